@@ -1,0 +1,153 @@
+//! What emitted code, the runtime and the verifier agree upon: names, numbers
+//! and layouts, each stated once for Rust. `runtime/include/twin/abi.h` states
+//! them once for C and assembly; the testbed's `abi_agreement` test compares
+//! the two, so neither can drift.
+//!
+//! Nothing here is logic. The verifier may depend on this crate and on the
+//! object reader, never on the rewriter.
+
+/// Version of everything in this crate, carried by every rewritten object
+/// (`.note.twin`). A verifier or loader refuses any other.
+pub const ABI_VERSION: u32 = 1;
+
+/// Geometry of memory and of the software translation table (paper, 4.1).
+pub mod stlb {
+    /// log2 of the page size in bytes.
+    pub const PAGE_SHIFT: u32 = 12;
+    /// Page size in bytes.
+    pub const PAGE_SIZE: u64 = 1 << PAGE_SHIFT;
+    /// Entries in the table; a power of two.
+    pub const ENTRIES: u64 = 4096;
+    /// log2 of the bytes of one entry `{ u64 tag; u64 xlate; }`.
+    pub const ENTRY_SHIFT: u32 = 4;
+    /// Byte offset of the tag (a dom0 page address) inside an entry.
+    pub const TAG: u64 = 0;
+    /// Byte offset of the translation inside an entry.
+    pub const XLATE: u64 = 8;
+    /// Table index, in bytes, of virtual address `va`:
+    /// `(va >> INDEX_SHIFT) & INDEX_MASK`.
+    pub const INDEX_SHIFT: u32 = PAGE_SHIFT - ENTRY_SHIFT;
+    /// See [`INDEX_SHIFT`].
+    pub const INDEX_MASK: u64 = (ENTRIES - 1) << ENTRY_SHIFT;
+    /// Consecutive pages that one valid entry maps, so that an access that
+    /// begins in the first may end in the second (paper, footnote 2).
+    pub const WINDOW_PAGES: u64 = 2;
+    /// Bytes that are certainly mapped at and after a translated address: it
+    /// lies in the window's first page.
+    pub const COVERED: u64 = (WINDOW_PAGES - 1) * PAGE_SIZE + 1;
+}
+
+/// How a translation is written in the table and read by emitted code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Scheme {
+    /// Figure 4 of the paper: compare the page with the tag, then
+    /// `address ^= xlate`, where `xlate = page ^ mapped`.
+    Paper = 0,
+    /// Subtract the tag, compare the remainder with the page size, then
+    /// `remainder += xlate`, where `xlate = mapped`.
+    Stlb = 1,
+}
+
+impl Scheme {
+    /// The scheme with this number in `.note.twin`, if there is one.
+    pub fn from_number(n: u32) -> Option<Scheme> {
+        match n {
+            0 => Some(Scheme::Paper),
+            1 => Some(Scheme::Stlb),
+            _ => None,
+        }
+    }
+}
+
+/// The block of memory that one CPU runs a driver on. It is aligned to its
+/// size, so that emitted code finds the CPU's context by masking `rsp`:
+///
+/// ```text
+/// +0x0000  guard page, never mapped
+/// +0x1000  driver stack, 5 pages, grows down from +0x6000
+/// +0x6000  guard page, never mapped
+/// +0x7000  struct twin_cpu   = (rsp | 0x7fff) - 0xfff
+/// ```
+pub mod stack {
+    /// Size and alignment of the block in bytes.
+    pub const BLOCK: u64 = 0x8000;
+    /// Offset of the lowest stack byte.
+    pub const LOW: u64 = 0x1000;
+    /// Offset one past the highest stack byte.
+    pub const HIGH: u64 = 0x6000;
+    /// Offset of `struct twin_cpu`.
+    pub const CONTEXT: u64 = 0x7000;
+    /// Offset of the context's dom0 `%fs` base from `rsp | (BLOCK - 1)`.
+    pub const FS_BASE_FROM_TOP: i64 = CONTEXT as i64 - (BLOCK as i64 - 1);
+    /// Offset of the context's dom0 `%gs` base from `rsp | (BLOCK - 1)`.
+    pub const GS_BASE_FROM_TOP: i64 = FS_BASE_FROM_TOP + 8;
+    /// Most bytes a function may have below its return address, spills and
+    /// outgoing arguments included: less than the guard page, so that the next
+    /// call's return address cannot be written beyond it.
+    pub const MAX_FRAME: i64 = 3968;
+    /// Bytes below `rsp` that an instruction may touch (the kernel's `smp_mb`
+    /// is `lock addl $0,-4(%rsp)`; psABI 3.2.2 calls them the red zone).
+    pub const BELOW_RSP: i64 = 128;
+    /// Bytes above its return address that any function may *read*: stack
+    /// arguments. Whoever enters the driver keeps that many mapped above.
+    pub const INCOMING_ARGS: i64 = 64;
+}
+
+/// Names in the symbol table of a rewritten object.
+pub mod names {
+    /// Undefined symbols with this prefix live in dom0: `twin_vm:.rodata` is
+    /// where dom0 has the original's section, `twin_vm:jiffies` where dom0
+    /// keeps `jiffies`. Never called directly.
+    pub const VM_PREFIX: &str = "twin_vm:";
+    /// The translation table: [`super::stlb::ENTRIES`] entries, at an address
+    /// that a sign-extended 32-bit displacement reaches.
+    pub const STLB: &str = "twin_stlb";
+    /// `twin_slow_<reg>`, reg one of [`SLOW_REGISTERS`]: takes a dom0 virtual
+    /// address in that register and gives its translation there; keeps every
+    /// other register and the flags. Does not return if the address is
+    /// refused.
+    pub const SLOW_PREFIX: &str = "twin_slow_";
+    /// The registers that a slow path can be entered with.
+    pub const SLOW_REGISTERS: [&str; 15] = [
+        "rax", "rcx", "rdx", "rbx", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
+        "r14", "r15",
+    ];
+    /// Called or jumped to with a VM code address in `r11`: goes on at the
+    /// hypervisor instance's counterpart with all other registers kept except
+    /// `r10`, `r11` and the flags. An address in no table aborts.
+    pub const CALL: &str = "twin_stlb_call";
+    /// `twin_in8 twin_in16 twin_in32`: `in` from the port in `dx` to
+    /// `al/ax/eax` if the policy allows that port, else abort. Keep all other
+    /// registers and the flags.
+    pub const PORT_IN: [&str; 3] = ["twin_in8", "twin_in16", "twin_in32"];
+    /// Likewise for `out`: port in `dx`, data in `al/ax/eax`.
+    pub const PORT_OUT: [&str; 3] = ["twin_out8", "twin_out16", "twin_out32"];
+    /// In place of a `ud2` that is a WARN: report, go on. Keeps everything.
+    pub const WARN: &str = "twin_warn";
+    /// In place of any other `ud2`: abort. Does not return.
+    pub const BUG: &str = "twin_bug";
+    /// Every name of the runtime begins so; a driver's own imports may not.
+    pub const RUNTIME_PREFIX: &str = "twin_";
+}
+
+/// Sections that the rewriter adds.
+pub mod sections {
+    /// `SHT_NOTE`, owner `"twin\0"`, type 1, descriptor four little-endian
+    /// `u32`: ABI version, scheme, word size in bits, zero.
+    pub const NOTE: &str = ".note.twin";
+    /// Owner of the note, without its terminating zero.
+    pub const NOTE_OWNER: &str = "twin";
+    /// Type of the note.
+    pub const NOTE_TYPE: u32 = 1;
+    /// Allocated, read-only. Entries of two words `{ vm, hypervisor }`, both
+    /// filled by relocations: the code addresses that may be reached through
+    /// [`super::names::CALL`], exactly those.
+    pub const CODEMAP: &str = ".twin.codemap";
+    /// Not allocated. Entries of three `u32`: index of the section in this
+    /// object, offset in it, offset in the original section of the same name.
+    /// Sorted; an entry holds until the next. Reports are read with it.
+    pub const MAP: &str = ".twin.map";
+    /// Bytes of one entry of [`MAP`].
+    pub const MAP_ENTRY: usize = 12;
+}

@@ -1,0 +1,230 @@
+//! A relocatable object as data: what is in the file, typed, and nothing about
+//! how the file spells it.
+//!
+//! One model for both word sizes: REL objects (i386) keep their addends in
+//! section bytes, RELA objects beside the relocation; here an addend is always
+//! in [`Relocation::addend`], and the writer puts it back where it belongs.
+
+use std::borrow::Cow;
+
+/// Index of a section in [`Object::sections`]; also its index in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SectionId(pub u32);
+
+/// Index of a symbol in [`Object::symbols`]; entry 0 is the null symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SymbolId(pub u32);
+
+/// Word size of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Word {
+    /// ELFCLASS32.
+    W32,
+    /// ELFCLASS64.
+    W64,
+}
+
+impl Word {
+    /// Width in bits.
+    pub fn bits(self) -> u32 {
+        match self {
+            Word::W32 => 32,
+            Word::W64 => 64,
+        }
+    }
+    /// Width in bytes.
+    pub fn bytes(self) -> u64 {
+        u64::from(self.bits() / 8)
+    }
+}
+
+/// The machines whose relocatable objects are understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Machine {
+    /// EM_386, REL.
+    I386,
+    /// EM_X86_64, RELA.
+    X86_64,
+}
+
+/// A relocatable object.
+#[derive(Clone, Debug)]
+pub struct Object<'a> {
+    /// Word size.
+    pub word: Word,
+    /// Machine.
+    pub machine: Machine,
+    /// `e_flags`.
+    pub flags: u32,
+    /// `e_ident[EI_OSABI]` and `[EI_ABIVERSION]`.
+    pub os_abi: (u8, u8),
+    /// All sections in file order; entry 0 is the null section.
+    pub sections: Vec<Section<'a>>,
+    /// All symbols in file order; entry 0 is the null symbol.
+    pub symbols: Vec<Symbol<'a>>,
+}
+
+/// A section, its bytes and the relocations that apply to it.
+#[derive(Clone, Debug)]
+pub struct Section<'a> {
+    /// Name. Not necessarily unique.
+    pub name: Cow<'a, str>,
+    /// `sh_type`.
+    pub kind: u32,
+    /// `sh_flags`.
+    pub flags: u64,
+    /// `sh_addralign`, at least 1.
+    pub align: u64,
+    /// `sh_entsize`.
+    pub entsize: u64,
+    /// `sh_link` and `sh_info` as in the file. The writer recomputes them for
+    /// symbol, string and relocation tables.
+    pub link: u32,
+    /// See [`Section::link`].
+    pub info: u32,
+    /// Bytes; empty for `SHT_NOBITS` and for the tables that the writer makes
+    /// (see [`Role`]). For REL input the addends stay in these bytes as well.
+    pub data: Cow<'a, [u8]>,
+    /// Size in bytes, also of `SHT_NOBITS`.
+    pub size: u64,
+    /// Relocations that apply to this section, sorted by offset.
+    pub relocations: Vec<Relocation>,
+    /// What the writer does with it.
+    pub role: Role,
+}
+
+/// What a section is to the reader and the writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The null section.
+    Null,
+    /// Contents, carried as they are.
+    Contents,
+    /// The symbol table; made from [`Object::symbols`].
+    SymbolTable,
+    /// The symbol names.
+    SymbolNames,
+    /// The section names.
+    SectionNames,
+    /// REL/RELA of that section; made from its [`Section::relocations`].
+    Relocations(SectionId),
+}
+
+/// A relocation. Offsets and addends are in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Relocation {
+    /// Offset of the field in the section it applies to.
+    pub offset: u64,
+    /// `ELF64_R_TYPE` (`R_X86_64_*`, `R_386_*`).
+    pub kind: u32,
+    /// The symbol.
+    pub symbol: SymbolId,
+    /// The addend, wherever the file keeps it.
+    pub addend: i64,
+}
+
+/// Where a symbol is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// `SHN_UNDEF`.
+    Undefined,
+    /// `SHN_ABS`.
+    Absolute,
+    /// `SHN_COMMON`.
+    Common,
+    /// In a section, at [`Symbol::value`].
+    In(SectionId),
+}
+
+/// A symbol.
+#[derive(Clone, Debug)]
+pub struct Symbol<'a> {
+    /// Name; empty for section symbols.
+    pub name: Cow<'a, str>,
+    /// `STB_*`.
+    pub binding: u8,
+    /// `STT_*`.
+    pub kind: u8,
+    /// `st_other`.
+    pub other: u8,
+    /// Where it is defined.
+    pub place: Place,
+    /// `st_value`: offset in its section, or a constant.
+    pub value: u64,
+    /// `st_size` in bytes.
+    pub size: u64,
+}
+
+/// `SHF_*`, `SHT_*`, `STT_*`, `STB_*` and relocation numbers that clients need
+/// (System V gABI chapter 4; psABI x86-64 4.4 and i386 4.4).
+pub mod consts {
+    #![allow(missing_docs, reason = "the names are those of the gABI and psABI")]
+    pub const SHT_NULL: u32 = 0;
+    pub const SHT_PROGBITS: u32 = 1;
+    pub const SHT_SYMTAB: u32 = 2;
+    pub const SHT_STRTAB: u32 = 3;
+    pub const SHT_RELA: u32 = 4;
+    pub const SHT_NOTE: u32 = 7;
+    pub const SHT_NOBITS: u32 = 8;
+    pub const SHT_REL: u32 = 9;
+    pub const SHF_WRITE: u64 = 1;
+    pub const SHF_ALLOC: u64 = 2;
+    pub const SHF_EXECINSTR: u64 = 4;
+    pub const STT_NOTYPE: u8 = 0;
+    pub const STT_OBJECT: u8 = 1;
+    pub const STT_FUNC: u8 = 2;
+    pub const STT_SECTION: u8 = 3;
+    pub const STT_FILE: u8 = 4;
+    pub const STB_LOCAL: u8 = 0;
+    pub const STB_GLOBAL: u8 = 1;
+    pub const STB_WEAK: u8 = 2;
+    pub const R_X86_64_NONE: u32 = 0;
+    pub const R_X86_64_64: u32 = 1;
+    pub const R_X86_64_PC32: u32 = 2;
+    pub const R_X86_64_PLT32: u32 = 4;
+    pub const R_X86_64_GOTPCREL: u32 = 9;
+    pub const R_X86_64_32: u32 = 10;
+    pub const R_X86_64_32S: u32 = 11;
+    pub const R_X86_64_PC64: u32 = 24;
+    pub const R_X86_64_GOTPCRELX: u32 = 41;
+    pub const R_X86_64_REX_GOTPCRELX: u32 = 42;
+    pub const R_386_NONE: u32 = 0;
+    pub const R_386_32: u32 = 1;
+    pub const R_386_PC32: u32 = 2;
+    pub const R_386_PLT32: u32 = 4;
+}
+
+impl<'a> Object<'a> {
+    /// The section with this id.
+    pub fn section(&self, id: SectionId) -> &Section<'a> {
+        &self.sections[id.0 as usize]
+    }
+
+    /// The symbol with this id.
+    pub fn symbol(&self, id: SymbolId) -> &Symbol<'a> {
+        &self.symbols[id.0 as usize]
+    }
+
+    /// All sections with their ids, the null section included.
+    pub fn sections(&self) -> impl Iterator<Item = (SectionId, &Section<'a>)> {
+        self.sections.iter().enumerate().map(|(i, s)| (SectionId(i as u32), s))
+    }
+
+    /// All symbols with their ids, the null symbol included.
+    pub fn symbols(&self) -> impl Iterator<Item = (SymbolId, &Symbol<'a>)> {
+        self.symbols.iter().enumerate().map(|(i, s)| (SymbolId(i as u32), s))
+    }
+
+    /// The first section of that name.
+    pub fn section_named(&self, name: &str) -> Option<SectionId> {
+        self.sections().find(|(_, s)| s.name == name).map(|(id, _)| id)
+    }
+}
+
+impl Section<'_> {
+    /// Whether the section is loaded and executed.
+    pub fn is_code(&self) -> bool {
+        self.flags & (consts::SHF_ALLOC | consts::SHF_EXECINSTR)
+            == consts::SHF_ALLOC | consts::SHF_EXECINSTR
+    }
+}
