@@ -1,3 +1,26 @@
 //! Read, write and link relocatable ELF objects.
+//!
+//! ```text
+//! file ──input::decompress──> bytes ──read──> Object ──write──> bytes
+//!                                       │
+//!                                       ├──special──> what kernel metadata says about code
+//!                                       └──link─────> bytes at addresses
+//! ```
+//!
+//! [`model`] is the object as data, the only type that clients share; nothing
+//! of the parsing and writing libraries shows. The input is not trusted: the
+//! reader checks every index, range and name, so that whoever holds an
+//! [`Object`] made by [`read()`] may index with the ids in it.
+
+pub mod input;
+pub mod link;
 pub mod model;
+mod read;
+mod references;
+pub mod reloc;
+pub mod special;
+mod write;
 pub use model::*;
+pub use read::{ReadError, RelocationProblem, SectionProblem, SymbolProblem, read};
+pub use references::{CodeReference, refers_to_code, resolve_biased, resolve_target};
+pub use write::{WriteError, write};

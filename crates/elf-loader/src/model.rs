@@ -7,6 +7,10 @@
 
 use std::borrow::Cow;
 
+/// Most bytes a section may have: more cannot be reached by the 32-bit fields
+/// of the machines handled here.
+pub const MAX_SECTION_SIZE: u64 = 1 << 31;
+
 /// Index of a section in [`Object::sections`]; also its index in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SectionId(pub u32);
@@ -45,6 +49,16 @@ pub enum Machine {
     I386,
     /// EM_X86_64, RELA.
     X86_64,
+}
+
+impl Machine {
+    /// The word size that belongs to the machine.
+    pub fn word(self) -> Word {
+        match self {
+            Machine::I386 => Word::W32,
+            Machine::X86_64 => Word::W64,
+        }
+    }
 }
 
 /// A relocatable object.
@@ -195,6 +209,19 @@ pub mod consts {
 }
 
 impl<'a> Object<'a> {
+    /// An object with nothing but the null section and the null symbol, to be
+    /// built from scratch.
+    pub fn new(machine: Machine) -> Self {
+        Object {
+            word: machine.word(),
+            machine,
+            flags: 0,
+            os_abi: (0, 0),
+            sections: vec![Section::null()],
+            symbols: vec![Symbol::null()],
+        }
+    }
+
     /// The section with this id.
     pub fn section(&self, id: SectionId) -> &Section<'a> {
         &self.sections[id.0 as usize]
@@ -207,21 +234,86 @@ impl<'a> Object<'a> {
 
     /// All sections with their ids, the null section included.
     pub fn sections(&self) -> impl Iterator<Item = (SectionId, &Section<'a>)> {
-        self.sections.iter().enumerate().map(|(i, s)| (SectionId(i as u32), s))
+        self.sections
+            .iter()
+            .enumerate()
+            .map(|(i, s)| (SectionId(i as u32), s))
     }
 
     /// All symbols with their ids, the null symbol included.
     pub fn symbols(&self) -> impl Iterator<Item = (SymbolId, &Symbol<'a>)> {
-        self.symbols.iter().enumerate().map(|(i, s)| (SymbolId(i as u32), s))
+        self.symbols
+            .iter()
+            .enumerate()
+            .map(|(i, s)| (SymbolId(i as u32), s))
     }
 
     /// The first section of that name.
     pub fn section_named(&self, name: &str) -> Option<SectionId> {
-        self.sections().find(|(_, s)| s.name == name).map(|(id, _)| id)
+        self.sections()
+            .find(|(_, s)| s.name == name)
+            .map(|(id, _)| id)
     }
 }
 
-impl Section<'_> {
+impl Symbol<'_> {
+    /// Symbol 0 of every object.
+    pub(crate) fn null() -> Self {
+        Symbol {
+            name: Cow::Borrowed(""),
+            binding: consts::STB_LOCAL,
+            kind: consts::STT_NOTYPE,
+            other: 0,
+            place: Place::Undefined,
+            value: 0,
+            size: 0,
+        }
+    }
+}
+
+impl<'a> Section<'a> {
+    /// Section 0 of every object.
+    fn null() -> Self {
+        Section {
+            name: Cow::Borrowed(""),
+            kind: consts::SHT_NULL,
+            flags: 0,
+            align: 1,
+            entsize: 0,
+            link: 0,
+            info: 0,
+            data: Cow::Borrowed(&[]),
+            size: 0,
+            relocations: Vec::new(),
+            role: Role::Null,
+        }
+    }
+
+    /// A section of `SHT_PROGBITS` with these bytes and no relocations; change
+    /// the other fields as needed. `flags` are `SHF_*`, `align` is in bytes and
+    /// a power of two.
+    pub fn with_data(
+        name: impl Into<Cow<'a, str>>,
+        flags: u64,
+        align: u64,
+        data: impl Into<Cow<'a, [u8]>>,
+    ) -> Self {
+        let data = data.into();
+        let size = data.len() as u64;
+        let name = name.into();
+        let (kind, role) = (consts::SHT_PROGBITS, Role::Contents);
+        Section {
+            name,
+            kind,
+            flags,
+            align,
+            data,
+            size,
+            role,
+            ..Section::null()
+        }
+    }
+
     /// Whether the section is loaded and executed.
     pub fn is_code(&self) -> bool {
         self.flags & (consts::SHF_ALLOC | consts::SHF_EXECINSTR)

@@ -1,1 +1,163 @@
-//! (being written)
+//! The rewriter: takes the code of a driver apart and puts it together again so
+//! that every access to dom0's memory goes through Software Virtual Memory.
+//!
+//! ```text
+//! lift ──> flow ──> classify ──> plan ──> apply ──> emit
+//! ```
+//!
+//! Each step borrows what the former made and gives data; [`apply`] alone
+//! writes code. Nothing here is trusted with safety: `svm-verify` proves the
+//! result without knowing how it was made. What is trusted to this crate is
+//! that the result computes what the original did.
+
+mod apply;
+mod asm;
+pub mod classify;
+mod codemap;
+mod dom0;
+mod emit;
+mod flow;
+mod forward;
+pub mod lift;
+mod linkage;
+mod plan;
+mod refusal;
+mod registers;
+mod report;
+mod scheme;
+mod sequences;
+mod stats;
+pub mod text;
+
+use elf_loader::Object;
+use iced_x86::InstructionInfoFactory;
+use liveness::{BlockId, LocSet};
+
+pub use refusal::{Code, Refusal};
+pub use report::Site;
+pub use scheme::Scheme;
+pub use stats::{DeadRegisters, LivenessCounts, Sites, Stats};
+
+use apply::Applied;
+use classify::Class;
+use flow::Flow;
+use lift::{InstIdx, Lifted};
+use plan::{Plan, Planner};
+
+/// Everything that is known before anything is decided.
+pub struct Analysis<'a> {
+    lifted: &'a Lifted<'a>,
+    flow: Flow,
+    /// Class of each instruction; `None` where it is refused.
+    classes: Vec<Option<Class>>,
+    /// Live locations before each instruction.
+    live_before: Vec<LocSet>,
+    refusals: Vec<Refusal>,
+}
+
+/// Everything that was decided and done.
+struct Rewriting<'a> {
+    lifted: &'a Lifted<'a>,
+    scheme: Scheme,
+    plans: Vec<Plan>,
+    applied: Applied,
+}
+
+/// A rewritten object and the account of it.
+#[derive(Debug)]
+pub struct Rewritten {
+    /// The object, ready to be verified and written.
+    pub object: Object<'static>,
+    /// Counts over the original.
+    pub stats: Stats,
+    /// What was done at each site; empty unless it was asked for.
+    pub sites: Vec<Site>,
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Translation scheme.
+    pub scheme: Scheme,
+    /// Whether [`Rewritten::sites`] is wanted; it takes as long as the rest.
+    pub report: bool,
+}
+
+/// Rewrites an object for the hypervisor instance.
+///
+/// # Errors
+/// Every place that cannot be rewritten soundly; nothing is passed through.
+pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<Refusal>> {
+    // The object's code as instructions, functions and branch targets.
+    let lifted = lift::lift(object)?;
+    // Control flow, what each instruction is, what is live before it.
+    let analysis = analyse_lifted(&lifted)?;
+    let classes = accepted(&analysis)?;
+    let codemap = codemap::entries(&lifted)?;
+    let facts = forward::analyse(&lifted, &analysis.flow, &classes);
+    // Registers and flags for each sequence: the last decision.
+    let plans = plan_all(&analysis, &classes, options.scheme)?;
+    // --- nothing is decided beyond this point ---
+    let applied = apply::apply(&lifted, &plans, &facts, options.scheme)?;
+    let object = emit::emit(&lifted, &applied, &codemap, options.scheme);
+    let stats = stats::stats(&analysis);
+    let rewriting = Rewriting { lifted: &lifted, scheme: options.scheme, plans, applied };
+    let sites = if options.report { report::sites(&rewriting) } else { Vec::new() };
+    Ok(Rewritten { object, stats, sites })
+}
+
+/// Counts what an object's code consists of. Works for objects that would be
+/// refused, as long as they can be lifted.
+///
+/// # Errors
+/// The code cannot be lifted.
+pub fn statistics(object: &Object<'_>) -> Result<Stats, Vec<Refusal>> {
+    let lifted = lift::lift(object)?;
+    Ok(stats::stats(&analyse_lifted(&lifted)?))
+}
+
+fn analyse_lifted<'a>(lifted: &'a Lifted<'a>) -> Result<Analysis<'a>, Vec<Refusal>> {
+    let flow = flow::analyse(lifted).map_err(|refusal| vec![refusal])?;
+    let mut info = InstructionInfoFactory::new();
+    let mut refusals = dom0::check(lifted);
+    let classes = (0..lifted.insts.len() as u32)
+        .map(|i| match classify::classify(lifted, &flow, &mut info, InstIdx(i)) {
+            Ok(class) => Some(class),
+            Err(refusal) => {
+                refusals.push(refusal);
+                None
+            }
+        })
+        .collect();
+    let live_before = live_before(&flow, lifted.insts.len());
+    Ok(Analysis { lifted, flow, classes, live_before, refusals })
+}
+
+fn live_before(flow: &Flow, count: usize) -> Vec<LocSet> {
+    let liveness = liveness::solve(flow);
+    let mut before = vec![LocSet::empty(); count];
+    for block in 0..flow.blocks().len() as u32 {
+        liveness.before_each(flow, BlockId(block), |inst, live, _| before[inst.0 as usize] = live);
+    }
+    before
+}
+
+fn accepted(analysis: &Analysis<'_>) -> Result<Vec<Class>, Vec<Refusal>> {
+    if !analysis.refusals.is_empty() {
+        return Err(analysis.refusals.clone());
+    }
+    Ok(analysis.classes.iter().copied().flatten().collect())
+}
+
+fn plan_all(analysis: &Analysis<'_>, classes: &[Class], scheme: Scheme) -> Result<Vec<Plan>, Vec<Refusal>> {
+    let mut planner = Planner::new(analysis.lifted, &analysis.flow, scheme);
+    let mut plans = Vec::with_capacity(classes.len());
+    let mut refusals = Vec::new();
+    for (i, class) in classes.iter().enumerate() {
+        match planner.plan(InstIdx(i as u32), *class, analysis.live_before[i]) {
+            Ok(plan) => plans.push(plan),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    if refusals.is_empty() { Ok(plans) } else { Err(refusals) }
+}

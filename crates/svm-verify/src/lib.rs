@@ -1,1 +1,133 @@
-//! (being written)
+//! The independent verifier of rewritten objects.
+//!
+//! It takes a relocatable object as it lies on disk and proves, from the bytes
+//! alone, that the code in it keeps the contract of `/ARCHITECTURE.md`:
+//!
+//! * **P1, memory.** Every byte that is read or written is in the function's
+//!   own stack frame, or reached through a translation that covers it, or a
+//!   half of a table entry inside a check, or one of the two segment bases in
+//!   the CPU's context.
+//! * **P2, control.** Every direct branch leads to an instruction that is
+//!   interpreted with the facts that arrive there; calls lead to function
+//!   entries or to names that the ABI permits; there is no indirect transfer.
+//! * **P3, instructions.** Every instruction is on an allow-list, and every
+//!   byte of code belongs to exactly one.
+//! * **P4, stack.** `rsp` moves by constants, is equally deep on every path,
+//!   and never further from the return address than the guard protects.
+//! * **P5, state.** The translation table is read in checks only; no access
+//!   form reaches the runtime's data.
+//!
+//! It shares no code with the rewriter and fails closed: what no rule allows is
+//! a [`Violation`], and an unknown value confines nothing.
+//!
+//! ```text
+//! Object ──object──> Image ──decode──> Program ──flow──> Outcome ──> Proof
+//!            │                 │                  │            or Violations
+//!     sections, symbols   allow, prefix,     transfer, domain,
+//!     codemap, map        classify, insn     checks
+//! ```
+//!
+//! What is not proved: that the code does what the original did, and that a
+//! return address stays as it was (`/ARCHITECTURE.md`, last paragraph). What is
+//! assumed of the runtime is written down in `twin_abi`.
+
+mod allow;
+mod checks;
+mod classify;
+mod decode;
+mod domain;
+mod flow;
+mod insn;
+mod object;
+mod prefix;
+mod proof;
+mod report;
+mod transfer;
+mod violation;
+
+use elf_loader::Object;
+
+use crate::decode::Program;
+use crate::object::{CodeAt, Image};
+use crate::report::Report;
+
+pub use proof::Proof;
+pub use violation::{Code, Rule, Violation, Violations};
+
+/// How to verify.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Most violations to describe; all are counted.
+    pub limit: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { limit: 1000 }
+    }
+}
+
+/// Proves that the object keeps the contract.
+///
+/// # Errors
+/// Everything in the object that does not, or that it is no object of this
+/// version of the rewriter.
+pub fn verify(object: &Object<'_>) -> Result<Proof, Violations> {
+    verify_with(object, Options::default())
+}
+
+/// The same with options.
+///
+/// # Errors
+/// See [`verify`].
+pub fn verify_with(object: &Object<'_>, options: Options) -> Result<Proof, Violations> {
+    let mut report = Report::new(object, options.limit);
+    match prove(object, &mut report) {
+        Some(proof) if report.is_empty() => Ok(proof),
+        _ => Err(report.finish()),
+    }
+}
+
+/// The steps. `None` if one could not be taken, which is in the report.
+fn prove<'o>(object: &'o Object<'o>, report: &mut Report<'o>) -> Option<Proof> {
+    let image = Image::new(object, report)?;
+    let program = decode::decode(&image, report)?;
+    let entries = entries(&image, &program, report);
+    let rest = starts(&program, &image.locals);
+    // Every instruction and every way in is known beyond this point.
+    let outcome = flow::interpret(&image, &program, &entries, &rest);
+    for (n, (code, reason)) in &outcome.broken {
+        let insn = &program.insns[*n as usize];
+        let section = image.code[usize::from(insn.section)];
+        report.at(section, u64::from(insn.at), *code, reason.clone());
+    }
+    Some(Proof::new(&image, &program, &outcome))
+}
+
+/// Where the code is entered from outside.
+fn entries<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) -> Vec<u32> {
+    for &(offset, place) in &image.codemap {
+        if let (None, Some(map)) =
+            (program.at(place), image.object.section_named(twin_abi::sections::CODEMAP))
+        {
+            report.at(map, offset, Code::Codemap, "no instruction starts at the entry point");
+        }
+    }
+    for &place in &image.globals {
+        if program.at(place).is_none() {
+            let section = image.code[usize::from(place.section)];
+            let offset = u64::try_from(place.offset).unwrap_or(0);
+            report.at(section, offset, Code::Target, "a global name is at no instruction");
+        }
+    }
+    let codemap = image.codemap.iter().map(|&(_, place)| place);
+    let all: Vec<CodeAt> = codemap.chain(image.globals.iter().copied()).collect();
+    starts(program, &all)
+}
+
+fn starts(program: &Program, places: &[CodeAt]) -> Vec<u32> {
+    let mut starts: Vec<u32> = places.iter().filter_map(|&place| program.at(place)).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}

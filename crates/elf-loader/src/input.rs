@@ -1,0 +1,164 @@
+//! Modules as distributions ship them: plain, or compressed with xz, zstd or
+//! gzip. Recognised by content, not by name.
+//!
+//! Takes bytes, gives the bytes of the object. Memory is bounded whatever the
+//! input claims.
+
+use std::io::Read;
+
+use thiserror::Error;
+
+/// Most bytes that a file may decompress to: far more than any module, far
+/// less than memory.
+pub const MAX_DECOMPRESSED: u64 = 512 << 20;
+/// Most memory that the xz decoder may use for its dictionary, in bytes.
+const XZ_MEMORY: u64 = 256 << 20;
+
+const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
+const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+
+/// Why a file could not be decompressed.
+#[derive(Debug, Error)]
+pub enum InputError {
+    /// The compressed data is damaged or cut off.
+    #[error("the {format} data is damaged or cut off: {source}; copy the file again")]
+    Damaged {
+        /// The compression: xz, zstd or gzip.
+        format: &'static str,
+        /// What the decoder says.
+        source: std::io::Error,
+    },
+    /// It expands to more than [`MAX_DECOMPRESSED`] bytes.
+    #[error(
+        "the {format} data expands to more than {limit} bytes, which no module does; decompress it yourself if it is one"
+    )]
+    TooLarge {
+        /// The compression: xz, zstd or gzip.
+        format: &'static str,
+        /// The limit in bytes.
+        limit: u64,
+    },
+}
+
+/// The decompressed bytes of an xz, zstd or gzip file (several concatenated
+/// streams are one file); any other bytes unchanged.
+///
+/// # Errors
+/// [`InputError`] if the data is damaged or expands to more than
+/// [`MAX_DECOMPRESSED`] bytes.
+pub fn decompress(bytes: Vec<u8>) -> Result<Vec<u8>, InputError> {
+    decompress_up_to(bytes, MAX_DECOMPRESSED)
+}
+
+fn decompress_up_to(bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, InputError> {
+    if bytes.starts_with(XZ_MAGIC) {
+        Output::new("xz", limit).xz(&bytes)
+    } else if bytes.starts_with(ZSTD_MAGIC) {
+        Output::new("zstd", limit).zstd(&bytes)
+    } else if bytes.starts_with(GZIP_MAGIC) {
+        Output::new("gzip", limit).take(flate2::read::MultiGzDecoder::new(&bytes[..]))
+    } else {
+        Ok(bytes)
+    }
+}
+
+/// What has been decompressed, bounded.
+struct Output {
+    format: &'static str,
+    limit: u64,
+    bytes: Vec<u8>,
+}
+
+impl Output {
+    fn new(format: &'static str, limit: u64) -> Output {
+        Output {
+            format,
+            limit,
+            bytes: Vec::new(),
+        }
+    }
+
+    fn damaged(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> InputError {
+        InputError::Damaged {
+            format: self.format,
+            source: std::io::Error::other(source),
+        }
+    }
+
+    /// Appends all that `decoder` gives.
+    fn append(&mut self, decoder: impl Read) -> Result<(), InputError> {
+        let room = self.limit - self.bytes.len() as u64;
+        let mut decoder = decoder.take(room + 1);
+        let format = self.format;
+        let read = decoder.read_to_end(&mut self.bytes);
+        read.map_err(|source| InputError::Damaged { format, source })?;
+        if self.bytes.len() as u64 > self.limit {
+            return Err(InputError::TooLarge {
+                format,
+                limit: self.limit,
+            });
+        }
+        Ok(())
+    }
+
+    fn take(mut self, decoder: impl Read) -> Result<Vec<u8>, InputError> {
+        self.append(decoder)?;
+        Ok(self.bytes)
+    }
+
+    fn xz(self, bytes: &[u8]) -> Result<Vec<u8>, InputError> {
+        let flags = liblzma::stream::CONCATENATED;
+        let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, flags);
+        let stream = stream.map_err(|e| self.damaged(e))?;
+        self.take(liblzma::read::XzDecoder::new_stream(bytes, stream))
+    }
+
+    /// One frame after another; checksums are compared where there are any.
+    fn zstd(mut self, bytes: &[u8]) -> Result<Vec<u8>, InputError> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let frame = ruzstd::decoding::StreamingDecoder::new(&mut rest);
+            let mut frame = frame.map_err(|e| self.damaged(e.to_string()))?;
+            self.append(&mut frame)?;
+            let stored = frame.decoder.get_checksum_from_data();
+            if stored.is_some() && stored != frame.decoder.get_calculated_checksum() {
+                return Err(self.damaged("its checksum is wrong"));
+            }
+        }
+        Ok(self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).expect("memory");
+        encoder.finish().expect("memory")
+    }
+
+    #[test]
+    fn the_limit_is_exact() {
+        let packed = gzip(&[7; 1000]);
+        assert_eq!(
+            decompress_up_to(packed.clone(), 1000).expect("fits"),
+            [7; 1000]
+        );
+        let error = decompress_up_to(packed, 999).expect_err("too large");
+        assert!(
+            matches!(error, InputError::TooLarge { limit: 999, .. }),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn other_bytes_are_unchanged() {
+        for bytes in [&b""[..], b"\x7fELF", b"\xfd7z", b"(\xb5/"] {
+            assert_eq!(decompress(bytes.to_vec()).expect("unchanged"), bytes);
+        }
+    }
+}

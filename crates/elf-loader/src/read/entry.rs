@@ -1,0 +1,129 @@
+//! One entry of a table at a time: names, symbols, relocations.
+
+use std::borrow::Cow;
+
+use goblin::elf::reloc::Reloc;
+use goblin::elf::sym::Sym;
+
+use super::error::{ReadError, RelocationProblem, SymbolProblem};
+use crate::model::{Machine, Place, Relocation, Section, SectionId, Symbol, SymbolId};
+use crate::reloc::relocation_type;
+
+/// Longest section or symbol name in bytes. A bound, so that reading takes
+/// time linear in the file's length; compilers stay far below it.
+const MAX_NAME: usize = 1 << 14;
+/// First reserved section index; files with as many sections use another
+/// numbering, which is refused.
+const SHN_LORESERVE: u32 = 0xff00;
+const SHN_ABS: u32 = 0xfff1;
+const SHN_COMMON: u32 = 0xfff2;
+
+/// The zero-terminated string at `offset` of a string table.
+pub(super) fn string(table: &[u8], offset: u64) -> Result<&str, &'static str> {
+    if offset == 0 && table.is_empty() {
+        return Ok("");
+    }
+    let rest = usize::try_from(offset).ok().and_then(|o| table.get(o..));
+    let rest = rest.filter(|r| !r.is_empty()).ok_or("outside the table")?;
+    let bounded = &rest[..rest.len().min(MAX_NAME)];
+    let length = bounded
+        .iter()
+        .position(|&b| b == 0)
+        .ok_or("it has no end, or is too long")?;
+    std::str::from_utf8(&bounded[..length]).map_err(|_| "not UTF-8")
+}
+
+/// A symbol with its name and place checked.
+pub(super) fn symbol<'a>(
+    index: u32,
+    sym: &Sym,
+    names: &'a [u8],
+    sections: &[Section<'_>],
+) -> Result<Symbol<'a>, ReadError> {
+    let offset = sym.st_name as u64;
+    let refuse = |name: &str, problem| ReadError::Symbol {
+        index,
+        name: name.into(),
+        problem,
+    };
+    let name =
+        string(names, offset).map_err(|why| refuse("", SymbolProblem::Name { offset, why }))?;
+    let place = place(sym, sections).map_err(|problem| refuse(name, problem))?;
+    Ok(Symbol {
+        name: Cow::Borrowed(name),
+        binding: sym.st_bind(),
+        kind: sym.st_type(),
+        other: sym.st_other,
+        place,
+        value: sym.st_value,
+        size: sym.st_size,
+    })
+}
+
+fn place(sym: &Sym, sections: &[Section<'_>]) -> Result<Place, SymbolProblem> {
+    let index = sym.st_shndx as u32;
+    match index {
+        0 => return Ok(Place::Undefined),
+        SHN_ABS => return Ok(Place::Absolute),
+        SHN_COMMON => return Ok(Place::Common),
+        i if i >= SHN_LORESERVE => return Err(SymbolProblem::Reserved(i)),
+        _ => {}
+    }
+    let Some(section) = sections.get(index as usize) else {
+        return Err(SymbolProblem::NoSection {
+            index,
+            count: sections.len(),
+        });
+    };
+    if sym.st_value > section.size {
+        return Err(SymbolProblem::PastEnd {
+            value: sym.st_value,
+            section: section.name.to_string(),
+            size: section.size,
+        });
+    }
+    Ok(Place::In(SectionId(index)))
+}
+
+/// A relocation of `target` with its type, field and symbol checked.
+pub(super) fn relocation(
+    machine: Machine,
+    raw: &Reloc,
+    target: &Section<'_>,
+    symbols: usize,
+) -> Result<Relocation, RelocationProblem> {
+    let kind = relocation_type(machine, raw.r_type).ok_or(RelocationProblem::Type(raw.r_type))?;
+    let past_end = RelocationProblem::PastEnd {
+        width: kind.width,
+        size: target.size,
+    };
+    let end = raw
+        .r_offset
+        .checked_add(kind.width)
+        .filter(|&e| e <= target.size);
+    let field = end.and_then(|end| target.data.get(raw.r_offset as usize..end as usize));
+    let field = field.ok_or(past_end)?;
+    if raw.r_sym >= symbols {
+        return Err(RelocationProblem::NoSymbol {
+            index: raw.r_sym as u64,
+            count: symbols,
+        });
+    }
+    Ok(Relocation {
+        offset: raw.r_offset,
+        kind: raw.r_type,
+        symbol: SymbolId(raw.r_sym as u32),
+        addend: raw.r_addend.unwrap_or_else(|| sign_extended(field)),
+    })
+}
+
+/// A little-endian field of 0 to 8 bytes as a number: the addend of a REL
+/// relocation.
+fn sign_extended(field: &[u8]) -> i64 {
+    let negative = field.last().is_some_and(|b| b & 0x80 != 0);
+    let mut wide = [if negative { 0xff } else { 0 }; 8];
+    for (to, from) in wide.iter_mut().zip(field) {
+        *to = *from;
+    }
+    i64::from_le_bytes(wide)
+}

@@ -1,0 +1,233 @@
+//! Why an object was refused, said so that its owner can act: what is wrong,
+//! where, and what to do.
+
+use thiserror::Error;
+
+/// Why [`crate::read()`] refused a file.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ReadError {
+    /// No bytes.
+    #[error("the file is empty; give a relocatable object (.o, .ko)")]
+    Empty,
+    /// The first four bytes are not the ELF magic.
+    #[error("not an ELF file: it begins with {start:02x?}; give a relocatable object (.o, .ko)")]
+    NotElf {
+        /// The first bytes, at most four.
+        start: Vec<u8>,
+    },
+    /// A part of the file lies beyond its end.
+    #[error(
+        "the file is truncated: {what} takes bytes {start:#x}..{end:#x}, but the file ends at {len:#x}; copy or build it again"
+    )]
+    Truncated {
+        /// Which part.
+        what: String,
+        /// File offset of its first byte.
+        start: u64,
+        /// File offset after its last byte, or `u64::MAX` if that overflows.
+        end: u64,
+        /// Length of the file in bytes.
+        len: u64,
+    },
+    /// `e_type` is not ET_REL.
+    #[error(
+        "this is {what}; twin takes relocatable objects (.o, .ko): give it the file before linking"
+    )]
+    NotRelocatable {
+        /// What the file is, with its article.
+        what: String,
+    },
+    /// ELFDATA2MSB.
+    #[error(
+        "this is a big-endian object; twin takes x86-64 and i386 objects, which are little-endian"
+    )]
+    BigEndian,
+    /// Another machine, or a machine with the other word size (x32).
+    #[error(
+        "this object is for ELF machine {machine} with {bits}-bit words; twin takes x86-64 (machine 62, 64-bit) and i386 (machine 3, 32-bit)"
+    )]
+    Machine {
+        /// `e_machine`.
+        machine: u16,
+        /// Word size by `e_ident[EI_CLASS]`.
+        bits: u32,
+    },
+    /// A field of the ELF header that cannot be right.
+    #[error("the ELF header is damaged: {problem}; build the object again")]
+    Header {
+        /// What is wrong.
+        problem: String,
+    },
+    /// A section header that cannot be right or cannot be handled.
+    #[error("section {index} `{name}`: {problem}")]
+    Section {
+        /// Index in the file.
+        index: u32,
+        /// Name, empty if names cannot be read.
+        name: String,
+        /// What is wrong and what to do.
+        problem: SectionProblem,
+    },
+    /// A symbol that cannot be right or cannot be handled.
+    #[error("symbol {index} `{name}`: {problem}")]
+    Symbol {
+        /// Index in the symbol table.
+        index: u32,
+        /// Name, empty if it cannot be read.
+        name: String,
+        /// What is wrong and what to do.
+        problem: SymbolProblem,
+    },
+    /// A relocation that cannot be right or cannot be handled.
+    #[error("relocation {entry} in `{table}` (offset {offset:#x} in `{target}`): {problem}")]
+    Relocation {
+        /// Name of the relocation section.
+        table: String,
+        /// Number of the entry, from 0.
+        entry: usize,
+        /// Name of the section that it applies to.
+        target: String,
+        /// Offset of the field there.
+        offset: u64,
+        /// What is wrong and what to do.
+        problem: RelocationProblem,
+    },
+}
+
+/// What is wrong with a section.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SectionProblem {
+    /// A name that is outside its table, has no end, is not UTF-8 or is longer
+    /// than any compiler makes it.
+    #[error(
+        "its name, at {offset:#x} of the name table, is not a string ({why}); the file is damaged, build it again"
+    )]
+    Name {
+        /// Offset in the string table.
+        offset: u64,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// `sh_addralign` is no power of two.
+    #[error("its alignment {0:#x} is not a power of two; the file is damaged, build it again")]
+    Alignment(u64),
+    /// A field names a section that does not exist or is of another kind.
+    #[error("{field} is {value}, which is not {expected}; the file is damaged, build it again")]
+    Link {
+        /// `sh_link` or `sh_info`.
+        field: &'static str,
+        /// Its value.
+        value: u32,
+        /// What it should name.
+        expected: &'static str,
+    },
+    /// `sh_entsize` or `sh_size` of a table does not fit its entries.
+    #[error(
+        "its size {size:#x} or entry size {entsize:#x} is wrong for entries of {expected:#x} bytes; the file is damaged, build it again"
+    )]
+    EntrySize {
+        /// `sh_size`.
+        size: u64,
+        /// `sh_entsize`.
+        entsize: u64,
+        /// What it should be.
+        expected: u64,
+    },
+    /// More than [`crate::MAX_SECTION_SIZE`] bytes.
+    #[error("its size {0:#x} is more than 2 GiB, which no code can address; the file is damaged")]
+    Size(u64),
+    /// A table that there may only be one of.
+    #[error("it is a second {0}; twin handles one: merge them with `ld -r`")]
+    Second(&'static str),
+    /// REL on x86-64 or RELA on i386.
+    #[error(
+        "it is {found}, but the psABI of this machine prescribes {expected}; rebuild with GNU as or LLVM"
+    )]
+    Flavour {
+        /// The kind of relocation section found.
+        found: &'static str,
+        /// The kind that the psABI prescribes.
+        expected: &'static str,
+    },
+    /// A section type that hides symbol indices or relocations.
+    #[error("{what} is not handled; {remedy}")]
+    Unsupported {
+        /// What it is.
+        what: &'static str,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// The relocation sections together are larger than the file.
+    #[error("the relocation sections overlap in the file; the file is damaged, build it again")]
+    Overlap,
+}
+
+/// What is wrong with a symbol.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SymbolProblem {
+    /// See [`SectionProblem::Name`].
+    #[error(
+        "its name, at {offset:#x} of the name table, is not a string ({why}); the file is damaged, build it again"
+    )]
+    Name {
+        /// Offset in the string table.
+        offset: u64,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// `st_shndx` names no section.
+    #[error(
+        "it is defined in section {index}, but there are only {count}; the file is damaged, build it again"
+    )]
+    NoSection {
+        /// `st_shndx`.
+        index: u32,
+        /// Sections in the file.
+        count: usize,
+    },
+    /// A reserved `st_shndx` other than ABS and COMMON.
+    #[error("its section index {0:#x} is reserved and not handled; twin knows ABS and COMMON only")]
+    Reserved(u32),
+    /// Defined beyond the end of its section.
+    #[error(
+        "its value {value:#x} lies past the end of section `{section}`, which has {size:#x} bytes; the file is damaged, build it again"
+    )]
+    PastEnd {
+        /// `st_value`.
+        value: u64,
+        /// Name of the section.
+        section: String,
+        /// Its size in bytes.
+        size: u64,
+    },
+}
+
+/// What is wrong with a relocation.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RelocationProblem {
+    /// No such type for this machine in relocatable objects.
+    #[error(
+        "its type {0} is unknown for this machine in a relocatable object; recompile for a plain relocatable object, without newer linker extensions"
+    )]
+    Type(u32),
+    /// The field does not lie inside its section.
+    #[error(
+        "its field of {width} bytes ends past the section's end at {size:#x}; the file is damaged, build it again"
+    )]
+    PastEnd {
+        /// Bytes of the field.
+        width: u64,
+        /// Size of the section.
+        size: u64,
+    },
+    /// No such symbol.
+    #[error(
+        "it names symbol {index}, but there are only {count}; the file is damaged, build it again"
+    )]
+    NoSymbol {
+        /// Index of the symbol.
+        index: u64,
+        /// Symbols in the file.
+        count: usize,
+    },
+}

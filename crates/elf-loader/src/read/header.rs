@@ -1,0 +1,126 @@
+//! The ELF header and the section header table: whether this is an object for
+//! us at all.
+
+use goblin::container::Ctx;
+use goblin::elf::Elf;
+use goblin::elf::header::{self, Header};
+use goblin::elf::section_header::SectionHeader;
+
+use super::error::ReadError;
+use crate::model::Machine;
+
+/// The checked ELF header.
+pub(super) fn file_header(bytes: &[u8]) -> Result<(Header, Machine), ReadError> {
+    if bytes.is_empty() {
+        return Err(ReadError::Empty);
+    }
+    if !bytes.starts_with(header::ELFMAG) {
+        return Err(ReadError::NotElf {
+            start: bytes.iter().take(4).copied().collect(),
+        });
+    }
+    let class = *bytes
+        .get(header::EI_CLASS)
+        .ok_or_else(|| short_header(bytes, 64))?;
+    let (bits, length) = match class {
+        header::ELFCLASS32 => (32, header::header32::SIZEOF_EHDR),
+        header::ELFCLASS64 => (64, header::header64::SIZEOF_EHDR),
+        other => return Err(damaged(format!("its class is {other}, neither 1 nor 2"))),
+    };
+    if bytes.len() < length {
+        return Err(short_header(bytes, length as u64));
+    }
+    match bytes[header::EI_DATA] {
+        header::ELFDATA2LSB => {}
+        header::ELFDATA2MSB => return Err(ReadError::BigEndian),
+        other => {
+            return Err(damaged(format!(
+                "its byte order is {other}, neither 1 nor 2"
+            )));
+        }
+    }
+    let header = Elf::parse_header(bytes).map_err(|e| damaged(e.to_string()))?;
+    let machine = match (header.e_machine, bits) {
+        (header::EM_X86_64, 64) => Machine::X86_64,
+        (header::EM_386, 32) => Machine::I386,
+        (machine, bits) => return Err(ReadError::Machine { machine, bits }),
+    };
+    if header.e_type != header::ET_REL {
+        return Err(ReadError::NotRelocatable {
+            what: file_type(header.e_type),
+        });
+    }
+    Ok((header, machine))
+}
+
+fn file_type(e_type: u16) -> String {
+    match e_type {
+        header::ET_EXEC => "an executable".into(),
+        header::ET_DYN => "a shared object or position-independent executable".into(),
+        header::ET_CORE => "a core dump".into(),
+        other => format!("an ELF file of type {other}"),
+    }
+}
+
+fn short_header(bytes: &[u8], length: u64) -> ReadError {
+    let what = "the ELF header".into();
+    ReadError::Truncated {
+        what,
+        start: 0,
+        end: length,
+        len: bytes.len() as u64,
+    }
+}
+
+/// A header that cannot be right.
+pub(super) fn damaged(problem: String) -> ReadError {
+    ReadError::Header { problem }
+}
+
+/// The section header table.
+pub(super) fn section_headers(
+    bytes: &[u8],
+    header: &Header,
+    ctx: Ctx,
+) -> Result<Vec<SectionHeader>, ReadError> {
+    let entry = SectionHeader::size(ctx);
+    if header.e_shoff == 0 || header.e_shnum == 0 {
+        return Err(damaged(
+            "it has no section headers, or 65280 or more".into(),
+        ));
+    }
+    if usize::from(header.e_shentsize) != entry {
+        let found = header.e_shentsize;
+        return Err(damaged(format!(
+            "e_shentsize is {found}, but a section header has {entry} bytes"
+        )));
+    }
+    let size = entry as u64 * u64::from(header.e_shnum);
+    let table = part(bytes, header.e_shoff, size, || {
+        "the section header table".into()
+    })?;
+    SectionHeader::parse_from(table, 0, header.e_shnum.into(), ctx)
+        .map_err(|e| damaged(e.to_string()))
+}
+
+/// `size` bytes of the file from `start`.
+pub(super) fn part(
+    bytes: &[u8],
+    start: u64,
+    size: u64,
+    what: impl Fn() -> String,
+) -> Result<&[u8], ReadError> {
+    if size == 0 {
+        return Ok(&[]);
+    }
+    let end = start.saturating_add(size);
+    let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+    range
+        .and_then(|(start, end)| bytes.get(start..end))
+        .ok_or_else(|| ReadError::Truncated {
+            what: what(),
+            start,
+            end,
+            len: bytes.len() as u64,
+        })
+}

@@ -1,0 +1,204 @@
+//! What the reader sees, and what it refuses and how it says so.
+
+use crate::common::{SAMPLE_32, SAMPLE_64, assemble, stock_e1000};
+use elf_loader::consts::*;
+use elf_loader::{Machine, Object, Place, ReadError, Relocation, Role, Word, read};
+
+fn relocations<'o>(object: &'o Object<'_>, section: &str) -> &'o [Relocation] {
+    let id = object.section_named(section).expect("the section exists");
+    &object.section(id).relocations
+}
+
+#[test]
+fn x86_64_sample() {
+    let bytes = assemble(&[], SAMPLE_64);
+    let object = read(&bytes).expect("readable");
+    assert_eq!((object.machine, object.word), (Machine::X86_64, Word::W64));
+    let text = object.section(object.section_named(".text").expect(".text"));
+    assert!(text.is_code());
+    assert!(matches!(text.data, std::borrow::Cow::Borrowed(_)));
+    let first = text.relocations[0];
+    assert_eq!(
+        (first.offset, first.kind, first.addend),
+        (1, R_X86_64_PLT32, -4)
+    );
+    assert_eq!(object.symbol(first.symbol).name, "callee");
+    assert_eq!(object.symbol(first.symbol).place, Place::Undefined);
+    let bss = object.section(object.section_named(".bss").expect(".bss"));
+    assert_eq!(
+        (bss.kind, bss.size, bss.data.len(), bss.align),
+        (SHT_NOBITS, 100, 0, 64)
+    );
+    let place = |name: &str| {
+        object
+            .symbols
+            .iter()
+            .find(|s| s.name == name)
+            .map(|s| s.place)
+    };
+    assert_eq!(place("shared"), Some(Place::Common));
+    assert_eq!(place("constant"), Some(Place::Absolute));
+    assert_eq!(place("f"), object.section_named(".text").map(Place::In));
+}
+
+#[test]
+fn i386_addends_come_from_the_bytes() {
+    let bytes = assemble(&["--32"], SAMPLE_32);
+    let object = read(&bytes).expect("readable");
+    assert_eq!((object.machine, object.word), (Machine::I386, Word::W32));
+    let data: Vec<_> = relocations(&object, ".data")
+        .iter()
+        .map(|r| (r.offset, r.addend))
+        .collect();
+    assert_eq!(data[2], (8, -1), "extern-1");
+    assert_eq!((data[1].0, data[1].1), (4, 3), "cold+3");
+    assert_eq!(data[3..], [(12, 0), (14, 0)], "8- and 16-bit fields");
+    let text = relocations(&object, ".text");
+    assert_eq!((text[0].kind, text[0].addend), (R_386_PC32, -4));
+    assert!(text.iter().any(|r| r.kind == R_386_32 && r.addend == 12));
+    assert!(text.iter().any(|r| r.kind == R_386_32 && r.addend == -4));
+}
+
+#[test]
+fn stock_module() {
+    let bytes = stock_e1000();
+    assert!(
+        bytes.ends_with(b"~Module signature appended~\n"),
+        "not the stock file"
+    );
+    let object = read(&bytes).expect("readable");
+    assert_eq!(object.sections.len(), 55);
+    assert_eq!(object.symbols.len(), 711);
+    assert_eq!(relocations(&object, ".text").len(), 2081);
+    assert_eq!(
+        object.sections[4].role,
+        Role::Relocations(elf_loader::SectionId(3))
+    );
+    let undefined = object
+        .symbols
+        .iter()
+        .skip(1)
+        .filter(|s| s.place == Place::Undefined)
+        .count();
+    assert_eq!(undefined, 154);
+}
+
+#[test]
+fn appended_bytes_do_not_disturb() {
+    let mut bytes = assemble(&[], SAMPLE_64);
+    let before = format!("{:?}", read(&bytes).expect("readable"));
+    bytes.extend_from_slice(b"signature");
+    assert_eq!(format!("{:?}", read(&bytes).expect("readable")), before);
+}
+
+fn message(bytes: &[u8]) -> String {
+    read(bytes).expect_err("refused").to_string()
+}
+
+#[test]
+fn files_of_another_kind_are_refused_by_name() {
+    assert_eq!(read(&[]).expect_err("refused"), ReadError::Empty);
+    assert!(message(b"#!/bin/sh\n").contains("not an ELF file"));
+    let good = assemble(&[], SAMPLE_64);
+    let with = |offset: usize, value: u8| {
+        let mut bytes = good.clone();
+        bytes[offset] = value;
+        message(&bytes)
+    };
+    assert!(with(16, 2).contains("an executable"), "{}", with(16, 2));
+    assert!(with(16, 3).contains("shared object"));
+    assert!(with(5, 2).contains("big-endian"));
+    assert!(with(18, 183).contains("machine 183"));
+    assert!(with(4, 1).contains("32-bit words"), "x32 is neither");
+    assert!(message(&good[..good.len() - 1]).contains("truncated"));
+    assert!(message(&good[..40]).contains("the ELF header"));
+}
+
+/// A copy of the sample with `change` applied to the bytes of its relocation
+/// table for `.text` (entry 0: `call callee`).
+fn with_relocation(change: impl Fn(&mut [u8])) -> String {
+    let mut bytes = assemble(&[], SAMPLE_64);
+    let object = read(&bytes).expect("readable");
+    let first = relocations(&object, ".text")[0];
+    let mut raw = first.offset.to_le_bytes().to_vec();
+    raw.extend((u64::from(first.symbol.0) << 32 | u64::from(first.kind)).to_le_bytes());
+    let at = bytes
+        .windows(16)
+        .position(|w| w == raw)
+        .expect("the entry is in the file");
+    change(&mut bytes[at..at + 24]);
+    message(&bytes)
+}
+
+#[test]
+fn bad_relocations_are_refused_with_their_place() {
+    let offset = with_relocation(|entry| entry[1] = 0x10);
+    assert!(
+        offset.starts_with("relocation 0 in `.rela.text` (offset 0x1001 in `.text`)"),
+        "{offset}"
+    );
+    assert!(offset.contains("past the section's end"), "{offset}");
+    let huge = with_relocation(|entry| entry[..8].fill(0xff));
+    assert!(huge.contains("past the section's end"), "{huge}");
+    let kind = with_relocation(|entry| entry[8] = 5);
+    assert!(kind.contains("type 5 is unknown"), "{kind}");
+    let symbol = with_relocation(|entry| entry[14] = 1);
+    assert!(symbol.contains("names symbol"), "{symbol}");
+}
+
+#[test]
+fn bad_sections_are_refused_with_their_name() {
+    let good = assemble(&[], SAMPLE_64);
+    let table = u64::from_le_bytes(good[40..48].try_into().expect("8 bytes")) as usize;
+    let set = |bytes: &mut [u8], section: usize, field: usize, value: u64, width: usize| {
+        let at = table + 64 * section + field;
+        bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
+    };
+    let with = |section: usize, field: usize, value: u64, width: usize| {
+        let mut bytes = good.clone();
+        set(&mut bytes, section, field, value, width);
+        message(&bytes)
+    };
+    let object = read(&good).expect("readable");
+    let text = object.section_named(".text").expect(".text").0 as usize;
+    let rela = text + 1;
+    assert!(with(text, 48, 3, 8).contains("`.text`: its alignment 0x3"));
+    assert!(
+        with(text, 24, u64::MAX, 8).contains("section 2 `.text`"),
+        "{}",
+        with(text, 24, u64::MAX, 8)
+    );
+    assert!(with(text, 32, 1 << 32, 8).contains("2 GiB"));
+    assert!(with(text, 0, 0xffff, 4).contains("outside the table"));
+    assert!(with(rela, 44, 0, 4).contains("sh_info"));
+    assert!(with(rela, 44, 999, 4).contains("sh_info"));
+    assert!(with(rela, 40, 1, 4).contains("sh_link"));
+    assert!(with(rela, 4, 9, 4).contains("RELA"));
+    assert!(with(rela, 56, 16, 8).contains("entries of 0x18"));
+    let no_names = with(text, 4, 2, 4);
+    assert!(
+        no_names.contains("`.text`: sh_link is 0, which is not a string table"),
+        "{no_names}"
+    );
+    let names = object
+        .sections
+        .iter()
+        .position(|s| s.role == Role::SymbolNames)
+        .expect("names");
+    let mut bytes = good.clone();
+    set(&mut bytes, text, 4, 2, 4);
+    set(&mut bytes, text, 40, names as u64, 4);
+    assert!(message(&bytes).contains("`.symtab`: it is a second symbol table"));
+    assert!(with(text, 4, 18, 4).contains("65280"));
+}
+
+#[test]
+fn compressed_debug_information_is_refused_with_the_remedy() {
+    let source = "f: ret\n .section .debug_info,\"\",@progbits\n .rept 400\n .quad f\n .endr\n";
+    let bytes = assemble(&["--compress-debug-sections=zlib-gabi"], source);
+    assert!(
+        message(&bytes).contains("decompress-debug-sections"),
+        "{}",
+        message(&bytes)
+    );
+}

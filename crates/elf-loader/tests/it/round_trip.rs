@@ -1,0 +1,236 @@
+//! What is read and written again is the same object, to us and to binutils.
+
+use crate::common::{SAMPLE_32, SAMPLE_64, assemble, run, stock_e1000};
+use elf_loader::consts::*;
+use elf_loader::{
+    Machine, Object, Place, Relocation, Role, Section, Symbol, SymbolId, read, write,
+};
+
+fn is_table(role: Role) -> bool {
+    role != Role::Contents
+}
+
+/// The objects have the same model; only the string tables may differ in size.
+fn assert_same(a: &Object<'_>, b: &Object<'_>) {
+    assert_eq!(
+        (a.machine, a.word, a.flags, a.os_abi),
+        (b.machine, b.word, b.flags, b.os_abi)
+    );
+    assert_eq!(a.sections.len(), b.sections.len());
+    for (x, y) in a.sections.iter().zip(&b.sections) {
+        assert_eq!(x.name, y.name);
+        let fields =
+            |s: &Section<'_>| (s.kind, s.flags, s.align, s.entsize, s.link, s.info, s.role);
+        assert_eq!(fields(x), fields(y), "{}", x.name);
+        assert_eq!(x.data, y.data, "{}", x.name);
+        assert_eq!(x.relocations, y.relocations, "{}", x.name);
+        assert!(x.size == y.size || is_table(x.role), "{}", x.name);
+    }
+    assert_eq!(format!("{:?}", a.symbols), format!("{:?}", b.symbols));
+}
+
+/// `readelf` on sections, symbols and relocations, without the file offsets
+/// and without the sizes of string tables.
+fn readelf(bytes: &[u8]) -> Vec<String> {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    std::fs::write(dir.path().join("o"), bytes).expect("write the object");
+    let text = run("readelf", &["-SsrW", "o"], dir.path());
+    text.lines()
+        .map(without_offset)
+        .filter(|l| !l.starts_with("There are"))
+        .collect()
+}
+
+fn without_offset(line: &str) -> String {
+    let line = match line.split_once(" at offset ") {
+        Some((start, rest)) => {
+            format!(
+                "{start}{}",
+                rest.split_once(" contains").map_or("", |(_, end)| end)
+            )
+        }
+        None => line.to_string(),
+    };
+    let Some((start, rest)) = line.strip_prefix("  [").and_then(|l| l.split_once("] ")) else {
+        return line;
+    };
+    // Name, type, address, offset, size, ...: the name may be missing.
+    let mut words: Vec<&str> = rest.split_whitespace().collect();
+    let width = |w: &&str| matches!(w.len(), 8 | 16) && w.chars().all(|c| c.is_ascii_hexdigit());
+    if let Some(address) = words.iter().position(width) {
+        let strings = words[..address].contains(&"STRTAB");
+        words.drain(address + 1..address + if strings { 3 } else { 2 });
+    }
+    format!("[{start}] {}", words.join(" "))
+}
+
+fn round_trip(bytes: &[u8]) -> Vec<u8> {
+    let before = read(bytes).expect("readable");
+    let written = write(&before).expect("writable");
+    assert_eq!(written, write(&before).expect("writable"), "deterministic");
+    let after = read(&written).expect("readable again");
+    assert_same(&before, &after);
+    assert_eq!(readelf(bytes), readelf(&written));
+    written
+}
+
+fn accepted_by_binutils(bytes: &[u8], emulation: &str) {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    std::fs::write(dir.path().join("o"), bytes).expect("write the object");
+    run("objdump", &["-dr", "o"], dir.path());
+    run(
+        "ld",
+        &["-m", emulation, "-r", "-o", "linked", "o"],
+        dir.path(),
+    );
+    let linked = std::fs::read(dir.path().join("linked")).expect("ld's output");
+    read(&linked).expect("ld's output is readable");
+}
+
+#[test]
+fn samples() {
+    accepted_by_binutils(&round_trip(&assemble(&[], SAMPLE_64)), "elf_x86_64");
+    accepted_by_binutils(&round_trip(&assemble(&["--32"], SAMPLE_32)), "elf_i386");
+}
+
+#[test]
+fn stock_module() {
+    let stock = stock_e1000();
+    let written = round_trip(&stock);
+    assert!(
+        !written.ends_with(b"~Module signature appended~\n"),
+        "a stale signature is rejected"
+    );
+    accepted_by_binutils(&written, "elf_x86_64");
+    let dir = tempfile::tempdir().expect("temporary directory");
+    std::fs::write(dir.path().join("a"), &stock).expect("write");
+    std::fs::write(dir.path().join("b"), &written).expect("write");
+    let code = |name| {
+        let text = run("objdump", &["-dr", name], dir.path());
+        text.lines().skip(3).map(str::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(code("a"), code("b"));
+}
+
+#[test]
+fn an_object_without_symbols_stays_so() {
+    let object = Object::new(Machine::X86_64);
+    let bytes = write(&object).expect("writable");
+    let names: Vec<_> = read(&bytes)
+        .expect("readable")
+        .sections
+        .iter()
+        .map(|s| s.name.to_string())
+        .collect();
+    assert_eq!(names, ["", ".shstrtab"]);
+}
+
+fn symbol(name: &'static str, binding: u8, place: Place) -> Symbol<'static> {
+    Symbol {
+        name: name.into(),
+        binding,
+        kind: STT_FUNC,
+        other: 0,
+        place,
+        value: 0,
+        size: 0,
+    }
+}
+
+/// `call far` in an object from scratch, a global symbol before a local one.
+fn scratch(machine: Machine) -> Object<'static> {
+    let mut object = Object::new(machine);
+    let code = vec![0xe8, 0xfc, 0xff, 0xff, 0xff, 0xc3];
+    let mut text = Section::with_data(".text", SHF_ALLOC | SHF_EXECINSTR, 16, code);
+    let kind = if machine == Machine::X86_64 {
+        R_X86_64_PLT32
+    } else {
+        R_386_PC32
+    };
+    text.relocations.push(Relocation {
+        offset: 1,
+        kind,
+        symbol: SymbolId(1),
+        addend: -4,
+    });
+    object.sections.push(text);
+    object
+        .symbols
+        .push(symbol("far", STB_GLOBAL, Place::Undefined));
+    object.symbols.push(symbol(
+        "near",
+        STB_LOCAL,
+        Place::In(elf_loader::SectionId(1)),
+    ));
+    object
+}
+
+#[test]
+fn tables_are_appended_to_new_objects() {
+    for (machine, emulation, rel) in [
+        (Machine::X86_64, "elf_x86_64", ".rela.text"),
+        (Machine::I386, "elf_i386", ".rel.text"),
+    ] {
+        let object = scratch(machine);
+        let bytes = write(&object).expect("writable");
+        let again = read(&bytes).expect("readable");
+        let names: Vec<_> = again.sections.iter().map(|s| s.name.as_ref()).collect();
+        assert_eq!(names, ["", ".text", rel, ".symtab", ".strtab", ".shstrtab"]);
+        assert_eq!(again.sections[1].data, object.sections[1].data);
+        accepted_by_binutils(&bytes, emulation);
+    }
+}
+
+#[test]
+fn locals_are_moved_before_globals_and_relocations_follow() {
+    let bytes = write(&scratch(Machine::X86_64)).expect("writable");
+    let object = read(&bytes).expect("readable");
+    let names: Vec<_> = object.symbols.iter().map(|s| s.name.as_ref()).collect();
+    assert_eq!(names, ["", "near", "far"]);
+    assert_eq!(object.sections[1].relocations[0].symbol, SymbolId(2));
+}
+
+#[test]
+fn a_changed_addend_reaches_the_bytes_of_rel_objects() {
+    let mut object = scratch(Machine::I386);
+    object.sections[1].relocations[0].addend = 0x1234;
+    let bytes = write(&object).expect("writable");
+    let again = read(&bytes).expect("readable");
+    assert_eq!(again.sections[1].relocations[0].addend, 0x1234);
+    assert_eq!(again.sections[1].data[1..5], [0x34, 0x12, 0, 0]);
+}
+
+#[test]
+fn one_string_table_for_all_names_as_llvm_writes_it() {
+    let mut object = scratch(Machine::X86_64);
+    let mut names = Section::with_data(".strtab", 0, 1, Vec::new());
+    (names.kind, names.role) = (SHT_STRTAB, Role::SymbolNames);
+    object.sections.push(names);
+    let bytes = write(&object).expect("writable");
+    let again = read(&bytes).expect("readable");
+    let found: Vec<_> = again.sections.iter().map(|s| s.name.as_ref()).collect();
+    assert_eq!(found, ["", ".text", ".strtab", ".rela.text", ".symtab"]);
+    let written = round_trip(&bytes);
+    accepted_by_binutils(&written, "elf_x86_64");
+}
+
+#[test]
+fn mistakes_are_named() {
+    let refused = |change: &dyn Fn(&mut Object<'static>)| {
+        let mut object = scratch(Machine::X86_64);
+        change(&mut object);
+        write(&object).expect_err("refused").to_string()
+    };
+    let message = refused(&|o| o.sections[1].relocations[0].offset = 3);
+    assert!(message.contains("past the section's end"), "{message}");
+    let message = refused(&|o| o.sections[1].relocations[0].symbol = SymbolId(9));
+    assert!(message.contains("no symbol 9"), "{message}");
+    let message = refused(&|o| o.sections[1].size = 1);
+    assert!(message.contains("set size"), "{message}");
+    let message = refused(&|o| o.symbols[2].place = Place::In(elf_loader::SectionId(7)));
+    assert!(message.contains("`near`: it is in section 7"), "{message}");
+    let message = refused(&|o| o.sections[1].align = 3);
+    assert!(message.contains("power of two"), "{message}");
+    let message = refused(&|o| o.sections.clear());
+    assert!(message.contains("null section"), "{message}");
+}

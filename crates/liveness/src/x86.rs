@@ -1,0 +1,350 @@
+//! The effect of one x86 instruction by itself, from what iced knows about its form.
+//!
+//! Takes a decoded instruction, gives an [`Effect`]. The guarantee: it never leaves out a use and
+//! never kills what might survive. Interprocedural effects are not here: a call uses its operands
+//! and the stack pointer, a return uses the stack pointer.
+//!
+//! The rules, with the functions that hold them:
+//!
+//! | what | rule |
+//! |---|---|
+//! | forms not understood: `is_understood` | use everything, kill nothing |
+//! | `nop`, with operands or without | no effect: its address is not even computed |
+//! | registers: `register_effect` | only an unconditional write kills, and only the pieces it replaces |
+//! | flags: `flag_effect` | only a flag certainly written is killed; an undefined one is neither used nor killed |
+//!
+//! Instruction pointer, segment, vector, x87 and control registers are not locations; their part
+//! of an effect is dropped.
+
+use crate::locations::{Flag, LocSet, Piece, Reg, WordSize};
+use crate::solve::Effect;
+use iced_x86::{
+    CodeSize, CpuidFeature, FlowControl, Instruction, InstructionInfoFactory,
+    InstructionInfoOptions, Mnemonic, OpAccess, OpKind, Register, RflagsBits,
+};
+
+/// Finds effects of instructions; keeps the buffers that this takes.
+#[derive(Debug)]
+pub struct EffectFinder {
+    factory: InstructionInfoFactory,
+}
+
+impl Default for EffectFinder {
+    fn default() -> EffectFinder {
+        EffectFinder::new()
+    }
+}
+
+impl EffectFinder {
+    /// A finder for either word size: each instruction says how it was decoded.
+    pub fn new() -> EffectFinder {
+        let factory = InstructionInfoFactory::new();
+        EffectFinder { factory }
+    }
+
+    /// The effect of an instruction by itself.
+    ///
+    /// The word size is the one it was decoded for; an instruction that was not decoded counts as
+    /// 64-bit code unless its [`code_size`](Instruction::code_size) was set.
+    pub fn effect(&mut self, instruction: &Instruction) -> Effect {
+        if !is_understood(instruction) {
+            return Effect::opaque(word_size(instruction));
+        }
+        if instruction.mnemonic() == Mnemonic::Nop {
+            return Effect::NONE;
+        }
+        let registers = self.register_effect(instruction);
+        let flags = flag_effect(instruction);
+        Effect {
+            uses: registers.uses.union(flags.uses),
+            kills: registers.kills.union(flags.kills),
+        }
+    }
+
+    /// Uses are all registers read, be it as an address or only under a condition. Kills are the
+    /// pieces replaced by a write that happens on every execution.
+    fn register_effect(&mut self, instruction: &Instruction) -> Effect {
+        let options = InstructionInfoOptions::NO_MEMORY_USAGE;
+        let info = self.factory.info_options(instruction, options);
+        let mut effect = Effect::NONE;
+        for used in info.used_registers() {
+            let (reads, writes) = reads_and_writes(used.access());
+            if reads {
+                effect.uses = effect.uses.union(pieces_read(used.register()));
+            }
+            if writes {
+                effect.kills = effect.kills.union(pieces_written(used.register()));
+            }
+        }
+        if is_cmov(instruction.mnemonic()) {
+            // iced calls the 32-bit form a read and a write, since the upper half becomes zero.
+            effect.kills = LocSet::empty();
+        }
+        if let Some(register) = borrow_idiom(instruction) {
+            effect.uses = effect.uses.minus(pieces_read(register));
+        }
+        effect
+    }
+}
+
+/// The word size that an instruction was decoded for.
+fn word_size(instruction: &Instruction) -> WordSize {
+    match instruction.code_size() {
+        CodeSize::Code16 | CodeSize::Code32 => WordSize::Bits32,
+        CodeSize::Code64 | CodeSize::Unknown => WordSize::Bits64,
+    }
+}
+
+/// Whether an access reads, under whatever condition, and whether it certainly writes.
+fn reads_and_writes(access: OpAccess) -> (bool, bool) {
+    match access {
+        OpAccess::None | OpAccess::NoMemAccess | OpAccess::CondWrite => (false, false),
+        OpAccess::Read | OpAccess::CondRead | OpAccess::ReadCondWrite => (true, false),
+        OpAccess::Write => (false, true),
+        OpAccess::ReadWrite => (true, true),
+    }
+}
+
+/// The general register that a register is or is a part of.
+fn general(register: Register) -> Option<Reg> {
+    if !register.is_gpr() {
+        return None;
+    }
+    Reg::new(register.full_register().number() as u8)
+}
+
+/// What a read of a register looks at. A 32-bit read counts as one of the whole register.
+fn pieces_read(register: Register) -> LocSet {
+    let Some(reg) = general(register) else {
+        return LocSet::empty();
+    };
+    match register {
+        Register::AH | Register::CH | Register::DH | Register::BH => {
+            LocSet::piece(reg, Piece::High)
+        }
+        _ if register.is_gpr8() => LocSet::piece(reg, Piece::Low),
+        _ if register.is_gpr16() => LocSet::low16(reg),
+        _ => LocSet::reg(reg),
+    }
+}
+
+/// What a write of a register replaces. A 32-bit write replaces all: on i386 there is no more, and
+/// in 64-bit mode the upper half becomes zero (SDM volume 1, 3.4.1.1).
+fn pieces_written(register: Register) -> LocSet {
+    pieces_read(register)
+}
+
+/// `sbb %eax,%eax` and its like: minus the carry, whatever the register was. (`xor` and `sub` of a
+/// register with itself need no rule: iced reports them as writes.)
+fn borrow_idiom(instruction: &Instruction) -> Option<Register> {
+    let same = instruction.mnemonic() == Mnemonic::Sbb
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op1_kind() == OpKind::Register
+        && instruction.op0_register() == instruction.op1_register();
+    same.then(|| instruction.op0_register())
+}
+
+/// Flags used, and flags certainly overwritten. Those that iced calls undefined are in none of its
+/// other sets.
+fn flag_effect(instruction: &Instruction) -> Effect {
+    let written = flags_of(
+        instruction.rflags_written() | instruction.rflags_cleared() | instruction.rflags_set(),
+    );
+    Effect {
+        uses: flags_of(instruction.rflags_read()),
+        kills: written.minus(flags_that_may_survive(instruction)),
+    }
+}
+
+/// Flags among those reported as written that an execution may yet leave alone, or leave undefined.
+fn flags_that_may_survive(instruction: &Instruction) -> LocSet {
+    use Mnemonic::*;
+    match instruction.mnemonic() {
+        Rol | Ror | Rcl | Rcr | Shl | Shr | Sal | Sar | Shld | Shrd => shift_survivors(instruction),
+        // With a count of zero nothing is compared.
+        Cmpsb | Cmpsw | Cmpsd | Cmpsq | Scasb | Scasw | Scasd | Scasq
+            if is_repeated(instruction) =>
+        {
+            LocSet::flags()
+        }
+        // The manuals of the two makers do not agree about the other flags.
+        Fcomi | Fcomip | Fucomi | Fucomip => LocSet::flags()
+            .minus(LocSet::flag(Flag::Carry))
+            .minus(LocSet::flag(Flag::Parity))
+            .minus(LocSet::flag(Flag::Zero)),
+        _ => LocSet::empty(),
+    }
+}
+
+/// Shifts and rotates (SDM volume 2, SAL/SAR/SHL/SHR, RCL/RCR/ROL/ROR, SHLD, SHRD). A masked count
+/// of zero leaves every flag alone: iced sees to immediate counts, and a count in `cl` may be zero.
+/// A count beyond the operand leaves CF undefined for `shl` and `shr`, everything for `shld` and
+/// `shrd`.
+fn shift_survivors(instruction: &Instruction) -> LocSet {
+    use Mnemonic::*;
+    let count_at = instruction.op_count() - 1;
+    if instruction.op_kind(count_at) == OpKind::Register {
+        return LocSet::flags();
+    }
+    let count = u32::from(instruction.immediate8() & 0x1f);
+    let bits = 8 * operand_size(instruction) as u32;
+    match instruction.mnemonic() {
+        Shl | Sal | Shr if bits < 32 && count >= bits => LocSet::flag(Flag::Carry),
+        Shld | Shrd if bits < 32 && count > bits => LocSet::flags(),
+        _ => LocSet::empty(),
+    }
+}
+
+/// The size of the first operand in bytes.
+fn operand_size(instruction: &Instruction) -> usize {
+    match instruction.op0_kind() {
+        OpKind::Register => instruction.op0_register().size(),
+        _ => instruction.memory_size().size(),
+    }
+}
+
+fn is_repeated(instruction: &Instruction) -> bool {
+    instruction.has_rep_prefix() || instruction.has_repne_prefix()
+}
+
+/// The locations among iced's [`RflagsBits`]; interrupt, alignment and x87 flags are none.
+fn flags_of(bits: u32) -> LocSet {
+    let flag = |bit, flag| match bits & bit {
+        0 => LocSet::empty(),
+        _ => LocSet::flag(flag),
+    };
+    flag(RflagsBits::CF, Flag::Carry)
+        .union(flag(RflagsBits::PF, Flag::Parity))
+        .union(flag(RflagsBits::AF, Flag::Adjust))
+        .union(flag(RflagsBits::ZF, Flag::Zero))
+        .union(flag(RflagsBits::SF, Flag::Sign))
+        .union(flag(RflagsBits::OF, Flag::Overflow))
+        .union(flag(RflagsBits::DF, Flag::Direction))
+}
+
+fn is_cmov(mnemonic: Mnemonic) -> bool {
+    use Mnemonic::*;
+    matches!(
+        mnemonic,
+        Cmova
+            | Cmovae
+            | Cmovb
+            | Cmovbe
+            | Cmove
+            | Cmovg
+            | Cmovge
+            | Cmovl
+            | Cmovle
+            | Cmovne
+            | Cmovno
+            | Cmovnp
+            | Cmovns
+            | Cmovo
+            | Cmovp
+            | Cmovs
+    )
+}
+
+/// Whether an instruction is one whose registers and flags iced lists in full and whose meaning
+/// does not depend on a kernel, a hypervisor or the state of the machine.
+///
+/// Only what the lists below admit is understood.
+fn is_understood(instruction: &Instruction) -> bool {
+    !instruction.is_invalid()
+        && !instruction.is_save_restore_instruction()
+        && is_ordinary_flow(instruction)
+        && (!instruction.is_privileged() || is_privileged_but_plain(instruction.mnemonic()))
+        && !is_system(instruction.mnemonic())
+        && !is_far(instruction)
+        && instruction
+            .cpuid_features()
+            .iter()
+            .all(|feature| is_plain_feature(*feature))
+}
+
+/// Control that stays in this code or leaves it by a call or a return. System calls and virtual
+/// machine calls count as calls here; their features exclude them.
+fn is_ordinary_flow(instruction: &Instruction) -> bool {
+    match instruction.flow_control() {
+        FlowControl::Next
+        | FlowControl::UnconditionalBranch
+        | FlowControl::IndirectBranch
+        | FlowControl::ConditionalBranch
+        | FlowControl::Return
+        | FlowControl::Call
+        | FlowControl::IndirectCall => true,
+        FlowControl::Interrupt | FlowControl::XbeginXabortXend | FlowControl::Exception => false,
+    }
+}
+
+/// Transfers to another code segment.
+fn is_far(instruction: &Instruction) -> bool {
+    instruction.is_call_far()
+        || instruction.is_call_far_indirect()
+        || instruction.is_jmp_far()
+        || instruction.is_jmp_far_indirect()
+}
+
+fn is_privileged_but_plain(mnemonic: Mnemonic) -> bool {
+    use Mnemonic::*;
+    matches!(
+        mnemonic,
+        In | Insb | Insw | Insd | Out | Outsb | Outsw | Outsd | Cli | Sti | Clac | Stac
+    )
+}
+
+/// Instructions of plain features that look at the machine, leave the flat memory model, or are not
+/// settled: processors to come may give a reserved no-operation a meaning.
+fn is_system(mnemonic: Mnemonic) -> bool {
+    use Mnemonic::*;
+    matches!(
+        mnemonic,
+        Cpuid
+            | Sgdt
+            | Sidt
+            | Sldt
+            | Str
+            | Smsw
+            | Lar
+            | Lsl
+            | Verr
+            | Verw
+            | Arpl
+            | Lds
+            | Les
+            | Lfs
+            | Lgs
+            | Lss
+            | Bound
+            | Iret
+            | Iretd
+            | Iretq
+            | Retf
+            | Reservednop
+            | Zero_bytes
+    )
+}
+
+/// Features whose instructions compute, load, store and branch, and nothing else; a few order
+/// memory, prefetch or read the clock. Vector instructions matter for the few that read or write
+/// general registers and flags.
+fn is_plain_feature(feature: CpuidFeature) -> bool {
+    use CpuidFeature::*;
+    #[rustfmt::skip]
+    let plain = matches!(
+        feature,
+        // integer
+        INTEL8086 | INTEL186 | INTEL286 | INTEL386 | INTEL486 | X64
+        | CMOV | CX8 | CMPXCHG16B | MOVBE | POPCNT | LZCNT | BMI1 | BMI2 | ADX | RDRAND | RDSEED
+        // hints, ordering, caches, the clock
+        | MULTIBYTENOP | PAUSE | CET_IBT | PREFETCHW | CLFSH | CLFLUSHOPT | CLWB | MOVDIRI | SMAP
+        | TSC | RDTSCP
+        // x87 and vectors
+        | FPU | FPU287 | FPU387 | MMX
+        | SSE | SSE2 | SSE3 | SSSE3 | SSE4_1 | SSE4_2 | AES | PCLMULQDQ | SHA | GFNI
+        | AVX | AVX2 | FMA | F16C | VAES | VPCLMULQDQ
+        | AVX512F | AVX512VL | AVX512BW | AVX512DQ | AVX512CD | AVX512_IFMA
+        | AVX512_VBMI | AVX512_VBMI2 | AVX512_VNNI | AVX512_BITALG | AVX512_VPOPCNTDQ
+    );
+    plain
+}

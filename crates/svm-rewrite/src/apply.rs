@@ -1,0 +1,216 @@
+//! Acts on the plans: the one place that writes code.
+//!
+//! Functions keep their order and sections. Each is followed by the out-of-line
+//! parts of its checks, so a place in them belongs to the function by symbol.
+
+use std::collections::HashMap;
+
+use iced_x86::{FlowControl, Mnemonic};
+
+use crate::asm::{Jump, Label, Labels, Laid};
+use crate::classify::Class;
+use crate::forward::Facts;
+use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted, Target};
+use crate::linkage;
+use crate::plan::Plan;
+use crate::refusal::{Code, Hitch, Refusal};
+use crate::scheme::Scheme;
+use crate::sequences::{Emitter, StubPlace};
+
+/// The rewritten code, laid out.
+pub struct Applied {
+    /// One a code section, in order.
+    pub sections: Vec<Laid>,
+    /// Where labels are; instruction `n` has label `n`.
+    pub labels: Labels,
+    /// The end of each function's instructions, before its out-of-line parts.
+    pub ends: Vec<Label>,
+    /// The end of each function.
+    pub function_ends: Vec<Label>,
+    /// Out-of-line parts.
+    pub stubs: Vec<StubPlace>,
+}
+
+impl Applied {
+    /// Section and offset of a label.
+    pub fn place(&self, label: Label) -> (CodeIdx, u64) {
+        let (section, position) = self.labels.get(label);
+        (CodeIdx(section), self.sections[usize::from(section)].offset(position))
+    }
+}
+
+/// Emits all code of an object.
+///
+/// # Errors
+/// Instructions that no sequence could be made for.
+pub fn apply(
+    lifted: &Lifted<'_>,
+    plans: &[Plan],
+    facts: &HashMap<InstIdx, Facts>,
+    scheme: Scheme,
+) -> Result<Applied, Vec<Refusal>> {
+    let mut labels = Labels::new(lifted.insts.len());
+    let mut refusals = Vec::new();
+    let (mut assemblers, mut stubs) = (Vec::new(), Vec::new());
+    let (mut ends, mut function_ends) = (Vec::new(), Vec::new());
+    for section in 0..lifted.sections.len() as u16 {
+        let mut emitter = Emitter::new(lifted, &mut labels, section, scheme);
+        for f in functions_of(lifted, CodeIdx(section)) {
+            let mut writer = FunctionWriter { emitter: &mut emitter, plans, facts, refusals: &mut refusals };
+            writer.function(f);
+            let end = emitter.labels.fresh();
+            emitter.place(end);
+            ends.push(end);
+            stubs.extend(emitter.finish_stubs());
+            let end = emitter.labels.fresh();
+            emitter.place(end);
+            function_ends.push(end);
+        }
+        assemblers.push(emitter.asm);
+    }
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
+    let mut sections = Vec::new();
+    for (n, asm) in assemblers.into_iter().enumerate() {
+        // Sequences keep their short-only branches within reach by construction.
+        let laid = asm.lay_out(n as u16, &labels).map_err(|_| {
+            let name = lifted.section_name(CodeIdx(n as u16));
+            vec![Refusal::at(Code::Unsupported, name, 0, "a short branch does not reach its target")]
+        })?;
+        sections.push(laid);
+    }
+    Ok(Applied { sections, labels, ends, function_ends, stubs })
+}
+
+fn functions_of(lifted: &Lifted<'_>, section: CodeIdx) -> Vec<FuncIdx> {
+    (0..lifted.functions.len() as u32).map(FuncIdx).filter(|&f| lifted.function(f).section == section).collect()
+}
+
+struct FunctionWriter<'w, 'a> {
+    emitter: &'w mut Emitter<'a>,
+    plans: &'w [Plan],
+    facts: &'w HashMap<InstIdx, Facts>,
+    refusals: &'w mut Vec<Refusal>,
+}
+
+impl FunctionWriter<'_, '_> {
+    fn function(&mut self, f: FuncIdx) {
+        let lifted = self.emitter.lifted;
+        let function = lifted.function(f);
+        if !function.padding {
+            self.emitter.asm.align(alignment(function.start));
+        }
+        for i in function.insts.clone() {
+            self.emitter.place(Label(i));
+            if !function.padding
+                && let Err(hitch) = self.instruction(InstIdx(i))
+            {
+                self.refusals.push(lifted.refusal(hitch.code, InstIdx(i), hitch.reason));
+            }
+        }
+        if !function.padding {
+            self.leave(f);
+        }
+    }
+
+    fn instruction(&mut self, i: InstIdx) -> Result<(), Hitch> {
+        let plan = &self.plans[i.0 as usize];
+        let e = &mut *self.emitter;
+        match plan.class {
+            Class::Plain | Class::Stack => e.copy_inst(i),
+            Class::Drop => Ok(()),
+            Class::Memory(space) => e.memory(i, plan, space),
+            Class::Prefetch(space) => e.prefetch(i, plan, space),
+            Class::BitString(space) => e.bit_string(i, plan, space),
+            Class::Xlat => {
+                e.xlat(i, plan);
+                Ok(())
+            }
+            Class::String(op, log2, repeat) => {
+                let direction = self.facts.get(&i).and_then(Facts::direction);
+                let direction = direction.ok_or_else(|| Hitch::new(Code::Direction, "the direction flag is not known here"))?;
+                e.string(i, plan, op, log2, repeat, direction);
+                Ok(())
+            }
+            Class::PushMemory(space) => e.push_memory(i, plan, space),
+            Class::PopMemory(space) => e.pop_memory(i, plan, space),
+            Class::AddressOf => e.address_of(i),
+            Class::Branch => e.branch(i),
+            Class::CallIndirect(callee) => e.indirect(i, plan, callee, Jump::Call),
+            Class::JumpIndirect(callee) => e.indirect(i, plan, callee, Jump::Always),
+            Class::Return => {
+                e.ret();
+                Ok(())
+            }
+            Class::Trap(trap) => {
+                e.trap(trap);
+                Ok(())
+            }
+            Class::Port(port) => {
+                e.port(port);
+                Ok(())
+            }
+            Class::FramePointerToStack => {
+                let distance = self.facts.get(&i).and_then(Facts::frame_distance);
+                let unknown = || Hitch::new(Code::StackPointer, "the distance from rsp to rbp is not known here");
+                e.frame_pointer_to_stack(i, distance.ok_or_else(unknown)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// Control must not run from a function's last instruction into its
+    /// out-of-line parts.
+    fn leave(&mut self, f: FuncIdx) {
+        let lifted = self.emitter.lifted;
+        let last = &lifted.insts[lifted.function(f).insts.end as usize - 1];
+        let next = match last.iced.flow_control() {
+            FlowControl::Next | FlowControl::ConditionalBranch => self.continuation(f),
+            // A call at the end does not return, or what follows at once is its
+            // continuation.
+            FlowControl::Call | FlowControl::IndirectCall => {
+                let next = FuncIdx(f.0 + 1);
+                let returns = !matches!(
+                    last.target,
+                    Some(Target::Import(s)) if linkage::never_returns(lifted.symbol_name(s))
+                );
+                Some(next).filter(|n| returns && self.follows(f, *n) && !lifted.function(*n).padding)
+            }
+            _ => return,
+        };
+        match next {
+            Some(next) => self.emitter.asm.branch(Jump::Always, Label(lifted.function(next).insts.start)),
+            None => self.emitter.stop(),
+        }
+    }
+
+    /// The function that control runs into behind `f`, over padding that does
+    /// not stop it.
+    fn continuation(&self, f: FuncIdx) -> Option<FuncIdx> {
+        let lifted = self.emitter.lifted;
+        let mut next = FuncIdx(f.0 + 1);
+        while self.follows(f, next) {
+            let function = lifted.function(next);
+            let stops = |i: u32| lifted.insts[i as usize].iced.mnemonic() == Mnemonic::Int3;
+            if !function.padding {
+                return Some(next);
+            }
+            if function.insts.clone().any(stops) {
+                return None;
+            }
+            next = FuncIdx(next.0 + 1);
+        }
+        None
+    }
+
+    fn follows(&self, f: FuncIdx, next: FuncIdx) -> bool {
+        let lifted = self.emitter.lifted;
+        lifted.functions.get(next.0 as usize).is_some_and(|n| n.section == lifted.function(f).section)
+    }
+}
+
+/// Functions keep the alignment that they were given, up to 16 bytes.
+fn alignment(start: u64) -> u32 {
+    1 << start.trailing_zeros().min(4)
+}

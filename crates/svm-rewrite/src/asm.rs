@@ -1,0 +1,373 @@
+//! An assembler for emitted code: bytes, labels, branches that choose their
+//! length, relocations.
+//!
+//! One [`Assembler`] makes one section. Everything of fixed size goes into one
+//! buffer; what may change size (branches and alignment) is an *item* at a
+//! position of that buffer. Layout starts with every branch short and lengthens
+//! those that do not reach, until all do; branches never shrink again, so it
+//! ends.
+
+use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
+
+/// A place in emitted code, in any section of the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Label(pub u32);
+
+/// What a field of emitted code holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Referent {
+    /// The address of something in dom0: name without prefix, plus an addend.
+    Vm(String, i64),
+    /// One half of a translation table entry: byte offset in the entry.
+    Stlb(i64),
+    /// A routine outside the object.
+    Routine(String),
+    /// A label in another section.
+    Label(Label),
+}
+
+/// The width and signedness of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// 32 bits, relative to the end of the field.
+    Rel32,
+    /// 32 bits, sign-extended.
+    Abs32S,
+    /// 64 bits.
+    Abs64,
+}
+
+/// A reference from emitted code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// Position of the field: buffer offset and number of items before it.
+    at: Position,
+    /// The field.
+    pub field: Field,
+    /// What it holds.
+    pub referent: Referent,
+}
+
+/// A place between two bytes of a section that is being assembled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    offset: u32,
+    items: u32,
+}
+
+/// Condition of a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jump {
+    /// `jmp`.
+    Always,
+    /// `jcc`, by the low four bits of its opcode.
+    If(u8),
+    /// `call`; always near.
+    Call,
+    /// `jrcxz`/`jecxz`/`loop*`: exists in the short form only.
+    ShortOnly(u8),
+}
+
+/// `jcc` numbers used by sequences (SDM volume 2, appendix B, table B-10).
+pub mod cc {
+    /// Equal, zero.
+    pub const E: u8 = 4;
+    /// Not equal.
+    pub const NE: u8 = 5;
+    /// Above, unsigned.
+    pub const A: u8 = 7;
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    Branch { jump: Jump, to: Label, long: bool },
+    Align(u32),
+}
+
+/// Assembles one section.
+pub struct Assembler {
+    bytes: Vec<u8>,
+    items: Vec<(u32, Item)>,
+    references: Vec<Reference>,
+    encoder: Encoder,
+}
+
+/// A branch of a kind that has no long form does not reach its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfReach {
+    /// The target.
+    pub to: Label,
+}
+
+/// A section after layout.
+pub struct Laid {
+    /// The bytes; fields that have a relocation hold zero.
+    pub bytes: Vec<u8>,
+    /// Offset and content of each reference that the section could not resolve.
+    pub references: Vec<(u64, Field, Referent)>,
+    sizes: Vec<u32>,
+}
+
+impl Laid {
+    /// Offset in the section of a position taken while assembling.
+    pub fn offset(&self, p: Position) -> u64 {
+        // `sizes[n]` is the size of the first n items together.
+        u64::from(p.offset + self.sizes[p.items as usize])
+    }
+}
+
+/// Where every label is.
+#[derive(Default)]
+pub struct Labels {
+    places: Vec<Option<(u16, Position)>>,
+}
+
+impl Labels {
+    /// Labels `0..count`, none placed.
+    pub fn new(count: usize) -> Labels {
+        Labels { places: vec![None; count] }
+    }
+
+    /// A new label.
+    pub fn fresh(&mut self) -> Label {
+        self.places.push(None);
+        Label(self.places.len() as u32 - 1)
+    }
+
+    /// Places a label in a section.
+    pub fn place(&mut self, label: Label, section: u16, at: Position) {
+        self.places[label.0 as usize] = Some((section, at));
+    }
+
+    /// Section and position of a label.
+    ///
+    /// # Panics
+    /// If the label was never placed: every label made is placed by whoever
+    /// made it.
+    pub fn get(&self, label: Label) -> (u16, Position) {
+        self.places[label.0 as usize].expect("every label is placed")
+    }
+}
+
+impl Default for Assembler {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Assembler {
+    /// An empty section.
+    pub fn new() -> Assembler {
+        Assembler { bytes: Vec::new(), items: Vec::new(), references: Vec::new(), encoder: Encoder::new(64) }
+    }
+
+    /// The place after everything assembled so far.
+    pub fn here(&self) -> Position {
+        Position { offset: self.bytes.len() as u32, items: self.items.len() as u32 }
+    }
+
+    /// Bytes as they are.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// A field of `width` bytes at `offset_in_raw` bytes behind `start` holds `referent`.
+    pub fn refer(&mut self, start: Position, offset: usize, field: Field, referent: Referent) {
+        let at = Position { offset: start.offset + offset as u32, ..start };
+        self.references.push(Reference { at, field, referent });
+    }
+
+    /// One instruction without relocations.
+    ///
+    /// # Errors
+    /// The operands do not fit the instruction.
+    pub fn inst(&mut self, instruction: &Instruction) -> Result<(), IcedError> {
+        self.inst_with(instruction, None, None)
+    }
+
+    /// One instruction whose displacement and immediate may hold references.
+    /// Such a field must be encoded in full width.
+    ///
+    /// # Errors
+    /// The operands do not fit the instruction.
+    pub fn inst_with(
+        &mut self,
+        instruction: &Instruction,
+        displacement: Option<(Field, Referent)>,
+        immediate: Option<(Field, Referent)>,
+    ) -> Result<(), IcedError> {
+        self.encoder.encode(instruction, 0)?;
+        let fields = self.encoder.get_constant_offsets();
+        let start = self.here();
+        let encoded = self.encoder.take_buffer();
+        self.bytes.extend_from_slice(&encoded);
+        let mut encoded = encoded;
+        encoded.clear();
+        self.encoder.set_buffer(encoded);
+        if let Some((field, referent)) = displacement {
+            self.refer(start, fields.displacement_offset(), field, referent);
+            self.clear(start, fields.displacement_offset(), fields.displacement_size());
+        }
+        if let Some((field, referent)) = immediate {
+            self.refer(start, fields.immediate_offset(), field, referent);
+            self.clear(start, fields.immediate_offset(), fields.immediate_size());
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self, start: Position, offset: usize, size: usize) {
+        let from = start.offset as usize + offset;
+        self.bytes[from..from + size].fill(0);
+    }
+
+    /// A branch to a label of this section.
+    pub fn branch(&mut self, jump: Jump, to: Label) {
+        let long = jump == Jump::Call;
+        self.items.push((self.bytes.len() as u32, Item::Branch { jump, to, long }));
+    }
+
+    /// A branch that always has a 32-bit displacement, with a relocation.
+    pub fn branch_out(&mut self, jump: Jump, to: Referent) {
+        let start = self.here();
+        let opcode: &[u8] = match jump {
+            Jump::Always => &[0xe9],
+            Jump::If(cc) => &[0x0f, 0x80 | cc],
+            Jump::Call => &[0xe8],
+            Jump::ShortOnly(_) => unreachable!("the caller refuses short-only branches that leave the section"),
+        };
+        self.raw(opcode);
+        self.raw(&[0; 4]);
+        self.refer(start, opcode.len(), Field::Rel32, to);
+    }
+
+    /// Padding up to a multiple of `align` bytes, a power of two.
+    pub fn align(&mut self, align: u32) {
+        self.items.push((self.bytes.len() as u32, Item::Align(align)));
+    }
+
+    /// Chooses branch lengths and gives the final bytes.
+    ///
+    /// # Errors
+    /// A branch without long form does not reach.
+    pub fn lay_out(mut self, section: u16, labels: &Labels) -> Result<Laid, OutOfReach> {
+        let sizes = loop {
+            let sizes = self.sizes();
+            if !self.lengthen(section, labels, &sizes)? {
+                break sizes;
+            }
+        };
+        let mut laid = Laid { bytes: Vec::new(), references: Vec::new(), sizes };
+        laid.bytes = self.bytes_with_items(labels, &laid);
+        laid.references =
+            self.references.into_iter().map(|r| (laid.offset(r.at), r.field, r.referent)).collect();
+        Ok(laid)
+    }
+
+    fn sizes(&self) -> Vec<u32> {
+        let mut sizes = Vec::with_capacity(self.items.len() + 1);
+        let mut sum = 0;
+        sizes.push(0);
+        for (at, item) in &self.items {
+            sum += match *item {
+                Item::Branch { jump, long, .. } => branch_size(jump, long),
+                Item::Align(align) => (at + sum).wrapping_neg() & (align - 1),
+            };
+            sizes.push(sum);
+        }
+        sizes
+    }
+
+    fn lengthen(&mut self, section: u16, labels: &Labels, sizes: &[u32]) -> Result<bool, OutOfReach> {
+        let mut changed = false;
+        for (i, (at, item)) in self.items.iter_mut().enumerate() {
+            let Item::Branch { jump, to, long } = item else { continue };
+            if *long {
+                continue;
+            }
+            let (there, position) = labels.get(*to);
+            debug_assert_eq!(there, section, "branches out of a section carry a relocation");
+            let target = position.offset + sizes[position.items as usize];
+            let end = *at + sizes[i + 1];
+            if i8::try_from(i64::from(target) - i64::from(end)).is_err() {
+                if matches!(jump, Jump::ShortOnly(_)) {
+                    return Err(OutOfReach { to: *to });
+                }
+                *long = true;
+                changed = true;
+            }
+        }
+        Ok(changed)
+    }
+
+    fn bytes_with_items(&self, labels: &Labels, laid: &Laid) -> Vec<u8> {
+        let total = *laid.sizes.last().unwrap_or(&0);
+        let mut out = Vec::with_capacity(self.bytes.len() + total as usize);
+        let mut done = 0;
+        for (i, (at, item)) in self.items.iter().enumerate() {
+            out.extend_from_slice(&self.bytes[done..*at as usize]);
+            done = *at as usize;
+            match *item {
+                Item::Branch { jump, to, long } => {
+                    let end = u64::from(at + laid.sizes[i + 1]);
+                    let delta = laid.offset(labels.get(to).1) as i64 - end as i64;
+                    push_branch(&mut out, jump, long, delta);
+                }
+                // Unreachable space: a stray jump there stops at once.
+                Item::Align(_) => out.resize((at + laid.sizes[i + 1]) as usize, 0xcc),
+            }
+        }
+        out.extend_from_slice(&self.bytes[done..]);
+        out
+    }
+}
+
+fn branch_size(jump: Jump, long: bool) -> u32 {
+    match (jump, long) {
+        (Jump::Call, _) => 5,
+        (_, false) => 2,
+        (Jump::Always, true) => 5,
+        (Jump::If(_), true) => 6,
+        (Jump::ShortOnly(_), true) => unreachable!("never lengthened"),
+    }
+}
+
+fn push_branch(out: &mut Vec<u8>, jump: Jump, long: bool, delta: i64) {
+    match (jump, long) {
+        (Jump::Call, _) => out.push(0xe8),
+        (Jump::Always, false) => out.push(0xeb),
+        (Jump::Always, true) => out.push(0xe9),
+        (Jump::If(cc), false) => out.push(0x70 | cc),
+        (Jump::If(cc), true) => out.extend([0x0f, 0x80 | cc]),
+        (Jump::ShortOnly(opcode), _) => out.push(opcode),
+    }
+    if long {
+        out.extend((delta as i32).to_le_bytes());
+    } else {
+        out.push(delta as i8 as u8);
+    }
+}
+
+/// `op reg, reg`.
+pub fn rr(code: Code, a: Register, b: Register) -> Instruction {
+    Instruction::with2(code, a, b).expect("register operands fit the form")
+}
+
+/// `op reg`.
+pub fn r(code: Code, a: Register) -> Instruction {
+    Instruction::with1(code, a).expect("a register operand fits the form")
+}
+
+/// `op imm, reg`.
+pub fn ri(code: Code, a: Register, imm: i32) -> Instruction {
+    Instruction::with2(code, a, imm).expect("an immediate operand fits the form")
+}
+
+/// `op mem, reg`.
+pub fn rm(code: Code, a: Register, m: MemoryOperand) -> Instruction {
+    Instruction::with2(code, a, m).expect("a memory operand fits the form")
+}
+
+/// `op reg, mem`.
+pub fn mr(code: Code, m: MemoryOperand, a: Register) -> Instruction {
+    Instruction::with2(code, m, a).expect("a memory operand fits the form")
+}

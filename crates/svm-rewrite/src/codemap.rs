@@ -1,0 +1,66 @@
+//! Which code addresses shared data may hold: the exact set of places that an
+//! indirect call may reach (design, "Indirect calls").
+//!
+//! A function is in the set if a relocation in data or in code takes the
+//! address of its start, or if other objects can (it is global). An address in
+//! the middle of a function may be passed around as a value (`_THIS_IP_`), but
+//! data that holds one is a jump table, and calling through it is not provable.
+
+use std::collections::BTreeSet;
+
+use elf_loader::consts::{SHF_ALLOC, STB_LOCAL, STT_FUNC};
+use elf_loader::special;
+
+use crate::lift::{CodeIdx, InstIdx, Lifted};
+use crate::refusal::{Code, Refusal};
+
+/// Finds the functions whose address is taken, by section and offset.
+///
+/// # Errors
+/// Data that refers into the middle of a function.
+pub fn entries(lifted: &Lifted<'_>) -> Result<BTreeSet<(CodeIdx, u64)>, Vec<Refusal>> {
+    let mut found = BTreeSet::new();
+    let mut refusals = Vec::new();
+    let starts: BTreeSet<(CodeIdx, u64)> =
+        lifted.functions.iter().filter(|f| !f.padding).map(|f| (f.section, f.start)).collect();
+    for inst in &lifted.insts {
+        for value in [inst.displacement, inst.immediate].into_iter().flatten() {
+            found.extend(lifted.code_place(value.symbol, value.addend).filter(|p| starts.contains(p)));
+        }
+    }
+    for (_, section) in lifted.object.sections().filter(|(_, s)| holds_pointers(s)) {
+        for r in &section.relocations {
+            match lifted.code_place(r.symbol, r.addend) {
+                Some(place) if starts.contains(&place) => {
+                    found.insert(place);
+                }
+                Some((code, offset)) => refusals.push(middle(lifted, &section.name, r.offset, code, offset)),
+                None => {}
+            }
+        }
+    }
+    for symbol in lifted.object.symbols.iter().filter(|s| s.kind == STT_FUNC && s.binding != STB_LOCAL) {
+        if let elf_loader::Place::In(id) = symbol.place {
+            let place = lifted.code_section(id).map(|code| (code, symbol.value));
+            found.extend(place.filter(|p| starts.contains(p)));
+        }
+    }
+    if refusals.is_empty() { Ok(found) } else { Err(refusals) }
+}
+
+/// Data that a driver reads: loaded, not code, and not a table that only the
+/// kernel reads.
+fn holds_pointers(section: &elf_loader::Section<'_>) -> bool {
+    section.flags & SHF_ALLOC != 0
+        && !section.is_code()
+        && special::kind_of(&section.name).is_none()
+        && section.name != ".eh_frame"
+}
+
+fn middle(lifted: &Lifted<'_>, data: &str, at: u64, code: CodeIdx, offset: u64) -> Refusal {
+    let place = lifted.inst_at(code, offset);
+    let name = place.map_or_else(String::new, |i: InstIdx| lifted.function(lifted.function_of(i)).name.clone());
+    let section = lifted.section_name(code);
+    let reason = format!("data refers to {section}+{offset:#x}, which is not the start of a function ({name}): a jump table");
+    Refusal::at(Code::CodeReference, data, at, reason)
+}

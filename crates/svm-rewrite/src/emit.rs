@@ -1,0 +1,229 @@
+//! Rewritten code to an object: sections, symbols, relocations, and the tables
+//! that loader and verifier read. The shape is that of ARCHITECTURE.md, "What a
+//! rewritten object is".
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+
+use elf_loader::consts::{
+    R_X86_64_32S, R_X86_64_64, R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE, SHT_NULL, SHT_PROGBITS, STB_GLOBAL,
+    STB_LOCAL, STT_FUNC, STT_NOTYPE, STT_SECTION,
+};
+use elf_loader::{Machine, Object, Place, Relocation, Role, Section, SectionId, Symbol, SymbolId, Word};
+use twin_abi::{names, sections};
+
+use crate::apply::Applied;
+use crate::asm::{Field, Label, Referent};
+use crate::lift::{CodeIdx, Lifted};
+use crate::scheme::Scheme;
+
+/// Builds the object.
+pub fn emit(
+    lifted: &Lifted<'_>,
+    applied: &Applied,
+    codemap: &BTreeSet<(CodeIdx, u64)>,
+    scheme: Scheme,
+) -> Object<'static> {
+    let mut builder = Builder::new(lifted);
+    builder.code_sections(applied);
+    builder.functions(applied);
+    let imports = builder.imports(applied, codemap);
+    builder.relocate_code(applied, &imports);
+    builder.note(scheme);
+    builder.codemap(applied, codemap, &imports);
+    builder.map(applied);
+    builder.object
+}
+
+struct Builder<'l, 'a> {
+    lifted: &'l Lifted<'a>,
+    object: Object<'static>,
+}
+
+/// Undefined symbols by name.
+type Imports = HashMap<String, SymbolId>;
+
+fn section(name: String, kind: u32, flags: u64, align: u64, data: Vec<u8>) -> Section<'static> {
+    Section {
+        name: Cow::Owned(name),
+        kind,
+        flags,
+        align,
+        entsize: 0,
+        link: 0,
+        info: 0,
+        size: data.len() as u64,
+        data: Cow::Owned(data),
+        relocations: Vec::new(),
+        role: Role::Contents,
+    }
+}
+
+fn symbol(name: &str, binding: u8, kind: u8, place: Place, value: u64, size: u64) -> Symbol<'static> {
+    Symbol { name: Cow::Owned(name.to_owned()), binding, kind, other: 0, place, value, size }
+}
+
+/// Code sections come first, after the null section.
+fn code_section_id(code: CodeIdx) -> SectionId {
+    SectionId(u32::from(code.0) + 1)
+}
+
+/// The symbol of a code section, in the same order.
+fn section_symbol(code: CodeIdx) -> SymbolId {
+    SymbolId(u32::from(code.0) + 1)
+}
+
+impl<'l, 'a> Builder<'l, 'a> {
+    fn new(lifted: &'l Lifted<'a>) -> Builder<'l, 'a> {
+        let null = Section { align: 1, role: Role::Null, ..section(String::new(), SHT_NULL, 0, 1, Vec::new()) };
+        let object = Object {
+            word: Word::W64,
+            machine: Machine::X86_64,
+            flags: 0,
+            os_abi: (0, 0),
+            sections: vec![null],
+            symbols: vec![symbol("", STB_LOCAL, STT_NOTYPE, Place::Undefined, 0, 0)],
+        };
+        Builder { lifted, object }
+    }
+
+    fn code_sections(&mut self, applied: &Applied) {
+        for (n, laid) in applied.sections.iter().enumerate() {
+            let code = CodeIdx(n as u16);
+            let name = self.lifted.section_name(code).to_owned();
+            let flags = SHF_ALLOC | SHF_EXECINSTR;
+            self.object.sections.push(section(name, SHT_PROGBITS, flags, 16, laid.bytes.clone()));
+            let place = Place::In(code_section_id(code));
+            self.object.symbols.push(symbol("", STB_LOCAL, STT_SECTION, place, 0, 0));
+        }
+    }
+
+    /// Function symbols: local ones, then global ones, each with its
+    /// out-of-line parts.
+    fn functions(&mut self, applied: &Applied) {
+        let mut globals = Vec::new();
+        for (n, function) in self.lifted.functions.iter().enumerate().filter(|(_, f)| !f.padding) {
+            let (code, start) = applied.place(Label(function.insts.start));
+            let (_, end) = applied.place(applied.function_ends[n]);
+            let place = Place::In(code_section_id(code));
+            let original = self.lifted.sections[usize::from(code.0)].id;
+            self.object.symbols.push(symbol(&function.name, STB_LOCAL, STT_FUNC, place, start, end - start));
+            for s in self.lifted.object.symbols.iter().filter(|s| {
+                s.kind == STT_FUNC && s.binding != STB_LOCAL && s.place == Place::In(original) && s.value == function.start
+            }) {
+                globals.push(symbol(&s.name, s.binding, STT_FUNC, place, start, end - start));
+            }
+        }
+        // A function known by its global name only needs no local one.
+        let global_names: BTreeSet<_> = globals.iter().map(|g| g.name.clone()).collect();
+        self.object.symbols.retain(|s| s.kind != STT_FUNC || !global_names.contains(&s.name));
+        self.object.symbols.append(&mut globals);
+    }
+
+    /// One undefined symbol for each name that code or codemap refers to.
+    fn imports(&mut self, applied: &Applied, codemap: &BTreeSet<(CodeIdx, u64)>) -> Imports {
+        let mut wanted: BTreeSet<String> = applied
+            .sections
+            .iter()
+            .flat_map(|laid| &laid.references)
+            .filter_map(|(_, _, referent)| import_name(referent))
+            .collect();
+        wanted.extend(codemap.iter().map(|(code, _)| vm_name(self.lifted.section_name(*code))));
+        let mut imports = Imports::new();
+        for name in wanted {
+            let id = SymbolId(self.object.symbols.len() as u32);
+            self.object.symbols.push(symbol(&name, STB_GLOBAL, STT_NOTYPE, Place::Undefined, 0, 0));
+            imports.insert(name, id);
+        }
+        imports
+    }
+
+    fn relocate_code(&mut self, applied: &Applied, imports: &Imports) {
+        for (n, laid) in applied.sections.iter().enumerate() {
+            let relocations = &mut self.object.sections[n + 1].relocations;
+            for (offset, field, referent) in &laid.references {
+                let (kind, from_end) = match field {
+                    Field::Rel32 => (R_X86_64_PLT32, -4),
+                    Field::Abs32S => (R_X86_64_32S, 0),
+                    Field::Abs64 => (R_X86_64_64, 0),
+                };
+                let (symbol, addend) = match referent {
+                    Referent::Label(label) => {
+                        let (code, at) = applied.place(*label);
+                        (section_symbol(code), at as i64)
+                    }
+                    Referent::Vm(_, addend) | Referent::Stlb(addend) => (imports[&import_name(referent).unwrap_or_default()], *addend),
+                    Referent::Routine(name) => (imports[name], 0),
+                };
+                relocations.push(Relocation { offset: *offset, kind, symbol, addend: addend + from_end });
+            }
+            relocations.sort_by_key(|r| r.offset);
+        }
+    }
+
+    fn note(&mut self, scheme: Scheme) {
+        let owner = sections::NOTE_OWNER.as_bytes();
+        let descriptor = [twin_abi::ABI_VERSION, scheme.abi() as u32, Word::W64.bits(), 0];
+        let mut data = Vec::new();
+        for word in [owner.len() as u32 + 1, 4 * descriptor.len() as u32, sections::NOTE_TYPE] {
+            data.extend(word.to_le_bytes());
+        }
+        data.extend(owner);
+        data.resize(data.len().next_multiple_of(4).max(12 + owner.len() + 1).next_multiple_of(4), 0);
+        data.extend(descriptor.iter().flat_map(|w| w.to_le_bytes()));
+        self.object.sections.push(section(sections::NOTE.to_owned(), SHT_NOTE, SHF_ALLOC, 4, data));
+    }
+
+    fn codemap(&mut self, applied: &Applied, codemap: &BTreeSet<(CodeIdx, u64)>, imports: &Imports) {
+        const WORD: u64 = 8;
+        let mut table =
+            section(sections::CODEMAP.to_owned(), SHT_PROGBITS, SHF_ALLOC, WORD, vec![0; codemap.len() * 2 * WORD as usize]);
+        for (n, (code, original)) in codemap.iter().enumerate() {
+            let offset = n as u64 * 2 * WORD;
+            let vm = imports[&vm_name(self.lifted.section_name(*code))];
+            let inst = self.lifted.inst_at(*code, *original).expect("entries are function starts");
+            let (_, at) = applied.place(Label(inst.0));
+            table.relocations.extend([
+                Relocation { offset, kind: R_X86_64_64, symbol: vm, addend: *original as i64 },
+                Relocation { offset: offset + WORD, kind: R_X86_64_64, symbol: section_symbol(*code), addend: at as i64 },
+            ]);
+        }
+        self.object.sections.push(table);
+    }
+
+    /// New to original offsets, for reports.
+    fn map(&mut self, applied: &Applied) {
+        let mut rows: Vec<(u32, u32, u32)> = Vec::with_capacity(self.lifted.insts.len());
+        let mut row = |label: Label, original: u64| {
+            let (code, at) = applied.place(label);
+            rows.push((code_section_id(code).0, at as u32, original as u32));
+        };
+        for (n, inst) in self.lifted.insts.iter().enumerate() {
+            row(Label(n as u32), inst.offset());
+        }
+        for (stub, inst) in &applied.stubs {
+            row(*stub, self.lifted.inst(*inst).offset());
+        }
+        // Dropped instructions share a place with their successor, which is
+        // what is there.
+        rows.sort_unstable();
+        rows.reverse();
+        rows.dedup_by_key(|r| (r.0, r.1));
+        rows.reverse();
+        let data = rows.iter().flat_map(|r| [r.0, r.1, r.2]).flat_map(u32::to_le_bytes).collect();
+        self.object.sections.push(section(sections::MAP.to_owned(), SHT_PROGBITS, 0, 4, data));
+    }
+}
+
+fn vm_name(name: &str) -> String {
+    format!("{}{name}", names::VM_PREFIX)
+}
+
+fn import_name(referent: &Referent) -> Option<String> {
+    match referent {
+        Referent::Vm(name, _) => Some(vm_name(name)),
+        Referent::Stlb(_) => Some(names::STLB.to_owned()),
+        Referent::Routine(name) => Some(name.clone()),
+        Referent::Label(_) => None,
+    }
+}

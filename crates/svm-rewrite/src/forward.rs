@@ -1,0 +1,178 @@
+//! What is known of `rsp`, `rbp` and the direction flag on the way to an
+//! instruction: a forward pass that only runs for code that needs it (`leave`
+//! and its relatives, `std`).
+
+use std::collections::HashMap;
+
+use iced_x86::{Code, FlowControl, Mnemonic, OpKind, Register};
+use liveness::{BlockId, Program};
+
+use crate::classify::Class;
+use crate::flow::Flow;
+use crate::lift::{Inst, InstIdx, Lifted};
+use crate::sequences::Direction;
+
+/// Facts before an instruction. `None` where paths disagree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// `rsp` minus its value at function entry, in bytes.
+    rsp: Option<i64>,
+    /// `rbp` minus `rsp` at function entry, if it is a frame pointer.
+    rbp: Option<i64>,
+    /// The direction flag; clear at entry (psABI 3.2.1).
+    direction: Option<Direction>,
+}
+
+impl Facts {
+    const ENTRY: Facts = Facts { rsp: Some(0), rbp: None, direction: Some(Direction::Forward) };
+
+    /// `rbp - rsp`, if both are known.
+    pub fn frame_distance(&self) -> Option<i64> {
+        Some(self.rbp? - self.rsp?)
+    }
+
+    /// The direction of string instructions here, if known.
+    pub fn direction(&self) -> Option<Direction> {
+        self.direction
+    }
+
+    fn join(self, other: Facts) -> Facts {
+        fn same<T: PartialEq>(a: Option<T>, b: Option<T>) -> Option<T> {
+            if a == b { a } else { None }
+        }
+        Facts {
+            rsp: same(self.rsp, other.rsp),
+            rbp: same(self.rbp, other.rbp),
+            direction: same(self.direction, other.direction),
+        }
+    }
+
+    fn after(mut self, inst: &Inst) -> Facts {
+        let iced = &inst.iced;
+        match iced.mnemonic() {
+            Mnemonic::Std => self.direction = Some(Direction::Backward),
+            Mnemonic::Cld => self.direction = Some(Direction::Forward),
+            _ => {}
+        }
+        match iced.flow_control() {
+            FlowControl::Call | FlowControl::IndirectCall => {
+                // The callee returns with its caller's rbp, rsp and DF clear (psABI 3.2.1).
+                self.direction = Some(Direction::Forward);
+                return self;
+            }
+            _ => {}
+        }
+        let base_offset = |facts: &Facts, base: Register| match base {
+            Register::RSP => facts.rsp,
+            Register::RBP => facts.rbp,
+            _ => None,
+        };
+        match iced.code() {
+            Code::Leaveq => {
+                self.rsp = self.rbp.map(|b| b + 8);
+                self.rbp = None;
+            }
+            Code::Mov_r64_rm64 | Code::Mov_rm64_r64
+                if iced.op0_kind() == OpKind::Register && iced.op1_kind() == OpKind::Register =>
+            {
+                let value = base_offset(&self, iced.op1_register());
+                self.set(iced.op0_register(), value);
+            }
+            Code::Lea_r64_m if iced.memory_index() == Register::None => {
+                let displacement = iced.memory_displacement64() as i64;
+                let value = base_offset(&self, iced.memory_base()).map(|b| b + displacement);
+                self.set(iced.op0_register(), value);
+            }
+            Code::Add_rm64_imm8 | Code::Add_rm64_imm32 if iced.op0_register() == Register::RSP => {
+                self.rsp = self.rsp.map(|v| v + iced.immediate(1) as i64);
+            }
+            Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 if iced.op0_register() == Register::RSP => {
+                self.rsp = self.rsp.map(|v| v - iced.immediate(1) as i64);
+            }
+            _ => {
+                self.rsp = self.rsp.map(|v| v + i64::from(iced.stack_pointer_increment()));
+                let first_is_rbp = iced.op_count() > 0
+                    && iced.op0_kind() == OpKind::Register
+                    && iced.op0_register().full_register() == Register::RBP;
+                if first_is_rbp && iced.mnemonic() != Mnemonic::Push {
+                    self.rbp = None;
+                }
+            }
+        }
+        self
+    }
+
+    fn set(&mut self, register: Register, value: Option<i64>) {
+        match register.full_register() {
+            Register::RSP => self.rsp = value,
+            Register::RBP => self.rbp = value,
+            _ => {}
+        }
+    }
+}
+
+/// Facts before each instruction that asks for them.
+pub fn analyse(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class]) -> HashMap<InstIdx, Facts> {
+    let asks = |i: u32| match classes[i as usize] {
+        Class::FramePointerToStack => true,
+        Class::String(..) => true,
+        _ => false,
+    };
+    let wanted: Vec<u32> = (0..classes.len() as u32).filter(|&i| asks(i)).collect();
+    let trivial = !classes.contains(&Class::FramePointerToStack)
+        && lifted.insts.iter().all(|i| i.iced.mnemonic() != Mnemonic::Std);
+    if trivial {
+        return wanted.into_iter().map(|i| (InstIdx(i), Facts::ENTRY)).collect();
+    }
+    let before = solve(lifted, flow);
+    let mut found = HashMap::new();
+    for i in wanted {
+        let block = flow.block_of(InstIdx(i));
+        let Some(mut facts) = before[block.0 as usize] else { continue };
+        for k in flow.blocks()[block.0 as usize].start..i {
+            facts = facts.after(&lifted.insts[k as usize]);
+        }
+        found.insert(InstIdx(i), facts);
+    }
+    found
+}
+
+fn solve(lifted: &Lifted<'_>, flow: &Flow) -> Vec<Option<Facts>> {
+    let blocks = flow.blocks();
+    let mut before: Vec<Option<Facts>> = vec![None; blocks.len()];
+    let mut work = Vec::new();
+    // Functions are entered with an empty frame, parts of functions that the
+    // compiler split off are not: those get their facts from their jumps.
+    for function in lifted.functions.iter().filter(|f| !f.insts.is_empty() && !f.name.contains(".cold")) {
+        let entry = flow.block_of(InstIdx(function.insts.start));
+        before[entry.0 as usize] = Some(Facts::ENTRY);
+        work.push(entry);
+    }
+    while let Some(block) = work.pop() {
+        let Some(mut facts) = before[block.0 as usize] else { continue };
+        for k in blocks[block.0 as usize].clone() {
+            facts = facts.after(&lifted.insts[k as usize]);
+        }
+        for next in continues(lifted, flow, block) {
+            let slot = &mut before[next.0 as usize];
+            let joined = slot.map_or(facts, |old| old.join(facts));
+            if *slot != Some(joined) {
+                *slot = Some(joined);
+                work.push(next);
+            }
+        }
+    }
+    before
+}
+
+/// Successors in the same invocation: behind a call rather than into it.
+fn continues(lifted: &Lifted<'_>, flow: &Flow, block: BlockId) -> Vec<BlockId> {
+    let end = flow.blocks()[block.0 as usize].end;
+    let last = &lifted.insts[end as usize - 1];
+    if last.iced.flow_control() == FlowControl::Call {
+        let next = (end as usize) < lifted.insts.len();
+        return next.then(|| flow.block_of(InstIdx(end))).into_iter().collect();
+    }
+    let real = flow.blocks().len() as u32;
+    flow.successors(block).iter().copied().filter(|b| b.0 < real).collect()
+}

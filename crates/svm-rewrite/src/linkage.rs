@@ -1,0 +1,112 @@
+//! Imported routines that a rewriter must know by name.
+//!
+//! Everything here is a fact about the Linux kernel's assembly: which symbols
+//! are no C functions and what they do to registers.
+
+use liveness::Reg;
+
+/// How a routine treats registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Convention {
+    /// The psABI's.
+    C,
+    /// Keeps every register (called from inline assembly without clobbers).
+    KeepsAll,
+    /// Its own: may read anything, may keep anything.
+    Private,
+    /// `__x86_indirect_thunk_<reg>`: an indirect call through the register.
+    IndirectThunk(Reg),
+}
+
+/// The convention of an imported routine.
+pub fn convention(name: &str) -> Convention {
+    if let Some(register) = indirect_thunk(name) {
+        return Convention::IndirectThunk(register);
+    }
+    // arch/x86: ftrace's entry, and the preemption thunks that inline assembly
+    // calls with no clobbers but the flags.
+    const KEEPS_ALL: [&str; 6] = [
+        "__fentry__",
+        "__SCT__preempt_schedule",
+        "__SCT__preempt_schedule_notrace",
+        "preempt_schedule_thunk",
+        "preempt_schedule_notrace_thunk",
+        "__x86_return_thunk",
+    ];
+    // arch/x86/lib: arguments and results in registers of their own.
+    const PRIVATE: [&str; 8] = [
+        "__get_user_",
+        "__put_user_",
+        "cmpxchg8b_emu",
+        "cmpxchg16b_emu",
+        "this_cpu_cmpxchg",
+        "__raw_callee_save_",
+        "__sw_hweight",
+        "call_rwsem_",
+    ];
+    if KEEPS_ALL.contains(&name) {
+        Convention::KeepsAll
+    } else if PRIVATE.iter().any(|p| name.starts_with(p)) {
+        Convention::Private
+    } else {
+        Convention::C
+    }
+}
+
+/// The register of `__x86_indirect_thunk_<reg>` and its variants.
+pub fn indirect_thunk(name: &str) -> Option<Reg> {
+    let rest = name.strip_prefix("__x86_indirect_")?;
+    let register = ["thunk_", "call_thunk_", "jump_thunk_"].iter().find_map(|p| rest.strip_prefix(p))?;
+    let position = REGISTER_NAMES.iter().position(|n| *n == register)?;
+    Reg::new(position as u8)
+}
+
+/// General registers in the order of their encoding.
+pub const REGISTER_NAMES: [&str; 16] = [
+    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+];
+
+/// Whether a jump there is a return.
+pub fn is_return_thunk(name: &str) -> bool {
+    name == "__x86_return_thunk"
+}
+
+/// Whether a call there only serves tracing.
+pub fn is_trace_entry(name: &str) -> bool {
+    matches!(name, "__fentry__" | "mcount")
+}
+
+/// Whether the kernel declares the routine `noreturn` (objtool keeps the same
+/// kind of list). What follows such a call may belong to another path.
+pub fn never_returns(name: &str) -> bool {
+    matches!(
+        name,
+        "__stack_chk_fail"
+            | "fortify_panic"
+            | "__fortify_panic"
+            | "panic"
+            | "nmi_panic"
+            | "do_exit"
+            | "make_task_dead"
+            | "rewind_stack_and_make_dead"
+            | "do_group_exit"
+            | "kthread_exit"
+            | "kthread_complete_and_exit"
+            | "__module_put_and_kthread_exit"
+            | "complete_and_exit"
+            | "machine_real_restart"
+            | "emergency_restart"
+            | "usercopy_abort"
+            | "snp_abort"
+            | "stop_this_cpu"
+            | "__ubsan_handle_builtin_unreachable"
+            | "__reiserfs_panic"
+            | "lbug_with_loc"
+            | "ex_handler_msr_mce"
+            | "mpt_halt_firmware"
+            | "abort"
+            | "exit"
+            | "_exit"
+            | "__assert_fail"
+    )
+}

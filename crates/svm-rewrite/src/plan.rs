@@ -1,0 +1,354 @@
+//! Decides, for each instruction, how it will be emitted. Nothing is edited
+//! here: a plan is data, and [`crate::apply`] is the one place that acts on it.
+
+use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use liveness::{Flag, LocSet, Reg};
+
+use crate::classify::{Callee, Class, Repeat, Space};
+use crate::flow::Flow;
+use crate::lift::{InstIdx, Lifted};
+use crate::refusal::{Code, Refusal};
+use crate::registers::gpr;
+use crate::scheme::Scheme;
+
+/// Registers that a sequence may overwrite. The last `spilled` of them are
+/// live: pushed before and popped after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scratch {
+    regs: [Reg; Scratch::MAX],
+    len: u8,
+    spilled: u8,
+}
+
+impl Scratch {
+    /// More than any sequence asks for.
+    const MAX: usize = 8;
+
+    /// None.
+    pub const EMPTY: Scratch = Scratch { regs: [Reg::RAX; Scratch::MAX], len: 0, spilled: 0 };
+
+    /// All of them.
+    pub fn all(&self) -> &[Reg] {
+        &self.regs[..usize::from(self.len)]
+    }
+
+    /// Those that are live.
+    pub fn spilled(&self) -> &[Reg] {
+        &self.all()[usize::from(self.len - self.spilled)..]
+    }
+
+    fn push(&mut self, r: Reg, spilled: bool) {
+        self.regs[usize::from(self.len)] = r;
+        self.len += 1;
+        self.spilled += u8::from(spilled);
+    }
+}
+
+/// What happens to the arithmetic flags around a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flags {
+    /// Nobody reads them.
+    Dead,
+    /// The compare at this instruction is repeated after the check.
+    Recompute(InstIdx),
+    /// Kept in a register with `lahf; seto`.
+    Save(Reg),
+}
+
+impl Flags {
+    /// The name as reports print it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Flags::Dead => "dead",
+            Flags::Recompute(_) => "recomputed",
+            Flags::Save(_) => "saved",
+        }
+    }
+}
+
+/// How one instruction is treated.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// What it is.
+    pub class: Class,
+    /// What its sequence may overwrite.
+    pub scratch: Scratch,
+    /// What happens to the flags.
+    pub flags: Flags,
+}
+
+/// Order of preference: short encodings first, and `rax` first because it can
+/// hold the flags.
+const PREFERENCE: [Reg; 15] = [
+    Reg::RAX,
+    Reg::RCX,
+    Reg::RDX,
+    Reg::RSI,
+    Reg::RDI,
+    Reg::R8,
+    Reg::R9,
+    Reg::R10,
+    Reg::R11,
+    Reg::RBX,
+    Reg::RBP,
+    Reg::R12,
+    Reg::R13,
+    Reg::R14,
+    Reg::R15,
+];
+
+/// Makes plans for the instructions of one object.
+pub struct Planner<'a> {
+    lifted: &'a Lifted<'a>,
+    flow: &'a Flow,
+    scheme: Scheme,
+    info: InstructionInfoFactory,
+}
+
+impl<'a> Planner<'a> {
+    /// A planner for `lifted` under `scheme`.
+    pub fn new(lifted: &'a Lifted<'a>, flow: &'a Flow, scheme: Scheme) -> Planner<'a> {
+        Planner { lifted, flow, scheme, info: InstructionInfoFactory::new() }
+    }
+
+    /// Plans one instruction, given what is live before it.
+    ///
+    /// # Errors
+    /// No registers can be freed for it.
+    pub fn plan(&mut self, i: InstIdx, class: Class, live: LocSet) -> Result<Plan, Refusal> {
+        let flags_live = live.intersects(LocSet::flags());
+        let mut plan = Plan { class, scratch: Scratch::EMPTY, flags: Flags::Dead };
+        let need = self.need(class);
+        if need.call_registers {
+            let operands = self.registers_of(&self.lifted.inst(i).iced).union(callee_register(class));
+            let live_across = live.minus(operands);
+            if live_across.intersects(LocSet::reg(Reg::R10).union(LocSet::reg(Reg::R11))) {
+                let reason = "r10 or r11 is live at an indirect transfer, where the psABI leaves them to linkers";
+                return Err(self.lifted.refusal(Code::NoScratch, i, reason));
+            }
+        }
+        if need.translates {
+            let keeps_flags = flags_live && !need.keeps_flags;
+            self.choose(i, need.registers, live, keeps_flags, &mut plan)?;
+        }
+        Ok(plan)
+    }
+
+    /// What the sequence of a class takes, see [`crate::sequences`].
+    fn need(&self, class: Class) -> Need {
+        let check = self.scheme.registers();
+        let translate = |registers| Need { translates: true, registers, ..Need::default() };
+        match class {
+            Class::Plain
+            | Class::Stack
+            | Class::Drop
+            | Class::AddressOf
+            | Class::Branch
+            | Class::Return
+            | Class::Trap(_)
+            | Class::Port(_)
+            | Class::FramePointerToStack => Need::default(),
+            Class::Memory(space) | Class::Prefetch(space) | Class::PushMemory(space) | Class::PopMemory(space) => {
+                translate(check + extra_for(space))
+            }
+            // The bit's word and the masked offset, beside the check's own.
+            Class::BitString(space) => translate((check + extra_for(space)).max(check + 2)),
+            Class::Xlat => translate(check + 1),
+            Class::String(op, _, repeat) => {
+                let pointers = usize::from(op.reads_rsi()) + usize::from(op.uses_rdi());
+                let count = usize::from(repeat != Repeat::Once);
+                // One register holds each translation; check and count share the rest.
+                let registers = pointers + (check - 1).max(1) + count;
+                Need { translates: true, registers, keeps_flags: op.compares(), call_registers: false }
+            }
+            Class::CallIndirect(Callee::Memory(space)) | Class::JumpIndirect(Callee::Memory(space))
+                if space != Space::Stack =>
+            {
+                Need { call_registers: true, keeps_flags: true, ..translate(check + extra_for(space)) }
+            }
+            Class::CallIndirect(_) | Class::JumpIndirect(_) => Need { call_registers: true, ..Need::default() },
+        }
+    }
+
+    fn choose(
+        &mut self,
+        i: InstIdx,
+        registers: usize,
+        live: LocSet,
+        keeps_flags: bool,
+        plan: &mut Plan,
+    ) -> Result<(), Refusal> {
+        let inst = self.lifted.inst(i);
+        let mut taken = self.registers_of(&inst.iced);
+        let mut recompute = None;
+        if keeps_flags {
+            recompute = self.compare_before(i, live);
+            if let Some(compare) = recompute {
+                taken = taken.union(self.registers_of(&self.lifted.inst(compare).iced));
+            }
+        }
+        let wanted = registers + usize::from(keeps_flags && recompute.is_none());
+        let legacy_only = uses_high_byte(&inst.iced);
+        let usable = |r: Reg| !legacy_only || r.number() < 8;
+        // A register that the instruction only writes is dead before it and may
+        // hold the address; one that it reads is live.
+        // Not so for a string instruction, whose pointers are recovered after it
+        // ran, or for a compare that is repeated.
+        let is_string = matches!(plan.class, Class::String(..));
+        let kept = if is_string || recompute.is_some() { taken } else { LocSet::empty() };
+        let dead = PREFERENCE.into_iter().filter(|&r| {
+            usable(r) && !live.intersects(LocSet::reg(r)) && !kept.intersects(LocSet::reg(r))
+        });
+        for r in dead.take(wanted) {
+            plan.scratch.push(r, false);
+        }
+        let missing = wanted - plan.scratch.all().len();
+        if missing > 0 {
+            self.spill(i, missing, usable, taken, live, plan)?;
+        }
+        if keeps_flags {
+            plan.flags = match recompute {
+                Some(compare) => Flags::Recompute(compare),
+                None => Flags::Save(take_holder(&mut plan.scratch)),
+            };
+        }
+        Ok(())
+    }
+
+    fn spill(
+        &mut self,
+        i: InstIdx,
+        missing: usize,
+        usable: impl Fn(Reg) -> bool,
+        taken: LocSet,
+        live: LocSet,
+        plan: &mut Plan,
+    ) -> Result<(), Refusal> {
+        let inst = self.lifted.inst(i);
+        if names_rsp_as_data(&inst.iced) {
+            return Err(self.lifted.refusal(
+                Code::NoScratch,
+                i,
+                "too few registers are dead, and spilling would change the rsp that it reads",
+            ));
+        }
+        let victims = PREFERENCE.into_iter().rev().filter(|&r| {
+            usable(r) && live.intersects(LocSet::reg(r)) && !taken.intersects(LocSet::reg(r))
+        });
+        for r in victims.take(missing) {
+            plan.scratch.push(r, true);
+        }
+        if plan.scratch.spilled().len() < missing {
+            return Err(self.lifted.refusal(Code::NoScratch, i, "too few registers are free or can be spilled"));
+        }
+        Ok(())
+    }
+
+    /// All registers that an instruction names or implies.
+    fn registers_of(&mut self, iced: &Instruction) -> LocSet {
+        self.info
+            .info(iced)
+            .used_registers()
+            .iter()
+            .filter_map(|u| gpr(u.register()))
+            .fold(LocSet::empty(), |set, r| set.union(LocSet::reg(r)))
+    }
+
+    /// The `cmp` or `test` of registers and immediates that made the flags live
+    /// at `i`, if repeating it just before `i` gives the same flags.
+    fn compare_before(&mut self, i: InstIdx, live: LocSet) -> Option<InstIdx> {
+        let block = self.flow.blocks()[self.flow.block_of(i).0 as usize].clone();
+        let compare = (block.start..i.0).rev().map(InstIdx).find(|&c| self.writes_flags(c))?;
+        let iced = &self.lifted.inst(compare).iced;
+        let repeatable = matches!(iced.mnemonic(), Mnemonic::Cmp | Mnemonic::Test)
+            && (0..iced.op_count()).all(|op| iced.op_kind(op) != OpKind::Memory)
+            && self.lifted.inst(compare).immediate.is_none()
+            && !live.intersects(LocSet::flags().minus(compare_sets(iced)));
+        let operands = self.registers_of(iced);
+        let unchanged = (compare.0 + 1..i.0).all(|k| !self.writes(InstIdx(k)).intersects(operands));
+        (repeatable && unchanged && !operands.intersects(LocSet::reg(Reg::RSP))).then_some(compare)
+    }
+
+    fn writes_flags(&self, i: InstIdx) -> bool {
+        let iced = &self.lifted.inst(i).iced;
+        iced.rflags_modified() != 0 || iced.flow_control() != iced_x86::FlowControl::Next
+    }
+
+    /// All registers that an instruction may change.
+    fn writes(&mut self, i: InstIdx) -> LocSet {
+        let iced = self.lifted.inst(i).iced;
+        self.info
+            .info(&iced)
+            .used_registers()
+            .iter()
+            .filter(|u| !matches!(u.access(), OpAccess::Read | OpAccess::CondRead))
+            .filter_map(|u| gpr(u.register()))
+            .fold(LocSet::empty(), |set, r| set.union(LocSet::reg(r)))
+    }
+}
+
+/// What a class's sequence takes.
+#[derive(Default)]
+struct Need {
+    /// It translates: overwrites registers and flags.
+    translates: bool,
+    /// How many registers.
+    registers: usize,
+    /// It keeps or sets the flags itself.
+    keeps_flags: bool,
+    /// It goes through `twin_stlb_call`: r10 and r11.
+    call_registers: bool,
+}
+
+/// Segment-relative addresses are summed in a register before the check.
+fn extra_for(space: Space) -> usize {
+    match space {
+        Space::PerCpu(_) => 1,
+        Space::Stack | Space::Heap | Space::Global => 0,
+    }
+}
+
+/// `test` leaves AF undefined (SDM volume 2, TEST): it cannot give it back.
+fn compare_sets(iced: &Instruction) -> LocSet {
+    match iced.mnemonic() {
+        Mnemonic::Test => LocSet::flags().minus(LocSet::flag(Flag::Adjust)),
+        _ => LocSet::flags(),
+    }
+}
+
+/// The register that an indirect transfer through a thunk reads.
+fn callee_register(class: Class) -> LocSet {
+    match class {
+        Class::CallIndirect(Callee::Register(r)) | Class::JumpIndirect(Callee::Register(r)) => LocSet::reg(r),
+        _ => LocSet::empty(),
+    }
+}
+
+/// The register that keeps the flags: `rax` if it was got, since `lahf` needs
+/// it anyway, else the last one. It leaves the scratch registers' order alone
+/// otherwise, so spilled ones stay last.
+fn take_holder(scratch: &mut Scratch) -> Reg {
+    let len = usize::from(scratch.len);
+    let regs = &mut scratch.regs[..len];
+    let dead = len - usize::from(scratch.spilled);
+    // rax comes first in the order of preference when it is dead.
+    if dead > 0 && regs[0] == Reg::RAX {
+        regs[..dead].rotate_left(1);
+        return regs[dead - 1];
+    }
+    regs[len - 1]
+}
+
+/// `ah ch dh bh` cannot stand beside a register that needs a REX prefix.
+fn uses_high_byte(iced: &Instruction) -> bool {
+    (0..iced.op_count()).any(|op| {
+        iced.op_kind(op) == OpKind::Register
+            && matches!(iced.op_register(op), Register::AH | Register::CH | Register::DH | Register::BH)
+    })
+}
+
+fn names_rsp_as_data(iced: &Instruction) -> bool {
+    (0..iced.op_count())
+        .any(|op| iced.op_kind(op) == OpKind::Register && iced.op_register(op).full_register() == Register::RSP)
+}
+

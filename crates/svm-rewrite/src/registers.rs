@@ -1,0 +1,60 @@
+//! The same register as liveness, as the encoder and as the decoder name it.
+
+use iced_x86::Register;
+use liveness::Reg;
+
+/// The general register that a register is part of.
+pub fn gpr(r: Register) -> Option<Reg> {
+    if r.is_gpr() { Reg::new(r.full_register().number() as u8) } else { None }
+}
+
+/// The 64-bit register.
+pub fn reg64(r: Reg) -> Register {
+    const ALL: [Register; 16] = [
+        Register::RAX,
+        Register::RCX,
+        Register::RDX,
+        Register::RBX,
+        Register::RSP,
+        Register::RBP,
+        Register::RSI,
+        Register::RDI,
+        Register::R8,
+        Register::R9,
+        Register::R10,
+        Register::R11,
+        Register::R12,
+        Register::R13,
+        Register::R14,
+        Register::R15,
+    ];
+    ALL[usize::from(r.number())]
+}
+
+/// Its lower half.
+pub fn reg32(r: Reg) -> Register {
+    const ALL: [Register; 16] = [
+        Register::EAX,
+        Register::ECX,
+        Register::EDX,
+        Register::EBX,
+        Register::ESP,
+        Register::EBP,
+        Register::ESI,
+        Register::EDI,
+        Register::R8D,
+        Register::R9D,
+        Register::R10D,
+        Register::R11D,
+        Register::R12D,
+        Register::R13D,
+        Register::R14D,
+        Register::R15D,
+    ];
+    ALL[usize::from(r.number())]
+}
+
+/// Its lowest 16 bits.
+pub fn reg16(r: Reg) -> Register {
+    Register::AX + u32::from(r.number())
+}

@@ -1,0 +1,114 @@
+//! What was done at each site, for `--report` and `explain`.
+
+use serde::Serialize;
+
+use crate::Rewriting;
+use crate::apply::Applied;
+use crate::asm::Label;
+use crate::classify::Kind;
+use crate::lift::InstIdx;
+use crate::linkage::REGISTER_NAMES;
+use crate::text;
+
+/// One site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Site {
+    /// Section.
+    pub section: String,
+    /// Offset in the original section, in bytes.
+    pub offset: u64,
+    /// Function.
+    pub function: String,
+    /// The original instruction, AT&T syntax.
+    pub instruction: String,
+    /// Class.
+    pub class: Kind,
+    /// Scheme, if the site translates.
+    pub scheme: Option<&'static str>,
+    /// Registers the sequence overwrites.
+    pub scratch: Vec<&'static str>,
+    /// Those of them that are live and spilled.
+    pub spills: Vec<&'static str>,
+    /// `dead`, `recomputed` or `saved`.
+    pub flags: &'static str,
+    /// Emitted instructions less the original one.
+    pub added_instructions: i64,
+    /// Bytes emitted in line, as a range of offsets in the new section.
+    pub emitted: std::ops::Range<u64>,
+    /// Bytes emitted out of line, likewise.
+    pub out_of_line: Vec<std::ops::Range<u64>>,
+}
+
+fn names(regs: &[liveness::Reg]) -> Vec<&'static str> {
+    regs.iter().map(|r| REGISTER_NAMES[usize::from(r.number())]).collect()
+}
+
+/// All sites in address order.
+pub fn sites(rewriting: &Rewriting<'_>) -> Vec<Site> {
+    let lifted = rewriting.lifted;
+    let stubs = StubRanges::new(&rewriting.applied, lifted.functions.len());
+    let mut sites = Vec::new();
+    for (f, function) in lifted.functions.iter().enumerate().filter(|(_, f)| !f.padding) {
+        for i in function.insts.clone() {
+            let plan = &rewriting.plans[i as usize];
+            let Some(class) = plan.class.kind() else { continue };
+            let next = if i + 1 == function.insts.end { rewriting.applied.ends[f] } else { Label(i + 1) };
+            let (section, start) = rewriting.applied.place(Label(i));
+            let emitted = start..rewriting.applied.place(next).1;
+            let out_of_line = stubs.of(InstIdx(i));
+            let bytes = &rewriting.applied.sections[usize::from(section.0)].bytes;
+            let count = |r: &std::ops::Range<u64>| count_instructions(&bytes[r.start as usize..r.end as usize]);
+            let translates = !plan.scratch.all().is_empty();
+            sites.push(Site {
+                section: lifted.section_name(section).to_owned(),
+                offset: lifted.insts[i as usize].offset(),
+                function: function.name.clone(),
+                instruction: text::original(lifted, InstIdx(i)),
+                class,
+                scheme: translates.then(|| rewriting.scheme.as_str()),
+                scratch: names(plan.scratch.all()),
+                spills: names(plan.scratch.spilled()),
+                flags: plan.flags.as_str(),
+                added_instructions: count(&emitted) + out_of_line.iter().map(count).sum::<i64>() - 1,
+                emitted,
+                out_of_line,
+            });
+        }
+    }
+    sites
+}
+
+fn count_instructions(bytes: &[u8]) -> i64 {
+    iced_x86::Decoder::new(64, bytes, iced_x86::DecoderOptions::NONE).iter().count() as i64
+}
+
+/// Where the out-of-line parts of each instruction are.
+struct StubRanges {
+    /// Sorted by instruction.
+    ranges: Vec<(InstIdx, std::ops::Range<u64>)>,
+}
+
+impl StubRanges {
+    fn new(applied: &Applied, functions: usize) -> StubRanges {
+        // A part ends where the next begins, or with its function.
+        let mut bounds: Vec<_> = applied.stubs.iter().map(|(label, _)| applied.place(*label)).collect();
+        bounds.extend((0..functions).map(|f| applied.place(applied.function_ends[f])));
+        bounds.sort();
+        let mut ranges: Vec<_> = applied
+            .stubs
+            .iter()
+            .map(|(label, inst)| {
+                let at = applied.place(*label);
+                let end = bounds[bounds.partition_point(|b| *b <= at)].1;
+                (*inst, at.1..end)
+            })
+            .collect();
+        ranges.sort_by_key(|(inst, range)| (*inst, range.start));
+        StubRanges { ranges }
+    }
+
+    fn of(&self, i: InstIdx) -> Vec<std::ops::Range<u64>> {
+        let from = self.ranges.partition_point(|(inst, _)| *inst < i);
+        self.ranges[from..].iter().take_while(|(inst, _)| *inst == i).map(|(_, r)| r.clone()).collect()
+    }
+}

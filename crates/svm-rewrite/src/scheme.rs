@@ -1,0 +1,148 @@
+//! How an address is translated: the instruction sequences of figure 4 and
+//! their successors, behind one interface.
+//!
+//! A scheme emits the check only. It begins with the address being put into
+//! `v`, ends with `v` holding the translated address, and overwrites its other
+//! registers and the flags. What happens on a miss stands out of line, in
+//! [`crate::sequences::Emitter::finish_stubs`].
+
+use iced_x86::{Code, MemoryOperand, Register};
+use liveness::Reg;
+use twin_abi::stlb;
+
+use crate::asm::{Assembler, Field, Jump, Label, Referent, cc, r, ri, rm, rr};
+use crate::registers::{reg32, reg64};
+use crate::sequences::Address;
+
+/// A translation scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Figure 4 of the paper, instruction for instruction, with 64-bit
+    /// registers and 16-byte entries.
+    Paper,
+    /// Subtract the tag, compare, add: two instructions and one register less.
+    Stlb,
+}
+
+impl Scheme {
+    /// Registers a check overwrites, the translated address included.
+    pub fn registers(self) -> usize {
+        match self {
+            Scheme::Paper => 3,
+            Scheme::Stlb => 2,
+        }
+    }
+
+    /// Number in `.note.twin`.
+    pub fn abi(self) -> twin_abi::Scheme {
+        match self {
+            Scheme::Paper => twin_abi::Scheme::Paper,
+            Scheme::Stlb => twin_abi::Scheme::Stlb,
+        }
+    }
+
+    /// Whether the slow path finds the address still in `v`.
+    pub fn keeps_address(self) -> bool {
+        match self {
+            Scheme::Paper => true,
+            Scheme::Stlb => false,
+        }
+    }
+
+    /// Name on the command line and in reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Scheme::Paper => "paper",
+            Scheme::Stlb => "stlb",
+        }
+    }
+
+    /// Emits the check of `address` into `v`; `others` holds at least
+    /// `registers() - 1` more. A miss branches to `miss`.
+    pub fn check(self, asm: &mut Assembler, address: &Address, v: Reg, others: &[Reg], miss: Label) {
+        match self {
+            Scheme::Paper => paper(asm, address, v, others[0], others[1], miss),
+            Scheme::Stlb => stlb_check(asm, address, v, others[0], miss),
+        }
+    }
+}
+
+/// One half of the entry that `index` selects.
+fn entry(index: Reg, half: u64) -> (MemoryOperand, Referent) {
+    // displ_size 8: a full 32-bit displacement, which the relocation fills.
+    let operand = MemoryOperand::new(reg64(index), Register::None, 1, 0, 8, false, Register::None);
+    (operand, Referent::Stlb(half as i64))
+}
+
+fn with_entry(asm: &mut Assembler, code: Code, register: Register, index: Reg, half: u64) {
+    let (operand, referent) = entry(index, half);
+    asm.inst_with(&rm(code, register, operand), Some((Field::Abs32S, referent)), None)
+        .expect("a table operand encodes");
+}
+
+fn emit(asm: &mut Assembler, instruction: &iced_x86::Instruction) {
+    asm.inst(instruction).expect("a scheme's instruction encodes");
+}
+
+/// ```text
+///  1  lea   ADDRESS, %i
+///  2  mov   %i, %v
+///  3  and   $-4096, %i
+///  4  mov   %i, %p
+///  5  and   $0xfff000, %i
+///  6  shr   $8, %i
+///  7  cmp   twin_stlb(%i), %p
+///  8  jne   miss
+///  9  xor   twin_stlb+8(%i), %v
+/// ```
+fn paper(asm: &mut Assembler, address: &Address, v: Reg, i: Reg, p: Reg, miss: Label) {
+    const PAGE_MASK: i32 = -(stlb::PAGE_SIZE as i32);
+    const PAGE_INDEX: i32 = (stlb::INDEX_MASK << stlb::INDEX_SHIFT) as i32;
+    address.emit(asm, i);
+    emit(asm, &rr(Code::Mov_r64_rm64, reg64(v), reg64(i)));
+    emit(asm, &ri(Code::And_rm64_imm32, reg64(i), PAGE_MASK));
+    emit(asm, &rr(Code::Mov_r64_rm64, reg64(p), reg64(i)));
+    emit(asm, &ri(Code::And_rm64_imm32, reg64(i), PAGE_INDEX));
+    emit(asm, &ri(Code::Shr_rm64_imm8, reg64(i), stlb::INDEX_SHIFT as i32));
+    with_entry(asm, Code::Cmp_r64_rm64, reg64(p), i, stlb::TAG);
+    asm.branch(Jump::If(cc::NE), miss);
+    with_entry(asm, Code::Xor_r64_rm64, reg64(v), i, stlb::XLATE);
+}
+
+/// ```text
+///     lea   ADDRESS, %v
+///     mov   %vd, %id
+///     shr   $8, %id
+///     and   $0xfff0, %id
+///     sub   twin_stlb(%i), %v
+///     cmp   $0xfff, %v
+///     ja    miss
+///     add   twin_stlb+8(%i), %v
+/// ```
+fn stlb_check(asm: &mut Assembler, address: &Address, v: Reg, i: Reg, miss: Label) {
+    address.emit(asm, v);
+    emit(asm, &rr(Code::Mov_r32_rm32, reg32(i), reg32(v)));
+    emit(asm, &ri(Code::Shr_rm32_imm8, reg32(i), stlb::INDEX_SHIFT as i32));
+    emit(asm, &ri(Code::And_rm32_imm32, reg32(i), stlb::INDEX_MASK as i32));
+    with_entry(asm, Code::Sub_r64_rm64, reg64(v), i, stlb::TAG);
+    emit(asm, &ri(Code::Cmp_rm64_imm32, reg64(v), stlb::PAGE_SIZE as i32 - 1));
+    asm.branch(Jump::If(cc::A), miss);
+    with_entry(asm, Code::Add_r64_rm64, reg64(v), i, stlb::XLATE);
+}
+
+/// `not` and `lea` undo a translation without touching the flags:
+/// `pointer = pointer - translated + address`.
+///
+/// ```text
+///     not   %translated
+///     lea   1(%pointer,%translated), %pointer
+///     lea   (%pointer,%address), %pointer
+/// ```
+pub fn untranslate(asm: &mut Assembler, pointer: Reg, translated: Reg, address: Reg) {
+    let sum = |a: Reg, b: Reg, d: i64| {
+        MemoryOperand::new(reg64(a), reg64(b), 1, d, i32::from(d != 0) as u32, false, Register::None)
+    };
+    emit(asm, &r(Code::Not_rm64, reg64(translated)));
+    emit(asm, &rm(Code::Lea_r64_m, reg64(pointer), sum(pointer, translated, 1)));
+    emit(asm, &rm(Code::Lea_r64_m, reg64(pointer), sum(pointer, address, 0)));
+}

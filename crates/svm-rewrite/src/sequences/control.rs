@@ -1,0 +1,173 @@
+//! Calls, jumps, returns, traps and port I/O.
+
+use iced_x86::{Code, FlowControl, Instruction, Register};
+use liveness::Reg;
+use twin_abi::names;
+
+use super::memory::at;
+use super::Emitter;
+use crate::asm::{Jump, Label, Referent, r, ri, rm};
+use crate::classify::{Callee, Port, Space};
+use crate::flow::Trap;
+use crate::lift::{CodeIdx, InstIdx, Target};
+use crate::linkage;
+use crate::plan::Plan;
+use crate::refusal::Hitch;
+use crate::registers::reg64;
+
+/// Where `twin_stlb_call` takes the VM address. The psABI leaves it to linkers
+/// at calls, so it holds nothing there.
+const TARGET: Reg = Reg::R11;
+
+impl Emitter<'_> {
+    /// A direct branch or call: within the section by label, which chooses its
+    /// length; out of it by relocation.
+    pub fn branch(&mut self, i: InstIdx) -> Result<(), Hitch> {
+        let inst = self.lifted.inst(i);
+        let iced = &inst.iced;
+        let jump = match iced.flow_control() {
+            FlowControl::Call => Jump::Call,
+            FlowControl::UnconditionalBranch => Jump::Always,
+            _ if iced.is_jcc_short_or_near() => Jump::If((iced.condition_code() as u8).wrapping_sub(1)),
+            _ => Jump::ShortOnly(short_only(iced).ok_or("this branch is not known")?),
+        };
+        match inst.target {
+            Some(Target::Inst(to)) if self.lifted.inst(to).section == CodeIdx(self.section) => {
+                self.branch_near(jump, Label(to.0));
+            }
+            Some(Target::Inst(to)) => self.branch_far(jump, Referent::Label(Label(to.0)))?,
+            Some(Target::Import(s)) => {
+                let name = self.lifted.symbol_name(s).to_owned();
+                let ends = jump == Jump::Call && linkage::never_returns(&name);
+                self.branch_far(jump, Referent::Routine(name))?;
+                if ends {
+                    self.stop();
+                }
+            }
+            None => return Err("its destination is not known".into()),
+        }
+        Ok(())
+    }
+
+    /// `jrcxz` and `loop` exist in the short form only; rewritten code may put
+    /// their target out of reach.
+    ///
+    /// ```text
+    ///     jrcxz 1f ; jmp 2f ; 1: jmp target ; 2:
+    /// ```
+    fn branch_near(&mut self, jump: Jump, to: Label) {
+        let Jump::ShortOnly(_) = jump else { return self.asm.branch(jump, to) };
+        let (taken, go) = (self.labels.fresh(), self.labels.fresh());
+        self.asm.branch(jump, taken);
+        self.asm.branch(Jump::Always, go);
+        self.place(taken);
+        self.asm.branch(Jump::Always, to);
+        self.place(go);
+    }
+
+    fn branch_far(&mut self, jump: Jump, to: Referent) -> Result<(), Hitch> {
+        if matches!(jump, Jump::ShortOnly(_)) {
+            return Err("this branch has no form that reaches another section".into());
+        }
+        self.asm.branch_out(jump, to);
+        Ok(())
+    }
+
+    /// An indirect transfer, by way of the runtime's table (paper, 5.1.2):
+    ///
+    /// ```text
+    ///     mov   <target>, %r11
+    ///     call  twin_stlb_call              jmp for a tail call
+    /// ```
+    ///
+    /// A target in memory is loaded through a translation first.
+    pub fn indirect(&mut self, i: InstIdx, plan: &Plan, callee: Callee, jump: Jump) -> Result<(), Hitch> {
+        match callee {
+            Callee::Register(TARGET) => {}
+            Callee::Register(r) => self.copy(r, TARGET),
+            Callee::Memory(Space::Stack) => {
+                let iced = &self.lifted.inst(i).iced;
+                let slot = at(Reg::RSP, iced.memory_displacement64() as i64);
+                self.emit(&rm(Code::Mov_r64_rm64, reg64(TARGET), slot));
+            }
+            Callee::Memory(space) => self.load_target(i, plan, space),
+        }
+        self.call_runtime(jump, names::CALL);
+        Ok(())
+    }
+
+    /// ```text
+    ///     <open> <address> <check> -> %v
+    ///     mov   (%v), %r11
+    ///     <close>
+    /// ```
+    fn load_target(&mut self, i: InstIdx, plan: &Plan, space: Space) {
+        let roles = Self::roles(plan);
+        self.open(plan);
+        let address = self.address(i, space, plan.scratch.spilled().len(), &roles);
+        self.check(i, address, roles[0], &roles[1..]);
+        self.emit(&rm(Code::Mov_r64_rm64, reg64(TARGET), at(roles[0], 0)));
+        self.close(plan);
+    }
+
+    /// ```text
+    ///     ret
+    ///     int3                              stops straight-line speculation
+    /// ```
+    pub fn ret(&mut self) {
+        self.emit(&Instruction::with(Code::Retnq));
+        self.emit(&Instruction::with(Code::Int3));
+    }
+
+    /// A `ud2` would fault in the hypervisor: a WARN is reported and goes on, a
+    /// BUG aborts the invocation.
+    pub fn trap(&mut self, trap: Trap) {
+        match trap {
+            Trap::Warn => self.call_runtime(Jump::Call, names::WARN),
+            Trap::Bug => {
+                self.call_runtime(Jump::Call, names::BUG);
+                self.stop();
+            }
+        }
+    }
+
+    /// Nothing behind this point is reached.
+    pub fn stop(&mut self) {
+        self.emit(&Instruction::with(Code::Ud2));
+    }
+
+    /// Port I/O goes through the runtime's policy (P3):
+    ///
+    /// ```text
+    ///     call  twin_out32
+    /// ```
+    ///
+    /// and with the port in the instruction:
+    ///
+    /// ```text
+    ///     push  %rdx ; mov $port, %edx ; call twin_out32 ; pop %rdx
+    /// ```
+    pub fn port(&mut self, port: Port) {
+        let table = if port.input { names::PORT_IN } else { names::PORT_OUT };
+        let name = table[usize::from(port.log2)];
+        match port.number {
+            None => self.call_runtime(Jump::Call, name),
+            Some(number) => {
+                self.emit(&r(Code::Push_r64, Register::RDX));
+                self.emit(&ri(Code::Mov_r32_imm32, Register::EDX, i32::from(number)));
+                self.call_runtime(Jump::Call, name);
+                self.emit(&r(Code::Pop_r64, Register::RDX));
+            }
+        }
+    }
+}
+
+fn short_only(iced: &Instruction) -> Option<u8> {
+    Some(match iced.code() {
+        Code::Jrcxz_rel8_64 => 0xe3,
+        Code::Loop_rel8_64_RCX => 0xe2,
+        Code::Loope_rel8_64_RCX => 0xe1,
+        Code::Loopne_rel8_64_RCX => 0xe0,
+        _ => return None,
+    })
+}

@@ -1,0 +1,249 @@
+//! What is emitted for each class of instruction.
+//!
+//! [`Emitter`] holds what all sequences need: the section being assembled, the
+//! scheme, and the out-of-line parts that are due at the end of the function.
+//! Each file below draws the assembly it emits.
+
+mod bits;
+mod control;
+mod memory;
+mod string;
+
+pub use string::Direction;
+
+use iced_x86::{Code, Instruction, MemoryOperand, Register};
+use liveness::Reg;
+
+use crate::asm::{Assembler, Field, Jump, Label, Labels, Referent, cc, r, ri, rm, rr};
+use crate::lift::{InstIdx, Lifted};
+use crate::plan::{Flags, Plan};
+use crate::registers::{reg64};
+use crate::scheme::Scheme;
+
+/// How an address gets into a register, in one instruction that can be
+/// repeated out of line.
+#[derive(Clone, Debug)]
+pub enum Address {
+    /// `mov %reg, %v`
+    Copy(Reg),
+    /// `lea operand, %v`
+    Lea(MemoryOperand, Option<Referent>),
+    /// `movabs $symbol, %v`
+    Symbol(Referent),
+    /// `movabs $constant, %v`
+    Constant(u64),
+}
+
+impl Address {
+    /// Emits the instruction.
+    pub fn emit(&self, asm: &mut Assembler, v: Reg) {
+        let done = match self {
+            Address::Copy(from) => asm.inst(&rr(Code::Mov_r64_rm64, reg64(v), reg64(*from))),
+            Address::Lea(operand, referent) => {
+                let displacement = referent.clone().map(|r| (Field::Abs32S, r));
+                asm.inst_with(&rm(Code::Lea_r64_m, reg64(v), *operand), displacement, None)
+            }
+            Address::Symbol(referent) => {
+                asm.inst_with(&movabs(v, 0), None, Some((Field::Abs64, referent.clone())))
+            }
+            Address::Constant(value) => asm.inst(&movabs(v, *value)),
+        };
+        done.expect("an address computation encodes");
+    }
+}
+
+fn movabs(v: Reg, value: u64) -> Instruction {
+    Instruction::with2(Code::Mov_r64_imm64, reg64(v), value).expect("movabs takes a register and 64 bits")
+}
+
+/// The out-of-line part of a check: ask the runtime, go back.
+#[derive(Debug)]
+struct Stub {
+    slow: Label,
+    back: Label,
+    /// Repeated if the check destroyed it.
+    address: Option<Address>,
+    v: Reg,
+    inst: InstIdx,
+}
+
+/// Where an out-of-line part begins, and for which instruction.
+pub type StubPlace = (Label, InstIdx);
+
+/// Emits sequences into one section.
+pub struct Emitter<'a> {
+    /// The code being rewritten.
+    pub lifted: &'a Lifted<'a>,
+    /// The section being assembled.
+    pub asm: Assembler,
+    /// All labels of the object; those below the instruction count are the
+    /// instructions' own.
+    pub labels: &'a mut Labels,
+    /// Number of the section.
+    pub section: u16,
+    scheme: Scheme,
+    stubs: Vec<Stub>,
+}
+
+impl<'a> Emitter<'a> {
+    /// An emitter for a section.
+    pub fn new(lifted: &'a Lifted<'a>, labels: &'a mut Labels, section: u16, scheme: Scheme) -> Emitter<'a> {
+        Emitter { lifted, asm: Assembler::new(), labels, section, scheme, stubs: Vec::new() }
+    }
+
+    /// Places a label here.
+    pub fn place(&mut self, label: Label) {
+        self.labels.place(label, self.section, self.asm.here());
+    }
+
+    fn fresh_here(&mut self) -> Label {
+        let label = self.labels.fresh();
+        self.place(label);
+        label
+    }
+
+    fn emit(&mut self, instruction: &Instruction) {
+        self.asm.inst(instruction).expect("a sequence's own instruction encodes");
+    }
+
+    fn push(&mut self, reg: Reg) {
+        self.emit(&r(Code::Push_r64, reg64(reg)));
+    }
+
+    fn pop(&mut self, reg: Reg) {
+        self.emit(&r(Code::Pop_r64, reg64(reg)));
+    }
+
+    fn copy(&mut self, from: Reg, to: Reg) {
+        self.emit(&rr(Code::Mov_r64_rm64, reg64(to), reg64(from)));
+    }
+
+    fn lea(&mut self, operand: MemoryOperand, to: Reg) {
+        self.emit(&rm(Code::Lea_r64_m, reg64(to), operand));
+    }
+
+    /// Pushes what is spilled and saves the flags.
+    ///
+    /// ```text
+    ///     push  %spilled ...
+    ///     mov   %rax, %h ; lahf ; seto %al ; xchg %rax, %h      (%h not %rax)
+    /// ```
+    fn open(&mut self, plan: &Plan) {
+        for reg in plan.scratch.spilled() {
+            self.push(*reg);
+        }
+        if let Flags::Save(holder) = plan.flags {
+            if holder != Reg::RAX {
+                self.copy(Reg::RAX, holder);
+            }
+            self.emit(&Instruction::with(Code::Lahf));
+            self.emit(&r(Code::Seto_rm8, Register::AL));
+            if holder != Reg::RAX {
+                self.emit(&rr(Code::Xchg_rm64_r64, reg64(holder), Register::RAX));
+            }
+        }
+    }
+
+    /// Gives the flags back, after the last instruction of a check and before
+    /// the access, which may read them. `add` sets OF from what `seto` left in
+    /// `al`, `sahf` the rest.
+    ///
+    /// ```text
+    ///     xchg  %rax, %h ; add $0x7f, %al ; sahf ; mov %h, %rax
+    /// ```
+    fn restore_flags(&mut self, plan: &Plan) {
+        match plan.flags {
+            Flags::Dead => {}
+            Flags::Recompute(compare) => {
+                let bytes = self.lifted.bytes(compare).to_vec();
+                self.asm.raw(&bytes);
+            }
+            Flags::Save(holder) => {
+                if holder != Reg::RAX {
+                    self.emit(&rr(Code::Xchg_rm64_r64, reg64(holder), Register::RAX));
+                }
+                self.emit(&ri(Code::Add_rm8_imm8, Register::AL, 0x7f));
+                self.emit(&Instruction::with(Code::Sahf));
+                if holder != Reg::RAX {
+                    self.copy(holder, Reg::RAX);
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, plan: &Plan) {
+        for reg in plan.scratch.spilled().iter().rev() {
+            self.pop(*reg);
+        }
+    }
+
+    /// The registers a sequence may use: scratch without the one that keeps
+    /// the flags.
+    fn roles(plan: &Plan) -> Vec<Reg> {
+        let holder = match plan.flags {
+            Flags::Save(holder) => Some(holder),
+            Flags::Dead | Flags::Recompute(_) => None,
+        };
+        plan.scratch.all().iter().copied().filter(|r| Some(*r) != holder).collect()
+    }
+
+    /// A check with an out-of-line slow path; `v` ends translated.
+    fn check(&mut self, inst: InstIdx, address: Address, v: Reg, others: &[Reg]) {
+        let slow = self.labels.fresh();
+        self.scheme.check(&mut self.asm, &address, v, others, slow);
+        let back = self.fresh_here();
+        let address = (!self.scheme.keeps_address()).then_some(address);
+        self.stubs.push(Stub { slow, back, address, v, inst });
+    }
+
+    /// A check whose miss skips to `miss`.
+    fn check_or_skip(&mut self, address: &Address, v: Reg, others: &[Reg], miss: Label) {
+        self.scheme.check(&mut self.asm, address, v, others, miss);
+    }
+
+    /// Emits the out-of-line parts of the checks since the last call:
+    ///
+    /// ```text
+    /// slow:   <address> -> %v              unless the scheme kept it
+    ///         call  twin_slow_<v>
+    ///         jmp   back
+    /// ```
+    pub fn finish_stubs(&mut self) -> Vec<StubPlace> {
+        let mut places = Vec::with_capacity(self.stubs.len());
+        for stub in std::mem::take(&mut self.stubs) {
+            self.place(stub.slow);
+            if let Some(address) = &stub.address {
+                address.emit(&mut self.asm, stub.v);
+            }
+            let name = crate::linkage::REGISTER_NAMES[usize::from(stub.v.number())];
+            let routine = format!("{}{name}", twin_abi::names::SLOW_PREFIX);
+            self.asm.branch_out(Jump::Call, Referent::Routine(routine));
+            self.asm.branch(Jump::Always, stub.back);
+            places.push((stub.slow, stub.inst));
+        }
+        places
+    }
+
+    fn call_runtime(&mut self, jump: Jump, name: &str) {
+        self.asm.branch_out(jump, Referent::Routine(name.to_owned()));
+    }
+
+    /// `jrcxz` to a label that may be far away.
+    ///
+    /// ```text
+    ///     jrcxz 1f ; jmp 2f ; 1: jmp far ; 2:
+    /// ```
+    fn if_count_zero(&mut self, far: Label) {
+        let (zero, go) = (self.labels.fresh(), self.labels.fresh());
+        self.asm.branch(Jump::ShortOnly(0xe3), zero);
+        self.asm.branch(Jump::Always, go);
+        self.place(zero);
+        self.asm.branch(Jump::Always, far);
+        self.place(go);
+    }
+
+    fn if_condition(&mut self, condition: u8, to: Label) {
+        debug_assert!(matches!(condition, cc::E | cc::NE));
+        self.asm.branch(Jump::If(condition), to);
+    }
+}

@@ -1,0 +1,215 @@
+//! String instructions (paper, 5.1.1): a loop over chunks that stay inside what
+//! the current translations cover, with the original instruction inside.
+
+use iced_x86::{Code, Register};
+use liveness::Reg;
+use twin_abi::stlb;
+
+use super::memory::indexed;
+use super::{Address, Emitter};
+use crate::asm::{Jump, cc, ri, rr};
+use crate::classify::{Repeat, StringOp};
+use crate::lift::InstIdx;
+use crate::plan::{Flags, Plan};
+use crate::registers::{reg32, reg64};
+use crate::scheme::untranslate;
+
+/// Direction of a string instruction, by DF.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// DF clear: upwards.
+    Forward,
+    /// DF set: downwards.
+    Backward,
+}
+
+/// A pointer register, where its translation is kept.
+#[derive(Clone, Copy)]
+struct Pointer {
+    register: Reg,
+    translated: Reg,
+}
+
+/// Role registers of one string site.
+struct Roles {
+    pointers: Vec<Pointer>,
+    /// For the checks and the counts.
+    others: Vec<Reg>,
+    /// Elements in the chunk.
+    count: Option<Reg>,
+}
+
+impl Emitter<'_> {
+    /// Emits a string instruction.
+    pub fn string(&mut self, i: InstIdx, plan: &Plan, op: StringOp, log2: u8, repeat: Repeat, direction: Direction) {
+        let roles = string_roles(op, repeat, &Self::roles(plan));
+        self.open(plan);
+        match repeat {
+            Repeat::Once => self.one_element(i, plan, &roles),
+            Repeat::Rep | Repeat::Repne => self.repeated(i, plan, op, log2, repeat, direction, &roles),
+        }
+        self.close(plan);
+    }
+
+    /// Without prefix, `movs` as the fullest case:
+    ///
+    /// ```text
+    ///     <check of %rdi> -> %v
+    ///     <check of %rsi> -> %w
+    ///     push  %rdi ; push %rsi
+    ///     mov   %v, %rdi ; mov %w, %rsi
+    ///     movs
+    ///     <rsi = rsi - w + old rsi, likewise rdi>
+    ///     <flags>
+    /// ```
+    fn one_element(&mut self, i: InstIdx, plan: &Plan, roles: &Roles) {
+        self.translate_pointers(i, roles);
+        self.restore_flags(plan);
+        self.enter_chunk(roles);
+        self.copy_string(i);
+        self.leave_chunk(roles);
+    }
+
+    /// With prefix:
+    ///
+    /// ```text
+    ///     jrcxz done                        flags stay, nothing is reached
+    /// loop:
+    ///     <check of %rdi> -> %v
+    ///     <check of %rsi> -> %w
+    ///     <elements covered from %rdi> -> %n
+    ///     <elements covered from %rsi> -> %o
+    ///     cmp   %o, %n ; cmova %o, %n
+    ///     cmp   %rcx, %n ; cmova %rcx, %n   the chunk
+    ///     sub   %n, %rcx ; push %rcx        what is left behind it
+    ///     push  %rdi ; push %rsi
+    ///     mov   %v, %rdi ; mov %w, %rsi ; mov %n, %rcx
+    ///     rep movs
+    ///     <rsi = rsi - w + old rsi, likewise rdi>       without flags
+    ///     pop   %n ; lea (%rcx,%n), %rcx
+    ///     jne   done                        repe only: stopped early
+    ///     jrcxz done
+    ///     jmp   loop
+    /// done:
+    /// ```
+    #[allow(clippy::too_many_arguments, reason = "each is a property of the one instruction")]
+    fn repeated(
+        &mut self,
+        i: InstIdx,
+        plan: &Plan,
+        op: StringOp,
+        log2: u8,
+        repeat: Repeat,
+        direction: Direction,
+        roles: &Roles,
+    ) {
+        let done = self.labels.fresh();
+        let n = roles.count.expect("a repeated string instruction has a count register");
+        self.if_count_zero(done);
+        let again = self.fresh_here();
+        self.translate_pointers(i, roles);
+        for (k, pointer) in roles.pointers.iter().enumerate() {
+            let count = if k == 0 { n } else { roles.others[0] };
+            self.covered(pointer.register, count, log2, direction);
+            if k > 0 {
+                self.minimum(n, count);
+            }
+        }
+        self.minimum(n, Reg::RCX);
+        self.emit(&rr(Code::Sub_r64_rm64, Register::RCX, reg64(n)));
+        self.push(Reg::RCX);
+        self.enter_chunk(roles);
+        self.copy(n, Reg::RCX);
+        self.copy_string(i);
+        self.leave_chunk(roles);
+        self.pop(n);
+        self.lea(indexed(Reg::RCX, n, 1), Reg::RCX);
+        match (op.compares(), repeat) {
+            (true, Repeat::Repne) => self.if_condition(cc::E, done),
+            (true, Repeat::Rep | Repeat::Once) => self.if_condition(cc::NE, done),
+            (false, _) => {}
+        }
+        self.if_count_zero(done);
+        self.asm.branch(Jump::Always, again);
+        self.place(done);
+        // Comparing operations leave the flags of their last element.
+        debug_assert!(!op.compares() || plan.flags == Flags::Dead);
+        self.restore_flags(plan);
+    }
+
+    fn translate_pointers(&mut self, i: InstIdx, roles: &Roles) {
+        for pointer in &roles.pointers {
+            self.check(i, Address::Copy(pointer.register), pointer.translated, &roles.others);
+        }
+    }
+
+    fn enter_chunk(&mut self, roles: &Roles) {
+        for pointer in &roles.pointers {
+            self.push(pointer.register);
+        }
+        for pointer in &roles.pointers {
+            self.copy(pointer.translated, pointer.register);
+        }
+    }
+
+    fn leave_chunk(&mut self, roles: &Roles) {
+        for pointer in roles.pointers.iter().rev() {
+            let old = roles.others[0];
+            self.pop(old);
+            untranslate(&mut self.asm, pointer.register, pointer.translated, old);
+        }
+    }
+
+    fn copy_string(&mut self, i: InstIdx) {
+        let bytes = self.lifted.bytes(i).to_vec();
+        self.asm.raw(&bytes);
+    }
+
+    /// Elements that the window surely holds from a pointer on, at least one.
+    /// Upwards there are `2 * PAGE - offset` bytes; rounding down one byte
+    /// earlier costs nothing. Downwards there is the element at the pointer and
+    /// those that begin between the window's start and it.
+    ///
+    /// ```text
+    ///     mov   %edi, %nd
+    ///     and   $0xfff, %nd
+    ///     xor   $0x1fff, %nd                forward
+    ///     shr   $log2, %nd
+    ///     add   $1, %nd                     backward
+    /// ```
+    fn covered(&mut self, pointer: Reg, n: Reg, log2: u8, direction: Direction) {
+        const OFFSET_MASK: i32 = stlb::PAGE_SIZE as i32 - 1;
+        const LAST_BYTE: i32 = (stlb::WINDOW_PAGES * stlb::PAGE_SIZE) as i32 - 1;
+        self.emit(&rr(Code::Mov_r32_rm32, reg32(n), reg32(pointer)));
+        self.emit(&ri(Code::And_rm32_imm32, reg32(n), OFFSET_MASK));
+        if direction == Direction::Forward {
+            self.emit(&ri(Code::Xor_rm32_imm32, reg32(n), LAST_BYTE));
+        }
+        if log2 > 0 {
+            self.emit(&ri(Code::Shr_rm32_imm8, reg32(n), i32::from(log2)));
+        }
+        if direction == Direction::Backward {
+            self.emit(&ri(Code::Add_rm32_imm32, reg32(n), 1));
+        }
+    }
+
+    /// `n = min(n, other)`, unsigned.
+    fn minimum(&mut self, n: Reg, other: Reg) {
+        self.emit(&rr(Code::Cmp_r64_rm64, reg64(n), reg64(other)));
+        self.emit(&rr(Code::Cmova_r64_rm64, reg64(n), reg64(other)));
+    }
+}
+
+fn string_roles(op: StringOp, repeat: Repeat, scratch: &[Reg]) -> Roles {
+    let mut free = scratch.iter().copied();
+    let mut next = || free.next().expect("the plan has as many registers as Planner::need says");
+    let mut pointers = Vec::with_capacity(2);
+    if op.uses_rdi() {
+        pointers.push(Pointer { register: Reg::RDI, translated: next() });
+    }
+    if op.reads_rsi() {
+        pointers.push(Pointer { register: Reg::RSI, translated: next() });
+    }
+    let count = (repeat != Repeat::Once).then(&mut next);
+    Roles { pointers, others: free.collect(), count }
+}

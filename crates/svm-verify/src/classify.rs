@@ -1,0 +1,373 @@
+//! From a decoded instruction to what the interpretation follows of it.
+//!
+//! Registers that an instruction writes and memory that it reaches come from
+//! the decoder's tables (`InstructionInfo`); its explicit operands are compared
+//! with that, so that no operand stays unseen. Forms that mean something to a
+//! rule get an [`Op`] of their own, with operands that no relocation changes.
+
+use iced_x86::{
+    FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+    UsedMemory,
+};
+
+use crate::domain::{Reg, RegSet};
+use crate::insn::{Access, Alu, Condition, Insn, Memory, Op, StringKind, TableRead, Target};
+use crate::object::{CodeAt, Routine};
+use crate::violation::Code;
+
+/// What a relocation makes of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// It has none.
+    None,
+    /// A branch to a name.
+    Routine(Routine),
+    /// A branch to a place in a code section.
+    Code(CodeAt),
+    /// An immediate: some dom0 address.
+    Immediate,
+    /// A displacement: some dom0 address.
+    Displacement,
+    /// The displacement of a table entry's tag.
+    Tag,
+    /// The displacement of a table entry's translation.
+    Xlate,
+    /// One that was reported.
+    Bad,
+}
+
+/// A violation with what is left of the instruction.
+type Refused = (Code, &'static str, Insn);
+
+/// Turns an instruction into what the interpretation follows of it. Where it
+/// stands is for the caller to fill in.
+pub fn classify(
+    i: &Instruction,
+    field: Field,
+    factory: &mut InstructionInfoFactory,
+) -> Result<Insn, Refused> {
+    let info = factory.info(i);
+    let mut insn = Insn {
+        at: 0,
+        len: 0,
+        flags: i.rflags_modified() != 0,
+        section: 0,
+        writes: RegSet::NONE,
+        memory: Memory::NONE,
+        op: Op::Plain,
+    };
+    for used in info.used_registers() {
+        if writes(used.access()) {
+            match gpr(used.register()) {
+                Some(r) => insn.writes = insn.writes.or(r.set()),
+                None if used.register().is_vector_register() => {}
+                None => return Err((Code::Instruction, "it writes a register of the system", insn)),
+            }
+        }
+    }
+    insn.op = operation(i, field);
+    match memory(i, field, info.used_memory(), &mut insn) {
+        Ok(()) => Ok(insn),
+        Err((code, reason)) => Err((code, reason, insn)),
+    }
+}
+
+fn writes(access: OpAccess) -> bool {
+    use OpAccess::*;
+    matches!(access, Write | CondWrite | ReadWrite | ReadCondWrite)
+}
+
+/// The general-purpose register that this is, or is part of.
+fn gpr(r: Register) -> Option<Reg> {
+    let full = r.full_register();
+    full.is_gpr64().then(|| Reg(full.number() as u8))
+}
+
+/// The 64-bit register that this is.
+fn gpr64(r: Register) -> Option<Reg> {
+    r.is_gpr64().then(|| Reg(r.number() as u8))
+}
+
+/// The register that a 32-bit name is part of.
+fn gpr32(r: Register) -> Option<Reg> {
+    r.is_gpr32().then(|| Reg(r.number() as u8))
+}
+
+/// Fills in the explicit memory operand and makes sure there is no other.
+fn memory(
+    i: &Instruction,
+    field: Field,
+    used: &[UsedMemory],
+    insn: &mut Insn,
+) -> Result<(), (Code, &'static str)> {
+    let explicit = (0..i.op_count()).find(|&n| i.op_kind(n) == OpKind::Memory);
+    if is_stack_or_string(i) {
+        // Their implicit operands have rules of their own in transfer.rs.
+    } else if used.iter().any(|m| explicit.is_none() || !is_operand(m, i)) {
+        return Err((Code::Implicit, "it reaches memory that no operand shows"));
+    }
+    if explicit.is_none() {
+        return Ok(());
+    }
+    let (access, size) = match insn.op {
+        Op::Prefetch => (Access::Read, 1),
+        // The rule about the offset confines it to the operand's own size.
+        Op::BitAt { bits, .. } if i.mnemonic() == Mnemonic::Bt => (Access::Read, bits / 8),
+        Op::BitAt { bits, .. } => (Access::Write, bits / 8),
+        _ => accessed(used.iter().filter(|m| is_operand(m, i))),
+    };
+    insn.memory = Memory {
+        access: Access::None,
+        indexed: i.memory_index() != Register::None,
+        size: u16::from(size),
+        base: gpr64(i.memory_base()).unwrap_or(Reg::RAX),
+        disp: i.memory_displacement64() as i32,
+    };
+    let silent = matches!(i.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
+    match (silent, field) {
+        (true, Field::Tag | Field::Xlate) => {
+            return Err((Code::Table, "the table's address is not for the driver to know"));
+        }
+        (true, _) if i.is_ip_rel_memory_operand() && i.mnemonic() == Mnemonic::Lea => {
+            return Err((Code::AddressForm, "code addresses that data may hold are dom0's"));
+        }
+        (true, _) => return Ok(()),
+        (false, Field::Tag | Field::Xlate) => {
+            // Reached only through the index that the rule demands.
+            return match table_read(i, field) {
+                Some(_) => Ok(()),
+                None => Err((Code::Table, "not one of the table reads of a check")),
+            };
+        }
+        (false, _) => {}
+    }
+    if access == Access::None || insn.memory.size == 0 {
+        return Err((Code::Implicit, "the size of its memory operand is not known"));
+    }
+    if gpr64(i.memory_base()).is_none() {
+        return Err((Code::AddressForm, "no register holds a translated address here"));
+    }
+    match field {
+        Field::Displacement => Err((Code::Untranslated, "its displacement is an address in dom0")),
+        Field::Bad => Ok(()),
+        _ => {
+            insn.memory.access = access;
+            Ok(())
+        }
+    }
+}
+
+/// What happens to the operand, and its size in bytes; 0 if not known.
+fn accessed<'a>(uses: impl Iterator<Item = &'a UsedMemory>) -> (Access, u8) {
+    uses.fold((Access::None, 0), |(access, size), m| {
+        let here = if writes(m.access()) || access == Access::Write {
+            Access::Write
+        } else {
+            Access::Read
+        };
+        // No listed instruction reaches more than 32 bytes.
+        (here, size.max(u8::try_from(m.memory_size().size()).unwrap_or(0)))
+    })
+}
+
+/// Whether the decoder's entry is the explicit operand.
+fn is_operand(m: &UsedMemory, i: &Instruction) -> bool {
+    m.base() == i.memory_base()
+        && m.index() == i.memory_index()
+        && m.displacement() == i.memory_displacement64()
+}
+
+fn is_prefetch(i: &Instruction) -> bool {
+    use Mnemonic::*;
+    matches!(i.mnemonic(), Prefetchnta | Prefetcht0 | Prefetcht1 | Prefetcht2 | Prefetchw)
+}
+
+fn is_stack_or_string(i: &Instruction) -> bool {
+    use Mnemonic::*;
+    i.is_string_instruction() || matches!(i.mnemonic(), Push | Pop | Leave | Call | Ret)
+}
+
+/// The bit offset's register and the operand's width, for a bit test of memory
+/// by register.
+fn bit_at(i: &Instruction) -> Option<(Reg, u8)> {
+    use Mnemonic::*;
+    let by_register = matches!(i.mnemonic(), Bt | Bts | Btr | Btc)
+        && i.op0_kind() == OpKind::Memory
+        && i.op1_kind() == OpKind::Register;
+    by_register.then_some(())?;
+    Some((gpr(i.op1_register())?, (i.op1_register().size() * 8) as u8))
+}
+
+/// What it does. [`Op::Plain`] is right for everything: its registers are
+/// unknown afterwards.
+fn operation(i: &Instruction, field: Field) -> Op {
+    use Mnemonic::*;
+    if let Some((r, bits)) = bit_at(i) {
+        return Op::BitAt { r, bits };
+    }
+    if i.is_string_instruction() {
+        return string(i).unwrap_or(Op::Stop);
+    }
+    match i.mnemonic() {
+        Mov => mov(i),
+        Lea => lea(i, field),
+        Add | Sub | And | Or | Xor | Shr | Cmp | Inc => arithmetic(i, field),
+        Cmova => two_registers(i).map_or(Op::Plain, |(d, s)| Op::MoveIfAbove { d, s }),
+        Push => Op::Push,
+        Pop if i.op0_kind() == OpKind::Memory => Op::PopMemory,
+        Pop => gpr64(i.op0_register()).map_or(Op::Stop, |d| Op::Pop { d }),
+        Leave => Op::Leave,
+        Ret => Op::Ret,
+        Ud2 | Int3 => Op::Stop,
+        Cld => Op::Cld,
+        Std => Op::Std,
+        _ if is_prefetch(i) => Op::Prefetch,
+        _ => branch(i),
+    }
+}
+
+fn branch(i: &Instruction) -> Op {
+    match i.flow_control() {
+        FlowControl::Next => Op::Plain,
+        FlowControl::Call => Op::Call(Target::Bad),
+        FlowControl::UnconditionalBranch => Op::Jump(Target::Bad),
+        FlowControl::ConditionalBranch => {
+            let condition = match i.mnemonic() {
+                Mnemonic::Ja => Condition::Above,
+                Mnemonic::Jne => Condition::NotEqual,
+                _ => Condition::Other,
+            };
+            Op::Branch(condition, Target::Bad)
+        }
+        // Not on the allow-list; nothing is known to follow.
+        _ => Op::Stop,
+    }
+}
+
+/// Both operands, if they are 64-bit registers: destination first.
+fn two_registers(i: &Instruction) -> Option<(Reg, Reg)> {
+    let both = i.op0_kind() == OpKind::Register && i.op1_kind() == OpKind::Register;
+    both.then_some(())?;
+    Some((gpr64(i.op0_register())?, gpr64(i.op1_register())?))
+}
+
+fn is_immediate(kind: OpKind) -> bool {
+    use OpKind::*;
+    matches!(
+        kind,
+        Immediate8
+            | Immediate16
+            | Immediate32
+            | Immediate64
+            | Immediate8to16
+            | Immediate8to32
+            | Immediate8to64
+            | Immediate32to64
+    )
+}
+
+fn mov(i: &Instruction) -> Op {
+    if i.op0_kind() != OpKind::Register {
+        return Op::Plain;
+    }
+    let d = i.op0_register();
+    if is_immediate(i.op1_kind()) {
+        return gpr64(d).or(gpr32(d)).map_or(Op::Plain, |d| Op::Constant { d });
+    }
+    if i.op1_kind() != OpKind::Register {
+        return Op::Plain;
+    }
+    let s = i.op1_register();
+    match (gpr64(d), gpr64(s), gpr32(d), gpr32(s)) {
+        (Some(d), Some(s), ..) => Op::Copy { d, s },
+        (_, _, Some(d), Some(s)) => Op::Copy32 { d, s },
+        _ => Op::Plain,
+    }
+}
+
+fn lea(i: &Instruction, field: Field) -> Op {
+    let d = i.op0_register();
+    let Some(full) = gpr64(d).or(gpr32(d)) else { return Op::Plain };
+    let base = i.memory_base();
+    let inputs = [base, i.memory_index()].into_iter().filter_map(gpr);
+    let inputs = inputs.fold(RegSet::NONE, |set, r| set.or(r.set()));
+    let simple = d.is_gpr64() && i.memory_index() == Register::None && field == Field::None;
+    let offset = gpr64(base)
+        .filter(|_| simple)
+        .and_then(|base| Some((base, i32::try_from(i.memory_displacement64() as i64).ok()?)));
+    Op::Lea { d: full, inputs, offset }
+}
+
+fn arithmetic(i: &Instruction, field: Field) -> Op {
+    if let Some(op) = table_read(i, field) {
+        return op;
+    }
+    if let (Mnemonic::Cmp, Some((left, right))) = (i.mnemonic(), two_registers(i)) {
+        return Op::Compare { left, right };
+    }
+    immediate(i, field).unwrap_or(Op::Plain)
+}
+
+/// `op $imm, %d` with the immediate that is in the bytes.
+fn immediate(i: &Instruction, field: Field) -> Option<Op> {
+    let op = match i.mnemonic() {
+        Mnemonic::Add | Mnemonic::Inc => Alu::Add,
+        Mnemonic::Sub => Alu::Sub,
+        Mnemonic::And => Alu::And,
+        Mnemonic::Or => Alu::Or,
+        Mnemonic::Xor => Alu::Xor,
+        Mnemonic::Shr => Alu::Shr,
+        Mnemonic::Cmp => Alu::Cmp,
+        _ => return None,
+    };
+    if i.op0_kind() != OpKind::Register || field != Field::None {
+        return None;
+    }
+    let r = i.op0_register();
+    let (d, wide) = match (gpr64(r), gpr32(r)) {
+        (Some(d), _) => (d, true),
+        (_, Some(d)) => (d, false),
+        _ => return None,
+    };
+    let imm = match i.mnemonic() {
+        Mnemonic::Inc => 1,
+        _ if is_immediate(i.op1_kind()) => i32::try_from(i.immediate(1) as i64).ok()?,
+        _ => return None,
+    };
+    Some(Op::Alu { op, d, imm, wide })
+}
+
+/// `op twin_stlb(%index), %r`, 64 bits wide, no other form.
+fn table_read(i: &Instruction, field: Field) -> Option<Op> {
+    let read = match (field, i.mnemonic()) {
+        (Field::Tag, Mnemonic::Sub) => TableRead::SubTag,
+        (Field::Xlate, Mnemonic::Add) => TableRead::AddXlate,
+        (Field::Tag, Mnemonic::Cmp) => TableRead::CmpTag,
+        (Field::Xlate, Mnemonic::Xor) => TableRead::XorXlate,
+        _ => return None,
+    };
+    let form = i.op0_kind() == OpKind::Register
+        && i.op1_kind() == OpKind::Memory
+        && i.memory_index() == Register::None;
+    form.then_some(())?;
+    Some(Op::Table { read, r: gpr64(i.op0_register())?, index: gpr64(i.memory_base())? })
+}
+
+fn string(i: &Instruction) -> Option<Op> {
+    use Mnemonic::*;
+    let kind = match i.mnemonic() {
+        Movsb | Movsw | Movsd | Movsq => StringKind::Movs,
+        Stosb | Stosw | Stosd | Stosq => StringKind::Stos,
+        Lodsb | Lodsw | Lodsd | Lodsq => StringKind::Lods,
+        Cmpsb | Cmpsw | Cmpsd | Cmpsq => StringKind::Cmps,
+        Scasb | Scasw | Scasd | Scasq => StringKind::Scas,
+        _ => return None,
+    };
+    let shift = match i.mnemonic() {
+        Movsb | Stosb | Lodsb | Cmpsb | Scasb => 0,
+        Movsw | Stosw | Lodsw | Cmpsw | Scasw => 1,
+        Movsd | Stosd | Lodsd | Cmpsd | Scasd => 2,
+        _ => 3,
+    };
+    Some(Op::String { kind, shift, rep: i.has_rep_prefix() || i.has_repne_prefix() })
+}

@@ -1,0 +1,326 @@
+//! All paths: from every entry, block by block, until nothing new is learned.
+//!
+//! A block begins where a branch, a call or an entry leads and goes on, past
+//! conditional branches, to the next such place. Facts are kept at block starts
+//! only. When a block is interpreted again, what was found in it before is
+//! dropped: at the end the findings are those of the final facts.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use crate::checks::{self, Miss};
+use crate::decode::Program;
+use crate::domain::{Flags, Form, Name, State, Value};
+use crate::insn::{Condition, Op, Target};
+use crate::object::{Image, Routine};
+use crate::transfer::{Broken, Next, Proved, Step};
+use crate::violation::Code;
+
+/// No state yet, or not a block's start.
+const NONE: u32 = u32::MAX;
+/// A block's start that was not reached yet.
+const UNREACHED: u32 = u32::MAX - 1;
+
+/// What the interpretation gives.
+pub struct Outcome {
+    /// For each instruction, whether it was reached and how its operand was
+    /// proved.
+    pub proved: Vec<Proved>,
+    /// Rules that are not met, by instruction number.
+    pub broken: Vec<(u32, Broken)>,
+    /// Checks with an out-of-line part or a prefetch.
+    pub checks: usize,
+    /// Functions: places with an empty frame that control enters.
+    pub functions: usize,
+}
+
+/// Interprets the whole program.
+pub fn interpret(image: &Image<'_>, program: &Program, entries: &[u32], rest: &[u32]) -> Outcome {
+    let mut flow = Flow::new(image, program, entries, rest);
+    for &entry in entries {
+        flow.enter(entry);
+    }
+    flow.run();
+    // Functions that nothing in this object refers to. Other code that was not
+    // reached here cannot be executed: nothing leads there.
+    for &entry in rest {
+        if flow.proved[entry as usize] == Proved::Unreached && !flow.referenced[entry as usize] {
+            flow.enter(entry);
+            flow.run();
+        }
+    }
+    flow.finish()
+}
+
+struct Flow<'a, 'o> {
+    image: &'a Image<'o>,
+    program: &'a Program,
+    /// For each instruction, the number of the state before it, or one of the
+    /// constants above.
+    slot: Vec<u32>,
+    states: Vec<State>,
+    /// Whether a branch leads there.
+    referenced: Vec<bool>,
+    /// Blocks to interpret, first ones first: nearly the order in which
+    /// structured code runs.
+    work: BinaryHeap<Reverse<u32>>,
+    queued: Vec<bool>,
+    proved: Vec<Proved>,
+    /// The check, by its branch, whose out-of-line part an instruction is in.
+    owner: BTreeMap<u32, u32>,
+    entered: Vec<u32>,
+    /// Broken rules, by block.
+    broken: BTreeMap<u32, Vec<(u32, Broken)>>,
+    /// Broken rules about two paths that meet.
+    meetings: BTreeMap<u32, Broken>,
+    checks: BTreeMap<u32, ()>,
+}
+
+impl<'a, 'o> Flow<'a, 'o> {
+    fn new(image: &'a Image<'o>, program: &'a Program, entries: &[u32], rest: &[u32]) -> Self {
+        let count = program.insns.len();
+        let (mut slot, mut referenced) = (vec![NONE; count], vec![false; count]);
+        for &entry in entries.iter().chain(rest) {
+            slot[entry as usize] = UNREACHED;
+        }
+        for n in 0..count as u32 {
+            if let Some(to) = leads_to(program, n) {
+                slot[to as usize] = UNREACHED;
+                referenced[to as usize] = true;
+            }
+        }
+        Flow {
+            image,
+            program,
+            slot,
+            states: Vec::new(),
+            referenced,
+            work: BinaryHeap::new(),
+            queued: vec![false; count],
+            proved: vec![Proved::Unreached; count],
+            owner: BTreeMap::new(),
+            entered: Vec::new(),
+            broken: BTreeMap::new(),
+            meetings: BTreeMap::new(),
+            checks: BTreeMap::new(),
+        }
+    }
+
+    /// Control comes to function entry `n` from a call or from outside.
+    fn enter(&mut self, n: u32) {
+        self.entered.push(n);
+        self.arrive(n, &State::entry());
+    }
+
+    /// Control comes to block `n` with these facts.
+    fn arrive(&mut self, n: u32, state: &State) {
+        let changed = match self.slot[n as usize] {
+            NONE => {
+                // Only the jump at the end of an out-of-line part is not
+                // followed when blocks are found.
+                let reason = "the way back from the slow path is used by something else";
+                self.meetings.insert(n, (Code::OutOfLine, reason.into()));
+                false
+            }
+            UNREACHED => {
+                self.slot[n as usize] = self.states.len() as u32;
+                self.states.push(state.clone());
+                true
+            }
+            slot => self.meet(n, slot, state),
+        };
+        if changed && !std::mem::replace(&mut self.queued[n as usize], true) {
+            self.work.push(Reverse(n));
+        }
+    }
+
+    fn meet(&mut self, n: u32, slot: u32, state: &State) -> bool {
+        let known = &mut self.states[slot as usize];
+        if known.rsp() == state.rsp() {
+            return known.join(state);
+        }
+        let reason = format!(
+            "the stack is {} bytes deep on one path to here and {} on another",
+            -i64::from(known.rsp()),
+            -i64::from(state.rsp())
+        );
+        self.meetings.entry(n).or_insert((Code::Depth, reason.into()));
+        false
+    }
+
+    fn run(&mut self) {
+        while let Some(Reverse(n)) = self.work.pop() {
+            self.queued[n as usize] = false;
+            let found = self.block(n);
+            if !found.is_empty() {
+                self.broken.insert(n, found);
+            } else if !self.broken.is_empty() {
+                self.broken.remove(&n);
+            }
+        }
+    }
+
+    /// Interprets the block that begins at `first`.
+    fn block(&mut self, first: u32) -> Vec<(u32, Broken)> {
+        let program = self.program;
+        let mut found = Vec::new();
+        let mut state = self.states[self.slot[first as usize] as usize].clone();
+        let mut n = first;
+        while self.instruction(n, &mut state, &mut found) {
+            let Some(next) = program.next(n) else {
+                let reason = "the code runs past the end of its section";
+                found.push((n, (Code::FallOff, reason.into())));
+                break;
+            };
+            n = next;
+            if self.slot[n as usize] != NONE {
+                self.arrive(n, &state);
+                break;
+            }
+        }
+        found
+    }
+
+    /// Interprets one instruction. True if the next one may follow.
+    fn instruction(
+        &mut self,
+        n: u32,
+        state: &mut State,
+        found: &mut Vec<(u32, Broken)>,
+    ) -> bool {
+        let insn = &self.program.insns[n as usize];
+        if let Some((target, check)) = branch_of_check(insn.op, state.flags) {
+            self.proved[n as usize] = Proved::Reached;
+            if let Err(broken) = self.check(n, target, check, state) {
+                found.push((n, broken));
+            }
+            return true;
+        }
+        let step = Step { scheme: self.image.scheme, name: Name::of(n), insn, state };
+        match step.run() {
+            Ok((next, proved)) => {
+                self.proved[n as usize] = proved;
+                self.go(next, state)
+            }
+            Err(broken) => {
+                self.proved[n as usize] = Proved::Reached;
+                let lost = matches!(broken.0, Code::StackPointer | Code::Frame);
+                found.push((n, broken));
+                !lost && !matches!(insn.op, Op::Jump(_) | Op::Ret)
+            }
+        }
+    }
+
+    fn go(&mut self, next: Next, state: &State) -> bool {
+        match next {
+            Next::Fall => true,
+            Next::End => false,
+            Next::Called(callee) => {
+                self.enter(callee);
+                true
+            }
+            Next::Jump(to) => {
+                self.arrive(to, state);
+                false
+            }
+            Next::Branch(to) => {
+                self.arrive(to, state);
+                true
+            }
+        }
+    }
+
+    /// The branch of a check: `state` becomes that of the fall-through.
+    fn check(
+        &mut self,
+        n: u32,
+        target: Target,
+        check: Flags,
+        state: &mut State,
+    ) -> Result<(), Broken> {
+        state.flags = Flags::Unknown;
+        let result = match (target, check) {
+            (Target::Inside(to), Flags::Window { address, .. } | Flags::Tag(address)) => {
+                checks::confirm(self.image, self.program, state, n, to, address)
+                    .map(|miss| self.missed(n, to, miss, state))
+            }
+            _ => Err((Code::OutOfLine, "the check's branch leaves the object".into())),
+        };
+        match check {
+            Flags::Window { register, address } => {
+                state.write(register, Value::of(Form::Checked(address)));
+            }
+            Flags::Tag(address) => state.matched = Some(address),
+            Flags::Unknown | Flags::Compared { .. } => {}
+        }
+        result.and_then(|owned| owned)
+    }
+
+    /// Follows the branch of a check that missed.
+    fn missed(&mut self, n: u32, to: u32, miss: Miss, state: &State) -> Result<(), Broken> {
+        self.checks.insert(n, ());
+        match miss {
+            Miss::Skip => {
+                self.arrive(to, state);
+                Ok(())
+            }
+            Miss::Slow { first, last } => {
+                let mut shared = false;
+                for part in first..=last {
+                    shared |= *self.owner.entry(part).or_insert(n) != n;
+                }
+                match shared {
+                    true => Err((Code::OutOfLine, "two checks share an out-of-line part".into())),
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// The findings, when all facts are final.
+    fn finish(mut self) -> Outcome {
+        let mut broken: Vec<_> = self.broken.into_values().flatten().collect();
+        broken.extend(self.meetings);
+        for (&part, _) in &self.owner {
+            if self.proved[part as usize] != Proved::Unreached {
+                let reason = "there is another way into the out-of-line part of a check";
+                broken.push((part, (Code::OutOfLine, reason.into())));
+            }
+        }
+        self.entered.sort_unstable();
+        self.entered.dedup();
+        Outcome {
+            proved: self.proved,
+            broken,
+            checks: self.checks.len(),
+            functions: self.entered.len(),
+        }
+    }
+}
+
+/// Where instruction `n` leads besides the next one. The way back from a slow
+/// path is left out: what is known there is what the check knows
+/// (`checks.rs`), so it begins no block.
+fn leads_to(program: &Program, n: u32) -> Option<u32> {
+    match program.insns[n as usize].op {
+        Op::Jump(Target::Inside(to)) => {
+            let before = n.checked_sub(1).filter(|&p| program.next(p) == Some(n));
+            let slow = before.and_then(|p| program.get(p)).is_some_and(|p| {
+                matches!(p.op, Op::Call(Target::Routine(Routine::Slow(_))))
+            });
+            (!slow).then_some(to)
+        }
+        Op::Call(Target::Inside(to)) | Op::Branch(_, Target::Inside(to)) => Some(to),
+        _ => None,
+    }
+}
+
+/// The branch of a check: `ja` after `cmp $0xfff, %v`, `jne` after
+/// `cmp twin_stlb(%i), %p`.
+fn branch_of_check(op: Op, flags: Flags) -> Option<(Target, Flags)> {
+    match (op, flags) {
+        (Op::Branch(Condition::Above, target), Flags::Window { .. })
+        | (Op::Branch(Condition::NotEqual, target), Flags::Tag(_)) => Some((target, flags)),
+        _ => None,
+    }
+}

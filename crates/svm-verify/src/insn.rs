@@ -1,0 +1,179 @@
+//! An instruction as the interpretation needs it: what it does to registers,
+//! where it reaches memory, where control goes. Compact, because every
+//! instruction of an object is kept.
+
+use crate::domain::{Reg, RegSet};
+use crate::object::Routine;
+
+/// A decoded instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Insn {
+    /// Byte offset in its section.
+    pub at: u32,
+    /// Length in bytes.
+    pub len: u8,
+    /// Whether it changes any status flag.
+    pub flags: bool,
+    /// Number of the code section.
+    pub section: u16,
+    /// General-purpose registers that it writes, in part or wholly.
+    pub writes: RegSet,
+    /// Its explicit memory operand.
+    pub memory: Memory,
+    /// What it does.
+    pub op: Op,
+}
+
+/// An explicit memory operand, `disp(%base)` or, if indexed, anything else.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// What happens there.
+    pub access: Access,
+    /// Whether an index register is added.
+    pub indexed: bool,
+    /// Size in bytes.
+    pub size: u16,
+    /// Base register.
+    pub base: Reg,
+    /// Displacement.
+    pub disp: i32,
+}
+
+impl Memory {
+    /// No access.
+    pub const NONE: Memory =
+        Memory { access: Access::None, indexed: false, size: 0, base: Reg(0), disp: 0 };
+}
+
+/// What an instruction does with its memory operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// No access, or one that was refused when it was decoded.
+    None,
+    /// Read only.
+    Read,
+    /// Write, perhaps after a read.
+    Write,
+}
+
+/// Arithmetic with an immediate operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alu {
+    /// `add`, `inc`.
+    Add,
+    /// `sub`.
+    Sub,
+    /// `and`.
+    And,
+    /// `or`.
+    Or,
+    /// `xor`.
+    Xor,
+    /// `shr`.
+    Shr,
+    /// `cmp`.
+    Cmp,
+}
+
+/// The four instructions that read the translation table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableRead {
+    /// `sub twin_stlb(%i), %v`.
+    SubTag,
+    /// `add twin_stlb+8(%i), %v`.
+    AddXlate,
+    /// `cmp twin_stlb(%i), %p`.
+    CmpTag,
+    /// `xor twin_stlb+8(%i), %v`.
+    XorXlate,
+}
+
+/// The condition of a conditional branch, as far as it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// `ja`.
+    Above,
+    /// `jne`.
+    NotEqual,
+    /// Any other, `loop` and `jrcxz` included.
+    Other,
+}
+
+/// Where a direct branch goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// An instruction of this object, by number.
+    Inside(u32),
+    /// An imported routine or a runtime entry.
+    Routine(Routine),
+    /// Somewhere it must not; reported already.
+    Bad,
+}
+
+/// String instructions without their element size and prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StringKind {
+    /// `movs`.
+    Movs,
+    /// `stos`.
+    Stos,
+    /// `lods`.
+    Lods,
+    /// `cmps`.
+    Cmps,
+    /// `scas`.
+    Scas,
+}
+
+/// What an instruction does, beside [`Insn::writes`] and [`Insn::memory`].
+#[derive(Clone, Copy, Debug)]
+pub enum Op {
+    /// Nothing that the interpretation follows.
+    Plain,
+    /// `mov %s, %d` of 64 bits.
+    Copy { d: Reg, s: Reg },
+    /// `mov %s, %d` of 32 bits.
+    Copy32 { d: Reg, s: Reg },
+    /// `mov $constant, %d` of 32 or 64 bits, perhaps relocated.
+    Constant { d: Reg },
+    /// `lea`; `offset` is base and displacement if there is nothing else, all
+    /// of 64 bits and not relocated.
+    Lea { d: Reg, inputs: RegSet, offset: Option<(Reg, i32)> },
+    /// Arithmetic on `%d` with an immediate that is not relocated, on 64 bits
+    /// if `wide`, else on 32.
+    Alu { op: Alu, d: Reg, imm: i32, wide: bool },
+    /// `cmp %right, %left` of 64 bits.
+    Compare { left: Reg, right: Reg },
+    /// `cmova %s, %d` of 64 bits.
+    MoveIfAbove { d: Reg, s: Reg },
+    /// A read of half a table entry.
+    Table { read: TableRead, r: Reg, index: Reg },
+    /// `prefetch (...)`.
+    Prefetch,
+    /// `bt` and relatives on memory with the bit offset in `%r`.
+    BitAt { r: Reg, bits: u8 },
+    /// `push` of anything.
+    Push,
+    /// `pop %d`.
+    Pop { d: Reg },
+    /// `pop` to memory.
+    PopMemory,
+    /// `leave`.
+    Leave,
+    /// `ret`.
+    Ret,
+    /// `call`.
+    Call(Target),
+    /// `jmp`.
+    Jump(Target),
+    /// A conditional branch.
+    Branch(Condition, Target),
+    /// `ud2`, `int3`.
+    Stop,
+    /// `cld`.
+    Cld,
+    /// `std`.
+    Std,
+    /// A string instruction on elements of `1 << shift` bytes.
+    String { kind: StringKind, shift: u8, rep: bool },
+}

@@ -1,0 +1,69 @@
+//! What was proved, in numbers.
+
+use serde::Serialize;
+
+use crate::decode::Program;
+use crate::flow::Outcome;
+use crate::object::Image;
+use crate::transfer::Proved;
+
+/// Statistics of an object that keeps the contract.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Proof {
+    /// Bytes of code.
+    pub bytes: u64,
+    /// Instructions.
+    pub instructions: usize,
+    /// Those that no path reaches: padding and out-of-line parts, which are
+    /// judged by their form.
+    pub unreached: usize,
+    /// Places that are entered with an empty frame.
+    pub functions: usize,
+    /// Translations by a check.
+    pub checks: usize,
+    /// Entries of the codemap.
+    pub codemap: usize,
+    /// Instructions that touch memory, by how that was proved.
+    pub accesses: Accesses,
+}
+
+/// Instructions that touch memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Accesses {
+    /// In the own frame; `push` and `pop` among them.
+    pub stack: usize,
+    /// Through a translated address.
+    pub translated: usize,
+    /// Of the translation table, in checks.
+    pub table: usize,
+    /// Of a segment base.
+    pub context: usize,
+    /// String instructions.
+    pub string: usize,
+}
+
+impl Proof {
+    pub(crate) fn new(image: &Image<'_>, program: &Program, outcome: &Outcome) -> Proof {
+        let mut proof = Proof {
+            bytes: image.code.iter().map(|&id| image.object.section(id).size).sum(),
+            instructions: program.insns.len(),
+            functions: outcome.functions,
+            checks: outcome.checks,
+            codemap: image.codemap.len(),
+            ..Proof::default()
+        };
+        for proved in &outcome.proved {
+            let count = match proved {
+                Proved::Unreached => &mut proof.unreached,
+                Proved::Reached => continue,
+                Proved::Stack => &mut proof.accesses.stack,
+                Proved::Translated => &mut proof.accesses.translated,
+                Proved::Table => &mut proof.accesses.table,
+                Proved::Context => &mut proof.accesses.context,
+                Proved::String => &mut proof.accesses.string,
+            };
+            *count += 1;
+        }
+        proof
+    }
+}

@@ -1,0 +1,597 @@
+//! What one instruction does to what is known, and whether it may.
+//!
+//! [`step`] takes the facts before an instruction and gives those after it. An
+//! instruction that no rule speaks of makes the registers that it writes
+//! unknown; rules only ever add knowledge to that. Above each rule stands the
+//! code it is for.
+
+use std::borrow::Cow;
+
+use twin_abi::{Scheme, stack, stlb};
+
+use crate::domain::{Again, Bound, Direction, Flags, Form, Name, Reg, RegSet, State, Value};
+use crate::insn::{Access, Alu, Insn, Memory, Op, StringKind, TableRead, Target};
+use crate::object::Routine;
+use crate::violation::Code;
+
+/// How an instruction's memory operand was proved; also says that the
+/// instruction was reached at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proved {
+    /// Not reached on any path.
+    Unreached,
+    /// Reached; no memory operand.
+    Reached,
+    /// In the own stack frame.
+    Stack,
+    /// Through a translated address.
+    Translated,
+    /// A half of a table entry, in a check.
+    Table,
+    /// A segment base in the CPU's context.
+    Context,
+    /// Elements of a string instruction.
+    String,
+}
+
+/// Where control goes after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// To the next instruction.
+    Fall,
+    /// To the next one, after the function at this instruction returned.
+    Called(u32),
+    /// To another instruction.
+    Jump(u32),
+    /// To the next one or there; which, the flags decide.
+    Branch(u32),
+    /// Nowhere that is to be verified.
+    End,
+}
+
+/// A rule that is not met.
+pub type Broken = (Code, Cow<'static, str>);
+
+fn broken<T>(code: Code, reason: &'static str) -> Result<T, Broken> {
+    Err((code, Cow::Borrowed(reason)))
+}
+
+/// One instruction in the state before it, which becomes the state after it.
+pub struct Step<'a> {
+    /// Which table reads are valid.
+    pub scheme: Scheme,
+    /// The name that the instruction gives.
+    pub name: Name,
+    /// The instruction.
+    pub insn: &'a Insn,
+    /// The facts.
+    pub state: &'a mut State,
+}
+
+impl Step<'_> {
+    /// Executes the instruction. After an error the state is that after an
+    /// instruction of which nothing is known, unless `rsp` is lost: then the
+    /// path ends ([`Code::StackPointer`], [`Code::Frame`]).
+    pub fn run(mut self) -> Result<(Next, Proved), Broken> {
+        let proved = self.memory(&self.insn.memory);
+        let next = self.effect();
+        if self.insn.flags && !sets_flags(self.insn.op) {
+            self.state.flags = Flags::Unknown;
+        }
+        match (next, proved?) {
+            (Ok((next, Proved::Reached)), proved) => Ok((next, proved)),
+            (next, _) => next,
+        }
+    }
+
+    /// Registers, flags and control.
+    fn effect(&mut self) -> Result<(Next, Proved), Broken> {
+        let fall = |()| (Next::Fall, Proved::Reached);
+        match self.insn.op {
+            Op::Plain | Op::Prefetch => self.clobber().map(fall),
+            Op::Copy { d, s } => self.copy(d, s).map(fall),
+            Op::Copy32 { d, s } => self.copy32(d, s).map(fall),
+            Op::Constant { d } => self.computed(d, RegSet::NONE, Form::Any).map(fall),
+            Op::Lea { d, inputs, offset } => self.lea(d, inputs, offset).map(fall),
+            Op::Alu { op, d, imm, wide } => self.arithmetic(op, d, imm, wide).map(fall),
+            Op::Compare { left, right } => {
+                self.state.flags = Flags::Compared { left, right };
+                Ok((Next::Fall, Proved::Reached))
+            }
+            Op::MoveIfAbove { d, s } => self.move_if_above(d, s).map(fall),
+            Op::Table { read, r, index } => {
+                self.table(read, r, index).map(|()| (Next::Fall, Proved::Table))
+            }
+            Op::BitAt { r, bits } => self.bit_at(r, bits).map(fall),
+            Op::Push => self.push().map(|()| (Next::Fall, Proved::Stack)),
+            Op::Pop { d } => self.pop(Some(d)).map(|()| (Next::Fall, Proved::Stack)),
+            Op::PopMemory => self.pop_memory().map(|()| (Next::Fall, Proved::Stack)),
+            Op::Leave => self.leave().map(|()| (Next::Fall, Proved::Stack)),
+            Op::Ret => self.leaves().map(|()| (Next::End, Proved::Reached)),
+            Op::Call(target) => self.call(target).map(|next| (next, Proved::Reached)),
+            Op::Jump(target) => self.jump(target).map(|next| (next, Proved::Reached)),
+            Op::Branch(_, target) => self.branch(target).map(|next| (next, Proved::Reached)),
+            Op::Stop => Ok((Next::End, Proved::Reached)),
+            Op::Cld => Ok(self.set_direction(Direction::Forward)),
+            Op::Std => Ok(self.set_direction(Direction::Backward)),
+            Op::String { kind, shift, rep } => {
+                self.string(kind, shift, rep).map(|()| (Next::Fall, Proved::String))
+            }
+        }
+    }
+
+    // ---- P1: memory -------------------------------------------------------
+
+    fn memory(&self, m: &Memory) -> Result<Proved, Broken> {
+        if m.access == Access::None {
+            return Ok(Proved::Reached);
+        }
+        let disp = i64::from(m.disp);
+        match self.state.get(m.base).form {
+            // op disp(%rsp), or through a register that holds a stack address
+            Form::Stack(at) if !m.indexed => {
+                self.frame(i64::from(at) + disp, m.size, m.access).map(|()| Proved::Stack)
+            }
+            Form::Stack(_) => broken(
+                Code::StackBounds,
+                "an index register is added to a stack address, which may leave the frame",
+            ),
+            // op disp(%v)
+            Form::Translated(_) if m.indexed => {
+                broken(Code::Window, "an index register is added to a translated address")
+            }
+            Form::Translated(_) if disp < 0 || disp + i64::from(m.size) > stlb::COVERED as i64 => {
+                Err((Code::Window, window_reason(m).into()))
+            }
+            Form::Translated(_) => Ok(Proved::Translated),
+            // mov GS_BASE_FROM_TOP(%t), %t
+            Form::ContextTop => {
+                let base = [stack::FS_BASE_FROM_TOP, stack::GS_BASE_FROM_TOP].contains(&disp);
+                match base && !m.indexed && m.size == 8 && m.access == Access::Read {
+                    true => Ok(Proved::Context),
+                    false => broken(Code::Context, "not a read of one of the segment bases"),
+                }
+            }
+            form => Err((Code::Untranslated, untranslated_reason(m.base, form).into())),
+        }
+    }
+
+    /// `size` bytes at `at` from the stack pointer at entry, where the return
+    /// address lies.
+    fn frame(&self, at: i64, size: u16, access: Access) -> Result<(), Broken> {
+        let end = at + i64::from(size);
+        let arguments = 8 + stack::INCOMING_ARGS;
+        if at < i64::from(self.state.rsp()) - stack::BELOW_RSP {
+            return broken(Code::StackBounds, "more than 128 bytes below %rsp");
+        }
+        match access {
+            Access::Write if end > 0 => {
+                broken(Code::ReturnSlot, "it writes the return address or the caller's frame")
+            }
+            _ if end > arguments => {
+                broken(Code::StackBounds, "above the arguments that any caller provides")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    //      bts %r, (%v)        # %r at most 63
+    fn bit_at(&mut self, r: Reg, bits: u8) -> Result<(), Broken> {
+        let offset = self.state.get(r).form;
+        self.clobber()?;
+        match offset {
+            Form::Below(most) if most < bits => Ok(()),
+            _ => broken(Code::BitOffset, "the bit may lie outside the operand's own bytes"),
+        }
+    }
+
+    //      cld; mov %v,%rdi; mov %w,%rsi; mov %n,%rcx; rep movsq
+    fn string(&mut self, kind: StringKind, shift: u8, rep: bool) -> Result<(), Broken> {
+        let (pointers, written): (&[Reg], RegSet) = match kind {
+            StringKind::Movs | StringKind::Cmps => {
+                (&[Reg::RDI, Reg::RSI], Reg::RDI.set().or(Reg::RSI.set()))
+            }
+            StringKind::Stos | StringKind::Scas => (&[Reg::RDI], Reg::RDI.set()),
+            StringKind::Lods => (&[Reg::RSI], Reg::RSI.set().or(Reg::RAX.set())),
+        };
+        let result = self.pointers(pointers, shift, rep);
+        let counter = if rep { Reg::RCX.set() } else { RegSet::NONE };
+        self.state.clobber(self.insn.writes.or(written).or(counter));
+        result
+    }
+
+    fn pointers(&self, pointers: &[Reg], shift: u8, rep: bool) -> Result<(), Broken> {
+        let Some(direction) = self.state.direction else {
+            return broken(Code::StringDirection, "the direction flag differs between paths");
+        };
+        let bounds = self.state.get(Reg::RCX).form.bounds();
+        for &pointer in pointers {
+            let Form::Translated(from) = self.state.get(pointer).form else {
+                return broken(Code::StringPointer, "a pointer is not a translated address");
+            };
+            let wanted = from.map(|from| Bound { from, shift, direction });
+            if rep && !(wanted.is_some() && bounds.contains(&wanted)) {
+                return broken(
+                    Code::StringCount,
+                    "%rcx is not bounded by what is covered from each pointer",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn set_direction(&mut self, direction: Direction) -> (Next, Proved) {
+        self.state.direction = Some(direction);
+        (Next::Fall, Proved::Reached)
+    }
+
+    // ---- Names and stages of a check --------------------------------------
+
+    /// Nothing is known of what the instruction writes.
+    fn clobber(&mut self) -> Result<(), Broken> {
+        self.state.clobber(self.insn.writes);
+        match self.insn.writes.has(Reg::RSP) {
+            true => broken(Code::StackPointer, "%rsp is written with something not constant"),
+            false => Ok(()),
+        }
+    }
+
+    fn set(&mut self, d: Reg, value: Value) -> Result<(), Broken> {
+        if d == Reg::RSP {
+            return broken(Code::StackPointer, "%rsp is written with something not constant");
+        }
+        self.state.write(d, value);
+        Ok(())
+    }
+
+    //      mov %t, %v          # both hold the address that is named here
+    //
+    fn copy(&mut self, d: Reg, s: Reg) -> Result<(), Broken> {
+        if d == Reg::RSP {
+            return match self.state.get(s).form {
+                Form::Stack(at) => self.move_rsp(i64::from(at)),
+                _ => self.clobber(),
+            };
+        }
+        self.state.name(s, self.name);
+        let form = self.state.get(s).form;
+        self.set(d, Value { name: Some(self.name), form })
+    }
+
+    //      mov %vd, %id        # the address's low half
+    fn copy32(&mut self, d: Reg, s: Reg) -> Result<(), Broken> {
+        if s == Reg::RSP || d == Reg::RSP {
+            return self.clobber();
+        }
+        let name = match self.state.get(s).name {
+            Some(name) => name,
+            None => {
+                self.state.name(s, self.name);
+                self.name
+            }
+        };
+        self.set(d, Value::of(Form::Low32(name)))
+    }
+
+    /// `%d` gets a named value that the instruction computed from `inputs`.
+    fn computed(&mut self, d: Reg, inputs: RegSet, form: Form) -> Result<(), Broken> {
+        self.state.rename(self.name);
+        self.set(d, Value { name: Some(self.name), form })?;
+        if !inputs.has(d) {
+            self.state.again = Some(Again { name: self.name, inputs });
+        }
+        Ok(())
+    }
+
+    //      lea ADDRESS, %v
+    //      lea disp(%rsp), %r
+    fn lea(&mut self, d: Reg, inputs: RegSet, offset: Option<(Reg, i32)>) -> Result<(), Broken> {
+        let at = offset.and_then(|(base, disp)| match self.state.get(base).form {
+            Form::Stack(at) => at.checked_add(disp),
+            _ => None,
+        });
+        match (d, at) {
+            (Reg::RSP, Some(at)) => self.move_rsp(i64::from(at)),
+            (Reg::RSP, None) => self.clobber(),
+            (_, at) => self.computed(d, inputs, at.map_or(Form::Any, Form::Stack)),
+        }
+    }
+
+    fn arithmetic(&mut self, op: Alu, d: Reg, imm: i32, wide: bool) -> Result<(), Broken> {
+        let before = self.state.get(d);
+        if op == Alu::Cmp {
+            self.state.flags = self.window(d, before.form, imm, wide);
+            return Ok(());
+        }
+        let form = match op {
+            Alu::And => mask(before, imm, wide),
+            Alu::Shr => shift(before.form, imm),
+            Alu::Xor => covered_forward(before.form, imm),
+            Alu::Add => plus(before.form, imm, wide),
+            Alu::Sub => imm.checked_neg().map_or(Form::Any, |imm| plus(before.form, imm, wide)),
+            Alu::Or => context_top(before.form, imm, wide),
+            Alu::Cmp => Form::Any,
+        };
+        match (d, form) {
+            (Reg::RSP, Form::Stack(at)) => self.move_rsp(i64::from(at)),
+            _ => self.set(d, Value::of(form)),
+        }
+    }
+
+    //      cmp $0xfff, %v      # %v = address - tag
+    fn window(&self, v: Reg, form: Form, imm: i32, wide: bool) -> Flags {
+        match form {
+            Form::Offset(address) if wide && i64::from(imm) == stlb::PAGE_SIZE as i64 - 1 => {
+                Flags::Window { register: v, address }
+            }
+            _ => Flags::Unknown,
+        }
+    }
+
+    //      cmp %m, %n
+    //      cmova %m, %n        # n = min(n, m)
+    fn move_if_above(&mut self, d: Reg, s: Reg) -> Result<(), Broken> {
+        let (old, new) = (self.state.get(d).form, self.state.get(s).form);
+        let form = match self.state.flags == (Flags::Compared { left: d, right: s }) {
+            true => old.minimum(new),
+            false => Form::Any,
+        };
+        self.set(d, Value::of(form))
+    }
+
+    // ---- P5: the table ----------------------------------------------------
+
+    fn table(&mut self, read: TableRead, r: Reg, index: Reg) -> Result<(), Broken> {
+        let (value, at) = (self.state.get(r), self.state.get(index).form);
+        let entry_of = |address: Name| at == Form::Index(address);
+        let result = match (self.scheme, read, value.form, value.name) {
+            // sub twin_stlb(%i), %v
+            (Scheme::Stlb, TableRead::SubTag, _, Some(v)) if entry_of(v) => Form::Offset(v),
+            // add twin_stlb+8(%i), %v
+            (Scheme::Stlb, TableRead::AddXlate, Form::Checked(v), _) if entry_of(v) => {
+                Form::Translated(Some(v))
+            }
+            // cmp twin_stlb(%i), %p
+            (Scheme::Paper, TableRead::CmpTag, Form::Page(v), _) if entry_of(v) => {
+                self.state.flags = Flags::Tag(v);
+                return Ok(());
+            }
+            // xor twin_stlb+8(%i), %v
+            (Scheme::Paper, TableRead::XorXlate, _, Some(v))
+                if entry_of(v) && self.state.matched == Some(v) =>
+            {
+                self.state.matched = None;
+                Form::Translated(Some(v))
+            }
+            _ => {
+                self.clobber()?;
+                self.state.flags = Flags::Unknown;
+                return broken(Code::Table, table_reason(self.scheme, read));
+            }
+        };
+        self.set(r, Value::of(result))
+    }
+
+    // ---- P4: the stack pointer --------------------------------------------
+
+    fn move_rsp(&mut self, at: i64) -> Result<(), Broken> {
+        match self.state.set_rsp(at) {
+            true => Ok(()),
+            false if at > 0 => broken(Code::Frame, "%rsp would be above the return address"),
+            false => broken(Code::Frame, "the frame would reach over the guard page"),
+        }
+    }
+
+    fn push(&mut self) -> Result<(), Broken> {
+        self.move_rsp(i64::from(self.state.rsp()) - 8)
+    }
+
+    fn pop(&mut self, d: Option<Reg>) -> Result<(), Broken> {
+        self.move_rsp(i64::from(self.state.rsp()) + 8)?;
+        d.map_or(Ok(()), |d| self.set(d, Value::ANY))
+    }
+
+    /// `pop disp(%v)`: the address is computed after `rsp` has moved (SDM,
+    /// POP), so that `rsp` itself may not be its base.
+    fn pop_memory(&mut self) -> Result<(), Broken> {
+        let m = self.insn.memory;
+        self.pop(None)?;
+        match m.base == Reg::RSP {
+            true => broken(Code::StackBounds, "pop to memory through %rsp"),
+            false => self.memory(&m).map(|_| ()),
+        }
+    }
+
+    fn leave(&mut self) -> Result<(), Broken> {
+        let Form::Stack(at) = self.state.get(Reg::RBP).form else {
+            return broken(Code::StackPointer, "leave, but %rbp is not known to be in the frame");
+        };
+        self.move_rsp(i64::from(at) + 8)?;
+        self.set(Reg::RBP, Value::ANY)
+    }
+
+    // ---- P2: control ------------------------------------------------------
+
+    /// Leaves the function for good: `ret` and tail calls.
+    fn leaves(&self) -> Result<(), Broken> {
+        match self.state.rsp() {
+            0 => self.direction_clear(),
+            _ => broken(Code::Return, "the frame is not empty"),
+        }
+    }
+
+    fn direction_clear(&self) -> Result<(), Broken> {
+        match self.state.direction {
+            Some(Direction::Forward) => Ok(()),
+            _ => broken(Code::Direction, "the direction flag is not known to be clear"),
+        }
+    }
+
+    fn call(&mut self, target: Target) -> Result<Next, Broken> {
+        let direction = self.direction_clear();
+        let next = match target {
+            Target::Inside(callee) => {
+                self.state.called();
+                Next::Called(callee)
+            }
+            Target::Routine(Routine::Imported | Routine::Indirect) | Target::Bad => {
+                self.state.called();
+                Next::Fall
+            }
+            Target::Routine(Routine::PortIn) => {
+                self.state.clobber(Reg::RAX.set());
+                Next::Fall
+            }
+            Target::Routine(Routine::Keeps) => Next::Fall,
+            Target::Routine(Routine::Bug) => Next::End,
+            // call twin_slow_<v>: parts of a check are not interpreted here.
+            Target::Routine(Routine::Slow(r)) => {
+                self.state.clobber(r.set());
+                return broken(Code::OutOfLine, "the slow path outside a check");
+            }
+        };
+        direction.map(|()| next)
+    }
+
+    fn jump(&mut self, target: Target) -> Result<Next, Broken> {
+        match target {
+            Target::Inside(to) => Ok(Next::Jump(to)),
+            Target::Routine(_) => self.leaves().map(|()| Next::End),
+            Target::Bad => Ok(Next::End),
+        }
+    }
+
+    fn branch(&mut self, target: Target) -> Result<Next, Broken> {
+        self.clobber()?;
+        match target {
+            Target::Inside(to) => Ok(Next::Branch(to)),
+            Target::Routine(_) => self.leaves().map(|()| Next::Fall),
+            Target::Bad => Ok(Next::Fall),
+        }
+    }
+}
+
+/// Instructions whose rule says what the flags mean.
+fn sets_flags(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Compare { .. } | Op::Alu { op: Alu::Cmp, .. } | Op::Table { read: TableRead::CmpTag, .. }
+    )
+}
+
+//      and $0xfff0, %id        # stlb: %id = low half >> 8
+//      and $-4096, %i          # paper: the page
+//      and $0xfff000, %i       # paper: its bits in the index
+//      and $0xfff, %nd         # strings: offset in the page
+//      and $63, %r             # bit offsets
+fn mask(before: Value, imm: i32, wide: bool) -> Form {
+    const PAGE: i32 = -(stlb::PAGE_SIZE as i32);
+    const IN_PAGE: i32 = stlb::PAGE_SIZE as i32 - 1;
+    const INDEX: i32 = stlb::INDEX_MASK as i32;
+    const INDEX_BITS: i32 = (stlb::INDEX_MASK << stlb::INDEX_SHIFT) as i32;
+    match (before.form, imm, before.name) {
+        (Form::Shifted(x), INDEX, _) => Form::Index(x),
+        (Form::Page(x), INDEX_BITS, _) => Form::PageBits(x),
+        (Form::Low32(x), IN_PAGE, _) => Form::PageOffset(x, 0),
+        (_, PAGE, Some(x)) if wide => Form::Page(x),
+        (_, 0..=63, _) => Form::Below(imm as u8),
+        _ => Form::Any,
+    }
+}
+
+//      shr $8, %id             # towards the index
+//      shr $shift, %nd         # bytes to elements
+fn shift(before: Form, imm: i32) -> Form {
+    const INDEX_SHIFT: i32 = stlb::INDEX_SHIFT as i32;
+    match (before, imm) {
+        (Form::Low32(x), INDEX_SHIFT) => Form::Shifted(x),
+        (Form::PageBits(x), INDEX_SHIFT) => Form::Index(x),
+        (Form::PageOffset(x, 0), 0..=3) => Form::PageOffset(x, imm as u8),
+        (Form::Count(b, None), 0..=3) if b.shift == 0 && b.direction == Direction::Forward => {
+            Form::Count(Bound { shift: imm as u8, ..b }, None)
+        }
+        _ => Form::Any,
+    }
+}
+
+//      xor $0x1fff, %nd        # 0x1fff - offset in the page: fewer than the
+//                              # bytes up to the end of the second page
+fn covered_forward(before: Form, imm: i32) -> Form {
+    const LAST: i32 = (stlb::WINDOW_PAGES * stlb::PAGE_SIZE) as i32 - 1;
+    match (before, imm) {
+        (Form::PageOffset(from, 0), LAST) => {
+            Form::Count(Bound { from, shift: 0, direction: Direction::Forward }, None)
+        }
+        _ => Form::Any,
+    }
+}
+
+//      add $imm, %rsp          # and other registers with a stack address
+//      add $1, %nd             # backward: elements down to the page's start
+fn plus(before: Form, imm: i32, wide: bool) -> Form {
+    match before {
+        Form::Stack(at) if wide => at.checked_add(imm).map_or(Form::Any, Form::Stack),
+        Form::PageOffset(from, shift) if imm == 1 => {
+            Form::Count(Bound { from, shift, direction: Direction::Backward }, None)
+        }
+        _ => Form::Any,
+    }
+}
+
+//      mov %rsp, %t
+//      or $0x7fff, %t
+//
+// Only an address between the deepest `rsp` and the one at entry is certainly
+// in this CPU's block.
+fn context_top(before: Form, imm: i32, wide: bool) -> Form {
+    match before {
+        Form::Stack(at)
+            if wide
+                && i64::from(imm) == stack::BLOCK as i64 - 1
+                && (-stack::MAX_FRAME..=0).contains(&i64::from(at)) =>
+        {
+            Form::ContextTop
+        }
+        _ => Form::Any,
+    }
+}
+
+fn window_reason(m: &Memory) -> String {
+    format!(
+        "{} bytes at displacement {} are not all within the {} that a translation covers",
+        m.size,
+        m.disp,
+        stlb::COVERED
+    )
+}
+
+fn untranslated_reason(base: Reg, form: Form) -> &'static str {
+    match form {
+        Form::Offset(_) => "the base register is an offset in the window, neither checked nor translated",
+        Form::Checked(_) => "the base register is a checked offset, not translated yet",
+        Form::Index(_) => "an index of the table is not an address",
+        _ if base == Reg::RBP => "%rbp is not proved to point into the frame, nor translated",
+        _ => "nothing confines the base register",
+    }
+}
+
+fn table_reason(scheme: Scheme, read: TableRead) -> &'static str {
+    match (scheme, read) {
+        (Scheme::Stlb, TableRead::SubTag) => {
+            "the registers are not an address and the index of that address"
+        }
+        (Scheme::Stlb, TableRead::AddXlate) => {
+            "the register is not an offset in the window that was checked for this entry"
+        }
+        (Scheme::Paper, TableRead::CmpTag) => {
+            "the registers are not a page and the index of that page"
+        }
+        (Scheme::Paper, TableRead::XorXlate) => {
+            "the register is not an address whose page was compared with this entry's tag"
+        }
+        (Scheme::Stlb, TableRead::CmpTag | TableRead::XorXlate)
+        | (Scheme::Paper, TableRead::SubTag | TableRead::AddXlate) => {
+            "the object's scheme does not read the table like this"
+        }
+    }
+}

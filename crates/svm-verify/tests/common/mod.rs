@@ -1,0 +1,173 @@
+//! Objects from assembly, as the rewriter would write them.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::fs;
+use std::process::Command;
+
+use svm_verify::{Options, Proof, Violations};
+
+/// Number of the scheme in `.note.twin`.
+pub const PAPER: u32 = 0;
+/// See [`PAPER`].
+pub const STLB: u32 = 1;
+
+/// A note with these four words.
+pub fn note(words: [u32; 4]) -> String {
+    let [abi, scheme, bits, zero] = words;
+    format!(
+        ".section .note.twin,\"\",@note\n.long 5, 16, 1\n.asciz \"twin\"\n.balign 4\n\
+         .long {abi}, {scheme}, {bits}, {zero}\n"
+    )
+}
+
+/// A whole object of that scheme with this code in `.text`.
+pub fn object(scheme: u32, code: &str) -> Vec<u8> {
+    assemble(&format!("{}.text\n{code}\n", note([1, scheme, 64, 0])))
+}
+
+/// Assembles a source as it is.
+pub fn assemble(source: &str) -> Vec<u8> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (input, output) = (dir.path().join("in.s"), dir.path().join("out.o"));
+    fs::write(&input, source).expect("the source");
+    let result = Command::new("as")
+        .args(["--64", "-mx86-used-note=no", "-mrelax-relocations=no", "-o"])
+        .args([&output, &input])
+        .output()
+        .expect("the assembler");
+    let message = String::from_utf8_lossy(&result.stderr).into_owned();
+    assert!(result.status.success(), "{message}\n{source}");
+    fs::read(&output).expect("the object")
+}
+
+/// Verifies the bytes of an object.
+pub fn verify(bytes: &[u8]) -> Result<Proof, Violations> {
+    let object = elf_loader::read(bytes).expect("a relocatable object");
+    svm_verify::verify_with(&object, Options { limit: 100_000 })
+}
+
+/// Asserts that the object is accepted.
+#[track_caller]
+pub fn accept(scheme: u32, code: &str) -> Proof {
+    verify(&object(scheme, code)).unwrap_or_else(|v| panic!("refused:\n{v}\n{code}"))
+}
+
+/// The codes that the object is refused with.
+#[track_caller]
+pub fn codes(bytes: &[u8]) -> Vec<&'static str> {
+    match verify(bytes) {
+        Ok(_) => Vec::new(),
+        Err(v) => v.list.iter().map(|v| v.code.as_str()).collect(),
+    }
+}
+
+/// Asserts that the code is refused, by this rule among others.
+#[track_caller]
+pub fn refuse(scheme: u32, code: &str, rule: &str) {
+    let found = codes(&object(scheme, code));
+    assert!(found.contains(&rule), "expected {rule}, found {found:?} in\n{code}");
+}
+
+/// A check of scheme `stlb` that translates `ADDRESS`, an operand of `lea`, into
+/// `%rax` by way of `%rcx`; its out-of-line part is in `.text.unlikely`.
+pub fn stlb(address: &str, n: u32) -> String {
+    format!(
+        "lea {address}, %rax
+         mov %eax, %ecx
+         shr $8, %ecx
+         and $0xfff0, %ecx
+         sub twin_stlb(%rcx), %rax
+         cmp $0xfff, %rax
+         ja .Lslow{n}
+         add twin_stlb+8(%rcx), %rax
+         .Lback{n}:
+         .subsection 1
+         .Lslow{n}: lea {address}, %rax
+         call twin_slow_rax
+         jmp .Lback{n}
+         .subsection 0
+        "
+    )
+}
+
+/// The same in scheme `paper`, with `%rcx` and `%rdx`.
+pub fn paper(address: &str, n: u32) -> String {
+    format!(
+        "lea {address}, %rcx
+         mov %rcx, %rax
+         and $-4096, %rcx
+         mov %rcx, %rdx
+         and $0xfff000, %rcx
+         shr $8, %rcx
+         cmp twin_stlb(%rcx), %rdx
+         jne .Lslow{n}
+         xor twin_stlb+8(%rcx), %rax
+         .Lback{n}:
+         .subsection 1
+         .Lslow{n}: call twin_slow_rax
+         jmp .Lback{n}
+         .subsection 0
+        "
+    )
+}
+
+/// Either of the two.
+pub fn check(scheme: u32, address: &str, n: u32) -> String {
+    if scheme == STLB { stlb(address, n) } else { paper(address, n) }
+}
+
+/// A check of either scheme that translates `%from` into `%v`, `mov %from, %v`
+/// being the address, by way of `%i` and, for `paper`, `%p`.
+pub fn check_register(scheme: u32, from: &str, v: &str, i: &str, p: &str, n: u32) -> String {
+    let low = |r: &str| low32(r);
+    if scheme == STLB {
+        format!(
+            "mov %{from}, %{v}
+             mov %{}, %{}
+             shr $8, %{}
+             and $0xfff0, %{}
+             sub twin_stlb(%{i}), %{v}
+             cmp $0xfff, %{v}
+             ja .Lslow{n}
+             add twin_stlb+8(%{i}), %{v}
+             .Lback{n}:
+             .subsection 1
+             .Lslow{n}: mov %{from}, %{v}
+             call twin_slow_{v}
+             jmp .Lback{n}
+             .subsection 0
+            ",
+            low(v),
+            low(i),
+            low(i),
+            low(i)
+        )
+    } else {
+        format!(
+            "mov %{from}, %{i}
+             mov %{i}, %{v}
+             and $-4096, %{i}
+             mov %{i}, %{p}
+             and $0xfff000, %{i}
+             shr $8, %{i}
+             cmp twin_stlb(%{i}), %{p}
+             jne .Lslow{n}
+             xor twin_stlb+8(%{i}), %{v}
+             .Lback{n}:
+             .subsection 1
+             .Lslow{n}: call twin_slow_{v}
+             jmp .Lback{n}
+             .subsection 0
+            "
+        )
+    }
+}
+
+/// The 32-bit name of a 64-bit register.
+pub fn low32(r: &str) -> String {
+    match r.strip_prefix('r') {
+        Some(n) if n.starts_with(|c: char| c.is_ascii_digit()) => format!("{r}d"),
+        Some(n) => format!("e{n}"),
+        None => r.to_string(),
+    }
+}

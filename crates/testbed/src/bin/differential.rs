@@ -1,0 +1,2 @@
+//! Placeholder replaced by its author.
+fn main() {}

@@ -1,0 +1,69 @@
+//! Why a campaign could not be run. A difference is no error: it is a result.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why something could not be set up or went wrong around the runs.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The stock module is not there.
+    #[error("cannot read the stock module {}: {source}; run `make stock`, or name it in TWIN_STOCK_E1000", path.display())]
+    NoStock {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The module is no object.
+    #[error("the stock module: {0}")]
+    Read(#[from] elf_loader::ReadError),
+    /// The module or the rewritten object cannot be linked.
+    #[error("linking: {0}")]
+    Link(#[from] elf_loader::link::LinkError),
+    /// The rewriter refused the module.
+    #[error("the rewriter refused {count} places, first: {first}")]
+    Refused {
+        /// How many.
+        count: usize,
+        /// The first.
+        first: String,
+    },
+    /// The verifier rejected the rewritten object.
+    #[error("the verifier rejected the rewritten object: {0}")]
+    Rejected(String),
+    /// A system call failed.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A worker process died or does not answer.
+    #[error("the {worker} worker {how}, running {function} on image {image}")]
+    Worker {
+        /// Which worker.
+        worker: &'static str,
+        /// What happened to it.
+        how: String,
+        /// The function.
+        function: String,
+        /// The image's number.
+        image: u64,
+    },
+    /// No function of that name can be run.
+    #[error("`{0}` is not in the table of functions")]
+    NoFunction(String),
+    /// dom0's memory is mapped where it must not be.
+    #[error("the rewritten worker has {0:#x} of dom0 mapped")]
+    Mapped(u64),
+}
+
+impl Error {
+    /// The last system call's failure.
+    pub fn last(what: &'static str) -> Error {
+        Error::System { what, source: io::Error::last_os_error() }
+    }
+}

@@ -1,0 +1,183 @@
+//! The runtime's C interface as far as the testbed uses it: the shapes of
+//! `runtime/include/twin/{abi,runtime,user}.h`, which explain each item.
+
+#![allow(missing_docs, reason = "the headers say what each item is")]
+
+use std::ffi::{c_char, c_int, c_void};
+
+pub const OK: c_int = 0;
+pub const ABORTED: c_int = 1;
+
+pub const ABORT_ACCESS: u32 = 1;
+pub const ABORT_CALL: u32 = 2;
+pub const ABORT_BUG: u32 = 3;
+pub const ABORT_PORT: u32 = 4;
+pub const ABORT_STACK: u32 = 5;
+pub const ABORT_FAULT: u32 = 6;
+pub const ABORT_IMPORT: u32 = 8;
+
+#[repr(C)]
+pub struct Constant {
+    pub name: *const c_char,
+    pub value: i64,
+}
+
+#[repr(C)]
+pub struct Name {
+    pub name: *const c_char,
+    pub text: *const c_char,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AbortReport {
+    pub kind: u32,
+    pub reason: u32,
+    pub address: u64,
+    pub rip: u64,
+    pub entry_function: u64,
+}
+
+/// The context page; only its first words are the host's.
+#[repr(C)]
+pub struct Cpu {
+    pub fs_base: u64,
+    pub gs_base: u64,
+}
+
+#[repr(C)]
+pub struct Frame {
+    pub registers: [u64; 6],
+    pub rax: u64,
+    pub stack: *const u64,
+    pub site: u64,
+    pub target: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodemapEntry {
+    pub vm: u64,
+    pub hyp: u64,
+}
+
+#[repr(C)]
+pub struct Region {
+    pub dom0_start: u64,
+    pub length: u64,
+    pub file_offset: u64,
+    pub fd: i32,
+    pub writable: u32,
+}
+
+#[repr(C)]
+pub struct Host {
+    pub data: *mut c_void,
+    pub resolve_upcall: Option<unsafe extern "C" fn(*mut c_void, u64) -> u64>,
+    pub import: Option<unsafe extern "C" fn(*mut c_void, *mut Frame) -> c_int>,
+    pub port_in: Option<unsafe extern "C" fn(*mut c_void, u16, u32) -> u32>,
+    pub port_out: Option<unsafe extern "C" fn(*mut c_void, u16, u32, u32)>,
+    pub warn: Option<unsafe extern "C" fn(*mut c_void, u64)>,
+}
+
+#[repr(C)]
+pub struct PortRange {
+    pub first: u16,
+    pub last: u16,
+}
+
+#[repr(C)]
+pub struct Config {
+    pub scheme: u32,
+    pub windows: u32,
+    pub regions: u32,
+    pub port_count: u32,
+    pub ports: *const PortRange,
+    pub stlb: *mut c_void,
+    pub host: Host,
+}
+
+/// `struct twin_user`, opaque.
+#[repr(C)]
+pub struct User {
+    _opaque: [u8; 0],
+}
+
+/// `struct twin_instance`, opaque.
+#[repr(C)]
+pub struct Instance {
+    _opaque: [u8; 0],
+}
+
+unsafe extern "C" {
+    pub static twin_abi_constants: [Constant; 0];
+    pub static twin_abi_constants_count: u64;
+    pub static twin_abi_names: [Name; 0];
+    pub static twin_abi_names_count: u64;
+
+    pub fn twin_entry_address(name: *const c_char) -> u64;
+    pub fn twin_instance_set_codemap(instance: *mut Instance, map: *const CodemapEntry, count: u64) -> c_int;
+    pub fn twin_instance_add_text(instance: *mut Instance, start: u64, end: u64) -> c_int;
+    pub fn twin_instance_report(instance: *const Instance) -> *const AbortReport;
+    pub fn twin_call_lookup(instance: *mut Instance, vm: u64) -> u64;
+    pub fn twin_enter(
+        cpu: *mut Cpu,
+        instance: *mut Instance,
+        hyp: u64,
+        arguments: *const [u64; 6],
+        result: *mut u64,
+    ) -> c_int;
+    pub fn twin_abort_record(cpu: *mut Cpu, kind: u32, reason: u32, address: u64, rip: u64);
+    pub fn twin_fault_is_drivers(cpu: *const Cpu, rip: u64, rsp: u64, fetched: bool) -> bool;
+    pub fn twin_fault_record(cpu: *mut Cpu, rip: u64, address: u64, trap: u32);
+    pub fn twin_abort_from_fault();
+    pub fn twin_import_entry();
+
+    pub fn twin_user_create(config: *const Config) -> *mut User;
+    pub fn twin_user_destroy(user: *mut User);
+    pub fn twin_user_instance(user: *mut User) -> *mut Instance;
+    pub fn twin_user_add_region(user: *mut User, region: *const Region) -> c_int;
+    pub fn twin_user_block_create(wanted: u64) -> *mut Cpu;
+    pub fn twin_user_faults_start() -> c_int;
+    pub fn twin_user_thread_start() -> c_int;
+}
+
+/// The address of a runtime entry that rewritten code may name.
+pub fn entry(name: &str) -> Option<u64> {
+    let name = std::ffi::CString::new(name).ok()?;
+    // SAFETY: the name is a terminated string; the function only compares it.
+    let address = unsafe { twin_entry_address(name.as_ptr()) };
+    (address != 0).then_some(address)
+}
+
+/// The runtime's numbers by the names that `crates/abi` gives them.
+pub fn constants() -> Vec<(String, i64)> {
+    // SAFETY: the table has `count` entries with terminated names, and is
+    // constant.
+    unsafe {
+        let table = (&raw const twin_abi_constants).cast::<Constant>();
+        (0..twin_abi_constants_count as usize)
+            .map(|i| &*table.add(i))
+            .map(|c| (text(c.name), c.value))
+            .collect()
+    }
+}
+
+/// The runtime's strings by the names that `crates/abi` gives them.
+pub fn strings() -> Vec<(String, String)> {
+    // SAFETY: as for `constants`.
+    unsafe {
+        let table = (&raw const twin_abi_names).cast::<Name>();
+        (0..twin_abi_names_count as usize)
+            .map(|i| &*table.add(i))
+            .map(|n| (text(n.name), text(n.text)))
+            .collect()
+    }
+}
+
+/// # Safety
+/// `pointer` points to a terminated string that stays.
+unsafe fn text(pointer: *const c_char) -> String {
+    // SAFETY: the caller's promise.
+    unsafe { std::ffi::CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Aborts: what is written down, and that the instance dies of it.
+ *
+ * An abort goes: somebody calls twin_abort_record; control reaches
+ * twin_unwind (entry_x86_64.S), with every C frame of the runtime already
+ * returned from; twin_enter returns TWIN_ABORTED. Nothing of the driver runs
+ * again: later entries are TWIN_DEAD, and other CPUs that are still inside
+ * abort at their next step into the runtime.
+ */
+#include "internal.h"
+
+enum { ALIVE, DYING, DEAD };
+
+/* The first abort's report is the instance's; later ones are of its making. */
+static void kill_instance(struct twin_instance *instance, const struct twin_abort_report *report)
+{
+	uint32_t alive = ALIVE;
+
+	count(&instance->statistics.aborts);
+	if (!__atomic_compare_exchange_n(&instance->dead, &alive, DYING, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
+	instance->report = *report;
+	__atomic_store_n(&instance->dead, DEAD, __ATOMIC_RELEASE);
+}
+
+void twin_abort_record(struct twin_cpu *cpu, enum twin_abort_kind kind, uint32_t reason,
+		       uint64_t address, uint64_t rip)
+{
+	struct twin_abort_report *report = &cpu->report;
+
+	report->kind = kind;
+	report->reason = reason;
+	report->address = address;
+	report->rip = rip;
+	report->entry_function = cpu->entry_function;
+	kill_instance(cpu->instance, report);
+}
+
+const struct twin_abort_report *twin_instance_report(const struct twin_instance *instance)
+{
+	if (__atomic_load_n(&instance->dead, __ATOMIC_ACQUIRE) != DEAD)
+		return NULL;
+	return &instance->report;
+}
+
+/* In place of a ud2 that is a WARN. */
+void twin_warn_site(struct twin_cpu *cpu, uint64_t site)
+{
+	struct twin_instance *instance = cpu->instance;
+
+	count(&instance->statistics.warnings);
+	if (instance->ops->warn)
+		instance->ops->warn(instance, site);
+}
+
+/* In place of any other ud2. */
+void twin_bug_site(struct twin_cpu *cpu, uint64_t site)
+{
+	twin_abort_record(cpu, TWIN_ABORT_BUG, 0, 0, site);
+}
+
+/* ---- Faults ----------------------------------------------------------- */
+
+static bool in_entry_text(uint64_t rip)
+{
+	return rip >= (uint64_t)twin_entry_text_start && rip < (uint64_t)twin_entry_text_end;
+}
+
+static uint64_t block_of(const struct twin_cpu *cpu)
+{
+	return (uint64_t)cpu - TWIN_STACK_CONTEXT;
+}
+
+/*
+ * A fault in fetching at rip executed nothing there, wherever it is. Any other
+ * rip that is neither the driver's nor ours is somebody's who should not be on
+ * this stack, and not for us to repair.
+ */
+bool twin_fault_is_drivers(const struct twin_cpu *cpu, uint64_t rip, uint64_t rsp, bool fetched)
+{
+	if (!cpu->in_driver || rsp - block_of(cpu) >= TWIN_STACK_BLOCK)
+		return false;
+	return fetched || in_entry_text(rip) || twin_instance_has_text(cpu->instance, rip);
+}
+
+void twin_fault_record(struct twin_cpu *cpu, uint64_t rip, uint64_t address, uint32_t trap)
+{
+	bool overflow = address - block_of(cpu) < TWIN_STACK_LOW;
+
+	cpu->in_driver = 0;
+	twin_abort_record(cpu, overflow ? TWIN_ABORT_STACK : TWIN_ABORT_FAULT, trap, address, rip);
+}

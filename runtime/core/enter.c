@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Entering the driver, and leaving it for an import or a hot routine.
+ *
+ * Stacks. Driver code runs on the block's stack. Everything of the runtime in
+ * C runs on the stack that twin_enter was called on, below its frame: it is
+ * out of the driver's reach, has the host's own size, and nests by itself:
+ *
+ *   host's stack                         driver stack
+ *   ------------                         ------------
+ *   caller
+ *   twin_enter
+ *   twin_run_driver's frame   -------->  return to twin_driver_return
+ *                                        driver function
+ *                                        ... calls an import
+ *   twin_import               <--------
+ *   platform's import
+ *   twin_enter (nested)
+ *   twin_run_driver's frame   -------->  further down on the driver stack
+ */
+#include "internal.h"
+#include "offsets.h"
+
+#define OFFSET(offset, field) _Static_assert((offset) == offsetof(struct twin_cpu, field), #field)
+
+_Static_assert(offsetof(struct twin_cpu, fs_base) ==
+	       TWIN_FS_BASE_FROM_TOP + TWIN_STACK_BLOCK - 1 - TWIN_STACK_CONTEXT, "fs_base");
+_Static_assert(offsetof(struct twin_cpu, gs_base) ==
+	       TWIN_GS_BASE_FROM_TOP + TWIN_STACK_BLOCK - 1 - TWIN_STACK_CONTEXT, "gs_base");
+OFFSET(CPU_CALL_CACHE, call_cache);
+OFFSET(CPU_HOST_RSP, host_rsp);
+OFFSET(CPU_START_RSP, start_rsp);
+OFFSET(CPU_IN_DRIVER, in_driver);
+OFFSET(CPU_RAX, saved.rax);
+OFFSET(CPU_RCX, saved.rcx);
+OFFSET(CPU_RDX, saved.rdx);
+OFFSET(CPU_RSI, saved.rsi);
+OFFSET(CPU_RDI, saved.rdi);
+OFFSET(CPU_R8, saved.r8);
+OFFSET(CPU_R9, saved.r9);
+OFFSET(CPU_R10, saved.r10);
+OFFSET(CPU_R11, saved.r11);
+OFFSET(CPU_FLAGS, saved.flags);
+OFFSET(CPU_RSP, saved.rsp);
+_Static_assert(sizeof(struct twin_cpu) <= TWIN_PAGE_SIZE, "the context is one page");
+_Static_assert(CALL_SHIFT == TWIN_CALL_SHIFT, "twin_stlb_call's hash");
+_Static_assert(STATUS_ABORTED == TWIN_ABORTED, "twin_unwind's result");
+_Static_assert(sizeof(struct twin_call_entry) == 16 && offsetof(struct twin_call_entry, hyp) == 8,
+	       "twin_stlb_call's entries");
+
+/* What a nested entry changes in the context. */
+struct outer {
+	struct twin_instance *instance;
+	uint64_t host_rsp;
+	uint64_t entry_function;
+	uint32_t may_nest;
+};
+
+static void save_outer(const struct twin_cpu *cpu, struct outer *outer)
+{
+	outer->instance = cpu->instance;
+	outer->host_rsp = cpu->host_rsp;
+	outer->entry_function = cpu->entry_function;
+	outer->may_nest = cpu->may_nest;
+}
+
+static void restore_outer(struct twin_cpu *cpu, const struct outer *outer)
+{
+	cpu->instance = outer->instance;
+	cpu->host_rsp = outer->host_rsp;
+	cpu->entry_function = outer->entry_function;
+	cpu->may_nest = outer->may_nest;
+}
+
+/* Where a nested entry may begin, or the whole stack for an outer one. */
+static uint64_t stack_top(const struct twin_cpu *cpu, bool nested)
+{
+	return nested ? (cpu->saved.rsp - TWIN_BELOW_RSP) & ~15ull : cpu->driver_high;
+}
+
+/* Stack arguments that were never given read as zero. */
+static void clear_incoming_args(uint64_t start)
+{
+	volatile uint64_t *argument = (volatile uint64_t *)start;
+	uint32_t i;
+
+	for (i = 0; i < TWIN_INCOMING_ARGS / sizeof(*argument); i++)
+		argument[i] = 0;
+}
+
+/* cpu is free, or in an import of the same instance. */
+static bool may_enter(const struct twin_cpu *cpu, const struct twin_instance *instance)
+{
+	return !cpu->instance || (cpu->instance == instance && cpu->may_nest);
+}
+
+int twin_enter(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t hyp,
+	       const uint64_t args[6], uint64_t *result)
+{
+	bool nested = cpu->instance;
+	struct outer outer;
+	uint64_t top, rax;
+	int status;
+
+	if (!may_enter(cpu, instance))
+		return TWIN_BUSY;
+	top = stack_top(cpu, nested) - TWIN_INCOMING_ARGS;
+	if (top < cpu->driver_low + TWIN_PAGE_SIZE || top > cpu->driver_high)
+		return TWIN_NO_STACK;
+	if (!nested)
+		twin_gate_enter(instance);
+
+	status = TWIN_DEAD;
+	if (!is_dead(instance)) {
+		count(&instance->statistics.entries);
+		clear_incoming_args(top);
+		save_outer(cpu, &outer);
+		cpu->instance = instance;
+		cpu->call_cache = instance->call_cache;
+		cpu->entry_function = hyp;
+		cpu->start_rsp = top;
+		cpu->may_nest = 0;
+		status = twin_run_driver(cpu, hyp, args, &rax);
+		restore_outer(cpu, &outer);
+	}
+	if (!nested)
+		twin_gate_leave(&instance->gate);
+	if (status == TWIN_OK && result)
+		*result = rax;
+	return status;
+}
+
+/* ---- Calls out of the driver ------------------------------------------- */
+
+static void fill_frame(struct twin_call_frame *frame, const struct twin_registers *saved,
+		       uint64_t target)
+{
+	const uint64_t *stack = (const uint64_t *)saved->rsp;
+
+	frame->rdi = saved->rdi;
+	frame->rsi = saved->rsi;
+	frame->rdx = saved->rdx;
+	frame->rcx = saved->rcx;
+	frame->r8 = saved->r8;
+	frame->r9 = saved->r9;
+	frame->rax = saved->rax;
+	frame->site = stack[0];
+	frame->stack = stack + 1;
+	frame->target = target;
+}
+
+/*
+ * The routine is done. Registers that the psABI lets a call destroy keep the
+ * driver's values unless the routine changed them in the frame: nothing of the
+ * host leaks, and routines that promise to keep more than the psABI asks
+ * (the kernel has some) need no other path.
+ */
+static void take_frame(struct twin_registers *saved, const struct twin_call_frame *frame)
+{
+	saved->rdi = frame->rdi;
+	saved->rsi = frame->rsi;
+	saved->rdx = frame->rdx;
+	saved->rcx = frame->rcx;
+	saved->r8 = frame->r8;
+	saved->r9 = frame->r9;
+	saved->rax = frame->rax;
+}
+
+static int perform(struct twin_cpu *cpu, struct twin_call_frame *frame, twin_hot_routine hot)
+{
+	struct twin_instance *instance = cpu->instance;
+
+	if (hot)
+		return hot(cpu, frame);
+	if (instance->ops->import)
+		return instance->ops->import(instance, frame);
+	return TWIN_ABORTED;
+}
+
+/* Write the report, unless the routine or an entry nested in it did. */
+static int abort_call(struct twin_cpu *cpu, const struct twin_call_frame *frame)
+{
+	enum twin_abort_kind kind = is_dead(cpu->instance) ? TWIN_ABORT_DEAD : TWIN_ABORT_IMPORT;
+
+	if (cpu->report.kind == TWIN_ABORT_NONE)
+		twin_abort_record(cpu, kind, 0, frame->target, frame->site);
+	return TWIN_ABORTED;
+}
+
+/* saved is copied, for a nested entry uses it too. */
+static int call_out(struct twin_cpu *cpu, uint64_t target, twin_hot_routine hot)
+{
+	struct twin_registers saved = cpu->saved;
+	struct twin_call_frame frame;
+	int status;
+
+	count(&cpu->instance->statistics.imports);
+	fill_frame(&frame, &saved, target);
+	cpu->report.kind = TWIN_ABORT_NONE;
+	if (is_dead(cpu->instance))
+		return abort_call(cpu, &frame);
+	cpu->may_nest = 1;
+	status = perform(cpu, &frame, hot);
+	cpu->may_nest = 0;
+	if (status || is_dead(cpu->instance))
+		return abort_call(cpu, &frame);
+	take_frame(&saved, &frame);
+	cpu->saved = saved;
+	return TWIN_OK;
+}
+
+int twin_import(struct twin_cpu *cpu, uint64_t number)
+{
+	return call_out(cpu, number, NULL);
+}
+
+int twin_run_hot(struct twin_cpu *cpu, twin_hot_routine routine)
+{
+	return call_out(cpu, (uint64_t)routine, routine);
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The way between driver code and the runtime's C code, x86-64 System V.
+ *
+ * Driver code runs on the driver stack of its CPU's block; `top`, which is
+ * rsp | (TWIN_STACK_BLOCK - 1), finds the context there. C code runs on the
+ * host's stack. Position independent, all references relative to rip.
+ *
+ * Pushes here go to the driver stack and may meet its guard page. The fault
+ * handler knows this text (twin_entry_text_start) and takes such a fault for
+ * the driver's overflow. For that, in_driver is 1 at every push to the driver
+ * stack, and 0 whenever C code runs.
+ *
+ * No vector register is touched, and none is by the C code.
+ */
+#include <twin/abi.h>
+#include "offsets.h"
+
+/* Displacement of a context field from top. */
+#define TOP(field)	((field) + TWIN_STACK_CONTEXT - (TWIN_STACK_BLOCK - 1))
+
+.macro ENTRY name
+	.globl	\name
+	.type	\name, @function
+	.balign	16
+\name:
+.endm
+
+.macro END name
+	.size	\name, . - \name
+.endm
+
+/*
+ * From driver code to C: save what C may destroy, go to the host's stack.
+ *
+ *   driver stack            gives   cpu->saved  rax rcx rdx rsi rdi r8-r11
+ *   rsp+0  site                                 flags, rsp
+ *   rsp-8  flags   (moved)          rdi = cpu, rsp = host's, 16-byte aligned
+ *   rsp-16 rax     (moved)          DF clear, in_driver = 0, rax destroyed
+ */
+.macro TO_RUNTIME
+	pushfq
+	pushq	%rax
+	movq	%rsp, %rax
+	orq	$(TWIN_STACK_BLOCK - 1), %rax
+	movq	%rcx, TOP(CPU_RCX)(%rax)
+	movq	%rdx, TOP(CPU_RDX)(%rax)
+	movq	%rsi, TOP(CPU_RSI)(%rax)
+	movq	%rdi, TOP(CPU_RDI)(%rax)
+	movq	%r8, TOP(CPU_R8)(%rax)
+	movq	%r9, TOP(CPU_R9)(%rax)
+	movq	%r10, TOP(CPU_R10)(%rax)
+	movq	%r11, TOP(CPU_R11)(%rax)
+	popq	TOP(CPU_RAX)(%rax)
+	popq	TOP(CPU_FLAGS)(%rax)
+	movq	%rsp, TOP(CPU_RSP)(%rax)
+	leaq	TOP(0)(%rax), %rdi
+	movl	$0, CPU_IN_DRIVER(%rdi)
+	movq	CPU_HOST_RSP(%rdi), %rsp
+	cld
+.endm
+
+/* Back, rdi = cpu: all registers and flags from cpu->saved. */
+.macro TO_DRIVER
+	movl	$1, CPU_IN_DRIVER(%rdi)
+	movq	CPU_RSP(%rdi), %rsp
+	pushq	CPU_FLAGS(%rdi)		# a slot that TO_RUNTIME wrote: no fault
+	popfq
+	movq	CPU_RAX(%rdi), %rax
+	movq	CPU_RCX(%rdi), %rcx
+	movq	CPU_RDX(%rdi), %rdx
+	movq	CPU_RSI(%rdi), %rsi
+	movq	CPU_R8(%rdi), %r8
+	movq	CPU_R9(%rdi), %r9
+	movq	CPU_R10(%rdi), %r10
+	movq	CPU_R11(%rdi), %r11
+	movq	CPU_RDI(%rdi), %rdi
+.endm
+
+/* Call C with rdi = cpu, which it keeps. Two words keep the stack aligned. */
+.macro CALL_C function
+	pushq	%rdi
+	pushq	%rdi
+	call	\function
+	popq	%rdi
+	popq	%rdi
+.endm
+
+/* reg = the site's return address, on top of the driver stack. */
+.macro LOAD_SITE reg
+	movq	CPU_RSP(%rdi), \reg
+	movq	(\reg), \reg
+.endm
+
+	.text
+	.globl	twin_entry_text_start
+twin_entry_text_start:
+
+/* ---- Into the driver and out of it ------------------------------------- */
+
+/*
+ * int twin_run_driver(struct twin_cpu *cpu, uint64_t hyp,
+ *                     const uint64_t args[6], uint64_t *result)
+ *
+ *   host's stack                    driver stack
+ *   +56  return to twin_enter       start_rsp+63 ...
+ *   +48  rbp                        start_rsp     8 words of zeroes: arguments 7 on
+ *   +40  rbx                              -8      twin_driver_return
+ *   +32  r12
+ *   +24  r13
+ *   +16  r14
+ *   +8   r15
+ *   +0   result      <- cpu->host_rsp, 16-byte aligned
+ *
+ * Returns 0 with *result = rax, or STATUS_ABORTED by way of twin_unwind.
+ */
+ENTRY twin_run_driver
+	pushq	%rbp
+	pushq	%rbx
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	pushq	%rcx
+	movq	%rsp, CPU_HOST_RSP(%rdi)
+	movq	%rdi, %rbx
+	movq	%rsi, %r11
+	movq	%rdx, %rax
+	movq	(%rax), %rdi
+	movq	8(%rax), %rsi
+	movq	16(%rax), %rdx
+	movq	24(%rax), %rcx
+	movq	32(%rax), %r8
+	movq	40(%rax), %r9
+	movl	$1, CPU_IN_DRIVER(%rbx)
+	movq	CPU_START_RSP(%rbx), %rsp
+	xorl	%eax, %eax
+	xorl	%ebx, %ebx
+	xorl	%ebp, %ebp
+	xorl	%r10d, %r10d
+	xorl	%r12d, %r12d
+	xorl	%r13d, %r13d
+	xorl	%r14d, %r14d
+	xorl	%r15d, %r15d
+	cld
+	call	*%r11
+	.globl	twin_driver_return
+twin_driver_return:
+	movq	%rsp, %rdi
+	orq	$(TWIN_STACK_BLOCK - 1), %rdi
+	leaq	TOP(0)(%rdi), %rdi
+	movl	$0, CPU_IN_DRIVER(%rdi)
+	movq	CPU_HOST_RSP(%rdi), %rsp
+	cld
+	popq	%rcx
+	movq	%rax, (%rcx)
+	xorl	%eax, %eax
+.Lreturn:
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbx
+	popq	%rbp
+	ret
+END twin_run_driver
+
+/*
+ * Give up the driver's invocation, rdi = cpu, any stack. Whatever lies on the
+ * host's stack below twin_run_driver's frame is dropped: nothing, or what the
+ * faulting driver code had there, nothing too.
+ */
+ENTRY twin_abort_from_fault
+twin_unwind:
+	movl	$0, CPU_IN_DRIVER(%rdi)
+	movq	CPU_HOST_RSP(%rdi), %rsp
+	cld
+	popq	%rcx
+	movl	$STATUS_ABORTED, %eax
+	jmp	.Lreturn
+END twin_abort_from_fault
+
+/* ---- Translation --------------------------------------------------------- */
+
+/*
+ * twin_slow_<reg>: dom0 address in reg, its translation out in reg; all other
+ * registers and the flags are kept.
+ */
+.macro SLOW reg
+ENTRY twin_slow_\reg
+	pushq	%\reg
+	call	slow_common
+	popq	%\reg
+	ret
+END twin_slow_\reg
+.endm
+
+	.irp	reg, rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
+	SLOW	\reg
+	.endr
+
+/*
+ * Replaces the word that twin_slow_<reg> pushed.
+ *
+ *   +32  site
+ *   +24  address, then translation
+ *   +16  return to twin_slow_<reg>
+ *   +8   rax
+ *   +0   rcx
+ *
+ * The driver's own stack is common and quick: its pages stand for themselves,
+ * decided with rax and rcx alone, flags kept in ah and al meanwhile.
+ */
+	.type	slow_common, @function
+	.balign	16
+slow_common:
+	pushq	%rax
+	pushq	%rcx
+	lahf
+	seto	%al
+	movq	%rsp, %rcx
+	andq	$-TWIN_STACK_BLOCK, %rcx
+	negq	%rcx
+	addq	24(%rsp), %rcx			# address - block
+	subq	$TWIN_STACK_LOW, %rcx
+	cmpq	$(TWIN_STACK_HIGH - TWIN_STACK_LOW), %rcx
+	jae	.Lnot_own_stack
+	addb	$0x7f, %al			# OF as it was
+	sahf					# and the others
+	popq	%rcx
+	popq	%rax
+	ret
+.Lnot_own_stack:
+	addb	$0x7f, %al
+	sahf
+	popq	%rcx
+	popq	%rax
+	TO_RUNTIME
+	movq	CPU_RSP(%rdi), %rax		# +0 return, +8 address, +16 site
+	movq	8(%rax), %rsi
+	movq	16(%rax), %rdx
+	CALL_C	twin_slow_path
+	testq	%rax, %rax
+	jz	twin_unwind
+	movq	CPU_RSP(%rdi), %rcx
+	movq	%rax, 8(%rcx)
+	TO_DRIVER
+	ret
+END slow_common
+
+/* ---- Indirect calls -------------------------------------------------------- */
+
+/*
+ * twin_stlb_call: called or jumped to with a dom0 code address in r11. Goes on
+ * at its counterpart with everything kept but r10, r11 and the flags.
+ *
+ *   cache index = (r11 ^ r11 >> SHIFT) & (ENTRIES - 1), entries of 16 bytes
+ */
+ENTRY twin_stlb_call
+	pushq	%rax
+	movq	%rsp, %rax
+	orq	$(TWIN_STACK_BLOCK - 1), %rax
+	movq	TOP(CPU_CALL_CACHE)(%rax), %rax
+	movl	%r11d, %r10d
+	shrl	$CALL_SHIFT, %r10d
+	xorl	%r11d, %r10d
+	andl	$((1 << CALL_SHIFT) - 1), %r10d
+	shll	$4, %r10d
+	addq	%r10, %rax
+	cmpq	(%rax), %r11
+	jne	.Lcall_miss
+	movq	8(%rax), %r11
+	popq	%rax
+	jmp	*%r11
+.Lcall_miss:
+	popq	%rax
+	TO_RUNTIME
+	movq	CPU_R11(%rdi), %rsi
+	LOAD_SITE %rdx
+	CALL_C	twin_call_slow
+	testq	%rax, %rax
+	jz	twin_unwind
+	movq	%rax, CPU_R11(%rdi)
+	TO_DRIVER
+	jmp	*%r11
+END twin_stlb_call
+
+/* ---- Ports ------------------------------------------------------------------ */
+
+/* Port in dx, data to al, ax or eax; everything else and the flags kept. */
+.macro PORT_IN bytes, store:vararg
+	TO_RUNTIME
+	movzwl	CPU_RDX(%rdi), %esi
+	movl	$\bytes, %edx
+	LOAD_SITE %rcx
+	CALL_C	twin_port_in
+	testq	%rax, %rax
+	js	twin_unwind
+	\store
+	TO_DRIVER
+	ret
+.endm
+
+ENTRY twin_in8
+	PORT_IN	1, movb %al, CPU_RAX(%rdi)
+END twin_in8
+
+ENTRY twin_in16
+	PORT_IN	2, movw %ax, CPU_RAX(%rdi)
+END twin_in16
+
+ENTRY twin_in32				/* writing eax clears the upper half */
+	PORT_IN	4, movq %rax, CPU_RAX(%rdi)
+END twin_in32
+
+/* Port in dx, data in al, ax or eax; everything and the flags kept. */
+.macro PORT_OUT bytes
+	TO_RUNTIME
+	movzwl	CPU_RDX(%rdi), %esi
+	movl	$\bytes, %edx
+	movl	CPU_RAX(%rdi), %ecx
+	LOAD_SITE %r8
+	CALL_C	twin_port_out
+	testl	%eax, %eax
+	jnz	twin_unwind
+	TO_DRIVER
+	ret
+.endm
+
+ENTRY twin_out8
+	PORT_OUT 1
+END twin_out8
+
+ENTRY twin_out16
+	PORT_OUT 2
+END twin_out16
+
+ENTRY twin_out32
+	PORT_OUT 4
+END twin_out32
+
+/* ---- WARN and BUG --------------------------------------------------------------- */
+
+/* Report and go on; everything kept. */
+ENTRY twin_warn
+	TO_RUNTIME
+	LOAD_SITE %rsi
+	CALL_C	twin_warn_site
+	TO_DRIVER
+	ret
+END twin_warn
+
+/* Abort. Called, so that a return address tells where. */
+ENTRY twin_bug
+	TO_RUNTIME
+	LOAD_SITE %rsi
+	CALL_C	twin_bug_site
+	jmp	twin_unwind
+END twin_bug
+
+/* ---- Calls out of the driver ------------------------------------------------------ */
+
+/*
+ * A stub is what driver code calls in place of an imported routine:
+ *
+ *	movl	$number, %r11d
+ *	jmp	twin_import_entry
+ *
+ *   driver stack: +8 arguments 7 on, +0 return to driver code
+ *
+ * The platform's import runs on the host's stack. Back come rax and what the
+ * operation changed; all else is kept, flags included.
+ */
+ENTRY twin_import_entry
+	TO_RUNTIME
+	movl	CPU_R11(%rdi), %esi
+	CALL_C	twin_import
+	testl	%eax, %eax
+	jnz	twin_unwind
+	TO_DRIVER
+	ret
+END twin_import_entry
+
+/* The same for a hot routine, whose address the stub loads to r11. */
+ENTRY twin_call_out
+	TO_RUNTIME
+	movq	CPU_R11(%rdi), %rsi
+	CALL_C	twin_run_hot
+	testl	%eax, %eax
+	jnz	twin_unwind
+	TO_DRIVER
+	ret
+END twin_call_out
+
+	.globl	twin_entry_text_end
+twin_entry_text_end:
+
+	.section .note.GNU-stack, "", @progbits

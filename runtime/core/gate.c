@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The gate of an instance: counts the CPUs inside the driver, and keeps CPUs
+ * out while something changes that emitted code reads without a lock.
+ *
+ * One word: the count, and CLOSED on top. Closing sets CLOSED first, so the
+ * count only falls from then on; once it is 0 the closer is alone. Nested
+ * entries do not pass the gate, their CPU is counted already, so waiting for
+ * the count cannot hang on them; a CPU that is inside and waits for itself
+ * runs out of patience.
+ *
+ * Entering acquires and leaving releases: what the closer wrote is seen by all
+ * who enter after, and what a driver read was read before the closer writes.
+ */
+#include "internal.h"
+
+#define CLOSED 0x80000000u
+
+/* Nobody is inside: close at once. */
+static bool try_close(struct twin_gate *gate)
+{
+	uint32_t idle = 0;
+
+	return __atomic_compare_exchange_n(&gate->word, &idle, CLOSED, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+static bool wait_alone(struct twin_gate *gate, uint64_t patience)
+{
+	while (__atomic_load_n(&gate->word, __ATOMIC_ACQUIRE) & ~CLOSED) {
+		if (!patience--)
+			return false;
+		cpu_relax();
+	}
+	return true;
+}
+
+/* false: somebody else has it closed, or patience ran out. */
+bool twin_gate_close(struct twin_gate *gate, uint64_t patience)
+{
+	if (__atomic_fetch_or(&gate->word, CLOSED, __ATOMIC_ACQUIRE) & CLOSED)
+		return false;
+	if (wait_alone(gate, patience))
+		return true;
+	twin_gate_open(gate);
+	return false;
+}
+
+void twin_gate_open(struct twin_gate *gate)
+{
+	__atomic_fetch_and(&gate->word, ~CLOSED, __ATOMIC_RELEASE);
+}
+
+static void maintain(struct twin_instance *instance)
+{
+	if (!try_close(&instance->gate))
+		return;
+	__atomic_store_n(&instance->maintain, 0, __ATOMIC_RELAXED);
+	twin_stlb_promote(instance);
+	twin_call_maintain(instance);
+	twin_gate_open(&instance->gate);
+}
+
+/* Spins while the gate is closed. The first CPU in does what waited for
+ * nobody being inside. */
+void twin_gate_enter(struct twin_instance *instance)
+{
+	uint32_t *word = &instance->gate.word;
+	uint32_t seen;
+
+	if (__atomic_load_n(&instance->maintain, __ATOMIC_RELAXED))
+		maintain(instance);
+	seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+	for (;;) {
+		if (seen & CLOSED) {
+			cpu_relax();
+			seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+		} else if (__atomic_compare_exchange_n(word, &seen, seen + 1, true,
+						       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+			return;
+		}
+	}
+}
+
+void twin_gate_leave(struct twin_gate *gate)
+{
+	__atomic_fetch_sub(&gate->word, 1, __ATOMIC_RELEASE);
+}
+
+void twin_instance_hold(struct twin_instance *instance)
+{
+	twin_gate_enter(instance);
+}
+
+void twin_instance_release(struct twin_instance *instance)
+{
+	twin_gate_leave(&instance->gate);
+}
+
+int twin_instance_quiesce(struct twin_instance *instance, uint64_t patience)
+{
+	return twin_gate_close(&instance->gate, patience) ? TWIN_OK : TWIN_BUSY;
+}
+
+void twin_instance_resume(struct twin_instance *instance)
+{
+	twin_gate_open(&instance->gate);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Making instances and contexts.
+ */
+#include "internal.h"
+
+uint64_t twin_instance_size(void)
+{
+	return sizeof(struct twin_instance);
+}
+
+static bool is_config_valid(const struct twin_instance_config *config)
+{
+	if (config->scheme != TWIN_SCHEME_PAPER && config->scheme != TWIN_SCHEME_STLB)
+		return false;
+	if (!config->stlb || ((uint64_t)config->stlb & PAGE_MASK))
+		return false;
+	if (config->node_count && !config->nodes)
+		return false;
+	if (config->port_count && !config->ports)
+		return false;
+	return config->ops && config->ops->map_window;
+}
+
+static void clear_bytes(void *start, uint64_t bytes)
+{
+	volatile uint8_t *byte = start;	/* volatile: not to become a call of memset */
+
+	while (bytes--)
+		*byte++ = 0;
+}
+
+int twin_instance_init(struct twin_instance *instance, const struct twin_instance_config *config)
+{
+	if (!is_config_valid(config))
+		return TWIN_INVALID;
+	clear_bytes(instance, sizeof(*instance));
+	instance->scheme = config->scheme;
+	instance->stlb = config->stlb;
+	instance->nodes = config->nodes;
+	instance->node_count = config->node_count;
+	instance->ports = config->ports;
+	instance->port_count = config->port_count;
+	instance->ops = config->ops;
+	instance->platform = config->platform;
+	twin_stlb_init(instance);
+	twin_call_init(instance);
+	return TWIN_OK;
+}
+
+int twin_instance_add_text(struct twin_instance *instance, uint64_t start, uint64_t end)
+{
+	if (start > end || instance->text_count == TWIN_TEXT_RANGES)
+		return TWIN_INVALID;
+	instance->text[instance->text_count].start = start;
+	instance->text[instance->text_count].end = end;
+	instance->text_count++;
+	return TWIN_OK;
+}
+
+bool twin_instance_has_text(const struct twin_instance *instance, uint64_t rip)
+{
+	uint32_t i;
+
+	for (i = 0; i < instance->text_count; i++)
+		if (rip >= instance->text[i].start && rip < instance->text[i].end)
+			return true;
+	return false;
+}
+
+int twin_cpu_init(struct twin_cpu *cpu)
+{
+	uint64_t block = (uint64_t)cpu - TWIN_STACK_CONTEXT;
+
+	if (block & (TWIN_STACK_BLOCK - 1))
+		return TWIN_INVALID;
+	clear_bytes(cpu, sizeof(*cpu));
+	cpu->driver_low = block + TWIN_STACK_LOW;
+	cpu->driver_high = block + TWIN_STACK_HIGH;
+	return TWIN_OK;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the core's files share with one another and with entry_x86_64.S, and
+ * what unit tests may look at. Not for platforms or hosts.
+ *
+ * Memory order. Shared words are accessed with the compiler's __atomic
+ * builtins. On x86 (TSO, SDM vol. 3, 9.2) an acquire load and a release store
+ * are plain moves: stores become visible in program order, and loads are
+ * performed in program order. Emitted code relies on that: it loads an
+ * entry's tag and then its translation with plain moves.
+ */
+#ifndef TWIN_INTERNAL_H
+#define TWIN_INTERNAL_H
+
+#include <twin/runtime.h>
+
+#define PAGE_MASK ((uint64_t)TWIN_PAGE_SIZE - 1)
+
+static inline uint64_t page_of(uint64_t va)
+{
+	return va & ~PAGE_MASK;
+}
+
+/* Index of va's entry, in entries. */
+static inline uint32_t stlb_index(uint64_t va)
+{
+	return (va >> TWIN_PAGE_SHIFT) & (TWIN_STLB_ENTRIES - 1);
+}
+
+static inline void cpu_relax(void)
+{
+	__asm__ volatile("pause" ::: "memory");
+}
+
+/* A spinlock. Never held across driver code, nor taken twice by a CPU. */
+static inline void lock(struct twin_lock *lock)
+{
+	while (__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE))
+		while (__atomic_load_n(&lock->held, __ATOMIC_RELAXED))
+			cpu_relax();
+}
+
+static inline void unlock(struct twin_lock *lock)
+{
+	__atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
+}
+
+static inline void count(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+static inline bool is_dead(const struct twin_instance *instance)
+{
+	return __atomic_load_n(&instance->dead, __ATOMIC_ACQUIRE) != 0;
+}
+
+static inline void wish_maintenance(struct twin_instance *instance)
+{
+	if (!__atomic_load_n(&instance->maintain, __ATOMIC_RELAXED))
+		__atomic_store_n(&instance->maintain, 1, __ATOMIC_RELAXED);
+}
+
+/* gate.c */
+void twin_gate_enter(struct twin_instance *instance);	/* maintains, if first */
+void twin_gate_leave(struct twin_gate *gate);
+bool twin_gate_close(struct twin_gate *gate, uint64_t patience);
+void twin_gate_open(struct twin_gate *gate);
+
+/* stlb.c; the two below only with the gate closed */
+#define TWIN_PROMOTE_HITS 64	/* slow-path answers that make a page hot */
+void twin_stlb_init(struct twin_instance *instance);
+void twin_stlb_promote(struct twin_instance *instance);
+
+/* call.c; flush and maintain only with the gate closed */
+#define TWIN_CALL_FLUSH 1024	/* collisions after which the cache starts anew */
+void twin_call_init(struct twin_instance *instance);
+void twin_call_flush(struct twin_instance *instance);
+void twin_call_maintain(struct twin_instance *instance);
+uint32_t twin_call_index(uint64_t vm);
+
+/*
+ * Called by entry_x86_64.S on the host's stack, with the driver's registers
+ * in cpu->saved. Each says how it tells assembly to abort; the report is then
+ * written. No C frame is ever skipped by an abort.
+ */
+uint64_t twin_slow_path(struct twin_cpu *cpu, uint64_t va, uint64_t site);	/* 0 */
+uint64_t twin_call_slow(struct twin_cpu *cpu, uint64_t vm, uint64_t site);	/* 0 */
+int64_t twin_port_in(struct twin_cpu *cpu, uint16_t port, uint32_t size, uint64_t site); /* < 0 */
+int twin_port_out(struct twin_cpu *cpu, uint16_t port, uint32_t size, uint32_t value,
+		  uint64_t site);						/* not 0 */
+void twin_warn_site(struct twin_cpu *cpu, uint64_t site);
+void twin_bug_site(struct twin_cpu *cpu, uint64_t site);
+int twin_import(struct twin_cpu *cpu, uint64_t number);				/* not 0 */
+int twin_run_hot(struct twin_cpu *cpu, twin_hot_routine routine);		/* not 0 */
+
+/* entry_x86_64.S */
+int twin_run_driver(struct twin_cpu *cpu, uint64_t hyp, const uint64_t args[6],
+		    uint64_t *result);
+extern const char twin_entry_text_start[], twin_entry_text_end[];
+
+#endif /* TWIN_INTERNAL_H */

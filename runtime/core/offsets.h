@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Offsets in struct twin_cpu that assembly uses. core/cpu.c proves each.
+ */
+#ifndef TWIN_OFFSETS_H
+#define TWIN_OFFSETS_H
+
+#define CPU_CALL_CACHE	24
+#define CPU_HOST_RSP	32
+#define CPU_START_RSP	40
+#define CPU_IN_DRIVER	48
+#define CPU_SAVED	80
+#define CPU_RAX		(CPU_SAVED + 0)
+#define CPU_RCX		(CPU_SAVED + 8)
+#define CPU_RDX		(CPU_SAVED + 16)
+#define CPU_RSI		(CPU_SAVED + 24)
+#define CPU_RDI		(CPU_SAVED + 32)
+#define CPU_R8		(CPU_SAVED + 40)
+#define CPU_R9		(CPU_SAVED + 48)
+#define CPU_R10		(CPU_SAVED + 56)
+#define CPU_R11		(CPU_SAVED + 64)
+#define CPU_FLAGS	(CPU_SAVED + 72)
+#define CPU_RSP		(CPU_SAVED + 80)
+
+/* log2 of the call cache's entries: TWIN_CALL_SHIFT */
+#define CALL_SHIFT	10
+/* TWIN_ABORTED */
+#define STATUS_ABORTED	1
+
+#endif /* TWIN_OFFSETS_H */

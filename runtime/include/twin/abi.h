@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What emitted code, the runtime and the verifier agree upon: numbers, names
+ * and layouts, for C and for assembly. crates/abi states the same for Rust;
+ * the table twin_abi_constants[] (core/abi.c) lets a test compare the two.
+ *
+ * Constants only: this header declares nothing that has state.
+ */
+#ifndef TWIN_ABI_H
+#define TWIN_ABI_H
+
+/* Version of everything here, carried by every rewritten object. */
+#define TWIN_ABI_VERSION	1
+
+/* Memory and the software translation table (paper, 4.1). */
+#define TWIN_PAGE_SHIFT		12
+#define TWIN_PAGE_SIZE		(1 << TWIN_PAGE_SHIFT)	/* bytes */
+#define TWIN_STLB_ENTRIES	4096			/* a power of two */
+#define TWIN_STLB_ENTRY_SHIFT	4			/* log2 of bytes an entry */
+#define TWIN_STLB_TAG		0			/* byte offset in an entry */
+#define TWIN_STLB_XLATE		8			/* byte offset in an entry */
+/* Byte offset in the table of address va: (va >> SHIFT) & MASK. */
+#define TWIN_STLB_INDEX_SHIFT	(TWIN_PAGE_SHIFT - TWIN_STLB_ENTRY_SHIFT)
+#define TWIN_STLB_INDEX_MASK	((TWIN_STLB_ENTRIES - 1) << TWIN_STLB_ENTRY_SHIFT)
+/* Consecutive pages that one valid entry maps (paper, footnote 2). */
+#define TWIN_WINDOW_PAGES	2
+/* Bytes certainly inside the window at and after a translated address. */
+#define TWIN_COVERED		((TWIN_WINDOW_PAGES - 1) * TWIN_PAGE_SIZE + 1)
+
+/* How a translation is written in the table and read by emitted code. */
+#define TWIN_SCHEME_PAPER	0	/* tag = page, xlate = page ^ mapped */
+#define TWIN_SCHEME_STLB	1	/* tag = page, xlate = mapped */
+
+/*
+ * The block of memory that one CPU runs a driver on, aligned to its size:
+ *
+ *   +0x0000  guard page, never mapped
+ *   +0x1000  driver stack, 5 pages, grows down from +0x6000
+ *   +0x6000  guard page, never mapped
+ *   +0x7000  struct twin_cpu, at (rsp | 0x7fff) - 0xfff
+ */
+#define TWIN_STACK_BLOCK	0x8000
+#define TWIN_STACK_LOW		0x1000
+#define TWIN_STACK_HIGH		0x6000
+#define TWIN_STACK_CONTEXT	0x7000
+/* The two words of the context that emitted code reads, from rsp | 0x7fff. */
+#define TWIN_FS_BASE_FROM_TOP	(TWIN_STACK_CONTEXT - (TWIN_STACK_BLOCK - 1))
+#define TWIN_GS_BASE_FROM_TOP	(TWIN_FS_BASE_FROM_TOP + 8)
+/* Most bytes a function has below its return address. */
+#define TWIN_MAX_FRAME		3968
+/* Bytes below rsp that an instruction may touch. */
+#define TWIN_BELOW_RSP		128
+/* Bytes above its return address that a function may read. */
+#define TWIN_INCOMING_ARGS	64
+
+/* Names in the symbol table of a rewritten object. */
+#define TWIN_NAME_VM_PREFIX	"twin_vm:"
+#define TWIN_NAME_STLB		"twin_stlb"
+#define TWIN_NAME_SLOW_PREFIX	"twin_slow_"
+#define TWIN_NAME_CALL		"twin_stlb_call"
+#define TWIN_NAME_IN8		"twin_in8"
+#define TWIN_NAME_IN16		"twin_in16"
+#define TWIN_NAME_IN32		"twin_in32"
+#define TWIN_NAME_OUT8		"twin_out8"
+#define TWIN_NAME_OUT16		"twin_out16"
+#define TWIN_NAME_OUT32		"twin_out32"
+#define TWIN_NAME_WARN		"twin_warn"
+#define TWIN_NAME_BUG		"twin_bug"
+#define TWIN_NAME_RUNTIME_PREFIX "twin_"
+
+/* Sections that the rewriter adds. */
+#define TWIN_SECTION_NOTE	".note.twin"
+#define TWIN_SECTION_CODEMAP	".twin.codemap"
+#define TWIN_SECTION_MAP	".twin.map"
+#define TWIN_NOTE_OWNER		"twin"
+#define TWIN_NOTE_TYPE		1
+#define TWIN_MAP_ENTRY		12	/* bytes of one entry of .twin.map */
+
+#ifndef __ASSEMBLER__
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One entry of the translation table, as emitted code reads it. */
+struct twin_stlb_entry {
+	uint64_t tag;		/* a dom0 page address */
+	uint64_t xlate;		/* see TWIN_SCHEME_* */
+};
+
+/* One entry of .twin.codemap, both words filled by relocations. */
+struct twin_codemap_entry {
+	uint64_t vm;		/* code address in dom0's instance */
+	uint64_t hyp;		/* its counterpart in this instance */
+};
+
+/* Descriptor of the note in .note.twin, little-endian. */
+struct twin_note {
+	uint32_t abi_version;
+	uint32_t scheme;
+	uint32_t word_bits;
+	uint32_t zero;
+};
+
+/* One entry of .twin.map; holds until the next. */
+struct twin_map_entry {
+	uint32_t section;	/* index in the rewritten object */
+	uint32_t offset;	/* in that section */
+	uint32_t original;	/* offset in the original's section of that name */
+};
+
+_Static_assert(sizeof(struct twin_stlb_entry) == 1 << TWIN_STLB_ENTRY_SHIFT, "entry size");
+_Static_assert(offsetof(struct twin_stlb_entry, tag) == TWIN_STLB_TAG, "tag");
+_Static_assert(offsetof(struct twin_stlb_entry, xlate) == TWIN_STLB_XLATE, "xlate");
+_Static_assert((TWIN_STLB_ENTRIES & (TWIN_STLB_ENTRIES - 1)) == 0, "power of two");
+_Static_assert(TWIN_STLB_INDEX_MASK == 0xfff0 && TWIN_STLB_INDEX_SHIFT == 8, "emitted immediates");
+_Static_assert(TWIN_COVERED == 4097, "emitted displacements rely on it");
+_Static_assert(TWIN_MAX_FRAME + TWIN_BELOW_RSP <= TWIN_STACK_LOW, "a frame cannot step over the guard");
+_Static_assert((TWIN_STACK_BLOCK & (TWIN_STACK_BLOCK - 1)) == 0, "found by masking rsp");
+_Static_assert(TWIN_STACK_CONTEXT + TWIN_PAGE_SIZE == TWIN_STACK_BLOCK, "context is the last page");
+_Static_assert(TWIN_STACK_HIGH + TWIN_PAGE_SIZE == TWIN_STACK_CONTEXT, "guard above the stack");
+_Static_assert(sizeof(struct twin_codemap_entry) == 16, "two words");
+_Static_assert(sizeof(struct twin_note) == 16, "four u32");
+_Static_assert(sizeof(struct twin_map_entry) == TWIN_MAP_ENTRY, "three u32");
+
+/* The constants above by the names crates/abi has for them. */
+struct twin_constant {
+	const char *name;
+	int64_t value;
+};
+
+/* The strings above by the names crates/abi has for them. */
+struct twin_name {
+	const char *name;
+	const char *text;
+};
+
+/* Both end with an entry whose name is NULL, which the counts leave out. */
+extern const struct twin_constant twin_abi_constants[];
+extern const uint64_t twin_abi_constants_count;
+extern const struct twin_name twin_abi_names[];
+extern const uint64_t twin_abi_names_count;
+
+#endif /* __ASSEMBLER__ */
+#endif /* TWIN_ABI_H */

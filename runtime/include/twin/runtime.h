@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The runtime of a rewritten driver: translation, calls, aborts, entry.
+ *
+ * Two objects:
+ *
+ *   struct twin_instance   one loaded driver; shared by all CPUs that run it
+ *   struct twin_cpu        one CPU's context, the last page of its stack block
+ *
+ * The caller owns the memory of both and of everything an instance is given;
+ * the runtime allocates nothing. All addresses are virtual; "dom0" or "vm"
+ * addresses are those of the driver domain, "hyp" or mapped addresses are
+ * those the CPU uses here. Pages are TWIN_PAGE_SIZE bytes and are named by
+ * the address of their first byte.
+ *
+ * Contexts in which a function may be called are given as
+ *   [setup]   by one thread, before the first or after the last twin_enter
+ *   [any]     any thread, at any time; never sleeps; takes no lock
+ *   [inside]  between the driver's entry and its return on this CPU, in
+ *             runtime C code: on the host's stack; never sleeps
+ *   [outside] not inside
+ *
+ * Everything here is compiled without vector registers, so that a site's
+ * vector state survives a slow path that calls no host code.
+ */
+#ifndef TWIN_RUNTIME_H
+#define TWIN_RUNTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <twin/abi.h>
+
+/* ---- Status of an operation ---------------------------------------- */
+
+enum twin_status {
+	TWIN_OK = 0,
+	TWIN_ABORTED = 1,	/* the driver was unwound; see the report */
+	TWIN_DEAD = 2,		/* the instance had died earlier; nothing ran */
+	TWIN_BUSY = 3,		/* not now: see the function */
+	TWIN_NO_STACK = 4,	/* nested too deeply for the driver stack */
+	TWIN_INVALID = 5,	/* an argument breaks the function's rules */
+};
+
+/* Why a platform refuses to map a window. 0 is success. */
+enum twin_refusal {
+	TWIN_MAPPED = 0,
+	TWIN_REFUSED_NOT_DOM0 = 1,	/* the page is not dom0's */
+	TWIN_REFUSED_UNMAPPED = 2,	/* dom0's, but nothing is there */
+	TWIN_REFUSED_NO_SPACE = 3,	/* no window is free */
+	TWIN_REFUSED_NO_NODE = 4,	/* the instance's nodes are used up */
+};
+
+/* ---- Aborts --------------------------------------------------------- */
+
+enum twin_abort_kind {
+	TWIN_ABORT_NONE = 0,
+	TWIN_ABORT_ACCESS = 1,		/* refused address; reason: twin_refusal */
+	TWIN_ABORT_CALL = 2,		/* indirect call to a target in no table */
+	TWIN_ABORT_BUG = 3,		/* the driver's own BUG */
+	TWIN_ABORT_PORT = 4,		/* port refused; reason: bytes */
+	TWIN_ABORT_STACK = 5,		/* driver stack overflow; reason: trap */
+	TWIN_ABORT_FAULT = 6,		/* processor fault; reason: trap number */
+	TWIN_ABORT_RESOURCES = 7,	/* no window or node; reason: twin_refusal */
+	TWIN_ABORT_IMPORT = 8,		/* an imported routine asked for it */
+	TWIN_ABORT_DEAD = 9,		/* another invocation had aborted */
+};
+
+/* What was wrong, where. */
+struct twin_abort_report {
+	uint32_t kind;		/* enum twin_abort_kind */
+	uint32_t reason;	/* detail, see the kind */
+	uint64_t address;	/* dom0 address, call target, port or import */
+	uint64_t rip;		/* return address of the site, or of the fault */
+	uint64_t entry_function;/* hyp address that twin_enter was given */
+};
+
+/* ---- One CPU -------------------------------------------------------- */
+
+/*
+ * The driver's registers while the runtime's C code runs for it. rbx, rbp and
+ * r12-r15 are kept by the C code itself (psABI 3.2.1).
+ */
+struct twin_registers {
+	uint64_t rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11;
+	uint64_t flags;
+	uint64_t rsp;		/* as on entry: points to the site's return address */
+};
+
+struct twin_instance;
+
+/*
+ * The context page. Written by its own CPU only, so nothing in it needs a
+ * lock. Emitted code reads the first two words and has no access to the rest.
+ */
+struct twin_cpu {
+	uint64_t fs_base;	/* of dom0 on this CPU; the host keeps it current */
+	uint64_t gs_base;
+
+	/* Private to the runtime from here on. */
+	struct twin_instance *instance;		/* being run, or NULL */
+	struct twin_call_entry *call_cache;	/* the instance's, for assembly */
+	uint64_t host_rsp;	/* twin_run_driver's frame: the runtime's stack */
+	uint64_t start_rsp;	/* driver rsp for the next entry */
+	uint32_t in_driver;	/* 1 while driver code runs on the driver stack */
+	uint32_t may_nest;	/* 1 while an import runs: twin_enter is legal */
+	uint64_t driver_low;	/* the driver stack: [low, high) */
+	uint64_t driver_high;
+	uint64_t entry_function;
+	struct twin_registers saved;
+	struct twin_abort_report report;	/* of this CPU's last abort */
+};
+
+/*
+ * Prepare the context of a stack block. cpu must lie TWIN_STACK_CONTEXT bytes
+ * into a block aligned to TWIN_STACK_BLOCK whose stack pages are mapped and
+ * whose guard pages are not. One block serves one CPU; it may run several
+ * instances one after the other, which then can read each other's leavings.
+ * Choose block addresses where dom0 has nothing: the own stack hides dom0
+ * pages of the same address. [setup]
+ */
+int twin_cpu_init(struct twin_cpu *cpu);
+
+/* ---- One driver ------------------------------------------------------ */
+
+/*
+ * A mapped window. Nodes with the same table index form a chain; exactly one
+ * of them, at most, is in the table. Owned by the instance.
+ */
+struct twin_node {
+	uint64_t page;		/* dom0 page */
+	uint64_t mapped;	/* its window: TWIN_WINDOW_PAGES pages */
+	uint32_t next;		/* number of the next node + 1, or 0 */
+	uint32_t hits;		/* slow-path answers since the last promotion */
+};
+
+/* One entry of the call cache: a struct twin_codemap_entry that was found. */
+struct twin_call_entry {
+	uint64_t vm;
+	uint64_t hyp;
+};
+
+#define TWIN_CALL_SHIFT		10	/* log2 of the call cache's entries */
+#define TWIN_CALL_ENTRIES	(1u << TWIN_CALL_SHIFT)
+
+/* What driver code asks of an imported routine, and the answer. */
+struct twin_call_frame {
+	uint64_t rdi, rsi, rdx, rcx, r8, r9;	/* arguments 1 to 6 */
+	uint64_t rax;		/* in: al, vector arguments; out: the result */
+	const uint64_t *stack;	/* arguments 7 and on, on the driver stack */
+	uint64_t site;		/* return address in driver code */
+	uint64_t target;	/* import number, or the hot routine's address */
+};
+
+/*
+ * What the runtime needs from the machine it runs on. Every operation may be
+ * called on several CPUs at once unless it says otherwise, none may sleep
+ * except import, and none but import may run a driver. A NULL operation
+ * refuses. A site's vector registers must survive all but import and
+ * resolve_upcall, which happen only at calls, where the psABI lets them die.
+ */
+struct twin_platform_ops {
+	/*
+	 * Map dom0's pages page and page + TWIN_PAGE_SIZE at consecutive hyp
+	 * addresses and give the first. Only the first must be dom0's: where
+	 * the second is not, or does not exist, an access to it must fault,
+	 * as must one to the page after the window. Returns enum twin_refusal
+	 * (0 is success). Called with the instance's table lock held, so once
+	 * at a time for an instance; never twice for a page still mapped.
+	 */
+	int (*map_window)(struct twin_instance *instance, uint64_t page, uint64_t *mapped);
+	/* Undo that. No CPU is inside the driver. */
+	void (*unmap_window)(struct twin_instance *instance, uint64_t page, uint64_t mapped);
+	/*
+	 * The stub for dom0's kernel function at vm, or 0 if it is none. The
+	 * answer is trusted, and kept until twin_flush.
+	 */
+	uint64_t (*resolve_upcall)(struct twin_instance *instance, uint64_t vm);
+	/*
+	 * Perform import number frame->target; may sleep if the caller of
+	 * twin_enter may; may enter the same instance again. The result goes to
+	 * frame->rax (and frame->rdx); what is left alone keeps the driver's
+	 * value. Returns TWIN_OK, or anything else to abort the driver.
+	 */
+	int (*import)(struct twin_instance *instance, struct twin_call_frame *frame);
+	/* Port input and output of size 1, 2 or 4 bytes, already permitted. */
+	uint32_t (*port_in)(struct twin_instance *instance, uint16_t port, uint32_t size);
+	void (*port_out)(struct twin_instance *instance, uint16_t port, uint32_t size,
+			 uint32_t value);
+	/* The driver met a WARN; site is the return address. May be NULL. */
+	void (*warn)(struct twin_instance *instance, uint64_t site);
+};
+
+/* Inclusive range of ports the policy permits. */
+struct twin_port_range {
+	uint16_t first, last;
+};
+
+/* Executable addresses [start, end) of the driver or its stubs. */
+struct twin_text_range {
+	uint64_t start, end;
+};
+
+#define TWIN_TEXT_RANGES	8
+
+/* What an instance is made of. The pointed-to memory stays the caller's. */
+struct twin_instance_config {
+	uint32_t scheme;			/* TWIN_SCHEME_*, from the note */
+	struct twin_stlb_entry *stlb;		/* TWIN_STLB_ENTRIES, page aligned */
+	struct twin_node *nodes;		/* one for each window ever mapped */
+	uint32_t node_count;
+	const struct twin_port_range *ports;	/* the policy */
+	uint32_t port_count;
+	const struct twin_platform_ops *ops;
+	void *platform;				/* the platform's own */
+};
+
+/*
+ * How often things happened since twin_instance_init. Hits of the emitted
+ * fast path and of the driver's own stack are not counted: nothing is there
+ * to count them at no cost.
+ */
+struct twin_statistics {
+	uint64_t entries;	/* twin_enter, nested ones included */
+	uint64_t fills;		/* windows mapped */
+	uint64_t collisions;	/* answers from a chain, table entry taken */
+	uint64_t refusals;	/* addresses refused */
+	uint64_t promotions;	/* chained pages moved into the table */
+	uint64_t call_misses;	/* indirect calls that the cache did not know */
+	uint64_t imports;	/* calls out, hot routines included */
+	uint64_t warnings;
+	uint64_t aborts;
+};
+
+struct twin_lock {
+	uint32_t held;
+};
+
+/* How many CPUs are inside; its top bit keeps further ones out. */
+struct twin_gate {
+	uint32_t word;
+};
+
+/*
+ * One driver, shared. Who may write what:
+ *
+ *   table entries, heads, nodes   under table_lock, or with the gate closed;
+ *                                 read by any CPU inside without a lock
+ *   call cache                    under call_lock, or with the gate closed;
+ *                                 likewise
+ *   gate, dead, statistics        atomically
+ *   codemap, text, ports, ops     [setup]
+ */
+struct twin_instance {
+	uint32_t scheme;
+	uint32_t node_count;
+	struct twin_stlb_entry *stlb;
+	struct twin_node *nodes;
+	const struct twin_platform_ops *ops;
+	void *platform;
+
+	struct twin_gate gate;
+	uint32_t dead;			/* 0 alive, 1 dying, 2 dead: report is valid */
+	uint32_t maintain;		/* 1: something to do when nobody is inside */
+
+	struct twin_lock table_lock;
+	uint32_t nodes_used;		/* nodes ever taken */
+	uint32_t free_node;		/* chain of returned nodes: number + 1, or 0 */
+	uint32_t heads[TWIN_STLB_ENTRIES];	/* chains: number + 1, or 0 */
+	uint64_t contested[TWIN_STLB_ENTRIES / 64];	/* chains with hot nodes */
+
+	struct twin_lock call_lock;
+	uint32_t call_collisions;	/* since the cache was last emptied */
+	const struct twin_codemap_entry *codemap;	/* ascending by vm */
+	uint64_t codemap_count;
+
+	const struct twin_port_range *ports;
+	uint32_t port_count;
+	uint32_t text_count;
+	struct twin_text_range text[TWIN_TEXT_RANGES];
+
+	struct twin_statistics statistics;
+	struct twin_abort_report report;	/* of the first abort */
+	struct twin_call_entry call_cache[TWIN_CALL_ENTRIES];
+};
+
+/* Bytes and alignment of struct twin_instance, for callers not in C. [any] */
+uint64_t twin_instance_size(void);
+
+/* Make an instance with nothing mapped and no code. TWIN_INVALID if the
+ * configuration breaks a rule. [setup] */
+int twin_instance_init(struct twin_instance *instance, const struct twin_instance_config *config);
+
+/* Give the targets that indirect calls may reach: strictly ascending by vm,
+ * else TWIN_INVALID. The memory stays the caller's. [setup] */
+int twin_instance_set_codemap(struct twin_instance *instance,
+			      const struct twin_codemap_entry *codemap, uint64_t count);
+
+/* Declare addresses to be code of this instance (sections, stubs), so that a
+ * fault there is the driver's. TWIN_INVALID when the list is full. [setup] */
+int twin_instance_add_text(struct twin_instance *instance, uint64_t start, uint64_t end);
+
+/* Is rip code of this instance? [any] */
+bool twin_instance_has_text(const struct twin_instance *instance, uint64_t rip);
+
+/* The report of the abort that killed the instance, or NULL if it lives. The
+ * pointer is good as long as the instance. [any] */
+const struct twin_abort_report *twin_instance_report(const struct twin_instance *instance);
+
+/* ---- Running the driver ---------------------------------------------- */
+
+/*
+ * Run the driver's function at hyp with up to six arguments on cpu's driver
+ * stack and give its rax in *result. hyp must be a function of this instance
+ * (twin_call_lookup gives one); it is trusted, as its caller is.
+ *
+ * TWIN_OK, or TWIN_ABORTED: the driver was unwound and the instance is dead
+ * (*result is untouched), or TWIN_DEAD: it already was, or TWIN_BUSY: cpu runs
+ * another instance or is in no import, or TWIN_NO_STACK.
+ *
+ * [outside], or [inside] an import, on cpu's own thread only. May be preempted
+ * if the platform lets it; may sleep only in imports. The driver sees zeroes
+ * in every register that carries no argument and DF clear.
+ */
+int twin_enter(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t hyp,
+	       const uint64_t args[6], uint64_t *result);
+
+/*
+ * Keep the instance's windows from changing, as running its driver does, so
+ * that host code may use twin_translate. Nests with nothing: never hold twice
+ * or enter while holding. Spins while somebody changes windows. [outside]
+ */
+void twin_instance_hold(struct twin_instance *instance);
+void twin_instance_release(struct twin_instance *instance);
+
+/* ---- Translation ------------------------------------------------------ */
+
+/*
+ * Translate va for this instance as the slow path does, own stacks excepted:
+ * on TWIN_MAPPED (0) *mapped is good for TWIN_COVERED bytes until the driver
+ * is left or the hold released. Else enum twin_refusal. [inside] or held;
+ * takes the table lock.
+ */
+int twin_translate(struct twin_instance *instance, uint64_t va, uint64_t *mapped);
+
+/*
+ * dom0 no longer has these pages, or has others there: forget every window
+ * that shows one of them. Only possible while no CPU is inside. New entries
+ * are kept out while up to `patience` looks are taken for the last CPU to
+ * leave; if one stays, nothing is changed and TWIN_BUSY returned: try again
+ * before the pages are put to other use. [outside]; [inside] it is always
+ * TWIN_BUSY. Calls unmap_window.
+ */
+int twin_unmap(struct twin_instance *instance, uint64_t first_page, uint64_t pages,
+	       uint64_t patience);
+
+/* Likewise for every window and every cached call target. */
+int twin_flush(struct twin_instance *instance, uint64_t patience);
+
+/*
+ * The parts of twin_unmap, for a platform that has more to change while no CPU
+ * is inside: quiesce (TWIN_OK or TWIN_BUSY), then drop as often as needed, then
+ * resume. CPUs that want in spin meanwhile, so be quick and do not sleep.
+ */
+int twin_instance_quiesce(struct twin_instance *instance, uint64_t patience);
+void twin_instance_drop(struct twin_instance *instance, uint64_t first_page, uint64_t pages);
+void twin_instance_resume(struct twin_instance *instance);
+
+/* ---- Calls -------------------------------------------------------------- */
+
+/* Where control for dom0 code address vm goes in this instance: from the
+ * codemap, else from resolve_upcall; 0 if it may go nowhere. [any], as far as
+ * the platform's resolve_upcall is. */
+uint64_t twin_call_lookup(struct twin_instance *instance, uint64_t vm);
+
+/* A hot routine: runs on the host's stack, reached through twin_call_out. As
+ * the import operation, with the CPU it runs on. */
+typedef int (*twin_hot_routine)(struct twin_cpu *cpu, struct twin_call_frame *frame);
+
+/*
+ * Write the report of an abort and mark the instance dead. For hot routines
+ * and imports, which then return TWIN_ABORTED; without it their abort is
+ * reported as TWIN_ABORT_IMPORT. [inside], on cpu's own thread.
+ */
+void twin_abort_record(struct twin_cpu *cpu, enum twin_abort_kind kind, uint32_t reason,
+		       uint64_t address, uint64_t rip);
+
+/* ---- Policy ------------------------------------------------------------- */
+
+/* Does the policy permit all of [port, port + size)? One range must hold them
+ * all. size is 1, 2 or 4. [any] */
+bool twin_port_allowed(const struct twin_instance *instance, uint16_t port, uint32_t size);
+
+/* ---- For platform fault handlers ---------------------------------------- */
+
+/*
+ * Is a fault at rip with stack pointer rsp the driver's: is this CPU on its
+ * driver stack, running the instance's code, the runtime's entry code, or
+ * nothing at all (fetched: the fault is that of fetching at rip)? [any]
+ */
+bool twin_fault_is_drivers(const struct twin_cpu *cpu, uint64_t rip, uint64_t rsp, bool fetched);
+
+/*
+ * Write the report and mark the instance dead. The caller then resumes at
+ * twin_abort_from_fault with rdi = cpu. Only if the fault is the driver's.
+ * address: what was accessed, 0 if unknown; trap: the processor's number.
+ * [any], on cpu's own thread.
+ */
+void twin_fault_record(struct twin_cpu *cpu, uint64_t rip, uint64_t address, uint32_t trap);
+
+/* Resume here, rdi = cpu, any stack, to make twin_enter return TWIN_ABORTED.
+ * Not a C function. */
+void twin_abort_from_fault(void);
+
+/* ---- What driver code and stubs refer to; none is a C function ------------ */
+
+void twin_import_entry(void);	/* jump here with the import number in r11d */
+void twin_call_out(void);	/* jump here with a twin_hot_routine in r11 */
+
+/* The entries that a rewritten object may name, for loaders. A driver may
+ * name nothing else that begins with "twin_". Ends with a NULL name. */
+struct twin_entry_point {
+	const char *name;
+	void (*address)(void);
+};
+extern const struct twin_entry_point twin_entry_points[];
+
+/* The address of that entry, or 0. [any] */
+uint64_t twin_entry_address(const char *name);
+
+#endif /* TWIN_RUNTIME_H */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the files of the user platform share.
+ */
+#ifndef TWIN_PLATFORM_H
+#define TWIN_PLATFORM_H
+
+#include <twin/user.h>
+
+#define PAGE ((uint64_t)TWIN_PAGE_SIZE)
+
+/* A window slot: the window's pages and a page that is never mapped. */
+#define SLOT_BYTES ((TWIN_WINDOW_PAGES + 1) * PAGE)
+
+/* Regions and windows of one driver; all of it under lock. */
+struct twin_user {
+	struct twin_platform_ops ops;
+	struct twin_user_host host;
+	struct twin_stlb_entry *stlb;
+	struct twin_stlb_entry *own_stlb;	/* NULL if the caller's */
+
+	struct twin_lock lock;
+	struct twin_user_region *regions;	/* in no order */
+	uint32_t region_count, region_limit;
+
+	uint64_t slots;			/* first window; a guard page is before it */
+	uint32_t slot_limit;
+	uint32_t free_count;
+	uint32_t *free_slots;		/* stack of free slot numbers */
+	uint64_t *slot_pages;		/* dom0 page each slot shows */
+
+	struct twin_node *nodes;
+	struct twin_instance instance;
+};
+
+/* window.c; no libc */
+int twin_user_map_window(struct twin_instance *instance, uint64_t page, uint64_t *mapped);
+void twin_user_unmap_window(struct twin_instance *instance, uint64_t page, uint64_t mapped);
+/* The dom0 address that `address` shows if it lies in a slot, else `address`.
+ * For reports; takes no lock. */
+uint64_t twin_user_dom0_address(const struct twin_user *user, uint64_t address);
+void twin_user_lock(struct twin_user *user);
+void twin_user_unlock(struct twin_user *user);
+
+/* callback.c */
+void twin_user_set_callbacks(struct twin_platform_ops *ops, const struct twin_user_host *host);
+
+/* block.c: the context of the known block that rsp points into, or NULL. Safe
+ * in signal handlers. */
+struct twin_cpu *twin_user_cpu_at(uint64_t rsp);
+
+#endif /* TWIN_PLATFORM_H */

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Windows: two dom0 pages at consecutive addresses, a hole after them.
+ *
+ *   slots + n * SLOT_BYTES
+ *   +0x0000  the dom0 page            file page, mapped shared
+ *   +0x1000  the dom0 page after it   likewise, or a hole if it is not dom0's
+ *   +0x2000  hole
+ *
+ * Runs on a slow path, where the driver's vector registers are live: this file
+ * is compiled without them and makes its system calls itself.
+ */
+#include <asm/mman.h>
+#include <asm/unistd.h>
+#include <linux/mman.h>
+#include <stddef.h>
+
+#include "platform.h"
+
+static uint64_t map_pages(uint64_t at, uint64_t length, uint64_t protection, uint64_t flags,
+			  int64_t fd, uint64_t offset)
+{
+	register uint64_t r10 __asm__("r10") = flags;
+	register int64_t r8 __asm__("r8") = fd;
+	register uint64_t r9 __asm__("r9") = offset;
+	uint64_t result = __NR_mmap;
+
+	__asm__ volatile("syscall"
+			 : "+a"(result)
+			 : "D"(at), "S"(length), "d"(protection), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+void twin_user_lock(struct twin_user *user)
+{
+	while (__atomic_exchange_n(&user->lock.held, 1, __ATOMIC_ACQUIRE))
+		__asm__ volatile("pause" ::: "memory");
+}
+
+void twin_user_unlock(struct twin_user *user)
+{
+	__atomic_store_n(&user->lock.held, 0, __ATOMIC_RELEASE);
+}
+
+/* Lock held. */
+static const struct twin_user_region *region_of(const struct twin_user *user, uint64_t page)
+{
+	uint32_t i;
+
+	for (i = 0; i < user->region_count; i++)
+		if (page - user->regions[i].dom0_start < user->regions[i].length)
+			return &user->regions[i];
+	return NULL;
+}
+
+static bool map_page(const struct twin_user_region *region, uint64_t page, uint64_t at)
+{
+	uint64_t protection = PROT_READ | (region->writable ? PROT_WRITE : 0);
+	uint64_t offset = region->file_offset + (page - region->dom0_start);
+
+	return map_pages(at, PAGE, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, region->fd,
+			 offset) == at;
+}
+
+static bool punch_hole(uint64_t at, uint64_t length)
+{
+	return map_pages(at, length, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == at;
+}
+
+/* The second page, if dom0 has one there. Lock held. */
+static bool map_next(const struct twin_user *user, uint64_t page, uint64_t at)
+{
+	const struct twin_user_region *region = page ? region_of(user, page) : NULL;
+
+	return !region || region->fd < 0 || map_page(region, page, at);
+}
+
+/* Lock held. Returns enum twin_refusal. */
+static int map_window(struct twin_user *user, uint64_t page, uint64_t *mapped)
+{
+	const struct twin_user_region *region = region_of(user, page);
+	uint32_t slot;
+	uint64_t at;
+
+	if (!region)
+		return TWIN_REFUSED_NOT_DOM0;
+	if (region->fd < 0)
+		return TWIN_REFUSED_UNMAPPED;
+	if (!user->free_count)
+		return TWIN_REFUSED_NO_SPACE;
+	slot = user->free_slots[user->free_count - 1];
+	at = user->slots + slot * SLOT_BYTES;
+	if (!map_page(region, page, at) || !map_next(user, page + PAGE, at + PAGE)) {
+		punch_hole(at, TWIN_WINDOW_PAGES * PAGE);
+		return TWIN_REFUSED_NO_SPACE;
+	}
+	user->free_count--;
+	user->slot_pages[slot] = page;
+	*mapped = at;
+	return TWIN_MAPPED;
+}
+
+int twin_user_map_window(struct twin_instance *instance, uint64_t page, uint64_t *mapped)
+{
+	struct twin_user *user = instance->platform;
+	int refusal;
+
+	twin_user_lock(user);
+	refusal = map_window(user, page, mapped);
+	twin_user_unlock(user);
+	return refusal;
+}
+
+/* A slot whose pages cannot be taken away again is lost, not reused. */
+void twin_user_unmap_window(struct twin_instance *instance, uint64_t page, uint64_t mapped)
+{
+	struct twin_user *user = instance->platform;
+	uint32_t slot = (mapped - user->slots) / SLOT_BYTES;
+
+	(void)page;
+	if (!punch_hole(mapped, TWIN_WINDOW_PAGES * PAGE))
+		return;
+	twin_user_lock(user);
+	user->free_slots[user->free_count++] = slot;
+	twin_user_unlock(user);
+}
+
+uint64_t twin_user_dom0_address(const struct twin_user *user, uint64_t address)
+{
+	uint64_t offset = address - user->slots;
+
+	if (offset >= user->slot_limit * SLOT_BYTES)
+		return address;
+	return user->slot_pages[offset / SLOT_BYTES] + offset % SLOT_BYTES;
+}

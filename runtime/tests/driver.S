@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A driver written by hand the way the rewriter writes it (ARCHITECTURE.md,
+ * "How sites look"), and code that does what no verified driver would.
+ */
+#include <twin/abi.h>
+
+.macro FUNCTION name
+	.globl	\name
+	.type	\name, @function
+	.balign	16
+\name:
+.endm
+
+/* Scheme stlb: translate \address into %\v, with %\i (names without %). */
+.macro TRANSLATE address, v, vd, i, id
+	leaq	\address, %\v
+	movl	%\vd, %\id
+	shrl	$8, %\id
+	andl	$0xfff0, %\id
+	subq	twin_stlb(%\i), %\v
+	cmpq	$0xfff, %\v
+	ja	.Lslow\@
+	addq	twin_stlb+8(%\i), %\v
+.Lback\@:
+	.subsection 1
+.Lslow\@:
+	leaq	\address, %\v
+	call	twin_slow_\v
+	jmp	.Lback\@
+	.previous
+.endm
+
+/* Scheme paper. */
+.macro TRANSLATE_PAPER address, v, i, p
+	leaq	\address, %\i
+	movq	%\i, %\v
+	andq	$-4096, %\i
+	movq	%\i, %\p
+	andq	$0xfff000, %\i
+	shrq	$8, %\i
+	cmpq	twin_stlb(%\i), %\p
+	jne	.Lslow\@
+	xorq	twin_stlb+8(%\i), %\v
+.Lback\@:
+	.subsection 1
+.Lslow\@:
+	call	twin_slow_\v
+	jmp	.Lback\@
+	.previous
+.endm
+
+	.text
+	.globl	driver_text_start
+driver_text_start:
+
+/* u64 load(u64 *p) */
+FUNCTION driver_load
+	TRANSLATE 0(%rdi), rax, eax, rcx, ecx
+	movq	(%rax), %rax
+	ret
+
+/* void store(u64 *p, u64 value) */
+FUNCTION driver_store
+	TRANSLATE 0(%rdi), rax, eax, rcx, ecx
+	movq	%rsi, (%rax)
+	ret
+
+FUNCTION driver_load_paper
+	TRANSLATE_PAPER 0(%rdi), rax, rcx, rdx
+	movq	(%rax), %rax
+	ret
+
+FUNCTION driver_store_paper
+	TRANSLATE_PAPER 0(%rdi), rax, rcx, rdx
+	movq	%rsi, (%rax)
+	ret
+
+/* u64 stack_pointer(u64 x): a local reached by pointer; x + 1 */
+FUNCTION driver_stack_pointer
+	subq	$24, %rsp
+	movq	%rdi, 8(%rsp)
+	leaq	8(%rsp), %rdx
+	TRANSLATE 0(%rdx), rax, eax, rcx, ecx
+	incq	(%rax)
+	movq	8(%rsp), %rax
+	addq	$24, %rsp
+	ret
+
+/* The same by scheme paper. */
+FUNCTION driver_stack_pointer_paper
+	subq	$24, %rsp
+	movq	%rdi, 8(%rsp)
+	leaq	8(%rsp), %rsi
+	TRANSLATE_PAPER 0(%rsi), rax, rcx, rdx
+	incq	(%rax)
+	movq	8(%rsp), %rax
+	addq	$24, %rsp
+	ret
+
+/* u64 arguments(a, b, c, d, e, f, ...): digits of six, plus stack arguments */
+FUNCTION driver_arguments
+	leaq	(%rsi,%rdi,8), %rax
+	leaq	(%rdx,%rax,8), %rax
+	leaq	(%rcx,%rax,8), %rax
+	leaq	(%r8,%rax,8), %rax
+	leaq	(%r9,%rax,8), %rax
+	.irp	offset, 8, 16, 24, 32, 40, 48, 56, 64
+	addq	\offset(%rsp), %rax
+	.endr
+	ret
+
+/* u64 registers(void): or of all that carry no argument; 1 more if DF or if
+ * the stack is not aligned */
+FUNCTION driver_registers
+	.irp	reg, rbx, rbp, r10, r12, r13, r14, r15
+	orq	%\reg, %rax
+	.endr
+	pushfq
+	popq	%rcx
+	shrq	$10, %rcx
+	andq	$1, %rcx
+	addq	%rcx, %rax
+	leaq	8(%rsp), %rcx
+	andq	$15, %rcx
+	addq	%rcx, %rax
+	ret
+
+/* void destroy(void): comes back with every register and DF spoilt */
+FUNCTION driver_destroy
+	.irp	reg, rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
+	movq	$-1, %\reg
+	.endr
+	std
+	ret
+
+/* u64 gs(u64 offset): mov %gs:(offset) */
+FUNCTION driver_gs
+	movq	%rsp, %rdx
+	orq	$0x7fff, %rdx
+	movq	TWIN_GS_BASE_FROM_TOP(%rdx), %rdx
+	leaq	(%rdx,%rdi), %rdx
+	TRANSLATE 0(%rdx), rax, eax, rcx, ecx
+	movq	(%rax), %rax
+	ret
+
+/* void spin(u64 *p): until *p is not 0 */
+FUNCTION driver_spin
+	TRANSLATE 0(%rdi), rax, eax, rcx, ecx
+	cmpq	$0, (%rax)
+	je	driver_spin
+	ret
+
+/* u64 call(vm target, u64 x): target(x) + 1 */
+FUNCTION driver_call
+	subq	$8, %rsp
+	movq	%rdi, %r11
+	movq	%rsi, %rdi
+	call	twin_stlb_call
+	.globl	driver_call_site
+driver_call_site:
+	addq	$8, %rsp
+	incq	%rax
+	ret
+
+/* The same as a tail call: target(x) */
+FUNCTION driver_tail
+	movq	%rdi, %r11
+	movq	%rsi, %rdi
+	jmp	twin_stlb_call
+
+/* u64 double(u64 x) */
+FUNCTION driver_double
+	leaq	(%rdi,%rdi), %rax
+	ret
+
+/* void copy(void *to, const void *from, u64 words): rep movsq */
+FUNCTION driver_copy
+	movq	%rdx, %rcx
+.Lloop:
+	testq	%rcx, %rcx
+	je	.Ldone
+	TRANSLATE 0(%rdi), rax, eax, r10, r10d
+	TRANSLATE 0(%rsi), rdx, edx, r10, r10d
+	movl	%edi, %r8d
+	andl	$0xfff, %r8d
+	xorl	$0x1fff, %r8d
+	shrl	$3, %r8d
+	movl	%esi, %r9d
+	andl	$0xfff, %r9d
+	xorl	$0x1fff, %r9d
+	shrl	$3, %r9d
+	cmpq	%r9, %r8
+	cmovaq	%r9, %r8
+	cmpq	%rcx, %r8
+	cmovaq	%rcx, %r8
+	subq	%r8, %rcx
+	pushq	%rcx
+	pushq	%rdi
+	pushq	%rsi
+	pushq	%rax
+	pushq	%rdx
+	movq	%rax, %rdi
+	movq	%rdx, %rsi
+	movq	%r8, %rcx
+	rep movsq
+	subq	(%rsp), %rsi
+	subq	8(%rsp), %rdi
+	addq	16(%rsp), %rsi
+	addq	24(%rsp), %rdi
+	movq	32(%rsp), %rcx
+	addq	$40, %rsp
+	jmp	.Lloop
+.Ldone:
+	ret
+
+/* Ports: (port, value to have in rax) */
+.macro PORT name
+FUNCTION driver_\name
+	movq	%rdi, %rdx
+	movq	%rsi, %rax
+	call	twin_\name
+	ret
+.endm
+	.irp	name, in8, in16, in32, out8, out16, out32
+	PORT	\name
+	.endr
+
+FUNCTION driver_warn
+	movl	$77, %eax
+	call	twin_warn
+	ret
+
+FUNCTION driver_bug
+	call	twin_bug
+	.globl	driver_bug_site
+driver_bug_site:
+	ud2
+
+	.globl	driver_ud2
+FUNCTION driver_ud2
+	ud2
+FUNCTION driver_int3
+	int3
+FUNCTION driver_divide
+	xorl	%ecx, %ecx
+	xorl	%edx, %edx
+	divl	%ecx
+	ret
+FUNCTION driver_wild_jump
+	jmp	*%rdi
+FUNCTION driver_wild_return
+	pushq	%rdi
+	ret
+/* An access that was not translated. */
+FUNCTION driver_raw_load
+	movq	(%rdi), %rax
+	ret
+
+/* Recursion without end: by calls, by the largest frames, by slow paths. */
+FUNCTION driver_recurse
+	call	driver_recurse
+	ret
+FUNCTION driver_recurse_large
+	subq	$TWIN_MAX_FRAME, %rsp
+	call	driver_recurse_large
+	addq	$TWIN_MAX_FRAME, %rsp
+	ret
+/* Until a slow path's own pushes meet the guard: rdi = bytes to leave */
+FUNCTION driver_slow_at_the_end
+	movq	%rsp, %rax
+	andq	$-TWIN_STACK_BLOCK, %rax
+	leaq	TWIN_STACK_LOW(%rax,%rdi), %rsp
+	movq	%rsi, %rax
+	call	twin_slow_rax
+	call	twin_bug
+
+/* u64 import(...): through the stub that import_stub points to */
+FUNCTION driver_import
+	pushq	$8			# argument 8
+	pushq	$7
+	subq	$8, %rsp
+	addq	$8, %rsp
+	call	*import_stub(%rip)
+	.globl	driver_import_site
+driver_import_site:
+	addq	$16, %rsp
+	addq	%rdx, %rax
+	ret
+
+/* u64 hot(p): through hot_stub */
+FUNCTION driver_hot
+	subq	$8, %rsp
+	call	*hot_stub(%rip)
+	addq	$8, %rsp
+	ret
+
+/* ---- Register images ---------------------------------------------------- */
+
+/*
+ * void keep_<entry>(u64 value): call the entry with every register holding its
+ * number times 0x0101..., except the ones named, and flags from driver_flags;
+ * then write what came back to `image`: 16 registers by number, flags, xmm0-15.
+ */
+.macro PATTERN
+	movq	%rsp, image_rsp(%rip)
+	movabsq	$0x0101010101010101, %rax
+	.set	number, 1
+	.irp	reg, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
+	imulq	$number, %rax, %\reg
+	.set	number, number + 1
+	.endr
+	imulq	$number, %rax, %rax
+	.irp	n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+	movups	vectors+16*\n(%rip), %xmm\n
+	.endr
+.endm
+
+.macro FLAGS
+	pushq	driver_flags(%rip)
+	popfq
+.endm
+
+.macro IMAGE
+	movq	%rax, image+0(%rip)
+	.set	number, 1
+	.irp	reg, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
+	movq	%\reg, image+8*number(%rip)
+	.set	number, number + 1
+	.endr
+	pushfq
+	popq	image+128(%rip)
+	.irp	n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+	movups	%xmm\n, image+136+16*\n(%rip)
+	.endr
+.endm
+
+.macro KEEP reg
+FUNCTION keep_\reg
+	movq	%rdi, image_value(%rip)
+	PATTERN
+	movq	image_value(%rip), %\reg
+	FLAGS
+	call	twin_slow_\reg
+	IMAGE
+	cld
+	ret
+.endm
+	.irp	reg, rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
+	KEEP	\reg
+	.endr
+
+FUNCTION keep_in16
+	movq	%rdi, image_value(%rip)
+	PATTERN
+	movq	image_value(%rip), %rdx
+	FLAGS
+	call	twin_in16
+	IMAGE
+	cld
+	ret
+
+FUNCTION keep_out32
+	movq	%rdi, image_value(%rip)
+	PATTERN
+	movq	image_value(%rip), %rdx
+	FLAGS
+	call	twin_out32
+	IMAGE
+	cld
+	ret
+
+FUNCTION keep_warn
+	PATTERN
+	FLAGS
+	call	twin_warn
+	IMAGE
+	cld
+	ret
+
+FUNCTION keep_import
+	PATTERN
+	FLAGS
+	call	*import_stub(%rip)
+	IMAGE
+	cld
+	ret
+
+/* Lands at driver_image, the target. */
+FUNCTION keep_call
+	movq	%rdi, image_value(%rip)
+	PATTERN
+	movq	image_value(%rip), %r11
+	FLAGS
+	call	twin_stlb_call
+	cld
+	ret
+FUNCTION driver_image
+	IMAGE
+	ret
+
+/*
+ * Host code, not the driver's: twin_enter with all bits set in every register
+ * that carries no argument.
+ */
+	.globl	enter_dirty
+enter_dirty:
+	.irp	reg, rbx, rbp, r12, r13, r14, r15
+	pushq	%\reg
+	movq	$-1, %\reg
+	.endr
+	movq	$-1, %rax
+	movq	$-1, %r10
+	movq	$-1, %r11
+	subq	$8, %rsp
+	call	twin_enter
+	addq	$8, %rsp
+	.irp	reg, r15, r14, r13, r12, rbp, rbx
+	cmpq	$-1, %\reg
+	jne	.Lnot_kept
+	popq	%\reg
+	.endr
+	ret
+.Lnot_kept:
+	ud2
+
+	.subsection 2			# behind the out-of-line parts
+	.globl	driver_text_end
+driver_text_end:
+	.previous
+
+	.data
+	.balign	8
+	.globl	import_stub, hot_stub, driver_flags
+import_stub:	.quad	0
+hot_stub:	.quad	0
+driver_flags:	.quad	0x202
+	.globl	vectors
+vectors:
+	.set	n, 1
+	.rept	32
+	.quad	0x1111111111111111 * (n & 15) + n
+	.set	n, n + 1
+	.endr
+
+	.bss
+	.balign	8
+	.globl	image, image_value, image_rsp
+image:		.skip	136 + 256
+image_value:	.skip	8
+image_rsp:	.skip	8
+	.balign	4096
+	.globl	twin_stlb
+twin_stlb:	.skip	16 * TWIN_STLB_ENTRIES
+
+	.section .note.GNU-stack, "", @progbits

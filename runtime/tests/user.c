@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The user platform's parts, without running a driver: windows, regions, stack
+ * blocks, stubs. Position independent, as a host is.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "platform.h"
+#include "test.h"
+
+#define DOM0 0xffff888000000000ull
+#define FILE_PAGES 8
+
+static int memory_fd;
+static struct twin_user *user;
+
+static void set_up(uint32_t windows)
+{
+	const struct twin_user_config config = {
+		.scheme = TWIN_SCHEME_STLB, .windows = windows, .regions = 3,
+	};
+
+	user = twin_user_create(&config);
+	CHECK(user);
+}
+
+static int add(uint64_t page, uint64_t pages, uint64_t file_page, bool writable)
+{
+	const struct twin_user_region region = {
+		.dom0_start = DOM0 + page * PAGE, .length = pages * PAGE,
+		.file_offset = file_page * PAGE, .fd = memory_fd, .writable = writable,
+	};
+
+	return twin_user_add_region(user, &region);
+}
+
+static int translate(uint64_t va, uint64_t *mapped)
+{
+	int refusal;
+
+	twin_instance_hold(twin_user_instance(user));
+	refusal = twin_translate(twin_user_instance(user), va, mapped);
+	twin_instance_release(twin_user_instance(user));
+	return refusal;
+}
+
+/* Can a byte be read, can it be written there? Asked of the kernel. */
+static bool can_read(uint64_t address)
+{
+	int pipes[2];
+	bool can;
+
+	if (pipe(pipes))
+		return false;
+	can = write(pipes[1], (void *)address, 1) == 1;
+	close(pipes[0]);
+	close(pipes[1]);
+	return can;
+}
+
+static bool can_write(uint64_t address)
+{
+	int pipes[2];
+	char byte;
+	bool can;
+
+	if (pipe(pipes))
+		return false;
+	byte = can_read(address) ? *(volatile char *)address : 0;
+	can = write(pipes[1], &byte, 1) == 1 && read(pipes[0], (void *)address, 1) == 1;
+	close(pipes[0]);
+	close(pipes[1]);
+	return can;
+}
+
+static void a_window_is_two_pages_and_a_hole(void)
+{
+	uint64_t first, second;
+
+	set_up(4);
+	CHECK_EQUAL(add(0, 3, 1, true), TWIN_OK);
+	CHECK_EQUAL(translate(DOM0 + 0x123, &first), TWIN_MAPPED);
+	CHECK(!memcmp((char *)first - 0x123, "page 1", 7));
+	CHECK(!memcmp((char *)first - 0x123 + PAGE, "page 2", 7));
+	CHECK(can_write(first));
+	CHECK(!can_read(first - 0x124));
+	CHECK(can_read(first - 0x123 + 2 * PAGE - 1));
+	CHECK(!can_read(first - 0x123 + 2 * PAGE));
+	CHECK_EQUAL(translate(DOM0 + PAGE, &second), TWIN_MAPPED);
+	CHECK_EQUAL(second, first - 0x123 + SLOT_BYTES);
+	CHECK_EQUAL(twin_user_dom0_address(user, second + PAGE + 5), DOM0 + 2 * PAGE + 5);
+	CHECK_EQUAL(twin_user_dom0_address(user, (uint64_t)&first), (uint64_t)&first);
+	twin_user_destroy(user);
+}
+
+static void a_second_page_that_is_not_dom0s_is_a_hole(void)
+{
+	uint64_t mapped;
+
+	set_up(4);
+	CHECK_EQUAL(add(0, 1, 1, true), TWIN_OK);
+	CHECK_EQUAL(translate(DOM0, &mapped), TWIN_MAPPED);
+	CHECK(can_read(mapped + PAGE - 1));
+	CHECK(!can_read(mapped + PAGE));
+	twin_user_destroy(user);
+}
+
+static void protection_is_each_pages_own(void)
+{
+	uint64_t mapped;
+
+	set_up(4);
+	CHECK_EQUAL(add(0, 1, 1, false), TWIN_OK);
+	CHECK_EQUAL(add(1, 1, 5, true), TWIN_OK);
+	CHECK_EQUAL(translate(DOM0, &mapped), TWIN_MAPPED);
+	CHECK(can_read(mapped) && !can_write(mapped));
+	CHECK(can_write(mapped + PAGE));
+	CHECK(!memcmp((char *)mapped + PAGE, "page 5", 7));
+	twin_user_destroy(user);
+}
+
+static void the_last_page_of_all_has_no_next(void)
+{
+	struct twin_user_region region = {
+		.dom0_start = -PAGE, .length = PAGE, .fd = memory_fd, .writable = 1,
+	};
+	struct twin_user_region zero = { .dom0_start = 0, .length = PAGE, .fd = memory_fd };
+	uint64_t mapped;
+
+	set_up(4);
+	CHECK_EQUAL(twin_user_add_region(user, &region), TWIN_OK);
+	CHECK_EQUAL(twin_user_add_region(user, &zero), TWIN_OK);
+	CHECK_EQUAL(translate(UINT64_MAX, &mapped), TWIN_MAPPED);
+	CHECK(can_read(mapped));
+	CHECK(!can_read(mapped + 1));
+	twin_user_destroy(user);
+}
+
+static void regions_are_checked(void)
+{
+	struct twin_user_region odd = { .dom0_start = DOM0 + 1, .length = PAGE, .fd = memory_fd };
+	struct twin_user_region wrapping = { .dom0_start = -PAGE, .length = 2 * PAGE };
+
+	set_up(4);
+	CHECK_EQUAL(twin_user_add_region(user, &odd), TWIN_INVALID);
+	CHECK_EQUAL(twin_user_add_region(user, &wrapping), TWIN_INVALID);
+	CHECK_EQUAL(add(0, 0, 0, true), TWIN_INVALID);
+	CHECK_EQUAL(add(10, 3, 0, true), TWIN_OK);
+	CHECK_EQUAL(add(12, 1, 0, true), TWIN_INVALID);
+	CHECK_EQUAL(add(9, 2, 0, true), TWIN_INVALID);
+	CHECK_EQUAL(add(9, 9, 0, true), TWIN_INVALID);
+	CHECK_EQUAL(add(9, 1, 0, true), TWIN_OK);
+	CHECK_EQUAL(add(13, 1, 0, true), TWIN_OK);
+	CHECK_EQUAL(add(20, 1, 0, true), TWIN_INVALID);		/* one too many */
+	twin_user_destroy(user);
+}
+
+static void slots_are_used_again(void)
+{
+	uint64_t mapped, i;
+
+	set_up(2);
+	CHECK_EQUAL(add(0, 6, 0, true), TWIN_OK);
+	for (i = 0; i < 6; i++) {
+		CHECK_EQUAL(translate(DOM0 + i % 3 * PAGE, &mapped), TWIN_MAPPED);
+		CHECK_EQUAL(*((char *)mapped + 5), '0' + i % 3);
+		CHECK_EQUAL(twin_unmap(twin_user_instance(user), DOM0, 6, 0), TWIN_OK);
+		CHECK(!can_read(mapped));
+	}
+	CHECK_EQUAL(translate(DOM0, &mapped), TWIN_MAPPED);
+	CHECK_EQUAL(translate(DOM0 + PAGE, &mapped), TWIN_MAPPED);
+	CHECK_EQUAL(translate(DOM0 + 2 * PAGE, &mapped), TWIN_REFUSED_NO_NODE);
+	twin_user_destroy(user);
+}
+
+static void removing_a_region_waits_for_cpus(void)
+{
+	uint64_t mapped;
+
+	set_up(4);
+	CHECK_EQUAL(add(0, 2, 0, true), TWIN_OK);
+	twin_instance_hold(twin_user_instance(user));
+	CHECK_EQUAL(twin_user_remove_region(user, DOM0, 10), TWIN_BUSY);
+	CHECK_EQUAL(twin_translate(twin_user_instance(user), DOM0, &mapped), TWIN_MAPPED);
+	twin_instance_release(twin_user_instance(user));
+	CHECK_EQUAL(twin_user_remove_region(user, DOM0, 10), TWIN_OK);
+	CHECK_EQUAL(translate(DOM0, &mapped), TWIN_REFUSED_NOT_DOM0);
+	CHECK_EQUAL(twin_user_remove_region(user, DOM0, 10), TWIN_INVALID);
+	twin_user_destroy(user);
+}
+
+static void the_table_is_below_2_gib(void)
+{
+	struct twin_user_config config = { .scheme = TWIN_SCHEME_STLB };
+	static struct twin_stlb_entry far[TWIN_STLB_ENTRIES] __attribute__((aligned(4096)));
+
+	set_up(1);
+	CHECK((uint64_t)(twin_user_stlb(user) + TWIN_STLB_ENTRIES) <= 1ull << 31);
+	twin_user_destroy(user);
+	config.stlb = far;
+	errno = 0;
+	CHECK(!twin_user_create(&config));
+	CHECK_EQUAL(errno, EINVAL);
+	config.stlb = NULL;
+	config.scheme = 7;
+	CHECK(!twin_user_create(&config));
+	CHECK_EQUAL(errno, EINVAL);
+}
+
+static void blocks_are_laid_out_as_agreed(void)
+{
+	struct twin_cpu *cpu = twin_user_block_create(0);
+	uint64_t block = (uint64_t)cpu - TWIN_STACK_CONTEXT, offset;
+
+	CHECK(cpu);
+	CHECK_EQUAL(block & (TWIN_STACK_BLOCK - 1), 0);
+	for (offset = 0; offset < TWIN_STACK_BLOCK; offset += PAGE)
+		CHECK_EQUAL(can_write(block + offset),
+			    (offset >= TWIN_STACK_LOW && offset < TWIN_STACK_HIGH) ||
+			    offset == TWIN_STACK_CONTEXT);
+	CHECK(twin_user_cpu_at(block) == cpu);
+	CHECK(twin_user_cpu_at(block + 0x3456) == cpu);
+	CHECK(!twin_user_cpu_at(block - 1));
+	CHECK(!twin_user_cpu_at(block + TWIN_STACK_BLOCK));
+	CHECK(!twin_user_cpu_at(0));
+	twin_user_block_destroy(cpu);
+	CHECK(!twin_user_cpu_at(block));
+}
+
+static void blocks_go_where_they_are_wanted(void)
+{
+	struct twin_cpu *cpu = twin_user_block_create(0x50000000);
+
+	CHECK_EQUAL((uint64_t)cpu, 0x50000000 + TWIN_STACK_CONTEXT);
+	CHECK(!twin_user_block_create(0x50000000));
+	CHECK(!twin_user_block_create(0x50001000));
+	twin_user_block_destroy(cpu);
+	cpu = twin_user_block_create(0x50000000);
+	CHECK(cpu);
+	twin_user_block_destroy(cpu);
+}
+
+static void blocks_are_limited(void)
+{
+	static struct twin_cpu *cpus[TWIN_USER_BLOCKS];
+	unsigned int i;
+
+	for (i = 0; i < TWIN_USER_BLOCKS; i++) {
+		cpus[i] = twin_user_block_create(0);
+		CHECK(cpus[i]);
+	}
+	CHECK(!twin_user_block_create(0));
+	CHECK_EQUAL(errno, ENOSPC);
+	for (i = 0; i < TWIN_USER_BLOCKS; i++)
+		twin_user_block_destroy(cpus[i]);
+}
+
+static void stubs_are_written_as_documented(void)
+{
+	uint8_t stub[TWIN_USER_STUB + 1] = { [TWIN_USER_STUB] = 0x77 };
+	uint64_t target;
+
+	twin_user_write_import(stub, 0x11223344);
+	CHECK(!memcmp(stub, "\x41\xbb\x44\x33\x22\x11\xff\x25\x0c\0\0\0\xcc", 13));
+	memcpy(&target, stub + 24, 8);
+	CHECK_EQUAL(target, (uint64_t)twin_import_entry);
+	twin_user_write_jump(stub, 0x1122334455667788);
+	CHECK(!memcmp(stub, "\xff\x25\x12\0\0\0\xcc", 7));
+	memcpy(&target, stub + 24, 8);
+	CHECK_EQUAL(target, 0x1122334455667788);
+	CHECK_EQUAL(stub[TWIN_USER_STUB], 0x77);
+}
+
+static bool has_signal_stack(void)
+{
+	stack_t stack;
+
+	sigaltstack(NULL, &stack);
+	return !(stack.ss_flags & SS_DISABLE);
+}
+
+static void *signal_stack_thread(void *unused)
+{
+	bool before;
+
+	(void)unused;
+	before = has_signal_stack();	/* a sanitizer may have given one */
+	CHECK_EQUAL(twin_user_thread_start(), 0);
+	CHECK_EQUAL(twin_user_thread_start(), 0);
+	CHECK(has_signal_stack());
+	twin_user_thread_stop();
+	twin_user_thread_stop();
+	CHECK_EQUAL(has_signal_stack(), before);
+	return NULL;
+}
+
+static void signal_stacks_come_and_go(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, signal_stack_thread, NULL);
+	pthread_join(thread, NULL);
+}
+
+int main(void)
+{
+	char name[] = "page 0";
+	int i;
+
+	memory_fd = memfd_create("dom0", 0);
+	if (memory_fd < 0 || ftruncate(memory_fd, FILE_PAGES * PAGE))
+		perror("memfd");
+	for (i = 0; i < FILE_PAGES; i++) {
+		name[5] = '0' + i;
+		if (pwrite(memory_fd, name, sizeof(name), i * PAGE) != sizeof(name))
+			perror("pwrite");
+	}
+	RUN(a_window_is_two_pages_and_a_hole);
+	RUN(a_second_page_that_is_not_dom0s_is_a_hole);
+	RUN(protection_is_each_pages_own);
+	RUN(the_last_page_of_all_has_no_next);
+	RUN(regions_are_checked);
+	RUN(slots_are_used_again);
+	RUN(removing_a_region_waits_for_cpus);
+	RUN(the_table_is_below_2_gib);
+	RUN(blocks_are_laid_out_as_agreed);
+	RUN(blocks_go_where_they_are_wanted);
+	RUN(blocks_are_limited);
+	RUN(stubs_are_written_as_documented);
+	RUN(signal_stacks_come_and_go);
+	return test_summary();
+}

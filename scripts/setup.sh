@@ -1,0 +1,77 @@
+#!/bin/sh
+# Makes sure that what building and testing needs is installed.
+#
+#   scripts/setup.sh
+#
+# As root, missing Debian packages are installed; otherwise the one line that
+# installs them is printed. Rust is looked for, never installed: where it comes
+# from is the owner's choice.
+set -eu
+
+# command:package, one a line; the command shows that the package is there.
+needs='
+as:binutils
+objdump:binutils
+gcc:gcc
+make:make
+apt-get:apt
+dpkg-deb:dpkg
+dpkg-architecture:dpkg-dev
+xz:xz-utils
+'
+# file:package, where no command shows it.
+files='
+/usr/include/stdio.h:libc6-dev
+/etc/ssl/certs/ca-certificates.crt:ca-certificates
+'
+
+missing() {
+    for need in $needs; do
+        command -v "${need%%:*}" >/dev/null || echo "${need#*:}"
+    done
+    for need in $files; do
+        [ -e "${need%%:*}" ] || echo "${need#*:}"
+    done
+}
+
+install_packages() {
+    command -v apt-get >/dev/null || {
+        echo "setup.sh: please install these or their counterparts on this system: $*" >&2
+        exit 1
+    }
+    if [ "$(id -u)" -ne 0 ]; then
+        echo "setup.sh: packages are missing; paste this line:" >&2
+        echo "  sudo apt-get update && sudo apt-get install -y --no-install-recommends $*" >&2
+        exit 1
+    fi
+    # Lists may be absent (container images) or old: install, else update first.
+    DEBIAN_FRONTEND=noninteractive
+    export DEBIAN_FRONTEND
+    apt-get install -qq -y --no-install-recommends "$@" >/dev/null 2>&1 || {
+        apt-get update -qq || true
+        apt-get install -qq -y --no-install-recommends "$@" >/dev/null
+    }
+}
+
+check_cargo() {
+    command -v cargo >/dev/null || {
+        echo 'setup.sh: cargo is not on PATH; install Rust from https://rustup.rs (1.88 or later),' >&2
+        echo '  then: . "$HOME/.cargo/env"' >&2
+        exit 1
+    }
+    for part in fmt clippy; do
+        cargo "$part" --version >/dev/null 2>&1 || {
+            echo "setup.sh: cargo $part is missing; paste: rustup component add rustfmt clippy" >&2
+            exit 1
+        }
+    done
+}
+
+packages=$(missing | sort -u | tr '\n' ' ')
+# shellcheck disable=SC2086
+[ -z "$packages" ] || install_packages $packages
+[ -z "$(missing)" ] || {
+    echo "setup.sh: still missing: $(missing | sort -u | tr '\n' ' ')" >&2
+    exit 1
+}
+check_cargo

@@ -1,0 +1,149 @@
+#!/bin/sh
+# Fetches the current stock Debian 12 amd64 kernel, without installing it.
+#
+#   scripts/stock.sh
+#
+# Leaves, all below target/stock/:
+#   e1000.ko   the stock e1000 module, decompressed
+#   modules    -> the package's module tree (kernel/drivers/...)
+#   boot       -> the package's /boot (vmlinuz, config)
+#   VERSION    package and version that this is
+#
+# Which package that is, apt is asked: linux-image-amd64 of Debian 12 depends on
+# it. The lists of this system are used if they know it; otherwise lists of our
+# own are fetched below target/stock/apt, which needs no privileges. Once VERSION
+# is there nothing is asked or fetched; remove target/stock to start over.
+#
+#   TWIN_DEBIAN_MIRROR  mirror for lists of our own
+#                       (default http://deb.debian.org/debian)
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+stock=$root/target/stock
+apt=$stock/apt
+mirror=${TWIN_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+die() {
+    printf 'stock.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+complete() {
+    [ -s "$stock/VERSION" ] && [ -s "$stock/e1000.ko" ] && [ -d "$stock/modules/" ]
+}
+
+# ---- Which apt -------------------------------------------------------------
+
+# Everything apt writes goes below $apt. The options are the words of $private.
+private_options() {
+    mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+    : >"$apt/status"
+    printf -- '-o%s ' \
+        "Dir::State=$apt" "Dir::State::lists=$apt/lists" "Dir::State::status=$apt/status" \
+        "Dir::Cache=$apt/cache" APT::Sandbox::User=root APT::Architecture=amd64 \
+        Acquire::Languages=none Acquire::Retries=3 Acquire::http::Timeout=30
+}
+
+# Debian 12 and nothing else, whatever this system is.
+bookworm_options() {
+    [ -e "$keyring" ] || die "no $keyring: install debian-archive-keyring"
+    mkdir -p "$apt/no-parts"
+    {
+        echo "deb [signed-by=$keyring] $mirror bookworm main"
+        echo "deb [signed-by=$keyring] $mirror bookworm-updates main"
+        echo "deb [signed-by=$keyring] $mirror-security bookworm-security main"
+    } >"$apt/sources.list"
+    printf -- '-o%s ' "Dir::Etc::sourcelist=$apt/sources.list" "Dir::Etc::sourceparts=$apt/no-parts"
+}
+
+# The image that linux-image-amd64 depends on, by apt with options "$@"; nothing
+# unless it is Debian 12's.
+image() {
+    apt-cache "$@" depends linux-image-amd64 2>/dev/null |
+        sed -n 's/^ *Depends: \(linux-image-6\.1\.[^ ]*-amd64\)$/\1/p' | head -n 1
+}
+
+# Downloads the image package into the current directory by apt with options "$@".
+download() {
+    package=$(image "$@")
+    [ -n "$package" ] || return 1
+    echo "fetching $package ..."
+    apt-get "$@" -q download "$package" >apt.log 2>&1
+}
+
+# As download, with fresh lists below $apt. Sources that cannot be reached do not
+# matter as long as the image is found.
+download_with_update() {
+    echo "asking apt for Debian 12's current kernel ..."
+    apt-get "$@" -q update >apt.log 2>&1 || true
+    download "$@"
+}
+
+fetch() {
+    # Paths have no blanks from here on: the option lists are split at them.
+    case $stock in *[[:space:]]*) die "the path $stock contains blanks, which apt's options cannot" ;; esac
+    plain="-oAPT::Sandbox::User=root -oAcquire::Retries=3"
+    # shellcheck disable=SC2046,SC2086
+    download $plain && return
+    if grep -q '^VERSION_CODENAME=bookworm' /etc/os-release 2>/dev/null; then
+        # shellcheck disable=SC2046
+        download_with_update $(private_options) && return
+    fi
+    # shellcheck disable=SC2046
+    download_with_update $(private_options) $(bookworm_options) && return
+    tail -n 5 apt.log >&2
+    die "cannot fetch the Debian 12 kernel (above: apt's last words); check the network, or set TWIN_DEBIAN_MIRROR"
+}
+
+# ---- Unpack ----------------------------------------------------------------
+
+# The module `e1000` as it is in the tree, decompressed to standard output.
+e1000() {
+    module=$(find "$1" -name 'e1000.ko*' | head -n 1)
+    case $module in
+        *.ko) cat "$module" ;;
+        *.xz) xz -dc "$module" ;;
+        *.gz) gzip -dc "$module" ;;
+        *.zst) zstd -dc "$module" ;;
+        *) die "the package has no e1000.ko; remove $stock and try again" ;;
+    esac
+}
+
+unpack() {
+    deb=$(ls linux-image-*.deb)
+    dpkg-deb -x "$deb" tree
+    # Debian 12 has lib/modules, later releases usr/lib/modules.
+    modules=$(find tree -path '*lib/modules/*' -prune -print | head -n 1)
+    [ -d "$modules/kernel" ] || die "$deb has no module tree"
+    e1000 "$modules" >e1000.ko
+    dpkg-deb -W --showformat='${Package} ${Version}\n' "$deb" >VERSION
+    rm -rf "$stock/tree"
+    mv tree "$stock/tree"
+    ln -sfn "$modules" "$stock/modules"
+    ln -sfn tree/boot "$stock/boot"
+    mv e1000.ko "$stock/e1000.ko"
+    # Last: whoever sees VERSION finds all the rest.
+    mv VERSION "$stock/VERSION"
+}
+
+main() {
+    if complete; then
+        echo "stock kernel: $(cat "$stock/VERSION") (target/stock)"
+        return
+    fi
+    for tool in apt-get apt-cache dpkg-deb find sed; do
+        command -v "$tool" >/dev/null || die "no $tool: this needs Debian's tools (run scripts/setup.sh)"
+    done
+    mkdir -p "$stock"
+    work=$(mktemp -d "$stock/fetch.XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    trap 'exit 1' HUP INT TERM
+    cd "$work"
+    fetch
+    unpack
+    complete || die "the package was fetched, but target/stock is not complete; remove it and try again"
+    echo "stock kernel: $(cat "$stock/VERSION") (target/stock)"
+}
+
+main "$@"

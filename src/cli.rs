@@ -1,0 +1,71 @@
+//! The command line as data.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{completions, explain, man, rewrite, stats, verify};
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  twin rewrite e1000.ko -o e1000.twin.o
+  twin verify e1000.twin.o
+  twin explain e1000.ko --function e1000_clean | less -R
+
+Exit status:
+  0  done
+  1  an input was refused, or a violation was found
+  2  wrong usage, or a file that cannot be read or written";
+
+/// Rewrites kernel drivers so that they run confined in a hypervisor.
+///
+/// A driver's code is rewritten so that every access to memory goes through a
+/// software translation, and the result is verified: it reaches nothing but
+/// what it was given.
+#[derive(Debug, Parser)]
+#[command(name = "twin", version, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Rewrite drivers and verify the results
+    Rewrite(rewrite::Opts),
+    /// Prove that rewritten objects are confined
+    Verify(verify::Opts),
+    /// Count what drivers' code consists of
+    Stats(stats::Opts),
+    /// Show what rewriting does, before and after, site by site
+    Explain(explain::Opts),
+    /// Print a completion script for a shell
+    Completions(completions::Opts),
+    /// Write manual pages
+    Man(man::Opts),
+}
+
+impl Command {
+    /// Runs it.
+    pub fn run(self) -> Result<(), Failure> {
+        match self {
+            Command::Rewrite(opts) => opts.run(),
+            Command::Verify(opts) => opts.run(),
+            Command::Stats(opts) => opts.run(),
+            Command::Explain(opts) => opts.run(),
+            Command::Completions(opts) => opts.run(),
+            Command::Man(opts) => opts.run(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,304 @@
+//! `twin rewrite`: drivers in, verified objects out.
+//!
+//! ```text
+//! read ──> rewrite ──> serialise ──> read again ──> verify ──> rename into place
+//! ```
+//!
+//! Nothing leaves this command that the verifier did not see as it lies on
+//! disk, unless `--no-verify` says so.
+
+use std::collections::{HashMap, HashSet};
+use std::num::NonZero;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use svm_rewrite::Rewritten;
+
+use crate::failure::Failure;
+use crate::input::{self, Input};
+use crate::output::{self, Destination, Pending};
+use crate::parallel;
+use crate::report::{Report, Sites};
+
+const EXAMPLES: &str = "\
+Examples:
+  twin rewrite e1000.ko -o e1000.twin.o
+  twin rewrite --scheme paper --report sites.json e1000.ko.xz -o e1000.twin.o
+  twin rewrite drivers/net/ethernet/*/*.ko -d confined/
+  xz -dc e1000.ko.xz | twin rewrite - -o - | twin verify -
+
+Inputs are recognised by content: relocatable objects (.o, .ko), plain or
+compressed with xz, zstd or gzip. In DIR, foo.ko (foo.ko.xz, ...) becomes
+foo.twin.o. An output appears whole under its name or not at all.
+
+Exit status:
+  0  done
+  1  an input was refused; its output, if there was one before, is as it was
+  2  wrong usage, or a file that cannot be read or written";
+
+/// Options of `twin rewrite`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+#[command(group = clap::ArgGroup::new("destination").required(true))]
+pub struct Opts {
+    /// Objects to rewrite; `-` is standard input.
+    #[arg(value_name = "INPUT", required = true)]
+    inputs: Vec<PathBuf>,
+    /// Write the rewritten object there; `-` is standard output.
+    #[arg(short, long, value_name = "OUT", group = "destination")]
+    output: Option<PathBuf>,
+    /// Write the rewritten objects into this directory, made if missing.
+    #[arg(short, long, value_name = "DIR", group = "destination")]
+    directory: Option<PathBuf>,
+    /// What the rewritten code is to run on.
+    #[arg(long, value_enum, default_value_t = Target::User, hide_possible_values = true,
+          value_name = "user|linux|xen")]
+    target: Target,
+    /// The instruction sequence that translates addresses.
+    #[arg(long, value_enum, default_value_t = Scheme::Stlb)]
+    scheme: Scheme,
+    /// Write what was done at each site, and each refusal, as JSON.
+    #[arg(long, value_name = "FILE.json")]
+    report: Option<PathBuf>,
+    /// Inputs to work on at a time [default: one for each core].
+    #[arg(short, long, value_name = "N")]
+    jobs: Option<NonZero<usize>>,
+    /// Leave out the proof that the result is confined.
+    #[arg(long)]
+    no_verify: bool,
+}
+
+/// What the rewritten code is to run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Target {
+    /// The testbed, in user space.
+    User,
+    /// A stock Linux kernel.
+    Linux,
+    /// A stock Xen hypervisor.
+    Xen,
+}
+
+/// How an address is translated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Scheme {
+    /// Subtract the tag, compare, add: the fastest.
+    Stlb,
+    /// Figure 4 of the paper, with 64-bit registers.
+    Paper,
+}
+
+/// One input and where its result goes.
+struct Job {
+    input: PathBuf,
+    output: Destination,
+}
+
+impl AsRef<Path> for Job {
+    fn as_ref(&self) -> &Path {
+        &self.input
+    }
+}
+
+impl Opts {
+    /// Rewrites all inputs.
+    pub fn run(self) -> Result<(), Failure> {
+        self.target.supported()?;
+        let jobs = self.jobs()?;
+        let report_to = self.report.clone().map(Destination::new);
+        refuse_clashes(&jobs, report_to.as_ref())?;
+        if let Some(dir) = &self.directory {
+            output::create_dir(dir)?;
+        }
+        let mut report = match &report_to {
+            Some(to) => Some(Report::create(to, self.options().scheme.as_str())?),
+            None => None,
+        };
+        // Nothing about the command line is wrong beyond this point.
+        let result = parallel::each(
+            &jobs,
+            self.jobs.unwrap_or_else(parallel::cores),
+            |job| self.rewrite(job),
+            |job, result| self.account(job, &result, report.as_mut()),
+        );
+        match report.map(Report::finish) {
+            Some(Err(failure)) => Err(failure),
+            _ => result,
+        }
+    }
+
+    fn options(&self) -> svm_rewrite::Options {
+        let scheme = match self.scheme {
+            Scheme::Stlb => svm_rewrite::Scheme::Stlb,
+            Scheme::Paper => svm_rewrite::Scheme::Paper,
+        };
+        svm_rewrite::Options {
+            scheme,
+            report: self.report.is_some(),
+        }
+    }
+
+    /// Which input goes where.
+    fn jobs(&self) -> Result<Vec<Job>, Failure> {
+        if self.inputs.iter().filter(|path| input::is_stdin(path)).count() > 1 {
+            return usage("standard input (`-`) can be read only once");
+        }
+        if let (Some(_), [_, _, ..]) = (&self.output, &self.inputs[..]) {
+            return usage("-o takes one input; give -d DIR for several");
+        }
+        let job = |path: &PathBuf| {
+            let output = match (&self.output, &self.directory) {
+                (Some(output), _) => Destination::new(output.clone()),
+                (None, Some(dir)) => Destination::File(dir.join(output_name(path)?)),
+                (None, None) => unreachable!("clap wants one of them"),
+            };
+            Ok(Job {
+                input: path.clone(),
+                output,
+            })
+        };
+        self.inputs.iter().map(job).collect()
+    }
+
+    /// One input, from reading to the finished file.
+    fn rewrite(&self, job: &Job) -> Result<Sites, Failure> {
+        let input = Input::read(&job.input)?;
+        let file = &input.name;
+        let rewritten = svm_rewrite::rewrite(&input.object()?, self.options())
+            .map_err(|refusals| Failure::Refused { file: file.clone(), refusals })?;
+        let bytes = serialise(file, &rewritten)?;
+        if !self.no_verify {
+            verify(file, &bytes)?;
+        }
+        // Verified as it will lie on disk; nothing changes it beyond this point.
+        Pending::create(&job.output)?.finish_with(&bytes)?;
+        Ok(Sites::new(file, &rewritten.sites))
+    }
+
+    /// Says what became of one input.
+    fn account(
+        &self,
+        job: &Job,
+        result: &Result<Sites, Failure>,
+        report: Option<&mut Report>,
+    ) -> Result<(), Failure> {
+        match (result, report) {
+            (Ok(sites), Some(report)) => report.add_sites(sites)?,
+            (Err(failure), Some(report)) => report.add_failure(failure),
+            (_, None) => {}
+        }
+        if result.is_ok() && self.no_verify {
+            eprintln!(
+                "twin: WARNING: {} is NOT VERIFIED (--no-verify): nothing proves that it is \
+                 confined; do not load it where that matters",
+                job.output.name()
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Target {
+    fn supported(self) -> Result<(), Failure> {
+        let name = match self {
+            Target::User => return Ok(()),
+            Target::Linux => "linux",
+            Target::Xen => "xen",
+        };
+        usage(&format!("--target {name} is not supported yet; `user` is"))
+    }
+}
+
+fn usage<T>(why: &str) -> Result<T, Failure> {
+    Err(Failure::Usage(why.to_owned()))
+}
+
+fn serialise(file: &str, rewritten: &Rewritten) -> Result<Vec<u8>, Failure> {
+    elf_loader::write(&rewritten.object).map_err(|error| internal(file, &error))
+}
+
+fn verify(file: &str, bytes: &[u8]) -> Result<(), Failure> {
+    let object = elf_loader::read(bytes).map_err(|error| internal(file, &error))?;
+    svm_verify::verify(&object)
+        .map(|_| ())
+        .map_err(|violations| Failure::Violated { file: file.to_owned(), own: true, violations })
+}
+
+/// An object that this program made itself and cannot handle.
+fn internal(file: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure::input(
+        file,
+        format!("internal error: the rewritten object is malformed: {error}; please report this"),
+    )
+}
+
+/// `foo.ko`, `foo.ko.xz`, `foo.o`: `foo.twin.o`.
+fn output_name(path: &Path) -> Result<String, Failure> {
+    if input::is_stdin(path) {
+        return usage("standard input (`-`) has no name to use in -d DIR; give -o OUT");
+    }
+    let Some(name) = path.file_name() else {
+        return Err(Failure::access(path.display(), "is not a file name"));
+    };
+    let name = name.to_string_lossy();
+    let strip = |name: &str, endings: &[&str]| {
+        let ending = endings.iter().find_map(|ending| name.strip_suffix(ending));
+        ending.filter(|stem| !stem.is_empty()).unwrap_or(name).to_owned()
+    };
+    let name = strip(&name, &[".xz", ".zst", ".gz"]);
+    Ok(strip(&name, &[".ko", ".o", ".s", ".S"]) + ".twin.o")
+}
+
+/// Refuses outputs that would overwrite an input or each other.
+fn refuse_clashes(jobs: &[Job], report: Option<&Destination>) -> Result<(), Failure> {
+    let inputs: HashSet<_> = jobs.iter().filter_map(|job| identity(&job.input)).collect();
+    let mut taken: HashMap<Option<PathBuf>, &Path> = HashMap::new();
+    let outputs = jobs.iter().map(|job| (&job.output, job.input.as_path()));
+    let reports = report.map(|to| (to, Path::new("--report")));
+    for (to, from) in outputs.chain(reports) {
+        if let Destination::File(path) = to
+            && identity(path).is_some_and(|id| inputs.contains(&id))
+        {
+            return usage(&format!("{}: the output is also an input; choose another name", to.name()));
+        }
+        if let Some(other) = taken.insert(place(to), from) {
+            return usage(&format!(
+                "{}: both {} and {} would be written there; give them different names",
+                to.name(),
+                other.display(),
+                from.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Where an output will lie, as far as that is known before it is made; `None`
+/// is standard output.
+fn place(to: &Destination) -> Option<PathBuf> {
+    let Destination::File(path) = to else { return None };
+    let name = path.file_name()?;
+    let dir = output::directory(path).canonicalize();
+    Some(dir.map_or_else(|_| path.clone(), |dir| dir.join(name)))
+}
+
+/// What tells a file from all others, whatever name it is reached by.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_names_drop_compression_and_kind() {
+        let names = ["a/foo.ko", "foo.ko.xz", "foo.o", "foo", "foo.ko.zst", ".ko", "x.gz"];
+        let expected = ["foo", "foo", "foo", "foo", "foo", ".ko", "x"];
+        for (name, stem) in names.iter().zip(expected) {
+            assert_eq!(output_name(Path::new(name)).expect("a name"), format!("{stem}.twin.o"));
+        }
+    }
+}

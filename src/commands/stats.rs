@@ -1,0 +1,110 @@
+//! `twin stats`: what drivers' code consists of.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use elf_loader::Machine;
+use serde::Serialize;
+use svm_rewrite::{LivenessCounts, Stats};
+
+use super::Format;
+use crate::failure::Failure;
+use crate::input::Input;
+use crate::output;
+use crate::parallel;
+use crate::text::{count, number, percent};
+
+const EXAMPLES: &str = "\
+Examples:
+  twin stats e1000.ko
+  twin stats --format json drivers/net/ethernet/*/*.ko | jq 'map(.sites.heap) | add'
+
+Counts are of instructions; shares are of all instructions, and of heap
+accesses in the last line. `sensitive` counts what cannot be rewritten.
+
+Exit status:
+  0  done
+  1  an input was refused
+  2  wrong usage, or a file that cannot be read";
+
+/// Options of `twin stats`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// Objects, plain or compressed; `-` is standard input.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// How to print the results.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// The counts of one file, as JSON has them.
+#[derive(Serialize)]
+struct FileStats {
+    file: String,
+    arch: &'static str,
+    #[serde(flatten)]
+    stats: Stats,
+}
+
+impl Opts {
+    /// Counts all files.
+    pub fn run(self) -> Result<(), Failure> {
+        let mut all = Vec::new();
+        let result = parallel::each(&self.files, parallel::cores(), |path| stats(path), |_, result| {
+            let Ok(stats) = result else { return Ok(()) };
+            if self.format == Format::Text {
+                output::text(table(&stats).as_bytes())?;
+            }
+            all.push(stats);
+            Ok(())
+        });
+        if self.format == Format::Json {
+            output::json(&all)?;
+        }
+        result
+    }
+}
+
+fn stats(path: &Path) -> Result<FileStats, Failure> {
+    let input = Input::read(path)?;
+    let object = input.object()?;
+    let arch = match object.machine {
+        Machine::X86_64 => "x86-64",
+        Machine::I386 => "i386",
+    };
+    let file = input.name.clone();
+    match svm_rewrite::statistics(&object) {
+        Ok(stats) => Ok(FileStats { file, arch, stats }),
+        Err(refusals) => Err(Failure::Refused { file, refusals }),
+    }
+}
+
+fn table(file: &FileStats) -> String {
+    let stats = &file.stats;
+    let mut out = format!(
+        "{}: {}, {}, {}, {} of code\n",
+        file.file,
+        file.arch,
+        count(stats.instructions, "instruction"),
+        count(stats.functions, "function"),
+        count(stats.text_bytes, "byte"),
+    );
+    for (name, n) in stats.sites.rows() {
+        let share = percent(n, stats.instructions);
+        let _ = writeln!(out, "  {name:<14}{:>9}{share:>8}", number(n));
+    }
+    out + &liveness(&stats.liveness)
+}
+
+fn liveness(counts: &LivenessCounts) -> String {
+    let all = counts.total();
+    let dead = &counts.dead_registers;
+    let [flags, none, one, two, more] =
+        [counts.flags_live, dead.none, dead.one, dead.two, dead.three_or_more].map(|n| percent(n, all));
+    format!(
+        "  before heap accesses: flags live {flags}; dead registers: 0 {none}, 1 {one}, 2 {two}, 3+ {more}\n"
+    )
+}

@@ -1,0 +1,156 @@
+//! Everything that can go wrong, with its message and its exit status.
+
+use std::fmt;
+use std::io::Write;
+use std::process::ExitCode;
+
+use svm_rewrite::Refusal;
+use svm_verify::Violations;
+
+/// Refusals of one file that are printed; a report holds all.
+const SHOWN: usize = 20;
+
+/// Exit status, the graver the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// Done, or nobody wants to know the rest.
+    Done = 0,
+    /// An input was refused, or a violation was found.
+    Refused = 1,
+    /// Wrong usage, or a file that cannot be read or written.
+    Usage = 2,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> ExitCode {
+        ExitCode::from(status as u8)
+    }
+}
+
+/// Why a command, or its work on one file, ended early.
+#[derive(Debug)]
+pub enum Failure {
+    /// The command line asks for what cannot be.
+    Usage(String),
+    /// A file cannot be read or written.
+    Access {
+        /// Its name.
+        file: String,
+        /// Why.
+        why: String,
+    },
+    /// An input as a whole is not what is taken here.
+    Input {
+        /// Its name.
+        file: String,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// Places of an input that cannot be rewritten.
+    Refused {
+        /// Its name.
+        file: String,
+        /// All of them.
+        refusals: Vec<Refusal>,
+    },
+    /// An object that the verifier does not accept.
+    Violated {
+        /// Name of the object, or of the input that it was made from.
+        file: String,
+        /// Whether the object was made just now by this program.
+        own: bool,
+        /// The violations.
+        violations: Violations,
+    },
+    /// Whoever read the output has gone away.
+    BrokenPipe,
+    /// What failed has been printed already, file by file.
+    Reported(Status),
+}
+
+impl Failure {
+    /// A file that cannot be read or written.
+    pub fn access(file: impl fmt::Display, why: impl fmt::Display) -> Failure {
+        Failure::Access {
+            file: file.to_string(),
+            why: why.to_string(),
+        }
+    }
+
+    /// An input that is not accepted.
+    pub fn input(file: impl fmt::Display, why: impl fmt::Display) -> Failure {
+        Failure::Input {
+            file: file.to_string(),
+            why: why.to_string(),
+        }
+    }
+
+    /// The exit status that it leads to.
+    pub fn status(&self) -> Status {
+        match self {
+            Failure::Usage(_) | Failure::Access { .. } => Status::Usage,
+            Failure::Input { .. } | Failure::Refused { .. } | Failure::Violated { .. } => {
+                Status::Refused
+            }
+            Failure::BrokenPipe => Status::Done,
+            Failure::Reported(status) => *status,
+        }
+    }
+
+    /// Prints it on standard error.
+    pub fn print(&self) {
+        // If standard error is gone there is nobody to tell.
+        let _ = std::io::stderr().lock().write_all(self.to_string().as_bytes());
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Usage(why) => writeln!(f, "twin: {why}"),
+            Failure::Access { file, why } | Failure::Input { file, why } => {
+                writeln!(f, "twin: {file}: {why}")
+            }
+            Failure::Refused { file, refusals } => {
+                lines(f, file, refusals, refusals.len(), "--report")
+            }
+            Failure::Violated {
+                file,
+                own: false,
+                violations,
+            } => lines(f, file, &violations.list, violations.total, "--format json"),
+            Failure::Violated {
+                file,
+                own: true,
+                violations,
+            } => {
+                writeln!(
+                    f,
+                    "twin: {file}: internal error: the rewritten object does not verify, so it was \
+                     not written; please report this"
+                )?;
+                lines(f, file, &violations.list, violations.total, "--report")
+            }
+            Failure::BrokenPipe | Failure::Reported(_) => Ok(()),
+        }
+    }
+}
+
+/// The first of `all` things said about a file, a line each; `option` shows
+/// the rest.
+fn lines<T: fmt::Display>(
+    f: &mut fmt::Formatter<'_>,
+    file: &str,
+    list: &[T],
+    all: usize,
+    option: &str,
+) -> fmt::Result {
+    let shown = list.len().min(SHOWN);
+    for line in &list[..shown] {
+        writeln!(f, "{file}: {line}")?;
+    }
+    match all - shown {
+        0 => Ok(()),
+        more => writeln!(f, "{file}: and {more} more (see {option})"),
+    }
+}

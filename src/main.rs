@@ -1,0 +1,41 @@
+//! `twin`: rewrites kernel drivers so that they run confined in a hypervisor.
+//!
+//! ```text
+//! arguments ──cli──> Command ──commands::*::run──> Result<(), Failure> ──> exit status
+//! ```
+//!
+//! The work is done by the library crates; here are files, options, messages
+//! and nothing else. One file a subcommand.
+
+mod cli;
+mod commands;
+mod failure;
+mod input;
+mod listing;
+mod output;
+mod parallel;
+mod report;
+mod text;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and version are errors to clap; it knows where each belongs. If
+        // nobody reads them there is nothing left to do.
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match cli.command.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.print();
+            failure.status().into()
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Outputs: a file appears whole under its name, or not at all.
+//!
+//! ```text
+//! Destination ──create──> Pending ──write...──finish──> the file
+//!                            └──drop──> nothing; what was there before stays
+//! ```
+//!
+//! A regular file is written under a temporary name in the directory it goes
+//! to, then renamed. Pipes and devices are written directly.
+
+use std::fs::{File, Permissions};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::failure::Failure;
+use crate::input::{describe, is_stdin};
+
+/// Mode of new files, before the umask.
+const MODE: u32 = 0o666;
+
+/// Where an output goes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Destination {
+    /// Standard output.
+    Stdout,
+    /// A file.
+    File(PathBuf),
+}
+
+impl Destination {
+    /// Standard output for `-`, else the file.
+    pub fn new(path: PathBuf) -> Destination {
+        match is_stdin(&path) {
+            true => Destination::Stdout,
+            false => Destination::File(path),
+        }
+    }
+
+    /// Its name in messages.
+    pub fn name(&self) -> String {
+        match self {
+            Destination::Stdout => "<stdout>".to_owned(),
+            Destination::File(path) => path.display().to_string(),
+        }
+    }
+}
+
+/// An output on its way.
+pub struct Pending {
+    name: String,
+    sink: Sink,
+}
+
+enum Sink {
+    /// To be renamed to the path.
+    Renamed(BufWriter<NamedTempFile>, PathBuf),
+    /// A pipe or a device.
+    Direct(BufWriter<File>),
+    Stdout(BufWriter<std::io::Stdout>),
+}
+
+impl Pending {
+    /// Begins an output. Nothing is seen of it until it is finished.
+    pub fn create(destination: &Destination) -> Result<Pending, Failure> {
+        let name = destination.name();
+        let sink = match destination {
+            Destination::Stdout if std::io::stdout().is_terminal() => {
+                return Err(Failure::Usage(
+                    "an object is no text for a terminal; redirect it, or give -o FILE".to_owned(),
+                ));
+            }
+            Destination::Stdout => Ok(Sink::Stdout(BufWriter::new(std::io::stdout()))),
+            Destination::File(path) => file_sink(path),
+        };
+        match sink {
+            Ok(sink) => Ok(Pending { name, sink }),
+            Err(error) => Err(Failure::access(name, cannot_write(&error))),
+        }
+    }
+
+    /// Writes these bytes and nothing else.
+    pub fn finish_with(mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.write(bytes)?;
+        self.finish()
+    }
+
+    /// Writes some bytes.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let result = match &mut self.sink {
+            Sink::Renamed(file, _) => file.write_all(bytes),
+            Sink::Direct(file) => file.write_all(bytes),
+            Sink::Stdout(stdout) => stdout.write_all(bytes),
+        };
+        result.map_err(|error| Failure::access(&self.name, cannot_write(&error)))
+    }
+
+    /// Everything is written: gives the file its name.
+    pub fn finish(self) -> Result<(), Failure> {
+        let result = match self.sink {
+            Sink::Renamed(file, path) => rename(file, &path),
+            Sink::Direct(mut file) => file.flush(),
+            Sink::Stdout(mut stdout) => stdout.flush(),
+        };
+        result.map_err(|error| Failure::access(self.name, cannot_write(&error)))
+    }
+}
+
+fn cannot_write(error: &std::io::Error) -> String {
+    format!("cannot be written: {}", describe(error))
+}
+
+fn file_sink(path: &Path) -> std::io::Result<Sink> {
+    // Symbolic links are followed: the file they lead to is replaced.
+    let existing = match std::fs::metadata(path) {
+        Ok(metadata) => Some(metadata),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let mode = match existing {
+        Some(m) if m.is_dir() => return Err(ErrorKind::IsADirectory.into()),
+        Some(m) if !m.is_file() => {
+            let file = File::options().write(true).open(path)?;
+            return Ok(Sink::Direct(BufWriter::new(file)));
+        }
+        Some(m) => Some(m.permissions().mode()),
+        None => None,
+    };
+    let path = if mode.is_some() { path.canonicalize()? } else { path.to_owned() };
+    let temporary = tempfile::Builder::new()
+        .prefix(".twin-")
+        .permissions(Permissions::from_mode(MODE))
+        .tempfile_in(directory(&path))?;
+    if let Some(mode) = mode {
+        temporary.as_file().set_permissions(Permissions::from_mode(mode))?;
+    }
+    Ok(Sink::Renamed(BufWriter::new(temporary), path))
+}
+
+/// The directory that a file lies in.
+pub fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn rename(file: BufWriter<NamedTempFile>, path: &Path) -> std::io::Result<()> {
+    let file = file.into_inner().map_err(|error| error.into_error())?;
+    match file.persist(path) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.error),
+    }
+}
+
+/// Makes a directory and those above it unless they exist.
+pub fn create_dir(dir: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(dir)
+        .map_err(|error| Failure::access(dir.display(), cannot_write(&error)))
+}
+
+/// What became of writing text for people to standard output.
+pub fn text_result(result: std::io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::BrokenPipe),
+        Err(error) => Err(Failure::access("<stdout>", cannot_write(&error))),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Prints text on standard output.
+pub fn text(bytes: &[u8]) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    text_result(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+}
+
+/// Prints a value as JSON on standard output.
+pub fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let mut bytes = serde_json::to_vec_pretty(value)
+        .map_err(|error| Failure::access("<stdout>", format!("cannot be written: {error}")))?;
+    bytes.push(b'\n');
+    text(&bytes)
+}

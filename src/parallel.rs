@@ -1,0 +1,135 @@
+//! Many inputs at once: results in the order of the inputs, whatever the
+//! number of threads.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::failure::{Failure, Status};
+
+/// Cores that this process may use.
+pub fn cores() -> NonZero<usize> {
+    thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
+}
+
+/// Does `job` for every input on `threads` threads and hands what it gives to
+/// `sink`, in the order of the inputs and on the calling thread. What fails is
+/// printed and does not stop the rest; an error of `sink` does.
+///
+/// # Errors
+/// The first error of `sink`, else [`Failure::Reported`] with the gravest
+/// status of what was printed.
+pub fn each<T: AsRef<Path> + Sync, R: Send>(
+    inputs: &[T],
+    threads: NonZero<usize>,
+    job: impl Fn(&T) -> Result<R, Failure> + Sync,
+    mut sink: impl FnMut(&T, Result<R, Failure>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let progress = Progress::new(inputs.len());
+    let mut status = Status::Done;
+    let mut take = |input: &T, result: Result<R, Failure>| {
+        let taken = progress.around(|| {
+            if let Err(failure) = &result {
+                failure.print();
+                status = status.max(failure.status());
+            }
+            sink(input, result)
+        });
+        progress.step();
+        taken
+    };
+    let guarded = |input: &T| guard(input, &job);
+    match threads.get().min(inputs.len()) {
+        0 | 1 => inputs.iter().try_for_each(|input| take(input, guarded(input)))?,
+        threads => in_order(inputs, threads, guarded, take)?,
+    }
+    match status {
+        Status::Done => Ok(()),
+        status => Err(Failure::Reported(status)),
+    }
+}
+
+/// A panic is a defect of this program met by one input; the others go on.
+fn guard<T: AsRef<Path>, R>(
+    input: &T,
+    job: impl Fn(&T) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    catch_unwind(AssertUnwindSafe(|| job(input))).unwrap_or_else(|_| {
+        let why = "internal error: twin met a defect of its own (above); please report this";
+        Err(Failure::input(crate::input::name(input.as_ref()), why))
+    })
+}
+
+/// Workers take the next input each; the calling thread puts results in order.
+fn in_order<T: Sync, R: Send>(
+    inputs: &[T],
+    threads: usize,
+    job: impl Fn(&T) -> R + Sync,
+    mut take: impl FnMut(&T, R) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let (sender, results) = mpsc::channel();
+        for _ in 0..threads {
+            let (sender, next, job) = (sender.clone(), &next, &job);
+            scope.spawn(move || {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(input) = inputs.get(i) else { return };
+                    if sender.send((i, job(input))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut early = BTreeMap::new();
+        let mut due = 0;
+        for (i, result) in results {
+            early.insert(i, result);
+            while let Some(result) = early.remove(&due) {
+                // Dropping the receiver on an error ends the workers.
+                take(&inputs[due], result)?;
+                due += 1;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A progress bar on standard error if that is a terminal and there are
+/// several inputs.
+struct Progress(ProgressBar);
+
+impl Progress {
+    fn new(inputs: usize) -> Progress {
+        if inputs < 2 {
+            return Progress(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::with_draw_target(Some(inputs as u64), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{bar:40} {pos}/{len} files, {eta} left");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Progress(bar)
+    }
+
+    /// Does something that may print.
+    fn around<R>(&self, print: impl FnOnce() -> R) -> R {
+        self.0.suspend(print)
+    }
+
+    fn step(&self) {
+        self.0.inc(1);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,45 @@
+//! Numbers and words for people.
+
+/// A number with its thousands apart: `66,000`.
+pub fn number(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A number of things: `1 function`, `2 functions`. `thing` is singular and
+/// takes a plain plural.
+pub fn count(n: u64, thing: &str) -> String {
+    let plural = match (n, thing.ends_with("ss")) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{} {thing}{plural}", number(n))
+}
+
+/// `part` of `whole` in per cent, one decimal; of nothing it is nothing.
+pub fn percent(part: u64, whole: u64) -> String {
+    format!("{:.1}%", 100.0 * part as f64 / whole.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        assert_eq!(["0", "999", "1,000", "66,000", "1,234,567"], [0, 999, 1000, 66_000, 1_234_567].map(number).each_ref().map(String::as_str));
+    }
+
+    #[test]
+    fn things_are_counted_in_words() {
+        assert_eq!((count(1, "check"), count(2, "access")), ("1 check".into(), "2 accesses".into()));
+    }
+}
