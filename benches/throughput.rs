@@ -1,1 +1,130 @@
-fn main() {}
+//! How fast rewriting and verifying are, beside `objdump -d` over the same
+//! files in the same run: `make bench`.
+//!
+//! One core, best of some rounds. Times are of the work itself on bytes in
+//! memory; `objdump` is a whole process that writes to /dev/null. Rates are in
+//! instructions of the original, for the verifier in those of the object that
+//! it verifies. Nothing is asserted: machines differ.
+
+#![allow(missing_docs, reason = "a program, not a library")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use svm_rewrite::{Options, Scheme};
+
+const ROUNDS: u32 = 20;
+const ROUNDS_OF_MANY: u32 = 3;
+
+/// What one pass over some files took.
+#[derive(Clone, Copy)]
+struct Pass {
+    instructions: u64,
+    /// `None` if it was not possible here.
+    time: Option<Duration>,
+}
+
+/// A file, and what was made of it.
+struct Subject {
+    path: PathBuf,
+    original: Vec<u8>,
+    instructions: u64,
+    rewritten: Vec<u8>,
+    rewritten_instructions: u64,
+}
+
+fn main() -> ExitCode {
+    let stock = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/stock");
+    let e1000 = std::env::var_os("TWIN_STOCK_E1000").map_or(stock.join("e1000.ko"), PathBuf::from);
+    let Some(e1000) = subject(&e1000) else {
+        eprintln!("{}: missing or refused; run `make stock` first", e1000.display());
+        return ExitCode::FAILURE;
+    };
+    print_table("e1000.ko", std::slice::from_ref(&e1000), ROUNDS);
+
+    let paths = modules(&stock.join("modules/kernel/drivers/net/ethernet"));
+    let subjects: Vec<Subject> = paths.iter().filter_map(|path| subject(path)).collect();
+    let title = format!("{} of {} Ethernet modules (the others are refused)", subjects.len(), paths.len());
+    print_table(&title, &subjects, ROUNDS_OF_MANY);
+    ExitCode::SUCCESS
+}
+
+/// All modules below a directory, sorted.
+fn modules(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(modules(&path));
+        } else if path.extension().is_some_and(|e| e == "ko") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn subject(path: &Path) -> Option<Subject> {
+    let original = std::fs::read(path).ok()?;
+    let (instructions, rewritten) = rewrite(&original)?;
+    let rewritten_instructions = verify(&rewritten)?;
+    Some(Subject {
+        path: path.to_owned(),
+        original,
+        instructions,
+        rewritten,
+        rewritten_instructions,
+    })
+}
+
+fn rewrite(bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
+    let object = elf_loader::read(bytes).ok()?;
+    let options = Options { scheme: Scheme::Stlb, report: false };
+    let rewritten = svm_rewrite::rewrite(&object, options).ok()?;
+    Some((rewritten.stats.instructions, elf_loader::write(&rewritten.object).ok()?))
+}
+
+fn verify(bytes: &[u8]) -> Option<u64> {
+    let object = elf_loader::read(bytes).ok()?;
+    Some(svm_verify::verify(&object).ok()?.instructions as u64)
+}
+
+fn objdump(paths: &[&Path]) -> Option<()> {
+    let status = Command::new("objdump").arg("-d").args(paths).stdout(Stdio::null()).status();
+    status.ok()?.success().then_some(())
+}
+
+fn print_table(title: &str, subjects: &[Subject], rounds: u32) {
+    let originals: u64 = subjects.iter().map(|s| s.instructions).sum();
+    let results: u64 = subjects.iter().map(|s| s.rewritten_instructions).sum();
+    let paths: Vec<&Path> = subjects.iter().map(|s| s.path.as_path()).collect();
+    println!("{title}");
+    let all = |f: &dyn Fn(&Subject) -> Option<()>| subjects.iter().try_for_each(f);
+    print_row("rewrite", best(originals, rounds, || all(&|s| rewrite(&s.original).map(drop))));
+    print_row("verify", best(results, rounds, || all(&|s| verify(&s.rewritten).map(drop))));
+    print_row("objdump -d", best(originals, rounds, || objdump(&paths)));
+    println!();
+}
+
+fn best(instructions: u64, rounds: u32, work: impl Fn() -> Option<()>) -> Pass {
+    let round = || {
+        let start = Instant::now();
+        work().map(|()| start.elapsed())
+    };
+    let times: Option<Vec<Duration>> = (0..rounds).map(|_| round()).collect();
+    let time = times.and_then(|times| times.into_iter().min());
+    Pass { instructions, time }
+}
+
+fn print_row(what: &str, pass: Pass) {
+    match pass.time {
+        Some(time) => println!(
+            "  {what:<12}{:>12} instructions{:>10.1} ms{:>9.2} M instructions/s",
+            pass.instructions,
+            time.as_secs_f64() * 1e3,
+            pass.instructions as f64 / time.as_secs_f64() / 1e6
+        ),
+        None => println!("  {what:<12}not possible here"),
+    }
+}

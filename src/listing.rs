@@ -21,7 +21,7 @@ use std::rc::Rc;
 
 use elf_loader::{Object, Place, Relocation, Section, SectionId};
 use iced_x86::{
-    ConstantOffsets, Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, OpKind,
+    Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, OpKind,
     SymbolResolver, SymbolResult,
 };
 
@@ -60,9 +60,12 @@ struct Names {
 }
 
 /// An instruction and where its fields are.
-struct Decoded {
+struct Decoded<'o> {
     instruction: Instruction,
-    fields: ConstantOffsets,
+    /// What its displacement refers to.
+    displacement: Option<&'o Relocation>,
+    /// What its immediate, or the distance of its branch, refers to.
+    immediate: Option<&'o Relocation>,
     /// Begins an out-of-line part.
     apart: bool,
 }
@@ -114,7 +117,7 @@ impl<'o> Lister<'o> {
         lines
     }
 
-    fn decode(&self, range: &Range<u64>) -> Vec<Decoded> {
+    fn decode(&self, range: &Range<u64>) -> Vec<Decoded<'o>> {
         let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
         let Some(bytes) = self.section.data.get(at(range.start)..at(range.end)) else {
             return Vec::new();
@@ -124,46 +127,36 @@ impl<'o> Lister<'o> {
         while decoder.can_decode() {
             let instruction = decoder.decode();
             let fields = decoder.get_constant_offsets(&instruction);
+            let field = |present: bool, at: usize| {
+                present.then(|| self.relocation(instruction.ip() + at as u64)).flatten()
+            };
             all.push(Decoded {
                 instruction,
-                fields,
+                displacement: field(fields.has_displacement(), fields.displacement_offset()),
+                immediate: field(fields.has_immediate(), fields.immediate_offset()),
                 apart: false,
             });
         }
         all
     }
 
-    fn format(&mut self, decoded: &Decoded, labels: &Labels) -> String {
+    fn format(&mut self, decoded: &Decoded<'_>, labels: &Labels) -> String {
         *self.names.borrow_mut() = self.names_for(decoded, labels);
         let mut text = String::new();
         self.formatter.format(&decoded.instruction, &mut text);
         text
     }
 
-    fn names_for(&self, decoded: &Decoded, labels: &Labels) -> Names {
-        let Decoded {
-            instruction,
-            fields,
-            ..
-        } = decoded;
-        let displacement = fields
-            .has_displacement()
-            .then(|| self.relocation(instruction.ip() + fields.displacement_offset() as u64))
-            .flatten()
-            .map(|r| self.symbol(r, 0));
-        let immediate = fields
-            .has_immediate()
-            .then(|| self.relocation(instruction.ip() + fields.immediate_offset() as u64))
-            .flatten();
-        let branch = branch_target(instruction).map(|target| match (immediate, labels.get(&target)) {
-            // A rel32 counts from the end of the instruction: psABI 4.4.1, P.
-            (Some(r), _) => self.symbol(r, (instruction.next_ip() - r.offset) as i64),
-            (None, Some(label)) => label.clone(),
-            (None, None) => self.function_at(target),
-        });
+    fn names_for(&self, decoded: &Decoded<'_>, labels: &Labels) -> Names {
+        let branch = match (decoded.local_target(), decoded.immediate) {
+            (Some(target), _) => Some(labels.get(&target).cloned().unwrap_or_else(|| self.function_at(target))),
+            // A rel32 counts from the end of the instruction (psABI 4.4.1: P).
+            (None, Some(r)) => Some(self.symbol(r, (decoded.instruction.next_ip() - r.offset) as i64)),
+            (None, None) => None,
+        };
         Names {
-            displacement,
-            immediate: immediate.map(|r| self.symbol(r, 0)),
+            displacement: decoded.displacement.map(|r| self.symbol(r, 0)),
+            immediate: decoded.immediate.map(|r| self.symbol(r, 0)),
             branch,
         }
     }
@@ -214,22 +207,25 @@ fn with_offset(name: &str, offset: i64) -> String {
     }
 }
 
-fn branch_target(instruction: &Instruction) -> Option<u64> {
-    let near = [OpKind::NearBranch16, OpKind::NearBranch32, OpKind::NearBranch64];
-    (instruction.op_count() > 0 && near.contains(&instruction.op0_kind()))
-        .then(|| instruction.near_branch_target())
+impl Decoded<'_> {
+    /// Where it branches to in its section, if it does.
+    fn local_target(&self) -> Option<u64> {
+        let near = [OpKind::NearBranch16, OpKind::NearBranch32, OpKind::NearBranch64];
+        let branch = self.instruction.op_count() > 0 && near.contains(&self.instruction.op0_kind());
+        (branch && self.immediate.is_none()).then(|| self.instruction.near_branch_target())
+    }
 }
 
-fn has(decoded: &[Decoded], offset: u64) -> bool {
+fn has(decoded: &[Decoded<'_>], offset: u64) -> bool {
     decoded.iter().any(|d| d.instruction.ip() == offset)
 }
 
 /// Labels for the branch targets in the listed part and at the end of what is
 /// in line, in the order of addresses.
-fn labels(decoded: &[Decoded], end: u64) -> Labels {
+fn labels(decoded: &[Decoded<'_>], end: u64) -> Labels {
     let mut labels: Labels = decoded
         .iter()
-        .filter_map(|d| branch_target(&d.instruction))
+        .filter_map(Decoded::local_target)
         .filter(|target| *target == end || has(decoded, *target))
         .map(|target| (target, String::new()))
         .collect();

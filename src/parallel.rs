@@ -33,10 +33,12 @@ pub fn each<T: AsRef<Path> + Sync, R: Send>(
 ) -> Result<(), Failure> {
     let progress = Progress::new(inputs.len());
     let mut status = Status::Done;
+    let mut failed = 0;
     let mut take = |input: &T, result: Result<R, Failure>| {
         let taken = progress.around(|| {
             if let Err(failure) = &result {
                 failure.print();
+                failed += 1;
                 status = status.max(failure.status());
             }
             sink(input, result)
@@ -48,6 +50,10 @@ pub fn each<T: AsRef<Path> + Sync, R: Send>(
     match threads.get().min(inputs.len()) {
         0 | 1 => inputs.iter().try_for_each(|input| take(input, guarded(input)))?,
         threads => in_order(inputs, threads, guarded, take)?,
+    }
+    drop(progress);
+    if failed > 0 && inputs.len() > 1 {
+        eprintln!("twin: {failed} of {} files failed", inputs.len());
     }
     match status {
         Status::Done => Ok(()),

@@ -9,19 +9,17 @@
 
 use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
 
+use crate::import::Import;
+
 /// A place in emitted code, in any section of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Label(pub u32);
 
 /// What a field of emitted code holds.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Referent {
-    /// The address of something in dom0: name without prefix, plus an addend.
-    Vm(String, i64),
-    /// One half of a translation table entry: byte offset in the entry.
-    Stlb(i64),
-    /// A routine outside the object.
-    Routine(String),
+    /// The address of something outside the object, plus an addend.
+    Import(Import, i64),
     /// A label in another section.
     Label(Label),
 }
@@ -38,7 +36,7 @@ pub enum Field {
 }
 
 /// A reference from emitted code.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// Position of the field: buffer offset and number of items before it.
     at: Position,
@@ -77,6 +75,9 @@ pub mod cc {
     /// Above, unsigned.
     pub const A: u8 = 7;
 }
+
+/// Opcode of `jrcxz`.
+pub const JRCXZ: u8 = 0xe3;
 
 #[derive(Clone, Copy, Debug)]
 enum Item {

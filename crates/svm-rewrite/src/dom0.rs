@@ -11,6 +11,7 @@ use elf_loader::consts::{R_X86_64_32S, R_X86_64_64, R_X86_64_PC32};
 use elf_loader::{Object, Place};
 
 use crate::asm::{Field, Referent};
+use crate::import::Import;
 use crate::lift::{InstIdx, Lifted, Value};
 use crate::refusal::{Code, Refusal};
 
@@ -22,10 +23,10 @@ pub fn referent(object: &Object<'_>, value: Value) -> Result<Referent, &'static 
     let symbol = object.symbol(value.symbol);
     match symbol.place {
         Place::In(section) => {
-            let section = object.section(section);
-            Ok(Referent::Vm(section.name.to_string(), value.addend.wrapping_add_unsigned(symbol.value)))
+            let addend = value.addend.wrapping_add_unsigned(symbol.value);
+            Ok(Referent::Import(Import::Section(section), addend))
         }
-        Place::Undefined => Ok(Referent::Vm(symbol.name.to_string(), value.addend)),
+        Place::Undefined => Ok(Referent::Import(Import::Data(value.symbol), value.addend)),
         Place::Common => Err("a common symbol has no place yet"),
         Place::Absolute => Err("an absolute symbol is no place in dom0"),
     }

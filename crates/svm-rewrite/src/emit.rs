@@ -3,17 +3,18 @@
 //! rewritten object is".
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use elf_loader::consts::{
     R_X86_64_32S, R_X86_64_64, R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE, SHT_NULL, SHT_PROGBITS, STB_GLOBAL,
     STB_LOCAL, STT_FUNC, STT_NOTYPE, STT_SECTION,
 };
 use elf_loader::{Machine, Object, Place, Relocation, Role, Section, SectionId, Symbol, SymbolId, Word};
-use twin_abi::{names, sections};
+use twin_abi::sections;
 
 use crate::apply::Applied;
 use crate::asm::{Field, Label, Referent};
+use crate::import::Import;
 use crate::lift::{CodeIdx, Lifted};
 use crate::scheme::Scheme;
 
@@ -40,8 +41,8 @@ struct Builder<'l, 'a> {
     object: Object<'static>,
 }
 
-/// Undefined symbols by name.
-type Imports = HashMap<String, SymbolId>;
+/// The symbols of imports.
+type Imports = HashMap<Import, SymbolId>;
 
 fn section(name: String, kind: u32, flags: u64, align: u64, data: Vec<u8>) -> Section<'static> {
     Section {
@@ -102,15 +103,15 @@ impl<'l, 'a> Builder<'l, 'a> {
     /// out-of-line parts.
     fn functions(&mut self, applied: &Applied) {
         let mut globals = Vec::new();
+        let symbols = &self.lifted.object.symbols;
+        let exported: Vec<_> = symbols.iter().filter(|s| s.kind == STT_FUNC && s.binding != STB_LOCAL).collect();
         for (n, function) in self.lifted.functions.iter().enumerate().filter(|(_, f)| !f.padding) {
             let (code, start) = applied.place(Label(function.insts.start));
             let (_, end) = applied.place(applied.function_ends[n]);
             let place = Place::In(code_section_id(code));
             let original = self.lifted.sections[usize::from(code.0)].id;
             self.object.symbols.push(symbol(&function.name, STB_LOCAL, STT_FUNC, place, start, end - start));
-            for s in self.lifted.object.symbols.iter().filter(|s| {
-                s.kind == STT_FUNC && s.binding != STB_LOCAL && s.place == Place::In(original) && s.value == function.start
-            }) {
+            for s in exported.iter().filter(|s| s.place == Place::In(original) && s.value == function.start) {
                 globals.push(symbol(&s.name, s.binding, STT_FUNC, place, start, end - start));
             }
         }
@@ -120,22 +121,33 @@ impl<'l, 'a> Builder<'l, 'a> {
         self.object.symbols.append(&mut globals);
     }
 
-    /// One undefined symbol for each name that code or codemap refers to.
+    /// One undefined symbol for each name that code or codemap refers to, in
+    /// the order of the names.
     fn imports(&mut self, applied: &Applied, codemap: &BTreeSet<(CodeIdx, u64)>) -> Imports {
-        let mut wanted: BTreeSet<String> = applied
-            .sections
-            .iter()
-            .flat_map(|laid| &laid.references)
-            .filter_map(|(_, _, referent)| import_name(referent))
+        let referred = applied.sections.iter().flat_map(|laid| &laid.references);
+        let mut wanted: HashSet<Import> = referred
+            .filter_map(|(_, _, referent)| match referent {
+                Referent::Import(import, _) => Some(*import),
+                Referent::Label(_) => None,
+            })
             .collect();
-        wanted.extend(codemap.iter().map(|(code, _)| vm_name(self.lifted.section_name(*code))));
-        let mut imports = Imports::new();
-        for name in wanted {
+        wanted.extend(codemap.iter().map(|(code, _)| self.vm_code(*code)));
+        let mut by_name: BTreeMap<String, Vec<Import>> = BTreeMap::new();
+        for import in wanted {
+            by_name.entry(import.name(self.lifted.object)).or_default().push(import);
+        }
+        let mut ids = Imports::new();
+        for (name, imports) in by_name {
             let id = SymbolId(self.object.symbols.len() as u32);
             self.object.symbols.push(symbol(&name, STB_GLOBAL, STT_NOTYPE, Place::Undefined, 0, 0));
-            imports.insert(name, id);
+            ids.extend(imports.into_iter().map(|import| (import, id)));
         }
-        imports
+        ids
+    }
+
+    /// The VM instance's code section.
+    fn vm_code(&self, code: CodeIdx) -> Import {
+        Import::Section(self.lifted.sections[usize::from(code.0)].id)
     }
 
     fn relocate_code(&mut self, applied: &Applied, imports: &Imports) {
@@ -152,8 +164,7 @@ impl<'l, 'a> Builder<'l, 'a> {
                         let (code, at) = applied.place(*label);
                         (section_symbol(code), at as i64)
                     }
-                    Referent::Vm(_, addend) | Referent::Stlb(addend) => (imports[&import_name(referent).unwrap_or_default()], *addend),
-                    Referent::Routine(name) => (imports[name], 0),
+                    Referent::Import(import, addend) => (imports[import], *addend),
                 };
                 relocations.push(Relocation { offset: *offset, kind, symbol, addend: addend + from_end });
             }
@@ -180,7 +191,7 @@ impl<'l, 'a> Builder<'l, 'a> {
             section(sections::CODEMAP.to_owned(), SHT_PROGBITS, SHF_ALLOC, WORD, vec![0; codemap.len() * 2 * WORD as usize]);
         for (n, (code, original)) in codemap.iter().enumerate() {
             let offset = n as u64 * 2 * WORD;
-            let vm = imports[&vm_name(self.lifted.section_name(*code))];
+            let vm = imports[&self.vm_code(*code)];
             let inst = self.lifted.inst_at(*code, *original).expect("entries are function starts");
             let (_, at) = applied.place(Label(inst.0));
             table.relocations.extend([
@@ -212,18 +223,5 @@ impl<'l, 'a> Builder<'l, 'a> {
         rows.reverse();
         let data = rows.iter().flat_map(|r| [r.0, r.1, r.2]).flat_map(u32::to_le_bytes).collect();
         self.object.sections.push(section(sections::MAP.to_owned(), SHT_PROGBITS, 0, 4, data));
-    }
-}
-
-fn vm_name(name: &str) -> String {
-    format!("{}{name}", names::VM_PREFIX)
-}
-
-fn import_name(referent: &Referent) -> Option<String> {
-    match referent {
-        Referent::Vm(name, _) => Some(vm_name(name)),
-        Referent::Stlb(_) => Some(names::STLB.to_owned()),
-        Referent::Routine(name) => Some(name.clone()),
-        Referent::Label(_) => None,
     }
 }

@@ -18,6 +18,7 @@ mod dom0;
 mod emit;
 mod flow;
 mod forward;
+mod import;
 pub mod lift;
 mod linkage;
 mod plan;

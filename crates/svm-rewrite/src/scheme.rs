@@ -11,6 +11,7 @@ use liveness::Reg;
 use twin_abi::stlb;
 
 use crate::asm::{Assembler, Field, Jump, Label, Referent, cc, r, ri, rm, rr};
+use crate::import::Import;
 use crate::registers::{reg32, reg64};
 use crate::sequences::Address;
 
@@ -71,7 +72,7 @@ impl Scheme {
 fn entry(index: Reg, half: u64) -> (MemoryOperand, Referent) {
     // displ_size 8: a full 32-bit displacement, which the relocation fills.
     let operand = MemoryOperand::new(reg64(index), Register::None, 1, 0, 8, false, Register::None);
-    (operand, Referent::Stlb(half as i64))
+    (operand, Referent::Import(Import::Stlb, half as i64))
 }
 
 fn with_entry(asm: &mut Assembler, code: Code, register: Register, index: Reg, half: u64) {

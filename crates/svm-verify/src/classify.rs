@@ -101,6 +101,10 @@ fn memory(
     insn: &mut Insn,
 ) -> Result<(), (Code, &'static str)> {
     let explicit = (0..i.op_count()).find(|&n| i.op_kind(n) == OpKind::Memory);
+    let silent = matches!(i.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
+    if explicit.is_some() && !silent && gpr64(i.memory_base()).is_none() {
+        return Err((Code::AddressForm, "no register holds a translated address here"));
+    }
     if is_stack_or_string(i) {
         // Their implicit operands have rules of their own in transfer.rs.
     } else if used.iter().any(|m| explicit.is_none() || !is_operand(m, i)) {
@@ -123,7 +127,6 @@ fn memory(
         base: gpr64(i.memory_base()).unwrap_or(Reg::RAX),
         disp: i.memory_displacement64() as i32,
     };
-    let silent = matches!(i.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
     match (silent, field) {
         (true, Field::Tag | Field::Xlate) => {
             return Err((Code::Table, "the table's address is not for the driver to know"));
@@ -143,9 +146,6 @@ fn memory(
     }
     if access == Access::None || insn.memory.size == 0 {
         return Err((Code::Implicit, "the size of its memory operand is not known"));
-    }
-    if gpr64(i.memory_base()).is_none() {
-        return Err((Code::AddressForm, "no register holds a translated address here"));
     }
     match field {
         Field::Displacement => Err((Code::Untranslated, "its displacement is an address in dom0")),

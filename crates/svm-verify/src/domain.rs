@@ -442,9 +442,9 @@ impl State {
     }
 
     /// Instruction `x` is executed and names the number that register `r`
-    /// holds. If it had another name, that means the same number: whatever
-    /// mentions the old name mentions the new one from here on. So the name
-    /// after an instruction does not depend on the path to it.
+    /// holds. If it had another name, that means the same number, and what is
+    /// known of registers by the old name is known by the new one from here
+    /// on. So names after an instruction do not depend on the path to it.
     pub fn name(&mut self, r: Reg, x: Name) {
         let old = self.get(r).name;
         if old != Some(x) {

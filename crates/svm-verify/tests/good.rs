@@ -25,8 +25,8 @@ fn a_load_and_a_store_through_a_check() {
 fn one_translation_serves_all_bytes_that_it_covers() {
     for scheme in BOTH {
         let code = "mov (%rax), %rbx; movb $1, 4096(%rax); mov 4089(%rax), %rdx; incl 64(%rax)
-                    lock; xaddl %ebx, 8(%rax); movdqu 16(%rax), %xmm0; cmpxchg16b 32(%rax)
-                    vmovdqu %ymm0, (%rax); testb $1, 9(%rax); ret";
+                    lock; xaddl %ebx, 8(%rax); movdqu 16(%rax), %xmm0; vmovdqu %ymm0, (%rax)
+                    testb $1, 9(%rax); push (%rax); pop 8(%rax); cmpxchg16b 32(%rax); ret";
         accept(scheme, &format!(".globl f\nf: {}{code}", check(scheme, "(%rdi)", 1)));
     }
 }
@@ -260,7 +260,7 @@ fn known_instructions_and_their_padding_are_accepted() {
         aesenc %xmm0, %xmm1; pclmulqdq $1, %xmm0, %xmm1; sha256rnds2 %xmm0, %xmm1, %xmm2
         vpaddd %ymm0, %ymm1, %ymm2; vfmadd213ps %xmm0, %xmm1, %xmm2; vzeroupper; movq %xmm0, %rax
         shld $3, %rax, %rbx; bswap %rax; cqo; idiv %rcx; cmovne %rax, %rbx; sete %al; lahf; sahf
-        nopw 0x10(%rax,%rax,1); data16 cs nopw 0x200(%rax,%rax,1); nopl (%rax); xchg %ax, %ax
+        nopw 0x10(%rax,%rax,1); cs nopw 0x200(%rax,%rax,1); nopl (%rax); xchg %ax, %ax
         .byte 0x66,0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0
         .byte 0x66,0x66,0x66,0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0
         mov %ah, %bl; movsbl %ah, %ecx; lea (%eax,%ebx), %ecx; cs jne 1f; 1: loop 1b; jrcxz 1b; ret";

@@ -74,41 +74,48 @@ impl<'w> Recorder<'w> {
         self.ended = Some(Outcome { ending: ending as u64, address, rip: site, after: 1, ..Outcome::default() });
     }
 
-    /// Records an event; false if the run has had its share.
-    fn record(&mut self, number: u64, site: u64, arguments: &[u64]) -> bool {
-        if self.events as u64 >= self.request.call_budget.min(MAX_EVENTS as u64) {
-            self.end(Ending::CallBudget, 0, site);
-            return false;
+    /// Whether the run has had its share of events.
+    fn is_spent(&self) -> bool {
+        self.events as u64 >= self.request.call_budget.min(MAX_EVENTS as u64)
+    }
+
+    fn record(&mut self, number: u64, site: u64, arguments: &[u64]) {
+        if !self.is_spent() {
+            let mut event = Event { number, site, count: arguments.len() as u64, ..Event::default() };
+            event.arguments[..arguments.len()].copy_from_slice(arguments);
+            self.channel.set_event(self.events, &event);
+            self.events += 1;
         }
-        let mut event = Event { number, site, count: arguments.len() as u64, ..Event::default() };
-        event.arguments[..arguments.len()].copy_from_slice(arguments);
-        self.channel.set_event(self.events, &event);
-        self.events += 1;
-        true
     }
 
-    /// The driver met a WARN. False: the run ends.
-    pub fn warn(&mut self, site: u64) -> bool {
-        self.record(number::WARN, site, &[])
+    /// The driver met a WARN; `site` is the address after it.
+    pub fn warn(&mut self, site: u64) {
+        self.record(number::WARN, site, &[]);
     }
 
-    /// The driver reads a port: what it reads, or nothing when the run ends.
-    pub fn port_in(&mut self, port: u64, size: u64, site: u64) -> Option<u32> {
-        self.record(number::PORT_IN, site, &[port, size]).then(|| self.random(number::PORT_IN).word() as u32)
+    /// The driver reads a port: what it reads.
+    pub fn port_in(&mut self, port: u64, size: u64) -> u32 {
+        self.record(number::PORT_IN, 0, &[port, size]);
+        self.random(number::PORT_IN).word() as u32
     }
 
-    /// The driver writes a port. False: the run ends.
-    pub fn port_out(&mut self, port: u64, size: u64, value: u64, site: u64) -> bool {
-        self.record(number::PORT_OUT, site, &[port, size, value])
+    /// The driver writes a port.
+    pub fn port_out(&mut self, port: u64, size: u64, value: u64) {
+        self.record(number::PORT_OUT, 0, &[port, size, value]);
     }
 
     /// The driver calls an import. Nothing when the run ends here.
     pub fn call(&mut self, call: &Call) -> Option<Answer> {
         let import = &IMPORTS[call.number as usize];
         let arguments = self.arguments(import, call);
-        if !self.record(u64::from(call.number), call.site, &arguments) {
+        // Only calls can end a run, so only they look at the budget.
+        if self.is_spent() {
+            self.end(Ending::CallBudget, 0, call.site);
             return None;
         }
+        // What keeps every register is reached by way of a stub that calls.
+        let site = if import.returns == Returns::KeepsAll { 0 } else { call.site };
+        self.record(u64::from(call.number), site, &arguments);
         let mut random = self.random(u64::from(call.number));
         let computed = match self.perform(import, &arguments, &mut random) {
             Ok(computed) => computed,

@@ -431,7 +431,8 @@ impl Run<'_> {
         const UD2: [u8; 2] = [0x0f, 0x0b];
         if code.starts_with(&UD2) && self.machine.stock.warns.contains(&rip) {
             registers[libc::REG_RIP as usize] += UD2.len() as i64;
-            return if self.recorder.warn(rip + UD2.len() as u64) { None } else { self.recorder.ended() };
+            self.recorder.warn(rip + UD2.len() as u64);
+            return None;
         }
         let ending = if code.starts_with(&UD2) { Ending::Bug } else { Ending::Broken };
         Some(Outcome { ending: ending as u64, rip, ..Outcome::default() })
@@ -443,19 +444,16 @@ impl Run<'_> {
         if !crate::policy::allows(port, access.size) {
             return Some(Outcome { ending: Ending::Port as u64, address: port, rip, ..Outcome::default() });
         }
-        let next = rip + access.length;
         let mask = u64::MAX >> (64 - 8 * access.size);
         let rax = get(registers, libc::REG_RAX);
         if access.output {
-            if !self.recorder.port_out(port, access.size, rax & mask, next) {
-                return self.recorder.ended();
-            }
+            self.recorder.port_out(port, access.size, rax & mask);
         } else {
-            let Some(value) = self.recorder.port_in(port, access.size, next) else { return self.recorder.ended() };
+            let value = self.recorder.port_in(port, access.size);
             let kept = if access.size == 4 { 0 } else { rax & !mask };
             registers[libc::REG_RAX as usize] = (kept | u64::from(value) & mask) as i64;
         }
-        registers[libc::REG_RIP as usize] = next as i64;
+        registers[libc::REG_RIP as usize] = (rip + access.length) as i64;
         None
     }
 }

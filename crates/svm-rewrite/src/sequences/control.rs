@@ -6,9 +6,10 @@ use twin_abi::names;
 
 use super::memory::at;
 use super::Emitter;
-use crate::asm::{Jump, Label, Referent, r, ri, rm};
+use crate::asm::{JRCXZ, Jump, Label, Referent, r, ri, rm};
 use crate::classify::{Callee, Port, Space};
 use crate::flow::Trap;
+use crate::import::Import;
 use crate::lift::{CodeIdx, InstIdx, Target};
 use crate::linkage;
 use crate::plan::Plan;
@@ -37,9 +38,8 @@ impl Emitter<'_> {
             }
             Some(Target::Inst(to)) => self.branch_far(jump, Referent::Label(Label(to.0)))?,
             Some(Target::Import(s)) => {
-                let name = self.lifted.symbol_name(s).to_owned();
-                let ends = jump == Jump::Call && linkage::never_returns(&name);
-                self.branch_far(jump, Referent::Routine(name))?;
+                let ends = jump == Jump::Call && linkage::never_returns(self.lifted.symbol_name(s));
+                self.branch_far(jump, Referent::Import(Import::Routine(s), 0))?;
                 if ends {
                     self.stop();
                 }
@@ -164,7 +164,7 @@ impl Emitter<'_> {
 
 fn short_only(iced: &Instruction) -> Option<u8> {
     Some(match iced.code() {
-        Code::Jrcxz_rel8_64 => 0xe3,
+        Code::Jrcxz_rel8_64 => JRCXZ,
         Code::Loop_rel8_64_RCX => 0xe2,
         Code::Loope_rel8_64_RCX => 0xe1,
         Code::Loopne_rel8_64_RCX => 0xe0,

@@ -9,6 +9,7 @@ use super::{Address, Emitter};
 use crate::asm::{Field, Referent, mr, r, ri, rm, rr};
 use crate::classify::{Segment, Space, was_pc_relative};
 use crate::dom0;
+use crate::import::Import;
 use crate::lift::{Inst, InstIdx};
 use crate::plan::Plan;
 use crate::refusal::Hitch;
@@ -259,8 +260,8 @@ impl Emitter<'_> {
         let referent = match inst.displacement {
             Some(value) => dom0::referent(self.lifted.object, value)?,
             None => {
-                let code = self.lifted.section_name(inst.section).to_owned();
-                Referent::Vm(code, inst.iced.memory_displacement64() as i64)
+                let code = self.lifted.sections[usize::from(inst.section.0)].id;
+                Referent::Import(Import::Section(code), inst.iced.memory_displacement64() as i64)
             }
         };
         let to = gpr(inst.iced.op0_register()).ok_or("its destination is no general register")?;

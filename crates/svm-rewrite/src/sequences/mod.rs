@@ -14,7 +14,8 @@ pub use string::Direction;
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use liveness::Reg;
 
-use crate::asm::{Assembler, Field, Jump, Label, Labels, Referent, cc, r, ri, rm, rr};
+use crate::asm::{Assembler, Field, JRCXZ, Jump, Label, Labels, Referent, cc, r, ri, rm, rr};
+use crate::import::Import;
 use crate::lift::{InstIdx, Lifted};
 use crate::plan::{Flags, Plan};
 use crate::registers::{reg64};
@@ -40,11 +41,11 @@ impl Address {
         let done = match self {
             Address::Copy(from) => asm.inst(&rr(Code::Mov_r64_rm64, reg64(v), reg64(*from))),
             Address::Lea(operand, referent) => {
-                let displacement = referent.clone().map(|r| (Field::Abs32S, r));
+                let displacement = referent.map(|r| (Field::Abs32S, r));
                 asm.inst_with(&rm(Code::Lea_r64_m, reg64(v), *operand), displacement, None)
             }
             Address::Symbol(referent) => {
-                asm.inst_with(&movabs(v, 0), None, Some((Field::Abs64, referent.clone())))
+                asm.inst_with(&movabs(v, 0), None, Some((Field::Abs64, *referent)))
             }
             Address::Constant(value) => asm.inst(&movabs(v, *value)),
         };
@@ -215,17 +216,15 @@ impl<'a> Emitter<'a> {
             if let Some(address) = &stub.address {
                 address.emit(&mut self.asm, stub.v);
             }
-            let name = crate::linkage::REGISTER_NAMES[usize::from(stub.v.number())];
-            let routine = format!("{}{name}", twin_abi::names::SLOW_PREFIX);
-            self.asm.branch_out(Jump::Call, Referent::Routine(routine));
+            self.asm.branch_out(Jump::Call, Referent::Import(Import::Slow(stub.v), 0));
             self.asm.branch(Jump::Always, stub.back);
             places.push((stub.slow, stub.inst));
         }
         places
     }
 
-    fn call_runtime(&mut self, jump: Jump, name: &str) {
-        self.asm.branch_out(jump, Referent::Routine(name.to_owned()));
+    fn call_runtime(&mut self, jump: Jump, name: &'static str) {
+        self.asm.branch_out(jump, Referent::Import(Import::Runtime(name), 0));
     }
 
     /// `jrcxz` to a label that may be far away.
@@ -235,7 +234,7 @@ impl<'a> Emitter<'a> {
     /// ```
     fn if_count_zero(&mut self, far: Label) {
         let (zero, go) = (self.labels.fresh(), self.labels.fresh());
-        self.asm.branch(Jump::ShortOnly(0xe3), zero);
+        self.asm.branch(Jump::ShortOnly(JRCXZ), zero);
         self.asm.branch(Jump::Always, go);
         self.place(zero);
         self.asm.branch(Jump::Always, far);

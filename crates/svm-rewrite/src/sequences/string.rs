@@ -7,7 +7,7 @@ use twin_abi::stlb;
 
 use super::memory::indexed;
 use super::{Address, Emitter};
-use crate::asm::{Jump, cc, ri, rr};
+use crate::asm::{JRCXZ, Jump, cc, ri, rr};
 use crate::classify::{Repeat, StringOp};
 use crate::lift::InstIdx;
 use crate::plan::{Flags, Plan};
@@ -129,7 +129,7 @@ impl Emitter<'_> {
             (true, Repeat::Rep | Repeat::Once) => self.if_condition(cc::NE, done),
             (false, _) => {}
         }
-        self.if_count_zero(done);
+        self.asm.branch(Jump::ShortOnly(JRCXZ), done);
         self.asm.branch(Jump::Always, again);
         self.place(done);
         // Comparing operations leave the flags of their last element.

@@ -1,0 +1,41 @@
+//! What a rewritten object refers to outside itself.
+//!
+//! Kept as ids while code is made, so that thousands of references to the same
+//! few symbols cost nothing; [`crate::emit`] turns them into names.
+
+use elf_loader::{Object, SectionId, SymbolId};
+use liveness::Reg;
+use twin_abi::names;
+
+use crate::linkage::REGISTER_NAMES;
+
+/// Something outside the rewritten object. Ids are the original object's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Import {
+    /// The place in dom0 of a section of the original.
+    Section(SectionId),
+    /// The place in dom0 of an imported symbol.
+    Data(SymbolId),
+    /// An imported routine, called.
+    Routine(SymbolId),
+    /// An entry of the runtime, called.
+    Runtime(&'static str),
+    /// The slow path for an address in that register, called.
+    Slow(Reg),
+    /// The translation table.
+    Stlb,
+}
+
+impl Import {
+    /// Its symbol's name (`twin_abi::names`).
+    pub fn name(self, object: &Object<'_>) -> String {
+        match self {
+            Import::Section(id) => format!("{}{}", names::VM_PREFIX, object.section(id).name),
+            Import::Data(id) => format!("{}{}", names::VM_PREFIX, object.symbol(id).name),
+            Import::Routine(id) => object.symbol(id).name.to_string(),
+            Import::Runtime(name) => name.to_owned(),
+            Import::Slow(reg) => format!("{}{}", names::SLOW_PREFIX, REGISTER_NAMES[usize::from(reg.number())]),
+            Import::Stlb => names::STLB.to_owned(),
+        }
+    }
+}

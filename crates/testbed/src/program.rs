@@ -1,0 +1,202 @@
+//! The rewritten driver, ready to be loaded: rewritten, verified, linked.
+//!
+//! ```text
+//! 0x5000_0000  code | codemap          elf_loader::layout
+//! after it     trampolines to the runtime's entries
+//! 0x5700_0000  stubs, one for each import
+//! 0x5800_0000  the translation table
+//! ```
+//!
+//! Nothing is mapped here; the rewritten worker does that.
+
+use std::collections::HashMap;
+
+use elf_loader::consts::STT_FUNC;
+use elf_loader::link::{Layout, Linked, SymbolUse, Trampolines, layout, link};
+use elf_loader::{Object, Place, SectionId};
+use twin_abi::{names, sections};
+
+use crate::dom0::PAGE;
+use crate::error::Error;
+use crate::imports::{self, IMPORTS, Returns};
+use crate::runtime::{self, CodemapEntry};
+use crate::stock::{Stock, dom0_address};
+
+/// Where the rewritten code is.
+pub const CODE: u64 = 0x5000_0000;
+/// Where the import stubs are.
+pub const STUBS: u64 = 0x5700_0000;
+/// Where the translation table is.
+pub const STLB: u64 = 0x5800_0000;
+/// Bytes of an import stub.
+pub const STUB: u64 = 48;
+
+/// A translation scheme.
+pub type Scheme = svm_rewrite::Scheme;
+
+/// The rewritten driver.
+pub struct Program {
+    /// How it translates.
+    pub scheme: Scheme,
+    /// The rewritten object.
+    pub object: Object<'static>,
+    /// Where its sections are.
+    pub layout: Layout,
+    /// Their bytes.
+    pub linked: Vec<Linked>,
+    /// Code behind them.
+    pub trampolines: Trampolines,
+    /// The permitted targets of indirect calls, ascending.
+    pub codemap: Vec<CodemapEntry>,
+    /// Addresses of functions by name.
+    pub functions: HashMap<String, u64>,
+    /// Rows of `.twin.map`: section, offset in it, offset in the original.
+    map: Vec<(u32, u32, u32)>,
+}
+
+/// Rewrites the stock module and verifies the result.
+///
+/// # Errors
+/// The rewriter's refusals and the verifier's violations.
+pub fn rewrite(stock: &Stock<'_>, scheme: Scheme) -> Result<Object<'static>, Error> {
+    let options = svm_rewrite::Options { scheme, report: false };
+    let rewritten = svm_rewrite::rewrite(&stock.object, options).map_err(|refusals| Error::Refused {
+        count: refusals.len(),
+        first: refusals.first().map_or_else(String::new, ToString::to_string),
+    })?;
+    match svm_verify::verify(&rewritten.object) {
+        Ok(_) => Ok(rewritten.object),
+        Err(violations) => Err(Error::Rejected(violations.to_string())),
+    }
+}
+
+impl Program {
+    /// Rewrites, verifies and links.
+    ///
+    /// # Errors
+    /// As [`rewrite`], or the linker's.
+    pub fn new(stock: &Stock<'_>, scheme: Scheme) -> Result<Program, Error> {
+        Program::link(stock, scheme, rewrite(stock, scheme)?)
+    }
+
+    /// Links an object that was rewritten from the stock module.
+    ///
+    /// # Errors
+    /// The linker's.
+    pub fn link(stock: &Stock<'_>, scheme: Scheme, object: Object<'static>) -> Result<Program, Error> {
+        let layout = layout(&object, CODE, |_, _| true)?;
+        let resolve = |name: &str, use_: SymbolUse| resolve(stock, name, use_);
+        let trampolines = Trampolines::new(&object, layout.span().end, &resolve)?;
+        let linked = link(&object, &layout, &trampolines.resolver(&resolve))?;
+        let map = map_rows(&object);
+        let functions = functions(&object, &layout);
+        let mut program =
+            Program { scheme, object, layout, linked, trampolines, codemap: Vec::new(), functions, map };
+        program.codemap = program.codemap_entries();
+        Ok(program)
+    }
+
+    /// The code: first address, and address after the trampolines.
+    pub fn text(&self) -> (u64, u64) {
+        let end = self.trampolines.base + self.trampolines.bytes.len() as u64;
+        (CODE, end.next_multiple_of(PAGE))
+    }
+
+    /// Where control at `rip` was in the original: name of the section and
+    /// offset in it.
+    pub fn original(&self, rip: u64) -> Option<(&str, u64)> {
+        let (section, offset) = self.place(rip)?;
+        let after = self.map.partition_point(|row| (row.0, row.1) <= (section.0, offset as u32));
+        let row = self.map.get(after.checked_sub(1)?)?;
+        (row.0 == section.0).then(|| (&*self.object.section(section).name, u64::from(row.2)))
+    }
+
+    fn place(&self, rip: u64) -> Option<(SectionId, u64)> {
+        let code = self.linked.iter().filter(|l| self.object.section(l.section).is_code());
+        code.map(|l| (l.section, l.address, l.bytes.len() as u64))
+            .find(|(_, start, size)| rip.wrapping_sub(*start) < *size)
+            .map(|(id, start, _)| (id, rip - start))
+    }
+
+    fn codemap_entries(&self) -> Vec<CodemapEntry> {
+        let Some(id) = self.object.section_named(sections::CODEMAP) else { return Vec::new() };
+        let Some(linked) = self.linked.iter().find(|l| l.section == id) else { return Vec::new() };
+        let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+        let mut entries: Vec<_> = linked
+            .bytes
+            .chunks_exact(16)
+            .map(|entry| CodemapEntry { vm: word(&entry[..8]), hyp: word(&entry[8..]) })
+            .collect();
+        entries.sort_by_key(|entry| entry.vm);
+        entries
+    }
+
+    /// ```text
+    /// +0   49 ba GARBAGE       movabs $garbage, %r10    # calls destroy it
+    /// +10  4d 85 d2            test   %r10, %r10        # and the flags
+    /// +13  41 bb NUMBER        mov    $number, %r11d
+    /// +19  ff 25 0f 00 00 00   jmp    *+40
+    /// +40  .quad twin_import_entry
+    /// ```
+    /// and for what is no C function and keeps every register
+    /// ```text
+    /// +0   41 53               push   %r11
+    /// +2   41 bb NUMBER        mov    $number, %r11d
+    /// +8   ff 15 1a 00 00 00   call   *+40
+    /// +14  41 5b               pop    %r11
+    /// +16  c3                  ret
+    /// ```
+    pub fn stubs() -> Vec<u8> {
+        let mut all = vec![0xcc; IMPORTS.len() * STUB as usize];
+        for (number, stub) in all.chunks_mut(STUB as usize).enumerate() {
+            let set_number = [&[0x41, 0xbb][..], &(number as u32).to_le_bytes()].concat();
+            let code = if IMPORTS[number].returns == Returns::KeepsAll {
+                [&[0x41, 0x53][..], &set_number, &[0xff, 0x15, 26, 0, 0, 0, 0x41, 0x5b, 0xc3]].concat()
+            } else {
+                let garbage = crate::random::mix(number as u64 + 1).to_le_bytes();
+                let jump = [0xff, 0x25, 15, 0, 0, 0];
+                [&[0x49, 0xba][..], &garbage, &[0x4d, 0x85, 0xd2], &set_number, &jump].concat()
+            };
+            stub[..code.len()].copy_from_slice(&code);
+            stub[40..].copy_from_slice(&(runtime::twin_import_entry as *const () as u64).to_le_bytes());
+        }
+        all
+    }
+}
+
+/// The stub of import `number`.
+pub fn stub(number: u32) -> u64 {
+    STUBS + u64::from(number) * STUB
+}
+
+fn resolve(stock: &Stock<'_>, name: &str, use_: SymbolUse) -> Option<u64> {
+    if let Some(name) = name.strip_prefix(names::VM_PREFIX) {
+        return stock.section(name).or_else(|| dom0_address(name));
+    }
+    if name == names::STLB {
+        return Some(STLB);
+    }
+    if use_ == SymbolUse::Data {
+        return None;
+    }
+    runtime::entry(name).or_else(|| imports::number(name).map(stub))
+}
+
+fn functions(object: &Object<'_>, layout: &Layout) -> HashMap<String, u64> {
+    let symbols = object.symbols().filter(|(_, s)| s.kind == STT_FUNC);
+    symbols
+        .filter_map(|(_, symbol)| {
+            let Place::In(section) = symbol.place else { return None };
+            Some((symbol.name.to_string(), layout.address(section)? + symbol.value))
+        })
+        .collect()
+}
+
+fn map_rows(object: &Object<'_>) -> Vec<(u32, u32, u32)> {
+    let Some(id) = object.section_named(sections::MAP) else { return Vec::new() };
+    let word = |bytes: &[u8], i: usize| {
+        u32::from_le_bytes(bytes[4 * i..4 * i + 4].try_into().expect("four bytes"))
+    };
+    let entries = object.section(id).data.chunks_exact(sections::MAP_ENTRY);
+    entries.map(|entry| (word(entry, 0), word(entry, 1), word(entry, 2))).collect()
+}

@@ -1,0 +1,299 @@
+//! The rewritten worker: the hypervisor's place. dom0's addresses are not
+//! mapped; the runtime maps windows of dom0's memory where it likes.
+//!
+//! Imports come by way of the runtime to the same model as the native worker's.
+//! An abort leaves the process as it was; the next run has a new instance.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use libc::{siginfo_t, ucontext_t};
+
+use crate::dom0::{AddressSpace, KERNEL, PAGE, PERCPU, STACK, STACK_BLOCK, Shared};
+use crate::error::Error;
+use crate::imports::IMPORTS;
+use crate::model::{Call, Recorder};
+use crate::policy::PORTS;
+use crate::program::{Program, STLB, STUBS, stub};
+use crate::runtime::{self, AbortReport, Config, Cpu, Frame, Host, Instance, Region, User};
+use crate::signals;
+use crate::stock::{self, Stock};
+use crate::trace::{Channel, Ending, Outcome};
+use crate::worker::Machine;
+
+/// Bytes of the translation table.
+const STLB_SIZE: u64 = twin_abi::stlb::ENTRIES << twin_abi::stlb::ENTRY_SHIFT;
+/// The reason of an abort for want of time.
+const TIMEOUT: u32 = 0x7777;
+
+/// The recorder of the run in progress.
+static RUN: AtomicPtr<Recorder<'static>> = AtomicPtr::new(std::ptr::null_mut());
+/// The CPU, for the timer's handler.
+static CPU: AtomicPtr<Cpu> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The rewritten worker's machine.
+pub struct Twin<'f> {
+    stock: &'f Stock<'f>,
+    program: &'f Program,
+    fd: c_int,
+    cpu: *mut Cpu,
+    user: *mut User,
+}
+
+fn map_at(address: u64, length: u64) -> Result<*mut u8, Error> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced.
+    let at = unsafe {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        libc::mmap(address as *mut c_void, length as usize, protection, flags, -1, 0)
+    };
+    if at as u64 == address { Ok(at.cast()) } else { Err(Error::last("mapping rewritten code")) }
+}
+
+/// Maps `pieces` (address, bytes) of executable memory between two addresses.
+fn load(start: u64, end: u64, pieces: &[(u64, &[u8])]) -> Result<(), Error> {
+    let length = (end - start).next_multiple_of(PAGE);
+    let memory = map_at(start, length)?;
+    for (address, bytes) in pieces {
+        assert!(*address >= start && address + bytes.len() as u64 <= start + length, "a piece is outside");
+        // SAFETY: checked to be inside the new mapping.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.add((address - start) as usize), bytes.len());
+        }
+    }
+    // SAFETY: our own new mapping, to which there are no references.
+    match unsafe { libc::mprotect(memory.cast(), length as usize, libc::PROT_READ | libc::PROT_EXEC) } {
+        0 => Ok(()),
+        _ => Err(Error::last("protecting rewritten code")),
+    }
+}
+
+impl<'f> Twin<'f> {
+    /// Loads the rewritten driver. For a process that does nothing else.
+    ///
+    /// # Errors
+    /// A system call's.
+    pub fn new(stock: &'f Stock<'f>, program: &'f Program, memory: &Shared) -> Result<Twin<'f>, Error> {
+        let (start, end) = program.text();
+        let mut pieces: Vec<(u64, &[u8])> =
+            program.linked.iter().map(|l| (l.address, l.bytes.as_slice())).collect();
+        pieces.push((program.trampolines.base, &program.trampolines.bytes));
+        load(start, end, &pieces)?;
+        let stubs = Program::stubs();
+        load(STUBS, STUBS + stubs.len() as u64, &[(STUBS, &stubs)])?;
+        map_at(STLB, STLB_SIZE)?;
+        signals::alternate_stack()?;
+        // SAFETY: once in this process, on its only thread.
+        let ready = unsafe { runtime::twin_user_faults_start() == 0 && runtime::twin_user_thread_start() == 0 };
+        if !ready {
+            return Err(Error::last("catching faults"));
+        }
+        signals::handle(libc::SIGPROF, on_timer)?;
+        // SAFETY: nothing is at the block's address: this is its only maker.
+        let cpu = unsafe { runtime::twin_user_block_create(STACK_BLOCK) };
+        if cpu.is_null() {
+            return Err(Error::last("making a stack block"));
+        }
+        CPU.store(cpu, Ordering::SeqCst);
+        Ok(Twin { stock, program, fd: memory.fd(), cpu, user: std::ptr::null_mut() })
+    }
+
+    fn renew(&mut self) {
+        if !self.user.is_null() {
+            // SAFETY: made by `create`, and nothing runs in it.
+            unsafe { runtime::twin_user_destroy(self.user) };
+        }
+        self.user = self.create();
+    }
+
+    fn create(&self) -> *mut User {
+        let config = Config {
+            scheme: self.program.scheme.abi() as u32,
+            windows: 512,
+            regions: 16,
+            port_count: 1,
+            ports: &raw const PORTS_STATIC,
+            stlb: STLB as *mut c_void,
+            host: Host {
+                data: std::ptr::null_mut(),
+                resolve_upcall: Some(resolve_upcall),
+                import: Some(import),
+                port_in: Some(port_in),
+                port_out: Some(port_out),
+                warn: Some(warn),
+            },
+        };
+        // SAFETY: the table is mapped here and the ports are static; the rest
+        // of the configuration is copied.
+        unsafe {
+            let user = runtime::twin_user_create(&config);
+            assert!(!user.is_null(), "no instance");
+            let instance = runtime::twin_user_instance(user);
+            for region in self.stock.space.regions() {
+                let writable = u32::from(region.access == crate::dom0::Access::Writable);
+                let (dom0_start, length, file_offset) = (region.start, region.length, region.offset);
+                let region = Region { dom0_start, length, file_offset, fd: self.fd, writable };
+                assert_eq!(runtime::twin_user_add_region(user, &region), runtime::OK, "a region");
+            }
+            let codemap = &self.program.codemap;
+            let set = runtime::twin_instance_set_codemap(instance, codemap.as_ptr(), codemap.len() as u64);
+            assert_eq!(set, runtime::OK, "the codemap");
+            let (start, end) = self.program.text();
+            let stubs = (STUBS, STUBS + IMPORTS.len() as u64 * crate::program::STUB);
+            for (start, end) in [(start, end), stubs] {
+                assert_eq!(runtime::twin_instance_add_text(instance, start, end), runtime::OK, "text");
+            }
+            user
+        }
+    }
+
+    fn function(&self, dom0: u64) -> Option<u64> {
+        let function = self.stock.functions.iter().find(|f| f.address == dom0)?;
+        self.program.functions.get(&function.name).copied()
+    }
+}
+
+static PORTS_STATIC: runtime::PortRange = PORTS;
+
+impl Machine for Twin<'_> {
+    fn run(&mut self, memory: &mut Shared, channel: &mut Channel) -> Outcome {
+        let request = channel.request();
+        if self.user.is_null() || request.fresh != 0 {
+            self.renew();
+        }
+        let broken = |detail| Outcome { ending: Ending::Broken as u64, detail, ..Outcome::default() };
+        let Some(entry) = self.function(request.function) else { return broken(1) };
+        clear_stack();
+        let space: &AddressSpace = &self.stock.space;
+        let mut recorder = Recorder::new(space, memory, channel, request);
+        RUN.store((&raw mut recorder).cast(), Ordering::SeqCst);
+        let mut result = 0;
+        signals::arm_timer(request.time_budget);
+        // SAFETY: the instance is alive, the block is ours, `entry` is a
+        // function of verified code, and callbacks find the recorder.
+        let (status, report) = unsafe {
+            (*self.cpu).gs_base = PERCPU;
+            (*self.cpu).fs_base = 0;
+            let instance = runtime::twin_user_instance(self.user);
+            let status = runtime::twin_enter(self.cpu, instance, entry, &request.arguments, &mut result);
+            signals::arm_timer(0);
+            (status, report(instance))
+        };
+        RUN.store(std::ptr::null_mut(), Ordering::SeqCst);
+        let mut outcome = match (status, report) {
+            (runtime::OK, _) => Outcome { ending: Ending::Returned as u64, result, ..Outcome::default() },
+            (runtime::ABORTED, Some(report)) => aborted(&report, recorder.ended()),
+            _ => broken(100 + status as u64),
+        };
+        outcome.events = recorder.events();
+        if status != runtime::OK {
+            self.renew();
+        }
+        outcome
+    }
+}
+
+/// # Safety
+/// `instance` is one.
+unsafe fn report(instance: *mut Instance) -> Option<AbortReport> {
+    // SAFETY: the caller's promise; the report stays as long as the instance.
+    unsafe { runtime::twin_instance_report(instance).as_ref().copied() }
+}
+
+/// What a report says in the testbed's terms.
+fn aborted(report: &AbortReport, ended: Option<Outcome>) -> Outcome {
+    let outcome = |ending: Ending, after: u64| Outcome {
+        ending: ending as u64,
+        address: report.address,
+        rip: report.rip,
+        after,
+        detail: u64::from(report.reason),
+        ..Outcome::default()
+    };
+    match report.kind {
+        _ if ended.is_some() => ended.unwrap_or_default(),
+        runtime::ABORT_ACCESS => outcome(Ending::Fault, 1),
+        runtime::ABORT_FAULT if report.reason == TIMEOUT => outcome(Ending::TimeBudget, 0),
+        runtime::ABORT_FAULT | runtime::ABORT_STACK => outcome(Ending::Fault, 0),
+        runtime::ABORT_CALL => outcome(Ending::BadCall, 1),
+        runtime::ABORT_BUG => Outcome { address: 0, ..outcome(Ending::Bug, 1) },
+        runtime::ABORT_PORT => outcome(Ending::Port, 1),
+        kind => Outcome { detail: u64::from(kind), ..outcome(Ending::Broken, 1) },
+    }
+}
+
+fn clear_stack() {
+    let (low, high) = STACK;
+    // SAFETY: the driver stack is mapped here and nobody runs on it.
+    unsafe { std::ptr::write_bytes(low as *mut u8, 0, (high - low) as usize) };
+}
+
+// ---- Callbacks ---------------------------------------------------------------
+
+/// # Safety
+/// A run is in progress; the result is used by one callback at a time.
+unsafe fn recorder<'r>() -> &'r mut Recorder<'static> {
+    // SAFETY: set by `run`, which is waiting for the driver.
+    unsafe { &mut *RUN.load(Ordering::SeqCst) }
+}
+
+extern "C" fn import(_: *mut c_void, frame: *mut Frame) -> c_int {
+    // SAFETY: the runtime gives a frame; a run is in progress.
+    let (frame, recorder) = unsafe { (&mut *frame, recorder()) };
+    let call = Call {
+        number: frame.target as u32,
+        registers: frame.registers,
+        stack: frame.stack as u64,
+        site: frame.site,
+    };
+    match recorder.call(&call) {
+        Some(answer) => {
+            if answer.clobbers {
+                frame.registers = answer.garbage;
+                frame.rax = answer.result;
+            }
+            runtime::OK
+        }
+        None => runtime::ABORTED,
+    }
+}
+
+extern "C" fn port_in(_: *mut c_void, port: u16, size: u32) -> u32 {
+    // SAFETY: a run is in progress.
+    unsafe { recorder() }.port_in(u64::from(port), u64::from(size))
+}
+
+extern "C" fn port_out(_: *mut c_void, port: u16, size: u32, value: u32) {
+    // SAFETY: a run is in progress.
+    unsafe { recorder() }.port_out(u64::from(port), u64::from(size), u64::from(value));
+}
+
+extern "C" fn warn(_: *mut c_void, site: u64) {
+    // SAFETY: a run is in progress.
+    unsafe { recorder() }.warn(site);
+}
+
+extern "C" fn resolve_upcall(_: *mut c_void, vm: u64) -> u64 {
+    let offset = vm.wrapping_sub(KERNEL);
+    let number = offset / stock::STUB;
+    let is_stub = offset % stock::STUB == 0 && number < IMPORTS.len() as u64;
+    if is_stub { stub(number as u32) } else { 0 }
+}
+
+/// Aborts a driver that runs too long, if it is the driver that runs just now.
+extern "C" fn on_timer(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
+    let cpu = CPU.load(Ordering::SeqCst);
+    // SAFETY: the kernel gives a handler the interrupted context, the CPU is
+    // this process's, and the runtime's functions say when they may be called:
+    // at any time, and to record only a fault that is the driver's.
+    unsafe {
+        let registers = &mut (*context.cast::<ucontext_t>()).uc_mcontext.gregs;
+        let rip = registers[libc::REG_RIP as usize] as u64;
+        let rsp = registers[libc::REG_RSP as usize] as u64;
+        if !RUN.load(Ordering::SeqCst).is_null() && runtime::twin_fault_is_drivers(cpu, rip, rsp, false) {
+            runtime::twin_fault_record(cpu, rip, 0, TIMEOUT);
+            registers[libc::REG_RIP as usize] = runtime::twin_abort_from_fault as *const () as i64;
+            registers[libc::REG_RDI as usize] = cpu as i64;
+        }
+    }
+}
