@@ -38,14 +38,21 @@ fn main() -> ExitCode {
     let stock = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/stock");
     let e1000 = std::env::var_os("TWIN_STOCK_E1000").map_or(stock.join("e1000.ko"), PathBuf::from);
     let Some(e1000) = subject(&e1000) else {
-        eprintln!("{}: missing or refused; run `make stock` first", e1000.display());
+        eprintln!(
+            "{}: missing or refused; run `make stock` first",
+            e1000.display()
+        );
         return ExitCode::FAILURE;
     };
     print_table("e1000.ko", std::slice::from_ref(&e1000), ROUNDS);
 
     let paths = modules(&stock.join("modules/kernel/drivers/net/ethernet"));
     let subjects: Vec<Subject> = paths.iter().filter_map(|path| subject(path)).collect();
-    let title = format!("{} of {} Ethernet modules (the others are refused)", subjects.len(), paths.len());
+    let title = format!(
+        "{} of {} Ethernet modules (the others are refused)",
+        subjects.len(),
+        paths.len()
+    );
     print_table(&title, &subjects, ROUNDS_OF_MANY);
     ExitCode::SUCCESS
 }
@@ -80,9 +87,15 @@ fn subject(path: &Path) -> Option<Subject> {
 
 fn rewrite(bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
     let object = elf_loader::read(bytes).ok()?;
-    let options = Options { scheme: Scheme::Stlb, report: false };
+    let options = Options {
+        scheme: Scheme::Stlb,
+        report: false,
+    };
     let rewritten = svm_rewrite::rewrite(&object, options).ok()?;
-    Some((rewritten.stats.instructions, elf_loader::write(&rewritten.object).ok()?))
+    Some((
+        rewritten.stats.instructions,
+        elf_loader::write(&rewritten.object).ok()?,
+    ))
 }
 
 fn verify(bytes: &[u8]) -> Option<u64> {
@@ -91,7 +104,11 @@ fn verify(bytes: &[u8]) -> Option<u64> {
 }
 
 fn objdump(paths: &[&Path]) -> Option<()> {
-    let status = Command::new("objdump").arg("-d").args(paths).stdout(Stdio::null()).status();
+    let status = Command::new("objdump")
+        .arg("-d")
+        .args(paths)
+        .stdout(Stdio::null())
+        .status();
     status.ok()?.success().then_some(())
 }
 
@@ -101,8 +118,16 @@ fn print_table(title: &str, subjects: &[Subject], rounds: u32) {
     let paths: Vec<&Path> = subjects.iter().map(|s| s.path.as_path()).collect();
     println!("{title}");
     let all = |f: &dyn Fn(&Subject) -> Option<()>| subjects.iter().try_for_each(f);
-    print_row("rewrite", best(originals, rounds, || all(&|s| rewrite(&s.original).map(drop))));
-    print_row("verify", best(results, rounds, || all(&|s| verify(&s.rewritten).map(drop))));
+    print_row(
+        "rewrite",
+        best(originals, rounds, || {
+            all(&|s| rewrite(&s.original).map(drop))
+        }),
+    );
+    print_row(
+        "verify",
+        best(results, rounds, || all(&|s| verify(&s.rewritten).map(drop))),
+    );
     print_row("objdump -d", best(originals, rounds, || objdump(&paths)));
     println!();
 }

@@ -100,7 +100,9 @@ impl Failure {
     /// Prints it on standard error.
     pub fn print(&self) {
         // If standard error is gone there is nobody to tell.
-        let _ = std::io::stderr().lock().write_all(self.to_string().as_bytes());
+        let _ = std::io::stderr()
+            .lock()
+            .write_all(self.to_string().as_bytes());
     }
 }
 

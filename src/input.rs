@@ -66,6 +66,9 @@ fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
 
 /// What the system says, without Rust's error number.
 pub fn describe(error: &std::io::Error) -> String {
+    if error.kind() == std::io::ErrorKind::IsADirectory {
+        return "it is a directory; give a file".to_owned();
+    }
     let text = error.to_string();
     match text.find(" (os error ") {
         Some(end) => text[..end].to_owned(),

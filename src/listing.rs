@@ -21,8 +21,8 @@ use std::rc::Rc;
 
 use elf_loader::{Object, Place, Relocation, Section, SectionId};
 use iced_x86::{
-    Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, OpKind,
-    SymbolResolver, SymbolResult,
+    Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, OpKind, SymbolResolver,
+    SymbolResult,
 };
 
 /// One line of a listing.
@@ -110,8 +110,14 @@ impl<'o> Lister<'o> {
                 text: self.format(decoded, &labels),
             });
         }
-        let end = decoded.iter().position(|d| d.apart).unwrap_or(decoded.len());
-        if let Some(label) = labels.get(&in_line.end).filter(|_| !has(&decoded, in_line.end)) {
+        let end = decoded
+            .iter()
+            .position(|d| d.apart)
+            .unwrap_or(decoded.len());
+        if let Some(label) = labels
+            .get(&in_line.end)
+            .filter(|_| !has(&decoded, in_line.end))
+        {
             lines.insert(end, Line::End(label.clone()));
         }
         lines
@@ -128,7 +134,9 @@ impl<'o> Lister<'o> {
             let instruction = decoder.decode();
             let fields = decoder.get_constant_offsets(&instruction);
             let field = |present: bool, at: usize| {
-                present.then(|| self.relocation(instruction.ip() + at as u64)).flatten()
+                present
+                    .then(|| self.relocation(instruction.ip() + at as u64))
+                    .flatten()
             };
             all.push(Decoded {
                 instruction,
@@ -149,9 +157,16 @@ impl<'o> Lister<'o> {
 
     fn names_for(&self, decoded: &Decoded<'_>, labels: &Labels) -> Names {
         let branch = match (decoded.local_target(), decoded.immediate) {
-            (Some(target), _) => Some(labels.get(&target).cloned().unwrap_or_else(|| self.function_at(target))),
+            (Some(target), _) => Some(
+                labels
+                    .get(&target)
+                    .cloned()
+                    .unwrap_or_else(|| self.function_at(target)),
+            ),
             // A rel32 counts from the end of the instruction (psABI 4.4.1: P).
-            (None, Some(r)) => Some(self.symbol(r, (decoded.instruction.next_ip() - r.offset) as i64)),
+            (None, Some(r)) => {
+                Some(self.symbol(r, (decoded.instruction.next_ip() - r.offset) as i64))
+            }
             (None, None) => None,
         };
         Names {
@@ -210,7 +225,11 @@ fn with_offset(name: &str, offset: i64) -> String {
 impl Decoded<'_> {
     /// Where it branches to in its section, if it does.
     fn local_target(&self) -> Option<u64> {
-        let near = [OpKind::NearBranch16, OpKind::NearBranch32, OpKind::NearBranch64];
+        let near = [
+            OpKind::NearBranch16,
+            OpKind::NearBranch32,
+            OpKind::NearBranch64,
+        ];
         let branch = self.instruction.op_count() > 0 && near.contains(&self.instruction.op0_kind());
         (branch && self.immediate.is_none()).then(|| self.instruction.near_branch_target())
     }
@@ -253,6 +272,7 @@ impl SymbolResolver for Resolver {
             OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64 => &names.branch,
             _ => &names.immediate,
         };
-        name.clone().map(|name| SymbolResult::with_string(address, name))
+        name.clone()
+            .map(|name| SymbolResult::with_string(address, name))
     }
 }

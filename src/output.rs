@@ -128,13 +128,19 @@ fn file_sink(path: &Path) -> std::io::Result<Sink> {
         Some(m) => Some(m.permissions().mode()),
         None => None,
     };
-    let path = if mode.is_some() { path.canonicalize()? } else { path.to_owned() };
+    let path = if mode.is_some() {
+        path.canonicalize()?
+    } else {
+        path.to_owned()
+    };
     let temporary = tempfile::Builder::new()
         .prefix(".twin-")
         .permissions(Permissions::from_mode(MODE))
         .tempfile_in(directory(&path))?;
     if let Some(mode) = mode {
-        temporary.as_file().set_permissions(Permissions::from_mode(mode))?;
+        temporary
+            .as_file()
+            .set_permissions(Permissions::from_mode(mode))?;
     }
     Ok(Sink::Renamed(BufWriter::new(temporary), path))
 }
@@ -157,8 +163,11 @@ fn rename(file: BufWriter<NamedTempFile>, path: &Path) -> std::io::Result<()> {
 
 /// Makes a directory and those above it unless they exist.
 pub fn create_dir(dir: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(dir)
-        .map_err(|error| Failure::access(dir.display(), cannot_write(&error)))
+    match std::fs::create_dir_all(dir) {
+        Err(_) if dir.exists() => Err(Failure::access(dir.display(), "is not a directory")),
+        Err(error) => Err(Failure::access(dir.display(), cannot_write(&error))),
+        Ok(()) => Ok(()),
+    }
 }
 
 /// What became of writing text for people to standard output.

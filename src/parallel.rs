@@ -48,7 +48,9 @@ pub fn each<T: AsRef<Path> + Sync, R: Send>(
     };
     let guarded = |input: &T| guard(input, &job);
     match threads.get().min(inputs.len()) {
-        0 | 1 => inputs.iter().try_for_each(|input| take(input, guarded(input)))?,
+        0 | 1 => inputs
+            .iter()
+            .try_for_each(|input| take(input, guarded(input)))?,
         threads => in_order(inputs, threads, guarded, take)?,
     }
     drop(progress);

@@ -96,7 +96,9 @@ impl Report {
                     push(&mut self.refusals, &In { file, what });
                 }
             }
-            Failure::Violated { file, violations, .. } => {
+            Failure::Violated {
+                file, violations, ..
+            } => {
                 for violation in &violations.list {
                     self.reject(file, "internal", violation.to_string());
                 }

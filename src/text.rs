@@ -35,11 +35,20 @@ mod tests {
 
     #[test]
     fn thousands_are_set_apart() {
-        assert_eq!(["0", "999", "1,000", "66,000", "1,234,567"], [0, 999, 1000, 66_000, 1_234_567].map(number).each_ref().map(String::as_str));
+        assert_eq!(
+            ["0", "999", "1,000", "66,000", "1,234,567"],
+            [0, 999, 1000, 66_000, 1_234_567]
+                .map(number)
+                .each_ref()
+                .map(String::as_str)
+        );
     }
 
     #[test]
     fn things_are_counted_in_words() {
-        assert_eq!((count(1, "check"), count(2, "access")), ("1 check".into(), "2 accesses".into()));
+        assert_eq!(
+            (count(1, "check"), count(2, "access")),
+            ("1 check".into(), "2 accesses".into())
+        );
     }
 }

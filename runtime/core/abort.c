@@ -61,7 +61,7 @@ void twin_bug_site(struct twin_cpu *cpu, uint64_t site)
 	twin_abort_record(cpu, TWIN_ABORT_BUG, 0, 0, site);
 }
 
-/* ---- Faults ----------------------------------------------------------- */
+/* ---- Faults ------------------------------------------------------------ */
 
 static bool in_entry_text(uint64_t rip)
 {

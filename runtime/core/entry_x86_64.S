@@ -180,7 +180,7 @@ twin_unwind:
 	jmp	.Lreturn
 END twin_abort_from_fault
 
-/* ---- Translation --------------------------------------------------------- */
+/* ---- Translation ------------------------------------------------------- */
 
 /*
  * twin_slow_<reg>: dom0 address in reg, its translation out in reg; all other
@@ -248,7 +248,7 @@ slow_common:
 	ret
 END slow_common
 
-/* ---- Indirect calls -------------------------------------------------------- */
+/* ---- Indirect calls ---------------------------------------------------- */
 
 /*
  * twin_stlb_call: called or jumped to with a dom0 code address in r11. Goes on
@@ -285,7 +285,7 @@ ENTRY twin_stlb_call
 	jmp	*%r11
 END twin_stlb_call
 
-/* ---- Ports ------------------------------------------------------------------ */
+/* ---- Ports ------------------------------------------------------------- */
 
 /* Port in dx, data to al, ax or eax; everything else and the flags kept. */
 .macro PORT_IN bytes, store:vararg
@@ -339,7 +339,7 @@ ENTRY twin_out32
 	PORT_OUT 4
 END twin_out32
 
-/* ---- WARN and BUG --------------------------------------------------------------- */
+/* ---- WARN and BUG ------------------------------------------------------ */
 
 /* Report and go on; everything kept. */
 ENTRY twin_warn
@@ -358,7 +358,7 @@ ENTRY twin_bug
 	jmp	twin_unwind
 END twin_bug
 
-/* ---- Calls out of the driver ------------------------------------------------------ */
+/* ---- Calls out of the driver ------------------------------------------- */
 
 /*
  * A stub is what driver code calls in place of an imported routine:

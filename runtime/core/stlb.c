@@ -75,7 +75,7 @@ void twin_stlb_init(struct twin_instance *instance)
 	instance->free_node = 0;
 }
 
-/* ---- Nodes ----------------------------------------------------------- */
+/* ---- Nodes ------------------------------------------------------------- */
 
 static struct twin_node *node_at(const struct twin_instance *instance, uint32_t number)
 {
@@ -214,7 +214,7 @@ int twin_translate(struct twin_instance *instance, uint64_t va, uint64_t *mapped
 	return refusal;
 }
 
-/* ---- The slow path ------------------------------------------------------- */
+/* ---- The slow path ----------------------------------------------------- */
 
 static bool on_own_stack(const struct twin_cpu *cpu, uint64_t va)
 {
@@ -251,7 +251,7 @@ uint64_t twin_slow_path(struct twin_cpu *cpu, uint64_t va, uint64_t site)
 	return mapped;
 }
 
-/* ---- With the gate closed ------------------------------------------------- */
+/* ---- With the gate closed ---------------------------------------------- */
 
 static struct twin_node *hottest(const struct twin_instance *instance, uint32_t index)
 {

@@ -295,7 +295,7 @@ FUNCTION driver_hot
 	addq	$8, %rsp
 	ret
 
-/* ---- Register images ---------------------------------------------------- */
+/* ---- Register images --------------------------------------------------- */
 
 /*
  * void keep_<entry>(u64 value): call the entry with every register holding its

@@ -26,11 +26,13 @@
  *   ...       nothing
  *   RODATA    1 page,  file page 9        read only
  *   BALLOON   1 page                      dom0's, but empty
+ *   BEYOND    1 page,  beyond the file    mapped, but every access fails
  */
 #define DATA	0xffff888000100000ull
 #define DATA_END (DATA + 5 * PAGE)
 #define RODATA	0xffff888000200000ull
 #define BALLOON	0xffff888000300000ull
+#define BEYOND	0xffff888000400000ull
 #define FILE_PAGES 16
 
 #define VM_DOUBLE 0xffffffffc0001000ull
@@ -74,7 +76,7 @@ static struct twin_instance *instance;
 static struct twin_cpu *cpu, *other_cpu;
 static uint64_t result;
 
-/* ---- The host --------------------------------------------------------------- */
+/* ---- The host ---------------------------------------------------------- */
 
 static struct {
 	int (*import)(struct twin_call_frame *frame);
@@ -158,7 +160,7 @@ static int hot_read(struct twin_cpu *self, struct twin_call_frame *frame)
 	return TWIN_OK;
 }
 
-/* ---- Set-up ------------------------------------------------------------------- */
+/* ---- Set-up ------------------------------------------------------------ */
 
 static const struct twin_port_range ports[] = { { 0x300, 0x31f } };
 static const struct twin_codemap_entry codemap[] = {
@@ -166,7 +168,8 @@ static const struct twin_codemap_entry codemap[] = {
 	{ VM_IMAGE, (uint64_t)driver_image },
 };
 
-static void add_region(uint64_t start, uint64_t pages, uint64_t file_page, bool writable, bool there)
+static void add_region(uint64_t start, uint64_t pages, uint64_t file_page, bool writable,
+		       bool there)
 {
 	const struct twin_user_region region = {
 		.dom0_start = start, .length = pages * PAGE, .file_offset = file_page * PAGE,
@@ -196,6 +199,7 @@ static void set_up(uint32_t scheme)
 	add_region(DATA + 4 * PAGE, 1, 8, true, true);
 	add_region(RODATA, 1, 9, false, true);
 	add_region(BALLOON, 1, 0, true, false);
+	add_region(BEYOND, 1, FILE_PAGES, true, true);
 	twin_instance_set_codemap(instance, codemap, 2);
 	twin_instance_add_text(instance, (uint64_t)driver_text_start, (uint64_t)driver_text_end);
 	twin_instance_add_text(instance, (uint64_t)stubs, (uint64_t)stubs + PAGE);
@@ -255,7 +259,7 @@ static bool reported_rip_within(uint64_t start, uint64_t end)
 	return cpu->report.rip >= start && cpu->report.rip < end;
 }
 
-/* ---- Entry ------------------------------------------------------------------------ */
+/* ---- Entry ------------------------------------------------------------- */
 
 static void arguments_and_result_pass(void)
 {
@@ -301,7 +305,7 @@ static void stack_arguments_are_zero_each_time(void)
 	tear_down();
 }
 
-/* ---- Memory ------------------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------ */
 
 static void loads_and_stores_reach_dom0(uint32_t scheme, const char *load, const char *store)
 {
@@ -471,6 +475,13 @@ static void read_only_pages_can_be_read(void)
 	tear_down();
 }
 
+static void a_truncated_file_aborts(void)
+{
+	set_up(TWIN_SCHEME_STLB);
+	aborts_with(driver_load, BEYOND + 8, 0, TWIN_ABORT_FAULT, BEYOND + 8);
+	tear_down();
+}
+
 static void strings_are_copied_in_chunks(void)
 {
 	/* From the middle of a page, by way of words that straddle pages, into
@@ -521,7 +532,7 @@ static void unmapped_pages_are_asked_for_anew(void)
 	tear_down();
 }
 
-/* ---- Registers ------------------------------------------------------------------------- */
+/* ---- Registers --------------------------------------------------------- */
 
 /* Numbers of registers in `image`; the value PATTERN gave each. */
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 };
@@ -665,7 +676,7 @@ static void indirect_calls_keep_all_but_r10_and_r11(void)
 	tear_down();
 }
 
-/* ---- Calls ------------------------------------------------------------------------------ */
+/* ---- Calls ------------------------------------------------------------- */
 
 static void function_pointers_reach_their_counterparts(void)
 {
@@ -714,7 +725,7 @@ static void bad_call_targets_abort(void)
 	tear_down();
 }
 
-/* ---- Imports ------------------------------------------------------------------------------ */
+/* ---- Imports ----------------------------------------------------------- */
 
 static int sum_arguments(struct twin_call_frame *frame)
 {
@@ -843,7 +854,7 @@ static void hot_routines_read_dom0(void)
 	tear_down();
 }
 
-/* ---- Ports, warnings, bugs ---------------------------------------------------------------- */
+/* ---- Ports, warnings, bugs --------------------------------------------- */
 
 static void port_input_merges_as_the_processor_does(void)
 {
@@ -907,7 +918,7 @@ static void bugs_abort(void)
 	tear_down();
 }
 
-/* ---- Faults ---------------------------------------------------------------------------------- */
+/* ---- Faults ------------------------------------------------------------ */
 
 static void faults_in_driver_code_abort(const char *function, uint64_t argument, uint64_t address,
 					uint32_t trap, uint64_t rip)
@@ -1078,7 +1089,7 @@ static void signals_sent_to_driver_code_go_to_the_host(void)
 	tear_down();
 }
 
-/* ---- Several CPUs --------------------------------------------------------------------------- */
+/* ---- Several CPUs ------------------------------------------------------ */
 
 struct worker {
 	pthread_t thread;
@@ -1147,7 +1158,7 @@ static void threads_have_their_own_signal_stacks(void)
 	tear_down();
 }
 
-/* ---- The whole ---------------------------------------------------------------------------------- */
+/* ---- The whole --------------------------------------------------------- */
 
 static void start(void)
 {
@@ -1193,6 +1204,7 @@ int main(void)
 	RUN(the_paper_scheme_refuses_too);
 	RUN(windows_are_limited);
 	RUN(read_only_pages_can_be_read);
+	RUN(a_truncated_file_aborts);
 	RUN(strings_are_copied_in_chunks);
 	RUN(per_cpu_data_is_reached_by_its_base);
 	RUN(unmapped_pages_are_asked_for_anew);

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Run the given test programs; add up their closing lines. A program that ends
-# without one, or badly after a good one, counts as one failed test.
+# without one, or badly after a good one, or not at all, counts as one failed
+# test.
 passed=0
 failed=0
 for program in "$@"; do
-	output=$("$program")
+	output=$(timeout 120 "$program")
 	status=$?
 	line=$(printf '%s\n' "$output" | grep -E '^[0-9]+ passed, [0-9]+ failed$' | tail -n 1)
 	echo "$(basename "$program"): ${line:-no result, exit status $status}"

@@ -79,7 +79,9 @@ static const struct twin_platform_ops ops = {
 	.port_in = fake_in,
 	.port_out = fake_out,
 };
-static const struct twin_port_range ports[] = { { 0x60, 0x64 }, { 0x65, 0x66 }, { 0xfffe, 0xffff } };
+static const struct twin_port_range ports[] = {
+	{ 0x60, 0x64 }, { 0x65, 0x66 }, { 0xfffe, 0xffff },
+};
 
 static void set_up_scheme(uint32_t scheme, uint32_t node_count)
 {
@@ -125,7 +127,7 @@ static uint64_t expected(uint64_t va)
 	return fake_window(va & -PAGE) + (va & (PAGE - 1));
 }
 
-/* ---- ABI ------------------------------------------------------------------ */
+/* ---- ABI --------------------------------------------------------------- */
 
 static void abi_tables_are_complete_and_end(void)
 {
@@ -172,7 +174,7 @@ static void bad_configurations_are_refused(void)
 	CHECK_EQUAL(twin_cpu_init((struct twin_cpu *)((char *)cpu + 8)), TWIN_INVALID);
 }
 
-/* ---- The table -------------------------------------------------------------- */
+/* ---- The table --------------------------------------------------------- */
 
 static void an_empty_table_matches_nothing(uint32_t scheme)
 {
@@ -325,7 +327,7 @@ static void only_the_own_stack_translates_to_itself(void)
 	CHECK_EQUAL(translate(block + TWIN_STACK_BLOCK + TWIN_STACK_LOW), 0);
 }
 
-/* ---- When nobody is inside ------------------------------------------------------ */
+/* ---- When nobody is inside --------------------------------------------- */
 
 static void make_hot(uint64_t va)
 {
@@ -469,7 +471,7 @@ static void quiescing_excludes_a_second_closer(void)
 	CHECK_EQUAL(twin_unmap(&instance, DOM0, 1, 10), TWIN_OK);
 }
 
-/* ---- Calls -------------------------------------------------------------------- */
+/* ---- Calls ------------------------------------------------------------- */
 
 static const struct twin_codemap_entry codemap[] = {
 	{ 0x1000, 0xa000 }, { 0x1010, 0xa100 }, { 0x1013, 0xa200 }, { 0x401000, 0xa300 },
@@ -565,7 +567,7 @@ static void colliding_targets_do_not_replace_until_rest(void)
 	twin_instance_release(&instance);
 }
 
-/* ---- Ports, faults --------------------------------------------------------------- */
+/* ---- Ports, faults ----------------------------------------------------- */
 
 static void ports_are_permitted_whole_and_by_one_range(void)
 {

@@ -69,7 +69,11 @@ impl Opts {
             let file = input.name.clone();
             Failure::Refused { file, refusals }
         })?;
-        let chosen = |site: &&Site| self.function.as_ref().is_none_or(|name| site.function == *name);
+        let chosen = |site: &&Site| {
+            self.function
+                .as_ref()
+                .is_none_or(|name| site.function == *name)
+        };
         let sites: Vec<&Site> = rewritten.sites.iter().filter(chosen).collect();
         let mut out = BufWriter::new(anstream::stdout().lock());
         let result = match (&sites[..], &self.function) {
@@ -107,7 +111,11 @@ fn nearest<'n>(names: &BTreeSet<&'n str>, name: &str) -> Vec<&'n str> {
     let mut scored: Vec<_> = names.iter().map(|other| (score(other), *other)).collect();
     scored.retain(|(score, _)| *score >= ALIKE);
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().map(|(_, other)| other).take(NEAREST).collect()
+    scored
+        .into_iter()
+        .map(|(_, other)| other)
+        .take(NEAREST)
+        .collect()
 }
 
 fn explain(out: &mut impl Write, object: &Object<'_>, sites: &[&Site]) -> std::io::Result<()> {
@@ -115,10 +123,16 @@ fn explain(out: &mut impl Write, object: &Object<'_>, sites: &[&Site]) -> std::i
         let (section, function) = (&group[0].section, &group[0].function);
         let n = count(group.len() as u64, "site");
         writeln!(out, "{HEADING}{function}{HEADING:#} in {section}: {n}\n")?;
-        let Some(mut lister) = Lister::new(object, section) else { continue };
+        let Some(mut lister) = Lister::new(object, section) else {
+            continue;
+        };
         for site in group {
             heading(out, site)?;
-            side_by_side(out, &site.instruction, &lister.list(&site.emitted, &site.out_of_line))?;
+            side_by_side(
+                out,
+                &site.instruction,
+                &lister.list(&site.emitted, &site.out_of_line),
+            )?;
         }
     }
     Ok(())
@@ -130,8 +144,17 @@ fn heading(out: &mut impl Write, site: &Site) -> std::io::Result<()> {
         [] => "none".to_owned(),
         all => all.join(" "),
     };
-    let Site { section, offset, flags, .. } = site;
-    write!(out, "{HEADING}{section}+{offset:#x}{HEADING:#}  {}", site.class.as_str())?;
+    let Site {
+        section,
+        offset,
+        flags,
+        ..
+    } = site;
+    write!(
+        out,
+        "{HEADING}{section}+{offset:#x}{HEADING:#}  {}",
+        site.class.as_str()
+    )?;
     if let Some(scheme) = site.scheme {
         write!(out, "  {scheme}")?;
     }
@@ -151,13 +174,18 @@ fn side_by_side(out: &mut impl Write, before: &str, after: &[Line]) -> std::io::
         left = "";
     }
     if after.is_empty() {
-        writeln!(out, "  {BEFORE}{left:LEFT$}{BEFORE:#}   {ASIDE}(dropped){ASIDE:#}")?;
+        writeln!(
+            out,
+            "  {BEFORE}{left:LEFT$}{BEFORE:#}   {ASIDE}(dropped){ASIDE:#}"
+        )?;
     }
     for line in after {
         write!(out, "  {BEFORE}{left:LEFT$}{BEFORE:#} ")?;
         match line {
             Line::Instruction { label, text } => {
-                let label = label.as_ref().map_or(String::new(), |label| format!("{label}:"));
+                let label = label
+                    .as_ref()
+                    .map_or(String::new(), |label| format!("{label}:"));
                 writeln!(out, "{LABEL}{label:5}{LABEL:#} {AFTER}{text}{AFTER:#}")?;
             }
             Line::OutOfLine => writeln!(out, "      {ASIDE}-- out of line --{ASIDE:#}")?,

@@ -34,7 +34,8 @@ impl Opts {
         let mut twin = Cli::command().disable_help_subcommand(true);
         twin.build();
         page(&self.dir, &twin)?;
-        twin.get_subcommands().try_for_each(|subcommand| page(&self.dir, subcommand))
+        twin.get_subcommands()
+            .try_for_each(|subcommand| page(&self.dir, subcommand))
     }
 }
 

@@ -62,7 +62,7 @@ pub struct Opts {
     #[arg(long, value_name = "FILE.json")]
     report: Option<PathBuf>,
     /// Inputs to work on at a time [default: one for each core].
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = at_least_one)]
     jobs: Option<NonZero<usize>>,
     /// Leave out the proof that the result is confined.
     #[arg(long)]
@@ -141,7 +141,13 @@ impl Opts {
 
     /// Which input goes where.
     fn jobs(&self) -> Result<Vec<Job>, Failure> {
-        if self.inputs.iter().filter(|path| input::is_stdin(path)).count() > 1 {
+        if self
+            .inputs
+            .iter()
+            .filter(|path| input::is_stdin(path))
+            .count()
+            > 1
+        {
             return usage("standard input (`-`) can be read only once");
         }
         if let (Some(_), [_, _, ..]) = (&self.output, &self.inputs[..]) {
@@ -165,8 +171,13 @@ impl Opts {
     fn rewrite(&self, job: &Job) -> Result<Sites, Failure> {
         let input = Input::read(&job.input)?;
         let file = &input.name;
-        let rewritten = svm_rewrite::rewrite(&input.object()?, self.options())
-            .map_err(|refusals| Failure::Refused { file: file.clone(), refusals })?;
+        let rewritten =
+            svm_rewrite::rewrite(&input.object()?, self.options()).map_err(|refusals| {
+                Failure::Refused {
+                    file: file.clone(),
+                    refusals,
+                }
+            })?;
         let bytes = serialise(file, &rewritten)?;
         if !self.no_verify {
             verify(file, &bytes)?;
@@ -210,6 +221,10 @@ impl Target {
     }
 }
 
+fn at_least_one(text: &str) -> Result<NonZero<usize>, &'static str> {
+    text.parse().map_err(|_| "give a number, 1 or more")
+}
+
 fn usage<T>(why: &str) -> Result<T, Failure> {
     Err(Failure::Usage(why.to_owned()))
 }
@@ -222,7 +237,11 @@ fn verify(file: &str, bytes: &[u8]) -> Result<(), Failure> {
     let object = elf_loader::read(bytes).map_err(|error| internal(file, &error))?;
     svm_verify::verify(&object)
         .map(|_| ())
-        .map_err(|violations| Failure::Violated { file: file.to_owned(), own: true, violations })
+        .map_err(|violations| Failure::Violated {
+            file: file.to_owned(),
+            own: true,
+            violations,
+        })
 }
 
 /// An object that this program made itself and cannot handle.
@@ -244,7 +263,10 @@ fn output_name(path: &Path) -> Result<String, Failure> {
     let name = name.to_string_lossy();
     let strip = |name: &str, endings: &[&str]| {
         let ending = endings.iter().find_map(|ending| name.strip_suffix(ending));
-        ending.filter(|stem| !stem.is_empty()).unwrap_or(name).to_owned()
+        ending
+            .filter(|stem| !stem.is_empty())
+            .unwrap_or(name)
+            .to_owned()
     };
     let name = strip(&name, &[".xz", ".zst", ".gz"]);
     Ok(strip(&name, &[".ko", ".o", ".s", ".S"]) + ".twin.o")
@@ -260,7 +282,10 @@ fn refuse_clashes(jobs: &[Job], report: Option<&Destination>) -> Result<(), Fail
         if let Destination::File(path) = to
             && identity(path).is_some_and(|id| inputs.contains(&id))
         {
-            return usage(&format!("{}: the output is also an input; choose another name", to.name()));
+            return usage(&format!(
+                "{}: the output is also an input; choose another name",
+                to.name()
+            ));
         }
         if let Some(other) = taken.insert(place(to), from) {
             return usage(&format!(
@@ -277,7 +302,9 @@ fn refuse_clashes(jobs: &[Job], report: Option<&Destination>) -> Result<(), Fail
 /// Where an output will lie, as far as that is known before it is made; `None`
 /// is standard output.
 fn place(to: &Destination) -> Option<PathBuf> {
-    let Destination::File(path) = to else { return None };
+    let Destination::File(path) = to else {
+        return None;
+    };
     let name = path.file_name()?;
     let dir = output::directory(path).canonicalize();
     Some(dir.map_or_else(|_| path.clone(), |dir| dir.join(name)))
@@ -295,10 +322,21 @@ mod tests {
 
     #[test]
     fn output_names_drop_compression_and_kind() {
-        let names = ["a/foo.ko", "foo.ko.xz", "foo.o", "foo", "foo.ko.zst", ".ko", "x.gz"];
+        let names = [
+            "a/foo.ko",
+            "foo.ko.xz",
+            "foo.o",
+            "foo",
+            "foo.ko.zst",
+            ".ko",
+            "x.gz",
+        ];
         let expected = ["foo", "foo", "foo", "foo", "foo", ".ko", "x"];
         for (name, stem) in names.iter().zip(expected) {
-            assert_eq!(output_name(Path::new(name)).expect("a name"), format!("{stem}.twin.o"));
+            assert_eq!(
+                output_name(Path::new(name)).expect("a name"),
+                format!("{stem}.twin.o")
+            );
         }
     }
 }

@@ -53,14 +53,19 @@ impl Opts {
     /// Counts all files.
     pub fn run(self) -> Result<(), Failure> {
         let mut all = Vec::new();
-        let result = parallel::each(&self.files, parallel::cores(), |path| stats(path), |_, result| {
-            let Ok(stats) = result else { return Ok(()) };
-            if self.format == Format::Text {
-                output::text(table(&stats).as_bytes())?;
-            }
-            all.push(stats);
-            Ok(())
-        });
+        let result = parallel::each(
+            &self.files,
+            parallel::cores(),
+            |path| stats(path),
+            |_, result| {
+                let Ok(stats) = result else { return Ok(()) };
+                if self.format == Format::Text {
+                    output::text(table(&stats).as_bytes())?;
+                }
+                all.push(stats);
+                Ok(())
+            },
+        );
         if self.format == Format::Json {
             output::json(&all)?;
         }
@@ -102,8 +107,14 @@ fn table(file: &FileStats) -> String {
 fn liveness(counts: &LivenessCounts) -> String {
     let all = counts.total();
     let dead = &counts.dead_registers;
-    let [flags, none, one, two, more] =
-        [counts.flags_live, dead.none, dead.one, dead.two, dead.three_or_more].map(|n| percent(n, all));
+    let [flags, none, one, two, more] = [
+        counts.flags_live,
+        dead.none,
+        dead.one,
+        dead.two,
+        dead.three_or_more,
+    ]
+    .map(|n| percent(n, all));
     format!(
         "  before heap accesses: flags live {flags}; dead registers: 0 {none}, 1 {one}, 2 {two}, 3+ {more}\n"
     )

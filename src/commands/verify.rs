@@ -58,15 +58,18 @@ impl Opts {
     /// Verifies all files.
     pub fn run(self) -> Result<(), Failure> {
         let mut verdicts = Vec::new();
-        let result = parallel::each(&self.files, parallel::cores(), |path| verify(path), |path, result| {
-            match self.format {
+        let result = parallel::each(
+            &self.files,
+            parallel::cores(),
+            |path| verify(path),
+            |path, result| match self.format {
                 Format::Text => print(path, &result),
                 Format::Json => {
                     verdicts.push(Verdict::new(path, result));
                     Ok(())
                 }
-            }
-        });
+            },
+        );
         if self.format == Format::Json {
             output::json(&verdicts)?;
         }
@@ -116,7 +119,9 @@ impl Verdict {
                 verdict.violation_count = violations.total;
                 verdict.violations = violations.list;
             }
-            Err(Failure::Input { why, .. } | Failure::Access { why, .. }) => verdict.error = Some(why),
+            Err(Failure::Input { why, .. } | Failure::Access { why, .. }) => {
+                verdict.error = Some(why)
+            }
             Err(other) => verdict.error = Some(other.to_string()),
         }
         verdict

@@ -242,7 +242,10 @@ pub fn classify(
         FlowControl::IndirectBranch => callee(inst).map(Class::JumpIndirect).map_err(refuse),
         FlowControl::Return if inst.iced.code() == Op::Retnq => Ok(Class::Return),
         FlowControl::Return => Err(refuse((Code::Unsupported, "this form of return moves more than a return address"))),
-        FlowControl::Exception if inst.iced.mnemonic() == Mnemonic::Ud2 => Ok(Class::Trap(flow.trap(i))),
+        // `ud1` marks the end of a static call's trampoline.
+        FlowControl::Exception if matches!(inst.iced.mnemonic(), Mnemonic::Ud1 | Mnemonic::Ud2) => {
+            Ok(Class::Trap(flow.trap(i)))
+        }
         FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => Ok(Class::Plain),
         FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => {
             Err(refuse((Code::Privileged, "this control transfer leaves the driver")))

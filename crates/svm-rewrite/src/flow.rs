@@ -10,7 +10,7 @@
 use elf_loader::special::{self, SpecialKind};
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 use liveness::x86::EffectFinder;
-use liveness::{BlockId, Effect, Flag, InstId, LocSet, Program, Reg};
+use liveness::{BlockId, Effect, Flag, InstId, LocSet, Program, Reg, WordSize};
 
 use crate::lift::{InstIdx, Lifted, Target};
 use crate::linkage::{self, Convention};
@@ -293,8 +293,14 @@ fn effects(lifted: &Lifted<'_>, exits: &[Exit], extra: &ExtraEdges) -> Vec<Effec
         .collect()
 }
 
+/// None of the routines with a convention of their own takes anything in r10
+/// or r11, which compilers and linkers use up around calls.
+fn private_uses() -> LocSet {
+    LocSet::registers(WordSize::Bits64).minus(set(&[Reg::R10, Reg::R11]))
+}
+
 fn is_trap(iced: &Instruction) -> bool {
-    matches!(iced.mnemonic(), Mnemonic::Ud2 | Mnemonic::Int3)
+    matches!(iced.mnemonic(), Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 | Mnemonic::Int3)
 }
 
 /// What a call out of the object reads and certainly overwrites. Registers that
@@ -309,7 +315,7 @@ fn call_effect(lifted: &Lifted<'_>, target: Option<Target>, iced: &Instruction, 
     let rsp = LocSet::reg(Reg::RSP);
     match convention {
         Convention::KeepsAll => Effect { uses: rsp, kills: LocSet::empty() },
-        Convention::Private => Effect { uses: LocSet::everything(liveness::WordSize::Bits64), kills: LocSet::empty() },
+        Convention::Private => Effect { uses: private_uses(), kills: LocSet::empty() },
         Convention::IndirectThunk(register) => Effect {
             uses: set(&ARGUMENTS).union(rsp).union(LocSet::reg(register)),
             kills: LocSet::reg(Reg::RAX),

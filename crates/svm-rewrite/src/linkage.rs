@@ -12,7 +12,7 @@ pub enum Convention {
     C,
     /// Keeps every register (called from inline assembly without clobbers).
     KeepsAll,
-    /// Its own: may read anything, may keep anything.
+    /// Its own: may read any register but r10 and r11, may keep anything.
     Private,
     /// `__x86_indirect_thunk_<reg>`: an indirect call through the register.
     IndirectThunk(Reg),

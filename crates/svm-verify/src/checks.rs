@@ -142,7 +142,8 @@ fn same_address(
 
 fn same_bytes(image: &Image<'_>, a: &Insn, b: &Insn) -> bool {
     bytes(image, a).is_some_and(|a| Some(a) == bytes(image, b))
-        && relocations(image, a).eq(relocations(image, b))
+        && a.relocated == b.relocated
+        && (!a.relocated || relocations(image, a).eq(relocations(image, b)))
 }
 
 fn bytes<'o>(image: &Image<'o>, insn: &Insn) -> Option<&'o [u8]> {

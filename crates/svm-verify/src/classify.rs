@@ -51,6 +51,7 @@ pub fn classify(
         at: 0,
         len: 0,
         flags: i.rflags_modified() != 0,
+        relocated: false,
         section: 0,
         writes: RegSet::NONE,
         memory: Memory::NONE,

@@ -19,23 +19,47 @@ use crate::prefix;
 use crate::report::Report;
 use crate::violation::Code;
 
-/// No instruction starts here.
-const INSIDE: u32 = u32::MAX;
+/// Where instructions start in a section: a bit for each byte, and how many
+/// instructions begin before each 64 bytes.
+struct Starts {
+    bits: Vec<u64>,
+    before: Vec<u32>,
+}
+
+impl Starts {
+    fn new(bytes: usize) -> Starts {
+        let words = bytes.div_ceil(64);
+        Starts { bits: vec![0; words], before: vec![0; words] }
+    }
+
+    /// Instruction `n` starts at byte `at`; called in ascending order.
+    fn add(&mut self, at: usize, n: u32) {
+        if self.bits[at / 64] == 0 {
+            self.before[at / 64] = n;
+        }
+        self.bits[at / 64] |= 1 << (at % 64);
+    }
+
+    /// The instruction that starts at byte `at`.
+    fn get(&self, at: usize) -> Option<u32> {
+        let (word, bit) = (*self.bits.get(at / 64)?, 1 << (at % 64));
+        (word & bit != 0).then(|| self.before[at / 64] + (word & (bit - 1)).count_ones())
+    }
+}
 
 /// All instructions of an object.
 pub struct Program {
     /// In the order of sections and offsets.
     pub insns: Vec<Insn>,
-    /// For each code section, the number of the instruction at each offset.
-    starts: Vec<Vec<u32>>,
+    /// For each code section, where they start.
+    starts: Vec<Starts>,
 }
 
 impl Program {
     /// Number of the instruction that starts there.
     pub fn at(&self, place: CodeAt) -> Option<u32> {
         let section = self.starts.get(usize::from(place.section))?;
-        let start = *section.get(usize::try_from(place.offset).ok()?)?;
-        (start != INSIDE).then_some(start)
+        section.get(usize::try_from(place.offset).ok()?)
     }
 
     /// Instruction number `n`.
@@ -152,7 +176,7 @@ impl<'o> SectionDecoder<'_, 'o> {
     /// Decodes the section. False if some bytes are no instruction.
     fn run(&mut self) -> bool {
         let bytes: &'o [u8] = &self.section.data;
-        let mut starts = vec![INSIDE; bytes.len()];
+        let mut starts = Starts::new(bytes.len());
         let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
         let mut instruction = Instruction::default();
         let mut complete = true;
@@ -164,7 +188,7 @@ impl<'o> SectionDecoder<'_, 'o> {
                 complete = false;
                 break;
             }
-            starts[at] = self.program.insns.len() as u32;
+            starts.add(at, self.program.insns.len() as u32);
             let raw = &bytes[at..decoder.position()];
             self.one(&decoder, &instruction, at as u32, raw);
         }
@@ -203,6 +227,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         };
         insn.at = at;
         insn.section = self.number;
+        insn.relocated = field != Field::None;
         insn.len = raw.len() as u8;
         if allowed.is_err() {
             insn.op = Op::Stop;

@@ -154,8 +154,9 @@ pub enum Form {
     Translated(Option<Name>),
     /// `(V(X) & (PAGE_SIZE - 1)) >> shift`.
     PageOffset(Name, u8),
-    /// Within one or two bounds.
-    Count(Bound, Option<Bound>),
+    /// Within one or two bounds, alike but for where they begin: the pointers
+    /// of one string instruction.
+    Count(Bound, Option<Name>),
     /// At most this.
     Below(u8),
 }
@@ -174,7 +175,7 @@ impl Form {
             | Form::Checked(n)
             | Form::PageOffset(n, _) => n == x,
             Form::Translated(n) => n == Some(x),
-            Form::Count(a, b) => a.from == x || b.is_some_and(|b| b.from == x),
+            Form::Count(a, b) => a.from == x || b == Some(x),
         }
     }
 
@@ -184,14 +185,14 @@ impl Form {
             form if !form.mentions(x) => form,
             // Its translation stays a translation, of an address without name.
             Form::Translated(_) => Form::Translated(None),
-            Form::Count(a, b) => count([Some(a), b].into_iter().flatten().filter(|b| b.from != x)),
+            Form::Count(..) => count(self.bounds().into_iter().flatten().filter(|b| b.from != x)),
             _ => Form::Any,
         }
     }
 
     /// The form when `V(new)` is the same number as `V(old)`.
     fn renamed(self, old: Name, new: Name) -> Form {
-        let bound = |b: Bound| Bound { from: if b.from == old { new } else { b.from }, ..b };
+        let rename = |name: Name| if name == old { new } else { name };
         match self {
             form if !form.mentions(old) => form,
             Form::Any | Form::Stack(_) | Form::ContextTop | Form::Below(_) => self,
@@ -204,7 +205,10 @@ impl Form {
             Form::Checked(_) => Form::Checked(new),
             Form::Translated(_) => Form::Translated(Some(new)),
             Form::PageOffset(_, shift) => Form::PageOffset(new, shift),
-            Form::Count(a, b) => Form::Count(bound(a), b.map(bound)),
+            Form::Count(a, b) => {
+                let from = rename(a.from);
+                Form::Count(Bound { from, ..a }, b.map(rename).filter(|&b| b != from))
+            }
         }
     }
 
@@ -229,7 +233,7 @@ impl Form {
     /// The bounds of a count; none for anything else.
     pub fn bounds(self) -> [Option<Bound>; 2] {
         match self {
-            Form::Count(a, b) => [Some(a), b],
+            Form::Count(a, b) => [Some(a), b.map(|from| Bound { from, ..a })],
             _ => [None, None],
         }
     }
@@ -246,13 +250,12 @@ impl Form {
     }
 }
 
-/// The form of a number within these bounds. Two are kept: an instruction has
-/// no more than two pointers.
+/// The form of a number within these bounds. Two are kept, an instruction has no
+/// more pointers; and only if they are alike, as it has one size and direction.
 fn count(mut bounds: impl Iterator<Item = Bound>) -> Form {
-    match (bounds.next(), bounds.next()) {
-        (Some(a), b) => Form::Count(a, b),
-        (None, _) => Form::Any,
-    }
+    let Some(a) = bounds.next() else { return Form::Any };
+    let alike = |b: &Bound| (b.shift, b.direction) == (a.shift, a.direction) && b.from != a.from;
+    Form::Count(a, bounds.find(alike).map(|b| b.from))
 }
 
 /// What is known about one register.
@@ -546,7 +549,7 @@ mod tests {
         }
         let translated = Form::Translated(Some(x));
         assert_eq!(translated.without(x), Form::Translated(None));
-        let both = Form::Count(bound(X), Some(bound(1)));
+        let both = Form::Count(bound(X), Some(Name::of(1)));
         assert_eq!(both.without(x), Form::Count(bound(1), None));
     }
 
@@ -554,7 +557,7 @@ mod tests {
     fn joins_keep_what_agrees_and_report_what_they_drop() {
         let mut a = State::entry();
         a.write(Reg::RAX, Value::of(Form::Translated(Some(Name::of(1)))));
-        a.write(Reg::RCX, Value::of(Form::Count(bound(1), Some(bound(2)))));
+        a.write(Reg::RCX, Value::of(Form::Count(bound(1), Some(Name::of(2)))));
         let mut b = State::entry();
         b.write(Reg::RAX, Value::of(Form::Translated(Some(Name::of(2)))));
         b.write(Reg::RCX, Value::of(Form::Count(bound(2), None)));

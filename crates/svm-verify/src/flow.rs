@@ -16,7 +16,7 @@ use crate::object::{Image, Routine};
 use crate::transfer::{Broken, Next, Proved, Step};
 use crate::violation::Code;
 
-/// No state yet, or not a block's start.
+/// No state, no block's start, no check.
 const NONE: u32 = u32::MAX;
 /// A block's start that was not reached yet.
 const UNREACHED: u32 = u32::MAX - 1;
@@ -66,14 +66,15 @@ struct Flow<'a, 'o> {
     work: BinaryHeap<Reverse<u32>>,
     queued: Vec<bool>,
     proved: Vec<Proved>,
-    /// The check, by its branch, whose out-of-line part an instruction is in.
-    owner: BTreeMap<u32, u32>,
+    /// The branch of the check whose out-of-line part an instruction is in.
+    owner: Vec<u32>,
     entered: Vec<u32>,
     /// Broken rules, by block.
     broken: BTreeMap<u32, Vec<(u32, Broken)>>,
     /// Broken rules about two paths that meet.
     meetings: BTreeMap<u32, Broken>,
-    checks: BTreeMap<u32, ()>,
+    /// Branches of checks.
+    checks: Vec<u32>,
 }
 
 impl<'a, 'o> Flow<'a, 'o> {
@@ -98,11 +99,11 @@ impl<'a, 'o> Flow<'a, 'o> {
             work: BinaryHeap::new(),
             queued: vec![false; count],
             proved: vec![Proved::Unreached; count],
-            owner: BTreeMap::new(),
+            owner: vec![NONE; count],
             entered: Vec::new(),
             broken: BTreeMap::new(),
             meetings: BTreeMap::new(),
-            checks: BTreeMap::new(),
+            checks: Vec::new(),
         }
     }
 
@@ -258,7 +259,7 @@ impl<'a, 'o> Flow<'a, 'o> {
 
     /// Follows the branch of a check that missed.
     fn missed(&mut self, n: u32, to: u32, miss: Miss, state: &State) -> Result<(), Broken> {
-        self.checks.insert(n, ());
+        self.checks.push(n);
         match miss {
             Miss::Skip => {
                 self.arrive(to, state);
@@ -266,8 +267,9 @@ impl<'a, 'o> Flow<'a, 'o> {
             }
             Miss::Slow { first, last } => {
                 let mut shared = false;
-                for part in first..=last {
-                    shared |= *self.owner.entry(part).or_insert(n) != n;
+                for part in &mut self.owner[first as usize..=last as usize] {
+                    shared |= !matches!(*part, NONE) && *part != n;
+                    *part = n;
                 }
                 match shared {
                     true => Err((Code::OutOfLine, "two checks share an out-of-line part".into())),
@@ -281,14 +283,16 @@ impl<'a, 'o> Flow<'a, 'o> {
     fn finish(mut self) -> Outcome {
         let mut broken: Vec<_> = self.broken.into_values().flatten().collect();
         broken.extend(self.meetings);
-        for (&part, _) in &self.owner {
-            if self.proved[part as usize] != Proved::Unreached {
+        for (part, _) in self.owner.iter().enumerate().filter(|&(_, &owner)| owner != NONE) {
+            if self.proved[part] != Proved::Unreached {
                 let reason = "there is another way into the out-of-line part of a check";
-                broken.push((part, (Code::OutOfLine, reason.into())));
+                broken.push((part as u32, (Code::OutOfLine, reason.into())));
             }
         }
-        self.entered.sort_unstable();
-        self.entered.dedup();
+        for list in [&mut self.entered, &mut self.checks] {
+            list.sort_unstable();
+            list.dedup();
+        }
         Outcome {
             proved: self.proved,
             broken,

@@ -14,6 +14,8 @@ pub struct Insn {
     pub len: u8,
     /// Whether it changes any status flag.
     pub flags: bool,
+    /// Whether a relocation applies to it.
+    pub relocated: bool,
     /// Number of the code section.
     pub section: u16,
     /// General-purpose registers that it writes, in part or wholly.

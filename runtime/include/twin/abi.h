@@ -114,7 +114,8 @@ _Static_assert(offsetof(struct twin_stlb_entry, xlate) == TWIN_STLB_XLATE, "xlat
 _Static_assert((TWIN_STLB_ENTRIES & (TWIN_STLB_ENTRIES - 1)) == 0, "power of two");
 _Static_assert(TWIN_STLB_INDEX_MASK == 0xfff0 && TWIN_STLB_INDEX_SHIFT == 8, "emitted immediates");
 _Static_assert(TWIN_COVERED == 4097, "emitted displacements rely on it");
-_Static_assert(TWIN_MAX_FRAME + TWIN_BELOW_RSP <= TWIN_STACK_LOW, "a frame cannot step over the guard");
+_Static_assert(TWIN_MAX_FRAME + TWIN_BELOW_RSP <= TWIN_STACK_LOW,
+	       "a frame cannot step over the guard");
 _Static_assert((TWIN_STACK_BLOCK & (TWIN_STACK_BLOCK - 1)) == 0, "found by masking rsp");
 _Static_assert(TWIN_STACK_CONTEXT + TWIN_PAGE_SIZE == TWIN_STACK_BLOCK, "context is the last page");
 _Static_assert(TWIN_STACK_HIGH + TWIN_PAGE_SIZE == TWIN_STACK_CONTEXT, "guard above the stack");

@@ -31,7 +31,7 @@
 
 #include <twin/abi.h>
 
-/* ---- Status of an operation ---------------------------------------- */
+/* ---- Status of an operation -------------------------------------------- */
 
 enum twin_status {
 	TWIN_OK = 0,
@@ -51,7 +51,7 @@ enum twin_refusal {
 	TWIN_REFUSED_NO_NODE = 4,	/* the instance's nodes are used up */
 };
 
-/* ---- Aborts --------------------------------------------------------- */
+/* ---- Aborts ------------------------------------------------------------ */
 
 enum twin_abort_kind {
 	TWIN_ABORT_NONE = 0,
@@ -75,7 +75,7 @@ struct twin_abort_report {
 	uint64_t entry_function;/* hyp address that twin_enter was given */
 };
 
-/* ---- One CPU -------------------------------------------------------- */
+/* ---- One CPU ----------------------------------------------------------- */
 
 /*
  * The driver's registers while the runtime's C code runs for it. rbx, rbp and
@@ -121,7 +121,7 @@ struct twin_cpu {
  */
 int twin_cpu_init(struct twin_cpu *cpu);
 
-/* ---- One driver ------------------------------------------------------ */
+/* ---- One driver -------------------------------------------------------- */
 
 /*
  * A mapped window. Nodes with the same table index form a chain; exactly one
@@ -155,9 +155,10 @@ struct twin_call_frame {
 /*
  * What the runtime needs from the machine it runs on. Every operation may be
  * called on several CPUs at once unless it says otherwise, none may sleep
- * except import, and none but import may run a driver. A NULL operation
- * refuses. A site's vector registers must survive all but import and
- * resolve_upcall, which happen only at calls, where the psABI lets them die.
+ * except import, and none but import may run a driver. None may leave except
+ * by returning (no longjmp, no unwinding). A NULL operation refuses. A site's
+ * vector registers must survive all but import and resolve_upcall, which happen
+ * only at calls, where the psABI lets them die.
  */
 struct twin_platform_ops {
 	/*
@@ -307,7 +308,7 @@ bool twin_instance_has_text(const struct twin_instance *instance, uint64_t rip);
  * pointer is good as long as the instance. [any] */
 const struct twin_abort_report *twin_instance_report(const struct twin_instance *instance);
 
-/* ---- Running the driver ---------------------------------------------- */
+/* ---- Running the driver ------------------------------------------------ */
 
 /*
  * Run the driver's function at hyp with up to six arguments on cpu's driver
@@ -333,7 +334,7 @@ int twin_enter(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t hy
 void twin_instance_hold(struct twin_instance *instance);
 void twin_instance_release(struct twin_instance *instance);
 
-/* ---- Translation ------------------------------------------------------ */
+/* ---- Translation ------------------------------------------------------- */
 
 /*
  * Translate va for this instance as the slow path does, own stacks excepted:
@@ -348,8 +349,9 @@ int twin_translate(struct twin_instance *instance, uint64_t va, uint64_t *mapped
  * that shows one of them. Only possible while no CPU is inside. New entries
  * are kept out while up to `patience` looks are taken for the last CPU to
  * leave; if one stays, nothing is changed and TWIN_BUSY returned: try again
- * before the pages are put to other use. [outside]; [inside] it is always
- * TWIN_BUSY. Calls unmap_window.
+ * before the pages are put to other use. A look takes some tens of cycles; where
+ * CPUs are preempted inside, as in a process, allow for their time slice.
+ * [outside]; [inside] it is always TWIN_BUSY. Calls unmap_window.
  */
 int twin_unmap(struct twin_instance *instance, uint64_t first_page, uint64_t pages,
 	       uint64_t patience);
@@ -366,7 +368,7 @@ int twin_instance_quiesce(struct twin_instance *instance, uint64_t patience);
 void twin_instance_drop(struct twin_instance *instance, uint64_t first_page, uint64_t pages);
 void twin_instance_resume(struct twin_instance *instance);
 
-/* ---- Calls -------------------------------------------------------------- */
+/* ---- Calls ------------------------------------------------------------- */
 
 /* Where control for dom0 code address vm goes in this instance: from the
  * codemap, else from resolve_upcall; 0 if it may go nowhere. [any], as far as
@@ -385,13 +387,13 @@ typedef int (*twin_hot_routine)(struct twin_cpu *cpu, struct twin_call_frame *fr
 void twin_abort_record(struct twin_cpu *cpu, enum twin_abort_kind kind, uint32_t reason,
 		       uint64_t address, uint64_t rip);
 
-/* ---- Policy ------------------------------------------------------------- */
+/* ---- Policy ------------------------------------------------------------ */
 
 /* Does the policy permit all of [port, port + size)? One range must hold them
  * all. size is 1, 2 or 4. [any] */
 bool twin_port_allowed(const struct twin_instance *instance, uint16_t port, uint32_t size);
 
-/* ---- For platform fault handlers ---------------------------------------- */
+/* ---- For platform fault handlers --------------------------------------- */
 
 /*
  * Is a fault at rip with stack pointer rsp the driver's: is this CPU on its
@@ -412,7 +414,7 @@ void twin_fault_record(struct twin_cpu *cpu, uint64_t rip, uint64_t address, uin
  * Not a C function. */
 void twin_abort_from_fault(void);
 
-/* ---- What driver code and stubs refer to; none is a C function ------------ */
+/* ---- What driver code and stubs refer to; none is a C function --------- */
 
 void twin_import_entry(void);	/* jump here with the import number in r11d */
 void twin_call_out(void);	/* jump here with a twin_hot_routine in r11 */

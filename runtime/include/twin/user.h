@@ -20,7 +20,7 @@
 
 #include <twin/runtime.h>
 
-/* ---- Drivers -------------------------------------------------------------- */
+/* ---- Drivers ----------------------------------------------------------- */
 
 /* A piece of dom0's address space. All numbers are multiples of the page. */
 struct twin_user_region {
@@ -77,7 +77,7 @@ int twin_user_add_region(struct twin_user *user, const struct twin_user_region *
  * twin_unmap for patience and TWIN_BUSY. TWIN_INVALID: there is none. */
 int twin_user_remove_region(struct twin_user *user, uint64_t dom0_start, uint64_t patience);
 
-/* ---- CPUs -------------------------------------------------------------------- */
+/* ---- CPUs -------------------------------------------------------------- */
 
 /*
  * Make a stack block, at the address `wanted` (aligned to TWIN_STACK_BLOCK) or
@@ -90,12 +90,13 @@ struct twin_cpu *twin_user_block_create(uint64_t wanted);
 /* Not while in use. [any] */
 void twin_user_block_destroy(struct twin_cpu *cpu);
 
-/* ---- Faults -------------------------------------------------------------------- */
+/* ---- Faults ------------------------------------------------------------ */
 
 /*
  * Install handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGTRAP: a fault of
- * driver code aborts the driver, any other goes to the handler found here.
- * Once a process; later calls do nothing. Returns 0, or -1 with errno. [setup]
+ * driver code aborts the driver, any other goes to the handler found here (its
+ * function is called; its sa_mask and SA_RESETHAND are not imitated). Once a
+ * process; later calls do nothing. Returns 0, or -1 with errno. [setup]
  */
 int twin_user_faults_start(void);
 
@@ -108,7 +109,7 @@ int twin_user_faults_start(void);
 int twin_user_thread_start(void);
 void twin_user_thread_stop(void);
 
-/* ---- Stubs ---------------------------------------------------------------------- */
+/* ---- Stubs ------------------------------------------------------------- */
 
 /*
  * Write a stub of TWIN_USER_STUB bytes at `at`, which the caller makes

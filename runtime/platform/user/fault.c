@@ -27,7 +27,7 @@ enum { TRAP_BREAKPOINT = 3, TRAP_PROTECTION = 13, TRAP_PAGE = 14 };
 static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
 static struct sigaction previous[_NSIG];
 
-/* ---- Others' faults -------------------------------------------------------- */
+/* ---- Others' faults ---------------------------------------------------- */
 
 /* As if we had never been there: the default action, taken once we return. */
 static void default_action(int number, const siginfo_t *info)
@@ -54,7 +54,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
 		default_action(number, info);
 }
 
-/* ---- The driver's ------------------------------------------------------------ */
+/* ---- The driver's ------------------------------------------------------ */
 
 static bool is_canonical(uint64_t address)
 {
@@ -137,7 +137,7 @@ int twin_user_faults_start(void)
 	return 0;
 }
 
-/* ---- Alternate stacks ------------------------------------------------------------ */
+/* ---- Alternate stacks -------------------------------------------------- */
 
 /* Beyond the state that the kernel saves, for our handler and the one before. */
 #define HANDLER_BYTES 0x8000

@@ -1,0 +1,221 @@
+//! Outputs: whole or not at all, the same bytes always, wherever they go.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::process::{Command, Stdio};
+
+use insta::assert_snapshot;
+
+use crate::bad_input::gzip;
+use crate::sandbox::{DRIVER, Sandbox};
+
+/// What `twin rewrite driver.o` makes.
+fn rewritten(sandbox: &Sandbox) -> Vec<u8> {
+    sandbox
+        .run(&["rewrite", "driver.o", "-o", "reference.o"])
+        .ok();
+    sandbox.read("reference.o")
+}
+
+#[test]
+fn output_replaces_an_earlier_one_and_keeps_its_mode() {
+    let sandbox = Sandbox::with_driver();
+    sandbox.write("out.o", "earlier");
+    fs::set_permissions(sandbox.path("out.o"), fs::Permissions::from_mode(0o640))
+        .expect("own file");
+    sandbox.run(&["rewrite", "driver.o", "-o", "out.o"]).ok();
+    assert!(sandbox.read("out.o").starts_with(b"\x7fELF"));
+    let mode = fs::metadata(sandbox.path("out.o"))
+        .expect("a file")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o640);
+    assert_eq!(sandbox.names(), ["driver.o", "out.o"]);
+}
+
+#[test]
+fn output_through_a_symbolic_link_goes_where_it_leads() {
+    let sandbox = Sandbox::with_driver();
+    sandbox.write("real.o", "earlier");
+    std::os::unix::fs::symlink("real.o", sandbox.path("link.o")).expect("a link");
+    sandbox.run(&["rewrite", "driver.o", "-o", "link.o"]).ok();
+    assert!(sandbox.read("real.o").starts_with(b"\x7fELF"));
+    assert!(
+        fs::symlink_metadata(sandbox.path("link.o"))
+            .expect("a link")
+            .is_symlink()
+    );
+}
+
+#[test]
+fn a_device_is_written_to_and_stays_a_device() {
+    let sandbox = Sandbox::with_driver();
+    sandbox
+        .run(&["rewrite", "driver.o", "-o", "/dev/null"])
+        .ok();
+    assert!(
+        fs::metadata("/dev/null")
+            .expect("a device")
+            .file_type()
+            .is_char_device()
+    );
+}
+
+#[test]
+fn unwritable_outputs() {
+    let sandbox = Sandbox::with_driver();
+    fs::create_dir(sandbox.path("dir")).expect("a directory");
+    let run = |args: &[&str]| {
+        let outcome = sandbox.run(&[&["rewrite", "driver.o"], args].concat());
+        assert_eq!(sandbox.names(), ["dir", "driver.o"]);
+        outcome
+    };
+    assert_snapshot!("output_in_no_directory", run(&["-o", "none/out.o"]));
+    assert_snapshot!("output_is_a_directory", run(&["-o", "dir"]));
+    assert_snapshot!("directory_is_a_file", run(&["-d", "driver.o"]));
+    assert_snapshot!("full_device", run(&["-o", "/dev/full"]));
+    assert_snapshot!(
+        "report_in_no_directory",
+        run(&["-o", "out.o", "--report", "none/r.json"])
+    );
+}
+
+#[test]
+fn the_same_bytes_at_any_number_of_jobs() {
+    let sandbox = Sandbox::new();
+    let names: Vec<String> = (0..12).map(|i| format!("d{i}.o")).collect();
+    for (i, name) in names.iter().enumerate() {
+        let more = "mov (%rsi), %rdx\nmov %rdx, (%rdi)\n".repeat(50 * (12 - i));
+        sandbox.assemble(name, &DRIVER.replace("1:  ", &format!("{more}1:  ")));
+    }
+    let made = |jobs: &str, dir: &str| -> Vec<Vec<u8>> {
+        let report = format!("{dir}.json");
+        let options = ["rewrite", "-j", jobs, "-d", dir, "--report", &report];
+        let inputs: Vec<&str> = names.iter().map(String::as_str).collect();
+        sandbox.run(&[&options[..], &inputs].concat()).ok();
+        let outputs = names
+            .iter()
+            .map(|name| format!("{dir}/{}", name.replace(".o", ".twin.o")));
+        outputs
+            .chain([report.clone()])
+            .map(|name| sandbox.read(&name))
+            .collect()
+    };
+    let one = made("1", "one");
+    assert_eq!(one, made("2", "two"));
+    assert_eq!(one, made("7", "seven"));
+}
+
+#[test]
+fn compressed_inputs() {
+    let sandbox = Sandbox::with_driver();
+    let expected = rewritten(&sandbox);
+    let object = sandbox.read("driver.o");
+    sandbox.write("g.ko.gz", gzip(&object));
+    sandbox.write("x.ko.xz", xz(&object));
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    sandbox.write(
+        "z.ko.zst",
+        ruzstd::encoding::compress_to_vec(&object[..], level),
+    );
+    // By content, not by name.
+    sandbox.write("plain.o", gzip(&object));
+    let inputs = ["g.ko.gz", "x.ko.xz", "z.ko.zst", "plain.o"];
+    sandbox
+        .run(&[&["rewrite", "-d", "out"][..], &inputs].concat())
+        .ok();
+    for name in ["g.twin.o", "x.twin.o", "z.twin.o", "plain.twin.o"] {
+        assert_eq!(sandbox.read(&format!("out/{name}")), expected, "{name}");
+    }
+}
+
+#[test]
+fn standard_input_and_output() {
+    let sandbox = Sandbox::with_driver();
+    let expected = rewritten(&sandbox);
+    let object = sandbox.read("driver.o");
+    let outcome = sandbox.run_with(&["rewrite", "-", "-o", "-"], &object).ok();
+    assert_eq!(outcome.stdout, expected);
+    assert_snapshot!(sandbox.run_with(&["verify", "-"], &expected));
+    assert_eq!(sandbox.names(), ["driver.o", "reference.o"]);
+}
+
+#[test]
+fn a_bad_object_on_standard_input() {
+    assert_snapshot!(Sandbox::new().run_with(&["rewrite", "-", "-o", "-"], b""));
+}
+
+#[test]
+fn unverified_output_is_said_so_loudly() {
+    let sandbox = Sandbox::with_driver();
+    let outcome = sandbox.run(&["rewrite", "--no-verify", "driver.o", "-o", "out.o"]);
+    assert_snapshot!(outcome);
+    assert_eq!(sandbox.read("out.o"), rewritten(&sandbox));
+}
+
+#[test]
+fn schemes_differ_and_both_verify() {
+    let sandbox = Sandbox::with_driver();
+    for scheme in ["stlb", "paper"] {
+        sandbox
+            .run(&["rewrite", "--scheme", scheme, "driver.o", "-o", scheme])
+            .ok();
+        sandbox.run(&["verify", scheme]).ok();
+    }
+    assert_ne!(sandbox.read("stlb"), sandbox.read("paper"));
+}
+
+#[test]
+fn a_broken_pipe_is_quiet() {
+    let sandbox = Sandbox::new();
+    let source = DRIVER.replace(
+        "1:  ",
+        &format!("{}1:  ", "mov (%rsi), %rdx\n".repeat(5000)),
+    );
+    sandbox.assemble("long.o", &source);
+    let mut command = sandbox.twin(&["explain", "long.o"]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // Read a little, then close.
+    let mut start = [0; 16];
+    child
+        .stdout
+        .take()
+        .expect("a pipe")
+        .read_exact(&mut start)
+        .expect("a beginning");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), output.stderr), (Some(0), vec![]));
+}
+
+#[test]
+fn an_object_into_a_broken_pipe_is_a_failure() {
+    let sandbox = Sandbox::with_driver();
+    // `:` reads nothing; the status is that of twin.
+    let script = format!(
+        "{{ sleep 0.1; '{}' rewrite driver.o -o -; echo $? >status; }} | :",
+        env!("CARGO_BIN_EXE_twin")
+    );
+    let mut shell = Command::new("sh");
+    let done = shell
+        .args(["-c", &script])
+        .current_dir(sandbox.path("."))
+        .output()
+        .expect("sh");
+    assert_eq!(
+        sandbox.read("status"),
+        b"2\n",
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+}
+
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 6);
+    encoder.write_all(bytes).expect("memory");
+    encoder.finish().expect("memory")
+}

@@ -1,0 +1,148 @@
+//! What the subcommands print about a small driver.
+
+use insta::assert_snapshot;
+
+use crate::sandbox::{Sandbox, privileged};
+
+#[test]
+fn stats_as_text() {
+    assert_snapshot!(Sandbox::with_driver().run(&["stats", "driver.o"]));
+}
+
+#[test]
+fn stats_as_json() {
+    assert_snapshot!(Sandbox::with_driver().run(&["stats", "--format", "json", "driver.o"]));
+}
+
+#[test]
+fn verify_as_text() {
+    let sandbox = Sandbox::with_driver();
+    sandbox.run(&["rewrite", "driver.o", "-o", "out.o"]).ok();
+    assert_snapshot!(sandbox.run(&["verify", "out.o", "driver.o"]));
+}
+
+#[test]
+fn verify_as_json() {
+    let sandbox = Sandbox::with_driver();
+    sandbox.run(&["rewrite", "driver.o", "-o", "out.o"]).ok();
+    sandbox.write("empty.o", "");
+    let outcome = sandbox.run(&["verify", "--format", "json", "out.o", "driver.o", "empty.o"]);
+    assert_eq!(outcome.status, 1);
+    let verdicts = outcome.json();
+    let verified: Vec<_> = (0..3).map(|i| verdicts[i]["verified"].as_bool()).collect();
+    assert_eq!(verified, [Some(true), Some(false), Some(false)]);
+    assert!(verdicts[0]["proof"]["checks"].as_u64() > Some(0));
+    assert_eq!(verdicts[1]["violations"][0]["file"].as_str(), None);
+    assert!(verdicts[1]["violation_count"].as_u64() > Some(0));
+    assert!(
+        verdicts[2]["error"]
+            .as_str()
+            .is_some_and(|why| why.contains("empty"))
+    );
+}
+
+#[test]
+fn verify_finds_a_changed_byte() {
+    let sandbox = Sandbox::with_driver();
+    sandbox.run(&["rewrite", "driver.o", "-o", "out.o"]).ok();
+    let mut bytes = sandbox.read("out.o");
+    // `cmp $0xfff, %v` of a check asks for twice as much.
+    let at = bytes
+        .windows(4)
+        .position(|w| w == 0xfff_u32.to_le_bytes())
+        .expect("a check");
+    bytes[at + 1] = 0x1f;
+    sandbox.write("out.o", bytes);
+    let outcome = sandbox.run(&["verify", "out.o"]);
+    assert_eq!((outcome.status, outcome.text()), (1, ""));
+    assert!(
+        outcome.stderr.contains("out.o: P1-untranslated: .text+"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn explain_puts_before_and_after_side_by_side() {
+    assert_snapshot!(Sandbox::with_driver().run(&["explain", "driver.o", "--function", "poll"]));
+}
+
+#[test]
+fn explain_knows_the_names() {
+    let outcome = Sandbox::with_driver().run(&["explain", "driver.o", "--function", "pol"]);
+    assert_snapshot!(outcome);
+}
+
+#[test]
+fn explain_says_where_nothing_is_to_do() {
+    let sandbox = Sandbox::new();
+    sandbox.assemble(
+        "d.o",
+        ".text\n.globl f\n.type f, @function\nf: call g\n1: jmp 1b\n.size f, .-f\n",
+    );
+    let outcome = sandbox.run(&["explain", "d.o", "--function", "f"]).ok();
+    assert_eq!(
+        outcome.text(),
+        "f: no site: every instruction stays as it is\n"
+    );
+}
+
+#[test]
+fn explain_refuses_what_rewrite_refuses() {
+    let sandbox = Sandbox::new();
+    sandbox.assemble("evil.o", &privileged(1));
+    assert_snapshot!(sandbox.run(&["explain", "evil.o"]));
+}
+
+#[test]
+fn explain_in_colour_when_asked() {
+    let sandbox = Sandbox::with_driver();
+    let mut command = sandbox.twin(&["explain", "driver.o"]);
+    let coloured = command
+        .env_remove("NO_COLOR")
+        .env("CLICOLOR_FORCE", "1")
+        .output()
+        .expect("it runs");
+    assert!(coloured.stdout.contains(&0x1b));
+    assert!(!sandbox.run(&["explain", "driver.o"]).stdout.contains(&0x1b));
+}
+
+#[test]
+fn report_has_one_object_for_each_site() {
+    let sandbox = Sandbox::with_driver();
+    sandbox
+        .run(&["rewrite", "driver.o", "-o", "out.o", "--report", "r.json"])
+        .ok();
+    assert_snapshot!(String::from_utf8(sandbox.read("r.json")).expect("text"));
+}
+
+#[test]
+fn completions_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let outcome = Sandbox::new().run(&["completions", shell]).ok();
+        assert!(outcome.text().contains("no-verify"), "{shell}");
+    }
+}
+
+#[test]
+fn manual_pages_for_every_subcommand() {
+    let sandbox = Sandbox::new();
+    sandbox.run(&["man", "man1"]).ok();
+    let pages = [
+        "",
+        "-rewrite",
+        "-verify",
+        "-stats",
+        "-explain",
+        "-completions",
+        "-man",
+    ];
+    for page in pages {
+        let text = sandbox.read(&format!("man1/twin{page}.1"));
+        let text = String::from_utf8(text).expect("text");
+        assert!(
+            text.contains(".TH") && text.contains("Exit status"),
+            "{page}"
+        );
+    }
+}
