@@ -35,7 +35,7 @@ complete() {
 
 # ---- Which apt -------------------------------------------------------------
 
-# Everything apt writes goes below $apt. The options are the words of $private.
+# Everything apt writes goes below $apt.
 private_options() {
     mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
     : >"$apt/status"
@@ -123,6 +123,7 @@ unpack() {
     ln -sfn "$modules" "$stock/modules"
     ln -sfn tree/boot "$stock/boot"
     mv e1000.ko "$stock/e1000.ko"
+    rm -rf "$apt"
     # Last: whoever sees VERSION finds all the rest.
     mv VERSION "$stock/VERSION"
 }

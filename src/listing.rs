@@ -36,7 +36,7 @@ pub enum Line {
         text: String,
     },
     /// What follows stands elsewhere.
-    OutOfLine,
+    Elsewhere,
     /// The label of what follows the listed part.
     End(String),
 }
@@ -103,7 +103,7 @@ impl<'o> Lister<'o> {
         let mut lines = Vec::new();
         for decoded in &decoded {
             if decoded.apart {
-                lines.push(Line::OutOfLine);
+                lines.push(Line::Elsewhere);
             }
             lines.push(Line::Instruction {
                 label: labels.get(&decoded.instruction.ip()).cloned(),

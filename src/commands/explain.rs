@@ -188,7 +188,7 @@ fn side_by_side(out: &mut impl Write, before: &str, after: &[Line]) -> std::io::
                     .map_or(String::new(), |label| format!("{label}:"));
                 writeln!(out, "{LABEL}{label:5}{LABEL:#} {AFTER}{text}{AFTER:#}")?;
             }
-            Line::OutOfLine => writeln!(out, "      {ASIDE}-- out of line --{ASIDE:#}")?,
+            Line::Elsewhere => writeln!(out, "      {ASIDE}-- out of line --{ASIDE:#}")?,
             Line::End(label) => writeln!(out, "{LABEL}{label}:{LABEL:#}")?,
         }
         left = "";

@@ -132,7 +132,7 @@ fn missing_file() {
 #[test]
 fn unreadable_file() {
     let sandbox = Sandbox::with_driver();
-    let mode = fs::Permissions::from_mode(0);
+    let mode = fs::Permissions::from_mode(0o000);
     fs::set_permissions(sandbox.path("driver.o"), mode).expect("own file");
     if fs::read(sandbox.path("driver.o")).is_ok() {
         return; // root reads everything

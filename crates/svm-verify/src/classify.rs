@@ -46,7 +46,6 @@ pub fn classify(
     field: Field,
     factory: &mut InstructionInfoFactory,
 ) -> Result<Insn, Refused> {
-    let info = factory.info(i);
     let mut insn = Insn {
         at: 0,
         len: 0,
@@ -55,8 +54,16 @@ pub fn classify(
         section: 0,
         writes: RegSet::NONE,
         memory: Memory::NONE,
-        op: Op::Plain,
+        op: operation(i, field),
     };
+    if let Some(writes) = known_writes(insn.op) {
+        insn.writes = writes;
+        return match addressed(i, field) {
+            Ok(()) => Ok(insn),
+            Err((code, reason)) => Err((code, reason, insn)),
+        };
+    }
+    let info = factory.info(i);
     for used in info.used_registers() {
         if writes(used.access()) {
             match gpr(used.register()) {
@@ -66,11 +73,42 @@ pub fn classify(
             }
         }
     }
-    insn.op = operation(i, field);
     match memory(i, field, info.used_memory(), &mut insn) {
         Ok(()) => Ok(insn),
         Err((code, reason)) => Err((code, reason, insn)),
     }
+}
+
+/// The registers that an instruction writes if its [`Op`] tells them all, and
+/// that it reaches no memory but a table entry (SDM volume 2, the operation of
+/// each). The others are looked up.
+fn known_writes(op: Op) -> Option<RegSet> {
+    match op {
+        Op::Copy { d, .. }
+        | Op::Copy32 { d, .. }
+        | Op::Constant { d }
+        | Op::Lea { d, .. }
+        | Op::MoveIfAbove { d, .. }
+        | Op::Alu { d, .. } => Some(d.set()),
+        Op::Table { read: TableRead::CmpTag, .. } | Op::Compare { .. } => Some(RegSet::NONE),
+        Op::Table { r, .. } => Some(r.set()),
+        Op::Branch(Condition::Above | Condition::NotEqual, _) | Op::Jump(_) => Some(RegSet::NONE),
+        _ => None,
+    }
+}
+
+/// What a relocation may do to the instructions of [`known_writes`].
+fn addressed(i: &Instruction, field: Field) -> Result<(), (Code, &'static str)> {
+    if i.mnemonic() != Mnemonic::Lea {
+        return Ok(());
+    }
+    if matches!(field, Field::Tag | Field::Xlate) {
+        return Err((Code::Table, "the table's address is not for the driver to know"));
+    }
+    if i.is_ip_rel_memory_operand() {
+        return Err((Code::AddressForm, "code addresses that data may hold are dom0's"));
+    }
+    Ok(())
 }
 
 fn writes(access: OpAccess) -> bool {
@@ -128,34 +166,23 @@ fn memory(
         base: gpr64(i.memory_base()).unwrap_or(Reg::RAX),
         disp: i.memory_displacement64() as i32,
     };
-    match (silent, field) {
-        (true, Field::Tag | Field::Xlate) => {
-            return Err((Code::Table, "the table's address is not for the driver to know"));
+    match field {
+        Field::Tag | Field::Xlate => {
+            return Err((Code::Table, "not one of the table reads of a check"));
         }
-        (true, _) if i.is_ip_rel_memory_operand() && i.mnemonic() == Mnemonic::Lea => {
-            return Err((Code::AddressForm, "code addresses that data may hold are dom0's"));
+        Field::Displacement if !silent => {
+            return Err((Code::Untranslated, "its displacement is an address in dom0"));
         }
-        (true, _) => return Ok(()),
-        (false, Field::Tag | Field::Xlate) => {
-            // Reached only through the index that the rule demands.
-            return match table_read(i, field) {
-                Some(_) => Ok(()),
-                None => Err((Code::Table, "not one of the table reads of a check")),
-            };
-        }
-        (false, _) => {}
+        // Reported already.
+        Field::Bad => return Ok(()),
+        _ if silent => return addressed(i, field),
+        _ => {}
     }
     if access == Access::None || insn.memory.size == 0 {
         return Err((Code::Implicit, "the size of its memory operand is not known"));
     }
-    match field {
-        Field::Displacement => Err((Code::Untranslated, "its displacement is an address in dom0")),
-        Field::Bad => Ok(()),
-        _ => {
-            insn.memory.access = access;
-            Ok(())
-        }
-    }
+    insn.memory.access = access;
+    Ok(())
 }
 
 /// What happens to the operand, and its size in bytes; 0 if not known.

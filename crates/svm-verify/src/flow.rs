@@ -267,9 +267,13 @@ impl<'a, 'o> Flow<'a, 'o> {
             }
             Miss::Slow { first, last } => {
                 let mut shared = false;
-                for part in &mut self.owner[first as usize..=last as usize] {
-                    shared |= !matches!(*part, NONE) && *part != n;
-                    *part = n;
+                for owner in &mut self.owner[first as usize..=last as usize] {
+                    // The first one stays the owner, so that each other one is
+                    // told so whenever it is interpreted.
+                    match *owner {
+                        NONE => *owner = n,
+                        other => shared |= other != n,
+                    }
                 }
                 match shared {
                     true => Err((Code::OutOfLine, "two checks share an out-of-line part".into())),

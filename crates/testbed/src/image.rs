@@ -254,7 +254,7 @@ impl Painter<'_> {
         let stopped = self.below(4);
         self.u64(queue + 0x90, stopped);
         for (list, limit) in [(0x270, 3), (0x290, 6)] {
-            self.address_list(n + list, queue + 0x400 + list * 4, limit);
+            self.address_list(n + list, queue + 0x400 + (list - 0x270) * 0x20, limit);
         }
     }
 

@@ -304,8 +304,9 @@ int twin_instance_add_text(struct twin_instance *instance, uint64_t start, uint6
 /* Is rip code of this instance? [any] */
 bool twin_instance_has_text(const struct twin_instance *instance, uint64_t rip);
 
-/* The report of the abort that killed the instance, or NULL if it lives. The
- * pointer is good as long as the instance. [any] */
+/* The report of the abort that killed the instance, or NULL if it lives or
+ * another CPU is writing the report at this moment. The pointer is good as long
+ * as the instance. cpu->report has this CPU's own last abort. [any] */
 const struct twin_abort_report *twin_instance_report(const struct twin_instance *instance);
 
 /* ---- Running the driver ------------------------------------------------ */

@@ -1,2 +1,128 @@
-//! Placeholder replaced by its author.
-fn main() {}
+//! The differential run: functions of the stock e1000.ko, native against
+//! rewritten, on random images of dom0's memory.
+
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+
+use testbed::campaign::{self, Plan};
+use testbed::features::Instructions;
+use testbed::functions::{SUBJECTS, Subject, subject};
+use testbed::program::{Program, Scheme};
+use testbed::session::Session;
+use testbed::stock::{self, Stock};
+use testbed::{Error, native};
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Choice {
+    Stlb,
+    Paper,
+    Both,
+}
+
+impl Choice {
+    fn schemes(self) -> &'static [Scheme] {
+        match self {
+            Choice::Stlb => &[Scheme::Stlb],
+            Choice::Paper => &[Scheme::Paper],
+            Choice::Both => &[Scheme::Stlb, Scheme::Paper],
+        }
+    }
+}
+
+/// Run functions of the stock e1000.ko natively and rewritten on the same
+/// random memory, and compare results, memory, calls and aborts.
+#[derive(Parser)]
+#[command(after_help = "Examples:
+  differential --images 1000
+  differential e1000_clean e1000_xmit_frame --images 10000
+  differential e1000_clean --image 17 --scheme stlb
+
+Exit status: 0 no difference, 1 differences, 2 the run could not be made.")]
+struct Options {
+    /// Functions to run; all if none is named.
+    functions: Vec<String>,
+    /// Images for each function.
+    #[arg(long, default_value_t = 100)]
+    images: u64,
+    /// Of these, how many are single-stepped to see what is executed.
+    #[arg(long, default_value_t = 10)]
+    stepped: u64,
+    /// Run this image alone and say how it ends.
+    #[arg(long)]
+    image: Option<u64>,
+    /// The first image's number.
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// Which rewriting.
+    #[arg(long, value_enum, default_value_t = Choice::Both)]
+    scheme: Choice,
+    /// Threads; as many as processors if 0.
+    #[arg(long, default_value_t = 0)]
+    jobs: usize,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("differential: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<bool, Error> {
+    let file = stock::find()?;
+    let stock = Stock::new(&file, native::import_entry())?;
+    let schemes = options.scheme.schemes();
+    let programs = schemes.iter().map(|s| Program::new(&stock, *s)).collect::<Result<Vec<_>, _>>()?;
+    let subjects = chosen(&options.functions)?;
+    if let Some(image) = options.image {
+        return single(&stock, &programs, &subjects, image);
+    }
+    let jobs = match options.jobs {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        jobs => jobs,
+    };
+    let plan = Plan { images: options.images, stepped: options.stepped, first: options.first, jobs };
+    let report = campaign::run(&stock, &programs, &subjects, plan, &|row| eprintln!("{row}"))?;
+    for (feature, count) in Instructions::of(&stock).features(&stock, &report.coverage) {
+        println!("{feature:?}: {count} instructions executed");
+    }
+    for difference in report.rows.iter().flat_map(|row| &row.differences) {
+        println!("{difference}");
+    }
+    print!("{}", report.table(programs.len()));
+    Ok(report.differing() == 0)
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Subject>, Error> {
+    if names.is_empty() {
+        return Ok(SUBJECTS.iter().collect());
+    }
+    names.iter().map(|name| subject(name).ok_or_else(|| Error::NoFunction(name.clone()))).collect()
+}
+
+fn single(
+    stock: &Stock<'_>,
+    programs: &[Program],
+    subjects: &[&'static Subject],
+    image: u64,
+) -> Result<bool, Error> {
+    let mut session = Session::new(stock, programs)?;
+    let mut same = true;
+    for subject in subjects {
+        let verdict = session.run(subject, image, false)?;
+        println!("{}: native {}", subject.name, session.native_end(&verdict));
+        for (i, program) in programs.iter().enumerate().take(verdict.twins.len()) {
+            println!("{}: {} {}", subject.name, program.scheme.as_str(), session.twin_end(&verdict, i));
+        }
+        for (i, difference) in &verdict.differences {
+            println!("{}: {}: {difference}", subject.name, programs[*i].scheme.as_str());
+            same = false;
+        }
+    }
+    Ok(same)
+}
