@@ -87,10 +87,7 @@ fn subject(path: &Path) -> Option<Subject> {
 
 fn rewrite(bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
     let object = elf_loader::read(bytes).ok()?;
-    let options = Options {
-        scheme: Scheme::Stlb,
-        report: false,
-    };
+    let options = Options::new(Scheme::Stlb);
     let rewritten = svm_rewrite::rewrite(&object, options).ok()?;
     Some((
         rewritten.stats.instructions,

@@ -1,7 +1,6 @@
 //! Everything that can go wrong, with its message and its exit status.
 
 use std::fmt;
-use std::io::Write;
 use std::process::ExitCode;
 
 use svm_rewrite::Refusal;
@@ -99,10 +98,7 @@ impl Failure {
 
     /// Prints it on standard error.
     pub fn print(&self) {
-        // If standard error is gone there is nobody to tell.
-        let _ = std::io::stderr()
-            .lock()
-            .write_all(self.to_string().as_bytes());
+        crate::output::say(&self.to_string());
     }
 }
 

@@ -9,7 +9,7 @@
 //! to, then renamed. Pipes and devices are written directly.
 
 use std::fs::{File, Permissions};
-use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -67,11 +67,6 @@ impl Pending {
     pub fn create(destination: &Destination) -> Result<Pending, Failure> {
         let name = destination.name();
         let sink = match destination {
-            Destination::Stdout if std::io::stdout().is_terminal() => {
-                return Err(Failure::Usage(
-                    "an object is no text for a terminal; redirect it, or give -o FILE".to_owned(),
-                ));
-            }
             Destination::Stdout => Ok(Sink::Stdout(BufWriter::new(std::io::stdout()))),
             Destination::File(path) => file_sink(path),
         };
@@ -191,4 +186,9 @@ pub fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
         .map_err(|error| Failure::access("<stdout>", format!("cannot be written: {error}")))?;
     bytes.push(b'\n');
     text(&bytes)
+}
+
+/// Says something on standard error; if that is gone there is nobody to tell.
+pub fn say(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

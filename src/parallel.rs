@@ -12,6 +12,7 @@ use std::thread;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Status};
+use crate::output::say;
 
 /// Cores that this process may use.
 pub fn cores() -> NonZero<usize> {
@@ -55,7 +56,10 @@ pub fn each<T: AsRef<Path> + Sync, R: Send>(
     }
     drop(progress);
     if failed > 0 && inputs.len() > 1 {
-        eprintln!("twin: {failed} of {} files failed", inputs.len());
+        say(&format!(
+            "twin: {failed} of {} files failed\n",
+            inputs.len()
+        ));
     }
     match status {
         Status::Done => Ok(()),

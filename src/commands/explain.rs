@@ -62,8 +62,8 @@ impl Opts {
             known(&input.name, &original, name)?;
         }
         let options = Options {
-            scheme: Scheme::Stlb,
             report: true,
+            ..Options::new(Scheme::Stlb)
         };
         let rewritten = svm_rewrite::rewrite(&original, options).map_err(|refusals| {
             let file = input.name.clone();

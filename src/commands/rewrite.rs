@@ -8,6 +8,7 @@
 //! disk, unless `--no-verify` says so.
 
 use std::collections::{HashMap, HashSet};
+use std::io::IsTerminal;
 use std::num::NonZero;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -108,6 +109,7 @@ impl Opts {
         let jobs = self.jobs()?;
         let report_to = self.report.clone().map(Destination::new);
         refuse_clashes(&jobs, report_to.as_ref())?;
+        refuse_terminal(&jobs)?;
         if let Some(dir) = &self.directory {
             output::create_dir(dir)?;
         }
@@ -134,8 +136,8 @@ impl Opts {
             Scheme::Paper => svm_rewrite::Scheme::Paper,
         };
         svm_rewrite::Options {
-            scheme,
             report: self.report.is_some(),
+            ..svm_rewrite::Options::new(scheme)
         }
     }
 
@@ -200,11 +202,11 @@ impl Opts {
             (_, None) => {}
         }
         if result.is_ok() && self.no_verify {
-            eprintln!(
+            output::say(&format!(
                 "twin: WARNING: {} is NOT VERIFIED (--no-verify): nothing proves that it is \
-                 confined; do not load it where that matters",
+                 confined; do not load it where that matters\n",
                 job.output.name()
-            );
+            ));
         }
         Ok(())
     }
@@ -295,6 +297,14 @@ fn refuse_clashes(jobs: &[Job], report: Option<&Destination>) -> Result<(), Fail
                 from.display()
             ));
         }
+    }
+    Ok(())
+}
+
+/// Refuses to print an object on a terminal.
+fn refuse_terminal(jobs: &[Job]) -> Result<(), Failure> {
+    if std::io::stdout().is_terminal() && jobs.iter().any(|job| job.output == Destination::Stdout) {
+        return usage("an object is no text for a terminal; redirect it, or give -o FILE");
     }
     Ok(())
 }

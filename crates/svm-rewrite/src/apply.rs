@@ -14,7 +14,7 @@ use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted, Target};
 use crate::linkage;
 use crate::plan::Plan;
 use crate::refusal::{Code, Hitch, Refusal};
-use crate::scheme::Scheme;
+use crate::Options;
 use crate::sequences::{Emitter, StubPlace};
 
 /// The rewritten code, laid out.
@@ -47,16 +47,22 @@ pub fn apply(
     lifted: &Lifted<'_>,
     plans: &[Plan],
     facts: &HashMap<InstIdx, Facts>,
-    scheme: Scheme,
+    options: Options,
 ) -> Result<Applied, Vec<Refusal>> {
     let mut labels = Labels::new(lifted.insts.len());
     let mut refusals = Vec::new();
     let (mut assemblers, mut stubs) = (Vec::new(), Vec::new());
     let (mut ends, mut function_ends) = (Vec::new(), Vec::new());
     for section in 0..lifted.sections.len() as u16 {
-        let mut emitter = Emitter::new(lifted, &mut labels, section, scheme);
+        let mut emitter = Emitter::new(lifted, &mut labels, section, options.scheme);
         for f in functions_of(lifted, CodeIdx(section)) {
-            let mut writer = FunctionWriter { emitter: &mut emitter, plans, facts, refusals: &mut refusals };
+            let mut writer = FunctionWriter {
+                emitter: &mut emitter,
+                plans,
+                facts,
+                poison: options.poison,
+                refusals: &mut refusals,
+            };
             writer.function(f);
             let end = emitter.labels.fresh();
             emitter.place(end);
@@ -91,6 +97,7 @@ struct FunctionWriter<'w, 'a> {
     emitter: &'w mut Emitter<'a>,
     plans: &'w [Plan],
     facts: &'w HashMap<InstIdx, Facts>,
+    poison: bool,
     refusals: &'w mut Vec<Refusal>,
 }
 
@@ -117,6 +124,9 @@ impl FunctionWriter<'_, '_> {
     fn instruction(&mut self, i: InstIdx) -> Result<(), Hitch> {
         let plan = &self.plans[i.0 as usize];
         let e = &mut *self.emitter;
+        if self.poison && !plan.scratch.all().is_empty() {
+            e.poison(plan);
+        }
         match plan.class {
             Class::Plain | Class::Stack => e.copy_inst(i),
             Class::Drop => Ok(()),

@@ -82,6 +82,16 @@ pub struct Options {
     pub scheme: Scheme,
     /// Whether [`Rewritten::sites`] is wanted; it takes as long as the rest.
     pub report: bool,
+    /// For tests: before each sequence, also overwrite every register and the
+    /// flags that liveness calls dead there. Behaviour must not change.
+    pub poison: bool,
+}
+
+impl Options {
+    /// The ordinary rewriting under a scheme.
+    pub fn new(scheme: Scheme) -> Options {
+        Options { scheme, report: false, poison: false }
+    }
 }
 
 /// Rewrites an object for the hypervisor instance.
@@ -99,7 +109,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     // Registers and flags for each sequence: the last decision.
     let plans = plan_all(&analysis, &classes, options.scheme)?;
     // --- nothing is decided beyond this point ---
-    let applied = apply::apply(&lifted, &plans, &facts, options.scheme)?;
+    let applied = apply::apply(&lifted, &plans, &facts, options)?;
     let object = emit::emit(&lifted, &applied, &codemap, options.scheme);
     let stats = stats::stats(&analysis);
     let rewriting = Rewriting { lifted: &lifted, scheme: options.scheme, plans, applied };

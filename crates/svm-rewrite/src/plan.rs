@@ -75,6 +75,8 @@ pub struct Plan {
     pub scratch: Scratch,
     /// What happens to the flags.
     pub flags: Flags,
+    /// What is live before it.
+    pub live: LocSet,
 }
 
 /// Order of preference: short encodings first, and `rax` first because it can
@@ -117,7 +119,7 @@ impl<'a> Planner<'a> {
     /// No registers can be freed for it.
     pub fn plan(&mut self, i: InstIdx, class: Class, live: LocSet) -> Result<Plan, Refusal> {
         let flags_live = live.intersects(LocSet::flags());
-        let mut plan = Plan { class, scratch: Scratch::EMPTY, flags: Flags::Dead };
+        let mut plan = Plan { class, scratch: Scratch::EMPTY, flags: Flags::Dead, live };
         let need = self.need(class);
         if need.call_registers {
             let operands = self.registers_of(&self.lifted.inst(i).iced).union(callee_register(class));

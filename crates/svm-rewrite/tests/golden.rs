@@ -30,7 +30,7 @@ fn assemble(source: &Path) -> Vec<u8> {
 fn try_rewrite(source: &Path, scheme: Scheme) -> Result<Rewritten, Vec<Refusal>> {
     let bytes = assemble(source);
     let object = elf_loader::read(&bytes).expect("the assembler makes readable objects");
-    rewrite(&object, Options { scheme, report: true })
+    rewrite(&object, Options { report: true, ..Options::new(scheme) })
 }
 
 fn name(source: &Path) -> String {

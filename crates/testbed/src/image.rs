@@ -277,6 +277,8 @@ impl Painter<'_> {
         self.u16(p + 0x3c, 0x8086);
         self.u16(p + 0x3e, device);
         self.u32(p + 0x3c4, irq);
+        let error_state = self.pick(&[1, 1, 1, 1, 1, 2, 3]);
+        self.u32(p + 0xc8, error_state);
     }
 
     fn adapter(&mut self, scene: &Scene, stock: &Stock<'_>) {
@@ -296,6 +298,8 @@ impl Painter<'_> {
         self.u64(a + 0x480, scene.pdev);
         let vlan = self.pick(&[0xffff, 5, 100]);
         self.u16(a + 0x200, vlan);
+        let speed = self.pick(&[0, 10, 100, 1000, 1000]);
+        self.u16(a + 0x218, speed);
         let length = self.pick(&[256, 1522, 2048, 4096, 16384]);
         self.u32(a + 0x208, length);
         let itr = self.pick(&[0, 1, 3, 4, 8000]);

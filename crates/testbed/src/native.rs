@@ -82,6 +82,7 @@ global_asm!(
     ".text",
     // u64 enter(void): 0 returned, 1 unwound.
     ".balign 16",
+    ".globl twin_testbed_enter",
     "twin_testbed_enter:",
     "    pushq %rbp",
     "    pushq %rbx",
@@ -104,6 +105,7 @@ global_asm!(
     "    jmp   .Ltwin_testbed_go",
     // An import's stub: +0 number, +8 site. Everything is kept.
     ".balign 16",
+    ".globl twin_testbed_import_entry",
     "twin_testbed_import_entry:",
     "    popq  {c}+104(%rip)",
     "    pushfq",
@@ -127,6 +129,7 @@ global_asm!(
     "    movq  {c}+8(%rip), %rsp",
     // To the driver: registers from the context, then to what is on its stack.
     // Single steps, if asked for, go on from here.
+    ".globl twin_testbed_resume_start",
     "twin_testbed_resume_start:",
     ".Ltwin_testbed_go:",
     "    pushq {c}+88(%rip)",
@@ -141,11 +144,13 @@ global_asm!(
     "    movq  {c}+72(%rip), %r11",
     "    movq  {c}+80(%rip), %rax",
     "    ret",
+    ".globl twin_testbed_resume_end",
     "twin_testbed_resume_end:",
     ".Ltwin_testbed_returned:",
     "    movq  %rax, {c}+80(%rip)",
     "    xorl  %eax, %eax",
     "    jmp   .Ltwin_testbed_leave",
+    ".globl twin_testbed_unwind",
     "twin_testbed_unwind:",
     "    movl  $1, %eax",
     ".Ltwin_testbed_leave:",

@@ -59,7 +59,7 @@ pub struct Program {
 /// # Errors
 /// The rewriter's refusals and the verifier's violations.
 pub fn rewrite(stock: &Stock<'_>, scheme: Scheme) -> Result<Object<'static>, Error> {
-    let options = svm_rewrite::Options { scheme, report: false };
+    let options = svm_rewrite::Options::new(scheme);
     let rewritten = svm_rewrite::rewrite(&stock.object, options).map_err(|refusals| Error::Refused {
         count: refusals.len(),
         first: refusals.first().map_or_else(String::new, ToString::to_string),

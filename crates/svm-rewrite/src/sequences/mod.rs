@@ -12,7 +12,7 @@ mod string;
 pub use string::Direction;
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
-use liveness::Reg;
+use liveness::{LocSet, Reg};
 
 use crate::asm::{Assembler, Field, JRCXZ, Jump, Label, Labels, Referent, cc, r, ri, rm, rr};
 use crate::import::Import;
@@ -142,6 +142,25 @@ impl<'a> Emitter<'a> {
             if holder != Reg::RAX {
                 self.emit(&rr(Code::Xchg_rm64_r64, reg64(holder), Register::RAX));
             }
+        }
+    }
+
+    /// Overwrites what liveness calls dead: a wrong verdict becomes a visible
+    /// one.
+    ///
+    /// ```text
+    ///     movabs $0x5eeddead0000000n, %dead ...
+    ///     neg   %dead                       if no flag is live
+    /// ```
+    pub fn poison(&mut self, plan: &Plan) {
+        const POISON: u64 = 0x5eed_dead_0000_0000;
+        let mut last = None;
+        for reg in liveness::dead_registers(plan.live) {
+            self.emit(&movabs(reg, POISON | u64::from(reg.number())));
+            last = Some(reg);
+        }
+        if let Some(reg) = last.filter(|_| !plan.live.intersects(LocSet::flags())) {
+            self.emit(&r(Code::Neg_rm64, reg64(reg)));
         }
     }
 

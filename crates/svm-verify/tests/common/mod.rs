@@ -1,6 +1,8 @@
 //! Objects from assembly, as the rewriter would write them.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod machine;
+
 use std::fs;
 use std::process::Command;
 

@@ -1,0 +1,492 @@
+//! A machine that executes emitted code and knows, at each access, whether it
+//! is confined. It is the judge of what the verifier lets pass: it knows
+//! nothing of facts or rules, only memory.
+//!
+//! ```text
+//! dom0 page p       --translation-->  WINDOWS + k * 0x4000, two pages mapped
+//! the CPU's block   at BLOCK, entered with rsp = BLOCK + 0x4000
+//! the table         at TABLE
+//! ```
+
+use std::collections::HashMap;
+
+use elf_loader::{Object, Section};
+use iced_x86::{
+    Code, ConditionCode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind,
+    Register,
+};
+
+const WINDOWS: u64 = 0x7f00_0000_0000;
+const BLOCK: u64 = 0x7e00_0000_0000;
+const ENTRY: u64 = BLOCK + 0x4000;
+const TABLE: u64 = 0x4000_0000;
+const RETURN: u64 = 0x5ec2_e7ad;
+
+/// A read or write of dom0 memory: address, size, value, whether written.
+pub type Event = (u64, usize, u64, bool);
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// With the function's `ret`.
+    Returned,
+    /// After too many steps, or at `ud2`.
+    Stopped,
+    /// Something outside the contract happened.
+    Breach(String),
+}
+
+/// The machine.
+#[derive(Clone)]
+pub struct Machine {
+    /// `rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15`.
+    pub regs: [u64; 16],
+    /// What dom0 memory was touched.
+    pub events: Vec<Event>,
+    paper: bool,
+    flags: Flags,
+    memory: HashMap<u64, u8>,
+    windows: Vec<u64>,
+    entries: HashMap<u64, u64>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Flags {
+    cf: bool,
+    zf: bool,
+    sf: bool,
+    of: bool,
+    pf: bool,
+    df: bool,
+}
+
+impl Machine {
+    /// A machine with these registers, `rsp` apart, in a scheme. `entries` are
+    /// the pages that the table knows.
+    pub fn new(paper: bool, regs: [u64; 16], entries: &[u64]) -> Machine {
+        let mut machine = Machine {
+            regs,
+            events: Vec::new(),
+            paper,
+            flags: Flags::default(),
+            memory: HashMap::new(),
+            windows: Vec::new(),
+            entries: HashMap::new(),
+        };
+        machine.regs[4] = ENTRY;
+        for &page in entries {
+            machine.entries.insert((page >> 12) & 0xfff, page & !0xfff);
+        }
+        for (n, byte) in RETURN.to_le_bytes().into_iter().enumerate() {
+            machine.memory.insert(ENTRY + n as u64, byte);
+        }
+        machine
+    }
+
+    fn window(&mut self, page: u64) -> u64 {
+        let known = self.windows.iter().position(|&w| w == page);
+        let k = known.unwrap_or_else(|| {
+            self.windows.push(page);
+            self.windows.len() - 1
+        });
+        WINDOWS + k as u64 * 0x4000
+    }
+
+    /// What the slow path answers.
+    fn translate(&mut self, address: u64) -> u64 {
+        self.window(address & !0xfff) + (address & 0xfff)
+    }
+
+    fn table(&mut self, offset: u64) -> Result<u64, String> {
+        if offset >= 0x10000 || offset & 7 != 0 {
+            return Err(format!("the table at {offset:#x}"));
+        }
+        let index = offset >> 4;
+        // An entry that is not valid has a tag that no address with this index
+        // can match.
+        let page = self.entries.get(&index).copied();
+        let tag = page.unwrap_or((index ^ 1) << 12);
+        if offset & 8 == 0 {
+            return Ok(tag);
+        }
+        let mapped = page.map_or(0x6666_0000_0000, |page| self.window(page));
+        Ok(if self.paper { tag ^ mapped } else { mapped })
+    }
+
+    /// The dom0 address behind an address, or the address itself on the stack.
+    fn locate(&self, at: u64, size: usize, write: bool) -> Result<(u64, bool), String> {
+        let end = at.wrapping_add(size as u64);
+        if (WINDOWS..WINDOWS + 0x4000 * self.windows.len() as u64).contains(&at) {
+            let (k, offset) = ((at - WINDOWS) / 0x4000, (at - WINDOWS) % 0x4000);
+            if offset + size as u64 <= 0x2000 {
+                return Ok((self.windows[k as usize].wrapping_add(offset), true));
+            }
+        }
+        let top = if write { ENTRY } else { ENTRY + 72 };
+        if at >= ENTRY - 4096 && end <= top {
+            return Ok((at, false));
+        }
+        let context = BLOCK + 0x7000;
+        if !write && size == 8 && (at == context || at == context + 8) {
+            return Ok((at, false));
+        }
+        Err(format!("{} of {size} bytes at {at:#x}", if write { "a write" } else { "a read" }))
+    }
+
+    fn byte(&self, at: u64) -> u8 {
+        let initial = (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
+        self.memory.get(&at).copied().unwrap_or(initial)
+    }
+
+    fn read(&mut self, at: u64, size: usize) -> Result<u64, String> {
+        let (place, dom0) = self.locate(at, size, false)?;
+        let value = (0..size).rev().fold(0, |v, n| {
+            (v << 8) | u64::from(self.byte(place.wrapping_add(n as u64)))
+        });
+        if dom0 {
+            self.events.push((place, size, value, false));
+        }
+        Ok(value)
+    }
+
+    fn write(&mut self, at: u64, size: usize, value: u64) -> Result<(), String> {
+        let (place, dom0) = self.locate(at, size, true)?;
+        for n in 0..size {
+            self.memory.insert(place.wrapping_add(n as u64), (value >> (8 * n)) as u8);
+        }
+        if dom0 {
+            self.events.push((place, size, value & mask(size), true));
+        }
+        Ok(())
+    }
+
+    fn get(&self, r: Register) -> u64 {
+        let value = self.regs[r.full_register().number()];
+        match r {
+            Register::AH | Register::BH | Register::CH | Register::DH => (value >> 8) & 0xff,
+            _ => value & mask(r.size()),
+        }
+    }
+
+    fn set(&mut self, r: Register, value: u64) {
+        let full = &mut self.regs[r.full_register().number()];
+        *full = match r {
+            Register::AH | Register::BH | Register::CH | Register::DH => {
+                (*full & !0xff00) | ((value & 0xff) << 8)
+            }
+            _ if r.size() >= 4 => value & mask(r.size()),
+            _ => (*full & !mask(r.size())) | (value & mask(r.size())),
+        };
+    }
+
+    /// Runs the section's code from its start.
+    pub fn run(&mut self, object: &Object<'_>, section: &Section<'_>) -> End {
+        let mut at = 0;
+        for _ in 0..3000 {
+            match self.step(object, section, at) {
+                Ok(Some(next)) => at = next,
+                Ok(None) => {
+                    let returned = self.regs[4] == ENTRY + 8;
+                    return if returned { End::Returned } else { End::Stopped };
+                }
+                Err(reason) => return End::Breach(format!("{reason}, at {at:#x}")),
+            }
+        }
+        End::Stopped
+    }
+
+    /// Executes the instruction at `at`; gives the next one's place.
+    fn step(
+        &mut self,
+        object: &Object<'_>,
+        section: &Section<'_>,
+        at: u64,
+    ) -> Result<Option<u64>, String> {
+        let bytes = section.data.get(at as usize..).ok_or("outside the code")?;
+        let mut decoder = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE);
+        let i = decoder.decode();
+        let end = at + i.len() as u64;
+        let relocation = section.relocations.iter().find(|r| (at..end).contains(&r.offset));
+        let name = relocation.map(|r| (&*object.symbol(r.symbol).name, r.addend));
+        let next = i.next_ip();
+        match i.flow_control() {
+            FlowControl::Call => {
+                let (name, _) = name.ok_or("a call inside")?;
+                let r = name.strip_prefix("twin_slow_").ok_or("a call of another routine")?;
+                let number = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"]
+                    .iter()
+                    .position(|&n| n == r);
+                let number = number.or_else(|| r.strip_prefix('r')?.parse().ok());
+                let number = number.ok_or("no such register")?;
+                let below = self.regs[4] - 8;
+                self.write(below, 8, next)?;
+                self.regs[number] = self.translate(self.regs[number]);
+                return Ok(Some(next));
+            }
+            FlowControl::UnconditionalBranch => return Ok(Some(i.near_branch_target())),
+            FlowControl::ConditionalBranch => {
+                let taken = self.holds(&i);
+                return Ok(Some(if taken { i.near_branch_target() } else { next }));
+            }
+            FlowControl::Return => {
+                let to = self.pop()?;
+                return if to == RETURN { Ok(None) } else { Err("a return elsewhere".into()) };
+            }
+            FlowControl::Next => {}
+            FlowControl::Exception | FlowControl::Interrupt => return Ok(None),
+            _ => return Err("an indirect transfer".into()),
+        }
+        self.data(&i, name)?;
+        Ok(Some(next))
+    }
+
+    fn push(&mut self, value: u64) -> Result<(), String> {
+        self.regs[4] = self.regs[4].wrapping_sub(8);
+        self.write(self.regs[4], 8, value)
+    }
+
+    fn pop(&mut self) -> Result<u64, String> {
+        let value = self.read(self.regs[4], 8)?;
+        self.regs[4] = self.regs[4].wrapping_add(8);
+        Ok(value)
+    }
+
+    fn holds(&self, i: &Instruction) -> bool {
+        let f = self.flags;
+        match i.condition_code() {
+            ConditionCode::None => match i.code() {
+                Code::Jrcxz_rel8_64 => self.regs[1] == 0,
+                _ => true,
+            },
+            ConditionCode::o => f.of,
+            ConditionCode::no => !f.of,
+            ConditionCode::b => f.cf,
+            ConditionCode::ae => !f.cf,
+            ConditionCode::e => f.zf,
+            ConditionCode::ne => !f.zf,
+            ConditionCode::be => f.cf || f.zf,
+            ConditionCode::a => !f.cf && !f.zf,
+            ConditionCode::s => f.sf,
+            ConditionCode::ns => !f.sf,
+            ConditionCode::p => f.pf,
+            ConditionCode::np => !f.pf,
+            ConditionCode::l => f.sf != f.of,
+            ConditionCode::ge => f.sf == f.of,
+            ConditionCode::le => f.zf || f.sf != f.of,
+            ConditionCode::g => !f.zf && f.sf == f.of,
+        }
+    }
+
+    fn address(&self, i: &Instruction) -> u64 {
+        let part = |r: Register| if r == Register::None { 0 } else { self.get(r) };
+        let sum = part(i.memory_base())
+            .wrapping_add(part(i.memory_index()).wrapping_mul(u64::from(i.memory_index_scale())))
+            .wrapping_add(i.memory_displacement64());
+        match i.memory_base().size() {
+            4 => sum & 0xffff_ffff,
+            _ => sum,
+        }
+    }
+
+    /// A symbol's value, or a table access.
+    fn operand(
+        &mut self,
+        i: &Instruction,
+        n: u32,
+        name: Option<(&str, i64)>,
+    ) -> Result<u64, String> {
+        match i.op_kind(n) {
+            OpKind::Register => Ok(self.get(i.op_register(n))),
+            OpKind::Memory => {
+                let at = self.address(i);
+                match name {
+                    Some(("twin_stlb", addend)) => self.table(at.wrapping_add_signed(addend)),
+                    _ => self.read(at, i.memory_size().size()),
+                }
+            }
+            _ => Ok(i.immediate(n).wrapping_add_signed(name.map_or(0, |(_, addend)| addend))),
+        }
+    }
+
+    fn store(&mut self, i: &Instruction, value: u64) -> Result<(), String> {
+        match i.op0_kind() {
+            OpKind::Register => {
+                self.set(i.op0_register(), value);
+                Ok(())
+            }
+            _ => self.write(self.address(i), i.memory_size().size(), value),
+        }
+    }
+
+    fn data(&mut self, i: &Instruction, name: Option<(&str, i64)>) -> Result<(), String> {
+        use Mnemonic::*;
+        let size = match i.op0_kind() {
+            OpKind::Register => i.op0_register().size(),
+            _ => i.memory_size().size(),
+        };
+        if i.is_string_instruction() {
+            return self.string(i);
+        }
+        match i.mnemonic() {
+            Nop | Prefetcht0 | Endbr64 => Ok(()),
+            Mov | Movzx => {
+                let value = self.operand(i, 1, name)?;
+                self.store(i, value)
+            }
+            Lea => {
+                self.set(i.op0_register(), self.address(i));
+                Ok(())
+            }
+            Push => {
+                let value = self.operand(i, 0, name)?;
+                self.push(value)
+            }
+            Pop => {
+                let value = self.pop()?;
+                self.store(i, value)
+            }
+            Cmova | Cmovae | Cmovb | Cmovbe | Cmove | Cmovne => {
+                let value = self.operand(i, 1, name)?;
+                let old = self.get(i.op0_register());
+                let value = if self.holds(i) { value } else { old };
+                self.store(i, value)
+            }
+            Seto => {
+                let value = u64::from(self.flags.of);
+                self.store(i, value)
+            }
+            Cld | Std => {
+                self.flags.df = i.mnemonic() == Std;
+                Ok(())
+            }
+            Lahf => {
+                let f = self.flags;
+                let ah = [(f.sf, 7), (f.zf, 6), (f.pf, 2), (true, 1), (f.cf, 0)];
+                let ah = ah.iter().fold(0, |v, &(bit, at)| v | (u64::from(bit) << at));
+                self.set(Register::AH, ah);
+                Ok(())
+            }
+            Sahf => {
+                let ah = self.get(Register::AH);
+                let bit = |n: u32| ah & (1 << n) != 0;
+                let f = self.flags;
+                self.flags = Flags { sf: bit(7), zf: bit(6), pf: bit(2), cf: bit(0), ..f };
+                Ok(())
+            }
+            Inc | Dec | Not | Neg => {
+                let a = self.operand(i, 0, name)?;
+                let (value, op) = match i.mnemonic() {
+                    Inc => (a.wrapping_add(1), Some(Add)),
+                    Dec => (a.wrapping_sub(1), Some(Sub)),
+                    Neg => (a.wrapping_neg(), None),
+                    _ => (!a, None),
+                };
+                if let Some(op) = op {
+                    let cf = self.flags.cf;
+                    self.arithmetic_flags(op, a, 1, value, size);
+                    self.flags.cf = cf;
+                }
+                self.store(i, value)
+            }
+            op => {
+                let (a, b) = (self.operand(i, 0, name)?, self.operand(i, 1, name)?);
+                let value = match op {
+                    Add => a.wrapping_add(b),
+                    Sub | Cmp => a.wrapping_sub(b),
+                    And | Test => a & b,
+                    Or => a | b,
+                    Xor => a ^ b,
+                    Shr => (a & mask(size)) >> (b & 63 & (size as u64 * 8 - 1)),
+                    Shl => a << (b & 63 & (size as u64 * 8 - 1)),
+                    Bts => a | 1 << (b & (size as u64 * 8 - 1)),
+                    _ => return Err(format!("the machine does not know {op:?}")),
+                };
+                if !matches!(op, Bts) {
+                    self.arithmetic_flags(op, a, b, value, size);
+                }
+                if matches!(op, Cmp | Test) { Ok(()) } else { self.store(i, value) }
+            }
+        }
+    }
+
+    fn arithmetic_flags(&mut self, op: Mnemonic, a: u64, b: u64, value: u64, size: usize) {
+        let (a, b, v) = (a & mask(size), b & mask(size), value & mask(size));
+        let sign = |x: u64| x >> (size * 8 - 1) & 1 != 0;
+        let (cf, of) = match op {
+            Mnemonic::Add => (v < a, sign(a) == sign(b) && sign(v) != sign(a)),
+            Mnemonic::Sub | Mnemonic::Cmp => {
+                (a < b, sign(a) != sign(b) && sign(v) != sign(a))
+            }
+            _ => (false, false),
+        };
+        let pf = (v as u8).count_ones() % 2 == 0;
+        self.flags = Flags { cf, of, zf: v == 0, sf: sign(v), pf, ..self.flags };
+    }
+
+    fn string(&mut self, i: &Instruction) -> Result<(), String> {
+        let size = i.memory_size().size();
+        let delta = if self.flags.df { (size as u64).wrapping_neg() } else { size as u64 };
+        let rep = i.has_rep_prefix() || i.has_repne_prefix();
+        loop {
+            if rep && self.regs[1] == 0 {
+                return Ok(());
+            }
+            let (mut compared, mut moves) = (None, (false, true));
+            match i.mnemonic().to_string_kind() {
+                'm' => {
+                    let value = self.read(self.regs[6], size)?;
+                    self.write(self.regs[7], size, value)?;
+                    moves.0 = true;
+                }
+                's' => self.write(self.regs[7], size, self.regs[0])?,
+                'l' => {
+                    let value = self.read(self.regs[6], size)?;
+                    self.regs[0] = value;
+                    moves = (true, false);
+                }
+                'c' => {
+                    compared = Some((self.read(self.regs[6], size)?, self.read(self.regs[7], size)?));
+                    moves.0 = true;
+                }
+                _ => compared = Some((self.regs[0], self.read(self.regs[7], size)?)),
+            }
+            if moves.0 {
+                self.regs[6] = self.regs[6].wrapping_add(delta);
+            }
+            if moves.1 {
+                self.regs[7] = self.regs[7].wrapping_add(delta);
+            }
+            if let Some((a, b)) = compared {
+                self.arithmetic_flags(Mnemonic::Cmp, a, b, a.wrapping_sub(b), size);
+            }
+            if !rep {
+                return Ok(());
+            }
+            self.regs[1] -= 1;
+            if compared.is_some() && self.flags.zf == i.has_repne_prefix() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+trait StringKind {
+    fn to_string_kind(self) -> char;
+}
+
+impl StringKind for Mnemonic {
+    fn to_string_kind(self) -> char {
+        use Mnemonic::*;
+        match self {
+            Movsb | Movsw | Movsd | Movsq => 'm',
+            Stosb | Stosw | Stosd | Stosq => 's',
+            Lodsb | Lodsw | Lodsd | Lodsq => 'l',
+            Cmpsb | Cmpsw | Cmpsd | Cmpsq => 'c',
+            _ => 'a',
+        }
+    }
+}
+
+fn mask(size: usize) -> u64 {
+    u64::MAX >> (64 - size.min(8) * 8)
+}
