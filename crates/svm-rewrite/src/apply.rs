@@ -7,14 +7,14 @@ use std::collections::HashMap;
 
 use iced_x86::{FlowControl, Mnemonic};
 
+use crate::Options;
 use crate::asm::{Jump, Label, Labels, Laid};
-use crate::classify::Class;
+use crate::class::Class;
 use crate::forward::Facts;
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted, Target};
 use crate::linkage;
 use crate::plan::Plan;
 use crate::refusal::{Code, Hitch, Refusal};
-use crate::Options;
 use crate::sequences::{Emitter, StubPlace};
 
 /// The rewritten code, laid out.
@@ -35,7 +35,10 @@ impl Applied {
     /// Section and offset of a label.
     pub fn place(&self, label: Label) -> (CodeIdx, u64) {
         let (section, position) = self.labels.get(label);
-        (CodeIdx(section), self.sections[usize::from(section)].offset(position))
+        (
+            CodeIdx(section),
+            self.sections[usize::from(section)].offset(position),
+        )
     }
 }
 
@@ -82,15 +85,29 @@ pub fn apply(
         // Sequences keep their short-only branches within reach by construction.
         let laid = asm.lay_out(n as u16, &labels).map_err(|_| {
             let name = lifted.section_name(CodeIdx(n as u16));
-            vec![Refusal::at(Code::Unsupported, name, 0, "a short branch does not reach its target")]
+            vec![Refusal::at(
+                Code::Unsupported,
+                name,
+                0,
+                "a short branch does not reach its target",
+            )]
         })?;
         sections.push(laid);
     }
-    Ok(Applied { sections, labels, ends, function_ends, stubs })
+    Ok(Applied {
+        sections,
+        labels,
+        ends,
+        function_ends,
+        stubs,
+    })
 }
 
 fn functions_of(lifted: &Lifted<'_>, section: CodeIdx) -> Vec<FuncIdx> {
-    (0..lifted.functions.len() as u32).map(FuncIdx).filter(|&f| lifted.function(f).section == section).collect()
+    (0..lifted.functions.len() as u32)
+        .map(FuncIdx)
+        .filter(|&f| lifted.function(f).section == section)
+        .collect()
 }
 
 struct FunctionWriter<'w, 'a> {
@@ -113,7 +130,8 @@ impl FunctionWriter<'_, '_> {
             if !function.padding
                 && let Err(hitch) = self.instruction(InstIdx(i))
             {
-                self.refusals.push(lifted.refusal(hitch.code, InstIdx(i), hitch.reason));
+                self.refusals
+                    .push(lifted.refusal(hitch.code, InstIdx(i), hitch.reason));
             }
         }
         if !function.padding {
@@ -139,7 +157,9 @@ impl FunctionWriter<'_, '_> {
             }
             Class::String(op, log2, repeat) => {
                 let direction = self.facts.get(&i).and_then(Facts::direction);
-                let direction = direction.ok_or_else(|| Hitch::new(Code::Direction, "the direction flag is not known here"))?;
+                let direction = direction.ok_or_else(|| {
+                    Hitch::new(Code::Direction, "the direction flag is not known here")
+                })?;
                 e.string(i, plan, op, log2, repeat, direction);
                 Ok(())
             }
@@ -163,7 +183,12 @@ impl FunctionWriter<'_, '_> {
             }
             Class::FramePointerToStack => {
                 let distance = self.facts.get(&i).and_then(Facts::frame_distance);
-                let unknown = || Hitch::new(Code::StackPointer, "the distance from rsp to rbp is not known here");
+                let unknown = || {
+                    Hitch::new(
+                        Code::StackPointer,
+                        "the distance from rsp to rbp is not known here",
+                    )
+                };
                 e.frame_pointer_to_stack(i, distance.ok_or_else(unknown)?);
                 Ok(())
             }
@@ -185,12 +210,16 @@ impl FunctionWriter<'_, '_> {
                     last.target,
                     Some(Target::Import(s)) if linkage::never_returns(lifted.symbol_name(s))
                 );
-                Some(next).filter(|n| returns && self.follows(f, *n) && !lifted.function(*n).padding)
+                Some(next)
+                    .filter(|n| returns && self.follows(f, *n) && !lifted.function(*n).padding)
             }
             _ => return,
         };
         match next {
-            Some(next) => self.emitter.asm.branch(Jump::Always, Label(lifted.function(next).insts.start)),
+            Some(next) => self
+                .emitter
+                .asm
+                .branch(Jump::Always, Label(lifted.function(next).insts.start)),
             None => self.emitter.stop(),
         }
     }
@@ -216,7 +245,10 @@ impl FunctionWriter<'_, '_> {
 
     fn follows(&self, f: FuncIdx, next: FuncIdx) -> bool {
         let lifted = self.emitter.lifted;
-        lifted.functions.get(next.0 as usize).is_some_and(|n| n.section == lifted.function(f).section)
+        lifted
+            .functions
+            .get(next.0 as usize)
+            .is_some_and(|n| n.section == lifted.function(f).section)
     }
 }
 

@@ -126,7 +126,9 @@ pub struct Labels {
 impl Labels {
     /// Labels `0..count`, none placed.
     pub fn new(count: usize) -> Labels {
-        Labels { places: vec![None; count] }
+        Labels {
+            places: vec![None; count],
+        }
     }
 
     /// A new label.
@@ -159,12 +161,20 @@ impl Default for Assembler {
 impl Assembler {
     /// An empty section.
     pub fn new() -> Assembler {
-        Assembler { bytes: Vec::new(), items: Vec::new(), references: Vec::new(), encoder: Encoder::new(64) }
+        Assembler {
+            bytes: Vec::new(),
+            items: Vec::new(),
+            references: Vec::new(),
+            encoder: Encoder::new(64),
+        }
     }
 
     /// The place after everything assembled so far.
     pub fn here(&self) -> Position {
-        Position { offset: self.bytes.len() as u32, items: self.items.len() as u32 }
+        Position {
+            offset: self.bytes.len() as u32,
+            items: self.items.len() as u32,
+        }
     }
 
     /// Bytes as they are.
@@ -174,8 +184,15 @@ impl Assembler {
 
     /// A field of `width` bytes at `offset_in_raw` bytes behind `start` holds `referent`.
     pub fn refer(&mut self, start: Position, offset: usize, field: Field, referent: Referent) {
-        let at = Position { offset: start.offset + offset as u32, ..start };
-        self.references.push(Reference { at, field, referent });
+        let at = Position {
+            offset: start.offset + offset as u32,
+            ..start
+        };
+        self.references.push(Reference {
+            at,
+            field,
+            referent,
+        });
     }
 
     /// One instruction without relocations.
@@ -207,7 +224,11 @@ impl Assembler {
         self.encoder.set_buffer(encoded);
         if let Some((field, referent)) = displacement {
             self.refer(start, fields.displacement_offset(), field, referent);
-            self.clear(start, fields.displacement_offset(), fields.displacement_size());
+            self.clear(
+                start,
+                fields.displacement_offset(),
+                fields.displacement_size(),
+            );
         }
         if let Some((field, referent)) = immediate {
             self.refer(start, fields.immediate_offset(), field, referent);
@@ -224,7 +245,8 @@ impl Assembler {
     /// A branch to a label of this section.
     pub fn branch(&mut self, jump: Jump, to: Label) {
         let long = jump == Jump::Call;
-        self.items.push((self.bytes.len() as u32, Item::Branch { jump, to, long }));
+        self.items
+            .push((self.bytes.len() as u32, Item::Branch { jump, to, long }));
     }
 
     /// A branch that always has a 32-bit displacement, with a relocation.
@@ -234,7 +256,9 @@ impl Assembler {
             Jump::Always => &[0xe9],
             Jump::If(cc) => &[0x0f, 0x80 | cc],
             Jump::Call => &[0xe8],
-            Jump::ShortOnly(_) => unreachable!("the caller refuses short-only branches that leave the section"),
+            Jump::ShortOnly(_) => {
+                unreachable!("the caller refuses short-only branches that leave the section")
+            }
         };
         self.raw(opcode);
         self.raw(&[0; 4]);
@@ -243,7 +267,8 @@ impl Assembler {
 
     /// Padding up to a multiple of `align` bytes, a power of two.
     pub fn align(&mut self, align: u32) {
-        self.items.push((self.bytes.len() as u32, Item::Align(align)));
+        self.items
+            .push((self.bytes.len() as u32, Item::Align(align)));
     }
 
     /// Chooses branch lengths and gives the final bytes.
@@ -257,10 +282,17 @@ impl Assembler {
                 break sizes;
             }
         };
-        let mut laid = Laid { bytes: Vec::new(), references: Vec::new(), sizes };
+        let mut laid = Laid {
+            bytes: Vec::new(),
+            references: Vec::new(),
+            sizes,
+        };
         laid.bytes = self.bytes_with_items(labels, &laid);
-        laid.references =
-            self.references.into_iter().map(|r| (laid.offset(r.at), r.field, r.referent)).collect();
+        laid.references = self
+            .references
+            .into_iter()
+            .map(|r| (laid.offset(r.at), r.field, r.referent))
+            .collect();
         Ok(laid)
     }
 
@@ -278,15 +310,25 @@ impl Assembler {
         sizes
     }
 
-    fn lengthen(&mut self, section: u16, labels: &Labels, sizes: &[u32]) -> Result<bool, OutOfReach> {
+    fn lengthen(
+        &mut self,
+        section: u16,
+        labels: &Labels,
+        sizes: &[u32],
+    ) -> Result<bool, OutOfReach> {
         let mut changed = false;
         for (i, (at, item)) in self.items.iter_mut().enumerate() {
-            let Item::Branch { jump, to, long } = item else { continue };
+            let Item::Branch { jump, to, long } = item else {
+                continue;
+            };
             if *long {
                 continue;
             }
             let (there, position) = labels.get(*to);
-            debug_assert_eq!(there, section, "branches out of a section carry a relocation");
+            debug_assert_eq!(
+                there, section,
+                "branches out of a section carry a relocation"
+            );
             let target = position.offset + sizes[position.items as usize];
             let end = *at + sizes[i + 1];
             if i8::try_from(i64::from(target) - i64::from(end)).is_err() {

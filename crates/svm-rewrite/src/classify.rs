@@ -4,219 +4,17 @@
 //! can reach memory has its case; what has none is refused, never copied on the
 //! assumption that it is harmless.
 
-use elf_loader::consts::R_X86_64_PC32;
-use iced_x86::{Code as Op, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
-use liveness::Reg;
-use serde::Serialize;
+use iced_x86::{
+    Code as Op, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
+    Register,
+};
 
-use crate::flow::{Flow, Trap};
+use crate::class::{Callee, Class, Port, Repeat, Segment, Space, StringOp};
+use crate::flow::Flow;
 use crate::lift::{Inst, InstIdx, Lifted, Target, is_filler};
 use crate::linkage;
-use crate::registers::gpr;
 use crate::refusal::{Code, Refusal};
-
-/// Segments that have a base of their own in 64-bit mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Segment {
-    /// `%fs`.
-    Fs,
-    /// `%gs`.
-    Gs,
-}
-
-/// Where a memory operand points.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Space {
-    /// `disp(%rsp)`: the driver's own frame, left alone.
-    Stack,
-    /// Through registers: anywhere in dom0.
-    Heap,
-    /// At a constant address in dom0.
-    Global,
-    /// Relative to a segment base of dom0.
-    PerCpu(Segment),
-}
-
-/// Where an indirect call or jump takes its destination from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Callee {
-    /// A register.
-    Register(Reg),
-    /// Memory.
-    Memory(Space),
-}
-
-/// The five string operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StringOp {
-    /// `movs`
-    Movs,
-    /// `stos`
-    Stos,
-    /// `lods`
-    Lods,
-    /// `cmps`
-    Cmps,
-    /// `scas`
-    Scas,
-}
-
-impl StringOp {
-    /// Whether `rsi` points to an operand.
-    pub fn reads_rsi(self) -> bool {
-        matches!(self, StringOp::Movs | StringOp::Lods | StringOp::Cmps)
-    }
-    /// Whether `rdi` points to an operand.
-    pub fn uses_rdi(self) -> bool {
-        !matches!(self, StringOp::Lods)
-    }
-    /// Whether it sets the arithmetic flags and may stop early.
-    pub fn compares(self) -> bool {
-        matches!(self, StringOp::Cmps | StringOp::Scas)
-    }
-}
-
-/// Repeat prefix of a string instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeat {
-    /// None: one element.
-    Once,
-    /// `rep`: `rcx` elements; with `cmps`/`scas` `repe`, while equal.
-    Rep,
-    /// `repne`: while not equal. Means `rep` for the others.
-    Repne,
-}
-
-/// Direction and width of port I/O.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Port {
-    /// `in` rather than `out`.
-    pub input: bool,
-    /// log2 of the width in bytes.
-    pub log2: u8,
-    /// The port, if it is in the instruction rather than in `dx`.
-    pub number: Option<u8>,
-}
-
-/// What an instruction is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// Reaches no memory, or the stack by `push`, `pop`: copied.
-    Plain,
-    /// Has a memory operand in its own frame: copied.
-    Stack,
-    /// Fills space, or only serves tracing: dropped.
-    Drop,
-    /// One explicit memory operand outside the frame.
-    Memory(Space),
-    /// `prefetch*`: a hint, which must not become an abort.
-    Prefetch(Space),
-    /// `bt bts btr btc` with a register bit offset: reaches beyond its operand.
-    BitString(Space),
-    /// `xlat`.
-    Xlat,
-    /// A string instruction: operation, log2 of the element size, prefix.
-    String(StringOp, u8, Repeat),
-    /// `push` from memory.
-    PushMemory(Space),
-    /// `pop` into memory.
-    PopMemory(Space),
-    /// `lea sym(%rip),%reg`: the address of something in dom0.
-    AddressOf,
-    /// Direct call or jump, conditional or not.
-    Branch,
-    /// Indirect call.
-    CallIndirect(Callee),
-    /// Indirect jump: a tail call.
-    JumpIndirect(Callee),
-    /// Return to the caller.
-    Return,
-    /// `ud2`.
-    Trap(Trap),
-    /// `in`, `out`.
-    Port(Port),
-    /// `leave`, `mov %rbp,%rsp`, `lea disp(%rbp),%rsp`.
-    FramePointerToStack,
-}
-
-/// Class names as reports and statistics print them (`cli.md`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Own frame.
-    Stack,
-    /// Through registers.
-    Heap,
-    /// Constant address.
-    Global,
-    /// Segment-relative.
-    Percpu,
-    /// String instruction.
-    String,
-    /// Bit string.
-    Bitstring,
-    /// `push`/`pop` of memory.
-    PushPop,
-    /// Indirect call.
-    IndirectCall,
-    /// Indirect jump.
-    IndirectJump,
-    /// Port I/O.
-    PortIo,
-    /// Privileged or sensitive.
-    Sensitive,
-    /// Needs rewriting for another reason (returns, traps, addresses).
-    Other,
-}
-
-impl Kind {
-    /// The name as printed.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Kind::Stack => "stack",
-            Kind::Heap => "heap",
-            Kind::Global => "global",
-            Kind::Percpu => "percpu",
-            Kind::String => "string",
-            Kind::Bitstring => "bitstring",
-            Kind::PushPop => "push_pop",
-            Kind::IndirectCall => "indirect_call",
-            Kind::IndirectJump => "indirect_jump",
-            Kind::PortIo => "port_io",
-            Kind::Sensitive => "sensitive",
-            Kind::Other => "other",
-        }
-    }
-
-    fn of_space(space: Space) -> Kind {
-        match space {
-            Space::Stack => Kind::Stack,
-            Space::Heap => Kind::Heap,
-            Space::Global => Kind::Global,
-            Space::PerCpu(_) => Kind::Percpu,
-        }
-    }
-}
-
-impl Class {
-    /// The class as statistics count it; `None` for what is copied or dropped
-    /// without touching memory.
-    pub fn kind(self) -> Option<Kind> {
-        match self {
-            Class::Plain | Class::Drop | Class::Branch => None,
-            Class::Stack => Some(Kind::Stack),
-            Class::Memory(space) | Class::Prefetch(space) => Some(Kind::of_space(space)),
-            Class::BitString(_) => Some(Kind::Bitstring),
-            Class::Xlat => Some(Kind::Heap),
-            Class::String(..) => Some(Kind::String),
-            Class::PushMemory(_) | Class::PopMemory(_) => Some(Kind::PushPop),
-            Class::CallIndirect(_) => Some(Kind::IndirectCall),
-            Class::JumpIndirect(_) => Some(Kind::IndirectJump),
-            Class::Port(_) => Some(Kind::PortIo),
-            Class::AddressOf | Class::Return | Class::Trap(_) | Class::FramePointerToStack => Some(Kind::Other),
-        }
-    }
-}
+use crate::registers::gpr;
 
 /// Classifies one instruction.
 ///
@@ -241,20 +39,25 @@ pub fn classify(
         FlowControl::IndirectCall => callee(inst).map(Class::CallIndirect).map_err(refuse),
         FlowControl::IndirectBranch => callee(inst).map(Class::JumpIndirect).map_err(refuse),
         FlowControl::Return if inst.iced.code() == Op::Retnq => Ok(Class::Return),
-        FlowControl::Return => Err(refuse((Code::Unsupported, "this form of return moves more than a return address"))),
+        FlowControl::Return => Err(refuse((
+            Code::Unsupported,
+            "this form of return moves more than a return address",
+        ))),
         // `ud1` marks the end of a static call's trampoline.
         FlowControl::Exception if matches!(inst.iced.mnemonic(), Mnemonic::Ud1 | Mnemonic::Ud2) => {
             Ok(Class::Trap(flow.trap(i)))
         }
         FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => Ok(Class::Plain),
-        FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => {
-            Err(refuse((Code::Privileged, "this control transfer leaves the driver")))
-        }
+        FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => Err(
+            refuse((Code::Privileged, "this control transfer leaves the driver")),
+        ),
     }
 }
 
 fn classify_direct(lifted: &Lifted<'_>, inst: &Inst) -> Class {
-    let Some(Target::Import(s)) = inst.target else { return Class::Branch };
+    let Some(Target::Import(s)) = inst.target else {
+        return Class::Branch;
+    };
     let name = lifted.symbol_name(s);
     let is_call = inst.iced.flow_control() == FlowControl::Call;
     match linkage::indirect_thunk(name) {
@@ -268,9 +71,9 @@ fn classify_direct(lifted: &Lifted<'_>, inst: &Inst) -> Class {
 
 fn callee(inst: &Inst) -> Result<Callee, (Code, &'static str)> {
     match inst.iced.op0_kind() {
-        OpKind::Register if inst.iced.op0_register().is_gpr64() => {
-            Ok(Callee::Register(gpr(inst.iced.op0_register()).expect("a general register")))
-        }
+        OpKind::Register if inst.iced.op0_register().is_gpr64() => Ok(Callee::Register(
+            gpr(inst.iced.op0_register()).expect("a general register"),
+        )),
         OpKind::Memory if inst.iced.memory_size().size() == 8 => Ok(Callee::Memory(space(inst)?)),
         _ => Err((Code::Unsupported, "a far or narrow indirect transfer")),
     }
@@ -280,8 +83,14 @@ fn callee(inst: &Inst) -> Result<Callee, (Code, &'static str)> {
 /// the contract keeps from drivers (P3).
 fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> {
     use Mnemonic as M;
-    if matches!(iced.mnemonic(), M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd) {
-        return Err((Code::PortIo, "string port I/O moves data that the port gate cannot check"));
+    if matches!(
+        iced.mnemonic(),
+        M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd
+    ) {
+        return Err((
+            Code::PortIo,
+            "string port I/O moves data that the port gate cannot check",
+        ));
     }
     if matches!(iced.mnemonic(), M::In | M::Out) {
         return Ok(());
@@ -294,20 +103,67 @@ fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> {
     });
     let odd = matches!(
         iced.mnemonic(),
-        M::Popf | M::Popfd | M::Popfq | M::Syscall | M::Sysenter | M::Sysret | M::Sysexit | M::Int | M::Int1
-            | M::Into | M::Iret | M::Iretd | M::Iretq | M::Cli | M::Sti | M::Hlt | M::Clac | M::Stac
-            | M::Sgdt | M::Sidt | M::Sldt | M::Str | M::Smsw | M::Lar | M::Lsl | M::Verr | M::Verw
-            | M::Rdfsbase | M::Rdgsbase | M::Wrfsbase | M::Wrgsbase | M::Swapgs | M::Monitor | M::Mwait
-            | M::Rdpmc | M::Vmcall | M::Vmmcall | M::Vmfunc | M::Xgetbv | M::Xsetbv | M::Xbegin | M::Xabort
-            | M::Enclu | M::Encls | M::Getsec | M::Rdpkru | M::Wrpkru
+        M::Popf
+            | M::Popfd
+            | M::Popfq
+            | M::Syscall
+            | M::Sysenter
+            | M::Sysret
+            | M::Sysexit
+            | M::Int
+            | M::Int1
+            | M::Into
+            | M::Iret
+            | M::Iretd
+            | M::Iretq
+            | M::Cli
+            | M::Sti
+            | M::Hlt
+            | M::Clac
+            | M::Stac
+            | M::Sgdt
+            | M::Sidt
+            | M::Sldt
+            | M::Str
+            | M::Smsw
+            | M::Lar
+            | M::Lsl
+            | M::Verr
+            | M::Verw
+            | M::Rdfsbase
+            | M::Rdgsbase
+            | M::Wrfsbase
+            | M::Wrgsbase
+            | M::Swapgs
+            | M::Monitor
+            | M::Mwait
+            | M::Rdpmc
+            | M::Vmcall
+            | M::Vmmcall
+            | M::Vmfunc
+            | M::Xgetbv
+            | M::Xsetbv
+            | M::Xbegin
+            | M::Xabort
+            | M::Enclu
+            | M::Encls
+            | M::Getsec
+            | M::Rdpkru
+            | M::Wrpkru
     );
     if iced.is_privileged() || touches_system_register || odd {
-        return Err((Code::Privileged, "only the kernel or the hypervisor may execute this"));
+        return Err((
+            Code::Privileged,
+            "only the kernel or the hypervisor may execute this",
+        ));
     }
     Ok(())
 }
 
-fn classify_straight(inst: &Inst, info: &mut InstructionInfoFactory) -> Result<Class, (Code, &'static str)> {
+fn classify_straight(
+    inst: &Inst,
+    info: &mut InstructionInfoFactory,
+) -> Result<Class, (Code, &'static str)> {
     let iced = &inst.iced;
     if is_filler(iced) {
         return Ok(Class::Drop);
@@ -331,7 +187,10 @@ fn classify_straight(inst: &Inst, info: &mut InstructionInfoFactory) -> Result<C
     match memory_operands(iced) {
         MemoryOperands::None => no_explicit_memory(iced, info),
         MemoryOperands::One => one_memory_operand(inst),
-        MemoryOperands::Implicit => Err((Code::Unsupported, "its memory operand is implicit and has no translation yet")),
+        MemoryOperands::Implicit => Err((
+            Code::Unsupported,
+            "its memory operand is implicit and has no translation yet",
+        )),
     }
 }
 
@@ -375,8 +234,14 @@ fn memory_operands(iced: &Instruction) -> MemoryOperands {
     found
 }
 
-fn no_explicit_memory(iced: &Instruction, info: &mut InstructionInfoFactory) -> Result<Class, (Code, &'static str)> {
-    let plain_stack = matches!(iced.mnemonic(), Mnemonic::Push | Mnemonic::Pop | Mnemonic::Pushfq);
+fn no_explicit_memory(
+    iced: &Instruction,
+    info: &mut InstructionInfoFactory,
+) -> Result<Class, (Code, &'static str)> {
+    let plain_stack = matches!(
+        iced.mnemonic(),
+        Mnemonic::Push | Mnemonic::Pop | Mnemonic::Pushfq
+    );
     if plain_stack && iced.stack_pointer_increment().abs() == 8 {
         return Ok(Class::Plain);
     }
@@ -399,23 +264,40 @@ fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
         };
     }
     if iced.is_vsib() {
-        return Err((Code::Unsupported, "gather and scatter reach many places at once"));
+        return Err((
+            Code::Unsupported,
+            "gather and scatter reach many places at once",
+        ));
     }
     if iced.is_save_restore_instruction() {
-        return Err((Code::Unsupported, "it saves or restores a whole register file"));
+        return Err((
+            Code::Unsupported,
+            "it saves or restores a whole register file",
+        ));
     }
-    if matches!(iced.mnemonic(), M::Bndmk | M::Bndcl | M::Bndcn | M::Bndcu | M::Bndldx | M::Bndstx | M::Bndmov)
-        || matches!(iced.mnemonic(), M::Ldtilecfg | M::Sttilecfg | M::Tileloadd | M::Tileloaddt1 | M::Tilestored)
-    {
+    if matches!(
+        iced.mnemonic(),
+        M::Bndmk | M::Bndcl | M::Bndcn | M::Bndcu | M::Bndldx | M::Bndstx | M::Bndmov
+    ) || matches!(
+        iced.mnemonic(),
+        M::Ldtilecfg | M::Sttilecfg | M::Tileloadd | M::Tileloaddt1 | M::Tilestored
+    ) {
         return Err((Code::Unsupported, "it reaches more than its operand"));
     }
     let space = space(inst)?;
     if is_prefetch(iced.mnemonic()) {
-        return Ok(if space == Space::Stack { Class::Drop } else { Class::Prefetch(space) });
+        return Ok(if space == Space::Stack {
+            Class::Drop
+        } else {
+            Class::Prefetch(space)
+        });
     }
     let size = iced.memory_size().size();
     if size == 0 || size > 64 {
-        return Err((Code::Unsupported, "the size of its memory operand is not between 1 and 64 bytes"));
+        return Err((
+            Code::Unsupported,
+            "the size of its memory operand is not between 1 and 64 bytes",
+        ));
     }
     match iced.mnemonic() {
         M::Push | M::Pop if iced.stack_pointer_increment().abs() != 8 => {
@@ -423,7 +305,9 @@ fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
         }
         M::Push if space != Space::Stack => Ok(Class::PushMemory(space)),
         M::Pop if space != Space::Stack => Ok(Class::PopMemory(space)),
-        M::Bt | M::Bts | M::Btr | M::Btc if iced.op1_kind() == OpKind::Register => Ok(Class::BitString(space)),
+        M::Bt | M::Bts | M::Btr | M::Btc if iced.op1_kind() == OpKind::Register => {
+            Ok(Class::BitString(space))
+        }
         _ if space == Space::Stack => Ok(Class::Stack),
         _ => Ok(Class::Memory(space)),
     }
@@ -433,7 +317,13 @@ fn is_prefetch(m: Mnemonic) -> bool {
     use Mnemonic as M;
     matches!(
         m,
-        M::Prefetch | M::Prefetchnta | M::Prefetcht0 | M::Prefetcht1 | M::Prefetcht2 | M::Prefetchw | M::Prefetchwt1
+        M::Prefetch
+            | M::Prefetchnta
+            | M::Prefetcht0
+            | M::Prefetcht1
+            | M::Prefetcht2
+            | M::Prefetchw
+            | M::Prefetchwt1
     )
 }
 
@@ -453,7 +343,10 @@ fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
     }
     if base == Register::RSP && index == Register::None && inst.displacement.is_none() {
         let displacement = iced.memory_displacement64() as i64;
-        let keeps = matches!(iced.mnemonic(), Mnemonic::Add | Mnemonic::Sub | Mnemonic::Or | Mnemonic::Xor);
+        let keeps = matches!(
+            iced.mnemonic(),
+            Mnemonic::Add | Mnemonic::Sub | Mnemonic::Or | Mnemonic::Xor
+        );
         let idempotent = keeps && iced.op1_kind() != OpKind::Register && iced.immediate(1) == 0;
         return match displacement {
             0.. => Ok(Space::Stack),
@@ -466,7 +359,10 @@ fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
         return if inst.displacement.is_some() || base == Register::None {
             Ok(Space::Global)
         } else {
-            Err((Code::Relocation, "it reads its own code: an instruction-relative address without relocation"))
+            Err((
+                Code::Relocation,
+                "it reads its own code: an instruction-relative address without relocation",
+            ))
         };
     }
     Ok(Space::Heap)
@@ -474,12 +370,21 @@ fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
 
 fn string_class(iced: &Instruction, op: StringOp, log2: u8) -> Result<Class, (Code, &'static str)> {
     let addresses_64 = (0..iced.op_count()).all(|i| {
-        matches!(iced.op_kind(i), OpKind::Register | OpKind::MemorySegRSI | OpKind::MemoryESRDI)
+        matches!(
+            iced.op_kind(i),
+            OpKind::Register | OpKind::MemorySegRSI | OpKind::MemoryESRDI
+        )
     });
     if !addresses_64 || iced.segment_prefix() != Register::None {
-        return Err((Code::Unsupported, "a string instruction with a segment or 32-bit addresses"));
+        return Err((
+            Code::Unsupported,
+            "a string instruction with a segment or 32-bit addresses",
+        ));
     }
-    let repeat = match (iced.has_rep_prefix() || iced.has_repe_prefix(), iced.has_repne_prefix()) {
+    let repeat = match (
+        iced.has_rep_prefix() || iced.has_repe_prefix(),
+        iced.has_repne_prefix(),
+    ) {
         (_, true) => Repeat::Repne,
         (true, false) => Repeat::Rep,
         (false, false) => Repeat::Once,
@@ -527,7 +432,11 @@ fn port(iced: &Instruction) -> Option<Port> {
         Op::Out_DX_EAX | Op::Out_imm8_EAX => (false, 2, 0),
         _ => return None,
     };
-    Some(Port { input, log2, number: number(port_operand) })
+    Some(Port {
+        input,
+        log2,
+        number: number(port_operand),
+    })
 }
 
 /// Instructions that move `rsp` other than by `push` and `pop`.
@@ -538,18 +447,29 @@ fn stack_pointer(
     match iced.code() {
         Op::Leaveq => return Ok(Some(Class::FramePointerToStack)),
         Op::Enterq_imm16_imm8 | Op::Enterw_imm16_imm8 | Op::Enterd_imm16_imm8 | Op::Leavew => {
-            return Err((Code::StackPointer, "this form of frame set-up is not followed"));
+            return Err((
+                Code::StackPointer,
+                "this form of frame set-up is not followed",
+            ));
         }
         _ => {}
     }
-    if matches!(iced.mnemonic(), Mnemonic::Push | Mnemonic::Pop | Mnemonic::Pushfq) {
+    if matches!(
+        iced.mnemonic(),
+        Mnemonic::Push | Mnemonic::Pop | Mnemonic::Pushfq
+    ) {
         let pops_rsp = iced.mnemonic() == Mnemonic::Pop
             && iced.op0_kind() == OpKind::Register
             && iced.op0_register().full_register() == Register::RSP;
-        return if pops_rsp { Err((Code::StackPointer, "rsp is loaded from memory")) } else { Ok(None) };
+        return if pops_rsp {
+            Err((Code::StackPointer, "rsp is loaded from memory"))
+        } else {
+            Ok(None)
+        };
     }
     let writes_rsp = info.info(iced).used_registers().iter().any(|u| {
-        u.register().full_register() == Register::RSP && !matches!(u.access(), OpAccess::Read | OpAccess::CondRead)
+        u.register().full_register() == Register::RSP
+            && !matches!(u.access(), OpAccess::Read | OpAccess::CondRead)
     });
     if !writes_rsp {
         return Ok(None);
@@ -561,7 +481,9 @@ fn stack_pointer(
         {
             Ok(Some(Class::Plain))
         }
-        Op::Lea_r64_m if iced.memory_base() == Register::RSP && iced.memory_index() == Register::None => {
+        Op::Lea_r64_m
+            if iced.memory_base() == Register::RSP && iced.memory_index() == Register::None =>
+        {
             Ok(Some(Class::Plain))
         }
         Op::Lea_r64_m if from_rbp => Ok(Some(Class::FramePointerToStack)),
@@ -572,9 +494,4 @@ fn stack_pointer(
         }
         _ => Err((Code::StackPointer, "rsp is moved by other than a constant")),
     }
-}
-
-/// Whether a PC-relative value was in the original instruction.
-pub fn was_pc_relative(kind: u32) -> bool {
-    kind == R_X86_64_PC32
 }

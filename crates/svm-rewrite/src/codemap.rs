@@ -21,11 +21,19 @@ use crate::refusal::{Code, Refusal};
 pub fn entries(lifted: &Lifted<'_>) -> Result<BTreeSet<(CodeIdx, u64)>, Vec<Refusal>> {
     let mut found = BTreeSet::new();
     let mut refusals = Vec::new();
-    let starts: BTreeSet<(CodeIdx, u64)> =
-        lifted.functions.iter().filter(|f| !f.padding).map(|f| (f.section, f.start)).collect();
+    let starts: BTreeSet<(CodeIdx, u64)> = lifted
+        .functions
+        .iter()
+        .filter(|f| !f.padding)
+        .map(|f| (f.section, f.start))
+        .collect();
     for inst in &lifted.insts {
         for value in [inst.displacement, inst.immediate].into_iter().flatten() {
-            found.extend(lifted.code_place(value.symbol, value.addend).filter(|p| starts.contains(p)));
+            found.extend(
+                lifted
+                    .code_place(value.symbol, value.addend)
+                    .filter(|p| starts.contains(p)),
+            );
         }
     }
     for (_, section) in lifted.object.sections().filter(|(_, s)| holds_pointers(s)) {
@@ -34,18 +42,29 @@ pub fn entries(lifted: &Lifted<'_>) -> Result<BTreeSet<(CodeIdx, u64)>, Vec<Refu
                 Some(place) if starts.contains(&place) => {
                     found.insert(place);
                 }
-                Some((code, offset)) => refusals.push(middle(lifted, &section.name, r.offset, code, offset)),
+                Some((code, offset)) => {
+                    refusals.push(middle(lifted, &section.name, r.offset, code, offset))
+                }
                 None => {}
             }
         }
     }
-    for symbol in lifted.object.symbols.iter().filter(|s| s.kind == STT_FUNC && s.binding != STB_LOCAL) {
+    for symbol in lifted
+        .object
+        .symbols
+        .iter()
+        .filter(|s| s.kind == STT_FUNC && s.binding != STB_LOCAL)
+    {
         if let elf_loader::Place::In(id) = symbol.place {
             let place = lifted.code_section(id).map(|code| (code, symbol.value));
             found.extend(place.filter(|p| starts.contains(p)));
         }
     }
-    if refusals.is_empty() { Ok(found) } else { Err(refusals) }
+    if refusals.is_empty() {
+        Ok(found)
+    } else {
+        Err(refusals)
+    }
 }
 
 /// Data that a driver reads: loaded, not code, and not a table that only the
@@ -59,8 +78,12 @@ fn holds_pointers(section: &elf_loader::Section<'_>) -> bool {
 
 fn middle(lifted: &Lifted<'_>, data: &str, at: u64, code: CodeIdx, offset: u64) -> Refusal {
     let place = lifted.inst_at(code, offset);
-    let name = place.map_or_else(String::new, |i: InstIdx| lifted.function(lifted.function_of(i)).name.clone());
+    let name = place.map_or_else(String::new, |i: InstIdx| {
+        lifted.function(lifted.function_of(i)).name.clone()
+    });
     let section = lifted.section_name(code);
-    let reason = format!("data refers to {section}+{offset:#x}, which is not the start of a function ({name}): a jump table");
+    let reason = format!(
+        "data refers to {section}+{offset:#x}, which is not the start of a function ({name}): a jump table"
+    );
     Refusal::at(Code::CodeReference, data, at, reason)
 }

@@ -61,14 +61,21 @@ pub fn check(lifted: &Lifted<'_>) -> Vec<Refusal> {
 
 fn check_value(lifted: &Lifted<'_>, value: Value, uses: &HashMap<&str, u32>) -> Result<(), String> {
     if field(value.kind).is_none() {
-        return Err(format!("relocation type {} cannot be carried over to an operand", value.kind));
+        return Err(format!(
+            "relocation type {} cannot be carried over to an operand",
+            value.kind
+        ));
     }
     let symbol = lifted.object.symbol(value.symbol);
     if let Place::In(section) = symbol.place {
         let name: &str = &lifted.object.section(section).name;
         if uses.get(name).copied().unwrap_or(0) > 1 {
-            return Err(format!("it refers to section {name}, and several sections have that name"));
+            return Err(format!(
+                "it refers to section {name}, and several sections have that name"
+            ));
         }
     }
-    referent(lifted.object, value).map(|_| ()).map_err(str::to_owned)
+    referent(lifted.object, value)
+        .map(|_| ())
+        .map_err(str::to_owned)
 }

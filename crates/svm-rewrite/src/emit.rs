@@ -6,10 +6,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use elf_loader::consts::{
-    R_X86_64_32S, R_X86_64_64, R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE, SHT_NULL, SHT_PROGBITS, STB_GLOBAL,
-    STB_LOCAL, STT_FUNC, STT_NOTYPE, STT_SECTION,
+    R_X86_64_32S, R_X86_64_64, R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE, SHT_NULL,
+    SHT_PROGBITS, STB_GLOBAL, STB_LOCAL, STT_FUNC, STT_NOTYPE, STT_SECTION,
 };
-use elf_loader::{Machine, Object, Place, Relocation, Role, Section, SectionId, Symbol, SymbolId, Word};
+use elf_loader::{
+    Machine, Object, Place, Relocation, Role, Section, SectionId, Symbol, SymbolId, Word,
+};
 use twin_abi::sections;
 
 use crate::apply::Applied;
@@ -60,8 +62,23 @@ fn section(name: String, kind: u32, flags: u64, align: u64, data: Vec<u8>) -> Se
     }
 }
 
-fn symbol(name: &str, binding: u8, kind: u8, place: Place, value: u64, size: u64) -> Symbol<'static> {
-    Symbol { name: Cow::Owned(name.to_owned()), binding, kind, other: 0, place, value, size }
+fn symbol(
+    name: &str,
+    binding: u8,
+    kind: u8,
+    place: Place,
+    value: u64,
+    size: u64,
+) -> Symbol<'static> {
+    Symbol {
+        name: Cow::Owned(name.to_owned()),
+        binding,
+        kind,
+        other: 0,
+        place,
+        value,
+        size,
+    }
 }
 
 /// Code sections come first, after the null section.
@@ -76,7 +93,11 @@ fn section_symbol(code: CodeIdx) -> SymbolId {
 
 impl<'l, 'a> Builder<'l, 'a> {
     fn new(lifted: &'l Lifted<'a>) -> Builder<'l, 'a> {
-        let null = Section { align: 1, role: Role::Null, ..section(String::new(), SHT_NULL, 0, 1, Vec::new()) };
+        let null = Section {
+            align: 1,
+            role: Role::Null,
+            ..section(String::new(), SHT_NULL, 0, 1, Vec::new())
+        };
         let object = Object {
             word: Word::W64,
             machine: Machine::X86_64,
@@ -93,9 +114,13 @@ impl<'l, 'a> Builder<'l, 'a> {
             let code = CodeIdx(n as u16);
             let name = self.lifted.section_name(code).to_owned();
             let flags = SHF_ALLOC | SHF_EXECINSTR;
-            self.object.sections.push(section(name, SHT_PROGBITS, flags, 16, laid.bytes.clone()));
+            self.object
+                .sections
+                .push(section(name, SHT_PROGBITS, flags, 16, laid.bytes.clone()));
             let place = Place::In(code_section_id(code));
-            self.object.symbols.push(symbol("", STB_LOCAL, STT_SECTION, place, 0, 0));
+            self.object
+                .symbols
+                .push(symbol("", STB_LOCAL, STT_SECTION, place, 0, 0));
         }
     }
 
@@ -104,20 +129,48 @@ impl<'l, 'a> Builder<'l, 'a> {
     fn functions(&mut self, applied: &Applied) {
         let mut globals = Vec::new();
         let symbols = &self.lifted.object.symbols;
-        let exported: Vec<_> = symbols.iter().filter(|s| s.kind == STT_FUNC && s.binding != STB_LOCAL).collect();
-        for (n, function) in self.lifted.functions.iter().enumerate().filter(|(_, f)| !f.padding) {
+        let exported: Vec<_> = symbols
+            .iter()
+            .filter(|s| s.kind == STT_FUNC && s.binding != STB_LOCAL)
+            .collect();
+        for (n, function) in self
+            .lifted
+            .functions
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| !f.padding)
+        {
             let (code, start) = applied.place(Label(function.insts.start));
             let (_, end) = applied.place(applied.function_ends[n]);
             let place = Place::In(code_section_id(code));
             let original = self.lifted.sections[usize::from(code.0)].id;
-            self.object.symbols.push(symbol(&function.name, STB_LOCAL, STT_FUNC, place, start, end - start));
-            for s in exported.iter().filter(|s| s.place == Place::In(original) && s.value == function.start) {
-                globals.push(symbol(&s.name, s.binding, STT_FUNC, place, start, end - start));
+            self.object.symbols.push(symbol(
+                &function.name,
+                STB_LOCAL,
+                STT_FUNC,
+                place,
+                start,
+                end - start,
+            ));
+            for s in exported
+                .iter()
+                .filter(|s| s.place == Place::In(original) && s.value == function.start)
+            {
+                globals.push(symbol(
+                    &s.name,
+                    s.binding,
+                    STT_FUNC,
+                    place,
+                    start,
+                    end - start,
+                ));
             }
         }
         // A function known by its global name only needs no local one.
         let global_names: BTreeSet<_> = globals.iter().map(|g| g.name.clone()).collect();
-        self.object.symbols.retain(|s| s.kind != STT_FUNC || !global_names.contains(&s.name));
+        self.object
+            .symbols
+            .retain(|s| s.kind != STT_FUNC || !global_names.contains(&s.name));
         self.object.symbols.append(&mut globals);
     }
 
@@ -134,12 +187,22 @@ impl<'l, 'a> Builder<'l, 'a> {
         wanted.extend(codemap.iter().map(|(code, _)| self.vm_code(*code)));
         let mut by_name: BTreeMap<String, Vec<Import>> = BTreeMap::new();
         for import in wanted {
-            by_name.entry(import.name(self.lifted.object)).or_default().push(import);
+            by_name
+                .entry(import.name(self.lifted.object))
+                .or_default()
+                .push(import);
         }
         let mut ids = Imports::new();
         for (name, imports) in by_name {
             let id = SymbolId(self.object.symbols.len() as u32);
-            self.object.symbols.push(symbol(&name, STB_GLOBAL, STT_NOTYPE, Place::Undefined, 0, 0));
+            self.object.symbols.push(symbol(
+                &name,
+                STB_GLOBAL,
+                STT_NOTYPE,
+                Place::Undefined,
+                0,
+                0,
+            ));
             ids.extend(imports.into_iter().map(|import| (import, id)));
         }
         ids
@@ -166,7 +229,12 @@ impl<'l, 'a> Builder<'l, 'a> {
                     }
                     Referent::Import(import, addend) => (imports[import], *addend),
                 };
-                relocations.push(Relocation { offset: *offset, kind, symbol, addend: addend + from_end });
+                relocations.push(Relocation {
+                    offset: *offset,
+                    kind,
+                    symbol,
+                    addend: addend + from_end,
+                });
             }
             relocations.sort_by_key(|r| r.offset);
         }
@@ -174,29 +242,73 @@ impl<'l, 'a> Builder<'l, 'a> {
 
     fn note(&mut self, scheme: Scheme) {
         let owner = sections::NOTE_OWNER.as_bytes();
-        let descriptor = [twin_abi::ABI_VERSION, scheme.abi() as u32, Word::W64.bits(), 0];
+        let descriptor = [
+            twin_abi::ABI_VERSION,
+            scheme.abi() as u32,
+            Word::W64.bits(),
+            0,
+        ];
         let mut data = Vec::new();
-        for word in [owner.len() as u32 + 1, 4 * descriptor.len() as u32, sections::NOTE_TYPE] {
+        for word in [
+            owner.len() as u32 + 1,
+            4 * descriptor.len() as u32,
+            sections::NOTE_TYPE,
+        ] {
             data.extend(word.to_le_bytes());
         }
         data.extend(owner);
-        data.resize(data.len().next_multiple_of(4).max(12 + owner.len() + 1).next_multiple_of(4), 0);
+        data.resize(
+            data.len()
+                .next_multiple_of(4)
+                .max(12 + owner.len() + 1)
+                .next_multiple_of(4),
+            0,
+        );
         data.extend(descriptor.iter().flat_map(|w| w.to_le_bytes()));
-        self.object.sections.push(section(sections::NOTE.to_owned(), SHT_NOTE, SHF_ALLOC, 4, data));
+        self.object.sections.push(section(
+            sections::NOTE.to_owned(),
+            SHT_NOTE,
+            SHF_ALLOC,
+            4,
+            data,
+        ));
     }
 
-    fn codemap(&mut self, applied: &Applied, codemap: &BTreeSet<(CodeIdx, u64)>, imports: &Imports) {
+    fn codemap(
+        &mut self,
+        applied: &Applied,
+        codemap: &BTreeSet<(CodeIdx, u64)>,
+        imports: &Imports,
+    ) {
         const WORD: u64 = 8;
-        let mut table =
-            section(sections::CODEMAP.to_owned(), SHT_PROGBITS, SHF_ALLOC, WORD, vec![0; codemap.len() * 2 * WORD as usize]);
+        let mut table = section(
+            sections::CODEMAP.to_owned(),
+            SHT_PROGBITS,
+            SHF_ALLOC,
+            WORD,
+            vec![0; codemap.len() * 2 * WORD as usize],
+        );
         for (n, (code, original)) in codemap.iter().enumerate() {
             let offset = n as u64 * 2 * WORD;
             let vm = imports[&self.vm_code(*code)];
-            let inst = self.lifted.inst_at(*code, *original).expect("entries are function starts");
+            let inst = self
+                .lifted
+                .inst_at(*code, *original)
+                .expect("entries are function starts");
             let (_, at) = applied.place(Label(inst.0));
             table.relocations.extend([
-                Relocation { offset, kind: R_X86_64_64, symbol: vm, addend: *original as i64 },
-                Relocation { offset: offset + WORD, kind: R_X86_64_64, symbol: section_symbol(*code), addend: at as i64 },
+                Relocation {
+                    offset,
+                    kind: R_X86_64_64,
+                    symbol: vm,
+                    addend: *original as i64,
+                },
+                Relocation {
+                    offset: offset + WORD,
+                    kind: R_X86_64_64,
+                    symbol: section_symbol(*code),
+                    addend: at as i64,
+                },
             ]);
         }
         self.object.sections.push(table);
@@ -221,7 +333,13 @@ impl<'l, 'a> Builder<'l, 'a> {
         rows.reverse();
         rows.dedup_by_key(|r| (r.0, r.1));
         rows.reverse();
-        let data = rows.iter().flat_map(|r| [r.0, r.1, r.2]).flat_map(u32::to_le_bytes).collect();
-        self.object.sections.push(section(sections::MAP.to_owned(), SHT_PROGBITS, 0, 4, data));
+        let data = rows
+            .iter()
+            .flat_map(|r| [r.0, r.1, r.2])
+            .flat_map(u32::to_le_bytes)
+            .collect();
+        self.object
+            .sections
+            .push(section(sections::MAP.to_owned(), SHT_PROGBITS, 0, 4, data));
     }
 }

@@ -7,25 +7,16 @@
 //! conventions (-fipa-ra, hand-written subroutines) are seen as they are. Calls
 //! out of it follow the psABI, and the few routines that do not are listed.
 
-use elf_loader::special::{self, SpecialKind};
-use iced_x86::{FlowControl, Instruction, Mnemonic};
-use liveness::x86::EffectFinder;
-use liveness::{BlockId, Effect, Flag, InstId, LocSet, Program, Reg, WordSize};
+use std::collections::{BTreeMap, HashSet};
 
+use iced_x86::{FlowControl, Mnemonic};
+use liveness::{BlockId, Effect, InstId, LocSet, Program};
+
+use crate::effects::{effects, live_at_return};
 use crate::lift::{InstIdx, Lifted, Target};
-use crate::linkage::{self, Convention};
-use crate::refusal::{Code, Refusal};
-
-/// Arguments of a call: the six integer registers, and `al` for a variadic
-/// callee (psABI 3.2.3).
-const ARGUMENTS: [Reg; 7] = [Reg::RDI, Reg::RSI, Reg::RDX, Reg::RCX, Reg::R8, Reg::R9, Reg::RAX];
-
-/// Kept by a callee for its caller (psABI 3.2.1), and the stack pointer.
-const CALLEE_SAVED: [Reg; 7] = [Reg::RBX, Reg::RSP, Reg::RBP, Reg::R12, Reg::R13, Reg::R14, Reg::R15];
-
-fn set(regs: &[Reg]) -> LocSet {
-    regs.iter().fold(LocSet::empty(), |s, &r| s.union(LocSet::reg(r)))
-}
+use crate::linkage;
+use crate::metadata::ExtraEdges;
+use crate::refusal::Refusal;
 
 /// How an instruction continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +56,7 @@ pub struct Flow {
     successors: Vec<Vec<BlockId>>,
     at_exit: Vec<LocSet>,
     effects: Vec<Effect>,
-    warns: std::collections::HashSet<u32>,
+    warns: HashSet<u32>,
 }
 
 impl Program for Flow {
@@ -100,7 +91,11 @@ impl Flow {
 
     /// What `ud2` at this instruction stands for.
     pub fn trap(&self, i: InstIdx) -> Trap {
-        if self.warns.contains(&i.0) { Trap::Warn } else { Trap::Bug }
+        if self.warns.contains(&i.0) {
+            Trap::Warn
+        } else {
+            Trap::Bug
+        }
     }
 }
 
@@ -131,114 +126,52 @@ pub fn analyse(lifted: &Lifted<'_>) -> Result<Flow, Refusal> {
     Ok(flow)
 }
 
-/// Edges that only metadata knows.
-#[derive(Default)]
-struct ExtraEdges {
-    edges: Vec<(InstIdx, InstIdx)>,
-    /// Instructions that may be left before they take effect (exception fixups).
-    faulting: std::collections::HashSet<u32>,
-    warns: std::collections::HashSet<u32>,
-}
-
-impl ExtraEdges {
-    fn find(lifted: &Lifted<'_>) -> Result<ExtraEdges, Refusal> {
-        let mut extra = ExtraEdges::default();
-        let object = lifted.object;
-        let inst = |place: Option<(elf_loader::SectionId, u64)>| {
-            let (section, offset) = place?;
-            lifted.inst_at(lifted.code_section(section)?, offset)
-        };
-        for (id, section) in object.sections() {
-            let Some(kind) = special::kind_of(&section.name).filter(has_edges) else { continue };
-            let entries = special::entries(object, id)
-                .map_err(|e| Refusal::at(Code::Metadata, &section.name, 0, e.to_string()))?;
-            for entry in entries {
-                match kind {
-                    SpecialKind::JumpTable => {
-                        if let (Some(site), Some(target)) = (inst(entry.site()), inst(entry.target())) {
-                            extra.edges.push((site, target));
-                        }
-                    }
-                    SpecialKind::ExTable => {
-                        if let (Some(site), Some(fixup)) = (inst(entry.site()), inst(entry.target())) {
-                            extra.edges.push((site, fixup));
-                            extra.faulting.insert(site.0);
-                        }
-                    }
-                    SpecialKind::AltInstructions => extra.alternative(lifted, &entry, &inst),
-                    SpecialKind::BugTable => {
-                        if let Some(site) = inst(entry.site()).filter(|_| entry.is_warning()) {
-                            extra.warns.insert(site.0);
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(extra)
-    }
-
-    /// The replacement may run instead of the site: in at its start, back after
-    /// the site's end.
-    fn alternative(
-        &mut self,
-        lifted: &Lifted<'_>,
-        entry: &special::Entry,
-        inst: &dyn Fn(Option<(elf_loader::SectionId, u64)>) -> Option<InstIdx>,
-    ) {
-        let (Some(site), Some(replacement)) = (entry.site(), entry.target()) else { return };
-        let (old, new) = (u64::from(entry.site_len()), u64::from(entry.replacement_len()));
-        let (Some(from), Some(to)) = (inst(Some(site)), inst(Some(replacement))) else { return };
-        if new == 0 {
-            return;
-        }
-        self.edges.push((from, to));
-        let last = last_before(lifted, replacement, new);
-        if let (Some(last), Some(back)) = (last, inst(Some((site.0, site.1 + old)))) {
-            self.edges.push((last, back));
-        }
-    }
-}
-
-/// Sections whose entries are edges, or tell where a trap continues.
-fn has_edges(kind: &SpecialKind) -> bool {
-    use SpecialKind as K;
-    matches!(kind, K::JumpTable | K::ExTable | K::AltInstructions | K::BugTable)
-}
-
-/// The last instruction of the `len` bytes at `place`.
-fn last_before(lifted: &Lifted<'_>, place: (elf_loader::SectionId, u64), len: u64) -> Option<InstIdx> {
-    let section = lifted.code_section(place.0)?;
-    (place.1..place.1 + len).rev().find_map(|offset| lifted.inst_at(section, offset))
-}
-
-fn exit_of(lifted: &Lifted<'_>, i: InstIdx, warns: &std::collections::HashSet<u32>) -> Exit {
+fn exit_of(lifted: &Lifted<'_>, i: InstIdx, warns: &HashSet<u32>) -> Exit {
     let inst = lifted.inst(i);
     let iced = &inst.iced;
     match (iced.flow_control(), inst.target) {
         (FlowControl::Next, _) => Exit::Next,
-        (FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend, Some(Target::Inst(to))) => {
-            Exit::Jump { to, conditional: true }
-        }
+        (
+            FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend,
+            Some(Target::Inst(to)),
+        ) => Exit::Jump {
+            to,
+            conditional: true,
+        },
         // A conditional tail call leaves or goes on; both are edges.
         (FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend, _) => Exit::TailOut,
-        (FlowControl::UnconditionalBranch, Some(Target::Inst(to))) => Exit::Jump { to, conditional: false },
-        (FlowControl::UnconditionalBranch, Some(Target::Import(s))) if linkage::is_return_thunk(lifted.symbol_name(s)) => {
+        (FlowControl::UnconditionalBranch, Some(Target::Inst(to))) => Exit::Jump {
+            to,
+            conditional: false,
+        },
+        (FlowControl::UnconditionalBranch, Some(Target::Import(s)))
+            if linkage::is_return_thunk(lifted.symbol_name(s)) =>
+        {
             Exit::Return
         }
         (FlowControl::UnconditionalBranch | FlowControl::IndirectBranch, _) => Exit::TailOut,
         (FlowControl::Call, Some(Target::Inst(to))) => Exit::CallLocal(to),
-        (FlowControl::Call, Some(Target::Import(s))) if linkage::never_returns(lifted.symbol_name(s)) => Exit::CallStop,
+        (FlowControl::Call, Some(Target::Import(s)))
+            if linkage::never_returns(lifted.symbol_name(s)) =>
+        {
+            Exit::CallStop
+        }
         (FlowControl::Call | FlowControl::IndirectCall, _) => Exit::CallOut,
         (FlowControl::Return, _) => Exit::Return,
-        (FlowControl::Exception, _) if iced.mnemonic() == Mnemonic::Ud2 && warns.contains(&i.0) => Exit::Next,
+        (FlowControl::Exception, _) if iced.mnemonic() == Mnemonic::Ud2 && warns.contains(&i.0) => {
+            Exit::Next
+        }
         (FlowControl::Exception, _) => Exit::Stop,
         (FlowControl::Interrupt, _) if iced.mnemonic() == Mnemonic::Int3 => Exit::Stop,
         (FlowControl::Interrupt, _) => Exit::Next,
     }
 }
 
-fn split(lifted: &Lifted<'_>, exits: &[Exit], extra: &ExtraEdges) -> (Vec<std::ops::Range<u32>>, Vec<u32>) {
+fn split(
+    lifted: &Lifted<'_>,
+    exits: &[Exit],
+    extra: &ExtraEdges,
+) -> (Vec<std::ops::Range<u32>>, Vec<u32>) {
     let count = exits.len();
     let mut leader = vec![false; count + 1];
     for function in &lifted.functions {
@@ -268,75 +201,6 @@ fn split(lifted: &Lifted<'_>, exits: &[Exit], extra: &ExtraEdges) -> (Vec<std::o
     (blocks, block_of)
 }
 
-fn effects(lifted: &Lifted<'_>, exits: &[Exit], extra: &ExtraEdges) -> Vec<Effect> {
-    let mut finder = EffectFinder::new();
-    exits
-        .iter()
-        .enumerate()
-        .map(|(i, exit)| {
-            let inst = &lifted.insts[i];
-            let own = finder.effect(&inst.iced);
-            let mut effect = match exit {
-                Exit::CallOut | Exit::CallStop => call_effect(lifted, inst.target, &inst.iced, own),
-                // The callee's own instructions say what a local call reads.
-                Exit::CallLocal(_) | Exit::Return => Effect { uses: LocSet::reg(Reg::RSP), kills: LocSet::empty() },
-                Exit::TailOut => Effect { uses: own.uses.union(set(&ARGUMENTS)).union(set(&CALLEE_SAVED)), ..own },
-                // A trap tells the runtime where it is, nothing else.
-                Exit::Next | Exit::Stop if is_trap(&inst.iced) => Effect::NONE,
-                Exit::Next | Exit::Jump { .. } | Exit::Stop => own,
-            };
-            if extra.faulting.contains(&(i as u32)) {
-                effect.kills = LocSet::empty();
-            }
-            effect
-        })
-        .collect()
-}
-
-/// None of the routines with a convention of their own takes anything in r10
-/// or r11, which compilers and linkers use up around calls.
-fn private_uses() -> LocSet {
-    LocSet::registers(WordSize::Bits64).minus(set(&[Reg::R10, Reg::R11]))
-}
-
-fn is_trap(iced: &Instruction) -> bool {
-    matches!(iced.mnemonic(), Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 | Mnemonic::Int3)
-}
-
-/// What a call out of the object reads and certainly overwrites. Registers that
-/// the psABI lets the callee clobber count neither as read nor as overwritten:
-/// no compiler reads them afterwards, and a routine with a private convention
-/// may well keep them.
-fn call_effect(lifted: &Lifted<'_>, target: Option<Target>, iced: &Instruction, own: Effect) -> Effect {
-    let convention = match target {
-        Some(Target::Import(s)) => linkage::convention(lifted.symbol_name(s)),
-        _ => Convention::C,
-    };
-    let rsp = LocSet::reg(Reg::RSP);
-    match convention {
-        Convention::KeepsAll => Effect { uses: rsp, kills: LocSet::empty() },
-        Convention::Private => Effect { uses: private_uses(), kills: LocSet::empty() },
-        Convention::IndirectThunk(register) => Effect {
-            uses: set(&ARGUMENTS).union(rsp).union(LocSet::reg(register)),
-            kills: LocSet::reg(Reg::RAX),
-        },
-        // A call through memory may be one of pv_ops, whose callees keep more
-        // than the psABI asks for.
-        Convention::C if iced.flow_control() == FlowControl::IndirectCall => {
-            Effect { uses: own.uses.union(set(&ARGUMENTS)).union(rsp), kills: LocSet::empty() }
-        }
-        Convention::C => Effect { uses: set(&ARGUMENTS).union(rsp), kills: LocSet::reg(Reg::RAX) },
-    }
-}
-
-/// Live when a function is left: what the caller gets back.
-fn live_at_return() -> LocSet {
-    set(&CALLEE_SAVED)
-        .union(LocSet::reg(Reg::RAX))
-        .union(LocSet::reg(Reg::RDX))
-        .union(LocSet::flag(Flag::Direction))
-}
-
 impl Flow {
     /// Edges inside functions, tail jumps and fall-through included.
     fn connect(&mut self, lifted: &Lifted<'_>, exits: &[Exit]) {
@@ -350,13 +214,17 @@ impl Flow {
             let mut to = Vec::with_capacity(2);
             match exits[last as usize] {
                 Exit::Next | Exit::CallOut => to.extend(next),
-                Exit::Jump { to: target, conditional } => {
+                Exit::Jump {
+                    to: target,
+                    conditional,
+                } => {
                     to.push(self.block_of(target));
                     to.extend(next.filter(|_| conditional));
                 }
                 // A conditional tail call goes on if not taken; harmless if not conditional.
                 Exit::TailOut => {
-                    let conditional = lifted.insts[last as usize].iced.flow_control() == FlowControl::ConditionalBranch;
+                    let conditional = lifted.insts[last as usize].iced.flow_control()
+                        == FlowControl::ConditionalBranch;
                     to.extend(next.filter(|_| conditional));
                 }
                 Exit::CallLocal(target) => to.push(self.block_of(target)),
@@ -370,7 +238,7 @@ impl Flow {
     /// Edges from a callee's returns to the places behind its calls, through
     /// one empty hub block a callee.
     fn connect_returns(&mut self, lifted: &Lifted<'_>, exits: &[Exit]) {
-        let mut calls: std::collections::BTreeMap<u32, Vec<BlockId>> = std::collections::BTreeMap::new();
+        let mut calls: BTreeMap<u32, Vec<BlockId>> = BTreeMap::new();
         for (i, exit) in exits.iter().enumerate() {
             if let (Exit::CallLocal(to), Some(next)) = (exit, lifted.insts.get(i + 1)) {
                 let behind = calls.entry(self.block_of[to.0 as usize]).or_default();
@@ -379,7 +247,11 @@ impl Flow {
                 }
             }
         }
-        let is_return: Vec<bool> = self.blocks.iter().map(|b| exits[b.end as usize - 1] == Exit::Return).collect();
+        let is_return: Vec<bool> = self
+            .blocks
+            .iter()
+            .map(|b| exits[b.end as usize - 1] == Exit::Return)
+            .collect();
         let calls_local: Vec<Option<BlockId>> = self
             .blocks
             .iter()
@@ -402,8 +274,13 @@ impl Flow {
 
     /// The blocks with a return that is reached from `entry` without leaving
     /// its invocation: over jumps and tail jumps, and behind calls.
-    fn returns_from(&self, entry: u32, is_return: &[bool], calls_local: &[Option<BlockId>]) -> Vec<u32> {
-        let mut seen = std::collections::HashSet::from([entry]);
+    fn returns_from(
+        &self,
+        entry: u32,
+        is_return: &[bool],
+        calls_local: &[Option<BlockId>],
+    ) -> Vec<u32> {
+        let mut seen = HashSet::from([entry]);
         let mut work = vec![entry];
         let mut returns = Vec::new();
         while let Some(b) = work.pop() {

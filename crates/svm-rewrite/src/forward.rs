@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use iced_x86::{Code, FlowControl, Mnemonic, OpKind, Register};
 use liveness::{BlockId, Program};
 
-use crate::classify::Class;
+use crate::class::Class;
 use crate::flow::Flow;
 use crate::lift::{Inst, InstIdx, Lifted};
 use crate::sequences::Direction;
@@ -24,7 +24,11 @@ pub struct Facts {
 }
 
 impl Facts {
-    const ENTRY: Facts = Facts { rsp: Some(0), rbp: None, direction: Some(Direction::Forward) };
+    const ENTRY: Facts = Facts {
+        rsp: Some(0),
+        rbp: None,
+        direction: Some(Direction::Forward),
+    };
 
     /// `rbp - rsp`, if both are known.
     pub fn frame_distance(&self) -> Option<i64> {
@@ -90,7 +94,9 @@ impl Facts {
                 self.rsp = self.rsp.map(|v| v - iced.immediate(1) as i64);
             }
             _ => {
-                self.rsp = self.rsp.map(|v| v + i64::from(iced.stack_pointer_increment()));
+                self.rsp = self
+                    .rsp
+                    .map(|v| v + i64::from(iced.stack_pointer_increment()));
                 let first_is_rbp = iced.op_count() > 0
                     && iced.op0_kind() == OpKind::Register
                     && iced.op0_register().full_register() == Register::RBP;
@@ -113,22 +119,31 @@ impl Facts {
 
 /// Facts before each instruction that asks for them.
 pub fn analyse(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class]) -> HashMap<InstIdx, Facts> {
-    let asks = |i: u32| match classes[i as usize] {
-        Class::FramePointerToStack => true,
-        Class::String(..) => true,
-        _ => false,
+    let asks = |i: u32| {
+        matches!(
+            classes[i as usize],
+            Class::FramePointerToStack | Class::String(..)
+        )
     };
     let wanted: Vec<u32> = (0..classes.len() as u32).filter(|&i| asks(i)).collect();
     let trivial = !classes.contains(&Class::FramePointerToStack)
-        && lifted.insts.iter().all(|i| i.iced.mnemonic() != Mnemonic::Std);
+        && lifted
+            .insts
+            .iter()
+            .all(|i| i.iced.mnemonic() != Mnemonic::Std);
     if trivial {
-        return wanted.into_iter().map(|i| (InstIdx(i), Facts::ENTRY)).collect();
+        return wanted
+            .into_iter()
+            .map(|i| (InstIdx(i), Facts::ENTRY))
+            .collect();
     }
     let before = solve(lifted, flow);
     let mut found = HashMap::new();
     for i in wanted {
         let block = flow.block_of(InstIdx(i));
-        let Some(mut facts) = before[block.0 as usize] else { continue };
+        let Some(mut facts) = before[block.0 as usize] else {
+            continue;
+        };
         for k in flow.blocks()[block.0 as usize].start..i {
             facts = facts.after(&lifted.insts[k as usize]);
         }
@@ -143,13 +158,19 @@ fn solve(lifted: &Lifted<'_>, flow: &Flow) -> Vec<Option<Facts>> {
     let mut work = Vec::new();
     // Functions are entered with an empty frame, parts of functions that the
     // compiler split off are not: those get their facts from their jumps.
-    for function in lifted.functions.iter().filter(|f| !f.insts.is_empty() && !f.name.contains(".cold")) {
+    for function in lifted
+        .functions
+        .iter()
+        .filter(|f| !f.insts.is_empty() && !f.name.contains(".cold"))
+    {
         let entry = flow.block_of(InstIdx(function.insts.start));
         before[entry.0 as usize] = Some(Facts::ENTRY);
         work.push(entry);
     }
     while let Some(block) = work.pop() {
-        let Some(mut facts) = before[block.0 as usize] else { continue };
+        let Some(mut facts) = before[block.0 as usize] else {
+            continue;
+        };
         for k in blocks[block.0 as usize].clone() {
             facts = facts.after(&lifted.insts[k as usize]);
         }
@@ -171,8 +192,15 @@ fn continues(lifted: &Lifted<'_>, flow: &Flow, block: BlockId) -> Vec<BlockId> {
     let last = &lifted.insts[end as usize - 1];
     if last.iced.flow_control() == FlowControl::Call {
         let next = (end as usize) < lifted.insts.len();
-        return next.then(|| flow.block_of(InstIdx(end))).into_iter().collect();
+        return next
+            .then(|| flow.block_of(InstIdx(end)))
+            .into_iter()
+            .collect();
     }
     let real = flow.blocks().len() as u32;
-    flow.successors(block).iter().copied().filter(|b| b.0 < real).collect()
+    flow.successors(block)
+        .iter()
+        .copied()
+        .filter(|b| b.0 < real)
+        .collect()
 }

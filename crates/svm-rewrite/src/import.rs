@@ -34,7 +34,11 @@ impl Import {
             Import::Data(id) => format!("{}{}", names::VM_PREFIX, object.symbol(id).name),
             Import::Routine(id) => object.symbol(id).name.to_string(),
             Import::Runtime(name) => name.to_owned(),
-            Import::Slow(reg) => format!("{}{}", names::SLOW_PREFIX, REGISTER_NAMES[usize::from(reg.number())]),
+            Import::Slow(reg) => format!(
+                "{}{}",
+                names::SLOW_PREFIX,
+                REGISTER_NAMES[usize::from(reg.number())]
+            ),
             Import::Stlb => names::STLB.to_owned(),
         }
     }

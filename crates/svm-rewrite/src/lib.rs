@@ -12,15 +12,18 @@
 
 mod apply;
 mod asm;
-pub mod classify;
+pub mod class;
+mod classify;
 mod codemap;
 mod dom0;
+mod effects;
 mod emit;
 mod flow;
 mod forward;
 mod import;
 pub mod lift;
 mod linkage;
+mod metadata;
 mod plan;
 mod refusal;
 mod registers;
@@ -40,7 +43,7 @@ pub use scheme::Scheme;
 pub use stats::{DeadRegisters, LivenessCounts, Sites, Stats};
 
 use apply::Applied;
-use classify::Class;
+use class::Class;
 use flow::Flow;
 use lift::{InstIdx, Lifted};
 use plan::{Plan, Planner};
@@ -90,7 +93,11 @@ pub struct Options {
 impl Options {
     /// The ordinary rewriting under a scheme.
     pub fn new(scheme: Scheme) -> Options {
-        Options { scheme, report: false, poison: false }
+        Options {
+            scheme,
+            report: false,
+            poison: false,
+        }
     }
 }
 
@@ -112,9 +119,22 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     let applied = apply::apply(&lifted, &plans, &facts, options)?;
     let object = emit::emit(&lifted, &applied, &codemap, options.scheme);
     let stats = stats::stats(&analysis);
-    let rewriting = Rewriting { lifted: &lifted, scheme: options.scheme, plans, applied };
-    let sites = if options.report { report::sites(&rewriting) } else { Vec::new() };
-    Ok(Rewritten { object, stats, sites })
+    let rewriting = Rewriting {
+        lifted: &lifted,
+        scheme: options.scheme,
+        plans,
+        applied,
+    };
+    let sites = if options.report {
+        report::sites(&rewriting)
+    } else {
+        Vec::new()
+    };
+    Ok(Rewritten {
+        object,
+        stats,
+        sites,
+    })
 }
 
 /// Counts what an object's code consists of. Works for objects that would be
@@ -132,23 +152,33 @@ fn analyse_lifted<'a>(lifted: &'a Lifted<'a>) -> Result<Analysis<'a>, Vec<Refusa
     let mut info = InstructionInfoFactory::new();
     let mut refusals = dom0::check(lifted);
     let classes = (0..lifted.insts.len() as u32)
-        .map(|i| match classify::classify(lifted, &flow, &mut info, InstIdx(i)) {
-            Ok(class) => Some(class),
-            Err(refusal) => {
-                refusals.push(refusal);
-                None
-            }
-        })
+        .map(
+            |i| match classify::classify(lifted, &flow, &mut info, InstIdx(i)) {
+                Ok(class) => Some(class),
+                Err(refusal) => {
+                    refusals.push(refusal);
+                    None
+                }
+            },
+        )
         .collect();
     let live_before = live_before(&flow, lifted.insts.len());
-    Ok(Analysis { lifted, flow, classes, live_before, refusals })
+    Ok(Analysis {
+        lifted,
+        flow,
+        classes,
+        live_before,
+        refusals,
+    })
 }
 
 fn live_before(flow: &Flow, count: usize) -> Vec<LocSet> {
     let liveness = liveness::solve(flow);
     let mut before = vec![LocSet::empty(); count];
     for block in 0..flow.blocks().len() as u32 {
-        liveness.before_each(flow, BlockId(block), |inst, live, _| before[inst.0 as usize] = live);
+        liveness.before_each(flow, BlockId(block), |inst, live, _| {
+            before[inst.0 as usize] = live
+        });
     }
     before
 }
@@ -160,7 +190,11 @@ fn accepted(analysis: &Analysis<'_>) -> Result<Vec<Class>, Vec<Refusal>> {
     Ok(analysis.classes.iter().copied().flatten().collect())
 }
 
-fn plan_all(analysis: &Analysis<'_>, classes: &[Class], scheme: Scheme) -> Result<Vec<Plan>, Vec<Refusal>> {
+fn plan_all(
+    analysis: &Analysis<'_>,
+    classes: &[Class],
+    scheme: Scheme,
+) -> Result<Vec<Plan>, Vec<Refusal>> {
     let mut planner = Planner::new(analysis.lifted, &analysis.flow, scheme);
     let mut plans = Vec::with_capacity(classes.len());
     let mut refusals = Vec::new();
@@ -170,5 +204,9 @@ fn plan_all(analysis: &Analysis<'_>, classes: &[Class], scheme: Scheme) -> Resul
             Err(refusal) => refusals.push(refusal),
         }
     }
-    if refusals.is_empty() { Ok(plans) } else { Err(refusals) }
+    if refusals.is_empty() {
+        Ok(plans)
+    } else {
+        Err(refusals)
+    }
 }

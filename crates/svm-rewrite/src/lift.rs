@@ -9,8 +9,8 @@
 use std::collections::HashSet;
 
 use elf_loader::consts::{
-    R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_NONE, R_X86_64_PC32, R_X86_64_PLT32, SHF_WRITE,
-    STB_LOCAL, STT_FUNC,
+    R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_NONE, R_X86_64_PC32, R_X86_64_PLT32,
+    SHF_WRITE, STB_LOCAL, STT_FUNC,
 };
 use elf_loader::{Machine, Object, Place, Relocation, SectionId, SymbolId, Word};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
@@ -136,12 +136,18 @@ impl Lifted<'_> {
 
     /// The code section with this id, if it is one.
     pub fn code_section(&self, id: SectionId) -> Option<CodeIdx> {
-        self.sections.iter().position(|s| s.id == id).map(|i| CodeIdx(i as u16))
+        self.sections
+            .iter()
+            .position(|s| s.id == id)
+            .map(|i| CodeIdx(i as u16))
     }
 
     /// Name of a code section.
     pub fn section_name(&self, section: CodeIdx) -> &str {
-        &self.object.section(self.sections[section.0 as usize].id).name
+        &self
+            .object
+            .section(self.sections[section.0 as usize].id)
+            .name
     }
 
     /// The function that holds an instruction.
@@ -157,7 +163,9 @@ impl Lifted<'_> {
     /// The original bytes of an instruction.
     pub fn bytes(&self, i: InstIdx) -> &[u8] {
         let inst = self.inst(i);
-        let section = self.object.section(self.sections[inst.section.0 as usize].id);
+        let section = self
+            .object
+            .section(self.sections[inst.section.0 as usize].id);
         &section.data[inst.offset() as usize..inst.iced.next_ip() as usize]
     }
 
@@ -169,8 +177,13 @@ impl Lifted<'_> {
     /// Where symbol plus offset is, if that is code of this object.
     pub fn code_place(&self, symbol: SymbolId, addend: i64) -> Option<(CodeIdx, u64)> {
         let symbol = self.object.symbol(symbol);
-        let Place::In(id) = symbol.place else { return None };
-        Some((self.code_section(id)?, symbol.value.wrapping_add_signed(addend)))
+        let Place::In(id) = symbol.place else {
+            return None;
+        };
+        Some((
+            self.code_section(id)?,
+            symbol.value.wrapping_add_signed(addend),
+        ))
     }
 
     /// A refusal at an instruction.
@@ -204,7 +217,12 @@ pub fn lift<'a>(object: &'a Object<'a>) -> Result<Lifted<'a>, Vec<Refusal>> {
         )]);
     }
     let mut lifter = Lifter {
-        lifted: Lifted { object, sections: Vec::new(), insts: Vec::new(), functions: Vec::new() },
+        lifted: Lifted {
+            object,
+            sections: Vec::new(),
+            insts: Vec::new(),
+            functions: Vec::new(),
+        },
         refusals: Vec::new(),
         pending: Vec::new(),
     };
@@ -212,7 +230,11 @@ pub fn lift<'a>(object: &'a Object<'a>) -> Result<Lifted<'a>, Vec<Refusal>> {
     let decoded = lifter.refusals.is_empty();
     lifter.resolve_branches();
     lifter.find_functions(decoded);
-    if lifter.refusals.is_empty() { Ok(lifter.lifted) } else { Err(lifter.located()) }
+    if lifter.refusals.is_empty() {
+        Ok(lifter.lifted)
+    } else {
+        Err(lifter.located())
+    }
 }
 
 /// A direct branch whose destination is known but not yet an instruction.
@@ -242,7 +264,10 @@ impl<'a> Lifter<'a> {
     fn located(self) -> Vec<Refusal> {
         let lifted = &self.lifted;
         let locate = |refusal: Refusal| {
-            let section = lifted.object.section_named(&refusal.section).and_then(|id| lifted.code_section(id));
+            let section = lifted
+                .object
+                .section_named(&refusal.section)
+                .and_then(|id| lifted.code_section(id));
             let place = section.and_then(|s| {
                 (0..16).find_map(|back| lifted.inst_at(s, refusal.offset.checked_sub(back)?))
             });
@@ -262,9 +287,19 @@ impl<'a> Lifter<'a> {
         let mut names = HashSet::new();
         for (id, section) in object.sections().filter(|(_, s)| s.is_code()) {
             if section.flags & SHF_WRITE != 0 {
-                self.refuse(Code::CodeSection, id, 0, "the section is writable and executable");
+                self.refuse(
+                    Code::CodeSection,
+                    id,
+                    0,
+                    "the section is writable and executable",
+                );
             } else if !names.insert(section.name.clone()) {
-                self.refuse(Code::CodeSection, id, 0, "another code section has the same name");
+                self.refuse(
+                    Code::CodeSection,
+                    id,
+                    0,
+                    "another code section has the same name",
+                );
             } else {
                 self.decode_section(id);
             }
@@ -276,16 +311,31 @@ impl<'a> Lifter<'a> {
         let index = CodeIdx(self.lifted.sections.len() as u16);
         let first = self.lifted.insts.len() as u32;
         let mut starts = vec![NONE; section.data.len()];
-        let mut relocations = section.relocations.iter().filter(|r| r.kind != R_X86_64_NONE).peekable();
+        let mut relocations = section
+            .relocations
+            .iter()
+            .filter(|r| r.kind != R_X86_64_NONE)
+            .peekable();
         let mut decoder = Decoder::with_ip(64, &section.data, 0, DecoderOptions::NONE);
         self.lifted.insts.reserve(section.data.len() / 4);
         while decoder.can_decode() {
             let iced = decoder.decode();
             if iced.is_invalid() {
-                self.refuse(Code::Undecodable, id, iced.ip(), "these bytes are not an instruction");
+                self.refuse(
+                    Code::Undecodable,
+                    id,
+                    iced.ip(),
+                    "these bytes are not an instruction",
+                );
                 break;
             }
-            let mut inst = Inst { iced, section: index, displacement: None, immediate: None, target: None };
+            let mut inst = Inst {
+                iced,
+                section: index,
+                displacement: None,
+                immediate: None,
+                target: None,
+            };
             let from = InstIdx(self.lifted.insts.len() as u32);
             let mut branch = None;
             while let Some(r) = relocations.next_if(|r| r.offset < iced.next_ip()) {
@@ -324,10 +374,18 @@ impl<'a> Lifter<'a> {
         let addend = r.addend + (iced.next_ip() - r.offset) as i64;
         let symbol = self.lifted.object.symbol(r.symbol);
         match symbol.place {
-            Place::In(id) => Ok(PendingPlace::Code(id, symbol.value.wrapping_add_signed(addend))),
+            Place::In(id) => Ok(PendingPlace::Code(
+                id,
+                symbol.value.wrapping_add_signed(addend),
+            )),
             Place::Undefined if addend == 0 => Ok(PendingPlace::Symbol(r.symbol)),
-            Place::Undefined => Err(format!("branch to {}{addend:+#x}, not to its start", symbol.name)),
-            Place::Absolute | Place::Common => Err(format!("branch to {}, which is not code", symbol.name)),
+            Place::Undefined => Err(format!(
+                "branch to {}{addend:+#x}, not to its start",
+                symbol.name
+            )),
+            Place::Absolute | Place::Common => {
+                Err(format!("branch to {}, which is not code", symbol.name))
+            }
         }
     }
 
@@ -343,8 +401,16 @@ impl<'a> Lifter<'a> {
             };
             if target.is_none() {
                 let inst = self.lifted.inst(branch.from);
-                let (offset, id) = (inst.offset(), self.lifted.sections[inst.section.0 as usize].id);
-                self.refuse(Code::BranchTarget, id, offset, "the branch lands on no instruction of this object");
+                let (offset, id) = (
+                    inst.offset(),
+                    self.lifted.sections[inst.section.0 as usize].id,
+                );
+                self.refuse(
+                    Code::BranchTarget,
+                    id,
+                    offset,
+                    "the branch lands on no instruction of this object",
+                );
             }
             self.lifted.insts[branch.from.0 as usize].target = target;
         }
@@ -389,12 +455,21 @@ impl<'a> Lifter<'a> {
             .filter(|s| s.kind == STT_FUNC && s.place == Place::In(id) && s.value < size)
             // Of aliases the local name is the driver's own (`cleanup_module`
             // is everybody's).
-            .map(|s| (s.value, s.binding != STB_LOCAL, s.value.saturating_add(s.size).min(size), s.name.to_string()))
+            .map(|s| {
+                (
+                    s.value,
+                    s.binding != STB_LOCAL,
+                    s.value.saturating_add(s.size).min(size),
+                    s.name.to_string(),
+                )
+            })
             .collect();
         found.sort();
         found.dedup_by_key(|f| f.0);
-        let mut spans: Vec<(u64, u64, String)> =
-            found.into_iter().map(|(start, _, end, name)| (start, end, name)).collect();
+        let mut spans: Vec<(u64, u64, String)> = found
+            .into_iter()
+            .map(|(start, _, end, name)| (start, end, name))
+            .collect();
         for i in 0..spans.len() {
             let next = spans.get(i + 1).map_or(size, |s| s.0);
             // A symbol without a size, as assembly files have, reaches to the next.
@@ -405,7 +480,12 @@ impl<'a> Lifter<'a> {
         spans
     }
 
-    fn cut_section(&mut self, section: CodeIdx, spans: &[(u64, u64, String)], targets: &HashSet<u32>) {
+    fn cut_section(
+        &mut self,
+        section: CodeIdx,
+        spans: &[(u64, u64, String)],
+        targets: &HashSet<u32>,
+    ) {
         let id = self.lifted.sections[section.0 as usize].id;
         let size = self.lifted.object.section(id).data.len() as u64;
         let mut at = 0;
@@ -436,19 +516,34 @@ impl<'a> Lifter<'a> {
         };
         let (Some(first), Some(last)) = (edge(start), edge(end)) else {
             let id = code.id;
-            self.refuse(Code::Overlap, id, start, "a function begins or ends inside an instruction");
+            self.refuse(
+                Code::Overlap,
+                id,
+                start,
+                "a function begins or ends inside an instruction",
+            );
             return;
         };
         // An alternative's replacement is never run in place; the hypervisor
         // instance keeps the instructions that the object came with.
         let replacement = self.lifted.section_name(section) == ".altinstr_replacement";
-        let padding = replacement || name.is_none()
-            && (first..last).all(|i| is_filler(&self.lifted.insts[i as usize].iced) && !targets.contains(&i));
+        let padding = replacement
+            || name.is_none()
+                && (first..last).all(|i| {
+                    is_filler(&self.lifted.insts[i as usize].iced) && !targets.contains(&i)
+                });
         let name = match name {
             Some(name) => name.to_owned(),
             None => format!("{}+{start:#x}", self.lifted.section_name(section)),
         };
-        self.lifted.functions.push(Function { name, section, insts: first..last, start, end, padding });
+        self.lifted.functions.push(Function {
+            name,
+            section,
+            insts: first..last,
+            start,
+            end,
+            padding,
+        });
     }
 }
 
@@ -468,7 +563,12 @@ fn tie(decoder: &Decoder<'_>, inst: &mut Inst, r: &Relocation) -> Result<Tie, St
         other => return Err(format!("relocation type {other} is not expected in code")),
     };
     let pc_relative = matches!(r.kind, R_X86_64_PC32 | R_X86_64_PLT32);
-    let value = Value { symbol: r.symbol, addend: r.addend, kind: r.kind, at: at as u8 };
+    let value = Value {
+        symbol: r.symbol,
+        addend: r.addend,
+        kind: r.kind,
+        at: at as u8,
+    };
     if is_direct_branch(&inst.iced) {
         return if pc_relative && at + width == inst.iced.len() {
             Ok(Tie::Branch)
@@ -476,15 +576,31 @@ fn tie(decoder: &Decoder<'_>, inst: &mut Inst, r: &Relocation) -> Result<Tie, St
             Err("a branch with a relocation that is not its displacement".into())
         };
     }
-    if fields.has_displacement() && at == fields.displacement_offset() && width == fields.displacement_size() {
+    if fields.has_displacement()
+        && at == fields.displacement_offset()
+        && width == fields.displacement_size()
+    {
         if pc_relative != inst.iced.is_ip_rel_memory_operand() {
-            return Err("relocation type and addressing mode disagree about the instruction pointer".into());
+            return Err(
+                "relocation type and addressing mode disagree about the instruction pointer".into(),
+            );
         }
-        let correction = if pc_relative { (inst.iced.next_ip() - r.offset) as i64 } else { 0 };
-        inst.displacement = Some(Value { addend: r.addend + correction, ..value });
+        let correction = if pc_relative {
+            (inst.iced.next_ip() - r.offset) as i64
+        } else {
+            0
+        };
+        inst.displacement = Some(Value {
+            addend: r.addend + correction,
+            ..value
+        });
         return Ok(Tie::Operand);
     }
-    if fields.has_immediate() && at == fields.immediate_offset() && width == fields.immediate_size() && !pc_relative {
+    if fields.has_immediate()
+        && at == fields.immediate_offset()
+        && width == fields.immediate_size()
+        && !pc_relative
+    {
         inst.immediate = Some(value);
         return Ok(Tie::Operand);
     }

@@ -56,14 +56,17 @@ pub fn convention(name: &str) -> Convention {
 /// The register of `__x86_indirect_thunk_<reg>` and its variants.
 pub fn indirect_thunk(name: &str) -> Option<Reg> {
     let rest = name.strip_prefix("__x86_indirect_")?;
-    let register = ["thunk_", "call_thunk_", "jump_thunk_"].iter().find_map(|p| rest.strip_prefix(p))?;
+    let register = ["thunk_", "call_thunk_", "jump_thunk_"]
+        .iter()
+        .find_map(|p| rest.strip_prefix(p))?;
     let position = REGISTER_NAMES.iter().position(|n| *n == register)?;
     Reg::new(position as u8)
 }
 
 /// General registers in the order of their encoding.
 pub const REGISTER_NAMES: [&str; 16] = [
-    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
+    "r14", "r15",
 ];
 
 /// Whether a jump there is a return.

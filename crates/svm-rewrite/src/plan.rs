@@ -4,7 +4,7 @@
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use liveness::{Flag, LocSet, Reg};
 
-use crate::classify::{Callee, Class, Repeat, Space};
+use crate::class::{Callee, Class, Repeat, Space};
 use crate::flow::Flow;
 use crate::lift::{InstIdx, Lifted};
 use crate::refusal::{Code, Refusal};
@@ -25,7 +25,11 @@ impl Scratch {
     const MAX: usize = 8;
 
     /// None.
-    pub const EMPTY: Scratch = Scratch { regs: [Reg::RAX; Scratch::MAX], len: 0, spilled: 0 };
+    pub const EMPTY: Scratch = Scratch {
+        regs: [Reg::RAX; Scratch::MAX],
+        len: 0,
+        spilled: 0,
+    };
 
     /// All of them.
     pub fn all(&self) -> &[Reg] {
@@ -110,7 +114,12 @@ pub struct Planner<'a> {
 impl<'a> Planner<'a> {
     /// A planner for `lifted` under `scheme`.
     pub fn new(lifted: &'a Lifted<'a>, flow: &'a Flow, scheme: Scheme) -> Planner<'a> {
-        Planner { lifted, flow, scheme, info: InstructionInfoFactory::new() }
+        Planner {
+            lifted,
+            flow,
+            scheme,
+            info: InstructionInfoFactory::new(),
+        }
     }
 
     /// Plans one instruction, given what is live before it.
@@ -119,10 +128,17 @@ impl<'a> Planner<'a> {
     /// No registers can be freed for it.
     pub fn plan(&mut self, i: InstIdx, class: Class, live: LocSet) -> Result<Plan, Refusal> {
         let flags_live = live.intersects(LocSet::flags());
-        let mut plan = Plan { class, scratch: Scratch::EMPTY, flags: Flags::Dead, live };
+        let mut plan = Plan {
+            class,
+            scratch: Scratch::EMPTY,
+            flags: Flags::Dead,
+            live,
+        };
         let need = self.need(class);
         if need.call_registers {
-            let operands = self.registers_of(&self.lifted.inst(i).iced).union(callee_register(class));
+            let operands = self
+                .registers_of(&self.lifted.inst(i).iced)
+                .union(callee_register(class));
             let live_across = live.minus(operands);
             if live_across.intersects(LocSet::reg(Reg::R10).union(LocSet::reg(Reg::R11))) {
                 let reason = "r10 or r11 is live at an indirect transfer, where the psABI leaves them to linkers";
@@ -139,7 +155,11 @@ impl<'a> Planner<'a> {
     /// What the sequence of a class takes, see [`crate::sequences`].
     fn need(&self, class: Class) -> Need {
         let check = self.scheme.registers();
-        let translate = |registers| Need { translates: true, registers, ..Need::default() };
+        let translate = |registers| Need {
+            translates: true,
+            registers,
+            ..Need::default()
+        };
         match class {
             Class::Plain
             | Class::Stack
@@ -150,9 +170,10 @@ impl<'a> Planner<'a> {
             | Class::Trap(_)
             | Class::Port(_)
             | Class::FramePointerToStack => Need::default(),
-            Class::Memory(space) | Class::Prefetch(space) | Class::PushMemory(space) | Class::PopMemory(space) => {
-                translate(check + extra_for(space))
-            }
+            Class::Memory(space)
+            | Class::Prefetch(space)
+            | Class::PushMemory(space)
+            | Class::PopMemory(space) => translate(check + extra_for(space)),
             // The bit's word and the masked offset, beside the check's own.
             Class::BitString(space) => translate((check + extra_for(space)).max(check + 2)),
             Class::Xlat => translate(check + 1),
@@ -161,14 +182,27 @@ impl<'a> Planner<'a> {
                 let count = usize::from(repeat != Repeat::Once);
                 // One register holds each translation; check and count share the rest.
                 let registers = pointers + (check - 1).max(1) + count;
-                Need { translates: true, registers, keeps_flags: op.compares(), call_registers: false }
+                Need {
+                    translates: true,
+                    registers,
+                    keeps_flags: op.compares(),
+                    call_registers: false,
+                }
             }
-            Class::CallIndirect(Callee::Memory(space)) | Class::JumpIndirect(Callee::Memory(space))
+            Class::CallIndirect(Callee::Memory(space))
+            | Class::JumpIndirect(Callee::Memory(space))
                 if space != Space::Stack =>
             {
-                Need { call_registers: true, keeps_flags: true, ..translate(check + extra_for(space)) }
+                Need {
+                    call_registers: true,
+                    keeps_flags: true,
+                    ..translate(check + extra_for(space))
+                }
             }
-            Class::CallIndirect(_) | Class::JumpIndirect(_) => Need { call_registers: true, ..Need::default() },
+            Class::CallIndirect(_) | Class::JumpIndirect(_) => Need {
+                call_registers: true,
+                ..Need::default()
+            },
         }
     }
 
@@ -197,7 +231,11 @@ impl<'a> Planner<'a> {
         // Not so for a string instruction, whose pointers are recovered after it
         // ran, or for a compare that is repeated.
         let is_string = matches!(plan.class, Class::String(..));
-        let kept = if is_string || recompute.is_some() { taken } else { LocSet::empty() };
+        let kept = if is_string || recompute.is_some() {
+            taken
+        } else {
+            LocSet::empty()
+        };
         let dead = PREFERENCE.into_iter().filter(|&r| {
             usable(r) && !live.intersects(LocSet::reg(r)) && !kept.intersects(LocSet::reg(r))
         });
@@ -241,7 +279,11 @@ impl<'a> Planner<'a> {
             plan.scratch.push(r, true);
         }
         if plan.scratch.spilled().len() < missing {
-            return Err(self.lifted.refusal(Code::NoScratch, i, "too few registers are free or can be spilled"));
+            return Err(self.lifted.refusal(
+                Code::NoScratch,
+                i,
+                "too few registers are free or can be spilled",
+            ));
         }
         Ok(())
     }
@@ -260,7 +302,10 @@ impl<'a> Planner<'a> {
     /// at `i`, if repeating it just before `i` gives the same flags.
     fn compare_before(&mut self, i: InstIdx, live: LocSet) -> Option<InstIdx> {
         let block = self.flow.blocks()[self.flow.block_of(i).0 as usize].clone();
-        let compare = (block.start..i.0).rev().map(InstIdx).find(|&c| self.writes_flags(c))?;
+        let compare = (block.start..i.0)
+            .rev()
+            .map(InstIdx)
+            .find(|&c| self.writes_flags(c))?;
         let iced = &self.lifted.inst(compare).iced;
         let repeatable = matches!(iced.mnemonic(), Mnemonic::Cmp | Mnemonic::Test)
             && (0..iced.op_count()).all(|op| iced.op_kind(op) != OpKind::Memory)
@@ -321,7 +366,9 @@ fn compare_sets(iced: &Instruction) -> LocSet {
 /// The register that an indirect transfer through a thunk reads.
 fn callee_register(class: Class) -> LocSet {
     match class {
-        Class::CallIndirect(Callee::Register(r)) | Class::JumpIndirect(Callee::Register(r)) => LocSet::reg(r),
+        Class::CallIndirect(Callee::Register(r)) | Class::JumpIndirect(Callee::Register(r)) => {
+            LocSet::reg(r)
+        }
         _ => LocSet::empty(),
     }
 }
@@ -345,12 +392,16 @@ fn take_holder(scratch: &mut Scratch) -> Reg {
 fn uses_high_byte(iced: &Instruction) -> bool {
     (0..iced.op_count()).any(|op| {
         iced.op_kind(op) == OpKind::Register
-            && matches!(iced.op_register(op), Register::AH | Register::CH | Register::DH | Register::BH)
+            && matches!(
+                iced.op_register(op),
+                Register::AH | Register::CH | Register::DH | Register::BH
+            )
     })
 }
 
 fn names_rsp_as_data(iced: &Instruction) -> bool {
-    (0..iced.op_count())
-        .any(|op| iced.op_kind(op) == OpKind::Register && iced.op_register(op).full_register() == Register::RSP)
+    (0..iced.op_count()).any(|op| {
+        iced.op_kind(op) == OpKind::Register
+            && iced.op_register(op).full_register() == Register::RSP
+    })
 }
-

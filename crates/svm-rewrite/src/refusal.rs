@@ -72,20 +72,38 @@ impl Code {
         match self {
             Code::Machine => "give an x86-64 relocatable object",
             Code::AlreadyRewritten => "give the original object, not the rewritten one",
-            Code::Undecodable => "keep data out of code sections, or update twin if this is a new instruction",
-            Code::CodeSection => "link code sections of one name together with `ld -r` and keep them read-only",
-            Code::Relocation => "compile for the kernel's code model (-mcmodel=kernel -fno-pic): no GOT and no TLS relocations",
-            Code::BranchTarget => "make the target a labelled instruction in a code section of this object",
+            Code::Undecodable => {
+                "keep data out of code sections, or update twin if this is a new instruction"
+            }
+            Code::CodeSection => {
+                "link code sections of one name together with `ld -r` and keep them read-only"
+            }
+            Code::Relocation => {
+                "compile for the kernel's code model (-mcmodel=kernel -fno-pic): no GOT and no TLS relocations"
+            }
+            Code::BranchTarget => {
+                "make the target a labelled instruction in a code section of this object"
+            }
             Code::Metadata => "give a module of Linux 6.1, whose layout is known",
             Code::CodeReference => "compile with -fno-jump-tables, as the kernel does",
             Code::Overlap => "give each function its own bytes",
-            Code::Privileged => "keep this function in the VM instance: leave it out of the object, or guard it there",
-            Code::PortIo => "use `in`/`out` with the port in %dx; string port I/O belongs in the VM instance",
-            Code::Unsupported => "compile this function without that instruction (-mno-sse -mno-avx for kernel code), or leave it to the VM instance",
+            Code::Privileged => {
+                "keep this function in the VM instance: leave it out of the object, or guard it there"
+            }
+            Code::PortIo => {
+                "use `in`/`out` with the port in %dx; string port I/O belongs in the VM instance"
+            }
+            Code::Unsupported => {
+                "compile this function without that instruction (-mno-sse -mno-avx for kernel code), or leave it to the VM instance"
+            }
             Code::RedZone => "compile with -mno-red-zone, as the kernel does",
-            Code::StackPointer => "compile this function without alloca, variable-length arrays and stack realignment",
+            Code::StackPointer => {
+                "compile this function without alloca, variable-length arrays and stack realignment"
+            }
             Code::NoScratch => "compile with optimisation, or split the instruction",
-            Code::Direction => "set the direction with cld or std on every path to the string instruction",
+            Code::Direction => {
+                "set the direction with cld or std on every path to the string instruction"
+            }
         }
     }
 }
@@ -144,7 +162,13 @@ impl std::fmt::Display for Refusal {
         if !self.instruction.is_empty() {
             write!(f, "`{}`: ", self.instruction)?;
         }
-        write!(f, "{} [{}]; {}", self.reason, self.code.as_str(), self.code.remedy())
+        write!(
+            f,
+            "{} [{}]; {}",
+            self.reason,
+            self.code.as_str(),
+            self.code.remedy()
+        )
     }
 }
 
@@ -160,7 +184,10 @@ pub struct Hitch {
 impl Hitch {
     /// A hitch of this code.
     pub fn new(code: Code, reason: impl Into<String>) -> Hitch {
-        Hitch { code, reason: reason.into() }
+        Hitch {
+            code,
+            reason: reason.into(),
+        }
     }
 }
 
@@ -172,6 +199,9 @@ impl From<&str> for Hitch {
 
 impl From<iced_x86::IcedError> for Hitch {
     fn from(error: iced_x86::IcedError) -> Hitch {
-        Hitch::new(Code::Unsupported, format!("it does not encode with the translated operand: {error}"))
+        Hitch::new(
+            Code::Unsupported,
+            format!("it does not encode with the translated operand: {error}"),
+        )
     }
 }

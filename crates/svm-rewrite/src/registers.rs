@@ -5,7 +5,11 @@ use liveness::Reg;
 
 /// The general register that a register is part of.
 pub fn gpr(r: Register) -> Option<Reg> {
-    if r.is_gpr() { Reg::new(r.full_register().number() as u8) } else { None }
+    if r.is_gpr() {
+        Reg::new(r.full_register().number() as u8)
+    } else {
+        None
+    }
 }
 
 /// The 64-bit register.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::Rewriting;
 use crate::apply::Applied;
 use crate::asm::Label;
-use crate::classify::Kind;
+use crate::class::Kind;
 use crate::lift::InstIdx;
 use crate::linkage::REGISTER_NAMES;
 use crate::text;
@@ -40,7 +40,9 @@ pub struct Site {
 }
 
 fn names(regs: &[liveness::Reg]) -> Vec<&'static str> {
-    regs.iter().map(|r| REGISTER_NAMES[usize::from(r.number())]).collect()
+    regs.iter()
+        .map(|r| REGISTER_NAMES[usize::from(r.number())])
+        .collect()
 }
 
 /// All sites in address order.
@@ -48,16 +50,29 @@ pub fn sites(rewriting: &Rewriting<'_>) -> Vec<Site> {
     let lifted = rewriting.lifted;
     let stubs = StubRanges::new(&rewriting.applied, lifted.functions.len());
     let mut sites = Vec::new();
-    for (f, function) in lifted.functions.iter().enumerate().filter(|(_, f)| !f.padding) {
+    for (f, function) in lifted
+        .functions
+        .iter()
+        .enumerate()
+        .filter(|(_, f)| !f.padding)
+    {
         for i in function.insts.clone() {
             let plan = &rewriting.plans[i as usize];
-            let Some(class) = plan.class.kind() else { continue };
-            let next = if i + 1 == function.insts.end { rewriting.applied.ends[f] } else { Label(i + 1) };
+            let Some(class) = plan.class.kind() else {
+                continue;
+            };
+            let next = if i + 1 == function.insts.end {
+                rewriting.applied.ends[f]
+            } else {
+                Label(i + 1)
+            };
             let (section, start) = rewriting.applied.place(Label(i));
             let emitted = start..rewriting.applied.place(next).1;
             let out_of_line = stubs.of(InstIdx(i));
             let bytes = &rewriting.applied.sections[usize::from(section.0)].bytes;
-            let count = |r: &std::ops::Range<u64>| count_instructions(&bytes[r.start as usize..r.end as usize]);
+            let count = |r: &std::ops::Range<u64>| {
+                count_instructions(&bytes[r.start as usize..r.end as usize])
+            };
             let translates = !plan.scratch.all().is_empty();
             sites.push(Site {
                 section: lifted.section_name(section).to_owned(),
@@ -69,7 +84,8 @@ pub fn sites(rewriting: &Rewriting<'_>) -> Vec<Site> {
                 scratch: names(plan.scratch.all()),
                 spills: names(plan.scratch.spilled()),
                 flags: plan.flags.as_str(),
-                added_instructions: count(&emitted) + out_of_line.iter().map(count).sum::<i64>() - 1,
+                added_instructions: count(&emitted) + out_of_line.iter().map(count).sum::<i64>()
+                    - 1,
                 emitted,
                 out_of_line,
             });
@@ -79,7 +95,9 @@ pub fn sites(rewriting: &Rewriting<'_>) -> Vec<Site> {
 }
 
 fn count_instructions(bytes: &[u8]) -> i64 {
-    iced_x86::Decoder::new(64, bytes, iced_x86::DecoderOptions::NONE).iter().count() as i64
+    iced_x86::Decoder::new(64, bytes, iced_x86::DecoderOptions::NONE)
+        .iter()
+        .count() as i64
 }
 
 /// Where the out-of-line parts of each instruction are.
@@ -91,7 +109,11 @@ struct StubRanges {
 impl StubRanges {
     fn new(applied: &Applied, functions: usize) -> StubRanges {
         // A part ends where the next begins, or with its function.
-        let mut bounds: Vec<_> = applied.stubs.iter().map(|(label, _)| applied.place(*label)).collect();
+        let mut bounds: Vec<_> = applied
+            .stubs
+            .iter()
+            .map(|(label, _)| applied.place(*label))
+            .collect();
         bounds.extend((0..functions).map(|f| applied.place(applied.function_ends[f])));
         bounds.sort();
         let mut ranges: Vec<_> = applied
@@ -109,6 +131,10 @@ impl StubRanges {
 
     fn of(&self, i: InstIdx) -> Vec<std::ops::Range<u64>> {
         let from = self.ranges.partition_point(|(inst, _)| *inst < i);
-        self.ranges[from..].iter().take_while(|(inst, _)| *inst == i).map(|(_, r)| r.clone()).collect()
+        self.ranges[from..]
+            .iter()
+            .take_while(|(inst, _)| *inst == i)
+            .map(|(_, r)| r.clone())
+            .collect()
     }
 }

@@ -60,7 +60,14 @@ impl Scheme {
 
     /// Emits the check of `address` into `v`; `others` holds at least
     /// `registers() - 1` more. A miss branches to `miss`.
-    pub fn check(self, asm: &mut Assembler, address: &Address, v: Reg, others: &[Reg], miss: Label) {
+    pub fn check(
+        self,
+        asm: &mut Assembler,
+        address: &Address,
+        v: Reg,
+        others: &[Reg],
+        miss: Label,
+    ) {
         match self {
             Scheme::Paper => paper(asm, address, v, others[0], others[1], miss),
             Scheme::Stlb => stlb_check(asm, address, v, others[0], miss),
@@ -77,12 +84,17 @@ fn entry(index: Reg, half: u64) -> (MemoryOperand, Referent) {
 
 fn with_entry(asm: &mut Assembler, code: Code, register: Register, index: Reg, half: u64) {
     let (operand, referent) = entry(index, half);
-    asm.inst_with(&rm(code, register, operand), Some((Field::Abs32S, referent)), None)
-        .expect("a table operand encodes");
+    asm.inst_with(
+        &rm(code, register, operand),
+        Some((Field::Abs32S, referent)),
+        None,
+    )
+    .expect("a table operand encodes");
 }
 
 fn emit(asm: &mut Assembler, instruction: &iced_x86::Instruction) {
-    asm.inst(instruction).expect("a scheme's instruction encodes");
+    asm.inst(instruction)
+        .expect("a scheme's instruction encodes");
 }
 
 /// ```text
@@ -104,7 +116,10 @@ fn paper(asm: &mut Assembler, address: &Address, v: Reg, i: Reg, p: Reg, miss: L
     emit(asm, &ri(Code::And_rm64_imm32, reg64(i), PAGE_MASK));
     emit(asm, &rr(Code::Mov_r64_rm64, reg64(p), reg64(i)));
     emit(asm, &ri(Code::And_rm64_imm32, reg64(i), PAGE_INDEX));
-    emit(asm, &ri(Code::Shr_rm64_imm8, reg64(i), stlb::INDEX_SHIFT as i32));
+    emit(
+        asm,
+        &ri(Code::Shr_rm64_imm8, reg64(i), stlb::INDEX_SHIFT as i32),
+    );
     with_entry(asm, Code::Cmp_r64_rm64, reg64(p), i, stlb::TAG);
     asm.branch(Jump::If(cc::NE), miss);
     with_entry(asm, Code::Xor_r64_rm64, reg64(v), i, stlb::XLATE);
@@ -123,10 +138,19 @@ fn paper(asm: &mut Assembler, address: &Address, v: Reg, i: Reg, p: Reg, miss: L
 fn stlb_check(asm: &mut Assembler, address: &Address, v: Reg, i: Reg, miss: Label) {
     address.emit(asm, v);
     emit(asm, &rr(Code::Mov_r32_rm32, reg32(i), reg32(v)));
-    emit(asm, &ri(Code::Shr_rm32_imm8, reg32(i), stlb::INDEX_SHIFT as i32));
-    emit(asm, &ri(Code::And_rm32_imm32, reg32(i), stlb::INDEX_MASK as i32));
+    emit(
+        asm,
+        &ri(Code::Shr_rm32_imm8, reg32(i), stlb::INDEX_SHIFT as i32),
+    );
+    emit(
+        asm,
+        &ri(Code::And_rm32_imm32, reg32(i), stlb::INDEX_MASK as i32),
+    );
     with_entry(asm, Code::Sub_r64_rm64, reg64(v), i, stlb::TAG);
-    emit(asm, &ri(Code::Cmp_rm64_imm32, reg64(v), stlb::PAGE_SIZE as i32 - 1));
+    emit(
+        asm,
+        &ri(Code::Cmp_rm64_imm32, reg64(v), stlb::PAGE_SIZE as i32 - 1),
+    );
     asm.branch(Jump::If(cc::A), miss);
     with_entry(asm, Code::Add_r64_rm64, reg64(v), i, stlb::XLATE);
 }
@@ -141,9 +165,23 @@ fn stlb_check(asm: &mut Assembler, address: &Address, v: Reg, i: Reg, miss: Labe
 /// ```
 pub fn untranslate(asm: &mut Assembler, pointer: Reg, translated: Reg, address: Reg) {
     let sum = |a: Reg, b: Reg, d: i64| {
-        MemoryOperand::new(reg64(a), reg64(b), 1, d, i32::from(d != 0) as u32, false, Register::None)
+        MemoryOperand::new(
+            reg64(a),
+            reg64(b),
+            1,
+            d,
+            i32::from(d != 0) as u32,
+            false,
+            Register::None,
+        )
     };
     emit(asm, &r(Code::Not_rm64, reg64(translated)));
-    emit(asm, &rm(Code::Lea_r64_m, reg64(pointer), sum(pointer, translated, 1)));
-    emit(asm, &rm(Code::Lea_r64_m, reg64(pointer), sum(pointer, address, 0)));
+    emit(
+        asm,
+        &rm(Code::Lea_r64_m, reg64(pointer), sum(pointer, translated, 1)),
+    );
+    emit(
+        asm,
+        &rm(Code::Lea_r64_m, reg64(pointer), sum(pointer, address, 0)),
+    );
 }

@@ -3,11 +3,14 @@
 use serde::Serialize;
 
 use crate::Analysis;
-use crate::classify::{Class, Kind};
+use crate::class::{Class, Kind};
 
 /// Counts of sites by class, in instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[allow(missing_docs, reason = "the names are those of the command-line contract")]
+#[allow(
+    missing_docs,
+    reason = "the names are those of the command-line contract"
+)]
 pub struct Sites {
     pub stack: u64,
     pub heap: u64,
@@ -69,7 +72,11 @@ pub fn stats(analysis: &Analysis<'_>) -> Stats {
     let mut stats = Stats {
         instructions: lifted.insts.len() as u64,
         functions: lifted.functions.iter().filter(|f| !f.padding).count() as u64,
-        text_bytes: lifted.sections.iter().map(|s| lifted.object.section(s.id).data.len() as u64).sum(),
+        text_bytes: lifted
+            .sections
+            .iter()
+            .map(|s| lifted.object.section(s.id).data.len() as u64)
+            .sum(),
         ..Stats::default()
     };
     for (i, class) in analysis.classes.iter().enumerate() {

@@ -61,10 +61,13 @@ pub fn original(lifted: &Lifted<'_>, i: InstIdx) -> String {
 fn branch_to_code(lifted: &Lifted<'_>, inst: &Inst, target: InstIdx) -> String {
     let to = lifted.inst(target);
     let f = lifted.function(lifted.function_of(target));
-    with_target(inst, &match to.offset() - f.start {
-        0 => f.name.clone(),
-        delta => format!("{}+{delta:#x}", f.name),
-    })
+    with_target(
+        inst,
+        &match to.offset() - f.start {
+            0 => f.name.clone(),
+            delta => format!("{}+{delta:#x}", f.name),
+        },
+    )
 }
 
 fn with_target(inst: &Inst, target: &str) -> String {
@@ -86,10 +89,17 @@ pub fn listing(object: &Object<'_>) -> String {
 }
 
 /// The same for a range of offsets of one section.
-pub fn section_listing(object: &Object<'_>, id: SectionId, range: std::ops::Range<u64>, out: &mut String) {
+pub fn section_listing(
+    object: &Object<'_>,
+    id: SectionId,
+    range: std::ops::Range<u64>,
+    out: &mut String,
+) {
     let section = object.section(id);
     let bytes = &section.data[range.start as usize..range.end as usize];
-    let insts: Vec<Instruction> = Decoder::with_ip(64, bytes, range.start, DecoderOptions::NONE).iter().collect();
+    let insts: Vec<Instruction> = Decoder::with_ip(64, bytes, range.start, DecoderOptions::NONE)
+        .iter()
+        .collect();
     let names = local_names(object, id, &insts);
     let mut formatter = formatter();
     for inst in &insts {
@@ -103,7 +113,10 @@ pub fn section_listing(object: &Object<'_>, id: SectionId, range: std::ops::Rang
             .collect();
         let mut text = String::new();
         formatter.format(inst, &mut text);
-        out.push_str(&format!("    {}\n", with_references(object, inst, &text, &relocations, &names)));
+        out.push_str(&format!(
+            "    {}\n",
+            with_references(object, inst, &text, &relocations, &names)
+        ));
     }
 }
 
@@ -117,15 +130,27 @@ fn local_names(object: &Object<'_>, id: SectionId, insts: &[Instruction]) -> BTr
         .map(|s| (s.value, s.name.to_string()))
         .collect();
     let relocated = |i: &Instruction| {
-        object.section(id).relocations.iter().any(|r| (i.ip()..i.next_ip()).contains(&r.offset))
+        object
+            .section(id)
+            .relocations
+            .iter()
+            .any(|r| (i.ip()..i.next_ip()).contains(&r.offset))
     };
     let targets: BTreeSet<u64> = insts
         .iter()
         .filter(|i| is_direct_branch(i) && !relocated(i))
         .map(Instruction::near_branch_target)
         .collect();
-    let fresh: Vec<u64> = targets.into_iter().filter(|t| !names.contains_key(t)).collect();
-    names.extend(fresh.into_iter().enumerate().map(|(n, t)| (t, format!(".L{n}"))));
+    let fresh: Vec<u64> = targets
+        .into_iter()
+        .filter(|t| !names.contains_key(t))
+        .collect();
+    names.extend(
+        fresh
+            .into_iter()
+            .enumerate()
+            .map(|(n, t)| (t, format!(".L{n}"))),
+    );
     names
 }
 
@@ -139,15 +164,35 @@ fn with_references(
     let mnemonic = text.split_whitespace().next().unwrap_or_default();
     if is_direct_branch(inst) {
         let target = match relocations.first() {
-            Some(r) => symbol(object, Value { symbol: r.symbol, addend: r.addend + 4, kind: r.kind, at: 0 }),
-            None => names.get(&inst.near_branch_target()).cloned().unwrap_or_default(),
+            Some(r) => symbol(
+                object,
+                Value {
+                    symbol: r.symbol,
+                    addend: r.addend + 4,
+                    kind: r.kind,
+                    at: 0,
+                },
+            ),
+            None => names
+                .get(&inst.near_branch_target())
+                .cloned()
+                .unwrap_or_default(),
         };
         return format!("{mnemonic} {target}");
     }
     let mut text = text.to_owned();
     for r in relocations {
-        let name = symbol(object, Value { symbol: r.symbol, addend: r.addend, kind: r.kind, at: 0 });
-        let is_displacement = inst.memory_base() != Register::None || inst.memory_index() != Register::None;
+        let name = symbol(
+            object,
+            Value {
+                symbol: r.symbol,
+                addend: r.addend,
+                kind: r.kind,
+                at: 0,
+            },
+        );
+        let is_displacement =
+            inst.memory_base() != Register::None || inst.memory_index() != Register::None;
         text = if is_displacement && !text.contains('$') {
             // The field was cleared, so the operand prints without displacement.
             text.replacen('(', &format!("{name}("), 1)

@@ -8,7 +8,9 @@ use std::process::Command;
 use svm_rewrite::{Options, Refusal, Rewritten, Scheme, rewrite, text};
 
 fn fixtures(below: &str) -> Vec<PathBuf> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(below);
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/fixtures")
+        .join(below);
     let mut files: Vec<PathBuf> = std::fs::read_dir(&dir)
         .unwrap_or_else(|e| panic!("{}: {e}", dir.display()))
         .map(|entry| entry.expect("a directory entry").path())
@@ -22,7 +24,12 @@ fn fixtures(below: &str) -> Vec<PathBuf> {
 fn assemble(source: &Path) -> Vec<u8> {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let object = dir.path().join("fixture.o");
-    let status = Command::new("as").arg(source).arg("-o").arg(&object).status().expect("the system assembler runs");
+    let status = Command::new("as")
+        .arg(source)
+        .arg("-o")
+        .arg(&object)
+        .status()
+        .expect("the system assembler runs");
     assert!(status.success(), "{} does not assemble", source.display());
     std::fs::read(object).expect("the assembled object")
 }
@@ -30,11 +37,21 @@ fn assemble(source: &Path) -> Vec<u8> {
 fn try_rewrite(source: &Path, scheme: Scheme) -> Result<Rewritten, Vec<Refusal>> {
     let bytes = assemble(source);
     let object = elf_loader::read(&bytes).expect("the assembler makes readable objects");
-    rewrite(&object, Options { report: true, ..Options::new(scheme) })
+    rewrite(
+        &object,
+        Options {
+            report: true,
+            ..Options::new(scheme)
+        },
+    )
 }
 
 fn name(source: &Path) -> String {
-    source.file_stem().expect("a file name").to_string_lossy().into_owned()
+    source
+        .file_stem()
+        .expect("a file name")
+        .to_string_lossy()
+        .into_owned()
 }
 
 #[test]
@@ -48,9 +65,17 @@ fn emitted_code() {
             let bytes = elf_loader::write(&rewritten.object).expect("a writable object");
             let object = elf_loader::read(&bytes).expect("a readable object");
             if let Err(violations) = svm_verify::verify(&object) {
-                panic!("{} ({}): {violations:#?}", source.display(), scheme.as_str());
+                panic!(
+                    "{} ({}): {violations:#?}",
+                    source.display(),
+                    scheme.as_str()
+                );
             }
-            shown.push_str(&format!("\n==== {} ====\n{}", scheme.as_str(), text::listing(&object)));
+            shown.push_str(&format!(
+                "\n==== {} ====\n{}",
+                scheme.as_str(),
+                text::listing(&object)
+            ));
         }
         insta::assert_snapshot!(name(&source), shown);
     }

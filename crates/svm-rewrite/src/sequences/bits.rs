@@ -8,7 +8,7 @@ use liveness::Reg;
 use super::memory::at;
 use super::{Address, Emitter};
 use crate::asm::{ri, rr};
-use crate::classify::Space;
+use crate::class::Space;
 use crate::lift::InstIdx;
 use crate::plan::Plan;
 use crate::refusal::Hitch;
@@ -50,7 +50,18 @@ impl Emitter<'_> {
         };
         self.emit(&rr(widen, reg64(m), offset));
         self.emit(&ri(Code::Sar_rm64_imm8, reg64(m), log2_bytes as i32 + 3));
-        self.lea(MemoryOperand::new(reg64(t), reg64(m), 1 << log2_bytes, 0, 0, false, Register::None), t);
+        self.lea(
+            MemoryOperand::new(
+                reg64(t),
+                reg64(m),
+                1 << log2_bytes,
+                0,
+                0,
+                false,
+                Register::None,
+            ),
+            t,
+        );
         self.check(i, Address::Copy(t), v, &roles[1..roles.len() - 1]);
         self.copy(off, m);
         self.emit(&ri(Code::And_rm32_imm32, reg32(m), (8 << log2_bytes) - 1));

@@ -4,10 +4,10 @@ use iced_x86::{Code, FlowControl, Instruction, Register};
 use liveness::Reg;
 use twin_abi::names;
 
-use super::memory::at;
 use super::Emitter;
+use super::memory::at;
 use crate::asm::{JRCXZ, Jump, Label, Referent, r, ri, rm};
-use crate::classify::{Callee, Port, Space};
+use crate::class::{Callee, Port, Space};
 use crate::flow::Trap;
 use crate::import::Import;
 use crate::lift::{CodeIdx, InstIdx, Target};
@@ -29,7 +29,9 @@ impl Emitter<'_> {
         let jump = match iced.flow_control() {
             FlowControl::Call => Jump::Call,
             FlowControl::UnconditionalBranch => Jump::Always,
-            _ if iced.is_jcc_short_or_near() => Jump::If((iced.condition_code() as u8).wrapping_sub(1)),
+            _ if iced.is_jcc_short_or_near() => {
+                Jump::If((iced.condition_code() as u8).wrapping_sub(1))
+            }
             _ => Jump::ShortOnly(short_only(iced).ok_or("this branch is not known")?),
         };
         match inst.target {
@@ -56,7 +58,9 @@ impl Emitter<'_> {
     ///     jrcxz 1f ; jmp 2f ; 1: jmp target ; 2:
     /// ```
     fn branch_near(&mut self, jump: Jump, to: Label) {
-        let Jump::ShortOnly(_) = jump else { return self.asm.branch(jump, to) };
+        let Jump::ShortOnly(_) = jump else {
+            return self.asm.branch(jump, to);
+        };
         let (taken, go) = (self.labels.fresh(), self.labels.fresh());
         self.asm.branch(jump, taken);
         self.asm.branch(Jump::Always, go);
@@ -81,7 +85,13 @@ impl Emitter<'_> {
     /// ```
     ///
     /// A target in memory is loaded through a translation first.
-    pub fn indirect(&mut self, i: InstIdx, plan: &Plan, callee: Callee, jump: Jump) -> Result<(), Hitch> {
+    pub fn indirect(
+        &mut self,
+        i: InstIdx,
+        plan: &Plan,
+        callee: Callee,
+        jump: Jump,
+    ) -> Result<(), Hitch> {
         match callee {
             Callee::Register(TARGET) => {}
             Callee::Register(r) => self.copy(r, TARGET),
@@ -148,7 +158,11 @@ impl Emitter<'_> {
     ///     push  %rdx ; mov $port, %edx ; call twin_out32 ; pop %rdx
     /// ```
     pub fn port(&mut self, port: Port) {
-        let table = if port.input { names::PORT_IN } else { names::PORT_OUT };
+        let table = if port.input {
+            names::PORT_IN
+        } else {
+            names::PORT_OUT
+        };
         let name = table[usize::from(port.log2)];
         match port.number {
             None => self.call_runtime(Jump::Call, name),

@@ -1,13 +1,14 @@
 //! Loads, stores and read-modify-writes of one explicit operand; prefetches;
 //! `push` and `pop` of memory; `xlat`.
 
+use elf_loader::consts::R_X86_64_PC32;
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use liveness::Reg;
 use twin_abi::stack;
 
 use super::{Address, Emitter};
 use crate::asm::{Field, Referent, mr, r, ri, rm, rr};
-use crate::classify::{Segment, Space, was_pc_relative};
+use crate::class::{Segment, Space};
 use crate::dom0;
 use crate::import::Import;
 use crate::lift::{Inst, InstIdx};
@@ -22,12 +23,28 @@ pub(super) fn at(base: Reg, displacement: i64) -> MemoryOperand {
         -128..=127 => 1,
         _ => 8,
     };
-    MemoryOperand::new(reg64(base), Register::None, 1, displacement, size, false, Register::None)
+    MemoryOperand::new(
+        reg64(base),
+        Register::None,
+        1,
+        displacement,
+        size,
+        false,
+        Register::None,
+    )
 }
 
 /// `(%base,%index,scale)`.
 pub(super) fn indexed(base: Reg, index: Reg, scale: u32) -> MemoryOperand {
-    MemoryOperand::new(reg64(base), reg64(index), scale, 0, 0, false, Register::None)
+    MemoryOperand::new(
+        reg64(base),
+        reg64(index),
+        scale,
+        0,
+        0,
+        false,
+        Register::None,
+    )
 }
 
 impl Emitter<'_> {
@@ -96,7 +113,11 @@ impl Emitter<'_> {
         let address = self.address(i, space, spills + 1, &roles);
         self.check(i, address, v, &roles[1..]);
         self.emit(&rm(Code::Mov_r64_rm64, reg64(v), at(v, 0)));
-        self.emit(&mr(Code::Mov_rm64_r64, at(Reg::RSP, 8 * spills as i64), reg64(v)));
+        self.emit(&mr(
+            Code::Mov_rm64_r64,
+            at(Reg::RSP, 8 * spills as i64),
+            reg64(v),
+        ));
         self.restore_flags(plan);
         self.close(plan);
         Ok(())
@@ -130,7 +151,11 @@ impl Emitter<'_> {
         if spills == 0 {
             return self.access(i, v);
         }
-        self.emit(&rm(Code::Mov_r64_rm64, reg64(t), at(Reg::RSP, 8 * spills as i64)));
+        self.emit(&rm(
+            Code::Mov_r64_rm64,
+            reg64(t),
+            at(Reg::RSP, 8 * spills as i64),
+        ));
         self.emit(&mr(Code::Mov_rm64_r64, at(v, 0), reg64(t)));
         self.close(plan);
         self.lea(at(Reg::RSP, 8), Reg::RSP);
@@ -160,7 +185,13 @@ impl Emitter<'_> {
     /// The address of an operand. `pushed` words were pushed since the
     /// instruction would have run. Of `roles`, the last holds a
     /// segment-relative sum and the first serves as a temporary for it.
-    pub(super) fn address(&mut self, i: InstIdx, space: Space, pushed: usize, roles: &[Reg]) -> Address {
+    pub(super) fn address(
+        &mut self,
+        i: InstIdx,
+        space: Space,
+        pushed: usize,
+        roles: &[Reg],
+    ) -> Address {
         let inst = self.lifted.inst(i);
         let plain = self.flat_address(inst, pushed);
         match space {
@@ -180,18 +211,31 @@ impl Emitter<'_> {
         let iced = &inst.iced;
         let (base, index) = (iced.memory_base(), iced.memory_index());
         let value = inst.displacement;
-        let referent = value.map(|v| dom0::referent(self.lifted.object, v).expect("checked by dom0::check"));
+        let referent =
+            value.map(|v| dom0::referent(self.lifted.object, v).expect("checked by dom0::check"));
         match (referent, value) {
-            (Some(referent), Some(value)) if was_pc_relative(value.kind) || iced.memory_displ_size() == 8 && is_moffs(iced) => {
+            (Some(referent), Some(value))
+                if value.kind == R_X86_64_PC32
+                    || iced.memory_displ_size() == 8 && is_moffs(iced) =>
+            {
                 Address::Symbol(referent)
             }
             (Some(referent), _) => Address::Lea(operand(base, index, iced, 0, 8), Some(referent)),
             (None, _) if is_moffs(iced) => Address::Constant(iced.memory_displacement64()),
-            (None, _) if index == Register::None && iced.memory_displacement64() == 0 && base.is_gpr64() && base != Register::RSP => {
+            (None, _)
+                if index == Register::None
+                    && iced.memory_displacement64() == 0
+                    && base.is_gpr64()
+                    && base != Register::RSP =>
+            {
                 Address::Copy(gpr(base).expect("a general register"))
             }
             (None, _) => {
-                let adjust = if base == Register::RSP { 8 * pushed as i64 } else { 0 };
+                let adjust = if base == Register::RSP {
+                    8 * pushed as i64
+                } else {
+                    0
+                };
                 let displacement = (iced.memory_displacement64() as i64).wrapping_add(adjust);
                 let size = match (base, displacement) {
                     (Register::None, _) => 8,
@@ -261,7 +305,10 @@ impl Emitter<'_> {
             Some(value) => dom0::referent(self.lifted.object, value)?,
             None => {
                 let code = self.lifted.sections[usize::from(inst.section.0)].id;
-                Referent::Import(Import::Section(code), inst.iced.memory_displacement64() as i64)
+                Referent::Import(
+                    Import::Section(code),
+                    inst.iced.memory_displacement64() as i64,
+                )
             }
         };
         let to = gpr(inst.iced.op0_register()).ok_or("its destination is no general register")?;
@@ -306,8 +353,22 @@ impl Emitter<'_> {
     }
 }
 
-fn operand(base: Register, index: Register, iced: &Instruction, displacement: i64, size: u32) -> MemoryOperand {
-    MemoryOperand::new(base, index, iced.memory_index_scale(), displacement, size, false, Register::None)
+fn operand(
+    base: Register,
+    index: Register,
+    iced: &Instruction,
+    displacement: i64,
+    size: u32,
+) -> MemoryOperand {
+    MemoryOperand::new(
+        base,
+        index,
+        iced.memory_index_scale(),
+        displacement,
+        size,
+        false,
+        Register::None,
+    )
 }
 
 /// `mov` between `al/ax/eax/rax` and a 64-bit absolute address.

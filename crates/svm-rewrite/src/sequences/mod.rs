@@ -18,7 +18,7 @@ use crate::asm::{Assembler, Field, JRCXZ, Jump, Label, Labels, Referent, cc, r, 
 use crate::import::Import;
 use crate::lift::{InstIdx, Lifted};
 use crate::plan::{Flags, Plan};
-use crate::registers::{reg64};
+use crate::registers::reg64;
 use crate::scheme::Scheme;
 
 /// How an address gets into a register, in one instruction that can be
@@ -54,7 +54,8 @@ impl Address {
 }
 
 fn movabs(v: Reg, value: u64) -> Instruction {
-    Instruction::with2(Code::Mov_r64_imm64, reg64(v), value).expect("movabs takes a register and 64 bits")
+    Instruction::with2(Code::Mov_r64_imm64, reg64(v), value)
+        .expect("movabs takes a register and 64 bits")
 }
 
 /// The out-of-line part of a check: ask the runtime, go back.
@@ -88,8 +89,20 @@ pub struct Emitter<'a> {
 
 impl<'a> Emitter<'a> {
     /// An emitter for a section.
-    pub fn new(lifted: &'a Lifted<'a>, labels: &'a mut Labels, section: u16, scheme: Scheme) -> Emitter<'a> {
-        Emitter { lifted, asm: Assembler::new(), labels, section, scheme, stubs: Vec::new() }
+    pub fn new(
+        lifted: &'a Lifted<'a>,
+        labels: &'a mut Labels,
+        section: u16,
+        scheme: Scheme,
+    ) -> Emitter<'a> {
+        Emitter {
+            lifted,
+            asm: Assembler::new(),
+            labels,
+            section,
+            scheme,
+            stubs: Vec::new(),
+        }
     }
 
     /// Places a label here.
@@ -104,7 +117,9 @@ impl<'a> Emitter<'a> {
     }
 
     fn emit(&mut self, instruction: &Instruction) {
-        self.asm.inst(instruction).expect("a sequence's own instruction encodes");
+        self.asm
+            .inst(instruction)
+            .expect("a sequence's own instruction encodes");
     }
 
     fn push(&mut self, reg: Reg) {
@@ -204,7 +219,12 @@ impl<'a> Emitter<'a> {
             Flags::Save(holder) => Some(holder),
             Flags::Dead | Flags::Recompute(_) => None,
         };
-        plan.scratch.all().iter().copied().filter(|r| Some(*r) != holder).collect()
+        plan.scratch
+            .all()
+            .iter()
+            .copied()
+            .filter(|r| Some(*r) != holder)
+            .collect()
     }
 
     /// A check with an out-of-line slow path; `v` ends translated.
@@ -213,7 +233,13 @@ impl<'a> Emitter<'a> {
         self.scheme.check(&mut self.asm, &address, v, others, slow);
         let back = self.fresh_here();
         let address = (!self.scheme.keeps_address()).then_some(address);
-        self.stubs.push(Stub { slow, back, address, v, inst });
+        self.stubs.push(Stub {
+            slow,
+            back,
+            address,
+            v,
+            inst,
+        });
     }
 
     /// A check whose miss skips to `miss`.
@@ -235,7 +261,8 @@ impl<'a> Emitter<'a> {
             if let Some(address) = &stub.address {
                 address.emit(&mut self.asm, stub.v);
             }
-            self.asm.branch_out(Jump::Call, Referent::Import(Import::Slow(stub.v), 0));
+            self.asm
+                .branch_out(Jump::Call, Referent::Import(Import::Slow(stub.v), 0));
             self.asm.branch(Jump::Always, stub.back);
             places.push((stub.slow, stub.inst));
         }
@@ -243,7 +270,8 @@ impl<'a> Emitter<'a> {
     }
 
     fn call_runtime(&mut self, jump: Jump, name: &'static str) {
-        self.asm.branch_out(jump, Referent::Import(Import::Runtime(name), 0));
+        self.asm
+            .branch_out(jump, Referent::Import(Import::Runtime(name), 0));
     }
 
     /// `jrcxz` to a label that may be far away.

@@ -8,7 +8,7 @@ use twin_abi::stlb;
 use super::memory::indexed;
 use super::{Address, Emitter};
 use crate::asm::{JRCXZ, Jump, cc, ri, rr};
-use crate::classify::{Repeat, StringOp};
+use crate::class::{Repeat, StringOp};
 use crate::lift::InstIdx;
 use crate::plan::{Flags, Plan};
 use crate::registers::{reg32, reg64};
@@ -41,12 +41,22 @@ struct Roles {
 
 impl Emitter<'_> {
     /// Emits a string instruction.
-    pub fn string(&mut self, i: InstIdx, plan: &Plan, op: StringOp, log2: u8, repeat: Repeat, direction: Direction) {
+    pub fn string(
+        &mut self,
+        i: InstIdx,
+        plan: &Plan,
+        op: StringOp,
+        log2: u8,
+        repeat: Repeat,
+        direction: Direction,
+    ) {
         let roles = string_roles(op, repeat, &Self::roles(plan));
         self.open(plan);
         match repeat {
             Repeat::Once => self.one_element(i, plan, &roles),
-            Repeat::Rep | Repeat::Repne => self.repeated(i, plan, op, log2, repeat, direction, &roles),
+            Repeat::Rep | Repeat::Repne => {
+                self.repeated(i, plan, op, log2, repeat, direction, &roles)
+            }
         }
         self.close(plan);
     }
@@ -92,7 +102,10 @@ impl Emitter<'_> {
     ///     jmp   loop
     /// done:
     /// ```
-    #[allow(clippy::too_many_arguments, reason = "each is a property of the one instruction")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "each is a property of the one instruction"
+    )]
     fn repeated(
         &mut self,
         i: InstIdx,
@@ -104,7 +117,9 @@ impl Emitter<'_> {
         roles: &Roles,
     ) {
         let done = self.labels.fresh();
-        let n = roles.count.expect("a repeated string instruction has a count register");
+        let n = roles
+            .count
+            .expect("a repeated string instruction has a count register");
         self.if_count_zero(done);
         let again = self.fresh_here();
         self.translate_pointers(i, roles);
@@ -139,7 +154,12 @@ impl Emitter<'_> {
 
     fn translate_pointers(&mut self, i: InstIdx, roles: &Roles) {
         for pointer in &roles.pointers {
-            self.check(i, Address::Copy(pointer.register), pointer.translated, &roles.others);
+            self.check(
+                i,
+                Address::Copy(pointer.register),
+                pointer.translated,
+                &roles.others,
+            );
         }
     }
 
@@ -202,14 +222,27 @@ impl Emitter<'_> {
 
 fn string_roles(op: StringOp, repeat: Repeat, scratch: &[Reg]) -> Roles {
     let mut free = scratch.iter().copied();
-    let mut next = || free.next().expect("the plan has as many registers as Planner::need says");
+    let mut next = || {
+        free.next()
+            .expect("the plan has as many registers as Planner::need says")
+    };
     let mut pointers = Vec::with_capacity(2);
     if op.uses_rdi() {
-        pointers.push(Pointer { register: Reg::RDI, translated: next() });
+        pointers.push(Pointer {
+            register: Reg::RDI,
+            translated: next(),
+        });
     }
     if op.reads_rsi() {
-        pointers.push(Pointer { register: Reg::RSI, translated: next() });
+        pointers.push(Pointer {
+            register: Reg::RSI,
+            translated: next(),
+        });
     }
     let count = (repeat != Repeat::Once).then(&mut next);
-    Roles { pointers, others: free.collect(), count }
+    Roles {
+        pointers,
+        others: free.collect(),
+        count,
+    }
 }

@@ -1,0 +1,134 @@
+//! What instructions read and overwrite where control leaves the code at hand:
+//! calls, tail calls and returns follow the psABI, and the few routines that do
+//! not are listed in [`crate::linkage`].
+
+use iced_x86::{FlowControl, Instruction, Mnemonic};
+use liveness::x86::EffectFinder;
+use liveness::{Effect, Flag, LocSet, Reg, WordSize};
+
+use crate::flow::Exit;
+use crate::lift::{Lifted, Target};
+use crate::linkage::{self, Convention};
+use crate::metadata::ExtraEdges;
+
+/// Arguments of a call: the six integer registers, and `al` for a variadic
+/// callee (psABI 3.2.3).
+const ARGUMENTS: [Reg; 7] = [
+    Reg::RDI,
+    Reg::RSI,
+    Reg::RDX,
+    Reg::RCX,
+    Reg::R8,
+    Reg::R9,
+    Reg::RAX,
+];
+
+/// Kept by a callee for its caller (psABI 3.2.1), and the stack pointer.
+const CALLEE_SAVED: [Reg; 7] = [
+    Reg::RBX,
+    Reg::RSP,
+    Reg::RBP,
+    Reg::R12,
+    Reg::R13,
+    Reg::R14,
+    Reg::R15,
+];
+
+fn set(regs: &[Reg]) -> LocSet {
+    regs.iter()
+        .fold(LocSet::empty(), |s, &r| s.union(LocSet::reg(r)))
+}
+
+/// The effect of each instruction, by index.
+pub fn effects(lifted: &Lifted<'_>, exits: &[Exit], extra: &ExtraEdges) -> Vec<Effect> {
+    let mut finder = EffectFinder::new();
+    exits
+        .iter()
+        .enumerate()
+        .map(|(i, exit)| {
+            let inst = &lifted.insts[i];
+            let own = finder.effect(&inst.iced);
+            let mut effect = match exit {
+                Exit::CallOut | Exit::CallStop => call_effect(lifted, inst.target, &inst.iced, own),
+                // The callee's own instructions say what a local call reads.
+                Exit::CallLocal(_) | Exit::Return => Effect {
+                    uses: LocSet::reg(Reg::RSP),
+                    kills: LocSet::empty(),
+                },
+                Exit::TailOut => Effect {
+                    uses: own.uses.union(set(&ARGUMENTS)).union(set(&CALLEE_SAVED)),
+                    ..own
+                },
+                // A trap tells the runtime where it is, nothing else.
+                Exit::Next | Exit::Stop if is_trap(&inst.iced) => Effect::NONE,
+                Exit::Next | Exit::Jump { .. } | Exit::Stop => own,
+            };
+            if extra.faulting.contains(&(i as u32)) {
+                effect.kills = LocSet::empty();
+            }
+            effect
+        })
+        .collect()
+}
+
+/// None of the routines with a convention of their own takes anything in r10
+/// or r11, which compilers and linkers use up around calls.
+fn private_uses() -> LocSet {
+    LocSet::registers(WordSize::Bits64).minus(set(&[Reg::R10, Reg::R11]))
+}
+
+fn is_trap(iced: &Instruction) -> bool {
+    matches!(
+        iced.mnemonic(),
+        Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 | Mnemonic::Int3
+    )
+}
+
+/// What a call out of the object reads and certainly overwrites. Registers that
+/// the psABI lets the callee clobber count neither as read nor as overwritten:
+/// no compiler reads them afterwards, and a routine with a private convention
+/// may well keep them.
+fn call_effect(
+    lifted: &Lifted<'_>,
+    target: Option<Target>,
+    iced: &Instruction,
+    own: Effect,
+) -> Effect {
+    let convention = match target {
+        Some(Target::Import(s)) => linkage::convention(lifted.symbol_name(s)),
+        _ => Convention::C,
+    };
+    let rsp = LocSet::reg(Reg::RSP);
+    match convention {
+        Convention::KeepsAll => Effect {
+            uses: rsp,
+            kills: LocSet::empty(),
+        },
+        Convention::Private => Effect {
+            uses: private_uses(),
+            kills: LocSet::empty(),
+        },
+        Convention::IndirectThunk(register) => Effect {
+            uses: set(&ARGUMENTS).union(rsp).union(LocSet::reg(register)),
+            kills: LocSet::reg(Reg::RAX),
+        },
+        // A call through memory may be one of pv_ops, whose callees keep more
+        // than the psABI asks for.
+        Convention::C if iced.flow_control() == FlowControl::IndirectCall => Effect {
+            uses: own.uses.union(set(&ARGUMENTS)).union(rsp),
+            kills: LocSet::empty(),
+        },
+        Convention::C => Effect {
+            uses: set(&ARGUMENTS).union(rsp),
+            kills: LocSet::reg(Reg::RAX),
+        },
+    }
+}
+
+/// Live when a function is left: what the caller gets back.
+pub fn live_at_return() -> LocSet {
+    set(&CALLEE_SAVED)
+        .union(LocSet::reg(Reg::RAX))
+        .union(LocSet::reg(Reg::RDX))
+        .union(LocSet::flag(Flag::Direction))
+}

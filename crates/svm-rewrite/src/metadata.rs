@@ -1,0 +1,118 @@
+//! What kernel metadata says about control flow: edges that no branch shows
+//! (static branches, alternatives, exception fixups) and which traps go on.
+
+use std::collections::HashSet;
+
+use elf_loader::special::{self, SpecialKind};
+
+use crate::lift::{InstIdx, Lifted};
+use crate::refusal::{Code, Refusal};
+
+/// Edges that only metadata knows.
+#[derive(Default)]
+pub struct ExtraEdges {
+    /// From the block that ends with the first to the second.
+    pub edges: Vec<(InstIdx, InstIdx)>,
+    /// Instructions that may be left before they take effect (exception fixups).
+    pub faulting: HashSet<u32>,
+    /// `ud2` of a WARN.
+    pub warns: HashSet<u32>,
+}
+
+impl ExtraEdges {
+    /// Reads the special sections of an object.
+    ///
+    /// # Errors
+    /// A section that is not laid out as expected.
+    pub fn find(lifted: &Lifted<'_>) -> Result<ExtraEdges, Refusal> {
+        let mut extra = ExtraEdges::default();
+        let object = lifted.object;
+        let inst = |place: Option<(elf_loader::SectionId, u64)>| {
+            let (section, offset) = place?;
+            lifted.inst_at(lifted.code_section(section)?, offset)
+        };
+        for (id, section) in object.sections() {
+            let Some(kind) = special::kind_of(&section.name).filter(has_edges) else {
+                continue;
+            };
+            let entries = special::entries(object, id)
+                .map_err(|e| Refusal::at(Code::Metadata, &section.name, 0, e.to_string()))?;
+            for entry in entries {
+                match kind {
+                    SpecialKind::JumpTable => {
+                        if let (Some(site), Some(target)) =
+                            (inst(entry.site()), inst(entry.target()))
+                        {
+                            extra.edges.push((site, target));
+                        }
+                    }
+                    SpecialKind::ExTable => {
+                        if let (Some(site), Some(fixup)) =
+                            (inst(entry.site()), inst(entry.target()))
+                        {
+                            extra.edges.push((site, fixup));
+                            extra.faulting.insert(site.0);
+                        }
+                    }
+                    SpecialKind::AltInstructions => extra.alternative(lifted, &entry, &inst),
+                    SpecialKind::BugTable => {
+                        if let Some(site) = inst(entry.site()).filter(|_| entry.is_warning()) {
+                            extra.warns.insert(site.0);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(extra)
+    }
+
+    /// The replacement may run instead of the site: in at its start, back after
+    /// the site's end.
+    fn alternative(
+        &mut self,
+        lifted: &Lifted<'_>,
+        entry: &special::Entry,
+        inst: &dyn Fn(Option<(elf_loader::SectionId, u64)>) -> Option<InstIdx>,
+    ) {
+        let (Some(site), Some(replacement)) = (entry.site(), entry.target()) else {
+            return;
+        };
+        let (old, new) = (
+            u64::from(entry.site_len()),
+            u64::from(entry.replacement_len()),
+        );
+        let (Some(from), Some(to)) = (inst(Some(site)), inst(Some(replacement))) else {
+            return;
+        };
+        if new == 0 {
+            return;
+        }
+        self.edges.push((from, to));
+        let last = last_before(lifted, replacement, new);
+        if let (Some(last), Some(back)) = (last, inst(Some((site.0, site.1 + old)))) {
+            self.edges.push((last, back));
+        }
+    }
+}
+
+/// Sections whose entries are edges, or tell where a trap continues.
+fn has_edges(kind: &SpecialKind) -> bool {
+    use SpecialKind as K;
+    matches!(
+        kind,
+        K::JumpTable | K::ExTable | K::AltInstructions | K::BugTable
+    )
+}
+
+/// The last instruction of the `len` bytes at `place`.
+fn last_before(
+    lifted: &Lifted<'_>,
+    place: (elf_loader::SectionId, u64),
+    len: u64,
+) -> Option<InstIdx> {
+    let section = lifted.code_section(place.0)?;
+    (place.1..place.1 + len)
+        .rev()
+        .find_map(|offset| lifted.inst_at(section, offset))
+}
