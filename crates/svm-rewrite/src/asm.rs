@@ -414,3 +414,112 @@ pub fn rm(code: Code, a: Register, m: MemoryOperand) -> Instruction {
 pub fn mr(code: Code, m: MemoryOperand, a: Register) -> Instruction {
     Instruction::with2(code, m, a).expect("a memory operand fits the form")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::{Decoder, DecoderOptions};
+
+    /// Lays out `jmp` over `gap` bytes, forwards or backwards, and gives the
+    /// decoded target and the place it should be.
+    fn jump_over(gap: usize, forwards: bool) -> (u64, u64, usize) {
+        let mut labels = Labels::new(1);
+        let mut asm = Assembler::new();
+        let filler = vec![0x90; gap];
+        if forwards {
+            asm.branch(Jump::If(cc::NE), Label(0));
+            asm.raw(&filler);
+            labels.place(Label(0), 0, asm.here());
+            asm.raw(&[0xc3]);
+        } else {
+            labels.place(Label(0), 0, asm.here());
+            asm.raw(&filler);
+            asm.branch(Jump::If(cc::NE), Label(0));
+        }
+        let laid = asm
+            .lay_out(0, &labels)
+            .expect("a conditional jump has a long form");
+        let at = if forwards { 0 } else { gap };
+        let mut decoder = Decoder::with_ip(64, &laid.bytes[at..], at as u64, DecoderOptions::NONE);
+        let jump = decoder.decode();
+        (
+            jump.near_branch_target(),
+            laid.offset(labels.get(Label(0)).1),
+            jump.len(),
+        )
+    }
+
+    #[test]
+    fn branches_take_the_shortest_form_that_reaches() {
+        for gap in 0..300 {
+            let (target, label, length) = jump_over(gap, true);
+            assert_eq!(target, label, "forwards over {gap}");
+            assert_eq!(
+                length,
+                if gap <= 127 { 2 } else { 6 },
+                "forwards over {gap}"
+            );
+            let (target, label, length) = jump_over(gap, false);
+            assert_eq!(target, label, "backwards over {gap}");
+            assert_eq!(
+                length,
+                if gap + 2 <= 128 { 2 } else { 6 },
+                "backwards over {gap}"
+            );
+        }
+    }
+
+    #[test]
+    fn lengthening_one_branch_lengthens_those_it_pushes_out_of_reach() {
+        // Two interleaved branches, each just in reach while the other is short.
+        let mut labels = Labels::new(2);
+        let mut asm = Assembler::new();
+        asm.branch(Jump::Always, Label(0));
+        asm.branch(Jump::Always, Label(1));
+        asm.raw(&[0x90; 125]);
+        labels.place(Label(0), 0, asm.here());
+        asm.raw(&[0x90; 3]);
+        labels.place(Label(1), 0, asm.here());
+        let laid = asm.lay_out(0, &labels).expect("jmp has a long form");
+        let decoded: Vec<_> = Decoder::new(64, &laid.bytes, DecoderOptions::NONE)
+            .iter()
+            .take(2)
+            .collect();
+        assert_eq!(
+            decoded[0].near_branch_target(),
+            laid.offset(labels.get(Label(0)).1)
+        );
+        assert_eq!(
+            decoded[1].near_branch_target(),
+            laid.offset(labels.get(Label(1)).1)
+        );
+        assert_eq!((decoded[0].len(), decoded[1].len()), (5, 5));
+    }
+
+    #[test]
+    fn a_short_only_branch_out_of_reach_is_an_error() {
+        let mut labels = Labels::new(1);
+        let mut asm = Assembler::new();
+        asm.branch(Jump::ShortOnly(JRCXZ), Label(0));
+        asm.raw(&[0x90; 128]);
+        labels.place(Label(0), 0, asm.here());
+        assert_eq!(
+            asm.lay_out(0, &labels).err(),
+            Some(OutOfReach { to: Label(0) })
+        );
+    }
+
+    #[test]
+    fn alignment_moves_labels_and_references() {
+        let mut labels = Labels::new(1);
+        let mut asm = Assembler::new();
+        asm.raw(&[0x90; 3]);
+        asm.align(16);
+        labels.place(Label(0), 0, asm.here());
+        asm.branch_out(Jump::Call, Referent::Import(Import::Stlb, 0));
+        let laid = asm.lay_out(0, &labels).expect("nothing to reach");
+        assert_eq!(laid.offset(labels.get(Label(0)).1), 16);
+        assert_eq!(laid.bytes[3..16], [0xcc; 13]);
+        assert_eq!(laid.references[0].0, 17);
+    }
+}

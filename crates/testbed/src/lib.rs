@@ -26,6 +26,7 @@ pub mod functions;
 pub mod image;
 pub mod imports;
 pub mod model;
+pub mod mutate;
 pub mod native;
 mod policy;
 pub mod program;

@@ -1,0 +1,431 @@
+//! Mutants of the rewriter's checks: does the verifier notice each?
+//!
+//! Takes a rewritten object and its sites, finds the checks by their
+//! relocations against the translation table, and makes objects that differ
+//! from it in one instruction of one check: deleted, swapped with its
+//! neighbour, branching elsewhere, or with another register. A relocation moves
+//! with its instruction. Every mutant is shown to the verifier.
+//!
+//! ```text
+//! stlb  0 lea|mov ADDRESS, %v       paper  0 lea|mov ADDRESS, %i
+//!       1 mov  %vd, %id                    1 mov  %i, %v
+//!       2 shr  $8, %id                     2 and  $-4096, %i
+//!       3 and  $0xfff0, %id                3 mov  %i, %p
+//!       4 sub  twin_stlb(%i), %v           4 and  $0xfff000, %i
+//!       5 cmp  $0xfff, %v                  5 shr  $8, %i
+//!       6 ja   slow                        6 cmp  twin_stlb(%i), %p
+//!       7 add  twin_stlb+8(%i), %v         7 jne  slow
+//!                                          8 xor  twin_stlb+8(%i), %v
+//! ```
+//!
+//! Instruction 0 says which address is translated, not whether: without it, or
+//! with another register in it, the rest is still a whole check of whatever
+//! address is there, so such a mutant computes something else but is confined
+//! as before. The verifier may accept it (it does where the slow path does not
+//! compute the address again). All others it must reject.
+
+use std::ops::Range;
+
+use elf_loader::{Object, Relocation, SectionId, SymbolId};
+use iced_x86::{
+    Code, Decoder, DecoderOptions, Encoder, FlowControl, Instruction, OpKind, Register,
+};
+use svm_rewrite::{Scheme, Site};
+use twin_abi::{names, stlb};
+
+use crate::random::Random;
+
+/// An instruction of the object, with what is relocated in it.
+#[derive(Clone, Debug)]
+struct Piece {
+    at: u64,
+    decoded: Instruction,
+    bytes: Vec<u8>,
+    /// Offsets are relative to the instruction.
+    relocations: Vec<Relocation>,
+}
+
+/// One check.
+#[derive(Clone, Debug)]
+pub struct Check {
+    section: SectionId,
+    /// Its instructions, as in the module's figure, and the one behind it.
+    pieces: Vec<Piece>,
+    /// The instructions of its out-of-line part.
+    slow: Vec<Piece>,
+    /// The site, for messages.
+    place: String,
+}
+
+/// What was done to a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// An instruction became no-operations.
+    Deleted,
+    /// An instruction and the next changed places.
+    Swapped,
+    /// A branch or call leads elsewhere.
+    Retargeted,
+    /// An operand is another register.
+    Register,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 4] = [Kind::Deleted, Kind::Swapped, Kind::Retargeted, Kind::Register];
+}
+
+/// A change of one section.
+#[derive(Clone, Debug)]
+pub struct Mutant {
+    /// What was done.
+    pub kind: Kind,
+    /// Whether only the computation of the address changed, see the module.
+    pub address_only: bool,
+    /// For messages.
+    pub text: String,
+    section: SectionId,
+    range: Range<u64>,
+    bytes: Vec<u8>,
+    relocations: Vec<Relocation>,
+}
+
+/// Instructions of a check under a scheme.
+fn length(scheme: Scheme) -> usize {
+    match scheme {
+        Scheme::Paper => 9,
+        Scheme::Stlb => 8,
+    }
+}
+
+fn decode(object: &Object<'_>, section: SectionId, range: Range<u64>) -> Vec<Piece> {
+    let s = object.section(section);
+    let bytes = &s.data[range.start as usize..range.end as usize];
+    Decoder::with_ip(64, bytes, range.start, DecoderOptions::NONE)
+        .into_iter()
+        .map(|decoded| {
+            let (at, end) = (decoded.ip(), decoded.next_ip());
+            let from = s.relocations.partition_point(|r| r.offset < at);
+            let inside = s.relocations[from..].iter().take_while(|r| r.offset < end);
+            let relocations = inside.map(|r| Relocation { offset: r.offset - at, ..*r }).collect();
+            Piece { at, decoded, bytes: s.data[at as usize..end as usize].to_vec(), relocations }
+        })
+        .collect()
+}
+
+/// The checks of the sites, in the order of the sites.
+pub fn checks(object: &Object<'_>, sites: &[Site], scheme: Scheme) -> Vec<Check> {
+    let Some((table, _)) = object.symbols().find(|(_, s)| s.name == names::STLB) else { return Vec::new() };
+    let mut found = Vec::new();
+    for site in sites.iter().filter(|site| site.scheme.is_some()) {
+        let Some(section) = object.section_named(&site.section) else { continue };
+        // The instruction behind the last one may belong to the next site.
+        let end = (site.emitted.end + 15).min(object.section(section).size);
+        let pieces = decode(object, section, site.emitted.start..end);
+        let slow: Vec<_> =
+            site.out_of_line.iter().map(|range| decode(object, section, range.clone())).collect();
+        for (last, piece) in pieces.iter().enumerate() {
+            let is_xlate = |r: &Relocation| r.symbol == table && r.addend == stlb::XLATE as i64;
+            if piece.at >= site.emitted.end || !piece.relocations.iter().any(is_xlate) {
+                continue;
+            }
+            let Some(first) = (last + 1).checked_sub(length(scheme)) else { continue };
+            let Some(check) = pieces.get(first..last + 2) else { continue };
+            let branch = &check[length(scheme) - 2].decoded;
+            let target = branch.near_branch_target();
+            let slow = slow.iter().find(|part| part.first().is_some_and(|p| p.at == target));
+            let place = format!("{}+{:#x} ({})", site.section, site.offset, site.function);
+            let slow = slow.cloned().unwrap_or_default();
+            found.push(Check { section, pieces: check.to_vec(), slow, place });
+        }
+    }
+    found
+}
+
+impl Check {
+    /// Its mutants. `others` are further checks of the same object: places to
+    /// branch to.
+    pub fn mutants(&self, object: &Object<'_>, others: &[Check], random: &mut Random) -> Vec<Mutant> {
+        let mut all = Vec::new();
+        let count = self.pieces.len() - 1;
+        for i in 0..count {
+            all.push(self.deleted(&self.pieces[i], i == 0));
+            all.push(self.swapped(i));
+            all.extend(self.registers(&self.pieces[i], i == 0, random));
+        }
+        for piece in &self.slow {
+            all.push(self.deleted(piece, false));
+            all.extend(self.registers(piece, false, random));
+            all.extend(self.other_slow_path(object, piece));
+        }
+        all.extend(self.retargeted(others, random));
+        all
+    }
+
+    fn mutant(&self, kind: Kind, piece: &Piece, bytes: Vec<u8>, relocations: Vec<Relocation>, how: &str) -> Mutant {
+        let range = piece.at..piece.at + bytes.len() as u64;
+        let moved = relocations.into_iter().map(|r| Relocation { offset: r.offset + piece.at, ..r }).collect();
+        let text = format!("{}: `{}` {how}", self.place, piece.decoded);
+        Mutant { kind, address_only: false, text, section: self.section, range, bytes, relocations: moved }
+    }
+
+    fn deleted(&self, piece: &Piece, address_only: bool) -> Mutant {
+        let nops = vec![0x90; piece.bytes.len()];
+        let mutant = self.mutant(Kind::Deleted, piece, nops, Vec::new(), "deleted");
+        Mutant { address_only, ..mutant }
+    }
+
+    fn swapped(&self, i: usize) -> Mutant {
+        let (a, b) = (&self.pieces[i], &self.pieces[i + 1]);
+        // A branch goes to the same place from where it is now.
+        let mut bytes = moved(b, a.at);
+        bytes.extend(moved(a, a.at + b.bytes.len() as u64));
+        let shifted = |r: &Relocation| Relocation { offset: r.offset + b.bytes.len() as u64, ..*r };
+        let relocations = b.relocations.iter().copied().chain(a.relocations.iter().map(shifted)).collect();
+        let how = format!("swapped with `{}`", b.decoded);
+        self.mutant(Kind::Swapped, a, bytes, relocations, &how)
+    }
+
+    /// Each register operand as another register.
+    fn registers(&self, piece: &Piece, address: bool, random: &mut Random) -> Vec<Mutant> {
+        let mut made = Vec::new();
+        let mut attempt = |changed: Instruction, is_source: bool, how: &str| {
+            let Some(bytes) = encode(&changed, piece) else { return };
+            let mutant = self.mutant(Kind::Register, piece, bytes, piece.relocations.clone(), how);
+            made.push(Mutant { address_only: address && is_source, ..mutant });
+        };
+        for operand in 0..piece.decoded.op_count() {
+            if piece.decoded.op_kind(operand) == OpKind::Register {
+                let mut changed = piece.decoded;
+                changed.set_op_register(operand, other(piece.decoded.op_register(operand), random));
+                attempt(changed, operand != 0, "with another register");
+            }
+        }
+        if is_general(piece.decoded.memory_base()) {
+            let mut changed = piece.decoded;
+            changed.set_memory_base(other(piece.decoded.memory_base(), random));
+            attempt(changed, true, "with another base");
+        }
+        made
+    }
+
+    fn retargeted(&self, others: &[Check], random: &mut Random) -> Vec<Mutant> {
+        let count = self.pieces.len() - 1;
+        let branch = &self.pieces[count - 2];
+        let mut targets: Vec<u64> = self.pieces.iter().map(|p| p.at).collect();
+        targets.extend(self.slow.iter().skip(1).map(|p| p.at));
+        let mut made: Vec<_> =
+            targets.iter().filter_map(|target| self.branching(branch, *target)).collect();
+        for other in others.iter().filter(|other| other.section == self.section) {
+            let slow = other.pieces[other.pieces.len() - 3].decoded.near_branch_target();
+            made.extend(self.branching(branch, slow));
+        }
+        if let Some(back) = self.slow.iter().find(|p| p.decoded.flow_control() == FlowControl::UnconditionalBranch) {
+            made.extend(targets.iter().filter_map(|target| self.branching(back, *target)));
+            let other = &others[random.below(others.len() as u64) as usize];
+            if other.section == self.section {
+                made.extend(self.branching(back, other.pieces[other.pieces.len() - 1].at));
+            }
+        }
+        made
+    }
+
+    /// The branch with another target that its field reaches.
+    fn branching(&self, branch: &Piece, target: u64) -> Option<Mutant> {
+        if target == branch.decoded.near_branch_target() || !branch.relocations.is_empty() {
+            return None;
+        }
+        let bytes = with_target(branch, branch.at, target)?;
+        let how = format!("leading to {target:#x}");
+        Some(self.mutant(Kind::Retargeted, branch, bytes, Vec::new(), &how))
+    }
+
+    /// The call to the slow path of another register.
+    fn other_slow_path(&self, object: &Object<'_>, piece: &Piece) -> Vec<Mutant> {
+        let slow: Vec<SymbolId> = object
+            .symbols()
+            .filter(|(_, s)| s.name.starts_with(names::SLOW_PREFIX))
+            .map(|(id, _)| id)
+            .collect();
+        let [call] = piece.relocations.as_slice() else { return Vec::new() };
+        let Some(at) = slow.iter().position(|id| *id == call.symbol) else { return Vec::new() };
+        let symbol = slow[(at + 1) % slow.len()];
+        let relocations = vec![Relocation { symbol, ..*call }];
+        let how = format!("leading to {}", object.symbol(symbol).name);
+        vec![self.mutant(Kind::Retargeted, piece, piece.bytes.clone(), relocations, &how)]
+    }
+}
+
+/// The instruction's bytes at another address: a branch keeps its target.
+fn moved(piece: &Piece, to: u64) -> Vec<u8> {
+    if piece.decoded.is_jcc_short_or_near() && piece.relocations.is_empty() {
+        return with_target(piece, to, piece.decoded.near_branch_target()).unwrap_or_else(|| piece.bytes.clone());
+    }
+    piece.bytes.clone()
+}
+
+/// A direct branch at `at` with this target, in the same number of bytes.
+fn with_target(piece: &Piece, at: u64, target: u64) -> Option<Vec<u8>> {
+    let mut bytes = piece.bytes.clone();
+    let distance = target.wrapping_sub(at + bytes.len() as u64) as i64;
+    let is_short = bytes.len() == 2;
+    let field = if is_short { 1 } else { 4 };
+    let start = bytes.len() - field;
+    if is_short {
+        bytes[start] = i8::try_from(distance).ok()? as u8;
+    } else {
+        bytes[start..].copy_from_slice(&i32::try_from(distance).ok()?.to_le_bytes());
+    }
+    Some(bytes)
+}
+
+/// The changed instruction, if it has the same shape: equally long, its
+/// relocated field where it was.
+fn encode(changed: &Instruction, piece: &Piece) -> Option<Vec<u8>> {
+    if matches!(changed.code(), Code::INVALID) {
+        return None;
+    }
+    let mut encoder = Encoder::new(64);
+    encoder.encode(changed, piece.at).ok()?;
+    let offsets = encoder.get_constant_offsets();
+    let bytes = encoder.take_buffer();
+    let field = piece.relocations.first().map(|r| r.offset as usize);
+    let is_kept = field.is_none_or(|at| {
+        offsets.has_displacement() && offsets.displacement_offset() == at
+            || offsets.has_immediate() && offsets.immediate_offset() == at
+    });
+    (bytes.len() == piece.bytes.len() && bytes != piece.bytes && is_kept).then_some(bytes)
+}
+
+fn is_general(register: Register) -> bool {
+    register.is_gpr() && register != Register::RSP
+}
+
+/// Another general register of the same width, not the stack pointer.
+fn other(register: Register, random: &mut Random) -> Register {
+    let (first, last) = match register.size() {
+        8 => (Register::RAX, Register::R15),
+        4 => (Register::EAX, Register::R15D),
+        _ => return register,
+    };
+    let all: Vec<Register> = Register::values()
+        .filter(|r| *r >= first && *r <= last && *r != register)
+        .filter(|r| r.full_register() != Register::RSP)
+        .collect();
+    all[random.below(all.len() as u64) as usize]
+}
+
+impl Mutant {
+    /// The object with the change; `undo` takes it back.
+    pub fn apply(&self, object: &mut Object<'static>) -> Undo {
+        let section = &mut object.sections[self.section.0 as usize];
+        let undo = Undo {
+            section: self.section,
+            range: self.range.clone(),
+            bytes: section.data[self.range.start as usize..self.range.end as usize].to_vec(),
+            relocations: section.relocations.iter().filter(|r| self.range.contains(&r.offset)).copied().collect(),
+        };
+        replace(object, self.section, &self.range, &self.bytes, &self.relocations);
+        undo
+    }
+}
+
+/// What a mutant replaced.
+#[derive(Clone, Debug)]
+pub struct Undo {
+    section: SectionId,
+    range: Range<u64>,
+    bytes: Vec<u8>,
+    relocations: Vec<Relocation>,
+}
+
+impl Undo {
+    /// Makes the object what it was.
+    pub fn undo(self, object: &mut Object<'static>) {
+        replace(object, self.section, &self.range, &self.bytes, &self.relocations);
+    }
+}
+
+fn replace(
+    object: &mut Object<'static>,
+    section: SectionId,
+    range: &Range<u64>,
+    bytes: &[u8],
+    relocations: &[Relocation],
+) {
+    let section = &mut object.sections[section.0 as usize];
+    section.data.to_mut()[range.start as usize..range.end as usize].copy_from_slice(bytes);
+    let from = section.relocations.partition_point(|r| r.offset < range.start);
+    let to = section.relocations.partition_point(|r| r.offset < range.end);
+    section.relocations.splice(from..to, relocations.iter().copied());
+}
+
+/// Counts of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Mutants made.
+    pub made: u64,
+    /// Rejected by the verifier.
+    pub rejected: u64,
+    /// Accepted, but only the address's computation changed.
+    pub address_only: u64,
+}
+
+/// What the verifier said to all mutants.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// By kind, in the order of [`Kind::ALL`].
+    pub counts: [Count; Kind::ALL.len()],
+    /// Checks that were mutated.
+    pub checks: u64,
+    /// Mutants that were accepted and should not have been.
+    pub survivors: Vec<String>,
+}
+
+impl Tally {
+    /// Adds another thread's.
+    pub fn add(&mut self, other: Tally) {
+        for (a, b) in self.counts.iter_mut().zip(other.counts) {
+            a.made += b.made;
+            a.rejected += b.rejected;
+            a.address_only += b.address_only;
+        }
+        self.checks += other.checks;
+        self.survivors.extend(other.survivors);
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (kind, count) in Kind::ALL.iter().zip(self.counts) {
+            let Count { made, rejected, address_only } = count;
+            writeln!(f, "{kind:?}: {made} made, {rejected} rejected, {address_only} confined as before")?;
+        }
+        let made: u64 = self.counts.iter().map(|c| c.made).sum();
+        write!(f, "{} checks, {made} mutants, {} wrongly accepted", self.checks, self.survivors.len())
+    }
+}
+
+/// Mutates `checks` in `object` and asks the verifier.
+pub fn judge(object: &mut Object<'static>, checks: &[Check], all: &[Check], seed: u64) -> Tally {
+    let mut tally = Tally::default();
+    let mut random = Random::new(seed);
+    for check in checks {
+        tally.checks += 1;
+        let others: Vec<Check> =
+            (0..3).map(|_| all[random.below(all.len() as u64) as usize].clone()).collect();
+        for mutant in check.mutants(object, &others, &mut random) {
+            let count = &mut tally.counts[mutant.kind as usize];
+            count.made += 1;
+            let undo = mutant.apply(object);
+            let accepted = svm_verify::verify_with(object, svm_verify::Options { limit: 1 }).is_ok();
+            undo.undo(object);
+            match (accepted, mutant.address_only) {
+                (false, _) => count.rejected += 1,
+                (true, true) => count.address_only += 1,
+                (true, false) => tally.survivors.push(mutant.text),
+            }
+        }
+    }
+    tally
+}
