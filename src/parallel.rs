@@ -67,8 +67,9 @@ pub fn each<T: AsRef<Path> + Sync, R: Send>(
     }
 }
 
-/// A panic is a defect of this program met by one input; the others go on.
-fn guard<T: AsRef<Path>, R>(
+/// Does `job` for one input. A panic is a defect of this program met by that
+/// input: it becomes a failure, so that the others go on.
+pub fn guard<T: AsRef<Path>, R>(
     input: &T,
     job: impl Fn(&T) -> Result<R, Failure>,
 ) -> Result<R, Failure> {

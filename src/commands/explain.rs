@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::input::Input;
 use crate::listing::{Line, Lister};
 use crate::output;
+use crate::parallel::guard;
 use crate::text::count;
 
 const EXAMPLES: &str = "\
@@ -56,7 +57,11 @@ pub struct Opts {
 impl Opts {
     /// Explains the file.
     pub fn run(self) -> Result<(), Failure> {
-        let input = Input::read(&self.file)?;
+        guard(&self.file, |path| self.explain(path))
+    }
+
+    fn explain(&self, path: &Path) -> Result<(), Failure> {
+        let input = Input::read(path)?;
         let original = input.object()?;
         if let Some(name) = &self.function {
             known(&input.name, &original, name)?;

@@ -347,7 +347,9 @@ fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
             iced.mnemonic(),
             Mnemonic::Add | Mnemonic::Sub | Mnemonic::Or | Mnemonic::Xor
         );
-        let idempotent = keeps && iced.op1_kind() != OpKind::Register && iced.immediate(1) == 0;
+        let idempotent = keeps
+            && iced.op0_kind() == OpKind::Memory
+            && iced.try_immediate(1).is_ok_and(|i| i == 0);
         return match displacement {
             0.. => Ok(Space::Stack),
             // smp_mb(): `lock addl $0,-4(%rsp)` keeps what is there.

@@ -25,6 +25,13 @@ struct Sequence {
     scratch: &'static [usize],
 }
 
+impl Sequence {
+    /// How often its mutants are executed; strings take long.
+    fn runs(&self) -> usize {
+        if self.lines.iter().any(|l| l.contains("rep ")) { 12 } else { 50 }
+    }
+}
+
 const STLB_LOAD: Sequence = Sequence {
     name: "stlb load",
     scheme: STLB,
@@ -215,7 +222,7 @@ const MOVS: Sequence = Sequence {
     name: "rep movsq",
     scheme: STLB,
     lines: &[
-        "!and $0xfff, %ecx",
+        "!and $0x7ff, %ecx",
         ".Lloop@:",
         "!test %rcx, %rcx",
         "!je .Ldone@",
@@ -553,7 +560,7 @@ fn judge(
 ) -> Result<(), String> {
     let find = |name: &str| object.section(object.section_named(name).expect("a section"));
     let mut random = Random(0x1234_5678_9abc_def1);
-    for _ in 0..60 {
+    for _ in 0..sequence.runs() {
         let start = random.machine(sequence.scheme);
         let (mut expected, mut actual) = (start.clone(), start);
         let first = expected.run(object, find(original));
@@ -577,6 +584,16 @@ fn judge(
     Ok(())
 }
 
+/// Whether a few runs of the mutant leave the contract.
+fn breaches(sequence: &Sequence, object: &elf_loader::Object<'_>, section: &str) -> bool {
+    let section = object.section(object.section_named(section).expect("a section"));
+    let mut random = Random(0x1234_5678_9abc_def1);
+    (0..sequence.runs() / 4).any(|_| {
+        let mut machine = random.machine(sequence.scheme);
+        matches!(machine.run(object, section), End::Breach(_))
+    })
+}
+
 /// Sections of the object that have a violation.
 fn refused(object: &elf_loader::Object<'_>) -> HashSet<String> {
     match svm_verify::verify_with(object, Options { limit: usize::MAX }) {
@@ -587,7 +604,7 @@ fn refused(object: &elf_loader::Object<'_>) -> HashSet<String> {
 
 #[test]
 fn accepted_mutants_mean_the_same_or_are_the_drivers_own_business() {
-    let (mut made, mut accepted, mut wrong) = (0, 0, String::new());
+    let (mut made, mut accepted, mut caught, mut wrong) = (0, 0, 0, String::new());
     for sequence in SEQUENCES {
         let mut mutants = mutants(sequence);
         let bytes = assemble_all(sequence, &mut mutants);
@@ -599,6 +616,7 @@ fn accepted_mutants_mean_the_same_or_are_the_drivers_own_business() {
             made += 1;
             let section = format!(".text.m{n}");
             if refused.contains(&section) {
+                caught += usize::from(breaches(sequence, &object, &section));
                 continue;
             }
             accepted += 1;
@@ -607,7 +625,9 @@ fn accepted_mutants_mean_the_same_or_are_the_drivers_own_business() {
             }
         }
     }
-    println!("{made} mutants, {accepted} accepted");
+    println!("{made} mutants, {accepted} accepted, {caught} of the others leave the contract");
+    // The judge can tell.
+    assert!(caught > 500, "{caught}");
     assert!(made > 3000 && accepted * 2 < made, "{made} mutants, {accepted} accepted");
     assert!(wrong.is_empty(), "{wrong}");
 }
@@ -641,7 +661,7 @@ fn branches_to_every_byte_are_refused_unless_confined() {
                     continue;
                 }
                 let mut random = Random(99);
-                for _ in 0..60 {
+                for _ in 0..sequence.runs() {
                     let mut machine = random.machine(sequence.scheme);
                     if let End::Breach(reason) = machine.run(&object, object.section(id)) {
                         writeln!(wrong, "{}: `{i}` to {to:#x}: {reason}", sequence.name)
@@ -672,7 +692,7 @@ fn changed_bytes_are_refused_unless_confined() {
                     continue;
                 }
                 let mut random = Random(77);
-                for _ in 0..20 {
+                for _ in 0..sequence.runs() / 4 {
                     let mut machine = random.machine(sequence.scheme);
                     match machine.run(&object, object.section(id)) {
                         // The machine knows the sequences' instructions only.

@@ -187,24 +187,24 @@ impl Check {
     }
 
     /// Each register operand as another register.
-    fn registers(&self, piece: &Piece, address: bool, random: &mut Random) -> Vec<Mutant> {
+    fn registers(&self, piece: &Piece, address_only: bool, random: &mut Random) -> Vec<Mutant> {
         let mut made = Vec::new();
-        let mut attempt = |changed: Instruction, is_source: bool, how: &str| {
+        let mut attempt = |changed: Instruction, how: &str| {
             let Some(bytes) = encode(&changed, piece) else { return };
             let mutant = self.mutant(Kind::Register, piece, bytes, piece.relocations.clone(), how);
-            made.push(Mutant { address_only: address && is_source, ..mutant });
+            made.push(Mutant { address_only, ..mutant });
         };
         for operand in 0..piece.decoded.op_count() {
             if piece.decoded.op_kind(operand) == OpKind::Register {
                 let mut changed = piece.decoded;
                 changed.set_op_register(operand, other(piece.decoded.op_register(operand), random));
-                attempt(changed, operand != 0, "with another register");
+                attempt(changed, "with another register");
             }
         }
         if is_general(piece.decoded.memory_base()) {
             let mut changed = piece.decoded;
             changed.set_memory_base(other(piece.decoded.memory_base(), random));
-            attempt(changed, true, "with another base");
+            attempt(changed, "with another base");
         }
         made
     }

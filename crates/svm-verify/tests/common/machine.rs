@@ -9,6 +9,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use elf_loader::{Object, Section};
 use iced_x86::{
@@ -45,9 +46,25 @@ pub struct Machine {
     pub events: Vec<Event>,
     paper: bool,
     flags: Flags,
-    memory: HashMap<u64, u8>,
+    memory: HashMap<u64, u8, BuildHasherDefault<AddressHasher>>,
     windows: Vec<u64>,
     entries: HashMap<u64, u64>,
+}
+
+/// Memory is touched byte by byte, millions of times.
+#[derive(Clone, Copy, Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&b| self.write_u64(self.0 ^ u64::from(b)));
+    }
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -69,7 +86,7 @@ impl Machine {
             events: Vec::new(),
             paper,
             flags: Flags::default(),
-            memory: HashMap::new(),
+            memory: HashMap::default(),
             windows: Vec::new(),
             entries: HashMap::new(),
         };
@@ -182,7 +199,7 @@ impl Machine {
     /// Runs the section's code from its start.
     pub fn run(&mut self, object: &Object<'_>, section: &Section<'_>) -> End {
         let mut at = 0;
-        for _ in 0..3000 {
+        for _ in 0..1000 {
             match self.step(object, section, at) {
                 Ok(Some(next)) => at = next,
                 Ok(None) => {
@@ -211,14 +228,14 @@ impl Machine {
         let next = i.next_ip();
         match i.flow_control() {
             FlowControl::Call => {
-                let (name, _) = name.ok_or("a call inside")?;
+                let (name, _) = name.ok_or("the machine does not know calls inside")?;
                 let r = name.strip_prefix("twin_slow_").ok_or("a call of another routine")?;
                 let number = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"]
                     .iter()
                     .position(|&n| n == r);
                 let number = number.or_else(|| r.strip_prefix('r')?.parse().ok());
                 let number = number.ok_or("no such register")?;
-                let below = self.regs[4] - 8;
+                let below = self.regs[4].wrapping_sub(8);
                 self.write(below, 8, next)?;
                 self.regs[number] = self.translate(self.regs[number]);
                 return Ok(Some(next));
@@ -277,11 +294,13 @@ impl Machine {
         }
     }
 
-    fn address(&self, i: &Instruction) -> u64 {
+    /// The memory operand's address. A relocation is the displacement, whatever
+    /// the bytes are (psABI 4.4: S + A); symbols are zero here.
+    fn address(&self, i: &Instruction, name: Option<(&str, i64)>) -> u64 {
         let part = |r: Register| if r == Register::None { 0 } else { self.get(r) };
         let sum = part(i.memory_base())
             .wrapping_add(part(i.memory_index()).wrapping_mul(u64::from(i.memory_index_scale())))
-            .wrapping_add(i.memory_displacement64());
+            .wrapping_add(name.map_or(i.memory_displacement64(), |(_, addend)| addend as u64));
         match i.memory_base().size() {
             4 => sum & 0xffff_ffff,
             _ => sum,
@@ -298,13 +317,13 @@ impl Machine {
         match i.op_kind(n) {
             OpKind::Register => Ok(self.get(i.op_register(n))),
             OpKind::Memory => {
-                let at = self.address(i);
+                let at = self.address(i, name);
                 match name {
-                    Some(("twin_stlb", addend)) => self.table(at.wrapping_add_signed(addend)),
+                    Some(("twin_stlb", _)) => self.table(at),
                     _ => self.read(at, i.memory_size().size()),
                 }
             }
-            _ => Ok(i.immediate(n).wrapping_add_signed(name.map_or(0, |(_, addend)| addend))),
+            _ => Ok(name.map_or(i.immediate(n), |(_, addend)| addend as u64)),
         }
     }
 
@@ -314,7 +333,7 @@ impl Machine {
                 self.set(i.op0_register(), value);
                 Ok(())
             }
-            _ => self.write(self.address(i), i.memory_size().size(), value),
+            _ => self.write(self.address(i, None), i.memory_size().size(), value),
         }
     }
 
@@ -334,7 +353,7 @@ impl Machine {
                 self.store(i, value)
             }
             Lea => {
-                self.set(i.op0_register(), self.address(i));
+                self.set(i.op0_register(), self.address(i, name));
                 Ok(())
             }
             Push => {
@@ -411,7 +430,7 @@ impl Machine {
 
     fn arithmetic_flags(&mut self, op: Mnemonic, a: u64, b: u64, value: u64, size: usize) {
         let (a, b, v) = (a & mask(size), b & mask(size), value & mask(size));
-        let sign = |x: u64| x >> (size * 8 - 1) & 1 != 0;
+        let sign = |x: u64| x & (1 << (size.clamp(1, 8) * 8 - 1)) != 0;
         let (cf, of) = match op {
             Mnemonic::Add => (v < a, sign(a) == sign(b) && sign(v) != sign(a)),
             Mnemonic::Sub | Mnemonic::Cmp => {
@@ -462,7 +481,7 @@ impl Machine {
             if !rep {
                 return Ok(());
             }
-            self.regs[1] -= 1;
+            self.regs[1] = self.regs[1].wrapping_sub(1);
             if compared.is_some() && self.flags.zf == i.has_repne_prefix() {
                 return Ok(());
             }
@@ -488,5 +507,5 @@ impl StringKind for Mnemonic {
 }
 
 fn mask(size: usize) -> u64 {
-    u64::MAX >> (64 - size.min(8) * 8)
+    u64::MAX >> (64 - size.clamp(1, 8) * 8)
 }
