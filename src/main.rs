@@ -11,7 +11,6 @@ mod cli;
 mod commands;
 mod failure;
 mod input;
-mod listing;
 mod output;
 mod parallel;
 mod report;

@@ -11,10 +11,10 @@ use svm_rewrite::{Options, Scheme, Site};
 
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::listing::{Line, Lister};
 use crate::output;
 use crate::parallel::guard;
 use crate::text::count;
+use svm_rewrite::listing::{Line, Lister};
 
 const EXAMPLES: &str = "\
 Examples:

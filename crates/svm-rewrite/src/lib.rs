@@ -23,6 +23,7 @@ mod forward;
 mod import;
 pub mod lift;
 mod linkage;
+pub mod listing;
 mod metadata;
 mod plan;
 mod refusal;

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use svm_rewrite::{Options, Refusal, Rewritten, Scheme, rewrite, text};
+use svm_rewrite::{Options, Refusal, Rewritten, Scheme, listing, rewrite};
 
 fn fixtures(below: &str) -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -74,7 +74,7 @@ fn emitted_code() {
             shown.push_str(&format!(
                 "\n==== {} ====\n{}",
                 scheme.as_str(),
-                text::listing(&object)
+                listing::all(&object)
             ));
         }
         insta::assert_snapshot!(name(&source), shown);

@@ -348,3 +348,52 @@ fn vector(mnemonic: Mnemonic) -> bool {
         | Vzeroupper | Xorpd | Xorps
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::FlowControl;
+
+    fn allowed() -> impl Iterator<Item = Code> {
+        Code::values().filter(|&code| verdict(code) == Verdict::Allowed)
+    }
+
+    #[test]
+    fn nothing_privileged_or_indirect_is_allowed() {
+        for code in allowed() {
+            let info = code.op_code();
+            assert!(!code.is_privileged() && !code.is_save_restore_instruction(), "{code:?}");
+            assert!(!info.is_input_output() && !info.is_tdx_force_exit(), "{code:?}");
+            assert!(!code.is_call_far() && !code.is_jmp_far(), "{code:?}");
+            let direct = match code.flow_control() {
+                FlowControl::Next => true,
+                FlowControl::Call | FlowControl::UnconditionalBranch => {
+                    info.op_kinds().iter().all(|&k| branch_operand(k))
+                }
+                FlowControl::ConditionalBranch => true,
+                FlowControl::Return => code == Code::Retnq,
+                FlowControl::Interrupt => code == Code::Int3,
+                FlowControl::Exception => code == Code::Ud2,
+                _ => false,
+            };
+            assert!(direct, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn what_moves_rsp_is_on_a_short_list() {
+        let list: Vec<Code> = allowed().filter(|code| code.is_stack_instruction()).collect();
+        use Code::*;
+        let expected = [
+            Push_r64, Pop_r64, Pushq_imm32, Pushq_imm8, Pop_rm64, Retnq, Leaveq, Call_rel32_64,
+            Push_rm64,
+        ];
+        assert_eq!(list, expected);
+    }
+
+    /// A change of the list is meant, and so is this number.
+    #[test]
+    fn the_list_is_as_long_as_it_was_when_it_was_reviewed() {
+        assert_eq!(allowed().count(), 1543);
+    }
+}

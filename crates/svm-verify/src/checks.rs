@@ -80,7 +80,7 @@ pub fn confirm(
     }
     let holds = state.get(v).name == Some(address);
     let call = if holds { Some(target) } else { program.next(target) };
-    if !holds && !same_address(image, program, state, target, address) {
+    if !holds && !same_address(image, program, state, target, v, address) {
         return broken("the out-of-line part does not begin with the address that is checked");
     }
     let slow = call.and_then(|call| Some((call, program.get(call)?.op)));
@@ -120,21 +120,23 @@ fn skips_prefetch(program: &Program, after: Option<u32>, v: Reg, target: u32) ->
     })
 }
 
-/// Whether instruction `copy` gives the register that `address` was made in the
-/// value of `address`.
+/// Whether instruction `copy` gives `v` the value of `address` again.
 fn same_address(
     image: &Image<'_>,
     program: &Program,
     state: &State,
     copy: u32,
+    v: Reg,
     address: Name,
 ) -> bool {
     let (Some(made), Some(again)) = (program.get(address.instruction()), program.get(copy)) else {
         return false;
     };
     let same_inputs = match made.op {
-        Op::Copy { s, .. } => state.get(s).name == Some(address),
-        Op::Lea { .. } | Op::Constant { .. } => state.again.is_some_and(|a| a.name == address),
+        Op::Copy { d, s } => d == v && state.get(s).name == Some(address),
+        Op::Lea { d, .. } | Op::Constant { d } => {
+            d == v && state.again.is_some_and(|a| a.name == address)
+        }
         _ => false,
     };
     same_inputs && same_bytes(image, made, again)

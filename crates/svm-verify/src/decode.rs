@@ -86,6 +86,11 @@ enum Destination {
 /// some bytes are none, so that nothing can be said about the rest.
 pub fn decode<'o>(image: &Image<'o>, report: &mut Report<'o>) -> Option<Program> {
     let bytes: u64 = image.code.iter().map(|&id| image.object.section(id).size).sum();
+    if bytes >= 1 << 31 {
+        // Instructions are numbered with 32 bits, and not all numbers are used.
+        report.object(Code::Section, "more than 2 GiB of code");
+        return None;
+    }
     let mut program =
         Program { insns: Vec::with_capacity(bytes as usize / 4), starts: Vec::new() };
     let mut branches = Vec::new();

@@ -288,7 +288,7 @@ impl<'a, 'o> Flow<'a, 'o> {
         let mut broken: Vec<_> = self.broken.into_values().flatten().collect();
         broken.extend(self.meetings);
         for (part, _) in self.owner.iter().enumerate().filter(|&(_, &owner)| owner != NONE) {
-            if self.proved[part] != Proved::Unreached {
+            if std::mem::replace(&mut self.proved[part], Proved::Reached) != Proved::Unreached {
                 let reason = "there is another way into the out-of-line part of a check";
                 broken.push((part as u32, (Code::OutOfLine, reason.into())));
             }

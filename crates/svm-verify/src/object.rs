@@ -261,7 +261,8 @@ impl<'o> Image<'o> {
     /// The first half of a codemap entry: an address in a VM code section.
     fn vm_code(&self, symbol: SymbolId, names: &HashSet<&str>) -> Result<(), &'static str> {
         let vm = self.meaning(symbol) == Meaning::Vm;
-        let name = self.object.symbol(symbol).name.strip_prefix(names::VM_PREFIX);
+        let symbol = self.object.symbols.get(symbol.0 as usize);
+        let name = symbol.and_then(|s| s.name.strip_prefix(names::VM_PREFIX));
         match name {
             Some(name) if vm && names.contains(name) => Ok(()),
             _ => Err("the VM address is not `twin_vm:` and a code section of this object"),

@@ -14,8 +14,7 @@ pub struct Proof {
     pub bytes: u64,
     /// Instructions.
     pub instructions: usize,
-    /// Those that no path reaches: padding and out-of-line parts, which are
-    /// judged by their form.
+    /// Those that no path reaches: padding, mostly.
     pub unreached: usize,
     /// Places that are entered with an empty frame.
     pub functions: usize,

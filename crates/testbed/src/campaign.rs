@@ -39,7 +39,7 @@ pub struct Row {
     pub endings: [u64; Ending::ALL.len()],
     /// Calls out.
     pub calls: u64,
-    /// Runs in which something differed, all schemes together.
+    /// Runs in which something differed, all rewritings together.
     pub differing: u64,
     /// The first of them in words.
     pub differences: Vec<String>,
@@ -150,7 +150,7 @@ fn function<'s>(
         };
         row.count(&verdict);
         for (program, difference) in &verdict.differences {
-            let scheme = programs[*program].scheme.as_str();
+            let scheme = programs[*program].variant.name();
             row.keep(format!("{} --image {image} --scheme {scheme}: {difference}", subject.name));
         }
     }
@@ -176,7 +176,7 @@ impl Report {
     }
 
     /// The table, a line for each function, and the closing line.
-    pub fn table(&self, schemes: usize) -> String {
+    pub fn table(&self, variants: usize) -> String {
         let mut text = format!(
             "{:<36}{:>7}{:>9}{:>8}{:>8}{:>10}{:>9}{:>10}{:>7}\n",
             "function", "images", "returned", "aborted", "budget", "unfinished", "calls", "executed", "differ"
@@ -188,7 +188,7 @@ impl Report {
         let compared = self.total(Row::compared);
         let _ = writeln!(
             text,
-            "{} functions, {} images, {} compared under each of {schemes} schemes, {} not (too long), \
+            "{} functions, {} images, {} compared under each of {variants} rewritings, {} not (too long), \
              {} aborts at equal places, {} calls, {} of {} instructions executed, {} differences",
             self.rows.len(),
             self.total(|r| r.images),

@@ -77,7 +77,7 @@ pub static SUBJECTS: [Subject; 159] = [
     f("e1000_regdump", &[Adapter]),
     f("e1000_init_module", &[]),
     f("e1000_tbi_should_accept", &[Adapter, Byte, Byte, Int, Buffer]),
-    f("e1000_update_itr", &[Adapter, Half, Int, Int]),
+    f("e1000_update_itr", &[Adapter, OneOf(&[0, 1, 2, 3]), Below(40), Below(20000)]),
     f("e1000_request_irq", &[Adapter]),
     f("e1000_intr", &[Int, Netdev]),
     f("e1000_down_and_stop", &[Adapter]),

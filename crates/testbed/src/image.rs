@@ -121,6 +121,7 @@ pub fn make(stock: &Stock<'_>, file: &mut [u8], seed: u64) -> Scene {
     painter.adapter(&scene, stock);
     painter.hw(&scene);
     painter.rings(&scene);
+    painter.buffer(&scene);
     for skb in scene.skbs {
         painter.skb(&scene, skb);
     }
@@ -258,6 +259,23 @@ impl Painter<'_> {
         }
     }
 
+    /// Shapes half of the buffers as 32-bit fields: those of ethtool's structures.
+    fn buffer(&mut self, scene: &Scene) {
+        if self.random.one_in(2) {
+            return;
+        }
+        let magic = self.pick(&[0x100e_8086, 0x1004_8086]);
+        for field in 0..PAGE / 4 {
+            let value = match self.below(8) {
+                0 => 0,
+                1 => self.random.word(),
+                2 => magic,
+                _ => self.random.below(100),
+            };
+            self.u32(scene.buffer + 4 * field, value);
+        }
+    }
+
     /// A `netdev_hw_addr_list` with a few entries at `entries`.
     fn address_list(&mut self, head: u64, entries: u64, limit: u64) {
         const ENTRY: u64 = 0x68;
@@ -296,6 +314,12 @@ impl Painter<'_> {
         self.u64(a + 0x2a8, scene.rx_ring);
         self.u64(a + 0x478, scene.netdev);
         self.u64(a + 0x480, scene.pdev);
+        // A bitmap of 4096 VLANs of which few are in use.
+        let sparse = self.pick(&[4, 16, 16, 64]);
+        for word in 0..64 {
+            let bits = if self.random.one_in(sparse) { 1 << self.below(64) } else { 0 };
+            self.u64(a + 8 * word, bits);
+        }
         let vlan = self.pick(&[0xffff, 5, 100]);
         self.u16(a + 0x200, vlan);
         let speed = self.pick(&[0, 10, 100, 1000, 1000]);
@@ -304,6 +328,14 @@ impl Painter<'_> {
         self.u32(a + 0x208, length);
         let itr = self.pick(&[0, 1, 3, 4, 8000]);
         self.u32(a + 0x234, itr);
+        let stalled = self.below(3);
+        self.u32(a + 0x28c, stalled);
+        for offset in [0x27c, 0x284] {
+            let bytes = self.below(0x4000);
+            self.u32(a + offset, bytes);
+        }
+        let setting = self.pick(&[0, 1, 2]) << 16 | self.pick(&[0, 1, 2]);
+        self.u32(a + 0x238, setting);
         let packets = self.below(200);
         self.u32(a + 0x22c, packets);
         self.u32(a + 0x440, 1);
@@ -355,6 +387,9 @@ impl Painter<'_> {
         let (port, device) = (self.below(0x10000), 0x1000 + self.below(0x9a));
         self.u64(h + 0x78, port);
         self.u16(h + 0xe6, device);
+        self.u16(h + 0xe8, 0x8086);
+        let magic_device = self.pick(&[0x100e, 0x1004, device]);
+        self.u16(h + 0xe6, magic_device);
         for offset in (0xef..0xf4).chain(0x100..0x102).chain(0x10c..0x11d) {
             let value = self.below(2);
             self.u8(h + offset, value);

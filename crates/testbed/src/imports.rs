@@ -57,6 +57,8 @@ pub enum Returns {
 pub enum Effect {
     /// Nothing.
     Nothing,
+    /// Time passes, and the device changes some of its registers.
+    Device,
     /// `memcpy(0, 1, 2)`.
     Copy,
     /// `memset(0, 1, 2)`.
@@ -138,7 +140,7 @@ pub static IMPORTS: [Import; 133] = [
     row("__SCT__preempt_schedule", "", KeepsAll, Nothing),
     row("___pskb_trim", "pu", Errno, Nothing),
     row("__alloc_skb", "uuuu", Skb, Nothing),
-    row("__const_udelay", "l", Void, Nothing),
+    row("__const_udelay", "l", Void, Device),
     row("__dev_kfree_skb_any", "pu", Void, Nothing),
     row("__dynamic_netdev_dbg", "ppf", Void, Nothing),
     row("__folio_put", "p", Void, Nothing),
@@ -152,7 +154,7 @@ pub static IMPORTS: [Import; 133] = [
     row("__put_devmap_managed_page_refs", "pu", Bool, Nothing),
     row("__skb_pad", "pub", Errno, Nothing),
     row("__stack_chk_fail", "", Never, Nothing),
-    row("__udelay", "l", Void, Nothing),
+    row("__udelay", "l", Void, Device),
     row("__warn_printk", "f", Void, Nothing),
     row("_dev_err", "pf", Void, Nothing),
     row("_dev_info", "pf", Void, Nothing),
@@ -204,8 +206,8 @@ pub static IMPORTS: [Import; 133] = [
     row("kmalloc_trace", "pul", Memory, Nothing),
     row("memcpy", "ppl", Computed, Copy),
     row("memset", "pul", Computed, Set),
-    row("msleep", "u", Void, Nothing),
-    row("msleep_interruptible", "u", Zero, Nothing),
+    row("msleep", "u", Void, Device),
+    row("msleep_interruptible", "u", Zero, Device),
     row("mutex_lock", "p", Void, Nothing),
     row("mutex_unlock", "p", Void, Nothing),
     row("napi_build_skb", "pu", Skb, Nothing),
@@ -264,7 +266,7 @@ pub static IMPORTS: [Import; 133] = [
     row("strscpy", "ppl", Computed, CopyString),
     row("synchronize_irq", "u", Void, Nothing),
     row("unregister_netdev", "p", Void, Nothing),
-    row("usleep_range_state", "llu", Void, Nothing),
+    row("usleep_range_state", "llu", Void, Device),
     row("vfree", "p", Void, Nothing),
     row("vzalloc", "l", Memory, Nothing),
 ];

@@ -256,6 +256,7 @@ impl<'w> Recorder<'w> {
     fn perform(&mut self, import: &Import, a: &[u64], random: &mut Random) -> Result<u64, u64> {
         match import.effect {
             Effect::Nothing => Ok(0),
+            Effect::Device => self.device(random),
             Effect::Copy => {
                 let bytes = self.get(a[1], a[2])?;
                 self.put(a[0], &bytes).map(|()| a[0])
@@ -296,6 +297,37 @@ impl<'w> Recorder<'w> {
                 self.fill(a[pointer], a[count].saturating_mul(unit), random)
             }
         }
+    }
+
+    /// Registers that drivers poll: now and then other bits, and often those
+    /// that say that something is ready.
+    fn device(&mut self, random: &mut Random) -> Result<u64, u64> {
+        const CTRL: u64 = 0;
+        const STATUS: u64 = 8;
+        const EECD: u64 = 0x10;
+        const EERD: u64 = 0x14;
+        const MDIC: u64 = 0x20;
+        const ICR: u64 = 0xc0;
+        const MDIC_READY: u32 = 1 << 28;
+        const MDIC_ERROR: u32 = 1 << 30;
+        const EERD_DONE: u32 = 1 << 4;
+        const EECD_GRANT: u32 = 1 << 7;
+        for (register, ready) in [
+            (CTRL, 0),
+            (STATUS, 2),
+            (EECD, EECD_GRANT),
+            (EERD, EERD_DONE),
+            (MDIC, MDIC_READY),
+            (ICR, 0),
+        ] {
+            let mut value = random.word() as u32;
+            if !random.one_in(4) {
+                value = (value | ready) & if register == MDIC { !MDIC_ERROR } else { u32::MAX };
+            }
+            let address = self.request.mmio + register;
+            self.write(address, &value.to_le_bytes());
+        }
+        Ok(0)
     }
 
     fn fill(&mut self, address: u64, length: u64, random: &mut Random) -> Result<u64, u64> {

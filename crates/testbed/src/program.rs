@@ -34,10 +34,39 @@ pub const STUB: u64 = 48;
 /// A translation scheme.
 pub type Scheme = svm_rewrite::Scheme;
 
-/// The rewritten driver.
-pub struct Program {
+/// A way of rewriting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
     /// How it translates.
     pub scheme: Scheme,
+    /// Whether each sequence also destroys every register and flag that
+    /// liveness calls dead: a wrong liveness then shows.
+    pub poison: bool,
+}
+
+impl Variant {
+    /// Both schemes as they are used.
+    pub const PLAIN: [Variant; 2] = [
+        Variant { scheme: Scheme::Stlb, poison: false },
+        Variant { scheme: Scheme::Paper, poison: false },
+    ];
+    /// Both schemes and the poisoned default.
+    pub const ALL: [Variant; 3] =
+        [Variant::PLAIN[0], Variant::PLAIN[1], Variant { scheme: Scheme::Stlb, poison: true }];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Variant { poison: true, .. } => "poisoned",
+            Variant { scheme, .. } => scheme.as_str(),
+        }
+    }
+}
+
+/// The rewritten driver.
+pub struct Program {
+    /// How it was rewritten.
+    pub variant: Variant,
     /// The rewritten object.
     pub object: Object<'static>,
     /// Where its sections are.
@@ -58,8 +87,8 @@ pub struct Program {
 ///
 /// # Errors
 /// The rewriter's refusals and the verifier's violations.
-pub fn rewrite(stock: &Stock<'_>, scheme: Scheme) -> Result<Object<'static>, Error> {
-    let options = svm_rewrite::Options::new(scheme);
+pub fn rewrite(stock: &Stock<'_>, variant: Variant) -> Result<Object<'static>, Error> {
+    let options = svm_rewrite::Options { poison: variant.poison, ..svm_rewrite::Options::new(variant.scheme) };
     let rewritten = svm_rewrite::rewrite(&stock.object, options).map_err(|refusals| Error::Refused {
         count: refusals.len(),
         first: refusals.first().map_or_else(String::new, ToString::to_string),
@@ -75,15 +104,15 @@ impl Program {
     ///
     /// # Errors
     /// As [`rewrite`], or the linker's.
-    pub fn new(stock: &Stock<'_>, scheme: Scheme) -> Result<Program, Error> {
-        Program::link(stock, scheme, rewrite(stock, scheme)?)
+    pub fn new(stock: &Stock<'_>, variant: Variant) -> Result<Program, Error> {
+        Program::link(stock, variant, rewrite(stock, variant)?)
     }
 
     /// Links an object that was rewritten from the stock module.
     ///
     /// # Errors
     /// The linker's.
-    pub fn link(stock: &Stock<'_>, scheme: Scheme, object: Object<'static>) -> Result<Program, Error> {
+    pub fn link(stock: &Stock<'_>, variant: Variant, object: Object<'static>) -> Result<Program, Error> {
         let layout = layout(&object, CODE, |_, _| true)?;
         let resolve = |name: &str, use_: SymbolUse| resolve(stock, name, use_);
         let trampolines = Trampolines::new(&object, layout.span().end, &resolve)?;
@@ -91,7 +120,7 @@ impl Program {
         let map = map_rows(&object);
         let functions = functions(&object, &layout);
         let mut program =
-            Program { scheme, object, layout, linked, trampolines, codemap: Vec::new(), functions, map };
+            Program { variant, object, layout, linked, trampolines, codemap: Vec::new(), functions, map };
         program.codemap = program.codemap_entries();
         Ok(program)
     }

@@ -78,7 +78,7 @@ impl<'s> Session<'s> {
         let twins = programs
             .iter()
             .map(|program| {
-                let name = program.scheme.as_str();
+                let name = program.variant.name();
                 Worker::start(name, memory(stock)?, channel(stock)?, |m| Twin::new(stock, program, m))
             })
             .collect::<Result<_, _>>()?;

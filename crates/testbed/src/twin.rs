@@ -108,7 +108,7 @@ impl<'f> Twin<'f> {
 
     fn create(&self) -> *mut User {
         let config = Config {
-            scheme: self.program.scheme.abi() as u32,
+            scheme: self.program.variant.scheme.abi() as u32,
             windows: 512,
             regions: 16,
             port_count: 1,

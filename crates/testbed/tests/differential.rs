@@ -6,12 +6,10 @@ use testbed::campaign::{self, Plan};
 use testbed::features::{Feature, Instructions};
 use testbed::functions::{SUBJECTS, subject};
 use testbed::native;
-use testbed::program::{self, Program, Scheme};
+use testbed::program::{self, Program, Variant};
 use testbed::session::Session;
 use testbed::stock::{self, Stock};
 use testbed::trace::Ending;
-
-const SCHEMES: [Scheme; 2] = [Scheme::Stlb, Scheme::Paper];
 
 fn with_stock(test: impl FnOnce(&Stock<'_>)) {
     let file = stock::find().unwrap_or_else(|error| panic!("{error}"));
@@ -20,10 +18,10 @@ fn with_stock(test: impl FnOnce(&Stock<'_>)) {
 }
 
 fn programs(stock: &Stock<'_>) -> Vec<Program> {
-    SCHEMES.iter().map(|scheme| Program::new(stock, *scheme).expect("rewritten and verified")).collect()
+    Variant::ALL.iter().map(|variant| Program::new(stock, *variant).expect("rewritten and verified")).collect()
 }
 
-/// Every function, both schemes: results, memory, calls and aborts agree, and
+/// Every function, both schemes and poisoned: results, memory, calls and aborts agree, and
 /// the code that ran has every kind of instruction that matters.
 #[test]
 fn functions_compute_the_same() {
@@ -81,8 +79,8 @@ fn a_wild_pointer_is_reported_and_the_process_goes_on() {
             match Ending::from_number(verdict.native.ending) {
                 Ending::Fault => {
                     faults += 1;
-                    for scheme in 0..SCHEMES.len() {
-                        let report = session.twin_end(&verdict, scheme);
+                    for program in 0..programs.len() {
+                        let report = session.twin_end(&verdict, program);
                         assert_eq!(report, session.native_end(&verdict));
                         assert!(report.contains("fault on 0x") && report.contains("e1000_"), "{report}");
                     }
@@ -105,15 +103,13 @@ fn a_wild_pointer_is_reported_and_the_process_goes_on() {
 #[test]
 fn planted_errors_are_found() {
     with_stock(|stock| {
-        let object = program::rewrite(stock, Scheme::Stlb).expect("rewritten");
+        let object = program::rewrite(stock, Variant::ALL[0]).expect("rewritten");
         let mut found = 0;
-        // In e1000_set_msglevel, get_msglevel and get_ringparam: `mov` becomes
-        // `xchg`, or a store's source changes, wherever a mutant still decodes.
         let names = ["e1000_set_msglevel", "e1000_force_mac_fc", "e1000_config_collision_dist"];
         for name in names {
             let mut planted = object.clone();
             plant(&mut planted, name);
-            let programs = [Program::link(stock, Scheme::Stlb, planted).expect("links")];
+            let programs = [Program::link(stock, Variant::ALL[0], planted).expect("links")];
             let plan = Plan { images: 20, stepped: 0, first: 0, jobs: 1 };
             let subjects = [subject(name).expect("in the table")];
             let report = campaign::run(stock, &programs, &subjects, plan, &|_| {}).expect("runs");
@@ -138,7 +134,7 @@ fn plant(object: &mut elf_loader::Object<'static>, name: &str) {
     // The same in the check and in its slow path.
     let first = instructions
         .iter()
-        .find(|i| i.mnemonic() == Mnemonic::Lea && i.memory_displ_size() > 1)
+        .find(|i| i.mnemonic() == Mnemonic::Lea && i.memory_displ_size() > 0)
         .expect("a translated address");
     for i in instructions.iter().filter(|i| i.mnemonic() == Mnemonic::Lea && i.eq_all_bits(first) || i.ip() == first.ip()) {
         let mut changed = *i;

@@ -8,7 +8,7 @@ use clap::{Parser, ValueEnum};
 use testbed::campaign::{self, Plan};
 use testbed::features::Instructions;
 use testbed::functions::{SUBJECTS, Subject, subject};
-use testbed::program::{Program, Scheme};
+use testbed::program::{Program, Variant};
 use testbed::session::Session;
 use testbed::stock::{self, Stock};
 use testbed::{Error, native};
@@ -17,15 +17,22 @@ use testbed::{Error, native};
 enum Choice {
     Stlb,
     Paper,
+    /// Default scheme, dead registers destroyed on purpose.
+    Poisoned,
+    /// Both schemes.
     Both,
+    /// All of these.
+    All,
 }
 
 impl Choice {
-    fn schemes(self) -> &'static [Scheme] {
+    fn variants(self) -> &'static [Variant] {
         match self {
-            Choice::Stlb => &[Scheme::Stlb],
-            Choice::Paper => &[Scheme::Paper],
-            Choice::Both => &[Scheme::Stlb, Scheme::Paper],
+            Choice::Stlb => &Variant::ALL[..1],
+            Choice::Paper => &Variant::ALL[1..2],
+            Choice::Poisoned => &Variant::ALL[2..],
+            Choice::Both => &Variant::PLAIN,
+            Choice::All => &Variant::ALL,
         }
     }
 }
@@ -55,7 +62,7 @@ struct Options {
     #[arg(long, default_value_t = 0)]
     first: u64,
     /// Which rewriting.
-    #[arg(long, value_enum, default_value_t = Choice::Both)]
+    #[arg(long, value_enum, default_value_t = Choice::All)]
     scheme: Choice,
     /// Threads; as many as processors if 0.
     #[arg(long, default_value_t = 0)]
@@ -76,8 +83,8 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> Result<bool, Error> {
     let file = stock::find()?;
     let stock = Stock::new(&file, native::import_entry())?;
-    let schemes = options.scheme.schemes();
-    let programs = schemes.iter().map(|s| Program::new(&stock, *s)).collect::<Result<Vec<_>, _>>()?;
+    let variants = options.scheme.variants();
+    let programs = variants.iter().map(|s| Program::new(&stock, *s)).collect::<Result<Vec<_>, _>>()?;
     let subjects = chosen(&options.functions)?;
     if let Some(image) = options.image {
         return single(&stock, &programs, &subjects, image);
@@ -117,10 +124,10 @@ fn single(
         let verdict = session.run(subject, image, false)?;
         println!("{}: native {}", subject.name, session.native_end(&verdict));
         for (i, program) in programs.iter().enumerate().take(verdict.twins.len()) {
-            println!("{}: {} {}", subject.name, program.scheme.as_str(), session.twin_end(&verdict, i));
+            println!("{}: {} {}", subject.name, program.variant.name(), session.twin_end(&verdict, i));
         }
         for (i, difference) in &verdict.differences {
-            println!("{}: {}: {difference}", subject.name, programs[*i].scheme.as_str());
+            println!("{}: {}: {difference}", subject.name, programs[*i].variant.name());
             same = false;
         }
     }

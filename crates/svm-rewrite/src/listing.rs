@@ -41,6 +41,43 @@ pub enum Line {
     End(String),
 }
 
+/// All code of an object, function by function.
+pub fn all(object: &Object<'_>) -> String {
+    let mut out = String::new();
+    for (id, section) in object.sections().filter(|(_, s)| s.is_code() && s.size > 0) {
+        out.push_str(&format!("section {}\n", section.name));
+        let mut lister = Lister::of(object, id);
+        let mut starts: Vec<(u64, &str)> = lister.functions.clone();
+        if starts.first().is_none_or(|(at, _)| *at > 0) {
+            starts.insert(0, (0, ""));
+        }
+        for (n, (start, name)) in starts.iter().enumerate() {
+            let end = starts.get(n + 1).map_or(section.size, |next| next.0);
+            if !name.is_empty() {
+                out.push_str(&format!("{name}:\n"));
+            }
+            for line in lister.list(&(*start..end), &[]) {
+                out.push_str(&format!("{line}\n"));
+            }
+        }
+    }
+    out
+}
+
+impl std::fmt::Display for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Line::Instruction {
+                label: Some(label),
+                text,
+            } => write!(f, "{:<6}{text}", format!("{label}:")),
+            Line::Instruction { label: None, text } => write!(f, "      {text}"),
+            Line::Elsewhere => f.write_str("      -- out of line --"),
+            Line::End(label) => write!(f, "{label}:"),
+        }
+    }
+}
+
 /// Lists parts of one code section.
 pub struct Lister<'o> {
     object: &'o Object<'o>,
@@ -75,18 +112,22 @@ type Labels = BTreeMap<u64, String>;
 impl<'o> Lister<'o> {
     /// For the section with this name; `None` if there is none.
     pub fn new(object: &'o Object<'o>, section: &str) -> Option<Lister<'o>> {
-        let id = object.section_named(section)?;
+        Some(Lister::of(object, object.section_named(section)?))
+    }
+
+    /// For a section.
+    pub fn of(object: &'o Object<'o>, id: SectionId) -> Lister<'o> {
         let names = Rc::new(RefCell::new(Names::default()));
         let resolver: Box<dyn SymbolResolver> = Box::new(Resolver(Rc::clone(&names)));
         let mut formatter = GasFormatter::with_options(Some(resolver), None);
-        *formatter.options_mut() = svm_rewrite::text::formatter().options().clone();
-        Some(Lister {
+        *formatter.options_mut() = crate::text::formatter().options().clone();
+        Lister {
             object,
             section: object.section(id),
             functions: functions(object, id),
             formatter,
             names,
-        })
+        }
     }
 
     /// Lists the bytes in line and those out of line.
