@@ -5,27 +5,43 @@
 use std::path::{Path, PathBuf};
 
 const RUNTIME: &str = "../../runtime";
-const PLAIN: [&str; 5] =
-    ["-mgeneral-regs-only", "-fno-stack-protector", "-fcf-protection=none", "-fPIE", "-std=c11"];
+const PLAIN: [&str; 5] = [
+    "-mgeneral-regs-only",
+    "-fno-stack-protector",
+    "-fcf-protection=none",
+    "-fPIE",
+    "-std=c11",
+];
 
 /// C and assembly files of a directory, sorted so that builds are repeatable.
 fn sources(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory)
         .unwrap_or_else(|e| panic!("cannot list {}: {e}", directory.display()));
-    let is_source =
-        |path: &PathBuf| path.extension().is_some_and(|extension| extension == "c" || extension == "S");
-    let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(is_source).collect();
+    let is_source = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|extension| extension == "c" || extension == "S")
+    };
+    let mut files: Vec<_> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(is_source)
+        .collect();
     files.sort();
     files
 }
 
 fn compile(name: &str, directory: &str, extra: &[&str]) {
     let mut build = cc::Build::new();
-    build.include(format!("{RUNTIME}/include")).opt_level(2).debug(true);
+    build
+        .include(format!("{RUNTIME}/include"))
+        .opt_level(2)
+        .debug(true);
     for flag in PLAIN.iter().chain(extra) {
         build.flag(flag);
     }
-    build.files(sources(&Path::new(RUNTIME).join(directory))).compile(name);
+    build
+        .files(sources(&Path::new(RUNTIME).join(directory)))
+        .compile(name);
     println!("cargo::rerun-if-changed={RUNTIME}/{directory}");
 }
 

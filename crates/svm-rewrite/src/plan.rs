@@ -79,7 +79,7 @@ pub struct Plan {
     pub scratch: Scratch,
     /// What happens to the flags.
     pub flags: Flags,
-    /// What is live before it.
+    /// What is live before it, operands of a repeated compare included.
     pub live: LocSet,
 }
 
@@ -220,7 +220,9 @@ impl<'a> Planner<'a> {
         if keeps_flags {
             recompute = self.compare_before(i, live);
             if let Some(compare) = recompute {
-                taken = taken.union(self.registers_of(&self.lifted.inst(compare).iced));
+                let operands = self.registers_of(&self.lifted.inst(compare).iced);
+                taken = taken.union(operands);
+                plan.live = plan.live.union(operands);
             }
         }
         let wanted = registers + usize::from(keeps_flags && recompute.is_none());

@@ -17,10 +17,15 @@ fn main() {
         match result {
             Some(Ok(proof)) => {
                 let rate = proof.instructions as f64 / best / 1e6;
-                println!("{path}: {} instructions, {best:.4} s, {rate:.1} M/s", proof.instructions);
+                println!(
+                    "{path}: {} instructions, {best:.4} s, {rate:.1} M/s",
+                    proof.instructions
+                );
                 println!("{proof:?}");
             }
-            Some(Err(violations)) => println!("{path}: {} violations\n{violations}", violations.total),
+            Some(Err(violations)) => {
+                println!("{path}: {} violations\n{violations}", violations.total)
+            }
             None => {}
         }
     }

@@ -79,7 +79,11 @@ pub fn confirm(
         return Ok(Miss::Skip);
     }
     let holds = state.get(v).name == Some(address);
-    let call = if holds { Some(target) } else { program.next(target) };
+    let call = if holds {
+        Some(target)
+    } else {
+        program.next(target)
+    };
     if !holds && !same_address(image, program, state, target, v, address) {
         return broken("the out-of-line part does not begin with the address that is checked");
     }
@@ -90,11 +94,14 @@ pub fn confirm(
     if r != v {
         return broken("the slow path is called for another register");
     }
-    let jump = program.next(call).and_then(|jump| Some((jump, program.get(jump)?.op)));
+    let jump = program
+        .next(call)
+        .and_then(|jump| Some((jump, program.get(jump)?.op)));
     match jump {
-        Some((last, Op::Jump(Target::Inside(back)))) if Some(back) == after => {
-            Ok(Miss::Slow { first: target, last })
-        }
+        Some((last, Op::Jump(Target::Inside(back)))) if Some(back) == after => Ok(Miss::Slow {
+            first: target,
+            last,
+        }),
         _ => broken("the out-of-line part does not return to the instruction after the check"),
     }
 }
@@ -103,7 +110,11 @@ pub fn confirm(
 fn translation(program: &Program, branch: u32) -> Option<(u32, Reg)> {
     let n = program.next(branch)?;
     match program.get(n)?.op {
-        Op::Table { read: TableRead::AddXlate | TableRead::XorXlate, r, .. } => Some((n, r)),
+        Op::Table {
+            read: TableRead::AddXlate | TableRead::XorXlate,
+            r,
+            ..
+        } => Some((n, r)),
         _ => None,
     }
 }
@@ -149,7 +160,10 @@ fn same_bytes(image: &Image<'_>, a: &Insn, b: &Insn) -> bool {
 }
 
 fn bytes<'o>(image: &Image<'o>, insn: &Insn) -> Option<&'o [u8]> {
-    image.section(insn.section).data.get(insn.at as usize..insn.at as usize + insn.len as usize)
+    image
+        .section(insn.section)
+        .data
+        .get(insn.at as usize..insn.at as usize + insn.len as usize)
 }
 
 /// The relocations in an instruction, as seen from its start.
@@ -160,5 +174,8 @@ fn relocations<'o>(image: &Image<'o>, insn: &Insn) -> impl Iterator<Item = Reloc
     all[first..]
         .iter()
         .take_while(move |r| r.offset < end)
-        .map(move |r| Relocation { offset: r.offset - start, ..*r })
+        .map(move |r| Relocation {
+            offset: r.offset - start,
+            ..*r
+        })
 }

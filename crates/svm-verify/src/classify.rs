@@ -69,7 +69,13 @@ pub fn classify(
             match gpr(used.register()) {
                 Some(r) => insn.writes = insn.writes.or(r.set()),
                 None if used.register().is_vector_register() => {}
-                None => return Err((Code::Instruction, "it writes a register of the system", insn)),
+                None => {
+                    return Err((
+                        Code::Instruction,
+                        "it writes a register of the system",
+                        insn,
+                    ));
+                }
             }
         }
     }
@@ -90,7 +96,11 @@ fn known_writes(op: Op) -> Option<RegSet> {
         | Op::Lea { d, .. }
         | Op::MoveIfAbove { d, .. }
         | Op::Alu { d, .. } => Some(d.set()),
-        Op::Table { read: TableRead::CmpTag, .. } | Op::Compare { .. } => Some(RegSet::NONE),
+        Op::Table {
+            read: TableRead::CmpTag,
+            ..
+        }
+        | Op::Compare { .. } => Some(RegSet::NONE),
         Op::Table { r, .. } => Some(r.set()),
         Op::Branch(Condition::Above | Condition::NotEqual, _) | Op::Jump(_) => Some(RegSet::NONE),
         _ => None,
@@ -103,10 +113,16 @@ fn addressed(i: &Instruction, field: Field) -> Result<(), (Code, &'static str)> 
         return Ok(());
     }
     if matches!(field, Field::Tag | Field::Xlate) {
-        return Err((Code::Table, "the table's address is not for the driver to know"));
+        return Err((
+            Code::Table,
+            "the table's address is not for the driver to know",
+        ));
     }
     if i.is_ip_rel_memory_operand() {
-        return Err((Code::AddressForm, "code addresses that data may hold are dom0's"));
+        return Err((
+            Code::AddressForm,
+            "code addresses that data may hold are dom0's",
+        ));
     }
     Ok(())
 }
@@ -142,7 +158,10 @@ fn memory(
     let explicit = (0..i.op_count()).find(|&n| i.op_kind(n) == OpKind::Memory);
     let silent = matches!(i.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
     if explicit.is_some() && !silent && gpr64(i.memory_base()).is_none() {
-        return Err((Code::AddressForm, "no register holds a translated address here"));
+        return Err((
+            Code::AddressForm,
+            "no register holds a translated address here",
+        ));
     }
     if is_stack_or_string(i) {
         // Their implicit operands have rules of their own in transfer.rs.
@@ -179,7 +198,10 @@ fn memory(
         _ => {}
     }
     if access == Access::None || insn.memory.size == 0 {
-        return Err((Code::Implicit, "the size of its memory operand is not known"));
+        return Err((
+            Code::Implicit,
+            "the size of its memory operand is not known",
+        ));
     }
     insn.memory.access = access;
     Ok(())
@@ -194,7 +216,10 @@ fn accessed<'a>(uses: impl Iterator<Item = &'a UsedMemory>) -> (Access, u8) {
             Access::Read
         };
         // No listed instruction reaches more than 32 bytes.
-        (here, size.max(u8::try_from(m.memory_size().size()).unwrap_or(0)))
+        (
+            here,
+            size.max(u8::try_from(m.memory_size().size()).unwrap_or(0)),
+        )
     })
 }
 
@@ -207,7 +232,10 @@ fn is_operand(m: &UsedMemory, i: &Instruction) -> bool {
 
 fn is_prefetch(i: &Instruction) -> bool {
     use Mnemonic::*;
-    matches!(i.mnemonic(), Prefetchnta | Prefetcht0 | Prefetcht1 | Prefetcht2 | Prefetchw)
+    matches!(
+        i.mnemonic(),
+        Prefetchnta | Prefetcht0 | Prefetcht1 | Prefetcht2 | Prefetchw
+    )
 }
 
 fn is_stack_or_string(i: &Instruction) -> bool {
@@ -300,7 +328,9 @@ fn mov(i: &Instruction) -> Op {
     }
     let d = i.op0_register();
     if is_immediate(i.op1_kind()) {
-        return gpr64(d).or(gpr32(d)).map_or(Op::Plain, |d| Op::Constant { d });
+        return gpr64(d)
+            .or(gpr32(d))
+            .map_or(Op::Plain, |d| Op::Constant { d });
     }
     if i.op1_kind() != OpKind::Register {
         return Op::Plain;
@@ -315,7 +345,9 @@ fn mov(i: &Instruction) -> Op {
 
 fn lea(i: &Instruction, field: Field) -> Op {
     let d = i.op0_register();
-    let Some(full) = gpr64(d).or(gpr32(d)) else { return Op::Plain };
+    let Some(full) = gpr64(d).or(gpr32(d)) else {
+        return Op::Plain;
+    };
     let base = i.memory_base();
     let inputs = [base, i.memory_index()].into_iter().filter_map(gpr);
     let inputs = inputs.fold(RegSet::NONE, |set, r| set.or(r.set()));
@@ -323,7 +355,11 @@ fn lea(i: &Instruction, field: Field) -> Op {
     let offset = gpr64(base)
         .filter(|_| simple)
         .and_then(|base| Some((base, i32::try_from(i.memory_displacement64() as i64).ok()?)));
-    Op::Lea { d: full, inputs, offset }
+    Op::Lea {
+        d: full,
+        inputs,
+        offset,
+    }
 }
 
 fn arithmetic(i: &Instruction, field: Field) -> Op {
@@ -378,7 +414,11 @@ fn table_read(i: &Instruction, field: Field) -> Option<Op> {
         && i.op1_kind() == OpKind::Memory
         && i.memory_index() == Register::None;
     form.then_some(())?;
-    Some(Op::Table { read, r: gpr64(i.op0_register())?, index: gpr64(i.memory_base())? })
+    Some(Op::Table {
+        read,
+        r: gpr64(i.op0_register())?,
+        index: gpr64(i.memory_base())?,
+    })
 }
 
 fn string(i: &Instruction) -> Option<Op> {
@@ -397,5 +437,9 @@ fn string(i: &Instruction) -> Option<Op> {
         Movsd | Stosd | Lodsd | Cmpsd | Scasd => 2,
         _ => 3,
     };
-    Some(Op::String { kind, shift, rep: i.has_rep_prefix() || i.has_repne_prefix() })
+    Some(Op::String {
+        kind,
+        shift,
+        rep: i.has_rep_prefix() || i.has_repne_prefix(),
+    })
 }

@@ -6,9 +6,7 @@
 
 use elf_loader::consts::{R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32};
 use elf_loader::{Relocation, Section, SectionId};
-use iced_x86::{
-    ConstantOffsets, Decoder, DecoderOptions, Instruction, InstructionInfoFactory,
-};
+use iced_x86::{ConstantOffsets, Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use twin_abi::stlb;
 
 use crate::allow::{self, Verdict};
@@ -29,7 +27,10 @@ struct Starts {
 impl Starts {
     fn new(bytes: usize) -> Starts {
         let words = bytes.div_ceil(64);
-        Starts { bits: vec![0; words], before: vec![0; words] }
+        Starts {
+            bits: vec![0; words],
+            before: vec![0; words],
+        }
     }
 
     /// Instruction `n` starts at byte `at`; called in ascending order.
@@ -85,14 +86,20 @@ enum Destination {
 /// Decodes all code. Reports what is wrong with single instructions; `None` if
 /// some bytes are none, so that nothing can be said about the rest.
 pub fn decode<'o>(image: &Image<'o>, report: &mut Report<'o>) -> Option<Program> {
-    let bytes: u64 = image.code.iter().map(|&id| image.object.section(id).size).sum();
+    let bytes: u64 = image
+        .code
+        .iter()
+        .map(|&id| image.object.section(id).size)
+        .sum();
     if bytes >= 1 << 31 {
         // Instructions are numbered with 32 bits, and not all numbers are used.
         report.object(Code::Section, "more than 2 GiB of code");
         return None;
     }
-    let mut program =
-        Program { insns: Vec::with_capacity(bytes as usize / 4), starts: Vec::new() };
+    let mut program = Program {
+        insns: Vec::with_capacity(bytes as usize / 4),
+        starts: Vec::new(),
+    };
     let mut branches = Vec::new();
     let mut complete = true;
     for number in 0..image.code.len() {
@@ -131,9 +138,10 @@ fn resolve<'o>(
             set_target(&mut program.insns[n as usize].op, Target::Routine(routine));
             None
         }
-        Destination::Routine(_) => {
-            Some((Code::Callee, "the runtime entry is not reached by this kind of branch"))
-        }
+        Destination::Routine(_) => Some((
+            Code::Callee,
+            "the runtime entry is not reached by this kind of branch",
+        )),
         Destination::Code(place) => match program.at(place) {
             Some(target) => {
                 set_target(&mut program.insns[n as usize].op, Target::Inside(target));
@@ -143,7 +151,12 @@ fn resolve<'o>(
         },
     };
     if let Some((code, reason)) = problem {
-        report.at(image.code[usize::from(insn.section)], u64::from(insn.at), code, reason);
+        report.at(
+            image.code[usize::from(insn.section)],
+            u64::from(insn.at),
+            code,
+            reason,
+        );
     }
 }
 
@@ -189,7 +202,8 @@ impl<'o> SectionDecoder<'_, 'o> {
             let at = decoder.position();
             decoder.decode_out(&mut instruction);
             if instruction.is_invalid() {
-                self.report.at(self.id, at as u64, Code::Undecodable, "no instruction");
+                self.report
+                    .at(self.id, at as u64, Code::Undecodable, "no instruction");
                 complete = false;
                 break;
             }
@@ -200,7 +214,8 @@ impl<'o> SectionDecoder<'_, 'o> {
         self.program.starts.push(starts);
         if complete && self.next_relocation < self.section.relocations.len() {
             let r = self.section.relocations[self.next_relocation];
-            self.report.at(self.id, r.offset, Code::Relocation, "it is behind the code");
+            self.report
+                .at(self.id, r.offset, Code::Relocation, "it is behind the code");
         }
         complete
     }
@@ -238,7 +253,8 @@ impl<'o> SectionDecoder<'_, 'o> {
             insn.op = Op::Stop;
         }
         if let Op::Call(_) | Op::Jump(_) | Op::Branch(..) = insn.op {
-            self.branches.push((n, self.destination(instruction, field)));
+            self.branches
+                .push((n, self.destination(instruction, field)));
         }
         self.program.insns.push(insn);
     }
@@ -251,7 +267,10 @@ impl<'o> SectionDecoder<'_, 'o> {
                 // Wraps for a branch to before the section: an offset that no
                 // section has.
                 let offset = target as i64;
-                Destination::Code(CodeAt { section: self.number, offset })
+                Destination::Code(CodeAt {
+                    section: self.number,
+                    offset,
+                })
             }
             Field::Routine(routine) => Destination::Routine(routine),
             Field::Code(place) => Destination::Code(place),
@@ -261,12 +280,7 @@ impl<'o> SectionDecoder<'_, 'o> {
 
     /// What the instruction's relocation makes of its operand. Reports those
     /// that are none of the contract's.
-    fn relocation(
-        &mut self,
-        decoder: &Decoder<'_>,
-        instruction: &Instruction,
-        at: u32,
-    ) -> Field {
+    fn relocation(&mut self, decoder: &Decoder<'_>, instruction: &Instruction, at: u32) -> Field {
         let end = u64::from(at) + instruction.len() as u64;
         let all = &self.section.relocations;
         let Some(&first) = all.get(self.next_relocation).filter(|r| r.offset < end) else {
@@ -274,14 +288,18 @@ impl<'o> SectionDecoder<'_, 'o> {
         };
         self.next_relocation += 1;
         let mut result = Ok(());
-        while all.get(self.next_relocation).is_some_and(|r| r.offset < end) {
+        while all
+            .get(self.next_relocation)
+            .is_some_and(|r| r.offset < end)
+        {
             self.next_relocation += 1;
             result = Err("two relocations in one instruction");
         }
         let fields = decoder.get_constant_offsets(instruction);
         let result = result.and_then(|()| self.judge(&first, instruction, at, &fields));
         result.unwrap_or_else(|reason| {
-            self.report.at(self.id, first.offset, Code::Relocation, reason);
+            self.report
+                .at(self.id, first.offset, Code::Relocation, reason);
             Field::Bad
         })
     }
@@ -317,10 +335,17 @@ impl<'o> SectionDecoder<'_, 'o> {
             (R_X86_64_PC32 | R_X86_64_PLT32, Meaning::Routine(routine)) if branch && imm(4) => {
                 // The field is the last of the instruction: S + A - P is
                 // relative to its start, four bytes early.
-                if r.addend == -4 { Ok(Field::Routine(routine)) } else { Err("not the routine's start") }
+                if r.addend == -4 {
+                    Ok(Field::Routine(routine))
+                } else {
+                    Err("not the routine's start")
+                }
             }
             (R_X86_64_PC32 | R_X86_64_PLT32, Meaning::Code(place)) if branch && imm(4) => {
-                let to = place.offset.checked_add(r.addend).and_then(|o| o.checked_add(4));
+                let to = place
+                    .offset
+                    .checked_add(r.addend)
+                    .and_then(|o| o.checked_add(4));
                 let offset = to.ok_or("its target is outside every section")?;
                 Ok(Field::Code(CodeAt { offset, ..place }))
             }

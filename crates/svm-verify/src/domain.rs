@@ -253,7 +253,9 @@ impl Form {
 /// The form of a number within these bounds. Two are kept, an instruction has no
 /// more pointers; and only if they are alike, as it has one size and direction.
 fn count(mut bounds: impl Iterator<Item = Bound>) -> Form {
-    let Some(a) = bounds.next() else { return Form::Any };
+    let Some(a) = bounds.next() else {
+        return Form::Any;
+    };
     let alike = |b: &Bound| (b.shift, b.direction) == (a.shift, a.direction) && b.from != a.from;
     Form::Count(a, bounds.find(alike).map(|b| b.from))
 }
@@ -557,7 +559,10 @@ mod tests {
     fn joins_keep_what_agrees_and_report_what_they_drop() {
         let mut a = State::entry();
         a.write(Reg::RAX, Value::of(Form::Translated(Some(Name::of(1)))));
-        a.write(Reg::RCX, Value::of(Form::Count(bound(1), Some(Name::of(2)))));
+        a.write(
+            Reg::RCX,
+            Value::of(Form::Count(bound(1), Some(Name::of(2)))),
+        );
         let mut b = State::entry();
         b.write(Reg::RAX, Value::of(Form::Translated(Some(Name::of(2)))));
         b.write(Reg::RCX, Value::of(Form::Count(bound(2), None)));

@@ -145,7 +145,9 @@ impl<'a, 'o> Flow<'a, 'o> {
             -i64::from(known.rsp()),
             -i64::from(state.rsp())
         );
-        self.meetings.entry(n).or_insert((Code::Depth, reason.into()));
+        self.meetings
+            .entry(n)
+            .or_insert((Code::Depth, reason.into()));
         false
     }
 
@@ -183,12 +185,7 @@ impl<'a, 'o> Flow<'a, 'o> {
     }
 
     /// Interprets one instruction. True if the next one may follow.
-    fn instruction(
-        &mut self,
-        n: u32,
-        state: &mut State,
-        found: &mut Vec<(u32, Broken)>,
-    ) -> bool {
+    fn instruction(&mut self, n: u32, state: &mut State, found: &mut Vec<(u32, Broken)>) -> bool {
         let insn = &self.program.insns[n as usize];
         if let Some((target, check)) = branch_of_check(insn.op, state.flags) {
             self.proved[n as usize] = Proved::Reached;
@@ -197,7 +194,12 @@ impl<'a, 'o> Flow<'a, 'o> {
             }
             return true;
         }
-        let step = Step { scheme: self.image.scheme, name: Name::of(n), insn, state };
+        let step = Step {
+            scheme: self.image.scheme,
+            name: Name::of(n),
+            insn,
+            state,
+        };
         match step.run() {
             Ok((next, proved)) => {
                 self.proved[n as usize] = proved;
@@ -245,7 +247,10 @@ impl<'a, 'o> Flow<'a, 'o> {
                 checks::confirm(self.image, self.program, state, n, to, address)
                     .map(|miss| self.missed(n, to, miss, state))
             }
-            _ => Err((Code::OutOfLine, "the check's branch leaves the object".into())),
+            _ => Err((
+                Code::OutOfLine,
+                "the check's branch leaves the object".into(),
+            )),
         };
         match check {
             Flags::Window { register, address } => {
@@ -276,7 +281,10 @@ impl<'a, 'o> Flow<'a, 'o> {
                     }
                 }
                 match shared {
-                    true => Err((Code::OutOfLine, "two checks share an out-of-line part".into())),
+                    true => Err((
+                        Code::OutOfLine,
+                        "two checks share an out-of-line part".into(),
+                    )),
                     false => Ok(()),
                 }
             }
@@ -287,7 +295,12 @@ impl<'a, 'o> Flow<'a, 'o> {
     fn finish(mut self) -> Outcome {
         let mut broken: Vec<_> = self.broken.into_values().flatten().collect();
         broken.extend(self.meetings);
-        for (part, _) in self.owner.iter().enumerate().filter(|&(_, &owner)| owner != NONE) {
+        for (part, _) in self
+            .owner
+            .iter()
+            .enumerate()
+            .filter(|&(_, &owner)| owner != NONE)
+        {
             if std::mem::replace(&mut self.proved[part], Proved::Reached) != Proved::Unreached {
                 let reason = "there is another way into the out-of-line part of a check";
                 broken.push((part as u32, (Code::OutOfLine, reason.into())));
@@ -313,9 +326,9 @@ fn leads_to(program: &Program, n: u32) -> Option<u32> {
     match program.insns[n as usize].op {
         Op::Jump(Target::Inside(to)) => {
             let before = n.checked_sub(1).filter(|&p| program.next(p) == Some(n));
-            let slow = before.and_then(|p| program.get(p)).is_some_and(|p| {
-                matches!(p.op, Op::Call(Target::Routine(Routine::Slow(_))))
-            });
+            let slow = before
+                .and_then(|p| program.get(p))
+                .is_some_and(|p| matches!(p.op, Op::Call(Target::Routine(Routine::Slow(_)))));
             (!slow).then_some(to)
         }
         Op::Call(Target::Inside(to)) | Op::Branch(_, Target::Inside(to)) => Some(to),

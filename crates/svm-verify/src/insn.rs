@@ -43,8 +43,13 @@ pub struct Memory {
 
 impl Memory {
     /// No access.
-    pub const NONE: Memory =
-        Memory { access: Access::None, indexed: false, size: 0, base: Reg(0), disp: 0 };
+    pub const NONE: Memory = Memory {
+        access: Access::None,
+        indexed: false,
+        size: 0,
+        base: Reg(0),
+        disp: 0,
+    };
 }
 
 /// What an instruction does with its memory operand.
@@ -140,10 +145,19 @@ pub enum Op {
     Constant { d: Reg },
     /// `lea`; `offset` is base and displacement if there is nothing else, all
     /// of 64 bits and not relocated.
-    Lea { d: Reg, inputs: RegSet, offset: Option<(Reg, i32)> },
+    Lea {
+        d: Reg,
+        inputs: RegSet,
+        offset: Option<(Reg, i32)>,
+    },
     /// Arithmetic on `%d` with an immediate that is not relocated, on 64 bits
     /// if `wide`, else on 32.
-    Alu { op: Alu, d: Reg, imm: i32, wide: bool },
+    Alu {
+        op: Alu,
+        d: Reg,
+        imm: i32,
+        wide: bool,
+    },
     /// `cmp %right, %left` of 64 bits.
     Compare { left: Reg, right: Reg },
     /// `cmova %s, %d` of 64 bits.
@@ -177,5 +191,9 @@ pub enum Op {
     /// `std`.
     Std,
     /// A string instruction on elements of `1 << shift` bytes.
-    String { kind: StringKind, shift: u8, rep: bool },
+    String {
+        kind: StringKind,
+        shift: u8,
+        rep: bool,
+    },
 }

@@ -107,17 +107,28 @@ fn prove<'o>(object: &'o Object<'o>, report: &mut Report<'o>) -> Option<Proof> {
 /// Where the code is entered from outside.
 fn entries<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) -> Vec<u32> {
     for &(offset, place) in &image.codemap {
-        if let (None, Some(map)) =
-            (program.at(place), image.object.section_named(twin_abi::sections::CODEMAP))
-        {
-            report.at(map, offset, Code::Codemap, "no instruction starts at the entry point");
+        if let (None, Some(map)) = (
+            program.at(place),
+            image.object.section_named(twin_abi::sections::CODEMAP),
+        ) {
+            report.at(
+                map,
+                offset,
+                Code::Codemap,
+                "no instruction starts at the entry point",
+            );
         }
     }
     for &place in &image.globals {
         if program.at(place).is_none() {
             let section = image.code[usize::from(place.section)];
             let offset = u64::try_from(place.offset).unwrap_or(0);
-            report.at(section, offset, Code::Target, "a global name is at no instruction");
+            report.at(
+                section,
+                offset,
+                Code::Target,
+                "a global name is at no instruction",
+            );
         }
     }
     let codemap = image.codemap.iter().map(|&(_, place)| place);
@@ -126,7 +137,10 @@ fn entries<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) ->
 }
 
 fn starts(program: &Program, places: &[CodeAt]) -> Vec<u32> {
-    let mut starts: Vec<u32> = places.iter().filter_map(|&place| program.at(place)).collect();
+    let mut starts: Vec<u32> = places
+        .iter()
+        .filter_map(|&place| program.at(place))
+        .collect();
     starts.sort_unstable();
     starts.dedup();
     starts

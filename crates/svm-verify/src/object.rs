@@ -134,7 +134,12 @@ impl<'o> Image<'o> {
             }
             let relocatable = section.is_code() || section.name == sections::CODEMAP;
             if let (false, Some(r)) = (relocatable, section.relocations.first()) {
-                report.at(id, r.offset, Code::Relocation, "nothing here may be relocated");
+                report.at(
+                    id,
+                    r.offset,
+                    Code::Relocation,
+                    "nothing here may be relocated",
+                );
             }
         }
     }
@@ -167,8 +172,13 @@ impl<'o> Image<'o> {
     /// Remembers a function's start. A name that is visible outside is one
     /// whatever its type: another object may call it.
     fn note_entry(&mut self, symbol: &Symbol<'_>, section: SectionId) {
-        let Some(section) = self.number(section) else { return };
-        let at = CodeAt { section, offset: symbol.value as i64 };
+        let Some(section) = self.number(section) else {
+            return;
+        };
+        let at = CodeAt {
+            section,
+            offset: symbol.value as i64,
+        };
         if symbol.binding != STB_LOCAL {
             self.globals.push(at);
         } else if symbol.kind == STT_FUNC {
@@ -184,7 +194,10 @@ impl<'o> Image<'o> {
         if !matches!(symbol.binding, STB_LOCAL | STB_GLOBAL | STB_WEAK) {
             return Err("its binding is none of local, global and weak");
         }
-        if !matches!(symbol.kind, STT_NOTYPE | STT_OBJECT | STT_FUNC | STT_SECTION | STT_FILE) {
+        if !matches!(
+            symbol.kind,
+            STT_NOTYPE | STT_OBJECT | STT_FUNC | STT_SECTION | STT_FILE
+        ) {
             return Err("symbols of this type are resolved in ways nobody checked");
         }
         match symbol.place {
@@ -213,28 +226,43 @@ impl<'o> Image<'o> {
             };
         };
         match (symbol.binding, i64::try_from(symbol.value)) {
-            (STB_WEAK, _) => Ok(Meaning::Unusable("another definition may replace a weak one")),
-            (_, Ok(offset)) => Ok(Meaning::Code(CodeAt { section: number, offset })),
+            (STB_WEAK, _) => Ok(Meaning::Unusable(
+                "another definition may replace a weak one",
+            )),
+            (_, Ok(offset)) => Ok(Meaning::Code(CodeAt {
+                section: number,
+                offset,
+            })),
             (_, Err(_)) => Err("its value is outside its section"),
         }
     }
 
     fn check_codemap(&mut self, report: &mut Report<'o>) {
-        let Some(id) = self.object.section_named(sections::CODEMAP) else { return };
+        let Some(id) = self.object.section_named(sections::CODEMAP) else {
+            return;
+        };
         let section = self.object.section(id);
-        if section.size % 16 != 0 {
+        if !section.size.is_multiple_of(16) {
             report.at(id, 0, Code::Codemap, "its size is not a multiple of 16");
         }
         if let Some(at) = section.data.iter().position(|&b| b != 0) {
-            report.at(id, at as u64, Code::Codemap, "bytes under the relocations are not zero");
+            report.at(
+                id,
+                at as u64,
+                Code::Codemap,
+                "bytes under the relocations are not zero",
+            );
         }
         if section.relocations.len() as u64 != section.size / 8 {
             report.at(id, 0, Code::Codemap, "not two relocations for each entry");
             return;
         }
         let mut seen = HashMap::new();
-        let names: HashSet<&str> =
-            self.code.iter().map(|&c| &*self.object.section(c).name).collect();
+        let names: HashSet<&str> = self
+            .code
+            .iter()
+            .map(|&c| &*self.object.section(c).name)
+            .collect();
         let mut expected = 0;
         for r in &section.relocations {
             let target = if r.offset != expected || r.kind != R_X86_64_64 {
@@ -282,19 +310,22 @@ impl<'o> Image<'o> {
     }
 
     fn check_map(&self, report: &mut Report<'o>) {
-        let Some(id) = self.object.section_named(sections::MAP) else { return };
+        let Some(id) = self.object.section_named(sections::MAP) else {
+            return;
+        };
         let section = self.object.section(id);
         let (entries, rest) = section.data.as_chunks::<{ sections::MAP_ENTRY }>();
         if !rest.is_empty() {
             report.at(id, 0, Code::Map, "its size is not a multiple of 12");
         }
-        let word = |e: &[u8; 12], at: usize| {
-            u32::from_le_bytes([e[at], e[at + 1], e[at + 2], e[at + 3]])
-        };
+        let word =
+            |e: &[u8; 12], at: usize| u32::from_le_bytes([e[at], e[at + 1], e[at + 2], e[at + 3]]);
         let mut last = (0, 0);
         for (n, entry) in entries.iter().enumerate() {
             let here = (word(entry, 0), word(entry, 4));
-            let size = self.number(SectionId(here.0)).map(|number| self.section(number).size);
+            let size = self
+                .number(SectionId(here.0))
+                .map(|number| self.section(number).size);
             let reason = match size {
                 None => "an entry for something that is not a code section",
                 Some(size) if u64::from(here.1) > size => "an entry for a place behind its section",
@@ -314,7 +345,9 @@ fn scheme(object: &Object<'_>) -> Result<Scheme, String> {
     if (object.word, object.machine) != (Word::W64, Machine::X86_64) {
         return Err(format!("only x86-64 is verified, not {:?}", object.machine));
     }
-    let id = object.section_named(sections::NOTE).ok_or("it has no .note.twin")?;
+    let id = object
+        .section_named(sections::NOTE)
+        .ok_or("it has no .note.twin")?;
     let note = &*object.section(id).data;
     let word = |at: usize| -> Option<u32> {
         Some(u32::from_le_bytes(note.get(at..at + 4)?.try_into().ok()?))
@@ -334,9 +367,9 @@ fn scheme(object: &Object<'_>) -> Result<Scheme, String> {
         (Some(ABI_VERSION), Some(scheme), Some(64), Some(0)) => {
             Scheme::from_number(scheme).ok_or(format!("its scheme {scheme} is unknown"))
         }
-        (Some(ABI_VERSION), _, Some(bits), _) => {
-            Err(format!("its word size is {bits} bits or its note has unknown flags"))
-        }
+        (Some(ABI_VERSION), _, Some(bits), _) => Err(format!(
+            "its word size is {bits} bits or its note has unknown flags"
+        )),
         (version, ..) => Err(format!(
             "its ABI version is {}, this verifier knows {ABI_VERSION}",
             version.unwrap_or(0)
@@ -405,10 +438,7 @@ const THUNKS: [&str; 4] = [
     "__x86_return_thunk",
 ];
 
-fn judge_undefined(
-    symbol: &Symbol<'_>,
-    exported: &HashSet<&str>,
-) -> Result<Meaning, &'static str> {
+fn judge_undefined(symbol: &Symbol<'_>, exported: &HashSet<&str>) -> Result<Meaning, &'static str> {
     let name = &*symbol.name;
     if name.is_empty() || !matches!(symbol.kind, STT_NOTYPE | STT_OBJECT | STT_FUNC) {
         return Err("an undefined symbol without a name");
@@ -420,7 +450,11 @@ fn judge_undefined(
         return Err("it is both defined and undefined");
     }
     if let Some(there) = name.strip_prefix(names::VM_PREFIX) {
-        return if there.is_empty() { Err("it names nothing in dom0") } else { Ok(Meaning::Vm) };
+        return if there.is_empty() {
+            Err("it names nothing in dom0")
+        } else {
+            Ok(Meaning::Vm)
+        };
     }
     if THUNKS.iter().any(|thunk| name.starts_with(thunk)) {
         return Ok(Meaning::Unusable("it transfers control to any address"));
@@ -452,6 +486,10 @@ fn slow_register(name: &str) -> Result<Reg, &'static str> {
         "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
         "r13", "r14", "r15",
     ];
-    let number = ORDER.iter().position(|&n| n == name && names::SLOW_REGISTERS.contains(&n));
-    number.map(|n| Reg(n as u8)).ok_or("there is no slow path for that register")
+    let number = ORDER
+        .iter()
+        .position(|&n| n == name && names::SLOW_REGISTERS.contains(&n));
+    number
+        .map(|n| Reg(n as u8))
+        .ok_or("there is no slow path for that register")
 }

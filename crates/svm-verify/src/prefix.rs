@@ -55,7 +55,10 @@ fn scan(bytes: &[u8]) -> Prefixes {
 /// but REX, and nothing needs to be looked at then.
 fn plain(bytes: &[u8]) -> bool {
     let legacy = |b: u8| {
-        matches!(b, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3)
+        matches!(
+            b,
+            0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3
+        )
     };
     match *bytes {
         [0x40..=0x4f, next, ..] => !legacy(next) && next & 0xf0 != 0x40,
@@ -120,7 +123,10 @@ fn repeat(instruction: &Instruction) -> Option<&'static str> {
 
 /// What has a 16-bit form that moves `rsp` by another amount.
 fn moves_rsp(instruction: &Instruction) -> bool {
-    matches!(instruction.mnemonic(), Mnemonic::Push | Mnemonic::Pop | Mnemonic::Leave)
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Push | Mnemonic::Pop | Mnemonic::Leave
+    )
 }
 
 /// Branches: none needs a REX prefix.

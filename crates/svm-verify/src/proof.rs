@@ -44,7 +44,11 @@ pub struct Accesses {
 impl Proof {
     pub(crate) fn new(image: &Image<'_>, program: &Program, outcome: &Outcome) -> Proof {
         let mut proof = Proof {
-            bytes: image.code.iter().map(|&id| image.object.section(id).size).sum(),
+            bytes: image
+                .code
+                .iter()
+                .map(|&id| image.object.section(id).size)
+                .sum(),
             instructions: program.insns.len(),
             functions: outcome.functions,
             checks: outcome.checks,

@@ -21,7 +21,13 @@ pub struct Report<'o> {
 impl<'o> Report<'o> {
     /// An empty one that keeps at most `limit` violations.
     pub fn new(object: &'o Object<'o>, limit: usize) -> Self {
-        Report { object, limit, list: Vec::new(), total: 0, symbols: None }
+        Report {
+            object,
+            limit,
+            list: Vec::new(),
+            total: 0,
+            symbols: None,
+        }
     }
 
     /// Whether nothing was found so far.
@@ -45,18 +51,13 @@ impl<'o> Report<'o> {
         self.add(section, Some(offset), code, reason.into());
     }
 
-    fn add(
-        &mut self,
-        id: SectionId,
-        offset: Option<u64>,
-        code: Code,
-        reason: Cow<'static, str>,
-    ) {
+    fn add(&mut self, id: SectionId, offset: Option<u64>, code: Code, reason: Cow<'static, str>) {
         self.total += 1;
         if self.list.len() >= self.limit {
             return;
         }
-        let place = offset.and_then(|offset| Some((offset, self.object.sections.get(id.0 as usize)?)));
+        let place =
+            offset.and_then(|offset| Some((offset, self.object.sections.get(id.0 as usize)?)));
         let symbol = offset.and_then(|offset| self.symbol(id, offset));
         let violation = Violation {
             rule: code.rule(),
@@ -67,7 +68,9 @@ impl<'o> Report<'o> {
             function_offset: symbol.map_or(0, |(_, offset)| offset),
             instruction: place
                 .filter(|(_, s)| s.is_code())
-                .map_or(String::new(), |(offset, _)| instruction(self.object, id, offset)),
+                .map_or(String::new(), |(offset, _)| {
+                    instruction(self.object, id, offset)
+                }),
             reason: reason.into_owned(),
             remedy: code.remedy(),
         };
@@ -86,8 +89,15 @@ impl<'o> Report<'o> {
     /// All of them, in the order of the object.
     pub fn finish(mut self) -> Violations {
         self.list.sort_by_key(|(id, v)| (*id, v.offset));
-        let list = self.list.into_iter().map(|(_, violation)| violation).collect();
-        Violations { list, total: self.total }
+        let list = self
+            .list
+            .into_iter()
+            .map(|(_, violation)| violation)
+            .collect();
+        Violations {
+            list,
+            total: self.total,
+        }
     }
 }
 
@@ -107,7 +117,10 @@ fn code_symbols<'o>(object: &'o Object<'o>) -> Vec<(SectionId, u64, &'o str)> {
 /// operand refers to.
 fn instruction(object: &Object<'_>, id: SectionId, offset: u64) -> String {
     let section = object.section(id);
-    let bytes = usize::try_from(offset).ok().and_then(|at| section.data.get(at..)).unwrap_or(&[]);
+    let bytes = usize::try_from(offset)
+        .ok()
+        .and_then(|at| section.data.get(at..))
+        .unwrap_or(&[]);
     let mut decoder = Decoder::with_ip(64, bytes, offset, DecoderOptions::NONE);
     if !decoder.can_decode() {
         return String::new();
@@ -115,14 +128,19 @@ fn instruction(object: &Object<'_>, id: SectionId, offset: u64) -> String {
     let decoded = decoder.decode();
     let mut text = String::new();
     let mut formatter = GasFormatter::new();
-    formatter.options_mut().set_space_after_operand_separator(true);
+    formatter
+        .options_mut()
+        .set_space_after_operand_separator(true);
     formatter.format(&decoded, &mut text);
     let first = section.relocations.partition_point(|r| r.offset < offset);
     let inside = section.relocations[first..]
         .iter()
         .take_while(|r| r.offset < offset + decoded.len() as u64);
     for r in inside {
-        let name = object.symbols.get(r.symbol.0 as usize).map_or("?", |s| &*s.name);
+        let name = object
+            .symbols
+            .get(r.symbol.0 as usize)
+            .map_or("?", |s| &*s.name);
         let name = if name.is_empty() { "a section" } else { name };
         text.push_str(&format!(" [{name}{:+#x}]", r.addend));
     }

@@ -99,9 +99,9 @@ impl Step<'_> {
                 Ok((Next::Fall, Proved::Reached))
             }
             Op::MoveIfAbove { d, s } => self.move_if_above(d, s).map(fall),
-            Op::Table { read, r, index } => {
-                self.table(read, r, index).map(|()| (Next::Fall, Proved::Table))
-            }
+            Op::Table { read, r, index } => self
+                .table(read, r, index)
+                .map(|()| (Next::Fall, Proved::Table)),
             Op::BitAt { r, bits } => self.bit_at(r, bits).map(fall),
             Op::Push => self.push().map(|()| (Next::Fall, Proved::Stack)),
             Op::Pop { d } => self.pop(Some(d)).map(|()| (Next::Fall, Proved::Stack)),
@@ -114,9 +114,9 @@ impl Step<'_> {
             Op::Stop => Ok((Next::End, Proved::Reached)),
             Op::Cld => Ok(self.set_direction(Direction::Forward)),
             Op::Std => Ok(self.set_direction(Direction::Backward)),
-            Op::String { kind, shift, rep } => {
-                self.string(kind, shift, rep).map(|()| (Next::Fall, Proved::String))
-            }
+            Op::String { kind, shift, rep } => self
+                .string(kind, shift, rep)
+                .map(|()| (Next::Fall, Proved::String)),
         }
     }
 
@@ -129,17 +129,18 @@ impl Step<'_> {
         let disp = i64::from(m.disp);
         match self.state.get(m.base).form {
             // op disp(%rsp), or through a register that holds a stack address
-            Form::Stack(at) if !m.indexed => {
-                self.frame(i64::from(at) + disp, m.size, m.access).map(|()| Proved::Stack)
-            }
+            Form::Stack(at) if !m.indexed => self
+                .frame(i64::from(at) + disp, m.size, m.access)
+                .map(|()| Proved::Stack),
             Form::Stack(_) => broken(
                 Code::StackBounds,
                 "an index register is added to a stack address, which may leave the frame",
             ),
             // op disp(%v)
-            Form::Translated(_) if m.indexed => {
-                broken(Code::Window, "an index register is added to a translated address")
-            }
+            Form::Translated(_) if m.indexed => broken(
+                Code::Window,
+                "an index register is added to a translated address",
+            ),
             Form::Translated(_) if disp < 0 || disp + i64::from(m.size) > stlb::COVERED as i64 => {
                 Err((Code::Window, window_reason(m).into()))
             }
@@ -165,12 +166,14 @@ impl Step<'_> {
             return broken(Code::StackBounds, "more than 128 bytes below %rsp");
         }
         match access {
-            Access::Write if end > 0 => {
-                broken(Code::ReturnSlot, "it writes the return address or the caller's frame")
-            }
-            _ if end > arguments => {
-                broken(Code::StackBounds, "above the arguments that any caller provides")
-            }
+            Access::Write if end > 0 => broken(
+                Code::ReturnSlot,
+                "it writes the return address or the caller's frame",
+            ),
+            _ if end > arguments => broken(
+                Code::StackBounds,
+                "above the arguments that any caller provides",
+            ),
             _ => Ok(()),
         }
     }
@@ -181,7 +184,10 @@ impl Step<'_> {
         self.clobber()?;
         match offset {
             Form::Below(most) if most < bits => Ok(()),
-            _ => broken(Code::BitOffset, "the bit may lie outside the operand's own bytes"),
+            _ => broken(
+                Code::BitOffset,
+                "the bit may lie outside the operand's own bytes",
+            ),
         }
     }
 
@@ -202,14 +208,21 @@ impl Step<'_> {
 
     fn pointers(&self, pointers: &[Reg], shift: u8, rep: bool) -> Result<(), Broken> {
         let Some(direction) = self.state.direction else {
-            return broken(Code::StringDirection, "the direction flag differs between paths");
+            return broken(
+                Code::StringDirection,
+                "the direction flag differs between paths",
+            );
         };
         let bounds = self.state.get(Reg::RCX).form.bounds();
         for &pointer in pointers {
             let Form::Translated(from) = self.state.get(pointer).form else {
                 return broken(Code::StringPointer, "a pointer is not a translated address");
             };
-            let wanted = from.map(|from| Bound { from, shift, direction });
+            let wanted = from.map(|from| Bound {
+                from,
+                shift,
+                direction,
+            });
             if rep && !(wanted.is_some() && bounds.contains(&wanted)) {
                 return broken(
                     Code::StringCount,
@@ -231,14 +244,20 @@ impl Step<'_> {
     fn clobber(&mut self) -> Result<(), Broken> {
         self.state.clobber(self.insn.writes);
         match self.insn.writes.has(Reg::RSP) {
-            true => broken(Code::StackPointer, "%rsp is written with something not constant"),
+            true => broken(
+                Code::StackPointer,
+                "%rsp is written with something not constant",
+            ),
             false => Ok(()),
         }
     }
 
     fn set(&mut self, d: Reg, value: Value) -> Result<(), Broken> {
         if d == Reg::RSP {
-            return broken(Code::StackPointer, "%rsp is written with something not constant");
+            return broken(
+                Code::StackPointer,
+                "%rsp is written with something not constant",
+            );
         }
         self.state.write(d, value);
         Ok(())
@@ -255,7 +274,13 @@ impl Step<'_> {
         }
         self.state.name(s, self.name);
         let form = self.state.get(s).form;
-        self.set(d, Value { name: Some(self.name), form })
+        self.set(
+            d,
+            Value {
+                name: Some(self.name),
+                form,
+            },
+        )
     }
 
     //      mov %vd, %id        # the address's low half
@@ -276,9 +301,18 @@ impl Step<'_> {
     /// `%d` gets a named value that the instruction computed from `inputs`.
     fn computed(&mut self, d: Reg, inputs: RegSet, form: Form) -> Result<(), Broken> {
         self.state.rename(self.name);
-        self.set(d, Value { name: Some(self.name), form })?;
+        self.set(
+            d,
+            Value {
+                name: Some(self.name),
+                form,
+            },
+        )?;
         if !inputs.has(d) {
-            self.state.again = Some(Again { name: self.name, inputs });
+            self.state.again = Some(Again {
+                name: self.name,
+                inputs,
+            });
         }
         Ok(())
     }
@@ -308,7 +342,9 @@ impl Step<'_> {
             Alu::Shr => shift(before.form, imm),
             Alu::Xor => covered_forward(before.form, imm),
             Alu::Add => plus(before.form, imm, wide),
-            Alu::Sub => imm.checked_neg().map_or(Form::Any, |imm| plus(before.form, imm, wide)),
+            Alu::Sub => imm
+                .checked_neg()
+                .map_or(Form::Any, |imm| plus(before.form, imm, wide)),
             Alu::Or => context_top(before.form, imm, wide),
             Alu::Cmp => Form::Any,
         };
@@ -322,7 +358,10 @@ impl Step<'_> {
     fn window(&self, v: Reg, form: Form, imm: i32, wide: bool) -> Flags {
         match form {
             Form::Offset(address) if wide && i64::from(imm) == stlb::PAGE_SIZE as i64 - 1 => {
-                Flags::Window { register: v, address }
+                Flags::Window {
+                    register: v,
+                    address,
+                }
             }
             _ => Flags::Unknown,
         }
@@ -404,7 +443,10 @@ impl Step<'_> {
 
     fn leave(&mut self) -> Result<(), Broken> {
         let Form::Stack(at) = self.state.get(Reg::RBP).form else {
-            return broken(Code::StackPointer, "leave, but %rbp is not known to be in the frame");
+            return broken(
+                Code::StackPointer,
+                "leave, but %rbp is not known to be in the frame",
+            );
         };
         self.move_rsp(i64::from(at) + 8)?;
         self.set(Reg::RBP, Value::ANY)
@@ -423,7 +465,10 @@ impl Step<'_> {
     fn direction_clear(&self) -> Result<(), Broken> {
         match self.state.direction {
             Some(Direction::Forward) => Ok(()),
-            _ => broken(Code::Direction, "the direction flag is not known to be clear"),
+            _ => broken(
+                Code::Direction,
+                "the direction flag is not known to be clear",
+            ),
         }
     }
 
@@ -475,7 +520,12 @@ impl Step<'_> {
 fn sets_flags(op: Op) -> bool {
     matches!(
         op,
-        Op::Compare { .. } | Op::Alu { op: Alu::Cmp, .. } | Op::Table { read: TableRead::CmpTag, .. }
+        Op::Compare { .. }
+            | Op::Alu { op: Alu::Cmp, .. }
+            | Op::Table {
+                read: TableRead::CmpTag,
+                ..
+            }
     )
 }
 
@@ -508,7 +558,13 @@ fn shift(before: Form, imm: i32) -> Form {
         (Form::PageBits(x), INDEX_SHIFT) => Form::Index(x),
         (Form::PageOffset(x, 0), 0..=3) => Form::PageOffset(x, imm as u8),
         (Form::Count(b, None), 0..=3) if b.shift == 0 && b.direction == Direction::Forward => {
-            Form::Count(Bound { shift: imm as u8, ..b }, None)
+            Form::Count(
+                Bound {
+                    shift: imm as u8,
+                    ..b
+                },
+                None,
+            )
         }
         _ => Form::Any,
     }
@@ -519,9 +575,14 @@ fn shift(before: Form, imm: i32) -> Form {
 fn covered_forward(before: Form, imm: i32) -> Form {
     const LAST: i32 = (stlb::WINDOW_PAGES * stlb::PAGE_SIZE) as i32 - 1;
     match (before, imm) {
-        (Form::PageOffset(from, 0), LAST) => {
-            Form::Count(Bound { from, shift: 0, direction: Direction::Forward }, None)
-        }
+        (Form::PageOffset(from, 0), LAST) => Form::Count(
+            Bound {
+                from,
+                shift: 0,
+                direction: Direction::Forward,
+            },
+            None,
+        ),
         _ => Form::Any,
     }
 }
@@ -531,9 +592,14 @@ fn covered_forward(before: Form, imm: i32) -> Form {
 fn plus(before: Form, imm: i32, wide: bool) -> Form {
     match before {
         Form::Stack(at) if wide => at.checked_add(imm).map_or(Form::Any, Form::Stack),
-        Form::PageOffset(from, shift) if imm == 1 => {
-            Form::Count(Bound { from, shift, direction: Direction::Backward }, None)
-        }
+        Form::PageOffset(from, shift) if imm == 1 => Form::Count(
+            Bound {
+                from,
+                shift,
+                direction: Direction::Backward,
+            },
+            None,
+        ),
         _ => Form::Any,
     }
 }
@@ -567,7 +633,9 @@ fn window_reason(m: &Memory) -> String {
 
 fn untranslated_reason(base: Reg, form: Form) -> &'static str {
     match form {
-        Form::Offset(_) => "the base register is an offset in the window, neither checked nor translated",
+        Form::Offset(_) => {
+            "the base register is an offset in the window, neither checked nor translated"
+        }
         Form::Checked(_) => "the base register is a checked offset, not translated yet",
         Form::Index(_) => "an index of the table is not an address",
         _ if base == Reg::RBP => "%rbp is not proved to point into the frame, nor translated",

@@ -16,7 +16,10 @@ fn a_load_and_a_store_through_a_check() {
                 check(scheme, "(%rdi)", 2)
             ),
         );
-        assert_eq!((proof.checks, proof.functions, proof.accesses.table), (2, 1, 4));
+        assert_eq!(
+            (proof.checks, proof.functions, proof.accesses.table),
+            (2, 1, 4)
+        );
         assert_eq!(proof.accesses.translated, 2);
     }
 }
@@ -27,7 +30,10 @@ fn one_translation_serves_all_bytes_that_it_covers() {
         let code = "mov (%rax), %rbx; movb $1, 4096(%rax); mov 4089(%rax), %rdx; incl 64(%rax)
                     lock; xaddl %ebx, 8(%rax); movdqu 16(%rax), %xmm0; vmovdqu %ymm0, (%rax)
                     testb $1, 9(%rax); push (%rax); pop 8(%rax); cmpxchg16b 32(%rax); ret";
-        accept(scheme, &format!(".globl f\nf: {}{code}", check(scheme, "(%rdi)", 1)));
+        accept(
+            scheme,
+            &format!(".globl f\nf: {}{code}", check(scheme, "(%rdi)", 1)),
+        );
     }
 }
 
@@ -280,7 +286,11 @@ fn unreached_bytes_between_functions_are_decoded_only() {
 /// `%w`, `%r8` as `%n` and `%r9` as `%m`.
 fn string(scheme: u32, instruction: &str, shift: u32, both: bool, backward: bool) -> String {
     let count = |pointer: &str, n: &str| {
-        let shr = if shift == 0 { String::new() } else { format!("shr ${shift}, %{n}\n") };
+        let shr = if shift == 0 {
+            String::new()
+        } else {
+            format!("shr ${shift}, %{n}\n")
+        };
         if backward {
             format!("mov %{pointer}, %{n}\n and $0xfff, %{n}\n {shr} inc %{n}\n")
         } else {
@@ -333,7 +343,10 @@ fn strings_go_forward_in_covered_chunks() {
         for (instruction, shift, both) in cases {
             let site = string(scheme, instruction, shift, both, false);
             accept(scheme, &format!(".globl f\nf: {site} ret"));
-            accept(scheme, &format!(".globl f\nf: mov %rax, %rdi; mov %rax, %rcx; {site} ret"));
+            accept(
+                scheme,
+                &format!(".globl f\nf: mov %rax, %rdi; mov %rax, %rcx; {site} ret"),
+            );
             accept(
                 scheme,
                 &format!(".globl f\nf: sub $64, %rsp; mov %rsp, %rdi; {site} add $64, %rsp; ret"),
@@ -345,9 +358,11 @@ fn strings_go_forward_in_covered_chunks() {
 #[test]
 fn strings_go_backward_to_the_start_of_their_page() {
     for scheme in BOTH {
-        for (instruction, shift, both) in
-            [("rep; movsq", 3, true), ("rep; stosb", 0, false), ("repe; cmpsw", 1, true)]
-        {
+        for (instruction, shift, both) in [
+            ("rep; movsq", 3, true),
+            ("rep; stosb", 0, false),
+            ("repe; cmpsw", 1, true),
+        ] {
             let site = string(scheme, instruction, shift, both, true);
             accept(scheme, &format!(".globl f\nf: std; {site} cld; ret"));
         }

@@ -13,14 +13,23 @@ const MAP: &str = ".section .twin.map,\"\",@progbits\n";
 #[track_caller]
 fn refuse_source(source: &str, rule: &str) {
     let found = codes(&assemble(source));
-    assert!(found.contains(&rule), "expected {rule}, found {found:?} in\n{source}");
+    assert!(
+        found.contains(&rule),
+        "expected {rule}, found {found:?} in\n{source}"
+    );
 }
 
 #[test]
 fn foreign_objects_are_refused_clearly() {
     let text = format!(".text\n{GOOD}");
     refuse_source(&text, "object-foreign");
-    for words in [[2, 1, 64, 0], [1, 2, 64, 0], [1, 1, 32, 0], [1, 1, 64, 1], [0, 1, 64, 0]] {
+    for words in [
+        [2, 1, 64, 0],
+        [1, 2, 64, 0],
+        [1, 1, 32, 0],
+        [1, 1, 64, 1],
+        [0, 1, 64, 0],
+    ] {
         refuse_source(&(note(words) + &text), "object-foreign");
     }
     let good = note([1, 1, 64, 0]);
@@ -56,7 +65,10 @@ fn sections_that_objects_do_not_have_are_refused() {
         ".section .altinstructions,\"a\"\n.long 1",
     ];
     for case in cases {
-        refuse_source(&format!("{}.text\n{GOOD}{case}", note([1, 1, 64, 0])), "object-section");
+        refuse_source(
+            &format!("{}.text\n{GOOD}{case}", note([1, 1, 64, 0])),
+            "object-section",
+        );
     }
     let harmless = ".data\n.bss\n.ident \"x\"\n.section .note.GNU-stack,\"\",@progbits";
     let source = format!("{}.text\n{GOOD}{harmless}", note([1, 1, 64, 0]));
@@ -78,7 +90,10 @@ fn symbols_that_objects_do_not_have_are_refused() {
         "mov $\"twin_vm:\", %rax; ret",
     ];
     for case in cases {
-        refuse_source(&format!("{}.text\n{GOOD}{case}\n", note([1, 1, 64, 0])), "object-symbol");
+        refuse_source(
+            &format!("{}.text\n{GOOD}{case}\n", note([1, 1, 64, 0])),
+            "object-symbol",
+        );
     }
 }
 
@@ -87,13 +102,29 @@ fn visible_names_of_code_are_entries_whatever_their_type() {
     let bad = ".globl g\ng: add $8, %rsp; ret";
     refuse(STLB, &format!("{GOOD}{bad}"), "P4-frame");
     refuse(STLB, &format!("{GOOD}.type g,@object\n{bad}"), "P4-frame");
-    refuse(STLB, &format!("{GOOD}.weak g\n{}", bad.replace(".globl g", "")), "P4-frame");
-    refuse(STLB, ".globl f, g\nf: mov $0xc3c3c3c3, %eax; ret; g = f + 1", "P2-target");
+    refuse(
+        STLB,
+        &format!("{GOOD}.weak g\n{}", bad.replace(".globl g", "")),
+        "P4-frame",
+    );
+    refuse(
+        STLB,
+        ".globl f, g\nf: mov $0xc3c3c3c3, %eax; ret; g = f + 1",
+        "P2-target",
+    );
     refuse(STLB, ".globl f, g\nf: ret; g:", "P2-target");
     // A weak definition may be replaced by anything.
-    refuse(STLB, &format!("{GOOD}.weak g\ng: ret; h: call g; ret"), "P2-relocation");
+    refuse(
+        STLB,
+        &format!("{GOOD}.weak g\ng: ret; h: call g; ret"),
+        "P2-relocation",
+    );
     // Local functions that nothing refers to are verified all the same.
-    refuse(STLB, &format!("{GOOD}.type g,@function\ng: mov (%rax), %al; ret"), "P1-untranslated");
+    refuse(
+        STLB,
+        &format!("{GOOD}.type g,@function\ng: mov (%rax), %al; ret"),
+        "P1-untranslated",
+    );
 }
 
 #[test]
@@ -125,8 +156,14 @@ fn codemaps_are_pairs_of_vm_address_and_entry() {
     for case in cases {
         refuse_source(&source(case), "P2-codemap");
     }
-    refuse_source(&source(good).replace(",\"a\",", ",\"aw\","), "object-section");
-    refuse_source(&source(good).replace(",\"a\",", ",\"ax\","), "object-section");
+    refuse_source(
+        &source(good).replace(",\"a\",", ",\"aw\","),
+        "object-section",
+    );
+    refuse_source(
+        &source(good).replace(",\"a\",", ",\"ax\","),
+        "object-section",
+    );
     refuse_source(&source(good).replace(",\"a\",", ",\"\","), "object-section");
     // An entry in the middle of a function: its frame is not empty.
     let middle = format!(
@@ -141,7 +178,11 @@ fn maps_are_sorted_tables_of_places_in_code() {
     let source = |map: &str| format!("{}.text\n{GOOD}\n{MAP}{map}", note([1, 1, 64, 0]));
     // .text is section 1 or 2, depending on the assembler: ask the object.
     let bytes = assemble(&source(""));
-    let text = elf_loader::read(&bytes).unwrap().section_named(".text").unwrap().0;
+    let text = elf_loader::read(&bytes)
+        .unwrap()
+        .section_named(".text")
+        .unwrap()
+        .0;
     let accepted = source(&format!(".long {text}, 0, 0, {text}, 0, 5, {text}, 7, 9"));
     assert_eq!(codes(&assemble(&accepted)), [""; 0]);
     for case in [
@@ -163,7 +204,11 @@ fn a_name_is_not_both_imported_and_exported() {
     // An assembler cannot write it; a linker that joins tables could.
     let bytes = object(STLB, GOOD);
     let mut object = elf_loader::read(&bytes).unwrap();
-    let imported = object.symbols.iter().position(|s| s.name == "imported").unwrap();
+    let imported = object
+        .symbols
+        .iter()
+        .position(|s| s.name == "imported")
+        .unwrap();
     object.symbols[imported].name = "f".into();
     assert!(refused(&object).contains(&"object-symbol"));
 }
@@ -199,7 +244,10 @@ fn relocations_are_on_whole_operand_fields_only() {
             let r = &mut object.sections[text].relocations[n];
             r.offset = r.offset.wrapping_add_signed(distance);
             object.sections[text].relocations.sort_by_key(|r| r.offset);
-            assert!(!refused(&object).is_empty(), "relocation {n} moved by {distance}");
+            assert!(
+                !refused(&object).is_empty(),
+                "relocation {n} moved by {distance}"
+            );
         }
         for kind in 0..45 {
             let mut object = good.clone();
@@ -209,12 +257,18 @@ fn relocations_are_on_whole_operand_fields_only() {
                 continue;
             }
             r.kind = kind;
-            assert!(!refused(&object).is_empty(), "relocation {n} as type {kind}");
+            assert!(
+                !refused(&object).is_empty(),
+                "relocation {n} as type {kind}"
+            );
         }
         let mut object = good.clone();
         let copy = object.sections[text].relocations[n];
         object.sections[text].relocations.insert(n, copy);
-        assert!(refused(&object).contains(&"P2-relocation"), "relocation {n} twice");
+        assert!(
+            refused(&object).contains(&"P2-relocation"),
+            "relocation {n} twice"
+        );
     }
 }
 
@@ -248,7 +302,8 @@ fn relocations_keep_their_roles_whatever_symbol_they_name() {
             // the code there.
             if found.is_empty() {
                 kept += 1;
-                let call = matches!(role(symbol), 'r' | 'c') && matches!(role(good.sections[text].relocations[n].symbol), 'r' | 'c');
+                let call = matches!(role(symbol), 'r' | 'c')
+                    && matches!(role(good.sections[text].relocations[n].symbol), 'r' | 'c');
                 assert!(same || call, "relocation {n} to symbol {symbol:?}");
             }
         }
@@ -277,7 +332,10 @@ fn violations_name_the_place_and_serialize() {
     let code = ".globl f\n.type f,@function\nf: nop; mov %rax, 8(%rdi); ret";
     let error = verify(&object(STLB, code)).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("P1-untranslated: .text+0x1 (f+0x1): `mov %rax, 8(%rdi)`"), "{text}");
+    assert!(
+        text.contains("P1-untranslated: .text+0x1 (f+0x1): `mov %rax, 8(%rdi)`"),
+        "{text}"
+    );
     let json = serde_json::to_value(&error).unwrap();
     assert_eq!(json["list"][0]["code"], "P1-untranslated");
     assert_eq!(json["list"][0]["rule"], "P1");
@@ -288,7 +346,10 @@ fn violations_name_the_place_and_serialize() {
 
 #[test]
 fn violations_are_counted_beyond_the_limit() {
-    let bytes = object(STLB, &format!(".globl f\nf: {} ret", "mov (%rdi), %al; ".repeat(50)));
+    let bytes = object(
+        STLB,
+        &format!(".globl f\nf: {} ret", "mov (%rdi), %al; ".repeat(50)),
+    );
     let object = elf_loader::read(&bytes).unwrap();
     let options = svm_verify::Options { limit: 7 };
     let error = svm_verify::verify_with(&object, options).unwrap_err();
@@ -303,7 +364,9 @@ fn no_object_makes_it_panic() {
     let good = elf_loader::read(&bytes).unwrap();
     let text = good.section_named(".text").unwrap().0 as usize;
     for at in 0..good.sections[text].data.len() {
-        for value in [0x00, 0x0f, 0x48, 0x66, 0x67, 0xe8, 0xeb, 0xf2, 0xff, 0x62, 0xc5] {
+        for value in [
+            0x00, 0x0f, 0x48, 0x66, 0x67, 0xe8, 0xeb, 0xf2, 0xff, 0x62, 0xc5,
+        ] {
             let mut object = good.clone();
             object.sections[text].data.to_mut()[at] = value;
             let _ = svm_verify::verify(&object);
@@ -316,6 +379,9 @@ fn no_object_makes_it_panic() {
         // next instruction; a check is none any more.
         let name = &good.symbol(r.symbol).name;
         let check = name.starts_with("twin_s") || name == "twin_vm:.data";
-        assert!(!check || !refused(&object).is_empty(), "without relocation {n}");
+        assert!(
+            !check || !refused(&object).is_empty(),
+            "without relocation {n}"
+        );
     }
 }

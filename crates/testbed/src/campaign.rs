@@ -51,7 +51,15 @@ pub struct Row {
 impl Row {
     fn new(name: &'static str) -> Row {
         let (endings, executed) = ([0; Ending::ALL.len()], (0, 0));
-        Row { name, images: 0, endings, calls: 0, differing: 0, differences: Vec::new(), executed }
+        Row {
+            name,
+            images: 0,
+            endings,
+            calls: 0,
+            differing: 0,
+            differences: Vec::new(),
+            executed,
+        }
     }
 
     /// Runs that ended so.
@@ -87,6 +95,9 @@ pub struct Report {
     pub coverage: Vec<u8>,
 }
 
+/// Rows with their places in the table, and the coverage bytes.
+type Collected = (Vec<(usize, Row)>, Vec<u8>);
+
 /// Runs `subjects` and compares. `progress` is told each finished function.
 ///
 /// # Errors
@@ -101,15 +112,21 @@ pub fn run(
 ) -> Result<Report, Error> {
     let next = AtomicUsize::new(0);
     let instructions = Instructions::of(stock);
-    let collected: Mutex<(Vec<(usize, Row)>, Vec<u8>)> = Mutex::default();
+    let collected: Mutex<Collected> = Mutex::default();
     let thread = || -> Result<(), Error> {
         let mut session = Session::new(stock, programs)?;
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
-            let Some(subject) = subjects.get(i) else { break };
+            let Some(subject) = subjects.get(i) else {
+                break;
+            };
             let row = function(stock, programs, &mut session, subject, plan)?;
             progress(&row);
-            collected.lock().expect("no thread panics with it").0.push((i, row));
+            collected
+                .lock()
+                .expect("no thread panics with it")
+                .0
+                .push((i, row));
         }
         session.check_unmapped()?;
         let mut all = collected.lock().expect("no thread panics with it");
@@ -117,12 +134,17 @@ pub fn run(
         Ok(())
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..plan.jobs.max(1)).map(|_| scope.spawn(&thread)).collect();
-        threads.into_iter().try_for_each(|t| t.join().expect("a campaign thread panicked"))
+        let threads: Vec<_> = (0..plan.jobs.max(1)).map(|_| scope.spawn(thread)).collect();
+        threads
+            .into_iter()
+            .try_for_each(|t| t.join().expect("a campaign thread panicked"))
     })?;
     let (mut rows, coverage) = collected.into_inner().expect("all threads ended");
     rows.sort_by_key(|(i, _)| *i);
-    let mut report = Report { rows: rows.into_iter().map(|(_, row)| row).collect(), coverage };
+    let mut report = Report {
+        rows: rows.into_iter().map(|(_, row)| row).collect(),
+        coverage,
+    };
     for row in &mut report.rows {
         row.executed = instructions.executed(stock, row.name, &report.coverage);
     }
@@ -151,7 +173,10 @@ fn function<'s>(
         row.count(&verdict);
         for (program, difference) in &verdict.differences {
             let scheme = programs[*program].variant.name();
-            row.keep(format!("{} --image {image} --scheme {scheme}: {difference}", subject.name));
+            row.keep(format!(
+                "{} --image {image} --scheme {scheme}: {difference}",
+                subject.name
+            ));
         }
     }
     Ok(row)
@@ -179,7 +204,15 @@ impl Report {
     pub fn table(&self, variants: usize) -> String {
         let mut text = format!(
             "{:<36}{:>7}{:>9}{:>8}{:>8}{:>10}{:>9}{:>10}{:>7}\n",
-            "function", "images", "returned", "aborted", "budget", "unfinished", "calls", "executed", "differ"
+            "function",
+            "images",
+            "returned",
+            "aborted",
+            "budget",
+            "unfinished",
+            "calls",
+            "executed",
+            "differ"
         );
         for row in &self.rows {
             let _ = writeln!(text, "{row}");
@@ -207,7 +240,13 @@ impl Report {
 impl Row {
     /// Runs that ended in an abort.
     pub fn aborted(&self) -> u64 {
-        let aborts = [Ending::Fault, Ending::BadCall, Ending::Bug, Ending::Port, Ending::BadArgument];
+        let aborts = [
+            Ending::Fault,
+            Ending::BadCall,
+            Ending::Bug,
+            Ending::Port,
+            Ending::BadArgument,
+        ];
         aborts.into_iter().map(|ending| self.ended(ending)).sum()
     }
 }

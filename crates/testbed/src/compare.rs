@@ -49,12 +49,23 @@ pub enum Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Difference::Calls { index, native, twin } => {
+            Difference::Calls {
+                index,
+                native,
+                twin,
+            } => {
                 write!(f, "call {index}: native {native}, rewritten {twin}")
             }
             Difference::End { native, twin } => write!(f, "end: native {native}, rewritten {twin}"),
-            Difference::Memory { address, native, twin } => {
-                write!(f, "memory at {address:#x}: native {native:#018x}, rewritten {twin:#018x}")
+            Difference::Memory {
+                address,
+                native,
+                twin,
+            } => {
+                write!(
+                    f,
+                    "memory at {address:#x}: native {native:#018x}, rewritten {twin:#018x}"
+                )
             }
         }
     }
@@ -75,7 +86,9 @@ pub struct Pair<'r> {
 impl Pair<'_> {
     /// The first difference, if there is one.
     pub fn difference(&self) -> Option<Difference> {
-        self.calls().or_else(|| self.ends()).or_else(|| self.memory())
+        self.calls()
+            .or_else(|| self.ends())
+            .or_else(|| self.memory())
     }
 
     fn calls(&self) -> Option<Difference> {
@@ -87,8 +100,14 @@ impl Pair<'_> {
             let (x, y) = (event(native, &a), event(twin, &b));
             if !self.same_call(x, y) {
                 let native = self.call_text(x, |address| symbolise::native(self.stock, address));
-                let twin = self.call_text(y, |address| symbolise::rewritten(self.stock, self.program, address));
-                return Some(Difference::Calls { index, native, twin });
+                let twin = self.call_text(y, |address| {
+                    symbolise::rewritten(self.stock, self.program, address)
+                });
+                return Some(Difference::Calls {
+                    index,
+                    native,
+                    twin,
+                });
             }
         }
         None
@@ -115,7 +134,11 @@ impl Pair<'_> {
         match (native_site, twin_site) {
             (Some(x), Some(y)) if x.section == y.section => {
                 let inside = x.offset.wrapping_sub(y.offset);
-                if native.1 == 0 { inside == 0 } else { inside < LONGEST }
+                if native.1 == 0 {
+                    inside == 0
+                } else {
+                    inside < LONGEST
+                }
             }
             (None, None) => true,
             _ => false,
@@ -123,16 +146,21 @@ impl Pair<'_> {
     }
 
     fn call_text(&self, event: Option<Event>, place: impl Fn(u64) -> Option<Site>) -> String {
-        let Some(event) = event else { return "none".to_owned() };
+        let Some(event) = event else {
+            return "none".to_owned();
+        };
         let name = match event.number {
             number::WARN => "a WARN",
             number::PORT_IN => "port input",
             number::PORT_OUT => "port output",
             n => IMPORTS.get(n as usize).map_or("?", |import| import.name),
         };
-        let arguments: Vec<String> =
-            event.arguments[..event.count as usize].iter().map(|a| format!("{a:#x}")).collect();
-        let at = place(event.site.wrapping_sub(1)).map_or_else(|| "entry".to_owned(), |site| site.to_string());
+        let arguments: Vec<String> = event.arguments[..event.count as usize]
+            .iter()
+            .map(|a| format!("{a:#x}"))
+            .collect();
+        let at = place(event.site.wrapping_sub(1))
+            .map_or_else(|| "entry".to_owned(), |site| site.to_string());
         format!("{name}({}) at {at}", arguments.join(", "))
     }
 
@@ -146,9 +174,14 @@ impl Pair<'_> {
         if same {
             return None;
         }
-        let native = end_text(&a, symbolise::native(self.stock, a.rip.wrapping_sub(a.after)));
-        let twin =
-            end_text(&b, symbolise::rewritten(self.stock, self.program, b.rip.wrapping_sub(b.after)));
+        let native = end_text(
+            &a,
+            symbolise::native(self.stock, a.rip.wrapping_sub(a.after)),
+        );
+        let twin = end_text(
+            &b,
+            symbolise::rewritten(self.stock, self.program, b.rip.wrapping_sub(b.after)),
+        );
         Some(Difference::End { native, twin })
     }
 
@@ -161,7 +194,11 @@ impl Pair<'_> {
             u64::from_le_bytes(bytes)
         };
         let address = self.stock.space.address(offset).unwrap_or(0);
-        Some(Difference::Memory { address, native: word(native), twin: word(twin) })
+        Some(Difference::Memory {
+            address,
+            native: word(native),
+            twin: word(twin),
+        })
     }
 }
 
@@ -172,7 +209,9 @@ pub fn end_text(outcome: &Outcome, site: Option<Site>) -> String {
     match Ending::from_number(outcome.ending) {
         Ending::Returned => format!("returned {:#x}", outcome.result),
         Ending::Stopped => {
-            let name = IMPORTS.get(address as usize).map_or("?", |import| import.name);
+            let name = IMPORTS
+                .get(address as usize)
+                .map_or("?", |import| import.name);
             format!("stopped in {name} at {at}")
         }
         Ending::Fault => format!("fault on {address:#x} at {at}"),

@@ -1,6 +1,8 @@
 //! Single instructions of the native module, as far as signals need them.
 
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
+use iced_x86::{
+    Code, Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
+};
 use libc::c_int;
 
 /// A port instruction.
@@ -35,8 +37,15 @@ pub fn port(bytes: &[u8]) -> Option<Port> {
         _ => 4,
     };
     let is_immediate = |i: u32| decoded.op_kind(i) == OpKind::Immediate8;
-    let immediate = (0..decoded.op_count()).any(is_immediate).then(|| u64::from(decoded.immediate8()));
-    Some(Port { output, size, immediate, length: decoded.len() as u64 })
+    let immediate = (0..decoded.op_count())
+        .any(is_immediate)
+        .then(|| u64::from(decoded.immediate8()));
+    Some(Port {
+        output,
+        size,
+        immediate,
+        length: decoded.len() as u64,
+    })
 }
 
 /// The address of the first memory operand, for faults of which the processor
@@ -54,7 +63,11 @@ pub fn address(bytes: &[u8], rip: u64, gs: u64, register: impl Fn(c_int) -> u64)
         .iter()
         .filter_map(|memory| memory.virtual_address(0, |r, _, _| value(r, gs, &register)))
         .collect();
-    addresses.iter().copied().find(not_canonical).or_else(|| addresses.first().copied())
+    addresses
+        .iter()
+        .copied()
+        .find(not_canonical)
+        .or_else(|| addresses.first().copied())
 }
 
 fn value(register: Register, gs: u64, get: &impl Fn(c_int) -> u64) -> Option<u64> {

@@ -88,7 +88,11 @@ impl AddressSpace {
                 Protection::ReadOnly => Access::ReadOnly,
                 Protection::Writable => Access::Writable,
             };
-            (segment.addresses.start, segment.addresses.end - segment.addresses.start, access)
+            (
+                segment.addresses.start,
+                segment.addresses.end - segment.addresses.start,
+                access,
+            )
         });
         let others = [
             (KERNEL, kernel.next_multiple_of(PAGE), Access::Code),
@@ -100,7 +104,12 @@ impl AddressSpace {
         let mut regions = Vec::new();
         let mut offset = 0;
         for (start, length, access) in segments.chain(others) {
-            regions.push(Region { start, length, offset, access });
+            regions.push(Region {
+                start,
+                length,
+                offset,
+                access,
+            });
             offset += length;
         }
         AddressSpace { regions }
@@ -118,14 +127,21 @@ impl AddressSpace {
 
     /// Where in the file `length` bytes at `address` are, if one region has all.
     pub fn offset(&self, address: u64, length: u64) -> Option<(usize, Access)> {
-        let region = self.regions.iter().find(|r| address.wrapping_sub(r.start) < r.length)?;
+        let region = self
+            .regions
+            .iter()
+            .find(|r| address.wrapping_sub(r.start) < r.length)?;
         let inside = address - region.start;
-        (length <= region.length - inside).then_some(((region.offset + inside) as usize, region.access))
+        (length <= region.length - inside)
+            .then_some(((region.offset + inside) as usize, region.access))
     }
 
     /// The address of an offset in the file.
     pub fn address(&self, offset: usize) -> Option<u64> {
-        let region = self.regions.iter().find(|r| (offset as u64).wrapping_sub(r.offset) < r.length)?;
+        let region = self
+            .regions
+            .iter()
+            .find(|r| (offset as u64).wrapping_sub(r.offset) < r.length)?;
         Some(region.start + (offset as u64 - region.offset))
     }
 }
@@ -163,10 +179,21 @@ impl Shared {
         let length = length as usize;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let at = unsafe {
-            libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd, 0)
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                fd,
+                0,
+            )
         };
         match NonNull::new(at.cast::<u8>()) {
-            Some(start) if at != libc::MAP_FAILED => Ok(Shared { file, start, length }),
+            Some(start) if at != libc::MAP_FAILED => Ok(Shared {
+                file,
+                start,
+                length,
+            }),
             _ => Err(io::Error::last_os_error()),
         }
     }
@@ -187,7 +214,10 @@ impl Shared {
     }
 
     fn check(&self, offset: usize, length: usize) {
-        assert!(offset <= self.length && length <= self.length - offset, "outside the shared file");
+        assert!(
+            offset <= self.length && length <= self.length - offset,
+            "outside the shared file"
+        );
     }
 
     /// Copies `bytes` to `offset`.
@@ -195,14 +225,18 @@ impl Shared {
         self.check(offset, bytes.len());
         // SAFETY: checked to be inside the mapping; `bytes` is no part of it,
         // for no reference into it is ever made.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.as_ptr().add(offset), bytes.len()) }
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.as_ptr().add(offset), bytes.len())
+        }
     }
 
     /// Copies bytes at `offset` out.
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         self.check(offset, into.len());
         // SAFETY: as for `write`.
-        unsafe { std::ptr::copy_nonoverlapping(self.as_ptr().add(offset), into.as_mut_ptr(), into.len()) }
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.as_ptr().add(offset), into.as_mut_ptr(), into.len())
+        }
     }
 
     /// The offset of the first byte that differs from `other`'s.
@@ -211,9 +245,16 @@ impl Shared {
         // SAFETY: both mappings have at least `length` bytes, and their
         // writers wait (see the type).
         let (a, b) = unsafe {
-            (std::slice::from_raw_parts(self.as_ptr(), length), std::slice::from_raw_parts(other.as_ptr(), length))
+            (
+                std::slice::from_raw_parts(self.as_ptr(), length),
+                std::slice::from_raw_parts(other.as_ptr(), length),
+            )
         };
-        if a == b { None } else { a.iter().zip(b).position(|(x, y)| x != y) }
+        if a == b {
+            None
+        } else {
+            a.iter().zip(b).position(|(x, y)| x != y)
+        }
     }
 }
 

@@ -64,6 +64,9 @@ pub enum Error {
 impl Error {
     /// The last system call's failure.
     pub fn last(what: &'static str) -> Error {
-        Error::System { what, source: io::Error::last_os_error() }
+        Error::System {
+            what,
+            source: io::Error::last_os_error(),
+        }
     }
 }

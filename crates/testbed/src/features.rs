@@ -1,7 +1,10 @@
 //! What kinds of instructions were executed: the proof is worth as much as the
 //! code that ran.
 
-use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
+    Register,
+};
 
 use crate::stock::{Function, Stock};
 
@@ -79,7 +82,9 @@ impl Instructions {
             if !section.is_code() {
                 continue;
             }
-            let Some((at, _)) = stock.space.offset(address, section.size.max(1)) else { continue };
+            let Some((at, _)) = stock.space.offset(address, section.size.max(1)) else {
+                continue;
+            };
             let bytes = &stock.pristine[at..at + section.size as usize];
             all.extend(Decoder::with_ip(64, bytes, address, DecoderOptions::NONE));
         }
@@ -89,7 +94,9 @@ impl Instructions {
 
     fn within(&self, function: &Function) -> &[Instruction] {
         let from = self.all.partition_point(|i| i.ip() < function.address);
-        let to = self.all.partition_point(|i| i.ip() < function.address + function.size);
+        let to = self
+            .all
+            .partition_point(|i| i.ip() < function.address + function.size);
         &self.all[from..to]
     }
 
@@ -98,7 +105,11 @@ impl Instructions {
     pub fn executed(&self, stock: &Stock<'_>, name: &str, coverage: &[u8]) -> (u64, u64) {
         let cold = format!("{name}.cold");
         let mut counts = (0, 0);
-        for function in stock.functions.iter().filter(|f| f.name == name || f.name == cold) {
+        for function in stock
+            .functions
+            .iter()
+            .filter(|f| f.name == name || f.name == cold)
+        {
             for instruction in self.within(function) {
                 counts.0 += u64::from(is_covered(stock, coverage, instruction.ip()));
                 counts.1 += 1;
@@ -110,8 +121,12 @@ impl Instructions {
     /// How many different instructions with each feature were executed.
     pub fn features(&self, stock: &Stock<'_>, coverage: &[u8]) -> Vec<(Feature, usize)> {
         let mut factory = InstructionInfoFactory::new();
-        let executed: Vec<_> =
-            self.all.iter().filter(|i| is_covered(stock, coverage, i.ip())).copied().collect();
+        let executed: Vec<_> = self
+            .all
+            .iter()
+            .filter(|i| is_covered(stock, coverage, i.ip()))
+            .copied()
+            .collect();
         let mut count = |feature| {
             let has = executed.iter().filter(|i| has(feature, i, &mut factory));
             (feature, has.count())
@@ -130,32 +145,53 @@ fn has(feature: Feature, i: &Instruction, factory: &mut InstructionInfoFactory) 
     let heap = memory && i.memory_base() != Register::RSP && i.mnemonic() != Mnemonic::Lea;
     let mut accesses = |wanted: OpAccess| {
         let info = factory.info(i);
-        info.used_memory().iter().any(|m| m.access() == wanted && m.base() != Register::RSP)
+        info.used_memory()
+            .iter()
+            .any(|m| m.access() == wanted && m.base() != Register::RSP)
     };
     match feature {
         Feature::Load => heap && accesses(OpAccess::Read),
         Feature::Store => heap && accesses(OpAccess::Write),
         Feature::ReadModifyWrite => heap && accesses(OpAccess::ReadWrite),
         Feature::Lock => i.has_lock_prefix(),
-        Feature::RepStos => i.has_rep_prefix() && i.is_string_instruction() && i.op0_kind() == OpKind::MemoryESRDI && i.op1_kind() == OpKind::Register,
-        Feature::RepMovs => i.has_rep_prefix() && i.op0_kind() == OpKind::MemoryESRDI && i.op1_kind() == OpKind::MemorySegRSI,
+        Feature::RepStos => {
+            i.has_rep_prefix()
+                && i.is_string_instruction()
+                && i.op0_kind() == OpKind::MemoryESRDI
+                && i.op1_kind() == OpKind::Register
+        }
+        Feature::RepMovs => {
+            i.has_rep_prefix()
+                && i.op0_kind() == OpKind::MemoryESRDI
+                && i.op1_kind() == OpKind::MemorySegRSI
+        }
         Feature::BitString => {
             let family = [Mnemonic::Bt, Mnemonic::Bts, Mnemonic::Btr, Mnemonic::Btc];
             family.contains(&i.mnemonic()) && memory && i.op1_kind() == OpKind::Register
         }
-        Feature::NegativeDisplacement => heap && i.memory_base() != Register::RIP && (i.memory_displacement64() as i64) < 0,
+        Feature::NegativeDisplacement => {
+            heap && i.memory_base() != Register::RIP && (i.memory_displacement64() as i64) < 0
+        }
         Feature::PerCpu => memory && i.memory_segment() == Register::GS,
-        Feature::RipRelative => heap && i.is_ip_rel_memory_operand() && i.memory_segment() == Register::DS,
+        Feature::RipRelative => {
+            heap && i.is_ip_rel_memory_operand() && i.memory_segment() == Register::DS
+        }
         Feature::Port => matches!(i.mnemonic(), Mnemonic::In | Mnemonic::Out),
         Feature::IndirectCall => {
             i.is_call_near() && crate::stock::thunk_register(i.near_branch_target()).is_some()
         }
-        Feature::StackReference => i.mnemonic() == Mnemonic::Lea && i.memory_base() == Register::RSP,
+        Feature::StackReference => {
+            i.mnemonic() == Mnemonic::Lea && i.memory_base() == Register::RSP
+        }
         Feature::Indexed => heap && i.memory_index() != Register::None,
         Feature::Trap => i.mnemonic() == Mnemonic::Ud2,
         Feature::Prefetch => matches!(
             i.mnemonic(),
-            Mnemonic::Prefetcht0 | Mnemonic::Prefetcht1 | Mnemonic::Prefetcht2 | Mnemonic::Prefetchnta | Mnemonic::Prefetchw
+            Mnemonic::Prefetcht0
+                | Mnemonic::Prefetcht1
+                | Mnemonic::Prefetcht2
+                | Mnemonic::Prefetchnta
+                | Mnemonic::Prefetchw
         ),
     }
 }

@@ -66,23 +66,41 @@ pub fn subject(name: &str) -> Option<&'static Subject> {
 /// All of them: every function of the module but the cold parts, which are
 /// entered from these.
 pub static SUBJECTS: [Subject; 159] = [
-    f("e1000_alloc_dummy_rx_buffers", &[Adapter, RxRing, Below(32)]),
+    f(
+        "e1000_alloc_dummy_rx_buffers",
+        &[Adapter, RxRing, Below(32)],
+    ),
     f("e1000_fix_features", &[Netdev, Word]),
     f("e1000_setup_rctl", &[Adapter]),
     f("e1000_configure_rx", &[Adapter]),
-    f("e1000_alloc_jumbo_rx_buffers", &[Adapter, RxRing, Below(32)]),
+    f(
+        "e1000_alloc_jumbo_rx_buffers",
+        &[Adapter, RxRing, Below(32)],
+    ),
     f("e1000_clean_rx_irq", &[Adapter, RxRing, Buffer, Below(64)]),
     f("e1000_alloc_rx_buffers", &[Adapter, RxRing, Below(32)]),
-    f("e1000_clean_jumbo_rx_irq", &[Adapter, RxRing, Buffer, Below(64)]),
+    f(
+        "e1000_clean_jumbo_rx_irq",
+        &[Adapter, RxRing, Buffer, Below(64)],
+    ),
     f("e1000_regdump", &[Adapter]),
     f("e1000_init_module", &[]),
-    f("e1000_tbi_should_accept", &[Adapter, Byte, Byte, Int, Buffer]),
-    f("e1000_update_itr", &[Adapter, OneOf(&[0, 1, 2, 3]), Below(40), Below(20000)]),
+    f(
+        "e1000_tbi_should_accept",
+        &[Adapter, Byte, Byte, Int, Buffer],
+    ),
+    f(
+        "e1000_update_itr",
+        &[Adapter, OneOf(&[0, 1, 2, 3]), Below(40), Below(20000)],
+    ),
     f("e1000_request_irq", &[Adapter]),
     f("e1000_intr", &[Int, Netdev]),
     f("e1000_down_and_stop", &[Adapter]),
     f("e1000_update_phy_info_task", &[Work(0x958)]),
-    f("e1000_unmap_and_free_tx_resource", &[Adapter, TxBuffer, Below(66)]),
+    f(
+        "e1000_unmap_and_free_tx_resource",
+        &[Adapter, TxBuffer, Below(66)],
+    ),
     f("e1000_power_down_phy", &[Adapter]),
     f("e1000_exit_module", &[]),
     f("e1000_tx_timeout", &[Netdev, Int]),
@@ -115,7 +133,10 @@ pub static SUBJECTS: [Subject; 159] = [
     f("e1000_resume", &[Device]),
     f("e1000_change_mtu", &[Netdev, Below(17000)]),
     f("e1000_set_features", &[Netdev, Word]),
-    f("e1000_ioctl", &[Netdev, Buffer, OneOf(&[0x8947, 0x8948, 0x8949, 0x89b0])]),
+    f(
+        "e1000_ioctl",
+        &[Netdev, Buffer, OneOf(&[0x8947, 0x8948, 0x8949, 0x89b0])],
+    ),
     f("e1000_acquire_eeprom", &[Hw]),
     f("e1000_shift_out_ee_bits", &[Hw, Half, Below(17)]),
     f("e1000_standby_eeprom", &[Hw]),
@@ -146,8 +167,14 @@ pub static SUBJECTS: [Subject; 159] = [
     f("e1000_wol_exclusion", &[Adapter, Buffer]),
     f("e1000_get_coalesce", &[Netdev, Buffer, Buffer, Buffer]),
     f("e1000_set_coalesce", &[Netdev, Buffer, Buffer, Buffer]),
-    f("reg_set_and_check", &[Adapter, Buffer, Below(0x6000), Int, Int]),
-    f("reg_pattern_test", &[Adapter, Buffer, Below(0x6000), Int, Int]),
+    f(
+        "reg_set_and_check",
+        &[Adapter, Buffer, Below(0x6000), Int, Int],
+    ),
+    f(
+        "reg_pattern_test",
+        &[Adapter, Buffer, Below(0x6000), Int, Int],
+    ),
     f("e1000_set_link_ksettings", &[Netdev, Buffer]),
     f("e1000_get_link_ksettings", &[Netdev, Buffer]),
     f("e1000_get_ethtool_stats", &[Netdev, Buffer, Buffer]),
@@ -196,7 +223,10 @@ pub static SUBJECTS: [Subject; 159] = [
     f("e1000_validate_eeprom_checksum", &[Hw]),
     f("e1000_reset_hw", &[Hw]),
     f("e1000_led_off", &[Hw]),
-    f("e1000_set_spd_dplx", &[Adapter, OneOf(&[10, 100, 1000, 2500]), Below(2)]),
+    f(
+        "e1000_set_spd_dplx",
+        &[Adapter, OneOf(&[10, 100, 1000, 2500]), Below(2)],
+    ),
     f("e1000_get_speed_and_duplex", &[Hw, Buffer, Buffer]),
     f("e1000_get_bus_info", &[Hw]),
     f("e1000_close", &[Netdev]),

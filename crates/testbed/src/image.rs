@@ -9,7 +9,10 @@
 //! Offsets are those of the structures in Debian's 6.1 (BTF of kernel and
 //! module); a wrong one would make runs shallower, not comparisons weaker.
 
-use crate::dom0::{AddressSpace, HEAP, HEAP_SIZE, ISLAND, ISLAND_SIZE, PAGE, PERCPU, PERCPU_SIZE, VARIABLES, VARIABLES_SIZE};
+use crate::dom0::{
+    AddressSpace, HEAP, HEAP_SIZE, ISLAND, ISLAND_SIZE, PAGE, PERCPU, PERCPU_SIZE, VARIABLES,
+    VARIABLES_SIZE,
+};
 use crate::functions::Parameter;
 use crate::random::Random;
 use crate::stock::{CANARY, Stock, variable};
@@ -99,8 +102,14 @@ struct Profile {
 const PROFILES: [Profile; 4] = [
     Profile { wild: 0, holes: 0 },
     Profile { wild: 20, holes: 0 },
-    Profile { wild: 60, holes: 60 },
-    Profile { wild: 150, holes: 12 },
+    Profile {
+        wild: 60,
+        holes: 60,
+    },
+    Profile {
+        wild: 150,
+        holes: 12,
+    },
 ];
 
 /// Makes the image of `seed` in `file`, the bytes behind dom0's regions, which
@@ -108,10 +117,18 @@ const PROFILES: [Profile; 4] = [
 pub fn make(stock: &Stock<'_>, file: &mut [u8], seed: u64) -> Scene {
     let mut random = Random::new(seed);
     let profile = PROFILES[random.below(PROFILES.len() as u64) as usize];
-    let mut painter = Painter { space: &stock.space, file, random, profile };
-    for (start, length) in
-        [(VARIABLES, VARIABLES_SIZE), (PERCPU, PERCPU_SIZE), (HEAP, HEAP_SIZE), (ISLAND, ISLAND_SIZE)]
-    {
+    let mut painter = Painter {
+        space: &stock.space,
+        file,
+        random,
+        profile,
+    };
+    for (start, length) in [
+        (VARIABLES, VARIABLES_SIZE),
+        (PERCPU, PERCPU_SIZE),
+        (HEAP, HEAP_SIZE),
+        (ISLAND, ISLAND_SIZE),
+    ] {
         painter.fill(start, length);
     }
     painter.variables();
@@ -280,7 +297,13 @@ impl Painter<'_> {
     fn address_list(&mut self, head: u64, entries: u64, limit: u64) {
         const ENTRY: u64 = 0x68;
         let count = self.below(limit);
-        let at = |i: u64| if i == 0 || i > count { head } else { entries + (i - 1) * ENTRY };
+        let at = |i: u64| {
+            if i == 0 || i > count {
+                head
+            } else {
+                entries + (i - 1) * ENTRY
+            }
+        };
         for i in 0..=count {
             self.u64(at(i), at(i + 1));
             self.u64(at(i) + 8, if i == 0 { at(count) } else { at(i - 1) });
@@ -317,7 +340,11 @@ impl Painter<'_> {
         // A bitmap of 4096 VLANs of which few are in use.
         let sparse = self.pick(&[4, 16, 16, 64]);
         for word in 0..64 {
-            let bits = if self.random.one_in(sparse) { 1 << self.below(64) } else { 0 };
+            let bits = if self.random.one_in(sparse) {
+                1 << self.below(64)
+            } else {
+                0
+            };
             self.u64(a + 8 * word, bits);
         }
         let vlan = self.pick(&[0xffff, 5, 100]);
@@ -358,22 +385,22 @@ impl Painter<'_> {
         let mac = self.below(15);
         self.u32(h + 0x18, mac);
         for (offset, bound) in [
-            (0x1c, 4),   // phy_type
-            (0x20, 2),   // phy_init_script
-            (0x24, 3),   // media_type
-            (0x40, 4),   // fc
-            (0x44, 6),   // bus_speed
-            (0x48, 5),   // bus_width
-            (0x4c, 4),   // bus_type
-            (0x50, 5),   // eeprom.type
-            (0x60, 4),   // master_slave
-            (0x64, 4),   // original_master_slave
-            (0x68, 3),   // ffe_config_state
-            (0x88, 32),  // phy_addr
-            (0x94, 2),   // autoneg_failed
-            (0xa0, 4),   // mc_filter_type
-            (0x104, 3),  // smart_speed
-            (0x108, 4),  // dsp_config_state
+            (0x1c, 4),  // phy_type
+            (0x20, 2),  // phy_init_script
+            (0x24, 3),  // media_type
+            (0x40, 4),  // fc
+            (0x44, 6),  // bus_speed
+            (0x48, 5),  // bus_width
+            (0x4c, 4),  // bus_type
+            (0x50, 5),  // eeprom.type
+            (0x60, 4),  // master_slave
+            (0x64, 4),  // original_master_slave
+            (0x68, 3),  // ffe_config_state
+            (0x88, 32), // phy_addr
+            (0x94, 2),  // autoneg_failed
+            (0xa0, 4),  // mc_filter_type
+            (0x104, 3), // smart_speed
+            (0x108, 4), // dsp_config_state
         ] {
             let value = self.below(bound);
             self.u32(h + offset, value);
@@ -382,7 +409,9 @@ impl Painter<'_> {
             let value = self.below(bound);
             self.u16(h + offset, value);
         }
-        let id = self.pick(&[0x1410c50, 0x1410c20, 0x1410ca0, 0x2a80380, 0x1410cb0, 0x1410cc0, 0x4dd074]);
+        let id = self.pick(&[
+            0x1410c50, 0x1410c20, 0x1410ca0, 0x2a80380, 0x1410cb0, 0x1410cc0, 0x4dd074,
+        ]);
         self.u32(h + 0x80, id);
         let (port, device) = (self.below(0x10000), 0x1000 + self.below(0x9a));
         self.u64(h + 0x78, port);
@@ -400,7 +429,10 @@ impl Painter<'_> {
         for register in (0..MMIO_SIZE).step_by(8) {
             let value = self.random.word();
             let value = if value & 3 == 0 { value >> 32 } else { value };
-            let (at, _) = self.space.offset(scene.mmio + register, 8).expect("the registers");
+            let (at, _) = self
+                .space
+                .offset(scene.mmio + register, 8)
+                .expect("the registers");
             self.file[at..at + 8].copy_from_slice(&value.to_le_bytes());
         }
     }
@@ -411,9 +443,10 @@ impl Painter<'_> {
         let tx = descriptors;
         let rx = tx + 64 * 16;
         let rx_buffers = rx + 32 * 16;
-        for (ring, desc, buffers, count) in
-            [(scene.tx_ring, tx, scene.tx_buffers, tx_count), (scene.rx_ring, rx, rx_buffers, rx_count)]
-        {
+        for (ring, desc, buffers, count) in [
+            (scene.tx_ring, tx, scene.tx_buffers, tx_count),
+            (scene.rx_ring, rx, rx_buffers, rx_count),
+        ] {
             self.u64(ring, desc);
             self.u64(ring + 8, desc);
             self.u32(ring + 0x10, count * 16);
@@ -431,7 +464,12 @@ impl Painter<'_> {
         self.u16(scene.rx_ring + 0x34, rdh);
         self.u16(scene.rx_ring + 0x36, rdt);
         for i in 0..tx_count {
-            self.transmit(scene, tx + 16 * i, scene.tx_buffers + TX_BUFFER * i, tx_count);
+            self.transmit(
+                scene,
+                tx + 16 * i,
+                scene.tx_buffers + TX_BUFFER * i,
+                tx_count,
+            );
         }
         for i in 0..rx_count {
             self.receive(scene, rx + 16 * i, rx_buffers + 16 * i);

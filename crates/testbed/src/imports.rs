@@ -104,13 +104,26 @@ pub struct Import {
     pub effect: Effect,
 }
 
-const fn row(name: &'static str, arguments: &'static str, returns: Returns, effect: Effect) -> Import {
-    Import { name, arguments, returns, effect }
+const fn row(
+    name: &'static str,
+    arguments: &'static str,
+    returns: Returns,
+    effect: Effect,
+) -> Import {
+    Import {
+        name,
+        arguments,
+        returns,
+        effect,
+    }
 }
 
 /// The number of an imported routine: its place in [`IMPORTS`].
 pub fn number(name: &str) -> Option<u32> {
-    IMPORTS.iter().position(|import| import.name == name).map(|i| i as u32)
+    IMPORTS
+        .iter()
+        .position(|import| import.name == name)
+        .map(|i| i as u32)
 }
 
 /// Imported variables with their bytes, in the variables region.
@@ -130,8 +143,12 @@ pub const VARIABLES: [(&str, u64); 12] = [
 ];
 
 /// Imported per-CPU variables with their offsets from `%gs`.
-pub const PERCPU_VARIABLES: [(&str, u64); 4] =
-    [("current_task", 0x100), ("cpu_number", 0x110), ("__preempt_count", 0x114), ("softnet_data", 0x200)];
+pub const PERCPU_VARIABLES: [(&str, u64); 4] = [
+    ("current_task", 0x100),
+    ("cpu_number", 0x110),
+    ("__preempt_count", 0x114),
+    ("softnet_data", 0x200),
+];
 
 /// All of them.
 #[rustfmt::skip]

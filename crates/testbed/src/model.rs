@@ -57,7 +57,14 @@ impl<'w> Recorder<'w> {
         channel: &'w mut Channel,
         request: Request,
     ) -> Recorder<'w> {
-        Recorder { space, memory, channel, request, events: 0, ended: None }
+        Recorder {
+            space,
+            memory,
+            channel,
+            request,
+            events: 0,
+            ended: None,
+        }
     }
 
     /// Events so far.
@@ -71,7 +78,13 @@ impl<'w> Recorder<'w> {
     }
 
     fn end(&mut self, ending: Ending, address: u64, site: u64) {
-        self.ended = Some(Outcome { ending: ending as u64, address, rip: site, after: 1, ..Outcome::default() });
+        self.ended = Some(Outcome {
+            ending: ending as u64,
+            address,
+            rip: site,
+            after: 1,
+            ..Outcome::default()
+        });
     }
 
     /// Whether the run has had its share of events.
@@ -81,7 +94,12 @@ impl<'w> Recorder<'w> {
 
     fn record(&mut self, number: u64, site: u64, arguments: &[u64]) {
         if !self.is_spent() {
-            let mut event = Event { number, site, count: arguments.len() as u64, ..Event::default() };
+            let mut event = Event {
+                number,
+                site,
+                count: arguments.len() as u64,
+                ..Event::default()
+            };
             event.arguments[..arguments.len()].copy_from_slice(arguments);
             self.channel.set_event(self.events, &event);
             self.events += 1;
@@ -114,7 +132,11 @@ impl<'w> Recorder<'w> {
             return None;
         }
         // What keeps every register is reached by way of a stub that calls.
-        let site = if import.returns == Returns::KeepsAll { 0 } else { call.site };
+        let site = if import.returns == Returns::KeepsAll {
+            0
+        } else {
+            call.site
+        };
         self.record(u64::from(call.number), site, &arguments);
         let mut random = self.random(u64::from(call.number));
         let computed = match self.perform(import, &arguments, &mut random) {
@@ -130,11 +152,18 @@ impl<'w> Recorder<'w> {
         }
         let result = self.result(import.returns, computed, &mut random);
         let garbage = std::array::from_fn(|_| random.word());
-        Some(Answer { clobbers: import.returns != Returns::KeepsAll, result, garbage })
+        Some(Answer {
+            clobbers: import.returns != Returns::KeepsAll,
+            result,
+            garbage,
+        })
     }
 
     fn random(&self, number: u64) -> Random {
-        Random::new(seed("import", self.request.seed ^ number << 20 ^ self.events as u64))
+        Random::new(seed(
+            "import",
+            self.request.seed ^ number << 20 ^ self.events as u64,
+        ))
     }
 
     // ---- Arguments ---------------------------------------------------------
@@ -200,7 +229,8 @@ impl<'w> Recorder<'w> {
 
     fn word(&self, address: u64) -> Option<u64> {
         let mut bytes = [0; 8];
-        self.read(address, &mut bytes).then(|| u64::from_le_bytes(bytes))
+        self.read(address, &mut bytes)
+            .then(|| u64::from_le_bytes(bytes))
     }
 
     /// The terminated string at `address`, at most `limit` bytes of it.
@@ -216,7 +246,9 @@ impl<'w> Recorder<'w> {
             unsafe { std::ptr::copy_nonoverlapping(at, into.as_mut_ptr(), into.len()) };
             return true;
         }
-        let Some((offset, _)) = self.space.offset(address, into.len() as u64) else { return false };
+        let Some((offset, _)) = self.space.offset(address, into.len() as u64) else {
+            return false;
+        };
         self.memory.read(offset, into);
         true
     }
@@ -242,11 +274,19 @@ impl<'w> Recorder<'w> {
             return Err(address);
         }
         let mut bytes = vec![0; length as usize];
-        if length == 0 || self.read(address, &mut bytes) { Ok(bytes) } else { Err(address) }
+        if length == 0 || self.read(address, &mut bytes) {
+            Ok(bytes)
+        } else {
+            Err(address)
+        }
     }
 
     fn put(&mut self, address: u64, bytes: &[u8]) -> Result<(), u64> {
-        if bytes.is_empty() || self.write(address, bytes) { Ok(()) } else { Err(address) }
+        if bytes.is_empty() || self.write(address, bytes) {
+            Ok(())
+        } else {
+            Err(address)
+        }
     }
 
     // ---- Effects and results -----------------------------------------------
@@ -265,7 +305,8 @@ impl<'w> Recorder<'w> {
                 if a[2] > LONGEST {
                     return Err(a[0]);
                 }
-                self.put(a[0], &vec![a[1] as u8; a[2] as usize]).map(|()| a[0])
+                self.put(a[0], &vec![a[1] as u8; a[2] as usize])
+                    .map(|()| a[0])
             }
             Effect::CopyPadded => {
                 let mut bytes = self.string(a[1], a[2].min(LONGEST));
@@ -280,7 +321,10 @@ impl<'w> Recorder<'w> {
             Effect::StringLength => Ok(self.string(a[0], a[1].min(LONGEST)).len() as u64),
             Effect::FindByte => {
                 let text = self.string(a[0], LONGEST);
-                Ok(text.iter().position(|b| *b == a[1] as u8).map_or(0, |i| a[0] + i as u64))
+                Ok(text
+                    .iter()
+                    .position(|b| *b == a[1] as u8)
+                    .map_or(0, |i| a[0] + i as u64))
             }
             Effect::NextBit => {
                 let limit = a[1].min(8 * LONGEST);
@@ -293,9 +337,11 @@ impl<'w> Recorder<'w> {
                 Ok(a[1])
             }
             Effect::Fill { pointer, bytes } => self.fill(a[pointer], bytes, random),
-            Effect::FillCount { pointer, count, unit } => {
-                self.fill(a[pointer], a[count].saturating_mul(unit), random)
-            }
+            Effect::FillCount {
+                pointer,
+                count,
+                unit,
+            } => self.fill(a[pointer], a[count].saturating_mul(unit), random),
         }
     }
 
@@ -322,7 +368,12 @@ impl<'w> Recorder<'w> {
         ] {
             let mut value = random.word() as u32;
             if !random.one_in(4) {
-                value = (value | ready) & if register == MDIC { !MDIC_ERROR } else { u32::MAX };
+                value = (value | ready)
+                    & if register == MDIC {
+                        !MDIC_ERROR
+                    } else {
+                        u32::MAX
+                    };
             }
             let address = self.request.mmio + register;
             self.write(address, &value.to_le_bytes());

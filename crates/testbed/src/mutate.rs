@@ -72,7 +72,12 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 4] = [Kind::Deleted, Kind::Swapped, Kind::Retargeted, Kind::Register];
+    pub const ALL: [Kind; 4] = [
+        Kind::Deleted,
+        Kind::Swapped,
+        Kind::Retargeted,
+        Kind::Register,
+    ];
 }
 
 /// A change of one section.
@@ -107,36 +112,64 @@ fn decode(object: &Object<'_>, section: SectionId, range: Range<u64>) -> Vec<Pie
             let (at, end) = (decoded.ip(), decoded.next_ip());
             let from = s.relocations.partition_point(|r| r.offset < at);
             let inside = s.relocations[from..].iter().take_while(|r| r.offset < end);
-            let relocations = inside.map(|r| Relocation { offset: r.offset - at, ..*r }).collect();
-            Piece { at, decoded, bytes: s.data[at as usize..end as usize].to_vec(), relocations }
+            let relocations = inside
+                .map(|r| Relocation {
+                    offset: r.offset - at,
+                    ..*r
+                })
+                .collect();
+            Piece {
+                at,
+                decoded,
+                bytes: s.data[at as usize..end as usize].to_vec(),
+                relocations,
+            }
         })
         .collect()
 }
 
 /// The checks of the sites, in the order of the sites.
 pub fn checks(object: &Object<'_>, sites: &[Site], scheme: Scheme) -> Vec<Check> {
-    let Some((table, _)) = object.symbols().find(|(_, s)| s.name == names::STLB) else { return Vec::new() };
+    let Some((table, _)) = object.symbols().find(|(_, s)| s.name == names::STLB) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     for site in sites.iter().filter(|site| site.scheme.is_some()) {
-        let Some(section) = object.section_named(&site.section) else { continue };
+        let Some(section) = object.section_named(&site.section) else {
+            continue;
+        };
         // The instruction behind the last one may belong to the next site.
         let end = (site.emitted.end + 15).min(object.section(section).size);
         let pieces = decode(object, section, site.emitted.start..end);
-        let slow: Vec<_> =
-            site.out_of_line.iter().map(|range| decode(object, section, range.clone())).collect();
+        let slow: Vec<_> = site
+            .out_of_line
+            .iter()
+            .map(|range| decode(object, section, range.clone()))
+            .collect();
         for (last, piece) in pieces.iter().enumerate() {
             let is_xlate = |r: &Relocation| r.symbol == table && r.addend == stlb::XLATE as i64;
             if piece.at >= site.emitted.end || !piece.relocations.iter().any(is_xlate) {
                 continue;
             }
-            let Some(first) = (last + 1).checked_sub(length(scheme)) else { continue };
-            let Some(check) = pieces.get(first..last + 2) else { continue };
+            let Some(first) = (last + 1).checked_sub(length(scheme)) else {
+                continue;
+            };
+            let Some(check) = pieces.get(first..last + 2) else {
+                continue;
+            };
             let branch = &check[length(scheme) - 2].decoded;
             let target = branch.near_branch_target();
-            let slow = slow.iter().find(|part| part.first().is_some_and(|p| p.at == target));
+            let slow = slow
+                .iter()
+                .find(|part| part.first().is_some_and(|p| p.at == target));
             let place = format!("{}+{:#x} ({})", site.section, site.offset, site.function);
             let slow = slow.cloned().unwrap_or_default();
-            found.push(Check { section, pieces: check.to_vec(), slow, place });
+            found.push(Check {
+                section,
+                pieces: check.to_vec(),
+                slow,
+                place,
+            });
         }
     }
     found
@@ -145,7 +178,12 @@ pub fn checks(object: &Object<'_>, sites: &[Site], scheme: Scheme) -> Vec<Check>
 impl Check {
     /// Its mutants. `others` are further checks of the same object: places to
     /// branch to.
-    pub fn mutants(&self, object: &Object<'_>, others: &[Check], random: &mut Random) -> Vec<Mutant> {
+    pub fn mutants(
+        &self,
+        object: &Object<'_>,
+        others: &[Check],
+        random: &mut Random,
+    ) -> Vec<Mutant> {
         let mut all = Vec::new();
         let count = self.pieces.len() - 1;
         for i in 0..count {
@@ -162,17 +200,41 @@ impl Check {
         all
     }
 
-    fn mutant(&self, kind: Kind, piece: &Piece, bytes: Vec<u8>, relocations: Vec<Relocation>, how: &str) -> Mutant {
+    fn mutant(
+        &self,
+        kind: Kind,
+        piece: &Piece,
+        bytes: Vec<u8>,
+        relocations: Vec<Relocation>,
+        how: &str,
+    ) -> Mutant {
         let range = piece.at..piece.at + bytes.len() as u64;
-        let moved = relocations.into_iter().map(|r| Relocation { offset: r.offset + piece.at, ..r }).collect();
+        let moved = relocations
+            .into_iter()
+            .map(|r| Relocation {
+                offset: r.offset + piece.at,
+                ..r
+            })
+            .collect();
         let text = format!("{}: `{}` {how}", self.place, piece.decoded);
-        Mutant { kind, address_only: false, text, section: self.section, range, bytes, relocations: moved }
+        Mutant {
+            kind,
+            address_only: false,
+            text,
+            section: self.section,
+            range,
+            bytes,
+            relocations: moved,
+        }
     }
 
     fn deleted(&self, piece: &Piece, address_only: bool) -> Mutant {
         let nops = vec![0x90; piece.bytes.len()];
         let mutant = self.mutant(Kind::Deleted, piece, nops, Vec::new(), "deleted");
-        Mutant { address_only, ..mutant }
+        Mutant {
+            address_only,
+            ..mutant
+        }
     }
 
     fn swapped(&self, i: usize) -> Mutant {
@@ -180,8 +242,16 @@ impl Check {
         // A branch goes to the same place from where it is now.
         let mut bytes = moved(b, a.at);
         bytes.extend(moved(a, a.at + b.bytes.len() as u64));
-        let shifted = |r: &Relocation| Relocation { offset: r.offset + b.bytes.len() as u64, ..*r };
-        let relocations = b.relocations.iter().copied().chain(a.relocations.iter().map(shifted)).collect();
+        let shifted = |r: &Relocation| Relocation {
+            offset: r.offset + b.bytes.len() as u64,
+            ..*r
+        };
+        let relocations = b
+            .relocations
+            .iter()
+            .copied()
+            .chain(a.relocations.iter().map(shifted))
+            .collect();
         let how = format!("swapped with `{}`", b.decoded);
         self.mutant(Kind::Swapped, a, bytes, relocations, &how)
     }
@@ -190,9 +260,14 @@ impl Check {
     fn registers(&self, piece: &Piece, address_only: bool, random: &mut Random) -> Vec<Mutant> {
         let mut made = Vec::new();
         let mut attempt = |changed: Instruction, how: &str| {
-            let Some(bytes) = encode(&changed, piece) else { return };
+            let Some(bytes) = encode(&changed, piece) else {
+                return;
+            };
             let mutant = self.mutant(Kind::Register, piece, bytes, piece.relocations.clone(), how);
-            made.push(Mutant { address_only, ..mutant });
+            made.push(Mutant {
+                address_only,
+                ..mutant
+            });
         };
         for operand in 0..piece.decoded.op_count() {
             if piece.decoded.op_kind(operand) == OpKind::Register {
@@ -214,14 +289,26 @@ impl Check {
         let branch = &self.pieces[count - 2];
         let mut targets: Vec<u64> = self.pieces.iter().map(|p| p.at).collect();
         targets.extend(self.slow.iter().skip(1).map(|p| p.at));
-        let mut made: Vec<_> =
-            targets.iter().filter_map(|target| self.branching(branch, *target)).collect();
+        let mut made: Vec<_> = targets
+            .iter()
+            .filter_map(|target| self.branching(branch, *target))
+            .collect();
         for other in others.iter().filter(|other| other.section == self.section) {
-            let slow = other.pieces[other.pieces.len() - 3].decoded.near_branch_target();
+            let slow = other.pieces[other.pieces.len() - 3]
+                .decoded
+                .near_branch_target();
             made.extend(self.branching(branch, slow));
         }
-        if let Some(back) = self.slow.iter().find(|p| p.decoded.flow_control() == FlowControl::UnconditionalBranch) {
-            made.extend(targets.iter().filter_map(|target| self.branching(back, *target)));
+        if let Some(back) = self
+            .slow
+            .iter()
+            .find(|p| p.decoded.flow_control() == FlowControl::UnconditionalBranch)
+        {
+            made.extend(
+                targets
+                    .iter()
+                    .filter_map(|target| self.branching(back, *target)),
+            );
             let other = &others[random.below(others.len() as u64) as usize];
             if other.section == self.section {
                 made.extend(self.branching(back, other.pieces[other.pieces.len() - 1].at));
@@ -247,19 +334,30 @@ impl Check {
             .filter(|(_, s)| s.name.starts_with(names::SLOW_PREFIX))
             .map(|(id, _)| id)
             .collect();
-        let [call] = piece.relocations.as_slice() else { return Vec::new() };
-        let Some(at) = slow.iter().position(|id| *id == call.symbol) else { return Vec::new() };
+        let [call] = piece.relocations.as_slice() else {
+            return Vec::new();
+        };
+        let Some(at) = slow.iter().position(|id| *id == call.symbol) else {
+            return Vec::new();
+        };
         let symbol = slow[(at + 1) % slow.len()];
         let relocations = vec![Relocation { symbol, ..*call }];
         let how = format!("leading to {}", object.symbol(symbol).name);
-        vec![self.mutant(Kind::Retargeted, piece, piece.bytes.clone(), relocations, &how)]
+        vec![self.mutant(
+            Kind::Retargeted,
+            piece,
+            piece.bytes.clone(),
+            relocations,
+            &how,
+        )]
     }
 }
 
 /// The instruction's bytes at another address: a branch keeps its target.
 fn moved(piece: &Piece, to: u64) -> Vec<u8> {
     if piece.decoded.is_jcc_short_or_near() && piece.relocations.is_empty() {
-        return with_target(piece, to, piece.decoded.near_branch_target()).unwrap_or_else(|| piece.bytes.clone());
+        return with_target(piece, to, piece.decoded.near_branch_target())
+            .unwrap_or_else(|| piece.bytes.clone());
     }
     piece.bytes.clone()
 }
@@ -323,9 +421,20 @@ impl Mutant {
             section: self.section,
             range: self.range.clone(),
             bytes: section.data[self.range.start as usize..self.range.end as usize].to_vec(),
-            relocations: section.relocations.iter().filter(|r| self.range.contains(&r.offset)).copied().collect(),
+            relocations: section
+                .relocations
+                .iter()
+                .filter(|r| self.range.contains(&r.offset))
+                .copied()
+                .collect(),
         };
-        replace(object, self.section, &self.range, &self.bytes, &self.relocations);
+        replace(
+            object,
+            self.section,
+            &self.range,
+            &self.bytes,
+            &self.relocations,
+        );
         undo
     }
 }
@@ -342,7 +451,13 @@ pub struct Undo {
 impl Undo {
     /// Makes the object what it was.
     pub fn undo(self, object: &mut Object<'static>) {
-        replace(object, self.section, &self.range, &self.bytes, &self.relocations);
+        replace(
+            object,
+            self.section,
+            &self.range,
+            &self.bytes,
+            &self.relocations,
+        );
     }
 }
 
@@ -355,9 +470,15 @@ fn replace(
 ) {
     let section = &mut object.sections[section.0 as usize];
     section.data.to_mut()[range.start as usize..range.end as usize].copy_from_slice(bytes);
-    let from = section.relocations.partition_point(|r| r.offset < range.start);
-    let to = section.relocations.partition_point(|r| r.offset < range.end);
-    section.relocations.splice(from..to, relocations.iter().copied());
+    let from = section
+        .relocations
+        .partition_point(|r| r.offset < range.start);
+    let to = section
+        .relocations
+        .partition_point(|r| r.offset < range.end);
+    section
+        .relocations
+        .splice(from..to, relocations.iter().copied());
 }
 
 /// Counts of one kind.
@@ -398,11 +519,23 @@ impl Tally {
 impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (kind, count) in Kind::ALL.iter().zip(self.counts) {
-            let Count { made, rejected, address_only } = count;
-            writeln!(f, "{kind:?}: {made} made, {rejected} rejected, {address_only} confined as before")?;
+            let Count {
+                made,
+                rejected,
+                address_only,
+            } = count;
+            writeln!(
+                f,
+                "{kind:?}: {made} made, {rejected} rejected, {address_only} confined as before"
+            )?;
         }
         let made: u64 = self.counts.iter().map(|c| c.made).sum();
-        write!(f, "{} checks, {made} mutants, {} wrongly accepted", self.checks, self.survivors.len())
+        write!(
+            f,
+            "{} checks, {made} mutants, {} wrongly accepted",
+            self.checks,
+            self.survivors.len()
+        )
     }
 }
 
@@ -412,13 +545,15 @@ pub fn judge(object: &mut Object<'static>, checks: &[Check], all: &[Check], seed
     let mut random = Random::new(seed);
     for check in checks {
         tally.checks += 1;
-        let others: Vec<Check> =
-            (0..3).map(|_| all[random.below(all.len() as u64) as usize].clone()).collect();
+        let others: Vec<Check> = (0..3)
+            .map(|_| all[random.below(all.len() as u64) as usize].clone())
+            .collect();
         for mutant in check.mutants(object, &others, &mut random) {
             let count = &mut tally.counts[mutant.kind as usize];
             count.made += 1;
             let undo = mutant.apply(object);
-            let accepted = svm_verify::verify_with(object, svm_verify::Options { limit: 1 }).is_ok();
+            let accepted =
+                svm_verify::verify_with(object, svm_verify::Options { limit: 1 }).is_ok();
             undo.undo(object);
             match (accepted, mutant.address_only) {
                 (false, _) => count.rejected += 1,

@@ -205,13 +205,31 @@ pub struct Native<'f> {
     stock: &'f Stock<'f>,
 }
 
-fn map_at(address: u64, length: u64, protection: c_int, flags: c_int, fd: c_int, offset: u64) -> Result<(), Error> {
+fn map_at(
+    address: u64,
+    length: u64,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: u64,
+) -> Result<(), Error> {
     let flags = flags | libc::MAP_FIXED_NOREPLACE;
     // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced.
     let at = unsafe {
-        libc::mmap(address as *mut c_void, length as usize, protection, flags, fd, offset as libc::off_t)
+        libc::mmap(
+            address as *mut c_void,
+            length as usize,
+            protection,
+            flags,
+            fd,
+            offset as libc::off_t,
+        )
     };
-    if at as u64 == address { Ok(()) } else { Err(Error::last("mapping dom0's memory")) }
+    if at as u64 == address {
+        Ok(())
+    } else {
+        Err(Error::last("mapping dom0's memory"))
+    }
 }
 
 impl<'f> Native<'f> {
@@ -227,17 +245,38 @@ impl<'f> Native<'f> {
                 Access::ReadOnly => libc::PROT_READ,
                 Access::Writable => libc::PROT_READ | libc::PROT_WRITE,
             };
-            map_at(region.start, region.length, protection, libc::MAP_SHARED, memory.fd(), region.offset)?;
+            map_at(
+                region.start,
+                region.length,
+                protection,
+                libc::MAP_SHARED,
+                memory.fd(),
+                region.offset,
+            )?;
         }
         let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        map_at(STACK.0, STACK.1 - STACK.0, libc::PROT_READ | libc::PROT_WRITE, anonymous, -1, 0)?;
+        map_at(
+            STACK.0,
+            STACK.1 - STACK.0,
+            libc::PROT_READ | libc::PROT_WRITE,
+            anonymous,
+            -1,
+            0,
+        )?;
         const ARCH_SET_GS: c_int = 0x1001;
         // SAFETY: Rust and the C library use %fs; %gs is nobody's.
         if unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_SET_GS, PERCPU) } != 0 {
             return Err(Error::last("setting the base of %gs"));
         }
         signals::alternate_stack()?;
-        for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGPROF] {
+        for signal in [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGILL,
+            libc::SIGFPE,
+            libc::SIGTRAP,
+            libc::SIGPROF,
+        ] {
             signals::handle(signal, on_signal)?;
         }
         Ok(Native { stock })
@@ -251,7 +290,13 @@ impl Machine for Native<'_> {
         clear_stack();
         let space: &AddressSpace = &self.stock.space;
         let recorder = Recorder::new(space, memory, channel, request);
-        let mut run = Run { machine: self, recorder, step: request.step != 0, coverage, fault: None };
+        let mut run = Run {
+            machine: self,
+            recorder,
+            step: request.step != 0,
+            coverage,
+            fault: None,
+        };
         prepare(&request, run.step);
         RUN.store((&raw mut run).cast(), Ordering::SeqCst);
         signals::arm_timer(request.time_budget);
@@ -264,7 +309,11 @@ impl Machine for Native<'_> {
         RUN.store(std::ptr::null_mut(), Ordering::SeqCst);
         // SAFETY: the driver is left.
         let result = unsafe { (*CONTEXT.0.get()).rax };
-        let returned = Outcome { ending: Ending::Returned as u64, result, ..Outcome::default() };
+        let returned = Outcome {
+            ending: Ending::Returned as u64,
+            result,
+            ..Outcome::default()
+        };
         let unwound_by = run.fault.or(run.recorder.ended()).unwrap_or_default();
         let mut outcome = if unwound == 0 { returned } else { unwound_by };
         outcome.events = run.recorder.events();
@@ -306,7 +355,9 @@ extern "C" fn native_import(context: &mut Context) -> c_int {
         stack: context.driver_rsp + 8,
         site,
     };
-    let Some(answer) = run.recorder.call(&call) else { return 1 };
+    let Some(answer) = run.recorder.call(&call) else {
+        return 1;
+    };
     let trap = if run.step { TRAP_FLAG } else { 0 };
     if answer.clobbers {
         context.arguments = answer.garbage;
@@ -371,7 +422,14 @@ impl Run<'_> {
     fn timed_out(&mut self, registers: &mut Registers) {
         let rip = get(registers, libc::REG_RIP);
         if self.is_driver_code(rip) {
-            self.end(registers, Outcome { ending: Ending::TimeBudget as u64, rip, ..Outcome::default() });
+            self.end(
+                registers,
+                Outcome {
+                    ending: Ending::TimeBudget as u64,
+                    rip,
+                    ..Outcome::default()
+                },
+            );
         }
     }
 
@@ -395,7 +453,13 @@ impl Run<'_> {
     }
 
     /// How the run ends; nothing if it goes on.
-    fn outcome(&mut self, signal: c_int, registers: &mut Registers, rip: u64, rsp: u64) -> Option<Outcome> {
+    fn outcome(
+        &mut self,
+        signal: c_int,
+        registers: &mut Registers,
+        rip: u64,
+        rsp: u64,
+    ) -> Option<Outcome> {
         if !self.is_driver_code(rip) {
             let target = thunk_register(rip).map_or(rip, |name| get(registers, decode::greg(name)));
             // SAFETY: `rsp` points into the driver stack (checked by the
@@ -420,9 +484,16 @@ impl Run<'_> {
         let trap = get(registers, libc::REG_TRAPNO);
         let address = match trap {
             PAGE_FAULT => get(registers, libc::REG_CR2),
-            _ => decode::address(&code, rip, PERCPU, |register| get(registers, register)).unwrap_or(0),
+            _ => decode::address(&code, rip, PERCPU, |register| get(registers, register))
+                .unwrap_or(0),
         };
-        Some(Outcome { ending: Ending::Fault as u64, address, rip, detail: trap, ..Outcome::default() })
+        Some(Outcome {
+            ending: Ending::Fault as u64,
+            address,
+            rip,
+            detail: trap,
+            ..Outcome::default()
+        })
     }
 
     fn code_at(&self, rip: u64) -> Vec<u8> {
@@ -439,15 +510,35 @@ impl Run<'_> {
             self.recorder.warn(rip + UD2.len() as u64);
             return None;
         }
-        let ending = if code.starts_with(&UD2) { Ending::Bug } else { Ending::Broken };
-        Some(Outcome { ending: ending as u64, rip, ..Outcome::default() })
+        let ending = if code.starts_with(&UD2) {
+            Ending::Bug
+        } else {
+            Ending::Broken
+        };
+        Some(Outcome {
+            ending: ending as u64,
+            rip,
+            ..Outcome::default()
+        })
     }
 
     /// A port instruction, which user space may not execute: perform it.
-    fn port(&mut self, registers: &mut Registers, rip: u64, access: &decode::Port) -> Option<Outcome> {
-        let port = access.immediate.unwrap_or(get(registers, libc::REG_RDX) & 0xffff);
+    fn port(
+        &mut self,
+        registers: &mut Registers,
+        rip: u64,
+        access: &decode::Port,
+    ) -> Option<Outcome> {
+        let port = access
+            .immediate
+            .unwrap_or(get(registers, libc::REG_RDX) & 0xffff);
         if !crate::policy::allows(port, access.size) {
-            return Some(Outcome { ending: Ending::Port as u64, address: port, rip, ..Outcome::default() });
+            return Some(Outcome {
+                ending: Ending::Port as u64,
+                address: port,
+                rip,
+                ..Outcome::default()
+            });
         }
         let mask = u64::MAX >> (64 - 8 * access.size);
         let rax = get(registers, libc::REG_RAX);

@@ -3,7 +3,10 @@
 use crate::runtime::PortRange;
 
 /// First and last permitted port.
-pub const PORTS: PortRange = PortRange { first: 0x1000, last: 0xefff };
+pub const PORTS: PortRange = PortRange {
+    first: 0x1000,
+    last: 0xefff,
+};
 
 /// Whether all `size` ports from `port` on are permitted.
 pub fn allows(port: u64, size: u64) -> bool {

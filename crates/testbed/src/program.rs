@@ -47,12 +47,24 @@ pub struct Variant {
 impl Variant {
     /// Both schemes as they are used.
     pub const PLAIN: [Variant; 2] = [
-        Variant { scheme: Scheme::Stlb, poison: false },
-        Variant { scheme: Scheme::Paper, poison: false },
+        Variant {
+            scheme: Scheme::Stlb,
+            poison: false,
+        },
+        Variant {
+            scheme: Scheme::Paper,
+            poison: false,
+        },
     ];
     /// Both schemes and the poisoned default.
-    pub const ALL: [Variant; 3] =
-        [Variant::PLAIN[0], Variant::PLAIN[1], Variant { scheme: Scheme::Stlb, poison: true }];
+    pub const ALL: [Variant; 3] = [
+        Variant::PLAIN[0],
+        Variant::PLAIN[1],
+        Variant {
+            scheme: Scheme::Stlb,
+            poison: true,
+        },
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -88,11 +100,17 @@ pub struct Program {
 /// # Errors
 /// The rewriter's refusals and the verifier's violations.
 pub fn rewrite(stock: &Stock<'_>, variant: Variant) -> Result<Object<'static>, Error> {
-    let options = svm_rewrite::Options { poison: variant.poison, ..svm_rewrite::Options::new(variant.scheme) };
-    let rewritten = svm_rewrite::rewrite(&stock.object, options).map_err(|refusals| Error::Refused {
-        count: refusals.len(),
-        first: refusals.first().map_or_else(String::new, ToString::to_string),
-    })?;
+    let options = svm_rewrite::Options {
+        poison: variant.poison,
+        ..svm_rewrite::Options::new(variant.scheme)
+    };
+    let rewritten =
+        svm_rewrite::rewrite(&stock.object, options).map_err(|refusals| Error::Refused {
+            count: refusals.len(),
+            first: refusals
+                .first()
+                .map_or_else(String::new, ToString::to_string),
+        })?;
     match svm_verify::verify(&rewritten.object) {
         Ok(_) => Ok(rewritten.object),
         Err(violations) => Err(Error::Rejected(violations.to_string())),
@@ -112,15 +130,27 @@ impl Program {
     ///
     /// # Errors
     /// The linker's.
-    pub fn link(stock: &Stock<'_>, variant: Variant, object: Object<'static>) -> Result<Program, Error> {
+    pub fn link(
+        stock: &Stock<'_>,
+        variant: Variant,
+        object: Object<'static>,
+    ) -> Result<Program, Error> {
         let layout = layout(&object, CODE, |_, _| true)?;
         let resolve = |name: &str, use_: SymbolUse| resolve(stock, name, use_);
         let trampolines = Trampolines::new(&object, layout.span().end, &resolve)?;
         let linked = link(&object, &layout, &trampolines.resolver(&resolve))?;
         let map = map_rows(&object);
         let functions = functions(&object, &layout);
-        let mut program =
-            Program { variant, object, layout, linked, trampolines, codemap: Vec::new(), functions, map };
+        let mut program = Program {
+            variant,
+            object,
+            layout,
+            linked,
+            trampolines,
+            codemap: Vec::new(),
+            functions,
+            map,
+        };
         program.codemap = program.codemap_entries();
         Ok(program)
     }
@@ -135,26 +165,38 @@ impl Program {
     /// offset in it.
     pub fn original(&self, rip: u64) -> Option<(&str, u64)> {
         let (section, offset) = self.place(rip)?;
-        let after = self.map.partition_point(|row| (row.0, row.1) <= (section.0, offset as u32));
+        let after = self
+            .map
+            .partition_point(|row| (row.0, row.1) <= (section.0, offset as u32));
         let row = self.map.get(after.checked_sub(1)?)?;
         (row.0 == section.0).then(|| (&*self.object.section(section).name, u64::from(row.2)))
     }
 
     fn place(&self, rip: u64) -> Option<(SectionId, u64)> {
-        let code = self.linked.iter().filter(|l| self.object.section(l.section).is_code());
+        let code = self
+            .linked
+            .iter()
+            .filter(|l| self.object.section(l.section).is_code());
         code.map(|l| (l.section, l.address, l.bytes.len() as u64))
             .find(|(_, start, size)| rip.wrapping_sub(*start) < *size)
             .map(|(id, start, _)| (id, rip - start))
     }
 
     fn codemap_entries(&self) -> Vec<CodemapEntry> {
-        let Some(id) = self.object.section_named(sections::CODEMAP) else { return Vec::new() };
-        let Some(linked) = self.linked.iter().find(|l| l.section == id) else { return Vec::new() };
+        let Some(id) = self.object.section_named(sections::CODEMAP) else {
+            return Vec::new();
+        };
+        let Some(linked) = self.linked.iter().find(|l| l.section == id) else {
+            return Vec::new();
+        };
         let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
         let mut entries: Vec<_> = linked
             .bytes
             .chunks_exact(16)
-            .map(|entry| CodemapEntry { vm: word(&entry[..8]), hyp: word(&entry[8..]) })
+            .map(|entry| CodemapEntry {
+                vm: word(&entry[..8]),
+                hyp: word(&entry[8..]),
+            })
             .collect();
         entries.sort_by_key(|entry| entry.vm);
         entries
@@ -180,14 +222,27 @@ impl Program {
         for (number, stub) in all.chunks_mut(STUB as usize).enumerate() {
             let set_number = [&[0x41, 0xbb][..], &(number as u32).to_le_bytes()].concat();
             let code = if IMPORTS[number].returns == Returns::KeepsAll {
-                [&[0x41, 0x53][..], &set_number, &[0xff, 0x15, 26, 0, 0, 0, 0x41, 0x5b, 0xc3]].concat()
+                [
+                    &[0x41, 0x53][..],
+                    &set_number,
+                    &[0xff, 0x15, 26, 0, 0, 0, 0x41, 0x5b, 0xc3],
+                ]
+                .concat()
             } else {
                 let garbage = crate::random::mix(number as u64 + 1).to_le_bytes();
                 let jump = [0xff, 0x25, 15, 0, 0, 0];
-                [&[0x49, 0xba][..], &garbage, &[0x4d, 0x85, 0xd2], &set_number, &jump].concat()
+                [
+                    &[0x49, 0xba][..],
+                    &garbage,
+                    &[0x4d, 0x85, 0xd2],
+                    &set_number,
+                    &jump,
+                ]
+                .concat()
             };
             stub[..code.len()].copy_from_slice(&code);
-            stub[40..].copy_from_slice(&(runtime::twin_import_entry as *const () as u64).to_le_bytes());
+            stub[40..]
+                .copy_from_slice(&(runtime::twin_import_entry as *const () as u64).to_le_bytes());
         }
         all
     }
@@ -215,17 +270,26 @@ fn functions(object: &Object<'_>, layout: &Layout) -> HashMap<String, u64> {
     let symbols = object.symbols().filter(|(_, s)| s.kind == STT_FUNC);
     symbols
         .filter_map(|(_, symbol)| {
-            let Place::In(section) = symbol.place else { return None };
-            Some((symbol.name.to_string(), layout.address(section)? + symbol.value))
+            let Place::In(section) = symbol.place else {
+                return None;
+            };
+            Some((
+                symbol.name.to_string(),
+                layout.address(section)? + symbol.value,
+            ))
         })
         .collect()
 }
 
 fn map_rows(object: &Object<'_>) -> Vec<(u32, u32, u32)> {
-    let Some(id) = object.section_named(sections::MAP) else { return Vec::new() };
+    let Some(id) = object.section_named(sections::MAP) else {
+        return Vec::new();
+    };
     let word = |bytes: &[u8], i: usize| {
         u32::from_le_bytes(bytes[4 * i..4 * i + 4].try_into().expect("four bytes"))
     };
     let entries = object.section(id).data.chunks_exact(sections::MAP_ENTRY);
-    entries.map(|entry| (word(entry, 0), word(entry, 1), word(entry, 2))).collect()
+    entries
+        .map(|entry| (word(entry, 0), word(entry, 1), word(entry, 2)))
+        .collect()
 }

@@ -15,7 +15,8 @@ pub fn mix(mut x: u64) -> u64 {
 
 /// A seed that depends on `text` and `number`.
 pub fn seed(text: &str, number: u64) -> u64 {
-    text.bytes().fold(mix(number ^ 0x7477_696e), |h, b| mix(h ^ u64::from(b)))
+    text.bytes()
+        .fold(mix(number ^ 0x7477_696e), |h, b| mix(h ^ u64::from(b)))
 }
 
 impl Random {

@@ -116,7 +116,11 @@ unsafe extern "C" {
     pub static twin_abi_names_count: u64;
 
     pub fn twin_entry_address(name: *const c_char) -> u64;
-    pub fn twin_instance_set_codemap(instance: *mut Instance, map: *const CodemapEntry, count: u64) -> c_int;
+    pub fn twin_instance_set_codemap(
+        instance: *mut Instance,
+        map: *const CodemapEntry,
+        count: u64,
+    ) -> c_int;
     pub fn twin_instance_add_text(instance: *mut Instance, start: u64, end: u64) -> c_int;
     pub fn twin_instance_report(instance: *const Instance) -> *const AbortReport;
     pub fn twin_call_lookup(instance: *mut Instance, vm: u64) -> u64;
@@ -179,5 +183,7 @@ pub fn strings() -> Vec<(String, String)> {
 /// `pointer` points to a terminated string that stays.
 unsafe fn text(pointer: *const c_char) -> String {
     // SAFETY: the caller's promise.
-    unsafe { std::ffi::CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
+    unsafe { std::ffi::CStr::from_ptr(pointer) }
+        .to_string_lossy()
+        .into_owned()
 }

@@ -58,12 +58,18 @@ pub struct Session<'s> {
 
 fn channel(stock: &Stock<'_>) -> Result<Channel, Error> {
     let code = stock.code();
-    Channel::new(code.end - code.start).map_err(|source| Error::System { what: "a channel", source })
+    Channel::new(code.end - code.start).map_err(|source| Error::System {
+        what: "a channel",
+        source,
+    })
 }
 
 fn memory(stock: &Stock<'_>) -> Result<Shared, Error> {
     let made = Shared::new(stock.space.size());
-    let mut memory = made.map_err(|source| Error::System { what: "dom0's memory", source })?;
+    let mut memory = made.map_err(|source| Error::System {
+        what: "dom0's memory",
+        source,
+    })?;
     memory.write(0, &stock.pristine);
     Ok(memory)
 }
@@ -74,15 +80,25 @@ impl<'s> Session<'s> {
     /// # Errors
     /// A system call's.
     pub fn new(stock: &'s Stock<'s>, programs: &'s [Program]) -> Result<Session<'s>, Error> {
-        let native = Worker::start("native", memory(stock)?, channel(stock)?, |m| Native::new(stock, m))?;
+        let native = Worker::start("native", memory(stock)?, channel(stock)?, |m| {
+            Native::new(stock, m)
+        })?;
         let twins = programs
             .iter()
             .map(|program| {
                 let name = program.variant.name();
-                Worker::start(name, memory(stock)?, channel(stock)?, |m| Twin::new(stock, program, m))
+                Worker::start(name, memory(stock)?, channel(stock)?, |m| {
+                    Twin::new(stock, program, m)
+                })
             })
             .collect::<Result<_, _>>()?;
-        Ok(Session { stock, programs, native, twins, file: stock.pristine.clone() })
+        Ok(Session {
+            stock,
+            programs,
+            native,
+            twins,
+            file: stock.pristine.clone(),
+        })
     }
 
     /// Runs `subject` on image number `image`. `step` records coverage, see
@@ -98,18 +114,30 @@ impl<'s> Session<'s> {
             function: subject.name.to_owned(),
             image,
         };
-        load(&self.stock, &self.file, &mut self.native);
+        load(self.stock, &self.file, &mut self.native);
         self.native.begin(&request);
         let native = self.native.finish().map_err(|how| broken("native", how))?;
         if Ending::from_number(native.ending) == Ending::TimeBudget {
-            return Ok(Verdict { native, twins: Vec::new(), differences: Vec::new() });
+            return Ok(Verdict {
+                native,
+                twins: Vec::new(),
+                differences: Vec::new(),
+            });
         }
-        let request = Request { time_budget: TWIN_TIME, step: 0, ..request };
+        let request = Request {
+            time_budget: TWIN_TIME,
+            step: 0,
+            ..request
+        };
         for twin in &mut self.twins {
-            load(&self.stock, &self.file, twin);
+            load(self.stock, &self.file, twin);
             twin.begin(&request);
         }
-        let mut verdict = Verdict { native, twins: Vec::new(), differences: Vec::new() };
+        let mut verdict = Verdict {
+            native,
+            twins: Vec::new(),
+            differences: Vec::new(),
+        };
         for (i, twin) in self.twins.iter_mut().enumerate() {
             let outcome = twin.finish().map_err(|how| broken(twin.name(), how))?;
             verdict.twins.push(outcome);
@@ -119,7 +147,9 @@ impl<'s> Session<'s> {
                 native: (&self.native, native),
                 twin: (twin, outcome),
             };
-            verdict.differences.extend(pair.difference().map(|difference| (i, difference)));
+            verdict
+                .differences
+                .extend(pair.difference().map(|difference| (i, difference)));
         }
         Ok(verdict)
     }
@@ -129,7 +159,13 @@ impl<'s> Session<'s> {
         let no_function = || Error::NoFunction(subject.name.to_owned());
         let function = self.stock.function(subject.name).ok_or_else(no_function)?;
         let seed = seed(subject.name, image);
-        for region in self.stock.space.regions().iter().filter(|r| r.access == Access::Writable) {
+        for region in self
+            .stock
+            .space
+            .regions()
+            .iter()
+            .filter(|r| r.access == Access::Writable)
+        {
             let range = region.offset as usize..(region.offset + region.length) as usize;
             self.file[range.clone()].copy_from_slice(&self.stock.pristine[range]);
         }
@@ -163,7 +199,10 @@ impl<'s> Session<'s> {
     /// The native end of a verdict in words.
     pub fn native_end(&self, verdict: &Verdict) -> String {
         let outcome = &verdict.native;
-        end_text(outcome, symbolise::native(self.stock, outcome.rip.wrapping_sub(outcome.after)))
+        end_text(
+            outcome,
+            symbolise::native(self.stock, outcome.rip.wrapping_sub(outcome.after)),
+        )
     }
 
     /// The end of the rewritten run number `i` in words: the abort's report
@@ -171,7 +210,10 @@ impl<'s> Session<'s> {
     pub fn twin_end(&self, verdict: &Verdict, i: usize) -> String {
         let outcome = &verdict.twins[i];
         let rip = outcome.rip.wrapping_sub(outcome.after);
-        end_text(outcome, symbolise::rewritten(self.stock, &self.programs[i], rip))
+        end_text(
+            outcome,
+            symbolise::rewritten(self.stock, &self.programs[i], rip),
+        )
     }
 
     /// Asserts that no rewritten worker has anything mapped at a dom0 address.
@@ -181,9 +223,13 @@ impl<'s> Session<'s> {
     pub fn check_unmapped(&self) -> Result<(), Error> {
         for twin in &self.twins {
             let maps = std::fs::read_to_string(format!("/proc/{}/maps", twin.pid()));
-            let maps = maps.map_err(|source| Error::System { what: "reading a worker's maps", source })?;
+            let maps = maps.map_err(|source| Error::System {
+                what: "reading a worker's maps",
+                source,
+            })?;
             for (start, end) in maps.lines().filter_map(range) {
-                let overlapping = |r: &&crate::dom0::Region| start < r.start + r.length && r.start < end;
+                let overlapping =
+                    |r: &&crate::dom0::Region| start < r.start + r.length && r.start < end;
                 if let Some(region) = self.stock.space.regions().iter().find(overlapping) {
                     return Err(Error::Mapped(region.start));
                 }
@@ -196,12 +242,20 @@ impl<'s> Session<'s> {
 /// The addresses of a line of `/proc/PID/maps`.
 fn range(line: &str) -> Option<(u64, u64)> {
     let (start, end) = line.split_whitespace().next()?.split_once('-')?;
-    Some((u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?))
+    Some((
+        u64::from_str_radix(start, 16).ok()?,
+        u64::from_str_radix(end, 16).ok()?,
+    ))
 }
 
 /// Copies what a run can change.
 fn load(stock: &Stock<'_>, file: &[u8], worker: &mut Worker) {
-    for region in stock.space.regions().iter().filter(|r| r.access == Access::Writable) {
+    for region in stock
+        .space
+        .regions()
+        .iter()
+        .filter(|r| r.access == Access::Writable)
+    {
         let range = region.offset as usize..(region.offset + region.length) as usize;
         worker.memory.write(range.start, &file[range]);
     }

@@ -15,12 +15,23 @@ pub fn alternate_stack() -> Result<(), Error> {
     // SAFETY: a new mapping at an address of the kernel's choice, never freed.
     let stack = unsafe {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        libc::mmap(std::ptr::null_mut(), STACK, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+        libc::mmap(
+            std::ptr::null_mut(),
+            STACK,
+            libc::PROT_READ | libc::PROT_WRITE,
+            flags,
+            -1,
+            0,
+        )
     };
     if stack == libc::MAP_FAILED {
         return Err(Error::last("mapping a signal stack"));
     }
-    let description = libc::stack_t { ss_sp: stack, ss_flags: 0, ss_size: STACK };
+    let description = libc::stack_t {
+        ss_sp: stack,
+        ss_flags: 0,
+        ss_size: STACK,
+    };
     // SAFETY: the memory is ours and stays.
     match unsafe { libc::sigaltstack(&description, std::ptr::null_mut()) } {
         0 => Ok(()),
@@ -44,9 +55,15 @@ pub fn handle(signal: c_int, handler: Handler) -> Result<(), Error> {
 /// SIGPROF after that much processor time and every millisecond from then on;
 /// 0 stops it.
 pub fn arm_timer(microseconds: u64) {
-    let time = |us: u64| libc::timeval { tv_sec: (us / 1_000_000) as i64, tv_usec: (us % 1_000_000) as i64 };
+    let time = |us: u64| libc::timeval {
+        tv_sec: (us / 1_000_000) as i64,
+        tv_usec: (us % 1_000_000) as i64,
+    };
     let again = if microseconds == 0 { 0 } else { 1000 };
-    let timer = libc::itimerval { it_interval: time(again), it_value: time(microseconds) };
+    let timer = libc::itimerval {
+        it_interval: time(again),
+        it_value: time(microseconds),
+    };
     // SAFETY: plain system call; it cannot fail with these arguments.
     unsafe { libc::setitimer(libc::ITIMER_PROF, &timer, std::ptr::null_mut()) };
 }

@@ -33,7 +33,12 @@ const SPECIAL: [(&str, &[u8]); 5] = [
 /// [`Error::NoStock`] says how to get it.
 pub fn find() -> Result<Vec<u8>, Error> {
     let path = std::env::var_os("TWIN_STOCK_E1000").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/stock/e1000.ko")),
+        || {
+            PathBuf::from(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/../../target/stock/e1000.ko"
+            ))
+        },
         PathBuf::from,
     );
     std::fs::read(&path).map_err(|source| Error::NoStock { path, source })
@@ -82,7 +87,9 @@ impl<'f> Stock<'f> {
         let space = AddressSpace::new(&layout, stubs.len() as u64);
         let mut pristine = vec![0; space.size() as usize];
         let mut place = |address: u64, bytes: &[u8]| {
-            let (at, _) = space.offset(address, bytes.len() as u64).expect("regions hold what is linked");
+            let (at, _) = space
+                .offset(address, bytes.len() as u64)
+                .expect("regions hold what is linked");
             pristine[at..at + bytes.len()].copy_from_slice(bytes);
         };
         for section in linked.iter().filter(|s| !s.bytes.is_empty()) {
@@ -91,7 +98,14 @@ impl<'f> Stock<'f> {
         place(KERNEL, &stubs);
         let functions = functions(&object, &layout);
         let warns = warns(&object, &layout);
-        Ok(Stock { object, layout, space, pristine, functions, warns })
+        Ok(Stock {
+            object,
+            layout,
+            space,
+            pristine,
+            functions,
+            warns,
+        })
     }
 
     /// The function of this name.
@@ -101,7 +115,11 @@ impl<'f> Stock<'f> {
 
     /// dom0 addresses of code, first to last.
     pub fn code(&self) -> std::ops::Range<u64> {
-        let mut code = self.space.regions().iter().filter(|r| r.access == Access::Code && r.start < KERNEL);
+        let mut code = self
+            .space
+            .regions()
+            .iter()
+            .filter(|r| r.access == Access::Code && r.start < KERNEL);
         code.next().map_or(0..0, |r| r.start..r.start + r.length)
     }
 
@@ -112,7 +130,10 @@ impl<'f> Stock<'f> {
 
     /// Section and offset of a dom0 code address.
     pub fn place(&self, address: u64) -> Option<(SectionId, u64)> {
-        let placed = self.layout.placed().filter(|(id, _)| self.object.section(*id).is_code());
+        let placed = self
+            .layout
+            .placed()
+            .filter(|(id, _)| self.object.section(*id).is_code());
         placed
             .map(|(id, start)| (id, start, self.object.section(id).size))
             .find(|(_, start, size)| address.wrapping_sub(*start) < *size)
@@ -137,7 +158,10 @@ pub fn dom0_address(name: &str) -> Option<u64> {
 /// The address of an imported variable.
 pub fn variable(name: &str) -> Option<u64> {
     let i = imports::VARIABLES.iter().position(|(n, _)| *n == name)?;
-    let before: u64 = imports::VARIABLES[..i].iter().map(|(_, size)| size.next_multiple_of(64)).sum();
+    let before: u64 = imports::VARIABLES[..i]
+        .iter()
+        .map(|(_, size)| size.next_multiple_of(64))
+        .sum();
     Some(VARIABLES + before)
 }
 
@@ -174,11 +198,19 @@ fn stubs(import_entry: u64) -> Vec<u8> {
 fn functions(object: &Object<'_>, layout: &Layout) -> Vec<Function> {
     let mut by_address = BTreeMap::new();
     for (_, symbol) in object.symbols().filter(|(_, s)| s.kind == STT_FUNC) {
-        let Place::In(section) = symbol.place else { continue };
-        let Some(base) = layout.address(section) else { continue };
+        let Place::In(section) = symbol.place else {
+            continue;
+        };
+        let Some(base) = layout.address(section) else {
+            continue;
+        };
         let address = base + symbol.value;
         // Of two names the longer: `init_module` is the kernel's.
-        let function = Function { name: symbol.name.to_string(), address, size: symbol.size };
+        let function = Function {
+            name: symbol.name.to_string(),
+            address,
+            size: symbol.size,
+        };
         match by_address.get(&address) {
             Some(other) if function.name.len() <= Function::name_length(other) => {}
             _ => drop(by_address.insert(address, function)),
@@ -199,14 +231,27 @@ fn warns(object: &Object<'_>, layout: &Layout) -> HashSet<u64> {
     const ENTRY: u64 = 12;
     const FLAGS: u64 = 10;
     let mut found = HashSet::new();
-    let Some(table) = object.section_named("__bug_table").map(|id| object.section(id)) else { return found };
+    let Some(table) = object
+        .section_named("__bug_table")
+        .map(|id| object.section(id))
+    else {
+        return found;
+    };
     let targets: HashMap<u64, u64> = table
         .relocations
         .iter()
         .filter_map(|r| {
             let symbol = object.symbol(r.symbol);
-            let Place::In(section) = symbol.place else { return None };
-            Some((r.offset, layout.address(section)?.wrapping_add(symbol.value).wrapping_add_signed(r.addend)))
+            let Place::In(section) = symbol.place else {
+                return None;
+            };
+            Some((
+                r.offset,
+                layout
+                    .address(section)?
+                    .wrapping_add(symbol.value)
+                    .wrapping_add_signed(r.addend),
+            ))
         })
         .collect();
     for entry in 0..table.size / ENTRY {

@@ -19,7 +19,11 @@ pub struct Site {
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.function {
-            Some((name, offset)) => write!(f, "{name}+{offset:#x} ({}+{:#x})", self.section, self.offset),
+            Some((name, offset)) => write!(
+                f,
+                "{name}+{offset:#x} ({}+{:#x})",
+                self.section, self.offset
+            ),
             None => write!(f, "{}+{:#x}", self.section, self.offset),
         }
     }
@@ -40,8 +44,15 @@ pub fn rewritten(stock: &Stock<'_>, program: &Program, address: u64) -> Option<S
 fn site(stock: &Stock<'_>, section: &str, offset: u64) -> Site {
     let address = stock.section(section).map(|base| base + offset);
     let function = address.and_then(|address| {
-        let found = stock.functions.iter().find(|f| address.wrapping_sub(f.address) < f.size)?;
+        let found = stock
+            .functions
+            .iter()
+            .find(|f| address.wrapping_sub(f.address) < f.size)?;
         Some((found.name.clone(), address - found.address))
     });
-    Site { section: section.to_owned(), offset, function }
+    Site {
+        section: section.to_owned(),
+        offset,
+        function,
+    }
 }

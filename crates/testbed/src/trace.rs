@@ -93,7 +93,10 @@ impl Ending {
 
     /// The ending of this number; a number that is none means a broken worker.
     pub fn from_number(number: u64) -> Ending {
-        Ending::ALL.get(number as usize).copied().unwrap_or(Ending::Broken)
+        Ending::ALL
+            .get(number as usize)
+            .copied()
+            .unwrap_or(Ending::Broken)
     }
 }
 
@@ -167,15 +170,17 @@ impl Channel {
         let mut value = T::default();
         // SAFETY: `T` is plain data without padding that matters: every byte
         // may be written with anything.
-        let bytes =
-            unsafe { std::slice::from_raw_parts_mut((&raw mut value).cast::<u8>(), size_of::<T>()) };
+        let bytes = unsafe {
+            std::slice::from_raw_parts_mut((&raw mut value).cast::<u8>(), size_of::<T>())
+        };
         self.0.read(offset, bytes);
         value
     }
 
     fn put<T: Plain>(&mut self, offset: usize, value: &T) {
         // SAFETY: `T` consists of 64-bit fields alone, so it has no padding.
-        let bytes = unsafe { std::slice::from_raw_parts((&raw const *value).cast::<u8>(), size_of::<T>()) };
+        let bytes =
+            unsafe { std::slice::from_raw_parts((&raw const *value).cast::<u8>(), size_of::<T>()) };
         self.0.write(offset, bytes);
     }
 
@@ -221,6 +226,9 @@ impl Channel {
     /// Where the coverage bytes are, and how many.
     pub fn coverage_memory(&self) -> (*mut u8, usize) {
         // SAFETY: the offset is inside the mapping.
-        (unsafe { self.0.as_ptr().add(COVERAGE) }, self.0.length() - COVERAGE)
+        (
+            unsafe { self.0.as_ptr().add(COVERAGE) },
+            self.0.length() - COVERAGE,
+        )
     }
 }

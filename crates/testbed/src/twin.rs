@@ -45,9 +45,20 @@ fn map_at(address: u64, length: u64) -> Result<*mut u8, Error> {
     // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced.
     let at = unsafe {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        libc::mmap(address as *mut c_void, length as usize, protection, flags, -1, 0)
+        libc::mmap(
+            address as *mut c_void,
+            length as usize,
+            protection,
+            flags,
+            -1,
+            0,
+        )
     };
-    if at as u64 == address { Ok(at.cast()) } else { Err(Error::last("mapping rewritten code")) }
+    if at as u64 == address {
+        Ok(at.cast())
+    } else {
+        Err(Error::last("mapping rewritten code"))
+    }
 }
 
 /// Maps `pieces` (address, bytes) of executable memory between two addresses.
@@ -55,14 +66,27 @@ fn load(start: u64, end: u64, pieces: &[(u64, &[u8])]) -> Result<(), Error> {
     let length = (end - start).next_multiple_of(PAGE);
     let memory = map_at(start, length)?;
     for (address, bytes) in pieces {
-        assert!(*address >= start && address + bytes.len() as u64 <= start + length, "a piece is outside");
+        assert!(
+            *address >= start && address + bytes.len() as u64 <= start + length,
+            "a piece is outside"
+        );
         // SAFETY: checked to be inside the new mapping.
         unsafe {
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.add((address - start) as usize), bytes.len());
+            std::ptr::copy_nonoverlapping(
+                bytes.as_ptr(),
+                memory.add((address - start) as usize),
+                bytes.len(),
+            );
         }
     }
     // SAFETY: our own new mapping, to which there are no references.
-    match unsafe { libc::mprotect(memory.cast(), length as usize, libc::PROT_READ | libc::PROT_EXEC) } {
+    match unsafe {
+        libc::mprotect(
+            memory.cast(),
+            length as usize,
+            libc::PROT_READ | libc::PROT_EXEC,
+        )
+    } {
         0 => Ok(()),
         _ => Err(Error::last("protecting rewritten code")),
     }
@@ -73,10 +97,17 @@ impl<'f> Twin<'f> {
     ///
     /// # Errors
     /// A system call's.
-    pub fn new(stock: &'f Stock<'f>, program: &'f Program, memory: &Shared) -> Result<Twin<'f>, Error> {
+    pub fn new(
+        stock: &'f Stock<'f>,
+        program: &'f Program,
+        memory: &Shared,
+    ) -> Result<Twin<'f>, Error> {
         let (start, end) = program.text();
-        let mut pieces: Vec<(u64, &[u8])> =
-            program.linked.iter().map(|l| (l.address, l.bytes.as_slice())).collect();
+        let mut pieces: Vec<(u64, &[u8])> = program
+            .linked
+            .iter()
+            .map(|l| (l.address, l.bytes.as_slice()))
+            .collect();
         pieces.push((program.trampolines.base, &program.trampolines.bytes));
         load(start, end, &pieces)?;
         let stubs = Program::stubs();
@@ -84,7 +115,9 @@ impl<'f> Twin<'f> {
         map_at(STLB, STLB_SIZE)?;
         signals::alternate_stack()?;
         // SAFETY: once in this process, on its only thread.
-        let ready = unsafe { runtime::twin_user_faults_start() == 0 && runtime::twin_user_thread_start() == 0 };
+        let ready = unsafe {
+            runtime::twin_user_faults_start() == 0 && runtime::twin_user_thread_start() == 0
+        };
         if !ready {
             return Err(Error::last("catching faults"));
         }
@@ -95,7 +128,13 @@ impl<'f> Twin<'f> {
             return Err(Error::last("making a stack block"));
         }
         CPU.store(cpu, Ordering::SeqCst);
-        Ok(Twin { stock, program, fd: memory.fd(), cpu, user: std::ptr::null_mut() })
+        Ok(Twin {
+            stock,
+            program,
+            fd: memory.fd(),
+            cpu,
+            user: std::ptr::null_mut(),
+        })
     }
 
     fn renew(&mut self) {
@@ -131,17 +170,36 @@ impl<'f> Twin<'f> {
             let instance = runtime::twin_user_instance(user);
             for region in self.stock.space.regions() {
                 let writable = u32::from(region.access == crate::dom0::Access::Writable);
-                let (dom0_start, length, file_offset) = (region.start, region.length, region.offset);
-                let region = Region { dom0_start, length, file_offset, fd: self.fd, writable };
-                assert_eq!(runtime::twin_user_add_region(user, &region), runtime::OK, "a region");
+                let (dom0_start, length, file_offset) =
+                    (region.start, region.length, region.offset);
+                let region = Region {
+                    dom0_start,
+                    length,
+                    file_offset,
+                    fd: self.fd,
+                    writable,
+                };
+                assert_eq!(
+                    runtime::twin_user_add_region(user, &region),
+                    runtime::OK,
+                    "a region"
+                );
             }
             let codemap = &self.program.codemap;
-            let set = runtime::twin_instance_set_codemap(instance, codemap.as_ptr(), codemap.len() as u64);
+            let set = runtime::twin_instance_set_codemap(
+                instance,
+                codemap.as_ptr(),
+                codemap.len() as u64,
+            );
             assert_eq!(set, runtime::OK, "the codemap");
             let (start, end) = self.program.text();
             let stubs = (STUBS, STUBS + IMPORTS.len() as u64 * crate::program::STUB);
             for (start, end) in [(start, end), stubs] {
-                assert_eq!(runtime::twin_instance_add_text(instance, start, end), runtime::OK, "text");
+                assert_eq!(
+                    runtime::twin_instance_add_text(instance, start, end),
+                    runtime::OK,
+                    "text"
+                );
             }
             user
         }
@@ -161,8 +219,14 @@ impl Machine for Twin<'_> {
         if self.user.is_null() || request.fresh != 0 {
             self.renew();
         }
-        let broken = |detail| Outcome { ending: Ending::Broken as u64, detail, ..Outcome::default() };
-        let Some(entry) = self.function(request.function) else { return broken(1) };
+        let broken = |detail| Outcome {
+            ending: Ending::Broken as u64,
+            detail,
+            ..Outcome::default()
+        };
+        let Some(entry) = self.function(request.function) else {
+            return broken(1);
+        };
         clear_stack();
         let space: &AddressSpace = &self.stock.space;
         let mut recorder = Recorder::new(space, memory, channel, request);
@@ -175,13 +239,18 @@ impl Machine for Twin<'_> {
             (*self.cpu).gs_base = PERCPU;
             (*self.cpu).fs_base = 0;
             let instance = runtime::twin_user_instance(self.user);
-            let status = runtime::twin_enter(self.cpu, instance, entry, &request.arguments, &mut result);
+            let status =
+                runtime::twin_enter(self.cpu, instance, entry, &request.arguments, &mut result);
             signals::arm_timer(0);
             (status, report(instance))
         };
         RUN.store(std::ptr::null_mut(), Ordering::SeqCst);
         let mut outcome = match (status, report) {
-            (runtime::OK, _) => Outcome { ending: Ending::Returned as u64, result, ..Outcome::default() },
+            (runtime::OK, _) => Outcome {
+                ending: Ending::Returned as u64,
+                result,
+                ..Outcome::default()
+            },
             (runtime::ABORTED, Some(report)) => aborted(&report, recorder.ended()),
             _ => broken(100 + status as u64),
         };
@@ -216,9 +285,15 @@ fn aborted(report: &AbortReport, ended: Option<Outcome>) -> Outcome {
         runtime::ABORT_FAULT if report.reason == TIMEOUT => outcome(Ending::TimeBudget, 0),
         runtime::ABORT_FAULT | runtime::ABORT_STACK => outcome(Ending::Fault, 0),
         runtime::ABORT_CALL => outcome(Ending::BadCall, 1),
-        runtime::ABORT_BUG => Outcome { address: 0, ..outcome(Ending::Bug, 1) },
+        runtime::ABORT_BUG => Outcome {
+            address: 0,
+            ..outcome(Ending::Bug, 1)
+        },
         runtime::ABORT_PORT => outcome(Ending::Port, 1),
-        kind => Outcome { detail: u64::from(kind), ..outcome(Ending::Broken, 1) },
+        kind => Outcome {
+            detail: u64::from(kind),
+            ..outcome(Ending::Broken, 1)
+        },
     }
 }
 
@@ -276,7 +351,7 @@ extern "C" fn warn(_: *mut c_void, site: u64) {
 extern "C" fn resolve_upcall(_: *mut c_void, vm: u64) -> u64 {
     let offset = vm.wrapping_sub(KERNEL);
     let number = offset / stock::STUB;
-    let is_stub = offset % stock::STUB == 0 && number < IMPORTS.len() as u64;
+    let is_stub = offset.is_multiple_of(stock::STUB) && number < IMPORTS.len() as u64;
     if is_stub { stub(number as u32) } else { 0 }
 }
 
@@ -290,7 +365,9 @@ extern "C" fn on_timer(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
         let registers = &mut (*context.cast::<ucontext_t>()).uc_mcontext.gregs;
         let rip = registers[libc::REG_RIP as usize] as u64;
         let rsp = registers[libc::REG_RSP as usize] as u64;
-        if !RUN.load(Ordering::SeqCst).is_null() && runtime::twin_fault_is_drivers(cpu, rip, rsp, false) {
+        if !RUN.load(Ordering::SeqCst).is_null()
+            && runtime::twin_fault_is_drivers(cpu, rip, rsp, false)
+        {
             runtime::twin_fault_record(cpu, rip, 0, TIMEOUT);
             registers[libc::REG_RIP as usize] = runtime::twin_abort_from_fault as *const () as i64;
             registers[libc::REG_RDI as usize] = cpu as i64;

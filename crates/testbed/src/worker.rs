@@ -69,7 +69,13 @@ impl Worker {
             // SAFETY: the worker is not to outlive its parent's thread.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
             let status = match make(&memory) {
-                Ok(mut machine) => serve(&mut machine, &mut memory, &mut channel, &mut request_read, &mut reply_write),
+                Ok(mut machine) => serve(
+                    &mut machine,
+                    &mut memory,
+                    &mut channel,
+                    &mut request_read,
+                    &mut reply_write,
+                ),
                 Err(error) => {
                     let _ = writeln!(std::io::stderr(), "{name} worker: {error}");
                     1
@@ -79,7 +85,14 @@ impl Worker {
             // parent's other threads.
             unsafe { libc::_exit(status) };
         }
-        Ok(Worker { name, pid, to: request_write, from: reply_read, memory, channel })
+        Ok(Worker {
+            name,
+            pid,
+            to: request_write,
+            from: reply_read,
+            memory,
+            channel,
+        })
     }
 
     /// The process.
@@ -98,7 +111,11 @@ impl Worker {
     pub fn finish(&mut self) -> Result<Outcome, String> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let mut poll = libc::pollfd { fd: self.from.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+            let mut poll = libc::pollfd {
+                fd: self.from.as_raw_fd(),
+                events: libc::POLLIN,
+                revents: 0,
+            };
             // SAFETY: one descriptor, which is open.
             let ready = unsafe { libc::poll(&mut poll, 1, 200) };
             if ready > 0 && poll.revents & libc::POLLIN != 0 {

@@ -58,8 +58,10 @@ fn rust_names() -> Vec<(&'static str, &'static str)> {
 #[test]
 fn numbers_agree_both_ways() {
     let c: BTreeMap<String, i64> = runtime::constants().into_iter().collect();
-    let rust: BTreeMap<String, i64> =
-        rust_constants().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let rust: BTreeMap<String, i64> = rust_constants()
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
     assert_eq!(c, rust);
 }
 
@@ -67,8 +69,10 @@ fn numbers_agree_both_ways() {
 fn names_agree_both_ways() {
     let mut c = runtime::strings();
     c.sort_unstable();
-    let rust: Vec<(String, String)> =
-        rust_names().into_iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+    let rust: Vec<(String, String)> = rust_names()
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), text.to_owned()))
+        .collect();
     assert_eq!(c, rust);
 }
 
@@ -76,7 +80,10 @@ fn names_agree_both_ways() {
 fn the_runtime_has_every_entry() {
     let slow = names::SLOW_REGISTERS.map(|register| format!("{}{register}", names::SLOW_PREFIX));
     let others = [names::CALL, names::WARN, names::BUG].map(str::to_owned);
-    let ports = names::PORT_IN.into_iter().chain(names::PORT_OUT).map(str::to_owned);
+    let ports = names::PORT_IN
+        .into_iter()
+        .chain(names::PORT_OUT)
+        .map(str::to_owned);
     for name in slow.into_iter().chain(others).chain(ports) {
         assert!(runtime::entry(&name).is_some(), "{name}");
     }

@@ -18,7 +18,10 @@ fn with_stock(test: impl FnOnce(&Stock<'_>)) {
 }
 
 fn programs(stock: &Stock<'_>) -> Vec<Program> {
-    Variant::ALL.iter().map(|variant| Program::new(stock, *variant).expect("rewritten and verified")).collect()
+    Variant::ALL
+        .iter()
+        .map(|variant| Program::new(stock, *variant).expect("rewritten and verified"))
+        .collect()
 }
 
 /// Every function, both schemes and poisoned: results, memory, calls and aborts agree, and
@@ -28,19 +31,45 @@ fn functions_compute_the_same() {
     with_stock(|stock| {
         let programs = programs(stock);
         let subjects: Vec<_> = SUBJECTS.iter().collect();
-        let plan = Plan { images: 25, stepped: 3, first: 0, jobs: 2 };
-        let report = campaign::run(stock, &programs, &subjects, plan, &|_| {}).expect("the campaign runs");
+        let plan = Plan {
+            images: 25,
+            stepped: 3,
+            first: 0,
+            jobs: 2,
+        };
+        let report =
+            campaign::run(stock, &programs, &subjects, plan, &|_| {}).expect("the campaign runs");
         println!("{}", report.table(programs.len()));
-        let differences: Vec<_> = report.rows.iter().flat_map(|row| &row.differences).collect();
+        let differences: Vec<_> = report
+            .rows
+            .iter()
+            .flat_map(|row| &row.differences)
+            .collect();
         assert!(differences.is_empty(), "{differences:#?}");
-        let compared = report.rows.iter().filter(|row| row.compared() >= 20).count();
-        assert!(compared >= 150, "only {compared} functions were compared on 20 images");
-        assert!(report.total(campaign::Row::aborted) > 50, "too few wild pointers were met");
+        let compared = report
+            .rows
+            .iter()
+            .filter(|row| row.compared() >= 20)
+            .count();
+        assert!(
+            compared >= 150,
+            "only {compared} functions were compared on 20 images"
+        );
+        assert!(
+            report.total(campaign::Row::aborted) > 50,
+            "too few wild pointers were met"
+        );
         let unfinished = report.total(|row| row.ended(Ending::TimeBudget));
-        assert!(unfinished * 50 < report.total(|row| row.images), "{unfinished} runs did not end");
+        assert!(
+            unfinished * 50 < report.total(|row| row.images),
+            "{unfinished} runs did not end"
+        );
         for (feature, executed) in Instructions::of(stock).features(stock, &report.coverage) {
             println!("{feature:?}: {executed} instructions executed");
-            assert!(executed > 0 || feature == Feature::Port, "{feature:?} was never executed");
+            assert!(
+                executed > 0 || feature == Feature::Port,
+                "{feature:?} was never executed"
+            );
         }
     });
 }
@@ -59,7 +88,10 @@ fn ports_are_as_the_policy_says() {
             assert!(verdict.differences.is_empty(), "{:?}", verdict.differences);
             seen[verdict.native.ending as usize] += 1;
         }
-        assert!(seen[Ending::Returned as usize] > 30 && seen[Ending::Port as usize] > 0, "{seen:?}");
+        assert!(
+            seen[Ending::Returned as usize] > 30 && seen[Ending::Port as usize] > 0,
+            "{seen:?}"
+        );
     });
 }
 
@@ -82,7 +114,10 @@ fn a_wild_pointer_is_reported_and_the_process_goes_on() {
                     for program in 0..programs.len() {
                         let report = session.twin_end(&verdict, program);
                         assert_eq!(report, session.native_end(&verdict));
-                        assert!(report.contains("fault on 0x") && report.contains("e1000_"), "{report}");
+                        assert!(
+                            report.contains("fault on 0x") && report.contains("e1000_"),
+                            "{report}"
+                        );
                     }
                     after_fault = true;
                 }
@@ -93,7 +128,10 @@ fn a_wild_pointer_is_reported_and_the_process_goes_on() {
                 _ => {}
             }
         }
-        assert!(faults > 5 && returned_after > 5, "{faults} faults, {returned_after} returns after one");
+        assert!(
+            faults > 5 && returned_after > 5,
+            "{faults} faults, {returned_after} returns after one"
+        );
         session.check_unmapped().expect("dom0 is not mapped");
     });
 }
@@ -105,12 +143,21 @@ fn planted_errors_are_found() {
     with_stock(|stock| {
         let object = program::rewrite(stock, Variant::ALL[0]).expect("rewritten");
         let mut found = 0;
-        let names = ["e1000_set_msglevel", "e1000_force_mac_fc", "e1000_config_collision_dist"];
+        let names = [
+            "e1000_set_msglevel",
+            "e1000_force_mac_fc",
+            "e1000_config_collision_dist",
+        ];
         for name in names {
             let mut planted = object.clone();
             plant(&mut planted, name);
             let programs = [Program::link(stock, Variant::ALL[0], planted).expect("links")];
-            let plan = Plan { images: 20, stepped: 0, first: 0, jobs: 1 };
+            let plan = Plan {
+                images: 20,
+                stepped: 0,
+                first: 0,
+                jobs: 1,
+            };
             let subjects = [subject(name).expect("in the table")];
             let report = campaign::run(stock, &programs, &subjects, plan, &|_| {}).expect("runs");
             found += u64::from(report.differing() > 0);
@@ -122,21 +169,31 @@ fn planted_errors_are_found() {
 /// Changes the displacement of the function's first translated address by 4.
 fn plant(object: &mut elf_loader::Object<'static>, name: &str) {
     use iced_x86::{Decoder, DecoderOptions, Encoder, Mnemonic};
-    let (_, symbol) = object.symbols().find(|(_, s)| s.name == name).expect("a function");
-    let elf_loader::Place::In(id) = symbol.place else { panic!("{name} is not defined") };
+    let (_, symbol) = object
+        .symbols()
+        .find(|(_, s)| s.name == name)
+        .expect("a function");
+    let elf_loader::Place::In(id) = symbol.place else {
+        panic!("{name} is not defined")
+    };
     let (start, size) = (symbol.value as usize, symbol.size.max(64) as usize);
     let section = &mut object.sections[id.0 as usize];
     assert!(section.flags & SHF_EXECINSTR != 0);
     let code = section.data.to_mut();
     let end = (start + size).min(code.len());
     let instructions: Vec<_> =
-        Decoder::with_ip(64, &code[start..end], start as u64, DecoderOptions::NONE).into_iter().collect();
+        Decoder::with_ip(64, &code[start..end], start as u64, DecoderOptions::NONE)
+            .into_iter()
+            .collect();
     // The same in the check and in its slow path.
     let first = instructions
         .iter()
         .find(|i| i.mnemonic() == Mnemonic::Lea && i.memory_displ_size() > 0)
         .expect("a translated address");
-    for i in instructions.iter().filter(|i| i.mnemonic() == Mnemonic::Lea && i.eq_all_bits(first) || i.ip() == first.ip()) {
+    for i in instructions
+        .iter()
+        .filter(|i| i.mnemonic() == Mnemonic::Lea && i.eq_all_bits(first) || i.ip() == first.ip())
+    {
         let mut changed = *i;
         changed.set_memory_displacement64(i.memory_displacement64() + 4);
         let mut encoder = Encoder::new(64);

@@ -11,15 +11,22 @@ const CHECKS: usize = 6;
 fn every_mutant_is_rejected(scheme: Scheme) {
     let file = stock::find().unwrap_or_else(|error| panic!("{error}"));
     let object = elf_loader::read(&file).expect("the stock module reads");
-    let options = Options { report: true, ..Options::new(scheme) };
+    let options = Options {
+        report: true,
+        ..Options::new(scheme)
+    };
     let rewritten = rewrite(&object, options).expect("rewritten");
     let all = mutate::checks(&rewritten.object, &rewritten.sites, scheme);
     assert!(all.len() > 3000, "{} checks", all.len());
     let mut random = Random::new(7);
-    let chosen: Vec<_> =
-        (0..CHECKS).map(|_| all[random.below(all.len() as u64) as usize].clone()).collect();
+    let chosen: Vec<_> = (0..CHECKS)
+        .map(|_| all[random.below(all.len() as u64) as usize].clone())
+        .collect();
     let mut object = rewritten.object;
-    assert!(svm_verify::verify(&object).is_ok(), "the original is accepted");
+    assert!(
+        svm_verify::verify(&object).is_ok(),
+        "the original is accepted"
+    );
     let tally = mutate::judge(&mut object, &chosen, &all, 7);
     println!("scheme {}\n{tally}", scheme.as_str());
     assert!(tally.survivors.is_empty(), "{:#?}", tally.survivors);
@@ -27,7 +34,10 @@ fn every_mutant_is_rejected(scheme: Scheme) {
         assert!(count.made >= CHECKS as u64, "{kind:?}: {}", count.made);
         assert!(count.rejected > 0, "{kind:?}");
     }
-    assert!(svm_verify::verify(&object).is_ok(), "every mutation was undone");
+    assert!(
+        svm_verify::verify(&object).is_ok(),
+        "every mutation was undone"
+    );
 }
 
 #[test]

@@ -60,7 +60,9 @@ impl Hasher for AddressHasher {
         self.0
     }
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&b| self.write_u64(self.0 ^ u64::from(b)));
+        bytes
+            .iter()
+            .for_each(|&b| self.write_u64(self.0 ^ u64::from(b)));
     }
     fn write_u64(&mut self, value: u64) {
         self.0 = value.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
@@ -147,7 +149,10 @@ impl Machine {
         if !write && size == 8 && (at == context || at == context + 8) {
             return Ok((at, false));
         }
-        Err(format!("{} of {size} bytes at {at:#x}", if write { "a write" } else { "a read" }))
+        Err(format!(
+            "{} of {size} bytes at {at:#x}",
+            if write { "a write" } else { "a read" }
+        ))
     }
 
     fn byte(&self, at: u64) -> u8 {
@@ -169,7 +174,8 @@ impl Machine {
     fn write(&mut self, at: u64, size: usize, value: u64) -> Result<(), String> {
         let (place, dom0) = self.locate(at, size, true)?;
         for n in 0..size {
-            self.memory.insert(place.wrapping_add(n as u64), (value >> (8 * n)) as u8);
+            self.memory
+                .insert(place.wrapping_add(n as u64), (value >> (8 * n)) as u8);
         }
         if dom0 {
             self.events.push((place, size, value & mask(size), true));
@@ -204,7 +210,11 @@ impl Machine {
                 Ok(Some(next)) => at = next,
                 Ok(None) => {
                     let returned = self.regs[4] == ENTRY + 8;
-                    return if returned { End::Returned } else { End::Stopped };
+                    return if returned {
+                        End::Returned
+                    } else {
+                        End::Stopped
+                    };
                 }
                 Err(reason) => return End::Breach(format!("{reason}, at {at:#x}")),
             }
@@ -223,13 +233,18 @@ impl Machine {
         let mut decoder = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE);
         let i = decoder.decode();
         let end = at + i.len() as u64;
-        let relocation = section.relocations.iter().find(|r| (at..end).contains(&r.offset));
+        let relocation = section
+            .relocations
+            .iter()
+            .find(|r| (at..end).contains(&r.offset));
         let name = relocation.map(|r| (&*object.symbol(r.symbol).name, r.addend));
         let next = i.next_ip();
         match i.flow_control() {
             FlowControl::Call => {
                 let (name, _) = name.ok_or("the machine does not know calls inside")?;
-                let r = name.strip_prefix("twin_slow_").ok_or("a call of another routine")?;
+                let r = name
+                    .strip_prefix("twin_slow_")
+                    .ok_or("a call of another routine")?;
                 let number = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"]
                     .iter()
                     .position(|&n| n == r);
@@ -247,7 +262,11 @@ impl Machine {
             }
             FlowControl::Return => {
                 let to = self.pop()?;
-                return if to == RETURN { Ok(None) } else { Err("a return elsewhere".into()) };
+                return if to == RETURN {
+                    Ok(None)
+                } else {
+                    Err("a return elsewhere".into())
+                };
             }
             FlowControl::Next => {}
             FlowControl::Exception | FlowControl::Interrupt => return Ok(None),
@@ -381,7 +400,9 @@ impl Machine {
             Lahf => {
                 let f = self.flags;
                 let ah = [(f.sf, 7), (f.zf, 6), (f.pf, 2), (true, 1), (f.cf, 0)];
-                let ah = ah.iter().fold(0, |v, &(bit, at)| v | (u64::from(bit) << at));
+                let ah = ah
+                    .iter()
+                    .fold(0, |v, &(bit, at)| v | (u64::from(bit) << at));
                 self.set(Register::AH, ah);
                 Ok(())
             }
@@ -389,7 +410,13 @@ impl Machine {
                 let ah = self.get(Register::AH);
                 let bit = |n: u32| ah & (1 << n) != 0;
                 let f = self.flags;
-                self.flags = Flags { sf: bit(7), zf: bit(6), pf: bit(2), cf: bit(0), ..f };
+                self.flags = Flags {
+                    sf: bit(7),
+                    zf: bit(6),
+                    pf: bit(2),
+                    cf: bit(0),
+                    ..f
+                };
                 Ok(())
             }
             Inc | Dec | Not | Neg => {
@@ -423,7 +450,11 @@ impl Machine {
                 if !matches!(op, Bts) {
                     self.arithmetic_flags(op, a, b, value, size);
                 }
-                if matches!(op, Cmp | Test) { Ok(()) } else { self.store(i, value) }
+                if matches!(op, Cmp | Test) {
+                    Ok(())
+                } else {
+                    self.store(i, value)
+                }
             }
         }
     }
@@ -433,18 +464,27 @@ impl Machine {
         let sign = |x: u64| x & (1 << (size.clamp(1, 8) * 8 - 1)) != 0;
         let (cf, of) = match op {
             Mnemonic::Add => (v < a, sign(a) == sign(b) && sign(v) != sign(a)),
-            Mnemonic::Sub | Mnemonic::Cmp => {
-                (a < b, sign(a) != sign(b) && sign(v) != sign(a))
-            }
+            Mnemonic::Sub | Mnemonic::Cmp => (a < b, sign(a) != sign(b) && sign(v) != sign(a)),
             _ => (false, false),
         };
-        let pf = (v as u8).count_ones() % 2 == 0;
-        self.flags = Flags { cf, of, zf: v == 0, sf: sign(v), pf, ..self.flags };
+        let pf = (v as u8).count_ones().is_multiple_of(2);
+        self.flags = Flags {
+            cf,
+            of,
+            zf: v == 0,
+            sf: sign(v),
+            pf,
+            ..self.flags
+        };
     }
 
     fn string(&mut self, i: &Instruction) -> Result<(), String> {
         let size = i.memory_size().size();
-        let delta = if self.flags.df { (size as u64).wrapping_neg() } else { size as u64 };
+        let delta = if self.flags.df {
+            (size as u64).wrapping_neg()
+        } else {
+            size as u64
+        };
         let rep = i.has_rep_prefix() || i.has_repne_prefix();
         loop {
             if rep && self.regs[1] == 0 {
@@ -464,7 +504,10 @@ impl Machine {
                     moves = (true, false);
                 }
                 'c' => {
-                    compared = Some((self.read(self.regs[6], size)?, self.read(self.regs[7], size)?));
+                    compared = Some((
+                        self.read(self.regs[6], size)?,
+                        self.read(self.regs[7], size)?,
+                    ));
                     moves.0 = true;
                 }
                 _ => compared = Some((self.regs[0], self.read(self.regs[7], size)?)),

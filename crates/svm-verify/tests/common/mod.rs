@@ -67,7 +67,10 @@ pub fn codes(bytes: &[u8]) -> Vec<&'static str> {
 #[track_caller]
 pub fn refuse(scheme: u32, code: &str, rule: &str) {
     let found = codes(&object(scheme, code));
-    assert!(found.contains(&rule), "expected {rule}, found {found:?} in\n{code}");
+    assert!(
+        found.contains(&rule),
+        "expected {rule}, found {found:?} in\n{code}"
+    );
 }
 
 /// A check of scheme `stlb` that translates `ADDRESS`, an operand of `lea`, into
@@ -115,7 +118,11 @@ pub fn paper(address: &str, n: u32) -> String {
 
 /// Either of the two.
 pub fn check(scheme: u32, address: &str, n: u32) -> String {
-    if scheme == STLB { stlb(address, n) } else { paper(address, n) }
+    if scheme == STLB {
+        stlb(address, n)
+    } else {
+        paper(address, n)
+    }
 }
 
 /// A check of either scheme that translates `%from` into `%v`, `mov %from, %v`

@@ -84,7 +84,10 @@ fn run(options: &Options) -> Result<bool, Error> {
     let file = stock::find()?;
     let stock = Stock::new(&file, native::import_entry())?;
     let variants = options.scheme.variants();
-    let programs = variants.iter().map(|s| Program::new(&stock, *s)).collect::<Result<Vec<_>, _>>()?;
+    let programs = variants
+        .iter()
+        .map(|s| Program::new(&stock, *s))
+        .collect::<Result<Vec<_>, _>>()?;
     let subjects = chosen(&options.functions)?;
     if let Some(image) = options.image {
         return single(&stock, &programs, &subjects, image);
@@ -93,8 +96,15 @@ fn run(options: &Options) -> Result<bool, Error> {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         jobs => jobs,
     };
-    let plan = Plan { images: options.images, stepped: options.stepped, first: options.first, jobs };
-    let report = campaign::run(&stock, &programs, &subjects, plan, &|row| eprintln!("{row}"))?;
+    let plan = Plan {
+        images: options.images,
+        stepped: options.stepped,
+        first: options.first,
+        jobs,
+    };
+    let report = campaign::run(&stock, &programs, &subjects, plan, &|row| {
+        eprintln!("{row}")
+    })?;
     for (feature, count) in Instructions::of(&stock).features(&stock, &report.coverage) {
         println!("{feature:?}: {count} instructions executed");
     }
@@ -109,7 +119,10 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Subject>, Error> {
     if names.is_empty() {
         return Ok(SUBJECTS.iter().collect());
     }
-    names.iter().map(|name| subject(name).ok_or_else(|| Error::NoFunction(name.clone()))).collect()
+    names
+        .iter()
+        .map(|name| subject(name).ok_or_else(|| Error::NoFunction(name.clone())))
+        .collect()
 }
 
 fn single(
@@ -124,10 +137,19 @@ fn single(
         let verdict = session.run(subject, image, false)?;
         println!("{}: native {}", subject.name, session.native_end(&verdict));
         for (i, program) in programs.iter().enumerate().take(verdict.twins.len()) {
-            println!("{}: {} {}", subject.name, program.variant.name(), session.twin_end(&verdict, i));
+            println!(
+                "{}: {} {}",
+                subject.name,
+                program.variant.name(),
+                session.twin_end(&verdict, i)
+            );
         }
         for (i, difference) in &verdict.differences {
-            println!("{}: {}: {difference}", subject.name, programs[*i].variant.name());
+            println!(
+                "{}: {}: {difference}",
+                subject.name,
+                programs[*i].variant.name()
+            );
             same = false;
         }
     }

@@ -51,16 +51,26 @@ fn run(options: &Options) -> Result<bool, Error> {
     Ok(clean)
 }
 
-fn scheme_tally(object: &elf_loader::Object<'_>, scheme: Scheme, options: &Options) -> Result<Tally, Error> {
-    let rewriting = Rewriting { report: true, ..Rewriting::new(scheme) };
+fn scheme_tally(
+    object: &elf_loader::Object<'_>,
+    scheme: Scheme,
+    options: &Options,
+) -> Result<Tally, Error> {
+    let rewriting = Rewriting {
+        report: true,
+        ..Rewriting::new(scheme)
+    };
     let rewritten = rewrite(object, rewriting).map_err(|refusals| Error::Refused {
         count: refusals.len(),
-        first: refusals.first().map_or_else(String::new, ToString::to_string),
+        first: refusals
+            .first()
+            .map_or_else(String::new, ToString::to_string),
     })?;
     let all = mutate::checks(&rewritten.object, &rewritten.sites, scheme);
     let mut random = Random::new(options.seed);
-    let chosen: Vec<_> =
-        (0..options.checks).map(|_| all[random.below(all.len() as u64) as usize].clone()).collect();
+    let chosen: Vec<_> = (0..options.checks)
+        .map(|_| all[random.below(all.len() as u64) as usize].clone())
+        .collect();
     let jobs = match options.jobs {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         jobs => jobs,
