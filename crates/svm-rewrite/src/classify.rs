@@ -332,42 +332,42 @@ const RED_ZONE: i64 = twin_abi::stack::BELOW_RSP;
 
 fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
     let iced = &inst.iced;
-    match iced.segment_prefix() {
-        Register::FS => return Ok(Space::PerCpu(Segment::Fs)),
-        Register::GS => return Ok(Space::PerCpu(Segment::Gs)),
+    let (base, index) = (iced.memory_base(), iced.memory_index());
+    match base {
+        Register::EIP => {
+            return Err((Code::Unsupported, "a 32-bit instruction-relative address"));
+        }
+        Register::RIP if inst.displacement.is_none() => {
+            let reason =
+                "it reads its own code: an instruction-relative address without relocation";
+            return Err((Code::Relocation, reason));
+        }
         _ => {}
     }
-    let (base, index) = (iced.memory_base(), iced.memory_index());
-    if matches!(base, Register::EIP) {
-        return Err((Code::Unsupported, "a 32-bit instruction-relative address"));
+    let constant = base == Register::RIP || base == Register::None;
+    match iced.segment_prefix() {
+        Register::FS => Ok(Space::PerCpu(Segment::Fs)),
+        Register::GS => Ok(Space::PerCpu(Segment::Gs)),
+        _ if base == Register::RSP && index == Register::None && inst.displacement.is_none() => {
+            stack_operand(iced)
+        }
+        _ if constant && index == Register::None => Ok(Space::Global),
+        _ => Ok(Space::Heap),
     }
-    if base == Register::RSP && index == Register::None && inst.displacement.is_none() {
-        let displacement = iced.memory_displacement64() as i64;
-        let keeps = matches!(
-            iced.mnemonic(),
-            Mnemonic::Add | Mnemonic::Sub | Mnemonic::Or | Mnemonic::Xor
-        );
-        let idempotent = keeps
-            && iced.op0_kind() == OpKind::Memory
-            && iced.try_immediate(1).is_ok_and(|i| i == 0);
-        return match displacement {
-            0.. => Ok(Space::Stack),
-            // smp_mb(): `lock addl $0,-4(%rsp)` keeps what is there.
-            d if d >= -RED_ZONE && idempotent => Ok(Space::Stack),
-            _ => Err((Code::RedZone, "it keeps data below the stack pointer")),
-        };
+}
+
+/// `disp(%rsp)`. Below the stack pointer only what keeps what is there:
+/// `smp_mb()` is `lock addl $0,-4(%rsp)`.
+fn stack_operand(iced: &Instruction) -> Result<Space, (Code, &'static str)> {
+    use Mnemonic as M;
+    let keeps = matches!(iced.mnemonic(), M::Add | M::Sub | M::Or | M::Xor)
+        && iced.op0_kind() == OpKind::Memory
+        && iced.try_immediate(1).is_ok_and(|i| i == 0);
+    match iced.memory_displacement64() as i64 {
+        0.. => Ok(Space::Stack),
+        d if d >= -RED_ZONE && keeps => Ok(Space::Stack),
+        _ => Err((Code::RedZone, "it keeps data below the stack pointer")),
     }
-    if base == Register::RIP || (base == Register::None && index == Register::None) {
-        return if inst.displacement.is_some() || base == Register::None {
-            Ok(Space::Global)
-        } else {
-            Err((
-                Code::Relocation,
-                "it reads its own code: an instruction-relative address without relocation",
-            ))
-        };
-    }
-    Ok(Space::Heap)
 }
 
 fn string_class(iced: &Instruction, op: StringOp, log2: u8) -> Result<Class, (Code, &'static str)> {

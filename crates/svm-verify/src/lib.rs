@@ -23,8 +23,8 @@
 //! ```text
 //! Object ──object──> Image ──decode──> Program ──flow──> Outcome ──> Proof
 //!            │                 │                  │            or Violations
-//!     sections, symbols   allow, prefix,     transfer, domain,
-//!     codemap, map        classify, insn     checks
+//!     sections, symbols   allow, prefix,     transfer, stages,
+//!     codemap, map        classify, insn     domain, checks
 //! ```
 //!
 //! What is not proved: that the code does what the original did, and that a
@@ -42,6 +42,7 @@ mod object;
 mod prefix;
 mod proof;
 mod report;
+mod stages;
 mod transfer;
 mod violation;
 
@@ -51,7 +52,7 @@ use crate::decode::Program;
 use crate::object::{CodeAt, Image};
 use crate::report::Report;
 
-pub use proof::Proof;
+pub use proof::{Accesses, Proof};
 pub use violation::{Code, Rule, Violation, Violations};
 
 /// How to verify.

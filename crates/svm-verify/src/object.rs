@@ -181,7 +181,9 @@ impl<'o> Image<'o> {
         };
         if symbol.binding != STB_LOCAL {
             self.globals.push(at);
-        } else if symbol.kind == STT_FUNC {
+        } else if symbol.kind == STT_FUNC && !symbol.name.contains(".cold") {
+            // gcc marks the cold part of a function as one, too, although it
+            // is entered with the frame of the hot one.
             self.locals.push(at);
         }
     }

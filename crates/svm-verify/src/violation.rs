@@ -79,10 +79,10 @@ codes! {
         "access at most 4097 bytes from a translated address, without an index";
     /// A stack access outside the function's own frame.
     StackBounds = "P1-stack-bounds", P1,
-        "stay inside the frame, 128 bytes below it and 64 bytes of arguments above";
+        "stay inside the frame, 128 bytes below it and 64 bytes of arguments above, or translate the address";
     /// A write to the return address or above it.
     ReturnSlot = "P1-return-slot", P1,
-        "write only below the return address";
+        "write only below the return address, or translate the address";
     /// `%fs:` or `%gs:`, 32-bit addressing, absolute or `%rip`-relative memory.
     AddressForm = "P1-address-form", P1,
         "compute the address into a register and translate it";

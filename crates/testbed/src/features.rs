@@ -118,6 +118,29 @@ impl Instructions {
         counts
     }
 
+    /// Addresses of a function's runs of instructions that were not executed:
+    /// the first and the last of each.
+    pub fn missed(
+        &self,
+        function: &Function,
+        stock: &Stock<'_>,
+        coverage: &[u8],
+    ) -> Vec<(u64, u64)> {
+        let mut runs: Vec<(u64, u64)> = Vec::new();
+        let mut open = false;
+        for instruction in self.within(function) {
+            let at = instruction.ip();
+            let missed = !is_covered(stock, coverage, at);
+            match runs.last_mut() {
+                Some(run) if missed && open => run.1 = at,
+                _ if missed => runs.push((at, at)),
+                _ => {}
+            }
+            open = missed;
+        }
+        runs
+    }
+
     /// How many different instructions with each feature were executed.
     pub fn features(&self, stock: &Stock<'_>, coverage: &[u8]) -> Vec<(Feature, usize)> {
         let mut factory = InstructionInfoFactory::new();

@@ -31,6 +31,8 @@ pub enum Parameter {
     Work(u64),
     /// Memory of no known shape.
     Buffer,
+    /// Memory with 32-bit fields at these offsets, each one of these values.
+    Record(&'static [Field]),
     /// A number below this.
     Below(u64),
     /// One of these.
@@ -44,6 +46,34 @@ pub enum Parameter {
     /// 64 random bits.
     Word,
 }
+
+/// The offset of a 32-bit field and what it may be.
+pub type Field = (u64, &'static [u64]);
+
+/// `struct ethtool_test`: flags.
+const TEST: &[Field] = &[(4, &[0, 1, 1])];
+/// `struct ethtool_eeprom`: magic (device and vendor), offset, length.
+const EEPROM: &[Field] = &[
+    (4, &[0x100e_8086, 0x100e_8086, 0x1004_8086]),
+    (8, &[0, 1, 2, 5, 64]),
+    (12, &[0, 1, 2, 3, 8, 33]),
+];
+/// `struct ethtool_wolinfo`: options.
+const WAKE: &[Field] = &[(8, &[0, 1, 2, 4, 8, 0x20, 0x40, 0x2f])];
+/// `struct ethtool_ringparam`: pending receive, mini, jumbo, transmit.
+const RINGS: &[Field] = &[
+    (0x14, &[0, 80, 256, 9999]),
+    (0x18, &[0, 0, 0, 1]),
+    (0x1c, &[0]),
+    (0x20, &[0, 80, 256, 9999]),
+];
+/// `struct ethtool_coalesce`: receive microseconds.
+const COALESCE: &[Field] = &[(4, &[0, 1, 2, 3, 4, 50, 100, 10_000])];
+/// `struct ifreq` with `struct mii_ioctl_data`: PHY and register, value.
+const MII: &[Field] = &[
+    (0x10, &[0, 0x0004_0001, 0x0010_0001]),
+    (0x14, &[0, 0x1000, 0x2100, 0x0140, 0x8000]),
+];
 
 /// A function and its parameters.
 #[derive(Clone, Copy, Debug)]
@@ -135,7 +165,11 @@ pub static SUBJECTS: [Subject; 159] = [
     f("e1000_set_features", &[Netdev, Word]),
     f(
         "e1000_ioctl",
-        &[Netdev, Buffer, OneOf(&[0x8947, 0x8948, 0x8949, 0x89b0])],
+        &[
+            Netdev,
+            Record(MII),
+            OneOf(&[0x8947, 0x8948, 0x8949, 0x89b0]),
+        ],
     ),
     f("e1000_acquire_eeprom", &[Hw]),
     f("e1000_shift_out_ee_bits", &[Hw, Half, Below(17)]),
@@ -166,7 +200,10 @@ pub static SUBJECTS: [Subject; 159] = [
     f("e1000_get_sset_count", &[Netdev, Below(4)]),
     f("e1000_wol_exclusion", &[Adapter, Buffer]),
     f("e1000_get_coalesce", &[Netdev, Buffer, Buffer, Buffer]),
-    f("e1000_set_coalesce", &[Netdev, Buffer, Buffer, Buffer]),
+    f(
+        "e1000_set_coalesce",
+        &[Netdev, Record(COALESCE), Buffer, Buffer],
+    ),
     f(
         "reg_set_and_check",
         &[Adapter, Buffer, Below(0x6000), Int, Int],
@@ -185,16 +222,19 @@ pub static SUBJECTS: [Subject; 159] = [
     f("e1000_free_desc_rings", &[Adapter]),
     f("e1000_link_test", &[Adapter, Buffer]),
     f("e1000_set_pauseparam", &[Netdev, Buffer]),
-    f("e1000_set_eeprom", &[Netdev, Buffer, Buffer]),
+    f("e1000_set_eeprom", &[Netdev, Record(EEPROM), Buffer]),
     f("e1000_nway_reset", &[Netdev]),
-    f("e1000_set_wol", &[Netdev, Buffer]),
+    f("e1000_set_wol", &[Netdev, Record(WAKE)]),
     f("e1000_get_drvinfo", &[Netdev, Buffer]),
     f("e1000_get_wol", &[Netdev, Buffer]),
     f("e1000_get_link", &[Netdev]),
     f("e1000_set_phy_loopback", &[Adapter]),
-    f("e1000_get_eeprom", &[Netdev, Buffer, Buffer]),
-    f("e1000_set_ringparam", &[Netdev, Buffer, Buffer, Buffer]),
-    f("e1000_diag_test", &[Netdev, Buffer, Buffer]),
+    f("e1000_get_eeprom", &[Netdev, Record(EEPROM), Buffer]),
+    f(
+        "e1000_set_ringparam",
+        &[Netdev, Record(RINGS), Buffer, Buffer],
+    ),
+    f("e1000_diag_test", &[Netdev, Record(TEST), Buffer]),
     f("e1000_validate_option.isra.0", &[Buffer, Buffer, Adapter]),
     f("e1000_check_copper_options", &[Adapter]),
     f("e1000_set_mac_type", &[Hw]),

@@ -13,7 +13,7 @@ use crate::dom0::{
     AddressSpace, HEAP, HEAP_SIZE, ISLAND, ISLAND_SIZE, PAGE, PERCPU, PERCPU_SIZE, VARIABLES,
     VARIABLES_SIZE,
 };
-use crate::functions::Parameter;
+use crate::functions::{Field, Parameter};
 use crate::random::Random;
 use crate::stock::{CANARY, Stock, variable};
 
@@ -78,6 +78,7 @@ impl Scene {
             Parameter::Skb => self.skbs[0],
             Parameter::Napi => self.adapter() + NAPI,
             Parameter::Work(offset) => self.adapter() + offset,
+            Parameter::Record(_) => self.buffer + 0x100,
             Parameter::Buffer => self.buffer + random.below(64) * 8,
             Parameter::Below(bound) => random.below(bound),
             Parameter::OneOf(values) => values[random.below(values.len() as u64) as usize],
@@ -86,6 +87,22 @@ impl Scene {
             Parameter::Int if random.one_in(3) => garbage,
             Parameter::Int => garbage << 32 | random.below(300),
             Parameter::Word => garbage,
+        }
+    }
+}
+
+/// Writes the fields of a [`Parameter::Record`] that was passed as `address`.
+pub fn shape(
+    stock: &Stock<'_>,
+    file: &mut [u8],
+    address: u64,
+    fields: &[Field],
+    random: &mut Random,
+) {
+    for (offset, values) in fields {
+        let value = values[random.below(values.len() as u64) as usize] as u32;
+        if let Some((at, _)) = stock.space.offset(address + offset, 4) {
+            file[at..at + 4].copy_from_slice(&value.to_le_bytes());
         }
     }
 }
@@ -139,6 +156,8 @@ pub fn make(stock: &Stock<'_>, file: &mut [u8], seed: u64) -> Scene {
     painter.hw(&scene);
     painter.rings(&scene);
     painter.buffer(&scene);
+    painter.kernel(&scene);
+    painter.options(stock);
     for skb in scene.skbs {
         painter.skb(&scene, skb);
     }
@@ -276,6 +295,49 @@ impl Painter<'_> {
         }
     }
 
+    /// Variables of the kernel that refer to the scene.
+    fn kernel(&mut self, scene: &Scene) {
+        const CURRENT_TASK: u64 = PERCPU + 0x100;
+        self.u64(CURRENT_TASK, scene.arena.0);
+        // `struct page` number n of the arena is page n of the heap.
+        let vmemmap = variable("vmemmap_base").expect("a variable of the table");
+        self.u64(vmemmap, scene.arena.0);
+    }
+
+    /// Module parameters: arrays of 33 numbers in `.data`, and how many of each
+    /// were given, in `.bss`.
+    fn options(&mut self, stock: &Stock<'_>) {
+        const ARRAYS: (u64, u64) = (0x1c0, 0x9c0);
+        const COUNTS: (u64, u64) = (0x0c, 0x40);
+        let (Some(data), Some(bss)) = (stock.section(".data"), stock.section(".bss")) else {
+            return;
+        };
+        if self.random.one_in(2) {
+            return;
+        }
+        for offset in (ARRAYS.0..ARRAYS.1).step_by(4) {
+            let number = self.pick(&[
+                u64::MAX,
+                0,
+                1,
+                2,
+                3,
+                10,
+                32,
+                100,
+                1000,
+                80,
+                256,
+                4096,
+                100_000,
+            ]);
+            self.u32(data + offset, number);
+        }
+        for offset in (COUNTS.0..COUNTS.1).step_by(4) {
+            self.u32(bss + offset, 32);
+        }
+    }
+
     /// Shapes half of the buffers as 32-bit fields: those of ethtool's structures.
     fn buffer(&mut self, scene: &Scene) {
         if self.random.one_in(2) {
@@ -287,6 +349,7 @@ impl Painter<'_> {
                 0 => 0,
                 1 => self.random.word(),
                 2 => magic,
+                3..5 => self.random.below(4),
                 _ => self.random.below(100),
             };
             self.u32(scene.buffer + 4 * field, value);
@@ -365,6 +428,8 @@ impl Painter<'_> {
         self.u32(a + 0x238, setting);
         let packets = self.below(200);
         self.u32(a + 0x22c, packets);
+        let board = self.below(40);
+        self.u32(a + 0x204, board);
         self.u32(a + 0x440, 1);
         self.u32(a + 0x444, 1);
         let (msg, flags) = (self.random.word(), self.below(16));
@@ -497,7 +562,11 @@ impl Painter<'_> {
         self.u8(descriptor + 12, status);
         let errors = self.pick(&[0, 0, 0, 0, 0, 0, 0x20, 0x40, 0x80, 1]);
         self.u8(descriptor + 13, errors);
-        let data = scene.arena.0 + self.below(0x1000) * 8;
+        let data = match self.below(4) {
+            0 => 0,
+            1 => scene.arena.0 + self.below(16) * 64,
+            _ => scene.arena.0 + self.below(0x1000) * 8,
+        };
         self.u64(buffer, data);
         let dma = self.pick(&[0, 0x1234_6000, 0x1234_7000]);
         self.u64(buffer + 8, dma);
@@ -536,7 +605,7 @@ impl Painter<'_> {
         self.u32(shared + 0x18, kind);
         for (i, size) in sizes.iter().enumerate() {
             let fragment = shared + 0x30 + 16 * i as u64;
-            let page = scene.arena.0 + self.below(256) * 64;
+            let page = scene.arena.0 + self.below(24) * 64;
             let offset = self.below(4096);
             self.u64(fragment, page);
             self.u32(fragment + 8, *size);

@@ -23,6 +23,7 @@ pub mod dom0;
 pub mod error;
 pub mod features;
 pub mod functions;
+pub mod fuzz;
 pub mod image;
 pub mod imports;
 pub mod model;

@@ -403,7 +403,11 @@ impl<'w> Recorder<'w> {
             Returns::Word => random.word(),
             Returns::Dma if random.one_in(12) => u64::MAX,
             Returns::Dma => random.below(1 << 36),
-            Returns::Memory | Returns::Page => {
+            Returns::Page => {
+                let value = self.request.arena.0 + random.below(16) * 64;
+                or_null(random, value)
+            }
+            Returns::Memory => {
                 let (start, end) = self.request.arena;
                 let value = start + random.below((end - start) / 64) * 64;
                 or_null(random, value)

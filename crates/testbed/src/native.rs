@@ -1,7 +1,7 @@
 //! The native worker: the unmodified module at dom0's addresses.
 //!
 //! Nothing of the runtime takes part. Driver code runs on the stack block's
-//! stack; [`enter`] goes there and back, stubs come to [`import_entry`]:
+//! stack; `enter` goes there and back, stubs come to [`import_entry`]:
 //!
 //! ```text
 //! host's stack                     driver stack

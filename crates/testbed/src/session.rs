@@ -9,7 +9,7 @@
 use crate::compare::{Difference, Pair, end_text};
 use crate::dom0::{Access, Shared};
 use crate::error::Error;
-use crate::functions::Subject;
+use crate::functions::{Parameter, Subject};
 use crate::image;
 use crate::native::Native;
 use crate::program::Program;
@@ -174,6 +174,9 @@ impl<'s> Session<'s> {
         let mut arguments = [0; 6];
         for (argument, parameter) in arguments.iter_mut().zip(subject.parameters) {
             *argument = scene.argument(*parameter, &mut random);
+            if let Parameter::Record(fields) = parameter {
+                image::shape(self.stock, &mut self.file, *argument, fields, &mut random);
+            }
         }
         Ok(Request {
             function: function.address,

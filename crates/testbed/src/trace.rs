@@ -12,7 +12,7 @@
 use crate::dom0::Shared;
 
 /// Most calls of one run that are recorded.
-pub const MAX_EVENTS: usize = 512;
+pub const MAX_EVENTS: usize = 1024;
 /// Most arguments of a call that are recorded.
 pub const MAX_ARGUMENTS: usize = 12;
 /// Offset of the outcome.

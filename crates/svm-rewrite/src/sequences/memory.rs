@@ -1,7 +1,7 @@
 //! Loads, stores and read-modify-writes of one explicit operand; prefetches;
 //! `push` and `pop` of memory; `xlat`.
 
-use elf_loader::consts::R_X86_64_PC32;
+use elf_loader::consts::{R_X86_64_64, R_X86_64_PC32};
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use liveness::Reg;
 use twin_abi::stack;
@@ -210,42 +210,33 @@ impl Emitter<'_> {
     fn flat_address(&self, inst: &Inst, pushed: usize) -> Address {
         let iced = &inst.iced;
         let (base, index) = (iced.memory_base(), iced.memory_index());
-        let value = inst.displacement;
-        let referent =
-            value.map(|v| dom0::referent(self.lifted.object, v).expect("checked by dom0::check"));
-        match (referent, value) {
-            (Some(referent), Some(value))
-                if value.kind == R_X86_64_PC32
-                    || iced.memory_displ_size() == 8 && is_moffs(iced) =>
-            {
-                Address::Symbol(referent)
-            }
-            (Some(referent), _) => Address::Lea(operand(base, index, iced, 0, 8), Some(referent)),
-            (None, _) if is_moffs(iced) => Address::Constant(iced.memory_displacement64()),
-            (None, _)
-                if index == Register::None
-                    && iced.memory_displacement64() == 0
-                    && base.is_gpr64()
-                    && base != Register::RSP =>
-            {
-                Address::Copy(gpr(base).expect("a general register"))
-            }
-            (None, _) => {
-                let adjust = if base == Register::RSP {
-                    8 * pushed as i64
-                } else {
-                    0
-                };
-                let displacement = (iced.memory_displacement64() as i64).wrapping_add(adjust);
-                let size = match (base, displacement) {
-                    (Register::None, _) => 8,
-                    (_, 0) => 0,
-                    (_, -128..=127) => 1,
-                    _ => 8,
-                };
-                Address::Lea(operand(base, index, iced, displacement, size), None)
-            }
+        let displacement = iced.memory_displacement64();
+        if let Some(value) = inst.displacement {
+            let referent =
+                dom0::referent(self.lifted.object, value).expect("checked by dom0::check");
+            return match value.kind {
+                R_X86_64_PC32 | R_X86_64_64 => Address::Symbol(referent),
+                _ => Address::Lea(operand(iced, 0, full_width(iced)), Some(referent)),
+            };
         }
+        if base == Register::None && index == Register::None {
+            return Address::Constant(displacement);
+        }
+        let plain = index == Register::None && displacement == 0 && base.is_gpr64();
+        match gpr(base) {
+            Some(base) if plain && base != Reg::RSP => return Address::Copy(base),
+            _ => {}
+        }
+        let on_stack = base.full_register() == Register::RSP;
+        let adjust = if on_stack { 8 * pushed as i64 } else { 0 };
+        let displacement = (displacement as i64).wrapping_add(adjust);
+        let size = match (base, displacement) {
+            (Register::None, _) => full_width(iced),
+            (_, 0) => 0,
+            (_, -128..=127) => 1,
+            _ => full_width(iced),
+        };
+        Address::Lea(operand(iced, displacement, size), None)
     }
 
     /// The base that dom0 has for a segment, out of the CPU's context.
@@ -319,6 +310,9 @@ impl Emitter<'_> {
     /// A copied instruction, its relocations renamed to dom0's names.
     pub fn copy_inst(&mut self, i: InstIdx) -> Result<(), Hitch> {
         let inst = self.lifted.inst(i);
+        if inst.displacement.is_none() && inst.immediate.is_none() {
+            return self.copy_plain(i);
+        }
         let start = self.asm.here();
         let mut bytes = self.lifted.bytes(i).to_vec();
         for value in [inst.displacement, inst.immediate].into_iter().flatten() {
@@ -330,6 +324,26 @@ impl Emitter<'_> {
             self.asm.refer(start, at, field, referent);
         }
         self.asm.raw(&bytes);
+        Ok(())
+    }
+
+    /// A copied instruction without relocations. Prefixes that mean nothing on
+    /// it are left out: the verifier knows no reason for them.
+    pub(super) fn copy_plain(&mut self, i: InstIdx) -> Result<(), Hitch> {
+        const PREFIXES: [u8; 11] = [
+            0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
+        ];
+        let bytes = self.lifted.bytes(i);
+        // A REX that another prefix follows means nothing either.
+        let first = bytes.iter().find(|b| **b & 0xf0 != 0x40);
+        if first.is_some_and(|b| PREFIXES.contains(b)) {
+            let mut iced = self.lifted.inst(i).iced;
+            iced.set_segment_prefix(Register::None);
+            self.asm.inst(&iced)?;
+        } else {
+            let bytes = bytes.to_vec();
+            self.asm.raw(&bytes);
+        }
         Ok(())
     }
 
@@ -353,17 +367,14 @@ impl Emitter<'_> {
     }
 }
 
-fn operand(
-    base: Register,
-    index: Register,
-    iced: &Instruction,
-    displacement: i64,
-    size: u32,
-) -> MemoryOperand {
+/// The operand's base, index and scale with another displacement.
+fn operand(iced: &Instruction, displacement: i64, size: u32) -> MemoryOperand {
+    let (base, index) = (iced.memory_base(), iced.memory_index());
+    let scale = iced.memory_index_scale();
     MemoryOperand::new(
         base,
         index,
-        iced.memory_index_scale(),
+        scale,
         displacement,
         size,
         false,
@@ -371,11 +382,14 @@ fn operand(
     )
 }
 
-/// `mov` between `al/ax/eax/rax` and a 64-bit absolute address.
-fn is_moffs(iced: &Instruction) -> bool {
-    without_moffs(iced.code()).is_some()
+/// The encoder's word for a 32-bit displacement: as wide as the address.
+fn full_width(iced: &Instruction) -> u32 {
+    let narrow = iced.memory_base().is_gpr32() || iced.memory_index().is_gpr32();
+    if narrow { 4 } else { 8 }
 }
 
+/// `mov` between `al/ax/eax/rax` and a 64-bit absolute address, as the form with
+/// any address.
 fn without_moffs(code: Code) -> Option<Code> {
     Some(match code {
         Code::Mov_AL_moffs8 => Code::Mov_r8_rm8,

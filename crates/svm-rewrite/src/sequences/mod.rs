@@ -31,7 +31,7 @@ pub enum Address {
     Lea(MemoryOperand, Option<Referent>),
     /// `movabs $symbol, %v`
     Symbol(Referent),
-    /// `movabs $constant, %v`
+    /// `mov $constant, %v`, or `movabs` if it takes 64 bits
     Constant(u64),
 }
 
@@ -47,7 +47,10 @@ impl Address {
             Address::Symbol(referent) => {
                 asm.inst_with(&movabs(v, 0), None, Some((Field::Abs64, *referent)))
             }
-            Address::Constant(value) => asm.inst(&movabs(v, *value)),
+            Address::Constant(value) => match i32::try_from(*value as i64) {
+                Ok(narrow) => asm.inst(&ri(Code::Mov_rm64_imm32, reg64(v), narrow)),
+                Err(_) => asm.inst(&movabs(v, *value)),
+            },
         };
         done.expect("an address computation encodes");
     }
@@ -190,8 +193,7 @@ impl<'a> Emitter<'a> {
         match plan.flags {
             Flags::Dead => {}
             Flags::Recompute(compare) => {
-                let bytes = self.lifted.bytes(compare).to_vec();
-                self.asm.raw(&bytes);
+                self.copy_plain(compare).expect("a decoded compare encodes");
             }
             Flags::Save(holder) => {
                 if holder != Reg::RAX {

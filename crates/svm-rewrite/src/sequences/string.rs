@@ -76,7 +76,8 @@ impl Emitter<'_> {
         self.translate_pointers(i, roles);
         self.restore_flags(plan);
         self.enter_chunk(roles);
-        self.copy_string(i);
+        self.copy_plain(i)
+            .expect("a decoded string instruction encodes");
         self.leave_chunk(roles);
     }
 
@@ -135,7 +136,8 @@ impl Emitter<'_> {
         self.push(Reg::RCX);
         self.enter_chunk(roles);
         self.copy(n, Reg::RCX);
-        self.copy_string(i);
+        self.copy_plain(i)
+            .expect("a decoded string instruction encodes");
         self.leave_chunk(roles);
         self.pop(n);
         self.lea(indexed(Reg::RCX, n, 1), Reg::RCX);
@@ -178,11 +180,6 @@ impl Emitter<'_> {
             self.pop(old);
             untranslate(&mut self.asm, pointer.register, pointer.translated, old);
         }
-    }
-
-    fn copy_string(&mut self, i: InstIdx) {
-        let bytes = self.lifted.bytes(i).to_vec();
-        self.asm.raw(&bytes);
     }
 
     /// Elements that the window surely holds from a pointer on, at least one.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 
-use testbed::campaign::{self, Plan};
+use testbed::campaign::{self, Plan, Report};
 use testbed::features::Instructions;
 use testbed::functions::{SUBJECTS, Subject, subject};
 use testbed::program::{Program, Variant};
@@ -64,6 +64,9 @@ struct Options {
     /// Which rewriting.
     #[arg(long, value_enum, default_value_t = Choice::All)]
     scheme: Choice,
+    /// Print which instructions of the named functions no stepped run executed.
+    #[arg(long)]
+    missed: bool,
     /// Threads; as many as processors if 0.
     #[arg(long, default_value_t = 0)]
     jobs: usize,
@@ -108,11 +111,28 @@ fn run(options: &Options) -> Result<bool, Error> {
     for (feature, count) in Instructions::of(&stock).features(&stock, &report.coverage) {
         println!("{feature:?}: {count} instructions executed");
     }
+    if options.missed {
+        print_missed(&stock, &report, &subjects);
+    }
     for difference in report.rows.iter().flat_map(|row| &row.differences) {
         println!("{difference}");
     }
     print!("{}", report.table(programs.len()));
     Ok(report.differing() == 0)
+}
+
+/// Runs of unexecuted instructions, as offsets in the function.
+fn print_missed(stock: &Stock<'_>, report: &Report, subjects: &[&'static Subject]) {
+    let instructions = Instructions::of(stock);
+    for function in subjects
+        .iter()
+        .filter_map(|subject| stock.function(subject.name))
+    {
+        for (first, last) in instructions.missed(function, stock, &report.coverage) {
+            let (first, last) = (first - function.address, last - function.address);
+            println!("{}+{first:#x} to +{last:#x} not executed", function.name);
+        }
+    }
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Subject>, Error> {
