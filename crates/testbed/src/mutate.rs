@@ -22,7 +22,12 @@
 //! with another register in it, the rest is still a whole check of whatever
 //! address is there, so such a mutant computes something else but is confined
 //! as before. The verifier may accept it (it does where the slow path does not
-//! compute the address again). All others it must reject.
+//! compute the address again). Where instruction 0 is `mov %reg, ...`, `%reg`
+//! holds the same address, and reading it instead means the same. All others
+//! the verifier must reject.
+//!
+//! Checks that no path reaches are left out: behind a static branch that is
+//! off, nothing is executed, so nothing needs to hold.
 
 use std::ops::Range;
 
@@ -85,8 +90,8 @@ impl Kind {
 pub struct Mutant {
     /// What was done.
     pub kind: Kind,
-    /// Whether only the computation of the address changed, see the module.
-    pub address_only: bool,
+    /// Whether it is confined as before or means the same, see the module.
+    pub harmless: bool,
     /// For messages.
     pub text: String,
     section: SectionId,
@@ -219,7 +224,7 @@ impl Check {
         let text = format!("{}: `{}` {how}", self.place, piece.decoded);
         Mutant {
             kind,
-            address_only: false,
+            harmless: false,
             text,
             section: self.section,
             range,
@@ -228,13 +233,10 @@ impl Check {
         }
     }
 
-    fn deleted(&self, piece: &Piece, address_only: bool) -> Mutant {
+    fn deleted(&self, piece: &Piece, harmless: bool) -> Mutant {
         let nops = vec![0x90; piece.bytes.len()];
         let mutant = self.mutant(Kind::Deleted, piece, nops, Vec::new(), "deleted");
-        Mutant {
-            address_only,
-            ..mutant
-        }
+        Mutant { harmless, ..mutant }
     }
 
     fn swapped(&self, i: usize) -> Mutant {
@@ -555,7 +557,7 @@ pub fn judge(object: &mut Object<'static>, checks: &[Check], all: &[Check], seed
             let accepted =
                 svm_verify::verify_with(object, svm_verify::Options { limit: 1 }).is_ok();
             undo.undo(object);
-            match (accepted, mutant.address_only) {
+            match (accepted, mutant.harmless) {
                 (false, _) => count.rejected += 1,
                 (true, true) => count.address_only += 1,
                 (true, false) => tally.survivors.push(mutant.text),
