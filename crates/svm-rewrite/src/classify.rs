@@ -103,7 +103,10 @@ fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> {
     });
     let odd = matches!(
         iced.mnemonic(),
-        M::Popf
+        M::Pushf
+            | M::Pushfd
+            | M::Pushfq
+            | M::Popf
             | M::Popfd
             | M::Popfq
             | M::Syscall
@@ -238,10 +241,7 @@ fn no_explicit_memory(
     iced: &Instruction,
     info: &mut InstructionInfoFactory,
 ) -> Result<Class, (Code, &'static str)> {
-    let plain_stack = matches!(
-        iced.mnemonic(),
-        Mnemonic::Push | Mnemonic::Pop | Mnemonic::Pushfq
-    );
+    let plain_stack = matches!(iced.mnemonic(), Mnemonic::Push | Mnemonic::Pop);
     if plain_stack && iced.stack_pointer_increment().abs() == 8 {
         return Ok(Class::Plain);
     }
@@ -456,10 +456,7 @@ fn stack_pointer(
         }
         _ => {}
     }
-    if matches!(
-        iced.mnemonic(),
-        Mnemonic::Push | Mnemonic::Pop | Mnemonic::Pushfq
-    ) {
+    if matches!(iced.mnemonic(), Mnemonic::Push | Mnemonic::Pop) {
         let pops_rsp = iced.mnemonic() == Mnemonic::Pop
             && iced.op0_kind() == OpKind::Register
             && iced.op0_register().full_register() == Register::RSP;

@@ -1,16 +1,22 @@
 //! What is known of `rsp`, `rbp` and the direction flag on the way to an
-//! instruction: a forward pass that only runs for code that needs it (`leave`
-//! and its relatives, `std`).
+//! instruction, for those whose treatment depends on it: `leave` and its
+//! relatives, string instructions, operands in the stack frame.
 
 use std::collections::HashMap;
 
-use iced_x86::{Code, FlowControl, Mnemonic, OpKind, Register};
+use iced_x86::{
+    Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
 use liveness::{BlockId, Program};
+use twin_abi::stack;
 
-use crate::class::Class;
+use crate::class::{Class, Space};
 use crate::flow::Flow;
-use crate::lift::{Inst, InstIdx, Lifted};
+use crate::lift::{Inst, InstIdx, Lifted, Target};
 use crate::sequences::Direction;
+
+/// Bytes of the return address, which `rsp` points to at entry.
+const RETURN_ADDRESS: i64 = 8;
 
 /// Facts before an instruction. `None` where paths disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +44,23 @@ impl Facts {
     /// The direction of string instructions here, if known.
     pub fn direction(&self) -> Option<Direction> {
         self.direction
+    }
+
+    /// Whether an operand `disp(%rsp)` may write the return address or what is
+    /// above it, or read above the arguments that every caller provides.
+    fn leaves_frame(&self, iced: &Instruction, info: &mut InstructionInfoFactory) -> bool {
+        let Some(rsp) = self.rsp else { return false };
+        let end = rsp + iced.memory_displacement64() as i64 + iced.memory_size().size() as i64;
+        let only_reads = info
+            .info(iced)
+            .used_memory()
+            .iter()
+            .all(|m| matches!(m.access(), OpAccess::Read | OpAccess::CondRead));
+        end > if only_reads {
+            RETURN_ADDRESS + stack::INCOMING_ARGS
+        } else {
+            0
+        }
     }
 
     fn join(self, other: Facts) -> Facts {
@@ -117,39 +140,44 @@ impl Facts {
     }
 }
 
-/// Facts before each instruction that asks for them.
+/// Facts before each instruction whose treatment depends on them.
 pub fn analyse(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class]) -> HashMap<InstIdx, Facts> {
     let asks = |i: u32| {
         matches!(
             classes[i as usize],
-            Class::FramePointerToStack | Class::String(..)
+            Class::FramePointerToStack | Class::String(..) | Class::Stack
         )
     };
-    let wanted: Vec<u32> = (0..classes.len() as u32).filter(|&i| asks(i)).collect();
-    let trivial = !classes.contains(&Class::FramePointerToStack)
-        && lifted
-            .insts
-            .iter()
-            .all(|i| i.iced.mnemonic() != Mnemonic::Std);
-    if trivial {
-        return wanted
-            .into_iter()
-            .map(|i| (InstIdx(i), Facts::ENTRY))
-            .collect();
-    }
     let before = solve(lifted, flow);
     let mut found = HashMap::new();
-    for i in wanted {
-        let block = flow.block_of(InstIdx(i));
-        let Some(mut facts) = before[block.0 as usize] else {
-            continue;
-        };
-        for k in flow.blocks()[block.0 as usize].start..i {
-            facts = facts.after(&lifted.insts[k as usize]);
+    for (block, facts) in flow.blocks().iter().zip(before) {
+        let Some(mut facts) = facts else { continue };
+        for i in block.clone() {
+            if asks(i) {
+                found.insert(InstIdx(i), facts);
+            }
+            facts = facts.after(&lifted.insts[i as usize]);
         }
-        found.insert(InstIdx(i), facts);
     }
     found
+}
+
+/// Operands that are written through `rsp` but lie in the caller's frame (stack
+/// arguments, which a compiler may reuse) are reached like any pointer: the
+/// slow path knows the whole stack, a displacement from `rsp` is only good for
+/// the own frame.
+pub fn translate_callers_frame(
+    lifted: &Lifted<'_>,
+    facts: &HashMap<InstIdx, Facts>,
+    classes: &mut [Class],
+) {
+    let mut info = InstructionInfoFactory::new();
+    for (i, facts) in facts {
+        let class = &mut classes[i.0 as usize];
+        if *class == Class::Stack && facts.leaves_frame(&lifted.inst(*i).iced, &mut info) {
+            *class = Class::Memory(Space::Heap);
+        }
+    }
 }
 
 fn solve(lifted: &Lifted<'_>, flow: &Flow) -> Vec<Option<Facts>> {
@@ -186,11 +214,11 @@ fn solve(lifted: &Lifted<'_>, flow: &Flow) -> Vec<Option<Facts>> {
     before
 }
 
-/// Successors in the same invocation: behind a call rather than into it.
+/// Successors in the same invocation: behind a local call rather than into it.
 fn continues(lifted: &Lifted<'_>, flow: &Flow, block: BlockId) -> Vec<BlockId> {
     let end = flow.blocks()[block.0 as usize].end;
     let last = &lifted.insts[end as usize - 1];
-    if last.iced.flow_control() == FlowControl::Call {
+    if let (FlowControl::Call, Some(Target::Inst(_))) = (last.iced.flow_control(), last.target) {
         let next = (end as usize) < lifted.insts.len();
         return next
             .then(|| flow.block_of(InstIdx(end)))

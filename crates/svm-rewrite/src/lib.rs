@@ -111,9 +111,10 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     let lifted = lift::lift(object)?;
     // Control flow, what each instruction is, what is live before it.
     let analysis = analyse_lifted(&lifted)?;
-    let classes = accepted(&analysis)?;
+    let mut classes = accepted(&analysis)?;
     let codemap = codemap::entries(&lifted)?;
     let facts = forward::analyse(&lifted, &analysis.flow, &classes);
+    forward::translate_callers_frame(&lifted, &facts, &mut classes);
     // Registers and flags for each sequence: the last decision.
     let plans = plan_all(&analysis, &classes, options.scheme)?;
     // --- nothing is decided beyond this point ---

@@ -33,12 +33,13 @@ use std::ops::Range;
 
 use elf_loader::{Object, Relocation, SectionId, SymbolId};
 use iced_x86::{
-    Code, Decoder, DecoderOptions, Encoder, FlowControl, Instruction, OpKind, Register,
+    Code, Decoder, DecoderOptions, Encoder, FlowControl, Instruction, Mnemonic, OpKind, Register,
 };
 use svm_rewrite::{Scheme, Site};
 use twin_abi::{names, stlb};
 
 use crate::random::Random;
+use crate::reach;
 
 /// An instruction of the object, with what is relocated in it.
 #[derive(Clone, Debug)]
@@ -133,11 +134,12 @@ fn decode(object: &Object<'_>, section: SectionId, range: Range<u64>) -> Vec<Pie
         .collect()
 }
 
-/// The checks of the sites, in the order of the sites.
+/// The checks of the sites that some path reaches, in the order of the sites.
 pub fn checks(object: &Object<'_>, sites: &[Site], scheme: Scheme) -> Vec<Check> {
     let Some((table, _)) = object.symbols().find(|(_, s)| s.name == names::STLB) else {
         return Vec::new();
     };
+    let reached = reach::reached(object);
     let mut found = Vec::new();
     for site in sites.iter().filter(|site| site.scheme.is_some()) {
         let Some(section) = object.section_named(&site.section) else {
@@ -162,6 +164,9 @@ pub fn checks(object: &Object<'_>, sites: &[Site], scheme: Scheme) -> Vec<Check>
             let Some(check) = pieces.get(first..last + 2) else {
                 continue;
             };
+            if !reached.contains(&(section, piece.at)) {
+                continue;
+            }
             let branch = &check[length(scheme) - 2].decoded;
             let target = branch.near_branch_target();
             let slow = slow
@@ -258,30 +263,43 @@ impl Check {
         self.mutant(Kind::Swapped, a, bytes, relocations, &how)
     }
 
+    /// The register that held the address before the check, whole, if there
+    /// is one.
+    fn source(&self) -> Option<Register> {
+        let first = &self.pieces[0].decoded;
+        match first.mnemonic() {
+            Mnemonic::Mov if first.op1_kind() == OpKind::Register => Some(first.op1_register()),
+            _ => None,
+        }
+    }
+
     /// Each register operand as another register.
-    fn registers(&self, piece: &Piece, address_only: bool, random: &mut Random) -> Vec<Mutant> {
+    fn registers(&self, piece: &Piece, address: bool, random: &mut Random) -> Vec<Mutant> {
         let mut made = Vec::new();
-        let mut attempt = |changed: Instruction, how: &str| {
+        let mut attempt = |changed: Instruction, harmless: bool, how: &str| {
             let Some(bytes) = encode(&changed, piece) else {
                 return;
             };
             let mutant = self.mutant(Kind::Register, piece, bytes, piece.relocations.clone(), how);
             made.push(Mutant {
-                address_only,
+                harmless: harmless || address,
                 ..mutant
             });
         };
         for operand in 0..piece.decoded.op_count() {
             if piece.decoded.op_kind(operand) == OpKind::Register {
                 let mut changed = piece.decoded;
-                changed.set_op_register(operand, other(piece.decoded.op_register(operand), random));
-                attempt(changed, "with another register");
+                let now = other(piece.decoded.op_register(operand), random);
+                changed.set_op_register(operand, now);
+                let is_copy = piece.decoded.mnemonic() == Mnemonic::Mov && operand == 1;
+                let same = is_copy && self.source() == Some(now.full_register());
+                attempt(changed, same, "with another register");
             }
         }
         if is_general(piece.decoded.memory_base()) {
             let mut changed = piece.decoded;
             changed.set_memory_base(other(piece.decoded.memory_base(), random));
-            attempt(changed, "with another base");
+            attempt(changed, false, "with another base");
         }
         made
     }
@@ -490,8 +508,8 @@ pub struct Count {
     pub made: u64,
     /// Rejected by the verifier.
     pub rejected: u64,
-    /// Accepted, but only the address's computation changed.
-    pub address_only: u64,
+    /// Accepted, and confined as before or of the same meaning.
+    pub harmless: u64,
 }
 
 /// What the verifier said to all mutants.
@@ -511,7 +529,7 @@ impl Tally {
         for (a, b) in self.counts.iter_mut().zip(other.counts) {
             a.made += b.made;
             a.rejected += b.rejected;
-            a.address_only += b.address_only;
+            a.harmless += b.harmless;
         }
         self.checks += other.checks;
         self.survivors.extend(other.survivors);
@@ -524,11 +542,11 @@ impl std::fmt::Display for Tally {
             let Count {
                 made,
                 rejected,
-                address_only,
+                harmless,
             } = count;
             writeln!(
                 f,
-                "{kind:?}: {made} made, {rejected} rejected, {address_only} confined as before"
+                "{kind:?}: {made} made, {rejected} rejected, {harmless} harmless"
             )?;
         }
         let made: u64 = self.counts.iter().map(|c| c.made).sum();
@@ -559,7 +577,7 @@ pub fn judge(object: &mut Object<'static>, checks: &[Check], all: &[Check], seed
             undo.undo(object);
             match (accepted, mutant.harmless) {
                 (false, _) => count.rejected += 1,
-                (true, true) => count.address_only += 1,
+                (true, true) => count.harmless += 1,
                 (true, false) => tally.survivors.push(mutant.text),
             }
         }

@@ -14,6 +14,7 @@ use crate::image;
 use crate::native::Native;
 use crate::program::Program;
 use crate::random::{Random, seed};
+use crate::scene;
 use crate::stock::Stock;
 use crate::symbolise;
 use crate::trace::{Channel, Ending, MAX_EVENTS, Outcome, Request};
@@ -175,7 +176,7 @@ impl<'s> Session<'s> {
         for (argument, parameter) in arguments.iter_mut().zip(subject.parameters) {
             *argument = scene.argument(*parameter, &mut random);
             if let Parameter::Record(fields) = parameter {
-                image::shape(self.stock, &mut self.file, *argument, fields, &mut random);
+                scene::shape(self.stock, &mut self.file, *argument, fields, &mut random);
             }
         }
         Ok(Request {
