@@ -117,7 +117,7 @@ pub fn analyse(lifted: &Lifted<'_>) -> Result<Flow, Refusal> {
         block_of,
         warns: extra.warns.clone(),
     };
-    flow.connect(lifted, &exits);
+    flow.connect(lifted, &exits, &extra.ends);
     for &(from, to) in &extra.edges {
         let (from, to) = (flow.block_of(from), flow.block_of(to));
         flow.successors[from.0 as usize].push(to);
@@ -203,13 +203,14 @@ fn split(
 
 impl Flow {
     /// Edges inside functions, tail jumps and fall-through included.
-    fn connect(&mut self, lifted: &Lifted<'_>, exits: &[Exit]) {
+    fn connect(&mut self, lifted: &Lifted<'_>, exits: &[Exit], ends: &HashSet<u32>) {
         for b in 0..self.blocks.len() {
             let last = self.blocks[b].end - 1;
             let next = self.block_of.get(last as usize + 1).map(|&n| BlockId(n));
             // Sections are adjacent here but not in memory.
             let next = next.filter(|_| {
-                lifted.insts[last as usize].section == lifted.insts[last as usize + 1].section
+                let section = |i: u32| lifted.insts[i as usize].section;
+                section(last) == section(last + 1) && !ends.contains(&last)
             });
             let mut to = Vec::with_capacity(2);
             match exits[last as usize] {

@@ -15,6 +15,9 @@ pub struct ExtraEdges {
     pub edges: Vec<(InstIdx, InstIdx)>,
     /// Instructions that may be left before they take effect (exception fixups).
     pub faulting: HashSet<u32>,
+    /// Last instructions of replacements: what follows in the section is not
+    /// what runs next.
+    pub ends: HashSet<u32>,
     /// `ud2` of a WARN.
     pub warns: HashSet<u32>,
 }
@@ -92,6 +95,7 @@ impl ExtraEdges {
         let last = last_before(lifted, replacement, new);
         if let (Some(last), Some(back)) = (last, inst(Some((site.0, site.1 + old)))) {
             self.edges.push((last, back));
+            self.ends.insert(last.0);
         }
     }
 }
