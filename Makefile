@@ -5,10 +5,10 @@ DEMO := target/demo
 STOCK := target/stock/e1000.ko
 TWIN := target/release/twin
 
-.PHONY: help demo test bench stock setup build
+.PHONY: help demo test differential mutations bench stock setup build
 
 help: ## list these commands
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-16s%s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-16s%s\n", $$1, $$2}'
 
 setup:
 	@sh scripts/setup.sh
@@ -19,14 +19,21 @@ stock: setup ## fetch the stock Debian 12 kernel into target/stock (not installe
 build: setup ## build target/release/twin
 	$(CARGO) build --release -p twin
 
-demo: build stock ## rewrite and verify the stock e1000 driver
-	@sh scripts/demo.sh $(TWIN) $(STOCK) $(DEMO)
+demo: build stock ## rewrite, verify and execute the stock e1000 driver
+	$(CARGO) build --release -p testbed
+	@sh scripts/demo.sh target/release $(STOCK) $(DEMO)
 
 test: setup stock ## every check and test
-	$(CARGO) fmt --check
+	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) test --workspace
 	$(MAKE) -C runtime test
+
+differential: setup stock ## 1,000 random images for each e1000 function, native against rewritten
+	$(CARGO) run --release -p testbed --bin differential -- --images 1000 --stepped 10
+
+mutations: setup stock ## every mutant of 500 checks, under each scheme, must be rejected
+	$(CARGO) run --release -p testbed --bin mutations -- --checks 500
 
 bench: setup stock ## rewriting and verifying speed, beside objdump
 	$(CARGO) bench -p twin --bench throughput

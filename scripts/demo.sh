@@ -1,10 +1,11 @@
 #!/bin/sh
 # What twin does, on a real driver: every command is shown before it is run.
 #
-#   scripts/demo.sh TWIN E1000.KO OUT_DIR
+#   scripts/demo.sh BIN_DIR E1000.KO OUT_DIR
 set -eu
 
-twin=$1
+bin=$1
+twin=$bin/twin
 module=$2
 out=$3
 mkdir -p "$out"
@@ -18,8 +19,8 @@ run() {
     "$@"
 }
 
-say "What the driver consists of ($(cat "$(dirname "$module")/VERSION" 2>/dev/null || echo "$module"))"
-run "$twin" stats "$module"
+printf 'The driver: %s of %s\n' "$(basename "$module")" \
+    "$(cat "$(dirname "$module")/VERSION" 2>/dev/null || echo "$module")"
 
 say 'Rewritten: every access to memory translated, the result verified before it is left behind'
 run "$twin" rewrite "$module" -o "$out/e1000.twin.o"
@@ -35,6 +36,15 @@ printf '%s sites in %s; the first site through the heap in the receive path:\n\n
 "$twin" explain "$module" --function e1000_clean_rx_irq |
     awk '/^\.text/ { if (shown) exit; shown = / heap / } shown'
 
+say 'Executed: functions of the driver, natively and rewritten, on the same random memory'
+images=20
+printf '$ %s --images %s\n' "$bin/differential" "$images"
+"$bin/differential" --images "$images" --stepped 2 >"$out/differential.txt" || {
+    cat "$out/differential.txt"
+    exit 1
+}
+tail -n 1 "$out/differential.txt"
+
 say 'How long rewriting takes, from start to exit, verification and files included'
 # date +%N is GNU, as is the rest of this system.
 started=$(date +%s%N)
@@ -47,5 +57,7 @@ echo "$(((ended - started) / rounds / 1000000)) ms, mean of $rounds runs"
 
 say 'Left behind'
 ls -l "$out"
-echo
 echo "Next: $twin explain $module | less"
+
+say 'What the driver consists of, and so what was treated'
+run "$twin" stats "$module"
