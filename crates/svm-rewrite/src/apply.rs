@@ -10,6 +10,7 @@ use iced_x86::{FlowControl, Mnemonic};
 use crate::Options;
 use crate::asm::{Jump, Label, Labels, Laid};
 use crate::class::Class;
+use crate::flow::Flow;
 use crate::forward::Facts;
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted, Target};
 use crate::linkage;
@@ -48,6 +49,7 @@ impl Applied {
 /// Instructions that no sequence could be made for.
 pub fn apply(
     lifted: &Lifted<'_>,
+    flow: &Flow,
     plans: &[Plan],
     facts: &HashMap<InstIdx, Facts>,
     options: Options,
@@ -61,6 +63,7 @@ pub fn apply(
         for f in functions_of(lifted, CodeIdx(section)) {
             let mut writer = FunctionWriter {
                 emitter: &mut emitter,
+                flow,
                 plans,
                 facts,
                 poison: options.poison,
@@ -112,6 +115,7 @@ fn functions_of(lifted: &Lifted<'_>, section: CodeIdx) -> Vec<FuncIdx> {
 
 struct FunctionWriter<'w, 'a> {
     emitter: &'w mut Emitter<'a>,
+    flow: &'w Flow,
     plans: &'w [Plan],
     facts: &'w HashMap<InstIdx, Facts>,
     poison: bool,
@@ -166,7 +170,13 @@ impl FunctionWriter<'_, '_> {
             Class::PushMemory(space) => e.push_memory(i, plan, space),
             Class::PopMemory(space) => e.pop_memory(i, plan, space),
             Class::AddressOf => e.address_of(i),
-            Class::Branch => e.branch(i),
+            Class::Branch => {
+                e.branch(i)?;
+                if self.flow.stops(i) {
+                    e.stop();
+                }
+                Ok(())
+            }
             Class::CallIndirect(callee) => e.indirect(i, plan, callee, Jump::Call),
             Class::JumpIndirect(callee) => e.indirect(i, plan, callee, Jump::Always),
             Class::Return => {
@@ -206,10 +216,12 @@ impl FunctionWriter<'_, '_> {
             // continuation.
             FlowControl::Call | FlowControl::IndirectCall => {
                 let next = FuncIdx(f.0 + 1);
-                let returns = !matches!(
-                    last.target,
-                    Some(Target::Import(s)) if linkage::never_returns(lifted.symbol_name(s))
-                );
+                let call = InstIdx(lifted.function(f).insts.end - 1);
+                let returns = !self.flow.stops(call)
+                    && !matches!(
+                        last.target,
+                        Some(Target::Import(s)) if linkage::never_returns(lifted.symbol_name(s))
+                    );
                 Some(next)
                     .filter(|n| returns && self.follows(f, *n) && !lifted.function(*n).padding)
             }

@@ -13,6 +13,7 @@ use iced_x86::{FlowControl, Mnemonic};
 use liveness::{BlockId, Effect, InstId, LocSet, Program};
 
 use crate::effects::{effects, live_at_return};
+use crate::invocations::{self, Ending};
 use crate::lift::{InstIdx, Lifted, Target};
 use crate::linkage;
 use crate::metadata::ExtraEdges;
@@ -57,6 +58,8 @@ pub struct Flow {
     at_exit: Vec<LocSet>,
     effects: Vec<Effect>,
     warns: HashSet<u32>,
+    /// Calls of local functions that never return.
+    stops: HashSet<u32>,
 }
 
 impl Program for Flow {
@@ -89,6 +92,11 @@ impl Flow {
         BlockId(self.block_of[i.0 as usize])
     }
 
+    /// Whether this is a call of a local function that never returns.
+    pub fn stops(&self, i: InstIdx) -> bool {
+        self.stops.contains(&i.0)
+    }
+
     /// What `ud2` at this instruction stands for.
     pub fn trap(&self, i: InstIdx) -> Trap {
         if self.warns.contains(&i.0) {
@@ -116,6 +124,7 @@ pub fn analyse(lifted: &Lifted<'_>) -> Result<Flow, Refusal> {
         blocks,
         block_of,
         warns: extra.warns.clone(),
+        stops: HashSet::new(),
     };
     flow.connect(lifted, &exits, &extra.ends);
     for &(from, to) in &extra.edges {
@@ -239,63 +248,48 @@ impl Flow {
     /// Edges from a callee's returns to the places behind its calls, through
     /// one empty hub block a callee.
     fn connect_returns(&mut self, lifted: &Lifted<'_>, exits: &[Exit]) {
-        let mut calls: BTreeMap<u32, Vec<BlockId>> = BTreeMap::new();
-        for (i, exit) in exits.iter().enumerate() {
-            if let (Exit::CallLocal(to), Some(next)) = (exit, lifted.insts.get(i + 1)) {
-                let behind = calls.entry(self.block_of[to.0 as usize]).or_default();
-                if next.section == lifted.insts[i].section {
-                    behind.push(BlockId(self.block_of[i + 1]));
-                }
+        let endings: Vec<Ending> = (0..self.blocks.len())
+            .map(|b| self.ending(lifted, exits, b))
+            .collect();
+        let callees = invocations::analyse(&endings, &self.successors);
+        let mut behind: BTreeMap<BlockId, Vec<BlockId>> = BTreeMap::new();
+        for (block, ending) in endings.iter().enumerate() {
+            let Ending::Call(to, next) = ending else {
+                continue;
+            };
+            if callees[to].comes_back {
+                behind.entry(*to).or_default().extend(*next);
+            } else {
+                self.stops.insert(self.blocks[block].end - 1);
             }
         }
-        let is_return: Vec<bool> = self
-            .blocks
-            .iter()
-            .map(|b| exits[b.end as usize - 1] == Exit::Return)
-            .collect();
-        let calls_local: Vec<Option<BlockId>> = self
-            .blocks
-            .iter()
-            .map(|b| match exits[b.end as usize - 1] {
-                Exit::CallLocal(_) => self.block_of.get(b.end as usize).map(|&n| BlockId(n)),
-                _ => None,
-            })
-            .collect();
-        for (entry, mut behind) in calls {
-            behind.sort();
-            behind.dedup();
+        for (entry, mut places) in behind {
+            places.sort();
+            places.dedup();
             let hub = BlockId(self.successors.len() as u32);
-            self.successors.push(behind);
+            self.successors.push(places);
             self.at_exit.push(LocSet::empty());
-            for b in self.returns_from(entry, &is_return, &calls_local) {
-                self.successors[b as usize].push(hub);
+            for from in &callees[&entry].returns {
+                self.successors[from.0 as usize].push(hub);
             }
         }
     }
 
-    /// The blocks with a return that is reached from `entry` without leaving
-    /// its invocation: over jumps and tail jumps, and behind calls.
-    fn returns_from(
-        &self,
-        entry: u32,
-        is_return: &[bool],
-        calls_local: &[Option<BlockId>],
-    ) -> Vec<u32> {
-        let mut seen = HashSet::from([entry]);
-        let mut work = vec![entry];
-        let mut returns = Vec::new();
-        while let Some(b) = work.pop() {
-            if is_return[b as usize] {
-                returns.push(b);
-                continue;
+    fn ending(&self, lifted: &Lifted<'_>, exits: &[Exit], block: usize) -> Ending {
+        let last = self.blocks[block].end - 1;
+        match exits[last as usize] {
+            Exit::Return => Ending::Return,
+            Exit::TailOut => Ending::TailOut,
+            Exit::CallLocal(to) => {
+                let next = lifted.insts.get(last as usize + 1);
+                let adjacent =
+                    next.is_some_and(|n| n.section == lifted.insts[last as usize].section);
+                let behind = adjacent.then(|| BlockId(self.block_of[last as usize + 1]));
+                Ending::Call(self.block_of(to), behind)
             }
-            let next: &[BlockId] = match &calls_local[b as usize] {
-                Some(behind) => std::slice::from_ref(behind),
-                None => &self.successors[b as usize],
-            };
-            work.extend(next.iter().map(|n| n.0).filter(|&n| seen.insert(n)));
+            Exit::Next | Exit::Jump { .. } | Exit::CallOut | Exit::CallStop | Exit::Stop => {
+                Ending::Other
+            }
         }
-        returns.sort_unstable();
-        returns
     }
 }

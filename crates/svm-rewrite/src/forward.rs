@@ -219,7 +219,7 @@ fn continues(lifted: &Lifted<'_>, flow: &Flow, block: BlockId) -> Vec<BlockId> {
     let end = flow.blocks()[block.0 as usize].end;
     let last = &lifted.insts[end as usize - 1];
     if let (FlowControl::Call, Some(Target::Inst(_))) = (last.iced.flow_control(), last.target) {
-        let next = (end as usize) < lifted.insts.len();
+        let next = (end as usize) < lifted.insts.len() && !flow.stops(InstIdx(end - 1));
         return next
             .then(|| flow.block_of(InstIdx(end)))
             .into_iter()

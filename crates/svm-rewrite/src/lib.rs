@@ -21,6 +21,7 @@ mod emit;
 mod flow;
 mod forward;
 mod import;
+mod invocations;
 pub mod lift;
 mod linkage;
 pub mod listing;
@@ -118,7 +119,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     // Registers and flags for each sequence: the last decision.
     let plans = plan_all(&analysis, &classes, options.scheme)?;
     // --- nothing is decided beyond this point ---
-    let applied = apply::apply(&lifted, &plans, &facts, options)?;
+    let applied = apply::apply(&lifted, &analysis.flow, &plans, &facts, options)?;
     let object = emit::emit(&lifted, &applied, &codemap, options.scheme);
     let stats = stats::stats(&analysis);
     let rewriting = Rewriting {

@@ -140,6 +140,23 @@ fn what_follows_a_call_that_does_not_return() {
 }
 
 #[test]
+fn what_follows_a_call_of_a_local_function_that_does_not_return() {
+    let source = |ending: &str| {
+        format!(
+            "sub $8,%rsp\nmov (%rdi),%rax\ntest %rax,%rax\njne 1f\ncall g
+            mov %r10,%rax\n1:\n{READ_MOST}\nadd $8,%rsp\nret
+            .type g,@function\ng: sub $8,%rsp\ncall h\n{ending}\n.size g,.-g
+            .type h,@function\nh: sub $8,%rsp\ncall panic\n.size h,.-h"
+        )
+    };
+    let silent = sites(&source(""));
+    assert!(site(&silent, "mov (%rdi),%rax").scratch.contains(&"r10"));
+    // The same with a way back.
+    let returning = sites(&source("add $8,%rsp\nret").replace("call panic", "add $8,%rsp\nret"));
+    assert_kept(site(&returning, "mov (%rdi),%rax"), "r10");
+}
+
+#[test]
 fn a_tail_jump_keeps_arguments() {
     let sites = sites("cmpl $0,(%rdi)\njmp g");
     for argument in ["rdi", "rsi", "rdx", "rcx", "r8", "r9"] {
