@@ -32,6 +32,7 @@ pub fn classify(
     }
     let refuse = |(code, reason): (Code, &str)| lifted.refusal(code, i, reason);
     refuse_sensitive(&inst.iced).map_err(refuse)?;
+    refuse_ambiguous(&inst.iced, lifted.bytes(i)).map_err(refuse)?;
     match inst.iced.flow_control() {
         FlowControl::Next => classify_straight(inst, info).map_err(refuse),
         FlowControl::ConditionalBranch => Ok(Class::Branch),
@@ -163,6 +164,26 @@ fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> {
     Ok(())
 }
 
+/// With an operand size prefix, AMD's processors branch in 16 bits and Intel's
+/// ignore the prefix (SDM volume 2, JMP; APM volume 3, Near Branches).
+fn refuse_ambiguous(iced: &Instruction, bytes: &[u8]) -> Result<(), (Code, &'static str)> {
+    const LEGACY: [u8; 11] = [
+        0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
+    ];
+    let mut prefixes = bytes.iter().take_while(|b| LEGACY.contains(b));
+    let branches = !matches!(
+        iced.flow_control(),
+        FlowControl::Next | FlowControl::Exception | FlowControl::Interrupt
+    );
+    if branches && prefixes.any(|b| *b == 0x66) {
+        return Err((
+            Code::Unsupported,
+            "processors disagree about this prefix on a branch",
+        ));
+    }
+    Ok(())
+}
+
 fn classify_straight(
     inst: &Inst,
     info: &mut InstructionInfoFactory,
@@ -263,6 +284,15 @@ fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
             _ => Ok(Class::Plain),
         };
     }
+    if is_hint(iced.mnemonic()) {
+        return Ok(Class::Drop);
+    }
+    if is_masked(iced) {
+        return Err((
+            Code::Unsupported,
+            "what its mask leaves out is not reached, and must not abort",
+        ));
+    }
     if iced.is_vsib() {
         return Err((
             Code::Unsupported,
@@ -305,12 +335,39 @@ fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
         }
         M::Push if space != Space::Stack => Ok(Class::PushMemory(space)),
         M::Pop if space != Space::Stack => Ok(Class::PopMemory(space)),
+        M::Bt | M::Bts | M::Btr | M::Btc
+            if iced.op1_kind() == OpKind::Register
+                && (iced.memory_base().is_gpr32() || iced.memory_index().is_gpr32()) =>
+        {
+            Err((
+                Code::Unsupported,
+                "a bit string whose address wraps at 4 GiB",
+            ))
+        }
         M::Bt | M::Bts | M::Btr | M::Btc if iced.op1_kind() == OpKind::Register => {
             Ok(Class::BitString(space))
         }
         _ if space == Space::Stack => Ok(Class::Stack),
         _ => Ok(Class::Memory(space)),
     }
+}
+
+/// Hints about caches that compute nothing: dropped.
+fn is_hint(m: Mnemonic) -> bool {
+    use Mnemonic as M;
+    matches!(
+        m,
+        M::Cldemote | M::Prefetchit0 | M::Prefetchit1 | M::Reservednop
+    )
+}
+
+fn is_masked(iced: &Instruction) -> bool {
+    use Mnemonic as M;
+    iced.has_op_mask()
+        || matches!(
+            iced.mnemonic(),
+            M::Vmaskmovps | M::Vmaskmovpd | M::Vpmaskmovd | M::Vpmaskmovq
+        )
 }
 
 fn is_prefetch(m: Mnemonic) -> bool {
