@@ -22,9 +22,17 @@
 //! with another register in it, the rest is still a whole check of whatever
 //! address is there, so such a mutant computes something else but is confined
 //! as before. The verifier may accept it (it does where the slow path does not
-//! compute the address again). Where instruction 0 is `mov %reg, ...`, `%reg`
-//! holds the same address, and reading it instead means the same. All others
-//! the verifier must reject.
+//! compute the address again).
+//!
+//! Two kinds of mutants mean the same. Where instruction 0 is `mov %reg, ...`,
+//! `%reg` holds the same address and may be read instead. And in scheme `stlb`
+//! any entry may be asked, instruction 1's source being another register:
+//! every entry is whole, and its tag is compared with all of the address, so a
+//! wrong one misses and the slow path answers.
+//!
+//! A copy of the address to where it is already (`%v` is that `%reg`) may go.
+//! All others the verifier must reject, or [`Survivor`] has to be looked at:
+//! `mutations` runs its function, native against mutated.
 //!
 //! Checks that no path reaches are left out: behind a static branch that is
 //! off, nothing is executed, so nothing needs to hold.
@@ -61,6 +69,8 @@ pub struct Check {
     slow: Vec<Piece>,
     /// The site, for messages.
     place: String,
+    /// The function it is in.
+    function: String,
 }
 
 /// What was done to a check.
@@ -179,6 +189,7 @@ pub fn checks(object: &Object<'_>, sites: &[Site], scheme: Scheme) -> Vec<Check>
                 pieces: check.to_vec(),
                 slow,
                 place,
+                function: site.function.clone(),
             });
         }
     }
@@ -197,9 +208,10 @@ impl Check {
         let mut all = Vec::new();
         let count = self.pieces.len() - 1;
         for i in 0..count {
-            all.push(self.deleted(&self.pieces[i], i == 0));
+            let spare = i == 0 || self.is_redundant(&self.pieces[i]);
+            all.push(self.deleted(&self.pieces[i], spare));
             all.push(self.swapped(i));
-            all.extend(self.registers(&self.pieces[i], i == 0, random));
+            all.extend(self.registers(&self.pieces[i], spare, random));
         }
         for piece in &self.slow {
             all.push(self.deleted(piece, false));
@@ -273,8 +285,16 @@ impl Check {
         }
     }
 
+    /// Whether it copies the address to the register that it came from.
+    fn is_redundant(&self, piece: &Piece) -> bool {
+        let copied = &piece.decoded;
+        copied.mnemonic() == Mnemonic::Mov
+            && copied.op1_register() == self.pieces[0].decoded.op0_register()
+            && self.source() == Some(copied.op0_register())
+    }
+
     /// Each register operand as another register.
-    fn registers(&self, piece: &Piece, address: bool, random: &mut Random) -> Vec<Mutant> {
+    fn registers(&self, piece: &Piece, spare: bool, random: &mut Random) -> Vec<Mutant> {
         let mut made = Vec::new();
         let mut attempt = |changed: Instruction, harmless: bool, how: &str| {
             let Some(bytes) = encode(&changed, piece) else {
@@ -282,7 +302,7 @@ impl Check {
             };
             let mutant = self.mutant(Kind::Register, piece, bytes, piece.relocations.clone(), how);
             made.push(Mutant {
-                harmless: harmless || address,
+                harmless: harmless || spare,
                 ..mutant
             });
         };
@@ -292,14 +312,15 @@ impl Check {
                 let now = other(piece.decoded.op_register(operand), random);
                 changed.set_op_register(operand, now);
                 let is_copy = piece.decoded.mnemonic() == Mnemonic::Mov && operand == 1;
-                let same = is_copy && self.source() == Some(now.full_register());
-                attempt(changed, same, "with another register");
+                let is_index = self.pieces[1].at == piece.at && now.size() == 4;
+                let same = is_copy && (is_index || self.source() == Some(now.full_register()));
+                attempt(changed, same, &format!("as `{changed}`"));
             }
         }
         if is_general(piece.decoded.memory_base()) {
             let mut changed = piece.decoded;
             changed.set_memory_base(other(piece.decoded.memory_base(), random));
-            attempt(changed, false, "with another base");
+            attempt(changed, false, &format!("as `{changed}`"));
         }
         made
     }
@@ -512,6 +533,15 @@ pub struct Count {
     pub harmless: u64,
 }
 
+/// A mutant that was accepted without an argument for it.
+#[derive(Clone, Debug)]
+pub struct Survivor {
+    /// The change.
+    pub mutant: Mutant,
+    /// The function it is in.
+    pub function: String,
+}
+
 /// What the verifier said to all mutants.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -520,7 +550,7 @@ pub struct Tally {
     /// Checks that were mutated.
     pub checks: u64,
     /// Mutants that were accepted and should not have been.
-    pub survivors: Vec<String>,
+    pub survivors: Vec<Survivor>,
 }
 
 impl Tally {
@@ -552,7 +582,7 @@ impl std::fmt::Display for Tally {
         let made: u64 = self.counts.iter().map(|c| c.made).sum();
         write!(
             f,
-            "{} checks, {made} mutants, {} wrongly accepted",
+            "{} checks, {made} mutants, {} accepted without an argument",
             self.checks,
             self.survivors.len()
         )
@@ -578,7 +608,10 @@ pub fn judge(object: &mut Object<'static>, checks: &[Check], all: &[Check], seed
             match (accepted, mutant.harmless) {
                 (false, _) => count.rejected += 1,
                 (true, true) => count.harmless += 1,
-                (true, false) => tally.survivors.push(mutant.text),
+                (true, false) => {
+                    let function = check.function.clone();
+                    tally.survivors.push(Survivor { mutant, function });
+                }
             }
         }
     }

@@ -14,7 +14,6 @@ pub const ABORT_BUG: u32 = 3;
 pub const ABORT_PORT: u32 = 4;
 pub const ABORT_STACK: u32 = 5;
 pub const ABORT_FAULT: u32 = 6;
-pub const ABORT_IMPORT: u32 = 8;
 
 #[repr(C)]
 pub struct Constant {
@@ -123,7 +122,6 @@ unsafe extern "C" {
     ) -> c_int;
     pub fn twin_instance_add_text(instance: *mut Instance, start: u64, end: u64) -> c_int;
     pub fn twin_instance_report(instance: *const Instance) -> *const AbortReport;
-    pub fn twin_call_lookup(instance: *mut Instance, vm: u64) -> u64;
     pub fn twin_enter(
         cpu: *mut Cpu,
         instance: *mut Instance,
@@ -131,7 +129,6 @@ unsafe extern "C" {
         arguments: *const [u64; 6],
         result: *mut u64,
     ) -> c_int;
-    pub fn twin_abort_record(cpu: *mut Cpu, kind: u32, reason: u32, address: u64, rip: u64);
     pub fn twin_fault_is_drivers(cpu: *const Cpu, rip: u64, rsp: u64, fetched: bool) -> bool;
     pub fn twin_fault_record(cpu: *mut Cpu, rip: u64, address: u64, trap: u32);
     pub fn twin_abort_from_fault();

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
-use elf_loader::consts::{SHF_ALLOC, STT_FUNC};
+use elf_loader::consts::STT_FUNC;
 use elf_loader::link::{Layout, SymbolUse, layout, link};
 use elf_loader::{Object, Place, SectionId};
 
@@ -261,9 +261,4 @@ fn warns(object: &Object<'_>, layout: &Layout) -> HashSet<u64> {
         }
     }
     found
-}
-
-/// Whether a section is loaded into dom0.
-pub fn is_loaded(flags: u64) -> bool {
-    flags & SHF_ALLOC != 0
 }

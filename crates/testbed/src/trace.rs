@@ -118,8 +118,6 @@ pub struct Outcome {
     pub events: u64,
     /// Worker's own.
     pub detail: u64,
-    /// Windows mapped anew in this run (rewritten only).
-    pub fills: u64,
     /// Nanoseconds in the function, imports included.
     pub time: u64,
 }

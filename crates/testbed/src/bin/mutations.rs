@@ -5,10 +5,15 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use elf_loader::Object;
 use svm_rewrite::{Options as Rewriting, Scheme, rewrite};
-use testbed::mutate::{self, Tally};
-use testbed::stock;
-use testbed::{Error, random::Random};
+use testbed::campaign::{self, Plan};
+use testbed::functions::subject;
+use testbed::mutate::{self, Survivor, Tally};
+use testbed::program::{Program, Variant};
+use testbed::random::Random;
+use testbed::stock::{self, Stock};
+use testbed::{Error, native};
 
 /// Change one instruction of a check, for many checks, and ask the verifier.
 #[derive(Parser)]
@@ -38,24 +43,74 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<bool, Error> {
     let file = stock::find()?;
-    let object = elf_loader::read(&file)?;
+    let stock = Stock::new(&file, native::import_entry())?;
     let mut clean = true;
-    for scheme in [Scheme::Stlb, Scheme::Paper] {
-        let tally = scheme_tally(&object, scheme, options)?;
+    for variant in Variant::PLAIN {
+        let (mut object, tally) = scheme_tally(&stock.object, variant.scheme, options)?;
+        println!("scheme {}\n{tally}", variant.name());
         for survivor in &tally.survivors {
-            println!("accepted: {survivor}");
+            let same = means_the_same(&stock, variant, &mut object, survivor)?;
+            println!("accepted, {same}: {}", survivor.mutant.text);
+            clean &= same == Meaning::Same;
         }
-        println!("scheme {}\n{tally}", scheme.as_str());
-        clean &= tally.survivors.is_empty();
     }
     Ok(clean)
 }
 
+/// What running a mutant showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    /// It did the same in all runs.
+    Same,
+    /// It did not.
+    Different,
+    /// Its function cannot be run.
+    Unknown,
+}
+
+impl std::fmt::Display for Meaning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Meaning::Same => "and the same in all runs",
+            Meaning::Different => "and DIFFERENT when run",
+            Meaning::Unknown => "and its function cannot be run",
+        })
+    }
+}
+
+/// Runs the mutant's function, native against mutated.
+fn means_the_same(
+    stock: &Stock<'_>,
+    variant: Variant,
+    object: &mut Object<'static>,
+    survivor: &Survivor,
+) -> Result<Meaning, Error> {
+    let name = survivor.function.trim_end_matches(".cold");
+    let Some(subject) = subject(name) else {
+        return Ok(Meaning::Unknown);
+    };
+    let undo = survivor.mutant.apply(object);
+    let program = Program::link(stock, variant, object.clone());
+    undo.undo(object);
+    let plan = Plan {
+        images: 1000,
+        stepped: 0,
+        first: 0,
+        jobs: 1,
+    };
+    let report = campaign::run(stock, &[program?], &[subject], plan, &|_| {})?;
+    Ok(if report.differing() == 0 {
+        Meaning::Same
+    } else {
+        Meaning::Different
+    })
+}
+
 fn scheme_tally(
-    object: &elf_loader::Object<'_>,
+    object: &Object<'_>,
     scheme: Scheme,
     options: &Options,
-) -> Result<Tally, Error> {
+) -> Result<(Object<'static>, Tally), Error> {
     let rewriting = Rewriting {
         report: true,
         ..Rewriting::new(scheme)
@@ -89,5 +144,5 @@ fn scheme_tally(
             tally.add(thread.join().expect("a mutation thread panicked"));
         }
     });
-    Ok(tally)
+    Ok((rewritten.object, tally))
 }
