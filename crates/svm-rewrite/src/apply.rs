@@ -171,7 +171,7 @@ impl FunctionWriter<'_, '_> {
             Class::PopMemory(space) => e.pop_memory(i, plan, space),
             Class::AddressOf => e.address_of(i),
             Class::Branch => {
-                e.branch(i)?;
+                e.branch(i, plan)?;
                 if self.flow.stops(i) {
                     e.stop();
                 }

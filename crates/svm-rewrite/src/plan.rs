@@ -1,12 +1,15 @@
 //! Decides, for each instruction, how it will be emitted. Nothing is edited
 //! here: a plan is data, and [`crate::apply`] is the one place that acts on it.
 
-use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{
+    FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
 use liveness::{Flag, LocSet, Reg};
 
 use crate::class::{Callee, Class, Repeat, Space};
 use crate::flow::Flow;
-use crate::lift::{InstIdx, Lifted};
+use crate::lift::{InstIdx, Lifted, Target};
+use crate::linkage::{self, Convention};
 use crate::refusal::{Code, Refusal};
 use crate::registers::gpr;
 use crate::scheme::Scheme;
@@ -135,21 +138,47 @@ impl<'a> Planner<'a> {
             live,
         };
         let need = self.need(class);
-        if need.call_registers {
-            let operands = self
-                .registers_of(&self.lifted.inst(i).iced)
-                .union(callee_register(class));
-            let live_across = live.minus(operands);
-            if live_across.intersects(LocSet::reg(Reg::R10).union(LocSet::reg(Reg::R11))) {
-                let reason = "r10 or r11 is live at an indirect transfer, where the psABI leaves them to linkers";
-                return Err(self.lifted.refusal(Code::NoScratch, i, reason));
-            }
+        if need.call_registers || class == Class::Branch {
+            self.leave_object(i, class, live, &mut plan)?;
         }
         if need.translates {
             let keeps_flags = flags_live && !need.keeps_flags;
             self.choose(i, need.registers, live, keeps_flags, &mut plan)?;
         }
         Ok(plan)
+    }
+
+    /// The psABI leaves r10 and r11 to whoever stands between caller and callee:
+    /// here `twin_stlb_call` and the stubs of imports. Code that keeps something
+    /// in them over an assembly routine has them spilled; such routines take no
+    /// stack arguments.
+    fn leave_object(
+        &mut self,
+        i: InstIdx,
+        class: Class,
+        live: LocSet,
+        plan: &mut Plan,
+    ) -> Result<(), Refusal> {
+        let inst = self.lifted.inst(i);
+        let import = match inst.target {
+            Some(Target::Import(s)) => Some(linkage::convention(self.lifted.symbol_name(s))),
+            Some(Target::Inst(_)) => return Ok(()),
+            None => None,
+        };
+        let operands = self.registers_of(&inst.iced).union(callee_register(class));
+        let live = live.minus(operands);
+        let across = [Reg::R10, Reg::R11]
+            .into_iter()
+            .filter(|r| live.intersects(LocSet::reg(*r)));
+        let assembly = matches!(import, Some(Convention::KeepsAll | Convention::Private));
+        for register in across {
+            if !assembly || inst.iced.flow_control() != FlowControl::Call {
+                let reason = "r10 or r11 is live over a transfer out of the object, where the psABI leaves them to linkers";
+                return Err(self.lifted.refusal(Code::NoScratch, i, reason));
+            }
+            plan.scratch.push(register, true);
+        }
+        Ok(())
     }
 
     /// What the sequence of a class takes, see [`crate::sequences`].
@@ -320,7 +349,7 @@ impl<'a> Planner<'a> {
 
     fn writes_flags(&self, i: InstIdx) -> bool {
         let iced = &self.lifted.inst(i).iced;
-        iced.rflags_modified() != 0 || iced.flow_control() != iced_x86::FlowControl::Next
+        iced.rflags_modified() != 0 || iced.flow_control() != FlowControl::Next
     }
 
     /// All registers that an instruction may change.

@@ -22,8 +22,8 @@ const TARGET: Reg = Reg::R11;
 
 impl Emitter<'_> {
     /// A direct branch or call: within the section by label, which chooses its
-    /// length; out of it by relocation.
-    pub fn branch(&mut self, i: InstIdx) -> Result<(), Hitch> {
+    /// length; out of it by relocation, r10 and r11 spilled if they are live.
+    pub fn branch(&mut self, i: InstIdx, plan: &Plan) -> Result<(), Hitch> {
         let inst = self.lifted.inst(i);
         let iced = &inst.iced;
         let jump = match iced.flow_control() {
@@ -41,7 +41,9 @@ impl Emitter<'_> {
             Some(Target::Inst(to)) => self.branch_far(jump, Referent::Label(Label(to.0)))?,
             Some(Target::Import(s)) => {
                 let ends = jump == Jump::Call && linkage::never_returns(self.lifted.symbol_name(s));
+                self.open(plan);
                 self.branch_far(jump, Referent::Import(Import::Routine(s), 0))?;
+                self.close(plan);
                 if ends {
                     self.stop();
                 }
