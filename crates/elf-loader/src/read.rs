@@ -212,7 +212,11 @@ impl<'a> File<'a> {
         let unsupported =
             |what, remedy| Err(self.refuse(index, SectionProblem::Unsupported { what, remedy }));
         Ok(match header.sh_type {
-            sh::SHT_NULL if index == 0 => Role::Null,
+            // A name or flags would be lost when it is written (gABI 4, "Special
+            // Section Indexes": all zero but for the extended counts).
+            sh::SHT_NULL if index == 0 && header.sh_flags == 0 && self.name(0).is_empty() => {
+                Role::Null
+            }
             _ if index == 0 => return Err(damaged("section 0 is not the null section".into())),
             sh::SHT_SYMTAB => Role::SymbolTable,
             // One table may hold both kinds of names (LLVM makes it so).

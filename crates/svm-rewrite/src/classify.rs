@@ -357,7 +357,7 @@ fn is_hint(m: Mnemonic) -> bool {
     use Mnemonic as M;
     matches!(
         m,
-        M::Cldemote | M::Prefetchit0 | M::Prefetchit1 | M::Reservednop
+        M::Cldemote | M::Prefetchit0 | M::Prefetchit1 | M::Prefetchwt1 | M::Reservednop
     )
 }
 
@@ -374,13 +374,7 @@ fn is_prefetch(m: Mnemonic) -> bool {
     use Mnemonic as M;
     matches!(
         m,
-        M::Prefetch
-            | M::Prefetchnta
-            | M::Prefetcht0
-            | M::Prefetcht1
-            | M::Prefetcht2
-            | M::Prefetchw
-            | M::Prefetchwt1
+        M::Prefetch | M::Prefetchnta | M::Prefetcht0 | M::Prefetcht1 | M::Prefetcht2 | M::Prefetchw
     )
 }
 
@@ -400,6 +394,15 @@ fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
             return Err((Code::Relocation, reason));
         }
         _ => {}
+    }
+    // Spills are pushed before the address is computed: it grows by their size.
+    const SPILLS: i32 = 128;
+    let displacement = iced.memory_displacement64() as i32;
+    if base.full_register() == Register::RSP && displacement > i32::MAX - SPILLS {
+        return Err((
+            Code::Unsupported,
+            "its displacement from the stack pointer leaves no room for spilled registers",
+        ));
     }
     let constant = base == Register::RIP || base == Register::None;
     match iced.segment_prefix() {

@@ -234,7 +234,14 @@ fn is_prefetch(i: &Instruction) -> bool {
     use Mnemonic::*;
     matches!(
         i.mnemonic(),
-        Prefetchnta | Prefetcht0 | Prefetcht1 | Prefetcht2 | Prefetchw
+        Prefetchnta
+            | Prefetcht0
+            | Prefetcht1
+            | Prefetcht2
+            | Prefetchw
+            // Not listed, but a check may skip them without being broken, too.
+            | Prefetch
+            | Prefetchwt1
     )
 }
 

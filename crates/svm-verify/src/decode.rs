@@ -1,6 +1,7 @@
 //! Bytes to instructions: every byte of every code section belongs to exactly
-//! one, each is on the allow-list (P3), each relocation is on one operand
-//! field (P2), each direct branch leads to an instruction (P2).
+//! one, each is on the allow-list and means the same to a second decoder (P3),
+//! each relocation is on one operand field (P2), each direct branch leads to an
+//! instruction (P2).
 //!
 //! What the rest of the verifier works on is made here, once: [`Program`].
 
@@ -8,6 +9,7 @@ use elf_loader::consts::{R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT3
 use elf_loader::{Relocation, Section, SectionId};
 use iced_x86::{ConstantOffsets, Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use twin_abi::stlb;
+use yaxpeax_x86::long_mode::InstDecoder;
 
 use crate::allow::{self, Verdict};
 use crate::classify::{self, Field};
@@ -15,6 +17,7 @@ use crate::insn::{Insn, Op, Target};
 use crate::object::{CodeAt, Image, Meaning, Routine};
 use crate::prefix;
 use crate::report::Report;
+use crate::second;
 use crate::violation::Code;
 
 /// Where instructions start in a section: a bit for each byte, and how many
@@ -113,6 +116,7 @@ pub fn decode<'o>(image: &Image<'o>, report: &mut Report<'o>) -> Option<Program>
             program: &mut program,
             branches: &mut branches,
             factory: InstructionInfoFactory::new(),
+            second: InstDecoder::default(),
         };
         complete &= section.run();
     }
@@ -188,6 +192,7 @@ struct SectionDecoder<'a, 'o> {
     program: &'a mut Program,
     branches: &'a mut Vec<(u32, Destination)>,
     factory: InstructionInfoFactory,
+    second: InstDecoder,
 }
 
 impl<'o> SectionDecoder<'_, 'o> {
@@ -208,8 +213,7 @@ impl<'o> SectionDecoder<'_, 'o> {
                 break;
             }
             starts.add(at, self.program.insns.len() as u32);
-            let raw = &bytes[at..decoder.position()];
-            self.one(&decoder, &instruction, at as u32, raw);
+            self.one(&decoder, &instruction, at as u32, &bytes[at..]);
         }
         self.program.starts.push(starts);
         if complete && self.next_relocation < self.section.relocations.len() {
@@ -224,7 +228,9 @@ impl<'o> SectionDecoder<'_, 'o> {
         self.report.at(self.id, u64::from(at), code, reason);
     }
 
-    fn one(&mut self, decoder: &Decoder<'_>, instruction: &Instruction, at: u32, raw: &[u8]) {
+    /// The instruction at the start of `rest`.
+    fn one(&mut self, decoder: &Decoder<'_>, instruction: &Instruction, at: u32, rest: &[u8]) {
+        let raw = &rest[..instruction.len()];
         let n = self.program.insns.len() as u32;
         let allowed = match allow::verdict(instruction.code()) {
             Verdict::Allowed => prefix::check(instruction, raw),
@@ -236,7 +242,16 @@ impl<'o> SectionDecoder<'_, 'o> {
         }
         let field = self.relocation(decoder, instruction, at);
         let mut insn = match classify::classify(instruction, field, &mut self.factory) {
-            Ok(insn) => insn,
+            Ok(insn) => {
+                // What is refused by name is not asked about.
+                if let (Ok(()), Err(reason)) = (
+                    allowed,
+                    second::agrees(&self.second, instruction, &insn, rest),
+                ) {
+                    self.violation(at, Code::Decoders, reason);
+                }
+                insn
+            }
             Err((code, reason, insn)) => {
                 // Said once: what is not allowed is not looked at further.
                 if allowed.is_ok() {
@@ -249,7 +264,9 @@ impl<'o> SectionDecoder<'_, 'o> {
         insn.section = self.number;
         insn.relocated = field != Field::None;
         insn.len = raw.len() as u8;
-        if allowed.is_err() {
+        // Nothing more is said about what follows; but a check that skips a
+        // prefetch with a prefix too many is a check all the same.
+        if allowed.is_err() && !matches!(insn.op, Op::Prefetch) {
             insn.op = Op::Stop;
         }
         if let Op::Call(_) | Op::Jump(_) | Op::Branch(..) = insn.op {

@@ -11,7 +11,7 @@
 //!   interpreted with the facts that arrive there; calls lead to function
 //!   entries or to names that the ABI permits; there is no indirect transfer.
 //! * **P3, instructions.** Every instruction is on an allow-list, and every
-//!   byte of code belongs to exactly one.
+//!   byte of code belongs to exactly one, on which two decoders agree.
 //! * **P4, stack.** `rsp` moves by constants, is equally deep on every path,
 //!   and never further from the return address than the guard protects.
 //! * **P5, state.** The translation table is read in checks only; no access
@@ -24,7 +24,8 @@
 //! Object ──object──> Image ──decode──> Program ──flow──> Outcome ──> Proof
 //!            │                 │                  │            or Violations
 //!     sections, symbols   allow, prefix,     transfer, stages,
-//!     codemap, map        classify, insn     domain, checks
+//!     codemap, map        classify, insn,    domain, checks
+//!                             second
 //! ```
 //!
 //! What is not proved: that the code does what the original did, and that a
@@ -42,6 +43,7 @@ mod object;
 mod prefix;
 mod proof;
 mod report;
+mod second;
 mod stages;
 mod transfer;
 mod violation;

@@ -128,6 +128,9 @@ codes! {
     /// Bytes that are no instruction.
     Undecodable = "P3-undecodable", P3,
         "leave data out of code sections";
+    /// Two decoders do not agree on an instruction, or only one reads any.
+    Decoders = "P3-decoders", P3,
+        "use another encoding of the instruction";
     /// An instruction that is not on the allow-list.
     Instruction = "P3-instruction", P3,
         "replace the instruction by what the runtime offers";

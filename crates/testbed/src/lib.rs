@@ -22,6 +22,7 @@ mod decode;
 pub mod dom0;
 pub mod error;
 pub mod features;
+pub mod forms;
 pub mod functions;
 pub mod fuzz;
 pub mod image;

@@ -1,23 +1,62 @@
-//! The fuzz targets' logic for a few seconds: random bytes, and mutations of
-//! real inputs. `fuzz/README.md` tells how to run it for longer.
+//! The fuzz targets' logic for a few seconds: every input of the corpus, random
+//! inputs, and mutations of real ones. `TWIN_FUZZ_SECONDS` is for how long each
+//! (3) and `TWIN_FUZZ_SEED` makes other inputs; `fuzz/README.md` tells how to run
+//! the same guided by coverage.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use elf_loader::consts::STT_FUNC;
+use elf_loader::{Object, Place};
 use testbed::fuzz;
 use testbed::random::Random;
 
-const EACH: Duration = Duration::from_secs(3);
+/// A number from the environment.
+fn setting(name: &str, default: u64) -> u64 {
+    let value = std::env::var(name).ok();
+    value.map_or(default, |v| v.parse().expect("a number"))
+}
+
+/// An input that is printed if the check of it fails, for the corpus.
+struct Shown(Vec<u8>);
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("input: {:02x?}", self.0);
+        }
+    }
+}
 
 /// Runs `check` on inputs from `make` until the time is over; at least once.
 fn run(seed: u64, make: impl Fn(&mut Random) -> Vec<u8>, check: impl Fn(&[u8])) {
-    let mut random = Random::new(seed);
+    let each = Duration::from_secs(setting("TWIN_FUZZ_SECONDS", 3));
+    let mut random = Random::new(seed ^ setting("TWIN_FUZZ_SEED", 0) << 8);
     let started = Instant::now();
     let mut count = 0u64;
-    while count == 0 || started.elapsed() < EACH {
-        check(&make(&mut random));
+    while count == 0 || started.elapsed() < each {
+        let input = Shown(make(&mut random));
+        check(&input.0);
         count += 1;
     }
     println!("{count} inputs");
+}
+
+/// Runs `check` on every file of `fuzz/corpus/NAME`.
+fn replay(name: &str, check: impl Fn(&[u8])) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fuzz/corpus")
+        .join(name);
+    let mut files: Vec<_> = std::fs::read_dir(&directory)
+        .unwrap_or_else(|e| panic!("{}: {e}", directory.display()))
+        .map(|entry| entry.expect("a directory entry").path())
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "no corpus in {}", directory.display());
+    for file in files {
+        println!("{}", file.display());
+        check(&std::fs::read(&file).expect("a file of the corpus"));
+    }
 }
 
 fn bytes(random: &mut Random, most: u64) -> Vec<u8> {
@@ -25,9 +64,17 @@ fn bytes(random: &mut Random, most: u64) -> Vec<u8> {
     (0..length).map(|_| random.word() as u8).collect()
 }
 
+/// Random bytes behind a first one that says what they are.
+fn choices(random: &mut Random, kind: u8, most: u64) -> Vec<u8> {
+    [vec![kind], bytes(random, most)].concat()
+}
+
 /// A file with some bytes changed and perhaps cut short.
 fn mutate(random: &mut Random, file: &[u8]) -> Vec<u8> {
     let mut file = file.to_vec();
+    if file.is_empty() {
+        return file;
+    }
     for _ in 0..1 + random.below(8) {
         let at = random.below(file.len() as u64) as usize;
         file[at] = random.word() as u8;
@@ -38,6 +85,29 @@ fn mutate(random: &mut Random, file: &[u8]) -> Vec<u8> {
     file
 }
 
+/// The code of every function of at most 1 KiB. Its relocations are dropped, so
+/// that calls lead to the next instruction and symbols are at zero.
+fn functions(object: &Object<'_>) -> Vec<Vec<u8>> {
+    let code = |value: u64, size: u64, place| {
+        let Place::In(id) = place else { return None };
+        let data = &object.section(id).data;
+        let end = value.checked_add(size)?;
+        Some(data.get(value as usize..end as usize)?.to_vec())
+    };
+    object
+        .symbols()
+        .filter(|(_, s)| s.kind == STT_FUNC && (1..=1024).contains(&s.size))
+        .filter_map(|(_, s)| code(s.value, s.size, s.place))
+        .collect()
+}
+
+#[test]
+fn the_corpus_of_bugs_found() {
+    replay("read", fuzz::read);
+    replay("rewrite", fuzz::rewrite);
+    replay("verify", fuzz::verify);
+}
+
 #[test]
 fn reading() {
     let stock = testbed::stock::find().expect("the stock module");
@@ -46,16 +116,29 @@ fn reading() {
 }
 
 #[test]
-fn rewriting() {
-    run(3, |r| bytes(r, 64), fuzz::rewrite_code);
+fn rewriting_bytes_and_programs() {
+    run(3, |r| choices(r, 0, 64), fuzz::rewrite);
+    run(4, |r| choices(r, 1, 128), fuzz::rewrite);
+}
+
+#[test]
+fn rewriting_mutated_functions() {
+    let stock = testbed::stock::find().expect("the stock module");
+    let object = elf_loader::read(&stock).expect("the stock module is readable");
+    let functions = functions(&object);
+    let any = |r: &mut Random| r.below(functions.len() as u64) as usize;
+    run(
+        5,
+        |r| {
+            let n = any(r);
+            mutate(r, &functions[n])
+        },
+        fuzz::rewrite_code,
+    );
 }
 
 #[test]
 fn verifying() {
-    let accepted = fuzz::accepted();
-    run(
-        4,
-        |r| bytes(r, 48),
-        |edits| fuzz::verify_mutant(&accepted, edits),
-    );
+    run(6, |r| choices(r, 0, 48), fuzz::verify);
+    run(7, |r| choices(r, 1, 64), fuzz::verify);
 }

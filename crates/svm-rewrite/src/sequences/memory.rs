@@ -229,7 +229,13 @@ impl Emitter<'_> {
         }
         let on_stack = base.full_register() == Register::RSP;
         let adjust = if on_stack { 8 * pushed as i64 } else { 0 };
-        let displacement = (displacement as i64).wrapping_add(adjust);
+        // Of a 32-bit address the decoder gives the displacement without sign;
+        // modulo 2^32 it is the same.
+        let displacement = match full_width(iced) {
+            4 => i64::from(displacement as u32 as i32),
+            _ => displacement as i64,
+        };
+        let displacement = displacement.wrapping_add(adjust);
         let size = match (base, displacement) {
             (Register::None, _) => full_width(iced),
             (_, 0) => 0,

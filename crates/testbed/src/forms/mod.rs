@@ -6,14 +6,42 @@
 //! library learns is a form that is tested. Operands are fixed by
 //! [`operands`], addresses by [`modes`].
 
+//!
+//! ```text
+//! all ──> survey ──────────────────> accepted, refused by name      (snapshot)
+//!            │
+//!            └─> cases ──> object ──┬─> linked ───────> native  ─┐
+//!                                   └─> rewritten ────> twin    ─┴─> compare
+//! states: registers, flags, memory, placement, table
+//! ```
+//!
+//! [`survey`] asks rewriter and verifier about every form; [`campaign`] executes
+//! what was accepted, natively and rewritten, and compares what it did.
+
+pub mod campaign;
+pub mod cases;
+mod compare;
+mod enter;
+mod image;
+pub mod known;
+mod memory;
 mod modes;
+mod native;
 mod object;
 mod operands;
+mod process;
+mod record;
+mod state;
+mod strings;
+pub mod survey;
+mod twin;
 
 pub use modes::Mode;
-pub use object::{Body, object};
 
-use iced_x86::{Code, Encoder, Instruction, InstructionInfoFactory, Mnemonic};
+use iced_x86::{
+    Code, Decoder, DecoderOptions, Encoder, EncodingKind, Instruction, InstructionInfoFactory,
+    Mnemonic, OpKind, Register,
+};
 
 /// How an instruction form reaches memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,7 +55,7 @@ pub enum Reach {
 }
 
 /// An instruction form at one addressing mode and with one prefix.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Form {
     /// The manual's form.
     pub code: Code,
@@ -35,33 +63,59 @@ pub struct Form {
     pub reach: Reach,
     /// How its address is written.
     pub mode: Mode,
-    /// The instruction. An instruction-relative address has displacement 0 and
-    /// gets a relocation.
+    /// The instruction. An instruction-relative or symbolic address gets a
+    /// relocation.
     pub instruction: Instruction,
 }
 
+/// All forms, and codes that reach memory but encode at no mode.
+#[derive(Debug, Default)]
+pub struct Enumeration {
+    /// The forms, in the order of the library's tables.
+    pub forms: Vec<Form>,
+    /// Codes of 64-bit mode whose operands could not be chosen or encoded:
+    /// none may be lost silently.
+    pub lost: Vec<Code>,
+}
+
 /// All 64-bit forms that reach memory, at every mode and prefix that they can
-/// be encoded with, in the order of the library's tables.
-pub fn all() -> Vec<Form> {
+/// be encoded with.
+pub fn all() -> Enumeration {
     let mut info = InstructionInfoFactory::new();
-    let mut forms = Vec::new();
+    let mut found = Enumeration::default();
     for code in Code::values() {
         let table = code.op_code();
-        if !table.is_instruction() || !table.mode64() {
+        // MVEX is Knights Corner's, a coprocessor that shares no code with PCs.
+        if !table.is_instruction() || !table.mode64() || table.encoding() == EncodingKind::MVEX {
             continue;
         }
-        let Some(base) = operands::choose(code) else { continue };
-        let Some(reach) = reach(&base, &mut info) else { continue };
-        let modes: &[Mode] = if reach == Reach::Explicit { &Mode::ALL } else { &[Mode::Implicit] };
+        let Some(base) = operands::choose(code) else {
+            found.lost.push(code);
+            continue;
+        };
+        let Some(reach) = reach(&base, &mut info) else {
+            continue;
+        };
+        let before = found.forms.len();
+        let modes: &[Mode] = match reach {
+            Reach::Explicit => &Mode::ALL,
+            Reach::Implicit | Reach::Stack => &[Mode::Implicit],
+        };
         for &mode in modes {
-            for instruction in prefixed(code, mode, &base) {
-                if encodes(&instruction) {
-                    forms.push(Form { code, reach, mode, instruction });
-                }
-            }
+            let written = prefixed(code, mode, &base);
+            let encoded = written.into_iter().filter(encodes);
+            found.forms.extend(encoded.map(|instruction| Form {
+                code,
+                reach,
+                mode,
+                instruction,
+            }));
+        }
+        if found.forms.len() == before {
+            found.lost.push(code);
         }
     }
-    forms
+    found
 }
 
 fn reach(instruction: &Instruction, info: &mut InstructionInfoFactory) -> Option<Reach> {
@@ -74,33 +128,72 @@ fn reach(instruction: &Instruction, info: &mut InstructionInfoFactory) -> Option
     if instruction.is_stack_instruction() {
         return Some(Reach::Stack);
     }
-    let implicit = operands::has_string_memory(instruction) || !info.info(instruction).used_memory().is_empty();
+    let implicit = operands::has_string_memory(instruction)
+        || hidden_memory(instruction.mnemonic())
+        || !info.info(instruction).used_memory().is_empty();
     implicit.then_some(Reach::Implicit)
+}
+
+/// Instructions with an address in a register that no operand shows, of which
+/// the tables list no memory operand.
+fn hidden_memory(mnemonic: Mnemonic) -> bool {
+    matches!(
+        mnemonic,
+        Mnemonic::Clzero | Mnemonic::Monitor | Mnemonic::Monitorx | Mnemonic::Umonitor
+    )
 }
 
 /// The instruction at that mode: plain, and with each prefix that it takes.
 fn prefixed(code: Code, mode: Mode, base: &Instruction) -> Vec<Instruction> {
     let table = code.op_code();
-    let Some(plain) = modes::write(base, mode) else { return Vec::new() };
+    let Some(plain) = modes::write(base, mode) else {
+        return Vec::new();
+    };
     let mut variants = vec![plain];
-    if mode == Mode::Base && table.can_use_lock_prefix() {
-        let mut locked = plain;
-        locked.set_has_lock_prefix(true);
-        variants.push(locked);
+    let mut with = |change: &dyn Fn(&mut Instruction)| {
+        let mut changed = plain;
+        change(&mut changed);
+        variants.push(changed);
+    };
+    if table.can_use_lock_prefix() {
+        with(&|i| i.set_has_lock_prefix(true));
     }
     if table.can_use_rep_prefix() {
-        let mut repeated = plain;
-        repeated.set_has_rep_prefix(true);
-        variants.push(repeated);
+        with(&|i| i.set_has_rep_prefix(true));
     }
     if table.can_use_repne_prefix() {
-        let mut repeated = plain;
-        repeated.set_has_repne_prefix(true);
-        variants.push(repeated);
+        with(&|i| i.set_has_repne_prefix(true));
+    }
+    if mode == Mode::Implicit && operands::has_string_memory(&plain) {
+        with(&|i| i.set_segment_prefix(Register::GS));
+        with(&address32);
     }
     variants
 }
 
+/// String operands with 32-bit pointers.
+fn address32(i: &mut Instruction) {
+    for n in 0..i.op_count() {
+        match i.op_kind(n) {
+            OpKind::MemorySegRSI => i.set_op_kind(n, OpKind::MemorySegESI),
+            OpKind::MemorySegRDI => i.set_op_kind(n, OpKind::MemorySegEDI),
+            OpKind::MemoryESRDI => i.set_op_kind(n, OpKind::MemoryESEDI),
+            _ => {}
+        }
+    }
+}
+
+/// Whether there are bytes for it. (The library's encoder leaves REX out of
+/// 3DNow instructions, so what it encodes has to name the same registers.)
 fn encodes(instruction: &Instruction) -> bool {
-    Encoder::new(64).encode(instruction, 0).is_ok()
+    let mut encoder = Encoder::new(64);
+    if encoder.encode(instruction, 0).is_err() {
+        return false;
+    }
+    let bytes = encoder.take_buffer();
+    let decoded = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
+    let address = |i: &Instruction| (i.memory_base(), i.memory_index());
+    decoded.code() != instruction.code()
+        || instruction.memory_base() == Register::RIP
+        || address(&decoded) == address(instruction)
 }

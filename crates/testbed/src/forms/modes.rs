@@ -21,8 +21,10 @@ pub enum Mode {
     Index,
     /// `symbol(%rip)`
     Rip,
-    /// `disp`
+    /// `symbol`, a displacement with a relocation
     Absolute,
+    /// `disp` without one
+    Constant,
     /// `(%r13)`, which needs a displacement byte
     R13,
     /// `(%r12,%r15,2)`
@@ -51,7 +53,7 @@ pub enum Mode {
 
 impl Mode {
     /// All modes that write an address.
-    pub const ALL: [Mode; 19] = [
+    pub const ALL: [Mode; 20] = [
         Mode::Base,
         Mode::Disp8,
         Mode::Disp32,
@@ -60,6 +62,7 @@ impl Mode {
         Mode::Index,
         Mode::Rip,
         Mode::Absolute,
+        Mode::Constant,
         Mode::R13,
         Mode::HighIndex,
         Mode::Stack,
@@ -90,7 +93,7 @@ pub fn write(base: &Instruction, mode: Mode) -> Option<Instruction> {
     }
     if i.memory_base() == Register::None {
         // moffs has one mode only.
-        return (mode == Mode::Absolute).then(|| absolute(i, 8));
+        return matches!(mode, Mode::Absolute | Mode::Constant).then(|| absolute(i, 8));
     }
     if i.memory_base() != BASE || i.memory_index() != Register::None {
         // xlat and vector indexes fix the rest of the address.
@@ -112,9 +115,9 @@ pub fn write(base: &Instruction, mode: Mode) -> Option<Instruction> {
         }
         Mode::Rip => {
             i.set_memory_base(Register::RIP);
-            i.set_memory_displ_size(8);
+            displace(&mut i, 0x1000, 8);
         }
-        Mode::Absolute => i = absolute(i, 8),
+        Mode::Absolute | Mode::Constant => i = absolute(i, 8),
         Mode::R13 => i.set_memory_base(Register::R13),
         Mode::HighIndex => {
             i.set_memory_base(Register::R12);
@@ -180,7 +183,8 @@ fn operand(i: &Instruction) -> Option<Register> {
 }
 
 fn high_byte(i: &mut Instruction) -> Option<()> {
-    let n = (0..i.op_count()).find(|&n| i.op_kind(n) == OpKind::Register && i.op_register(n) == Register::DL)?;
+    let n = (0..i.op_count())
+        .find(|&n| i.op_kind(n) == OpKind::Register && i.op_register(n) == Register::DL)?;
     i.set_op_register(n, Register::DH);
     Some(())
 }

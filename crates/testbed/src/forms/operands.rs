@@ -19,6 +19,9 @@ pub fn choose(code: Code) -> Option<Instruction> {
     for n in 0..table.op_count() {
         set(&mut instruction, n, table.op_kind(n))?;
     }
+    if table.require_op_mask_register() {
+        instruction.set_op_mask(Register::K1);
+    }
     Some(instruction)
 }
 
@@ -72,7 +75,11 @@ fn set(i: &mut Instruction, n: u32, kind: Kind) -> Option<()> {
         Kind::es_rDI => string(i, n, OpKind::MemoryESRDI),
         Kind::seg_rDI => string(i, n, OpKind::MemorySegRDI),
         Kind::seg_rBX_al => xlat(i, n),
-        _ => return set_register(i, n, kind).or_else(|| set_immediate(i, n, kind)).or_else(|| set_branch(i, n, kind)),
+        _ => {
+            return set_register(i, n, kind)
+                .or_else(|| set_immediate(i, n, kind))
+                .or_else(|| set_branch(i, n, kind));
+        }
     }
     Some(())
 }

@@ -1,0 +1,418 @@
+//! Executes forms natively and rewritten, in every way, and counts.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use iced_x86::EncodingKind;
+
+use super::cases::{self, Case, Live};
+use super::compare::{Difference, agree, describe, listing};
+use super::image::{self, Image, Rewritten};
+use super::native::Native;
+use super::object::{HELPER, object};
+use super::process::{Share, Work, run_all};
+use super::record::{Ending, Record, Records};
+use super::state::Setting;
+use super::survey::{self, Verdict};
+use super::twin::Twin;
+use super::{Form, known};
+use crate::error::Error;
+use crate::program::{Scheme, Variant};
+use crate::random::mix;
+
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// States of each case.
+    pub states: u64,
+    /// States of each case of a string instruction.
+    pub string_states: u64,
+    /// First seed, and how many.
+    pub seeds: (u64, u64),
+    /// One form in so many, chosen by its number.
+    pub one_in: u64,
+    /// Threads.
+    pub jobs: usize,
+    /// Whether known defects are run, too, to see whether they still are.
+    pub known: bool,
+}
+
+/// A way to run rewritten code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// How it is rewritten.
+    pub variant: Variant,
+    /// With the identity for a table.
+    pub identity: bool,
+}
+
+impl Way {
+    /// Poison does not depend on the table, nor the identity on how it came to
+    /// be: a quarter of the states each.
+    fn share(self) -> Share {
+        match self.identity || self.variant.poison {
+            true => Share(4),
+            false => Share(1),
+        }
+    }
+}
+
+const fn way(scheme: Scheme, poison: bool, identity: bool) -> Way {
+    Way {
+        variant: Variant { scheme, poison },
+        identity,
+    }
+}
+
+/// All ways.
+pub const WAYS: [Way; 6] = [
+    way(Scheme::Stlb, false, false),
+    way(Scheme::Stlb, false, true),
+    way(Scheme::Stlb, true, false),
+    way(Scheme::Paper, false, false),
+    way(Scheme::Paper, false, true),
+    way(Scheme::Paper, true, false),
+];
+
+/// The rewritings that [`WAYS`] needs.
+const VARIANTS: [Variant; 4] = [
+    WAYS[0].variant,
+    WAYS[2].variant,
+    WAYS[3].variant,
+    WAYS[5].variant,
+];
+
+/// What a campaign came to.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Functions executed.
+    pub executed: usize,
+    /// Functions that cannot be executed: fragments of functions.
+    pub fragments: usize,
+    /// Functions refused where more is live, by code.
+    pub refused: BTreeMap<String, usize>,
+    /// Functions skipped, by CPU feature.
+    pub skipped: BTreeMap<String, usize>,
+    /// Forms whose code is rewritten and executed but not verified.
+    pub unverified: usize,
+    /// States whose outcome was compared.
+    pub states: u64,
+    /// Of these, runs that ended with a fault in both.
+    pub faults: u64,
+    /// States per way with an operation on strings.
+    pub string_states: u64,
+    /// Differences found; not all are described.
+    pub differences: u64,
+    /// Some of them.
+    pub described: Vec<Difference>,
+    /// Cases spoiled by each known defect that was seen.
+    pub known: BTreeMap<&'static str, usize>,
+}
+
+impl Report {
+    fn add(&mut self, other: Report) {
+        self.executed += other.executed;
+        self.fragments += other.fragments;
+        self.unverified += other.unverified;
+        self.states += other.states;
+        self.faults += other.faults;
+        self.string_states += other.string_states;
+        self.differences += other.differences;
+        self.described.extend(other.described);
+        for (name, n) in other.refused {
+            *self.refused.entry(name).or_default() += n;
+        }
+        for (name, n) in other.skipped {
+            *self.skipped.entry(name).or_default() += n;
+        }
+        for (name, n) in other.known {
+            *self.known.entry(name).or_default() += n;
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let row = |f: &mut fmt::Formatter<'_>, name: &str, value: u64| {
+            writeln!(f, "{name:<34}{value:>12}")
+        };
+        row(f, "functions executed", self.executed as u64)?;
+        row(f, "  of these not for the verifier", self.unverified as u64)?;
+        for (name, n) in &self.refused {
+            row(f, &format!("  refused in context: {name}"), *n as u64)?;
+        }
+        row(
+            f,
+            "functions skipped by feature",
+            self.skipped.values().sum::<usize>() as u64,
+        )?;
+        for (name, n) in &self.skipped {
+            row(f, &format!("  {name}"), *n as u64)?;
+        }
+        row(f, "states compared", self.states)?;
+        row(f, "  that fault in both", self.faults)?;
+        row(f, "  of string instructions", self.string_states)?;
+        for (name, n) in &self.known {
+            row(f, &format!("  known: {name}"), *n as u64)?;
+        }
+        row(f, "differences", self.differences)
+    }
+}
+
+/// Cases that are rewritten and run together.
+struct Batch {
+    cases: Vec<Case>,
+    pages: u64,
+    states: u64,
+}
+
+/// Executes the forms that were accepted.
+///
+/// # Errors
+/// A system call's, the linker's, or a process that cannot be set up.
+pub fn run(
+    forms: &[Form],
+    verdicts: &[Verdict],
+    plan: &Plan,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Report, Error> {
+    let batches = batches(forms, verdicts, plan);
+    let (next, total) = (AtomicUsize::new(0), Mutex::new(Report::default()));
+    let failure = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..plan.jobs.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(batch) = batches.get(n) else { break };
+                    match run_batch(batch, plan) {
+                        Ok(report) => total.lock().expect("no panic").add(report),
+                        Err(error) => *failure.lock().expect("no panic") = Some(error),
+                    }
+                    progress(n + 1, batches.len());
+                }
+            });
+        }
+    });
+    match failure.into_inner().expect("no panic") {
+        Some(error) => Err(error),
+        None => Ok(total.into_inner().expect("no panic")),
+    }
+}
+
+fn batches(forms: &[Form], verdicts: &[Verdict], plan: &Plan) -> Vec<Batch> {
+    const CASES: usize = 2000;
+    const STRING_CASES: usize = 60;
+    const PAGES: u64 = 8;
+    const STRING_PAGES: u64 = 32;
+    let (mut plain, mut strings) = (Vec::new(), Vec::new());
+    for (n, form) in forms.iter().enumerate() {
+        let skip =
+            !verdicts[n].is_rewritten() || form.code.op_code().encoding() == EncodingKind::EVEX;
+        let probe = Case::new(n, form, Live::Few, cases::Way::Up, PAGES);
+        let chosen = probe.is_string() || mix(n as u64).is_multiple_of(plan.one_in);
+        if skip || !chosen || !probe.can_run() {
+            continue;
+        }
+        match probe.is_string() {
+            true => strings.extend(cases::of_form(n, form, STRING_PAGES)),
+            false => plain.extend(cases::of_form(n, form, PAGES)),
+        }
+    }
+    let batch = |cases: &[Case], pages, states| Batch {
+        cases: cases.to_vec(),
+        pages,
+        states,
+    };
+    let strings = strings.chunks(STRING_CASES);
+    let plain = plain.chunks(CASES);
+    let strings = strings.map(|c| batch(c, STRING_PAGES, plan.string_states));
+    strings
+        .chain(plain.map(|c| batch(c, PAGES, plan.states)))
+        .collect()
+}
+
+/// A batch that every variant accepts, linked.
+struct Prepared<'b> {
+    cases: Vec<(usize, &'b Case)>,
+    original: Image,
+    original_object: elf_loader::Object<'static>,
+    rewritten: Vec<Rewritten>,
+    report: Report,
+}
+
+fn prepare<'b>(batch: &'b Batch, plan: &Plan) -> Result<Prepared<'b>, Error> {
+    let verdicts: Vec<Vec<Verdict>> = VARIANTS
+        .iter()
+        .map(|variant| survey::judge(&batch.cases, *variant))
+        .collect();
+    let mut report = Report::default();
+    let mut accepted = Vec::new();
+    for (n, case) in batch.cases.iter().enumerate() {
+        let refusal = verdicts.iter().find_map(|v| match &v[n] {
+            Verdict::Refused(code, _) => Some(format!("{code}, {:?} live", case.live)),
+            _ => None,
+        });
+        match refusal {
+            Some(code) => *report.refused.entry(code).or_default() += 1,
+            None if known::of(case).is_some() && !plan.known => {}
+            None => accepted.push((n, case)),
+        }
+    }
+    let unverified = |n: usize| verdicts.iter().any(|v| v[n] != Verdict::Accepted);
+    report.unverified = accepted.iter().filter(|(n, _)| unverified(*n)).count();
+    let made = object(accepted.iter().copied());
+    let original = image::original(&made)?;
+    let mut rewritten = Vec::new();
+    for variant in VARIANTS {
+        let object = survey::rewrite(&made, variant).map_err(|refusals| Error::Refused {
+            count: refusals.len(),
+            first: refusals
+                .first()
+                .map_or_else(String::new, ToString::to_string),
+        })?;
+        rewritten.push(Rewritten::new(object, variant)?);
+    }
+    Ok(Prepared {
+        cases: accepted,
+        original,
+        original_object: made,
+        rewritten,
+        report,
+    })
+}
+
+fn run_batch(batch: &Batch, plan: &Plan) -> Result<Report, Error> {
+    let mut prepared = prepare(batch, plan)?;
+    let mut report = std::mem::take(&mut prepared.report);
+    report.executed = prepared.cases.len();
+    for seed in plan.seeds.0..plan.seeds.0 + plan.seeds.1 {
+        let pristine = Setting::memory(batch.pages, seed);
+        let setting = Setting {
+            pages: batch.pages,
+            pristine: &pristine,
+            count: batch.states,
+            seed,
+            helper: prepared.original.functions[HELPER],
+        };
+        let work = Work {
+            cases: &prepared.cases,
+            setting,
+        };
+        let native = run_all(&work, Share(1), "native", |memory| {
+            Native::new(&prepared.original, memory)
+        })?;
+        if seed == plan.seeds.0 {
+            count_skipped(&work, &native, &mut report);
+        }
+        for way in WAYS {
+            let program = prepared
+                .rewritten
+                .iter()
+                .find(|r| r.variant == way.variant)
+                .expect("every variant was made");
+            let twin = run_all(&work, way.share(), "rewritten", |memory| {
+                Twin::new(program, memory, way.identity)
+            })?;
+            compare(
+                &work,
+                &prepared,
+                (way, program),
+                (&native, &twin),
+                &mut report,
+            )?;
+        }
+    }
+    Ok(report)
+}
+
+fn count_skipped(work: &Work<'_>, native: &Records, report: &mut Report) {
+    let states = work.setting.count as usize;
+    for (n, (_, case)) in work.cases.iter().enumerate() {
+        let record = native.get(n * states);
+        let reason = match () {
+            () if record.is(Ending::Unknown) => features(case),
+            () if record.is(Ending::Skipped) => "%fs cannot be set here".to_owned(),
+            () => continue,
+        };
+        *report.skipped.entry(reason).or_default() += 1;
+        report.executed -= 1;
+    }
+}
+
+fn features(case: &Case) -> String {
+    let features = case.instruction.cpuid_features();
+    let names: Vec<String> = features.iter().map(|f| format!("{f:?}")).collect();
+    names.join("+")
+}
+
+/// Most differences that are described in full, of one way and batch.
+const DESCRIBED: usize = 4;
+
+fn compare(
+    work: &Work<'_>,
+    prepared: &Prepared<'_>,
+    (way, program): (Way, &Rewritten),
+    (native, twin): (&Records, &Records),
+    report: &mut Report,
+) -> Result<(), Error> {
+    let mut described = 0;
+    let mut last = usize::MAX;
+    for n in 0..work.runs() {
+        let (a, b): (Record, Record) = (native.get(n), twin.get(n));
+        if a.is(Ending::Unknown) && b.is(Ending::Unknown) || a.is(Ending::Skipped) {
+            continue;
+        }
+        let (number, case, state) = work.run(n);
+        if !way.share().has(case, state) {
+            continue;
+        }
+        report.states += 1;
+        report.string_states += u64::from(case.is_string());
+        report.faults += u64::from(a.is(Ending::Fault));
+        if agree(&a, &b) {
+            continue;
+        }
+        if let Some(defect) = known::of(case) {
+            *report.known.entry(known::KNOWN[defect].name).or_default() += 1;
+            continue;
+        }
+        report.differences += 1;
+        // One of each case is enough to begin with.
+        if described < DESCRIBED && number != last {
+            let difference = difference(work, prepared, (way, program), (number, case, state))?;
+            report.described.push(difference);
+            described += 1;
+            last = number;
+        }
+    }
+    Ok(())
+}
+
+fn difference(
+    work: &Work<'_>,
+    prepared: &Prepared<'_>,
+    (way, program): (Way, &Rewritten),
+    (number, case, state): (usize, &Case, u64),
+) -> Result<Difference, Error> {
+    let mut text = describe(
+        (number, case),
+        state,
+        &work.setting,
+        |memory| Native::new(&prepared.original, memory),
+        |memory| Twin::new(program, memory, way.identity),
+    )?;
+    let name = Case::symbol(number);
+    text.push_str(&listing(&prepared.original_object, &name));
+    text.push_str("  rewritten:\n");
+    text.push_str(&listing(&program.object, &name));
+    Ok(Difference {
+        case: *case,
+        variant: way.variant,
+        identity: way.identity,
+        state: (state, work.setting.seed),
+        text,
+    })
+}

@@ -1,0 +1,167 @@
+//! Forms as functions: what stands around the instruction decides what is live
+//! there, and so which sequence the rewriter chooses.
+
+use iced_x86::{FlowControl, Instruction, Mnemonic, Register};
+
+use super::memory::{DATA, Placement};
+use super::{Form, Mode, Reach};
+use crate::random::{Random, seed};
+
+/// What is live behind the instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Live {
+    /// Every register and flag: the sequence spills and saves.
+    All,
+    /// What a caller gets back: free registers, no flags.
+    Few,
+    /// The flags of a `cmp` before it: they are recomputed.
+    Compared,
+}
+
+/// Which way a string instruction goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Way {
+    /// DF clear, as at every function's entry.
+    Up,
+    /// Between `std` and `cld`.
+    Down,
+}
+
+/// One function to make, run and compare.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// Number of the form in the enumeration.
+    pub form: usize,
+    /// How its address is written.
+    pub mode: Mode,
+    /// How it reaches memory.
+    pub reach: Reach,
+    /// The instruction.
+    pub instruction: Instruction,
+    /// What is live behind it.
+    pub live: Live,
+    /// Direction.
+    pub way: Way,
+    /// Where an address points that is fixed when the function is linked.
+    pub address: u64,
+}
+
+/// Bytes of the frame that a case's function makes.
+pub const FRAME: i32 = 0x200;
+
+impl Case {
+    /// The case of a form. `memory` pages of dom0 are there to point at.
+    pub fn new(number: usize, form: &Form, live: Live, way: Way, pages: u64) -> Case {
+        let mut random = Random::new(seed("case", number as u64 * 8 + live as u64));
+        let mut instruction = form.instruction;
+        if form.mode == Mode::Index {
+            // The index is a multiple of its scale: the displacement has the rest.
+            let displacement = instruction.memory_displacement64() + random.below(64);
+            instruction.set_memory_displacement64(displacement);
+        }
+        let mut address = Placement::fixed(&mut random).address(&mut random, pages);
+        if form.mode == Mode::Constant {
+            instruction.set_memory_displacement64(address);
+        }
+        if !matches!(form.mode, Mode::Rip | Mode::Absolute | Mode::Constant) {
+            address = DATA;
+        }
+        Case {
+            form: number,
+            mode: form.mode,
+            reach: form.reach,
+            instruction,
+            live,
+            way,
+            address,
+        }
+    }
+
+    /// Whether this is one of the five string operations.
+    pub fn is_string(&self) -> bool {
+        self.reach == Reach::Implicit
+            && super::operands::has_string_memory(&self.instruction)
+            && self.instruction.mnemonic() != Mnemonic::Maskmovq
+    }
+
+    /// Whether it goes on to the next instruction, so that code can follow it.
+    pub fn falls_through(&self) -> bool {
+        self.instruction.flow_control() == FlowControl::Next
+    }
+
+    /// Whether it goes where memory or a register says.
+    pub fn is_indirect(&self) -> bool {
+        matches!(
+            self.instruction.flow_control(),
+            FlowControl::IndirectCall | FlowControl::IndirectBranch
+        )
+    }
+
+    /// Whether it leaves the function, which then has made no frame.
+    pub fn is_jump(&self) -> bool {
+        self.instruction.flow_control() == FlowControl::IndirectBranch
+    }
+
+    /// Whether it undoes or makes a frame.
+    pub fn is_frame(&self) -> bool {
+        matches!(
+            self.instruction.mnemonic(),
+            Mnemonic::Leave | Mnemonic::Enter
+        )
+    }
+
+    /// Whether it calls what its displacement says.
+    pub fn is_direct_call(&self) -> bool {
+        self.instruction.is_call_near()
+    }
+
+    /// Whether running it means something: it is no fragment of a function.
+    pub fn can_run(&self) -> bool {
+        if self.is_jump() && self.instruction.memory_base() == Register::RSP {
+            return false;
+        }
+        self.falls_through() || self.is_indirect() || self.is_direct_call()
+    }
+
+    /// Bytes that it moves `rsp` by.
+    pub fn stack_change(&self) -> i32 {
+        match self.falls_through() && !self.is_frame() {
+            true => self.instruction.stack_pointer_increment(),
+            false => 0,
+        }
+    }
+
+    /// Whether `%fs` needs a base.
+    pub fn uses_fs(&self) -> bool {
+        self.instruction.segment_prefix() == Register::FS
+    }
+
+    /// Name of its function in an object.
+    pub fn symbol(index: usize) -> String {
+        format!("f{index}")
+    }
+}
+
+/// The cases that a form is executed as.
+pub fn of_form(number: usize, form: &Form, pages: u64) -> Vec<Case> {
+    let new = |live, way| Case::new(number, form, live, way, pages);
+    let probe = new(Live::Few, Way::Up);
+    if !probe.falls_through() || probe.is_frame() {
+        return vec![probe];
+    }
+    if probe.is_string() {
+        let lives = [Live::All, Live::Few, Live::Compared];
+        return lives
+            .into_iter()
+            .flat_map(|live| [new(live, Way::Up), new(live, Way::Down)])
+            .collect();
+    }
+    let mut cases = vec![new(Live::All, Way::Up), probe];
+    if matches!(
+        form.mode,
+        Mode::Base | Mode::Negative | Mode::Rip | Mode::Gs
+    ) {
+        cases.push(new(Live::Compared, Way::Up));
+    }
+    cases
+}

@@ -1,0 +1,159 @@
+//! Objects linked to addresses: the original where dom0 has it, the rewritten
+//! one where the hypervisor has it.
+
+use std::collections::HashMap;
+
+use elf_loader::link::{Linked, SymbolUse, Trampolines, layout, link};
+use elf_loader::{Object, Place};
+use twin_abi::{names, sections};
+
+use super::memory::DATA;
+use super::object::SYMBOL;
+use crate::dom0::{MODULE, PAGE};
+use crate::error::Error;
+use crate::program::{CODE, STLB, Variant};
+use crate::runtime::{self, CodemapEntry};
+
+/// Code at addresses.
+pub struct Image {
+    /// First address.
+    pub start: u64,
+    /// Bytes from there on.
+    pub bytes: Vec<u8>,
+    /// Functions by name.
+    pub functions: HashMap<String, u64>,
+}
+
+/// The rewritten code.
+pub struct Rewritten {
+    /// How it was rewritten.
+    pub variant: Variant,
+    /// The object.
+    pub object: Object<'static>,
+    /// The code, trampolines included.
+    pub image: Image,
+    /// The permitted targets of indirect calls, ascending.
+    pub codemap: Vec<CodemapEntry>,
+    /// Offset in the code, offset in the original.
+    map: Vec<(u32, u32)>,
+}
+
+/// Links the original.
+///
+/// # Errors
+/// The linker's.
+pub fn original(object: &Object<'_>) -> Result<Image, Error> {
+    let placed = layout(object, MODULE, |_, _| true)?;
+    let resolve = |name: &str, _: SymbolUse| (name == SYMBOL).then_some(DATA);
+    let linked = link(object, &placed, &resolve)?;
+    Ok(image(object, &linked, MODULE, |id| placed.address(id)))
+}
+
+impl Rewritten {
+    /// Links a rewritten object whose original is `original`.
+    ///
+    /// # Errors
+    /// The linker's.
+    pub fn new(object: Object<'static>, variant: Variant) -> Result<Rewritten, Error> {
+        let placed = layout(&object, CODE, |_, _| true)?;
+        let trampolines = Trampolines::new(&object, placed.span().end, &resolve)?;
+        let linked = link(&object, &placed, &trampolines.resolver(&resolve))?;
+        let mut image = image(&object, &linked, CODE, |id| placed.address(id));
+        let at = (trampolines.base - CODE) as usize;
+        image.bytes.resize(at, 0xcc);
+        image.bytes.extend(&trampolines.bytes);
+        let codemap = codemap(&object, &linked);
+        let map = map_rows(&object);
+        Ok(Rewritten {
+            variant,
+            object,
+            image,
+            codemap,
+            map,
+        })
+    }
+
+    /// Where in the original's code control at `rip` was.
+    pub fn original(&self, rip: u64) -> Option<u64> {
+        let offset = rip.checked_sub(CODE)?;
+        let after = self.map.partition_point(|row| u64::from(row.0) <= offset);
+        Some(u64::from(self.map.get(after.checked_sub(1)?)?.1))
+    }
+}
+
+fn resolve(name: &str, use_: SymbolUse) -> Option<u64> {
+    match name.strip_prefix(names::VM_PREFIX) {
+        Some(SYMBOL) => return Some(DATA),
+        Some(".text") => return Some(MODULE),
+        Some(_) => return None,
+        None => {}
+    }
+    match name {
+        names::STLB => Some(STLB),
+        _ if use_ == SymbolUse::Call => runtime::entry(name),
+        _ => None,
+    }
+}
+
+fn image(
+    object: &Object<'_>,
+    linked: &[Linked],
+    start: u64,
+    address: impl Fn(elf_loader::SectionId) -> Option<u64>,
+) -> Image {
+    let mut bytes = Vec::new();
+    for piece in linked {
+        let at = (piece.address - start) as usize;
+        bytes.resize(bytes.len().max(at + piece.bytes.len()), 0xcc);
+        bytes[at..at + piece.bytes.len()].copy_from_slice(&piece.bytes);
+    }
+    let functions = object.symbols().filter_map(|(_, symbol)| {
+        let Place::In(section) = symbol.place else {
+            return None;
+        };
+        Some((symbol.name.to_string(), address(section)? + symbol.value))
+    });
+    Image {
+        start,
+        functions: functions.collect(),
+        bytes,
+    }
+}
+
+impl Image {
+    /// First address, and address after the last page.
+    pub fn span(&self) -> (u64, u64) {
+        let end = self.start + self.bytes.len() as u64;
+        (self.start, end.next_multiple_of(PAGE))
+    }
+}
+
+fn codemap(object: &Object<'_>, linked: &[Linked]) -> Vec<CodemapEntry> {
+    let id = object.section_named(sections::CODEMAP);
+    let bytes = linked.iter().find(|l| Some(l.section) == id);
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    let mut entries: Vec<_> = bytes
+        .map_or(&[][..], |l| &l.bytes)
+        .chunks_exact(16)
+        .map(|entry| CodemapEntry {
+            vm: word(&entry[..8]),
+            hyp: word(&entry[8..]),
+        })
+        .collect();
+    entries.sort_by_key(|entry| entry.vm);
+    entries
+}
+
+/// Rows of the one code section.
+fn map_rows(object: &Object<'_>) -> Vec<(u32, u32)> {
+    let Some(id) = object.section_named(sections::MAP) else {
+        return Vec::new();
+    };
+    let word = |entry: &[u8], i: usize| {
+        u32::from_le_bytes(entry[4 * i..4 * i + 4].try_into().expect("four bytes"))
+    };
+    let entries = object.section(id).data.chunks_exact(sections::MAP_ENTRY);
+    entries
+        .map(|entry| (word(entry, 1), word(entry, 2)))
+        .collect()
+}

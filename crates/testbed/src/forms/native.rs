@@ -1,0 +1,135 @@
+//! The original code at dom0's addresses, on memory at dom0's addresses.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use libc::{c_int, siginfo_t, ucontext_t};
+
+use super::enter::{self, Block};
+use super::image::Image;
+use super::memory::Memory;
+use super::process::Machine;
+use super::record::{Ending, Record};
+use super::state::{GS_BASE, State};
+use crate::dom0::{STACK, STACK_BLOCK};
+use crate::error::Error;
+use crate::signals;
+
+/// What the handler found: trap, address, instruction; a process has one run at
+/// a time.
+static FAULT: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+
+/// The native process's machine.
+pub struct Native<'i> {
+    image: &'i Image,
+    block: Block,
+}
+
+impl<'i> Native<'i> {
+    /// Maps code, memory and a driver stack. For a process that does nothing
+    /// else.
+    ///
+    /// # Errors
+    /// A system call's.
+    pub fn new(image: &'i Image, memory: &Memory) -> Result<Native<'i>, Error> {
+        memory.map_at_dom0()?;
+        let (start, end) = image.span();
+        super::process::load(start, end, &image.bytes)?;
+        super::process::map(STACK.0, STACK.1 - STACK.0)?;
+        const ARCH_SET_GS: c_int = 0x1001;
+        // SAFETY: Rust and the C library use %fs; %gs is nobody's.
+        if unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_SET_GS, GS_BASE) } != 0 {
+            return Err(Error::last("setting the base of %gs"));
+        }
+        signals::alternate_stack()?;
+        for signal in [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGILL,
+            libc::SIGFPE,
+            libc::SIGTRAP,
+        ] {
+            handle(signal)?;
+        }
+        Ok(Native {
+            image,
+            block: Block::new()?,
+        })
+    }
+}
+
+/// Installs the entry that makes %fs the host's before Rust code runs.
+fn handle(signal: c_int) -> Result<(), Error> {
+    // SAFETY: all zeroes is a valid `sigaction` (no flags, empty mask).
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = enter::signal_entry();
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    // SAFETY: the entry has the signature that SA_SIGINFO promises.
+    match unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(Error::last("installing a signal handler")),
+    }
+}
+
+impl Machine for Native<'_> {
+    fn run(&mut self, name: &str, state: &State, uses_fs: bool) -> Record {
+        if uses_fs && !self.block.can_use_fs() {
+            return Record::ended(Ending::Skipped);
+        }
+        let Some(&entry) = self.image.functions.get(name) else {
+            return Record::ended(Ending::None);
+        };
+        self.block.load(state, entry, uses_fs);
+        // SAFETY: the block is loaded, the stack mapped, and the handlers
+        // resume at `unwind`.
+        if unsafe { enter::native() } {
+            return Record::ended(Ending::Returned);
+        }
+        let [trap, address, rip] = std::array::from_fn(|i| FAULT[i].load(Ordering::Relaxed));
+        fault(trap, address, rip.wrapping_sub(self.image.start))
+    }
+
+    fn block(&self) -> &Block {
+        &self.block
+    }
+}
+
+/// A processor fault as both processes report it: #SS and #GP are one, and tell
+/// no address.
+pub fn fault(trap: u64, address: u64, place: u64) -> Record {
+    const INVALID: u64 = 6;
+    const STACK_FAULT: u64 = 12;
+    const PROTECTION: u64 = 13;
+    const PAGE_FAULT: u64 = 14;
+    let ending = if trap == INVALID {
+        Ending::Unknown
+    } else {
+        Ending::Fault
+    };
+    Record {
+        trap: if trap == STACK_FAULT {
+            PROTECTION
+        } else {
+            trap
+        },
+        address: if trap == PAGE_FAULT { address } else { 0 },
+        place,
+        ..Record::ended(ending)
+    }
+}
+
+/// Called on the alternate stack with the host's `%fs`.
+pub(super) extern "C" fn on_signal(signal: c_int, _: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel gives a handler the interrupted context.
+    let registers = unsafe { &mut (*context.cast::<ucontext_t>()).uc_mcontext.gregs };
+    let get = |register: c_int| registers[register as usize] as u64;
+    if get(libc::REG_RSP).wrapping_sub(STACK_BLOCK) >= twin_abi::stack::BLOCK {
+        signals::give_up(signal);
+    }
+    let found = [libc::REG_TRAPNO, libc::REG_CR2, libc::REG_RIP].map(get);
+    for (slot, value) in FAULT.iter().zip(found) {
+        slot.store(value, Ordering::Relaxed);
+    }
+    registers[libc::REG_RIP as usize] = enter::unwind() as i64;
+    registers[libc::REG_EFL as usize] &= !0x40500;
+}

@@ -1,0 +1,298 @@
+//! Child processes that run the states of a batch by themselves, one after the
+//! other, and write down what each came to.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::cases::{Case, Live};
+use super::enter::Block;
+use super::memory::{Memory, digest};
+use super::object::pushed;
+use super::record::{Ending, Record, Records};
+use super::state::{FRAME_TOP, SITE_RSP, Setting, State, state};
+use crate::dom0::PAGE;
+use crate::error::Error;
+use crate::random::mix;
+
+/// What runs functions.
+pub trait Machine {
+    /// Runs the function of that name from `state`.
+    fn run(&mut self, name: &str, state: &State, uses_fs: bool) -> Record;
+    /// The registers that it left.
+    fn block(&self) -> &Block;
+}
+
+/// New memory at exactly that address.
+///
+/// # Errors
+/// A system call's.
+pub fn map(address: u64, length: u64) -> Result<*mut u8, Error> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced.
+    let at = unsafe {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        libc::mmap(
+            address as *mut c_void,
+            length as usize,
+            protection,
+            flags,
+            -1,
+            0,
+        )
+    };
+    match at as u64 == address {
+        true => Ok(at.cast()),
+        false => Err(Error::last("mapping memory for forms")),
+    }
+}
+
+/// Code at exactly that address.
+///
+/// # Errors
+/// A system call's.
+pub fn load(start: u64, end: u64, bytes: &[u8]) -> Result<(), Error> {
+    let memory = map(start, end - start)?;
+    assert!(bytes.len() as u64 <= end - start, "the code fits");
+    // SAFETY: the new mapping has room for the bytes; nothing refers to it.
+    let done = unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory, bytes.len());
+        let protection = libc::PROT_READ | libc::PROT_EXEC;
+        libc::mprotect(memory.cast(), (end - start) as usize, protection)
+    };
+    match done {
+        0 => Ok(()),
+        _ => Err(Error::last("protecting code of forms")),
+    }
+}
+
+/// What a child works on.
+pub struct Work<'w> {
+    /// Case and its number in names.
+    pub cases: &'w [(usize, &'w Case)],
+    /// What states have in common.
+    pub setting: Setting<'w>,
+}
+
+/// Which states are run: one in so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share(pub u64);
+
+impl Share {
+    /// Whether a state of a case is run. The first always is: it shows whether
+    /// the processor knows the instruction.
+    pub fn has(self, case: &Case, state: u64) -> bool {
+        state == 0 || (state + case.form as u64).is_multiple_of(self.0)
+    }
+}
+
+impl Work<'_> {
+    /// Runs of this work.
+    pub fn runs(&self) -> usize {
+        self.cases.len() * self.setting.count as usize
+    }
+
+    /// Case and state of a run.
+    pub fn run(&self, n: usize) -> (usize, &Case, u64) {
+        let states = self.setting.count as usize;
+        let (number, case) = self.cases[n / states];
+        (number, case, (n % states) as u64)
+    }
+}
+
+/// Runs all of it in child processes, a new one whenever one dies.
+///
+/// # Errors
+/// A system call's, or a child that could not be set up.
+pub fn run_all<M: Machine>(
+    work: &Work<'_>,
+    share: Share,
+    name: &'static str,
+    make: impl Fn(&Memory) -> Result<M, Error>,
+) -> Result<Records, Error> {
+    let mut records = Records::new(work.runs())?;
+    let mut first = 0;
+    while first < work.runs() {
+        records.set_progress(usize::MAX);
+        let status = in_child(|| {
+            let mut memory = Memory::new(work.setting.pages, work.setting.seed)?;
+            let mut machine = make(&memory)?;
+            serve(
+                &mut machine,
+                &mut memory,
+                (work, share),
+                &mut records,
+                first,
+            );
+            Ok(())
+        })?;
+        if status == 0 {
+            break;
+        }
+        let died = records.progress();
+        if died == usize::MAX || libc::WIFEXITED(status) {
+            return Err(Error::Rejected(format!(
+                "the {name} process for forms ended with {status}"
+            )));
+        }
+        records.set(
+            died,
+            Record {
+                trap: status as u64,
+                ..Record::ended(Ending::Died)
+            },
+        );
+        first = died + 1;
+    }
+    Ok(records)
+}
+
+/// Runs `body` in a child process; gives its wait status.
+///
+/// # Errors
+/// A system call's.
+pub fn in_child(body: impl FnOnce() -> Result<(), Error>) -> Result<i32, Error> {
+    /// Seconds after which a child that hangs is ended.
+    const PATIENCE: u32 = 600;
+    // SAFETY: the child goes on with copies of what this thread has. Other
+    // threads do not exist there; it takes no lock of theirs but the C
+    // library's allocator's, which fork keeps usable.
+    let pid = unsafe { libc::fork() };
+    if pid < 0 {
+        return Err(Error::last("starting a process for forms"));
+    }
+    if pid == 0 {
+        // SAFETY: plain system calls: end with the parent, and not too late.
+        unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::alarm(PATIENCE);
+        }
+        let status = match catch_unwind(AssertUnwindSafe(body)) {
+            Ok(Ok(())) => 0,
+            Ok(Err(error)) => {
+                eprintln!("{error}");
+                2
+            }
+            Err(_) => 3,
+        };
+        // SAFETY: ends the process without running what belongs to the parent.
+        unsafe { libc::_exit(status) };
+    }
+    let mut status = 0;
+    // SAFETY: our own child, which nobody else waits for.
+    match unsafe { libc::waitpid(pid, &mut status, 0) } == pid {
+        true => Ok(status),
+        false => Err(Error::last("waiting for a process for forms")),
+    }
+}
+
+fn serve(
+    machine: &mut impl Machine,
+    memory: &mut Memory,
+    (work, share): (&Work<'_>, Share),
+    records: &mut Records,
+    first: usize,
+) {
+    let frame = frame_bytes();
+    for n in first..work.runs() {
+        let (number, case, state_number) = work.run(n);
+        // What the processor does not know stays unknown.
+        if state_number > 0 && records.get(n - 1).is(Ending::Unknown) {
+            records.set(n, records.get(n - 1));
+            continue;
+        }
+        if !share.has(case, state_number) {
+            continue;
+        }
+        records.set_progress(n);
+        let state = state(case, state_number, &work.setting);
+        let record = one(machine, memory, &frame, (number, case), &state);
+        let settled = Record {
+            memory: memory.settle(),
+            ..record
+        };
+        records.set(n, settled);
+    }
+}
+
+/// Runs one state; the memory is left as the run left it.
+pub fn one(
+    machine: &mut impl Machine,
+    memory: &mut Memory,
+    frame: &[u8],
+    (number, case): (usize, &Case),
+    state: &State,
+) -> Record {
+    fill_frame(frame);
+    for (address, bytes) in &state.patches {
+        memory.patch(*address, bytes);
+        patch_frame(*address, bytes);
+    }
+    let mut record = machine.run(&Case::symbol(number), state, case.uses_fs());
+    if record.is(Ending::Returned) {
+        record.registers = registers_word(machine.block(), case.live);
+        record.frame = digest(frame_left(case));
+    }
+    record
+}
+
+/// Registers by number that a caller gets back: rax rdx rbx rsp rbp r12 to r15.
+const RETURNED: [usize; 9] = [0, 2, 3, 4, 5, 12, 13, 14, 15];
+
+/// Which registers, and which flags, count.
+pub fn counts(live: Live) -> (Vec<usize>, u64) {
+    const DIRECTION: u64 = 0x400;
+    match live {
+        Live::All => ((0..16).collect(), u64::MAX),
+        Live::Few | Live::Compared => (RETURNED.to_vec(), DIRECTION),
+    }
+}
+
+fn registers_word(block: &Block, live: Live) -> u64 {
+    let (registers, flags) = block.registers();
+    let (counted, mask) = counts(live);
+    let hash = counted
+        .iter()
+        .fold(flags & mask, |hash, &n| mix(hash ^ registers[n]));
+    mix(hash ^ digest(&block.vectors()))
+}
+
+/// Lowest address that a case's function writes for itself.
+const FRAME_LOW: u64 = SITE_RSP - 0x400;
+
+fn frame_bytes() -> Vec<u8> {
+    super::memory::pristine(FRAME_TOP - FRAME_LOW, 0x6672_616d)
+}
+
+/// The frame of an observer: see [`frame_bytes`].
+pub fn observed_frame() -> Vec<u8> {
+    frame_bytes()
+}
+
+fn fill_frame(frame: &[u8]) {
+    // SAFETY: the driver stack is mapped here and nobody runs on it.
+    unsafe { std::ptr::copy_nonoverlapping(frame.as_ptr(), FRAME_LOW as *mut u8, frame.len()) }
+}
+
+fn patch_frame(address: u64, bytes: &[u8]) {
+    if address >= FRAME_LOW && address.saturating_add(bytes.len() as u64) <= FRAME_TOP {
+        // SAFETY: inside the mapped driver stack, on which nobody runs.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len());
+        }
+    }
+}
+
+/// The bytes of its frame that a function is responsible for: with what it
+/// pushed, without what a sequence may have spilled below.
+pub fn frame_left(case: &Case) -> &'static [u8] {
+    if case.is_jump() || case.is_frame() {
+        return &[];
+    }
+    let below = pushed(case.live) - case.stack_change();
+    let low = SITE_RSP.wrapping_add_signed(-i64::from(below));
+    // SAFETY: inside the mapped driver stack, on which nobody runs while the
+    // slice is used.
+    unsafe { std::slice::from_raw_parts(low as *const u8, (FRAME_TOP - low) as usize) }
+}
+
+const _: () = assert!(FRAME_TOP - FRAME_LOW < PAGE);

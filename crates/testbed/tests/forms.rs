@@ -1,0 +1,114 @@
+//! A sample of the exhaustive run, and the reviewed list of what is refused.
+//!
+//! `TWIN_BLESS=1` writes the list anew; read it before you keep it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use testbed::forms::campaign::{self, Plan, Report};
+use testbed::forms::survey::{self, Verdict};
+use testbed::forms::{self, Enumeration, known};
+use testbed::program::Variant;
+
+struct Surveyed {
+    enumeration: Enumeration,
+    verdicts: Vec<Verdict>,
+}
+
+static SURVEYED: LazyLock<Surveyed> = LazyLock::new(|| {
+    let enumeration = forms::all();
+    let verdicts = survey::survey(&enumeration.forms, Variant::PLAIN[0]);
+    Surveyed {
+        enumeration,
+        verdicts,
+    }
+});
+
+/// Every refusal by code and reason, and what the verifier does not accept.
+#[test]
+fn refusals_are_the_reviewed_ones() {
+    let surveyed = &*SURVEYED;
+    let found = survey::describe(
+        &surveyed.enumeration.forms,
+        &surveyed.verdicts,
+        &surveyed.enumeration.lost,
+    );
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/forms__refusals.txt");
+    if std::env::var_os("TWIN_BLESS").is_some() {
+        std::fs::write(&path, &found).expect("the list can be written");
+    }
+    let reviewed = std::fs::read_to_string(&path).expect("the list is there");
+    assert!(
+        found == reviewed,
+        "the refusals are not those of {}:\n{found}",
+        path.display()
+    );
+}
+
+/// A refusal does not depend on the scheme.
+#[test]
+fn both_schemes_refuse_the_same() {
+    let surveyed = &*SURVEYED;
+    let paper = survey::survey(&surveyed.enumeration.forms, Variant::PLAIN[1]);
+    let pairs = surveyed.verdicts.iter().zip(&paper);
+    for (form, (stlb, paper)) in surveyed.enumeration.forms.iter().zip(pairs) {
+        assert_eq!(stlb, paper, "{:?} at {:?}", form.code, form.mode);
+    }
+}
+
+/// The tables are enumerated: a library that forgot most of them would show.
+#[test]
+fn forms_are_many() {
+    let surveyed = &*SURVEYED;
+    let counts = survey::counts(&surveyed.enumeration.forms, &surveyed.verdicts);
+    assert!(counts.forms > 60_000 && counts.codes > 3_500, "{counts:?}");
+    assert!(counts.accepted > 25_000, "{counts:?}");
+}
+
+fn execute(plan: Plan) -> Report {
+    let surveyed = &*SURVEYED;
+    campaign::run(
+        &surveyed.enumeration.forms,
+        &surveyed.verdicts,
+        &plan,
+        &|_, _| {},
+    )
+    .expect("the campaign runs")
+}
+
+/// One form in many, each way: registers, flags, memory and faults agree.
+#[test]
+fn a_sample_of_forms_computes_the_same() {
+    let report = execute(Plan {
+        states: 16,
+        string_states: 60,
+        seeds: (0x7e57, 1),
+        one_in: 60,
+        jobs: 2,
+        known: false,
+    });
+    println!("{report}");
+    let described: Vec<String> = report.described.iter().map(ToString::to_string).collect();
+    assert!(report.differences == 0, "{}", described.join("\n"));
+    assert!(
+        report.states > 100_000 && report.string_states > 30_000,
+        "{report}"
+    );
+    assert!(report.faults > 1000, "faults are compared, too: {report}");
+}
+
+/// Most known defects spoil what the verifier does not accept anyway; these are
+/// the others.
+#[test]
+fn known_defects_that_are_verified_are_named() {
+    let surveyed = &*SURVEYED;
+    let mut names = BTreeSet::new();
+    for (form, verdict) in surveyed.enumeration.forms.iter().zip(&surveyed.verdicts) {
+        let case = forms::cases::of_form(0, form, 8)[0];
+        if let (Some(n), Verdict::Accepted) = (known::of(&case), verdict) {
+            names.insert(known::KNOWN[n].name);
+        }
+    }
+    assert_eq!(names, BTreeSet::new());
+}
