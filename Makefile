@@ -5,7 +5,7 @@ DEMO := target/demo
 STOCK := target/stock/e1000.ko
 TWIN := target/release/twin
 
-.PHONY: help demo test differential mutations bench stock setup build
+.PHONY: help demo test test-exhaustive differential mutations bench stock setup build
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-16s%s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ test: setup stock ## every check and test
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) test --workspace
 	$(MAKE) -C runtime test
+
+test-exhaustive: setup stock ## every instruction form executed against its rewritten self (minutes)
+	$(CARGO) run --release -p testbed --bin exhaustive
 
 differential: setup stock ## 1,000 random images for each e1000 function, native against rewritten
 	$(CARGO) run --release -p testbed --bin differential -- --images 1000 --stepped 10

@@ -85,6 +85,7 @@ fn a_sample_of_forms_computes_the_same() {
         string_states: 60,
         seeds: (0x7e57, 1),
         one_in: 60,
+        only: Vec::new(),
         jobs: 2,
         known: false,
     });

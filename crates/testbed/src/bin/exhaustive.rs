@@ -17,6 +17,7 @@ use testbed::program::Variant;
   exhaustive
   exhaustive --seeds 4 --jobs 2
   exhaustive --one-in 50 --states 16
+  exhaustive --form 23976
   exhaustive --refusals
 
 Exit status: 0 no difference, 1 differences, 2 the run could not be made.")]
@@ -36,6 +37,9 @@ struct Options {
     /// Only one form in so many.
     #[arg(long, default_value_t = 1)]
     one_in: u64,
+    /// Only this form, by the number that a difference gives; may be repeated.
+    #[arg(long = "form")]
+    forms: Vec<usize>,
     /// Batches at a time.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
@@ -80,6 +84,7 @@ fn run(options: &Options) -> Result<bool, Error> {
         string_states: options.string_states,
         seeds: (options.first, options.seeds),
         one_in: options.one_in.max(1),
+        only: options.forms.clone(),
         jobs: options.jobs,
         known: true,
     };
@@ -96,7 +101,7 @@ fn run(options: &Options) -> Result<bool, Error> {
     for difference in &report.described {
         println!("\n{difference}");
     }
-    let stale = if options.one_in > 1 {
+    let stale = if options.one_in > 1 || !options.forms.is_empty() {
         Vec::new()
     } else {
         stale(&report)

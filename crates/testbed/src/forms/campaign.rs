@@ -23,7 +23,7 @@ use crate::program::{Scheme, Variant};
 use crate::random::mix;
 
 /// What to run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// States of each case.
     pub states: u64,
@@ -33,6 +33,8 @@ pub struct Plan {
     pub seeds: (u64, u64),
     /// One form in so many, chosen by its number.
     pub one_in: u64,
+    /// Only forms of these numbers, unless there are none.
+    pub only: Vec<usize>,
     /// Threads.
     pub jobs: usize,
     /// Whether known defects are run, too, to see whether they still are.
@@ -213,7 +215,8 @@ fn batches(forms: &[Form], verdicts: &[Verdict], plan: &Plan) -> Vec<Batch> {
             !verdicts[n].is_rewritten() || form.code.op_code().encoding() == EncodingKind::EVEX;
         let probe = Case::new(n, form, Live::Few, cases::Way::Up, PAGES);
         let chosen = probe.is_string() || mix(n as u64).is_multiple_of(plan.one_in);
-        if skip || !chosen || !probe.can_run() {
+        let left_out = !plan.only.is_empty() && !plan.only.contains(&n);
+        if skip || left_out || !chosen || !probe.can_run() {
             continue;
         }
         match probe.is_string() {

@@ -117,6 +117,14 @@ impl Case {
 
     /// Whether running it means something: it is no fragment of a function.
     pub fn can_run(&self) -> bool {
+        // They would change segments of the process that observes them.
+        let segments = matches!(
+            self.instruction.mnemonic(),
+            Mnemonic::Lfs | Mnemonic::Lgs | Mnemonic::Lss
+        );
+        if segments {
+            return false;
+        }
         if self.is_jump() && self.instruction.memory_base() == Register::RSP {
             return false;
         }

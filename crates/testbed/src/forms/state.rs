@@ -166,14 +166,13 @@ fn aim(state: &mut State, case: &Case, target: u64) {
     let i = &case.instruction;
     match case.mode {
         Mode::Fs => {
+            near_bit(state, i);
             state.fs_base = 0;
             state.fs_base = target.wrapping_sub(address(i, state));
             return;
         }
         Mode::Rip | Mode::Absolute | Mode::Constant if is_bit_string(i) => {
-            // A kilobyte to either side.
-            let offset = &mut state.registers[i.op1_register().full_register().number()];
-            *offset = (*offset as i64 % 0x2000) as u64;
+            near_bit(state, i);
             return;
         }
         Mode::Stack if is_bit_string(i) => {
@@ -215,6 +214,15 @@ fn aim(state: &mut State, case: &Case, target: u64) {
             _ => step,
         };
         *slot = slot.wrapping_add(step as u64);
+    }
+}
+
+/// A bit offset of at most a kilobyte to either side, where the address cannot
+/// make up for it.
+fn near_bit(state: &mut State, i: &Instruction) {
+    if is_bit_string(i) {
+        let offset = &mut state.registers[i.op1_register().full_register().number()];
+        *offset = (*offset as i64 % 0x2000) as u64;
     }
 }
 
