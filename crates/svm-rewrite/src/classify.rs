@@ -334,7 +334,9 @@ fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
             Err((Code::Unsupported, "a push or pop of other than 8 bytes"))
         }
         M::Push if space != Space::Stack => Ok(Class::PushMemory(space)),
-        M::Pop if space != Space::Stack => Ok(Class::PopMemory(space)),
+        // Its address counts from the popped stack pointer; through a translation
+        // that is plain to see.
+        M::Pop => Ok(Class::PopMemory(space)),
         M::Bt | M::Bts | M::Btr | M::Btc
             if iced.op1_kind() == OpKind::Register
                 && (iced.memory_base().is_gpr32() || iced.memory_index().is_gpr32()) =>

@@ -233,6 +233,9 @@ impl<'o> SectionDecoder<'_, 'o> {
         let raw = &rest[..instruction.len()];
         let n = self.program.insns.len() as u32;
         let allowed = match allow::verdict(instruction.code()) {
+            Verdict::Allowed if instruction.has_op_mask() => {
+                Err((Code::Instruction, "with a mask it is not on the allow-list"))
+            }
             Verdict::Allowed => prefix::check(instruction, raw),
             Verdict::Indirect => Err((Code::Indirect, "its target is not known")),
             Verdict::Refused => Err((Code::Instruction, "it is not on the allow-list")),

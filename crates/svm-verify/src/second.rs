@@ -574,6 +574,8 @@ mod tests {
         let listed = Code::values().filter(|&code| allow::verdict(code) == Verdict::Allowed);
         let missing: Vec<Code> = listed
             .filter(|code| !seen.contains(code) && !LOST.contains(code))
+            // This test writes no EVEX prefix; the fixture `class_avx512` has them.
+            .filter(|code| !allow::wide_move(*code))
             // An absolute address is refused for its form.
             .filter(|code| {
                 !code

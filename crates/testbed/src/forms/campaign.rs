@@ -91,19 +91,18 @@ const VARIANTS: [Variant; 4] = [
 pub struct Report {
     /// Functions executed.
     pub executed: usize,
-    /// Functions that cannot be executed: fragments of functions.
-    pub fragments: usize,
     /// Functions refused where more is live, by code.
     pub refused: BTreeMap<String, usize>,
     /// Functions skipped, by CPU feature.
     pub skipped: BTreeMap<String, usize>,
-    /// Forms whose code is rewritten and executed but not verified.
+    /// Functions that are rewritten and executed, as far as the processor knows
+    /// them, although the verifier refuses them.
     pub unverified: usize,
     /// States whose outcome was compared.
     pub states: u64,
     /// Of these, runs that ended with a fault in both.
     pub faults: u64,
-    /// States per way with an operation on strings.
+    /// Of these, runs of string instructions.
     pub string_states: u64,
     /// Differences found; not all are described.
     pub differences: u64,
@@ -116,7 +115,6 @@ pub struct Report {
 impl Report {
     fn add(&mut self, other: Report) {
         self.executed += other.executed;
-        self.fragments += other.fragments;
         self.unverified += other.unverified;
         self.states += other.states;
         self.faults += other.faults;
