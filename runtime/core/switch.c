@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Received packets to guests; see <twin/switch.h>.
+ *
+ * A packet's number is in as many queues as it has holders. Queues, the free
+ * chain and holders change under the lock; a packet's arrival is written before
+ * its number is queued and read until its last holder has let go, so copying
+ * needs no lock.
+ */
+#include <stddef.h>
+
+#include <twin/switch.h>
+
+#include "internal.h"
+
+_Static_assert((TWIN_SWITCH_QUEUE & (TWIN_SWITCH_QUEUE - 1)) == 0, "free-running counters");
+_Static_assert(TWIN_SWITCH_GUESTS == 64, "guests are bits of a word");
+
+#define MULTICAST 1ull		/* lowest bit of the first byte (IEEE 802.3, 3.2.3) */
+
+static uint64_t address_of(const uint8_t mac[TWIN_ETH_ALEN])
+{
+	uint64_t address = 0;
+	uint32_t i;
+
+	for (i = 0; i < TWIN_ETH_ALEN; i++)
+		address |= (uint64_t)mac[i] << (8 * i);
+	return address;
+}
+
+static bool has(const struct twin_switch *sw, uint32_t guest)
+{
+	return guest < TWIN_SWITCH_GUESTS && (sw->attached >> guest & 1);
+}
+
+uint64_t twin_switch_size(void)
+{
+	return sizeof(struct twin_switch);
+}
+
+int twin_switch_init(struct twin_switch *sw, struct twin_packet *packets, uint32_t count)
+{
+	uint32_t i;
+
+	if (!packets || !count || count == UINT32_MAX)
+		return TWIN_INVALID;
+	for (i = 0; i < sizeof(*sw); i++)
+		((volatile uint8_t *)sw)[i] = 0;
+	sw->packets = packets;
+	sw->count = count;
+	for (i = 0; i < count; i++) {
+		packets[i].holders = 0;
+		packets[i].next = i + 1 < count ? i + 2 : 0;
+	}
+	sw->free = 1;
+	return TWIN_OK;
+}
+
+/* The guest with that address, or TWIN_SWITCH_GUESTS. */
+static uint32_t find(const struct twin_switch *sw, uint64_t address)
+{
+	uint32_t guest;
+
+	for (guest = 0; guest < TWIN_SWITCH_GUESTS; guest++)
+		if (sw->address[guest] == address && has(sw, guest))
+			return guest;
+	return TWIN_SWITCH_GUESTS;
+}
+
+static uint32_t first_free_guest(const struct twin_switch *sw)
+{
+	return ~sw->attached ? (uint32_t)__builtin_ctzll(~sw->attached) : TWIN_SWITCH_GUESTS;
+}
+
+int twin_switch_attach(struct twin_switch *sw, const uint8_t mac[TWIN_ETH_ALEN])
+{
+	uint64_t address = address_of(mac);
+	uint32_t guest;
+
+	if (!address || address & MULTICAST)
+		return -1;
+	lock(&sw->lock);
+	guest = first_free_guest(sw);
+	if (guest == TWIN_SWITCH_GUESTS || find(sw, address) != TWIN_SWITCH_GUESTS) {
+		unlock(&sw->lock);
+		return -1;
+	}
+	sw->address[guest] = address;
+	sw->guests[guest].produced = sw->guests[guest].consumed = 0;
+	sw->guests[guest].taken = sw->guests[guest].bytes = sw->guests[guest].dropped = 0;
+	sw->attached |= 1ull << guest;
+	unlock(&sw->lock);
+	return (int)guest;
+}
+
+/* One holder less; the buffer if it was the last, else 0. The lock is held. */
+static uint64_t let_go(struct twin_switch *sw, uint32_t number)
+{
+	struct twin_packet *packet = &sw->packets[number];
+
+	if (--packet->holders)
+		return 0;
+	packet->next = sw->free;
+	sw->free = number + 1;
+	return packet->arrival.buffer;
+}
+
+uint32_t twin_switch_detach(struct twin_switch *sw, uint32_t guest, uint64_t *release)
+{
+	struct twin_guest_queue *queue;
+	uint32_t count = 0;
+	uint64_t buffer;
+
+	lock(&sw->lock);
+	if (has(sw, guest)) {
+		queue = &sw->guests[guest];
+		sw->attached &= ~(1ull << guest);
+		sw->raised &= ~(1ull << guest);
+		sw->address[guest] = 0;
+		for (; queue->consumed != queue->produced; queue->consumed++) {
+			buffer = let_go(sw, queue->packets[queue->consumed % TWIN_SWITCH_QUEUE]);
+			if (buffer)
+				release[count++] = buffer;
+		}
+	}
+	unlock(&sw->lock);
+	return count;
+}
+
+/* ---- Receiving ------------------------------------------------------------ */
+
+/* Which guests want a packet for that address, as bits. */
+static uint64_t takers(struct twin_switch *sw, uint64_t address)
+{
+	uint32_t guest;
+
+	if (address & MULTICAST)
+		return sw->attached;
+	guest = find(sw, address);
+	return guest < TWIN_SWITCH_GUESTS ? 1ull << guest : 0;
+}
+
+/* Queue packet number to those guests that have room; how many there were. */
+static uint32_t enqueue(struct twin_switch *sw, uint64_t guests, uint32_t number)
+{
+	struct twin_guest_queue *queue;
+	uint32_t guest, count = 0;
+
+	for (; guests; guests &= guests - 1) {
+		guest = (uint32_t)__builtin_ctzll(guests);
+		queue = &sw->guests[guest];
+		if (queue->produced - queue->consumed == TWIN_SWITCH_QUEUE) {
+			queue->dropped++;
+			continue;
+		}
+		queue->packets[queue->produced++ % TWIN_SWITCH_QUEUE] = number;
+		sw->raised |= 1ull << guest;
+		count++;
+	}
+	return count;
+}
+
+static enum twin_switch_verdict hold_packet(struct twin_switch *sw, uint64_t address,
+					    const struct twin_arrival *arrival)
+{
+	uint64_t guests = takers(sw, address);
+	struct twin_packet *packet;
+	uint32_t number, holders;
+
+	if (!guests) {
+		sw->unknown++;
+		return TWIN_SWITCH_UNWANTED;
+	}
+	if (!sw->free) {
+		sw->exhausted++;
+		return TWIN_SWITCH_UNWANTED;
+	}
+	number = sw->free - 1;
+	packet = &sw->packets[number];
+	packet->arrival = *arrival;
+	holders = enqueue(sw, guests, number);
+	if (!holders)
+		return TWIN_SWITCH_UNWANTED;
+	sw->free = packet->next;
+	packet->holders = holders;
+	return TWIN_SWITCH_HELD;
+}
+
+enum twin_switch_verdict twin_switch_receive(struct twin_switch *sw,
+					     struct twin_instance *instance,
+					     const struct twin_arrival *arrival)
+{
+	enum twin_switch_verdict verdict;
+	uint64_t mapped;
+
+	if (arrival->length < TWIN_ETH_ALEN || twin_translate(instance, arrival->data, &mapped))
+		return TWIN_SWITCH_REFUSED;
+	lock(&sw->lock);
+	verdict = hold_packet(sw, address_of((const uint8_t *)mapped), arrival);
+	unlock(&sw->lock);
+	return verdict;
+}
+
+/* ---- Taking --------------------------------------------------------------- */
+
+/* The core calls no library; rep movsb is what memcpy would come to. */
+static void copy(void *to, const void *from, uint64_t size)
+{
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
+}
+
+int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from, uint32_t size)
+{
+	uint8_t *at = to;
+	uint64_t mapped;
+	uint32_t chunk;
+
+	while (size) {
+		if (twin_translate(instance, from, &mapped))
+			return TWIN_ABORTED;
+		/* Of a window's two pages only the first is surely dom0's. */
+		chunk = TWIN_PAGE_SIZE - (uint32_t)(from & PAGE_MASK);
+		if (chunk > size)
+			chunk = size;
+		copy(at, (const void *)mapped, chunk);
+		at += chunk;
+		from += chunk;
+		size -= chunk;
+	}
+	return TWIN_OK;
+}
+
+/* The number of guest's next packet, or UINT32_MAX. */
+static uint32_t next_packet(struct twin_switch *sw, uint32_t guest)
+{
+	struct twin_guest_queue *queue = &sw->guests[guest];
+	uint32_t number = UINT32_MAX;
+
+	lock(&sw->lock);
+	if (has(sw, guest) && queue->consumed != queue->produced)
+		number = queue->packets[queue->consumed % TWIN_SWITCH_QUEUE];
+	unlock(&sw->lock);
+	return number;
+}
+
+int twin_switch_take(struct twin_switch *sw, struct twin_instance *instance, uint32_t guest,
+		     void *to, uint32_t size, struct twin_delivery *delivery)
+{
+	const struct twin_arrival *arrival;
+	struct twin_guest_queue *queue;
+	uint32_t number;
+	int status;
+
+	if (guest >= TWIN_SWITCH_GUESTS)
+		return TWIN_BUSY;
+	number = next_packet(sw, guest);
+	if (number == UINT32_MAX)
+		return TWIN_BUSY;
+	arrival = &sw->packets[number].arrival;
+	delivery->length = arrival->length;
+	delivery->flags = arrival->flags;
+	delivery->vlan = arrival->vlan;
+	if (size > arrival->length)
+		size = arrival->length;
+	status = twin_copy_from_dom0(instance, to, arrival->data, size);
+
+	queue = &sw->guests[guest];
+	lock(&sw->lock);
+	queue->consumed++;
+	queue->taken++;
+	queue->bytes += size;
+	delivery->release = let_go(sw, number);
+	unlock(&sw->lock);
+	return status;
+}
+
+uint64_t twin_switch_news(struct twin_switch *sw)
+{
+	uint64_t news;
+
+	lock(&sw->lock);
+	news = sw->raised;
+	sw->raised = 0;
+	unlock(&sw->lock);
+	return news;
+}

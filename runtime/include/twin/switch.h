@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The switch: packets that a rewritten driver has received, on their way to
+ * guests (paper, 5.3).
+ *
+ * The driver receives into dom0's buffers. The switch looks at a packet's
+ * destination address, once, and queues the packet to the guests that want it;
+ * when such a guest is scheduled, it takes the packet: the bytes are copied into
+ * its memory, and once the last guest has it the buffer goes back to the driver's
+ * pool.
+ *
+ *   driver ── receive ──> [queue of guest 0] ── take ──> guest 0's memory
+ *                     └─> [queue of guest 1] ── take ──> guest 1's memory
+ *
+ * Shared by all CPUs under one lock, which is held for a few dozen instructions
+ * and never while bytes are copied. Contexts as in <twin/runtime.h>.
+ */
+#ifndef TWIN_SWITCH_H
+#define TWIN_SWITCH_H
+
+#include <stdint.h>
+
+#include <twin/runtime.h>
+
+#define TWIN_SWITCH_GUESTS	64	/* one bit each in a word */
+#define TWIN_SWITCH_QUEUE	512	/* packets that wait for one guest; a power of two */
+#define TWIN_ETH_ALEN		6	/* bytes of an Ethernet address */
+
+/* What the driver's side says of a received packet. */
+struct twin_arrival {
+	uint64_t buffer;	/* names the buffer to whoever releases it */
+	uint64_t data;		/* dom0 address of the Ethernet header */
+	uint32_t length;	/* bytes */
+	uint32_t flags;		/* passed on */
+	uint32_t vlan;		/* passed on */
+};
+
+/* A packet that waits. Owned by the switch. */
+struct twin_packet {
+	struct twin_arrival arrival;
+	uint32_t holders;	/* guests that have yet to take it */
+	uint32_t next;		/* of the free chain: number + 1, or 0 */
+};
+
+struct twin_guest_queue {
+	uint32_t produced, consumed;	/* free running */
+	uint32_t packets[TWIN_SWITCH_QUEUE];	/* numbers */
+	uint64_t taken, bytes;
+	uint64_t dropped;	/* the queue was full */
+};
+
+struct twin_switch {
+	struct twin_lock lock;
+	uint32_t free;			/* chain of free packets: number + 1, or 0 */
+	struct twin_packet *packets;	/* the caller's memory */
+	uint32_t count;
+	uint64_t attached;		/* bit g: guest g exists */
+	uint64_t raised;		/* bit g: guest g has news since it was last asked */
+	uint64_t unknown;		/* packets for nobody here */
+	uint64_t exhausted;		/* packets dropped for want of a struct twin_packet */
+	uint64_t address[TWIN_SWITCH_GUESTS];	/* Ethernet addresses, first byte lowest */
+	struct twin_guest_queue guests[TWIN_SWITCH_GUESTS];
+};
+
+/* Make a switch without guests whose packets live in packets[count]. [setup] */
+int twin_switch_init(struct twin_switch *sw, struct twin_packet *packets, uint32_t count);
+
+/* Add a guest with that unicast address; its number, or -1 if the address is
+ * none, is taken, or there are too many. [any] */
+int twin_switch_attach(struct twin_switch *sw, const uint8_t mac[TWIN_ETH_ALEN]);
+
+/*
+ * Remove a guest. Its waiting packets are dropped: buffers that nobody else
+ * wants are written to release[] (room for TWIN_SWITCH_QUEUE), their number is
+ * the result. TWIN_INVALID is never returned: an unknown guest has none. [any]
+ */
+uint32_t twin_switch_detach(struct twin_switch *sw, uint32_t guest, uint64_t *release);
+
+enum twin_switch_verdict {
+	TWIN_SWITCH_HELD = 0,	/* the buffer is the switch's until it is released */
+	TWIN_SWITCH_UNWANTED = 1,	/* nobody takes it: free it */
+	TWIN_SWITCH_REFUSED = 2,	/* data is not dom0's: abort whoever said so */
+};
+
+/*
+ * A packet has come. Unicast goes to the guest of that address, broadcast and
+ * multicast to all. [inside] an import of instance, or held.
+ */
+enum twin_switch_verdict twin_switch_receive(struct twin_switch *sw,
+					     struct twin_instance *instance,
+					     const struct twin_arrival *arrival);
+
+/* What twin_switch_take has done. */
+struct twin_delivery {
+	uint32_t length;	/* of the packet; more than size if it was cut */
+	uint32_t flags, vlan;
+	uint64_t release;	/* buffer to release now, or 0 */
+};
+
+/*
+ * Copy guest's next packet to `to`, at most size bytes, and forget it there.
+ * TWIN_OK, TWIN_BUSY if there is none, TWIN_ABORTED if its bytes are no longer
+ * dom0's (it is dropped; delivery says what to release). instance is held by the
+ * caller (twin_instance_hold). One CPU at a time for one guest. [outside]
+ */
+int twin_switch_take(struct twin_switch *sw, struct twin_instance *instance, uint32_t guest,
+		     void *to, uint32_t size, struct twin_delivery *delivery);
+
+/* Guests with news since the last call, as bits: the virtual interrupts to
+ * raise. [any] */
+uint64_t twin_switch_news(struct twin_switch *sw);
+
+/* Copy size bytes at dom0 address from. TWIN_OK or TWIN_ABORTED (some bytes may
+ * have been copied). instance is held or [inside]. */
+int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from, uint32_t size);
+
+/* Bytes of struct twin_switch, for callers not in C. [any] */
+uint64_t twin_switch_size(void);
+
+#endif /* TWIN_SWITCH_H */

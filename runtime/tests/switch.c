@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The switch against a dom0 that is an array: which guest gets which packet,
+ * when a buffer comes back, and what happens when anything is full.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <twin/switch.h>
+
+#include "test.h"
+
+#define PAGE ((uint64_t)TWIN_PAGE_SIZE)
+#define DOM0 0xffff888000000000ull
+#define PAGES 6
+#define PACKETS 600
+
+static struct twin_stlb_entry stlb[TWIN_STLB_ENTRIES] __attribute__((aligned(4096)));
+static struct twin_node nodes[16];
+static struct twin_instance instance;
+static struct twin_switch sw;
+static struct twin_packet packets[PACKETS];
+static uint8_t dom0[PAGES * TWIN_PAGE_SIZE] __attribute__((aligned(4096)));
+static bool gone;
+
+/* Pages are shuffled, so that a copy that does not ask again at a page's end
+ * copies the wrong bytes. */
+static uint64_t frame(uint64_t page)
+{
+	return (page * 5 + 1) % PAGES;
+}
+
+static int map_window(struct twin_instance *self, uint64_t page, uint64_t *mapped)
+{
+	uint64_t number = (page - DOM0) / PAGE;
+
+	(void)self;
+	if (gone || page < DOM0 || number >= PAGES)
+		return TWIN_REFUSED_NOT_DOM0;
+	*mapped = (uint64_t)dom0 + frame(number) * PAGE;
+	return TWIN_MAPPED;
+}
+
+static void unmap_window(struct twin_instance *self, uint64_t page, uint64_t mapped)
+{
+	(void)self;
+	(void)page;
+	(void)mapped;
+}
+
+static const struct twin_platform_ops ops = {
+	.map_window = map_window, .unmap_window = unmap_window,
+};
+
+static uint8_t *byte_at(uint64_t offset)
+{
+	return dom0 + frame(offset / PAGE) * PAGE + offset % PAGE;
+}
+
+/* A packet of length bytes at DOM0 + offset, to mac. */
+static struct twin_arrival packet(uint64_t offset, uint32_t length, const uint8_t *mac)
+{
+	uint32_t i;
+
+	for (i = 0; i < length; i++)
+		*byte_at(offset + i) = i < 6 ? mac[i] : (uint8_t)(offset + i * 7);
+	return (struct twin_arrival){
+		.buffer = DOM0 + 0x100000 + offset, .data = DOM0 + offset,
+		.length = length, .flags = 3, .vlan = 42,
+	};
+}
+
+static const uint8_t anna[6] = { 2, 0, 0, 0, 0, 1 };
+static const uint8_t bert[6] = { 2, 0, 0, 0, 0, 2 };
+static const uint8_t carl[6] = { 2, 0, 0, 0, 1, 1 };
+static const uint8_t everybody[6] = { 255, 255, 255, 255, 255, 255 };
+
+static void set_up(void)
+{
+	const struct twin_instance_config config = {
+		.scheme = TWIN_SCHEME_STLB, .stlb = stlb, .nodes = nodes, .node_count = 16,
+		.ops = &ops,
+	};
+
+	gone = false;
+	memset(&sw, 0xa5, sizeof(sw));
+	CHECK_EQUAL(twin_instance_init(&instance, &config), TWIN_OK);
+	CHECK_EQUAL(twin_switch_init(&sw, packets, PACKETS), TWIN_OK);
+}
+
+static int take(uint32_t guest, void *to, uint32_t size, struct twin_delivery *delivery)
+{
+	int status;
+
+	twin_instance_hold(&instance);
+	status = twin_switch_take(&sw, &instance, guest, to, size, delivery);
+	twin_instance_release(&instance);
+	return status;
+}
+
+static void unicast_goes_to_its_guest_alone(void)
+{
+	struct twin_delivery delivery;
+	struct twin_arrival arrival;
+	uint8_t to[1514];
+	int a, b;
+
+	set_up();
+	a = twin_switch_attach(&sw, anna);
+	b = twin_switch_attach(&sw, bert);
+	CHECK(a >= 0 && b >= 0 && a != b);
+	arrival = packet(100, 1514, bert);
+	CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_HELD);
+	CHECK_EQUAL(twin_switch_news(&sw), 1ull << b);
+	CHECK_EQUAL(twin_switch_news(&sw), 0);
+	CHECK_EQUAL(take(a, to, sizeof(to), &delivery), TWIN_BUSY);
+	CHECK_EQUAL(take(b, to, sizeof(to), &delivery), TWIN_OK);
+	CHECK_EQUAL(delivery.length, 1514);
+	CHECK_EQUAL(delivery.flags, 3);
+	CHECK_EQUAL(delivery.vlan, 42);
+	CHECK_EQUAL(delivery.release, arrival.buffer);
+	CHECK_EQUAL(take(b, to, sizeof(to), &delivery), TWIN_BUSY);
+	arrival = packet(100, 60, carl);
+	CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_UNWANTED);
+	CHECK_EQUAL(sw.unknown, 1);
+}
+
+static void bytes_are_right_at_every_offset_in_a_page(void)
+{
+	struct twin_delivery delivery;
+	struct twin_arrival arrival;
+	uint8_t to[1514];
+	uint64_t offset;
+	uint32_t i;
+	int guest;
+
+	set_up();
+	guest = twin_switch_attach(&sw, anna);
+	for (offset = 0; offset < 3 * PAGE; offset += 61) {
+		arrival = packet(offset, 1514, anna);
+		CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_HELD);
+		memset(to, 0, sizeof(to));
+		CHECK_EQUAL(take(guest, to, sizeof(to), &delivery), TWIN_OK);
+		for (i = 0; i < 1514 && to[i] == *byte_at(offset + i); i++)
+			;
+		CHECK_EQUAL(i, 1514);
+	}
+}
+
+static void a_long_packet_is_cut_and_says_so(void)
+{
+	struct twin_delivery delivery;
+	struct twin_arrival arrival;
+	uint8_t to[64];
+	int guest;
+
+	set_up();
+	guest = twin_switch_attach(&sw, anna);
+	arrival = packet(0, 1514, anna);
+	twin_switch_receive(&sw, &instance, &arrival);
+	memset(to, 0xee, sizeof(to));
+	CHECK_EQUAL(take(guest, to, 60, &delivery), TWIN_OK);
+	CHECK_EQUAL(delivery.length, 1514);
+	CHECK_EQUAL(to[60], 0xee);
+}
+
+static void broadcast_is_released_by_its_last_taker(void)
+{
+	struct twin_delivery delivery;
+	struct twin_arrival arrival;
+	int guests[3];
+	uint8_t to[60];
+
+	set_up();
+	guests[0] = twin_switch_attach(&sw, anna);
+	guests[1] = twin_switch_attach(&sw, bert);
+	guests[2] = twin_switch_attach(&sw, carl);
+	arrival = packet(0, 60, everybody);
+	CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_HELD);
+	CHECK_EQUAL(twin_switch_news(&sw), 7);
+	CHECK_EQUAL(take(guests[1], to, 60, &delivery), TWIN_OK);
+	CHECK_EQUAL(delivery.release, 0);
+	CHECK_EQUAL(take(guests[0], to, 60, &delivery), TWIN_OK);
+	CHECK_EQUAL(delivery.release, 0);
+	CHECK_EQUAL(take(guests[2], to, 60, &delivery), TWIN_OK);
+	CHECK_EQUAL(delivery.release, arrival.buffer);
+}
+
+static void a_full_queue_drops_and_counts(void)
+{
+	struct twin_arrival arrival;
+	uint32_t i;
+
+	set_up();
+	twin_switch_attach(&sw, anna);
+	arrival = packet(0, 60, anna);
+	for (i = 0; i < TWIN_SWITCH_QUEUE; i++)
+		CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_HELD);
+	CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_UNWANTED);
+	CHECK_EQUAL(sw.guests[0].dropped, 1);
+}
+
+static void no_more_packets_than_there_are(void)
+{
+	struct twin_delivery delivery;
+	struct twin_arrival arrival;
+	uint32_t i, held = 0;
+	uint8_t to[60];
+
+	set_up();
+	twin_switch_attach(&sw, anna);
+	twin_switch_attach(&sw, bert);
+	for (i = 0; i < 2 * TWIN_SWITCH_QUEUE; i++) {
+		arrival = packet(0, 60, i % 2 ? anna : bert);
+		held += twin_switch_receive(&sw, &instance, &arrival) == TWIN_SWITCH_HELD;
+	}
+	CHECK_EQUAL(held, PACKETS);
+	CHECK_EQUAL(sw.exhausted, 2 * TWIN_SWITCH_QUEUE - PACKETS);
+	CHECK_EQUAL(take(0, to, 60, &delivery), TWIN_OK);
+	CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_HELD);
+}
+
+static void detaching_gives_back_what_nobody_else_wants(void)
+{
+	static uint64_t release[TWIN_SWITCH_QUEUE];
+	struct twin_delivery delivery;
+	struct twin_arrival one, all;
+	uint8_t to[60];
+
+	set_up();
+	twin_switch_attach(&sw, anna);
+	twin_switch_attach(&sw, bert);
+	one = packet(0, 60, anna);
+	twin_switch_receive(&sw, &instance, &one);
+	all = packet(2000, 60, everybody);
+	twin_switch_receive(&sw, &instance, &all);
+	CHECK_EQUAL(twin_switch_detach(&sw, 0, release), 1);
+	CHECK_EQUAL(release[0], one.buffer);
+	CHECK_EQUAL(twin_switch_detach(&sw, 0, release), 0);
+	CHECK_EQUAL(twin_switch_detach(&sw, 1000, release), 0);
+	CHECK_EQUAL(take(1, to, 60, &delivery), TWIN_OK);
+	CHECK_EQUAL(delivery.release, all.buffer);
+	CHECK_EQUAL(twin_switch_receive(&sw, &instance, &one), TWIN_SWITCH_UNWANTED);
+}
+
+static void addresses_are_checked(void)
+{
+	static const uint8_t none[6];
+	struct twin_arrival arrival;
+
+	set_up();
+	CHECK_EQUAL(twin_switch_attach(&sw, none), -1);
+	CHECK_EQUAL(twin_switch_attach(&sw, everybody), -1);
+	CHECK_EQUAL(twin_switch_attach(&sw, anna), 0);
+	CHECK_EQUAL(twin_switch_attach(&sw, anna), -1);
+	arrival = packet(0, 60, anna);
+	arrival.length = 5;
+	CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_REFUSED);
+	arrival.length = 60;
+	arrival.data = DOM0 - 8;
+	CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_REFUSED);
+}
+
+/* The buffer must come back even if its bytes cannot be read any more. */
+static void a_packet_whose_page_is_gone_is_dropped(void)
+{
+	struct twin_delivery delivery;
+	struct twin_arrival arrival;
+	uint8_t to[1514];
+
+	set_up();
+	twin_switch_attach(&sw, anna);
+	arrival = packet(PAGE - 10, 1514, anna);
+	CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_HELD);
+	gone = true;
+	CHECK_EQUAL(twin_flush(&instance, 1), TWIN_OK);
+	CHECK_EQUAL(take(0, to, sizeof(to), &delivery), TWIN_ABORTED);
+	CHECK_EQUAL(delivery.release, arrival.buffer);
+	CHECK_EQUAL(take(0, to, sizeof(to), &delivery), TWIN_BUSY);
+}
+
+static void there_are_at_most_64_guests(void)
+{
+	uint8_t mac[6] = { 2, 9, 9, 9, 9, 0 };
+	uint32_t i;
+
+	set_up();
+	for (i = 0; i < TWIN_SWITCH_GUESTS; i++) {
+		mac[5] = (uint8_t)i;
+		CHECK_EQUAL(twin_switch_attach(&sw, mac), i);
+	}
+	mac[5] = 200;
+	CHECK_EQUAL((uint32_t)twin_switch_attach(&sw, mac), (uint32_t)-1);
+}
+
+int main(void)
+{
+	RUN(unicast_goes_to_its_guest_alone);
+	RUN(bytes_are_right_at_every_offset_in_a_page);
+	RUN(a_long_packet_is_cut_and_says_so);
+	RUN(broadcast_is_released_by_its_last_taker);
+	RUN(a_full_queue_drops_and_counts);
+	RUN(no_more_packets_than_there_are);
+	RUN(detaching_gives_back_what_nobody_else_wants);
+	RUN(addresses_are_checked);
+	RUN(a_packet_whose_page_is_gone_is_dropped);
+	RUN(there_are_at_most_64_guests);
+	return test_summary();
+}
