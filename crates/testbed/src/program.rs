@@ -77,6 +77,8 @@ impl Variant {
 
 /// The rewritten driver.
 pub struct Program {
+    /// Where it is linked to run.
+    pub base: u64,
     /// How it was rewritten.
     pub variant: Variant,
     /// The rewritten object.
@@ -95,17 +97,17 @@ pub struct Program {
     map: Vec<(u32, u32, u32)>,
 }
 
-/// Rewrites the stock module and verifies the result.
+/// Rewrites an object and verifies the result.
 ///
 /// # Errors
 /// The rewriter's refusals and the verifier's violations.
-pub fn rewrite(stock: &Stock<'_>, variant: Variant) -> Result<Object<'static>, Error> {
+pub fn rewrite(object: &Object<'_>, variant: Variant) -> Result<Object<'static>, Error> {
     let options = svm_rewrite::Options {
         poison: variant.poison,
         ..svm_rewrite::Options::new(variant.scheme)
     };
     let rewritten =
-        svm_rewrite::rewrite(&stock.object, options).map_err(|refusals| Error::Refused {
+        svm_rewrite::rewrite(object, options).map_err(|refusals| Error::Refused {
             count: refusals.len(),
             first: refusals
                 .first()
@@ -123,7 +125,7 @@ impl Program {
     /// # Errors
     /// As [`rewrite`], or the linker's.
     pub fn new(stock: &Stock<'_>, variant: Variant) -> Result<Program, Error> {
-        Program::link(stock, variant, rewrite(stock, variant)?)
+        Program::link(stock, variant, rewrite(&stock.object, variant)?)
     }
 
     /// Links an object that was rewritten from the stock module.
@@ -135,13 +137,29 @@ impl Program {
         variant: Variant,
         object: Object<'static>,
     ) -> Result<Program, Error> {
-        let layout = layout(&object, CODE, |_, _| true)?;
         let resolve = |name: &str, use_: SymbolUse| resolve(stock, name, use_);
+        Program::link_at(CODE, variant, object, &resolve)
+    }
+
+    /// Links a rewritten object to run at `base`, with the addresses that
+    /// `resolve` gives for what it names: see the top of `ARCHITECTURE.md` for
+    /// which names those are.
+    ///
+    /// # Errors
+    /// The linker's.
+    pub fn link_at(
+        base: u64,
+        variant: Variant,
+        object: Object<'static>,
+        resolve: &dyn Fn(&str, SymbolUse) -> Option<u64>,
+    ) -> Result<Program, Error> {
+        let layout = layout(&object, base, |_, _| true)?;
         let trampolines = Trampolines::new(&object, layout.span().end, &resolve)?;
         let linked = link(&object, &layout, &trampolines.resolver(&resolve))?;
         let map = map_rows(&object);
         let functions = functions(&object, &layout);
         let mut program = Program {
+            base,
             variant,
             object,
             layout,
@@ -158,7 +176,7 @@ impl Program {
     /// The code: first address, and address after the trampolines.
     pub fn text(&self) -> (u64, u64) {
         let end = self.trampolines.base + self.trampolines.bytes.len() as u64;
-        (CODE, end.next_multiple_of(PAGE))
+        (self.base, end.next_multiple_of(PAGE))
     }
 
     /// Where control at `rip` was in the original: name of the section and

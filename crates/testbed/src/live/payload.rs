@@ -1,0 +1,249 @@
+//! The hypervisor instance as code: the rewritten driver and the rewritten hot
+//! routines, linked to each other, to dom0's data and to stubs.
+//!
+//! ```text
+//! 0x5000_0000  hot.o, rewritten      0x5100_0000  e1000.ko, rewritten
+//! 0x5700_0000  stubs                 0x5800_0000  the translation table
+//! ```
+//!
+//! What a rewritten object names goes to (paper, 5.2)
+//!
+//! | name | address |
+//! |---|---|
+//! | `twin_vm:<section or symbol>` | dom0's: data exists once |
+//! | `twin_stlb` | the table |
+//! | a runtime entry | the runtime's |
+//! | a hot routine | the rewritten one, unless it is to be an upcall |
+//! | a host service | a stub into the hypervisor's own code |
+//! | anything else dom0 has | a stub that makes an upcall |
+
+use std::collections::{HashMap, HashSet};
+
+use elf_loader::Object;
+use elf_loader::link::SymbolUse;
+use twin_abi::names;
+
+use crate::error::Error;
+use crate::program::{self, Program, STLB, STUBS, Variant};
+use crate::runtime::{self, CodemapEntry};
+
+/// Where the rewritten hot routines are.
+pub const HOT: u64 = 0x5000_0000;
+/// Where the rewritten driver is.
+pub const DRIVER: u64 = 0x5100_0000;
+/// Bytes of a stub, the runtime's `TWIN_USER_STUB`.
+pub const STUB: u64 = 32;
+
+/// dom0's addresses, as its loader has chosen them.
+pub trait Dom0Symbols {
+    /// Address of `section` of the object called `object`.
+    fn section(&self, object: &str, section: &str) -> Option<u64>;
+    /// Address of a symbol that any of dom0's objects defines globally.
+    fn symbol(&self, name: &str) -> Option<u64>;
+    /// Name and address of every function that dom0's kernel defines.
+    fn functions(&self) -> Vec<(String, u64)>;
+}
+
+/// What a stub does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Calls dom0's routine at this address.
+    Upcall(u64),
+    /// A service of the hypervisor itself, by its number in the list given.
+    Host(usize),
+    /// Never returns: the driver found its stack overwritten.
+    StackCorrupted,
+}
+
+/// A routine that driver code reaches by way of the hypervisor.
+#[derive(Clone, Debug)]
+pub struct Stub {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub target: Target,
+}
+
+/// The hypervisor instance, ready to be loaded.
+pub struct Payload {
+    /// The hot routines.
+    pub hot: Program,
+    /// The driver.
+    pub driver: Program,
+    /// Stubs by number.
+    pub stubs: Vec<Stub>,
+    /// Permitted targets of indirect calls, ascending.
+    pub codemap: Vec<CodemapEntry>,
+    /// Stub numbers by dom0 address, for calls through pointers.
+    upcalls: HashMap<u64, usize>,
+}
+
+/// What a payload is made from.
+pub struct Parts<'a> {
+    /// The stock driver.
+    pub driver: &'a Object<'a>,
+    /// The hot routines.
+    pub hot: &'a Object<'a>,
+    /// How to rewrite both.
+    pub variant: Variant,
+    /// Hot routines that are to be upcalls nevertheless (paper, figure 10).
+    pub upcalls: &'a HashSet<String>,
+    /// Names of the hypervisor's own services.
+    pub services: &'a [&'a str],
+    /// dom0's addresses.
+    pub dom0: &'a dyn Dom0Symbols,
+}
+
+impl Payload {
+    /// Rewrites, verifies and links.
+    ///
+    /// # Errors
+    /// A refusal, a violation, or a name that nobody defines.
+    pub fn new(parts: &Parts<'_>) -> Result<Payload, Error> {
+        let hot = program::rewrite(parts.hot, parts.variant)?;
+        let driver = program::rewrite(parts.driver, parts.variant)?;
+        Payload::link(parts, hot, driver)
+    }
+
+    /// Links what was rewritten before.
+    ///
+    /// # Errors
+    /// A name that nobody defines.
+    pub fn link(
+        parts: &Parts<'_>,
+        hot: Object<'static>,
+        driver: Object<'static>,
+    ) -> Result<Payload, Error> {
+        let stubs = stubs(parts);
+        let numbers = numbers(&stubs);
+        let linker = Linker { parts, numbers };
+        let none = HashMap::new();
+        let hot = Program::link_at(HOT, parts.variant, hot, &|name, use_| {
+            linker.resolve("hot.o", &none, name, use_)
+        })?;
+        let driver = Program::link_at(DRIVER, parts.variant, driver, &|name, use_| {
+            linker.resolve("e1000.ko", &hot.functions, name, use_)
+        })?;
+        let mut codemap = [hot.codemap.as_slice(), driver.codemap.as_slice()].concat();
+        codemap.retain(|entry| !linker.is_upcall(entry.vm));
+        codemap.sort_by_key(|entry| entry.vm);
+        let upcalls = upcall_numbers(&stubs);
+        Ok(Payload {
+            hot,
+            driver,
+            stubs,
+            codemap,
+            upcalls,
+        })
+    }
+
+    /// The stub for dom0's routine at `vm`.
+    pub fn upcall_stub(&self, vm: u64) -> Option<u64> {
+        self.upcalls.get(&vm).map(|number| stub_address(*number))
+    }
+
+    /// Hypervisor address of a function of the driver or of the hot routines.
+    pub fn function(&self, name: &str) -> Option<u64> {
+        let function = self.driver.functions.get(name);
+        function.or_else(|| self.hot.functions.get(name)).copied()
+    }
+
+    /// Which object's code `rip` is in, and where it was in the original:
+    /// section and offset.
+    pub fn original(&self, rip: u64) -> Option<(&'static str, &str, u64)> {
+        if let Some((section, offset)) = self.driver.original(rip) {
+            return Some(("e1000.ko", section, offset));
+        }
+        let (section, offset) = self.hot.original(rip)?;
+        Some(("hot.o", section, offset))
+    }
+}
+
+/// Where stub `number` is.
+pub fn stub_address(number: usize) -> u64 {
+    STUBS + number as u64 * STUB
+}
+
+/// Every routine that either object might call out to: dom0's whole kernel, hot
+/// routines that are to be upcalls, and the hypervisor's services.
+fn stubs(parts: &Parts<'_>) -> Vec<Stub> {
+    let services = parts.services.iter().enumerate().map(|(number, name)| Stub {
+        name: (*name).to_string(),
+        target: Target::Host(number),
+    });
+    let upcalls = parts.dom0.functions().into_iter().map(|(name, address)| {
+        let target = if name == "__stack_chk_fail" {
+            Target::StackCorrupted
+        } else {
+            Target::Upcall(address)
+        };
+        Stub { name, target }
+    });
+    let forced = parts.upcalls.iter().filter_map(|name| {
+        let target = Target::Upcall(parts.dom0.symbol(name)?);
+        Some(Stub {
+            name: name.clone(),
+            target,
+        })
+    });
+    let mut stubs: Vec<_> = services.chain(upcalls).collect();
+    let known: HashSet<String> = stubs.iter().map(|stub| stub.name.clone()).collect();
+    stubs.extend(forced.filter(|stub| !known.contains(&stub.name)));
+    stubs.sort_by(|a, b| a.name.cmp(&b.name));
+    stubs.dedup_by(|a, b| a.name == b.name);
+    stubs
+}
+
+fn numbers(stubs: &[Stub]) -> HashMap<String, usize> {
+    let named = stubs.iter().enumerate();
+    named.map(|(i, stub)| (stub.name.clone(), i)).collect()
+}
+
+fn upcall_numbers(stubs: &[Stub]) -> HashMap<u64, usize> {
+    let numbered = stubs.iter().enumerate();
+    numbered
+        .filter_map(|(i, stub)| match stub.target {
+            Target::Upcall(vm) => Some((vm, i)),
+            Target::Host(_) | Target::StackCorrupted => None,
+        })
+        .collect()
+}
+
+struct Linker<'a> {
+    parts: &'a Parts<'a>,
+    numbers: HashMap<String, usize>,
+}
+
+impl Linker<'_> {
+    /// Whether dom0's routine at `vm` was asked to be an upcall although there
+    /// is a rewritten one.
+    fn is_upcall(&self, vm: u64) -> bool {
+        let mut forced = self.parts.upcalls.iter();
+        forced.any(|name| self.parts.dom0.symbol(name) == Some(vm))
+    }
+
+    fn resolve(
+        &self,
+        object: &str,
+        hot: &HashMap<String, u64>,
+        name: &str,
+        use_: SymbolUse,
+    ) -> Option<u64> {
+        if let Some(name) = name.strip_prefix(names::VM_PREFIX) {
+            let dom0 = self.parts.dom0;
+            return dom0.section(object, name).or_else(|| dom0.symbol(name));
+        }
+        if name == names::STLB {
+            return Some(STLB);
+        }
+        if use_ == SymbolUse::Data {
+            return None;
+        }
+        if let Some(entry) = runtime::entry(name) {
+            return Some(entry);
+        }
+        let hot = hot.get(name).filter(|_| !self.parts.upcalls.contains(name));
+        hot.copied()
+            .or_else(|| self.numbers.get(name).map(|number| stub_address(*number)))
+    }
+}
