@@ -66,12 +66,14 @@ u32 hot_release(u64 *skbs, u32 count);
 u32 hot_features(struct net_device *dev);
 
 /*
- * In dom0, after the instance that ran as CPU `cpu` was aborted and will not
- * run again until this returns: frees the locks it held, forgets its poll
- * list (the napis stay scheduled: napi state is the driver's to reset), and
- * takes its cached pool objects back.
+ * In dom0, after the instance that ran as CPU `cpu` was aborted and before it
+ * runs again: frees the locks it held and forgets its poll list. If the
+ * interface is closed (its rings hold nothing), every pool object that is not
+ * held by host_receive() goes back to its pool, and what it was sending
+ * completes. No other CPU may be in a hot routine. The caller restores that
+ * CPU's __preempt_count and hot_vif. Returns the objects taken back.
  */
-void hot_recover(struct net_device *dev, u32 cpu);
+u32 hot_recover(struct net_device *dev, u32 cpu);
 
 /* The interface's rings and counters, one entry a CPU. */
 extern struct hot_shared hot_shared[HOT_CPUS];
@@ -87,12 +89,13 @@ extern unsigned long hot_machine_frames;
 DECLARE_PER_CPU(u32, hot_vif);
 DECLARE_PER_CPU(u32, hot_vif_pending);
 
-/* ---- Imports ---- */
+/* ---- Imports in steady state ---- */
 
 /*
  * A received frame, MAC header first: `length` bytes at `data`, both inside
  * skb's buffer. flags HOT_RX_*; vlan is the stripped TCI. Served by trusted
- * code in the hypervisor and by dom0's stack natively. Returns HOT_RX_*.
+ * code in the hypervisor and by dom0's stack natively. Returns HOT_RX_HELD or
+ * HOT_RX_UNWANTED.
  */
 u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan);
 

@@ -121,7 +121,7 @@ struct hot_shared {
 	__u64 reserved0[5];
 
 	__u32 tx_done_produce;	/* written by whichever CPU completes ... */
-	__u32 tx_done_lock;	/* ... with this held (0 free, 1 taken) */
+	__u32 tx_done_lock;	/* ... with this held: 0 free, else its CPU + 1 */
 	__u32 reserved1[14];
 
 	__u32 tx_done_consume;	/* written by the consumer only */
