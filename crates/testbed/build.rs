@@ -50,4 +50,9 @@ fn main() {
     // The platform refers to the core, so it comes first.
     compile("twin-user", "platform/user", &[]);
     compile("twin-core", "core", &["-ffreestanding"]);
+    println!("cargo::rerun-if-changed=src/live/layout.c");
+    cc::Build::new()
+        .include(format!("{RUNTIME}/include"))
+        .file("src/live/layout.c")
+        .compile("twin-layout");
 }

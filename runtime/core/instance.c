@@ -79,3 +79,13 @@ int twin_cpu_init(struct twin_cpu *cpu)
 	cpu->driver_high = block + TWIN_STACK_HIGH;
 	return TWIN_OK;
 }
+
+void twin_instance_statistics(const struct twin_instance *instance, struct twin_statistics *copy)
+{
+	const uint64_t *from = (const uint64_t *)&instance->statistics;
+	uint64_t *to = (uint64_t *)copy;
+	uint32_t i;
+
+	for (i = 0; i < sizeof(*copy) / sizeof(*to); i++)
+		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+}

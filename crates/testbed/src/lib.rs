@@ -26,6 +26,7 @@ pub mod forms;
 pub mod functions;
 pub mod fuzz;
 pub mod image;
+pub mod live;
 pub mod imports;
 pub mod model;
 pub mod mutate;

@@ -7,6 +7,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 pub const OK: c_int = 0;
 pub const ABORTED: c_int = 1;
+pub const DEAD: c_int = 2;
 
 pub const ABORT_ACCESS: u32 = 1;
 pub const ABORT_CALL: u32 = 2;
@@ -14,6 +15,9 @@ pub const ABORT_BUG: u32 = 3;
 pub const ABORT_PORT: u32 = 4;
 pub const ABORT_STACK: u32 = 5;
 pub const ABORT_FAULT: u32 = 6;
+pub const ABORT_RESOURCES: u32 = 7;
+pub const ABORT_IMPORT: u32 = 8;
+pub const ABORT_DEAD: u32 = 9;
 
 #[repr(C)]
 pub struct Constant {
@@ -108,6 +112,56 @@ pub struct Instance {
     _opaque: [u8; 0],
 }
 
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Statistics {
+    pub entries: u64,
+    pub fills: u64,
+    pub collisions: u64,
+    pub refusals: u64,
+    pub promotions: u64,
+    pub call_misses: u64,
+    pub imports: u64,
+    pub warnings: u64,
+    pub aborts: u64,
+}
+
+/// `struct twin_switch`, opaque.
+#[repr(C)]
+pub struct Switch {
+    _opaque: [u8; 0],
+}
+
+pub const SWITCH_HELD: c_int = 0;
+pub const SWITCH_UNWANTED: c_int = 1;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrival {
+    pub buffer: u64,
+    pub data: u64,
+    pub length: u32,
+    pub flags: u32,
+    pub vlan: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Packet {
+    pub arrival: Arrival,
+    pub holders: u32,
+    pub next: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delivery {
+    pub length: u32,
+    pub flags: u32,
+    pub vlan: u32,
+    pub release: u64,
+}
+
 unsafe extern "C" {
     pub static twin_abi_constants: [Constant; 0];
     pub static twin_abi_constants_count: u64;
@@ -141,6 +195,35 @@ unsafe extern "C" {
     pub fn twin_user_block_create(wanted: u64) -> *mut Cpu;
     pub fn twin_user_faults_start() -> c_int;
     pub fn twin_user_thread_start() -> c_int;
+    pub fn twin_user_write_import(at: *mut c_void, number: u32);
+    pub fn twin_user_write_hot(
+        at: *mut c_void,
+        routine: extern "C" fn(*mut Cpu, *mut Frame) -> c_int,
+    );
+    pub fn twin_call_lookup(instance: *mut Instance, vm: u64) -> u64;
+    pub fn twin_instance_hold(instance: *mut Instance);
+    pub fn twin_instance_release(instance: *mut Instance);
+    pub fn twin_instance_statistics(instance: *const Instance, copy: *mut Statistics);
+    static twin_entry_text_start: [u8; 0];
+    static twin_entry_text_end: [u8; 0];
+
+    pub fn twin_switch_size() -> u64;
+    pub fn twin_switch_init(switch: *mut Switch, packets: *mut Packet, count: u32) -> c_int;
+    pub fn twin_switch_attach(switch: *mut Switch, mac: *const u8) -> c_int;
+    pub fn twin_switch_receive(
+        switch: *mut Switch,
+        instance: *mut Instance,
+        arrival: *const Arrival,
+    ) -> c_int;
+    pub fn twin_switch_take(
+        switch: *mut Switch,
+        instance: *mut Instance,
+        guest: u32,
+        to: *mut c_void,
+        size: u32,
+        delivery: *mut Delivery,
+    ) -> c_int;
+    pub fn twin_switch_news(switch: *mut Switch) -> u64;
 }
 
 /// The address of a runtime entry that rewritten code may name.
@@ -183,4 +266,9 @@ unsafe fn text(pointer: *const c_char) -> String {
     unsafe { std::ffi::CStr::from_ptr(pointer) }
         .to_string_lossy()
         .into_owned()
+}
+
+/// Addresses of the runtime's entry code, which driver code returns to.
+pub fn entry_text() -> std::ops::Range<u64> {
+    (&raw const twin_entry_text_start) as u64..(&raw const twin_entry_text_end) as u64
 }

@@ -138,7 +138,7 @@ fn a_wild_pointer_is_reported_and_the_process_goes_on() {
 #[test]
 fn planted_errors_are_found() {
     with_stock(|stock| {
-        let object = program::rewrite(stock, Variant::ALL[0]).expect("rewritten");
+        let object = program::rewrite(&stock.object, Variant::ALL[0]).expect("rewritten");
         let mut found = 0;
         let names = [
             "e1000_set_msglevel",

@@ -309,6 +309,10 @@ bool twin_instance_has_text(const struct twin_instance *instance, uint64_t rip);
  * as the instance. cpu->report has this CPU's own last abort. [any] */
 const struct twin_abort_report *twin_instance_report(const struct twin_instance *instance);
 
+/* Copy what has been counted so far; other CPUs go on counting. [any] */
+void twin_instance_statistics(const struct twin_instance *instance,
+			      struct twin_statistics *copy);
+
 /* ---- Running the driver ------------------------------------------------ */
 
 /*

@@ -19,10 +19,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use elf_loader::Object;
+use elf_loader::consts::{STB_LOCAL, STT_FUNC, STT_NOTYPE};
 use elf_loader::link::SymbolUse;
+use elf_loader::{Object, Place};
 use twin_abi::names;
 
+use super::image::{Module, Plan};
 use crate::error::Error;
 use crate::program::{self, Program, STLB, STUBS, Variant};
 use crate::runtime::{self, CodemapEntry};
@@ -33,16 +35,6 @@ pub const HOT: u64 = 0x5000_0000;
 pub const DRIVER: u64 = 0x5100_0000;
 /// Bytes of a stub, the runtime's `TWIN_USER_STUB`.
 pub const STUB: u64 = 32;
-
-/// dom0's addresses, as its loader has chosen them.
-pub trait Dom0Symbols {
-    /// Address of `section` of the object called `object`.
-    fn section(&self, object: &str, section: &str) -> Option<u64>;
-    /// Address of a symbol that any of dom0's objects defines globally.
-    fn symbol(&self, name: &str) -> Option<u64>;
-    /// Name and address of every function that dom0's kernel defines.
-    fn functions(&self) -> Vec<(String, u64)>;
-}
 
 /// What a stub does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,18 +72,14 @@ pub struct Payload {
 
 /// What a payload is made from.
 pub struct Parts<'a> {
-    /// The stock driver.
-    pub driver: &'a Object<'a>,
-    /// The hot routines.
-    pub hot: &'a Object<'a>,
+    /// dom0's objects and where they are.
+    pub plan: &'a Plan<'a>,
     /// How to rewrite both.
     pub variant: Variant,
     /// Hot routines that are to be upcalls nevertheless (paper, figure 10).
     pub upcalls: &'a HashSet<String>,
     /// Names of the hypervisor's own services.
     pub services: &'a [&'a str],
-    /// dom0's addresses.
-    pub dom0: &'a dyn Dom0Symbols,
 }
 
 impl Payload {
@@ -99,10 +87,16 @@ impl Payload {
     ///
     /// # Errors
     /// A refusal, a violation, or a name that nobody defines.
+    ///
+    /// # Panics
+    /// If the plan lacks one of the objects.
     pub fn new(parts: &Parts<'_>) -> Result<Payload, Error> {
-        let hot = program::rewrite(parts.hot, parts.variant)?;
-        let driver = program::rewrite(parts.driver, parts.variant)?;
-        Payload::link(parts, hot, driver)
+        let rewritten = |module| {
+            let image = parts.plan.image(module);
+            let image = image.unwrap_or_else(|| panic!("the plan has no {module}"));
+            program::rewrite(&image.object, parts.variant)
+        };
+        Payload::link(parts, rewritten(Module::Hot)?, rewritten(Module::Driver)?)
     }
 
     /// Links what was rewritten before.
@@ -119,10 +113,10 @@ impl Payload {
         let linker = Linker { parts, numbers };
         let none = HashMap::new();
         let hot = Program::link_at(HOT, parts.variant, hot, &|name, use_| {
-            linker.resolve("hot.o", &none, name, use_)
+            linker.resolve(Module::Hot, &none, name, use_)
         })?;
         let driver = Program::link_at(DRIVER, parts.variant, driver, &|name, use_| {
-            linker.resolve("e1000.ko", &hot.functions, name, use_)
+            linker.resolve(Module::Driver, &hot.functions, name, use_)
         })?;
         let mut codemap = [hot.codemap.as_slice(), driver.codemap.as_slice()].concat();
         codemap.retain(|entry| !linker.is_upcall(entry.vm));
@@ -171,7 +165,7 @@ fn stubs(parts: &Parts<'_>) -> Vec<Stub> {
         name: (*name).to_string(),
         target: Target::Host(number),
     });
-    let upcalls = parts.dom0.functions().into_iter().map(|(name, address)| {
+    let upcalls = kernel_functions(parts.plan).into_iter().map(|(name, address)| {
         let target = if name == "__stack_chk_fail" {
             Target::StackCorrupted
         } else {
@@ -180,7 +174,7 @@ fn stubs(parts: &Parts<'_>) -> Vec<Stub> {
         Stub { name, target }
     });
     let forced = parts.upcalls.iter().filter_map(|name| {
-        let target = Target::Upcall(parts.dom0.symbol(name)?);
+        let target = Target::Upcall(parts.plan.symbol(name)?);
         Some(Stub {
             name: name.clone(),
             target,
@@ -192,6 +186,21 @@ fn stubs(parts: &Parts<'_>) -> Vec<Stub> {
     stubs.sort_by(|a, b| a.name.cmp(&b.name));
     stubs.dedup_by(|a, b| a.name == b.name);
     stubs
+}
+
+/// The functions that dom0's kernel defines for others, with their addresses.
+fn kernel_functions(plan: &Plan<'_>) -> Vec<(String, u64)> {
+    let Some(kernel) = plan.image(Module::Kernel) else {
+        return Vec::new();
+    };
+    let symbols = kernel.object.symbols();
+    symbols
+        .filter(|(_, symbol)| symbol.binding != STB_LOCAL)
+        .filter(|(_, symbol)| matches!(symbol.kind, STT_FUNC | STT_NOTYPE))
+        .filter(|(_, symbol)| symbol.place != Place::Undefined)
+        .filter_map(|(_, symbol)| Some((symbol.name.to_string(), plan.symbol(&symbol.name)?)))
+        .filter(|(_, address)| plan.is_code(*address))
+        .collect()
 }
 
 fn numbers(stubs: &[Stub]) -> HashMap<String, usize> {
@@ -219,19 +228,18 @@ impl Linker<'_> {
     /// is a rewritten one.
     fn is_upcall(&self, vm: u64) -> bool {
         let mut forced = self.parts.upcalls.iter();
-        forced.any(|name| self.parts.dom0.symbol(name) == Some(vm))
+        forced.any(|name| self.parts.plan.symbol(name) == Some(vm))
     }
 
     fn resolve(
         &self,
-        object: &str,
+        module: Module,
         hot: &HashMap<String, u64>,
         name: &str,
         use_: SymbolUse,
     ) -> Option<u64> {
         if let Some(name) = name.strip_prefix(names::VM_PREFIX) {
-            let dom0 = self.parts.dom0;
-            return dom0.section(object, name).or_else(|| dom0.symbol(name));
+            return self.parts.plan.vm_address(module, name);
         }
         if name == names::STLB {
             return Some(STLB);

@@ -147,8 +147,9 @@ fn ipv4(flow: &Flow, protocol: u8, total: u16, header: &mut [u8]) {
     header[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
+/// Neighbours differ, and no short piece comes back soon (Knuth's multiplier).
 fn filler(flow: u32, offset: u32) -> u8 {
-    (offset.wrapping_add(flow.wrapping_mul(0x9e37)).wrapping_mul(0x0100_0193) >> 13) as u8
+    (offset.wrapping_add(flow.wrapping_mul(0x9e37)).wrapping_mul(0x9e37_79b1) >> 24) as u8
 }
 
 /// A maker of datagrams of one size of one flow; most of a frame is made once.
@@ -212,7 +213,8 @@ impl Datagrams {
         header[4..8].copy_from_slice(&self.flow.number.to_le_bytes());
         header[8..16].copy_from_slice(&number.to_le_bytes());
         let rest = own.get(OWN_HEADER..).unwrap_or_default();
-        header[16..].copy_from_slice(&payload_crc(&header, rest).to_le_bytes());
+        let crc = payload_crc(&header, rest);
+        header[16..].copy_from_slice(&crc.to_le_bytes());
         // A frame of 60 bytes has room for 18 of them: its CRC is cut.
         let room = own.len().min(OWN_HEADER);
         own[..room].copy_from_slice(&header[..room]);

@@ -1,0 +1,558 @@
+//! The hypervisor instance, loaded and running: rewritten code, its runtime, its
+//! stubs, and the report when it was aborted.
+//!
+//! The process that has it has nothing of dom0 mapped at dom0's addresses: what
+//! the driver reaches is what the translation table gives it.
+
+use std::ffi::{c_int, c_void};
+use std::fmt;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use super::error::LiveError;
+use super::payload::{Payload, STUB, Target, stub_address};
+use super::stack_copy::StackCopy;
+use crate::program::{Program, STLB, STUBS};
+use crate::runtime::{self, AbortReport, Config, Cpu, Frame, Host, PortRange, Region, User};
+
+/// Bytes of the translation table.
+const STLB_SIZE: u64 = twin_abi::stlb::ENTRIES << twin_abi::stlb::ENTRY_SHIFT;
+/// Words of stack arguments that an upcall carries.
+const STACK_ARGUMENTS: usize = (twin_abi::stack::INCOMING_ARGS / 8) as usize;
+/// The third argument's register, which is also the second half of a result.
+const RDX: usize = 2;
+
+/// A routine of the hypervisor that driver code calls by a stub. Runs on the
+/// host's stack, inside.
+pub type Service = extern "C" fn(*mut Cpu, *mut Frame) -> c_int;
+
+/// Who serves upcalls.
+pub trait Upcalls {
+    /// Calls dom0's routine; gives rax and rdx.
+    ///
+    /// # Errors
+    /// Why it did not come back. The driver is then aborted.
+    fn upcall(&mut self, call: &mut Upcall<'_>) -> Result<(u64, u64), String>;
+}
+
+/// One upcall.
+#[derive(Debug)]
+pub struct Upcall<'a> {
+    /// dom0 address of the routine.
+    pub function: u64,
+    /// The first six arguments.
+    pub arguments: [u64; 6],
+    /// Arguments on the stack, as many as there may be.
+    pub stack: &'a [u64],
+    /// If an argument points into the driver's stack: the address and a copy of
+    /// what is in use of it. dom0's changes are to be left in it.
+    pub by_reference: Option<(u64, &'a mut [u64])>,
+}
+
+/// How a call of the driver ended, if not by returning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// It was aborted just now.
+    Aborted(Report),
+    /// It had been aborted before.
+    Dead,
+    /// The runtime refused to enter: its status.
+    NotEntered(c_int),
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stopped::Aborted(report) => report.fmt(f),
+            Stopped::Dead => f.write_str("the driver instance had been aborted before"),
+            Stopped::NotEntered(status) => write!(f, "the runtime refused: status {status}"),
+        }
+    }
+}
+
+/// Why the driver was aborted, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The runtime's kind.
+    pub kind: u32,
+    /// The runtime's reason.
+    pub reason: u32,
+    /// dom0 address, call target, port or stub.
+    pub address: u64,
+    /// In which object, function and at which offset.
+    pub place: String,
+    /// What an import said that failed.
+    pub import: Option<String>,
+}
+
+impl Report {
+    /// The kind in words.
+    pub fn what(&self) -> &'static str {
+        match self.kind {
+            runtime::ABORT_ACCESS => "access to memory that is not dom0's",
+            runtime::ABORT_CALL => "indirect call to no entry point",
+            runtime::ABORT_BUG => "the driver's own BUG",
+            runtime::ABORT_PORT => "port outside the policy",
+            runtime::ABORT_STACK => "driver stack overflow",
+            runtime::ABORT_FAULT => "processor fault",
+            runtime::ABORT_RESOURCES => "no window or node left",
+            runtime::ABORT_IMPORT => "an imported routine failed",
+            runtime::ABORT_DEAD => "another invocation was aborted",
+            _ => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}: {:#x}", self.what(), self.place, self.address)?;
+        match &self.import {
+            Some(said) => write!(f, ": {said}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What the callbacks need. One a process: the runtime has one instance here.
+struct Callbacks {
+    targets: Vec<Target>,
+    stubs_by_vm: Vec<(u64, u64)>,
+    names: Vec<String>,
+    calls: Vec<AtomicU64>,
+    text: [(u64, u64); 2],
+    upcalls: Box<dyn Upcalls>,
+    failed: Option<String>,
+    warnings: u64,
+    cpu: *mut Cpu,
+}
+
+static CALLBACKS: AtomicPtr<Callbacks> = AtomicPtr::new(std::ptr::null_mut());
+
+/// What an instance is loaded from.
+pub struct Loading<'a> {
+    /// The code.
+    pub payload: &'a Payload,
+    /// dom0's memory and the card's registers.
+    pub regions: Vec<Region>,
+    /// The ports that the driver may use.
+    pub ports: PortRange,
+    /// The driver stack's block.
+    pub block: u64,
+    /// `%gs` base of this CPU in dom0.
+    pub gs_base: u64,
+    /// The hypervisor's own services, by number.
+    pub services: Vec<Service>,
+    /// Who serves upcalls.
+    pub upcalls: Box<dyn Upcalls>,
+}
+
+/// The running instance.
+pub struct Instance<'a> {
+    payload: &'a Payload,
+    regions: Vec<Region>,
+    ports: Box<PortRange>,
+    cpu: *mut Cpu,
+    user: *mut User,
+    callbacks: *mut Callbacks,
+}
+
+impl<'a> Instance<'a> {
+    /// Loads it. Once in a process.
+    ///
+    /// # Errors
+    /// A system call's.
+    ///
+    /// # Panics
+    /// If there is one already.
+    pub fn load(loading: Loading<'a>) -> Result<Instance<'a>, LiveError> {
+        let payload = loading.payload;
+        load_program(&payload.hot)?;
+        load_program(&payload.driver)?;
+        load_stubs(payload, &loading.services)?;
+        map(STLB, STLB_SIZE)?;
+        // SAFETY: once in this process, before it has other threads.
+        let ready = unsafe {
+            runtime::twin_user_faults_start() == 0 && runtime::twin_user_thread_start() == 0
+        };
+        if !ready {
+            return Err(LiveError::last("catching faults"));
+        }
+        // SAFETY: nothing is at the block's address: this is its only maker.
+        let cpu = unsafe { runtime::twin_user_block_create(loading.block) };
+        if cpu.is_null() {
+            return Err(LiveError::last("making a stack block"));
+        }
+        // SAFETY: the block is ours and nothing runs on it.
+        unsafe {
+            (*cpu).gs_base = loading.gs_base;
+            (*cpu).fs_base = 0;
+        }
+        let callbacks = Box::into_raw(Box::new(callbacks(payload, loading.upcalls, cpu)));
+        let before = CALLBACKS.swap(callbacks, Ordering::SeqCst);
+        assert!(before.is_null(), "one instance a process");
+        let mut instance = Instance {
+            payload,
+            regions: loading.regions,
+            ports: Box::new(loading.ports),
+            cpu,
+            user: std::ptr::null_mut(),
+            callbacks,
+        };
+        instance.renew();
+        Ok(instance)
+    }
+
+    /// Starts anew after an abort: empty tables, nothing mapped.
+    pub fn renew(&mut self) {
+        if !self.user.is_null() {
+            // SAFETY: made by `create`, and nothing runs in it.
+            unsafe { runtime::twin_user_destroy(self.user) };
+        }
+        self.user = self.create();
+    }
+
+    fn create(&self) -> *mut User {
+        let config = Config {
+            scheme: self.payload.driver.variant.scheme.abi() as u32,
+            windows: 0,
+            regions: 64,
+            port_count: 1,
+            ports: &raw const *self.ports,
+            stlb: STLB as *mut c_void,
+            host: Host {
+                data: std::ptr::null_mut(),
+                resolve_upcall: Some(resolve_upcall),
+                import: Some(import),
+                port_in: None,
+                port_out: None,
+                warn: Some(warn),
+            },
+        };
+        // SAFETY: the table is mapped, ports and codemap live as long as `self`;
+        // the rest of the configuration is copied.
+        unsafe {
+            let user = runtime::twin_user_create(&config);
+            assert!(!user.is_null(), "no memory for an instance");
+            let instance = runtime::twin_user_instance(user);
+            for region in &self.regions {
+                let added = runtime::twin_user_add_region(user, region);
+                assert_eq!(added, runtime::OK, "region {:#x}", region.dom0_start);
+            }
+            let codemap = &self.payload.codemap;
+            let count = codemap.len() as u64;
+            let set = runtime::twin_instance_set_codemap(instance, codemap.as_ptr(), count);
+            assert_eq!(set, runtime::OK, "the codemap ascends");
+            for (start, end) in texts(self.payload) {
+                let added = runtime::twin_instance_add_text(instance, start, end);
+                assert_eq!(added, runtime::OK, "text {start:#x}");
+            }
+            user
+        }
+    }
+
+    /// Runs a function of the driver or the hot routines, by hypervisor address.
+    ///
+    /// # Errors
+    /// It was aborted, or could not be entered.
+    pub fn enter(&mut self, function: u64, arguments: &[u64; 6]) -> Result<u64, Stopped> {
+        let mut result = 0;
+        // SAFETY: the instance is alive, the block is this thread's, and
+        // `function` is one of verified code: only the payload gives addresses.
+        let status = unsafe {
+            let instance = runtime::twin_user_instance(self.user);
+            runtime::twin_enter(self.cpu, instance, function, arguments, &mut result)
+        };
+        match status {
+            runtime::OK => Ok(result),
+            runtime::ABORTED => Err(Stopped::Aborted(self.report())),
+            runtime::DEAD => Err(Stopped::Dead),
+            status => Err(Stopped::NotEntered(status)),
+        }
+    }
+
+    /// As [`Instance::enter`], by name.
+    ///
+    /// # Errors
+    /// Likewise.
+    ///
+    /// # Panics
+    /// If there is no such function.
+    pub fn call(&mut self, name: &str, arguments: &[u64]) -> Result<u64, Stopped> {
+        let function = self.payload.function(name);
+        let function = function.unwrap_or_else(|| panic!("the payload has no {name}"));
+        let mut six = [0; 6];
+        six[..arguments.len()].copy_from_slice(arguments);
+        self.enter(function, &six)
+    }
+
+    /// Hypervisor address of a function, by name.
+    pub fn function(&self, name: &str) -> Option<u64> {
+        self.payload.function(name)
+    }
+
+    /// Hypervisor address for a dom0 code address, as an indirect call finds it.
+    pub fn lookup(&self, vm: u64) -> Option<u64> {
+        // SAFETY: the instance is alive.
+        let hyp = unsafe {
+            runtime::twin_call_lookup(runtime::twin_user_instance(self.user), vm)
+        };
+        (hyp != 0).then_some(hyp)
+    }
+
+    fn report(&self) -> Report {
+        // SAFETY: the context is this thread's; its report was just written.
+        let report = unsafe { runtime::twin_instance_report(runtime::twin_user_instance(self.user)) };
+        // SAFETY: null, or good as long as the instance.
+        let report = unsafe { report.as_ref() }.copied().unwrap_or_default();
+        // SAFETY: only this thread runs callbacks, and none runs now.
+        let failed = unsafe { (*self.callbacks).failed.take() };
+        self.describe(&report, failed)
+    }
+
+    fn describe(&self, report: &AbortReport, import: Option<String>) -> Report {
+        let place = match self.payload.original(report.rip.saturating_sub(1)) {
+            Some((object, section, offset)) => format!("{object}:{section}+{offset:#x}"),
+            None => format!("{:#x}", report.rip),
+        };
+        Report {
+            kind: report.kind,
+            reason: report.reason,
+            address: report.address,
+            place,
+            import,
+        }
+    }
+
+    /// The runtime's instance, for its C interface.
+    pub fn raw(&self) -> *mut runtime::Instance {
+        // SAFETY: the instance is alive.
+        unsafe { runtime::twin_user_instance(self.user) }
+    }
+
+    /// Upcalls so far, by name, those that happened.
+    pub fn upcalls(&self) -> Vec<(String, u64)> {
+        // SAFETY: only this thread runs callbacks, and none runs now.
+        let callbacks = unsafe { &*self.callbacks };
+        let counted = callbacks.names.iter().zip(&callbacks.calls);
+        counted
+            .map(|(name, calls)| (name.clone(), calls.load(Ordering::Relaxed)))
+            .filter(|(_, calls)| *calls > 0)
+            .collect()
+    }
+
+    /// Upcalls so far.
+    pub fn upcall_count(&self) -> u64 {
+        // SAFETY: as above.
+        let callbacks = unsafe { &*self.callbacks };
+        callbacks.calls.iter().map(|calls| calls.load(Ordering::Relaxed)).sum()
+    }
+
+    /// WARNs of the driver so far.
+    pub fn warnings(&self) -> u64 {
+        // SAFETY: as above.
+        unsafe { (*self.callbacks).warnings }
+    }
+
+    /// Misses (windows mapped), collisions and entries since it was renewed.
+    pub fn statistics(&self) -> runtime::Statistics {
+        let mut copy = runtime::Statistics::default();
+        // SAFETY: the instance is alive; the function copies.
+        unsafe { runtime::twin_instance_statistics(self.raw(), &mut copy) };
+        copy
+    }
+}
+
+impl Drop for Instance<'_> {
+    fn drop(&mut self) {
+        // SAFETY: nothing runs in it; the callbacks are used by nothing else.
+        unsafe {
+            runtime::twin_user_destroy(self.user);
+            CALLBACKS.store(std::ptr::null_mut(), Ordering::SeqCst);
+            drop(Box::from_raw(self.callbacks));
+        }
+    }
+}
+
+fn texts(payload: &Payload) -> [(u64, u64); 3] {
+    let stubs = STUBS + payload.stubs.len() as u64 * STUB;
+    [payload.hot.text(), payload.driver.text(), (STUBS, stubs)]
+}
+
+fn callbacks(payload: &Payload, upcalls: Box<dyn Upcalls>, cpu: *mut Cpu) -> Callbacks {
+    let mut stubs_by_vm: Vec<_> = payload
+        .stubs
+        .iter()
+        .enumerate()
+        .filter_map(|(number, stub)| match stub.target {
+            Target::Upcall(vm) => Some((vm, stub_address(number))),
+            Target::Host(_) | Target::StackCorrupted => None,
+        })
+        .collect();
+    stubs_by_vm.sort_unstable();
+    Callbacks {
+        targets: payload.stubs.iter().map(|stub| stub.target.clone()).collect(),
+        stubs_by_vm,
+        names: payload.stubs.iter().map(|stub| stub.name.clone()).collect(),
+        calls: payload.stubs.iter().map(|_| AtomicU64::new(0)).collect(),
+        text: [payload.hot.text(), payload.driver.text()],
+        upcalls,
+        failed: None,
+        warnings: 0,
+        cpu,
+    }
+}
+
+// ---- Loading ---------------------------------------------------------------------
+
+/// New memory at `address`.
+fn map(address: u64, length: u64) -> Result<*mut u8, LiveError> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced.
+    let at = unsafe {
+        libc::mmap(address as *mut c_void, length as usize, protection, flags, -1, 0)
+    };
+    if at as u64 == address {
+        Ok(at.cast())
+    } else {
+        Err(LiveError::last("mapping rewritten code"))
+    }
+}
+
+fn seal(memory: *mut u8, length: u64) -> Result<(), LiveError> {
+    // SAFETY: our own new mapping, to which there are no references.
+    let status = unsafe {
+        let protection = libc::PROT_READ | libc::PROT_EXEC;
+        libc::mprotect(memory.cast(), length as usize, protection)
+    };
+    match status {
+        0 => Ok(()),
+        _ => Err(LiveError::last("protecting rewritten code")),
+    }
+}
+
+fn load_program(program: &Program) -> Result<(), LiveError> {
+    let (start, end) = program.text();
+    let memory = map(start, end - start)?;
+    let linked = program.linked.iter().map(|l| (l.address, &l.bytes));
+    let trampolines = (program.trampolines.base, &program.trampolines.bytes);
+    for (address, bytes) in linked.chain([trampolines]) {
+        assert!(
+            address >= start && address + bytes.len() as u64 <= end,
+            "a piece is outside"
+        );
+        // SAFETY: checked to be inside the new mapping.
+        unsafe {
+            let to = memory.add((address - start) as usize);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+    }
+    seal(memory, end - start)
+}
+
+fn load_stubs(payload: &Payload, services: &[Service]) -> Result<(), LiveError> {
+    let length = (payload.stubs.len() as u64 * STUB).next_multiple_of(super::memory::PAGE);
+    let memory = map(STUBS, length)?;
+    for (number, stub) in payload.stubs.iter().enumerate() {
+        // SAFETY: inside the new mapping; each writes STUB bytes.
+        unsafe {
+            let at = memory.add(number * STUB as usize).cast();
+            match stub.target {
+                Target::Host(service) => runtime::twin_user_write_hot(at, services[service]),
+                Target::Upcall(_) | Target::StackCorrupted => {
+                    runtime::twin_user_write_import(at, number as u32);
+                }
+            }
+        }
+    }
+    seal(memory, length)
+}
+
+// ---- Callbacks ---------------------------------------------------------------------
+
+/// # Safety
+/// An instance is loaded; the result is used by one callback at a time, on the
+/// thread that runs the driver.
+unsafe fn loaded<'a>() -> &'a mut Callbacks {
+    // SAFETY: set by `load` and cleared after the last run.
+    unsafe { &mut *CALLBACKS.load(Ordering::SeqCst) }
+}
+
+extern "C" fn import(_: *mut c_void, frame: *mut Frame) -> c_int {
+    // SAFETY: the runtime gives a frame; an instance is running.
+    let (frame, callbacks) = unsafe { (&mut *frame, loaded()) };
+    let number = frame.target as usize;
+    match callbacks.targets[number] {
+        Target::Upcall(vm) => upcall(callbacks, frame, number, vm),
+        Target::StackCorrupted => {
+            callbacks.failed = Some("the stack protector's canary was overwritten".to_owned());
+            runtime::ABORTED
+        }
+        Target::Host(_) => runtime::ABORTED,
+    }
+}
+
+fn upcall(callbacks: &mut Callbacks, frame: &mut Frame, number: usize, vm: u64) -> c_int {
+    callbacks.calls[number].fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the driver waits, so its stack is ours; `frame.stack` is in it.
+    let stack = unsafe { stack_in_use(callbacks.cpu, frame.stack) };
+    let at = stack.as_ptr() as u64;
+    let end = at + size_of_val(stack) as u64;
+    let copy = frame
+        .registers
+        .iter()
+        .any(|argument| (at..end).contains(argument))
+        .then(|| StackCopy::new(stack, |word| is_code(callbacks, word)));
+    let mut words = copy.as_ref().map(|copy| copy.words.clone());
+    let mut call = Upcall {
+        function: vm,
+        arguments: frame.registers,
+        stack: &stack[..stack.len().min(STACK_ARGUMENTS)],
+        by_reference: words.as_deref_mut().map(|words| (at, words)),
+    };
+    match callbacks.upcalls.upcall(&mut call) {
+        Ok((rax, rdx)) => {
+            frame.rax = rax;
+            frame.registers[RDX] = rdx;
+            if let (Some(copy), Some(words)) = (copy, words) {
+                copy.give_back(&words, stack);
+            }
+            runtime::OK
+        }
+        Err(why) => {
+            callbacks.failed = Some(format!("upcall of {}: {why}", callbacks.names[number]));
+            runtime::ABORTED
+        }
+    }
+}
+
+/// Words of the driver stack from `from` up to its end.
+///
+/// # Safety
+/// The driver of `cpu` waits, and `from` is its stack pointer.
+unsafe fn stack_in_use<'s>(cpu: *mut Cpu, from: *const u64) -> &'s mut [u64] {
+    let block = cpu as u64 & !(twin_abi::stack::BLOCK - 1);
+    let high = block + twin_abi::stack::HIGH;
+    let words = (high - from as u64) / 8;
+    // SAFETY: the caller's promise: the rest of a mapped stack that nobody uses.
+    unsafe { std::slice::from_raw_parts_mut(from.cast_mut(), words as usize) }
+}
+
+/// Whether a word is an address of code that driver code returns to.
+fn is_code(callbacks: &Callbacks, word: u64) -> bool {
+    let mut text = callbacks.text.iter();
+    text.any(|(start, end)| (*start..*end).contains(&word)) || runtime::entry_text().contains(&word)
+}
+
+extern "C" fn resolve_upcall(_: *mut c_void, vm: u64) -> u64 {
+    // SAFETY: an instance is running.
+    let stubs = unsafe { &loaded().stubs_by_vm };
+    match stubs.binary_search_by_key(&vm, |(vm, _)| *vm) {
+        Ok(found) => stubs[found].1,
+        Err(_) => 0,
+    }
+}
+
+extern "C" fn warn(_: *mut c_void, _: u64) {
+    // SAFETY: an instance is running.
+    unsafe { loaded() }.warnings += 1;
+}

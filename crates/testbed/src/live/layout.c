@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The layouts of <twin/guest.h> as the compiler sees them, for the test that
+ * compares them with rings.rs.
+ */
+#include <stddef.h>
+
+#include <twin/guest.h>
+
+struct twin_layout {
+	const char *name;
+	unsigned long value;
+};
+
+#define FIELD(type, field) { #type "." #field, offsetof(struct type, field) }
+#define SIZE(type) { #type, sizeof(struct type) }
+#define VALUE(name) { #name, name }
+
+const struct twin_layout twin_guest_layout[] = {
+	SIZE(hot_tx_fragment), SIZE(hot_tx_request), SIZE(hot_tx_done), SIZE(hot_shared),
+	FIELD(hot_tx_fragment, address), FIELD(hot_tx_fragment, length),
+	FIELD(hot_tx_request, cookie), FIELD(hot_tx_request, guest),
+	FIELD(hot_tx_request, header_length), FIELD(hot_tx_request, fragments),
+	FIELD(hot_tx_request, gso_size), FIELD(hot_tx_request, gso_type),
+	FIELD(hot_tx_request, checksum_start), FIELD(hot_tx_request, checksum_offset),
+	FIELD(hot_tx_request, vlan_tag), FIELD(hot_tx_request, flags),
+	FIELD(hot_tx_request, result), FIELD(hot_tx_request, header),
+	FIELD(hot_tx_request, fragment),
+	FIELD(hot_tx_done, cookie), FIELD(hot_tx_done, guest),
+	FIELD(hot_shared, requests), FIELD(hot_shared, tx_done), FIELD(hot_shared, release),
+	FIELD(hot_shared, tx_done_produce), FIELD(hot_shared, tx_done_consume),
+	FIELD(hot_shared, tx_sent), FIELD(hot_shared, tx_wake), FIELD(hot_shared, counter),
+	VALUE(HOT_CPUS), VALUE(HOT_REQUESTS), VALUE(HOT_TX_DONE), VALUE(HOT_RELEASE),
+	VALUE(HOT_HEADER), VALUE(HOT_FRAGMENTS), VALUE(HOT_DOM0), VALUE(HOT_GSO_TCPV4),
+	VALUE(HOT_GSO_TCPV6), VALUE(HOT_TX_VLAN), VALUE(HOT_SENT), VALUE(HOT_BUSY),
+	VALUE(HOT_NO_BUFFER), VALUE(HOT_INVALID), VALUE(HOT_DOWN), VALUE(HOT_RX_HELD),
+	VALUE(HOT_RX_UNWANTED), VALUE(HOT_RX_CHECKSUM_OK), VALUE(HOT_RX_VLAN),
+	VALUE(HOT_RX_FRAGMENTS), VALUE(HOT_COUNTERS),
+};
+const unsigned long twin_guest_layout_count =
+	sizeof(twin_guest_layout) / sizeof(twin_guest_layout[0]);

@@ -1,0 +1,254 @@
+//! The packet loop: the same for every path, so that paths differ by nothing but
+//! where the driver runs.
+//!
+//! ```text
+//! send     endpoints describe packets ─> hot_transmit ─> card sends ─> interrupt
+//!          ─> handler, poll ─> completions go back to endpoints
+//! receive  frames come to the card ─> interrupt ─> handler, poll
+//!          ─> endpoints take their packets ─> buffers are released
+//! ```
+//!
+//! A [`Meter`] says at every step whose the time is. The card's time is no
+//! processor time on a real machine and is left out of a packet's cost.
+
+use super::endpoint::Endpoint;
+use super::profile::{Component, cycles, enter_phase};
+use super::rings::{REQUESTS, Request, Rings, Sent};
+
+/// Why the loop cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The driver was aborted, or dom0 had an oops.
+    Driver(String),
+    /// The card's model cannot follow the driver.
+    Card(String),
+    /// The driver does not get anything done.
+    Stuck(&'static str),
+}
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Stop::Driver(why) => write!(f, "the driver stopped: {why}"),
+            Stop::Card(why) => write!(f, "the card's model: {why}"),
+            Stop::Stuck(what) => write!(f, "no progress: {what}"),
+        }
+    }
+}
+
+/// Where the driver runs, and how its packets come to endpoints.
+pub trait Engine {
+    /// `hot_transmit` of requests 0 to `count`: how many were accepted.
+    ///
+    /// # Errors
+    /// [`Stop::Driver`].
+    fn transmit(&mut self, count: u32) -> Result<u32, Stop>;
+
+    /// The interrupt handler and the poll it asks for, unless dom0 has its
+    /// virtual interrupts disabled: then false, and it stays pending.
+    ///
+    /// # Errors
+    /// [`Stop::Driver`].
+    fn interrupt(&mut self, card: &mut dyn Card) -> Result<bool, Stop>;
+
+    /// Gives endpoints what came for them.
+    ///
+    /// # Errors
+    /// [`Stop::Driver`].
+    fn deliver(&mut self, endpoints: &mut [Endpoint<'_>]) -> Result<(), Stop>;
+
+    /// This CPU's rings.
+    fn rings(&mut self) -> &mut Rings;
+
+    /// Whose the time outside of driver and support code is: the hypervisor's
+    /// or dom0's.
+    fn host(&self) -> Component;
+
+    /// Whose time the endpoints' is.
+    fn user(&self) -> Component;
+}
+
+/// The card, as the loop sees it.
+pub trait Card {
+    /// Takes what the driver wrote into its registers; `handler_ran` if its
+    /// interrupt handler has read the cause since.
+    ///
+    /// # Errors
+    /// [`Stop::Card`].
+    fn settle(&mut self, handler_ran: bool) -> Result<(), Stop>;
+
+    /// Sends what the ring holds.
+    fn send(&mut self);
+
+    /// A frame comes in; whether it was stored.
+    fn receive(&mut self, frame: &[u8]) -> bool;
+
+    /// Whether the interrupt line is asserted.
+    fn interrupt(&self) -> bool;
+}
+
+/// Cycles by component.
+#[derive(Clone, Copy, Debug)]
+pub struct Meter {
+    at: u64,
+    now: Component,
+    /// Spent, by component.
+    pub spent: [u64; 7],
+}
+
+impl Default for Meter {
+    fn default() -> Meter {
+        Meter {
+            at: cycles(),
+            now: Component::Idle,
+            spent: [0; 7],
+        }
+    }
+}
+
+impl Meter {
+    /// From here on, time is `component`'s.
+    #[inline]
+    pub fn switch(&mut self, component: Component) {
+        let at = cycles();
+        self.spent[self.now as usize] += at.wrapping_sub(self.at);
+        self.at = at;
+        self.now = component;
+        enter_phase(component);
+    }
+
+    /// What packets cost so far: all but the card's and idle time.
+    pub fn costs(&self) -> u64 {
+        let costs = Component::COSTS.iter();
+        costs.map(|component| self.spent[*component as usize]).sum()
+    }
+}
+
+/// Interrupts in a row without any progress that are one too many.
+const PATIENCE: u32 = 64;
+
+/// The loop.
+pub struct Pump<E, C> {
+    /// Where the driver runs.
+    pub engine: E,
+    /// The card.
+    pub card: C,
+    /// Whose time went where.
+    pub meter: Meter,
+    /// Interrupts that dom0's virtual interrupt flag put off.
+    pub deferred: u64,
+    request: Request,
+}
+
+impl<E: Engine, C: Card> Pump<E, C> {
+    /// A loop that has yet to begin.
+    pub fn new(engine: E, card: C) -> Pump<E, C> {
+        Pump {
+            engine,
+            card,
+            meter: Meter::default(),
+            deferred: 0,
+            request: Request::default(),
+        }
+    }
+
+    /// Sends `count` packets, endpoints taking turns, and sees them completed.
+    /// Gives how many were sent: fewer if no endpoint has a free slot.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub fn send(&mut self, endpoints: &mut [Endpoint<'_>], count: u32) -> Result<u32, Stop> {
+        let mut sent = 0;
+        let mut idle = 0;
+        while sent < count {
+            let asked = (count - sent).min(REQUESTS as u32);
+            let accepted = self.send_batch(endpoints, asked)?;
+            sent += accepted;
+            idle = if accepted == 0 { idle + 1 } else { 0 };
+            if idle > PATIENCE {
+                self.meter.switch(Component::Idle);
+                return Err(Stop::Stuck("the driver takes no packets"));
+            }
+        }
+        self.meter.switch(Component::Idle);
+        Ok(sent)
+    }
+
+    fn send_batch(&mut self, endpoints: &mut [Endpoint<'_>], count: u32) -> Result<u32, Stop> {
+        self.meter.switch(Component::Card);
+        let turns = endpoints.len();
+        let packets: Vec<_> = (0..count as usize)
+            .map_while(|turn| endpoints[turn % turns].prepare())
+            .collect();
+        self.meter.switch(self.engine.user());
+        for (turn, packet) in packets.iter().enumerate() {
+            endpoints[turn % turns].describe(packet, &mut self.request);
+            self.engine.rings().put(turn, &self.request);
+        }
+        self.meter.switch(self.engine.host());
+        let accepted = self.engine.transmit(packets.len() as u32)?;
+        self.meter.switch(Component::Card);
+        // Taken back last first, for numbers were given first to last.
+        for (turn, packet) in packets.iter().enumerate().skip(accepted as usize).rev() {
+            if self.engine.rings().result(turn) == Sent::Invalid {
+                return Err(Stop::Stuck("a request was called malformed"));
+            }
+            endpoints[turn % turns].cancel(packet);
+        }
+        self.card.settle(false)?;
+        self.card.send();
+        self.serve_interrupts()?;
+        self.meter.switch(self.engine.user());
+        self.complete(endpoints);
+        Ok(accepted)
+    }
+
+    fn complete(&mut self, endpoints: &mut [Endpoint<'_>]) {
+        while let Some(done) = self.engine.rings().completion() {
+            let owner = endpoints.iter_mut().find(|e| e.flow().number == done.guest);
+            if let Some(owner) = owner {
+                owner.complete(done.cookie);
+            }
+        }
+    }
+
+    fn serve_interrupts(&mut self) -> Result<(), Stop> {
+        for _ in 0..PATIENCE {
+            self.meter.switch(Component::Card);
+            if !self.card.interrupt() {
+                return Ok(());
+            }
+            self.meter.switch(self.engine.host());
+            if !self.engine.interrupt(&mut self.card)? {
+                self.deferred += 1;
+                return Ok(());
+            }
+        }
+        Err(Stop::Stuck("the interrupt line stays asserted"))
+    }
+
+    /// Lets `frames` arrive, and endpoints take them.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub fn receive<'f>(
+        &mut self,
+        endpoints: &mut [Endpoint<'_>],
+        frames: impl Iterator<Item = &'f [u8]>,
+    ) -> Result<u32, Stop> {
+        self.meter.switch(Component::Card);
+        let mut stored = 0;
+        for frame in frames {
+            stored += u32::from(self.card.receive(frame));
+        }
+        self.serve_interrupts()?;
+        self.meter.switch(self.engine.user());
+        self.engine.deliver(endpoints)?;
+        self.meter.switch(Component::Card);
+        for endpoint in endpoints {
+            endpoint.check();
+        }
+        self.meter.switch(Component::Idle);
+        Ok(stored)
+    }
+}
