@@ -20,7 +20,7 @@ support=$root/target/support
 stock=$root/target/stock
 include=$root/runtime/include
 # Beyond the kernel's own set of warnings. Those taken back fire inside headers.
-warnings='-Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers'
+warnings='-Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Wno-type-limits'
 
 die() {
     printf 'support.sh: %s\n' "$*" >&2
@@ -71,7 +71,7 @@ combine() {
     set -- $(objects "$build")
     {
         echo "obj-m := $*"
-        echo "ccflags-y := -I$build -I$include $warnings"
+        echo "ccflags-y := -D__NO_FORTIFY -fno-tree-loop-distribute-patterns -I$build -I$include $warnings"
         echo "asflags-y := -I$build -I$include"
         # kernel.o is never rewritten: objtool's tables would only be in the way.
         [ "$name" != kernel ] || echo 'OBJECT_FILES_NON_STANDARD := y'

@@ -84,7 +84,7 @@ struct kernel_bar {
 struct kernel_boot_info {
 	__u64 size;             /* sizeof(struct kernel_boot_info) */
 	__u64 direct_map;       /* page_offset_base */
-	__u64 vmemmap;          /* vmemmap_base; mapped and zero for all frames */
+	__u64 page_map;         /* vmemmap_base; mapped and zero for all frames */
 	__u64 ram_frames;       /* dom0's: frames 0 .. ram_frames */
 	__u64 machine_frames;   /* all, guests' included */
 	__u64 first_free_frame; /* frames below are the host's: never allocated */
