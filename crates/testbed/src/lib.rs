@@ -27,6 +27,7 @@ pub mod functions;
 pub mod fuzz;
 pub mod image;
 pub mod imports;
+pub mod live;
 pub mod model;
 pub mod mutate;
 pub mod native;
