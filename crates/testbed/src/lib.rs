@@ -30,6 +30,7 @@ pub mod imports;
 pub mod model;
 pub mod mutate;
 pub mod native;
+pub mod nic;
 mod policy;
 pub mod program;
 pub mod random;
