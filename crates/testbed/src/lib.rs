@@ -31,6 +31,7 @@ pub mod live;
 pub mod model;
 pub mod mutate;
 pub mod native;
+pub mod nic;
 mod policy;
 pub mod program;
 pub mod random;
