@@ -84,7 +84,8 @@ fn value(register: Register, gs: u64, get: &impl Fn(c_int) -> u64) -> Option<u64
     })
 }
 
-fn gregister(register: Register) -> Option<c_int> {
+/// Its index among a signal context's registers, for general ones of 64 bits.
+pub fn gregister(register: Register) -> Option<c_int> {
     Some(match register {
         Register::RAX => libc::REG_RAX,
         Register::RCX => libc::REG_RCX,

@@ -1,0 +1,107 @@
+//! What the supervisor asks of dom0, and what it answers.
+
+use super::enter::Oops;
+use super::memory::BarMode;
+
+/// A request to dom0's thread 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Call any dom0 function, as CPU 0.
+    Call {
+        /// Its dom0 address ([`super::image::Plan::symbol`]).
+        function: u64,
+        /// Its arguments.
+        arguments: [u64; 6],
+    },
+    /// Make dom0's accesses to the NIC trap or not.
+    SetBar(BarMode),
+    /// End the process. There is no answer after it but the process's end.
+    Exit,
+}
+
+/// Words of an encoded command.
+pub const WORDS: usize = 8;
+
+const CALL: u64 = 1;
+const SET_BAR: u64 = 2;
+const EXIT: u64 = 3;
+
+impl Command {
+    /// As words.
+    pub fn encode(&self) -> [u64; WORDS] {
+        let mut words = [0; WORDS];
+        match *self {
+            Command::Call {
+                function,
+                arguments,
+            } => {
+                words[0] = CALL;
+                words[1] = function;
+                words[2..].copy_from_slice(&arguments);
+            }
+            Command::SetBar(mode) => {
+                words[0] = SET_BAR;
+                words[1] = u64::from(mode == BarMode::Open);
+            }
+            Command::Exit => words[0] = EXIT,
+        }
+        words
+    }
+
+    /// From words, if they are one.
+    pub fn decode(words: &[u64; WORDS]) -> Option<Command> {
+        Some(match words[0] {
+            CALL => Command::Call {
+                function: words[1],
+                arguments: words[2..].try_into().ok()?,
+            },
+            SET_BAR if words[1] == 0 => Command::SetBar(BarMode::Trapped),
+            SET_BAR => Command::SetBar(BarMode::Open),
+            EXIT => Command::Exit,
+            _ => return None,
+        })
+    }
+}
+
+/// How kernel code ended, as it crosses processes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ending {
+    /// 0 returned, 1 oops, 2 not done for `result` (an error number).
+    pub kind: u64,
+    /// `rax`.
+    pub result: u64,
+    /// `rdx`.
+    pub result_high: u64,
+    /// What happened, for kind 1.
+    pub oops: Oops,
+}
+
+/// [`Ending::kind`] of code that returned.
+pub const RETURNED: u64 = 0;
+/// [`Ending::kind`] of code that ended in an oops.
+pub const OOPS: u64 = 1;
+/// [`Ending::kind`] of a request that dom0 could not begin.
+pub const FAILED: u64 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_survive_the_crossing() {
+        let commands = [
+            Command::Call {
+                function: 7,
+                arguments: [1, 2, 3, 4, 5, u64::MAX],
+            },
+            Command::SetBar(BarMode::Open),
+            Command::SetBar(BarMode::Trapped),
+            Command::Exit,
+        ];
+        for command in commands {
+            assert_eq!(Command::decode(&command.encode()), Some(command));
+        }
+        assert_eq!(Command::decode(&[99; WORDS]), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! Why the live system could not be set up.
+
+use std::io;
+
+use thiserror::Error;
+
+use super::image::Module;
+
+/// Why something could not be set up.
+#[derive(Debug, Error)]
+pub enum LiveError {
+    /// An object cannot be read.
+    #[error("{module}: {source}")]
+    Read {
+        /// Which.
+        module: Module,
+        /// What is wrong.
+        source: elf_loader::ReadError,
+    },
+    /// An object cannot be placed or linked.
+    #[error("{module}: {source}")]
+    Link {
+        /// Which.
+        module: Module,
+        /// What is wrong.
+        source: elf_loader::link::LinkError,
+    },
+    /// Two objects define the same global symbol.
+    #[error("`{name}` is defined by {first} and by {second}; make one of them static")]
+    Duplicate {
+        /// The symbol.
+        name: String,
+        /// Who defines it.
+        first: Module,
+        /// Who else.
+        second: Module,
+    },
+    /// Imports that nobody defines.
+    #[error(
+        "nobody defines {}; define them in kernel.o or hot.o, or plan with `Missing::Trap`",
+        names.join(", ")
+    )]
+    Missing {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// An image needs more room than its place has.
+    #[error("{what} needs {needed:#x} bytes, but its place has {room:#x}; see live/memory.rs")]
+    NoRoom {
+        /// What.
+        what: String,
+        /// Bytes.
+        needed: u64,
+        /// Bytes.
+        room: u64,
+    },
+    /// A system call failed.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl LiveError {
+    /// The last system call's failure.
+    pub fn last(what: &'static str) -> LiveError {
+        LiveError::System {
+            what,
+            source: io::Error::last_os_error(),
+        }
+    }
+}

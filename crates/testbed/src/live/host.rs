@@ -1,0 +1,83 @@
+//! The functions that kernel.o imports from its host: `host_*` of
+//! `crates/testbed/kernel/kernel.h`, which says what each means. They run on
+//! dom0's threads, on kernel stacks, inside kernel code.
+
+use std::sync::OnceLock;
+
+use super::enter;
+use super::mailbox::Mailbox;
+use super::trap::Device;
+
+static MAILBOX: OnceLock<&'static Mailbox> = OnceLock::new();
+
+/// Gives the functions their mailbox. Once in a process.
+pub(super) fn start(mailbox: &'static Mailbox) {
+    let _ = MAILBOX.set(mailbox);
+}
+
+/// The address of a host function, for [`super::image::Plan::new`].
+pub fn address(name: &str) -> Option<u64> {
+    Some(match name {
+        "host_console" => console as *const () as u64,
+        "host_config_read" => config_read as *const () as u64,
+        "host_config_write" => config_write as *const () as u64,
+        "host_advance" => advance as *const () as u64,
+        "host_interrupt_pending" => interrupt_pending as *const () as u64,
+        "host_idle" => idle as *const () as u64,
+        "host_fatal" => fatal as *const () as u64,
+        "host_event" => event as *const () as u64,
+        _ => return None,
+    })
+}
+
+fn mailbox() -> &'static Mailbox {
+    MAILBOX.get().expect("kernel code runs after start")
+}
+
+/// # Safety
+/// `text` has `length` bytes.
+unsafe fn print(level: u32, text: *const u8, length: u64) {
+    // SAFETY: the caller's promise.
+    let text = unsafe { std::slice::from_raw_parts(text, length as usize) };
+    let mut line = format!("<{level}> ").into_bytes();
+    line.extend_from_slice(text);
+    line.push(b'\n');
+    mailbox().console.write(&line);
+}
+
+/// # Safety
+/// Called by kernel.o, with text of that length.
+unsafe extern "C" fn console(level: u32, text: *const u8, length: u64) {
+    // SAFETY: kernel.h's promise.
+    unsafe { print(level, text, length) };
+}
+
+/// # Safety
+/// As `console`.
+unsafe extern "C" fn fatal(text: *const u8, length: u64) -> ! {
+    // SAFETY: kernel.h's promise.
+    unsafe { print(0, text, length) };
+    enter::give_up_kernel()
+}
+
+extern "C" fn config_read(offset: u32, size: u32) -> u32 {
+    mailbox().device().config_read(offset, size)
+}
+
+extern "C" fn config_write(offset: u32, size: u32, value: u32) {
+    mailbox().device().config_write(offset, size, value);
+}
+
+extern "C" fn advance(_ns: u64) {}
+
+extern "C" fn interrupt_pending(_irq: u32) -> u32 {
+    0
+}
+
+extern "C" fn idle() {
+    std::thread::yield_now();
+}
+
+extern "C" fn event(event: u32, argument: u64) {
+    mailbox().events.note(event, argument);
+}

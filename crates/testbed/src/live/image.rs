@@ -1,0 +1,573 @@
+//! dom0's three objects, laid out and linked: a plan made before anything is
+//! forked, so that all processes agree about every address.
+//!
+//! ```text
+//! e1000.ko ─┐                ┌─ bytes at addresses ── load ─> machine memory
+//! hot.o    ─┼─ read, layout, ┼─ symbols, for people and for the hypervisor
+//! kernel.o ─┘  link          └─ Space: which memory is where
+//! ```
+//!
+//! Undefined symbols of one object are the global symbols of the others. Those
+//! that begin with `host_` are Rust functions, too far for a call: each gets a
+//! stub at [`FAR`], which also is its address when taken as data. Percpu
+//! sections are linked at small addresses ([`PERCPU_LINK`]), one object's after
+//! the other's, and copied to every percpu area.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::ops::Range;
+
+use elf_loader::consts::{STB_LOCAL, STB_WEAK, STT_FILE, STT_SECTION};
+use elf_loader::link::{Layout, Linked, Protection, Segment, SymbolUse, layout, link};
+use elf_loader::{Object, Place, Section, SectionId};
+
+use super::error::LiveError;
+use super::memory::{
+    self, CANARY, CPUS, DIRECT_MAP, DRIVER, FAR, HOT, IMAGE_ROOM, KERNEL, Machine, PAGE,
+    PERCPU_LINK, PERCPU_SIZE, Sizes, Space, VMEMMAP,
+};
+
+/// One of dom0's objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Module {
+    /// `e1000.ko`.
+    Driver,
+    /// `hot.o`.
+    Hot,
+    /// `kernel.o`.
+    Kernel,
+}
+
+impl Module {
+    /// Where it is linked.
+    pub fn base(self) -> u64 {
+        match self {
+            Module::Driver => DRIVER,
+            Module::Hot => HOT,
+            Module::Kernel => KERNEL,
+        }
+    }
+}
+
+impl fmt::Display for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Module::Driver => "e1000.ko",
+            Module::Hot => "hot.o",
+            Module::Kernel => "kernel.o",
+        })
+    }
+}
+
+/// What becomes of an import that nobody defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// The plan fails and names them all.
+    Refuse,
+    /// It is linked to a `ud2` of its own: calling it is an oops that names it.
+    Trap,
+}
+
+/// An object with its place.
+#[derive(Debug)]
+pub struct Image<'f> {
+    /// Which.
+    pub module: Module,
+    /// As it was read.
+    pub object: Object<'f>,
+    /// Where its sections are, percpu sections at their small addresses.
+    pub layout: Layout,
+    /// Whole pages by protection, percpu sections left out.
+    pub segments: Vec<Segment>,
+    /// The bytes of its sections.
+    pub linked: Vec<Linked>,
+}
+
+/// Everything that is known before the fork.
+#[derive(Debug)]
+pub struct Plan<'f> {
+    images: Vec<Image<'f>>,
+    space: Space,
+    globals: Globals,
+    far: Far,
+    percpu: Vec<u8>,
+    names: Vec<Name>,
+    warnings: HashMap<u64, Warning>,
+}
+
+/// Where a WARN is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Warning {
+    file: u64,
+    line: u16,
+    is_warning: bool,
+}
+
+/// A symbol by address, for messages.
+#[derive(Clone, Debug)]
+struct Name {
+    address: u64,
+    size: u64,
+    name: String,
+    module: Module,
+}
+
+/// Addresses of functions that kernel.o imports from the host process.
+pub type Host<'h> = &'h dyn Fn(&str) -> Option<u64>;
+
+impl<'f> Plan<'f> {
+    /// Lays the objects out and links them.
+    ///
+    /// # Errors
+    /// [`LiveError`] names the object and what is wrong with it.
+    pub fn new(
+        sizes: Sizes,
+        files: &[(Module, &'f [u8])],
+        host: Host<'_>,
+        missing: Missing,
+    ) -> Result<Plan<'f>, LiveError> {
+        let mut images = place(files)?;
+        let globals = Globals::new(&images)?;
+        let far = Far::new(&images, &globals, host);
+        if missing == Missing::Refuse && !far.missing.is_empty() {
+            return Err(LiveError::Missing { names: far.missing });
+        }
+        // Every symbol has its address beyond this point.
+        for image in &mut images {
+            let resolve = |name: &str, _: SymbolUse| globals.get(name).or_else(|| far.get(name));
+            image.linked = link(&image.object, &image.layout, &resolve)
+                .map_err(|source| in_module(image.module, source))?;
+        }
+        let segments = images.iter().flat_map(|image| &image.segments);
+        let space = Space::new(sizes, segments.chain(&far.segment()))?;
+        Ok(Plan {
+            space,
+            percpu: percpu_template(&images),
+            names: names(&images, &far),
+            warnings: warnings(&images),
+            images,
+            globals,
+            far,
+        })
+    }
+
+    /// dom0's address space.
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// An object, if it is part of the plan.
+    pub fn image(&self, module: Module) -> Option<&Image<'f>> {
+        self.images.iter().find(|image| image.module == module)
+    }
+
+    /// The dom0 address of a global symbol of any object. That of a percpu
+    /// variable is its offset in each percpu area.
+    pub fn symbol(&self, name: &str) -> Option<u64> {
+        self.globals.get(name)
+    }
+
+    /// The dom0 address of a symbol that `module` defines, local or global.
+    pub fn symbol_in(&self, module: Module, name: &str) -> Option<u64> {
+        let image = self.image(module)?;
+        let mut symbols = image.object.symbols();
+        let (_, symbol) = symbols.find(|(_, s)| {
+            s.name == name && !matches!(s.place, Place::Undefined | Place::Common)
+        })?;
+        image.address_of(symbol.place, symbol.value)
+    }
+
+    /// The dom0 address of a section of `module`.
+    pub fn section(&self, module: Module, name: &str) -> Option<u64> {
+        let image = self.image(module)?;
+        image.layout.address(image.object.section_named(name)?)
+    }
+
+    /// What the symbol `twin_vm:<name>` of the rewritten `module` stands for:
+    /// the dom0 address of the original's section or imported symbol.
+    pub fn vm_address(&self, module: Module, name: &str) -> Option<u64> {
+        self.section(module, name)
+            .or_else(|| self.symbol(name))
+            .or_else(|| self.far.get(name))
+    }
+
+    /// Imports that nobody defines ([`Missing::Trap`]).
+    pub fn missing(&self) -> &[String] {
+        &self.far.missing
+    }
+
+    /// Whether dom0 executes code there.
+    pub fn is_code(&self, address: u64) -> bool {
+        self.module_of(address).is_some() || self.far.range().contains(&address)
+    }
+
+    /// Whose code is there.
+    pub fn module_of(&self, address: u64) -> Option<Module> {
+        let is_code = |segment: &Segment| {
+            segment.protection == Protection::Code && segment.addresses.contains(&address)
+        };
+        let mut images = self.images.iter();
+        images
+            .find(|image| image.segments.iter().any(is_code))
+            .map(|image| image.module)
+    }
+
+    /// `name+0x12 (module)`, or the address if nothing is known there.
+    pub fn describe(&self, address: u64) -> String {
+        let after = self.names.partition_point(|name| name.address <= address);
+        match after.checked_sub(1).map(|last| &self.names[last]) {
+            Some(name) if address - name.address < name.size.max(1) => {
+                let offset = address - name.address;
+                format!("{}+{offset:#x} ({})", name.name, name.module)
+            }
+            _ => format!("{address:#x}"),
+        }
+    }
+
+    /// File (as the dom0 address of its name) and line of the WARN whose `ud2`
+    /// is at `address`; a BUG is none.
+    pub fn warning_at(&self, address: u64) -> Option<(u64, u16)> {
+        let warning = self.warnings.get(&address)?;
+        warning.is_warning.then_some((warning.file, warning.line))
+    }
+
+    /// Writes images and percpu areas into the machine's memory, as they are
+    /// before anything ran. Nobody runs on them meanwhile.
+    pub fn load(&self, machine: &Machine) {
+        for image in &self.images {
+            for section in image.linked.iter().filter(|l| l.address >= DRIVER) {
+                self.store(machine, section.address, &section.bytes);
+            }
+        }
+        self.store(machine, FAR, &self.far.bytes);
+        for cpu in 0..CPUS {
+            self.store(machine, memory::percpu(cpu), &self.percpu);
+            self.store(machine, memory::percpu(cpu) + 0x28, &CANARY.to_le_bytes());
+        }
+        self.store_variables(machine);
+    }
+
+    /// Variables whose values are the machine's, where kernel.o has them.
+    fn store_variables(&self, machine: &Machine) {
+        let set = |name: &str, offset: u64, bytes: &[u8]| {
+            if let Some(address) = self.symbol(name) {
+                self.store(machine, address + offset, bytes);
+            }
+        };
+        set("page_offset_base", 0, &DIRECT_MAP.to_le_bytes());
+        set("vmemmap_base", 0, &VMEMMAP.to_le_bytes());
+        for cpu in 0..CPUS {
+            let area = memory::percpu(cpu);
+            set("__per_cpu_offset", 8 * cpu as u64, &area.to_le_bytes());
+            set("this_cpu_off", area, &area.to_le_bytes());
+            set("cpu_number", area, &(cpu as u32).to_le_bytes());
+        }
+    }
+
+    fn store(&self, machine: &Machine, dom0: u64, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let at = self.space.machine_range(dom0, bytes.len() as u64);
+        at.and_then(|at| machine.write(at, bytes))
+            .expect("the space was made from the same layout");
+    }
+}
+
+impl Image<'_> {
+    fn address_of(&self, place: Place, value: u64) -> Option<u64> {
+        match place {
+            Place::In(section) => Some(self.layout.address(section)?.wrapping_add(value)),
+            Place::Absolute => Some(value),
+            Place::Undefined | Place::Common => None,
+        }
+    }
+}
+
+fn in_module(module: Module, source: elf_loader::link::LinkError) -> LiveError {
+    LiveError::Link { module, source }
+}
+
+// ---- Placing -----------------------------------------------------------------
+
+fn is_percpu(section: &Section<'_>) -> bool {
+    section.name.starts_with(".data..percpu")
+}
+
+fn place<'f>(files: &[(Module, &'f [u8])]) -> Result<Vec<Image<'f>>, LiveError> {
+    let mut percpu_end = PERCPU_LINK;
+    let mut images = Vec::new();
+    for (module, bytes) in files {
+        images.push(place_one(*module, bytes, &mut percpu_end)?);
+    }
+    if percpu_end > PERCPU_SIZE {
+        return Err(LiveError::NoRoom {
+            what: "percpu data".to_owned(),
+            needed: percpu_end,
+            room: PERCPU_SIZE,
+        });
+    }
+    Ok(images)
+}
+
+fn place_one<'f>(
+    module: Module,
+    bytes: &'f [u8],
+    percpu_end: &mut u64,
+) -> Result<Image<'f>, LiveError> {
+    let object = elf_loader::read(bytes).map_err(|source| LiveError::Read { module, source })?;
+    let far = layout(&object, module.base(), |_, section| !is_percpu(section))
+        .map_err(|source| in_module(module, source))?;
+    let size = far.span().end.saturating_sub(module.base());
+    if size > IMAGE_ROOM {
+        return Err(LiveError::NoRoom {
+            what: module.to_string(),
+            needed: size,
+            room: IMAGE_ROOM,
+        });
+    }
+    let near: HashMap<SectionId, u64> = object
+        .sections()
+        .filter(|(_, section)| is_percpu(section))
+        .map(|(id, section)| {
+            let start = percpu_end.next_multiple_of(section.align.max(64));
+            *percpu_end = start + section.size;
+            (id, start)
+        })
+        .collect();
+    Ok(Image {
+        module,
+        layout: Layout::from_fn(&object, |id| {
+            near.get(&id).copied().or_else(|| far.address(id))
+        }),
+        segments: far.segments().to_vec(),
+        linked: Vec::new(),
+        object,
+    })
+}
+
+fn percpu_template(images: &[Image<'_>]) -> Vec<u8> {
+    let mut template = vec![0; PERCPU_SIZE as usize];
+    let sections = images.iter().flat_map(|image| &image.linked);
+    for section in sections.filter(|section| section.address < DRIVER) {
+        let start = section.address as usize;
+        template[start..start + section.bytes.len()].copy_from_slice(&section.bytes);
+    }
+    template
+}
+
+// ---- Symbols -----------------------------------------------------------------
+
+/// Global symbols of all objects.
+#[derive(Debug, Default)]
+struct Globals {
+    symbols: HashMap<String, Global>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Global {
+    address: u64,
+    module: Module,
+    weak: bool,
+}
+
+/// What the kernel's own loader does not take from modules either: each has it.
+const EACH_HAS: [&str; 3] = ["__this_module", "init_module", "cleanup_module"];
+
+impl Globals {
+    fn new(images: &[Image<'_>]) -> Result<Globals, LiveError> {
+        let mut globals = Globals::default();
+        for image in images {
+            for (_, symbol) in image.object.symbols() {
+                let address = image.address_of(symbol.place, symbol.value);
+                let Some(address) = address.filter(|_| symbol.binding != STB_LOCAL) else {
+                    continue;
+                };
+                let weak = symbol.binding == STB_WEAK;
+                globals.add(
+                    &symbol.name,
+                    Global {
+                        address,
+                        module: image.module,
+                        weak,
+                    },
+                )?;
+            }
+        }
+        Ok(globals)
+    }
+
+    fn add(&mut self, name: &str, new: Global) -> Result<(), LiveError> {
+        match self.symbols.get(name) {
+            Some(old) if EACH_HAS.contains(&name) && old.module == Module::Driver => Ok(()),
+            Some(old) if !old.weak && !new.weak && !EACH_HAS.contains(&name) => {
+                Err(LiveError::Duplicate {
+                    name: name.to_owned(),
+                    first: old.module,
+                    second: new.module,
+                })
+            }
+            Some(old) if !old.weak && new.weak => Ok(()),
+            _ => {
+                self.symbols.insert(name.to_owned(), new);
+                Ok(())
+            }
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<u64> {
+        self.symbols.get(name).map(|global| global.address)
+    }
+}
+
+/// Stubs for what is not in any object:
+///
+/// ```text
+/// host function   ff 25 00 00 00 00   jmp *0(%rip)
+///                 .quad ADDRESS
+///                 cc cc               int3; int3
+/// nobody's        0f 0b cc ...        ud2; int3 ...
+/// ```
+#[derive(Debug, Default)]
+struct Far {
+    bytes: Vec<u8>,
+    addresses: HashMap<String, u64>,
+    missing: Vec<String>,
+}
+
+const FAR_SLOT: usize = 16;
+
+impl Far {
+    fn new(images: &[Image<'_>], globals: &Globals, host: Host<'_>) -> Far {
+        let mut far = Far::default();
+        for (name, needed) in undefined(images) {
+            if globals.get(&name).is_some() {
+                continue;
+            }
+            match host(&name) {
+                Some(address) => far.push(name, host_stub(address)),
+                None if needed => {
+                    far.missing.push(name.clone());
+                    far.push(name, MISSING_STUB);
+                }
+                None => {}
+            }
+        }
+        far
+    }
+
+    fn push(&mut self, name: String, stub: [u8; FAR_SLOT]) {
+        self.addresses.insert(name, FAR + self.bytes.len() as u64);
+        self.bytes.extend(stub);
+    }
+
+    fn get(&self, name: &str) -> Option<u64> {
+        self.addresses.get(name).copied()
+    }
+
+    fn range(&self) -> Range<u64> {
+        FAR..FAR + self.bytes.len() as u64
+    }
+
+    fn segment(&self) -> Option<Segment> {
+        (!self.bytes.is_empty()).then(|| Segment {
+            protection: Protection::Code,
+            addresses: FAR..self.range().end.next_multiple_of(PAGE),
+        })
+    }
+}
+
+const MISSING_STUB: [u8; FAR_SLOT] = {
+    let mut stub = [0xcc; FAR_SLOT];
+    stub[0] = 0x0f;
+    stub[1] = 0x0b;
+    stub
+};
+
+fn host_stub(address: u64) -> [u8; FAR_SLOT] {
+    let mut stub = [0xcc; FAR_SLOT];
+    stub[..6].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
+    stub[6..14].copy_from_slice(&address.to_le_bytes());
+    stub
+}
+
+/// Names that objects do not define themselves, in order, and whether one of
+/// them needs it (is not weak).
+fn undefined(images: &[Image<'_>]) -> impl Iterator<Item = (String, bool)> {
+    let symbols = images.iter().flat_map(|image| image.object.symbols());
+    let undefined: Vec<_> = symbols
+        .filter(|(id, s)| id.0 != 0 && s.place == Place::Undefined && !s.name.is_empty())
+        .map(|(_, s)| (s.name.to_string(), s.binding != STB_WEAK))
+        .collect();
+    let needed: BTreeSet<_> = undefined
+        .iter()
+        .filter(|(_, needed)| *needed)
+        .map(|(name, _)| name.clone())
+        .collect();
+    let all: BTreeSet<_> = undefined.into_iter().map(|(name, _)| name).collect();
+    all.into_iter().map(move |name| {
+        let needed = needed.contains(&name);
+        (name, needed)
+    })
+}
+
+fn names(images: &[Image<'_>], far: &Far) -> Vec<Name> {
+    let mut all: Vec<_> = images.iter().flat_map(image_names).collect();
+    all.extend(far.addresses.iter().map(|(name, address)| Name {
+        address: *address,
+        size: FAR_SLOT as u64,
+        name: format!("stub of {name}"),
+        module: Module::Kernel,
+    }));
+    // Of symbols at one address the largest is last, which `describe` takes.
+    all.sort_by_key(|name| (name.address, name.size));
+    all
+}
+
+fn image_names<'i>(image: &'i Image<'_>) -> impl Iterator<Item = Name> + 'i {
+    let symbols = image.object.symbols();
+    let named = symbols
+        .filter(|(_, s)| !s.name.is_empty() && s.kind != STT_SECTION && s.kind != STT_FILE)
+        .filter(|(_, s)| matches!(s.place, Place::In(_)));
+    named.filter_map(|(_, symbol)| {
+        Some(Name {
+            address: image.address_of(symbol.place, symbol.value)?,
+            size: symbol.size,
+            name: symbol.name.to_string(),
+            module: image.module,
+        })
+    })
+}
+
+// ---- WARN and BUG --------------------------------------------------------------
+
+/// Bytes of `struct bug_entry` (include/asm-generic/bug.h, with relative
+/// pointers and file names): `s32 bug_addr_disp, file_disp; u16 line, flags`.
+const BUG_ENTRY: usize = 12;
+/// `BUGFLAG_WARNING`.
+const BUG_IS_WARNING: u16 = 1;
+
+fn warnings(images: &[Image<'_>]) -> HashMap<u64, Warning> {
+    let mut all = HashMap::new();
+    for image in images {
+        let is_table = |l: &&Linked| image.object.section(l.section).name == "__bug_table";
+        for table in image.linked.iter().filter(is_table) {
+            for (i, entry) in table.bytes.chunks_exact(BUG_ENTRY).enumerate() {
+                let (place, warning) = bug(table.address + (i * BUG_ENTRY) as u64, entry);
+                all.insert(place, warning);
+            }
+        }
+    }
+    all
+}
+
+fn bug(at: u64, entry: &[u8]) -> (u64, Warning) {
+    let word = |i: usize| i32::from_le_bytes(entry[i..i + 4].try_into().expect("four bytes"));
+    let half = |i: usize| u16::from_le_bytes([entry[i], entry[i + 1]]);
+    let warning = Warning {
+        file: (at + 4).wrapping_add_signed(i64::from(word(4))),
+        line: half(8),
+        is_warning: half(10) & BUG_IS_WARNING != 0,
+    };
+    (at.wrapping_add_signed(i64::from(word(0))), warning)
+}

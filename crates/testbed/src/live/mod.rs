@@ -1,0 +1,32 @@
+//! The live system: dom0 as a process that boots the stock `e1000.ko`.
+//!
+//! ```text
+//! memory   the machine's memory, where dom0 has what         ─┐ before the fork:
+//! image    e1000.ko, hot.o and kernel.o laid out and linked  ─┘ plans are data
+//! mailbox  what processes share: lock + NIC, command slot, upcall slots, console
+//! dom0     the dom0 process: thread 0 obeys commands, one thread a CPU serves upcalls
+//! enter    kernel code on a kernel stack; a fault in it is an oops, not a death
+//! trap     registers and ports of the NIC, performed when their access faults
+//! upcall   the hypervisor's side of a call into dom0
+//! ```
+//!
+//! Order in the supervisor: [`memory::Machine::new`], [`image::Plan::new`],
+//! [`mailbox::Mailbox::new`], then [`dom0::Dom0::start`] and whatever else is
+//! forked, all before it has threads.
+
+pub mod command;
+pub mod console;
+pub mod dom0;
+pub mod enter;
+pub mod error;
+pub mod host;
+pub mod image;
+pub mod lock;
+pub mod mailbox;
+pub mod memory;
+pub mod process;
+pub mod rendezvous;
+pub mod trap;
+pub mod upcall;
+
+pub use error::LiveError;

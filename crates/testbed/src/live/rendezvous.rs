@@ -1,0 +1,291 @@
+//! One request at a time from a client process to a server process.
+//!
+//! ```text
+//!      client          client         server           server         client
+//! Idle ──────> Claimed ──────> Asked ──────> Serving ─────────> Done ──────> Idle
+//!                                │              │
+//!                  Idle <────────┘ client gives up
+//!                                               └─> Abandoned ── server ──> Idle
+//! ```
+//!
+//! What is asked and answered lies beside the word; each side goes there only
+//! in the states that are its own: the client in Claimed and Done, the server in
+//! Serving. A client that gave up (time, or the server died) leaves the place
+//! alone until the server has left it too.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use libc::pid_t;
+use thiserror::Error;
+
+use super::process;
+
+const IDLE: u32 = 0;
+const ASKED: u32 = 1;
+const SERVING: u32 = 2;
+const DONE: u32 = 3;
+const ABANDONED: u32 = 4;
+const CLAIMED: u32 = 5;
+
+/// The word and who serves. All zeroes: idle, and nobody serves yet.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Rendezvous {
+    state: AtomicU32,
+    server: AtomicU32,
+    generation: AtomicU32,
+    /// Someone sleeps on `state`.
+    sleepers: AtomicU32,
+}
+
+/// How long a client is patient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most time for an answer.
+    pub time: Duration,
+    /// Looks at the word before sleeping on it.
+    pub spin: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            time: Duration::from_secs(2),
+            spin: 20_000,
+        }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum NoAnswer {
+    /// Not within the limit. The server may still be at it.
+    #[error("no answer within {0:?}; dom0 hangs, restart it")]
+    Timeout(Duration),
+    /// The server's process ended, or was never there.
+    #[error("dom0 is dead; restart it")]
+    Dead,
+    /// The server is still busy with a request that a client gave up.
+    #[error("dom0 is still busy with an earlier request that took too long")]
+    Busy,
+}
+
+/// A wait is cut into pieces of this length, between which it is looked whether
+/// the server lives: a process that dies wakes nobody.
+const PIECE: Duration = Duration::from_millis(20);
+
+impl Rendezvous {
+    /// This process serves from now on.
+    pub fn enlist(&self) {
+        let (pid, _) = process::this_thread();
+        self.server.store(pid as u32, Ordering::Release);
+    }
+
+    /// A new server begins where the old one died. Only while neither server
+    /// nor client is there.
+    pub fn reset(&self) {
+        self.server.store(0, Ordering::Release);
+        self.state.store(IDLE, Ordering::Release);
+    }
+
+    /// How many requests there were.
+    pub fn generation(&self) -> u32 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The client's part: `ask` writes the request, `answer` reads the answer.
+    ///
+    /// # Errors
+    /// [`NoAnswer`]; `answer` then was not called.
+    pub fn call<T>(
+        &self,
+        limits: &Limits,
+        ask: impl FnOnce(),
+        answer: impl FnOnce() -> T,
+    ) -> Result<T, NoAnswer> {
+        if self.exchange(IDLE, CLAIMED).is_err() {
+            return Err(if self.server_lives() {
+                NoAnswer::Busy
+            } else {
+                NoAnswer::Dead
+            });
+        }
+        ask();
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        self.move_on(ASKED);
+        self.wait_done(limits).inspect_err(|_| self.abandon())?;
+        let result = answer();
+        self.state.store(IDLE, Ordering::Release);
+        Ok(result)
+    }
+
+    fn server_lives(&self) -> bool {
+        match self.server.load(Ordering::Acquire) {
+            0 => false,
+            pid => process::is_alive(pid as pid_t),
+        }
+    }
+
+    fn wait_done(&self, limits: &Limits) -> Result<(), NoAnswer> {
+        if self.spin(limits.spin, |state| state == DONE).is_some() {
+            return Ok(());
+        }
+        let end = Instant::now() + limits.time;
+        loop {
+            let state = self.state.load(Ordering::Acquire);
+            let left = end.saturating_duration_since(Instant::now());
+            if state == DONE {
+                return Ok(());
+            }
+            // It may be coming to serve its first request: until it enlisted,
+            // only time tells.
+            if self.server.load(Ordering::Acquire) != 0 && !self.server_lives() {
+                return Err(NoAnswer::Dead);
+            }
+            if left.is_zero() {
+                return Err(NoAnswer::Timeout(limits.time));
+            }
+            self.sleep(state, Some(left.min(PIECE)));
+        }
+    }
+
+    /// The client goes. What the server does with the request is its own.
+    fn abandon(&self) {
+        let withdrawn = self.exchange(ASKED, IDLE).is_ok();
+        if !withdrawn && self.exchange(SERVING, ABANDONED).is_err() {
+            // Done in the meantime: too late.
+            let _ = self.exchange(DONE, IDLE);
+        }
+    }
+
+    fn exchange(&self, from: u32, to: u32) -> Result<u32, u32> {
+        self.state
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
+    }
+
+    /// The server's part: waits for a request and serves it. `serve` reads the
+    /// request and writes the answer.
+    pub fn serve<T>(&self, spin: u32, serve: impl FnOnce() -> T) -> T {
+        self.wait_asked(spin);
+        let result = serve();
+        self.finish();
+        result
+    }
+
+    fn wait_asked(&self, spin: u32) {
+        loop {
+            self.spin(spin, |state| state == ASKED);
+            match self.exchange(ASKED, SERVING) {
+                Ok(_) => return,
+                Err(state) => self.sleep(state, None),
+            }
+        }
+    }
+
+    fn finish(&self) {
+        if self.exchange(SERVING, DONE).is_err() {
+            self.state.store(IDLE, Ordering::Release);
+        }
+        self.wake();
+    }
+
+    fn spin(&self, looks: u32, wanted: impl Fn(u32) -> bool) -> Option<u32> {
+        (0..looks).find_map(|_| {
+            let state = self.state.load(Ordering::Acquire);
+            if wanted(state) {
+                return Some(state);
+            }
+            std::hint::spin_loop();
+            None
+        })
+    }
+
+    fn move_on(&self, state: u32) {
+        self.state.store(state, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Sleeps until the word is no longer `state`, somebody wakes it, or the
+    /// time is over.
+    fn sleep(&self, state: u32, limit: Option<Duration>) {
+        let time = limit.map(|limit| libc::timespec {
+            tv_sec: limit.as_secs() as libc::time_t,
+            tv_nsec: libc::c_long::from(limit.subsec_nanos() as i32),
+        });
+        let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: the word lives as long as `self`; the time is null or valid.
+        // FUTEX_WAIT without PRIVATE, for other processes wake it.
+        unsafe { libc::syscall(libc::SYS_futex, &self.state, libc::FUTEX_WAIT, state, time) };
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn wake(&self) {
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if self.sleepers.load(Ordering::SeqCst) != 0 {
+            // SAFETY: the word lives as long as `self`.
+            unsafe { libc::syscall(libc::SYS_futex, &self.state, libc::FUTEX_WAKE, i32::MAX) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::mailbox::SharedPages;
+    use crate::live::process::fork;
+
+    fn limits(milliseconds: u64) -> Limits {
+        Limits {
+            time: Duration::from_millis(milliseconds),
+            spin: 100,
+        }
+    }
+
+    #[test]
+    fn requests_are_served_one_after_the_other() {
+        let pages = SharedPages::<Rendezvous>::new().expect("memory");
+        let _server = fork(|| {
+            pages.get().enlist();
+            loop {
+                pages.get().serve(0, || ());
+            }
+        });
+        for _ in 0..100 {
+            let answer = pages.get().call(&limits(5000), || (), || 7);
+            assert_eq!(answer, Ok(7));
+        }
+        assert_eq!(pages.get().generation(), 100);
+    }
+
+    #[test]
+    fn a_server_that_hangs_is_left_and_keeps_the_place() {
+        let pages = SharedPages::<Rendezvous>::new().expect("memory");
+        let _server = fork(|| {
+            pages.get().enlist();
+            // SAFETY: waits for a signal that never comes.
+            pages.get().serve(0, || unsafe { libc::pause() })
+        });
+        let call = || pages.get().call(&limits(300), || (), || ());
+        assert!(matches!(call(), Err(NoAnswer::Timeout(_))));
+        assert_eq!(call(), Err(NoAnswer::Busy));
+    }
+
+    #[test]
+    fn a_server_that_dies_is_noticed_before_the_limit() {
+        let pages = SharedPages::<Rendezvous>::new().expect("memory");
+        let mut server = fork(|| {
+            pages.get().enlist();
+            // SAFETY: ends the process.
+            pages.get().serve(0, || unsafe { libc::_exit(1) })
+        })
+        .expect("fork");
+        let start = Instant::now();
+        let call = || pages.get().call(&limits(60_000), || (), || ());
+        assert_eq!(call(), Err(NoAnswer::Dead));
+        assert!(start.elapsed() < Duration::from_secs(30));
+        server.wait();
+        assert_eq!(call(), Err(NoAnswer::Dead));
+    }
+}

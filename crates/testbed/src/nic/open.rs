@@ -1,0 +1,353 @@
+//! The open view: BAR 0 as plain shared memory that a driver reads and writes
+//! without a trap, for the time of transmit, interrupt handler and NAPI poll.
+//!
+//! ```text
+//! open ─> publish ─> (driver runs) ─> absorb ─> publish ─> ... ─> absorb, audit, close
+//! ```
+//!
+//! Memory cannot act on an access, so the device looks afterwards at what was
+//! written. That is possible for a short list only, and everything else fails
+//! closed:
+//!
+//! | register | in memory | what a write means |
+//! |---|---|---|
+//! | TDT, RDT, ITR | the driver's last value | replaces (13.4.39, 13.4.29, 13.4.18) |
+//! | IMS, IMC, ICS | 0 | ones set, clear, raise (13.4.20, 13.4.21, 13.4.19) |
+//! | ICR | causes present at `publish`, bit 31 if one is unmasked | not allowed |
+//! | STATUS, TDH, RDH | as at `publish` | not allowed |
+//! | statistics | 0: a read adds nothing, the counts stay for a trapped read | not allowed |
+//! | any other | as at `open` | not allowed |
+//!
+//! ICR's read clears (13.4.17). The interrupt handler's first access is that
+//! read, and nothing else on the path reads ICR, so `absorb(.., handler_ran =
+//! true)` clears exactly the causes that were published.
+//!
+//! What is seen is a value at a time, not a sequence. ITR, TDT and RDT: the last
+//! write wins, as on the device. IMS and IMC both written: `e1000_intr` masks
+//! everything first, and unmasks later, when it ends or in the poll; so after a
+//! handler the order is IMC, then IMS. Without a handler in the window nothing
+//! of e1000 writes both, and the order is unknown: an error.
+//! (A handler that runs after a poll of the same window would reverse it; the
+//! caller absorbs before it delivers an interrupt, which it must do anyway for
+//! the handler to find the causes in ICR.)
+//!
+//! After a trapped write while the view is open, `open` again.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::registers::{Access, Place};
+use super::{BAR0_BYTES, Nic, Register};
+
+/// How many 32-bit words the view has.
+pub const BAR_WORDS: usize = BAR0_BYTES as usize / 4;
+
+/// What the driver has written since the last look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Absorbed {
+    /// TDT moved: [`Nic::process_transmit`] has work.
+    pub transmit_tail: bool,
+    /// RDT moved: there are receive descriptors.
+    pub receive_tail: bool,
+    /// Bits written to IMS.
+    pub unmasked: u32,
+    /// Bits written to IMC.
+    pub masked: u32,
+    /// Bits written to ICS.
+    pub raised: u32,
+    /// ITR was written.
+    pub throttle: bool,
+    /// The causes that the handler's read of ICR acknowledged.
+    pub acknowledged: u32,
+}
+
+/// Why a write cannot be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Only a trapped access may write this.
+    NotOpen,
+    /// IMS and IMC were written and no handler ran: the order is unknown.
+    OrderUnknown,
+    /// The device is not in the open view.
+    NotPublished,
+    /// The memory given is not [`BAR_WORDS`] long; `value` is its length.
+    WrongSize,
+}
+
+/// A write that the open view cannot follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Untracked {
+    /// Offset in BAR 0, in bytes.
+    pub offset: u32,
+    /// What is there now.
+    pub value: u32,
+    /// Why it is an error.
+    pub reason: Reason,
+}
+
+impl fmt::Display for Untracked {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let name = match Place::at(self.offset) {
+            Some(Place::Register(register)) => register.name(),
+            Some(Place::Table(..)) => "a table",
+            None => "no register",
+        };
+        let why = match self.reason {
+            Reason::NotOpen => "is written without a trap; leave the open view first",
+            Reason::OrderUnknown => "and IMC are both written and no interrupt handler ran",
+            Reason::NotPublished => "is looked at before `open`",
+            Reason::WrongSize => "belongs to a view of the wrong size",
+        };
+        let Untracked { offset, value, .. } = self;
+        write!(f, "register {offset:#07x} ({name}) {why}: {value:#010x}")
+    }
+}
+
+impl std::error::Error for Untracked {}
+
+/// What was last published, to tell a driver's writes from the device's.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Window {
+    is_open: u32,
+    icr: u32,
+    status: u32,
+    transmit_head: u32,
+    receive_head: u32,
+}
+
+impl Window {
+    pub const fn off() -> Window {
+        Window {
+            is_open: 0,
+            icr: 0,
+            status: 0,
+            transmit_head: 0,
+            receive_head: 0,
+        }
+    }
+}
+
+/// How a register takes part in the open view.
+enum Role {
+    /// The driver may write it; the device never does.
+    Driver,
+    /// The driver's writes are bits to act on; it is 0 between them.
+    Bits,
+    /// The device keeps it fresh at every `publish`.
+    Device,
+    /// It reads 0 and is not written.
+    Zero,
+    /// It stays as at `open`.
+    Constant,
+}
+
+fn role(register: Register) -> Role {
+    match register {
+        Register::Tdt | Register::Rdt | Register::Itr => Role::Driver,
+        Register::Ims | Register::Imc | Register::Ics => Role::Bits,
+        Register::Icr | Register::Status | Register::Tdh | Register::Rdh => Role::Device,
+        other => match other.access() {
+            Access::Counter | Access::CounterLow | Access::CounterHigh => Role::Zero,
+            Access::WriteOnly(_) => Role::Zero,
+            Access::Plain | Access::ReadOnly | Access::Side(_) => Role::Constant,
+        },
+    }
+}
+
+#[inline(always)]
+fn word(bar: &[AtomicU32], register: Register) -> &AtomicU32 {
+    &bar[register.offset() as usize / 4]
+}
+
+#[inline(always)]
+fn load(bar: &[AtomicU32], register: Register) -> u32 {
+    word(bar, register).load(Ordering::Acquire)
+}
+
+#[inline(always)]
+fn store(bar: &[AtomicU32], register: Register, value: u32) {
+    word(bar, register).store(value, Ordering::Release);
+}
+
+/// Takes the bits written to a write-1 register and makes it 0 again; nothing
+/// written at the same moment is lost.
+#[inline(always)]
+fn take(bar: &[AtomicU32], register: Register) -> u32 {
+    match load(bar, register) {
+        0 => 0,
+        _ => word(bar, register).swap(0, Ordering::AcqRel),
+    }
+}
+
+fn untracked(offset: u32, value: u32, reason: Reason) -> Untracked {
+    Untracked {
+        offset,
+        value,
+        reason,
+    }
+}
+
+fn right_size(bar: &[AtomicU32]) -> Result<(), Untracked> {
+    match bar.len() {
+        BAR_WORDS => Ok(()),
+        other => Err(untracked(0, other as u32, Reason::WrongSize)),
+    }
+}
+
+impl Nic {
+    /// Begins the open view: writes every register into `bar`. Whatever was in
+    /// it is lost.
+    pub fn open(&mut self, bar: &[AtomicU32]) -> Result<(), Untracked> {
+        right_size(bar)?;
+        for (index, cell) in bar.iter().enumerate() {
+            cell.store(self.open_value(index as u32 * 4), Ordering::Relaxed);
+        }
+        self.window.is_open = 1;
+        self.publish(bar);
+        Ok(())
+    }
+
+    /// Ends the open view; the next `absorb` needs an `open`.
+    pub fn close(&mut self) {
+        self.window.is_open = 0;
+    }
+
+    /// Whether the open view is in use.
+    pub fn is_open(&self) -> bool {
+        self.window.is_open != 0
+    }
+
+    /// What `open` puts at an offset, for registers that `publish` leaves.
+    fn open_value(&self, offset: u32) -> u32 {
+        match Place::at(offset) {
+            None => 0,
+            Some(Place::Table(table, index)) => self.table(table)[index],
+            Some(Place::Register(register)) => match role(register) {
+                Role::Driver | Role::Device => self.peek(register),
+                Role::Bits | Role::Zero => 0,
+                Role::Constant if register == Register::Eecd => self.read_eecd(),
+                Role::Constant => self.peek(register),
+            },
+        }
+    }
+
+    /// Writes what the device changes by itself: ICR, STATUS, TDH, RDH.
+    ///
+    /// # Panics
+    /// If `bar` is shorter than [`BAR_WORDS`]; `open` has checked it.
+    #[inline]
+    pub fn publish(&mut self, bar: &[AtomicU32]) {
+        let now = Window {
+            is_open: self.window.is_open,
+            icr: self.present_icr(),
+            status: self.peek(Register::Status),
+            transmit_head: self.peek(Register::Tdh),
+            receive_head: self.peek(Register::Rdh),
+        };
+        self.window = now;
+        store(bar, Register::Status, now.status);
+        store(bar, Register::Tdh, now.transmit_head);
+        store(bar, Register::Rdh, now.receive_head);
+        store(bar, Register::Icr, now.icr);
+    }
+
+    /// Acts on what the driver has written since `publish` or the last
+    /// `absorb`, then publishes. `handler_ran`: the interrupt handler ran in
+    /// between and so has read ICR.
+    ///
+    /// On an error, what came before the offending register is done.
+    #[inline]
+    pub fn absorb(&mut self, bar: &[AtomicU32], handler_ran: bool) -> Result<Absorbed, Untracked> {
+        right_size(bar)?;
+        if self.window.is_open == 0 {
+            return Err(untracked(0, 0, Reason::NotPublished));
+        }
+        self.unchanged(bar)?;
+        let mut absorbed = Absorbed::default();
+        // The handler's first access.
+        if handler_ran {
+            absorbed.acknowledged = self.peek(Register::Icr) & self.window.icr;
+            self.acknowledge(self.window.icr);
+        }
+        absorbed.transmit_tail = self.follow(bar, Register::Tdt);
+        absorbed.receive_tail = self.follow(bar, Register::Rdt);
+        let throttle = load(bar, Register::Itr) & Register::Itr.mask();
+        if throttle != self.peek(Register::Itr) {
+            absorbed.throttle = true;
+            self.write_itr(throttle);
+        }
+        // IMS is taken first: an IMC that is written meanwhile is later.
+        absorbed.unmasked = take(bar, Register::Ims);
+        absorbed.masked = take(bar, Register::Imc);
+        absorbed.raised = take(bar, Register::Ics);
+        if absorbed.masked != 0 && absorbed.unmasked != 0 && !handler_ran {
+            let offset = Register::Ims.offset();
+            return Err(untracked(offset, absorbed.unmasked, Reason::OrderUnknown));
+        }
+        if absorbed.masked != 0 {
+            self.mask(absorbed.masked);
+        }
+        if absorbed.raised != 0 {
+            self.raise(absorbed.raised);
+        }
+        if absorbed.unmasked != 0 {
+            self.unmask(absorbed.unmasked);
+        }
+        self.publish(bar);
+        Ok(absorbed)
+    }
+
+    /// Takes a tail from memory; true if it moved.
+    #[inline(always)]
+    fn follow(&mut self, bar: &[AtomicU32], register: Register) -> bool {
+        let value = load(bar, register) & register.mask();
+        let moved = value != self.peek(register);
+        self.poke(register, value);
+        moved
+    }
+
+    /// The device's own registers are as published.
+    #[inline(always)]
+    fn unchanged(&self, bar: &[AtomicU32]) -> Result<(), Untracked> {
+        let w = &self.window;
+        let published = [
+            (Register::Icr, w.icr),
+            (Register::Status, w.status),
+            (Register::Tdh, w.transmit_head),
+            (Register::Rdh, w.receive_head),
+        ];
+        for (register, expected) in published {
+            let value = load(bar, register);
+            if value != expected {
+                return Err(untracked(register.offset(), value, Reason::NotOpen));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares all of BAR 0 with what the view put there: a change anywhere
+    /// but in the registers that `absorb` follows is an error. 32,768 words:
+    /// for the end of a window, not for a packet.
+    pub fn audit(&self, bar: &[AtomicU32]) -> Result<(), Untracked> {
+        right_size(bar)?;
+        if self.window.is_open == 0 {
+            return Err(untracked(0, 0, Reason::NotPublished));
+        }
+        self.unchanged(bar)?;
+        for (index, cell) in bar.iter().enumerate() {
+            let offset = index as u32 * 4;
+            if let Some(register) = Register::at(offset) {
+                match role(register) {
+                    Role::Driver | Role::Bits | Role::Device => continue,
+                    Role::Zero | Role::Constant => {}
+                }
+            }
+            let value = cell.load(Ordering::Acquire);
+            if value != self.open_value(offset) {
+                return Err(untracked(offset, value, Reason::NotOpen));
+            }
+        }
+        Ok(())
+    }
+}

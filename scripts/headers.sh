@@ -1,0 +1,127 @@
+#!/bin/sh
+# Fetches the headers that match the stock kernel, without installing them.
+#
+#   scripts/headers.sh
+#
+# Needs target/stock (scripts/stock.sh). Leaves, below target/stock/:
+#   headers          -> the prepared header tree: make -C target/stock/headers M=...
+#   headers-tree/    the unpacked packages: linux-headers-X-amd64, its -common,
+#                    linux-kbuild-6.1, linux-compiler-gcc-12-x86
+#   headers-VERSION  package and version that this is
+#
+# Which packages these are, the packages say: X is the stock kernel's, the others
+# are what linux-headers-X depends on. One thing is changed in what they hold: the
+# include path of the tree's Makefile is absolute (/usr/src/...) and is made to
+# point here. Once headers-VERSION names the stock kernel's version nothing is
+# asked or fetched. TWIN_DEBIAN_MIRROR as for stock.sh.
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+mkdir -p "$root/target/stock"
+# The real place: target/stock may be a link, and make wants one name for it.
+stock=$(CDPATH='' cd -P -- "$root/target/stock" && pwd -P)
+apt=$stock/headers-apt
+mirror=${TWIN_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+die() {
+    printf 'headers.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+# linux-image-X VERSION, the stock kernel.
+[ -s "$stock/VERSION" ] || die "no target/stock/VERSION: run scripts/stock.sh first"
+read -r image version <"$stock/VERSION"
+headers=linux-headers-${image#linux-image-}
+
+complete() {
+    [ -e "$stock/headers/Makefile" ] && [ -s "$stock/headers-VERSION" ] &&
+        [ "$(cat "$stock/headers-VERSION")" = "$headers $version" ] &&
+        grep -qF "include $stock/headers-tree/" "$stock/headers/Makefile"
+}
+
+# Lists of our own below $apt, Debian 12 whatever this system is; as in stock.sh.
+private_options() {
+    mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/no-parts"
+    : >"$apt/status"
+    [ -e "$keyring" ] || die "no $keyring: install debian-archive-keyring"
+    {
+        echo "deb [signed-by=$keyring] $mirror bookworm main"
+        echo "deb [signed-by=$keyring] $mirror bookworm-updates main"
+        echo "deb [signed-by=$keyring] $mirror-security bookworm-security main"
+    } >"$apt/sources.list"
+    printf -- '-o%s ' \
+        "Dir::State=$apt" "Dir::State::lists=$apt/lists" "Dir::State::status=$apt/status" \
+        "Dir::Cache=$apt/cache" APT::Sandbox::User=root APT::Architecture=amd64 \
+        Acquire::Languages=none Acquire::Retries=3 Acquire::http::Timeout=30 \
+        "Dir::Etc::sourcelist=$apt/sources.list" "Dir::Etc::sourceparts=$apt/no-parts"
+}
+
+# The packages that $headers of $version needs of the kernel's own, by apt with
+# options "$@": every dependency named linux-*, with versions where they must agree.
+wanted() {
+    apt-cache "$@" show "$headers=$version" 2>/dev/null |
+        sed -n 's/^Depends: //p' | head -n 1 | tr ',' '\n' |
+        sed -n 's/^ *\(linux-[^ ]*\) *(= \([^)]*\)).*/\1=\2/p; t
+                s/^ *\(linux-[^ (]*\).*/\1/p'
+}
+
+download() {
+    needed=$(wanted "$@")
+    [ -n "$needed" ] || return 1
+    echo "fetching $headers $version and what it depends on ..."
+    # shellcheck disable=SC2086
+    apt-get "$@" -q download "$headers=$version" $needed >apt.log 2>&1
+}
+
+fetch() {
+    case $stock in *[[:space:]]*) die "the path $stock contains blanks, which apt's options cannot" ;; esac
+    plain="-oAPT::Sandbox::User=root -oAcquire::Retries=3"
+    # shellcheck disable=SC2086
+    download $plain && return
+    echo "asking apt for the headers of $image $version ..."
+    options=$(private_options)
+    # shellcheck disable=SC2086
+    apt-get $options -q update >apt.log 2>&1 || true
+    # shellcheck disable=SC2086
+    download $options && return
+    tail -n 5 apt.log >&2
+    die "cannot fetch $headers $version (above: apt's last words); the mirror may hold a newer kernel: remove $stock and run make stock again"
+}
+
+# A later build of linux-kbuild than the kernel's would do, but none is asked for.
+unpack() {
+    mkdir tree
+    for deb in ./*.deb; do
+        dpkg-deb -x "$deb" tree
+    done
+    makefile=tree/usr/src/$headers/Makefile
+    [ -e "$makefile" ] || die "$headers has no Makefile"
+    sed -i "s|^include .*/usr/src/|include /usr/src/|; s|^include /usr/src/|include $stock/headers-tree/usr/src/|" "$makefile"
+    rm -rf "$stock/headers-tree" "$apt"
+    mv tree "$stock/headers-tree"
+    ln -sfn "headers-tree/usr/src/$headers" "$stock/headers"
+    # Last: whoever sees the version finds all the rest.
+    echo "$headers $version" >headers-VERSION
+    mv headers-VERSION "$stock/headers-VERSION"
+}
+
+main() {
+    if complete; then
+        echo "stock headers: $(cat "$stock/headers-VERSION") (target/stock/headers)"
+        return
+    fi
+    for tool in apt-get apt-cache dpkg-deb sed; do
+        command -v "$tool" >/dev/null || die "no $tool: this needs Debian's tools (run scripts/setup.sh)"
+    done
+    work=$(mktemp -d "$stock/headers.XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    trap 'exit 1' HUP INT TERM
+    cd "$work"
+    fetch
+    unpack
+    complete || die "the packages were fetched, but target/stock/headers is not complete; remove it and try again"
+    echo "stock headers: $(cat "$stock/headers-VERSION") (target/stock/headers)"
+}
+
+main "$@"

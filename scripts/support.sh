@@ -1,0 +1,134 @@
+#!/bin/sh
+# Builds the testbed's support objects against the stock kernel's headers.
+#
+#   scripts/support.sh
+#
+# Leaves, below target/support/:
+#   kernel.o   the dom0 kernel shim, from crates/testbed/kernel/
+#   hot.o      the hot routines, from runtime/hot/
+# Each file is compiled by the kernel's own build (kbuild, one object a file) in
+# a copy of its directory below target/support/build, so nothing is written
+# beside the sources; `ld -r` combines them. What is up to date stays.
+#
+# Then the two are checked: together with the stock e1000.ko every import is
+# defined exactly once, but for the host's functions, which kernel.h declares.
+# Needs target/stock/headers (scripts/headers.sh).
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
+support=$root/target/support
+stock=$root/target/stock
+include=$root/runtime/include
+# Beyond the kernel's own set of warnings. Those taken back fire inside headers.
+warnings='-Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Wno-type-limits'
+
+die() {
+    printf 'support.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+[ -e "$stock/headers/Makefile" ] || die "no target/stock/headers: run make stock"
+headers=$(CDPATH='' cd -P -- "$stock/headers" && pwd -P)
+
+# True if $1 is newer than every source and header of directory $2.
+current() {
+    [ -e "$1" ] && [ -z "$(find "$2" "$include" "$0" -newer "$1" -type f -print | head -n 1)" ]
+}
+
+# Copies what changed of directory $1 into $2 and drops what is gone there.
+refresh() {
+    mkdir -p "$2"
+    for file in "$2"/*.[chS]; do
+        [ -e "$1/${file##*/}" ] || rm -f "$file" "${file%.*}.o"
+    done
+    for file in "$1"/*.[chS]; do
+        [ -e "$file" ] || continue
+        cmp -s "$file" "$2/${file##*/}" || cp "$file" "$2/"
+    done
+}
+
+# The objects of the sources in the directory $1, without their directory.
+objects() {
+    for file in "$1"/*.[cS]; do
+        [ -e "$file" ] || continue
+        file=${file##*/}
+        echo "${file%.*}.o"
+    done | sort
+}
+
+# combine NAME SOURCES OBJTOOL: builds target/support/NAME.o from SOURCES.
+combine() {
+    name=$1 sources=$2 build=$support/build/$1
+    if [ -z "$(objects "$sources")" ]; then
+        echo "support: no sources in ${sources#"$root"/}, no $name.o"
+        return
+    fi
+    if current "$support/$name.o" "$sources"; then
+        return
+    fi
+    refresh "$sources" "$build"
+    # shellcheck disable=SC2046
+    set -- $(objects "$build")
+    {
+        echo "obj-m := $*"
+        echo "ccflags-y := -D__NO_FORTIFY -fno-tree-loop-distribute-patterns -I$build -I$include $warnings"
+        echo "asflags-y := -I$build -I$include"
+        # kernel.o is never rewritten: objtool's tables would only be in the way.
+        [ "$name" != kernel ] || echo 'OBJECT_FILES_NON_STANDARD := y'
+    } >"$build/Makefile.new"
+    cmp -s "$build/Makefile.new" "$build/Makefile" || cp "$build/Makefile.new" "$build/Makefile"
+    rm -f "$build/Makefile.new"
+    # kbuild's own progress is noise unless it fails.
+    make -s -j2 -C "$headers" M="$build" CC=gcc-12 HOSTCC=gcc-12 "$@" >"$build/log" 2>&1 || {
+        cat "$build/log" >&2
+        die "$name: kbuild failed (log above, in ${build#"$root"/}/log)"
+    }
+    [ ! -s "$build/log" ] || cat "$build/log" >&2
+    (cd "$build" && ld -r -o "$support/$name.new" "$@")
+    mv "$support/$name.new" "$support/$name.o"
+    echo "support: target/support/$name.o ($# files)"
+}
+
+defined() { nm --defined-only -g "$1" | awk 'NF == 3 && $2 != "w" { print $3 }' | sort -u; }
+undefined() { nm -u "$1" | awk '$1 == "U" { print $2 }' | sort -u; }
+
+# Every import of the three objects is defined once; host_* by the host.
+check() {
+    work=$(mktemp -d "$support/check.XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    status=0
+    defined "$support/kernel.o" >"$work/kernel"
+    defined "$support/hot.o" >"$work/hot"
+    # e1000.ko's own globals (init_module ...) concern nobody but the loader.
+    comm -12 "$work/kernel" "$work/hot" >"$work/twice"
+    if [ -s "$work/twice" ]; then
+        echo "defined by kernel.o and hot.o both: $(tr '\n' ' ' <"$work/twice")" >&2
+        status=1
+    fi
+    {
+        cat "$work/kernel" "$work/hot"
+        sed -n 's/^[a-z_0-9]*[ ]*[a-z_0-9]* *\(host_[a-z_]*\)(.*/\1/p' "$root/crates/testbed/kernel/kernel.h"
+    } | sort -u >"$work/all"
+    for object in "$stock/e1000.ko" "$support/kernel.o" "$support/hot.o"; do
+        undefined "$object" | comm -23 - "$work/all" >"$work/missing"
+        [ -s "$work/missing" ] || continue
+        echo "${object##*/}: nobody defines $(tr '\n' ' ' <"$work/missing")" >&2
+        status=1
+    done
+    nm -g --defined-only "$support/hot.o" | awk '$3 ~ /^twin_/ { print $3 }' >"$work/reserved"
+    if [ -s "$work/reserved" ]; then
+        echo "hot.o defines reserved names: $(tr '\n' ' ' <"$work/reserved")" >&2
+        status=1
+    fi
+    [ "$status" -eq 0 ] || die "the support objects do not fit together"
+    imports=$(undefined "$stock/e1000.ko" | wc -l)
+    hot=$(undefined "$stock/e1000.ko" | comm -12 - "$work/hot" | wc -l)
+    echo "support: e1000.ko's $imports imports: $hot by hot.o, $((imports - hot)) by kernel.o"
+}
+
+mkdir -p "$support"
+combine kernel "$root/crates/testbed/kernel"
+combine hot "$root/runtime/hot"
+if [ -e "$support/hot.o" ] && [ -e "$support/kernel.o" ]; then
+    check
+fi
