@@ -26,7 +26,6 @@ pub mod forms;
 pub mod functions;
 pub mod fuzz;
 pub mod image;
-pub mod live;
 pub mod imports;
 pub mod live;
 pub mod model;

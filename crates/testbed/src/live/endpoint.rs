@@ -25,7 +25,7 @@ const SEGMENT_SLOT: u64 = 68 << 10;
 /// Bytes of a length in the inbox.
 const RECORD: usize = 8;
 /// Payload of one segment on the wire.
-const SEGMENT_SIZE: u16 = 1460;
+pub const SEGMENT_SIZE: u16 = 1460;
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,19 +14,32 @@
 //! [`mailbox::Mailbox::new`], then [`dom0::Dom0::start`] and whatever else is
 //! forked, all before it has threads.
 
+pub mod card;
 pub mod command;
 pub mod console;
 pub mod dom0;
+pub mod domu;
+pub mod endpoint;
 pub mod enter;
 pub mod error;
 pub mod host;
 pub mod image;
+pub mod instance;
 pub mod lock;
 pub mod mailbox;
 pub mod memory;
+pub mod native_engine;
+pub mod payload;
 pub mod process;
+pub mod profile;
+pub mod pump;
 pub mod rendezvous;
+pub mod rings;
+pub mod round;
+pub mod stack_copy;
+pub mod traffic;
 pub mod trap;
+pub mod twin_engine;
 pub mod upcall;
 
 pub use error::LiveError;

@@ -85,6 +85,9 @@ pub trait Card {
 
     /// Whether the interrupt line is asserted.
     fn interrupt(&self) -> bool;
+
+    /// Lets time pass until the card's next timer; false if none runs.
+    fn wait(&mut self) -> bool;
 }
 
 /// Cycles by component.
@@ -124,8 +127,8 @@ impl Meter {
     }
 }
 
-/// Interrupts in a row without any progress that are one too many.
-const PATIENCE: u32 = 64;
+/// Interrupts and waits in a row that are one too many.
+const PATIENCE: u32 = 256;
 
 /// The loop.
 pub struct Pump<E, C> {
@@ -212,12 +215,19 @@ impl<E: Engine, C: Card> Pump<E, C> {
         }
     }
 
+    /// Delivers interrupts until the card has nothing more to say, now or when
+    /// its timers have run.
     fn serve_interrupts(&mut self) -> Result<(), Stop> {
         for _ in 0..PATIENCE {
             self.meter.switch(Component::Card);
             if !self.card.interrupt() {
-                return Ok(());
+                if !self.card.wait() {
+                    return Ok(());
+                }
+                continue;
             }
+            // The handler is to find the causes in ICR.
+            self.card.settle(false)?;
             self.meter.switch(self.engine.host());
             if !self.engine.interrupt(&mut self.card)? {
                 self.deferred += 1;

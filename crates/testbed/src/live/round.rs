@@ -1,0 +1,236 @@
+//! A round: some thousand packets one way through one path, with what they cost.
+//! Rounds of different paths take turns, so that noise of the machine hits all.
+
+use super::card::OpenCard;
+use super::endpoint::{Endpoint, Shape};
+use super::memory::Machine;
+use super::profile::Samples;
+use super::pump::{Engine, Pump, Stop};
+use super::traffic::{Datagrams, Flow, Mac, Sink};
+
+/// Packets between two interrupts, as interrupt throttling makes it at full speed.
+pub const BATCH: u32 = 32;
+
+/// Which way packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From endpoints to the wire.
+    Send,
+    /// From the wire to endpoints.
+    Receive,
+}
+
+impl Direction {
+    /// `tx` or `rx`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::Send => "tx",
+            Direction::Receive => "rx",
+        }
+    }
+}
+
+/// What a round did. Plain words: it crosses processes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Round {
+    /// Packets asked for; a segment that the card cuts is one.
+    pub packets: u64,
+    /// Frames on the wire.
+    pub frames: u64,
+    /// Bytes of them, without FCS.
+    pub bytes: u64,
+    /// Frames that did not arrive.
+    pub lost: u64,
+    /// Frames that arrived not as sent, or at the wrong place.
+    pub corrupted: u64,
+    /// Interrupts put off by dom0's virtual interrupt flag.
+    pub deferred: u64,
+    /// Cycles by component.
+    pub spent: [u64; 7],
+    /// Profiler samples by component.
+    pub samples: Samples,
+    /// Cycles a packet, card excepted: median of batches.
+    pub median: f64,
+    /// A tenth of the batches were below.
+    pub low: f64,
+    /// A tenth of the batches were above.
+    pub high: f64,
+}
+
+/// One path with its endpoints.
+pub struct Lane<'m, E> {
+    /// The packet loop.
+    pub pump: Pump<E, OpenCard<'m>>,
+    /// Who sends and receives.
+    pub endpoints: Vec<Endpoint<'m>>,
+    peers: Vec<Datagrams>,
+    numbers: Vec<u64>,
+    shape: Shape,
+}
+
+/// The Ethernet address of guest `number`.
+pub fn guest_mac(number: u32) -> Mac {
+    [0x02, 0x54, 0x57, 0x49, 0x4e, number as u8]
+}
+
+/// The Ethernet address of who is at the other end of the cable.
+pub const PEER: Mac = [0x02, 0x50, 0x45, 0x45, 0x52, 0x00];
+
+fn outgoing(number: u32) -> Flow {
+    Flow {
+        number,
+        source: guest_mac(number),
+        destination: PEER,
+    }
+}
+
+fn incoming(number: u32) -> Flow {
+    Flow {
+        number,
+        source: PEER,
+        destination: guest_mac(number),
+    }
+}
+
+/// Endpoints of guests 0 to `guests` - 1.
+pub fn endpoints(machine: &Machine, guests: u32, shape: Shape) -> Vec<Endpoint<'_>> {
+    (0..guests)
+        .map(|number| {
+            let memory = machine.sizes().guest(number);
+            Endpoint::new(machine, outgoing(number), memory, shape, guests as usize)
+        })
+        .collect()
+}
+
+/// What was seen so far, to tell what a round adds.
+struct Before {
+    spent: [u64; 7],
+    samples: Samples,
+    deferred: u64,
+    arrived: (u64, u64),
+    corrupted: u64,
+}
+
+impl<'m, E: Engine> Lane<'m, E> {
+    /// A lane for packets of that shape.
+    pub fn new(engine: E, card: OpenCard<'m>, endpoints: Vec<Endpoint<'m>>, shape: Shape) -> Self {
+        let size = match shape {
+            Shape::Frames(size) => size,
+            Shape::Segments(_) => super::traffic::LONGEST,
+        };
+        let guests = endpoints.len() as u32;
+        Lane {
+            pump: Pump::new(engine, card),
+            peers: (0..guests)
+                .map(|number| Datagrams::new(incoming(number), size))
+                .collect(),
+            numbers: vec![0; guests as usize],
+            endpoints,
+            shape,
+        }
+    }
+
+    /// Runs a round.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub fn run(&mut self, direction: Direction, packets: u64) -> Result<Round, Stop> {
+        let before = self.before(direction);
+        let mut costs = Vec::with_capacity((packets / u64::from(BATCH) + 1) as usize);
+        let mut done = 0;
+        let mut wanted = 0;
+        while done < packets {
+            let count = (packets - done).min(u64::from(BATCH)) as u32;
+            let spent = self.pump.meter.costs();
+            wanted += match direction {
+                Direction::Send => self.send(count)?,
+                Direction::Receive => self.receive(count)?,
+            };
+            let cost = self.pump.meter.costs() - spent;
+            costs.push(cost as f64 / f64::from(count));
+            done += u64::from(count);
+        }
+        Ok(self.summary(direction, packets, wanted, &before, &mut costs))
+    }
+
+    /// Sends; gives how many frames that makes.
+    fn send(&mut self, count: u32) -> Result<u64, Stop> {
+        let sent = self.pump.send(&mut self.endpoints, count)?;
+        Ok(u64::from(sent) * self.frames_a_packet())
+    }
+
+    fn frames_a_packet(&self) -> u64 {
+        match self.shape {
+            Shape::Frames(_) => 1,
+            Shape::Segments(payload) => payload.div_ceil(super::endpoint::SEGMENT_SIZE.into()) as u64,
+        }
+    }
+
+    fn receive(&mut self, count: u32) -> Result<u64, Stop> {
+        let turns = self.peers.len();
+        let frames: Vec<Vec<u8>> = (0..count as usize)
+            .map(|turn| {
+                let flow = turn % turns;
+                let frame = self.peers[flow].finished(self.numbers[flow]).to_vec();
+                self.numbers[flow] += 1;
+                frame
+            })
+            .collect();
+        let frames = frames.iter().map(Vec::as_slice);
+        self.pump.receive(&mut self.endpoints, frames)?;
+        Ok(u64::from(count))
+    }
+
+    /// Frames and bytes that arrived where they should, and corrupted ones.
+    fn arrived(&self, direction: Direction) -> ((u64, u64), u64) {
+        let total = |sinks: &mut dyn Iterator<Item = &Sink>| {
+            sinks.fold(((0, 0), 0), |((frames, bytes), bad), sink| {
+                let sums = (frames + sink.packets(), bytes + sink.bytes());
+                (sums, bad + sink.corrupted + sink.strangers)
+            })
+        };
+        match direction {
+            Direction::Send => total(&mut std::iter::once(&self.pump.card.sent)),
+            Direction::Receive => total(&mut self.endpoints.iter().map(|e| &e.received)),
+        }
+    }
+
+    fn before(&self, direction: Direction) -> Before {
+        let (arrived, corrupted) = self.arrived(direction);
+        Before {
+            spent: self.pump.meter.spent,
+            samples: Samples::now(),
+            deferred: self.pump.deferred,
+            arrived,
+            corrupted,
+        }
+    }
+
+    fn summary(
+        &self,
+        direction: Direction,
+        packets: u64,
+        wanted: u64,
+        before: &Before,
+        costs: &mut [f64],
+    ) -> Round {
+        let ((frames, bytes), corrupted) = self.arrived(direction);
+        let frames = frames - before.arrived.0;
+        costs.sort_by(f64::total_cmp);
+        let at = |part: f64| costs[((costs.len() - 1) as f64 * part) as usize];
+        Round {
+            packets,
+            frames,
+            bytes: bytes - before.arrived.1,
+            lost: wanted.saturating_sub(frames),
+            corrupted: corrupted - before.corrupted,
+            deferred: self.pump.deferred - before.deferred,
+            spent: std::array::from_fn(|i| self.pump.meter.spent[i] - before.spent[i]),
+            samples: Samples::now().since(&before.samples),
+            median: at(0.5),
+            low: at(0.1),
+            high: at(0.9),
+        }
+    }
+}
