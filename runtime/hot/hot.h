@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The hot routines: what hot.o gives, and what its files give each other.
+ *
+ * hot.o defines, under the kernel's names, the support routines that a driver
+ * calls for every packet (paper, table 1 under today's names), and the entry
+ * points below. It is loaded twice: natively in dom0, and rewritten in the
+ * hypervisor (4.3). Its data exists once, in dom0, and both instances use it
+ * at the same time; so lists are behind real spin locks (4.4), and what is
+ * per CPU belongs to the thread whose %gs it hangs on.
+ *
+ * Rules for code here, because it is rewritten:
+ *   - memory is reached by ordinary pointers; no name begins with twin_;
+ *   - in steady state nothing is imported but host_receive(): every other
+ *     import is an upcall (4.2) and marked "upcall" where it is called;
+ *   - no paravirtual operations (local_irq_*, spin_lock of the headers), no
+ *     checked list operations, no fortified string functions: each is an
+ *     import or an instruction that has no meaning here.
+ */
+#ifndef HOT_H
+#define HOT_H
+
+#ifndef __NO_FORTIFY
+#define __NO_FORTIFY
+#endif
+
+#include <linux/kernel.h>
+#include <linux/percpu.h>
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include <twin/guest.h>
+
+/* ---- Entry points (called through twin_enter(), or directly in dom0) ---- */
+
+/*
+ * Allocates pools and rings with dom0's allocator. Once, in dom0, before any
+ * other entry point; may sleep. Returns 0 or -ENOMEM; a second call does
+ * nothing and returns 0.
+ */
+int hot_setup(struct net_device *dev);
+
+/*
+ * Sends hot_shared[this CPU].requests[first .. first + count), in order, and
+ * writes the result of each. Stops at the first HOT_BUSY, HOT_NO_BUFFER or
+ * HOT_DOWN: the rest get the same result. Returns how many are HOT_SENT.
+ * Takes the queue's transmit lock.
+ */
+u32 hot_transmit(struct net_device *dev, u32 first, u32 count);
+
+/*
+ * The NAPI softirq of this CPU: polls what __napi_schedule() listed until
+ * nothing is left or budget packets were received. Returns packets received;
+ * hot_pending() tells whether there is more to do.
+ */
+u32 hot_poll(u32 budget);
+u32 hot_pending(void);
+
+/*
+ * Takes back received sk_buffs that host_receive() held. skbs is an array in
+ * dom0 memory, normally hot_shared[this CPU].release. Entries that are no
+ * held sk_buff are skipped and counted. Returns how many were taken back.
+ */
+u32 hot_release(u64 *skbs, u32 count);
+
+/* HOT_CAN_*: what requests may ask of this device. */
+u32 hot_features(struct net_device *dev);
+
+/*
+ * In dom0, after the instance that ran as CPU `cpu` was aborted and before it
+ * runs again: frees the locks it held and forgets its poll list. If the
+ * interface is closed (its rings hold nothing), every pool object that is not
+ * held by host_receive() goes back to its pool, and what it was sending
+ * completes. No other CPU may be in a hot routine. The caller restores that
+ * CPU's __preempt_count and hot_vif. Returns the objects taken back.
+ */
+u32 hot_recover(struct net_device *dev, u32 cpu);
+
+/* The interface's rings and counters, one entry a CPU. */
+extern struct hot_shared hot_shared[HOT_CPUS];
+
+/* Machine frames that exist: fragments beyond are invalid. dom0 sets it at boot. */
+extern unsigned long hot_machine_frames;
+
+/*
+ * dom0's virtual interrupt flag (4.4), 1 = interrupts may come: cleared by
+ * spin_lock_irqsave(), restored by its unlock. Who finds it clear sets
+ * hot_vif_pending instead of running the interrupt handler.
+ */
+DECLARE_PER_CPU(u32, hot_vif);
+DECLARE_PER_CPU(u32, hot_vif_pending);
+
+/* ---- Imports in steady state ---- */
+
+/*
+ * A received frame, MAC header first: `length` bytes at `data`, both inside
+ * skb's buffer. flags HOT_RX_*; vlan is the stripped TCI. Served by trusted
+ * code in the hypervisor and by dom0's stack natively. Returns HOT_RX_HELD or
+ * HOT_RX_UNWANTED.
+ */
+u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan);
+
+#endif /* HOT_H */

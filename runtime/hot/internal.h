@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the files of hot.o give each other; nobody else includes this.
+ */
+#ifndef HOT_INTERNAL_H
+#define HOT_INTERNAL_H
+
+#include "hot.h"
+
+/* ---- locks.c ---- */
+
+/*
+ * A lock of our own: 0 free, else its holder's CPU + 1, so that hot_recover()
+ * can tell what an aborted instance held.
+ */
+static __always_inline void hot_lock(u32 *word, u32 cpu)
+{
+	while (cmpxchg(word, 0, cpu + 1) != 0)
+		while (READ_ONCE(*word))
+			cpu_relax();
+}
+
+static __always_inline void hot_unlock(u32 *word)
+{
+	smp_store_release(word, 0);
+}
+
+/* ---- pool.c ---- */
+
+enum hot_pool_id {
+	HOT_POOL_SKB,		/* struct hot_skb */
+	HOT_POOL_BUFFER,	/* 2 KiB: frames of the standard MTU, headers */
+	HOT_POOL_LARGE,		/* 4 KiB: e1000's 2 KiB receive buffers and their tail */
+	HOT_POOLS
+};
+
+/* Who has an object. Every change but FREE -> BUSY is a compare and exchange. */
+enum hot_state {
+	HOT_OBJECT_FREE,	/* in the pool or a magazine */
+	HOT_OBJECT_BUSY,	/* given out */
+	HOT_OBJECT_HELD,	/* a received sk_buff that host_receive() holds */
+	HOT_OBJECT_CLAIMED,	/* being freed, by whoever changed it to this */
+};
+
+#define HOT_POOL_MAX	2048u	/* objects of a pool: indices are u16 */
+#define HOT_MAGAZINE	64u	/* objects that a CPU keeps for itself */
+#define HOT_NO_OBJECT	(~0u)
+
+struct hot_pool {
+	u32 lock;
+	u32 free;			/* entries of stack[] */
+	u32 sweep;			/* where hot_skb_reclaim() goes on */
+	u32 count;			/* objects; 0 before hot_setup() */
+	u32 shift;			/* log2 of bytes an object */
+	unsigned long base;		/* dom0 direct-map address */
+	u16 stack[HOT_POOL_MAX];	/* under lock */
+	u8 state[HOT_POOL_MAX];		/* enum hot_state */
+};
+
+struct hot_magazine {
+	u32 count;
+	u16 index[HOT_MAGAZINE];
+};
+
+/* What only this CPU touches (and hot_recover() when it is dead). */
+struct hot_cpu {
+	struct hot_magazine magazine[HOT_POOLS];
+	struct list_head poll_list;	/* napi_struct.poll_list; see napi.c */
+	u32 polling;			/* hot_poll() is on the stack */
+} ____cacheline_aligned;
+
+extern struct hot_pool hot_pools[HOT_POOLS];
+extern struct hot_cpu hot_cpus[HOT_CPUS];
+
+static __always_inline u32 hot_cpu_id(void)
+{
+	return raw_smp_processor_id() & (HOT_CPUS - 1);
+}
+
+/* Adds to a counter of this CPU. */
+static __always_inline void hot_count_on(u32 cpu, enum hot_counter which, u32 n)
+{
+	hot_shared[cpu].counter[which] += n;
+}
+
+static __always_inline void hot_count(enum hot_counter which)
+{
+	hot_count_on(hot_cpu_id(), which, 1);
+}
+
+/* The object at or around an address; HOT_NO_OBJECT if it is not the pool's. */
+static __always_inline u32 hot_pool_index(const struct hot_pool *pool, const void *address)
+{
+	unsigned long offset = (unsigned long)address - pool->base;
+
+	if (offset >= (unsigned long)pool->count << pool->shift)
+		return HOT_NO_OBJECT;
+	return offset >> pool->shift;
+}
+
+static __always_inline void *hot_pool_object(const struct hot_pool *pool, u32 index)
+{
+	return (void *)(pool->base + ((unsigned long)index << pool->shift));
+}
+
+/* True for the one caller who makes this change. */
+static __always_inline bool hot_pool_change(struct hot_pool *pool, u32 index, u8 from, u8 to)
+{
+	return cmpxchg(&pool->state[index], from, to) == from;
+}
+
+void *hot_pool_get(enum hot_pool_id id);		/* BUSY; NULL if exhausted */
+void hot_pool_put(enum hot_pool_id id, u32 index);	/* from CLAIMED */
+u32 hot_pool_reset(enum hot_pool_id id);		/* all not FREE or HELD; no one else runs */
+int hot_pool_setup(enum hot_pool_id id, u32 shift, u32 count);
+void *hot_pages(u32 order);				/* zeroed; NULL; upcall */
+
+/* Buffers: NULL if exhausted or size is above 4096. Free: any address inside. */
+void *hot_buffer_get(u32 size);
+void hot_buffer_put(void *address);
+/* Bytes of the pool's buffer that begins at head; 0 if there is none. */
+u32 hot_buffer_size(const void *head);
+
+/* ---- skb.c ---- */
+
+#define HOT_SKB_SHIFT		8
+
+/* hot_tag.flags */
+#define HOT_TAG_COMPLETE	1	/* report to tx_done when freed */
+#define HOT_TAG_GUEST_PAGES	2	/* fragments carry no page references */
+
+/* What is ours about a pool's sk_buff, out of the way of cb[]'s many owners. */
+struct hot_tag {
+	u64 cookie;
+	u32 guest;
+	u8 cpu;			/* whose request: < HOT_CPUS */
+	u8 flags;
+	u16 zero;
+};
+
+struct hot_skb {
+	struct sk_buff skb;
+	u64 reserved;
+	struct hot_tag tag;
+};
+
+_Static_assert(sizeof(struct hot_skb) <= 1 << HOT_SKB_SHIFT, "one slot");
+
+static __always_inline struct hot_tag *hot_skb_tag(struct sk_buff *skb)
+{
+	return &container_of(skb, struct hot_skb, skb)->tag;
+}
+
+/* The index of a pool's sk_buff; HOT_NO_OBJECT for any other address. */
+static __always_inline u32 hot_skb_index(const struct sk_buff *skb)
+{
+	if ((unsigned long)skb & ((1ul << HOT_SKB_SHIFT) - 1))
+		return HOT_NO_OBJECT;
+	return hot_pool_index(&hot_pools[HOT_POOL_SKB], skb);
+}
+
+/* An sk_buff around a buffer of `size` bytes, its tail for skb_shared_info. */
+struct sk_buff *hot_skb_build(void *data, u32 size);
+/* Frees what dom0's own free paths left, a bounded number of steps. */
+bool hot_skb_reclaim(void);
+void hot_skb_free(struct sk_buff *skb);
+u32 hot_skb_reset(void);
+
+/* ---- napi.c, transmit.c ---- */
+
+void hot_napi_init(u32 cpu);
+/* Tells the sender that its packet is gone. */
+void hot_tx_complete(const struct hot_tag *tag);
+
+#endif /* HOT_INTERNAL_H */

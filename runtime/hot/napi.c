@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * NAPI: a driver's interrupt handler lists its napi with this CPU, and the
+ * softirq polls what is listed. In the hypervisor the softirq is hot_poll(),
+ * which it calls in a deferred context (paper, 4.4).
+ *
+ * Whoever set NAPI_STATE_SCHED owns the list node; a list is touched by its
+ * CPU alone. The state word is dom0's too: napi_disable() there waits for SCHED
+ * to go and keeps it.
+ */
+#include "internal.h"
+#include <linux/preempt.h>
+
+#define HOT_SOFTIRQ_BUDGET	300	/* packets a softirq after local_bh_enable() */
+
+void hot_napi_init(u32 cpu)
+{
+	struct list_head *list = &hot_cpus[cpu].poll_list;
+
+	list->next = list;
+	list->prev = list;
+}
+
+/* The headers' operations call dom0 to check the list: these check for themselves. */
+static void hot_list_append(struct list_head *node, struct list_head *list)
+{
+	struct list_head *last = list->prev;
+
+	if (unlikely(last->next != list))
+		BUG();
+	node->next = list;
+	node->prev = last;
+	last->next = node;
+	list->prev = node;
+}
+
+static void hot_list_remove(struct list_head *node)
+{
+	struct list_head *next = node->next, *prev = node->prev;
+
+	if (unlikely(next->prev != node || prev->next != node))
+		BUG();
+	next->prev = prev;
+	prev->next = next;
+	node->next = node;
+	node->prev = node;
+}
+
+/* ---- Schedule and complete ---------------------------------------------- */
+
+/* True for the caller who may list it; others leave MISSED for the poller. */
+bool napi_schedule_prep(struct napi_struct *n)
+{
+	unsigned long old = READ_ONCE(n->state), new, seen;
+
+	for (;; old = seen) {
+		if (unlikely(old & NAPIF_STATE_DISABLE))
+			return false;
+		new = old | NAPIF_STATE_SCHED;
+		if (old & NAPIF_STATE_SCHED)
+			new |= NAPIF_STATE_MISSED;
+		seen = cmpxchg(&n->state, old, new);
+		if (likely(seen == old))
+			return !(old & NAPIF_STATE_SCHED);
+	}
+}
+
+void __napi_schedule(struct napi_struct *n)
+{
+	u32 cpu = hot_cpu_id();
+
+	if (unlikely(!hot_cpus[cpu].poll_list.next))
+		hot_napi_init(cpu);
+	hot_list_append(&n->poll_list, &hot_cpus[cpu].poll_list);
+	hot_count_on(cpu, HOT_COUNT_SCHEDULED, 1);
+}
+
+/* False if it is to be polled again: the driver then leaves interrupts masked. */
+bool napi_complete_done(struct napi_struct *n, int work_done)
+{
+	unsigned long old = READ_ONCE(n->state), new, seen;
+
+	if (unlikely(old & (NAPIF_STATE_NPSVC | NAPIF_STATE_IN_BUSY_POLL)))
+		return false;
+	if (unlikely(n->poll_list.next != &n->poll_list))
+		hot_list_remove(&n->poll_list);
+	for (;; old = seen) {
+		new = old & ~(NAPIF_STATE_MISSED | NAPIF_STATE_SCHED |
+			      NAPIF_STATE_SCHED_THREADED | NAPIF_STATE_PREFER_BUSY_POLL);
+		if (old & NAPIF_STATE_MISSED)
+			new |= NAPIF_STATE_SCHED;
+		seen = cmpxchg(&n->state, old, new);
+		if (likely(seen == old))
+			break;
+	}
+	if (unlikely(old & NAPIF_STATE_MISSED)) {
+		__napi_schedule(n);
+		return false;
+	}
+	return true;
+}
+
+/* ---- The softirq -------------------------------------------------------- */
+
+u32 hot_pending(void)
+{
+	struct list_head *list = &hot_cpus[hot_cpu_id()].poll_list;
+
+	return list->next && list->next != list;
+}
+
+/* Polls one; returns the budget used, at least 1 so that polling ends. */
+static u32 hot_poll_one(struct napi_struct *n, struct list_head *list, u32 *received)
+{
+	int weight = n->weight, work;
+
+	if (!(READ_ONCE(n->state) & NAPIF_STATE_SCHED))
+		return 1;
+	hot_count(HOT_COUNT_POLLED);
+	work = n->poll(n, weight);
+	if (work > 0)
+		*received += work;
+	if (work >= weight) {
+		/* Not done, so the node is still ours. */
+		if (unlikely(READ_ONCE(n->state) & NAPIF_STATE_DISABLE))
+			napi_complete_done(n, work);
+		else if (likely(n->poll_list.next == &n->poll_list))
+			hot_list_append(&n->poll_list, list);
+	}
+	return max(work, 1);
+}
+
+u32 hot_poll(u32 budget)
+{
+	struct hot_cpu *cpu = &hot_cpus[hot_cpu_id()];
+	struct list_head *list = &cpu->poll_list;
+	u32 used = 0, received = 0;
+
+	if (!list->next || cpu->polling)
+		return 0;
+	cpu->polling = 1;
+	__preempt_count_add(SOFTIRQ_OFFSET);
+	while (used < budget && list->next != list) {
+		struct napi_struct *n = list_first_entry(list, struct napi_struct, poll_list);
+
+		hot_list_remove(&n->poll_list);
+		used += hot_poll_one(n, list, &received);
+	}
+	__preempt_count_sub(SOFTIRQ_OFFSET);
+	cpu->polling = 0;
+	return received;
+}
+
+/* local_bh_enable(): the outermost one runs what was raised meanwhile. */
+void __local_bh_enable_ip(unsigned long ip, unsigned int cnt)
+{
+	__preempt_count_sub(cnt - 1);
+	if (unlikely(!in_interrupt() && hot_pending()))
+		hot_poll(HOT_SOFTIRQ_BUDGET);
+	__preempt_count_sub(1);
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Boot and recovery, both natively in dom0 and both rare.
+ */
+#include "internal.h"
+#include <linux/mm.h>
+
+#define HOT_SKBS	2048u
+#define HOT_BUFFERS	2048u	/* 2 KiB each */
+#define HOT_LARGES	512u	/* 4 KiB each */
+
+struct hot_shared hot_shared[HOT_CPUS] __aligned(512);
+
+/* What struct page has entries for, until dom0 says what exists. */
+unsigned long hot_machine_frames = 1ul << 28;
+
+static int hot_setup_rings(struct hot_shared *shared)
+{
+	void *requests = hot_pages(get_order(HOT_REQUESTS * sizeof(struct hot_tx_request)));
+	void *tx_done = hot_pages(get_order(HOT_TX_DONE * sizeof(struct hot_tx_done)));
+	void *release = hot_pages(get_order(HOT_RELEASE * sizeof(u64)));
+
+	if (!requests || !tx_done || !release)
+		return -ENOMEM;
+	shared->requests = (u64)requests;
+	shared->tx_done = (u64)tx_done;
+	shared->release = (u64)release;
+	return 0;
+}
+
+/* All sk_buffs begin as they are while free: users 2, see skb.c. */
+static void hot_setup_skbs(void)
+{
+	struct hot_pool *pool = &hot_pools[HOT_POOL_SKB];
+	u32 i;
+
+	for (i = 0; i < pool->count; i++)
+		refcount_set(&((struct sk_buff *)hot_pool_object(pool, i))->users, 2);
+}
+
+int hot_setup(struct net_device *dev)
+{
+	u32 cpu;
+
+	if (hot_pools[HOT_POOL_SKB].count)
+		return 0;
+	for (cpu = 0; cpu < HOT_CPUS; cpu++) {
+		if (hot_setup_rings(&hot_shared[cpu]))
+			return -ENOMEM;
+		if (!hot_cpus[cpu].poll_list.next)
+			hot_napi_init(cpu);
+	}
+	if (hot_pool_setup(HOT_POOL_BUFFER, 11, HOT_BUFFERS) ||
+	    hot_pool_setup(HOT_POOL_LARGE, 12, HOT_LARGES) ||
+	    hot_pool_setup(HOT_POOL_SKB, HOT_SKB_SHIFT, HOT_SKBS))
+		return -ENOMEM;
+	hot_setup_skbs();
+	return 0;
+}
+
+static void hot_recover_lock(u32 *word, u32 cpu)
+{
+	if (READ_ONCE(*word) == cpu + 1)
+		hot_unlock(word);
+}
+
+static void hot_recover_queues(struct net_device *dev, u32 cpu)
+{
+	u32 i;
+
+	for (i = 0; i < dev->num_tx_queues; i++) {
+		struct netdev_queue *txq = netdev_get_tx_queue(dev, i);
+
+		if (READ_ONCE(txq->xmit_lock_owner) != cpu)
+			continue;
+		WRITE_ONCE(txq->xmit_lock_owner, -1);
+		smp_store_release(&txq->_xmit_lock.rlock.raw_lock.locked, 0);
+	}
+}
+
+u32 hot_recover(struct net_device *dev, u32 cpu)
+{
+	u32 i;
+
+	if (cpu >= HOT_CPUS)
+		return 0;
+	for (i = 0; i < HOT_POOLS; i++)
+		hot_recover_lock(&hot_pools[i].lock, cpu);
+	for (i = 0; i < HOT_CPUS; i++)
+		hot_recover_lock(&hot_shared[i].tx_done_lock, cpu);
+	hot_recover_queues(dev, cpu);
+	hot_napi_init(cpu);
+	hot_cpus[cpu].polling = 0;
+	return netif_running(dev) ? 0 : hot_skb_reset();
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * sk_buffs: build, free, and what a driver does to their length.
+ *
+ * The reference count rule (paper, 4.3): a pool's sk_buff has users one above
+ * the references given out, also while it is free. Hot routines free it when
+ * they drop the last reference but the pool's. dom0's own free paths, which
+ * know no pools, then only ever see a count that does not reach zero; what
+ * they leave behind has users == 1 and is found by hot_skb_reclaim().
+ *
+ * Any context. Nothing here sleeps.
+ */
+#include "internal.h"
+#include <linux/slab.h>
+
+#define HOT_USERS	2	/* the pool's reference and the caller's */
+#define HOT_SWEEP	128	/* sk_buffs looked at by one failing allocation */
+
+#define HOT_SHARED_INFO	SKB_DATA_ALIGN(sizeof(struct skb_shared_info))
+
+/* ---- Build -------------------------------------------------------------- */
+
+static struct sk_buff *hot_skb_get(void)
+{
+	struct sk_buff *skb = hot_pool_get(HOT_POOL_SKB);
+
+	if (unlikely(!skb)) {
+		if (hot_skb_reclaim())
+			skb = hot_pool_get(HOT_POOL_SKB);
+		if (!skb)
+			hot_count(HOT_COUNT_SKB_EXHAUSTED);
+	}
+	return skb;
+}
+
+/*
+ * data                                              data + size
+ *  | head = data, tail at data, end ->| skb_shared_info |
+ */
+struct sk_buff *hot_skb_build(void *data, u32 size)
+{
+	struct sk_buff *skb = hot_skb_get();
+	struct skb_shared_info *shared;
+
+	if (unlikely(!skb))
+		return NULL;
+	size -= HOT_SHARED_INFO;
+	memset(skb, 0, offsetof(struct sk_buff, tail));
+	skb->truesize = SKB_TRUESIZE(size);
+	refcount_set(&skb->users, HOT_USERS);
+	skb->head = data;
+	skb->data = data;
+	skb_reset_tail_pointer(skb);
+	skb->end = size;
+	skb->extensions = NULL;
+	skb->head_frag = 1;
+	skb->mac_header = (typeof(skb->mac_header))~0U;
+	skb->transport_header = (typeof(skb->transport_header))~0U;
+	skb->alloc_cpu = raw_smp_processor_id();
+	hot_skb_tag(skb)->flags = 0;
+
+	shared = skb_shinfo(skb);
+	memset(shared, 0, offsetof(struct skb_shared_info, dataref));
+	atomic_set(&shared->dataref, 1);
+	return skb;
+}
+
+/* An sk_buff around a buffer from netdev_alloc_frag(). */
+struct sk_buff *napi_build_skb(void *data, unsigned int frag_size)
+{
+	if (unlikely(frag_size < HOT_SHARED_INFO || frag_size > PAGE_SIZE))
+		return NULL;
+	return hot_skb_build(data, frag_size);
+}
+
+struct sk_buff *__napi_alloc_skb(struct napi_struct *napi, unsigned int length, gfp_t gfp_mask)
+{
+	struct sk_buff *skb;
+	void *buffer;
+	u32 size;
+
+	if (unlikely(length > PAGE_SIZE))
+		return NULL;
+	size = SKB_DATA_ALIGN(length + NET_SKB_PAD + NET_IP_ALIGN) + HOT_SHARED_INFO;
+	buffer = hot_buffer_get(size);
+	if (unlikely(!buffer))
+		return NULL;
+	skb = hot_skb_build(buffer, size);
+	if (unlikely(!skb)) {
+		hot_buffer_put(buffer);
+		return NULL;
+	}
+	skb_reserve(skb, NET_SKB_PAD + NET_IP_ALIGN);
+	skb->dev = napi->dev;
+	return skb;
+}
+
+/* ---- Free --------------------------------------------------------------- */
+
+static void hot_skb_free_fragments(struct sk_buff *skb, u32 from)
+{
+	struct skb_shared_info *shared = skb_shinfo(skb);
+	u32 i, n = min_t(u32, shared->nr_frags, MAX_SKB_FRAGS);
+
+	for (i = from; i < n; i++)
+		hot_buffer_put(page_to_virt(skb_frag_page(&shared->frags[i])));
+	shared->nr_frags = min(from, n);
+}
+
+/* Where skb_shared_info is must be believed before it is looked at. */
+static bool hot_skb_end_valid(const struct sk_buff *skb, u32 size)
+{
+	return skb->end <= size && size - skb->end >= sizeof(struct skb_shared_info);
+}
+
+/* Drops the reference to the data; the last one frees fragments and buffer. */
+static void hot_skb_free_data(struct sk_buff *skb, u8 flags)
+{
+	void *head = skb->head;
+	u32 size = hot_buffer_size(head);
+
+	if (unlikely(size && !hot_skb_end_valid(skb, size))) {
+		hot_count(HOT_COUNT_BAD_FREE);
+		hot_buffer_put(head);
+		return;
+	}
+	if (unlikely(skb->cloned) &&
+	    atomic_sub_return(skb->nohdr ? (1 << SKB_DATAREF_SHIFT) + 1 : 1,
+			      &skb_shinfo(skb)->dataref))
+		return;
+	if (skb_shinfo(skb)->nr_frags && !(flags & HOT_TAG_GUEST_PAGES))
+		hot_skb_free_fragments(skb, 0);
+	if (likely(size || skb->head_frag))
+		hot_buffer_put(head);
+	else
+		kfree(head);	/* upcall: pskb_expand_head() gave it this */
+}
+
+/* Frees a pool's sk_buff whose state the caller has changed to CLAIMED. */
+static void hot_skb_release(struct sk_buff *skb, u32 index)
+{
+	struct hot_tag *tag = hot_skb_tag(skb);
+	u8 flags = tag->flags;
+
+	if (unlikely(skb->destructor))
+		skb->destructor(skb);
+	hot_skb_free_data(skb, flags);
+	if (flags & HOT_TAG_COMPLETE)
+		hot_tx_complete(tag);
+	tag->flags = 0;
+	hot_pool_put(HOT_POOL_SKB, index);
+}
+
+/* Whether this was the last reference but the pool's; the count is then 2. */
+static bool hot_skb_unref(struct sk_buff *skb)
+{
+	atomic_t *users = &skb->users.refs;
+
+	if (likely(atomic_read(users) == HOT_USERS))
+		return true;
+	if (atomic_dec_return(users) != HOT_USERS - 1)
+		return false;
+	atomic_set(users, HOT_USERS);
+	return true;
+}
+
+void hot_skb_free(struct sk_buff *skb)
+{
+	struct hot_pool *pool = &hot_pools[HOT_POOL_SKB];
+	u32 index;
+
+	if (unlikely(!skb))
+		return;
+	index = hot_skb_index(skb);
+	if (unlikely(index == HOT_NO_OBJECT)) {
+		hot_count(HOT_COUNT_FOREIGN_FREE);
+		kfree_skb_reason(skb, SKB_DROP_REASON_NOT_SPECIFIED);	/* upcall */
+		return;
+	}
+	if (unlikely(READ_ONCE(pool->state[index]) != HOT_OBJECT_BUSY)) {
+		hot_count(HOT_COUNT_BAD_FREE);
+		return;
+	}
+	if (!hot_skb_unref(skb))
+		return;
+	if (likely(hot_pool_change(pool, index, HOT_OBJECT_BUSY, HOT_OBJECT_CLAIMED)))
+		hot_skb_release(skb, index);
+	else
+		hot_count(HOT_COUNT_BAD_FREE);
+}
+
+/*
+ * dom0's own free took the reference and left the sk_buff (users == 1): take
+ * it back. Two CPUs may sweep at once; the change of state has one winner.
+ */
+bool hot_skb_reclaim(void)
+{
+	struct hot_pool *pool = &hot_pools[HOT_POOL_SKB];
+	u32 i = READ_ONCE(pool->sweep), steps, taken = 0;
+
+	for (steps = min_t(u32, HOT_SWEEP, pool->count); steps; steps--) {
+		struct sk_buff *skb;
+
+		i = i + 1 < pool->count ? i + 1 : 0;
+		skb = hot_pool_object(pool, i);
+		if (READ_ONCE(pool->state[i]) != HOT_OBJECT_BUSY ||
+		    atomic_read(&skb->users.refs) != HOT_USERS - 1 ||
+		    !hot_pool_change(pool, i, HOT_OBJECT_BUSY, HOT_OBJECT_CLAIMED))
+			continue;
+		atomic_set(&skb->users.refs, HOT_USERS);
+		hot_skb_release(skb, i);
+		taken++;
+	}
+	WRITE_ONCE(pool->sweep, i);
+	hot_count_on(hot_cpu_id(), HOT_COUNT_RECLAIMED, taken);
+	return taken != 0;
+}
+
+/*
+ * Frees every sk_buff that is not held, then every buffer that no held one
+ * uses. Only when nothing else runs and the driver's rings are empty.
+ */
+u32 hot_skb_reset(void)
+{
+	struct hot_pool *pool = &hot_pools[HOT_POOL_SKB];
+	u32 i, taken = 0;
+
+	for (i = 0; i < pool->count; i++) {
+		struct sk_buff *skb = hot_pool_object(pool, i);
+		enum hot_pool_id id;
+
+		if (pool->state[i] == HOT_OBJECT_FREE)
+			continue;
+		if (pool->state[i] != HOT_OBJECT_HELD) {
+			if (hot_skb_tag(skb)->flags & HOT_TAG_COMPLETE)
+				hot_tx_complete(hot_skb_tag(skb));
+			hot_skb_tag(skb)->flags = 0;
+			continue;
+		}
+		for (id = HOT_POOL_BUFFER; id <= HOT_POOL_LARGE; id++) {
+			u32 buffer = hot_pool_index(&hot_pools[id], skb->head);
+
+			if (buffer != HOT_NO_OBJECT)
+				hot_pools[id].state[buffer] = HOT_OBJECT_HELD;
+		}
+	}
+	taken += hot_pool_reset(HOT_POOL_SKB);
+	taken += hot_pool_reset(HOT_POOL_BUFFER);
+	taken += hot_pool_reset(HOT_POOL_LARGE);
+	/* A buffer is given out or not; that it was kept was for the reset. */
+	for (i = 0; i < HOT_POOL_MAX; i++) {
+		if (hot_pools[HOT_POOL_BUFFER].state[i] == HOT_OBJECT_HELD)
+			hot_pools[HOT_POOL_BUFFER].state[i] = HOT_OBJECT_BUSY;
+		if (hot_pools[HOT_POOL_LARGE].state[i] == HOT_OBJECT_HELD)
+			hot_pools[HOT_POOL_LARGE].state[i] = HOT_OBJECT_BUSY;
+	}
+	return taken;
+}
+
+void consume_skb(struct sk_buff *skb)
+{
+	hot_skb_free(skb);
+}
+
+void napi_consume_skb(struct sk_buff *skb, int budget)
+{
+	hot_skb_free(skb);
+}
+
+/* Freeing to a pool needs no other context, so "any" is all the same. */
+void __dev_kfree_skb_any(struct sk_buff *skb, enum skb_free_reason reason)
+{
+	hot_skb_free(skb);
+}
+
+/* ---- Length ------------------------------------------------------------- */
+
+/* Appends to the linear part. Running over its end is the caller's bug. */
+void *skb_put(struct sk_buff *skb, unsigned int len)
+{
+	void *tail = skb_tail_pointer(skb);
+
+	if (unlikely(skb->data_len))
+		BUG();
+	skb->tail += len;
+	skb->len += len;
+	if (unlikely(skb->tail > skb->end))
+		BUG();
+	return tail;
+}
+
+void skb_trim(struct sk_buff *skb, unsigned int len)
+{
+	if (skb->len > len)
+		__skb_trim(skb, len);
+}
+
+static bool hot_skb_guest_pages(struct sk_buff *skb)
+{
+	return hot_skb_index(skb) != HOT_NO_OBJECT &&
+	       hot_skb_tag(skb)->flags & HOT_TAG_GUEST_PAGES;
+}
+
+/* Cuts an sk_buff with fragments to len bytes. */
+int ___pskb_trim(struct sk_buff *skb, unsigned int len)
+{
+	struct skb_shared_info *shared = skb_shinfo(skb);
+	u32 at = skb_headlen(skb), i, n = min_t(u32, shared->nr_frags, MAX_SKB_FRAGS);
+
+	if (unlikely(skb_cloned(skb))) {
+		int error = pskb_expand_head(skb, 0, 0, GFP_ATOMIC);	/* upcall */
+
+		if (error)
+			return error;
+		shared = skb_shinfo(skb);
+	}
+	if (len <= at) {
+		skb->len = len;
+		skb->data_len = 0;
+		skb_set_tail_pointer(skb, len);
+		i = 0;
+	} else {
+		for (i = 0; i < n && at < len; i++) {
+			u32 size = skb_frag_size(&shared->frags[i]);
+
+			if (size > len - at)
+				skb_frag_size_set(&shared->frags[i], len - at);
+			at += size;
+		}
+		skb->data_len -= skb->len - len;
+		skb->len = len;
+	}
+	if (hot_skb_guest_pages(skb))
+		shared->nr_frags = i;
+	else
+		hot_skb_free_fragments(skb, i);
+	return 0;
+}
+
+/* Zeroes `pad` bytes after the packet; its length stays. Frees it if it cannot. */
+int __skb_pad(struct sk_buff *skb, int pad, bool free_on_error)
+{
+	int error = -ENOMEM, more;
+
+	if (likely(!skb->data_len && !skb_cloned(skb) && skb_tailroom(skb) >= pad)) {
+		memset(skb->data + skb->len, 0, pad);
+		return 0;
+	}
+	/* A guest's pages are not in dom0's memory: nobody here can copy them. */
+	if (hot_skb_guest_pages(skb))
+		goto fail;
+	more = skb->data_len + pad - (skb->end - skb->tail);
+	if (skb_cloned(skb) || more > 0) {
+		error = pskb_expand_head(skb, 0, max(more, 0), GFP_ATOMIC);	/* upcall */
+		if (error)
+			goto fail;
+	}
+	error = -ENOMEM;
+	if (skb->data_len && !__pskb_pull_tail(skb, skb->data_len))	/* upcall */
+		goto fail;
+	memset(skb->data + skb->len, 0, pad);
+	return 0;
+fail:
+	if (free_on_error)
+		hot_skb_free(skb);
+	return error;
+}
+
+/* ---- Time stamps: asked for by a socket, and a guest's packet has none ---- */
+
+void skb_clone_tx_timestamp(struct sk_buff *skb)
+{
+}
+
+void skb_tstamp_tx(struct sk_buff *skb, struct skb_shared_hwtstamps *hwtstamps)
+{
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Guests' packets to the driver (paper, 5.3): the header is copied into a
+ * pooled sk_buff, the rest stays in the guest's pages, which are chained as
+ * fragments by their struct page alone: dom0 cannot see them and nobody
+ * touches them but the device.
+ *
+ * A request comes from a guest. Scalars are read once into registers, the
+ * header is copied before it is parsed, and each fragment is read once. What
+ * passes is a packet that a correct kernel could have handed the driver.
+ */
+#include "internal.h"
+#include <linux/if_vlan.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+
+/* A buffer of the pool: head room, header, room to pad, skb_shared_info. */
+#define HOT_HEADROOM	(NET_SKB_PAD + NET_IP_ALIGN)
+#define HOT_LINEAR	(HOT_HEADROOM + HOT_HEADER + ETH_ZLEN)
+#define HOT_TX_BUFFER	(SKB_DATA_ALIGN(HOT_LINEAR) + SKB_DATA_ALIGN(sizeof(struct skb_shared_info)))
+
+#define HOT_MAX_TAGS	2	/* VLAN headers inside header[] */
+
+_Static_assert(HOT_FRAGMENTS == MAX_SKB_FRAGS, "a request's fragments fit");
+_Static_assert(HOT_HEADER >= ETH_ZLEN, "short packets are linear");
+
+/* ---- Completion --------------------------------------------------------- */
+
+void hot_tx_complete(const struct hot_tag *tag)
+{
+	struct hot_shared *shared = &hot_shared[tag->cpu & (HOT_CPUS - 1)];
+	struct hot_tx_done *done = (struct hot_tx_done *)shared->tx_done;
+	u32 cpu = hot_cpu_id();
+	u32 at;
+
+	hot_lock(&shared->tx_done_lock, cpu);
+	at = shared->tx_done_produce;
+	if (unlikely(at - READ_ONCE(shared->tx_done_consume) >= HOT_TX_DONE)) {
+		hot_unlock(&shared->tx_done_lock);
+		hot_count_on(cpu, HOT_COUNT_COMPLETION_LOST, 1);
+		return;
+	}
+	done += at % HOT_TX_DONE;
+	done->cookie = tag->cookie;
+	done->guest = tag->guest;
+	smp_store_release(&shared->tx_done_produce, at + 1);
+	hot_unlock(&shared->tx_done_lock);
+	hot_count_on(cpu, HOT_COUNT_COMPLETED, 1);
+}
+
+/*
+ * Whether a request more could complete without overrunning tx_done, however
+ * late the consumer is. pending: built and not yet counted in tx_sent.
+ */
+static bool hot_tx_done_room(const struct hot_shared *shared, u32 pending)
+{
+	return shared->tx_sent + pending - READ_ONCE(shared->tx_done_consume) < HOT_TX_DONE;
+}
+
+/* ---- Request to sk_buff ------------------------------------------------- */
+
+/* Chains the guest's pages. False if one does not exist or is empty. */
+static bool hot_tx_fragments(struct sk_buff *skb, const struct hot_tx_request *request, u32 n)
+{
+	struct skb_shared_info *shared = skb_shinfo(skb);
+	u32 i, length, total = 0;
+
+	for (i = 0; i < n; i++) {
+		u64 address = READ_ONCE(request->fragment[i].address);
+		u64 frame = address >> PAGE_SHIFT;
+		skb_frag_t *fragment = &shared->frags[i];
+
+		length = READ_ONCE(request->fragment[i].length);
+		if (unlikely(!length || length > GSO_LEGACY_MAX_SIZE ||
+			     frame >= hot_machine_frames ||
+			     (address + length - 1) >> PAGE_SHIFT >= hot_machine_frames))
+			return false;
+		fragment->bv_page = pfn_to_page(frame);
+		skb_frag_off_set(fragment, address & ~PAGE_MASK);
+		skb_frag_size_set(fragment, length);
+		total += length;
+	}
+	shared->nr_frags = n;
+	skb->data_len = total;
+	skb->len += total;
+	skb->truesize += total;
+	return true;
+}
+
+/* Skips the VLAN headers that the packet brings along. Sets the network header. */
+static bool hot_tx_network(struct sk_buff *skb, u32 linear)
+{
+	u32 at = ETH_HLEN, tags;
+	__be16 type = *(__be16 *)(skb->data + ETH_HLEN - 2);
+
+	skb->protocol = type;
+	for (tags = 0; eth_type_vlan(type); tags++) {
+		if (tags == HOT_MAX_TAGS || at + VLAN_HLEN > linear)
+			return false;
+		type = *(__be16 *)(skb->data + at + 2);
+		at += VLAN_HLEN;
+	}
+	skb_reset_mac_header(skb);
+	skb_set_network_header(skb, at);
+	skb_set_transport_header(skb, at);
+	skb_reset_mac_len(skb);
+	return true;
+}
+
+/* The type of what follows Ethernet and VLAN headers. */
+static __be16 hot_tx_type(const struct sk_buff *skb)
+{
+	return *(__be16 *)(skb_network_header(skb) - 2);
+}
+
+/*
+ * The transport protocol if the linear part holds the whole network header,
+ * which ends at *end (from skb->data). 0 if not IP or cut off.
+ */
+static u8 hot_tx_transport(const struct sk_buff *skb, u32 linear, u32 *end)
+{
+	u32 at = skb_network_offset(skb);
+
+	if (hot_tx_type(skb) == htons(ETH_P_IP) && at + sizeof(struct iphdr) <= linear) {
+		const struct iphdr *ip = ip_hdr(skb);
+
+		*end = at + ip->ihl * 4;
+		return ip->version == 4 && ip->ihl >= 5 && *end <= linear ? ip->protocol : 0;
+	}
+	if (hot_tx_type(skb) == htons(ETH_P_IPV6) && at + sizeof(struct ipv6hdr) <= linear) {
+		const struct ipv6hdr *ip = ipv6_hdr(skb);
+
+		*end = at + sizeof(*ip);
+		return ip->version == 6 ? ip->nexthdr : 0;
+	}
+	return 0;
+}
+
+/*
+ * CHECKSUM_PARTIAL: the device sums from start and stores at start + offset.
+ * Drivers look at the network header to tell TCP from others, so if the type
+ * says IP that header must be there.
+ */
+static bool hot_tx_checksum(struct sk_buff *skb, u32 linear, u32 start, u32 offset)
+{
+	__be16 type = hot_tx_type(skb);
+	u32 at = skb_network_offset(skb);
+
+	if (start < at || start + offset + sizeof(__sum16) > linear)
+		return false;
+	if (type == htons(ETH_P_IP) && at + sizeof(struct iphdr) > linear)
+		return false;
+	if (type == htons(ETH_P_IPV6) && at + sizeof(struct ipv6hdr) > linear)
+		return false;
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	skb->csum_start = skb_headroom(skb) + start;
+	skb->csum_offset = offset;
+	skb_set_transport_header(skb, start);
+	return true;
+}
+
+/*
+ * TCP segmentation: all headers linear, checksum partial at TCP's, segments
+ * that fit the link.
+ */
+static bool hot_tx_segment(struct sk_buff *skb, u32 linear, u32 size, u32 type, u32 mtu)
+{
+	struct skb_shared_info *shared = skb_shinfo(skb);
+	__be16 network = type == HOT_GSO_TCPV4 ? htons(ETH_P_IP) : htons(ETH_P_IPV6);
+	u32 at, headers;
+
+	if (skb->ip_summed != CHECKSUM_PARTIAL || hot_tx_type(skb) != network)
+		return false;
+	if (skb->csum_offset != offsetof(struct tcphdr, check) ||
+	    hot_tx_transport(skb, linear, &at) != IPPROTO_TCP || skb_transport_offset(skb) != at)
+		return false;
+	if (at + sizeof(struct tcphdr) > linear || tcp_hdr(skb)->doff < 5)
+		return false;
+	headers = at + tcp_hdrlen(skb);
+	if (headers > linear || skb->len <= headers || skb->len > GSO_LEGACY_MAX_SIZE)
+		return false;
+	if (size < HOT_MIN_GSO_SIZE || headers - skb_network_offset(skb) + size > mtu)
+		return false;
+	shared->gso_size = size;
+	shared->gso_segs = DIV_ROUND_UP(skb->len - headers, size);
+	shared->gso_type = type == HOT_GSO_TCPV4 ? SKB_GSO_TCPV4 : SKB_GSO_TCPV6;
+	return true;
+}
+
+static bool hot_can(netdev_features_t features, netdev_features_t needed)
+{
+	return (features & needed) == needed;
+}
+
+/* Fills an sk_buff from a request; whether the request makes sense. */
+static bool hot_tx_fill(struct sk_buff *skb, struct net_device *dev,
+			const struct hot_tx_request *request)
+{
+	u32 header = READ_ONCE(request->header_length);
+	u32 fragments = READ_ONCE(request->fragments);
+	u32 gso_size = READ_ONCE(request->gso_size);
+	u32 gso_type = READ_ONCE(request->gso_type);
+	u32 start = READ_ONCE(request->checksum_start);
+	u32 flags = READ_ONCE(request->flags);
+	netdev_features_t features = dev->features;
+
+	if (header < ETH_HLEN || header > HOT_HEADER || fragments > HOT_FRAGMENTS)
+		return false;
+	if (flags & ~HOT_TX_VLAN || gso_type > HOT_GSO_TCPV6 || !gso_size != !gso_type)
+		return false;
+
+	skb_reserve(skb, HOT_HEADROOM);
+	memcpy(skb->data, request->header, header);
+	skb->tail += header;
+	skb->len = header;
+	skb->dev = dev;
+	if (!hot_tx_network(skb, header))
+		return false;
+	if (fragments && (!hot_can(features, NETIF_F_SG) ||
+			  !hot_tx_fragments(skb, request, fragments)))
+		return false;
+	/* Short packets are padded by the driver, which fragments do not allow. */
+	if (fragments && skb->len < ETH_ZLEN)
+		return false;
+	if (start && (!(features & (NETIF_F_HW_CSUM | NETIF_F_IP_CSUM)) ||
+		      !hot_tx_checksum(skb, header, start, READ_ONCE(request->checksum_offset))))
+		return false;
+	if (gso_size) {
+		if (!hot_can(features, gso_type == HOT_GSO_TCPV4 ? NETIF_F_TSO : NETIF_F_TSO6) ||
+		    !hot_tx_segment(skb, header, gso_size, gso_type, dev->mtu))
+			return false;
+	} else if (skb->len - skb_network_offset(skb) > dev->mtu) {
+		return false;
+	}
+	if (flags & HOT_TX_VLAN) {
+		if (!hot_can(features, NETIF_F_HW_VLAN_CTAG_TX))
+			return false;
+		__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), READ_ONCE(request->vlan_tag));
+	}
+	return true;
+}
+
+/* Frees what was built and not sent: no completion, the result tells. */
+static void hot_tx_drop(struct sk_buff *skb)
+{
+	hot_skb_tag(skb)->flags &= ~HOT_TAG_COMPLETE;
+	hot_skb_free(skb);
+}
+
+/* The sk_buff of a request, or NULL and why. */
+static struct sk_buff *hot_tx_build(struct net_device *dev, const struct hot_tx_request *request,
+				    u32 cpu, u32 *result)
+{
+	void *buffer = hot_buffer_get(HOT_TX_BUFFER);
+	struct sk_buff *skb;
+	struct hot_tag *tag;
+
+	*result = HOT_NO_BUFFER;
+	if (unlikely(!buffer))
+		return NULL;
+	skb = hot_skb_build(buffer, HOT_TX_BUFFER);
+	if (unlikely(!skb)) {
+		hot_buffer_put(buffer);
+		return NULL;
+	}
+	tag = hot_skb_tag(skb);
+	tag->cookie = READ_ONCE(request->cookie);
+	tag->guest = READ_ONCE(request->guest);
+	tag->cpu = cpu;
+	tag->flags = HOT_TAG_GUEST_PAGES;
+	if (unlikely(!hot_tx_fill(skb, dev, request))) {
+		hot_tx_drop(skb);
+		*result = HOT_INVALID;
+		return NULL;
+	}
+	tag->flags = HOT_TAG_GUEST_PAGES | HOT_TAG_COMPLETE;
+	*result = HOT_SENT;
+	return skb;
+}
+
+/* ---- sk_buff to driver -------------------------------------------------- */
+
+/* With the queue's lock held. False: the driver did not take it, skb is freed. */
+static bool hot_tx_send(struct sk_buff *skb, struct net_device *dev, struct netdev_queue *txq,
+			u32 cpu, bool more)
+{
+	if (likely(!netif_xmit_frozen_or_stopped(txq))) {
+		int rc;
+
+		__this_cpu_write(softnet_data.xmit.more, more);
+		rc = dev->netdev_ops->ndo_start_xmit(skb, dev);
+		if (likely(dev_xmit_complete(rc))) {
+			hot_shared[cpu].tx_sent++;
+			hot_count_on(cpu, HOT_COUNT_SENT, 1);
+			txq_trans_update(txq);
+			return true;
+		}
+	}
+	hot_tx_drop(skb);
+	return false;
+}
+
+static void hot_tx_result(struct hot_tx_request *request, u32 cpu, u32 result)
+{
+	static const u8 counter[] = {
+		[HOT_BUSY] = HOT_COUNT_BUSY,
+		[HOT_NO_BUFFER] = HOT_COUNT_NO_BUFFER,
+		[HOT_INVALID] = HOT_COUNT_INVALID,
+		[HOT_DOWN] = HOT_COUNT_DOWN,
+	};
+
+	WRITE_ONCE(request->result, result);
+	if (result != HOT_SENT)
+		hot_count_on(cpu, counter[result], 1);
+}
+
+/*
+ * The doorbell waits for the last packet (xmit_more), and which one that is
+ * shows only once the next has been built: so one is always built ahead.
+ */
+static u32 hot_tx_batch(struct net_device *dev, struct netdev_queue *txq, u32 cpu,
+			struct hot_tx_request *requests, u32 count)
+{
+	struct sk_buff *skb = NULL, *next;
+	u32 i, at = 0, sent = 0, result = HOT_SENT;
+
+	for (i = 0; i < count; i++) {
+		if (unlikely(!hot_tx_done_room(&hot_shared[cpu], skb != NULL))) {
+			result = HOT_BUSY;
+			break;
+		}
+		next = hot_tx_build(dev, &requests[i], cpu, &result);
+		if (unlikely(result == HOT_NO_BUFFER))
+			break;
+		if (unlikely(!next)) {
+			hot_tx_result(&requests[i], cpu, result);
+			continue;
+		}
+		if (skb) {
+			if (unlikely(!hot_tx_send(skb, dev, txq, cpu, true))) {
+				hot_tx_drop(next);
+				i = at;
+				skb = NULL;
+				result = HOT_BUSY;
+				break;
+			}
+			hot_tx_result(&requests[at], cpu, HOT_SENT);
+			sent++;
+		}
+		skb = next;
+		at = i;
+	}
+	if (skb) {
+		if (likely(hot_tx_send(skb, dev, txq, cpu, false))) {
+			hot_tx_result(&requests[at], cpu, HOT_SENT);
+			sent++;
+		} else {
+			i = at;
+			result = HOT_BUSY;
+		}
+	}
+	/* What follows the one that could not be sent waits for the same reason. */
+	for (; i < count; i++)
+		hot_tx_result(&requests[i], cpu, result);
+	return sent;
+}
+
+u32 hot_transmit(struct net_device *dev, u32 first, u32 count)
+{
+	u32 cpu = hot_cpu_id();
+	struct hot_tx_request *requests = (struct hot_tx_request *)hot_shared[cpu].requests;
+	struct netdev_queue *txq = netdev_get_tx_queue(dev, 0);
+	u32 i, sent = 0;
+
+	if (unlikely(!requests || first >= HOT_REQUESTS || count > HOT_REQUESTS - first))
+		return 0;
+	requests += first;
+	__preempt_count_add(SOFTIRQ_DISABLE_OFFSET);
+	HARD_TX_LOCK(dev, txq, cpu);
+	if (likely(netif_running(dev) && netif_carrier_ok(dev)))
+		sent = hot_tx_batch(dev, txq, cpu, requests, count);
+	else
+		for (i = 0; i < count; i++)
+			hot_tx_result(&requests[i], cpu, HOT_DOWN);
+	HARD_TX_UNLOCK(dev, txq);
+	__preempt_count_sub(SOFTIRQ_DISABLE_OFFSET);
+	return sent;
+}
+
+u32 hot_features(struct net_device *dev)
+{
+	netdev_features_t features = dev->features;
+	u32 can = 0;
+
+	if (features & NETIF_F_SG)
+		can |= HOT_CAN_FRAGMENTS;
+	if (features & (NETIF_F_HW_CSUM | NETIF_F_IP_CSUM))
+		can |= HOT_CAN_CHECKSUM;
+	if (features & NETIF_F_TSO)
+		can |= HOT_CAN_TSO4;
+	if (features & NETIF_F_TSO6)
+		can |= HOT_CAN_TSO6;
+	if (features & NETIF_F_HW_VLAN_CTAG_TX)
+		can |= HOT_CAN_VLAN;
+	return can;
+}
