@@ -5,7 +5,7 @@ DEMO := target/demo
 STOCK := target/stock/e1000.ko
 TWIN := target/release/twin
 
-.PHONY: help demo test test-exhaustive differential mutations bench stock setup build
+.PHONY: help demo test test-exhaustive differential mutations bench stock support setup build
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-16s%s\n", $$1, $$2}'
@@ -13,8 +13,12 @@ help: ## list these commands
 setup:
 	@sh scripts/setup.sh
 
-stock: setup ## fetch the stock Debian 12 kernel into target/stock (not installed)
+stock: setup ## fetch the stock Debian 12 kernel and its headers into target/stock (not installed)
 	@sh scripts/stock.sh
+	@sh scripts/headers.sh
+
+support: stock ## build the testbed's kernel objects, target/support/{kernel,hot}.o
+	@sh scripts/support.sh
 
 build: setup ## build target/release/twin
 	$(CARGO) build --release -p twin

@@ -13,16 +13,19 @@ needs='
 as:binutils
 objdump:binutils
 gcc:gcc
+gcc-12:gcc-12
 make:make
 apt-get:apt
 dpkg-deb:dpkg
 dpkg-architecture:dpkg-dev
 xz:xz-utils
 '
-# file:package, where no command shows it.
+# file:package, where no command shows it. The stock kernel's build tools (kbuild)
+# are linked with libelf.
 files='
 /usr/include/stdio.h:libc6-dev
 /etc/ssl/certs/ca-certificates.crt:ca-certificates
+/usr/lib/x86_64-linux-gnu/libelf.so.1:libelf1
 '
 
 missing() {

@@ -74,7 +74,12 @@ combine() {
         echo "ccflags-y := -D__NO_FORTIFY -fno-tree-loop-distribute-patterns -I$build -I$include $warnings"
         echo "asflags-y := -I$build -I$include"
         # kernel.o is never rewritten: objtool's tables would only be in the way.
-        [ "$name" != kernel ] || echo 'OBJECT_FILES_NON_STANDARD := y'
+        # And it calls the host, whose code wants 16-byte aligned stacks, while
+        # kernel code keeps 8.
+        if [ "$name" = kernel ]; then
+            echo 'OBJECT_FILES_NON_STANDARD := y'
+            echo 'ccflags-y += -mincoming-stack-boundary=3 -mpreferred-stack-boundary=4'
+        fi
     } >"$build/Makefile.new"
     cmp -s "$build/Makefile.new" "$build/Makefile" || cp "$build/Makefile.new" "$build/Makefile"
     rm -f "$build/Makefile.new"

@@ -18,7 +18,7 @@
 DEFINE_PER_CPU_READ_MOSTLY(unsigned long, this_cpu_off);
 DEFINE_PER_CPU_READ_MOSTLY(int, cpu_number);
 DEFINE_PER_CPU(int, numa_node);
-DEFINE_PER_CPU(int, __preempt_count) = INIT_PREEMPT_COUNT;
+DEFINE_PER_CPU(int, __preempt_count) = PREEMPT_ENABLED;
 DEFINE_PER_CPU(struct task_struct *, current_task);
 DEFINE_PER_CPU_ALIGNED(struct softnet_data, softnet_data);
 
@@ -79,7 +79,7 @@ void percpu_setup(void)
 		__per_cpu_offset[cpu] = boot.percpu[cpu];
 		per_cpu(this_cpu_off, cpu) = boot.percpu[cpu];
 		per_cpu(cpu_number, cpu) = cpu;
-		per_cpu(__preempt_count, cpu) = INIT_PREEMPT_COUNT;
+		per_cpu(__preempt_count, cpu) = PREEMPT_ENABLED;
 		softnet_setup(per_cpu_ptr(&softnet_data, cpu), cpu);
 		__cpu_possible_mask.bits[0] |= 1ul << cpu;
 		__cpu_online_mask.bits[0] |= 1ul << cpu;

@@ -20,10 +20,10 @@ use super::mailbox::{Counter, Mailbox, UpcallSlot};
 use super::memory::{self, Machine, driver_stack};
 use super::process::{self, Child};
 use super::rendezvous::{Limits, NoAnswer};
-use super::trap::{self, Device, Handler};
+use super::trap::{self, Handler};
+use super::wire::NicPort;
 
 /// A running dom0.
-#[derive(Debug)]
 pub struct Dom0<'p, 'f> {
     plan: &'p Plan<'f>,
     machine: &'p Machine,
@@ -271,14 +271,16 @@ impl<'p, 'f> Dom0<'p, 'f> {
 struct Process {
     plan: &'static Plan<'static>,
     mailbox: &'static Mailbox,
+    nic: NicPort<'static>,
 }
 
 fn run(plan: &Plan<'_>, machine: &Machine, mailbox: &Mailbox) -> c_int {
     // SAFETY: this process ends by `_exit` as soon as this function returned,
     // so what it inherited stays until then.
-    let (plan, mailbox) = unsafe {
+    let (plan, machine, mailbox) = unsafe {
         (
             std::mem::transmute::<&Plan<'_>, &'static Plan<'static>>(plan),
+            std::mem::transmute::<&Machine, &'static Machine>(machine),
             std::mem::transmute::<&Mailbox, &'static Mailbox>(mailbox),
         )
     };
@@ -295,12 +297,13 @@ fn run(plan: &Plan<'_>, machine: &Machine, mailbox: &Mailbox) -> c_int {
 
 fn prepare(
     plan: &'static Plan<'static>,
-    machine: &Machine,
+    machine: &'static Machine,
     mailbox: &'static Mailbox,
 ) -> Result<(), LiveError> {
     plan.space().map(machine)?;
     host::start(mailbox);
-    trap::start(Box::leak(Box::new(Process { plan, mailbox })))?;
+    let nic = NicPort::new(mailbox, machine, plan.space().dma());
+    trap::start(Box::leak(Box::new(Process { plan, mailbox, nic })))?;
     enter::attach(0)?;
     for (number, slot) in mailbox.upcalls.iter().enumerate().skip(1) {
         std::thread::Builder::new()
@@ -439,25 +442,24 @@ impl Handler for Process {
 
     fn mmio_read(&self, offset: u32) -> u32 {
         self.mailbox.counters.add(Counter::MmioTraps, 1);
-        self.mailbox.device().read(offset)
+        self.nic.mmio_read(offset)
     }
 
     fn mmio_write(&self, offset: u32, value: u32) {
         self.mailbox.counters.add(Counter::MmioTraps, 1);
-        self.mailbox.device().write(offset, value);
+        self.nic.mmio_write(offset, value);
     }
 
     fn port_read(&self, port: u16, size: u32) -> Option<u32> {
         let offset = port_offset(port)?;
         self.mailbox.counters.add(Counter::PortTraps, 1);
-        Some(self.mailbox.device().io_read(offset, size))
+        self.nic.io_read(offset, size)
     }
 
     fn port_write(&self, port: u16, size: u32, value: u32) -> Option<()> {
         let offset = port_offset(port)?;
         self.mailbox.counters.add(Counter::PortTraps, 1);
-        self.mailbox.device().io_write(offset, size, value);
-        Some(())
+        self.nic.io_write(offset, size, value)
     }
 
     fn warn(&self, rip: u64) -> bool {

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::enter;
 use super::mailbox::Mailbox;
-use super::trap::Device;
+use super::memory;
 
 static MAILBOX: OnceLock<&'static Mailbox> = OnceLock::new();
 
@@ -68,10 +68,13 @@ extern "C" fn config_write(offset: u32, size: u32, value: u32) {
     mailbox().device().config_write(offset, size, value);
 }
 
-extern "C" fn advance(_ns: u64) {}
+extern "C" fn advance(ns: u64) {
+    mailbox().device().tick(ns);
+}
 
-extern "C" fn interrupt_pending(_irq: u32) -> u32 {
-    0
+extern "C" fn interrupt_pending(irq: u32) -> u32 {
+    let ours = irq == memory::IRQ && mailbox().dom0_has_interrupts();
+    u32::from(ours && mailbox().device().interrupt_line())
 }
 
 extern "C" fn idle() {

@@ -183,6 +183,12 @@ impl<'f> Plan<'f> {
         image.layout.address(image.object.section_named(name)?)
     }
 
+    /// Bytes of a section of `module`.
+    pub fn section_size(&self, module: Module, name: &str) -> Option<u64> {
+        let object = &self.image(module)?.object;
+        Some(object.section(object.section_named(name)?).size)
+    }
+
     /// What the symbol `twin_vm:<name>` of the rewritten `module` stands for:
     /// the dom0 address of the original's section or imported symbol.
     pub fn vm_address(&self, module: Module, name: &str) -> Option<u64> {

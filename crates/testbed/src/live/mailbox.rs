@@ -6,12 +6,12 @@
 //! command   supervisor -> dom0's thread 0
 //! upcalls   hypervisor CPU k -> dom0's upcall thread k
 //! console   what dom0 printed
-//! counters
+//! counters, events, frames on the wire
 //! ```
 
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use libc::c_void;
 
@@ -19,9 +19,10 @@ use super::command::{self, Ending};
 use super::console::Console;
 use super::error::LiveError;
 use super::lock::{Guard, SpinLock, Taken};
-use super::memory::CPUS;
+use super::memory::{self, CPUS};
 use super::rendezvous::Rendezvous;
-use super::trap::SharedDevice;
+use super::wire::WireRing;
+use crate::nic::{Config, Nic};
 
 /// Zeroed memory that holds a `T` and stays shared with children.
 #[derive(Debug)]
@@ -88,10 +89,9 @@ impl<T> Drop for SharedPages<T> {
 
 /// The shared memory.
 #[repr(C)]
-#[derive(Debug)]
 pub struct Mailbox {
     device_lock: SpinLock,
-    device: UnsafeCell<SharedDevice>,
+    device: UnsafeCell<Nic>,
     /// Requests of the supervisor.
     pub command: CommandSlot,
     /// Calls from the hypervisor's CPUs; number 0 is nobody's.
@@ -102,6 +102,19 @@ pub struct Mailbox {
     pub counters: Counters,
     /// What kernel.o told of the driver's state.
     pub events: Events,
+    /// Frames that the NIC sent.
+    pub wire: WireRing,
+    interrupts: AtomicU32,
+}
+
+/// Who runs the driver's interrupt handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum InterruptOwner {
+    /// dom0, as on a machine without a hypervisor.
+    Dom0 = 0,
+    /// The hypervisor instance: dom0 sees no pending interrupt.
+    Hypervisor = 1,
 }
 
 // SAFETY: the device is reached under its lock, the slots by the rules of
@@ -129,29 +142,50 @@ impl Mailbox {
         }
     }
 
+    /// Gives the NIC power, as dom0 expects it, with this MAC address.
+    pub fn power_on(&self, mac: [u8; 6]) {
+        self.device().power_on(&Config {
+            mac,
+            bar0: memory::BAR_BUS,
+            io_base: u32::from(memory::PORTS),
+            irq: memory::IRQ as u8,
+        });
+    }
+
+    /// Says who runs the interrupt handler from now on; dom0 at first.
+    pub fn set_interrupt_owner(&self, owner: InterruptOwner) {
+        self.interrupts.store(owner as u32, Ordering::Release);
+    }
+
+    /// Whether dom0 is to run the interrupt handler.
+    pub fn dom0_has_interrupts(&self) -> bool {
+        self.interrupts.load(Ordering::Acquire) == InterruptOwner::Dom0 as u32
+    }
+
     /// Frees what this thread holds, when its stack was abandoned.
     pub(super) fn abandon(&self) {
         self.device_lock.release_if_mine();
         self.console.abandon();
+        self.wire.abandon();
     }
 }
 
 /// The NIC, as long as this is held.
 pub struct DeviceGuard<'m> {
-    device: &'m UnsafeCell<SharedDevice>,
+    device: &'m UnsafeCell<Nic>,
     _guard: Guard<'m>,
 }
 
 impl std::ops::Deref for DeviceGuard<'_> {
-    type Target = SharedDevice;
-    fn deref(&self) -> &SharedDevice {
+    type Target = Nic;
+    fn deref(&self) -> &Nic {
         // SAFETY: the lock is held.
         unsafe { &*self.device.get() }
     }
 }
 
 impl std::ops::DerefMut for DeviceGuard<'_> {
-    fn deref_mut(&mut self) -> &mut SharedDevice {
+    fn deref_mut(&mut self) -> &mut Nic {
         // SAFETY: the lock is held, by this guard.
         unsafe { &mut *self.device.get() }
     }

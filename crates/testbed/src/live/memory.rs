@@ -53,6 +53,10 @@ pub const BAR_SIZE: u64 = 128 << 10;
 pub const PORTS: u16 = 0xc000;
 /// Ports of the NIC.
 pub const PORTS_SIZE: u16 = 64;
+/// Bus address of the NIC's registers.
+pub const BAR_BUS: u32 = 0xf000_0000;
+/// The NIC's interrupt line.
+pub const IRQ: u32 = 11;
 /// CPUs of dom0: number 0 boots, the others are the hypervisor's.
 pub const CPUS: usize = 4;
 /// Where percpu sections are linked: offsets in a percpu area, for `%gs` is its
@@ -145,6 +149,10 @@ pub struct Machine {
     ram: Shared,
     bar: Shared,
 }
+
+// SAFETY: other processes change the memory at any time anyway; it is reached
+// by copies through raw pointers, never by references.
+unsafe impl Sync for Machine {}
 
 impl Machine {
     /// Zeroed memory.
@@ -334,6 +342,12 @@ impl Space {
     /// Machine addresses of the frames that kernel.o may allocate.
     pub fn heap(&self) -> Range<u64> {
         self.heap.clone()
+    }
+
+    /// Machine addresses that the NIC's DMA may reach: kernel.o's frames and the
+    /// guests' RAM, but no code, percpu data or stacks.
+    pub fn dma(&self) -> Range<u64> {
+        self.heap.start..self.sizes.total()
     }
 
     /// The machine address of a dom0 address.

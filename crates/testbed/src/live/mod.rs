@@ -6,6 +6,7 @@
 //! mailbox  what processes share: lock + NIC, command slot, upcall slots, console
 //! dom0     the dom0 process: thread 0 obeys commands, one thread a CPU serves upcalls
 //! enter    kernel code on a kernel stack; a fault in it is an oops, not a death
+//! wire     the NIC as a process reaches it: lock, DMA check, frames sent
 //! trap     registers and ports of the NIC, performed when their access faults
 //! upcall   the hypervisor's side of a call into dom0
 //! ```
@@ -25,6 +26,7 @@ pub mod error;
 pub mod host;
 pub mod image;
 pub mod instance;
+pub mod interface;
 pub mod lock;
 pub mod mailbox;
 pub mod memory;
@@ -41,5 +43,6 @@ pub mod traffic;
 pub mod trap;
 pub mod twin_engine;
 pub mod upcall;
+pub mod wire;
 
 pub use error::LiveError;

@@ -24,49 +24,6 @@ use crate::{decode, signals};
 /// Registers in the order of `REG_*`.
 type Registers = [greg_t; 23];
 
-/// The NIC as drivers reach it.
-pub trait Device {
-    /// Reads a register: `offset` in BAR 0, a multiple of 4.
-    fn read(&mut self, offset: u32) -> u32;
-    /// Writes a register.
-    fn write(&mut self, offset: u32, value: u32);
-    /// Reads `size` (1, 2, 4) bytes from a port: `offset` from the first.
-    fn io_read(&mut self, offset: u32, size: u32) -> u32;
-    /// Writes a port.
-    fn io_write(&mut self, offset: u32, size: u32, value: u32);
-    /// Reads the PCI configuration space.
-    fn config_read(&mut self, offset: u32, size: u32) -> u32;
-    /// Writes it.
-    fn config_write(&mut self, offset: u32, size: u32, value: u32);
-}
-
-/// The NIC's model in the mailbox. Until it is there: registers that keep what
-/// is written.
-#[derive(Debug)]
-#[repr(C)]
-pub struct SharedDevice {
-    registers: [u32; 64],
-}
-
-impl Device for SharedDevice {
-    fn read(&mut self, offset: u32) -> u32 {
-        self.registers[offset as usize / 4 % 64]
-    }
-    fn write(&mut self, offset: u32, value: u32) {
-        self.registers[offset as usize / 4 % 64] = value;
-    }
-    fn io_read(&mut self, offset: u32, _: u32) -> u32 {
-        self.read(offset)
-    }
-    fn io_write(&mut self, offset: u32, _: u32, value: u32) {
-        self.write(offset, value);
-    }
-    fn config_read(&mut self, _: u32, _: u32) -> u32 {
-        u32::MAX
-    }
-    fn config_write(&mut self, _: u32, _: u32, _: u32) {}
-}
-
 /// What the handlers need of the process they are in.
 pub trait Handler: Sync {
     /// Whether dom0 executes code there.

@@ -1,0 +1,232 @@
+//! The NIC as a process reaches it: under the mailbox's lock, with DMA checked
+//! against what the machine permits, and the frames it sends kept for whoever
+//! looks.
+
+use std::cell::UnsafeCell;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::lock::SpinLock;
+use super::mailbox::Mailbox;
+use super::memory::Machine;
+use crate::nic::{Bus, BusFault, Nic, Received, Register, Transmitted, Wire};
+
+/// The machine's memory as DMA reaches it: `allowed` and nothing else.
+pub struct MachineBus<'m> {
+    machine: &'m Machine,
+    allowed: Range<u64>,
+}
+
+impl<'m> MachineBus<'m> {
+    /// DMA to machine addresses `allowed` only ([`super::memory::Space::dma`]).
+    pub fn new(machine: &'m Machine, allowed: Range<u64>) -> MachineBus<'m> {
+        MachineBus { machine, allowed }
+    }
+
+    fn at(&self, address: u64, length: usize) -> Result<*mut u8, BusFault> {
+        let length = length as u64;
+        let fault = BusFault { address, length };
+        let end = address.checked_add(length).ok_or(fault)?;
+        if address < self.allowed.start || end > self.allowed.end {
+            return Err(fault);
+        }
+        self.machine.at(address, length).ok_or(fault)
+    }
+}
+
+impl Bus for MachineBus<'_> {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), BusFault> {
+        let from = self.at(address, into.len())?;
+        if let (Ok(word), 0) = (<&mut [u8; 8]>::try_from(&mut *into), address % 8) {
+            // SAFETY: checked by `at`; aligned. Others may write it: one load.
+            *word = unsafe { from.cast::<u64>().read_volatile() }.to_le_bytes();
+            return Ok(());
+        }
+        // SAFETY: checked by `at`; nobody has references into the memory.
+        unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
+        Ok(())
+    }
+
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), BusFault> {
+        let to = self.at(address, bytes.len())?;
+        // SAFETY: checked by `at`; aligned. Others may read it: one store.
+        match (bytes, address % 8) {
+            ([byte], _) => unsafe { to.write_volatile(*byte) },
+            (&[a, b], 0 | 2 | 4 | 6) => unsafe {
+                to.cast::<u16>().write_volatile(u16::from_le_bytes([a, b]));
+            },
+            (&[a, b, c, d], 0 | 4) => unsafe {
+                let word = u32::from_le_bytes([a, b, c, d]);
+                to.cast::<u32>().write_volatile(word);
+            },
+            (&[a, b, c, d, e, f, g, h], 0) => unsafe {
+                let word = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+                to.cast::<u64>().write_volatile(word);
+            },
+            _ => unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) },
+        }
+        Ok(())
+    }
+}
+
+/// The NIC of the mailbox with bus and wire, as dom0's trapped accesses use it.
+pub struct NicPort<'m> {
+    mailbox: &'m Mailbox,
+    machine: &'m Machine,
+    dma: Range<u64>,
+}
+
+impl<'m> NicPort<'m> {
+    /// A port with DMA to machine addresses `dma`.
+    pub fn new(mailbox: &'m Mailbox, machine: &'m Machine, dma: Range<u64>) -> NicPort<'m> {
+        NicPort {
+            mailbox,
+            machine,
+            dma,
+        }
+    }
+
+    /// Memory as DMA reaches it.
+    pub fn bus(&self) -> MachineBus<'m> {
+        MachineBus::new(self.machine, self.dma.clone())
+    }
+
+    /// Reads a register.
+    pub fn mmio_read(&self, offset: u32) -> u32 {
+        self.mailbox.device().mmio_read(offset)
+    }
+
+    /// Writes a register; a moved transmit tail sends.
+    pub fn mmio_write(&self, offset: u32, value: u32) {
+        let mut nic = self.mailbox.device();
+        nic.mmio_write(offset, value);
+        if offset == Register::Tdt.offset() {
+            self.transmit(&mut nic);
+        }
+    }
+
+    /// Reads a port: `offset` from the first, 4 bytes. Others do not exist.
+    pub fn io_read(&self, offset: u32, size: u32) -> Option<u32> {
+        (size == 4).then(|| self.mailbox.device().io_read(offset))
+    }
+
+    /// Writes a port.
+    pub fn io_write(&self, offset: u32, size: u32, value: u32) -> Option<()> {
+        (size == 4).then(|| self.mailbox.device().io_write(offset, value))
+    }
+
+    /// A frame comes in from the wire.
+    pub fn receive(&self, frame: &[u8]) -> Received {
+        self.mailbox.device().receive(frame, &mut self.bus())
+    }
+
+    /// Sends what the driver put into the ring, to the mailbox's wire; a PHY in
+    /// loopback receives it.
+    pub fn transmit(&self, nic: &mut Nic) -> Transmitted {
+        if !nic.loopback() {
+            return nic.process_transmit(&mut self.bus(), &mut &self.mailbox.wire);
+        }
+        let mut back = Back::default();
+        let transmitted = nic.process_transmit(&mut self.bus(), &mut back);
+        for frame in back.frames {
+            nic.receive(&frame, &mut self.bus());
+        }
+        transmitted
+    }
+}
+
+/// Frames on their way back.
+#[derive(Default)]
+struct Back {
+    frames: Vec<Vec<u8>>,
+}
+
+impl Wire for Back {
+    fn transmit(&mut self, frame: &[u8]) {
+        self.frames.push(frame.to_vec());
+    }
+}
+
+const SIZE: usize = 1 << 18;
+/// Bytes before each frame: its length.
+const HEADER: usize = 4;
+
+/// Frames that were sent, as far as they were not overwritten by later ones.
+/// All zeroes is an empty one.
+#[repr(C)]
+#[derive(Debug)]
+pub struct WireRing {
+    lock: SpinLock,
+    frames: AtomicU64,
+    bytes: AtomicU64,
+    produced: AtomicU64,
+    data: UnsafeCell<[u8; SIZE]>,
+}
+
+// SAFETY: the data is reached under the lock only.
+unsafe impl Sync for WireRing {}
+
+impl WireRing {
+    /// Frames and bytes ever sent.
+    pub fn sent(&self) -> (u64, u64) {
+        (
+            self.frames.load(Ordering::Acquire),
+            self.bytes.load(Ordering::Acquire),
+        )
+    }
+
+    /// The mark of the next frame, for [`WireRing::since`].
+    pub fn mark(&self) -> u64 {
+        self.produced.load(Ordering::Acquire)
+    }
+
+    /// Frames sent since `mark`; `None` if some were overwritten.
+    pub fn since(&self, mark: u64) -> Option<Vec<Vec<u8>>> {
+        let _guard = self.lock.lock();
+        let end = self.produced.load(Ordering::Relaxed);
+        if end - mark > SIZE as u64 {
+            return None;
+        }
+        // SAFETY: under the lock.
+        let data = unsafe { &*self.data.get() };
+        let copy = |at: u64, length: usize| -> Vec<u8> {
+            let bytes = (at..at + length as u64).map(|i| data[i as usize % SIZE]);
+            bytes.collect()
+        };
+        let mut frames = Vec::new();
+        let mut at = mark;
+        while at < end {
+            let length = copy(at, HEADER).try_into().expect("four bytes");
+            let length = u32::from_le_bytes(length) as usize;
+            frames.push(copy(at + HEADER as u64, length));
+            at += (HEADER + length) as u64;
+        }
+        Some(frames)
+    }
+
+    fn push(&self, frame: &[u8]) {
+        let _guard = self.lock.lock();
+        let start = self.produced.load(Ordering::Relaxed) as usize;
+        // SAFETY: under the lock.
+        let data = unsafe { &mut *self.data.get() };
+        let header = (frame.len() as u32).to_le_bytes();
+        for (i, byte) in header.iter().chain(frame).enumerate() {
+            data[(start + i) % SIZE] = *byte;
+        }
+        let end = start + HEADER + frame.len();
+        self.produced.store(end as u64, Ordering::Release);
+        self.frames.fetch_add(1, Ordering::AcqRel);
+        self.bytes.fetch_add(frame.len() as u64, Ordering::AcqRel);
+    }
+
+    /// For a thread that was interrupted here and never goes on.
+    pub(super) fn abandon(&self) {
+        self.lock.release_if_mine();
+    }
+}
+
+impl Wire for &WireRing {
+    fn transmit(&mut self, frame: &[u8]) {
+        self.push(frame);
+    }
+}
