@@ -1,49 +1,15 @@
-//! The card at work: its DMA, its cable, and the registers that the driver writes
-//! without a trap.
+//! The card at work: its cable, and the registers that the driver writes without a
+//! trap.
 
+use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 
 use super::mailbox::Mailbox;
 use super::memory::{BAR_SIZE, Machine};
 use super::pump::{Card, Stop};
 use super::traffic::Sink;
-use crate::nic::{Bus, BusFault, Received, Wire};
-
-/// Machine addresses below are nobody's: an address that was never set.
-const LOWEST: u64 = 0x1_0000;
-
-/// The card's way to memory: addresses that are no memory are refused, as an
-/// IOMMU would.
-pub struct Dma<'m>(pub &'m Machine);
-
-impl Dma<'_> {
-    fn check(address: u64, length: usize) -> Result<(), BusFault> {
-        if address < LOWEST {
-            return Err(fault(address, length));
-        }
-        Ok(())
-    }
-}
-
-fn fault(address: u64, length: usize) -> BusFault {
-    BusFault {
-        address,
-        length: length as u64,
-    }
-}
-
-impl Bus for Dma<'_> {
-    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), BusFault> {
-        let length = into.len();
-        Dma::check(address, length)?;
-        self.0.read(address, into).ok_or_else(|| fault(address, length))
-    }
-
-    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), BusFault> {
-        Dma::check(address, bytes.len())?;
-        self.0.write(address, bytes).ok_or_else(|| fault(address, bytes.len()))
-    }
-}
+use super::wire::MachineBus;
+use crate::nic::{Received, Wire};
 
 /// The other end of the cable: checks what the card sends.
 impl Wire for Sink {
@@ -57,6 +23,7 @@ impl Wire for Sink {
 pub struct OpenCard<'m> {
     machine: &'m Machine,
     mailbox: &'m Mailbox,
+    dma: Range<u64>,
     /// What it has sent.
     pub sent: Sink,
     /// Frames that it did not store.
@@ -66,24 +33,31 @@ pub struct OpenCard<'m> {
 }
 
 impl<'m> OpenCard<'m> {
-    /// Opens the registers. Expects frames of flows below `flows`.
+    /// Opens the registers. DMA goes to machine addresses `dma` only. Expects
+    /// frames of flows below `flows`.
     ///
     /// # Errors
     /// [`Stop::Card`].
     pub fn new(
         machine: &'m Machine,
         mailbox: &'m Mailbox,
+        dma: Range<u64>,
         flows: usize,
     ) -> Result<OpenCard<'m>, Stop> {
         let card = OpenCard {
             machine,
             mailbox,
+            dma,
             sent: Sink::new(flows),
             not_stored: 0,
             first_refusal: None,
         };
         card.open()?;
         Ok(card)
+    }
+
+    fn bus(&self) -> MachineBus<'m> {
+        MachineBus::new(self.machine, self.dma.clone())
     }
 
     /// Writes all registers anew, after they were used with traps.
@@ -126,11 +100,11 @@ impl Card for OpenCard<'_> {
 
     fn send(&mut self) {
         let mut device = self.mailbox.device();
-        device.process_transmit(&mut Dma(self.machine), &mut self.sent);
+        device.process_transmit(&mut self.bus(), &mut self.sent);
     }
 
     fn receive(&mut self, frame: &[u8]) -> bool {
-        let received = self.mailbox.device().receive(frame, &mut Dma(self.machine));
+        let received = self.mailbox.device().receive(frame, &mut self.bus());
         let stored = matches!(received, Received::Stored { .. });
         if !stored {
             self.not_stored += 1;

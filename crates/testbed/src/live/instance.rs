@@ -9,8 +9,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use super::error::LiveError;
+use super::hidden::Hidden;
 use super::payload::{Payload, STUB, Target, stub_address};
-use super::stack_copy::StackCopy;
+use super::upcall::Upcall;
 use crate::program::{Program, STLB, STUBS};
 use crate::runtime::{self, AbortReport, Config, Cpu, Frame, Host, PortRange, Region, User};
 
@@ -27,25 +28,12 @@ pub type Service = extern "C" fn(*mut Cpu, *mut Frame) -> c_int;
 
 /// Who serves upcalls.
 pub trait Upcalls {
-    /// Calls dom0's routine; gives rax and rdx.
+    /// Calls dom0's routine; gives rax and rdx. The window, if there is one, is
+    /// memory of this process that nobody else uses meanwhile.
     ///
     /// # Errors
     /// Why it did not come back. The driver is then aborted.
-    fn upcall(&mut self, call: &mut Upcall<'_>) -> Result<(u64, u64), String>;
-}
-
-/// One upcall.
-#[derive(Debug)]
-pub struct Upcall<'a> {
-    /// dom0 address of the routine.
-    pub function: u64,
-    /// The first six arguments.
-    pub arguments: [u64; 6],
-    /// Arguments on the stack, as many as there may be.
-    pub stack: &'a [u64],
-    /// If an argument points into the driver's stack: the address and a copy of
-    /// what is in use of it. dom0's changes are to be left in it.
-    pub by_reference: Option<(u64, &'a mut [u64])>,
+    fn upcall(&mut self, call: &Upcall<'_>) -> Result<(u64, u64), String>;
 }
 
 /// How a call of the driver ended, if not by returning.
@@ -113,19 +101,19 @@ impl fmt::Display for Report {
 }
 
 /// What the callbacks need. One a process: the runtime has one instance here.
-struct Callbacks {
+struct Callbacks<'a> {
     targets: Vec<Target>,
     stubs_by_vm: Vec<(u64, u64)>,
     names: Vec<String>,
     calls: Vec<AtomicU64>,
     text: [(u64, u64); 2],
-    upcalls: Box<dyn Upcalls>,
+    upcalls: Box<dyn Upcalls + 'a>,
     failed: Option<String>,
     warnings: u64,
     cpu: *mut Cpu,
 }
 
-static CALLBACKS: AtomicPtr<Callbacks> = AtomicPtr::new(std::ptr::null_mut());
+static CALLBACKS: AtomicPtr<Callbacks<'static>> = AtomicPtr::new(std::ptr::null_mut());
 
 /// What an instance is loaded from.
 pub struct Loading<'a> {
@@ -142,7 +130,7 @@ pub struct Loading<'a> {
     /// The hypervisor's own services, by number.
     pub services: Vec<Service>,
     /// Who serves upcalls.
-    pub upcalls: Box<dyn Upcalls>,
+    pub upcalls: Box<dyn Upcalls + 'a>,
 }
 
 /// The running instance.
@@ -152,7 +140,7 @@ pub struct Instance<'a> {
     ports: Box<PortRange>,
     cpu: *mut Cpu,
     user: *mut User,
-    callbacks: *mut Callbacks,
+    callbacks: *mut Callbacks<'a>,
 }
 
 impl<'a> Instance<'a> {
@@ -187,7 +175,7 @@ impl<'a> Instance<'a> {
             (*cpu).fs_base = 0;
         }
         let callbacks = Box::into_raw(Box::new(callbacks(payload, loading.upcalls, cpu)));
-        let before = CALLBACKS.swap(callbacks, Ordering::SeqCst);
+        let before = CALLBACKS.swap(callbacks.cast(), Ordering::SeqCst);
         assert!(before.is_null(), "one instance a process");
         let mut instance = Instance {
             payload,
@@ -377,7 +365,11 @@ fn texts(payload: &Payload) -> [(u64, u64); 3] {
     [payload.hot.text(), payload.driver.text(), (STUBS, stubs)]
 }
 
-fn callbacks(payload: &Payload, upcalls: Box<dyn Upcalls>, cpu: *mut Cpu) -> Callbacks {
+fn callbacks<'a>(
+    payload: &Payload,
+    upcalls: Box<dyn Upcalls + 'a>,
+    cpu: *mut Cpu,
+) -> Callbacks<'a> {
     let mut stubs_by_vm: Vec<_> = payload
         .stubs
         .iter()
@@ -472,7 +464,7 @@ fn load_stubs(payload: &Payload, services: &[Service]) -> Result<(), LiveError> 
 /// # Safety
 /// An instance is loaded; the result is used by one callback at a time, on the
 /// thread that runs the driver.
-unsafe fn loaded<'a>() -> &'a mut Callbacks {
+unsafe fn loaded<'a>() -> &'a mut Callbacks<'static> {
     // SAFETY: set by `load` and cleared after the last run.
     unsafe { &mut *CALLBACKS.load(Ordering::SeqCst) }
 }
@@ -491,31 +483,31 @@ extern "C" fn import(_: *mut c_void, frame: *mut Frame) -> c_int {
     }
 }
 
-fn upcall(callbacks: &mut Callbacks, frame: &mut Frame, number: usize, vm: u64) -> c_int {
+fn upcall(callbacks: &mut Callbacks<'_>, frame: &mut Frame, number: usize, vm: u64) -> c_int {
     callbacks.calls[number].fetch_add(1, Ordering::Relaxed);
     // SAFETY: the driver waits, so its stack is ours; `frame.stack` is in it.
     let stack = unsafe { stack_in_use(callbacks.cpu, frame.stack) };
     let at = stack.as_ptr() as u64;
     let end = at + size_of_val(stack) as u64;
-    let copy = frame
-        .registers
-        .iter()
-        .any(|argument| (at..end).contains(argument))
-        .then(|| StackCopy::new(stack, |word| is_code(callbacks, word)));
-    let mut words = copy.as_ref().map(|copy| copy.words.clone());
-    let mut call = Upcall {
+    let by_reference = frame.registers.iter().any(|argument| (at..end).contains(argument));
+    let hidden = if by_reference {
+        Hidden::hide(stack, |word| is_code(callbacks, word))
+    } else {
+        Hidden::default()
+    };
+    let arguments = stack[..stack.len().min(STACK_ARGUMENTS)].to_vec();
+    let call = Upcall {
         function: vm,
         arguments: frame.registers,
-        stack: &stack[..stack.len().min(STACK_ARGUMENTS)],
-        by_reference: words.as_deref_mut().map(|words| (at, words)),
+        stack: &arguments,
+        window: if by_reference { at..end } else { at..at },
     };
-    match callbacks.upcalls.upcall(&mut call) {
+    let answer = callbacks.upcalls.upcall(&call);
+    hidden.restore(stack);
+    match answer {
         Ok((rax, rdx)) => {
             frame.rax = rax;
             frame.registers[RDX] = rdx;
-            if let (Some(copy), Some(words)) = (copy, words) {
-                copy.give_back(&words, stack);
-            }
             runtime::OK
         }
         Err(why) => {
@@ -538,7 +530,7 @@ unsafe fn stack_in_use<'s>(cpu: *mut Cpu, from: *const u64) -> &'s mut [u64] {
 }
 
 /// Whether a word is an address of code that driver code returns to.
-fn is_code(callbacks: &Callbacks, word: u64) -> bool {
+fn is_code(callbacks: &Callbacks<'_>, word: u64) -> bool {
     let mut text = callbacks.text.iter();
     text.any(|(start, end)| (*start..*end).contains(&word)) || runtime::entry_text().contains(&word)
 }

@@ -25,6 +25,13 @@ pub unsafe trait Plain: Copy {
         unsafe { std::mem::zeroed() }
     }
 
+    /// From its bytes.
+    fn from_bytes(bytes: &[u8]) -> Self {
+        assert!(bytes.len() >= size_of::<Self>(), "all bytes of it");
+        // SAFETY: as many bytes as there must be; any bytes are a value.
+        unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() }
+    }
+
     /// Its bytes.
     fn bytes(&self) -> &[u8] {
         // SAFETY: integers without padding (the layout test counts it).
@@ -263,8 +270,7 @@ impl Dom0<'_, '_> {
         self.check(function, &[at])?;
         let mut bytes = vec![0; size_of::<T>()];
         self.take(&mut bytes);
-        // SAFETY: as many bytes as a `T` has; any bytes are one.
-        Ok(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+        Ok(T::from_bytes(&bytes))
     }
 
     /// Puts bytes into the exchange area and gives their dom0 address. They stay

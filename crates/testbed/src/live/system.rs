@@ -1,0 +1,380 @@
+//! The whole system put together: dom0 booted with the stock driver, and the
+//! hypervisor instance beside it (paper, figure 2).
+//!
+//! ```text
+//! files ─> Plan ─> Machine, Mailbox ─> dom0 process ─ boot, probe, open ─> Driver
+//!            └──> Payload ──────────────> Instance ─────────────────────> TwinEngine
+//! ```
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU32;
+
+use thiserror::Error;
+
+use super::card::OpenCard;
+use super::dom0::{CommandError, Dom0};
+use super::endpoint::Shape;
+use super::image::{Missing, Module, Plan};
+use super::instance::{Instance, Loading, Upcalls};
+use super::interface::{Info, IrqState, Plain};
+use super::mailbox::{InterruptOwner, Mailbox, UpcallSlot};
+use super::memory::{BAR, BAR_SIZE, DRIVER_STACK, Machine, PORTS, PORTS_SIZE, Sizes, percpu};
+use super::native_engine::Dom0Memory;
+use super::payload::{Parts, Payload};
+use super::pump::Stop;
+use super::rendezvous::Limits;
+use super::rings::Rings;
+use super::round::{Lane, endpoints};
+use super::twin_engine::{Driver, SERVICES, TwinEngine, VirtualInterrupts};
+use super::upcall::{self, Upcall};
+use super::{LiveError, host};
+use crate::program::Variant;
+use crate::runtime::{PortRange, Region};
+
+/// The MAC address in the card's EEPROM.
+pub const CARD_MAC: [u8; 6] = [0x52, 0x54, 0x00, 0x12, 0x34, 0x56];
+/// The hypervisor's CPU: its percpu area, rings and upcall slot.
+pub const CPU: usize = 1;
+const SECOND: u64 = 1_000_000_000;
+
+/// Why the system does not run.
+#[derive(Debug, Error)]
+pub enum SystemError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}; {remedy}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// It could not be set up.
+    #[error(transparent)]
+    Live(#[from] LiveError),
+    /// The driver was refused, or its rewriting rejected.
+    #[error(transparent)]
+    Testbed(#[from] crate::Error),
+    /// dom0 did not do what was asked.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// Packets stopped.
+    #[error(transparent)]
+    Stop(#[from] Stopped),
+    /// Something that must be there is not.
+    #[error("{0}")]
+    Lacking(String),
+}
+
+/// [`Stop`] as an error.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct Stopped(pub Stop);
+
+impl From<Stop> for SystemError {
+    fn from(stop: Stop) -> SystemError {
+        SystemError::Stop(Stopped(stop))
+    }
+}
+
+/// The bytes of the three objects.
+#[derive(Debug)]
+pub struct Files {
+    driver: Vec<u8>,
+    hot: Vec<u8>,
+    kernel: Vec<u8>,
+}
+
+impl Files {
+    /// Reads a module, and `hot.o` and `kernel.o` from `support`.
+    ///
+    /// # Errors
+    /// [`SystemError::File`].
+    pub fn read(module: &Path, support: &Path) -> Result<Files, SystemError> {
+        let read = |path: &Path, remedy| {
+            std::fs::read(path).map_err(|source| SystemError::File {
+                path: path.to_owned(),
+                source,
+                remedy,
+            })
+        };
+        let built = "run `make support`";
+        Ok(Files {
+            driver: read(module, "name the stock e1000.ko; `make stock` fetches it")?,
+            hot: read(&support.join("hot.o"), built)?,
+            kernel: read(&support.join("kernel.o"), built)?,
+        })
+    }
+
+    /// Those of this workspace: `target/stock` and `target/support`.
+    ///
+    /// # Errors
+    /// [`SystemError::File`].
+    pub fn of_workspace() -> Result<Files, SystemError> {
+        let target = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target"));
+        Files::read(&target.join("stock/e1000.ko"), &target.join("support"))
+    }
+
+    /// With an uncompressed module instead of the one read.
+    #[must_use]
+    pub fn with_driver(self, driver: Vec<u8>) -> Files {
+        Files { driver, ..self }
+    }
+
+    fn modules(&self) -> [(Module, &[u8]); 3] {
+        [
+            (Module::Driver, &self.driver),
+            (Module::Hot, &self.hot),
+            (Module::Kernel, &self.kernel),
+        ]
+    }
+}
+
+/// What is decided before anything runs.
+pub struct Blueprint<'f> {
+    /// dom0's objects.
+    pub plan: Plan<'f>,
+    /// The hypervisor instance.
+    pub payload: Payload,
+}
+
+impl<'f> Blueprint<'f> {
+    /// Plans dom0, rewrites driver and hot routines, verifies and links them.
+    /// `upcalls` are hot routines that are to be upcalls.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn new(
+        files: &'f Files,
+        variant: Variant,
+        upcalls: &HashSet<String>,
+    ) -> Result<Blueprint<'f>, SystemError> {
+        let plan = Plan::new(
+            Sizes::default(),
+            &files.modules(),
+            &host::address,
+            Missing::Refuse,
+        )?;
+        let services = SERVICES.map(|(name, _)| name);
+        let payload = Payload::new(&Parts {
+            plan: &plan,
+            variant,
+            upcalls,
+            services: &services,
+        })?;
+        Ok(Blueprint { plan, payload })
+    }
+}
+
+/// The running system. Dropped, it ends dom0.
+pub struct System<'s> {
+    /// dom0.
+    pub dom0: Dom0<'s, 's>,
+    blueprint: &'s Blueprint<'s>,
+    machine: &'s Machine,
+    mailbox: &'s Mailbox,
+    /// What dom0 says of the driver.
+    pub driver: Driver,
+    /// dom0's addresses of more.
+    pub info: Info,
+}
+
+impl<'s> System<'s> {
+    /// Starts dom0 and has it load, probe and open the driver.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn start(
+        blueprint: &'s Blueprint<'s>,
+        machine: &'s Machine,
+        mailbox: &'s Mailbox,
+        limits: Limits,
+    ) -> Result<System<'s>, SystemError> {
+        mailbox.power_on(CARD_MAC);
+        mailbox.set_interrupt_owner(InterruptOwner::Dom0);
+        let mut dom0 = Dom0::start(&blueprint.plan, machine, mailbox, limits)?;
+        let (driver, info) = bring_up(&mut dom0)?;
+        Ok(System {
+            dom0,
+            blueprint,
+            machine,
+            mailbox,
+            driver,
+            info,
+        })
+    }
+
+    /// dom0 dies and is born again, with a fresh card.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn restart_dom0(&mut self, limits: Limits) -> Result<(), SystemError> {
+        self.dom0.kill();
+        self.mailbox.power_on(CARD_MAC);
+        self.mailbox.set_interrupt_owner(InterruptOwner::Dom0);
+        self.dom0 = Dom0::start(&self.blueprint.plan, self.machine, self.mailbox, limits)?;
+        (self.driver, self.info) = bring_up(&mut self.dom0)?;
+        Ok(())
+    }
+
+    /// Asks dom0 again where the driver is: after a reset.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn refresh(&mut self) -> Result<(), SystemError> {
+        (self.driver, self.info) = describe(&mut self.dom0)?;
+        Ok(())
+    }
+
+    /// Loads the hypervisor instance. Once in a process.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn twin(&self, limits: Limits) -> Result<TwinEngine<'s>, SystemError> {
+        let instance = Instance::load(Loading {
+            payload: &self.blueprint.payload,
+            regions: self.regions(),
+            ports: PortRange {
+                first: PORTS,
+                last: PORTS + PORTS_SIZE - 1,
+            },
+            block: DRIVER_STACK,
+            gs_base: percpu(CPU),
+            services: SERVICES.map(|(_, service)| service).to_vec(),
+            upcalls: Box::new(ToDom0 {
+                slot: &self.mailbox.upcalls[CPU],
+                limits,
+            }),
+        })?;
+        let rings = self.rings(CPU)?;
+        let interrupts = self.virtual_interrupts()?;
+        TwinEngine::new(instance, rings, self.driver, interrupts)
+            .ok_or_else(|| lacking("hot.o lacks an entry point, or the driver its handler"))
+    }
+
+    /// A lane of the hypervisor instance with guests attached.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn twin_lane(
+        &self,
+        mut engine: TwinEngine<'s>,
+        guests: u32,
+        shape: Shape,
+    ) -> Result<Lane<'s, TwinEngine<'s>>, SystemError> {
+        let endpoints = endpoints(self.machine, guests, shape);
+        for endpoint in &endpoints {
+            engine.attach(endpoint);
+        }
+        self.mailbox.set_interrupt_owner(InterruptOwner::Hypervisor);
+        let card = self.card(guests)?;
+        Ok(Lane::new(engine, card, endpoints, shape))
+    }
+
+    /// The card with open registers.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn card(&self, flows: u32) -> Result<OpenCard<'s>, SystemError> {
+        let dma = self.blueprint.plan.space().dma();
+        Ok(OpenCard::new(self.machine, self.mailbox, dma, flows as usize)?)
+    }
+
+    /// The rings of a CPU.
+    ///
+    /// # Errors
+    /// [`SystemError::Lacking`].
+    pub fn rings(&self, cpu: usize) -> Result<Rings, SystemError> {
+        let hot_shared = self.blueprint.plan.symbol("hot_shared");
+        hot_shared
+            .and_then(|at| Rings::new(&self.memory(), at, cpu))
+            .ok_or_else(|| lacking("hot.o's rings are not set up"))
+    }
+
+    /// dom0's memory.
+    pub fn memory(&self) -> Dom0Memory<'s> {
+        Dom0Memory {
+            machine: self.machine,
+            space: self.blueprint.plan.space(),
+        }
+    }
+
+    fn virtual_interrupts(&self) -> Result<VirtualInterrupts, SystemError> {
+        let word = |name: &str| -> Option<*const AtomicU32> {
+            let offset = self.blueprint.plan.symbol(name)?;
+            let at = self.blueprint.plan.space().machine_range(percpu(0) + offset, 4)?;
+            Some(self.machine.at(at, 4)?.cast::<AtomicU32>().cast_const())
+        };
+        match (word("hot_vif"), word("hot_vif_pending")) {
+            (Some(enabled), Some(pending)) => Ok(VirtualInterrupts { enabled, pending }),
+            _ => Err(lacking("hot.o has no hot_vif")),
+        }
+    }
+
+    fn regions(&self) -> Vec<Region> {
+        let space = self.blueprint.plan.space();
+        let memory = space.regions().iter();
+        let memory = memory.map(|region| region.for_runtime(self.machine.fd()));
+        let registers = Region {
+            dom0_start: BAR,
+            length: BAR_SIZE,
+            file_offset: 0,
+            fd: self.machine.bar_fd(),
+            writable: 1,
+        };
+        memory.chain([registers]).collect()
+    }
+}
+
+fn lacking(what: &str) -> SystemError {
+    SystemError::Lacking(what.to_owned())
+}
+
+/// From nothing to an open device that takes everybody's packets.
+fn bring_up(dom0: &mut Dom0<'_, '_>) -> Result<(Driver, Info), SystemError> {
+    const PROMISCUOUS: u64 = 1;
+    dom0.boot()?;
+    dom0.load("")?;
+    dom0.open()?;
+    dom0.link_wait(10 * SECOND)?;
+    dom0.check("kernel_set_rx_mode", &[PROMISCUOUS, 0, 0])?;
+    describe(dom0)
+}
+
+fn describe(dom0: &mut Dom0<'_, '_>) -> Result<(Driver, Info), SystemError> {
+    let info = dom0.info()?;
+    let state = irq_state(dom0, &info)?;
+    let driver = Driver {
+        net_device: info.net_device,
+        handler: state.handler,
+        irq: info.irq,
+        dev_id: state.dev_id,
+    };
+    Ok((driver, info))
+}
+
+fn irq_state(dom0: &Dom0<'_, '_>, info: &Info) -> Result<IrqState, SystemError> {
+    let mut bytes = [0; size_of::<IrqState>()];
+    let space = dom0.plan().space();
+    space
+        .machine_range(info.irq_state, bytes.len() as u64)
+        .and_then(|at| dom0.machine().read(at, &mut bytes))
+        .ok_or_else(|| lacking("dom0's interrupt state is not in its memory"))?;
+    Ok(IrqState::from_bytes(&bytes))
+}
+
+/// Upcalls by the mailbox.
+struct ToDom0<'m> {
+    slot: &'m UpcallSlot,
+    limits: Limits,
+}
+
+impl Upcalls for ToDom0<'_> {
+    fn upcall(&mut self, call: &Upcall<'_>) -> Result<(u64, u64), String> {
+        // SAFETY: the window is the waiting driver's stack.
+        let answer = unsafe { upcall::call(self.slot, call, &self.limits) };
+        answer.map_err(|error| error.to_string())
+    }
+}
