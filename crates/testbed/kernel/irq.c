@@ -13,12 +13,12 @@
 /* Unclaimed interrupts in a row after which the line is given up. */
 #define STORM 100000
 #define SOFTIRQ_BUDGET 300
+/* What taking an interrupt costs in virtual time, so that a storm makes no standstill. */
+#define INTERRUPT_NS 1000
 
 /* Disabled until it is requested. */
 struct kernel_irq_state irq_state = { .depth = 1 };
 static u64 unclaimed;
-
-u32 hot_pending(void);
 
 static void irq_check(unsigned int irq, const char *function)
 {
@@ -164,6 +164,7 @@ long kernel_interrupt(u32 irq)
 		__atomic_store_n(&irq_state.running, 0, __ATOMIC_RELEASE);
 		return -EAGAIN;
 	}
+	time_advance(INTERRUPT_NS);
 	result = irq_call();
 	irq_account(result);
 	__atomic_store_n(&irq_state.running, 0, __ATOMIC_RELEASE);

@@ -173,13 +173,18 @@ static void features_setup(struct net_device *dev)
 
 int register_netdev(struct net_device *dev)
 {
+	int error;
+
 	if (net_device)
 		kernel_unsupported(__func__, "a second device");
+	/* Buffers for the hot routines; a second time this does nothing. */
+	error = hot_setup(dev);
+	if (error)
+		return error;
 	if (strchr(dev->name, '%'))
 		snprintf(dev->name, sizeof(dev->name), "eth0");
 	if (dev->netdev_ops->ndo_init) {
-		int error = dev->netdev_ops->ndo_init(dev);
-
+		error = dev->netdev_ops->ndo_init(dev);
 		if (error)
 			return error;
 	}

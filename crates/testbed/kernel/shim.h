@@ -130,7 +130,9 @@ int params_parse(const struct kernel_param *first, unsigned int count, const cha
 
 /* ---- hot.o ------------------------------------------------------------------ */
 
+int hot_setup(struct net_device *dev);
 u32 hot_poll(u32 budget);
+u32 hot_pending(void);
 DECLARE_PER_CPU(u32, hot_vif);
 
 #endif

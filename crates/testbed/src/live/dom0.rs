@@ -141,6 +141,9 @@ impl<'p, 'f> Dom0<'p, 'f> {
         mailbox.command.meet.reset();
         mailbox.upcalls.iter().for_each(|slot| slot.meet.reset());
         let child = process::fork(|| run(plan, machine, mailbox))?;
+        mailbox.command.meet.enlist(child.pid());
+        let slots = mailbox.upcalls.iter();
+        slots.for_each(|slot| slot.meet.enlist(child.pid()));
         Ok(Dom0 {
             plan,
             machine,
@@ -320,7 +323,6 @@ fn prepare(
 /// Thread 0.
 fn obey(mailbox: &Mailbox) -> c_int {
     let slot = &mailbox.command;
-    slot.meet.enlist();
     loop {
         let ended = slot.meet.serve(0, || {
             mailbox.counters.add(Counter::Commands, 1);
@@ -400,7 +402,6 @@ fn serve_upcalls(number: usize, slot: &UpcallSlot, mailbox: &Mailbox) {
         mailbox.console.write(text.as_bytes());
         return;
     }
-    slot.meet.enlist();
     loop {
         slot.meet.serve(UPCALL_SPIN, || {
             mailbox.counters.add(Counter::Upcalls, 1);

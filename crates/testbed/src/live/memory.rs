@@ -375,13 +375,27 @@ impl Space {
                 region.length,
                 protection_bits(region.protection),
                 Some((machine.fd(), region.file_offset)),
+                libc::MAP_FIXED_NOREPLACE,
             )?;
         }
-        map_at(BAR, BAR_SIZE, libc::PROT_NONE, Some((machine.bar_fd(), 0)))?;
+        map_at(
+            BAR,
+            BAR_SIZE,
+            libc::PROT_NONE,
+            Some((machine.bar_fd(), 0)),
+            libc::MAP_FIXED_NOREPLACE,
+        )?;
         for cpu in 1..CPUS {
             let stack = driver_stack(cpu);
             let writable = libc::PROT_READ | libc::PROT_WRITE;
-            map_at(stack.start, stack.end - stack.start, writable, None)?;
+            // It replaces a stack block that the parent may have there.
+            map_at(
+                stack.start,
+                stack.end - stack.start,
+                writable,
+                None,
+                libc::MAP_FIXED,
+            )?;
         }
         (0..CPUS).try_for_each(|cpu| protect(kernel_stack(cpu).start - PAGE, PAGE, libc::PROT_NONE))
     }
@@ -432,18 +446,20 @@ fn map_at(
     length: u64,
     protection: c_int,
     file: Option<(RawFd, u64)>,
+    fixed: c_int,
 ) -> Result<(), LiveError> {
     let (kind, fd, offset) = match file {
         Some((fd, offset)) => (libc::MAP_SHARED, fd, offset),
         None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0),
     };
-    // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced.
+    // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced; with FIXED
+    // at most a driver stack, on which nothing runs in this process.
     let at = unsafe {
         libc::mmap(
             address as *mut c_void,
             length as usize,
             protection,
-            kind | libc::MAP_FIXED_NOREPLACE,
+            kind | fixed,
             fd,
             offset as libc::off_t,
         )

@@ -76,17 +76,17 @@ pub enum NoAnswer {
 const PIECE: Duration = Duration::from_millis(20);
 
 impl Rendezvous {
-    /// This process serves from now on.
-    pub fn enlist(&self) {
-        let (pid, _) = process::this_thread();
-        self.server.store(pid as u32, Ordering::Release);
-    }
-
-    /// A new server begins where the old one died. Only while neither server
-    /// nor client is there.
+    /// Forgets an earlier server and what it was asked. Only while there is
+    /// neither server nor client.
     pub fn reset(&self) {
         self.server.store(0, Ordering::Release);
         self.state.store(IDLE, Ordering::Release);
+    }
+
+    /// That process is the server: clients watch it. Said by its parent, before
+    /// any client asks.
+    pub fn enlist(&self, server: pid_t) {
+        self.server.store(server as u32, Ordering::Release);
     }
 
     /// How many requests there were.
@@ -138,9 +138,7 @@ impl Rendezvous {
             if state == DONE {
                 return Ok(());
             }
-            // It may be coming to serve its first request: until it enlisted,
-            // only time tells.
-            if self.server.load(Ordering::Acquire) != 0 && !self.server_lives() {
+            if !self.server_lives() {
                 return Err(NoAnswer::Dead);
             }
             if left.is_zero() {
@@ -243,49 +241,60 @@ mod tests {
         }
     }
 
+    fn server(meet: &Rendezvous, work: impl FnOnce() -> i32) -> process::Child {
+        let child = fork(work).expect("fork");
+        meet.enlist(child.pid());
+        child
+    }
+
     #[test]
     fn requests_are_served_one_after_the_other() {
         let pages = SharedPages::<Rendezvous>::new().expect("memory");
-        let _server = fork(|| {
-            pages.get().enlist();
+        let meet = pages.get();
+        let _server = server(meet, || {
             loop {
-                pages.get().serve(0, || ());
+                meet.serve(0, || ());
             }
         });
         for _ in 0..100 {
-            let answer = pages.get().call(&limits(5000), || (), || 7);
+            let answer = meet.call(&limits(5000), || (), || 7);
             assert_eq!(answer, Ok(7));
         }
-        assert_eq!(pages.get().generation(), 100);
+        assert_eq!(meet.generation(), 100);
     }
 
     #[test]
     fn a_server_that_hangs_is_left_and_keeps_the_place() {
         let pages = SharedPages::<Rendezvous>::new().expect("memory");
-        let _server = fork(|| {
-            pages.get().enlist();
-            // SAFETY: waits for a signal that never comes.
-            pages.get().serve(0, || unsafe { libc::pause() })
-        });
-        let call = || pages.get().call(&limits(300), || (), || ());
-        assert!(matches!(call(), Err(NoAnswer::Timeout(_))));
-        assert_eq!(call(), Err(NoAnswer::Busy));
+        let meet = pages.get();
+        // SAFETY: waits for a signal that never comes.
+        let _server = server(meet, || meet.serve(0, || unsafe { libc::pause() }));
+        // The server comes to serve at some time; until then the place is free.
+        while meet.state.load(Ordering::Acquire) != ABANDONED {
+            let answer = meet.call(&limits(100), || (), || ());
+            assert!(matches!(answer, Err(NoAnswer::Timeout(_))));
+        }
+        assert_eq!(meet.call(&limits(100), || (), || ()), Err(NoAnswer::Busy));
     }
 
     #[test]
     fn a_server_that_dies_is_noticed_before_the_limit() {
         let pages = SharedPages::<Rendezvous>::new().expect("memory");
-        let mut server = fork(|| {
-            pages.get().enlist();
-            // SAFETY: ends the process.
-            pages.get().serve(0, || unsafe { libc::_exit(1) })
-        })
-        .expect("fork");
+        let meet = pages.get();
+        // SAFETY: ends the process.
+        let mut server = server(meet, || meet.serve(0, || unsafe { libc::_exit(1) }));
         let start = Instant::now();
-        let call = || pages.get().call(&limits(60_000), || (), || ());
+        let call = || meet.call(&limits(60_000), || (), || ());
         assert_eq!(call(), Err(NoAnswer::Dead));
         assert!(start.elapsed() < Duration::from_secs(30));
         server.wait();
         assert_eq!(call(), Err(NoAnswer::Dead));
+    }
+
+    #[test]
+    fn without_a_server_nobody_waits() {
+        let meet = Rendezvous::default();
+        let answer = meet.call(&limits(60_000), || (), || ());
+        assert_eq!(answer, Err(NoAnswer::Dead));
     }
 }

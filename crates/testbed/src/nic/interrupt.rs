@@ -106,6 +106,7 @@ impl Nic {
 
     /// Sets causes (and, from ICS, exactly as the driver asked; 13.4.19).
     pub(super) fn raise(&mut self, causes: u32) {
+        self.window.raised(causes);
         let icr = self.peek(Register::Icr) | causes & cause::ALL;
         self.poke(Register::Icr, icr);
         self.update_line();

@@ -20,7 +20,9 @@
 //!
 //! ICR's read clears (13.4.17). The interrupt handler's first access is that
 //! read, and nothing else on the path reads ICR, so `absorb(.., handler_ran =
-//! true)` clears exactly the causes that were published.
+//! true)` clears exactly the causes that were published. A cause that was raised
+//! again after `publish` stays, for the read may have been before it: at worst
+//! one more interrupt, never one too few.
 //!
 //! What is seen is a value at a time, not a sequence. ITR, TDT and RDT: the last
 //! write wins, as on the device. IMS and IMC both written: `e1000_intr` masks
@@ -114,9 +116,17 @@ pub(super) struct Window {
     status: u32,
     transmit_head: u32,
     receive_head: u32,
+    /// Causes raised since: the handler may have read ICR before them.
+    raised_since: u32,
 }
 
 impl Window {
+    /// Causes were raised.
+    #[inline(always)]
+    pub fn raised(&mut self, causes: u32) {
+        self.raised_since |= causes;
+    }
+
     pub const fn off() -> Window {
         Window {
             is_open: 0,
@@ -124,6 +134,7 @@ impl Window {
             status: 0,
             transmit_head: 0,
             receive_head: 0,
+            raised_since: 0,
         }
     }
 }
@@ -244,6 +255,7 @@ impl Nic {
             status: self.peek(Register::Status),
             transmit_head: self.peek(Register::Tdh),
             receive_head: self.peek(Register::Rdh),
+            raised_since: 0,
         };
         self.window = now;
         store(bar, Register::Status, now.status);
@@ -267,8 +279,9 @@ impl Nic {
         let mut absorbed = Absorbed::default();
         // The handler's first access.
         if handler_ran {
-            absorbed.acknowledged = self.peek(Register::Icr) & self.window.icr;
-            self.acknowledge(self.window.icr);
+            let seen = self.window.icr & !self.window.raised_since;
+            absorbed.acknowledged = self.peek(Register::Icr) & seen;
+            self.acknowledge(seen);
         }
         absorbed.transmit_tail = self.follow(bar, Register::Tdt);
         absorbed.receive_tail = self.follow(bar, Register::Rdt);
