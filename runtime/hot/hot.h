@@ -93,8 +93,9 @@ DECLARE_PER_CPU(u32, hot_vif_pending);
 
 /*
  * A received frame, MAC header first: `length` bytes at `data`, both inside
- * skb's buffer. flags HOT_RX_*; vlan is the stripped TCI. Served by trusted
- * code in the hypervisor and by dom0's stack natively. Returns HOT_RX_HELD or
+ * skb's buffer as far as driver and hot routines kept order: trusted code
+ * checks that. flags HOT_RX_*; vlan is the stripped TCI. Served by the
+ * hypervisor, and by dom0's stack natively. Returns HOT_RX_HELD or
  * HOT_RX_UNWANTED.
  */
 u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan);
