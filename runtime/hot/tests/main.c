@@ -20,6 +20,10 @@ extern char __start_percpu_area[], __stop_percpu_area[];
 /* Kernel code keeps the stack aligned to 8, libc needs 16. */
 #define FROM_KERNEL __attribute__((force_align_arg_pointer))
 
+/* twin.c, if it is linked in. */
+__attribute__((weak)) void test_thread_start(unsigned long gs_base);
+__attribute__((weak)) void test_report(void);
+
 static int failures;
 static __thread unsigned long seed = 1;
 
@@ -51,6 +55,8 @@ static void enter_cpu(unsigned int cpu)
 		perror("arch_prctl");
 		exit(2);
 	}
+	if (test_thread_start)
+		test_thread_start((unsigned long)(area - __start_percpu_area));
 	seed = 0x9e3779b97f4a7c15ul * (cpu + 1);
 	test_cpu_init(cpu);
 }
@@ -112,6 +118,8 @@ int main(int argc, char **argv)
 		else
 			passed++;
 	}
+	if (test_report)
+		test_report();
 	printf("test-hot: %d passed, %d failed\n", passed, failed);
 	return failed != 0;
 }
