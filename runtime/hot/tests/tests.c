@@ -1030,6 +1030,75 @@ static void test_two_cpus_share_pools(void)
 	settled();
 }
 
+/* In bursts above a magazine's size, so that both CPUs are at the pool's lock. */
+static void hammer_bursts(u32 cpu)
+{
+	static void *burst[2][200];
+	u32 round, i;
+
+	for (round = 0; round < 4000; round++) {
+		u32 n = 100 + test_random() % 100;
+
+		for (i = 0; i < n; i++) {
+			burst[cpu][i] = netdev_alloc_frag(1900);
+			CHECK(burst[cpu][i]);
+			if (burst[cpu][i])
+				*(u64 *)burst[cpu][i] = cpu + 1 + i * 2;
+		}
+		for (i = 0; i < n; i++) {
+			CHECK(*(u64 *)burst[cpu][i] == cpu + 1 + i * 2);
+			page_frag_free(burst[cpu][i]);
+		}
+	}
+}
+
+static void test_two_cpus_in_bursts(void)
+{
+	begin();
+	test_two_cpus(hammer_bursts);
+	settled();
+}
+
+/* Packets of one CPU freed on two at once: each completes once, in one ring. */
+static u32 free_barrier;
+
+static void free_half(u32 cpu)
+{
+	u32 i;
+
+	__sync_fetch_and_add(&free_barrier, 1);
+	while (READ_ONCE(free_barrier) % 2)
+		cpu_relax();
+	for (i = cpu; i < 240; i += 2)
+		napi_consume_skb(many[i], 64);
+}
+
+static void test_freed_on_two_cpus(void)
+{
+	static u8 seen[240];
+	u32 round, i;
+
+	begin();
+	for (round = 0; round < 300; round++) {
+		struct hot_tx_done done;
+		u32 n = 0;
+
+		for (i = 0; i < 240; i++)
+			linear(i, 60);
+		CHECK(hot_transmit(&driver->dev, 0, 240) == 240);
+		for (i = 0; i < 240; i++)
+			many[i] = driver->packet[driver->clean++ % TEST_RING].skb;
+		test_two_cpus(free_half);
+		memset(seen, 0, sizeof(seen));
+		while (completion(&done)) {
+			n++;
+			CHECK(done.cookie - 0x1000 < 240 && !seen[done.cookie - 0x1000]++);
+		}
+		CHECK(n == 240);
+	}
+	settled();
+}
+
 /* One sends, the other frees: completions arrive in the sender's ring. */
 static u32 both_sent, both_stop;
 
@@ -1608,6 +1677,8 @@ const struct hot_test hot_tests[] = {
 	TEST(trim_fragments),
 	TEST(guest_pages_are_not_pulled),
 	TEST(two_cpus_share_pools),
+	TEST(two_cpus_in_bursts),
+	TEST(freed_on_two_cpus),
 	TEST(completed_by_another_cpu),
 	TEST(receive),
 	TEST(packet_types),
