@@ -89,8 +89,7 @@ u32 hot_recover(struct net_device *dev, u32 cpu)
 	for (i = 0; i < HOT_CPUS; i++)
 		hot_recover_lock(&hot_shared[i].tx_done_lock, cpu);
 	hot_recover_queues(dev, cpu);
-	hot_napi_init(cpu);
-	hot_cpus[cpu].polling = 0;
+	hot_napi_recover(cpu);
 	if (netif_running(dev))
 		return 0;
 	taken = hot_skb_reset();

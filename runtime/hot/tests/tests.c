@@ -1469,6 +1469,37 @@ static void test_recover(void)
 	settled();
 }
 
+/* The napi of a CPU that died, wherever it did, can be disabled and used again. */
+static void napi_dies(u32 cpu)
+{
+	if (cpu == 1 && napi_schedule_prep(&driver->napi) && driver->room)
+		__napi_schedule(&driver->napi);
+}
+
+static void test_recover_napi(void)
+{
+	u32 listed;
+
+	begin();
+	for (listed = 0; listed < 2; listed++) {
+		driver->room = listed;
+		test_two_cpus(napi_dies);
+		CHECK(driver->napi.state == NAPIF_STATE_SCHED);
+		CHECK(!napi_schedule_prep(&driver->napi));
+		hot_recover(&driver->dev, 1);
+		CHECK(driver->napi.state == 0 && list_empty(&driver->napi.poll_list));
+	}
+	/* what another CPU has scheduled since stays */
+	test_two_cpus(napi_dies);
+	driver->napi.state = 0;
+	INIT_LIST_HEAD(&driver->napi.poll_list);
+	napi_schedule(&driver->napi);
+	hot_recover(&driver->dev, 1);
+	CHECK(driver->napi.state == NAPIF_STATE_SCHED && hot_pending());
+	hot_poll(300);
+	settled();
+}
+
 /* ---- Queue limits ------------------------------------------------------- */
 
 /*
@@ -1694,6 +1725,7 @@ const struct hot_test hot_tests[] = {
 	TEST(locks_exclude),
 	TEST(virtual_interrupt_flag),
 	TEST(recover),
+	TEST(recover_napi),
 	TEST(dql),
 	TEST(dql_bad_completion),
 	TEST(dma),
