@@ -22,6 +22,7 @@ extern char __start_percpu_area[], __stop_percpu_area[];
 
 /* twin.c, if it is linked in. */
 __attribute__((weak)) void test_thread_start(unsigned long gs_base);
+__attribute__((weak)) void test_thread_stop(void);
 __attribute__((weak)) void test_report(void);
 
 static int failures;
@@ -72,6 +73,8 @@ static void *thread_main(void *argument)
 
 	enter_cpu(job->cpu);
 	job->f(job->cpu);
+	if (test_thread_stop)
+		test_thread_stop();
 	return NULL;
 }
 

@@ -122,6 +122,12 @@ void test_thread_start(unsigned long gs_base)
 	cpu->gs_base = gs_base;
 }
 
+void test_thread_stop(void)
+{
+	twin_user_block_destroy(cpu);
+	cpu = NULL;
+}
+
 void test_report(void)
 {
 	printf("test-hot-twin: %lu entries, %lu imports, %lu windows, %lu aborts\n",
