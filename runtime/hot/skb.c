@@ -14,7 +14,7 @@
 #include <linux/slab.h>
 
 #define HOT_USERS	2	/* the pool's reference and the caller's */
-#define HOT_SWEEP	128	/* sk_buffs looked at by one failing allocation */
+#define HOT_SWEEP	256	/* sk_buffs looked at by one failing allocation */
 
 #define HOT_SHARED_INFO	SKB_DATA_ALIGN(sizeof(struct skb_shared_info))
 
@@ -235,6 +235,7 @@ u32 hot_skb_reset(void)
 			if (hot_skb_tag(skb)->flags & HOT_TAG_COMPLETE)
 				hot_tx_complete(hot_skb_tag(skb));
 			hot_skb_tag(skb)->flags = 0;
+			refcount_set(&skb->users, HOT_USERS);
 			continue;
 		}
 		for (id = HOT_POOL_BUFFER; id <= HOT_POOL_LARGE; id++) {
