@@ -102,8 +102,12 @@ static void hot_skb_free_fragments(struct sk_buff *skb, u32 from)
 	struct skb_shared_info *shared = skb_shinfo(skb);
 	u32 i, n = min_t(u32, shared->nr_frags, MAX_SKB_FRAGS);
 
-	for (i = from; i < n; i++)
-		hot_buffer_put(page_to_virt(skb_frag_page(&shared->frags[i])));
+	for (i = from; i < n; i++) {
+		const skb_frag_t *fragment = &shared->frags[i];
+
+		/* With the offset: two of the pool's buffers share a page. */
+		hot_buffer_put(page_to_virt(skb_frag_page(fragment)) + skb_frag_off(fragment));
+	}
 	shared->nr_frags = min(from, n);
 }
 

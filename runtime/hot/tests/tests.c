@@ -948,13 +948,6 @@ static void test_trim_fragments(void)
 			fragment->bv_page = virt_to_page(buffer);
 			skb_frag_off_set(fragment, offset_in_page(buffer));
 			skb_frag_size_set(fragment, 400);
-			/* one fragment a page, so that the page names the buffer */
-			if (offset_in_page(buffer)) {
-				skb_frag_off_set(fragment, 0);
-				page_frag_free(buffer);
-				buffer = hot_pool_get(HOT_POOL_LARGE);
-				fragment->bv_page = virt_to_page(buffer);
-			}
 			skb_shinfo(skb)->nr_frags++;
 			skb->len += 400;
 			skb->data_len += 400;
