@@ -1,6 +1,7 @@
 //! What the supervisor asks of dom0, and what it answers.
 
 use super::enter::Oops;
+use super::job::{self, Job};
 use super::memory::BarMode;
 
 /// A request to dom0's thread 0.
@@ -15,16 +16,19 @@ pub enum Command {
     },
     /// Make dom0's accesses to the NIC trap or not.
     SetBar(BarMode),
+    /// Run a packet loop; its outcome is in the mailbox.
+    Job(Job),
     /// End the process. There is no answer after it but the process's end.
     Exit,
 }
 
 /// Words of an encoded command.
-pub const WORDS: usize = 8;
+pub const WORDS: usize = 1 + job::WORDS;
 
 const CALL: u64 = 1;
 const SET_BAR: u64 = 2;
 const EXIT: u64 = 3;
+const JOB: u64 = 4;
 
 impl Command {
     /// As words.
@@ -43,6 +47,10 @@ impl Command {
                 words[0] = SET_BAR;
                 words[1] = u64::from(mode == BarMode::Open);
             }
+            Command::Job(job) => {
+                words[0] = JOB;
+                words[1..].copy_from_slice(&job.encode());
+            }
             Command::Exit => words[0] = EXIT,
         }
         words
@@ -57,6 +65,7 @@ impl Command {
             },
             SET_BAR if words[1] == 0 => Command::SetBar(BarMode::Trapped),
             SET_BAR => Command::SetBar(BarMode::Open),
+            JOB => Command::Job(Job::decode(words[1..].try_into().ok()?)?),
             EXIT => Command::Exit,
             _ => return None,
         })

@@ -16,6 +16,7 @@ use super::enter::{self, EnterError};
 use super::error::LiveError;
 use super::host;
 use super::image::Plan;
+use super::job::{self, Site};
 use super::mailbox::{Counter, Mailbox, UpcallSlot};
 use super::memory::{self, Machine, driver_stack};
 use super::process::{self, Child};
@@ -288,7 +289,11 @@ fn run(plan: &Plan<'_>, machine: &Machine, mailbox: &Mailbox) -> c_int {
         )
     };
     match prepare(plan, machine, mailbox) {
-        Ok(()) => obey(mailbox),
+        Ok(()) => obey(&Site {
+            plan,
+            machine,
+            mailbox,
+        }),
         Err(error) => {
             mailbox
                 .console
@@ -321,7 +326,8 @@ fn prepare(
 }
 
 /// Thread 0.
-fn obey(mailbox: &Mailbox) -> c_int {
+fn obey(site: &Site) -> c_int {
+    let mailbox = site.mailbox;
     let slot = &mailbox.command;
     loop {
         let ended = slot.meet.serve(0, || {
@@ -330,7 +336,7 @@ fn obey(mailbox: &Mailbox) -> c_int {
             let command = Command::decode(unsafe { &*slot.request.get() });
             let ending = match command {
                 Some(Command::Exit) => return true,
-                Some(command) => perform(&command),
+                Some(command) => perform(&command, site),
                 None => failed(failure::UNKNOWN),
             };
             count_oops(mailbox, &ending);
@@ -344,7 +350,7 @@ fn obey(mailbox: &Mailbox) -> c_int {
     }
 }
 
-fn perform(command: &Command) -> Ending {
+fn perform(command: &Command, site: &Site) -> Ending {
     match *command {
         Command::Call {
             function,
@@ -358,6 +364,10 @@ fn perform(command: &Command) -> Ending {
             Ok(()) => Ending::default(),
             Err(_) => failed(failure::SYSTEM),
         },
+        Command::Job(job) => {
+            job::perform(&job, site);
+            Ending::default()
+        }
         Command::Exit => Ending::default(),
     }
 }

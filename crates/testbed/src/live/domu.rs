@@ -100,6 +100,12 @@ const RELEASE_WORD: usize = 2;
 const PRODUCE_WORD: usize = 8;
 const CONSUME_WORD: usize = 16;
 
+impl std::fmt::Debug for NetRing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("NetRing")
+    }
+}
+
 impl Memory for &NetRing {
     fn dom0(&self, address: u64, length: u64) -> Option<*mut u8> {
         let start = std::ptr::from_ref(*self) as u64;
@@ -110,6 +116,11 @@ impl Memory for &NetRing {
 }
 
 impl NetRing {
+    /// Says whose process serves.
+    pub fn enlist(&self, server: libc::pid_t) {
+        self.meet.enlist(server);
+    }
+
     /// The front end's view: a ring as the hot routines have one.
     fn rings(&self) -> Rings {
         let words = self.shared.get().cast::<u64>();

@@ -207,6 +207,16 @@ impl<'f> Plan<'f> {
         self.module_of(address).is_some() || self.far.range().contains(&address)
     }
 
+    /// The addresses of a module's code.
+    pub fn code(&self, module: Module) -> Option<Range<u64>> {
+        let image = self.image(module)?;
+        let code = |segment: &&Segment| segment.protection == Protection::Code;
+        let segments = image.segments.iter().filter(code);
+        segments
+            .map(|segment| segment.addresses.clone())
+            .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
+    }
+
     /// Whose code is there.
     pub fn module_of(&self, address: u64) -> Option<Module> {
         let is_code = |segment: &Segment| {

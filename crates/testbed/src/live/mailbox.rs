@@ -17,7 +17,9 @@ use libc::c_void;
 
 use super::command::{self, Ending};
 use super::console::Console;
+use super::domu::NetRing;
 use super::error::LiveError;
+use super::job::OutcomeSlot;
 use super::lock::{Guard, SpinLock, Taken};
 use super::memory::{self, CPUS};
 use super::rendezvous::Rendezvous;
@@ -96,6 +98,12 @@ pub struct Mailbox {
     pub command: CommandSlot,
     /// Calls from the hypervisor's CPUs; number 0 is nobody's.
     pub upcalls: [UpcallSlot; CPUS],
+    /// The guest's path through dom0.
+    pub net: NetRing,
+    /// Interrupts that the hypervisor hears of before dom0.
+    pub event: Rendezvous,
+    /// What dom0's last packet loop did.
+    pub outcome: OutcomeSlot,
     /// dom0's.
     pub console: Console,
     /// How often things happened.

@@ -135,6 +135,22 @@ impl<N: Notify> NativeEngine<N> {
     }
 }
 
+impl<N> NativeEngine<N> {
+    /// Handler and poll; false if dom0's virtual interrupts are off.
+    ///
+    /// # Errors
+    /// [`Stop::Driver`].
+    pub fn handle(&mut self) -> Result<bool, Stop> {
+        let answer = run(self.interrupt, [u64::from(self.irq), 0, 0, 0, 0, 0])?;
+        Ok(answer as i64 != EAGAIN)
+    }
+
+    /// Packets that dom0's stack has delivered.
+    pub fn delivered(&mut self) -> &mut Delivered {
+        &mut self.delivered
+    }
+}
+
 fn run(function: u64, arguments: [u64; 6]) -> Result<u64, Stop> {
     // SAFETY: this is the dom0 process, whose memory is mapped and whose traps
     // are caught; the function is dom0's.
@@ -150,8 +166,7 @@ impl<N: Notify> Engine for NativeEngine<N> {
 
     fn interrupt(&mut self, card: &mut dyn Card) -> Result<bool, Stop> {
         self.notify.interrupt();
-        let answer = run(self.interrupt, [u64::from(self.irq), 0, 0, 0, 0, 0])? as i64;
-        if answer == EAGAIN {
+        if !self.handle()? {
             return Ok(false);
         }
         card.settle(true)?;

@@ -189,7 +189,7 @@ extern "C" fn on_sample(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     SAMPLES[owner(rip as u64) as usize].fetch_add(1, Ordering::Relaxed);
 }
 
-fn owner(rip: u64) -> Component {
+pub(super) fn owner(rip: u64) -> Component {
     let declared = DECLARED.load(Ordering::Relaxed).min(RANGES);
     let phase = PHASE.load(Ordering::Relaxed);
     let found = (0..declared).find(|i| {

@@ -14,6 +14,7 @@
 use super::endpoint::Endpoint;
 use super::profile::{Component, cycles, enter_phase};
 use super::rings::{REQUESTS, Request, Rings, Sent};
+use super::steps;
 
 /// Why the loop cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,6 +119,9 @@ impl Meter {
         self.at = at;
         self.now = component;
         enter_phase(component);
+        if steps::counting() {
+            steps::attend(Component::COSTS.contains(&component));
+        }
     }
 
     /// What packets cost so far: all but the card's and idle time.

@@ -103,6 +103,17 @@ pub fn endpoints(machine: &Machine, guests: u32, shape: Shape) -> Vec<Endpoint<'
         .collect()
 }
 
+/// Who sends to guests; segments come cut, as full frames.
+fn peers(guests: u32, shape: Shape) -> Vec<Datagrams> {
+    let size = match shape {
+        Shape::Frames(size) => size,
+        Shape::Segments(_) => super::traffic::LONGEST,
+    };
+    (0..guests)
+        .map(|number| Datagrams::new(incoming(number), size))
+        .collect()
+}
+
 /// What was seen so far, to tell what a round adds.
 struct Before {
     spent: [u64; 7],
@@ -115,20 +126,23 @@ struct Before {
 impl<'m, E: Engine> Lane<'m, E> {
     /// A lane for packets of that shape.
     pub fn new(engine: E, card: OpenCard<'m>, endpoints: Vec<Endpoint<'m>>, shape: Shape) -> Self {
-        let size = match shape {
-            Shape::Frames(size) => size,
-            Shape::Segments(_) => super::traffic::LONGEST,
-        };
         let guests = endpoints.len() as u32;
         Lane {
             pump: Pump::new(engine, card),
-            peers: (0..guests)
-                .map(|number| Datagrams::new(incoming(number), size))
-                .collect(),
+            peers: peers(guests, shape),
             numbers: vec![0; guests as usize],
             endpoints,
             shape,
         }
+    }
+
+    /// Other packets from here on; the loop and its engine stay.
+    pub fn reshape(&mut self, card: OpenCard<'m>, endpoints: Vec<Endpoint<'m>>, shape: Shape) {
+        self.peers = peers(endpoints.len() as u32, shape);
+        self.numbers = vec![0; endpoints.len()];
+        self.pump.card = card;
+        self.endpoints = endpoints;
+        self.shape = shape;
     }
 
     /// Runs a round.

@@ -293,6 +293,21 @@ impl<'s> System<'s> {
             .ok_or_else(|| lacking("hot.o's rings are not set up"))
     }
 
+    /// The machine.
+    pub fn machine(&self) -> &'s Machine {
+        self.machine
+    }
+
+    /// What processes share.
+    pub fn mailbox(&self) -> &'s Mailbox {
+        self.mailbox
+    }
+
+    /// The plan and the payload.
+    pub fn blueprint(&self) -> &'s Blueprint<'s> {
+        self.blueprint
+    }
+
     /// dom0's memory.
     pub fn memory(&self) -> Dom0Memory<'s> {
         Dom0Memory {

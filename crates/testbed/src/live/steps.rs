@@ -1,0 +1,186 @@
+//! Instructions, counted exactly: the processor's single-step trap after each.
+//!
+//! Slow (a signal an instruction), so it counts a few packets of a loop that has
+//! warmed up. Whose an instruction is, the profiler's ranges and phases say.
+
+use std::arch::asm;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+use libc::{c_int, c_void, siginfo_t, ucontext_t};
+
+use super::error::LiveError;
+use super::profile::{Component, owner};
+use crate::signals;
+
+/// `si_code` of a single-step trap (sigaction(2)).
+const TRAP_TRACE: c_int = 2;
+
+static STEPS: [AtomicU64; 7] = [const { AtomicU64::new(0) }; 7];
+static LOOKUPS: AtomicU64 = AtomicU64::new(0);
+static MARKS: AtomicPtr<Marks> = AtomicPtr::new(std::ptr::null_mut());
+static COUNTING: AtomicBool = AtomicBool::new(false);
+
+/// Code whose every execution is counted: the instructions that look up the
+/// translation table.
+pub struct Marks {
+    start: u64,
+    marked: Vec<bool>,
+}
+
+impl Marks {
+    /// Marks addresses in `[start, end)`.
+    pub fn new(start: u64, end: u64, addresses: impl IntoIterator<Item = u64>) -> Marks {
+        let mut marked = vec![false; (end - start) as usize];
+        for address in addresses {
+            marked[(address - start) as usize] = true;
+        }
+        Marks { start, marked }
+    }
+
+    fn has(&self, address: u64) -> bool {
+        let index = address.wrapping_sub(self.start) as usize;
+        self.marked.get(index).copied().unwrap_or(false)
+    }
+}
+
+/// Instructions by component, and table look-ups.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Steps {
+    /// By component.
+    pub by: [u64; 7],
+    /// Executions of marked instructions.
+    pub lookups: u64,
+}
+
+impl Steps {
+    fn now() -> Steps {
+        Steps {
+            by: std::array::from_fn(|i| STEPS[i].load(Ordering::Relaxed)),
+            lookups: LOOKUPS.load(Ordering::Relaxed),
+        }
+    }
+
+    fn since(&self, before: &Steps) -> Steps {
+        Steps {
+            by: std::array::from_fn(|i| self.by[i] - before.by[i]),
+            lookups: self.lookups - before.lookups,
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(&self, other: &Steps) -> Steps {
+        Steps {
+            by: std::array::from_fn(|i| self.by[i] + other.by[i]),
+            lookups: self.lookups + other.lookups,
+        }
+    }
+
+    /// Instructions of a component.
+    pub fn of(&self, component: Component) -> u64 {
+        self.by[component as usize]
+    }
+
+    /// Instructions of all that a packet costs.
+    pub fn costs(&self) -> u64 {
+        Component::COSTS.iter().map(|c| self.of(*c)).sum()
+    }
+}
+
+/// Has executions of marked instructions counted from now on. For the process's
+/// life: a signal handler reads them.
+pub fn mark(marks: Marks) {
+    MARKS.store(Box::into_raw(Box::new(marks)), Ordering::SeqCst);
+}
+
+/// Runs `work` and counts what this thread executes in it.
+///
+/// # Errors
+/// A system call's.
+pub fn count<T>(work: impl FnOnce() -> T) -> Result<(T, Steps), LiveError> {
+    // SAFETY: all zeroes is a valid value.
+    let mut old: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: plain system call that only reads the present handler.
+    if unsafe { libc::sigaction(libc::SIGTRAP, std::ptr::null(), &mut old) } != 0 {
+        return Err(LiveError::last("asking for the handler of traps"));
+    }
+    signals::handle(libc::SIGTRAP, on_step)
+        .map_err(|_| LiveError::last("installing the handler of steps"))?;
+    let before = Steps::now();
+    COUNTING.store(true, Ordering::SeqCst);
+    step(true);
+    let result = work();
+    step(false);
+    COUNTING.store(false, Ordering::SeqCst);
+    let steps = Steps::now().since(&before);
+    // SAFETY: the handler that was there.
+    if unsafe { libc::sigaction(libc::SIGTRAP, &old, std::ptr::null_mut()) } != 0 {
+        return Err(LiveError::last("restoring the handler of traps"));
+    }
+    Ok((result, steps))
+}
+
+/// Whether steps are counted now.
+pub(super) fn counting() -> bool {
+    COUNTING.load(Ordering::Relaxed)
+}
+
+/// While counting: goes on counting, or not, for what nobody asks about.
+#[inline(never)]
+pub(super) fn attend(on: bool) {
+    step(on);
+}
+
+/// Sets or clears the trap flag (SDM volume 1, 3.4.3.3).
+fn step(on: bool) {
+    // SAFETY: changes no flag but TF, whose trap has a handler by now.
+    unsafe {
+        if on {
+            asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq");
+        } else {
+            asm!("pushfq", "and qword ptr [rsp], -0x101", "popfq");
+        }
+    }
+}
+
+extern "C" fn on_step(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel gives a handler information and context.
+    let (code, rip) = unsafe {
+        let registers = &(*context.cast::<ucontext_t>()).uc_mcontext.gregs;
+        ((*info).si_code, registers[libc::REG_RIP as usize] as u64)
+    };
+    if code != TRAP_TRACE || !COUNTING.load(Ordering::Relaxed) {
+        // int3 in the measured code: nothing here can perform it.
+        signals::give_up(signal);
+    }
+    STEPS[owner(rip) as usize].fetch_add(1, Ordering::Relaxed);
+    // SAFETY: null, or leaked by `mark`.
+    let marks = unsafe { MARKS.load(Ordering::Relaxed).as_ref() };
+    if marks.is_some_and(|marks| marks.has(rip)) {
+        LOOKUPS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::profile::enter_phase;
+    use super::*;
+
+    #[test]
+    fn a_loop_of_known_length_is_counted_exactly() {
+        let run = |rounds: u64| {
+            let (_, steps) = count(|| {
+                enter_phase(Component::Guest);
+                // SAFETY: counts a register down.
+                unsafe {
+                    asm!("2:", "dec {0}", "jnz 2b", inout(reg) rounds => _);
+                }
+                enter_phase(Component::Idle);
+            })
+            .expect("single steps");
+            steps.of(Component::Guest)
+        };
+        assert_eq!(run(1100) - run(100), 2000);
+    }
+}
