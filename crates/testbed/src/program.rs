@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use elf_loader::consts::STT_FUNC;
 use elf_loader::link::{Layout, Linked, SymbolUse, Trampolines, layout, link};
 use elf_loader::{Object, Place, SectionId};
+use iced_x86::{Decoder, DecoderOptions, Register};
 use twin_abi::{names, sections};
 
 use crate::dom0::PAGE;
@@ -188,6 +189,19 @@ impl Program {
             .partition_point(|row| (row.0, row.1) <= (section.0, offset as u32));
         let row = self.map.get(after.checked_sub(1)?)?;
         (row.0 == section.0).then(|| (&*self.object.section(section).name, u64::from(row.2)))
+    }
+
+    /// Addresses of the instructions that look up the translation table: those
+    /// that name its tags.
+    pub fn lookups(&self) -> Vec<u64> {
+        let code = self.linked.iter().filter(|l| self.object.section(l.section).is_code());
+        let instructions = code.flat_map(|l| {
+            Decoder::with_ip(64, &l.bytes, l.address, DecoderOptions::NONE).into_iter()
+        });
+        instructions
+            .filter(|i| i.memory_displacement64() == STLB && i.memory_base() == Register::None)
+            .map(|instruction| instruction.ip())
+            .collect()
     }
 
     fn place(&self, rip: u64) -> Option<(SectionId, u64)> {

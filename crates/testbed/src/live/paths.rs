@@ -17,10 +17,12 @@ use super::domu::DomuEngine;
 use super::endpoint::Shape;
 use super::job::{Job, Kind, Look, observe};
 use super::mailbox::InterruptOwner;
+use super::payload::Payload;
+use super::profile::{self, Component};
 use super::pump::Stop;
 use super::rendezvous::Limits;
 use super::round::{Direction, Lane, Round, endpoints};
-use super::steps::Steps;
+use super::steps::{self, Marks, Steps};
 use super::system::{System, SystemError};
 use super::twin_engine::TwinEngine;
 
@@ -88,10 +90,11 @@ pub struct Paths<'s> {
 const ROUND_TIME: Duration = Duration::from_secs(120);
 
 /// Waits of the paths between processes: nobody spins, for both are on one CPU.
+/// Steps are slow, so there is time.
 fn limits() -> Limits {
     Limits {
         spin: 0,
-        ..Limits::default()
+        time: ROUND_TIME,
     }
 }
 
@@ -105,13 +108,11 @@ impl<'s> Paths<'s> {
         guests: u32,
         shape: Shape,
     ) -> Result<Paths<'s>, SystemError> {
-        system.dom0.set_limits(Limits {
-            time: ROUND_TIME,
-            ..limits()
-        });
+        system.dom0.set_limits(limits());
         let engine = system.twin(limits())?;
         let mut twin = system.twin_lane(engine, guests, shape)?;
         twin.pump.card.close()?;
+        declare(&system.blueprint().payload);
         Ok(Paths {
             system,
             twin,
@@ -150,11 +151,9 @@ impl<'s> Paths<'s> {
     /// # Errors
     /// [`SystemError`].
     pub fn run(&mut self, path: Path, work: Work) -> Result<Seen, SystemError> {
-        let owner = match path {
-            Path::Native | Path::Dom0 | Path::Domu => InterruptOwner::Dom0,
-            Path::Twin => InterruptOwner::Hypervisor,
-        };
-        self.system.mailbox().set_interrupt_owner(owner);
+        // Within a round the loop delivers interrupts; dom0's kernel does not look
+        // at the line by itself.
+        self.system.mailbox().set_interrupt_owner(InterruptOwner::Hypervisor);
         let seen = match path {
             Path::Native => self.own(Kind::Native, work),
             Path::Dom0 => self.on_hypervisor(work),
@@ -226,8 +225,10 @@ impl<'s> Paths<'s> {
             let front = lane.pump.card.open();
             let front = front.and_then(|()| {
                 let seen = observe(work.look, || lane.run(work.direction, work.packets));
-                lane.pump.card.close()?;
-                seen
+                let closed = lane.pump.card.close();
+                // What stopped the packets explains what the registers look like.
+                let seen = seen?;
+                closed.map(|()| seen)
             });
             let ended = lane.pump.engine.end();
             let back = back.join().expect("the thread does not panic");
@@ -269,6 +270,24 @@ impl<'s> Paths<'s> {
             upcalls: lane.pump.engine.instance.upcall_count() - before,
         })
     }
+}
+
+/// Tells the profiler whose the rewritten code is, and the step counter where it
+/// looks up the table.
+fn declare(payload: &Payload) {
+    let owners = [
+        (&payload.driver, Component::Driver),
+        (&payload.hot, Component::Support),
+    ];
+    let mut lookups = Vec::new();
+    for (program, component) in owners {
+        let (start, end) = program.text();
+        profile::declare(start, end, component);
+        lookups.extend(program.lookups());
+    }
+    let (start, _) = payload.hot.text();
+    let (_, end) = payload.driver.text();
+    steps::mark(Marks::new(start, end, lookups));
 }
 
 /// Keeps this process and those it makes from here on, on one processor, so that

@@ -190,9 +190,6 @@ impl<'a> TwinEngine<'a> {
                     &mut delivery,
                 )
             };
-            if taken != runtime::OK {
-                endpoint.nothing_arrived();
-            }
             if delivery.release != 0 {
                 release.push(delivery.release);
             }
