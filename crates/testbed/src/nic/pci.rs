@@ -119,7 +119,7 @@ impl Nic {
 
 /// How far the access is shifted in its 32-bit word; `None` if it is not one.
 fn access(offset: u32, size: u32) -> Option<u32> {
-    let valid = matches!(size, 1 | 2 | 4) && offset < 256 && offset % size == 0;
+    let valid = matches!(size, 1 | 2 | 4) && offset < 256 && offset.is_multiple_of(size);
     valid.then_some(8 * (offset % 4))
 }
 
