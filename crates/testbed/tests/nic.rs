@@ -626,6 +626,37 @@ fn phy_identity_and_negotiation() {
 }
 
 #[test]
+fn phy_reset_and_loopback() {
+    let mut rig = Rig::running();
+    phy_write(&mut rig, 0, 0x4140);
+    assert!(rig.nic.loopback());
+    // Looped back, there is a link without a cable.
+    rig.nic.set_link(false);
+    assert!(rig.nic.link_up());
+    // CTRL.PHY_RST brings every PHY register back.
+    rig.or(Register::Ctrl, 1 << 31);
+    assert_eq!(phy_read(&mut rig, 0), 0x1140);
+    assert!(!rig.nic.loopback() && !rig.nic.link_up());
+    rig.nic.set_link(true);
+    assert!(rig.nic.link_up());
+    // Powered down by BMCR, and up again.
+    phy_write(&mut rig, 0, 0x1940);
+    assert!(!rig.nic.link_up());
+    phy_write(&mut rig, 0, 0x1140);
+    assert!(rig.nic.link_up());
+}
+
+#[test]
+fn eeprom_reload_restores_the_address() {
+    let mut rig = Rig::powered();
+    let word = Table::ReceiveAddress.offset();
+    rig.nic.mmio_write(word, 0);
+    rig.set(Register::CtrlExt, 1 << 13 | 1);
+    assert_eq!(rig.read(Register::CtrlExt), 1);
+    assert_eq!(rig.nic.mmio_read(word), 0x1200_5452);
+}
+
+#[test]
 fn link_changes_show_and_interrupt() {
     let mut rig = Rig::powered();
     // SLU is what lets the MAC see the PHY's link.
@@ -703,6 +734,15 @@ fn throttling_spaces_interrupts() {
     assert!(!rig.nic.interrupt_line());
     rig.nic.tick(1);
     assert!(rig.nic.interrupt_line());
+    // However long the device runs.
+    rig.read(Register::Icr);
+    rig.nic.tick(u64::MAX);
+    rig.set(Register::Ics, RXT0);
+    assert!(rig.nic.interrupt_line());
+    let mut rig = Rig::powered();
+    rig.set(Register::Ims, RXT0);
+    rig.set(Register::Itr, 100);
+    rig.set(Register::Ics, RXT0);
     // ITR 0 ends it at once.
     rig.read(Register::Icr);
     rig.set(Register::Ics, RXT0);

@@ -70,19 +70,23 @@ const fn tables() -> [[u32; 256]; 16] {
     tables
 }
 
+/// What four bytes add when `after` to `after + 3` bytes follow them.
+#[inline(always)]
+fn quarter(word: u32, after: usize) -> u32 {
+    let look = |at: usize| TABLES[after + 3 - at][(word >> (8 * at) & 0xff) as usize];
+    (look(0) ^ look(1)) ^ (look(2) ^ look(3))
+}
+
 /// The frame check sequence of a frame, in the order of transmission.
 pub fn fcs(frame: &[u8]) -> [u8; 4] {
     let mut crc = u32::MAX;
     let (chunks, rest) = frame.as_chunks::<16>();
     for chunk in chunks {
-        let mut bytes = *chunk;
-        for (byte, state) in bytes.iter_mut().zip(crc.to_le_bytes()) {
-            *byte ^= state;
-        }
+        let (words, _) = chunk.as_chunks::<4>();
+        let word = |at: usize| u32::from_le_bytes(words[at]);
         // Pairwise, so that the look-ups do not wait for each other.
-        let look = |at: usize| TABLES[15 - at][bytes[at] as usize];
-        let quarter = |at: usize| (look(at) ^ look(at + 1)) ^ (look(at + 2) ^ look(at + 3));
-        crc = (quarter(0) ^ quarter(4)) ^ (quarter(8) ^ quarter(12));
+        let known = (quarter(word(1), 8) ^ quarter(word(2), 4)) ^ quarter(word(3), 0);
+        crc = quarter(word(0) ^ crc, 12) ^ known;
     }
     for &byte in rest {
         crc = crc >> 8 ^ TABLES[0][(crc as u8 ^ byte) as usize];
