@@ -576,6 +576,10 @@ fn eeprom_by_pins() {
     assert_eq!(wire.read(0x20), 0x1234);
     wire.pins(0, 0x40);
     assert_eq!(rig.read(Register::Eecd) & 0x80, 0, "released");
+    // A device reset in the middle of a command leaves no pin driven.
+    Microwire::begin(&mut rig).out(6, 3);
+    rig.set(Register::Ctrl, 1 << 26);
+    assert_eq!(rig.read(Register::Eecd) & 0xc7, 0);
 }
 
 fn phy_read(rig: &mut Rig, register: u32) -> u16 {
@@ -1041,7 +1045,18 @@ fn malformed_packets_are_dropped_and_the_next_goes_out() {
     let (tcp, transport) = packet(false, false, 500, 1);
     let too_long = vec![0; 9000];
     type Make<'a> = &'a dyn Fn(&mut Rig);
-    let cases: [(&str, Make); 7] = [
+    let cases: [(&str, Make); 8] = [
+        ("segments longer than the buffer", &|rig| {
+            let segment = FRAME_LIMIT as u32 - 53;
+            let mut words = context(&tcp, transport, Some((54, segment)));
+            words[2] |= 0x8000;
+            rig.queue(words);
+            rig.queue_buffer(&tcp, DATA | TSE, 0);
+            for _ in 0..3 {
+                rig.queue_buffer(&too_long, DATA | TSE, 0);
+            }
+            rig.queue_buffer(&too_long, DATA | TSE | EOP, 0);
+        }),
         ("no header", &|rig| {
             rig.queue(context(&tcp, transport, Some((0, 200))));
             rig.queue_buffer(&tcp, DATA | TSE | EOP, 0);

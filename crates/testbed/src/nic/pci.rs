@@ -94,10 +94,7 @@ impl Nic {
         let old = self.config_load(at);
         let plain = lanes & writable(at);
         let clear = lanes & value & clearable(at);
-        let mut new = (old & !plain | value & plain) & !clear;
-        if at == BAR2 {
-            new |= 1;
-        }
+        let new = (old & !plain | value & plain) & !clear;
         self.config_store(at, new);
     }
 
