@@ -1039,6 +1039,23 @@ fn vlan_tags_are_inserted() {
     assert_eq!(data, tcp[54..]);
 }
 
+/// VLE counts in the descriptor with EOP (3.3.7.1).
+#[test]
+fn the_last_descriptor_decides_about_the_tag() {
+    let mut rig = Rig::running();
+    rig.or(Register::Ctrl, 1 << 30);
+    let bytes = frame(MAC, 99, 5);
+    let (a, b) = bytes.split_at(40);
+    rig.queue_buffer(a, VLE, 1 << 16);
+    rig.queue_buffer(b, EOP, 1 << 16);
+    rig.queue_buffer(a, 0, 0);
+    rig.queue_buffer(b, EOP | VLE, 7 << 16);
+    rig.transmit();
+    assert_eq!(rig.wire.0[0], bytes);
+    assert_eq!(rig.wire.0[1][12..18], [0x81, 0, 0, 7, bytes[12], bytes[13]]);
+    assert_eq!(rig.wire.0[1].len(), bytes.len() + 4);
+}
+
 #[test]
 fn malformed_packets_are_dropped_and_the_next_goes_out() {
     let good = frame(MAC, 80, 1);

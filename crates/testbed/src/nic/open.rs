@@ -11,7 +11,7 @@
 //!
 //! | register | in memory | what a write means |
 //! |---|---|---|
-//! | TDT, RDT, ITR | the driver's last value | replaces (13.4.39, 13.4.29, 13.4.18) |
+//! | TDT, RDT, ITR | the driver's last value | replaces (13.4.40, 13.4.29, 13.4.18) |
 //! | IMS, IMC, ICS | 0 | ones set, clear, raise (13.4.20, 13.4.21, 13.4.19) |
 //! | ICR | causes present at `publish`, bit 31 if one is unmasked | not allowed |
 //! | STATUS, TDH, RDH | as at `publish` | not allowed |
