@@ -1,38 +1,20 @@
 //! The stock e1000.ko boots in the dom0 process, on the dom0 kernel shim and
 //! the NIC's model: probe, open, link, statistics, close, remove.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use testbed::live::dom0::{CommandError, Dom0};
+use testbed::live::files::Files;
 use testbed::live::host;
-use testbed::live::image::{Missing, Module, Plan};
+use testbed::live::image::{Missing, Plan};
 use testbed::live::interface::text;
 use testbed::live::mailbox::{Event, Mailbox};
 use testbed::live::memory::{Machine, Sizes};
 use testbed::live::rendezvous::Limits;
-use testbed::stock;
 
 /// The MAC address in the NIC's EEPROM.
 const MAC: [u8; 6] = [0x52, 0x54, 0, 0x12, 0x34, 0x56];
 const SECOND: u64 = 1_000_000_000;
-
-fn support(name: &str) -> Option<Vec<u8>> {
-    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/support"));
-    std::fs::read(root.join(name)).ok()
-}
-
-/// The three objects, or the reason why the test cannot run.
-fn files() -> Result<Vec<(Module, Vec<u8>)>, String> {
-    let need = |name: &str| {
-        support(name).ok_or_else(|| format!("no target/support/{name}: run scripts/support.sh"))
-    };
-    Ok(vec![
-        (Module::Driver, stock::find().map_err(|e| e.to_string())?),
-        (Module::Hot, need("hot.o")?),
-        (Module::Kernel, need("kernel.o")?),
-    ])
-}
 
 fn limits() -> Limits {
     Limits {
@@ -43,12 +25,9 @@ fn limits() -> Limits {
 
 /// Runs `test` with a dom0 that has power and nothing booted.
 fn with_dom0(test: impl FnOnce(&mut Dom0<'_, '_>) -> Result<(), CommandError>) {
-    let files = match files() {
-        Ok(files) => files,
-        Err(reason) => panic!("{reason}"),
-    };
-    let files: Vec<_> = files.iter().map(|(m, bytes)| (*m, &bytes[..])).collect();
-    let plan = Plan::new(Sizes::default(), &files, &host::address, Missing::Refuse)
+    let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
+    let modules = files.modules();
+    let plan = Plan::new(Sizes::default(), &modules, &host::address, Missing::Refuse)
         .unwrap_or_else(|error| panic!("{error}"));
     let machine = Machine::new(plan.space().sizes()).expect("memory");
     let mailbox = Mailbox::new().expect("memory");

@@ -13,6 +13,13 @@ pub enum Command {
         /// Its arguments.
         arguments: [u64; 6],
     },
+    /// Run one of the functions that [`super::dom0::Dom0::start_with`] was given.
+    Work {
+        /// Its index.
+        number: u32,
+        /// Its arguments.
+        arguments: [u64; 5],
+    },
     /// Make dom0's accesses to the NIC trap or not.
     SetBar(BarMode),
     /// End the process. There is no answer after it but the process's end.
@@ -25,6 +32,7 @@ pub const WORDS: usize = 8;
 const CALL: u64 = 1;
 const SET_BAR: u64 = 2;
 const EXIT: u64 = 3;
+const WORK: u64 = 4;
 
 impl Command {
     /// As words.
@@ -38,6 +46,11 @@ impl Command {
                 words[0] = CALL;
                 words[1] = function;
                 words[2..].copy_from_slice(&arguments);
+            }
+            Command::Work { number, arguments } => {
+                words[0] = WORK;
+                words[1] = u64::from(number);
+                words[2..7].copy_from_slice(&arguments);
             }
             Command::SetBar(mode) => {
                 words[0] = SET_BAR;
@@ -58,6 +71,10 @@ impl Command {
             SET_BAR if words[1] == 0 => Command::SetBar(BarMode::Trapped),
             SET_BAR => Command::SetBar(BarMode::Open),
             EXIT => Command::Exit,
+            WORK => Command::Work {
+                number: u32::try_from(words[1]).ok()?,
+                arguments: words[2..7].try_into().ok()?,
+            },
             _ => return None,
         })
     }
@@ -98,6 +115,10 @@ mod tests {
             Command::SetBar(BarMode::Open),
             Command::SetBar(BarMode::Trapped),
             Command::Exit,
+            Command::Work {
+                number: 3,
+                arguments: [1, 2, 3, 4, 5],
+            },
         ];
         for command in commands {
             assert_eq!(Command::decode(&command.encode()), Some(command));

@@ -22,6 +22,7 @@ use super::process::{self, Child};
 use super::rendezvous::{Limits, NoAnswer};
 use super::trap::{self, Handler};
 use super::wire::NicPort;
+use super::work::{Local, Work};
 
 /// A running dom0.
 pub struct Dom0<'p, 'f> {
@@ -136,11 +137,25 @@ impl<'p, 'f> Dom0<'p, 'f> {
         mailbox: &'p Mailbox,
         limits: Limits,
     ) -> Result<Dom0<'p, 'f>, LiveError> {
+        Dom0::start_with(plan, machine, mailbox, limits, &[])
+    }
+
+    /// As [`Dom0::start`], with functions for [`Command::Work`].
+    ///
+    /// # Errors
+    /// A system call's.
+    pub fn start_with(
+        plan: &'p Plan<'f>,
+        machine: &'p Machine,
+        mailbox: &'p Mailbox,
+        limits: Limits,
+        works: &'static [Work],
+    ) -> Result<Dom0<'p, 'f>, LiveError> {
         machine.erase_dom0()?;
         plan.load(machine);
         mailbox.command.meet.reset();
         mailbox.upcalls.iter().for_each(|slot| slot.meet.reset());
-        let child = process::fork(|| run(plan, machine, mailbox))?;
+        let child = process::fork(|| run(plan, machine, mailbox, works))?;
         mailbox.command.meet.enlist(child.pid());
         let slots = mailbox.upcalls.iter();
         slots.for_each(|slot| slot.meet.enlist(child.pid()));
@@ -273,11 +288,13 @@ impl<'p, 'f> Dom0<'p, 'f> {
 /// What signal handlers need. Lives as long as the process.
 struct Process {
     plan: &'static Plan<'static>,
+    machine: &'static Machine,
     mailbox: &'static Mailbox,
     nic: NicPort<'static>,
+    works: &'static [Work],
 }
 
-fn run(plan: &Plan<'_>, machine: &Machine, mailbox: &Mailbox) -> c_int {
+fn run(plan: &Plan<'_>, machine: &Machine, mailbox: &Mailbox, works: &'static [Work]) -> c_int {
     // SAFETY: this process ends by `_exit` as soon as this function returned,
     // so what it inherited stays until then.
     let (plan, machine, mailbox) = unsafe {
@@ -287,31 +304,43 @@ fn run(plan: &Plan<'_>, machine: &Machine, mailbox: &Mailbox) -> c_int {
             std::mem::transmute::<&Mailbox, &'static Mailbox>(mailbox),
         )
     };
-    match prepare(plan, machine, mailbox) {
-        Ok(()) => obey(mailbox),
+    let process: &Process = Box::leak(Box::new(Process {
+        plan,
+        machine,
+        mailbox,
+        nic: NicPort::new(mailbox, machine, plan.space().dma()),
+        works,
+    }));
+    say_panics(mailbox);
+    match prepare(process) {
+        Ok(()) => process.obey(),
         Err(error) => {
-            mailbox
-                .console
-                .write(format!("dom0 could not start: {error}\n").as_bytes());
+            let text = format!("dom0 could not start: {error}\n");
+            mailbox.console.write(text.as_bytes());
             1
         }
     }
 }
 
-fn prepare(
-    plan: &'static Plan<'static>,
-    machine: &'static Machine,
-    mailbox: &'static Mailbox,
-) -> Result<(), LiveError> {
-    plan.space().map(machine)?;
-    host::start(mailbox);
-    let nic = NicPort::new(mailbox, machine, plan.space().dma());
-    trap::start(Box::leak(Box::new(Process { plan, mailbox, nic })))?;
+/// A host function or thread that panics ends dom0, which its clients notice.
+fn say_panics(mailbox: &'static Mailbox) {
+    std::panic::set_hook(Box::new(|panic| {
+        let text = format!("dom0's host: {panic}\n");
+        mailbox.console.write(text.as_bytes());
+        // SAFETY: ends the process.
+        unsafe { libc::_exit(101) }
+    }));
+}
+
+fn prepare(process: &'static Process) -> Result<(), LiveError> {
+    process.plan.space().map(process.machine)?;
+    host::start(process.mailbox);
+    trap::start(process)?;
     enter::attach(0)?;
-    for (number, slot) in mailbox.upcalls.iter().enumerate().skip(1) {
+    for (number, slot) in process.mailbox.upcalls.iter().enumerate().skip(1) {
         std::thread::Builder::new()
             .name(format!("upcalls {number}"))
-            .spawn(move || serve_upcalls(number, slot, mailbox))
+            .spawn(move || serve_upcalls(number, slot, process.mailbox))
             .map_err(|source| LiveError::System {
                 what: "starting an upcall thread",
                 source,
@@ -320,45 +349,56 @@ fn prepare(
     Ok(())
 }
 
-/// Thread 0.
-fn obey(mailbox: &Mailbox) -> c_int {
-    let slot = &mailbox.command;
-    loop {
-        let ended = slot.meet.serve(0, || {
-            mailbox.counters.add(Counter::Commands, 1);
-            // SAFETY: the server's turn, see `Rendezvous`.
-            let command = Command::decode(unsafe { &*slot.request.get() });
-            let ending = match command {
-                Some(Command::Exit) => return true,
-                Some(command) => perform(&command),
-                None => failed(failure::UNKNOWN),
-            };
-            count_oops(mailbox, &ending);
-            // SAFETY: as above.
-            unsafe { *slot.answer.get() = ending };
-            false
-        });
-        if ended {
-            return 0;
+impl Process {
+    /// Thread 0.
+    fn obey(&self) -> ! {
+        let slot = &self.mailbox.command;
+        loop {
+            slot.meet.serve(0, || {
+                self.mailbox.counters.add(Counter::Commands, 1);
+                // SAFETY: the server's turn, see `Rendezvous`.
+                let command = Command::decode(unsafe { &*slot.request.get() });
+                if command == Some(Command::Exit) {
+                    // SAFETY: ends the process; there is no answer.
+                    unsafe { libc::_exit(0) }
+                }
+                let ending = command.map_or(failed(failure::UNKNOWN), |c| self.perform(&c));
+                count_oops(self.mailbox, &ending);
+                // SAFETY: as above.
+                unsafe { *slot.answer.get() = ending };
+            });
         }
     }
-}
 
-fn perform(command: &Command) -> Ending {
-    match *command {
-        Command::Call {
-            function,
-            arguments,
-        } => {
-            // SAFETY: `prepare` came before; the function is the supervisor's
-            // choice, which it makes by the plan.
-            ending(unsafe { enter::enter_wide(function, arguments, &[]) })
+    fn perform(&self, command: &Command) -> Ending {
+        match *command {
+            Command::Call {
+                function,
+                arguments,
+            } => {
+                // SAFETY: `prepare` came before; the function is the
+                // supervisor's choice, which it makes by the plan.
+                ending(unsafe { enter::enter_wide(function, arguments, &[]) })
+            }
+            Command::Work { number, arguments } => match self.works.get(number as usize) {
+                Some(work) => ending(work(&self.local(), arguments).map(|value| (value, 0))),
+                None => failed(failure::UNKNOWN),
+            },
+            Command::SetBar(mode) => match memory::set_bar(mode) {
+                Ok(()) => Ending::default(),
+                Err(_) => failed(failure::SYSTEM),
+            },
+            Command::Exit => Ending::default(),
         }
-        Command::SetBar(mode) => match memory::set_bar(mode) {
-            Ok(()) => Ending::default(),
-            Err(_) => failed(failure::SYSTEM),
-        },
-        Command::Exit => Ending::default(),
+    }
+
+    fn local(&self) -> Local<'_> {
+        Local {
+            plan: self.plan,
+            machine: self.machine,
+            mailbox: self.mailbox,
+            nic: &self.nic,
+        }
     }
 }
 

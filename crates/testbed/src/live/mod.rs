@@ -8,6 +8,7 @@
 //! enter    kernel code on a kernel stack; a fault in it is an oops, not a death
 //! wire     the NIC as a process reaches it: lock, DMA check, frames sent
 //! trap     registers and ports of the NIC, performed when their access faults
+//! work     host functions that run inside dom0; view: dom0's memory anywhere
 //! upcall   the hypervisor's side of a call into dom0
 //! ```
 //!
@@ -20,6 +21,7 @@ pub mod console;
 pub mod dom0;
 pub mod enter;
 pub mod error;
+pub mod files;
 pub mod host;
 pub mod image;
 pub mod interface;
@@ -30,6 +32,8 @@ pub mod process;
 pub mod rendezvous;
 pub mod trap;
 pub mod upcall;
+pub mod view;
 pub mod wire;
+pub mod work;
 
 pub use error::LiveError;
