@@ -68,12 +68,12 @@ pub enum CommandError {
         console: String,
     },
     /// dom0 could not begin.
-    #[error("{what}: dom0 could not begin (error {error}); see live/dom0.rs")]
+    #[error("{what}: {failure}")]
     Failed {
         /// What was asked.
         what: String,
-        /// A number of [`failure`].
-        error: u64,
+        /// Why.
+        failure: Failure,
     },
     /// kernel.o has no such function.
     #[error("kernel.o has no function `{0}`; see crates/testbed/kernel/kernel.h")]
@@ -106,20 +106,43 @@ fn tail(console: &str) -> String {
     }
 }
 
-/// Numbers in [`CommandError::Failed`].
-pub mod failure {
-    /// Words that are no command.
-    pub const UNKNOWN: u64 = 1;
-    /// A thread is inside kernel code already.
-    pub const NESTED: u64 = 2;
-    /// The thread is no CPU.
-    pub const NOT_ATTACHED: u64 = 3;
+/// Why dom0 did not begin with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[repr(u64)]
+pub enum Failure {
+    /// The number of a work, or words that are no command.
+    #[error("there is no such command or work; see live/command.rs")]
+    Unknown = 1,
+    /// A work or host function entered kernel code from kernel code.
+    #[error("the thread is inside kernel code already; return from it first")]
+    Nested = 2,
+    /// A thread that is no CPU.
+    #[error("the thread is no CPU of dom0's; see enter::attach")]
+    NotAttached = 3,
     /// Too many arguments.
-    pub const ARGUMENTS: u64 = 4;
+    #[error("there are too many arguments on the stack")]
+    Arguments = 4,
     /// A system call failed.
-    pub const SYSTEM: u64 = 5;
-    /// The stack window is no part of the CPU's driver stack.
-    pub const WINDOW: u64 = 6;
+    #[error("a system call failed in dom0")]
+    System = 5,
+    /// The upcall's window.
+    #[error("the stack window is no part of the CPU's driver stack; see memory::driver_stack")]
+    Window = 6,
+}
+
+impl Failure {
+    /// From the number in an [`Ending`].
+    pub(super) fn from_number(number: u64) -> Failure {
+        let all = [
+            Failure::Nested,
+            Failure::NotAttached,
+            Failure::Arguments,
+            Failure::System,
+            Failure::Window,
+        ];
+        let known = all.into_iter().find(|failure| *failure as u64 == number);
+        known.unwrap_or(Failure::Unknown)
+    }
 }
 
 /// How often upcall threads look at their slot before they sleep.
@@ -235,7 +258,7 @@ impl<'p, 'f> Dom0<'p, 'f> {
             }),
             _ => Err(CommandError::Failed {
                 what,
-                error: ending.result,
+                failure: Failure::from_number(ending.result),
             }),
         }
     }
@@ -362,7 +385,7 @@ impl Process {
                     // SAFETY: ends the process; there is no answer.
                     unsafe { libc::_exit(0) }
                 }
-                let ending = command.map_or(failed(failure::UNKNOWN), |c| self.perform(&c));
+                let ending = command.map_or(failed(Failure::Unknown), |c| self.perform(&c));
                 count_oops(self.mailbox, &ending);
                 // SAFETY: as above.
                 unsafe { *slot.answer.get() = ending };
@@ -382,11 +405,11 @@ impl Process {
             }
             Command::Work { number, arguments } => match self.works.get(number as usize) {
                 Some(work) => ending(work(&self.local(), arguments).map(|value| (value, 0))),
-                None => failed(failure::UNKNOWN),
+                None => failed(Failure::Unknown),
             },
             Command::SetBar(mode) => match memory::set_bar(mode) {
                 Ok(()) => Ending::default(),
-                Err(_) => failed(failure::SYSTEM),
+                Err(_) => failed(Failure::System),
             },
             Command::Exit => Ending::default(),
         }
@@ -402,10 +425,10 @@ impl Process {
     }
 }
 
-fn failed(error: u64) -> Ending {
+fn failed(failure: Failure) -> Ending {
     Ending {
         kind: FAILED,
-        result: error,
+        result: failure as u64,
         ..Ending::default()
     }
 }
@@ -423,9 +446,9 @@ fn ending(result: Result<(u64, u64), EnterError>) -> Ending {
             oops: *oops,
             ..Ending::default()
         },
-        Err(EnterError::Nested) => failed(failure::NESTED),
-        Err(EnterError::NotAttached) => failed(failure::NOT_ATTACHED),
-        Err(EnterError::TooManyArguments(_)) => failed(failure::ARGUMENTS),
+        Err(EnterError::Nested) => failed(Failure::Nested),
+        Err(EnterError::NotAttached) => failed(Failure::NotAttached),
+        Err(EnterError::TooManyArguments(_)) => failed(Failure::Arguments),
     }
 }
 
@@ -461,7 +484,7 @@ fn upcall(number: usize, slot: &UpcallSlot) -> Ending {
     let length = request.high.wrapping_sub(request.low);
     let inside = request.low >= stack.start && request.high <= stack.end;
     if length != 0 && (!inside || request.low > request.high) {
-        return failed(failure::WINDOW);
+        return failed(Failure::Window);
     }
     let window = slot.window.get().cast::<u8>();
     let low = request.low as *mut u8;
