@@ -8,7 +8,8 @@
 #   hot.o      the hot routines, from runtime/hot/
 # Each file is compiled by the kernel's own build (kbuild, one object a file) in
 # a copy of its directory below target/support/build, so nothing is written
-# beside the sources; `ld -r -S` combines them, without debug information, as a distributed module is. What is up to date stays.
+# beside the sources; `ld -r -S` combines them, without debug information, as in
+# a distributed module. What is up to date stays.
 #
 # Then the two are checked: together with the stock e1000.ko every import is
 # defined exactly once, but for the host's functions, which kernel.h declares.

@@ -10,7 +10,9 @@
  * Contexts. kernel_*() are called on a dom0 thread whose GS base is the percpu
  * area of one CPU, on a kernel stack that lies in the direct map. They may
  * sleep; sleeping is virtual: time moves on, timers, works and interrupts run,
- * and the call returns in no real time. At most one thread runs on a CPU.
+ * and the call returns in no real time. At most one thread runs on a CPU. A task
+ * that slept may go on on another CPU, so the canary at %gs:0x28 is the same in
+ * all percpu areas.
  * Results are 0 (or a count) or a negative errno.
  *
  * Time. The kernel's clock is virtual. Only host_advance() moves the NIC's
