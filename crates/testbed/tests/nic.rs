@@ -576,6 +576,10 @@ fn eeprom_by_pins() {
     assert_eq!(wire.read(0x20), 0x1234);
     wire.pins(0, 0x40);
     assert_eq!(rig.read(Register::Eecd) & 0x80, 0, "released");
+    // A device reset in the middle of a command leaves no pin driven.
+    Microwire::begin(&mut rig).out(6, 3);
+    rig.set(Register::Ctrl, 1 << 26);
+    assert_eq!(rig.read(Register::Eecd) & 0xc7, 0);
 }
 
 fn phy_read(rig: &mut Rig, register: u32) -> u16 {
@@ -623,6 +627,37 @@ fn phy_identity_and_negotiation() {
     rig.read(Register::Icr);
     rig.set(Register::Mdic, 1 << 29 | 2 << 26 | 1 << 21);
     assert_eq!(rig.read(Register::Icr), MDAC);
+}
+
+#[test]
+fn phy_reset_and_loopback() {
+    let mut rig = Rig::running();
+    phy_write(&mut rig, 0, 0x4140);
+    assert!(rig.nic.loopback());
+    // Looped back, there is a link without a cable.
+    rig.nic.set_link(false);
+    assert!(rig.nic.link_up());
+    // CTRL.PHY_RST brings every PHY register back.
+    rig.or(Register::Ctrl, 1 << 31);
+    assert_eq!(phy_read(&mut rig, 0), 0x1140);
+    assert!(!rig.nic.loopback() && !rig.nic.link_up());
+    rig.nic.set_link(true);
+    assert!(rig.nic.link_up());
+    // Powered down by BMCR, and up again.
+    phy_write(&mut rig, 0, 0x1940);
+    assert!(!rig.nic.link_up());
+    phy_write(&mut rig, 0, 0x1140);
+    assert!(rig.nic.link_up());
+}
+
+#[test]
+fn eeprom_reload_restores_the_address() {
+    let mut rig = Rig::powered();
+    let word = Table::ReceiveAddress.offset();
+    rig.nic.mmio_write(word, 0);
+    rig.set(Register::CtrlExt, 1 << 13 | 1);
+    assert_eq!(rig.read(Register::CtrlExt), 1);
+    assert_eq!(rig.nic.mmio_read(word), 0x1200_5452);
 }
 
 #[test]
@@ -703,6 +738,15 @@ fn throttling_spaces_interrupts() {
     assert!(!rig.nic.interrupt_line());
     rig.nic.tick(1);
     assert!(rig.nic.interrupt_line());
+    // However long the device runs.
+    rig.read(Register::Icr);
+    rig.nic.tick(u64::MAX);
+    rig.set(Register::Ics, RXT0);
+    assert!(rig.nic.interrupt_line());
+    let mut rig = Rig::powered();
+    rig.set(Register::Ims, RXT0);
+    rig.set(Register::Itr, 100);
+    rig.set(Register::Ics, RXT0);
     // ITR 0 ends it at once.
     rig.read(Register::Icr);
     rig.set(Register::Ics, RXT0);
@@ -909,6 +953,8 @@ fn segmentation() {
             let seed = internet_sum(&pseudo_header(&bytes, transport, 0));
             bytes[field..field + 2].copy_from_slice(&seed.to_be_bytes());
             let mut rig = Rig::running();
+            // The last segment may be short; unpadded.
+            rig.set(Register::Tctl, 2);
             let tso = Some((header as u32, segment as u32));
             rig.queue(context(&bytes, transport, tso));
             let options = if ipv6 { 2 } else { 3 } << 8;
@@ -993,13 +1039,41 @@ fn vlan_tags_are_inserted() {
     assert_eq!(data, tcp[54..]);
 }
 
+/// VLE counts in the descriptor with EOP (3.3.7.1).
+#[test]
+fn the_last_descriptor_decides_about_the_tag() {
+    let mut rig = Rig::running();
+    rig.or(Register::Ctrl, 1 << 30);
+    let bytes = frame(MAC, 99, 5);
+    let (a, b) = bytes.split_at(40);
+    rig.queue_buffer(a, VLE, 1 << 16);
+    rig.queue_buffer(b, EOP, 1 << 16);
+    rig.queue_buffer(a, 0, 0);
+    rig.queue_buffer(b, EOP | VLE, 7 << 16);
+    rig.transmit();
+    assert_eq!(rig.wire.0[0], bytes);
+    assert_eq!(rig.wire.0[1][12..18], [0x81, 0, 0, 7, bytes[12], bytes[13]]);
+    assert_eq!(rig.wire.0[1].len(), bytes.len() + 4);
+}
+
 #[test]
 fn malformed_packets_are_dropped_and_the_next_goes_out() {
     let good = frame(MAC, 80, 1);
     let (tcp, transport) = packet(false, false, 500, 1);
     let too_long = vec![0; 9000];
     type Make<'a> = &'a dyn Fn(&mut Rig);
-    let cases: [(&str, Make); 7] = [
+    let cases: [(&str, Make); 8] = [
+        ("segments longer than the buffer", &|rig| {
+            let segment = FRAME_LIMIT as u32 - 53;
+            let mut words = context(&tcp, transport, Some((54, segment)));
+            words[2] |= 0x8000;
+            rig.queue(words);
+            rig.queue_buffer(&tcp, DATA | TSE, 0);
+            for _ in 0..3 {
+                rig.queue_buffer(&too_long, DATA | TSE, 0);
+            }
+            rig.queue_buffer(&too_long, DATA | TSE | EOP, 0);
+        }),
         ("no header", &|rig| {
             rig.queue(context(&tcp, transport, Some((0, 200))));
             rig.queue_buffer(&tcp, DATA | TSE | EOP, 0);
@@ -1156,7 +1230,7 @@ fn the_fcs_is_stored_unless_stripped() {
     // The residue of a frame with its FCS (IEEE 802.3 3.2.9), bit by bit.
     let crc = stored.iter().fold(u32::MAX, |crc, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| {
-            crc >> 1 ^ (crc & 1) * 0xedb8_8320
+            (crc >> 1) ^ ((crc & 1) * 0xedb8_8320)
         })
     });
     assert_eq!((stored.len(), crc), (65, 0xdebb_20e3));

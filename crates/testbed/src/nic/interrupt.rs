@@ -120,7 +120,7 @@ impl Nic {
         } else if self.line == 0 && self.timers.now >= self.timers.throttled_until {
             self.line = 1;
             let interval = u64::from(self.peek(Register::Itr)) * THROTTLE_UNIT;
-            self.timers.throttled_until = self.timers.now + interval;
+            self.timers.throttled_until = self.timers.now.saturating_add(interval);
         }
     }
 
@@ -191,10 +191,10 @@ impl Nic {
             return cause::RXT0;
         }
         let now = self.timers.now;
-        self.timers.receive_packet = now + delay * DELAY_UNIT;
+        self.timers.receive_packet = now.saturating_add(delay * DELAY_UNIT);
         let absolute = u64::from(self.peek(Register::Radv));
         if absolute != 0 && self.timers.receive_absolute == 0 {
-            self.timers.receive_absolute = now + absolute * DELAY_UNIT;
+            self.timers.receive_absolute = now.saturating_add(absolute * DELAY_UNIT);
         }
         0
     }
@@ -215,10 +215,10 @@ impl Nic {
             return self.transmit_due();
         }
         let now = self.timers.now;
-        self.timers.transmit_packet = now + delay * DELAY_UNIT;
+        self.timers.transmit_packet = now.saturating_add(delay * DELAY_UNIT);
         let absolute = u64::from(self.peek(Register::Tadv));
         if absolute != 0 && self.timers.transmit_absolute == 0 {
-            self.timers.transmit_absolute = now + absolute * DELAY_UNIT;
+            self.timers.transmit_absolute = now.saturating_add(absolute * DELAY_UNIT);
         }
         0
     }

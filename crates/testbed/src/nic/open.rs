@@ -11,7 +11,7 @@
 //!
 //! | register | in memory | what a write means |
 //! |---|---|---|
-//! | TDT, RDT, ITR | the driver's last value | replaces (13.4.39, 13.4.29, 13.4.18) |
+//! | TDT, RDT, ITR | the driver's last value | replaces (13.4.40, 13.4.29, 13.4.18) |
 //! | IMS, IMC, ICS | 0 | ones set, clear, raise (13.4.20, 13.4.21, 13.4.19) |
 //! | ICR | causes present at `publish`, bit 31 if one is unmasked | not allowed |
 //! | STATUS, TDH, RDH | as at `publish` | not allowed |
@@ -43,6 +43,17 @@ use super::{BAR0_BYTES, Nic, Register};
 
 /// How many 32-bit words the view has.
 pub const BAR_WORDS: usize = BAR0_BYTES as usize / 4;
+
+/// Behind the last known register, offsets are published as 0.
+const REGISTERS_END: u32 = 0x6000;
+
+const _: () = {
+    let mut index = 0;
+    while index < Register::ALL.len() {
+        assert!(Register::ALL[index].offset() < REGISTERS_END);
+        index += 1;
+    }
+};
 
 /// What the driver has written since the last look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -166,31 +177,44 @@ fn role(register: Register) -> Role {
     }
 }
 
+/// A view of the right size: constant offsets into it need no check.
+type Bar = [AtomicU32; BAR_WORDS];
+
 #[inline(always)]
-fn word(bar: &[AtomicU32], register: Register) -> &AtomicU32 {
+fn word(bar: &Bar, register: Register) -> &AtomicU32 {
     &bar[register.offset() as usize / 4]
 }
 
 #[inline(always)]
-fn load(bar: &[AtomicU32], register: Register) -> u32 {
+fn load(bar: &Bar, register: Register) -> u32 {
     word(bar, register).load(Ordering::Acquire)
 }
 
 #[inline(always)]
-fn store(bar: &[AtomicU32], register: Register, value: u32) {
+fn store(bar: &Bar, register: Register, value: u32) {
     word(bar, register).store(value, Ordering::Release);
 }
 
 /// Takes the bits written to a write-1 register and makes it 0 again; nothing
 /// written at the same moment is lost.
 #[inline(always)]
-fn take(bar: &[AtomicU32], register: Register) -> u32 {
+fn take(bar: &Bar, register: Register) -> u32 {
     match load(bar, register) {
         0 => 0,
         _ => word(bar, register).swap(0, Ordering::AcqRel),
     }
 }
 
+/// The device's register is as published.
+#[inline(always)]
+fn same(bar: &Bar, register: Register, expected: u32) -> Result<(), Untracked> {
+    match load(bar, register) {
+        value if value == expected => Ok(()),
+        value => Err(untracked(register.offset(), value, Reason::NotOpen)),
+    }
+}
+
+#[cold]
 fn untracked(offset: u32, value: u32, reason: Reason) -> Untracked {
     Untracked {
         offset,
@@ -199,23 +223,22 @@ fn untracked(offset: u32, value: u32, reason: Reason) -> Untracked {
     }
 }
 
-fn right_size(bar: &[AtomicU32]) -> Result<(), Untracked> {
-    match bar.len() {
-        BAR_WORDS => Ok(()),
-        other => Err(untracked(0, other as u32, Reason::WrongSize)),
-    }
+#[inline(always)]
+fn right_size(bar: &[AtomicU32]) -> Result<&Bar, Untracked> {
+    bar.try_into()
+        .map_err(|_| untracked(0, bar.len() as u32, Reason::WrongSize))
 }
 
 impl Nic {
     /// Begins the open view: writes every register into `bar`. Whatever was in
     /// it is lost.
     pub fn open(&mut self, bar: &[AtomicU32]) -> Result<(), Untracked> {
-        right_size(bar)?;
+        let bar = right_size(bar)?;
         for (index, cell) in bar.iter().enumerate() {
             cell.store(self.open_value(index as u32 * 4), Ordering::Relaxed);
         }
         self.window.is_open = 1;
-        self.publish(bar);
+        self.publish_to(bar);
         Ok(())
     }
 
@@ -243,12 +266,17 @@ impl Nic {
         }
     }
 
-    /// Writes what the device changes by itself: ICR, STATUS, TDH, RDH.
-    ///
-    /// # Panics
-    /// If `bar` is shorter than [`BAR_WORDS`]; `open` has checked it.
+    /// Writes what the device changes by itself: ICR, STATUS, TDH, RDH. Does
+    /// nothing for a view of the wrong size, which `open` has refused.
     #[inline]
     pub fn publish(&mut self, bar: &[AtomicU32]) {
+        if let Ok(bar) = right_size(bar) {
+            self.publish_to(bar);
+        }
+    }
+
+    #[inline(always)]
+    fn publish_to(&mut self, bar: &Bar) {
         let now = Window {
             is_open: self.window.is_open,
             icr: self.present_icr(),
@@ -271,7 +299,7 @@ impl Nic {
     /// On an error, what came before the offending register is done.
     #[inline]
     pub fn absorb(&mut self, bar: &[AtomicU32], handler_ran: bool) -> Result<Absorbed, Untracked> {
-        right_size(bar)?;
+        let bar = right_size(bar)?;
         if self.window.is_open == 0 {
             return Err(untracked(0, 0, Reason::NotPublished));
         }
@@ -307,13 +335,13 @@ impl Nic {
         if absorbed.unmasked != 0 {
             self.unmask(absorbed.unmasked);
         }
-        self.publish(bar);
+        self.publish_to(bar);
         Ok(absorbed)
     }
 
     /// Takes a tail from memory; true if it moved.
     #[inline(always)]
-    fn follow(&mut self, bar: &[AtomicU32], register: Register) -> bool {
+    fn follow(&mut self, bar: &Bar, register: Register) -> bool {
         let value = load(bar, register) & register.mask();
         let moved = value != self.peek(register);
         self.poke(register, value);
@@ -322,41 +350,35 @@ impl Nic {
 
     /// The device's own registers are as published.
     #[inline(always)]
-    fn unchanged(&self, bar: &[AtomicU32]) -> Result<(), Untracked> {
+    fn unchanged(&self, bar: &Bar) -> Result<(), Untracked> {
         let w = &self.window;
-        let published = [
-            (Register::Icr, w.icr),
-            (Register::Status, w.status),
-            (Register::Tdh, w.transmit_head),
-            (Register::Rdh, w.receive_head),
-        ];
-        for (register, expected) in published {
-            let value = load(bar, register);
-            if value != expected {
-                return Err(untracked(register.offset(), value, Reason::NotOpen));
-            }
-        }
-        Ok(())
+        same(bar, Register::Icr, w.icr)?;
+        same(bar, Register::Status, w.status)?;
+        same(bar, Register::Tdh, w.transmit_head)?;
+        same(bar, Register::Rdh, w.receive_head)
     }
 
     /// Compares all of BAR 0 with what the view put there: a change anywhere
     /// but in the registers that `absorb` follows is an error. 32,768 words:
     /// for the end of a window, not for a packet.
     pub fn audit(&self, bar: &[AtomicU32]) -> Result<(), Untracked> {
-        right_size(bar)?;
+        let bar = right_size(bar)?;
         if self.window.is_open == 0 {
             return Err(untracked(0, 0, Reason::NotPublished));
         }
         self.unchanged(bar)?;
         for (index, cell) in bar.iter().enumerate() {
             let offset = index as u32 * 4;
+            let value = cell.load(Ordering::Acquire);
+            if offset >= REGISTERS_END && value == 0 {
+                continue;
+            }
             if let Some(register) = Register::at(offset) {
                 match role(register) {
                     Role::Driver | Role::Bits | Role::Device => continue,
                     Role::Zero | Role::Constant => {}
                 }
             }
-            let value = cell.load(Ordering::Acquire);
             if value != self.open_value(offset) {
                 return Err(untracked(offset, value, Reason::NotOpen));
             }

@@ -94,10 +94,7 @@ impl Nic {
         let old = self.config_load(at);
         let plain = lanes & writable(at);
         let clear = lanes & value & clearable(at);
-        let mut new = (old & !plain | value & plain) & !clear;
-        if at == BAR2 {
-            new |= 1;
-        }
+        let new = (old & !plain | value & plain) & !clear;
         self.config_store(at, new);
     }
 
@@ -119,7 +116,7 @@ impl Nic {
 
 /// How far the access is shifted in its 32-bit word; `None` if it is not one.
 fn access(offset: u32, size: u32) -> Option<u32> {
-    let valid = matches!(size, 1 | 2 | 4) && offset < 256 && offset % size == 0;
+    let valid = matches!(size, 1 | 2 | 4) && offset < 256 && offset.is_multiple_of(size);
     valid.then_some(8 * (offset % 4))
 }
 

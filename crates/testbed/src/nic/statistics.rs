@@ -127,3 +127,36 @@ impl Nic {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_stick_at_their_maximum() {
+        let mut nic = Box::new(Nic::off());
+        nic.poke(Register::Mpc, u32::MAX - 1);
+        nic.count(Register::Mpc);
+        nic.count(Register::Mpc);
+        assert_eq!(nic.peek(Register::Mpc), u32::MAX);
+    }
+
+    #[test]
+    fn octets_carry_into_the_high_half() {
+        let mut nic = Box::new(Nic::off());
+        nic.poke(Register::Gotcl, u32::MAX);
+        nic.count_sent(Cast::Unicast, 60);
+        let pair = (nic.peek(Register::Gotcl), nic.peek(Register::Gotch));
+        assert_eq!(pair, (63, 1));
+        assert_eq!(nic.read_high_counter(Register::Gotch), 1);
+        let pair = (nic.peek(Register::Gotcl), nic.peek(Register::Gotch));
+        assert_eq!(pair, (0, 0));
+        // Both halves of each pair are neighbours.
+        for &high in Register::ALL {
+            if high.access() == super::super::Access::CounterHigh {
+                let low = Register::at(high.offset() - 4).map(Register::access);
+                assert_eq!(low, Some(super::super::Access::CounterLow));
+            }
+        }
+    }
+}

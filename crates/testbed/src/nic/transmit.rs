@@ -456,8 +456,13 @@ impl Nic {
         Ok(())
     }
 
-    /// VLE: the tag is inserted if CTRL.VME is set (9.3).
+    /// VLE: the tag is inserted if CTRL.VME is set (3.3.4). The last descriptor
+    /// of a packet decides (3.3.7.1); segments go out before it is seen, so for
+    /// them any descriptor that says so does.
     fn tag(&mut self, words: [u32; 4]) {
+        if self.transmit.packet == PLAIN {
+            self.transmit.tagged = 0;
+        }
         if words[2] & command::VLE != 0 && self.peek(Register::Ctrl) & ctrl::VME != 0 {
             self.transmit.tagged = 1;
             self.transmit.tag = words[3] >> 16;
