@@ -67,11 +67,14 @@ u32 hot_features(struct net_device *dev);
 
 /*
  * In dom0, after the instance that ran as CPU `cpu` was aborted and before it
- * runs again: frees the locks it held and forgets its poll list. If the
- * interface is closed (its rings hold nothing), every pool object that is not
- * held by host_receive() goes back to its pool, and what it was sending
- * completes. No other CPU may be in a hot routine. The caller restores that
- * CPU's __preempt_count and hot_vif. Returns the objects taken back.
+ * runs again. Twice: (1) at once: frees the locks of ours and the transmit
+ * locks that it held, and unschedules the napi that it had scheduled, so that
+ * (2) dom0 can close the interface; then, called again while it is closed (the
+ * driver's rings hold nothing), every pool object that host_receive() does not
+ * hold goes back to its pool, and what was being sent completes; (3) dom0 opens
+ * the interface. No other CPU may be in a hot routine during (2)'s call. The
+ * caller restores that CPU's __preempt_count and hot_vif, and frees the
+ * driver's own locks. Returns the objects taken back.
  */
 u32 hot_recover(struct net_device *dev, u32 cpu);
 
@@ -93,8 +96,9 @@ DECLARE_PER_CPU(u32, hot_vif_pending);
 
 /*
  * A received frame, MAC header first: `length` bytes at `data`, both inside
- * skb's buffer. flags HOT_RX_*; vlan is the stripped TCI. Served by trusted
- * code in the hypervisor and by dom0's stack natively. Returns HOT_RX_HELD or
+ * skb's buffer as far as driver and hot routines kept order: trusted code
+ * checks that. flags HOT_RX_*; vlan is the stripped TCI. Served by the
+ * hypervisor, and by dom0's stack natively. Returns HOT_RX_HELD or
  * HOT_RX_UNWANTED.
  */
 u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan);

@@ -66,6 +66,7 @@ struct hot_magazine {
 struct hot_cpu {
 	struct hot_magazine magazine[HOT_POOLS];
 	struct list_head poll_list;	/* napi_struct.poll_list; see napi.c */
+	struct napi_struct *napi;	/* the last that this CPU set SCHED of */
 	u32 polling;			/* hot_poll() is on the stack */
 } ____cacheline_aligned;
 
@@ -169,6 +170,7 @@ u32 hot_skb_reset(void);
 /* ---- napi.c, transmit.c ---- */
 
 void hot_napi_init(u32 cpu);
+void hot_napi_recover(u32 cpu);
 /* Tells the sender that its packet is gone. */
 void hot_tx_complete(const struct hot_tag *tag);
 

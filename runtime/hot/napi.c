@@ -60,8 +60,12 @@ bool napi_schedule_prep(struct napi_struct *n)
 		if (old & NAPIF_STATE_SCHED)
 			new |= NAPIF_STATE_MISSED;
 		seen = cmpxchg(&n->state, old, new);
-		if (likely(seen == old))
-			return !(old & NAPIF_STATE_SCHED);
+		if (unlikely(seen != old))
+			continue;
+		if (unlikely(old & NAPIF_STATE_SCHED))
+			return false;
+		hot_cpus[hot_cpu_id()].napi = n;
+		return true;
 	}
 }
 
@@ -158,4 +162,43 @@ void __local_bh_enable_ip(unsigned long ip, unsigned int cnt)
 	if (unlikely(!in_interrupt() && hot_pending()))
 		hot_poll(HOT_SOFTIRQ_BUDGET);
 	__preempt_count_sub(1);
+}
+
+/* ---- Recovery ----------------------------------------------------------- */
+
+static bool hot_napi_elsewhere(const struct napi_struct *n, u32 cpu)
+{
+	u32 i;
+
+	for (i = 0; i < HOT_CPUS; i++) {
+		const struct hot_cpu *other = &hot_cpus[i];
+
+		if (i == cpu)
+			continue;
+		if ((other->polling && other->napi == n) ||
+		    other->poll_list.next == &n->poll_list ||
+		    other->poll_list.prev == &n->poll_list)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What a dead CPU had scheduled will not be polled: unscheduled, or dom0's
+ * napi_disable() would wait for ever. The list itself is not walked, since its
+ * links are the driver's data, which is what may be broken.
+ */
+void hot_napi_recover(u32 cpu)
+{
+	struct napi_struct *n = hot_cpus[cpu].napi;
+
+	hot_napi_init(cpu);
+	hot_cpus[cpu].polling = 0;
+	hot_cpus[cpu].napi = NULL;
+	if (!n || hot_napi_elsewhere(n, cpu) || READ_ONCE(n->state) & NAPIF_STATE_NPSVC)
+		return;
+	n->poll_list.next = &n->poll_list;
+	n->poll_list.prev = &n->poll_list;
+	clear_bit(NAPI_STATE_MISSED, &n->state);
+	clear_bit(NAPI_STATE_SCHED, &n->state);
 }

@@ -98,17 +98,26 @@ u32 hot_pool_reset(enum hot_pool_id id)
 
 /* ---- Buffers ------------------------------------------------------------ */
 
-void *hot_buffer_get(u32 size)
+/* What dom0 freed may hold the buffers that are missing. */
+static void *hot_buffer_reclaim(enum hot_pool_id id)
 {
-	void *buffer = NULL;
+	void *buffer = hot_skb_reclaim() ? hot_pool_get(id) : NULL;
 
-	if (size <= 1u << hot_pools[HOT_POOL_BUFFER].shift)
-		buffer = hot_pool_get(HOT_POOL_BUFFER);
-	else if (size <= 1u << hot_pools[HOT_POOL_LARGE].shift)
-		buffer = hot_pool_get(HOT_POOL_LARGE);
-	if (unlikely(!buffer))
+	if (!buffer)
 		hot_count(HOT_COUNT_BUFFER_EXHAUSTED);
 	return buffer;
+}
+
+void *hot_buffer_get(u32 size)
+{
+	enum hot_pool_id id = size <= 1u << hot_pools[HOT_POOL_BUFFER].shift ? HOT_POOL_BUFFER :
+									     HOT_POOL_LARGE;
+	void *buffer;
+
+	if (unlikely(size > 1u << hot_pools[id].shift))
+		return NULL;
+	buffer = hot_pool_get(id);
+	return likely(buffer) ? buffer : hot_buffer_reclaim(id);
 }
 
 u32 hot_buffer_size(const void *head)

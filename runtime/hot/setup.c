@@ -80,7 +80,7 @@ static void hot_recover_queues(struct net_device *dev, u32 cpu)
 
 u32 hot_recover(struct net_device *dev, u32 cpu)
 {
-	u32 i;
+	u32 i, taken;
 
 	if (cpu >= HOT_CPUS)
 		return 0;
@@ -89,7 +89,12 @@ u32 hot_recover(struct net_device *dev, u32 cpu)
 	for (i = 0; i < HOT_CPUS; i++)
 		hot_recover_lock(&hot_shared[i].tx_done_lock, cpu);
 	hot_recover_queues(dev, cpu);
-	hot_napi_init(cpu);
-	hot_cpus[cpu].polling = 0;
-	return netif_running(dev) ? 0 : hot_skb_reset();
+	hot_napi_recover(cpu);
+	if (netif_running(dev))
+		return 0;
+	taken = hot_skb_reset();
+	/* Nothing is on its way, also what an aborted transmit had not counted. */
+	for (i = 0; i < HOT_CPUS; i++)
+		hot_shared[i].tx_sent = hot_shared[i].tx_done_produce;
+	return taken;
 }

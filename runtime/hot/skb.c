@@ -14,7 +14,7 @@
 #include <linux/slab.h>
 
 #define HOT_USERS	2	/* the pool's reference and the caller's */
-#define HOT_SWEEP	128	/* sk_buffs looked at by one failing allocation */
+#define HOT_SWEEP	256	/* sk_buffs looked at by one failing allocation */
 
 #define HOT_SHARED_INFO	SKB_DATA_ALIGN(sizeof(struct skb_shared_info))
 
@@ -102,8 +102,12 @@ static void hot_skb_free_fragments(struct sk_buff *skb, u32 from)
 	struct skb_shared_info *shared = skb_shinfo(skb);
 	u32 i, n = min_t(u32, shared->nr_frags, MAX_SKB_FRAGS);
 
-	for (i = from; i < n; i++)
-		hot_buffer_put(page_to_virt(skb_frag_page(&shared->frags[i])));
+	for (i = from; i < n; i++) {
+		const skb_frag_t *fragment = &shared->frags[i];
+
+		/* With the offset: two of the pool's buffers share a page. */
+		hot_buffer_put(page_to_virt(skb_frag_page(fragment)) + skb_frag_off(fragment));
+	}
 	shared->nr_frags = min(from, n);
 }
 
@@ -235,6 +239,7 @@ u32 hot_skb_reset(void)
 			if (hot_skb_tag(skb)->flags & HOT_TAG_COMPLETE)
 				hot_tx_complete(hot_skb_tag(skb));
 			hot_skb_tag(skb)->flags = 0;
+			refcount_set(&skb->users, HOT_USERS);
 			continue;
 		}
 		for (id = HOT_POOL_BUFFER; id <= HOT_POOL_LARGE; id++) {

@@ -55,7 +55,7 @@ void hot_tx_complete(const struct hot_tag *tag)
  */
 static bool hot_tx_done_room(const struct hot_shared *shared, u32 pending)
 {
-	return shared->tx_sent + pending - READ_ONCE(shared->tx_done_consume) < HOT_TX_DONE;
+	return (s32)(shared->tx_sent + pending - READ_ONCE(shared->tx_done_consume)) < HOT_TX_DONE;
 }
 
 /* ---- Request to sk_buff ------------------------------------------------- */
@@ -223,7 +223,7 @@ static bool hot_tx_fill(struct sk_buff *skb, struct net_device *dev,
 	/* Short packets are padded by the driver, which fragments do not allow. */
 	if (fragments && skb->len < ETH_ZLEN)
 		return false;
-	if (start && (!(features & (NETIF_F_HW_CSUM | NETIF_F_IP_CSUM)) ||
+	if (start && (!(features & NETIF_F_HW_CSUM) ||
 		      !hot_tx_checksum(skb, header, start, READ_ONCE(request->checksum_offset))))
 		return false;
 	if (gso_size) {
@@ -395,7 +395,7 @@ u32 hot_features(struct net_device *dev)
 
 	if (features & NETIF_F_SG)
 		can |= HOT_CAN_FRAGMENTS;
-	if (features & (NETIF_F_HW_CSUM | NETIF_F_IP_CSUM))
+	if (features & NETIF_F_HW_CSUM)
 		can |= HOT_CAN_CHECKSUM;
 	if (features & NETIF_F_TSO)
 		can |= HOT_CAN_TSO4;

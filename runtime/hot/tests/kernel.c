@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* What hot.o imports, as little of dom0's kernel as its tests need. */
+#include "kernel.h"
+#include <linux/mm.h>
+
+unsigned long page_offset_base = TEST_DIRECT_MAP;
+unsigned long vmemmap_base = TEST_VMEMMAP;
+unsigned long phys_base;
+unsigned long volatile jiffies;
+
+DEFINE_PER_CPU_READ_MOSTLY(int, cpu_number);
+DEFINE_PER_CPU(int, __preempt_count);
+DEFINE_PER_CPU_ALIGNED(struct softnet_data, softnet_data);
+
+unsigned int test_upcalls;
+struct test_host test_host[HOT_CPUS];
+
+static unsigned long next_page;		/* frame that alloc_pages() gives next */
+
+void test_cpu_init(unsigned int cpu)
+{
+	this_cpu_write(cpu_number, cpu);
+}
+
+/* Naturally aligned, never freed: hot_setup() is the only user. */
+struct page *alloc_pages(gfp_t gfp, unsigned int order)
+{
+	unsigned long first = ALIGN(next_page, 1ul << order);
+
+	if ((first + (1ul << order)) << PAGE_SHIFT > TEST_RAM)
+		return NULL;
+	next_page = first + (1ul << order);
+	atomic_set(&pfn_to_page(first)->_refcount, 1);
+	return pfn_to_page(first);
+}
+
+void kfree(const void *p)
+{
+	test_upcalls++;
+}
+
+void __folio_put(struct folio *folio)
+{
+	test_upcalls++;
+}
+
+void __fix_address kfree_skb_reason(struct sk_buff *skb, enum skb_drop_reason reason)
+{
+	test_upcalls++;
+}
+
+int pskb_expand_head(struct sk_buff *skb, int nhead, int ntail, gfp_t gfp)
+{
+	test_upcalls++;
+	return -ENOMEM;
+}
+
+void *__pskb_pull_tail(struct sk_buff *skb, int delta)
+{
+	test_upcalls++;
+	return NULL;
+}
+
+int skb_copy_bits(const struct sk_buff *skb, int offset, void *to, int len)
+{
+	test_upcalls++;
+	return -EFAULT;
+}
+
+void refcount_warn_saturate(refcount_t *r, enum refcount_saturation_type t)
+{
+	CHECK(!"reference count saturated");
+}
+
+const char *dev_driver_string(const struct device *dev)
+{
+	return "test";
+}
+
+void __warn_printk(const char *fmt, ...)
+{
+	CHECK(!"warning");
+}
+
+bool test_dom0_free(struct sk_buff *skb)
+{
+	return atomic_dec_and_test(&skb->users.refs);
+}
+
+u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan)
+{
+	struct test_host *host = &test_host[raw_smp_processor_id()];
+
+	host->calls++;
+	host->data = data;
+	host->length = length;
+	host->skb = skb;
+	host->flags = flags;
+	host->vlan = vlan;
+	if (host->answer == HOT_RX_HELD && host->held < HOT_RELEASE)
+		host->queue[host->held++] = (u64)skb;
+	return host->answer;
+}
