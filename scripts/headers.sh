@@ -5,8 +5,8 @@
 #
 # Needs target/stock (scripts/stock.sh). Leaves, below target/stock/:
 #   headers          -> the prepared header tree: make -C target/stock/headers M=...
-#   headers-tree/    the unpacked packages: linux-headers-X-amd64, its -common,
-#                    linux-kbuild-6.1, linux-compiler-gcc-12-x86
+#   headers-tree/    the unpacked packages: linux-headers-X-amd64, its -common
+#                    and the linux-* packages it depends on (kbuild, compiler)
 #   headers-VERSION  package and version that this is
 #
 # Which packages these are, the packages say: X is the stock kernel's, the others

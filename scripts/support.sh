@@ -8,7 +8,8 @@
 #   hot.o      the hot routines, from runtime/hot/
 # Each file is compiled by the kernel's own build (kbuild, one object a file) in
 # a copy of its directory below target/support/build, so nothing is written
-# beside the sources; `ld -r` combines them. What is up to date stays.
+# beside the sources; `ld -r -S` combines them, without debug information, as in
+# a distributed module. What is up to date stays.
 #
 # Then the two are checked: together with the stock e1000.ko every import is
 # defined exactly once, but for the host's functions, which kernel.h declares.
@@ -84,12 +85,12 @@ combine() {
     cmp -s "$build/Makefile.new" "$build/Makefile" || cp "$build/Makefile.new" "$build/Makefile"
     rm -f "$build/Makefile.new"
     # kbuild's own progress is noise unless it fails.
-    make -s -j2 -C "$headers" M="$build" CC=gcc-12 HOSTCC=gcc-12 "$@" >"$build/log" 2>&1 || {
+    make -s -j2 -C "$headers" M="$build" "$@" >"$build/log" 2>&1 || {
         cat "$build/log" >&2
         die "$name: kbuild failed (log above, in ${build#"$root"/}/log)"
     }
     [ ! -s "$build/log" ] || cat "$build/log" >&2
-    (cd "$build" && ld -r -o "$support/$name.new" "$@")
+    (cd "$build" && ld -r -S -o "$support/$name.new" "$@")
     mv "$support/$name.new" "$support/$name.o"
     echo "support: target/support/$name.o ($# files)"
 }

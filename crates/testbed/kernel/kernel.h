@@ -10,7 +10,9 @@
  * Contexts. kernel_*() are called on a dom0 thread whose GS base is the percpu
  * area of one CPU, on a kernel stack that lies in the direct map. They may
  * sleep; sleeping is virtual: time moves on, timers, works and interrupts run,
- * and the call returns in no real time. At most one thread runs on a CPU.
+ * and the call returns in no real time. At most one thread runs on a CPU. A task
+ * that slept may go on on another CPU, so the canary at %gs:0x28 is the same in
+ * all percpu areas.
  * Results are 0 (or a count) or a negative errno.
  *
  * Time. The kernel's clock is virtual. Only host_advance() moves the NIC's
@@ -24,7 +26,9 @@
  * serves the interrupt. kernel_interrupt() delivers one from outside.
  *
  * A bug (BUG, a bad free, a missing function) ends in host_fatal(), which does
- * not return. WARN() prints, then executes `ud2` in the kernel's way: the
+ * not return. After that, or a fault, locks stay held and tasks half run: the
+ * kernel only serves to be looked at (kernel_info, kernel_check_heap), and what
+ * sleeps or takes a mutex ends in another bug. WARN() prints, then executes `ud2` in the kernel's way: the
  * host looks the address up in the module's __bug_table and, if
  * BUGFLAG_WARNING is set there, goes on after the two bytes.
  */
@@ -68,7 +72,7 @@ enum kernel_event {
 	KERNEL_EVENT_CARRIER = 5,          /* argument: 1 on, 0 off */
 	KERNEL_EVENT_REGISTERED = 6,       /* argument: address of the net_device */
 	KERNEL_EVENT_UNREGISTERED = 7,     /* argument: address of the net_device */
-	KERNEL_EVENT_QUEUE_WOKEN = 8,      /* never from hot.o's own wake */
+	KERNEL_EVENT_QUEUE_WOKEN = 8,      /* reserved: hot_shared.tx_wake tells it */
 };
 void host_event(__u32 event, __u64 argument);
 
@@ -122,6 +126,13 @@ long kernel_close(void);
 
 /* Lets time pass: timers, works, interrupts. */
 void kernel_tick(__u64 ns);
+
+/*
+ * Moves the kernel's clock and nothing else. For a host that sees kernel code run
+ * long without the clock moving (kernel_info.now): drivers spin on jiffies. Any
+ * thread, a signal handler, beside whatever else runs.
+ */
+void kernel_clock_nudge(__u64 ns);
 
 /* Lets at most `ns` pass until carrier is on: 0, or -ETIMEDOUT. */
 long kernel_link_wait(__u64 ns);

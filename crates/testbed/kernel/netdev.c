@@ -253,7 +253,8 @@ void __netif_napi_del(struct napi_struct *napi)
 	if (!test_and_clear_bit(NAPI_STATE_LISTED, &napi->state))
 		return;
 	list_del_init(&napi->dev_list);
-	kfree_skb_reason(napi->skb, SKB_DROP_REASON_NOT_SPECIFIED);
+	if (napi->skb)
+		consume_skb(napi->skb);
 	napi->skb = NULL;
 }
 

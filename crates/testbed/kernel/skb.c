@@ -270,10 +270,11 @@ void *__pskb_pull_tail(struct sk_buff *skb, int delta)
 
 #define GRO_HEAD 128
 
+/* A pool's sk_buff, so that napi_gro_receive() can hand it on. */
 struct sk_buff *napi_get_frags(struct napi_struct *napi)
 {
 	if (!napi->skb)
-		napi->skb = __netdev_alloc_skb(napi->dev, GRO_HEAD, GFP_ATOMIC);
+		napi->skb = __napi_alloc_skb(napi, GRO_HEAD, GFP_ATOMIC);
 	return napi->skb;
 }
 
@@ -283,7 +284,7 @@ gro_result_t napi_gro_frags(struct napi_struct *napi)
 
 	napi->skb = NULL;
 	if (!pskb_may_pull(skb, ETH_HLEN)) {
-		kfree_skb_reason(skb, SKB_DROP_REASON_NOT_SPECIFIED);
+		consume_skb(skb);
 		return GRO_CONSUMED;
 	}
 	skb->protocol = eth_type_trans(skb, skb->dev);

@@ -57,6 +57,21 @@ static struct task *task_current(void)
 	return container_of(current, struct task, linux_task);
 }
 
+/*
+ * The task of this CPU, for switching. A worker whose stack this is not was left
+ * by a fault; the main task's registers are gone with it.
+ */
+static struct task *task_sane(void)
+{
+	struct task *self = task_current();
+	u64 below = (u64)__builtin_frame_address(0) - (u64)self->linux_task.stack;
+
+	if (self->is_worker && below >= PAGE_SIZE << STACK_ORDER)
+		kernel_bug("task: a fault ended %s on this CPU earlier; dom0 must be started again",
+			   self->linux_task.comm);
+	return self;
+}
+
 bool irq_allowed(void)
 {
 	return preempt_count() == 0 && this_cpu_read(hot_vif);
@@ -199,7 +214,7 @@ static void step(struct task *self, u64 limit)
 
 void task_sleep_until(u64 deadline)
 {
-	struct task *self = task_current();
+	struct task *self = task_sane();
 
 	task_may_sleep(__func__);
 	kernel_counters.sleeps++;
@@ -224,7 +239,7 @@ void task_wait_step(const char *what, u64 since)
 
 void task_settle(void)
 {
-	struct task *self = task_current();
+	struct task *self = task_sane();
 	unsigned int i;
 
 	if (self->is_worker || !irq_allowed())

@@ -4,7 +4,9 @@
  *
  * The clock counts nanoseconds since boot and moves only here: while somebody
  * sleeps or delays, and in kernel_tick(). The device's clock moves with it.
- * A delay lets time pass and nothing run; a sleep lets both.
+ * A delay lets time pass and nothing run; a sleep lets both. Code that neither
+ * sleeps nor delays but reads jiffies until they move would do so for ever: the
+ * host nudges the clock when it sees that.
  *
  * Timers run in softirq context on whichever CPU steps first after they are due,
  * earliest first, one lock around the list and none around the function.
@@ -15,7 +17,6 @@
 
 #include "shim.h"
 
-static struct shim_lock time_lock;
 static u64 now_ns;
 static struct shim_lock timer_lock;
 static HLIST_HEAD(timer_list);
@@ -33,13 +34,29 @@ u64 time_now(void)
 	return READ_ONCE(now_ns);
 }
 
+/* Without a lock: CPUs may do this at once, and the host in between. */
+static __always_inline void clock_add(u64 ns)
+{
+	u64 now = __atomic_add_fetch(&now_ns, ns, __ATOMIC_RELAXED);
+	u64 ticks = INITIAL_JIFFIES + now / TICK_NSEC;
+	u64 seen = __atomic_load_n(&jiffies_64, __ATOMIC_RELAXED);
+
+	while (seen < ticks &&
+	       !__atomic_compare_exchange_n(&jiffies_64, &seen, ticks, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
+}
+
 void time_advance(u64 ns)
 {
-	shim_lock(&time_lock);
-	WRITE_ONCE(now_ns, now_ns + ns);
-	WRITE_ONCE(jiffies_64, INITIAL_JIFFIES + now_ns / TICK_NSEC);
-	shim_unlock(&time_lock);
+	clock_add(ns);
 	host_advance(ns);
+}
+
+/* No canary: the caller may be a thread without a percpu area. */
+__attribute__((no_stack_protector)) void kernel_clock_nudge(u64 ns)
+{
+	clock_add(ns);
 }
 
 void __udelay(unsigned long usecs)

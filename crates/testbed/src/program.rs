@@ -107,13 +107,12 @@ pub fn rewrite(object: &Object<'_>, variant: Variant) -> Result<Object<'static>,
         poison: variant.poison,
         ..svm_rewrite::Options::new(variant.scheme)
     };
-    let rewritten =
-        svm_rewrite::rewrite(object, options).map_err(|refusals| Error::Refused {
-            count: refusals.len(),
-            first: refusals
-                .first()
-                .map_or_else(String::new, ToString::to_string),
-        })?;
+    let rewritten = svm_rewrite::rewrite(object, options).map_err(|refusals| Error::Refused {
+        count: refusals.len(),
+        first: refusals
+            .first()
+            .map_or_else(String::new, ToString::to_string),
+    })?;
     match svm_verify::verify(&rewritten.object) {
         Ok(_) => Ok(rewritten.object),
         Err(violations) => Err(Error::Rejected(violations.to_string())),
@@ -194,7 +193,10 @@ impl Program {
     /// Addresses of the instructions that look up the translation table: those
     /// that name its tags.
     pub fn lookups(&self) -> Vec<u64> {
-        let code = self.linked.iter().filter(|l| self.object.section(l.section).is_code());
+        let code = self
+            .linked
+            .iter()
+            .filter(|l| self.object.section(l.section).is_code());
         let instructions = code.flat_map(|l| {
             Decoder::with_ip(64, &l.bytes, l.address, DecoderOptions::NONE).into_iter()
         });

@@ -1,38 +1,23 @@
 //! The stock e1000.ko boots in the dom0 process, on the dom0 kernel shim and
 //! the NIC's model: probe, open, link, statistics, close, remove.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use testbed::live::dom0::{CommandError, Dom0};
+use testbed::live::files::Files;
 use testbed::live::host;
-use testbed::live::image::{Missing, Module, Plan};
+use testbed::live::image::{Missing, Plan};
 use testbed::live::interface::text;
-use testbed::live::mailbox::{Event, Mailbox};
-use testbed::live::memory::{Machine, Sizes};
-use testbed::live::rendezvous::Limits;
-use testbed::stock;
+use testbed::live::mailbox::{Event, Mailbox, SharedPages};
+use testbed::live::memory::{BAR, Machine, Sizes, driver_stack};
+use testbed::live::rendezvous::{Limits, NoAnswer};
+use testbed::live::upcall::{self, Upcall, UpcallError};
 
 /// The MAC address in the NIC's EEPROM.
 const MAC: [u8; 6] = [0x52, 0x54, 0, 0x12, 0x34, 0x56];
 const SECOND: u64 = 1_000_000_000;
-
-fn support(name: &str) -> Option<Vec<u8>> {
-    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/support"));
-    std::fs::read(root.join(name)).ok()
-}
-
-/// The three objects, or the reason why the test cannot run.
-fn files() -> Result<Vec<(Module, Vec<u8>)>, String> {
-    let need = |name: &str| {
-        support(name).ok_or_else(|| format!("no target/support/{name}: run scripts/support.sh"))
-    };
-    Ok(vec![
-        (Module::Driver, stock::find().map_err(|e| e.to_string())?),
-        (Module::Hot, need("hot.o")?),
-        (Module::Kernel, need("kernel.o")?),
-    ])
-}
 
 fn limits() -> Limits {
     Limits {
@@ -41,27 +26,59 @@ fn limits() -> Limits {
     }
 }
 
-/// Runs `test` with a dom0 that has power and nothing booted.
-fn with_dom0(test: impl FnOnce(&mut Dom0<'_, '_>) -> Result<(), CommandError>) {
-    let files = match files() {
-        Ok(files) => files,
-        Err(reason) => panic!("{reason}"),
-    };
-    let files: Vec<_> = files.iter().map(|(m, bytes)| (*m, &bytes[..])).collect();
-    let plan = Plan::new(Sizes::default(), &files, &host::address, Missing::Refuse)
-        .unwrap_or_else(|error| panic!("{error}"));
-    let machine = Machine::new(plan.space().sizes()).expect("memory");
-    let mailbox = Mailbox::new().expect("memory");
-    mailbox.get().power_on(MAC);
-    let mut dom0 = Dom0::start(&plan, &machine, mailbox.get(), limits()).expect("dom0");
-    if let Err(error) = test(&mut dom0) {
-        panic!("{error}\n{}", mailbox.get().console.since(0));
+/// Everything that is shared, before a dom0 starts.
+struct World {
+    plan: Plan<'static>,
+    machine: Machine,
+    mailbox: SharedPages<Mailbox>,
+}
+
+impl World {
+    fn new() -> World {
+        static FILES: OnceLock<Files> = OnceLock::new();
+        let files = FILES.get_or_init(|| Files::find().unwrap_or_else(|error| panic!("{error}")));
+        let modules = files.modules();
+        let plan = Plan::new(Sizes::default(), &modules, &host::address, Missing::Refuse)
+            .unwrap_or_else(|error| panic!("{error}"));
+        World {
+            machine: Machine::new(plan.space().sizes()).expect("memory"),
+            mailbox: Mailbox::new().expect("memory"),
+            plan,
+        }
     }
+
+    /// A dom0 whose NIC has power, and nothing booted.
+    fn dom0(&self) -> Dom0<'_, 'static> {
+        self.mailbox.get().power_on(MAC);
+        Dom0::start(&self.plan, &self.machine, self.mailbox.get(), limits()).expect("dom0")
+    }
+
+    /// Runs `test` with a new dom0; a failure shows what it printed.
+    fn with_dom0(&self, test: impl FnOnce(&mut Dom0<'_, '_>) -> Result<(), CommandError>) {
+        let mark = self.mailbox.get().console.mark();
+        let mut dom0 = self.dom0();
+        let result = test(&mut dom0);
+        let console = self.mailbox.get().console.since(mark);
+        if let Err(error) = result {
+            panic!("{error}\n{console}");
+        }
+        // Shown by `--nocapture`.
+        println!("{console}");
+    }
+}
+
+/// Boots, loads the driver, opens it and waits for the link.
+fn start(dom0: &mut Dom0<'_, '_>) -> Result<(), CommandError> {
+    dom0.boot()?;
+    dom0.load("")?;
+    dom0.open()?;
+    dom0.link_wait(10 * SECOND)?;
+    Ok(())
 }
 
 #[test]
 fn the_stock_driver_boots_and_goes() {
-    with_dom0(|dom0| {
+    World::new().with_dom0(|dom0| {
         dom0.boot()?;
         dom0.load("")?;
         let info = dom0.info()?;
@@ -97,6 +114,125 @@ fn the_stock_driver_boots_and_goes() {
         dom0.remove()?;
         assert_eq!(dom0.info()?.net_device, 0, "removed");
         assert_eq!(dom0.call("kernel_check_heap", &[])?.value, 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_killed_dom0_is_replaced_by_a_new_one() {
+    let world = World::new();
+    world.with_dom0(|dom0| {
+        start(dom0)?;
+        dom0.kill();
+        let error = dom0.link().expect_err("dead").to_string();
+        assert!(error.contains("died of signal 9"), "{error}");
+        Ok(())
+    });
+    world.with_dom0(|dom0| {
+        start(dom0)?;
+        assert_eq!(dom0.link()?.speed, 1000);
+        Ok(())
+    });
+}
+
+/// `drivers/pci/access.c`: `int pci_read_config_word(dev, where, u16 *val)`, as
+/// a driver in the hypervisor calls it with a variable of its own stack.
+#[test]
+fn an_upcall_writes_to_a_variable_on_the_drivers_stack() {
+    let world = World::new();
+    let stack = driver_stack(1);
+    map(&stack);
+    world.with_dom0(|dom0| {
+        start(dom0)?;
+        let symbol = |name| world.plan.symbol(name).expect("kernel.o has it");
+        let view = world.plan.view(&world.machine);
+        let device = view.word64(symbol("pci_device")).expect("dom0's memory");
+        let device = device.load(Ordering::Relaxed);
+        let variable = stack.end - 136;
+        let mut slow = Duration::ZERO;
+        let start = Instant::now();
+        for (place, word) in [(0, 0x8086u16), (2, 0x100e)].into_iter().cycle().take(2000) {
+            // SAFETY: in the driver stack that this test mapped.
+            unsafe { (variable as *mut u16).write(0xffff) };
+            let upcall = Upcall {
+                function: symbol("pci_read_config_word"),
+                arguments: [device, place, variable, 0, 0, 0],
+                stack: &[],
+                window: stack.end - 256..stack.end,
+            };
+            let begin = Instant::now();
+            // SAFETY: the window is in that stack, which nobody else uses.
+            let result =
+                unsafe { upcall::call(&world.mailbox.get().upcalls[1], &upcall, &limits()) };
+            slow = slow.max(begin.elapsed());
+            assert_eq!(result.expect("an answer").0 as u32, 0);
+            // SAFETY: as above.
+            assert_eq!(unsafe { (variable as *const u16).read() }, word);
+        }
+        let mean = start.elapsed() / 2000;
+        println!("an upcall takes {mean:?}, the slowest took {slow:?}");
+        dom0.kill();
+        let upcall = Upcall {
+            function: symbol("pci_read_config_word"),
+            arguments: [0; 6],
+            stack: &[],
+            window: 0..0,
+        };
+        // SAFETY: no window.
+        let result = unsafe { upcall::call(&world.mailbox.get().upcalls[1], &upcall, &limits()) };
+        assert!(matches!(result, Err(UpcallError::NoAnswer(NoAnswer::Dead))));
+        Ok(())
+    });
+}
+
+/// Maps a driver stack, as the runtime does in the hypervisor.
+fn map(stack: &std::ops::Range<u64>) {
+    // SAFETY: nothing is there: one test of this file maps it, once.
+    let at = unsafe {
+        libc::mmap(
+            stack.start as *mut libc::c_void,
+            (stack.end - stack.start) as usize,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE,
+            -1,
+            0,
+        )
+    };
+    assert_eq!(at as u64, stack.start);
+}
+
+/// The driver's pointer to the NIC's registers is broken: its watchdog faults.
+/// Its interface is beyond help, but dom0 goes on, and so does a new one.
+#[test]
+fn an_oops_of_the_driver_leaves_dom0_standing() {
+    let world = World::new();
+    world.with_dom0(|dom0| {
+        start(dom0)?;
+        let private = dom0.info()?.netdev_priv;
+        let view = world.plan.view(&world.machine);
+        let words = (private..private + 4096).step_by(8);
+        let registers = words
+            .filter_map(|at| view.word64(at))
+            .find(|word| word.load(Ordering::Relaxed) == BAR)
+            .expect("struct e1000_hw has the registers' address");
+        registers.store(0x7000, Ordering::Relaxed);
+        let error = dom0.tick(5 * SECOND).expect_err("an oops").to_string();
+        println!("{error}");
+        assert!(
+            error.contains("page fault at 0xb000 in e1000_update_stats+"),
+            "{error}"
+        );
+        assert!(error.contains("e1000_watchdog+"), "{error}");
+        registers.store(BAR, Ordering::Relaxed);
+        assert_ne!(dom0.info()?.net_device, 0, "dom0 answers");
+        let error = dom0.close().expect_err("its locks are held").to_string();
+        println!("{error}");
+        Ok(())
+    });
+    world.with_dom0(|dom0| {
+        start(dom0)?;
+        dom0.close()?;
+        dom0.remove()?;
         Ok(())
     });
 }

@@ -3,10 +3,12 @@
 
 use std::process::Command as Tool;
 use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use testbed::live::command::Command;
-use testbed::live::dom0::{CommandError, Dom0};
+use testbed::live::dom0::{CommandError, Dom0, Failure};
+use testbed::live::enter::{self, EnterError};
 use testbed::live::host;
 use testbed::live::image::{Missing, Module, Plan};
 use testbed::live::mailbox::{Counter, Mailbox, SharedPages};
@@ -15,6 +17,7 @@ use testbed::live::memory::{
 };
 use testbed::live::rendezvous::{Limits, NoAnswer};
 use testbed::live::upcall::{self, Upcall, UpcallError};
+use testbed::live::work::{Local, Work};
 
 /// tests/live/small.c, compiled as kernel code is.
 fn small() -> &'static [u8] {
@@ -65,7 +68,7 @@ struct World {
 impl World {
     fn new() -> World {
         let files = [(Module::Kernel, small())];
-        let plan = Plan::new(SIZES, &files, &host::address, Missing::Trap).expect("plan");
+        let plan = Plan::new(SIZES, &files, &hosts, Missing::Trap).expect("plan");
         let mailbox = Mailbox::new().expect("memory");
         mailbox.get().power_on([2, 0, 0, 0, 0, 1]);
         World {
@@ -76,8 +79,41 @@ impl World {
     }
 
     fn dom0(&self) -> Dom0<'_, 'static> {
-        Dom0::start(&self.plan, &self.machine, self.mailbox.get(), LIMITS).expect("dom0")
+        Dom0::start_with(&self.plan, &self.machine, self.mailbox.get(), LIMITS, WORKS)
+            .expect("dom0")
     }
+}
+
+/// Numbers of `WORKS`.
+const COUNT_UP: u32 = 0;
+const PANIC: u32 = 1;
+const WORKS: &[Work] = &[count_up, panic];
+
+/// Calls `small_calls` many times, without a command for each.
+fn count_up(local: &Local<'_>, arguments: [u64; 5]) -> Result<u64, EnterError> {
+    let function = local.plan.symbol("small_calls").expect("a function");
+    // SAFETY: it is a function without arguments.
+    let call = || unsafe { local.call(function, [0; 6]) };
+    (0..arguments[0]).try_fold(0, |_, _| call())
+}
+
+fn panic(_: &Local<'_>, _: [u64; 5]) -> Result<u64, EnterError> {
+    panic!("on purpose")
+}
+
+/// What kernel code may import from this test.
+fn hosts(name: &str) -> Option<u64> {
+    match name {
+        "host_enter_again" => Some(enter_again as *const () as u64),
+        _ => host::address(name),
+    }
+}
+
+/// Enters kernel code from what kernel code called: 1 if that is refused.
+extern "C" fn enter_again(function: u64) -> u64 {
+    // SAFETY: it is a kernel function; besides, it is not called.
+    let result = unsafe { enter::enter(function, [0; 6]) };
+    u64::from(result == Err(EnterError::Nested))
 }
 
 fn value(dom0: &mut Dom0<'_, '_>, name: &str, arguments: &[u64]) -> u64 {
@@ -159,7 +195,7 @@ fn an_oops_names_the_place_and_dom0_goes_on() {
     let report = oops(&mut dom0, "small_overflow", &[0]);
     assert!(report.contains("small_overflow+"), "{report}");
     let error = dom0.call("small_fatal", &[]).expect_err("fatal");
-    assert!(error.to_string().contains("the end"), "{error}");
+    assert!(error.to_string().contains("oops: the end"), "{error}");
     assert_eq!(world.mailbox.get().counters.get(Counter::Oopses), 6);
     assert_eq!(value(&mut dom0, "small_calls", &[]), 1);
 }
@@ -178,6 +214,50 @@ fn a_warning_goes_on_and_a_bug_does_not() {
     assert!(answer.console.contains("line 77"), "{}", answer.console);
     let report = oops(&mut dom0, "small_bug", &[5]);
     assert!(report.contains("BUG"), "{report}");
+}
+
+#[test]
+fn kernel_code_is_not_entered_twice() {
+    let world = World::new();
+    let mut dom0 = world.dom0();
+    assert_eq!(value(&mut dom0, "small_nested", &[]), 1);
+    assert_eq!(value(&mut dom0, "small_calls", &[]), 1);
+    // SAFETY: this thread is no CPU, so nothing is entered.
+    let refused = unsafe { enter::enter(0, [0; 6]) };
+    assert_eq!(refused, Err(EnterError::NotAttached));
+}
+
+#[test]
+fn a_host_function_that_is_given_nonsense_is_an_oops() {
+    let world = World::new();
+    let mut dom0 = world.dom0();
+    let report = oops(&mut dom0, "small_print", &[0x7000, 64]);
+    assert!(report.contains("page fault at 0x70"), "{report}");
+    assert!(report.contains("small_print+"), "{report}");
+    let answer = dom0.call("small_say", &[]).expect("said");
+    assert_eq!(answer.console, "<6> hello\n", "the console's lock is free");
+}
+
+#[test]
+fn work_runs_in_dom0() {
+    let world = World::new();
+    let mut dom0 = world.dom0();
+    let work = |number| Command::Work {
+        number,
+        arguments: [1000, 0, 0, 0, 0],
+    };
+    let answer = dom0.command("count up", work(COUNT_UP)).expect("counted");
+    assert_eq!(answer.value, 1000);
+    let at = world
+        .plan
+        .percpu_symbol("per_cpu_count", 2)
+        .expect("percpu");
+    let view = world.plan.view(&world.machine);
+    assert_eq!(view.word64(at).map(|w| w.load(Ordering::Relaxed)), Some(40));
+    let error = dom0.command("panic", work(PANIC)).expect_err("ended");
+    let text = error.to_string();
+    assert!(text.contains("ended with status 101"), "{text}");
+    assert!(text.contains("on purpose"), "{text}");
 }
 
 // ---- Traps -------------------------------------------------------------------------
@@ -401,6 +481,13 @@ fn a_variable_on_the_drivers_stack_goes_by_reference() {
         1,
         "commands go on beside it"
     );
+    // Only the CPU's own driver stack may cross.
+    let mut mine = [0u64; 2];
+    let low = mine.as_mut_ptr() as u64;
+    match call(low..low + 16) {
+        Err(UpcallError::Failed(Failure::Window)) => {}
+        other => panic!("{other:?}"),
+    }
     drop(stack);
 }
 

@@ -14,6 +14,13 @@ pub enum Command {
         /// Its arguments.
         arguments: [u64; 6],
     },
+    /// Run one of the functions that [`super::dom0::Dom0::start_with`] was given.
+    Work {
+        /// Its index.
+        number: u32,
+        /// Its arguments.
+        arguments: [u64; 5],
+    },
     /// Make dom0's accesses to the NIC trap or not.
     SetBar(BarMode),
     /// Run a packet loop; its outcome is in the mailbox.
@@ -28,7 +35,8 @@ pub const WORDS: usize = 1 + job::WORDS;
 const CALL: u64 = 1;
 const SET_BAR: u64 = 2;
 const EXIT: u64 = 3;
-const JOB: u64 = 4;
+const WORK: u64 = 4;
+const JOB: u64 = 5;
 
 impl Command {
     /// As words.
@@ -42,6 +50,11 @@ impl Command {
                 words[0] = CALL;
                 words[1] = function;
                 words[2..].copy_from_slice(&arguments);
+            }
+            Command::Work { number, arguments } => {
+                words[0] = WORK;
+                words[1] = u64::from(number);
+                words[2..7].copy_from_slice(&arguments);
             }
             Command::SetBar(mode) => {
                 words[0] = SET_BAR;
@@ -67,6 +80,10 @@ impl Command {
             SET_BAR => Command::SetBar(BarMode::Open),
             JOB => Command::Job(Job::decode(words[1..].try_into().ok()?)?),
             EXIT => Command::Exit,
+            WORK => Command::Work {
+                number: u32::try_from(words[1]).ok()?,
+                arguments: words[2..7].try_into().ok()?,
+            },
             _ => return None,
         })
     }
@@ -107,6 +124,10 @@ mod tests {
             Command::SetBar(BarMode::Open),
             Command::SetBar(BarMode::Trapped),
             Command::Exit,
+            Command::Work {
+                number: 3,
+                arguments: [1, 2, 3, 4, 5],
+            },
         ];
         for command in commands {
             assert_eq!(Command::decode(&command.encode()), Some(command));

@@ -54,3 +54,22 @@ impl Console {
         self.lock.release_if_mine();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::live::mailbox::Mailbox;
+
+    #[test]
+    fn text_is_kept_since_a_mark() {
+        let mailbox = Mailbox::new().expect("memory");
+        let console = &mailbox.get().console;
+        console.write(b"first\n");
+        let mark = console.mark();
+        assert_eq!(console.since(mark), "");
+        console.write(b"second\n");
+        assert_eq!(console.since(mark), "second\n");
+        assert_eq!(console.since(0), "first\nsecond\n");
+        (0..super::SIZE).for_each(|_| console.write(b"x"));
+        assert_eq!(console.since(0).len(), super::SIZE);
+    }
+}

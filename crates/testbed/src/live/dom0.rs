@@ -23,6 +23,7 @@ use super::process::{self, Child};
 use super::rendezvous::{Limits, NoAnswer};
 use super::trap::{self, Handler};
 use super::wire::NicPort;
+use super::work::{Local, Work};
 
 /// A running dom0.
 pub struct Dom0<'p, 'f> {
@@ -68,12 +69,12 @@ pub enum CommandError {
         console: String,
     },
     /// dom0 could not begin.
-    #[error("{what}: dom0 could not begin (error {error}); see live/dom0.rs")]
+    #[error("{what}: {failure}")]
     Failed {
         /// What was asked.
         what: String,
-        /// A number of [`failure`].
-        error: u64,
+        /// Why.
+        failure: Failure,
     },
     /// kernel.o has no such function.
     #[error("kernel.o has no function `{0}`; see crates/testbed/kernel/kernel.h")]
@@ -106,20 +107,43 @@ fn tail(console: &str) -> String {
     }
 }
 
-/// Numbers in [`CommandError::Failed`].
-pub mod failure {
-    /// Words that are no command.
-    pub const UNKNOWN: u64 = 1;
-    /// A thread is inside kernel code already.
-    pub const NESTED: u64 = 2;
-    /// The thread is no CPU.
-    pub const NOT_ATTACHED: u64 = 3;
+/// Why dom0 did not begin with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[repr(u64)]
+pub enum Failure {
+    /// The number of a work, or words that are no command.
+    #[error("there is no such command or work; see live/command.rs")]
+    Unknown = 1,
+    /// A work or host function entered kernel code from kernel code.
+    #[error("the thread is inside kernel code already; return from it first")]
+    Nested = 2,
+    /// A thread that is no CPU.
+    #[error("the thread is no CPU of dom0's; see enter::attach")]
+    NotAttached = 3,
     /// Too many arguments.
-    pub const ARGUMENTS: u64 = 4;
+    #[error("there are too many arguments on the stack")]
+    Arguments = 4,
     /// A system call failed.
-    pub const SYSTEM: u64 = 5;
-    /// The stack window is no part of the CPU's driver stack.
-    pub const WINDOW: u64 = 6;
+    #[error("a system call failed in dom0")]
+    System = 5,
+    /// The upcall's window.
+    #[error("the stack window is no part of the CPU's driver stack; see memory::driver_stack")]
+    Window = 6,
+}
+
+impl Failure {
+    /// From the number in an [`Ending`].
+    pub(super) fn from_number(number: u64) -> Failure {
+        let all = [
+            Failure::Nested,
+            Failure::NotAttached,
+            Failure::Arguments,
+            Failure::System,
+            Failure::Window,
+        ];
+        let known = all.into_iter().find(|failure| *failure as u64 == number);
+        known.unwrap_or(Failure::Unknown)
+    }
 }
 
 /// How often upcall threads look at their slot before they sleep.
@@ -137,11 +161,25 @@ impl<'p, 'f> Dom0<'p, 'f> {
         mailbox: &'p Mailbox,
         limits: Limits,
     ) -> Result<Dom0<'p, 'f>, LiveError> {
+        Dom0::start_with(plan, machine, mailbox, limits, &[])
+    }
+
+    /// As [`Dom0::start`], with functions for [`Command::Work`].
+    ///
+    /// # Errors
+    /// A system call's.
+    pub fn start_with(
+        plan: &'p Plan<'f>,
+        machine: &'p Machine,
+        mailbox: &'p Mailbox,
+        limits: Limits,
+        works: &'static [Work],
+    ) -> Result<Dom0<'p, 'f>, LiveError> {
         machine.erase_dom0()?;
         plan.load(machine);
         mailbox.command.meet.reset();
         mailbox.upcalls.iter().for_each(|slot| slot.meet.reset());
-        let child = process::fork(|| run(plan, machine, mailbox))?;
+        let child = process::fork(|| run(plan, machine, mailbox, works))?;
         mailbox.command.meet.enlist(child.pid());
         let slots = mailbox.upcalls.iter();
         slots.for_each(|slot| slot.meet.enlist(child.pid()));
@@ -221,7 +259,7 @@ impl<'p, 'f> Dom0<'p, 'f> {
             }),
             _ => Err(CommandError::Failed {
                 what,
-                error: ending.result,
+                failure: Failure::from_number(ending.result),
             }),
         }
     }
@@ -274,11 +312,13 @@ impl<'p, 'f> Dom0<'p, 'f> {
 /// What signal handlers need. Lives as long as the process.
 struct Process {
     plan: &'static Plan<'static>,
+    machine: &'static Machine,
     mailbox: &'static Mailbox,
     nic: NicPort<'static>,
+    works: &'static [Work],
 }
 
-fn run(plan: &Plan<'_>, machine: &Machine, mailbox: &Mailbox) -> c_int {
+fn run(plan: &Plan<'_>, machine: &Machine, mailbox: &Mailbox, works: &'static [Work]) -> c_int {
     // SAFETY: this process ends by `_exit` as soon as this function returned,
     // so what it inherited stays until then.
     let (plan, machine, mailbox) = unsafe {
@@ -288,35 +328,43 @@ fn run(plan: &Plan<'_>, machine: &Machine, mailbox: &Mailbox) -> c_int {
             std::mem::transmute::<&Mailbox, &'static Mailbox>(mailbox),
         )
     };
-    match prepare(plan, machine, mailbox) {
-        Ok(()) => obey(&Site {
-            plan,
-            machine,
-            mailbox,
-        }),
+    let process: &Process = Box::leak(Box::new(Process {
+        plan,
+        machine,
+        mailbox,
+        nic: NicPort::new(mailbox, machine, plan.space().dma()),
+        works,
+    }));
+    say_panics(mailbox);
+    match prepare(process) {
+        Ok(()) => process.obey(),
         Err(error) => {
-            mailbox
-                .console
-                .write(format!("dom0 could not start: {error}\n").as_bytes());
+            let text = format!("dom0 could not start: {error}\n");
+            mailbox.console.write(text.as_bytes());
             1
         }
     }
 }
 
-fn prepare(
-    plan: &'static Plan<'static>,
-    machine: &'static Machine,
-    mailbox: &'static Mailbox,
-) -> Result<(), LiveError> {
-    plan.space().map(machine)?;
-    host::start(mailbox);
-    let nic = NicPort::new(mailbox, machine, plan.space().dma());
-    trap::start(Box::leak(Box::new(Process { plan, mailbox, nic })))?;
+/// A host function or thread that panics ends dom0, which its clients notice.
+fn say_panics(mailbox: &'static Mailbox) {
+    std::panic::set_hook(Box::new(|panic| {
+        let text = format!("dom0's host: {panic}\n");
+        mailbox.console.write(text.as_bytes());
+        // SAFETY: ends the process.
+        unsafe { libc::_exit(101) }
+    }));
+}
+
+fn prepare(process: &'static Process) -> Result<(), LiveError> {
+    process.plan.space().map(process.machine)?;
+    host::start(process.mailbox);
+    trap::start(process)?;
     enter::attach(0)?;
-    for (number, slot) in mailbox.upcalls.iter().enumerate().skip(1) {
+    for (number, slot) in process.mailbox.upcalls.iter().enumerate().skip(1) {
         std::thread::Builder::new()
             .name(format!("upcalls {number}"))
-            .spawn(move || serve_upcalls(number, slot, mailbox))
+            .spawn(move || serve_upcalls(number, slot, process.mailbox))
             .map_err(|source| LiveError::System {
                 what: "starting an upcall thread",
                 source,
@@ -325,57 +373,75 @@ fn prepare(
     Ok(())
 }
 
-/// Thread 0.
-fn obey(site: &Site) -> c_int {
-    let mailbox = site.mailbox;
-    let slot = &mailbox.command;
-    loop {
-        let ended = slot.meet.serve(0, || {
-            mailbox.counters.add(Counter::Commands, 1);
-            // SAFETY: the server's turn, see `Rendezvous`.
-            let command = Command::decode(unsafe { &*slot.request.get() });
-            let ending = match command {
-                Some(Command::Exit) => return true,
-                Some(command) => perform(&command, site),
-                None => failed(failure::UNKNOWN),
-            };
-            count_oops(mailbox, &ending);
-            // SAFETY: as above.
-            unsafe { *slot.answer.get() = ending };
-            false
-        });
-        if ended {
-            return 0;
+impl Process {
+    /// Thread 0.
+    fn obey(&self) -> ! {
+        let slot = &self.mailbox.command;
+        loop {
+            slot.meet.serve(0, || {
+                self.mailbox.counters.add(Counter::Commands, 1);
+                // SAFETY: the server's turn, see `Rendezvous`.
+                let command = Command::decode(unsafe { &*slot.request.get() });
+                if command == Some(Command::Exit) {
+                    // SAFETY: ends the process; there is no answer.
+                    unsafe { libc::_exit(0) }
+                }
+                let ending = command.map_or(failed(Failure::Unknown), |c| self.perform(&c));
+                count_oops(self.mailbox, &ending);
+                // SAFETY: as above.
+                unsafe { *slot.answer.get() = ending };
+            });
+        }
+    }
+
+    fn perform(&self, command: &Command) -> Ending {
+        match *command {
+            Command::Call {
+                function,
+                arguments,
+            } => {
+                // SAFETY: `prepare` came before; the function is the
+                // supervisor's choice, which it makes by the plan.
+                ending(unsafe { enter::enter_wide(function, arguments, &[]) })
+            }
+            Command::Work { number, arguments } => match self.works.get(number as usize) {
+                Some(work) => ending(work(&self.local(), arguments).map(|value| (value, 0))),
+                None => failed(Failure::Unknown),
+            },
+            Command::Job(job) => {
+                job::perform(&job, &self.site());
+                Ending::default()
+            }
+            Command::SetBar(mode) => match memory::set_bar(mode) {
+                Ok(()) => Ending::default(),
+                Err(_) => failed(Failure::System),
+            },
+            Command::Exit => Ending::default(),
+        }
+    }
+
+    fn site(&self) -> Site {
+        Site {
+            plan: self.plan,
+            machine: self.machine,
+            mailbox: self.mailbox,
+        }
+    }
+
+    fn local(&self) -> Local<'_> {
+        Local {
+            plan: self.plan,
+            machine: self.machine,
+            mailbox: self.mailbox,
+            nic: &self.nic,
         }
     }
 }
 
-fn perform(command: &Command, site: &Site) -> Ending {
-    match *command {
-        Command::Call {
-            function,
-            arguments,
-        } => {
-            // SAFETY: `prepare` came before; the function is the supervisor's
-            // choice, which it makes by the plan.
-            ending(unsafe { enter::enter_wide(function, arguments, &[]) })
-        }
-        Command::SetBar(mode) => match memory::set_bar(mode) {
-            Ok(()) => Ending::default(),
-            Err(_) => failed(failure::SYSTEM),
-        },
-        Command::Job(job) => {
-            job::perform(&job, site);
-            Ending::default()
-        }
-        Command::Exit => Ending::default(),
-    }
-}
-
-fn failed(error: u64) -> Ending {
+fn failed(failure: Failure) -> Ending {
     Ending {
         kind: FAILED,
-        result: error,
+        result: failure as u64,
         ..Ending::default()
     }
 }
@@ -393,9 +459,9 @@ fn ending(result: Result<(u64, u64), EnterError>) -> Ending {
             oops: *oops,
             ..Ending::default()
         },
-        Err(EnterError::Nested) => failed(failure::NESTED),
-        Err(EnterError::NotAttached) => failed(failure::NOT_ATTACHED),
-        Err(EnterError::TooManyArguments(_)) => failed(failure::ARGUMENTS),
+        Err(EnterError::Nested) => failed(Failure::Nested),
+        Err(EnterError::NotAttached) => failed(Failure::NotAttached),
+        Err(EnterError::TooManyArguments(_)) => failed(Failure::Arguments),
     }
 }
 
@@ -431,7 +497,7 @@ fn upcall(number: usize, slot: &UpcallSlot) -> Ending {
     let length = request.high.wrapping_sub(request.low);
     let inside = request.low >= stack.start && request.high <= stack.end;
     if length != 0 && (!inside || request.low > request.high) {
-        return failed(failure::WINDOW);
+        return failed(Failure::Window);
     }
     let window = slot.window.get().cast::<u8>();
     let low = request.low as *mut u8;

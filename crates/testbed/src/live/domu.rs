@@ -21,7 +21,7 @@ use super::native_engine::{Notify, deliver_to};
 use super::profile::Component;
 use super::pump::{Card, Engine, Stop};
 use super::rendezvous::{Limits, Rendezvous};
-use super::rings::{Done, Memory, REQUESTS, RELEASE, Request, Rings, TX_DONE};
+use super::rings::{Done, Memory, RELEASE, REQUESTS, Request, Rings, TX_DONE};
 
 /// Packets on their way to guests.
 const SLOTS: u32 = 512;
@@ -135,7 +135,14 @@ impl NetRing {
 
     fn word(&self, index: usize) -> &AtomicU32 {
         // SAFETY: inside the array, aligned; only ever used as an atomic.
-        unsafe { &*self.shared.get().cast::<u64>().add(index).cast::<AtomicU32>() }
+        unsafe {
+            &*self
+                .shared
+                .get()
+                .cast::<u64>()
+                .add(index)
+                .cast::<AtomicU32>()
+        }
     }
 
     fn put_done(&self, done: Done) {
@@ -158,18 +165,29 @@ impl NetRing {
         }
         // SAFETY: inside the ring; the back end's turn.
         unsafe {
-            let slot = self.slots.get().cast::<Slot>().add((produce % SLOTS) as usize);
+            let slot = self
+                .slots
+                .get()
+                .cast::<Slot>()
+                .add((produce % SLOTS) as usize);
             (*slot).length = packet.len() as u64;
             std::ptr::copy_nonoverlapping(packet.as_ptr(), (*slot).data.as_mut_ptr(), packet.len());
         }
-        self.rx_produce.store(produce.wrapping_add(1), Ordering::Release);
+        self.rx_produce
+            .store(produce.wrapping_add(1), Ordering::Release);
     }
 
     fn take_packets(&self, mut take: impl FnMut(&[u8])) {
         let mut consume = self.rx_consume.load(Ordering::Relaxed);
         while consume != self.rx_produce.load(Ordering::Acquire) {
             // SAFETY: between produce and consume a slot is the front end's.
-            let slot = unsafe { &*self.slots.get().cast::<Slot>().add((consume % SLOTS) as usize) };
+            let slot = unsafe {
+                &*self
+                    .slots
+                    .get()
+                    .cast::<Slot>()
+                    .add((consume % SLOTS) as usize)
+            };
             take(&slot.data[..(slot.length as usize).min(SLOT)]);
             consume = consume.wrapping_add(1);
             self.rx_consume.store(consume, Ordering::Release);
@@ -239,7 +257,8 @@ impl Engine for DomuEngine<'_> {
     }
 
     fn deliver(&mut self, endpoints: &mut [Endpoint<'_>]) -> Result<(), Stop> {
-        self.ring.take_packets(|packet| deliver_to(endpoints, packet));
+        self.ring
+            .take_packets(|packet| deliver_to(endpoints, packet));
         Ok(())
     }
 
@@ -314,9 +333,18 @@ fn transmit(ring: &NetRing, back: &mut dyn BackEnd, guests: u32) -> Result<u64, 
     let count = (ring.count.load(Ordering::Relaxed) as usize).min(REQUESTS);
     for index in 0..count {
         // SAFETY: inside the ring; whatever is there is a valid value.
-        let request = unsafe { ring.requests.get().cast::<Request>().add(index).read_volatile() };
+        let request = unsafe {
+            ring.requests
+                .get()
+                .cast::<Request>()
+                .add(index)
+                .read_volatile()
+        };
         if request.guest >= guests {
-            return Err(Stop::Driver(format!("a request of guest {}", request.guest)));
+            return Err(Stop::Driver(format!(
+                "a request of guest {}",
+                request.guest
+            )));
         }
         back.rings().put(index, &request);
     }

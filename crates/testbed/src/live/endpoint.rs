@@ -148,7 +148,11 @@ impl<'m> Endpoint<'m> {
         let frame = &mut self.buffer[..length];
         frame[..SEGMENT_HEADERS]
             .copy_from_slice(&traffic::segment_headers(&self.flow, self.streamed));
-        traffic::fill_stream(self.flow.number, self.streamed, &mut frame[SEGMENT_HEADERS..]);
+        traffic::fill_stream(
+            self.flow.number,
+            self.streamed,
+            &mut frame[SEGMENT_HEADERS..],
+        );
         self.machine.write(at, frame).expect("own memory");
         self.streamed = self.streamed.wrapping_add(payload as u32);
         (SEGMENT_HEADERS, length)
@@ -303,8 +307,11 @@ mod tests {
         let mut request = Request::default();
         describe(0x10_0ff0, 65536 - 0xff0, &mut request);
         let pieces = &request.fragment[..usize::from(request.fragments)];
-        assert!(pieces.iter().all(|f| f.address / PAGE
-            == (f.address + u64::from(f.length) - 1) / PAGE));
+        assert!(
+            pieces
+                .iter()
+                .all(|f| f.address / PAGE == (f.address + u64::from(f.length) - 1) / PAGE)
+        );
         let total: u64 = pieces.iter().map(|f| u64::from(f.length)).sum();
         assert_eq!(total, 65536 - 0xff0);
     }
@@ -341,7 +348,10 @@ mod tests {
         endpoint.check();
         endpoint.check();
         let arrived = endpoint.received.flows[1];
-        assert_eq!((arrived.packets, arrived.bytes, arrived.missing), (3, 600, 0));
+        assert_eq!(
+            (arrived.packets, arrived.bytes, arrived.missing),
+            (3, 600, 0)
+        );
         assert_eq!(endpoint.received.corrupted, 0);
     }
 }

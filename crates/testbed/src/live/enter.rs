@@ -128,10 +128,55 @@ pub struct Oops {
     /// Words on the stack that are code addresses, innermost first; zeroes
     /// behind the last.
     pub trace: [u64; TRACE],
+    /// What kernel.o said before it gave up; empty for a fault of the processor.
+    pub last_words: Words,
+}
+
+/// The beginning of a text.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words {
+    length: u64,
+    bytes: [u8; 120],
+}
+
+impl Default for Words {
+    fn default() -> Words {
+        Words {
+            length: 0,
+            bytes: [0; 120],
+        }
+    }
+}
+
+impl Words {
+    /// The text's beginning, as far as there is room.
+    pub fn new(text: &[u8]) -> Words {
+        let mut words = Words::default();
+        let length = text.len().min(words.bytes.len());
+        words.bytes[..length].copy_from_slice(&text[..length]);
+        words.length = length as u64;
+        words
+    }
+
+    /// Whether nothing was said.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+}
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let said = self.bytes.get(..self.length as usize).unwrap_or_default();
+        f.write_str(&String::from_utf8_lossy(said))
+    }
 }
 
 impl fmt::Display for Oops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.last_words.is_empty() {
+            return write!(f, "{}", self.last_words);
+        }
         write!(
             f,
             "{} at {:#x} (rip {:#x})",
@@ -157,12 +202,12 @@ impl Oops {
 
     /// Several lines with names from the plan.
     pub fn report(&self, plan: &Plan<'_>) -> String {
-        let mut text = format!(
-            "oops: {} at {:#x} in {}",
-            self.kind(),
-            self.address,
-            plan.describe(self.rip)
-        );
+        let mut text = if self.last_words.is_empty() {
+            let (kind, place) = (self.kind(), plan.describe(self.rip));
+            format!("oops: {kind} at {:#x} in {place}", self.address)
+        } else {
+            format!("oops: {}", self.last_words)
+        };
         for place in self.trace.iter().take_while(|place| **place != 0) {
             text += &format!("\n  {}", plan.describe(*place));
         }
@@ -194,6 +239,7 @@ struct Cpu {
     context: UnsafeCell<Context>,
     inside: Cell<bool>,
     oops: Cell<Oops>,
+    last_words: Cell<Words>,
 }
 
 thread_local! {
@@ -224,6 +270,7 @@ pub fn attach(number: usize) -> Result<(), LiveError> {
         }),
         inside: Cell::new(false),
         oops: Cell::new(Oops::default()),
+        last_words: Cell::new(Words::default()),
     }));
     CPU.set(cpu);
     Ok(())
@@ -306,8 +353,9 @@ pub(super) fn unwind(
     let Some(cpu) = this_cpu() else {
         signals::give_up(signal);
     };
-    cpu.oops
-        .set(oops(signal, address, registers, &cpu.stack, is_code));
+    let mut oops = oops(signal, address, registers, &cpu.stack, is_code);
+    oops.last_words = cpu.last_words.take();
+    cpu.oops.set(oops);
     let context = cpu.context.get();
     registers[libc::REG_RIP as usize] = unwind_code as *const () as greg_t;
     registers[libc::REG_RDI as usize] = context as greg_t;
@@ -316,9 +364,10 @@ pub(super) fn unwind(
 }
 
 /// For a host function on a thread that is inside: the kernel cannot go on.
-pub(super) fn give_up_kernel() -> ! {
-    if !is_inside() {
-        std::process::abort();
+pub(super) fn give_up_kernel(last_words: &[u8]) -> ! {
+    match this_cpu() {
+        Some(cpu) if cpu.inside.get() => cpu.last_words.set(Words::new(last_words)),
+        _ => std::process::abort(),
     }
     // SAFETY: raises SIGILL, whose handler leaves kernel code.
     unsafe { std::arch::asm!("ud2", options(noreturn)) }
@@ -358,6 +407,7 @@ fn oops(
         ]
         .map(get),
         trace: trace(rsp, stack, is_code),
+        last_words: Words::default(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why the live system could not be set up.
 
 use std::io;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
@@ -9,6 +10,14 @@ use super::image::Module;
 /// Why something could not be set up.
 #[derive(Debug, Error)]
 pub enum LiveError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}; run `make stock support`, or name the file", path.display())]
+    NoFile {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// An object cannot be read.
     #[error("{module}: {source}")]
     Read {

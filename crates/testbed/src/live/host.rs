@@ -35,29 +35,27 @@ fn mailbox() -> &'static Mailbox {
 }
 
 /// # Safety
-/// `text` has `length` bytes.
-unsafe fn print(level: u32, text: *const u8, length: u64) {
+/// `text` has `length` bytes that stay for a while.
+unsafe fn bytes<'t>(text: *const u8, length: u64) -> &'t [u8] {
     // SAFETY: the caller's promise.
-    let text = unsafe { std::slice::from_raw_parts(text, length as usize) };
-    let mut line = format!("<{level}> ").into_bytes();
-    line.extend_from_slice(text);
-    line.push(b'\n');
-    mailbox().console.write(&line);
+    unsafe { std::slice::from_raw_parts(text, length as usize) }
 }
 
 /// # Safety
 /// Called by kernel.o, with text of that length.
 unsafe extern "C" fn console(level: u32, text: *const u8, length: u64) {
+    let mut line = format!("<{level}> ").into_bytes();
     // SAFETY: kernel.h's promise.
-    unsafe { print(level, text, length) };
+    line.extend_from_slice(unsafe { bytes(text, length) });
+    line.push(b'\n');
+    mailbox().console.write(&line);
 }
 
 /// # Safety
 /// As `console`.
 unsafe extern "C" fn fatal(text: *const u8, length: u64) -> ! {
     // SAFETY: kernel.h's promise.
-    unsafe { print(0, text, length) };
-    enter::give_up_kernel()
+    enter::give_up_kernel(unsafe { bytes(text, length) })
 }
 
 extern "C" fn config_read(offset: u32, size: u32) -> u32 {

@@ -280,15 +280,14 @@ impl<'a> Instance<'a> {
     /// Hypervisor address for a dom0 code address, as an indirect call finds it.
     pub fn lookup(&self, vm: u64) -> Option<u64> {
         // SAFETY: the instance is alive.
-        let hyp = unsafe {
-            runtime::twin_call_lookup(runtime::twin_user_instance(self.user), vm)
-        };
+        let hyp = unsafe { runtime::twin_call_lookup(runtime::twin_user_instance(self.user), vm) };
         (hyp != 0).then_some(hyp)
     }
 
     fn report(&self) -> Report {
         // SAFETY: the context is this thread's; its report was just written.
-        let report = unsafe { runtime::twin_instance_report(runtime::twin_user_instance(self.user)) };
+        let report =
+            unsafe { runtime::twin_instance_report(runtime::twin_user_instance(self.user)) };
         // SAFETY: null, or good as long as the instance.
         let report = unsafe { report.as_ref() }.copied().unwrap_or_default();
         // SAFETY: only this thread runs callbacks, and none runs now.
@@ -331,7 +330,11 @@ impl<'a> Instance<'a> {
     pub fn upcall_count(&self) -> u64 {
         // SAFETY: as above.
         let callbacks = unsafe { &*self.callbacks };
-        callbacks.calls.iter().map(|calls| calls.load(Ordering::Relaxed)).sum()
+        callbacks
+            .calls
+            .iter()
+            .map(|calls| calls.load(Ordering::Relaxed))
+            .sum()
     }
 
     /// WARNs of the driver so far.
@@ -381,7 +384,11 @@ fn callbacks<'a>(
         .collect();
     stubs_by_vm.sort_unstable();
     Callbacks {
-        targets: payload.stubs.iter().map(|stub| stub.target.clone()).collect(),
+        targets: payload
+            .stubs
+            .iter()
+            .map(|stub| stub.target.clone())
+            .collect(),
         stubs_by_vm,
         names: payload.stubs.iter().map(|stub| stub.name.clone()).collect(),
         calls: payload.stubs.iter().map(|_| AtomicU64::new(0)).collect(),
@@ -401,7 +408,14 @@ fn map(address: u64, length: u64) -> Result<*mut u8, LiveError> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced.
     let at = unsafe {
-        libc::mmap(address as *mut c_void, length as usize, protection, flags, -1, 0)
+        libc::mmap(
+            address as *mut c_void,
+            length as usize,
+            protection,
+            flags,
+            -1,
+            0,
+        )
     };
     if at as u64 == address {
         Ok(at.cast())
@@ -489,7 +503,10 @@ fn upcall(callbacks: &mut Callbacks<'_>, frame: &mut Frame, number: usize, vm: u
     let stack = unsafe { stack_in_use(callbacks.cpu, frame.stack) };
     let at = stack.as_ptr() as u64;
     let end = at + size_of_val(stack) as u64;
-    let by_reference = frame.registers.iter().any(|argument| (at..end).contains(argument));
+    let by_reference = frame
+        .registers
+        .iter()
+        .any(|argument| (at..end).contains(argument));
     let hidden = if by_reference {
         Hidden::hide(stack, |word| is_code(callbacks, word))
     } else {

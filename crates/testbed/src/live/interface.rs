@@ -109,6 +109,18 @@ plain! {
     }
 }
 
+/// Which frames are received besides those to the own address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum ReceiveMode {
+    /// Broadcast and the groups.
+    Groups = 0,
+    /// All (`KERNEL_RX_PROMISC`).
+    Promiscuous = 1,
+    /// All groups (`KERNEL_RX_ALLMULTI`).
+    AllGroups = 2,
+}
+
 const IORESOURCE_IO: u64 = 0x100;
 const IORESOURCE_MEM: u64 = 0x200;
 
@@ -261,6 +273,74 @@ impl Dom0<'_, '_> {
         Ok(entries
             .map(|entry| (text(&entry[..KERNEL_NAME]), word(&entry[KERNEL_NAME..])))
             .collect())
+    }
+
+    /// `ip link set mtu`.
+    pub fn set_mtu(&mut self, mtu: u32) -> Result<Answer, CommandError> {
+        self.check("kernel_set_mtu", &[u64::from(mtu)])
+    }
+
+    /// `ip link set address`.
+    pub fn set_mac(&mut self, mac: [u8; 6]) -> Result<Answer, CommandError> {
+        let at = self.give("kernel_set_mac", &mac)?;
+        self.check("kernel_set_mac", &[at])
+    }
+
+    /// Which frames are received besides those to the own address.
+    pub fn set_receive_mode(
+        &mut self,
+        mode: ReceiveMode,
+        groups: &[[u8; 6]],
+    ) -> Result<Answer, CommandError> {
+        let what = "kernel_set_rx_mode";
+        let at = self.give(what, groups.as_flattened())?;
+        self.check(what, &[mode as u64, at, groups.len() as u64])
+    }
+
+    /// A VLAN's frames are received, or no longer.
+    pub fn set_vlan(&mut self, vlan: u16, wanted: bool) -> Result<Answer, CommandError> {
+        let function = if wanted {
+            "kernel_vlan_add"
+        } else {
+            "kernel_vlan_kill"
+        };
+        self.check(function, &[u64::from(vlan)])
+    }
+
+    /// `ethtool -G`.
+    pub fn set_ring_parameters(&mut self, rx: u32, tx: u32) -> Result<Answer, CommandError> {
+        let what = "kernel_ethtool_set_ringparam";
+        self.check(what, &[u64::from(rx), u64::from(tx)])
+    }
+
+    /// `ethtool -K`: `NETIF_F_*` bits.
+    pub fn set_features(&mut self, set: u64, clear: u64) -> Result<Answer, CommandError> {
+        self.check("kernel_set_features", &[set, clear])
+    }
+
+    /// The transmit watchdog found a hanging queue.
+    pub fn transmit_timeout(&mut self) -> Result<Answer, CommandError> {
+        self.check("kernel_tx_timeout", &[])
+    }
+
+    /// `ethtool -d`.
+    pub fn registers(&mut self) -> Result<Vec<u8>, CommandError> {
+        const MOST: usize = 4096;
+        let at = self.give("kernel_ethtool_regs", &[0; MOST])?;
+        let count = self.check("kernel_ethtool_regs", &[at, MOST as u64])?.value;
+        let mut bytes = vec![0; (count as usize).min(MOST)];
+        self.take(&mut bytes);
+        Ok(bytes)
+    }
+
+    /// `ethtool -e`.
+    pub fn eeprom(&mut self, offset: u32, length: u32) -> Result<Vec<u8>, CommandError> {
+        let mut bytes = vec![0; length as usize];
+        let at = self.give("kernel_ethtool_eeprom", &bytes)?;
+        let arguments = [u64::from(offset), at, u64::from(length)];
+        self.check("kernel_ethtool_eeprom", &arguments)?;
+        self.take(&mut bytes);
+        Ok(bytes)
     }
 
     /// Calls `function` with a structure by reference and gives back what it

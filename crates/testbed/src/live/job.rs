@@ -249,8 +249,15 @@ fn engine(job: &Job, site: &Site) -> Result<NativeEngine<Announced>, Stop> {
         Kind::Native | Kind::BackEnd => Announced::Directly(Directly),
     };
     let (device, ring) = (job.net_device, job.rx_ring);
-    NativeEngine::new(site.plan, site.machine, announced, device, memory::IRQ, ring)
-        .ok_or_else(lacking)
+    NativeEngine::new(
+        site.plan,
+        site.machine,
+        announced,
+        device,
+        memory::IRQ,
+        ring,
+    )
+    .ok_or_else(lacking)
 }
 
 fn set_bar(mode: BarMode) -> Result<(), Stop> {

@@ -8,6 +8,7 @@
 //! enter    kernel code on a kernel stack; a fault in it is an oops, not a death
 //! wire     the NIC as a process reaches it: lock, DMA check, frames sent
 //! trap     registers and ports of the NIC, performed when their access faults
+//! work     host functions that run inside dom0; view: dom0's memory anywhere
 //! upcall   the hypervisor's side of a call into dom0
 //! ```
 //!
@@ -23,6 +24,7 @@ pub mod domu;
 pub mod endpoint;
 pub mod enter;
 pub mod error;
+pub mod files;
 pub mod hidden;
 pub mod host;
 pub mod image;
@@ -47,6 +49,8 @@ pub mod traffic;
 pub mod trap;
 pub mod twin_engine;
 pub mod upcall;
+pub mod view;
 pub mod wire;
+pub mod work;
 
 pub use error::LiveError;

@@ -74,7 +74,13 @@ impl Delivered {
         while consume != ring.produce.load(Ordering::Acquire) {
             // SAFETY: inside the memory that `new` checked; the kernel does not
             // touch a slot between produce and consume.
-            let slot = unsafe { &*self.ring.add(1).cast::<Slot>().add((consume % SLOTS) as usize) };
+            let slot = unsafe {
+                &*self
+                    .ring
+                    .add(1)
+                    .cast::<Slot>()
+                    .add((consume % SLOTS) as usize)
+            };
             take(&slot.data[..(slot.length as usize).min(SLOT_DATA)]);
             consume = consume.wrapping_add(1);
             ring.consume.store(consume, Ordering::Release);
@@ -174,7 +180,8 @@ impl<N: Notify> Engine for NativeEngine<N> {
     }
 
     fn deliver(&mut self, endpoints: &mut [Endpoint<'_>]) -> Result<(), Stop> {
-        self.delivered.for_each(|packet| deliver_to(endpoints, packet));
+        self.delivered
+            .for_each(|packet| deliver_to(endpoints, packet));
         Ok(())
     }
 
@@ -193,7 +200,9 @@ impl<N: Notify> Engine for NativeEngine<N> {
 
 /// Copies a packet to the endpoint that it is for.
 pub fn deliver_to(endpoints: &mut [Endpoint<'_>], packet: &[u8]) {
-    let receiver = endpoints.iter_mut().find(|e| packet.starts_with(&e.flow().source));
+    let receiver = endpoints
+        .iter_mut()
+        .find(|e| packet.starts_with(&e.flow().source));
     if let Some(endpoint) = receiver {
         let room = endpoint.room();
         let length = packet.len().min(room.len());
@@ -201,4 +210,3 @@ pub fn deliver_to(endpoints: &mut [Endpoint<'_>], packet: &[u8]) {
         endpoint.arrived(length);
     }
 }
-

@@ -134,7 +134,8 @@ impl<'s> Paths<'s> {
     pub fn set_shape(&mut self, shape: Shape) -> Result<(), SystemError> {
         let machine = self.system.machine();
         let card = self.closed_card()?;
-        self.twin.reshape(card, endpoints(machine, self.guests, shape), shape);
+        self.twin
+            .reshape(card, endpoints(machine, self.guests, shape), shape);
         self.shape = shape;
         self.domu = None;
         Ok(())
@@ -153,14 +154,18 @@ impl<'s> Paths<'s> {
     pub fn run(&mut self, path: Path, work: Work) -> Result<Seen, SystemError> {
         // Within a round the loop delivers interrupts; dom0's kernel does not look
         // at the line by itself.
-        self.system.mailbox().set_interrupt_owner(InterruptOwner::Hypervisor);
+        self.system
+            .mailbox()
+            .set_interrupt_owner(InterruptOwner::Hypervisor);
         let seen = match path {
             Path::Native => self.own(Kind::Native, work),
             Path::Dom0 => self.on_hypervisor(work),
             Path::Domu => self.through_dom0(work),
             Path::Twin => self.through_twin(work),
         };
-        self.system.mailbox().set_interrupt_owner(InterruptOwner::Dom0);
+        self.system
+            .mailbox()
+            .set_interrupt_owner(InterruptOwner::Dom0);
         seen
     }
 
@@ -253,7 +258,12 @@ impl<'s> Paths<'s> {
         net.enlist(self.system.dom0.pid());
         let engine = DomuEngine::new(net, limits());
         let endpoints = endpoints(self.system.machine(), self.guests, self.shape);
-        Ok(Lane::new(engine, self.closed_card()?, endpoints, self.shape))
+        Ok(Lane::new(
+            engine,
+            self.closed_card()?,
+            endpoints,
+            self.shape,
+        ))
     }
 
     fn through_twin(&mut self, work: Work) -> Result<Seen, SystemError> {

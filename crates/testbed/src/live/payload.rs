@@ -161,18 +161,24 @@ pub fn stub_address(number: usize) -> u64 {
 /// Every routine that either object might call out to: dom0's whole kernel, hot
 /// routines that are to be upcalls, and the hypervisor's services.
 fn stubs(parts: &Parts<'_>) -> Vec<Stub> {
-    let services = parts.services.iter().enumerate().map(|(number, name)| Stub {
-        name: (*name).to_string(),
-        target: Target::Host(number),
-    });
-    let upcalls = kernel_functions(parts.plan).into_iter().map(|(name, address)| {
-        let target = if name == "__stack_chk_fail" {
-            Target::StackCorrupted
-        } else {
-            Target::Upcall(address)
-        };
-        Stub { name, target }
-    });
+    let services = parts
+        .services
+        .iter()
+        .enumerate()
+        .map(|(number, name)| Stub {
+            name: (*name).to_string(),
+            target: Target::Host(number),
+        });
+    let upcalls = kernel_functions(parts.plan)
+        .into_iter()
+        .map(|(name, address)| {
+            let target = if name == "__stack_chk_fail" {
+                Target::StackCorrupted
+            } else {
+                Target::Upcall(address)
+            };
+            Stub { name, target }
+        });
     let forced = parts.upcalls.iter().filter_map(|name| {
         let target = Target::Upcall(parts.plan.symbol(name)?);
         Some(Stub {

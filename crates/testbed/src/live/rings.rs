@@ -240,7 +240,8 @@ impl Rings {
     /// What became of request `index`.
     pub fn result(&self, index: usize) -> Sent {
         // SAFETY: inside the ring that `new` checked; no reference is made.
-        let word = unsafe { (&raw const (*self.requests.add(index % REQUESTS)).result).read_volatile() };
+        let word =
+            unsafe { (&raw const (*self.requests.add(index % REQUESTS)).result).read_volatile() };
         Sent::from_word(word)
     }
 
@@ -253,7 +254,9 @@ impl Rings {
         }
         // SAFETY: inside the ring that `new` checked; no reference is made.
         let done = unsafe { self.done.add(consume as usize % TX_DONE).read_volatile() };
-        shared.tx_done_consume.store(consume.wrapping_add(1), Ordering::Release);
+        shared
+            .tx_done_consume
+            .store(consume.wrapping_add(1), Ordering::Release);
         Some(done)
     }
 

@@ -177,7 +177,9 @@ impl<'m, E: Engine> Lane<'m, E> {
     fn frames_a_packet(&self) -> u64 {
         match self.shape {
             Shape::Frames(_) => 1,
-            Shape::Segments(payload) => payload.div_ceil(super::endpoint::SEGMENT_SIZE.into()) as u64,
+            Shape::Segments(payload) => {
+                payload.div_ceil(super::endpoint::SEGMENT_SIZE.into()) as u64
+            }
         }
     }
 

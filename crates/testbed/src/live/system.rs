@@ -7,7 +7,6 @@
 //! ```
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU32;
 
 use thiserror::Error;
@@ -15,7 +14,8 @@ use thiserror::Error;
 use super::card::OpenCard;
 use super::dom0::{CommandError, Dom0};
 use super::endpoint::Shape;
-use super::image::{Missing, Module, Plan};
+use super::files::Files;
+use super::image::{Missing, Plan};
 use super::instance::{Instance, Loading, Upcalls};
 use super::interface::{Info, IrqState, Plain};
 use super::mailbox::{InterruptOwner, Mailbox, UpcallSlot};
@@ -41,16 +41,6 @@ const SECOND: u64 = 1_000_000_000;
 /// Why the system does not run.
 #[derive(Debug, Error)]
 pub enum SystemError {
-    /// A file cannot be read.
-    #[error("cannot read {}: {source}; {remedy}", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-        /// What to do.
-        remedy: &'static str,
-    },
     /// It could not be set up.
     #[error(transparent)]
     Live(#[from] LiveError),
@@ -76,59 +66,6 @@ pub struct Stopped(pub Stop);
 impl From<Stop> for SystemError {
     fn from(stop: Stop) -> SystemError {
         SystemError::Stop(Stopped(stop))
-    }
-}
-
-/// The bytes of the three objects.
-#[derive(Debug)]
-pub struct Files {
-    driver: Vec<u8>,
-    hot: Vec<u8>,
-    kernel: Vec<u8>,
-}
-
-impl Files {
-    /// Reads a module, and `hot.o` and `kernel.o` from `support`.
-    ///
-    /// # Errors
-    /// [`SystemError::File`].
-    pub fn read(module: &Path, support: &Path) -> Result<Files, SystemError> {
-        let read = |path: &Path, remedy| {
-            std::fs::read(path).map_err(|source| SystemError::File {
-                path: path.to_owned(),
-                source,
-                remedy,
-            })
-        };
-        let built = "run `make support`";
-        Ok(Files {
-            driver: read(module, "name the stock e1000.ko; `make stock` fetches it")?,
-            hot: read(&support.join("hot.o"), built)?,
-            kernel: read(&support.join("kernel.o"), built)?,
-        })
-    }
-
-    /// Those of this workspace: `target/stock` and `target/support`.
-    ///
-    /// # Errors
-    /// [`SystemError::File`].
-    pub fn of_workspace() -> Result<Files, SystemError> {
-        let target = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target"));
-        Files::read(&target.join("stock/e1000.ko"), &target.join("support"))
-    }
-
-    /// With an uncompressed module instead of the one read.
-    #[must_use]
-    pub fn with_driver(self, driver: Vec<u8>) -> Files {
-        Files { driver, ..self }
-    }
-
-    fn modules(&self) -> [(Module, &[u8]); 3] {
-        [
-            (Module::Driver, &self.driver),
-            (Module::Hot, &self.hot),
-            (Module::Kernel, &self.kernel),
-        ]
     }
 }
 
@@ -279,7 +216,12 @@ impl<'s> System<'s> {
     /// [`SystemError`].
     pub fn card(&self, flows: u32) -> Result<OpenCard<'s>, SystemError> {
         let dma = self.blueprint.plan.space().dma();
-        Ok(OpenCard::new(self.machine, self.mailbox, dma, flows as usize)?)
+        Ok(OpenCard::new(
+            self.machine,
+            self.mailbox,
+            dma,
+            flows as usize,
+        )?)
     }
 
     /// The rings of a CPU.
@@ -319,7 +261,11 @@ impl<'s> System<'s> {
     fn virtual_interrupts(&self) -> Result<VirtualInterrupts, SystemError> {
         let word = |name: &str| -> Option<*const AtomicU32> {
             let offset = self.blueprint.plan.symbol(name)?;
-            let at = self.blueprint.plan.space().machine_range(percpu(0) + offset, 4)?;
+            let at = self
+                .blueprint
+                .plan
+                .space()
+                .machine_range(percpu(0) + offset, 4)?;
             Some(self.machine.at(at, 4)?.cast::<AtomicU32>().cast_const())
         };
         match (word("hot_vif"), word("hot_vif_pending")) {

@@ -149,7 +149,10 @@ fn ipv4(flow: &Flow, protocol: u8, total: u16, header: &mut [u8]) {
 
 /// Neighbours differ, and no short piece comes back soon (Knuth's multiplier).
 fn filler(flow: u32, offset: u32) -> u8 {
-    (offset.wrapping_add(flow.wrapping_mul(0x9e37)).wrapping_mul(0x9e37_79b1) >> 24) as u8
+    (offset
+        .wrapping_add(flow.wrapping_mul(0x9e37))
+        .wrapping_mul(0x9e37_79b1)
+        >> 24) as u8
 }
 
 /// A maker of datagrams of one size of one flow; most of a frame is made once.
@@ -164,7 +167,10 @@ impl Datagrams {
     /// # Panics
     /// If `size` is not in [`SHORTEST`]`..=`[`LONGEST`].
     pub fn new(flow: Flow, size: usize) -> Datagrams {
-        assert!((SHORTEST..=LONGEST).contains(&size), "frames are 60 to 1514 bytes");
+        assert!(
+            (SHORTEST..=LONGEST).contains(&size),
+            "frames are 60 to 1514 bytes"
+        );
         let mut frame = vec![0; size];
         ethernet(&flow, &mut frame);
         ipv4(&flow, PROTOCOL_UDP, (size - 14) as u16, &mut frame[14..34]);
@@ -476,7 +482,12 @@ mod tests {
         }
         let arrived = sink.flows[3];
         assert_eq!(
-            (arrived.packets, arrived.missing, arrived.reordered, arrived.next),
+            (
+                arrived.packets,
+                arrived.missing,
+                arrived.reordered,
+                arrived.next
+            ),
             (4, 1, 1, 5)
         );
         sink.take(&[0; 20]);
@@ -494,7 +505,10 @@ mod tests {
         frame[24..26].copy_from_slice(&header.to_be_bytes());
         let length = frame.len() - 34;
         frame[50..52].fill(0);
-        let checksum = !fold(sum(&frame[34..], pseudo(&frame[14..34], PROTOCOL_TCP, length)));
+        let checksum = !fold(sum(
+            &frame[34..],
+            pseudo(&frame[14..34], PROTOCOL_TCP, length),
+        ));
         frame[50..52].copy_from_slice(&checksum.to_be_bytes());
         let expected = Content::Segment {
             flow: 3,

@@ -101,9 +101,7 @@ fn new_switch() -> *mut Switch {
     let packets = Box::leak(vec![Packet::default(); PACKETS].into_boxed_slice());
     let switch: *mut Switch = switch.as_mut_ptr().cast();
     // SAFETY: both are as large as said, aligned, and never freed.
-    let made = unsafe {
-        runtime::twin_switch_init(switch, packets.as_mut_ptr(), PACKETS as u32)
-    };
+    let made = unsafe { runtime::twin_switch_init(switch, packets.as_mut_ptr(), PACKETS as u32) };
     assert_eq!(made, runtime::OK, "there are packets");
     switch
 }

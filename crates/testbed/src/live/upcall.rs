@@ -5,6 +5,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 use super::command::{OOPS, RETURNED};
+use super::dom0::Failure;
 use super::enter::Oops;
 use super::mailbox::{STACK_ARGUMENTS, UpcallRequest, UpcallSlot, WINDOW};
 use super::rendezvous::{Limits, NoAnswer};
@@ -20,8 +21,8 @@ pub enum UpcallError {
     #[error("the upcall ended in an oops of dom0: {0}")]
     Oops(Box<Oops>),
     /// dom0 could not begin.
-    #[error("dom0 could not begin the upcall (error {0})")]
-    Failed(u64),
+    #[error("the upcall was not begun: {0}")]
+    Failed(Failure),
     /// More stack arguments than the slot has room for.
     #[error("{0} stack arguments, but upcalls have at most {STACK_ARGUMENTS}")]
     TooManyArguments(usize),
@@ -92,6 +93,6 @@ pub unsafe fn call(
     match ending.kind {
         RETURNED => Ok((ending.result, ending.result_high)),
         OOPS => Err(UpcallError::Oops(Box::new(ending.oops))),
-        _ => Err(UpcallError::Failed(ending.result)),
+        _ => Err(UpcallError::Failed(Failure::from_number(ending.result))),
     }
 }

@@ -10,6 +10,7 @@ typedef unsigned long long u64;
 
 void host_console(u32 level, const char *text, u64 length);
 void host_fatal(const char *text, u64 length) __attribute__((noreturn));
+u64 host_enter_again(u64 function);
 void nobodys(void);
 
 #define PERCPU __attribute__((section(".data..percpu")))
@@ -56,6 +57,17 @@ u64 small_calls(void)
 void small_say(void)
 {
 	host_console(6, "hello", 5);
+}
+
+void small_print(const char *text, u64 length)
+{
+	host_console(6, text, length);
+	asm volatile("");
+}
+
+u64 small_nested(void)
+{
+	return host_enter_again((u64)small_calls);
 }
 
 /* A callback, so that the trace has something to show. */

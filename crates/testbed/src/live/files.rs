@@ -1,0 +1,62 @@
+//! dom0's three objects as files.
+
+use std::path::{Path, PathBuf};
+
+use super::error::LiveError;
+use super::image::Module;
+
+/// Their bytes.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// `e1000.ko`.
+    pub driver: Vec<u8>,
+    /// `hot.o`.
+    pub hot: Vec<u8>,
+    /// `kernel.o`.
+    pub kernel: Vec<u8>,
+}
+
+impl Files {
+    /// Reads them; the driver may be compressed, as distributions ship it.
+    ///
+    /// # Errors
+    /// [`LiveError::NoFile`] names the file and says how to get it.
+    pub fn read(driver: &Path, hot: &Path, kernel: &Path) -> Result<Files, LiveError> {
+        Ok(Files {
+            driver: file(driver)?,
+            hot: file(hot)?,
+            kernel: file(kernel)?,
+        })
+    }
+
+    /// Reads them where `make stock` and `make support` put them in this
+    /// workspace; `$TWIN_STOCK_E1000` names another driver.
+    ///
+    /// # Errors
+    /// As [`Files::read`].
+    pub fn find() -> Result<Files, LiveError> {
+        let target = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target"));
+        let driver = std::env::var_os("TWIN_STOCK_E1000")
+            .map_or_else(|| target.join("stock/e1000.ko"), PathBuf::from);
+        let support = target.join("support");
+        Files::read(&driver, &support.join("hot.o"), &support.join("kernel.o"))
+    }
+
+    /// As [`super::image::Plan::new`] takes them.
+    pub fn modules(&self) -> [(Module, &[u8]); 3] {
+        [
+            (Module::Driver, &self.driver),
+            (Module::Hot, &self.hot),
+            (Module::Kernel, &self.kernel),
+        ]
+    }
+}
+
+fn file(path: &Path) -> Result<Vec<u8>, LiveError> {
+    let failed = |source: std::io::Error| LiveError::NoFile {
+        path: path.to_path_buf(),
+        source,
+    };
+    let bytes = std::fs::read(path).map_err(failed)?;
+    elf_loader::input::decompress(bytes).map_err(|e| failed(std::io::Error::other(e)))
+}
