@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use elf_loader::consts::STT_FUNC;
 use elf_loader::link::{Layout, Linked, SymbolUse, Trampolines, layout, link};
 use elf_loader::{Object, Place, SectionId};
-use iced_x86::{Decoder, DecoderOptions, Register};
+use iced_x86::{Decoder, DecoderOptions};
 use twin_abi::{names, sections};
 
 use crate::dom0::PAGE;
@@ -201,7 +201,7 @@ impl Program {
             Decoder::with_ip(64, &l.bytes, l.address, DecoderOptions::NONE).into_iter()
         });
         instructions
-            .filter(|i| i.memory_displacement64() == STLB && i.memory_base() == Register::None)
+            .filter(|instruction| instruction.memory_displacement64() == STLB)
             .map(|instruction| instruction.ip())
             .collect()
     }

@@ -7,7 +7,8 @@ use testbed::live::files::Files;
 use testbed::live::job::Look;
 use testbed::live::mailbox::Mailbox;
 use testbed::live::memory::{Machine, Sizes};
-use testbed::live::paths::{Path, Paths, Work};
+use testbed::live::paths::{Path, Paths, Seen, Work};
+use testbed::live::profile::Component;
 use testbed::live::rendezvous::Limits;
 use testbed::live::round::Direction;
 use testbed::live::system::{Blueprint, System};
@@ -24,43 +25,59 @@ fn every_path_moves_packets_of_all_shapes() {
         .unwrap_or_else(|error| panic!("{error}"));
     let mut paths =
         Paths::new(system, 8, Shape::Frames(1514)).unwrap_or_else(|error| panic!("{error}"));
-    for shape in [
+    let shapes = [
         Shape::Frames(1514),
         Shape::Frames(60),
         Shape::Frames(97),
         Shape::Segments(64240),
-    ] {
+    ];
+    for shape in shapes {
         paths
             .set_shape(shape)
             .unwrap_or_else(|error| panic!("{error}"));
-        for direction in [Direction::Send, Direction::Receive] {
-            for path in Path::ALL {
-                for look in [Look::Cycles, Look::Profile, Look::Steps] {
-                    let packets = if look == Look::Steps { 32 } else { 320 };
-                    let work = Work {
-                        direction,
-                        packets,
-                        look,
-                    };
-                    let seen = paths.run(path, work).unwrap_or_else(|error| {
-                        panic!(
-                            "{} {direction:?} {shape:?} {look:?}: {error}\n{}",
-                            path.name(),
-                            mailbox.get().console.since(0)
-                        )
-                    });
-                    let round = seen.round;
-                    eprintln!(
-                        "{shape:?} {direction:?} {} {look:?}: median {:.0} ({:.0}..{:.0}) steps {:?}",
-                        path.name(),
-                        round.median,
-                        round.low,
-                        round.high,
-                        seen.steps.by.map(|s| s / packets)
-                    );
-                    assert_eq!((round.lost, round.corrupted, seen.upcalls), (0, 0, 0));
-                }
-            }
+        for (direction, path) in both_ways() {
+            moves(&mut paths, path, direction, Look::Cycles, 320);
         }
     }
+    paths
+        .set_shape(Shape::Frames(1514))
+        .unwrap_or_else(|error| panic!("{error}"));
+    for (direction, path) in both_ways() {
+        moves(&mut paths, path, direction, Look::Profile, 320);
+        let seen = moves(&mut paths, path, direction, Look::Steps, 32);
+        let steps = seen.steps;
+        // A driver does not send or receive a packet in a hundred instructions.
+        assert!(steps.of(Component::Driver) > 32 * 100, "{steps:?}");
+        assert!(steps.of(Component::Support) > 32 * 100, "{steps:?}");
+        assert_eq!(path == Path::Twin, steps.lookups > 32 * 10, "{steps:?}");
+    }
+}
+
+fn both_ways() -> impl Iterator<Item = (Direction, Path)> {
+    let directions = [Direction::Send, Direction::Receive];
+    directions
+        .into_iter()
+        .flat_map(|direction| Path::ALL.map(|path| (direction, path)))
+}
+
+fn moves(
+    paths: &mut Paths<'_>,
+    path: Path,
+    direction: Direction,
+    look: Look,
+    packets: u64,
+) -> Seen {
+    let work = Work {
+        direction,
+        packets,
+        look,
+    };
+    let seen = paths.run(path, work).unwrap_or_else(|error| {
+        let console = paths.system.mailbox().console.since(0);
+        panic!("{} {direction:?} {look:?}: {error}\n{console}", path.name())
+    });
+    let round = seen.round;
+    assert_eq!((round.lost, round.corrupted, seen.upcalls), (0, 0, 0));
+    assert!(round.frames >= packets, "{round:?}");
+    seen
 }
