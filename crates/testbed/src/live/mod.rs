@@ -16,6 +16,7 @@
 //! [`mailbox::Mailbox::new`], then [`dom0::Dom0::start`] and whatever else is
 //! forked, all before it has threads.
 
+mod bugs;
 pub mod command;
 pub mod console;
 pub mod dom0;
@@ -24,12 +25,14 @@ pub mod error;
 pub mod files;
 pub mod host;
 pub mod image;
+mod inside;
 pub mod interface;
 pub mod lock;
 pub mod mailbox;
 pub mod memory;
 pub mod process;
 pub mod rendezvous;
+mod symbols;
 pub mod trap;
 pub mod upcall;
 pub mod view;
