@@ -31,9 +31,11 @@ die() {
 [ -e "$stock/headers/Makefile" ] || die "no target/stock/headers: run make stock"
 headers=$(CDPATH='' cd -P -- "$stock/headers" && pwd -P)
 
-# True if $1 is newer than every source and header of directory $2.
+# True if $1 is newer than the directory $2, what is in it, and what it includes.
 current() {
-    [ -e "$1" ] && [ -z "$(find "$2" "$include" "$0" -newer "$1" -type f -print | head -n 1)" ]
+    [ -e "$1" ] &&
+        [ -z "$(find "$2" -maxdepth 1 -newer "$1" -print | head -n 1)" ] &&
+        [ -z "$(find "$include" "$0" -newer "$1" -print | head -n 1)" ]
 }
 
 # Copies what changed of directory $1 into $2 and drops what is gone there.

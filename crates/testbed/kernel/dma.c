@@ -34,8 +34,10 @@ void *dma_alloc_attrs(struct device *dev, size_t size, dma_addr_t *handle, gfp_t
 		      unsigned long attrs)
 {
 	unsigned long count = DIV_ROUND_UP(size, PAGE_SIZE);
-	struct page *page = frames_allocate(count, roundup_pow_of_two(count));
+	struct page *page = NULL;
 
+	if (!allocation_fails())
+		page = frames_allocate(count, roundup_pow_of_two(count));
 	if (!page)
 		return NULL;
 	memset(page_address(page), 0, count * PAGE_SIZE);

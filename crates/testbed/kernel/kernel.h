@@ -274,7 +274,16 @@ struct kernel_info {
 };
 long kernel_info(struct kernel_info *out);
 
-/* Checks every heap page: 0, or the number of damaged objects (each printed). */
+/*
+ * The `which`th allocation from now on (1: the next) fails, once; 0: none does.
+ * Returns how many were still to come: 0 if the one chosen before has failed.
+ */
+long kernel_fail_allocation(__u64 which);
+
+/*
+ * Checks every heap page: 0, the number of damaged objects (each printed), or
+ * -EBUSY where a bug left the heap locked.
+ */
 long kernel_check_heap(void);
 
 #endif

@@ -210,11 +210,25 @@ static void make_compound(struct page *page, unsigned int order)
 	atomic_set(&page[1].compound_mapcount, -1);
 }
 
+/* Counts allocations down to the one that kernel_fail_allocation() chose. */
+static u64 fail_countdown;
+
+bool allocation_fails(void)
+{
+	return unlikely(READ_ONCE(fail_countdown)) &&
+	       !__atomic_sub_fetch(&fail_countdown, 1, __ATOMIC_RELAXED);
+}
+
+long kernel_fail_allocation(u64 which)
+{
+	return __atomic_exchange_n(&fail_countdown, which, __ATOMIC_RELAXED);
+}
+
 struct page *alloc_pages(gfp_t gfp, unsigned int order)
 {
 	struct page *page;
 
-	if (order >= MAX_ORDER)
+	if (order >= MAX_ORDER || allocation_fails())
 		return NULL;
 	page = frames_allocate(1ul << order, 1ul << order);
 	if (!page)
@@ -353,12 +367,10 @@ static void heap_free_locked(struct page *page, const void *address)
 	}
 }
 
-void *__kmalloc(size_t size, gfp_t flags)
+static void *heap_allocate(size_t size, gfp_t flags)
 {
 	void *address;
 
-	if (!size)
-		return ZERO_SIZE_PTR;
 	shim_lock(&memory_lock);
 	if (size > 1ul << LARGEST_SHIFT) {
 		unsigned long count = DIV_ROUND_UP(size, PAGE_SIZE);
@@ -375,6 +387,13 @@ void *__kmalloc(size_t size, gfp_t flags)
 	if (address)
 		memset(address, flags & __GFP_ZERO ? 0 : POISON_INUSE, size);
 	return address;
+}
+
+void *__kmalloc(size_t size, gfp_t flags)
+{
+	if (!size)
+		return ZERO_SIZE_PTR;
+	return allocation_fails() ? NULL : heap_allocate(size, flags);
 }
 
 /* Inline kmalloc() picks a cache by size; here the size alone decides. */
@@ -442,7 +461,7 @@ size_t ksize(const void *address)
 
 void *shim_zalloc(size_t size)
 {
-	void *address = __kmalloc(size, __GFP_ZERO);
+	void *address = heap_allocate(size, __GFP_ZERO);
 
 	if (!address)
 		kernel_bug("memory: no %zu bytes for the kernel itself", size);
@@ -453,8 +472,10 @@ void *shim_zalloc(size_t size)
 
 static void *vmalloc_flags(unsigned long size, gfp_t flags)
 {
-	struct page *page = size ? frames_allocate(DIV_ROUND_UP(size, PAGE_SIZE), 1) : NULL;
+	struct page *page = NULL;
 
+	if (size && !allocation_fails())
+		page = frames_allocate(DIV_ROUND_UP(size, PAGE_SIZE), 1);
 	if (!page)
 		return NULL;
 	if (flags & __GFP_ZERO)
@@ -513,7 +534,9 @@ long kernel_check_heap(void)
 	unsigned long frame;
 	long damaged = 0;
 
-	shim_lock(&memory_lock);
+	/* After a bug in here the lock stays held. */
+	if (!shim_lock_patiently(&memory_lock))
+		return -EBUSY;
 	for (frame = boot.first_free_frame; frame < boot.ram_frames; frame++) {
 		struct page *page = pfn_to_page(frame);
 

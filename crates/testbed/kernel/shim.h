@@ -51,6 +51,19 @@ static inline void shim_lock(struct shim_lock *lock)
 			asm volatile("pause");
 }
 
+/* As shim_lock, but gives up where somebody who died has it. */
+static inline bool shim_lock_patiently(struct shim_lock *lock)
+{
+	u32 tries = 0;
+
+	while (__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE)) {
+		if (++tries == 100 * 1000 * 1000)
+			return false;
+		asm volatile("pause");
+	}
+	return true;
+}
+
 static inline void shim_unlock(struct shim_lock *lock)
 {
 	__atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);
@@ -63,6 +76,8 @@ void *shim_zalloc(size_t size);
 /* `count` contiguous frames aligned to `align` frames; NULL: out of memory. */
 struct page *frames_allocate(unsigned long count, unsigned long align);
 void frames_free(struct page *page);
+/* True once for the allocation that kernel_fail_allocation() chose. */
+bool allocation_fails(void);
 
 /* ---- percpu.c ------------------------------------------------------------ */
 

@@ -105,7 +105,7 @@ static void worker_main(struct task *self)
 
 static struct task *worker_create(unsigned int number)
 {
-	struct page *stack = alloc_pages(GFP_KERNEL, STACK_ORDER);
+	struct page *stack = frames_allocate(1 << STACK_ORDER, 1);
 	struct task *task = shim_zalloc(sizeof(*task));
 	u64 *top;
 

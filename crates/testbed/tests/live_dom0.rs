@@ -13,8 +13,9 @@ use testbed::live::host;
 use testbed::live::image::{Missing, Module, Plan};
 use testbed::live::mailbox::{Counter, Mailbox, SharedPages};
 use testbed::live::memory::{
-    BarMode, DIRECT_MAP, Machine, PORTS, Sizes, VMEMMAP, driver_stack, percpu,
+    BarMode, CPUS, DIRECT_MAP, Machine, PORTS, Sizes, VMEMMAP, driver_stack, percpu,
 };
+use testbed::live::process;
 use testbed::live::rendezvous::{Limits, NoAnswer};
 use testbed::live::upcall::{self, Upcall, UpcallError};
 use testbed::live::work::{Local, Work};
@@ -158,6 +159,39 @@ fn variables_of_the_machine_and_percpu_copies_are_set() {
     assert_eq!(value(&mut dom0, "small_cpu", &[]), 0);
     assert_eq!(value(&mut dom0, "small_percpu", &[]), 41);
     assert_eq!(value(&mut dom0, "small_percpu", &[]), 42);
+}
+
+#[test]
+fn addresses_have_names() {
+    let world = World::new();
+    let plan = &world.plan;
+    let function = plan.symbol("small_wild").expect("defined");
+    assert_eq!(
+        plan.function_at(function),
+        Some((Module::Kernel, "small_wild"))
+    );
+    assert_eq!(plan.function_at(function + 1), None);
+    assert_eq!(plan.describe(function + 1), "small_wild+0x1 (kernel.o)");
+    assert_eq!(plan.module_of(function), Some(Module::Kernel));
+    let data = plan.symbol("vmemmap_base").expect("defined");
+    assert_eq!(plan.function_at(data), None);
+    assert!(!plan.is_code(data));
+    assert_eq!(plan.describe(data + 7), "vmemmap_base+0x7 (kernel.o)");
+    let calls = plan
+        .symbol_in(Module::Kernel, "calls")
+        .expect("a local symbol");
+    assert_eq!(
+        plan.section(Module::Kernel, ".bss").map(|bss| bss <= calls),
+        Some(true)
+    );
+    assert_eq!(plan.vm_address(Module::Kernel, "vmemmap_base"), Some(data));
+    assert_eq!(
+        plan.vm_address(Module::Kernel, ".text"),
+        plan.section(Module::Kernel, ".text")
+    );
+    assert_eq!(plan.symbol("calls"), None);
+    assert_eq!(plan.missing(), ["nobodys"]);
+    assert_eq!(plan.describe(0x1234_5678_9abc), "0x123456789abc");
 }
 
 // ---- Entering and oopses -----------------------------------------------------------
@@ -519,4 +553,53 @@ fn an_upcall_that_oopses_hangs_or_finds_dom0_dead_is_an_error() {
         Err(UpcallError::NoAnswer(NoAnswer::Dead)) => {}
         other => panic!("{other:?}"),
     }
+}
+
+// ---- What processes share ----------------------------------------------------------
+
+#[test]
+fn a_process_that_dies_with_the_device_leaves_it_to_others() {
+    let world = World::new();
+    let mut dom0 = world.dom0();
+    let mailbox = world.mailbox.get();
+    value(&mut dom0, "small_write32", &[TDBAL, 0x7770]);
+    let mut hypervisor = process::fork(|| {
+        std::mem::forget(mailbox.device());
+        0
+    })
+    .expect("fork");
+    hypervisor.wait();
+    assert_eq!(value(&mut dom0, "small_read32", &[TDBAL]), 0x7770);
+    assert_eq!(mailbox.counters.get(Counter::LocksFromTheDead), 1);
+}
+
+#[test]
+fn several_cpus_call_while_commands_run() {
+    const CALLS: u64 = 3000;
+    let world = World::new();
+    let mut dom0 = world.dom0();
+    let call = |cpu: usize| {
+        let upcall = Upcall {
+            function: world.plan.symbol("small_percpu").expect("a function"),
+            arguments: [0; 6],
+            stack: &[],
+            window: 0..0,
+        };
+        for count in 1..=CALLS {
+            let slot = &world.mailbox.get().upcalls[cpu];
+            // SAFETY: there is no window.
+            let (value, _) = unsafe { upcall::call(slot, &upcall, &LIMITS) }.expect("an answer");
+            assert_eq!(value, 40 + count, "each CPU has its own count");
+        }
+    };
+    std::thread::scope(|scope| {
+        for cpu in 1..CPUS {
+            scope.spawn(move || call(cpu));
+        }
+        for count in 1..=CALLS {
+            assert_eq!(value(&mut dom0, "small_percpu", &[]), 40 + count);
+        }
+    });
+    let upcalls = world.mailbox.get().counters.get(Counter::Upcalls);
+    assert_eq!(upcalls, (CPUS as u64 - 1) * CALLS);
 }

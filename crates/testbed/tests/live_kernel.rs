@@ -634,6 +634,44 @@ fn reloading_the_driver_leaks_nothing() {
     });
 }
 
+/// Each allocation of probe and open fails once: the driver reports it and gives
+/// back all it had, and then works.
+#[test]
+fn a_failing_allocation_is_an_error_and_no_leak() {
+    with_dom0(|dom0| {
+        dom0.boot()?;
+        // The pools of hot.o stay, so they come before the count.
+        dom0.load("")?;
+        dom0.open()?;
+        dom0.remove()?;
+        let held = |dom0: &mut Dom0<'_, '_>| {
+            let now = counters(dom0)?;
+            Ok::<_, CommandError>((
+                now.allocations - now.frees,
+                now.pages_allocated,
+                now.warnings,
+            ))
+        };
+        let before = held(dom0)?;
+        let mut refused = 0;
+        for which in 1.. {
+            dom0.call("kernel_fail_allocation", &[which])?;
+            let loaded = dom0.load("").is_ok();
+            let opened = loaded && dom0.open().is_ok();
+            refused += u32::from(!opened);
+            let unused = dom0.call("kernel_fail_allocation", &[0])?.value;
+            dom0.remove()?;
+            assert_eq!(held(dom0)?, before, "allocation {which}");
+            if unused > 0 {
+                assert!(opened, "no allocation failed");
+                break;
+            }
+        }
+        assert!(refused >= 6, "{refused} of the driver's allocations");
+        heap_is_sound(dom0)
+    });
+}
+
 // ---- Bugs are caught --------------------------------------------------------------------
 
 /// What the kernel says when it cannot go on.

@@ -13,19 +13,21 @@
 //! sections are linked at small addresses ([`PERCPU_LINK`]), one object's after
 //! the other's, and copied to every percpu area.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
-use elf_loader::consts::{STB_LOCAL, STB_WEAK, STT_FILE, STT_SECTION};
 use elf_loader::link::{Layout, Linked, Protection, Segment, SymbolUse, layout, link};
 use elf_loader::{Object, Place, Section, SectionId};
 
+use super::bugs::{Warning, warnings};
 use super::error::LiveError;
 use super::memory::{
-    self, CANARY, CPUS, DIRECT_MAP, DRIVER, FAR, HOT, IMAGE_ROOM, KERNEL, Machine, PAGE,
-    PERCPU_LINK, PERCPU_SIZE, Sizes, Space, VMEMMAP,
+    self, CANARY, CPUS, DIRECT_MAP, DRIVER, FAR, HOT, IMAGE_ROOM, KERNEL, Machine, PERCPU_LINK,
+    PERCPU_SIZE, Sizes, Space, VMEMMAP,
 };
+pub use super::symbols::Host;
+use super::symbols::{Far, Globals, Names};
 
 /// One of dom0's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,29 +93,9 @@ pub struct Plan<'f> {
     globals: Globals,
     far: Far,
     percpu: Vec<u8>,
-    names: Vec<Name>,
+    names: Names,
     warnings: HashMap<u64, Warning>,
 }
-
-/// Where a WARN is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Warning {
-    file: u64,
-    line: u16,
-    is_warning: bool,
-}
-
-/// A symbol by address, for messages.
-#[derive(Clone, Debug)]
-struct Name {
-    address: u64,
-    size: u64,
-    name: String,
-    module: Module,
-}
-
-/// Addresses of functions that kernel.o imports from the host process.
-pub type Host<'h> = &'h dyn Fn(&str) -> Option<u64>;
 
 impl<'f> Plan<'f> {
     /// Lays the objects out and links them.
@@ -143,7 +125,7 @@ impl<'f> Plan<'f> {
         Ok(Plan {
             space,
             percpu: percpu_template(&images),
-            names: names(&images, &far),
+            names: Names::new(&images, &far),
             warnings: warnings(&images),
             images,
             globals,
@@ -228,16 +210,15 @@ impl<'f> Plan<'f> {
             .map(|image| image.module)
     }
 
-    /// `name+0x12 (module)`, or the address if nothing is known there.
+    /// `name+0x12 (module)`, or the number if nothing is known there.
     pub fn describe(&self, address: u64) -> String {
-        let after = self.names.partition_point(|name| name.address <= address);
-        match after.checked_sub(1).map(|last| &self.names[last]) {
-            Some(name) if address - name.address < name.size.max(1) => {
-                let offset = address - name.address;
-                format!("{}+{offset:#x} ({})", name.name, name.module)
-            }
-            _ => format!("{address:#x}"),
-        }
+        self.names.describe(address)
+    }
+
+    /// The function that begins exactly at `address`: what an indirect call may
+    /// go to.
+    pub fn function_at(&self, address: u64) -> Option<(Module, &str)> {
+        self.names.function_at(address)
     }
 
     /// File (as the dom0 address of its name) and line of the WARN whose `ud2`
@@ -291,7 +272,7 @@ impl<'f> Plan<'f> {
 }
 
 impl Image<'_> {
-    fn address_of(&self, place: Place, value: u64) -> Option<u64> {
+    pub(super) fn address_of(&self, place: Place, value: u64) -> Option<u64> {
         match place {
             Place::In(section) => Some(self.layout.address(section)?.wrapping_add(value)),
             Place::Absolute => Some(value),
@@ -370,220 +351,4 @@ fn percpu_template(images: &[Image<'_>]) -> Vec<u8> {
         template[start..start + section.bytes.len()].copy_from_slice(&section.bytes);
     }
     template
-}
-
-// ---- Symbols -----------------------------------------------------------------
-
-/// Global symbols of all objects.
-#[derive(Debug, Default)]
-struct Globals {
-    symbols: HashMap<String, Global>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Global {
-    address: u64,
-    module: Module,
-    weak: bool,
-}
-
-/// What the kernel's own loader does not take from modules either: each has it.
-const EACH_HAS: [&str; 3] = ["__this_module", "init_module", "cleanup_module"];
-
-impl Globals {
-    fn new(images: &[Image<'_>]) -> Result<Globals, LiveError> {
-        let mut globals = Globals::default();
-        for image in images {
-            for (_, symbol) in image.object.symbols() {
-                let address = image.address_of(symbol.place, symbol.value);
-                let Some(address) = address.filter(|_| symbol.binding != STB_LOCAL) else {
-                    continue;
-                };
-                let weak = symbol.binding == STB_WEAK;
-                globals.add(
-                    &symbol.name,
-                    Global {
-                        address,
-                        module: image.module,
-                        weak,
-                    },
-                )?;
-            }
-        }
-        Ok(globals)
-    }
-
-    fn add(&mut self, name: &str, new: Global) -> Result<(), LiveError> {
-        match self.symbols.get(name) {
-            Some(old) if EACH_HAS.contains(&name) && old.module == Module::Driver => Ok(()),
-            Some(old) if !old.weak && !new.weak && !EACH_HAS.contains(&name) => {
-                Err(LiveError::Duplicate {
-                    name: name.to_owned(),
-                    first: old.module,
-                    second: new.module,
-                })
-            }
-            Some(old) if !old.weak && new.weak => Ok(()),
-            _ => {
-                self.symbols.insert(name.to_owned(), new);
-                Ok(())
-            }
-        }
-    }
-
-    fn get(&self, name: &str) -> Option<u64> {
-        self.symbols.get(name).map(|global| global.address)
-    }
-}
-
-/// Stubs for what is not in any object:
-///
-/// ```text
-/// host function   ff 25 00 00 00 00   jmp *0(%rip)
-///                 .quad ADDRESS
-///                 cc cc               int3; int3
-/// nobody's        0f 0b cc ...        ud2; int3 ...
-/// ```
-#[derive(Debug, Default)]
-struct Far {
-    bytes: Vec<u8>,
-    addresses: HashMap<String, u64>,
-    missing: Vec<String>,
-}
-
-const FAR_SLOT: usize = 16;
-
-impl Far {
-    fn new(images: &[Image<'_>], globals: &Globals, host: Host<'_>) -> Far {
-        let mut far = Far::default();
-        for (name, needed) in undefined(images) {
-            if globals.get(&name).is_some() {
-                continue;
-            }
-            match host(&name) {
-                Some(address) => far.push(name, host_stub(address)),
-                None if needed => {
-                    far.missing.push(name.clone());
-                    far.push(name, MISSING_STUB);
-                }
-                None => {}
-            }
-        }
-        far
-    }
-
-    fn push(&mut self, name: String, stub: [u8; FAR_SLOT]) {
-        self.addresses.insert(name, FAR + self.bytes.len() as u64);
-        self.bytes.extend(stub);
-    }
-
-    fn get(&self, name: &str) -> Option<u64> {
-        self.addresses.get(name).copied()
-    }
-
-    fn range(&self) -> Range<u64> {
-        FAR..FAR + self.bytes.len() as u64
-    }
-
-    fn segment(&self) -> Option<Segment> {
-        (!self.bytes.is_empty()).then(|| Segment {
-            protection: Protection::Code,
-            addresses: FAR..self.range().end.next_multiple_of(PAGE),
-        })
-    }
-}
-
-const MISSING_STUB: [u8; FAR_SLOT] = {
-    let mut stub = [0xcc; FAR_SLOT];
-    stub[0] = 0x0f;
-    stub[1] = 0x0b;
-    stub
-};
-
-fn host_stub(address: u64) -> [u8; FAR_SLOT] {
-    let mut stub = [0xcc; FAR_SLOT];
-    stub[..6].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
-    stub[6..14].copy_from_slice(&address.to_le_bytes());
-    stub
-}
-
-/// Names that objects do not define themselves, in order, and whether one of
-/// them needs it (is not weak).
-fn undefined(images: &[Image<'_>]) -> impl Iterator<Item = (String, bool)> {
-    let symbols = images.iter().flat_map(|image| image.object.symbols());
-    let undefined: Vec<_> = symbols
-        .filter(|(id, s)| id.0 != 0 && s.place == Place::Undefined && !s.name.is_empty())
-        .map(|(_, s)| (s.name.to_string(), s.binding != STB_WEAK))
-        .collect();
-    let needed: BTreeSet<_> = undefined
-        .iter()
-        .filter(|(_, needed)| *needed)
-        .map(|(name, _)| name.clone())
-        .collect();
-    let all: BTreeSet<_> = undefined.into_iter().map(|(name, _)| name).collect();
-    all.into_iter().map(move |name| {
-        let needed = needed.contains(&name);
-        (name, needed)
-    })
-}
-
-fn names(images: &[Image<'_>], far: &Far) -> Vec<Name> {
-    let mut all: Vec<_> = images.iter().flat_map(image_names).collect();
-    all.extend(far.addresses.iter().map(|(name, address)| Name {
-        address: *address,
-        size: FAR_SLOT as u64,
-        name: format!("stub of {name}"),
-        module: Module::Kernel,
-    }));
-    // Of symbols at one address the largest is last, which `describe` takes.
-    all.sort_by_key(|name| (name.address, name.size));
-    all
-}
-
-fn image_names<'i>(image: &'i Image<'_>) -> impl Iterator<Item = Name> + 'i {
-    let symbols = image.object.symbols();
-    let named = symbols
-        .filter(|(_, s)| !s.name.is_empty() && s.kind != STT_SECTION && s.kind != STT_FILE)
-        .filter(|(_, s)| matches!(s.place, Place::In(_)));
-    named.filter_map(|(_, symbol)| {
-        Some(Name {
-            address: image.address_of(symbol.place, symbol.value)?,
-            size: symbol.size,
-            name: symbol.name.to_string(),
-            module: image.module,
-        })
-    })
-}
-
-// ---- WARN and BUG --------------------------------------------------------------
-
-/// Bytes of `struct bug_entry` (include/asm-generic/bug.h, with relative
-/// pointers and file names): `s32 bug_addr_disp, file_disp; u16 line, flags`.
-const BUG_ENTRY: usize = 12;
-/// `BUGFLAG_WARNING`.
-const BUG_IS_WARNING: u16 = 1;
-
-fn warnings(images: &[Image<'_>]) -> HashMap<u64, Warning> {
-    let mut all = HashMap::new();
-    for image in images {
-        let is_table = |l: &&Linked| image.object.section(l.section).name == "__bug_table";
-        for table in image.linked.iter().filter(is_table) {
-            for (i, entry) in table.bytes.chunks_exact(BUG_ENTRY).enumerate() {
-                let (place, warning) = bug(table.address + (i * BUG_ENTRY) as u64, entry);
-                all.insert(place, warning);
-            }
-        }
-    }
-    all
-}
-
-fn bug(at: u64, entry: &[u8]) -> (u64, Warning) {
-    let word = |i: usize| i32::from_le_bytes(entry[i..i + 4].try_into().expect("four bytes"));
-    let half = |i: usize| u16::from_le_bytes([entry[i], entry[i + 1]]);
-    let warning = Warning {
-        file: (at + 4).wrapping_add_signed(i64::from(word(4))),
-        line: half(8),
-        is_warning: half(10) & BUG_IS_WARNING != 0,
-    };
-    (at.wrapping_add_signed(i64::from(word(0))), warning)
 }

@@ -16,6 +16,7 @@
 //! [`mailbox::Mailbox::new`], then [`dom0::Dom0::start`] and whatever else is
 //! forked, all before it has threads.
 
+mod bugs;
 pub mod card;
 pub mod command;
 pub mod console;
@@ -28,6 +29,7 @@ pub mod files;
 pub mod hidden;
 pub mod host;
 pub mod image;
+mod inside;
 pub mod instance;
 pub mod interface;
 pub mod job;
@@ -44,6 +46,7 @@ pub mod rendezvous;
 pub mod rings;
 pub mod round;
 pub mod steps;
+mod symbols;
 pub mod system;
 pub mod traffic;
 pub mod trap;

@@ -5,23 +5,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::endpoint::Endpoint;
 use super::enter::{self, EnterError};
 use super::image::Plan;
-use super::memory::{Machine, Space};
+use super::memory::Machine;
 use super::profile::Component;
 use super::pump::{Card, Engine, Stop};
 use super::rings::{Memory, Rings};
+use super::view::View;
 
-/// dom0's memory, by dom0's addresses, in any process that has the machine.
-pub struct Dom0Memory<'a> {
-    /// The machine.
-    pub machine: &'a Machine,
-    /// Where dom0 has what.
-    pub space: &'a Space,
-}
-
-impl Memory for Dom0Memory<'_> {
+impl Memory for View<'_> {
     fn dom0(&self, address: u64, length: u64) -> Option<*mut u8> {
-        let machine = self.space.machine_range(address, length)?;
-        self.machine.at(machine, length)
+        self.pointer(address, length)
     }
 }
 
@@ -125,10 +117,7 @@ impl<N: Notify> NativeEngine<N> {
         irq: u32,
         rx_ring: u64,
     ) -> Option<NativeEngine<N>> {
-        let memory = Dom0Memory {
-            machine,
-            space: plan.space(),
-        };
+        let memory = View::new(plan.space(), machine);
         Some(NativeEngine {
             rings: Rings::new(&memory, plan.symbol("hot_shared")?, 0)?,
             delivered: Delivered::new(&memory, rx_ring)?,

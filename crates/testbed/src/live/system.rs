@@ -7,7 +7,6 @@
 //! ```
 
 use std::collections::HashSet;
-use std::sync::atomic::AtomicU32;
 
 use thiserror::Error;
 
@@ -20,7 +19,6 @@ use super::instance::{Instance, Loading, Upcalls};
 use super::interface::{Info, IrqState, Plain};
 use super::mailbox::{InterruptOwner, Mailbox, UpcallSlot};
 use super::memory::{BAR, BAR_SIZE, DRIVER_STACK, Machine, PORTS, PORTS_SIZE, Sizes, percpu};
-use super::native_engine::Dom0Memory;
 use super::payload::{Parts, Payload};
 use super::pump::Stop;
 use super::rendezvous::Limits;
@@ -28,6 +26,7 @@ use super::rings::Rings;
 use super::round::{Lane, endpoints};
 use super::twin_engine::{Driver, SERVICES, TwinEngine, VirtualInterrupts};
 use super::upcall::{self, Upcall};
+use super::view::View;
 use super::{LiveError, host};
 use crate::program::Variant;
 use crate::runtime::{PortRange, Region};
@@ -251,26 +250,33 @@ impl<'s> System<'s> {
     }
 
     /// dom0's memory.
-    pub fn memory(&self) -> Dom0Memory<'s> {
-        Dom0Memory {
-            machine: self.machine,
-            space: self.blueprint.plan.space(),
-        }
+    pub fn memory(&self) -> View<'s> {
+        View::new(self.blueprint.plan.space(), self.machine)
     }
 
-    fn virtual_interrupts(&self) -> Result<VirtualInterrupts, SystemError> {
-        let word = |name: &str| -> Option<*const AtomicU32> {
+    fn virtual_interrupts(&self) -> Result<VirtualInterrupts<'s>, SystemError> {
+        let memory = self.memory();
+        let word = |name: &str| {
             let offset = self.blueprint.plan.symbol(name)?;
-            let at = self
-                .blueprint
-                .plan
-                .space()
-                .machine_range(percpu(0) + offset, 4)?;
-            Some(self.machine.at(at, 4)?.cast::<AtomicU32>().cast_const())
+            memory.word32(percpu(0) + offset)
         };
-        match (word("hot_vif"), word("hot_vif_pending")) {
-            (Some(enabled), Some(pending)) => Ok(VirtualInterrupts { enabled, pending }),
-            _ => Err(lacking("hot.o has no hot_vif")),
+        let state = self.info.irq_state;
+        let depth = std::mem::offset_of!(IrqState, depth) as u64;
+        let running = std::mem::offset_of!(IrqState, running) as u64;
+        let words = (
+            word("hot_vif"),
+            word("hot_vif_pending"),
+            memory.word32(state + depth),
+            memory.word32(state + running),
+        );
+        match words {
+            (Some(enabled), Some(pending), Some(depth), Some(running)) => Ok(VirtualInterrupts {
+                enabled,
+                pending,
+                depth,
+                running,
+            }),
+            _ => Err(lacking("hot.o has no hot_vif, or dom0 no interrupt state")),
         }
     }
 

@@ -36,26 +36,47 @@ pub struct Driver {
     pub dev_id: u64,
 }
 
-/// dom0's virtual interrupt flag of its CPU 0, in this process (paper, 4.4).
+/// Whether dom0 lets its interrupt handler run: words in its memory.
 #[derive(Clone, Copy, Debug)]
-pub struct VirtualInterrupts {
-    /// 1: they may come.
-    pub enabled: *const AtomicU32,
+pub struct VirtualInterrupts<'m> {
+    /// The virtual interrupt flag of its CPU 0 (paper, 4.4); 1: they may come.
+    pub enabled: &'m AtomicU32,
     /// To be set if one could not.
-    pub pending: *const AtomicU32,
+    pub pending: &'m AtomicU32,
+    /// How often dom0 has disabled this interrupt.
+    pub depth: &'m AtomicU32,
+    /// 1 while some CPU runs the handler.
+    pub running: &'m AtomicU32,
 }
 
-impl VirtualInterrupts {
-    fn may_come(&self) -> bool {
-        // SAFETY: both are words of the machine's memory, which stays mapped.
-        unsafe {
-            if (*self.enabled).load(Ordering::Acquire) != 0 {
-                return true;
-            }
-            (*self.pending).store(1, Ordering::SeqCst);
-            // Enabled in the meantime, and perhaps not seen ours.
-            (*self.enabled).load(Ordering::SeqCst) != 0
+/// The handler is running here, until this is dropped.
+struct Running<'m>(&'m AtomicU32);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+impl<'m> VirtualInterrupts<'m> {
+    /// Takes the handler, if it may run.
+    fn take(&self) -> Option<Running<'m>> {
+        if !self.enabled() || self.depth.load(Ordering::Acquire) != 0 {
+            return None;
         }
+        let taken = self
+            .running
+            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
+        taken.ok().map(|_| Running(self.running))
+    }
+
+    fn enabled(&self) -> bool {
+        if self.enabled.load(Ordering::Acquire) != 0 {
+            return true;
+        }
+        self.pending.store(1, Ordering::SeqCst);
+        // Enabled in the meantime, and perhaps without a look at ours.
+        self.enabled.load(Ordering::SeqCst) != 0
     }
 }
 
@@ -65,7 +86,7 @@ pub struct TwinEngine<'a> {
     pub instance: Instance<'a>,
     rings: Rings,
     driver: Driver,
-    interrupts: VirtualInterrupts,
+    interrupts: VirtualInterrupts<'a>,
     switch: *mut Switch,
     /// Switch number and flow number.
     guests: Vec<(u32, u32)>,
@@ -112,7 +133,7 @@ impl<'a> TwinEngine<'a> {
         instance: Instance<'a>,
         rings: Rings,
         driver: Driver,
-        interrupts: VirtualInterrupts,
+        interrupts: VirtualInterrupts<'a>,
     ) -> Option<TwinEngine<'a>> {
         let entries = entries(&instance, &driver)?;
         let switch = new_switch();
@@ -218,11 +239,13 @@ impl Engine for TwinEngine<'_> {
     }
 
     fn interrupt(&mut self, card: &mut dyn Card) -> Result<bool, Stop> {
-        if !self.interrupts.may_come() {
+        let Some(running) = self.interrupts.take() else {
             return Ok(false);
-        }
+        };
         let arguments = [u64::from(self.driver.irq), self.driver.dev_id, 0, 0, 0, 0];
-        self.run(self.entries.handler, arguments)?;
+        let handled = self.run(self.entries.handler, arguments);
+        drop(running);
+        handled?;
         card.settle(true)?;
         self.poll(card)?;
         Ok(true)
