@@ -28,7 +28,7 @@ pub enum Taken {
 /// Looks at a held lock between questions whether its owner lives.
 const PATIENCE: u32 = 200_000;
 /// Looks before the processor is offered to others.
-const SPIN: u32 = 500;
+const SPIN: u32 = 64;
 
 impl SpinLock {
     /// A free lock.

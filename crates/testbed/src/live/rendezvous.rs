@@ -52,7 +52,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             time: Duration::from_secs(2),
-            spin: 20_000,
+            spin: 2000,
         }
     }
 }
@@ -189,12 +189,12 @@ impl Rendezvous {
     }
 
     fn spin(&self, looks: u32, wanted: impl Fn(u32) -> bool) -> Option<u32> {
-        (0..looks).find_map(|_| {
+        (1..=looks).find_map(|look| {
             let state = self.state.load(Ordering::Acquire);
             if wanted(state) {
                 return Some(state);
             }
-            std::hint::spin_loop();
+            pause(look);
             None
         })
     }
@@ -225,6 +225,19 @@ impl Rendezvous {
             // SAFETY: the word lives as long as `self`.
             unsafe { libc::syscall(libc::SYS_futex, &self.state, libc::FUTEX_WAKE, i32::MAX) };
         }
+    }
+}
+
+/// Looks before the processor is offered to others: the other side may be
+/// waiting for this very one.
+const OFFER: u32 = 64;
+
+fn pause(look: u32) {
+    if look.is_multiple_of(OFFER) {
+        // SAFETY: plain system call.
+        unsafe { libc::sched_yield() };
+    } else {
+        std::hint::spin_loop();
     }
 }
 
