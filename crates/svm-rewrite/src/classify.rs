@@ -5,18 +5,18 @@
 //! assumption that it is harmless.
 
 use iced_x86::{
-    Code as Op, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
-    Register,
+    Code as Op, FlowControl, Instruction, InstructionInfo, InstructionInfoFactory, Mnemonic,
+    OpAccess, OpKind, Register,
 };
 
 use crate::class::{Callee, Class, Port, Repeat, Segment, Space, StringOp};
 use crate::flow::Flow;
-use crate::lift::{Inst, InstIdx, Lifted, Target, is_filler};
+use crate::lift::{Function, Inst, InstIdx, Lifted, Target, is_filler};
 use crate::linkage;
 use crate::refusal::{Code, Refusal};
 use crate::registers::gpr;
 
-/// Classifies one instruction.
+/// Classifies one instruction of a function.
 ///
 /// # Errors
 /// The instruction cannot be rewritten soundly.
@@ -24,10 +24,11 @@ pub fn classify(
     lifted: &Lifted<'_>,
     flow: &Flow,
     info: &mut InstructionInfoFactory,
+    function: &Function,
     i: InstIdx,
 ) -> Result<Class, Refusal> {
     let inst = lifted.inst(i);
-    if lifted.function(lifted.function_of(i)).padding {
+    if function.padding {
         return Ok(Class::Drop);
     }
     let refuse = |(code, reason): (Code, &str)| lifted.refusal(code, i, reason);
@@ -170,11 +171,11 @@ fn refuse_ambiguous(iced: &Instruction, bytes: &[u8]) -> Result<(), (Code, &'sta
     const LEGACY: [u8; 11] = [
         0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
     ];
-    let mut prefixes = bytes.iter().take_while(|b| LEGACY.contains(b));
     let branches = !matches!(
         iced.flow_control(),
         FlowControl::Next | FlowControl::Exception | FlowControl::Interrupt
     );
+    let mut prefixes = bytes.iter().take_while(|b| LEGACY.contains(b));
     if branches && prefixes.any(|b| *b == 0x66) {
         return Err((
             Code::Unsupported,
@@ -205,6 +206,7 @@ fn classify_straight(
             Err((Code::Unsupported, "xlat with a segment or a 32-bit address"))
         };
     }
+    let info = info.info(iced);
     if let Some(class) = stack_pointer(iced, info)? {
         return Ok(class);
     }
@@ -260,13 +262,13 @@ fn memory_operands(iced: &Instruction) -> MemoryOperands {
 
 fn no_explicit_memory(
     iced: &Instruction,
-    info: &mut InstructionInfoFactory,
+    info: &InstructionInfo,
 ) -> Result<Class, (Code, &'static str)> {
     let plain_stack = matches!(iced.mnemonic(), Mnemonic::Push | Mnemonic::Pop);
     if plain_stack && iced.stack_pointer_increment().abs() == 8 {
         return Ok(Class::Plain);
     }
-    if info.info(iced).used_memory().is_empty() && !iced.is_stack_instruction() {
+    if info.used_memory().is_empty() && !iced.is_stack_instruction() {
         return Ok(Class::Plain);
     }
     Err((Code::Unsupported, "it reaches memory without naming it"))
@@ -506,7 +508,7 @@ fn port(iced: &Instruction) -> Option<Port> {
 /// Instructions that move `rsp` other than by `push` and `pop`.
 fn stack_pointer(
     iced: &Instruction,
-    info: &mut InstructionInfoFactory,
+    info: &InstructionInfo,
 ) -> Result<Option<Class>, (Code, &'static str)> {
     match iced.code() {
         Op::Leaveq => return Ok(Some(Class::FramePointerToStack)),
@@ -528,7 +530,7 @@ fn stack_pointer(
             Ok(None)
         };
     }
-    let writes_rsp = info.info(iced).used_registers().iter().any(|u| {
+    let writes_rsp = info.used_registers().iter().any(|u| {
         u.register().full_register() == Register::RSP
             && !matches!(u.access(), OpAccess::Read | OpAccess::CondRead)
     });

@@ -18,6 +18,7 @@ mod codemap;
 mod dom0;
 mod effects;
 mod emit;
+mod encode;
 mod flow;
 mod forward;
 mod import;
@@ -154,17 +155,19 @@ fn analyse_lifted<'a>(lifted: &'a Lifted<'a>) -> Result<Analysis<'a>, Vec<Refusa
     let flow = flow::analyse(lifted).map_err(|refusal| vec![refusal])?;
     let mut info = InstructionInfoFactory::new();
     let mut refusals = dom0::check(lifted);
-    let classes = (0..lifted.insts.len() as u32)
-        .map(
-            |i| match classify::classify(lifted, &flow, &mut info, InstIdx(i)) {
-                Ok(class) => Some(class),
+    let mut classes = Vec::with_capacity(lifted.insts.len());
+    // Functions hold every instruction, in order.
+    for function in &lifted.functions {
+        for i in function.insts.clone().map(InstIdx) {
+            match classify::classify(lifted, &flow, &mut info, function, i) {
+                Ok(class) => classes.push(Some(class)),
                 Err(refusal) => {
                     refusals.push(refusal);
-                    None
+                    classes.push(None);
                 }
-            },
-        )
-        .collect();
+            }
+        }
+    }
     let live_before = live_before(&flow, lifted.insts.len());
     Ok(Analysis {
         lifted,

@@ -373,7 +373,8 @@ fn memory_operand(i: &Instruction, second: &Second) -> Option<u8> {
 }
 
 fn has_memory(i: &Instruction) -> bool {
-    (0..i.op_count()).any(|n| i.op_kind(n) == OpKind::Memory)
+    // Absent operands count as registers, a fifth is never in memory.
+    [i.op0_kind(), i.op1_kind(), i.op2_kind(), i.op3_kind()].contains(&OpKind::Memory)
 }
 
 /// Whether the address is the same, and written only if the interpretation

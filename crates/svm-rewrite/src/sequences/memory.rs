@@ -339,7 +339,8 @@ impl Emitter<'_> {
         const PREFIXES: [u8; 11] = [
             0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
         ];
-        let bytes = self.lifted.bytes(i);
+        let lifted = self.lifted;
+        let bytes = lifted.bytes(i);
         // A REX that another prefix follows means nothing either.
         let first = bytes.iter().find(|b| **b & 0xf0 != 0x40);
         if first.is_some_and(|b| PREFIXES.contains(b)) {
@@ -347,8 +348,7 @@ impl Emitter<'_> {
             iced.set_segment_prefix(Register::None);
             self.asm.inst(&iced)?;
         } else {
-            let bytes = bytes.to_vec();
-            self.asm.raw(&bytes);
+            self.asm.raw(bytes);
         }
         Ok(())
     }
