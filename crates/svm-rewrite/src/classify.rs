@@ -10,6 +10,7 @@ use iced_x86::{
 };
 
 use crate::class::{Callee, Class, Port, Repeat, Segment, Space, StringOp};
+use crate::extension;
 use crate::flow::Flow;
 use crate::lift::{Inst, InstIdx, Lifted, Target, is_filler};
 use crate::linkage;
@@ -34,8 +35,12 @@ pub fn classify(
     refuse_sensitive(&inst.iced).map_err(refuse)?;
     refuse_ambiguous(&inst.iced, lifted.bytes(i)).map_err(refuse)?;
     match inst.iced.flow_control() {
-        FlowControl::Next => classify_straight(inst, info).map_err(refuse),
-        FlowControl::ConditionalBranch => Ok(Class::Branch),
+        FlowControl::Next => classify_straight(inst, info)
+            .and_then(|class| refuse_extension(&inst.iced, class))
+            .map_err(refuse),
+        FlowControl::ConditionalBranch => {
+            refuse_extension(&inst.iced, Class::Branch).map_err(refuse)
+        }
         FlowControl::UnconditionalBranch | FlowControl::Call => Ok(classify_direct(lifted, inst)),
         FlowControl::IndirectCall => callee(inst).map(Class::CallIndirect).map_err(refuse),
         FlowControl::IndirectBranch => callee(inst).map(Class::JumpIndirect).map_err(refuse),
@@ -164,6 +169,18 @@ fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> {
     Ok(())
 }
 
+/// What is replaced or dropped may be of any extension; what is kept may not.
+fn refuse_extension(iced: &Instruction, class: Class) -> Result<Class, (Code, &'static str)> {
+    let replaced = matches!(
+        class,
+        Class::Drop | Class::Xlat | Class::Port(_) | Class::Trap(_) | Class::FramePointerToStack
+    );
+    match extension::refused(iced) {
+        Some(reason) if !replaced => Err((Code::Extension, reason)),
+        _ => Ok(class),
+    }
+}
+
 /// With an operand size prefix, AMD's processors branch in 16 bits and Intel's
 /// ignore the prefix (SDM volume 2, JMP; APM volume 3, Near Branches).
 fn refuse_ambiguous(iced: &Instruction, bytes: &[u8]) -> Result<(), (Code, &'static str)> {
@@ -266,6 +283,9 @@ fn no_explicit_memory(
     if plain_stack && iced.stack_pointer_increment().abs() == 8 {
         return Ok(Class::Plain);
     }
+    if is_hint(iced) {
+        return Ok(Class::Drop);
+    }
     if info.info(iced).used_memory().is_empty() && !iced.is_stack_instruction() {
         return Ok(Class::Plain);
     }
@@ -284,7 +304,7 @@ fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
             _ => Ok(Class::Plain),
         };
     }
-    if is_hint(iced.mnemonic()) {
+    if is_hint(iced) {
         return Ok(Class::Drop);
     }
     if is_masked(iced) {
@@ -354,13 +374,22 @@ fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     }
 }
 
-/// Hints about caches that compute nothing: dropped.
-fn is_hint(m: Mnemonic) -> bool {
+/// Hints that compute nothing, and what this word size executes as none:
+/// dropped. `prefetchw` has encodings beside its own that are reserved for other
+/// hints.
+fn is_hint(iced: &Instruction) -> bool {
     use Mnemonic as M;
-    matches!(
-        m,
-        M::Cldemote | M::Prefetchit0 | M::Prefetchit1 | M::Prefetchwt1 | M::Reservednop
-    )
+    match iced.mnemonic() {
+        M::Cldemote
+        | M::Prefetch
+        | M::Prefetchit0
+        | M::Prefetchit1
+        | M::Prefetchwt1
+        | M::Reservednop
+        | M::Endbr32 => true,
+        M::Prefetchw => iced.code() != Op::Prefetchw_m8,
+        _ => false,
+    }
 }
 
 fn is_masked(iced: &Instruction) -> bool {
@@ -376,7 +405,7 @@ fn is_prefetch(m: Mnemonic) -> bool {
     use Mnemonic as M;
     matches!(
         m,
-        M::Prefetch | M::Prefetchnta | M::Prefetcht0 | M::Prefetcht1 | M::Prefetcht2 | M::Prefetchw
+        M::Prefetchnta | M::Prefetcht0 | M::Prefetcht1 | M::Prefetcht2 | M::Prefetchw
     )
 }
 

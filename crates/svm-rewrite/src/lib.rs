@@ -18,6 +18,7 @@ mod codemap;
 mod dom0;
 mod effects;
 mod emit;
+mod extension;
 mod flow;
 mod forward;
 mod import;
