@@ -14,6 +14,7 @@ use crate::extension;
 use crate::flow::Flow;
 use crate::lift::{Inst, InstIdx, Lifted, Target, is_filler};
 use crate::linkage;
+use crate::prefix;
 use crate::refusal::{Code, Refusal};
 use crate::registers::gpr;
 
@@ -33,13 +34,16 @@ pub fn classify(
     }
     let refuse = |(code, reason): (Code, &str)| lifted.refusal(code, i, reason);
     refuse_sensitive(&inst.iced).map_err(refuse)?;
-    refuse_ambiguous(&inst.iced, lifted.bytes(i)).map_err(refuse)?;
+    let bytes = lifted.bytes(i);
+    if let Some(reason) = prefix::ambiguous(&inst.iced, bytes) {
+        return Err(refuse((Code::Unsupported, reason)));
+    }
     match inst.iced.flow_control() {
         FlowControl::Next => classify_straight(inst, info)
-            .and_then(|class| refuse_extension(&inst.iced, class))
+            .and_then(|class| refuse_unlisted(&inst.iced, bytes, class))
             .map_err(refuse),
         FlowControl::ConditionalBranch => {
-            refuse_extension(&inst.iced, Class::Branch).map_err(refuse)
+            refuse_unlisted(&inst.iced, bytes, Class::Branch).map_err(refuse)
         }
         FlowControl::UnconditionalBranch | FlowControl::Call => Ok(classify_direct(lifted, inst)),
         FlowControl::IndirectCall => callee(inst).map(Class::CallIndirect).map_err(refuse),
@@ -53,7 +57,9 @@ pub fn classify(
         FlowControl::Exception if matches!(inst.iced.mnemonic(), Mnemonic::Ud1 | Mnemonic::Ud2) => {
             Ok(Class::Trap(flow.trap(i)))
         }
-        FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => Ok(Class::Plain),
+        FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => {
+            refuse_unlisted(&inst.iced, bytes, Class::Plain).map_err(refuse)
+        }
         FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => Err(
             refuse((Code::Privileged, "this control transfer leaves the driver")),
         ),
@@ -170,35 +176,21 @@ fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> {
 }
 
 /// What is replaced or dropped may be of any extension; what is kept may not.
-fn refuse_extension(iced: &Instruction, class: Class) -> Result<Class, (Code, &'static str)> {
+fn refuse_unlisted(
+    iced: &Instruction,
+    bytes: &[u8],
+    class: Class,
+) -> Result<Class, (Code, &'static str)> {
     let replaced = matches!(
         class,
         Class::Drop | Class::Xlat | Class::Port(_) | Class::Trap(_) | Class::FramePointerToStack
     );
-    match extension::refused(iced) {
-        Some(reason) if !replaced => Err((Code::Extension, reason)),
-        _ => Ok(class),
+    if replaced {
+        return Ok(class);
     }
-}
-
-/// With an operand size prefix, AMD's processors branch in 16 bits and Intel's
-/// ignore the prefix (SDM volume 2, JMP; APM volume 3, Near Branches).
-fn refuse_ambiguous(iced: &Instruction, bytes: &[u8]) -> Result<(), (Code, &'static str)> {
-    const LEGACY: [u8; 11] = [
-        0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
-    ];
-    let mut prefixes = bytes.iter().take_while(|b| LEGACY.contains(b));
-    let branches = !matches!(
-        iced.flow_control(),
-        FlowControl::Next | FlowControl::Exception | FlowControl::Interrupt
-    );
-    if branches && prefixes.any(|b| *b == 0x66) {
-        return Err((
-            Code::Unsupported,
-            "processors disagree about this prefix on a branch",
-        ));
-    }
-    Ok(())
+    let extension = extension::refused(iced).map(|reason| (Code::Extension, reason));
+    let prefix = || prefix::meaningless(iced, bytes).map(|reason| (Code::Prefix, reason));
+    extension.or_else(prefix).map_or(Ok(class), Err)
 }
 
 fn classify_straight(
@@ -283,7 +275,8 @@ fn no_explicit_memory(
     if plain_stack && iced.stack_pointer_increment().abs() == 8 {
         return Ok(Class::Plain);
     }
-    if is_hint(iced) {
+    // For the other word size; nothing at this one (SDM volume 2, ENDBR32).
+    if iced.mnemonic() == Mnemonic::Endbr32 {
         return Ok(Class::Drop);
     }
     if info.info(iced).used_memory().is_empty() && !iced.is_stack_instruction() {
@@ -374,9 +367,8 @@ fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     }
 }
 
-/// Hints that compute nothing, and what this word size executes as none:
-/// dropped. `prefetchw` has encodings beside its own that are reserved for other
-/// hints.
+/// Hints about caches that compute nothing: dropped. `prefetchw` has encodings
+/// beside its own that are reserved for other hints.
 fn is_hint(iced: &Instruction) -> bool {
     use Mnemonic as M;
     match iced.mnemonic() {
@@ -385,8 +377,7 @@ fn is_hint(iced: &Instruction) -> bool {
         | M::Prefetchit0
         | M::Prefetchit1
         | M::Prefetchwt1
-        | M::Reservednop
-        | M::Endbr32 => true,
+        | M::Reservednop => true,
         M::Prefetchw => iced.code() != Op::Prefetchw_m8,
         _ => false,
     }

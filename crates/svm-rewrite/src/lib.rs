@@ -28,6 +28,7 @@ mod linkage;
 pub mod listing;
 mod metadata;
 mod plan;
+mod prefix;
 mod refusal;
 mod registers;
 mod report;

@@ -36,6 +36,8 @@ pub enum Code {
     Unsupported,
     /// An instruction of an extension that rewritten code does not use.
     Extension,
+    /// A prefix without effect on its instruction.
+    Prefix,
     /// An access below the stack pointer that spills would overwrite.
     RedZone,
     /// `rsp` is moved in a way that cannot be followed.
@@ -63,6 +65,7 @@ impl Code {
             Code::PortIo => "port-io",
             Code::Unsupported => "unsupported",
             Code::Extension => "extension",
+            Code::Prefix => "prefix",
             Code::RedZone => "red-zone",
             Code::StackPointer => "stack-pointer",
             Code::NoScratch => "no-scratch",
@@ -102,6 +105,7 @@ impl Code {
             Code::Extension => {
                 "compile this function as the kernel compiles (-mno-80387 -mno-mmx -mno-avx512f, no intrinsics), or leave it to the VM instance"
             }
+            Code::Prefix => "write the instruction without that prefix",
             Code::RedZone => "compile with -mno-red-zone, as the kernel does",
             Code::StackPointer => {
                 "compile this function without alloca, variable-length arrays and stack realignment"

@@ -30,6 +30,7 @@ mod native;
 mod object;
 mod operands;
 mod process;
+pub mod programs;
 mod record;
 mod state;
 mod strings;
