@@ -190,7 +190,9 @@ impl Lifted<'_> {
     pub fn refusal(&self, code: Code, i: InstIdx, reason: impl Into<String>) -> Refusal {
         let inst = self.inst(i);
         let mut refusal = Refusal::at(code, self.section_name(inst.section), inst.offset(), reason);
-        if let Some(f) = self.functions.get(self.function_of(i).0 as usize) {
+        // Where lifting failed, functions may not cover all code.
+        let function = self.functions.get(self.function_of(i).0 as usize);
+        if let Some(f) = function.filter(|f| f.insts.contains(&i.0)) {
             refusal.function.clone_from(&f.name);
             refusal.function_offset = inst.offset() - f.start;
         }
@@ -371,7 +373,7 @@ impl<'a> Lifter<'a> {
         };
         // The field ends the instruction: S + A - P is relative to P, the
         // destination to P + 4 (psABI 4.4.1).
-        let addend = r.addend + (iced.next_ip() - r.offset) as i64;
+        let addend = r.addend.wrapping_add((iced.next_ip() - r.offset) as i64);
         let symbol = self.lifted.object.symbol(r.symbol);
         match symbol.place {
             Place::In(id) => Ok(PendingPlace::Code(
