@@ -33,6 +33,7 @@ mod prefix;
 mod refusal;
 mod registers;
 mod report;
+mod reuse;
 mod scheme;
 mod sequences;
 mod stats;
@@ -203,11 +204,17 @@ fn plan_all(
     classes: &[Class],
     scheme: Scheme,
 ) -> Result<Vec<Plan>, Vec<Refusal>> {
-    let mut planner = Planner::new(analysis.lifted, &analysis.flow, scheme);
+    let mut planner = Planner::new(
+        analysis.lifted,
+        &analysis.flow,
+        scheme,
+        classes,
+        &analysis.live_before,
+    );
     let mut plans = Vec::with_capacity(classes.len());
     let mut refusals = Vec::new();
-    for (i, class) in classes.iter().enumerate() {
-        match planner.plan(InstIdx(i as u32), *class, analysis.live_before[i]) {
+    for i in 0..classes.len() as u32 {
+        match planner.plan(InstIdx(i)) {
             Ok(plan) => plans.push(plan),
             Err(refusal) => refusals.push(refusal),
         }

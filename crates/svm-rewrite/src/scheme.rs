@@ -35,6 +35,14 @@ impl Scheme {
         }
     }
 
+    /// Whether a translation may serve several accesses. Figure 4 has one each.
+    pub fn reuses(self) -> bool {
+        match self {
+            Scheme::Paper => false,
+            Scheme::Stlb => true,
+        }
+    }
+
     /// Number in `.note.twin`.
     pub fn abi(self) -> twin_abi::Scheme {
         match self {
