@@ -12,18 +12,16 @@ use iced_x86::{
 
 use crate::domain::{Reg, RegSet};
 use crate::insn::{Access, Alu, Condition, Insn, Memory, Op, StringKind, TableRead, Target};
-use crate::object::{CodeAt, Routine};
 use crate::violation::Code;
 
-/// What a relocation makes of an instruction.
+/// Which operand of an instruction a relocation makes. Where it leads is not for
+/// classification to see: [`crate::memo`] relies on that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// It has none.
     None,
-    /// A branch to a name.
-    Routine(Routine),
-    /// A branch to a place in a code section.
-    Code(CodeAt),
+    /// The distance of a branch.
+    Branch,
     /// An immediate: some dom0 address.
     Immediate,
     /// A displacement: some dom0 address.

@@ -554,6 +554,25 @@ mod tests {
         Code::VEX_Vpclmulqdq_ymm_ymm_ymmm256_imm8,
     ];
 
+    /// What [`crate::memo`] relies on.
+    #[test]
+    fn what_follows_an_instruction_changes_nothing() {
+        let mut factory = InstructionInfoFactory::new();
+        for head in heads() {
+            every_opcode(&head, |bytes| {
+                let Some((i, result)) = compared(bytes, &mut factory) else {
+                    return;
+                };
+                for tail in [0x00, 0x66, 0xf0, 0xff] {
+                    let mut other = *bytes;
+                    other[i.len()..].fill(tail);
+                    let (j, again) = compared(&other, &mut factory).expect("the same instruction");
+                    assert_eq!((i, i.len(), result), (j, j.len(), again), "{bytes:02x?}");
+                }
+            });
+        }
+    }
+
     #[test]
     fn the_decoders_agree_on_every_listed_instruction() {
         let mut factory = InstructionInfoFactory::new();
