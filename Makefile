@@ -29,13 +29,13 @@ test: setup stock ## every check and test
 	$(CARGO) test --workspace
 	$(MAKE) -C runtime test
 
-test-exhaustive: setup stock ## every instruction form executed against its rewritten self (minutes)
+test-exhaustive: setup stock ## every instruction form executed against its rewritten self, every mutant of the checks rejected (an hour)
 	$(CARGO) run --release -p testbed --bin exhaustive
 
 differential: setup stock ## 1,000 random images for each e1000 function, native against rewritten
 	$(CARGO) run --release -p testbed --bin differential -- --images 1000 --stepped 10
 
-mutations: setup stock ## every mutant of 500 checks, under each scheme, must be rejected
+mutations: setup stock ## every mutant of 500 checks of e1000, and of a small object systematically, must be rejected
 	$(CARGO) run --release -p testbed --bin mutations -- --checks 500
 
 bench: setup stock ## rewriting and verifying speed, beside objdump
