@@ -8,7 +8,7 @@ TWIN := target/release/twin
 .PHONY: help demo test test-exhaustive differential mutations bench stock setup build
 
 help: ## list these commands
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-16s%s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-19s%s\n", $$1, $$2}'
 
 setup:
 	@sh scripts/setup.sh

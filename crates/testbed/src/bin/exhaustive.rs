@@ -47,7 +47,7 @@ struct Options {
     #[arg(long, default_value_t = 2)]
     jobs: usize,
     /// Checks of the stock module to mutate under each scheme; 0 for no mutants.
-    #[arg(long, default_value_t = 500)]
+    #[arg(long, default_value_t = 200)]
     checks: usize,
     /// List what is refused and why, and run nothing.
     #[arg(long)]
