@@ -71,6 +71,44 @@ pub struct Form {
     pub instruction: Instruction,
 }
 
+/// An object with a function for each kind of sequence: every way to write an
+/// address, loads, stores, wide and locked accesses, bit strings, strings.
+pub fn sequences() -> elf_loader::Object<'static> {
+    use Code::*;
+    const ONE_MODE: [Code; 14] = [
+        Mov_rm8_imm8,
+        Add_rm64_r64,
+        Movups_xmm_xmmm128,
+        Cmpxchg16b_m128,
+        Cmovne_r64_rm64,
+        Bts_rm64_r64,
+        Push_rm64,
+        Pop_rm64,
+        Prefetcht0_m8,
+        Movsb_m8_m8,
+        Stosq_m64_RAX,
+        Lodsd_EAX_m32,
+        Cmpsw_m16_m16,
+        Scasb_AL_m8,
+    ];
+    let wanted = |form: &Form| match form.code {
+        Mov_r64_rm64 | Mov_rm32_r32 => true,
+        code => {
+            let plain = matches!(form.mode, Mode::Base | Mode::Implicit);
+            let words = form.instruction.segment_prefix() == Register::None;
+            ONE_MODE.contains(&code) && plain && words && !has_address32(&form.instruction)
+        }
+    };
+    let forms = all().forms;
+    let chosen = forms.iter().enumerate().filter(|(_, form)| wanted(form));
+    let cases: Vec<_> = chosen.flat_map(|(n, f)| cases::of_form(n, f, 8)).collect();
+    object::object(cases.iter().enumerate())
+}
+
+fn has_address32(i: &Instruction) -> bool {
+    (0..i.op_count()).any(|n| matches!(i.op_kind(n), OpKind::MemorySegESI | OpKind::MemoryESEDI))
+}
+
 /// All 64-bit forms that reach no memory, each with one choice of registers.
 /// Nothing is to be translated there, but rewriter and verifier have to agree on
 /// which may occur. Branches are left out: they mean nothing without a target.

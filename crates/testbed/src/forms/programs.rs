@@ -55,8 +55,9 @@ pub enum Verdict {
 
 /// Pages of data.
 const PAGES: u64 = 8;
-/// Seconds after which a process is thought to hang.
-const PATIENCE: u32 = 20;
+/// Seconds of processor time after which a process is thought to hang; they do
+/// not pass when the machine is busy with other things.
+const PATIENCE: libc::rlim_t = 10;
 
 /// Rewrites, verifies and executes a body, from `states` states.
 ///
@@ -182,8 +183,7 @@ fn run_states<M: Machine>(
 ) -> Result<Vec<Record>, Error> {
     let mut records = Records::new(states.len())?;
     let status = in_child(|| {
-        // SAFETY: ends this process, should its code go on for ever.
-        unsafe { libc::alarm(PATIENCE) };
+        end_after(PATIENCE)?;
         let mut memory = Memory::new(PAGES, seed)?;
         let mut machine = make(&memory)?;
         let (frame, case) = (observed_frame(), case());
@@ -203,6 +203,19 @@ fn run_states<M: Machine>(
         records.set(records.progress(), died);
     }
     Ok((0..states.len()).map(|n| records.get(n)).collect())
+}
+
+/// Ends this process, should its code go on for ever.
+fn end_after(seconds: libc::rlim_t) -> Result<(), Error> {
+    let limit = libc::rlimit {
+        rlim_cur: seconds,
+        rlim_max: seconds,
+    };
+    // SAFETY: a plain system call about this process.
+    match unsafe { libc::setrlimit(libc::RLIMIT_CPU, &limit) } {
+        0 => Ok(()),
+        _ => Err(Error::last("limiting a process's time")),
+    }
 }
 
 /// State `number`: pointers and small numbers in registers, and both in memory,
