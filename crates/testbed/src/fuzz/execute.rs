@@ -34,6 +34,7 @@ pub fn execute(data: &[u8]) -> Outcome {
     match run(&body, way, u64::from(first), STATES).expect("the machines can be set up") {
         Verdict::Same { states, faults } => Outcome::Executed(states, faults),
         Verdict::Refused(_) | Verdict::VerifierRefused(_) => Outcome::Refused,
-        Verdict::Different(text) => panic!("{text}"),
+        // With -fork=1 the fuzzer shows lines with this word only.
+        Verdict::Different(text) => panic!("ERROR: {text}"),
     }
 }
