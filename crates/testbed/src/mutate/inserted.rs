@@ -2,11 +2,13 @@
 //! the check's middle, the stack pointer moved, an access beyond what the check
 //! covers.
 
-use elf_loader::Object;
+use std::collections::HashSet;
+
+use elf_loader::{Object, Relocation};
 use iced_x86::{
     Encoder, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
-use twin_abi::stlb;
+use twin_abi::{names, stlb};
 
 use super::splice::New;
 use super::{Change, Check, Kind, Mutant, Piece, decode};
@@ -89,36 +91,31 @@ impl Check {
         })
     }
 
-    /// Whether the register has a translated address before the check, from
-    /// another one: then skipping all of it accesses that one, as far as both
-    /// cover.
+    /// Whether the register has a translated address before the check on every
+    /// way to it, from another one: then skipping all of it accesses that one, as
+    /// far as both cover.
     fn is_held_before(&self, object: &Object<'_>) -> bool {
         let register = self.pieces[self.pieces.len() - 2].decoded.op0_register();
-        let mut info = InstructionInfoFactory::new();
-        let from = function_of(object, self).start;
-        let before = decode(object, self.section, from..self.pieces[0].at);
-        for piece in before.iter().rev() {
-            let i = &piece.decoded;
-            if piece
-                .relocations
-                .iter()
-                .any(|r| r.addend == stlb::XLATE as i64)
-            {
-                return i.op0_register() == register;
+        let code = decode(object, self.section, function_of(object, self));
+        let mut seen = HashSet::new();
+        let mut open = vec![self.pieces[0].at];
+        while let Some(at) = open.pop() {
+            if !seen.insert(at) {
+                continue;
             }
-            let leaves = !matches!(
-                i.flow_control(),
-                FlowControl::Next | FlowControl::ConditionalBranch
-            );
-            let written = info.info(i).used_registers().iter().any(|used| {
-                let kept = matches!(used.access(), OpAccess::Read | OpAccess::CondRead);
-                used.register().full_register() == register && !kept
-            });
-            if leaves || written {
+            let before = predecessors(&code, at);
+            if before.is_empty() {
                 return false;
             }
+            for piece in before {
+                match leaves_translated(object, piece, register) {
+                    Some(true) => {}
+                    Some(false) => return false,
+                    None => open.push(piece.at),
+                }
+            }
         }
-        false
+        true
     }
 
     /// `push`, `pop` and `lea` on the stack pointer at some place in the check.
@@ -194,4 +191,53 @@ pub(super) fn function_of(object: &Object<'_>, check: &Check) -> std::ops::Range
     };
     let symbol = object.symbols.iter().find(inside);
     symbol.map_or(at..at, |s| s.value..s.value + s.size)
+}
+
+/// Instructions from which control comes to `at`, within a function's code.
+fn predecessors(code: &[Piece], at: u64) -> Vec<&Piece> {
+    let comes = |piece: &&Piece| {
+        let i = &piece.decoded;
+        let falls = matches!(
+            i.flow_control(),
+            FlowControl::Next
+                | FlowControl::ConditionalBranch
+                | FlowControl::Call
+                | FlowControl::IndirectCall
+        );
+        let jumps = matches!(
+            i.flow_control(),
+            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
+        );
+        falls && piece.at + i.len() as u64 == at || jumps && i.near_branch_target() == at
+    };
+    code.iter().filter(comes).collect()
+}
+
+/// Whether `register` has a translated address after the instruction; `None` if
+/// the instruction says nothing about it.
+fn leaves_translated(object: &Object<'_>, piece: &Piece, register: Register) -> Option<bool> {
+    let i = &piece.decoded;
+    let adds_translation = |r: &Relocation| r.addend == stlb::XLATE as i64;
+    if piece.relocations.iter().any(adds_translation) && i.op0_register() == register {
+        return Some(true);
+    }
+    if i.flow_control() == FlowControl::Call {
+        // The slow path changes the register it translates, and no other.
+        let mut called = piece
+            .relocations
+            .iter()
+            .map(|r| &object.symbol(r.symbol).name);
+        let slow = called.find_map(|name| name.strip_prefix(names::SLOW_PREFIX));
+        let translates = |name: &str| format!("{register:?}").eq_ignore_ascii_case(name);
+        return slow.map_or(Some(false), |name| translates(name).then_some(true));
+    }
+    if i.flow_control() == FlowControl::IndirectCall {
+        return Some(false);
+    }
+    let mut info = InstructionInfoFactory::new();
+    let written = info.info(i).used_registers().iter().any(|used| {
+        let kept = matches!(used.access(), OpAccess::Read | OpAccess::CondRead);
+        used.register().full_register() == register && !kept
+    });
+    written.then_some(false)
 }
