@@ -51,6 +51,7 @@ pub mod round;
 pub mod steps;
 mod symbols;
 pub mod system;
+pub mod time_limit;
 pub mod traffic;
 pub mod trap;
 pub mod twin_engine;
