@@ -32,6 +32,7 @@ pub mod files;
 pub mod hidden;
 pub mod host;
 pub mod image;
+pub mod inject;
 mod inside;
 pub mod instance;
 pub mod interface;
