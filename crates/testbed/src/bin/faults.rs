@@ -3,11 +3,17 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
 use testbed::live::inject::campaign::{self, Options};
 use testbed::live::inject::tally::Column;
 use testbed::program::Variant;
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Scheme {
+    Stlb,
+    Paper,
+}
 
 /// Break the stock e1000.ko's data, again and again, while its hypervisor
 /// instance serves packets, and see that nothing else breaks.
@@ -29,6 +35,9 @@ struct Arguments {
     /// The number of the first fault.
     #[arg(long, default_value_t = 0)]
     first: u64,
+    /// How the driver is rewritten.
+    #[arg(long, value_enum, default_value_t = Scheme::Stlb)]
+    scheme: Scheme,
     /// Say what each fault was and became.
     #[arg(long)]
     verbose: bool,
@@ -41,7 +50,10 @@ fn main() -> ExitCode {
         seed: arguments.seed,
         first: arguments.first,
         verbose: arguments.verbose,
-        variant: Variant::ALL[0],
+        variant: match arguments.scheme {
+            Scheme::Stlb => Variant::PLAIN[0],
+            Scheme::Paper => Variant::PLAIN[1],
+        },
     };
     match campaign::supervised(&options) {
         Err(error) => {

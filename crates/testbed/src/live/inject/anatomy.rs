@@ -18,6 +18,7 @@ use std::ops::Range;
 use crate::live::image::{Module, Plan};
 use crate::live::interface::Info;
 use crate::live::mailbox::Mailbox;
+use crate::live::memory::Machine;
 use crate::live::view::View;
 use crate::nic::Register;
 
@@ -72,6 +73,10 @@ pub struct Anatomy<'a> {
     pub plan: &'a Plan<'a>,
     /// dom0's memory.
     pub view: View<'a>,
+    /// The machine.
+    pub machine: &'a Machine,
+    /// Who has the card.
+    pub mailbox: &'a Mailbox,
     /// What dom0 said.
     pub info: Info,
     /// dom0 addresses of the adapter.
@@ -88,10 +93,11 @@ impl<'a> Anatomy<'a> {
     /// driver, or one that is not open.
     pub fn find(
         plan: &'a Plan<'a>,
-        view: View<'a>,
-        mailbox: &Mailbox,
+        machine: &'a Machine,
+        mailbox: &'a Mailbox,
         info: Info,
     ) -> Option<Anatomy<'a>> {
+        let view = plan.view(machine);
         let fields = fields(plan, &view)?;
         let adapter = info.netdev_priv..info.netdev_priv + ADAPTER;
         let bases = [
@@ -107,6 +113,8 @@ impl<'a> Anatomy<'a> {
         Some(Anatomy {
             plan,
             view,
+            machine,
+            mailbox,
             info,
             adapter,
             tx: tx?,

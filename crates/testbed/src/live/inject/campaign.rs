@@ -150,7 +150,7 @@ impl<'s> Campaign<'s> {
         let engine = system.twin_with(limits(1), vec![stack::host_receive])?;
         engine.instance.limit_time(TIME_LIMIT)?;
         let quiet = Quiet::note(&system);
-        let guards = Guards::new(machine, &blueprint.payload, GUESTS..machine.sizes().guests)?;
+        let guards = Guards::new(machine, blueprint, GUESTS..machine.sizes().guests)?;
         Ok(Campaign {
             service: Service::start(&system, engine, GUESTS)?,
             system,
@@ -172,14 +172,18 @@ impl<'s> Campaign<'s> {
         self.service.pump.engine.armed = Some(armed);
         let served = self.serve();
         let armed = self.service.pump.engine.armed.take();
-        let struck = armed.and_then(|armed| armed.struck);
+        let struck = armed.and_then(|armed| {
+            let moment = armed.moment;
+            armed.struck.map(|struck| struck.at_moment(moment))
+        });
         let ending = self.ending(served, &before);
         self.tally.beat();
         if struck.is_none() {
             self.unexpected_ending(number, kind, &ending);
         }
         self.say(number, kind, struck.as_ref(), &ending);
-        let story = format!("fault {number}, {}, {struck:?}: {ending}", kind.name());
+        let what = struck.as_ref().map_or(String::new(), Struck::to_string);
+        let story = format!("fault {number}, {}, {what}: {ending}", kind.name());
         self.check(&story, neighbour);
         if struck.is_some() {
             self.tally.ended(kind, &ending);
@@ -200,9 +204,9 @@ impl<'s> Campaign<'s> {
     /// The driver's data; of a new dom0 if this one's is beyond recognition.
     fn anatomy(&mut self) -> Result<Anatomy<'s>, SystemError> {
         for _ in 0..2 {
-            let plan = &self.system.blueprint().plan;
-            let view = plan.view(self.system.machine());
-            let found = Anatomy::find(plan, view, self.system.mailbox(), self.system.info);
+            let (plan, machine) = (&self.system.blueprint().plan, self.system.machine());
+            let mailbox = self.system.mailbox();
+            let found = Anatomy::find(plan, machine, mailbox, self.system.info);
             if let Some(anatomy) = found {
                 return Ok(anatomy);
             }

@@ -57,6 +57,8 @@ kinds! {
     StackCanary "stack: canary"
     /// A buffer's address in a descriptor.
     DmaAddress "descriptor: DMA address"
+    /// What hot routines and the hypervisor share: requests, completions.
+    Interface "shared rings: index or entry"
     /// A lock that nobody will free.
     HeldLock "lock left held"
     /// One bit, anywhere in the driver's data.
@@ -118,6 +120,12 @@ impl fmt::Display for Struck {
 }
 
 impl Struck {
+    /// Says when as well.
+    pub fn at_moment(mut self, moment: Moment) -> Struck {
+        self.what = format!("{moment:?}: {}", self.what);
+        self
+    }
+
     /// Takes it back if it lies in `range` and nobody has written there since:
     /// what outlives a reset would else be another fault's ending.
     pub fn take_back(&self, view: &View<'_>, range: &Range<u64>) {

@@ -5,6 +5,7 @@
 //!   stubs and the runtime among them;
 //! * pages of a known pattern beside the translation table and beside the
 //!   driver's stack block, where a near miss would go;
+//! * the translation table: entries lead to the pages that they name;
 //! * a megabyte on the heap, and the code map that indirect calls trust;
 //! * all memory of guests without packets.
 
@@ -13,9 +14,11 @@ use std::ops::Range;
 use crc32fast::hash;
 use libc::c_void;
 
+use super::translations;
 use crate::live::error::LiveError;
-use crate::live::memory::{DRIVER_STACK, Machine, PAGE};
+use crate::live::memory::{DRIVER_STACK, Machine, PAGE, Space};
 use crate::live::payload::Payload;
+use crate::live::system::Blueprint;
 use crate::program::STLB;
 
 const HEAP: usize = 1 << 20;
@@ -25,6 +28,7 @@ const STLB_SIZE: u64 = twin_abi::stlb::ENTRIES << twin_abi::stlb::ENTRY_SHIFT;
 /// What was there.
 pub struct Guards<'m> {
     machine: &'m Machine,
+    space: &'m Space,
     payload: &'m Payload,
     heap: Vec<u8>,
     pages: Vec<u64>,
@@ -40,7 +44,7 @@ impl<'m> Guards<'m> {
     /// A system call's.
     pub fn new(
         machine: &'m Machine,
-        payload: &'m Payload,
+        blueprint: &'m Blueprint<'m>,
         idle: Range<u32>,
     ) -> Result<Guards<'m>, LiveError> {
         let block = DRIVER_STACK..DRIVER_STACK + twin_abi::stack::BLOCK;
@@ -52,8 +56,10 @@ impl<'m> Guards<'m> {
             fill(machine, &machine.sizes().guest(guest));
         }
         let guests = idle.map(|guest| machine.sizes().guest(guest));
+        let payload = &blueprint.payload;
         Ok(Guards {
             machine,
+            space: blueprint.plan.space(),
             payload,
             heap: vec![PATTERN; HEAP],
             pages: pages.to_vec(),
@@ -75,8 +81,8 @@ impl<'m> Guards<'m> {
         crc(self.machine, &self.machine.sizes().guest(number))
     }
 
-    /// What has changed, if anything has.
-    pub fn changed(&self) -> Option<String> {
+    /// What has changed, if anything has; guests' memory since it was asked last.
+    pub fn changed(&mut self) -> Option<String> {
         // SAFETY: elements of a live vector; volatile, for whoever writes there
         // does it behind the compiler's back.
         let read = |byte: &u8| unsafe { std::ptr::from_ref(byte).read_volatile() };
@@ -86,14 +92,19 @@ impl<'m> Guards<'m> {
         if let Some(page) = self.pages.iter().find(|page| !is_whole(**page)) {
             return Some(format!("the guard page at {page:#x}"));
         }
+        let variant = self.payload.driver.variant;
+        if let Some(what) = translations::wrong(self.space, variant) {
+            return Some(what);
+        }
         if codemap(self.payload) != self.codemap {
             return Some("the code map".to_owned());
         }
-        let guests = self.guests.iter();
-        let mut changed = guests.filter(|(range, before)| crc(self.machine, range) != *before);
-        changed
-            .next()
-            .map(|(range, _)| format!("guest memory {range:#x?}"))
+        let machine = self.machine;
+        let mut guests = self.guests.iter_mut();
+        guests.find_map(|(range, before)| {
+            let now = crc(machine, range);
+            (std::mem::replace(before, now) != now).then(|| format!("guest memory {range:#x?}"))
+        })
     }
 
     /// Likewise, of all code: many megabytes.

@@ -8,6 +8,7 @@
 //! stack     the driver's own stack, struck from inside an import
 //! faulty    the packet loop's engine, which strikes at its moment
 //! service   packets of some guests, sent, received, checked
+//! translations  the hypervisor's table leads where it should
 //! guards    the hypervisor's own memory and the guests': unchanged
 //! recovery  dom0 resets the driver, or is born again; the instance is renewed
 //! tally     what became of faults, by kind
@@ -28,3 +29,4 @@ pub mod service;
 pub mod stack;
 pub mod strike;
 pub mod tally;
+pub mod translations;

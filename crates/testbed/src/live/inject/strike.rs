@@ -4,9 +4,12 @@ use std::ops::Range;
 
 use super::anatomy::{Anatomy, DESCRIPTOR, Ring};
 use super::fault::{Kind, Struck, wild_address, wild_index};
+use crate::live::card;
 use crate::live::image::Module;
-use crate::live::memory::EXCHANGE;
+use crate::live::memory::{BAR, EXCHANGE};
 use crate::live::payload;
+use crate::live::rings::SHARED_SIZE;
+use crate::nic::Register;
 use crate::random::Random;
 
 /// Where forged tables of functions are: behind what commands use.
@@ -44,6 +47,7 @@ impl Striker<'_, '_> {
                 self.function_pointer(target)
             }
             Kind::DmaAddress => self.dma_address(),
+            Kind::Interface => self.interface(),
             Kind::HeldLock => self.held_lock(),
             Kind::BitFlip => self.bit_flip(),
             Kind::StackWord | Kind::StackReturn | Kind::StackCanary => None,
@@ -200,8 +204,12 @@ impl Striker<'_, '_> {
         )
     }
 
+    /// Where the driver has it, or where the card has it from the driver.
     fn ring_address(&mut self) -> Option<Struck> {
         let ring = self.ring();
+        if self.random.one_in(2) {
+            return Some(self.base_register(&ring));
+        }
         let (offset, size) = self.one_of(&[(0, 8), (8, 8), (16, 4)])?;
         let at = ring.at + offset;
         let value = match size {
@@ -209,6 +217,33 @@ impl Striker<'_, '_> {
             _ => wild_index(self.random, ring.count * DESCRIPTOR),
         };
         self.put(format!("{} ring+{offset:#x}", ring.name), at, size, value)
+    }
+
+    /// The card is told a wrong base, as by a driver whose ring has one when it
+    /// sets the card up.
+    fn base_register(&mut self, ring: &Ring) -> Struck {
+        let (low, high) = match ring.name {
+            "tx" => (Register::Tdbal, Register::Tdbah),
+            _ => (Register::Rdbal, Register::Rdbah),
+        };
+        let total = self.anatomy.plan.space().sizes().total();
+        let value = match self.random.below(3) {
+            0 => self.random.below(total),
+            1 => total + self.random.below(total),
+            _ => self.wild(),
+        };
+        let mut device = self.anatomy.mailbox.device();
+        let before = u64::from(device.peek(low)) | u64::from(device.peek(high)) << 32;
+        device.mmio_write(low.offset(), value as u32);
+        device.mmio_write(high.offset(), (value >> 32) as u32);
+        device.show_constants(card::registers(self.anatomy.machine));
+        Struck {
+            what: format!("the card's {low:?}"),
+            at: BAR + u64::from(low.offset()),
+            size: 8,
+            before,
+            after: value,
+        }
     }
 
     fn bad_function(&mut self, kind: Kind) -> Option<u64> {
@@ -313,6 +348,39 @@ impl Striker<'_, '_> {
         }
     }
 
+    /// In `struct hot_shared` of the hypervisor's CPU (guest.h), or what it
+    /// points to.
+    fn interface(&mut self) -> Option<Struck> {
+        const REQUEST: u64 = 512;
+        let anatomy = self.anatomy;
+        let shared = anatomy.plan.symbol("hot_shared")? + SHARED_SIZE;
+        let requests = anatomy.word(shared)?;
+        let done = anatomy.word(shared + 8)?;
+        let (request, entry) = (self.random.below(8), self.random.below(32));
+        let request = requests + request * REQUEST;
+        let places = [
+            ("hot_shared.requests", shared, 8),
+            ("hot_shared.tx_done", shared + 8, 8),
+            ("hot_shared.release", shared + 16, 8),
+            ("hot_shared.tx_done_produce", shared + 64, 4),
+            ("hot_shared.tx_done_consume", shared + 128, 4),
+            ("hot_shared.tx_sent", shared + 192, 4),
+            ("request.cookie", request, 8),
+            ("request.header_length", request + 12, 4),
+            ("request.result", request + 28, 4),
+            ("request.fragment.address", request + 160, 8),
+            ("request.fragment.length", request + 168, 4),
+            ("done.cookie", done + entry * 16, 8),
+            ("done.guest", done + entry * 16 + 8, 4),
+        ];
+        let (what, at, size) = self.one_of(&places)?;
+        let value = match size {
+            8 => self.wild(),
+            _ => wild_index(self.random, 1024),
+        };
+        self.put(what.to_owned(), at, size, value)
+    }
+
     fn held_lock(&mut self) -> Option<Struck> {
         const SCHEDULED: u64 = 1;
         let anatomy = self.anatomy;
@@ -321,7 +389,7 @@ impl Striker<'_, '_> {
         let shared = anatomy.plan.symbol("hot_shared")?;
         let pools = anatomy.plan.symbol("hot_pools")?;
         // struct hot_shared.tx_done_lock (guest.h), of the hypervisor's CPU.
-        let done = shared + crate::live::rings::SHARED_SIZE + 68;
+        let done = shared + SHARED_SIZE + 68;
         let napi = anatomy.info.napi + field("napi_struct.state");
         let state = anatomy.word(napi)?;
         let held = [

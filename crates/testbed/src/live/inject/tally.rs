@@ -8,7 +8,7 @@ use super::fault::{Ending, Kind};
 use super::recovery::Mended;
 use crate::live::mailbox::Zeroed;
 
-const KINDS: usize = 16;
+const KINDS: usize = 17;
 const _: () = assert!(Kind::ALL.len() == KINDS);
 
 /// What is counted of each kind.
