@@ -87,7 +87,13 @@ impl Striker<'_, '_> {
         let anatomy = self.anatomy;
         let adapter = anatomy.adapter.clone();
         let places = anatomy.words(adapter.clone(), |word| anatomy.is_data(word));
-        let at = self.one_of(&places)?;
+        // Half of the time one that packets come by: most are lists and timers.
+        let busy = [anatomy.tx.at, anatomy.rx.at, anatomy.info.net_device];
+        let busy = anatomy.words(adapter.clone(), |word| busy.contains(&word));
+        let at = match self.random.one_in(2) {
+            true => self.one_of(&busy)?,
+            false => self.one_of(&places)?,
+        };
         let value = self.wild();
         self.put(format!("adapter+{:#x}", at - adapter.start), at, 8, value)
     }
