@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo test test-exhaustive differential mutations bench stock support setup build
+.PHONY: help demo test test-exhaustive differential mutations faults bench stock support setup build
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-19s%s\n", $$1, $$2}'
@@ -44,6 +44,9 @@ differential: setup stock ## 1,000 random images for each e1000 function, native
 
 mutations: setup stock ## every mutant of 500 checks of e1000, and of a small object systematically, must be rejected
 	$(CARGO) run --release -p testbed --bin mutations -- --checks 500
+
+faults: setup support ## 1,000 faults in the driver's data while its hypervisor instance serves packets
+	$(CARGO) run -p testbed --bin faults
 
 bench: setup stock ## rewriting and verifying speed, beside objdump
 	$(CARGO) bench -p twin --bench throughput
