@@ -17,14 +17,14 @@ use super::domu::DomuEngine;
 use super::endpoint::Shape;
 use super::job::{Job, Kind, Look, observe};
 use super::mailbox::InterruptOwner;
-use super::payload::Payload;
 use super::profile::{self, Component};
 use super::pump::Stop;
 use super::rendezvous::Limits;
 use super::round::{Direction, Lane, Round, endpoints};
 use super::steps::{self, Marks, Steps};
-use super::system::{System, SystemError};
+use super::system::{Blueprint, System, SystemError};
 use super::twin_engine::TwinEngine;
+use crate::runtime::Statistics;
 
 /// A path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -112,7 +112,7 @@ impl<'s> Paths<'s> {
         let engine = system.twin(limits())?;
         let mut twin = system.twin_lane(engine, guests, shape)?;
         twin.pump.card.close()?;
-        declare(&system.blueprint().payload);
+        declare(system.blueprint());
         Ok(Paths {
             system,
             twin,
@@ -125,6 +125,16 @@ impl<'s> Paths<'s> {
     /// The hypervisor's lane.
     pub fn twin(&mut self) -> &mut Lane<'s, TwinEngine<'s>> {
         &mut self.twin
+    }
+
+    /// What packets are.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// What the runtime has counted: misses of the table, collisions, entries.
+    pub fn statistics(&self) -> Statistics {
+        self.twin.pump.engine.instance.statistics()
     }
 
     /// Another shape from here on.
@@ -283,21 +293,25 @@ impl<'s> Paths<'s> {
 }
 
 /// Tells the profiler whose the rewritten code is, and the step counter where it
-/// looks up the table.
-fn declare(payload: &Payload) {
+/// looks up the table and calls hot routines.
+fn declare(blueprint: &Blueprint<'_>) {
+    let payload = &blueprint.payload;
     let owners = [
         (&payload.driver, Component::Driver),
         (&payload.hot, Component::Support),
     ];
-    let mut lookups = Vec::new();
     for (program, component) in owners {
         let (start, end) = program.text();
         profile::declare(start, end, component);
-        lookups.extend(program.lookups());
     }
     let (start, _) = payload.hot.text();
-    let (_, end) = payload.driver.text();
-    steps::mark(Marks::new(start, end, lookups));
+    let (driver, end) = payload.driver.text();
+    let mut marks = Marks::new(start..end, driver..end);
+    marks.lookups(payload.hot.lookups());
+    marks.lookups(payload.driver.lookups());
+    let routines = blueprint.routines();
+    marks.routines(routines.iter().map(|name| payload.hot.functions[name]));
+    steps::mark(marks);
 }
 
 /// Keeps this process and those it makes from here on, on one processor, so that
