@@ -52,7 +52,7 @@ const GUESTS: i64 = 8;
 /// Payload of a 64 KiB segment: 44 full frames.
 pub const SEGMENT: usize = 64_240;
 /// Packets that are single-stepped, each way on each path.
-const STEPPED: u64 = 64;
+const STEPPED: u64 = 32;
 
 /// Options of `twin run`.
 #[derive(Debug, Args)]

@@ -322,7 +322,7 @@ fn detail(m: &Measured) -> Detail {
     Detail {
         cycles_p10: m.cycles.low,
         cycles_p90: m.cycles.high,
-        samples: m.samples.costs(),
+        samples: m.samples,
         cycles: Parts::new(|component| m.cycles_of(component)),
         stepped_packets: m.stepped,
         instructions: Parts::new(|component| m.instructions_of(component)),

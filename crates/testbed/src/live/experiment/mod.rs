@@ -25,7 +25,7 @@ use super::job::Look;
 use super::mailbox::Mailbox;
 use super::memory::{Machine, Sizes};
 use super::paths::{self, Path, Paths, Seen, Work};
-use super::profile::{Component, Samples};
+use super::profile::Component;
 use super::rendezvous::Limits;
 use super::round::{BATCH, Direction};
 use super::steps::{self, Steps};
@@ -38,9 +38,11 @@ pub const ROUNDS: u64 = 20;
 /// Samples that shares of components come from, at least.
 const SAMPLES: u64 = 1000;
 /// Profiled rounds, at most: a path that costs nothing has no shares.
-const PROFILED: u64 = 400;
+const PROFILED: u64 = 100;
 /// Most packets of a profiled round.
 const PROFILED_PACKETS: u64 = 4096;
+/// Likewise, of 64 KiB each.
+const PROFILED_SEGMENTS: u64 = 256;
 /// Packets before anything is counted: rings and pools have gone round.
 const WARM_UP: u64 = 4096;
 /// Likewise, of 64 KiB each.
@@ -95,8 +97,10 @@ pub struct Measured {
     pub corrupted: u64,
     /// Cycles a packet, the card excepted.
     pub cycles: Spread,
-    /// Whose they are.
-    pub samples: Samples,
+    /// Whose they are: weights by component.
+    pub weights: [f64; 7],
+    /// Samples of packets' costs that the weights come from.
+    pub samples: u64,
     /// Packets after the warm-up, the profiled and the single-stepped ones too.
     pub steady: u64,
     /// Upcalls made for these.
@@ -132,7 +136,8 @@ impl Measured {
             lost: 0,
             corrupted: 0,
             cycles: Spread::default(),
-            samples: Samples::default(),
+            weights: [0.0; 7],
+            samples: 0,
             steady: 0,
             upcalls: 0,
             stepped: 0,
@@ -142,10 +147,14 @@ impl Measured {
         }
     }
 
-    /// Cycles a packet of one component: its share of the samples.
+    /// Cycles a packet of one component: its share, as profiled.
     pub fn cycles_of(&self, component: Component) -> f64 {
-        let share = self.samples.of(component) as f64 / self.samples.costs().max(1) as f64;
-        self.cycles.median * share
+        let costs = Component::COSTS.iter();
+        let all: f64 = costs.map(|cost| self.weights[*cost as usize]).sum();
+        match all > 0.0 {
+            true => self.cycles.median * self.weights[component as usize] / all,
+            false => 0.0,
+        }
     }
 
     /// Instructions a packet of one component.
@@ -230,13 +239,13 @@ fn measure(
     for (number, packets) in rounds(setup.packets).enumerate() {
         for (lane, costs) in lanes.iter_mut().zip(&mut costs) {
             costs.push(count_cycles(paths, lane, packets)?);
-            profile(paths, lane, packets.min(PROFILED_PACKETS))?;
+            profile(paths, lane, packets)?;
         }
         tell(2 + number as u64);
     }
     for (lane, costs) in lanes.iter_mut().zip(costs) {
         lane.cycles = Spread::of(&costs);
-        profile_more(paths, lane, setup.packets.min(PROFILED_PACKETS))?;
+        profile_more(paths, lane)?;
         count_steps(paths, lane, setup.stepped)?;
     }
     tell(ROUNDS + 2);
@@ -291,22 +300,25 @@ fn count_cycles(
 }
 
 fn profile(paths: &mut Paths<'_>, lane: &mut Measured, packets: u64) -> Result<(), SystemError> {
+    let packets = packets.min(match lane.shape {
+        Shape::Frames(_) => PROFILED_PACKETS,
+        Shape::Segments(_) => PROFILED_SEGMENTS,
+    });
     let seen = paths.run(lane.path, lane.work(Look::Profile, packets))?;
     lane.add_steady(&seen);
-    lane.samples = lane.samples.plus(&seen.round.samples);
+    lane.samples += seen.round.samples.costs();
+    for (sum, weight) in lane.weights.iter_mut().zip(seen.weights) {
+        *sum += weight;
+    }
     Ok(())
 }
 
-fn profile_more(
-    paths: &mut Paths<'_>,
-    lane: &mut Measured,
-    packets: u64,
-) -> Result<(), SystemError> {
+fn profile_more(paths: &mut Paths<'_>, lane: &mut Measured) -> Result<(), SystemError> {
     for _ in 0..PROFILED {
-        if lane.samples.costs() >= SAMPLES {
+        if lane.samples >= SAMPLES {
             break;
         }
-        profile(paths, lane, packets)?;
+        profile(paths, lane, PROFILED_PACKETS)?;
     }
     Ok(())
 }
@@ -358,10 +370,10 @@ mod tests {
     fn cycles_are_shared_out_by_samples() {
         let mut measured = Measured::new(Path::Twin, Shape::Frames(60), Direction::Send);
         measured.cycles.median = 1000.0;
-        measured.samples.0[Component::Driver as usize] = 30;
-        measured.samples.0[Component::Support as usize] = 10;
+        measured.weights[Component::Driver as usize] = 30.0;
+        measured.weights[Component::Support as usize] = 10.0;
         // The card's time is nobody's cost.
-        measured.samples.0[Component::Card as usize] = 60;
+        measured.weights[Component::Card as usize] = 60.0;
         assert_eq!(measured.cycles_of(Component::Driver), 750.0);
         assert_eq!(measured.cycles_of(Component::Guest), 0.0);
     }
