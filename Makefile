@@ -3,6 +3,7 @@
 CARGO ?= cargo
 DEMO := target/demo
 STOCK := target/stock/e1000.ko
+HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
 .PHONY: help demo test test-exhaustive differential mutations bench stock support setup build
@@ -32,6 +33,8 @@ test: setup support ## every check and test
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) test --workspace
 	$(MAKE) -C runtime test
+	$(MAKE) -C runtime/hot test HEADERS=$(HEADERS)
+	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
 
 test-exhaustive: setup stock ## every instruction form executed against its rewritten self (minutes)
 	$(CARGO) run --release -p testbed --bin exhaustive

@@ -1,15 +1,18 @@
-//! The live system: dom0 as a process that boots the stock `e1000.ko`.
+//! The live system: dom0 as a process that boots the stock `e1000.ko`, and the
+//! rewritten driver beside it in a hypervisor (paper, figure 2; `ARCHITECTURE.md`
+//! draws it).
 //!
 //! ```text
-//! memory   the machine's memory, where dom0 has what         ─┐ before the fork:
-//! image    e1000.ko, hot.o and kernel.o laid out and linked  ─┘ plans are data
-//! mailbox  what processes share: lock + NIC, command slot, upcall slots, console
-//! dom0     the dom0 process: thread 0 obeys commands, one thread a CPU serves upcalls
-//! enter    kernel code on a kernel stack; a fault in it is an oops, not a death
-//! wire     the NIC as a process reaches it: lock, DMA check, frames sent
-//! trap     registers and ports of the NIC, performed when their access faults
-//! work     host functions that run inside dom0; view: dom0's memory anywhere
-//! upcall   the hypervisor's side of a call into dom0
+//! memory, image   the machine, dom0's objects laid out and linked ─┐ before the
+//! payload         the rewritten driver and hot routines, linked   ─┘ fork: data
+//! mailbox         what processes share: lock + NIC, slots, console
+//! dom0, inside    the dom0 process: thread 0 obeys, one thread a CPU serves upcalls
+//! enter, trap     kernel code; its faults; registers and ports of the NIC
+//! instance        the hypervisor instance: stubs, upcalls, reports
+//! pump, round     the packet loop, the same for every path
+//! *_engine, domu  where the driver runs: dom0, hypervisor, dom0 for a guest
+//! system, paths   all of it put together
+//! profile, steps  whose the cycles and the instructions are
 //! ```
 //!
 //! Order in the supervisor: [`memory::Machine::new`], [`image::Plan::new`],
