@@ -24,7 +24,7 @@ support: stock ## build the testbed's kernel objects, target/support/{kernel,hot
 build: setup ## build target/release/twin
 	$(CARGO) build --release -p twin
 
-demo: build stock ## rewrite, verify and execute the stock e1000 driver
+demo: build support ## rewrite, verify and execute the stock e1000 driver, and move packets through it
 	$(CARGO) build --release -p testbed
 	@sh scripts/demo.sh target/release $(STOCK) $(DEMO)
 
@@ -45,5 +45,6 @@ differential: setup stock ## 1,000 random images for each e1000 function, native
 mutations: setup stock ## every mutant of 500 checks, under each scheme, must be rejected
 	$(CARGO) run --release -p testbed --bin mutations -- --checks 500
 
-bench: setup stock ## rewriting and verifying speed, beside objdump
+bench: build support ## rewriting and verifying speed, beside objdump; the paper's figures, in target/bench
 	$(CARGO) bench -p twin --bench throughput
+	$(TWIN) run $(STOCK) --experiment all --output target/bench

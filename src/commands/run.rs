@@ -152,7 +152,7 @@ pub struct Job<'f> {
 impl Opts {
     /// Runs the driver, or the experiments.
     pub fn run(self) -> Result<(), Failure> {
-        let input = Input::read(&self.module)?;
+        let input = Input::read(&self.module).map_err(unreadable)?;
         let module = input.name.clone();
         refuse_other_modules(&input)?;
         let support = self.support_directory()?;
@@ -298,28 +298,29 @@ fn no_support(directory: &Path, why: &str) -> Failure {
     )
 }
 
+/// What is not a module cannot be run, which is wrong usage here.
+fn unreadable(failure: Failure) -> Failure {
+    match failure {
+        Failure::Input { file, why } => Failure::Access { file, why },
+        other => other,
+    }
+}
+
 /// The card's model is an 82540EM, so the driver must be e1000.
 fn refuse_other_modules(input: &Input) -> Result<(), Failure> {
-    let why = match input.object() {
-        Err(Failure::Input { why, .. }) => why,
-        Err(other) => return Err(other),
-        Ok(object) => {
-            let information = object
-                .section_named(".modinfo")
-                .map(|id| object.section(id).data.to_vec());
-            let information = information.unwrap_or_default();
-            if information
-                .split(|byte| *byte == 0)
-                .any(|entry| entry == b"name=e1000")
-            {
-                return Ok(());
-            }
-            "this is not the e1000 module: the testbed's card is an 82540EM, whose driver is \
-             e1000.ko (`make stock` leaves it in target/stock)"
-                .to_owned()
-        }
-    };
-    Err(Failure::access(&input.name, why))
+    let object = input.object().map_err(unreadable)?;
+    let information = object.section_named(".modinfo");
+    let information = information.map(|id| object.section(id).data.to_vec());
+    let information = information.unwrap_or_default();
+    let mut entries = information.split(|byte| *byte == 0);
+    if entries.any(|entry| entry == b"name=e1000") {
+        return Ok(());
+    }
+    Err(Failure::access(
+        &input.name,
+        "this is not the e1000 module: the testbed's card is an 82540EM, whose driver is \
+         e1000.ko (`make stock` leaves it in target/stock)",
+    ))
 }
 
 fn refuse_unknown(upcalls: &[String], files: &Files) -> Result<(), Failure> {

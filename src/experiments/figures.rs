@@ -201,8 +201,8 @@ fn twin_of(runs: &Runs) -> Option<&OnPath> {
 impl Again<'_> {
     /// What `twin run` with these options gives.
     fn run(&self, options: &[&str], packets: u64) -> Result<Results, Failure> {
-        let program = std::env::current_exe().map_err(|error| Failure::access("twin", error))?;
-        let output = Command::new(program)
+        // This very program, also if its file has been replaced meanwhile.
+        let output = Command::new("/proc/self/exe")
             .arg("run")
             .arg(self.module)
             .args(["--format", "json", "--packets", &packets.to_string()])
@@ -331,11 +331,8 @@ fn fig10(runs: &Runs) -> Chart {
         before.clone_from(&results.upcalls);
     }
     let per_packet: Vec<String> = points()
-        .map(|(_, (_, detail))| {
-            format!(
-                "{:.2}",
-                detail.upcalls as f64 / detail.steady_packets.max(1) as f64
-            )
+        .map(|(_, (flow, detail))| {
+            format!("{:.2}", detail.upcalls as f64 / flow.packets.max(1) as f64)
         })
         .collect();
     let _ = write!(notes, "upcalls a packet: {}.", per_packet.join(", "));

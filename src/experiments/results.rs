@@ -75,7 +75,7 @@ pub struct OnPath {
     /// Receiving.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rx: Option<Flow>,
-    /// After the warm-up, both ways.
+    /// Of packets whose cycles were counted, both ways.
     pub upcalls_per_packet: f64,
     /// Of the single-stepped packets, both ways.
     pub stlb: Stlb,
@@ -154,6 +154,8 @@ pub struct Detail {
     /// Packets after the warm-up, profiled and single-stepped ones too.
     pub steady_packets: u64,
     /// Upcalls made for them.
+    pub steady_upcalls: u64,
+    /// Upcalls of packets whose cycles were counted.
     pub upcalls: u64,
     /// Calls of hot routines by the driver, a packet; single-stepped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -286,7 +288,7 @@ fn on_path(measured: &[Measured], path: Path, shape: Shape) -> Option<OnPath> {
     let of = |direction| mine().find(|m| m.direction == direction);
     let (tx, rx) = (of(Direction::Send), of(Direction::Receive));
     let (upcalls, packets) = mine().fold((0, 0), |(upcalls, packets), m| {
-        (upcalls + m.upcalls, packets + m.steady)
+        (upcalls + m.upcalls, packets + m.packets)
     });
     Some(OnPath {
         tx: tx.map(flow),
@@ -328,6 +330,7 @@ fn detail(m: &Measured) -> Detail {
         instructions: Parts::new(|component| m.instructions_of(component)),
         stlb_per_packet: per_packet(m.steps.lookups),
         steady_packets: m.steady,
+        steady_upcalls: m.steady_upcalls,
         upcalls: m.upcalls,
         calls: calls
             .map(|(name, count)| Calls {

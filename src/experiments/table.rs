@@ -111,7 +111,7 @@ fn twin(results: &Results) -> String {
     let details = || details.into_iter().flatten();
     let (upcalls, packets, stepped) = details().fold((0, 0, 0), |(u, p, s), detail| {
         (
-            u + detail.upcalls,
+            u + detail.steady_upcalls,
             p + detail.steady_packets,
             s + detail.stepped_packets,
         )

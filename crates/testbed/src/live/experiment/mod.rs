@@ -101,10 +101,12 @@ pub struct Measured {
     pub weights: [f64; 7],
     /// Samples of packets' costs that the weights come from.
     pub samples: u64,
+    /// Upcalls made for the packets whose cycles were counted.
+    pub upcalls: u64,
     /// Packets after the warm-up, the profiled and the single-stepped ones too.
     pub steady: u64,
     /// Upcalls made for these.
-    pub upcalls: u64,
+    pub steady_upcalls: u64,
     /// Packets that were single-stepped.
     pub stepped: u64,
     /// Their instructions and table look-ups.
@@ -138,8 +140,9 @@ impl Measured {
             cycles: Spread::default(),
             weights: [0.0; 7],
             samples: 0,
-            steady: 0,
             upcalls: 0,
+            steady: 0,
+            steady_upcalls: 0,
             stepped: 0,
             steps: Steps::default(),
             missed: Missed::default(),
@@ -185,7 +188,7 @@ impl Measured {
     fn add_steady(&mut self, seen: &Seen) {
         self.add(seen);
         self.steady += seen.round.packets;
-        self.upcalls += seen.upcalls;
+        self.steady_upcalls += seen.upcalls;
     }
 }
 
@@ -289,6 +292,7 @@ fn count_cycles(
     let seen = paths.run(lane.path, lane.work(Look::Cycles, packets))?;
     lane.add_steady(&seen);
     let round = seen.round;
+    lane.upcalls += seen.upcalls;
     lane.packets += round.packets;
     lane.frames += round.frames;
     lane.bytes += round.bytes;
