@@ -24,7 +24,7 @@ support: stock ## build the testbed's kernel objects, target/support/{kernel,hot
 build: setup ## build target/release/twin
 	$(CARGO) build --release -p twin
 
-demo: build stock ## rewrite, verify and execute the stock e1000 driver
+demo: build support ## rewrite, verify and execute the stock e1000 driver, and move packets through it
 	$(CARGO) build --release -p testbed
 	@sh scripts/demo.sh target/release $(STOCK) $(DEMO)
 
@@ -48,5 +48,6 @@ mutations: setup stock ## every mutant of 500 checks of e1000, and of a small ob
 faults: setup support ## 1,000 faults in the driver's data while its hypervisor instance serves packets
 	$(CARGO) run -p testbed --bin faults
 
-bench: setup stock ## rewriting and verifying speed, beside objdump
+bench: build support ## rewriting and verifying speed, beside objdump; the paper's figures, in target/bench
 	$(CARGO) bench -p twin --bench throughput
+	$(TWIN) run $(STOCK) --experiment all --output target/bench

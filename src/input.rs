@@ -42,6 +42,11 @@ impl Input {
         }
     }
 
+    /// Its bytes, decompressed.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// The object that it is.
     pub fn object(&self) -> Result<Object<'_>, Failure> {
         if is_text(&self.bytes) {

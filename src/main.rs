@@ -9,6 +9,7 @@
 
 mod cli;
 mod commands;
+mod experiments;
 mod failure;
 mod input;
 mod output;

@@ -28,6 +28,11 @@ fn of_verify() {
 }
 
 #[test]
+fn of_run() {
+    assert_snapshot!(help(&["run"]));
+}
+
+#[test]
 fn of_stats() {
     assert_snapshot!(help(&["stats"]));
 }

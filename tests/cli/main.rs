@@ -9,6 +9,7 @@
 mod bad_input;
 mod help;
 mod outputs;
+mod run;
 mod sandbox;
 mod stock;
 mod subcommands;

@@ -142,7 +142,8 @@ fn feed(command: &mut Command, stdin: &[u8]) -> Output {
 }
 
 impl Outcome {
-    fn of(output: Output) -> Outcome {
+    /// What a process left.
+    pub fn of(output: Output) -> Outcome {
         Outcome {
             status: output.status.code().expect("no signal"),
             stdout: output.stdout,

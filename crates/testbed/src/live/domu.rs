@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::endpoint::Endpoint;
 use super::native_engine::{Notify, deliver_to};
-use super::profile::Component;
+use super::profile::{Component, cycles, enter_phase};
 use super::pump::{Card, Engine, Stop};
 use super::rendezvous::{Limits, Rendezvous};
 use super::rings::{Done, Memory, RELEASE, REQUESTS, Request, Rings, TX_DONE};
@@ -295,11 +295,15 @@ pub trait BackEnd {
     fn packets(&mut self, take: &mut dyn FnMut(&[u8]));
 }
 
-/// Serves the front end until it says that it ends. Runs in dom0.
-pub fn serve(ring: &NetRing, back: &mut dyn BackEnd, guests: u32) {
+/// Serves the front end until it says that it ends; gives the cycles that this
+/// took, waits for the front end excepted. Runs in dom0.
+pub fn serve(ring: &NetRing, back: &mut dyn BackEnd, guests: u32) -> u64 {
     let mut go_on = true;
+    let mut spent = 0;
     while go_on {
         ring.meet.serve(0, || {
+            let start = cycles();
+            enter_phase(Component::Dom0);
             let ask = ring.ask.load(Ordering::Relaxed);
             go_on = ask != Ask::End as u64;
             let answer = answer(ring, back, guests, ask).unwrap_or_else(|stop| {
@@ -308,8 +312,11 @@ pub fn serve(ring: &NetRing, back: &mut dyn BackEnd, guests: u32) {
                 FAILED
             });
             ring.answer.store(answer, Ordering::Relaxed);
+            enter_phase(Component::Idle);
+            spent += cycles() - start;
         });
     }
+    spent
 }
 
 fn answer(ring: &NetRing, back: &mut dyn BackEnd, guests: u32, ask: u64) -> Result<u64, Stop> {

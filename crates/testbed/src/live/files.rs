@@ -29,6 +29,18 @@ impl Files {
         })
     }
 
+    /// Reads what `make support` left in a directory, beside a driver read before.
+    ///
+    /// # Errors
+    /// As [`Files::read`].
+    pub fn with_driver(driver: Vec<u8>, support: &Path) -> Result<Files, LiveError> {
+        Ok(Files {
+            driver,
+            hot: file(&support.join("hot.o"))?,
+            kernel: file(&support.join("kernel.o"))?,
+        })
+    }
+
     /// Reads them where `make stock` and `make support` put them in this
     /// workspace; `$TWIN_STOCK_E1000` names another driver.
     ///

@@ -28,6 +28,7 @@ pub mod domu;
 pub mod endpoint;
 pub mod enter;
 pub mod error;
+pub mod experiment;
 pub mod files;
 pub mod hidden;
 pub mod host;

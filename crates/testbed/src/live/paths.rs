@@ -17,14 +17,14 @@ use super::domu::DomuEngine;
 use super::endpoint::Shape;
 use super::job::{Job, Kind, Look, observe};
 use super::mailbox::InterruptOwner;
-use super::payload::Payload;
 use super::profile::{self, Component};
 use super::pump::Stop;
 use super::rendezvous::Limits;
 use super::round::{Direction, Lane, Round, endpoints};
 use super::steps::{self, Marks, Steps};
-use super::system::{System, SystemError};
+use super::system::{Blueprint, System, SystemError};
 use super::twin_engine::TwinEngine;
+use crate::runtime::Statistics;
 
 /// A path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,6 +74,40 @@ pub struct Seen {
     pub steps: Steps,
     /// Upcalls made in it.
     pub upcalls: u64,
+    /// Whose its cycles are, if it was profiled: weights by component.
+    pub weights: [f64; 7],
+}
+
+impl Seen {
+    /// Of one process: every sample weighs the same.
+    fn alone(round: Round, steps: Steps, upcalls: u64) -> Seen {
+        Seen {
+            round,
+            steps,
+            upcalls,
+            weights: round.samples.0.map(|count| count as f64),
+        }
+    }
+}
+
+/// Whose cycles are, of a guest's process and of dom0's, which take turns. What the
+/// front end waits for is dom0's work, which dom0 counted, and the switches
+/// between both, which are the hypervisor's; only dom0's own share is sampled.
+fn of_both(front: &Round, back: &Round) -> [f64; 7] {
+    let dom0 = back.spent[Component::Dom0 as usize] as f64;
+    let samples = back.samples.costs() as f64;
+    let mut weights = front.spent.map(|cycles| cycles as f64);
+    let switches = &mut weights[Component::Hypervisor as usize];
+    *switches = (*switches - dom0).max(0.0);
+    if samples == 0.0 {
+        weights[Component::Dom0 as usize] += dom0;
+        return weights;
+    }
+    for component in Component::COSTS {
+        let share = back.samples.of(component) as f64 / samples;
+        weights[component as usize] += dom0 * share;
+    }
+    weights
 }
 
 /// All paths of one system, ready to run rounds.
@@ -112,7 +146,7 @@ impl<'s> Paths<'s> {
         let engine = system.twin(limits())?;
         let mut twin = system.twin_lane(engine, guests, shape)?;
         twin.pump.card.close()?;
-        declare(&system.blueprint().payload);
+        declare(system.blueprint());
         Ok(Paths {
             system,
             twin,
@@ -125,6 +159,16 @@ impl<'s> Paths<'s> {
     /// The hypervisor's lane.
     pub fn twin(&mut self) -> &mut Lane<'s, TwinEngine<'s>> {
         &mut self.twin
+    }
+
+    /// What packets are.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// What the runtime has counted: misses of the table, collisions, entries.
+    pub fn statistics(&self) -> Statistics {
+        self.twin.pump.engine.instance.statistics()
     }
 
     /// Another shape from here on.
@@ -185,11 +229,7 @@ impl<'s> Paths<'s> {
     fn outcome(&self) -> Result<Seen, SystemError> {
         let outcome = self.system.mailbox().outcome.take();
         let (round, steps) = outcome.map_err(Stop::Driver)?;
-        Ok(Seen {
-            round,
-            steps,
-            upcalls: 0,
-        })
+        Ok(Seen::alone(round, steps, 0))
     }
 
     fn own(&mut self, kind: Kind, work: Work) -> Result<Seen, SystemError> {
@@ -244,8 +284,9 @@ impl<'s> Paths<'s> {
         self.domu = Some(lane);
         let theirs = self.outcome()?;
         Ok(Seen {
+            weights: of_both(&round, &theirs.round),
             round: Round {
-                samples: round.samples.plus(&theirs.round.samples),
+                samples: theirs.round.samples,
                 ..round
             },
             steps: steps.plus(&theirs.steps),
@@ -274,30 +315,31 @@ impl<'s> Paths<'s> {
         let closed = lane.pump.card.close();
         let (round, steps) = seen?;
         closed?;
-        Ok(Seen {
-            round,
-            steps,
-            upcalls: lane.pump.engine.instance.upcall_count() - before,
-        })
+        let upcalls = lane.pump.engine.instance.upcall_count() - before;
+        Ok(Seen::alone(round, steps, upcalls))
     }
 }
 
 /// Tells the profiler whose the rewritten code is, and the step counter where it
-/// looks up the table.
-fn declare(payload: &Payload) {
+/// looks up the table and calls hot routines.
+fn declare(blueprint: &Blueprint<'_>) {
+    let payload = &blueprint.payload;
     let owners = [
         (&payload.driver, Component::Driver),
         (&payload.hot, Component::Support),
     ];
-    let mut lookups = Vec::new();
     for (program, component) in owners {
         let (start, end) = program.text();
         profile::declare(start, end, component);
-        lookups.extend(program.lookups());
     }
     let (start, _) = payload.hot.text();
-    let (_, end) = payload.driver.text();
-    steps::mark(Marks::new(start, end, lookups));
+    let (driver, end) = payload.driver.text();
+    let mut marks = Marks::new(start..end, driver..end);
+    marks.lookups(payload.hot.lookups());
+    marks.lookups(payload.driver.lookups());
+    let routines = blueprint.routines();
+    marks.routines(routines.iter().map(|name| payload.hot.functions[name]));
+    steps::mark(marks);
 }
 
 /// Keeps this process and those it makes from here on, on one processor, so that
@@ -316,5 +358,29 @@ pub fn pin() -> std::io::Result<()> {
     match unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_dom0s_work_and_switches() {
+        let mut front = Round::default();
+        front.spent[Component::Hypervisor as usize] = 1000;
+        front.spent[Component::Guest as usize] = 50;
+        let mut back = Round::default();
+        back.spent[Component::Dom0 as usize] = 600;
+        back.samples.0[Component::Driver as usize] = 1;
+        back.samples.0[Component::Dom0 as usize] = 2;
+        // Waits of dom0 are the front end's time.
+        back.samples.0[Component::Idle as usize] = 9;
+        let weights = of_both(&front, &back);
+        let of = |component: Component| weights[component as usize];
+        assert_eq!(of(Component::Driver), 200.0);
+        assert_eq!(of(Component::Dom0), 400.0);
+        assert_eq!(of(Component::Hypervisor), 400.0);
+        assert_eq!(of(Component::Guest), 50.0);
     }
 }

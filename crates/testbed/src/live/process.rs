@@ -127,7 +127,8 @@ pub fn is_alive(pid: pid_t) -> bool {
     let ended = unsafe { libc::poll(&mut poll, 1, 0) };
     // SAFETY: ours, and used no more.
     unsafe { libc::close(fd) };
-    ended == 0
+    // Interrupted by the profiler (-1), it has not ended either.
+    ended < 1
 }
 
 #[cfg(test)]

@@ -68,8 +68,8 @@ impl Component {
 
 /// Ranges that can be declared.
 const RANGES: usize = 8;
-/// Nanoseconds between samples: 10 kHz, near enough, and prime.
-const INTERVAL: i64 = 99_991;
+/// Nanoseconds between samples: 40 kHz, near enough, and prime.
+const INTERVAL: i64 = 24_989;
 
 static PHASE: AtomicU32 = AtomicU32::new(0);
 static SAMPLES: [AtomicU64; 7] = [const { AtomicU64::new(0) }; 7];

@@ -4,6 +4,7 @@
 //! warmed up. Whose an instruction is, the profiler's ranges and phases say.
 
 use std::arch::asm;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
@@ -17,31 +18,74 @@ const TRAP_TRACE: c_int = 2;
 
 static STEPS: [AtomicU64; 7] = [const { AtomicU64::new(0) }; 7];
 static LOOKUPS: AtomicU64 = AtomicU64::new(0);
+static CALLS: [AtomicU64; ROUTINES] = [const { AtomicU64::new(0) }; ROUTINES];
 static MARKS: AtomicPtr<Marks> = AtomicPtr::new(std::ptr::null_mut());
 static LAST: AtomicU64 = AtomicU64::new(0);
 static COUNTING: AtomicBool = AtomicBool::new(false);
 
+/// Most routines whose calls are counted.
+pub const ROUTINES: usize = 64;
+/// What a mark says if it is of an instruction that looks up the table; else it is
+/// the number of a routine, from 1.
+const LOOKUP: u8 = u8::MAX;
+
 /// Code whose every execution is counted: the instructions that look up the
-/// translation table.
+/// translation table, and the first ones of routines, when a caller jumps there.
 pub struct Marks {
     start: u64,
-    marked: Vec<bool>,
+    marked: Vec<u8>,
+    callers: Range<u64>,
 }
 
 impl Marks {
-    /// Marks addresses in `[start, end)`.
-    pub fn new(start: u64, end: u64, addresses: impl IntoIterator<Item = u64>) -> Marks {
-        let mut marked = vec![false; (end - start) as usize];
-        for address in addresses {
-            marked[(address - start) as usize] = true;
+    /// Marks for code in `range`; calls of routines count if they come from
+    /// `callers`.
+    pub fn new(range: Range<u64>, callers: Range<u64>) -> Marks {
+        Marks {
+            start: range.start,
+            marked: vec![0; (range.end - range.start) as usize],
+            callers,
         }
-        Marks { start, marked }
     }
 
-    fn has(&self, address: u64) -> bool {
-        let index = address.wrapping_sub(self.start) as usize;
-        self.marked.get(index).copied().unwrap_or(false)
+    /// Marks instructions that look up the table.
+    ///
+    /// # Panics
+    /// If one is outside of the range.
+    pub fn lookups(&mut self, addresses: impl IntoIterator<Item = u64>) {
+        for address in addresses {
+            self.marked[(address - self.start) as usize] = LOOKUP;
+        }
     }
+
+    /// Marks routines, which [`calls`] counts in this order.
+    ///
+    /// # Panics
+    /// If one is outside of the range, or there are too many.
+    pub fn routines(&mut self, addresses: impl IntoIterator<Item = u64>) {
+        for (number, address) in addresses.into_iter().enumerate() {
+            assert!(number < ROUTINES, "room for {ROUTINES} routines");
+            self.marked[(address - self.start) as usize] = number as u8 + 1;
+        }
+    }
+
+    /// Counts the execution of the instruction at `rip` after that at `last`.
+    fn count(&self, rip: u64, last: u64) {
+        let index = rip.wrapping_sub(self.start) as usize;
+        match self.marked.get(index).copied().unwrap_or(0) {
+            0 => {}
+            LOOKUP => _ = LOOKUPS.fetch_add(1, Ordering::Relaxed),
+            routine if self.callers.contains(&last) => {
+                CALLS[usize::from(routine) - 1].fetch_add(1, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Calls of marked routines so far.
+pub fn calls() -> [u64; ROUTINES] {
+    std::array::from_fn(|i| CALLS[i].load(Ordering::Relaxed))
 }
 
 /// Instructions by component, and table look-ups.
@@ -157,14 +201,14 @@ extern "C" fn on_step(signal: c_int, info: *mut siginfo_t, context: *mut c_void)
     }
     // The trap comes before the instruction at rip; a repeated string instruction
     // traps before each of its elements (SDM volume 3, 17.3.1.4).
-    if LAST.swap(rip, Ordering::Relaxed) == rip {
+    let last = LAST.swap(rip, Ordering::Relaxed);
+    if last == rip {
         return;
     }
     STEPS[owner(rip) as usize].fetch_add(1, Ordering::Relaxed);
     // SAFETY: null, or leaked by `mark`.
-    let marks = unsafe { MARKS.load(Ordering::Relaxed).as_ref() };
-    if marks.is_some_and(|marks| marks.has(rip)) {
-        LOOKUPS.fetch_add(1, Ordering::Relaxed);
+    if let Some(marks) = unsafe { MARKS.load(Ordering::Relaxed).as_ref() } {
+        marks.count(rip, last);
     }
 }
 

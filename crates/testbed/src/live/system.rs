@@ -8,13 +8,15 @@
 
 use std::collections::HashSet;
 
+use elf_loader::Place;
+use elf_loader::consts::STB_LOCAL;
 use thiserror::Error;
 
 use super::card::OpenCard;
 use super::dom0::{CommandError, Dom0};
 use super::endpoint::Shape;
 use super::files::Files;
-use super::image::{Missing, Plan};
+use super::image::{Missing, Module, Plan};
 use super::instance::{Instance, Loading, Service, Upcalls};
 use super::interface::{Info, IrqState, Plain};
 use super::mailbox::{InterruptOwner, Mailbox, UpcallSlot};
@@ -87,12 +89,7 @@ impl<'f> Blueprint<'f> {
         variant: Variant,
         upcalls: &HashSet<String>,
     ) -> Result<Blueprint<'f>, SystemError> {
-        let plan = Plan::new(
-            Sizes::default(),
-            &files.modules(),
-            &host::address,
-            Missing::Refuse,
-        )?;
+        let plan = plan(files)?;
         let services = SERVICES.map(|(name, _)| name);
         let payload = Payload::new(&Parts {
             plan: &plan,
@@ -102,6 +99,50 @@ impl<'f> Blueprint<'f> {
         })?;
         Ok(Blueprint { plan, payload })
     }
+
+    /// The hot routines, by name: imports of the driver that hot.o defines.
+    pub fn routines(&self) -> Vec<String> {
+        routines(&self.plan)
+    }
+}
+
+/// Lays dom0's objects out and links them.
+///
+/// # Errors
+/// [`LiveError`].
+pub fn plan(files: &Files) -> Result<Plan<'_>, LiveError> {
+    let sizes = Sizes::default();
+    Plan::new(sizes, &files.modules(), &host::address, Missing::Refuse)
+}
+
+/// The hot routines that can be upcalls: all but the one that hands packets to the
+/// hypervisor's switch. In dom0 it would hand them to dom0 (paper, 6.4).
+pub fn upcallable(plan: &Plan<'_>) -> Vec<String> {
+    let mut names = routines(plan);
+    names.retain(|name| name != "napi_gro_receive");
+    names
+}
+
+/// Imports of the driver that hot.o defines, sorted.
+pub fn routines(plan: &Plan<'_>) -> Vec<String> {
+    let (Some(driver), Some(hot)) = (plan.image(Module::Driver), plan.image(Module::Hot)) else {
+        return Vec::new();
+    };
+    let defined: HashSet<&str> = hot
+        .object
+        .symbols()
+        .filter(|(_, symbol)| symbol.place != Place::Undefined && symbol.binding != STB_LOCAL)
+        .map(|(_, symbol)| &*symbol.name)
+        .collect();
+    let mut names: Vec<String> = driver
+        .object
+        .symbols()
+        .filter(|(_, symbol)| symbol.place == Place::Undefined)
+        .filter(|(_, symbol)| defined.contains(&*symbol.name))
+        .map(|(_, symbol)| symbol.name.to_string())
+        .collect();
+    names.sort();
+    names
 }
 
 /// The running system. Dropped, it ends dom0.

@@ -1,0 +1,29 @@
+//! How far a measurement is, on standard error if that is a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar; gone when dropped. It starts no thread: the testbed forks.
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    /// A bar for `what`.
+    pub fn new(what: &str) -> Progress {
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{msg} {bar:40} {pos}/{len}, {eta} left");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_message(what.to_owned());
+        Progress(bar)
+    }
+
+    /// So much is done, of so much.
+    pub fn set(&self, done: u64, all: u64) {
+        self.0.set_length(all);
+        self.0.set_position(done);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

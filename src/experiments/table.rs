@@ -1,0 +1,139 @@
+//! Results as text for people.
+
+use std::fmt::Write;
+
+use testbed::live::round::Direction;
+
+use super::results::{Results, Stlb};
+use crate::text::{count, number};
+
+/// What is not in the numbers, said wherever numbers are.
+pub const NOT_MODELLED: &str = "\
+Not modelled: grant operations and the bridge on the guest path, so it is cheaper
+here than on a real machine; privilege changes between guest and hypervisor. The
+card's own work and the making and checking of packets are not counted.
+";
+
+/// The table of a run.
+pub fn of(results: &Results) -> String {
+    let mut out = header(results);
+    for direction in [Direction::Send, Direction::Receive] {
+        out += &way(results, direction);
+    }
+    out += &twin(results);
+    out + "\n" + NOT_MODELLED
+}
+
+fn header(results: &Results) -> String {
+    let what = match results.tso {
+        false => format!("{} bytes", number(results.size as u64)),
+        true => format!("segments of {} bytes", number(results.size as u64)),
+    };
+    let mut out = format!(
+        "{}: packets of {what}, {}, scheme {}, {:.2} GHz\n",
+        results.module,
+        count(results.guests.into(), "guest"),
+        results.scheme,
+        results.tsc_hz / 1e9,
+    );
+    if !results.upcalls.is_empty() {
+        let _ = writeln!(out, "upcalls: {}", results.upcalls.join(", "));
+    }
+    out
+}
+
+fn way(results: &Results, direction: Direction) -> String {
+    let paths = results.paths.list();
+    let rows: Vec<_> = paths
+        .iter()
+        .filter_map(|(name, path)| Some((*name, path.way(direction)?)))
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut out = format!(
+        "\n{:<8}{:>11}{:>7}{:>6}{:>10}  {:<17}{:>10}{:>9}{:>9}{:>7}\n",
+        match direction {
+            Direction::Send => "send",
+            Direction::Receive => "receive",
+        },
+        "packets",
+        "lost",
+        "bad",
+        "cycles",
+        " p10 .. p90",
+        "instr.",
+        "driver",
+        "instr.",
+        "Gb/s",
+    );
+    for (name, (flow, detail)) in rows {
+        let spread = format!(
+            "{} .. {}",
+            number(detail.cycles_p10 as u64),
+            number(detail.cycles_p90 as u64)
+        );
+        let _ = writeln!(
+            out,
+            "{name:<8}{:>11}{:>7}{:>6}{:>10}  {:<17}{:>10.1}{:>9}{:>9.1}{:>7.2}",
+            number(flow.packets),
+            number(flow.lost),
+            number(flow.corrupted),
+            number(flow.cycles_per_packet.round() as u64),
+            spread,
+            flow.instructions_per_packet,
+            number(flow.driver_cycles_per_packet.round() as u64),
+            detail.instructions.driver,
+            results.gigabits(flow),
+        );
+    }
+    out
+}
+
+/// What there is to say of the hypervisor instance alone.
+fn twin(results: &Results) -> String {
+    let Some(twin) = &results.paths.twin else {
+        return String::new();
+    };
+    let mut out = String::new();
+    if let Some(ratios) = &results.ratios {
+        out += "\ntwin / native    cycles  instr.  driver cycles  driver instr.\n";
+        for (name, ratio) in [("send", &ratios.tx), ("receive", &ratios.rx)] {
+            let Some(ratio) = ratio else { continue };
+            let _ = writeln!(
+                out,
+                "{name:<15}{:>8.2}{:>8.2}{:>15.2}{:>15.2}",
+                ratio.cycles, ratio.instructions, ratio.driver_cycles, ratio.driver_instructions
+            );
+        }
+    }
+    let details = [&twin.detail.tx, &twin.detail.rx];
+    let details = || details.into_iter().flatten();
+    let (upcalls, packets, stepped) = details().fold((0, 0, 0), |(u, p, s), detail| {
+        (
+            u + detail.steady_upcalls,
+            p + detail.steady_packets,
+            s + detail.stepped_packets,
+        )
+    });
+    let _ = write!(
+        out,
+        "\ntwin: {} for {} after the warm-up",
+        count(upcalls, "upcall"),
+        count(packets, "packet")
+    );
+    let Stlb {
+        hits,
+        misses,
+        collisions,
+    } = twin.stlb;
+    let _ = writeln!(
+        out,
+        "; table look-ups of {}: {}, {}, {}",
+        count(stepped, "stepped packet"),
+        count(hits, "hit"),
+        count(misses, "miss"),
+        count(collisions, "collision")
+    );
+    out
+}
