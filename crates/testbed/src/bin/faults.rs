@@ -26,8 +26,8 @@ enum Scheme {
 Exit status: 0 all is well, 1 the hypervisor died, hung or changed, a guest's
 memory or packets did, or packets did not go again; 2 the run could not be made.")]
 struct Arguments {
-    /// How many faults.
-    #[arg(long, default_value_t = 1000)]
+    /// How many faults: 60 of each kind.
+    #[arg(long, default_value_t = 1020)]
     faults: u64,
     /// Other faults.
     #[arg(long, default_value_t = 0)]

@@ -177,7 +177,9 @@ impl<E: Engine, C: Card> Pump<E, C> {
             let asked = (count - sent).min(REQUESTS as u32);
             let accepted = self.send_batch(endpoints, asked)?;
             sent += accepted;
-            if accepted == 0 && self.put_off()? {
+            if accepted > 0 {
+                self.put_off_since = None;
+            } else if self.put_off()? {
                 continue;
             }
             idle = if accepted == 0 { idle + 1 } else { 0 };
@@ -249,6 +251,7 @@ impl<E: Engine, C: Card> Pump<E, C> {
             self.meter.switch(Component::Card);
             if !self.card.interrupt() {
                 if !self.card.wait() {
+                    self.put_off_since = None;
                     return Ok(());
                 }
                 continue;

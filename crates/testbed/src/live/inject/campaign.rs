@@ -11,12 +11,12 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::anatomy::Anatomy;
-use super::fault::{Ending, Kind, Struck};
+use super::fault::{Ending, Kind, Moment, Struck};
 use super::faulty::Armed;
 use super::guards::Guards;
 use super::recovery::{Mended, Quiet, Recovery};
@@ -169,13 +169,12 @@ impl<'s> Campaign<'s> {
         let before = *self.system.mailbox().device().faults();
         let armed = self.arm(kind, number)?;
         let lasting = lasting(&armed.anatomy);
-        self.service.pump.engine.armed = Some(armed);
-        let served = self.serve();
-        let armed = self.service.pump.engine.armed.take();
-        let struck = armed.and_then(|armed| {
-            let moment = armed.moment;
-            armed.struck.map(|struck| struck.at_moment(moment))
-        });
+        let moment = armed.moment;
+        let (served, struck) = match moment {
+            Moment::Meanwhile => self.serve_meanwhile(armed),
+            _ => self.serve_with(armed),
+        };
+        let struck = struck.map(|struck| struck.at_moment(moment));
         let ending = self.ending(served, &before);
         self.tally.beat();
         if struck.is_none() {
@@ -222,7 +221,7 @@ impl<'s> Campaign<'s> {
         let moments = kind.moments();
         let moment = moments[random.below(moments.len() as u64) as usize];
         Ok(Armed {
-            anatomy: Rc::new(anatomy),
+            anatomy: Arc::new(anatomy),
             payload: &self.system.blueprint().payload,
             kind,
             moment,
@@ -233,16 +232,40 @@ impl<'s> Campaign<'s> {
         })
     }
 
+    fn serve_with(&mut self, armed: Armed<'s>) -> (Result<Exchanged, Stop>, Option<Struck>) {
+        self.service.pump.engine.armed = Some(armed);
+        let served = self.serve();
+        let armed = self.service.pump.engine.armed.take();
+        (served, armed.and_then(|armed| armed.struck))
+    }
+
+    /// The fault strikes from another thread. It is done before dom0 is mended:
+    /// a new dom0 is forked from this process.
+    fn serve_meanwhile(
+        &mut self,
+        mut armed: Armed<'s>,
+    ) -> (Result<Exchanged, Stop>, Option<Struck>) {
+        std::thread::scope(|scope| {
+            let striker = scope.spawn(move || {
+                armed.meanwhile();
+                armed.struck
+            });
+            let served = self.serve();
+            let struck = striker.join().unwrap_or_default();
+            // It may have come late: packets find it now.
+            let served = served.and_then(|first| Ok(first.and(self.serve()?)));
+            (served, struck)
+        })
+    }
+
     /// Guest 0 is served, packet by packet at first, until the fault has struck
     /// and had its chance.
     fn serve(&mut self) -> Result<Exchanged, Stop> {
-        let mut sum = Exchanged::default();
-        for packets in [2, 2, 2, 2, PACKETS] {
-            let exchanged = self.service.exchange(0..1, packets)?;
-            sum.lost += exchanged.lost;
-            sum.damaged += exchanged.damaged;
-        }
-        Ok(sum)
+        [2, 2, 2, 2, PACKETS]
+            .into_iter()
+            .try_fold(Exchanged::default(), |sum, packets| {
+                Ok(sum.and(self.service.exchange(0..1, packets)?))
+            })
     }
 
     fn ending(&mut self, served: Result<Exchanged, Stop>, before: &Faults) -> Ending {

@@ -76,17 +76,26 @@ pub enum Moment {
     BeforeHandler,
     /// The driver hands a packet over: it is in the middle of its poll.
     Inside,
+    /// At any instruction: another thread strikes while packets go. What is
+    /// struck is the seed's choice; at which instruction is not.
+    Meanwhile,
 }
 
 impl Kind {
     /// When faults of this kind may strike.
     pub fn moments(self) -> &'static [Moment] {
-        use Moment::{AfterTransmit, BeforeHandler, BeforeTransmit, Inside};
+        use Moment::{AfterTransmit, BeforeHandler, BeforeTransmit, Inside, Meanwhile};
         match self {
             Kind::StackWord | Kind::StackReturn | Kind::StackCanary => &[Inside],
             Kind::SkBuff => &[AfterTransmit, BeforeHandler, Inside],
             Kind::DmaAddress => &[BeforeTransmit, AfterTransmit],
-            _ => &[BeforeTransmit, AfterTransmit, BeforeHandler, Inside],
+            _ => &[
+                BeforeTransmit,
+                AfterTransmit,
+                BeforeHandler,
+                Inside,
+                Meanwhile,
+            ],
         }
     }
 }

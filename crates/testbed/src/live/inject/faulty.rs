@@ -1,7 +1,8 @@
 //! The hypervisor instance as the packet loop's engine, with a fault that strikes
 //! at its moment.
 
-use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::anatomy::Anatomy;
 use super::fault::{Kind, Moment, Struck};
@@ -18,7 +19,7 @@ use crate::random::Random;
 /// A fault that waits for its moment.
 pub struct Armed<'a> {
     /// The driver's data.
-    pub anatomy: Rc<Anatomy<'a>>,
+    pub anatomy: Arc<Anatomy<'a>>,
     /// The instance's code.
     pub payload: &'a Payload,
     /// What is to be broken.
@@ -44,6 +45,17 @@ impl Armed<'_> {
         let due = self.countdown == 0;
         self.countdown = self.countdown.saturating_sub(1);
         due
+    }
+
+    /// Strikes while another thread runs the driver, after some time of packets.
+    pub fn meanwhile(&mut self) {
+        const MOST: u64 = 1_500;
+        let start = Instant::now();
+        let delay = Duration::from_micros(self.random.below(MOST));
+        while start.elapsed() < delay {
+            std::hint::spin_loop();
+        }
+        self.strike(None);
     }
 
     /// Strikes at a moment between calls of the driver.

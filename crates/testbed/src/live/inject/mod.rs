@@ -18,6 +18,13 @@
 //! What must hold, whatever the fault: the hypervisor process lives, its memory
 //! and that of guests who have no packet on the way is as before, no call takes
 //! for ever, and after dom0's reset packets go both ways again.
+//!
+//! A seed and a number determine a fault's kind, moment, place and value, but for
+//! addresses on the hypervisor's own heap (the system chooses them) and, for
+//! faults that another thread strikes, the instruction. Not claimed: that a
+//! driver cannot return to code of the hypervisor's (see
+//! [`stack`]), that it calls no permitted function with wrong arguments, or that
+//! the packets which it has in its hands are right.
 
 pub mod anatomy;
 pub mod campaign;

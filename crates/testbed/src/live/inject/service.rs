@@ -24,6 +24,16 @@ pub struct Exchanged {
     pub damaged: u64,
 }
 
+impl Exchanged {
+    /// Both.
+    pub fn and(self, other: Exchanged) -> Exchanged {
+        Exchanged {
+            lost: self.lost + other.lost,
+            damaged: self.damaged + other.damaged,
+        }
+    }
+}
+
 /// The service.
 pub struct Service<'a> {
     /// The packet loop.

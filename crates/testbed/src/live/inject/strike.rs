@@ -110,26 +110,27 @@ impl Striker<'_, '_> {
         )
     }
 
-    /// A pointer near where the driver is working.
+    /// A pointer near where the driver is working; the transmit ring may have
+    /// none just now.
     fn buffer_pointer(&mut self) -> Option<Struck> {
-        let anatomy = self.anatomy;
         let ring = self.ring();
-        let each = if ring.name == "tx" {
-            TX_BUFFER
-        } else {
-            RX_BUFFER
+        let struck = self.buffer_pointer_of(&ring);
+        struck.or_else(|| self.buffer_pointer_of(&self.anatomy.rx))
+    }
+
+    fn buffer_pointer_of(&mut self, ring: &Ring) -> Option<Struck> {
+        let anatomy = self.anatomy;
+        let each = match ring.name {
+            "tx" => TX_BUFFER,
+            _ => RX_BUFFER,
         };
         let array = ring.buffer_array(each);
         let places = anatomy.words(array.clone(), |word| anatomy.is_data(word));
-        let near = self.near(&ring, &array, each, &places);
+        let near = self.near(ring, &array, each, &places);
         let at = self.one_of(&near).or_else(|| self.one_of(&places))?;
         let value = self.wild();
-        self.put(
-            format!("{} buffers+{:#x}", ring.name, at - array.start),
-            at,
-            8,
-            value,
-        )
+        let what = format!("{} buffers+{:#x}", ring.name, at - array.start);
+        self.put(what, at, 8, value)
     }
 
     /// Of the places, those that the next packets come by.
