@@ -6,10 +6,10 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo test test-exhaustive differential mutations bench stock support setup build
+.PHONY: help demo test test-exhaustive differential mutations faults bench stock support setup build
 
 help: ## list these commands
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-16s%s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-19s%s\n", $$1, $$2}'
 
 setup:
 	@sh scripts/setup.sh
@@ -36,14 +36,17 @@ test: setup support ## every check and test
 	$(MAKE) -C runtime/hot test HEADERS=$(HEADERS)
 	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
 
-test-exhaustive: setup stock ## every instruction form executed against its rewritten self (minutes)
+test-exhaustive: setup stock ## every instruction form executed against its rewritten self, every mutant of the checks rejected (an hour)
 	$(CARGO) run --release -p testbed --bin exhaustive
 
 differential: setup stock ## 1,000 random images for each e1000 function, native against rewritten
 	$(CARGO) run --release -p testbed --bin differential -- --images 1000 --stepped 10
 
-mutations: setup stock ## every mutant of 500 checks, under each scheme, must be rejected
+mutations: setup stock ## every mutant of 500 checks of e1000, and of a small object systematically, must be rejected
 	$(CARGO) run --release -p testbed --bin mutations -- --checks 500
+
+faults: setup support ## 1,000 faults in the driver's data while its hypervisor instance serves packets
+	$(CARGO) run -p testbed --bin faults
 
 bench: build support ## rewriting and verifying speed, beside objdump; the paper's figures, in target/bench
 	$(CARGO) bench -p twin --bench throughput

@@ -115,17 +115,14 @@ fn print_table(title: &str, subjects: &[Subject], rounds: u32) {
     let paths: Vec<&Path> = subjects.iter().map(|s| s.path.as_path()).collect();
     println!("{title}");
     let all = |f: &dyn Fn(&Subject) -> Option<()>| subjects.iter().try_for_each(f);
-    print_row(
-        "rewrite",
-        best(originals, rounds, || {
-            all(&|s| rewrite(&s.original).map(drop))
-        }),
-    );
-    print_row(
-        "verify",
-        best(results, rounds, || all(&|s| verify(&s.rewritten).map(drop))),
-    );
+    let rewriting = best(originals, rounds, || {
+        all(&|s| rewrite(&s.original).map(drop))
+    });
+    let verifying = best(results, rounds, || all(&|s| verify(&s.rewritten).map(drop)));
+    print_row("rewrite", rewriting);
+    print_row("verify", verifying);
     print_row("objdump -d", best(originals, rounds, || objdump(&paths)));
+    print_sum(rewriting, verifying);
     println!();
 }
 
@@ -137,6 +134,14 @@ fn best(instructions: u64, rounds: u32, work: impl Fn() -> Option<()>) -> Pass {
     let times: Option<Vec<Duration>> = (0..rounds).map(|_| round()).collect();
     let time = times.and_then(|times| times.into_iter().min());
     Pass { instructions, time }
+}
+
+/// The speed of both steps, one after the other, in instructions of the original.
+fn print_sum(rewriting: Pass, verifying: Pass) {
+    if let (Some(rewrite), Some(verify)) = (rewriting.time, verifying.time) {
+        let rate = rewriting.instructions as f64 / (rewrite + verify).as_secs_f64() / 1e6;
+        println!("  rewrite + verify: {rate:.2} M instructions/s on one core");
+    }
 }
 
 fn print_row(what: &str, pass: Pass) {

@@ -19,7 +19,7 @@
 use crate::locations::{Flag, LocSet, Piece, Reg, WordSize};
 use crate::solve::Effect;
 use iced_x86::{
-    CodeSize, CpuidFeature, FlowControl, Instruction, InstructionInfoFactory,
+    Code, CodeSize, CpuidFeature, FlowControl, Instruction, InstructionInfoFactory,
     InstructionInfoOptions, Mnemonic, OpAccess, OpKind, Register, RflagsBits,
 };
 
@@ -27,6 +27,8 @@ use iced_x86::{
 #[derive(Debug)]
 pub struct EffectFinder {
     factory: InstructionInfoFactory,
+    /// What [`is_understood`] says of each form, where it was asked.
+    understood: Vec<Option<bool>>,
 }
 
 impl Default for EffectFinder {
@@ -38,8 +40,10 @@ impl Default for EffectFinder {
 impl EffectFinder {
     /// A finder for either word size: each instruction says how it was decoded.
     pub fn new() -> EffectFinder {
-        let factory = InstructionInfoFactory::new();
-        EffectFinder { factory }
+        EffectFinder {
+            factory: InstructionInfoFactory::new(),
+            understood: vec![None; Code::values().len()],
+        }
     }
 
     /// The effect of an instruction by itself.
@@ -47,7 +51,8 @@ impl EffectFinder {
     /// The word size is the one it was decoded for; an instruction that was not decoded counts as
     /// 64-bit code unless its [`code_size`](Instruction::code_size) was set.
     pub fn effect(&mut self, instruction: &Instruction) -> Effect {
-        if !is_understood(instruction) {
+        let understood = &mut self.understood[instruction.code() as usize];
+        if !*understood.get_or_insert_with(|| is_understood(instruction)) {
             return Effect::opaque(word_size(instruction));
         }
         if instruction.mnemonic() == Mnemonic::Nop {

@@ -3,15 +3,13 @@
 //! Functions keep their order and sections. Each is followed by the out-of-line
 //! parts of its checks, so a place in them belongs to the function by symbol.
 
-use std::collections::HashMap;
-
 use iced_x86::{FlowControl, Mnemonic};
 
 use crate::Options;
 use crate::asm::{Jump, Label, Labels, Laid};
 use crate::class::Class;
 use crate::flow::Flow;
-use crate::forward::Facts;
+use crate::forward::{Facts, FactsBefore};
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted, Target};
 use crate::linkage;
 use crate::plan::Plan;
@@ -51,7 +49,7 @@ pub fn apply(
     lifted: &Lifted<'_>,
     flow: &Flow,
     plans: &[Plan],
-    facts: &HashMap<InstIdx, Facts>,
+    facts: &FactsBefore,
     options: Options,
 ) -> Result<Applied, Vec<Refusal>> {
     let mut labels = Labels::new(lifted.insts.len());
@@ -117,7 +115,7 @@ struct FunctionWriter<'w, 'a> {
     emitter: &'w mut Emitter<'a>,
     flow: &'w Flow,
     plans: &'w [Plan],
-    facts: &'w HashMap<InstIdx, Facts>,
+    facts: &'w FactsBefore,
     poison: bool,
     refusals: &'w mut Vec<Refusal>,
 }
@@ -160,7 +158,7 @@ impl FunctionWriter<'_, '_> {
                 Ok(())
             }
             Class::String(op, log2, repeat) => {
-                let direction = self.facts.get(&i).and_then(Facts::direction);
+                let direction = self.facts.get(i).and_then(Facts::direction);
                 let direction = direction.ok_or_else(|| {
                     Hitch::new(Code::Direction, "the direction flag is not known here")
                 })?;
@@ -192,7 +190,7 @@ impl FunctionWriter<'_, '_> {
                 Ok(())
             }
             Class::FramePointerToStack => {
-                let distance = self.facts.get(&i).and_then(Facts::frame_distance);
+                let distance = self.facts.get(i).and_then(Facts::frame_distance);
                 let unknown = || {
                     Hitch::new(
                         Code::StackPointer,

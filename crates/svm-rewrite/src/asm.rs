@@ -8,8 +8,11 @@
 //! ends.
 
 use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
+use liveness::Reg;
 
+use crate::encode::{self, Form, ImmediateForm, Operand};
 use crate::import::Import;
+use crate::registers::reg64;
 
 /// A place in emitted code, in any section of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -161,10 +164,17 @@ impl Default for Assembler {
 impl Assembler {
     /// An empty section.
     pub fn new() -> Assembler {
+        Assembler::for_code(0)
+    }
+
+    /// An empty section with room for what becomes of as many bytes of original
+    /// code: about four times as many and a reference for each other
+    /// instruction.
+    pub fn for_code(original: usize) -> Assembler {
         Assembler {
-            bytes: Vec::new(),
-            items: Vec::new(),
-            references: Vec::new(),
+            bytes: Vec::with_capacity(5 * original),
+            items: Vec::with_capacity(original / 4),
+            references: Vec::with_capacity(original / 4),
             encoder: Encoder::new(64),
         }
     }
@@ -235,6 +245,63 @@ impl Assembler {
             self.clear(start, fields.immediate_offset(), fields.immediate_size());
         }
         Ok(())
+    }
+
+    /// `op %rm, %reg`
+    pub fn registers(&mut self, form: Form, reg: Reg, rm: Reg) {
+        encode::registers(&mut self.bytes, form, reg, rm);
+    }
+
+    /// `op $imm, %rm` with an immediate of 8 bits.
+    pub fn immediate8(&mut self, form: ImmediateForm, rm: Reg, imm: u8) {
+        encode::immediate8(&mut self.bytes, form, rm, imm);
+    }
+
+    /// `op $imm, %rm` with an immediate of 32 bits.
+    pub fn immediate32(&mut self, form: ImmediateForm, rm: Reg, imm: i32) {
+        encode::immediate32(&mut self.bytes, form, rm, imm);
+    }
+
+    /// `op referent(%base), %reg`
+    pub fn table(&mut self, form: Form, reg: Reg, base: Reg, referent: Referent) {
+        encode::memory(&mut self.bytes, form, reg, Operand::relocated(base));
+        self.displacement_refers(referent);
+    }
+
+    /// `lea operand, %to`
+    ///
+    /// # Errors
+    /// The operand does not fit the instruction.
+    pub fn lea(
+        &mut self,
+        operand: MemoryOperand,
+        referent: Option<Referent>,
+        to: Reg,
+    ) -> Result<(), IcedError> {
+        let Some(simple) = Operand::of(&operand) else {
+            let displacement = referent.map(|r| (Field::Abs32S, r));
+            let lea = rm(Code::Lea_r64_m, reg64(to), operand);
+            return self.inst_with(&lea, displacement, None);
+        };
+        encode::memory(&mut self.bytes, Form::LEA, to, simple);
+        if let Some(referent) = referent {
+            self.displacement_refers(referent);
+        }
+        Ok(())
+    }
+
+    /// The last four bytes are a displacement that holds `referent`.
+    fn displacement_refers(&mut self, referent: Referent) {
+        let here = self.here();
+        let at = Position {
+            offset: here.offset - 4,
+            ..here
+        };
+        self.references.push(Reference {
+            at,
+            field: Field::Abs32S,
+            referent,
+        });
     }
 
     fn clear(&mut self, start: Position, offset: usize, size: usize) {

@@ -5,18 +5,20 @@
 //! assumption that it is harmless.
 
 use iced_x86::{
-    Code as Op, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
-    Register,
+    Code as Op, FlowControl, Instruction, InstructionInfo, InstructionInfoFactory, Mnemonic,
+    OpAccess, OpKind, Register,
 };
 
 use crate::class::{Callee, Class, Port, Repeat, Segment, Space, StringOp};
+use crate::extension;
 use crate::flow::Flow;
-use crate::lift::{Inst, InstIdx, Lifted, Target, is_filler};
+use crate::lift::{Function, Inst, InstIdx, Lifted, Target, is_filler};
 use crate::linkage;
+use crate::prefix;
 use crate::refusal::{Code, Refusal};
 use crate::registers::gpr;
 
-/// Classifies one instruction.
+/// Classifies one instruction of a function.
 ///
 /// # Errors
 /// The instruction cannot be rewritten soundly.
@@ -24,18 +26,26 @@ pub fn classify(
     lifted: &Lifted<'_>,
     flow: &Flow,
     info: &mut InstructionInfoFactory,
+    function: &Function,
     i: InstIdx,
 ) -> Result<Class, Refusal> {
     let inst = lifted.inst(i);
-    if lifted.function(lifted.function_of(i)).padding {
+    if function.padding {
         return Ok(Class::Drop);
     }
     let refuse = |(code, reason): (Code, &str)| lifted.refusal(code, i, reason);
     refuse_sensitive(&inst.iced).map_err(refuse)?;
-    refuse_ambiguous(&inst.iced, lifted.bytes(i)).map_err(refuse)?;
+    let bytes = lifted.bytes(i);
+    if let Some(reason) = prefix::ambiguous(&inst.iced, bytes) {
+        return Err(refuse((Code::Unsupported, reason)));
+    }
     match inst.iced.flow_control() {
-        FlowControl::Next => classify_straight(inst, info).map_err(refuse),
-        FlowControl::ConditionalBranch => Ok(Class::Branch),
+        FlowControl::Next => classify_straight(inst, info)
+            .and_then(|class| refuse_unlisted(&inst.iced, bytes, class))
+            .map_err(refuse),
+        FlowControl::ConditionalBranch => {
+            refuse_unlisted(&inst.iced, bytes, Class::Branch).map_err(refuse)
+        }
         FlowControl::UnconditionalBranch | FlowControl::Call => Ok(classify_direct(lifted, inst)),
         FlowControl::IndirectCall => callee(inst).map(Class::CallIndirect).map_err(refuse),
         FlowControl::IndirectBranch => callee(inst).map(Class::JumpIndirect).map_err(refuse),
@@ -48,7 +58,9 @@ pub fn classify(
         FlowControl::Exception if matches!(inst.iced.mnemonic(), Mnemonic::Ud1 | Mnemonic::Ud2) => {
             Ok(Class::Trap(flow.trap(i)))
         }
-        FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => Ok(Class::Plain),
+        FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => {
+            refuse_unlisted(&inst.iced, bytes, Class::Plain).map_err(refuse)
+        }
         FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => Err(
             refuse((Code::Privileged, "this control transfer leaves the driver")),
         ),
@@ -164,24 +176,22 @@ fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> {
     Ok(())
 }
 
-/// With an operand size prefix, AMD's processors branch in 16 bits and Intel's
-/// ignore the prefix (SDM volume 2, JMP; APM volume 3, Near Branches).
-fn refuse_ambiguous(iced: &Instruction, bytes: &[u8]) -> Result<(), (Code, &'static str)> {
-    const LEGACY: [u8; 11] = [
-        0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
-    ];
-    let mut prefixes = bytes.iter().take_while(|b| LEGACY.contains(b));
-    let branches = !matches!(
-        iced.flow_control(),
-        FlowControl::Next | FlowControl::Exception | FlowControl::Interrupt
+/// What is replaced or dropped may be of any extension; what is kept may not.
+fn refuse_unlisted(
+    iced: &Instruction,
+    bytes: &[u8],
+    class: Class,
+) -> Result<Class, (Code, &'static str)> {
+    let replaced = matches!(
+        class,
+        Class::Drop | Class::Xlat | Class::Port(_) | Class::Trap(_) | Class::FramePointerToStack
     );
-    if branches && prefixes.any(|b| *b == 0x66) {
-        return Err((
-            Code::Unsupported,
-            "processors disagree about this prefix on a branch",
-        ));
+    if replaced {
+        return Ok(class);
     }
-    Ok(())
+    let extension = extension::refused(iced).map(|reason| (Code::Extension, reason));
+    let prefix = || prefix::meaningless(iced, bytes).map(|reason| (Code::Prefix, reason));
+    extension.or_else(prefix).map_or(Ok(class), Err)
 }
 
 fn classify_straight(
@@ -205,6 +215,7 @@ fn classify_straight(
             Err((Code::Unsupported, "xlat with a segment or a 32-bit address"))
         };
     }
+    let info = info.info(iced);
     if let Some(class) = stack_pointer(iced, info)? {
         return Ok(class);
     }
@@ -260,13 +271,17 @@ fn memory_operands(iced: &Instruction) -> MemoryOperands {
 
 fn no_explicit_memory(
     iced: &Instruction,
-    info: &mut InstructionInfoFactory,
+    info: &InstructionInfo,
 ) -> Result<Class, (Code, &'static str)> {
     let plain_stack = matches!(iced.mnemonic(), Mnemonic::Push | Mnemonic::Pop);
     if plain_stack && iced.stack_pointer_increment().abs() == 8 {
         return Ok(Class::Plain);
     }
-    if info.info(iced).used_memory().is_empty() && !iced.is_stack_instruction() {
+    // For the other word size; nothing at this one (SDM volume 2, ENDBR32).
+    if iced.mnemonic() == Mnemonic::Endbr32 {
+        return Ok(Class::Drop);
+    }
+    if info.used_memory().is_empty() && !iced.is_stack_instruction() {
         return Ok(Class::Plain);
     }
     Err((Code::Unsupported, "it reaches memory without naming it"))
@@ -284,7 +299,7 @@ fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
             _ => Ok(Class::Plain),
         };
     }
-    if is_hint(iced.mnemonic()) {
+    if is_hint(iced) {
         return Ok(Class::Drop);
     }
     if is_masked(iced) {
@@ -354,13 +369,20 @@ fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     }
 }
 
-/// Hints about caches that compute nothing: dropped.
-fn is_hint(m: Mnemonic) -> bool {
+/// Hints about caches that compute nothing: dropped. `prefetchw` has encodings
+/// beside its own that are reserved for other hints.
+fn is_hint(iced: &Instruction) -> bool {
     use Mnemonic as M;
-    matches!(
-        m,
-        M::Cldemote | M::Prefetchit0 | M::Prefetchit1 | M::Prefetchwt1 | M::Reservednop
-    )
+    match iced.mnemonic() {
+        M::Cldemote
+        | M::Prefetch
+        | M::Prefetchit0
+        | M::Prefetchit1
+        | M::Prefetchwt1
+        | M::Reservednop => true,
+        M::Prefetchw => iced.code() != Op::Prefetchw_m8,
+        _ => false,
+    }
 }
 
 fn is_masked(iced: &Instruction) -> bool {
@@ -376,7 +398,7 @@ fn is_prefetch(m: Mnemonic) -> bool {
     use Mnemonic as M;
     matches!(
         m,
-        M::Prefetch | M::Prefetchnta | M::Prefetcht0 | M::Prefetcht1 | M::Prefetcht2 | M::Prefetchw
+        M::Prefetchnta | M::Prefetcht0 | M::Prefetcht1 | M::Prefetcht2 | M::Prefetchw
     )
 }
 
@@ -506,7 +528,7 @@ fn port(iced: &Instruction) -> Option<Port> {
 /// Instructions that move `rsp` other than by `push` and `pop`.
 fn stack_pointer(
     iced: &Instruction,
-    info: &mut InstructionInfoFactory,
+    info: &InstructionInfo,
 ) -> Result<Option<Class>, (Code, &'static str)> {
     match iced.code() {
         Op::Leaveq => return Ok(Some(Class::FramePointerToStack)),
@@ -528,7 +550,7 @@ fn stack_pointer(
             Ok(None)
         };
     }
-    let writes_rsp = info.info(iced).used_registers().iter().any(|u| {
+    let writes_rsp = info.used_registers().iter().any(|u| {
         u.register().full_register() == Register::RSP
             && !matches!(u.access(), OpAccess::Read | OpAccess::CondRead)
     });

@@ -3,7 +3,7 @@
 //! rewritten object is".
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use elf_loader::consts::{
     R_X86_64_32S, R_X86_64_64, R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE, SHT_NULL,
@@ -12,6 +12,7 @@ use elf_loader::consts::{
 use elf_loader::{
     Machine, Object, Place, Relocation, Role, Section, SectionId, Symbol, SymbolId, Word,
 };
+use foldhash::{HashMap, HashSet};
 use twin_abi::sections;
 
 use crate::apply::Applied;
@@ -192,7 +193,7 @@ impl<'l, 'a> Builder<'l, 'a> {
                 .or_default()
                 .push(import);
         }
-        let mut ids = Imports::new();
+        let mut ids = Imports::default();
         for (name, imports) in by_name {
             let id = SymbolId(self.object.symbols.len() as u32);
             self.object.symbols.push(symbol(
@@ -329,15 +330,15 @@ impl<'l, 'a> Builder<'l, 'a> {
         }
         // Dropped instructions share a place with their successor, which is
         // what is there.
-        rows.sort_unstable();
+        // Two ascending runs, which the stable sort merges.
+        rows.sort();
         rows.reverse();
         rows.dedup_by_key(|r| (r.0, r.1));
         rows.reverse();
-        let data = rows
-            .iter()
-            .flat_map(|r| [r.0, r.1, r.2])
-            .flat_map(u32::to_le_bytes)
-            .collect();
+        let mut data = Vec::with_capacity(12 * rows.len());
+        for word in rows.iter().flat_map(|r| [r.0, r.1, r.2]) {
+            data.extend_from_slice(&word.to_le_bytes());
+        }
         self.object
             .sections
             .push(section(sections::MAP.to_owned(), SHT_PROGBITS, 0, 4, data));

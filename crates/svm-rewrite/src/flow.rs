@@ -7,7 +7,9 @@
 //! conventions (-fipa-ra, hand-written subroutines) are seen as they are. Calls
 //! out of it follow the psABI, and the few routines that do not are listed.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+
+use foldhash::HashSet;
 
 use iced_x86::{FlowControl, Mnemonic};
 use liveness::{BlockId, Effect, InstId, LocSet, Program};
@@ -124,7 +126,7 @@ pub fn analyse(lifted: &Lifted<'_>) -> Result<Flow, Refusal> {
         blocks,
         block_of,
         warns: extra.warns.clone(),
-        stops: HashSet::new(),
+        stops: HashSet::default(),
     };
     flow.connect(lifted, &exits, &extra.ends);
     for &(from, to) in &extra.edges {

@@ -2,8 +2,6 @@
 //! instruction, for those whose treatment depends on it: `leave` and its
 //! relatives, string instructions, operands in the stack frame.
 
-use std::collections::HashMap;
-
 use iced_x86::{
     Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
@@ -140,8 +138,22 @@ impl Facts {
     }
 }
 
+/// Facts before the instructions whose treatment depends on them.
+pub struct FactsBefore {
+    /// In the order of the instructions.
+    found: Vec<(InstIdx, Facts)>,
+}
+
+impl FactsBefore {
+    /// What is known before an instruction.
+    pub fn get(&self, i: InstIdx) -> Option<&Facts> {
+        let n = self.found.binary_search_by_key(&i, |(i, _)| *i).ok()?;
+        Some(&self.found[n].1)
+    }
+}
+
 /// Facts before each instruction whose treatment depends on them.
-pub fn analyse(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class]) -> HashMap<InstIdx, Facts> {
+pub fn analyse(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class]) -> FactsBefore {
     let asks = |i: u32| {
         matches!(
             classes[i as usize],
@@ -149,30 +161,28 @@ pub fn analyse(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class]) -> HashMap<I
         )
     };
     let before = solve(lifted, flow);
-    let mut found = HashMap::new();
+    let mut found = Vec::new();
     for (block, facts) in flow.blocks().iter().zip(before) {
-        let Some(mut facts) = facts else { continue };
+        let Some(mut facts) = facts.filter(|_| block.clone().any(asks)) else {
+            continue;
+        };
         for i in block.clone() {
             if asks(i) {
-                found.insert(InstIdx(i), facts);
+                found.push((InstIdx(i), facts));
             }
             facts = facts.after(&lifted.insts[i as usize]);
         }
     }
-    found
+    FactsBefore { found }
 }
 
 /// Operands that are written through `rsp` but lie in the caller's frame (stack
 /// arguments, which a compiler may reuse) are reached like any pointer: the
 /// slow path knows the whole stack, a displacement from `rsp` is only good for
 /// the own frame.
-pub fn translate_callers_frame(
-    lifted: &Lifted<'_>,
-    facts: &HashMap<InstIdx, Facts>,
-    classes: &mut [Class],
-) {
+pub fn translate_callers_frame(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
     let mut info = InstructionInfoFactory::new();
-    for (i, facts) in facts {
+    for (i, facts) in &facts.found {
         let class = &mut classes[i.0 as usize];
         if *class == Class::Stack && facts.leaves_frame(&lifted.inst(*i).iced, &mut info) {
             *class = Class::Memory(Space::Heap);

@@ -6,7 +6,9 @@
 //! whose invocations can return (it ends in `panic`, or loops for good) has no
 //! code worth reaching behind its calls: compilers put the next function there.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+
+use foldhash::HashSet;
 
 use liveness::BlockId;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -50,7 +52,7 @@ pub fn analyse(endings: &[Ending], successors: &[Vec<BlockId>]) -> Callees {
         .collect();
     // That a callee never comes back cuts what is behind its calls, which may
     // show the same of its callers: repeat until nothing new is found.
-    let mut silent: HashSet<BlockId> = HashSet::new();
+    let mut silent: HashSet<BlockId> = HashSet::default();
     loop {
         let graph = graph(endings, successors, &silent);
         let callees: Callees = entries

@@ -18,6 +18,8 @@ mod codemap;
 mod dom0;
 mod effects;
 mod emit;
+mod encode;
+mod extension;
 mod flow;
 mod forward;
 mod import;
@@ -27,9 +29,11 @@ mod linkage;
 pub mod listing;
 mod metadata;
 mod plan;
+mod prefix;
 mod refusal;
 mod registers;
 mod report;
+mod reuse;
 mod scheme;
 mod sequences;
 mod stats;
@@ -154,17 +158,19 @@ fn analyse_lifted<'a>(lifted: &'a Lifted<'a>) -> Result<Analysis<'a>, Vec<Refusa
     let flow = flow::analyse(lifted).map_err(|refusal| vec![refusal])?;
     let mut info = InstructionInfoFactory::new();
     let mut refusals = dom0::check(lifted);
-    let classes = (0..lifted.insts.len() as u32)
-        .map(
-            |i| match classify::classify(lifted, &flow, &mut info, InstIdx(i)) {
-                Ok(class) => Some(class),
+    let mut classes = Vec::with_capacity(lifted.insts.len());
+    // Functions hold every instruction, in order.
+    for function in &lifted.functions {
+        for i in function.insts.clone().map(InstIdx) {
+            match classify::classify(lifted, &flow, &mut info, function, i) {
+                Ok(class) => classes.push(Some(class)),
                 Err(refusal) => {
                     refusals.push(refusal);
-                    None
+                    classes.push(None);
                 }
-            },
-        )
-        .collect();
+            }
+        }
+    }
     let live_before = live_before(&flow, lifted.insts.len());
     Ok(Analysis {
         lifted,
@@ -198,11 +204,17 @@ fn plan_all(
     classes: &[Class],
     scheme: Scheme,
 ) -> Result<Vec<Plan>, Vec<Refusal>> {
-    let mut planner = Planner::new(analysis.lifted, &analysis.flow, scheme);
+    let mut planner = Planner::new(
+        analysis.lifted,
+        &analysis.flow,
+        scheme,
+        classes,
+        &analysis.live_before,
+    );
     let mut plans = Vec::with_capacity(classes.len());
     let mut refusals = Vec::new();
-    for (i, class) in classes.iter().enumerate() {
-        match planner.plan(InstIdx(i as u32), *class, analysis.live_before[i]) {
+    for i in 0..classes.len() as u32 {
+        match planner.plan(InstIdx(i)) {
             Ok(plan) => plans.push(plan),
             Err(refusal) => refusals.push(refusal),
         }

@@ -190,7 +190,9 @@ impl Lifted<'_> {
     pub fn refusal(&self, code: Code, i: InstIdx, reason: impl Into<String>) -> Refusal {
         let inst = self.inst(i);
         let mut refusal = Refusal::at(code, self.section_name(inst.section), inst.offset(), reason);
-        if let Some(f) = self.functions.get(self.function_of(i).0 as usize) {
+        // Where lifting failed, functions may not cover all code.
+        let function = self.functions.get(self.function_of(i).0 as usize);
+        if let Some(f) = function.filter(|f| f.insts.contains(&i.0)) {
             refusal.function.clone_from(&f.name);
             refusal.function_offset = inst.offset() - f.start;
         }
@@ -371,7 +373,7 @@ impl<'a> Lifter<'a> {
         };
         // The field ends the instruction: S + A - P is relative to P, the
         // destination to P + 4 (psABI 4.4.1).
-        let addend = r.addend + (iced.next_ip() - r.offset) as i64;
+        let addend = r.addend.wrapping_add((iced.next_ip() - r.offset) as i64);
         let symbol = self.lifted.object.symbol(r.symbol);
         match symbol.place {
             Place::In(id) => Ok(PendingPlace::Code(
@@ -423,19 +425,16 @@ impl<'a> Lifter<'a> {
     /// a refusal of its own.
     fn find_functions(&mut self, decoded: bool) {
         let before = self.refusals.len();
-        let targets: HashSet<u32> = self
-            .lifted
-            .insts
-            .iter()
-            .filter_map(|i| match i.target {
-                Some(Target::Inst(t)) => Some(t.0),
-                _ => None,
-            })
-            .collect();
+        let mut is_target = vec![false; self.lifted.insts.len()];
+        for inst in &self.lifted.insts {
+            if let Some(Target::Inst(t)) = inst.target {
+                is_target[t.0 as usize] = true;
+            }
+        }
         for section in 0..self.lifted.sections.len() {
             let index = CodeIdx(section as u16);
             let spans = self.function_symbols(index);
-            self.cut_section(index, &spans, &targets);
+            self.cut_section(index, &spans, &is_target);
         }
         if !decoded {
             self.refusals.truncate(before);
@@ -480,21 +479,16 @@ impl<'a> Lifter<'a> {
         spans
     }
 
-    fn cut_section(
-        &mut self,
-        section: CodeIdx,
-        spans: &[(u64, u64, String)],
-        targets: &HashSet<u32>,
-    ) {
+    fn cut_section(&mut self, section: CodeIdx, spans: &[(u64, u64, String)], is_target: &[bool]) {
         let id = self.lifted.sections[section.0 as usize].id;
         let size = self.lifted.object.section(id).data.len() as u64;
         let mut at = 0;
         for (start, end, name) in spans {
-            self.push_function(section, at, *start, None, targets);
-            self.push_function(section, *start, *end, Some(name), targets);
+            self.push_function(section, at, *start, None, is_target);
+            self.push_function(section, *start, *end, Some(name), is_target);
             at = *end;
         }
-        self.push_function(section, at, size, None, targets);
+        self.push_function(section, at, size, None, is_target);
     }
 
     fn push_function(
@@ -503,7 +497,7 @@ impl<'a> Lifter<'a> {
         start: u64,
         end: u64,
         name: Option<&str>,
-        targets: &HashSet<u32>,
+        is_target: &[bool],
     ) {
         if start >= end {
             return;
@@ -530,7 +524,7 @@ impl<'a> Lifter<'a> {
         let padding = replacement
             || name.is_none()
                 && (first..last).all(|i| {
-                    is_filler(&self.lifted.insts[i as usize].iced) && !targets.contains(&i)
+                    is_filler(&self.lifted.insts[i as usize].iced) && !is_target[i as usize]
                 });
         let name = match name {
             Some(name) => name.to_owned(),

@@ -1,7 +1,7 @@
 //! What kernel metadata says about control flow: edges that no branch shows
 //! (static branches, alternatives, exception fixups) and which traps go on.
 
-use std::collections::HashSet;
+use foldhash::HashSet;
 
 use elf_loader::special::{self, SpecialKind};
 

@@ -12,6 +12,7 @@ use crate::lift::{InstIdx, Lifted, Target};
 use crate::linkage::{self, Convention};
 use crate::refusal::{Code, Refusal};
 use crate::registers::gpr;
+use crate::reuse::{self, Holding, Operand, Reuse};
 use crate::scheme::Scheme;
 
 /// Registers that a sequence may overwrite. The last `spilled` of them are
@@ -82,8 +83,25 @@ pub struct Plan {
     pub scratch: Scratch,
     /// What happens to the flags.
     pub flags: Flags,
-    /// What is live before it, operands of a repeated compare included.
+    /// What is live before it, operands of a repeated compare and translations
+    /// that registers hold included.
     pub live: LocSet,
+    /// The earlier translation that serves it; then it has no sequence.
+    pub reuse: Option<Reuse>,
+}
+
+impl Plan {
+    /// The register that its translation ends in, unless it is given back
+    /// afterwards.
+    fn dead_result(&self) -> Option<Reg> {
+        let holder = match self.flags {
+            Flags::Save(holder) => Some(holder),
+            Flags::Dead | Flags::Recompute(_) => None,
+        };
+        let mut roles = self.scratch.all().iter().copied();
+        let v = roles.find(|r| Some(*r) != holder)?;
+        (!self.scratch.spilled().contains(&v)).then_some(v)
+    }
 }
 
 /// Order of preference: short encodings first, and `rax` first because it can
@@ -111,41 +129,151 @@ pub struct Planner<'a> {
     lifted: &'a Lifted<'a>,
     flow: &'a Flow,
     scheme: Scheme,
+    classes: &'a [Class],
+    live_before: &'a [LocSet],
     info: InstructionInfoFactory,
+    /// Translations that registers hold before the next instruction.
+    holding: Holding,
+    /// What instructions write, as far as it was asked for.
+    writes: Vec<Option<LocSet>>,
 }
 
 impl<'a> Planner<'a> {
-    /// A planner for `lifted` under `scheme`.
-    pub fn new(lifted: &'a Lifted<'a>, flow: &'a Flow, scheme: Scheme) -> Planner<'a> {
+    /// A planner for `lifted` under `scheme`, given the class of each instruction
+    /// and what is live before it.
+    pub fn new(
+        lifted: &'a Lifted<'a>,
+        flow: &'a Flow,
+        scheme: Scheme,
+        classes: &'a [Class],
+        live_before: &'a [LocSet],
+    ) -> Planner<'a> {
         Planner {
             lifted,
             flow,
             scheme,
+            classes,
+            live_before,
             info: InstructionInfoFactory::new(),
+            holding: Holding::default(),
+            writes: vec![None; lifted.insts.len()],
         }
     }
 
-    /// Plans one instruction, given what is live before it.
+    /// Plans one instruction. They are planned in order, for a translation may be
+    /// used again.
     ///
     /// # Errors
     /// No registers can be freed for it.
-    pub fn plan(&mut self, i: InstIdx, class: Class, live: LocSet) -> Result<Plan, Refusal> {
-        let flags_live = live.intersects(LocSet::flags());
-        let mut plan = Plan {
-            class,
+    pub fn plan(&mut self, i: InstIdx) -> Result<Plan, Refusal> {
+        if self.block(i).start == i.0 {
+            self.holding.clear();
+        }
+        let operand = self.shared_operand(i);
+        let plan = match operand.and_then(|operand| self.reused(i, &operand)) {
+            Some(plan) => plan,
+            None => self.translated(i, operand)?,
+        };
+        self.advance(i, operand, &plan);
+        Ok(plan)
+    }
+
+    fn block(&self, i: InstIdx) -> std::ops::Range<u32> {
+        self.flow.blocks()[self.flow.block_of(i).0 as usize].clone()
+    }
+
+    fn class(&self, i: InstIdx) -> Class {
+        self.classes[i.0 as usize]
+    }
+
+    fn live(&self, i: InstIdx) -> LocSet {
+        self.live_before[i.0 as usize]
+    }
+
+    /// The operand, if it may share its translation with others.
+    fn shared_operand(&self, i: InstIdx) -> Option<Operand> {
+        if !self.scheme.reuses() {
+            return None;
+        }
+        Operand::of(self.lifted.inst(i), self.class(i))
+    }
+
+    fn reused(&self, i: InstIdx, operand: &Operand) -> Option<Plan> {
+        let legacy_only = uses_high_byte(&self.lifted.inst(i).iced);
+        let usable = |r: Reg| !legacy_only || r.number() < 8;
+        let reuse = self.holding.find(operand, usable)?;
+        Some(Plan {
+            reuse: Some(reuse),
+            ..self.untouched(i)
+        })
+    }
+
+    fn untouched(&self, i: InstIdx) -> Plan {
+        Plan {
+            class: self.class(i),
             scratch: Scratch::EMPTY,
             flags: Flags::Dead,
-            live,
-        };
+            live: self.live(i).union(self.holding.registers()),
+            reuse: None,
+        }
+    }
+
+    fn translated(&mut self, i: InstIdx, operand: Option<Operand>) -> Result<Plan, Refusal> {
+        let class = self.class(i);
         let need = self.need(class);
+        let mut plan = self.untouched(i);
         if need.call_registers || class == Class::Branch {
-            self.leave_object(i, class, live, &mut plan)?;
+            self.leave_object(i, class, self.live(i), &mut plan)?;
         }
-        if need.translates {
-            let keeps_flags = flags_live && !need.keeps_flags;
-            self.choose(i, need.registers, live, keeps_flags, &mut plan)?;
+        if !need.translates {
+            return Ok(plan);
         }
-        Ok(plan)
+        let flags_live = self.live(i).intersects(LocSet::flags());
+        let keeps_flags = flags_live && !need.keeps_flags;
+        let carriers = operand.map_or(LocSet::empty(), |operand| self.carriers(i, &operand));
+        // What is held is worth less than a spill costs.
+        loop {
+            let mut chosen = Plan {
+                live: self.live(i).union(self.holding.registers()),
+                ..plan
+            };
+            let live = chosen.live;
+            let done = self.choose(i, need.registers, live, keeps_flags, carriers, &mut chosen);
+            let spills = done.is_err() || !chosen.scratch.spilled().is_empty();
+            if !spills || !self.holding.give_up_oldest() {
+                return done.map(|()| chosen);
+            }
+        }
+    }
+
+    /// Registers that can carry this translation to where it is used again.
+    fn carriers(&mut self, i: InstIdx, operand: &Operand) -> LocSet {
+        let insts = i.0..self.block(i).end.min(i.0 + reuse::REACH);
+        reuse::carriers(operand, insts, |k| {
+            let k = InstIdx(k);
+            reuse::Step {
+                operand: self.shared_operand(k),
+                writes: self.writes(k),
+                live: self.live(k),
+                survives: reuse::survives(self.class(k)),
+            }
+        })
+    }
+
+    /// What registers hold after the instruction.
+    fn advance(&mut self, i: InstIdx, operand: Option<Operand>, plan: &Plan) {
+        if !reuse::survives(plan.class) {
+            self.holding.clear();
+            return;
+        }
+        let scratch = plan.scratch.all().iter().map(|r| LocSet::reg(*r));
+        self.holding
+            .forget(scratch.fold(LocSet::empty(), LocSet::union));
+        if let (Some(operand), None, Some(v)) = (operand, plan.reuse, plan.dead_result()) {
+            self.holding.hold(v, operand);
+        }
+        let writes = self.writes(i);
+        self.holding.forget(writes);
     }
 
     /// The psABI leaves r10 and r11 to whoever stands between caller and callee:
@@ -241,6 +369,7 @@ impl<'a> Planner<'a> {
         registers: usize,
         live: LocSet,
         keeps_flags: bool,
+        carriers: LocSet,
         plan: &mut Plan,
     ) -> Result<(), Refusal> {
         let inst = self.lifted.inst(i);
@@ -267,10 +396,18 @@ impl<'a> Planner<'a> {
         } else {
             LocSet::empty()
         };
-        let dead = PREFERENCE.into_iter().filter(|&r| {
-            usable(r) && !live.intersects(LocSet::reg(r)) && !kept.intersects(LocSet::reg(r))
-        });
-        for r in dead.take(wanted) {
+        let is_dead = |r: &Reg| {
+            let r = LocSet::reg(*r);
+            !live.intersects(r) && !kept.intersects(r)
+        };
+        // The result goes to a register that can carry it, if there is one.
+        let carrier = PREFERENCE
+            .into_iter()
+            .find(|r| carriers.contains(LocSet::reg(*r)) && usable(*r) && is_dead(r));
+        let others = PREFERENCE
+            .into_iter()
+            .filter(|r| Some(*r) != carrier && usable(*r) && is_dead(r));
+        for r in carrier.into_iter().chain(others).take(wanted) {
             plan.scratch.push(r, false);
         }
         let missing = wanted - plan.scratch.all().len();
@@ -354,14 +491,20 @@ impl<'a> Planner<'a> {
 
     /// All registers that an instruction may change.
     fn writes(&mut self, i: InstIdx) -> LocSet {
+        if let Some(known) = self.writes[i.0 as usize] {
+            return known;
+        }
         let iced = self.lifted.inst(i).iced;
-        self.info
+        let writes = self
+            .info
             .info(&iced)
             .used_registers()
             .iter()
             .filter(|u| !matches!(u.access(), OpAccess::Read | OpAccess::CondRead))
             .filter_map(|u| gpr(u.register()))
-            .fold(LocSet::empty(), |set, r| set.union(LocSet::reg(r)))
+            .fold(LocSet::empty(), |set, r| set.union(LocSet::reg(r)));
+        self.writes[i.0 as usize] = Some(writes);
+        writes
     }
 }
 

@@ -34,6 +34,10 @@ pub enum Code {
     PortIo,
     /// An instruction whose memory accesses cannot be translated.
     Unsupported,
+    /// An instruction of an extension that rewritten code does not use.
+    Extension,
+    /// A prefix without effect on its instruction.
+    Prefix,
     /// An access below the stack pointer that spills would overwrite.
     RedZone,
     /// `rsp` is moved in a way that cannot be followed.
@@ -60,6 +64,8 @@ impl Code {
             Code::Privileged => "privileged",
             Code::PortIo => "port-io",
             Code::Unsupported => "unsupported",
+            Code::Extension => "extension",
+            Code::Prefix => "prefix",
             Code::RedZone => "red-zone",
             Code::StackPointer => "stack-pointer",
             Code::NoScratch => "no-scratch",
@@ -96,6 +102,10 @@ impl Code {
             Code::Unsupported => {
                 "compile this function without that instruction (-mno-sse -mno-avx for kernel code), or leave it to the VM instance"
             }
+            Code::Extension => {
+                "compile this function as the kernel compiles (-mno-80387 -mno-mmx -mno-avx512f, no intrinsics), or leave it to the VM instance"
+            }
+            Code::Prefix => "write the instruction without that prefix",
             Code::RedZone => "compile with -mno-red-zone, as the kernel does",
             Code::StackPointer => {
                 "compile this function without alloca, variable-length arrays and stack realignment"

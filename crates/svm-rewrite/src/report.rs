@@ -23,7 +23,7 @@ pub struct Site {
     pub instruction: String,
     /// Class.
     pub class: Kind,
-    /// Scheme, if the site translates.
+    /// Scheme, if the site translates; `reuse` if an earlier translation serves.
     pub scheme: Option<&'static str>,
     /// Registers the sequence overwrites.
     pub scratch: Vec<&'static str>,
@@ -74,13 +74,17 @@ pub fn sites(rewriting: &Rewriting<'_>) -> Vec<Site> {
                 count_instructions(&bytes[r.start as usize..r.end as usize])
             };
             let translates = !plan.scratch.all().is_empty();
+            let scheme = match plan.reuse {
+                Some(_) => Some("reuse"),
+                None => translates.then(|| rewriting.scheme.as_str()),
+            };
             sites.push(Site {
                 section: lifted.section_name(section).to_owned(),
                 offset: lifted.insts[i as usize].offset(),
                 function: function.name.clone(),
                 instruction: text::original(lifted, InstIdx(i)),
                 class,
-                scheme: translates.then(|| rewriting.scheme.as_str()),
+                scheme,
                 scratch: names(plan.scratch.all()),
                 spills: names(plan.scratch.spilled()),
                 flags: plan.flags.as_str(),

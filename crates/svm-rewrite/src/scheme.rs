@@ -10,9 +10,10 @@ use iced_x86::{Code, MemoryOperand, Register};
 use liveness::Reg;
 use twin_abi::stlb;
 
-use crate::asm::{Assembler, Field, Jump, Label, Referent, cc, r, ri, rm, rr};
+use crate::asm::{Assembler, Jump, Label, Referent, cc, r, rm};
+use crate::encode::{Form, ImmediateForm};
 use crate::import::Import;
-use crate::registers::{reg32, reg64};
+use crate::registers::reg64;
 use crate::sequences::Address;
 
 /// A translation scheme.
@@ -31,6 +32,14 @@ impl Scheme {
         match self {
             Scheme::Paper => 3,
             Scheme::Stlb => 2,
+        }
+    }
+
+    /// Whether a translation may serve several accesses. Figure 4 has one each.
+    pub fn reuses(self) -> bool {
+        match self {
+            Scheme::Paper => false,
+            Scheme::Stlb => true,
         }
     }
 
@@ -75,21 +84,14 @@ impl Scheme {
     }
 }
 
-/// One half of the entry that `index` selects.
-fn entry(index: Reg, half: u64) -> (MemoryOperand, Referent) {
-    // displ_size 8: a full 32-bit displacement, which the relocation fills.
-    let operand = MemoryOperand::new(reg64(index), Register::None, 1, 0, 8, false, Register::None);
-    (operand, Referent::Import(Import::Stlb, half as i64))
-}
-
-fn with_entry(asm: &mut Assembler, code: Code, register: Register, index: Reg, half: u64) {
-    let (operand, referent) = entry(index, half);
-    asm.inst_with(
-        &rm(code, register, operand),
-        Some((Field::Abs32S, referent)),
-        None,
-    )
-    .expect("a table operand encodes");
+/// An operation with one half of the entry that `index` selects.
+fn with_entry(asm: &mut Assembler, form: Form, register: Reg, index: Reg, half: u64) {
+    asm.table(
+        form,
+        register,
+        index,
+        Referent::Import(Import::Stlb, half as i64),
+    );
 }
 
 fn emit(asm: &mut Assembler, instruction: &iced_x86::Instruction) {
@@ -112,17 +114,14 @@ fn paper(asm: &mut Assembler, address: &Address, v: Reg, i: Reg, p: Reg, miss: L
     const PAGE_MASK: i32 = -(stlb::PAGE_SIZE as i32);
     const PAGE_INDEX: i32 = (stlb::INDEX_MASK << stlb::INDEX_SHIFT) as i32;
     address.emit(asm, i);
-    emit(asm, &rr(Code::Mov_r64_rm64, reg64(v), reg64(i)));
-    emit(asm, &ri(Code::And_rm64_imm32, reg64(i), PAGE_MASK));
-    emit(asm, &rr(Code::Mov_r64_rm64, reg64(p), reg64(i)));
-    emit(asm, &ri(Code::And_rm64_imm32, reg64(i), PAGE_INDEX));
-    emit(
-        asm,
-        &ri(Code::Shr_rm64_imm8, reg64(i), stlb::INDEX_SHIFT as i32),
-    );
-    with_entry(asm, Code::Cmp_r64_rm64, reg64(p), i, stlb::TAG);
+    asm.registers(Form::MOV, v, i);
+    asm.immediate32(ImmediateForm::AND, i, PAGE_MASK);
+    asm.registers(Form::MOV, p, i);
+    asm.immediate32(ImmediateForm::AND, i, PAGE_INDEX);
+    asm.immediate8(ImmediateForm::SHR, i, stlb::INDEX_SHIFT as u8);
+    with_entry(asm, Form::CMP, p, i, stlb::TAG);
     asm.branch(Jump::If(cc::NE), miss);
-    with_entry(asm, Code::Xor_r64_rm64, reg64(v), i, stlb::XLATE);
+    with_entry(asm, Form::XOR, v, i, stlb::XLATE);
 }
 
 /// ```text
@@ -137,22 +136,13 @@ fn paper(asm: &mut Assembler, address: &Address, v: Reg, i: Reg, p: Reg, miss: L
 /// ```
 fn stlb_check(asm: &mut Assembler, address: &Address, v: Reg, i: Reg, miss: Label) {
     address.emit(asm, v);
-    emit(asm, &rr(Code::Mov_r32_rm32, reg32(i), reg32(v)));
-    emit(
-        asm,
-        &ri(Code::Shr_rm32_imm8, reg32(i), stlb::INDEX_SHIFT as i32),
-    );
-    emit(
-        asm,
-        &ri(Code::And_rm32_imm32, reg32(i), stlb::INDEX_MASK as i32),
-    );
-    with_entry(asm, Code::Sub_r64_rm64, reg64(v), i, stlb::TAG);
-    emit(
-        asm,
-        &ri(Code::Cmp_rm64_imm32, reg64(v), stlb::PAGE_SIZE as i32 - 1),
-    );
+    asm.registers(Form::MOV32, i, v);
+    asm.immediate8(ImmediateForm::SHR32, i, stlb::INDEX_SHIFT as u8);
+    asm.immediate32(ImmediateForm::AND32, i, stlb::INDEX_MASK as i32);
+    with_entry(asm, Form::SUB, v, i, stlb::TAG);
+    asm.immediate32(ImmediateForm::CMP, v, stlb::PAGE_SIZE as i32 - 1);
     asm.branch(Jump::If(cc::A), miss);
-    with_entry(asm, Code::Add_r64_rm64, reg64(v), i, stlb::XLATE);
+    with_entry(asm, Form::ADD, v, i, stlb::XLATE);
 }
 
 /// `not` and `lea` undo a translation without touching the flags:

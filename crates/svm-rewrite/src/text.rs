@@ -36,7 +36,7 @@ pub fn symbol(object: &Object<'_>, value: Value) -> String {
     match value.addend {
         0 => name.to_string(),
         a if a > 0 => format!("{name}+{a:#x}"),
-        a => format!("{name}-{:#x}", -a),
+        a => format!("{name}-{:#x}", a.unsigned_abs()),
     }
 }
 
@@ -57,15 +57,16 @@ pub fn original(lifted: &Lifted<'_>, i: InstIdx) -> String {
 }
 
 fn branch_to_code(lifted: &Lifted<'_>, inst: &Inst, target: InstIdx) -> String {
-    let to = lifted.inst(target);
-    let f = lifted.function(lifted.function_of(target));
-    with_target(
-        inst,
-        &match to.offset() - f.start {
-            0 => f.name.clone(),
-            delta => format!("{}+{delta:#x}", f.name),
-        },
-    )
+    let offset = lifted.inst(target).offset();
+    // Where code could not be decoded, there may be no functions.
+    let function = lifted.functions.get(lifted.function_of(target).0 as usize);
+    let function = function.filter(|f| f.insts.contains(&target.0));
+    let to = match function.map(|f| (f, offset - f.start)) {
+        Some((f, 0)) => f.name.clone(),
+        Some((f, delta)) => format!("{}+{delta:#x}", f.name),
+        None => format!("{offset:#x}"),
+    };
+    with_target(inst, &to)
 }
 
 fn with_target(inst: &Inst, target: &str) -> String {

@@ -12,18 +12,16 @@ use iced_x86::{
 
 use crate::domain::{Reg, RegSet};
 use crate::insn::{Access, Alu, Condition, Insn, Memory, Op, StringKind, TableRead, Target};
-use crate::object::{CodeAt, Routine};
 use crate::violation::Code;
 
-/// What a relocation makes of an instruction.
+/// Which operand of an instruction a relocation makes. Where it leads is not for
+/// classification to see: [`crate::memo`] relies on that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// It has none.
     None,
-    /// A branch to a name.
-    Routine(Routine),
-    /// A branch to a place in a code section.
-    Code(CodeAt),
+    /// The distance of a branch.
+    Branch,
     /// An immediate: some dom0 address.
     Immediate,
     /// A displacement: some dom0 address.
@@ -250,30 +248,29 @@ fn is_stack_or_string(i: &Instruction) -> bool {
     i.is_string_instruction() || matches!(i.mnemonic(), Push | Pop | Leave | Call | Ret)
 }
 
-/// The bit offset's register and the operand's width, for a bit test of memory
-/// by register.
-fn bit_at(i: &Instruction) -> Option<(Reg, u8)> {
-    use Mnemonic::*;
-    let by_register = matches!(i.mnemonic(), Bt | Bts | Btr | Btc)
-        && i.op0_kind() == OpKind::Memory
-        && i.op1_kind() == OpKind::Register;
+/// A bit test of memory by register: the bit offset's register and the
+/// operand's width.
+fn bit_at(i: &Instruction) -> Option<Op> {
+    let by_register = i.op0_kind() == OpKind::Memory && i.op1_kind() == OpKind::Register;
     by_register.then_some(())?;
-    Some((gpr(i.op1_register())?, (i.op1_register().size() * 8) as u8))
+    let offset = i.op1_register();
+    Some(Op::BitAt {
+        r: gpr(offset)?,
+        bits: (offset.size() * 8) as u8,
+    })
 }
 
 /// What it does. [`Op::Plain`] is right for everything: its registers are
 /// unknown afterwards.
 fn operation(i: &Instruction, field: Field) -> Op {
     use Mnemonic::*;
-    if let Some((r, bits)) = bit_at(i) {
-        return Op::BitAt { r, bits };
-    }
     if i.is_string_instruction() {
         return string(i).unwrap_or(Op::Stop);
     }
     match i.mnemonic() {
         Mov => mov(i),
         Lea => lea(i, field),
+        Bt | Bts | Btr | Btc => bit_at(i).unwrap_or(Op::Plain),
         Add | Sub | And | Or | Xor | Shr | Cmp | Inc => arithmetic(i, field),
         Cmova => two_registers(i).map_or(Op::Plain, |(d, s)| Op::MoveIfAbove { d, s }),
         Push => Op::Push,

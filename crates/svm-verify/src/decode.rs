@@ -7,13 +7,14 @@
 
 use elf_loader::consts::{R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32};
 use elf_loader::{Relocation, Section, SectionId};
-use iced_x86::{ConstantOffsets, Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
+use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use twin_abi::stlb;
 use yaxpeax_x86::long_mode::InstDecoder;
 
 use crate::allow::{self, Verdict};
 use crate::classify::{self, Field};
 use crate::insn::{Insn, Op, Target};
+use crate::memo::{Known, Memo, Operands};
 use crate::object::{CodeAt, Image, Meaning, Routine};
 use crate::prefix;
 use crate::report::Report;
@@ -86,9 +87,41 @@ enum Destination {
     Bad,
 }
 
+/// What a relocation makes of an instruction: of which operand, and where that
+/// leads if it is a branch's.
+#[derive(Clone, Copy)]
+struct Relocated {
+    field: Field,
+    to: Destination,
+}
+
+impl Relocated {
+    /// No relocation.
+    const NONE: Relocated = Relocated {
+        field: Field::None,
+        to: Destination::Bad,
+    };
+
+    /// A relocation of anything but a branch.
+    fn operand(field: Field) -> Relocated {
+        Relocated {
+            field,
+            to: Destination::Bad,
+        }
+    }
+
+    /// A branch's.
+    fn branch(to: Destination) -> Relocated {
+        Relocated {
+            field: Field::Branch,
+            to,
+        }
+    }
+}
+
 /// Decodes all code. Reports what is wrong with single instructions; `None` if
 /// some bytes are none, so that nothing can be said about the rest.
-pub fn decode<'o>(image: &Image<'o>, report: &mut Report<'o>) -> Option<Program> {
+pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) -> Option<Program> {
     let bytes: u64 = image
         .code
         .iter()
@@ -104,6 +137,10 @@ pub fn decode<'o>(image: &Image<'o>, report: &mut Report<'o>) -> Option<Program>
         starts: Vec::new(),
     };
     let mut branches = Vec::new();
+    let mut memo = match remember {
+        true => Memo::new(bytes as usize),
+        false => Memo::disabled(),
+    };
     let mut complete = true;
     for number in 0..image.code.len() {
         let mut section = SectionDecoder {
@@ -115,6 +152,7 @@ pub fn decode<'o>(image: &Image<'o>, report: &mut Report<'o>) -> Option<Program>
             next_relocation: 0,
             program: &mut program,
             branches: &mut branches,
+            memo: &mut memo,
             factory: InstructionInfoFactory::new(),
             second: InstDecoder::default(),
         };
@@ -191,6 +229,7 @@ struct SectionDecoder<'a, 'o> {
     next_relocation: usize,
     program: &'a mut Program,
     branches: &'a mut Vec<(u32, Destination)>,
+    memo: &'a mut Memo,
     factory: InstructionInfoFactory,
     second: InstDecoder,
 }
@@ -202,20 +241,22 @@ impl<'o> SectionDecoder<'_, 'o> {
         let mut starts = Starts::new(bytes.len());
         let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
         let mut instruction = Instruction::default();
-        let mut complete = true;
-        while decoder.can_decode() {
-            let at = decoder.position();
-            decoder.decode_out(&mut instruction);
-            if instruction.is_invalid() {
-                self.report
-                    .at(self.id, at as u64, Code::Undecodable, "no instruction");
-                complete = false;
-                break;
+        let mut at = 0;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            let first = self.program.insns.len() as u32;
+            if !self.again(at as u32, rest) {
+                if !decode_at(&mut decoder, at, &mut instruction) {
+                    self.violation(at as u32, Code::Undecodable, "no instruction");
+                    break;
+                }
+                self.anew(&decoder, &instruction, at as u32, rest);
             }
-            starts.add(at, self.program.insns.len() as u32);
-            self.one(&decoder, &instruction, at as u32, &bytes[at..]);
+            starts.add(at, first);
+            at += usize::from(self.program.insns[first as usize].len);
         }
         self.program.starts.push(starts);
+        let complete = at == bytes.len();
         if complete && self.next_relocation < self.section.relocations.len() {
             let r = self.section.relocations[self.next_relocation];
             self.report
@@ -228,135 +269,173 @@ impl<'o> SectionDecoder<'_, 'o> {
         self.report.at(self.id, u64::from(at), code, reason);
     }
 
-    /// The instruction at the start of `rest`.
-    fn one(&mut self, decoder: &Decoder<'_>, instruction: &Instruction, at: u32, rest: &[u8]) {
-        let raw = &rest[..instruction.len()];
-        let n = self.program.insns.len() as u32;
-        let allowed = match allow::verdict(instruction.code()) {
-            Verdict::Allowed if instruction.has_op_mask() => {
-                Err((Code::Instruction, "with a mask it is not on the allow-list"))
-            }
-            Verdict::Allowed => prefix::check(instruction, raw),
-            Verdict::Indirect => Err((Code::Indirect, "its target is not known")),
-            Verdict::Refused => Err((Code::Instruction, "it is not on the allow-list")),
+    /// Takes the instruction at the start of `rest` from the memo. False, and
+    /// nothing is done, if it is not there, or if anything about its relocation
+    /// is not as it was.
+    fn again(&mut self, at: u32, rest: &[u8]) -> bool {
+        let next = self.section.relocations.get(self.next_relocation);
+        let distance = next.map_or(u64::MAX, |r| r.offset.saturating_sub(u64::from(at)));
+        let Some(known) = self.memo.find(rest, distance) else {
+            return false;
         };
+        let end = at + u32::from(known.insn.len);
+        let relocated = match known.field {
+            Field::None => Relocated::NONE,
+            _ => match self.relocations(at, end, known.operands) {
+                (1, Ok(relocated)) if relocated.field == known.field => relocated,
+                _ => return false,
+            },
+        };
+        let target = u64::from(end).wrapping_add(known.distance);
+        let (insn, to) = (known.insn, self.destination(relocated, target));
+        self.next_relocation += usize::from(relocated.field != Field::None);
+        self.push(at, insn, to);
+        true
+    }
+
+    /// Judges the instruction at the start of `rest` by all rules.
+    fn anew(&mut self, decoder: &Decoder<'_>, instruction: &Instruction, at: u32, rest: &[u8]) {
+        let allowed = allowed(instruction, &rest[..instruction.len()]);
         if let Err((code, reason)) = allowed {
             self.violation(at, code, reason);
         }
-        let field = self.relocation(decoder, instruction, at);
-        let mut insn = match classify::classify(instruction, field, &mut self.factory) {
-            Ok(insn) => {
-                // What is refused by name is not asked about.
-                if let (Ok(()), Err(reason)) = (
-                    allowed,
-                    second::agrees(&self.second, instruction, &insn, rest),
-                ) {
-                    self.violation(at, Code::Decoders, reason);
-                }
-                insn
-            }
-            Err((code, reason, insn)) => {
-                // Said once: what is not allowed is not looked at further.
-                if allowed.is_ok() {
-                    self.violation(at, code, reason);
-                }
-                insn
-            }
-        };
-        insn.at = at;
-        insn.section = self.number;
-        insn.relocated = field != Field::None;
-        insn.len = raw.len() as u8;
+        let operands = self.operands(decoder, instruction, at);
+        let relocated = self.relocation(at, instruction.len(), operands);
+        let (mut insn, good) = self.classified(instruction, relocated.field, at, rest, allowed);
+        insn.relocated = relocated.field != Field::None;
+        insn.len = instruction.len() as u8;
+        if good {
+            let known = Known::new(instruction, insn, relocated.field, operands);
+            known
+                .into_iter()
+                .for_each(|known| self.memo.keep(rest, known));
+        }
         // Nothing more is said about what follows; but a check that skips a
         // prefetch with a prefix too many is a check all the same.
         if allowed.is_err() && !matches!(insn.op, Op::Prefetch) {
             insn.op = Op::Stop;
         }
-        if let Op::Call(_) | Op::Jump(_) | Op::Branch(..) = insn.op {
-            self.branches
-                .push((n, self.destination(instruction, field)));
-        }
-        self.program.insns.push(insn);
+        let target = instruction.near_branch_target();
+        self.push(at, insn, self.destination(relocated, target));
     }
 
-    /// Where a direct branch goes.
-    fn destination(&self, instruction: &Instruction, field: Field) -> Destination {
-        match field {
-            Field::None => {
-                let target = instruction.near_branch_target();
-                // Wraps for a branch to before the section: an offset that no
-                // section has.
-                let offset = target as i64;
-                Destination::Code(CodeAt {
-                    section: self.number,
-                    offset,
-                })
+    /// What the interpretation follows of an instruction, and whether no rule
+    /// refuses any of it.
+    fn classified(
+        &mut self,
+        instruction: &Instruction,
+        field: Field,
+        at: u32,
+        rest: &[u8],
+        allowed: Result<(), (Code, &'static str)>,
+    ) -> (Insn, bool) {
+        let (insn, result) = match classify::classify(instruction, field, &mut self.factory) {
+            // What is refused by name is not asked about.
+            Ok(insn) if allowed.is_err() => return (insn, false),
+            Ok(insn) => {
+                let agrees = second::agrees(&self.second, instruction, &insn, rest);
+                (insn, agrees.map_err(|reason| (Code::Decoders, reason)))
             }
-            Field::Routine(routine) => Destination::Routine(routine),
-            Field::Code(place) => Destination::Code(place),
-            _ => Destination::Bad,
+            // Said once: what is not allowed is not looked at further.
+            Err((.., insn)) if allowed.is_err() => return (insn, false),
+            Err((code, reason, insn)) => (insn, Err((code, reason))),
+        };
+        if let Err((code, reason)) = result {
+            self.violation(at, code, reason);
+        }
+        (insn, result.is_ok() && field != Field::Bad)
+    }
+
+    /// Adds an instruction to the program.
+    fn push(&mut self, at: u32, insn: Insn, to: Destination) {
+        if let Op::Call(_) | Op::Jump(_) | Op::Branch(..) = insn.op {
+            self.branches.push((self.program.insns.len() as u32, to));
+        }
+        self.program.insns.push(Insn {
+            at,
+            section: self.number,
+            ..insn
+        });
+    }
+
+    /// Where a direct branch goes that leads to `target` without a relocation.
+    fn destination(&self, relocated: Relocated, target: u64) -> Destination {
+        match relocated.field {
+            // Wraps for a branch to before the section: an offset that no
+            // section has.
+            Field::None => Destination::Code(CodeAt {
+                section: self.number,
+                offset: target as i64,
+            }),
+            _ => relocated.to,
+        }
+    }
+
+    /// Where the instruction's relocation may be, if it has one.
+    fn operands(&self, decoder: &Decoder<'_>, instruction: &Instruction, at: u32) -> Operands {
+        let end = u64::from(at) + instruction.len() as u64;
+        match self.section.relocations.get(self.next_relocation) {
+            Some(r) if r.offset < end => {
+                Operands::new(instruction, &decoder.get_constant_offsets(instruction))
+            }
+            _ => Operands::default(),
         }
     }
 
     /// What the instruction's relocation makes of its operand. Reports those
     /// that are none of the contract's.
-    fn relocation(&mut self, decoder: &Decoder<'_>, instruction: &Instruction, at: u32) -> Field {
-        let end = u64::from(at) + instruction.len() as u64;
-        let all = &self.section.relocations;
-        let Some(&first) = all.get(self.next_relocation).filter(|r| r.offset < end) else {
-            return Field::None;
-        };
-        self.next_relocation += 1;
-        let mut result = Ok(());
-        while all
-            .get(self.next_relocation)
-            .is_some_and(|r| r.offset < end)
-        {
-            self.next_relocation += 1;
-            result = Err("two relocations in one instruction");
-        }
-        let fields = decoder.get_constant_offsets(instruction);
-        let result = result.and_then(|()| self.judge(&first, instruction, at, &fields));
-        result.unwrap_or_else(|reason| {
-            self.report
-                .at(self.id, first.offset, Code::Relocation, reason);
-            Field::Bad
+    fn relocation(&mut self, at: u32, length: usize, operands: Operands) -> Relocated {
+        let first = self.section.relocations.get(self.next_relocation);
+        let (inside, judged) = self.relocations(at, at + length as u32, operands);
+        self.next_relocation += inside;
+        judged.unwrap_or_else(|reason| {
+            let offset = first.map_or(0, |r| r.offset);
+            self.report.at(self.id, offset, Code::Relocation, reason);
+            Relocated::operand(Field::Bad)
         })
+    }
+
+    /// How many of the next relocations are before `end`, where the instruction
+    /// ends, and what they make of it.
+    fn relocations(
+        &self,
+        at: u32,
+        end: u32,
+        operands: Operands,
+    ) -> (usize, Result<Relocated, &'static str>) {
+        let rest = &self.section.relocations[self.next_relocation..];
+        let inside = rest.iter().take_while(|r| r.offset < u64::from(end));
+        match inside.count() {
+            0 => (0, Ok(Relocated::NONE)),
+            1 => (1, self.judge(&rest[0], at, operands)),
+            n => (n, Err("two relocations in one instruction")),
+        }
     }
 
     /// The table of relocations in `ARCHITECTURE.md`, row by row.
     fn judge(
         &self,
         r: &Relocation,
-        instruction: &Instruction,
         at: u32,
-        fields: &ConstantOffsets,
-    ) -> Result<Field, &'static str> {
+        operands: Operands,
+    ) -> Result<Relocated, &'static str> {
         let meaning = self.image.meaning(r.symbol);
         if let Meaning::Unusable(reason) = meaning {
             return Err(reason);
         }
         let offset = r.offset.checked_sub(u64::from(at));
-        let is = |has: bool, start: usize, size: usize, want: usize| {
-            has && offset == Some(start as u64) && size == want
+        let is = |field: Option<(u8, u8)>, want| {
+            field.is_some_and(|(start, size)| offset == Some(start.into()) && size == want)
         };
-        let imm = |want| {
-            let (start, size) = (fields.immediate_offset(), fields.immediate_size());
-            is(fields.has_immediate(), start, size, want)
-        };
-        let disp = {
-            let (start, size) = (fields.displacement_offset(), fields.displacement_size());
-            is(fields.has_displacement(), start, size, 4)
-        };
-        let branch = instruction.is_call_near()
-            || instruction.is_jmp_short_or_near()
-            || instruction.is_jcc_short_or_near();
+        let imm = |want| is(operands.immediate, want);
+        let disp = is(operands.displacement, 4);
+        let branch = operands.branch;
         match (r.kind, meaning) {
             (R_X86_64_PC32 | R_X86_64_PLT32, Meaning::Routine(routine)) if branch && imm(4) => {
                 // The field is the last of the instruction: S + A - P is
                 // relative to its start, four bytes early.
                 if r.addend == -4 {
-                    Ok(Field::Routine(routine))
+                    Ok(Relocated::branch(Destination::Routine(routine)))
                 } else {
                     Err("not the routine's start")
                 }
@@ -367,17 +446,44 @@ impl<'o> SectionDecoder<'_, 'o> {
                     .checked_add(r.addend)
                     .and_then(|o| o.checked_add(4));
                 let offset = to.ok_or("its target is outside every section")?;
-                Ok(Field::Code(CodeAt { offset, ..place }))
+                Ok(Relocated::branch(Destination::Code(CodeAt {
+                    offset,
+                    ..place
+                })))
             }
-            (R_X86_64_32S, Meaning::Vm) if !branch && imm(4) => Ok(Field::Immediate),
-            (R_X86_64_32S, Meaning::Vm) if disp => Ok(Field::Displacement),
-            (R_X86_64_64, Meaning::Vm) if imm(8) => Ok(Field::Immediate),
+            (R_X86_64_32S, Meaning::Vm) if !branch && imm(4) => {
+                Ok(Relocated::operand(Field::Immediate))
+            }
+            (R_X86_64_32S, Meaning::Vm) if disp => Ok(Relocated::operand(Field::Displacement)),
+            (R_X86_64_64, Meaning::Vm) if imm(8) => Ok(Relocated::operand(Field::Immediate)),
             (R_X86_64_32S, Meaning::Table) if disp => match u64::try_from(r.addend) {
-                Ok(stlb::TAG) => Ok(Field::Tag),
-                Ok(stlb::XLATE) => Ok(Field::Xlate),
+                Ok(stlb::TAG) => Ok(Relocated::operand(Field::Tag)),
+                Ok(stlb::XLATE) => Ok(Relocated::operand(Field::Xlate)),
                 _ => Err("the table is read at its tag or at its translation only"),
             },
             _ => Err("not one of the relocations that the contract lists for this operand"),
         }
+    }
+}
+
+/// Decodes the instruction at an offset of the section. False if there is none.
+fn decode_at(decoder: &mut Decoder<'_>, at: usize, instruction: &mut Instruction) -> bool {
+    if decoder.set_position(at).is_err() {
+        return false;
+    }
+    decoder.set_ip(at as u64);
+    decoder.decode_out(instruction);
+    !instruction.is_invalid()
+}
+
+/// Whether the instruction is on the allow-list, with the prefixes that it has.
+fn allowed(instruction: &Instruction, raw: &[u8]) -> Result<(), (Code, &'static str)> {
+    match allow::verdict(instruction.code()) {
+        Verdict::Allowed if instruction.has_op_mask() => {
+            Err((Code::Instruction, "with a mask it is not on the allow-list"))
+        }
+        Verdict::Allowed => prefix::check(instruction, raw),
+        Verdict::Indirect => Err((Code::Indirect, "its target is not known")),
+        Verdict::Refused => Err((Code::Instruction, "it is not on the allow-list")),
     }
 }

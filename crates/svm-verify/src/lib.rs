@@ -25,7 +25,7 @@
 //!            │                 │                  │            or Violations
 //!     sections, symbols   allow, prefix,     transfer, stages,
 //!     codemap, map        classify, insn,    domain, checks
-//!                             second
+//!                        second, memo
 //! ```
 //!
 //! What is not proved: that the code does what the original did, and that a
@@ -39,6 +39,7 @@ mod decode;
 mod domain;
 mod flow;
 mod insn;
+mod memo;
 mod object;
 mod prefix;
 mod proof;
@@ -84,17 +85,31 @@ pub fn verify(object: &Object<'_>) -> Result<Proof, Violations> {
 /// # Errors
 /// See [`verify`].
 pub fn verify_with(object: &Object<'_>, options: Options) -> Result<Proof, Violations> {
+    judge(object, true, options)
+}
+
+/// The same with every instruction judged anew, however often its bytes occur.
+/// For tests: they hold [`memo`] to it that this makes no difference.
+///
+/// # Errors
+/// See [`verify`].
+#[doc(hidden)]
+pub fn verify_without_memo(object: &Object<'_>, options: Options) -> Result<Proof, Violations> {
+    judge(object, false, options)
+}
+
+fn judge(object: &Object<'_>, remember: bool, options: Options) -> Result<Proof, Violations> {
     let mut report = Report::new(object, options.limit);
-    match prove(object, &mut report) {
+    match prove(object, remember, &mut report) {
         Some(proof) if report.is_empty() => Ok(proof),
         _ => Err(report.finish()),
     }
 }
 
-/// The steps. `None` if one could not be taken, which is in the report.
-fn prove<'o>(object: &'o Object<'o>, report: &mut Report<'o>) -> Option<Proof> {
+/// The steps, with or without a memo. `None` if one could not be taken, which is in the report.
+fn prove<'o>(object: &'o Object<'o>, remember: bool, report: &mut Report<'o>) -> Option<Proof> {
     let image = Image::new(object, report)?;
-    let program = decode::decode(&image, report)?;
+    let program = decode::decode(&image, remember, report)?;
     let entries = entries(&image, &program, report);
     let rest = starts(&program, &image.locals);
     // Every instruction and every way in is known beyond this point.

@@ -69,10 +69,11 @@ fn plain(bytes: &[u8]) -> bool {
 
 /// Judges the prefixes of an allowed instruction.
 pub fn check(instruction: &Instruction, bytes: &[u8]) -> Result<(), (Code, &'static str)> {
-    let transfer = is_transfer(instruction);
-    if plain(bytes) && !(transfer && matches!(bytes[0], 0x40..=0x4f)) {
+    let rex = matches!(bytes.first(), Some(0x40..=0x4f));
+    if plain(bytes) && !(rex && is_transfer(instruction)) {
         return Ok(());
     }
+    let transfer = is_transfer(instruction);
     let p = scan(bytes);
     let nop = instruction.mnemonic() == Mnemonic::Nop;
     if p.segment != 0 {

@@ -319,7 +319,11 @@ fn breaches(sequence: &Sequence, object: &elf_loader::Object<'_>, section: &str)
 
 /// Sections of the object that have a violation.
 fn refused(object: &elf_loader::Object<'_>) -> HashSet<String> {
-    match svm_verify::verify_with(object, Options { limit: usize::MAX }) {
+    let options = Options { limit: usize::MAX };
+    let result = svm_verify::verify_with(object, options);
+    let anew = svm_verify::verify_without_memo(object, options);
+    assert_eq!(format!("{result:?}"), format!("{anew:?}"));
+    match result {
         Ok(_) => HashSet::new(),
         Err(v) => v.list.into_iter().map(|v| v.section).collect(),
     }

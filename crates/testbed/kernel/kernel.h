@@ -274,6 +274,16 @@ struct kernel_info {
 };
 long kernel_info(struct kernel_info *out);
 
+/* Where a structure of the kernel's has a field: "sk_buff.data"; without a dot
+ * the structure itself, at 0. The host reads the table in kernel.o's data. */
+struct kernel_field {
+	char name[48];
+	__u64 offset;
+	__u64 size;
+};
+extern const struct kernel_field kernel_fields[];
+extern const __u64 kernel_fields_count;
+
 /*
  * The `which`th allocation from now on (1: the next) fails, once; 0: none does.
  * Returns how many were still to come: 0 if the one chosen before has failed.

@@ -34,8 +34,22 @@
 //! All others the verifier must reject, or [`Survivor`] has to be looked at:
 //! `mutations` runs its function, native against mutated.
 //!
+//! An instruction that does the same twice as once (a copy, a mask, a compare and
+//! its branch) may stand there twice. A branch into the check may skip
+//! instruction 0, and in scheme `stlb` what chooses the entry, 1 to 3, for the
+//! same reasons; not the mask, without which the index is anything. It may skip
+//! all of it where the register still holds the translated address of the check
+//! before: the access is then to that one's, and covered.
+//!
 //! Checks that no path reaches are left out: behind a static branch that is
 //! off, nothing is executed, so nothing needs to hold.
+
+pub mod campaign;
+mod everywhere;
+mod inserted;
+mod splice;
+
+pub use everywhere::{Systematic, systematic};
 
 use std::ops::Range;
 
@@ -84,15 +98,27 @@ pub enum Kind {
     Retargeted,
     /// An operand is another register.
     Register,
+    /// An instruction stands there twice.
+    Duplicated,
+    /// A branch leads into the check.
+    Entered,
+    /// An access reaches beyond what the check covers.
+    Grown,
+    /// The stack pointer is moved, or used for another register.
+    StackPointer,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 4] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Deleted,
         Kind::Swapped,
         Kind::Retargeted,
         Kind::Register,
+        Kind::Duplicated,
+        Kind::Entered,
+        Kind::Grown,
+        Kind::StackPointer,
     ];
 }
 
@@ -107,8 +133,16 @@ pub struct Mutant {
     pub text: String,
     section: SectionId,
     range: Range<u64>,
-    bytes: Vec<u8>,
-    relocations: Vec<Relocation>,
+    change: Change,
+}
+
+/// What stands at a mutant's range.
+#[derive(Clone, Debug)]
+enum Change {
+    /// As many bytes as before.
+    Replace(Vec<u8>, Vec<Relocation>),
+    /// Other instructions, so that what is behind them moves.
+    Splice(Vec<splice::New>),
 }
 
 /// Instructions of a check under a scheme.
@@ -198,11 +232,14 @@ pub fn checks(object: &Object<'_>, sites: &[Site], scheme: Scheme) -> Vec<Check>
 
 impl Check {
     /// Its mutants. `others` are further checks of the same object: places to
-    /// branch to.
+    /// branch to. `everywhere` is for every other register, and branches into
+    /// every byte of the check, where one register and every instruction are the
+    /// rule.
     pub fn mutants(
         &self,
         object: &Object<'_>,
         others: &[Check],
+        everywhere: bool,
         random: &mut Random,
     ) -> Vec<Mutant> {
         let mut all = Vec::new();
@@ -211,14 +248,15 @@ impl Check {
             let spare = i == 0 || self.is_redundant(&self.pieces[i]);
             all.push(self.deleted(&self.pieces[i], spare));
             all.push(self.swapped(i));
-            all.extend(self.registers(&self.pieces[i], spare, random));
+            all.extend(self.registers(&self.pieces[i], spare, everywhere, random));
         }
         for piece in &self.slow {
             all.push(self.deleted(piece, false));
-            all.extend(self.registers(piece, false, random));
+            all.extend(self.registers(piece, false, everywhere, random));
             all.extend(self.other_slow_path(object, piece));
         }
         all.extend(self.retargeted(others, random));
+        all.extend(self.inserted(object, everywhere, random));
         all
     }
 
@@ -245,8 +283,7 @@ impl Check {
             text,
             section: self.section,
             range,
-            bytes,
-            relocations: moved,
+            change: Change::Replace(bytes, moved),
         }
     }
 
@@ -293,34 +330,57 @@ impl Check {
             && self.source() == Some(copied.op0_register())
     }
 
-    /// Each register operand as another register.
-    fn registers(&self, piece: &Piece, spare: bool, random: &mut Random) -> Vec<Mutant> {
+    /// Each register operand as another register, or as each other one.
+    fn registers(
+        &self,
+        piece: &Piece,
+        spare: bool,
+        everywhere: bool,
+        random: &mut Random,
+    ) -> Vec<Mutant> {
         let mut made = Vec::new();
-        let mut attempt = |changed: Instruction, harmless: bool, how: &str| {
+        let mut attempt = |changed: Instruction, harmless: bool| {
             let Some(bytes) = encode(&changed, piece) else {
                 return;
             };
-            let mutant = self.mutant(Kind::Register, piece, bytes, piece.relocations.clone(), how);
+            let kind = match names_rsp(&changed) {
+                true => Kind::StackPointer,
+                false => Kind::Register,
+            };
+            let how = format!("as `{changed}`");
+            let mutant = self.mutant(kind, piece, bytes, piece.relocations.clone(), &how);
             made.push(Mutant {
                 harmless: harmless || spare,
                 ..mutant
             });
         };
+        let mut others = |register| match everywhere {
+            true => all_others(register),
+            false => vec![other(register, random)],
+        };
         for operand in 0..piece.decoded.op_count() {
-            if piece.decoded.op_kind(operand) == OpKind::Register {
+            if piece.decoded.op_kind(operand) != OpKind::Register {
+                continue;
+            }
+            let register = piece.decoded.op_register(operand);
+            let is_copy = piece.decoded.mnemonic() == Mnemonic::Mov && operand == 1;
+            let is_index = self.pieces[1].at == piece.at && register.size() == 4;
+            for now in others(register)
+                .into_iter()
+                .chain([stack_pointer(register)])
+            {
                 let mut changed = piece.decoded;
-                let now = other(piece.decoded.op_register(operand), random);
                 changed.set_op_register(operand, now);
-                let is_copy = piece.decoded.mnemonic() == Mnemonic::Mov && operand == 1;
-                let is_index = self.pieces[1].at == piece.at && now.size() == 4;
                 let same = is_copy && (is_index || self.source() == Some(now.full_register()));
-                attempt(changed, same, &format!("as `{changed}`"));
+                attempt(changed, same);
             }
         }
         if is_general(piece.decoded.memory_base()) {
-            let mut changed = piece.decoded;
-            changed.set_memory_base(other(piece.decoded.memory_base(), random));
-            attempt(changed, false, &format!("as `{changed}`"));
+            for now in others(piece.decoded.memory_base()) {
+                let mut changed = piece.decoded;
+                changed.set_memory_base(now);
+                attempt(changed, false);
+            }
         }
         made
     }
@@ -406,16 +466,23 @@ fn moved(piece: &Piece, to: u64) -> Vec<u8> {
 /// A direct branch at `at` with this target, in the same number of bytes.
 fn with_target(piece: &Piece, at: u64, target: u64) -> Option<Vec<u8>> {
     let mut bytes = piece.bytes.clone();
-    let distance = target.wrapping_sub(at + bytes.len() as u64) as i64;
-    let is_short = bytes.len() == 2;
-    let field = if is_short { 1 } else { 4 };
-    let start = bytes.len() - field;
-    if is_short {
-        bytes[start] = i8::try_from(distance).ok()? as u8;
-    } else {
-        bytes[start..].copy_from_slice(&i32::try_from(distance).ok()?.to_le_bytes());
-    }
+    let distance = target.wrapping_sub(at);
+    write_target(&mut bytes, 0, piece.bytes.len(), distance)?;
     Some(bytes)
+}
+
+/// Makes the branch of `length` bytes at offset `at` of the code lead to offset
+/// `target`, if its field is wide enough.
+fn write_target(code: &mut [u8], at: u64, length: usize, target: u64) -> Option<()> {
+    let end = at as usize + length;
+    let distance = target.wrapping_sub(end as u64) as i64;
+    if length <= 3 {
+        code[end - 1] = i8::try_from(distance).ok()? as u8;
+    } else {
+        let distance = i32::try_from(distance).ok()?;
+        code[end - 4..end].copy_from_slice(&distance.to_le_bytes());
+    }
+    Some(())
 }
 
 /// The changed instruction, if it has the same shape: equally long, its
@@ -436,69 +503,103 @@ fn encode(changed: &Instruction, piece: &Piece) -> Option<Vec<u8>> {
     (bytes.len() == piece.bytes.len() && bytes != piece.bytes && is_kept).then_some(bytes)
 }
 
+/// The stack pointer by a name of the same width.
+fn stack_pointer(register: Register) -> Register {
+    match register.size() {
+        8 => Register::RSP,
+        4 => Register::ESP,
+        _ => register,
+    }
+}
+
+fn names_rsp(i: &Instruction) -> bool {
+    (0..i.op_count()).any(|n| {
+        i.op_kind(n) == OpKind::Register && i.op_register(n).full_register() == Register::RSP
+    })
+}
+
 fn is_general(register: Register) -> bool {
     register.is_gpr() && register != Register::RSP
 }
 
 /// Another general register of the same width, not the stack pointer.
 fn other(register: Register, random: &mut Random) -> Register {
+    let all = all_others(register);
+    match all.is_empty() {
+        true => register,
+        false => all[random.below(all.len() as u64) as usize],
+    }
+}
+
+/// All of them.
+fn all_others(register: Register) -> Vec<Register> {
     let (first, last) = match register.size() {
         8 => (Register::RAX, Register::R15),
         4 => (Register::EAX, Register::R15D),
-        _ => return register,
+        _ => return Vec::new(),
     };
-    let all: Vec<Register> = Register::values()
+    Register::values()
         .filter(|r| *r >= first && *r <= last && *r != register)
         .filter(|r| r.full_register() != Register::RSP)
-        .collect();
-    all[random.below(all.len() as u64) as usize]
+        .collect()
 }
 
 impl Mutant {
-    /// The object with the change; `undo` takes it back.
-    pub fn apply(&self, object: &mut Object<'static>) -> Undo {
+    /// The object with the change; `undo` takes it back. `None` if a branch does
+    /// not reach its target any more.
+    pub fn apply(&self, object: &mut Object<'static>) -> Option<Undo> {
+        let (bytes, relocations) = match &self.change {
+            Change::Replace(bytes, relocations) => (bytes, relocations),
+            Change::Splice(new) => {
+                let changed = splice::spliced(object, self.section, self.range.clone(), new)?;
+                return Some(Undo::Whole(Box::new(std::mem::replace(object, changed))));
+            }
+        };
         let section = &mut object.sections[self.section.0 as usize];
-        let undo = Undo {
+        let was = section.data[self.range.start as usize..self.range.end as usize].to_vec();
+        let inside = section.relocations.iter();
+        let inside = inside.filter(|r| self.range.contains(&r.offset));
+        let undo = Undo::Part {
             section: self.section,
             range: self.range.clone(),
-            bytes: section.data[self.range.start as usize..self.range.end as usize].to_vec(),
-            relocations: section
-                .relocations
-                .iter()
-                .filter(|r| self.range.contains(&r.offset))
-                .copied()
-                .collect(),
+            bytes: was,
+            relocations: inside.copied().collect(),
         };
-        replace(
-            object,
-            self.section,
-            &self.range,
-            &self.bytes,
-            &self.relocations,
-        );
-        undo
+        replace(object, self.section, &self.range, bytes, relocations);
+        Some(undo)
     }
 }
 
 /// What a mutant replaced.
 #[derive(Clone, Debug)]
-pub struct Undo {
-    section: SectionId,
-    range: Range<u64>,
-    bytes: Vec<u8>,
-    relocations: Vec<Relocation>,
+pub enum Undo {
+    /// Bytes and relocations.
+    Part {
+        /// Where.
+        section: SectionId,
+        /// Where in it.
+        range: Range<u64>,
+        /// The bytes.
+        bytes: Vec<u8>,
+        /// The relocations.
+        relocations: Vec<Relocation>,
+    },
+    /// Everything.
+    Whole(Box<Object<'static>>),
 }
 
 impl Undo {
     /// Makes the object what it was.
     pub fn undo(self, object: &mut Object<'static>) {
-        replace(
-            object,
-            self.section,
-            &self.range,
-            &self.bytes,
-            &self.relocations,
-        );
+        match self {
+            Undo::Part {
+                section,
+                range,
+                bytes,
+                relocations,
+            } => replace(object, section, &range, &bytes, &relocations),
+            Undo::Whole(was) => *object = *was,
+        }
     }
 }
 
@@ -598,22 +699,28 @@ pub fn judge(object: &mut Object<'static>, checks: &[Check], all: &[Check], seed
         let others: Vec<Check> = (0..3)
             .map(|_| all[random.below(all.len() as u64) as usize].clone())
             .collect();
-        for mutant in check.mutants(object, &others, &mut random) {
-            let count = &mut tally.counts[mutant.kind as usize];
-            count.made += 1;
-            let undo = mutant.apply(object);
-            let accepted =
-                svm_verify::verify_with(object, svm_verify::Options { limit: 1 }).is_ok();
-            undo.undo(object);
-            match (accepted, mutant.harmless) {
-                (false, _) => count.rejected += 1,
-                (true, true) => count.harmless += 1,
-                (true, false) => {
-                    let function = check.function.clone();
-                    tally.survivors.push(Survivor { mutant, function });
-                }
-            }
+        for mutant in check.mutants(object, &others, false, &mut random) {
+            ask(object, check, mutant, &mut tally);
         }
     }
     tally
+}
+
+/// Asks the verifier about one mutant.
+fn ask(object: &mut Object<'static>, check: &Check, mutant: Mutant, tally: &mut Tally) {
+    let Some(undo) = mutant.apply(object) else {
+        return;
+    };
+    let count = &mut tally.counts[mutant.kind as usize];
+    count.made += 1;
+    let accepted = svm_verify::verify_with(object, svm_verify::Options { limit: 1 }).is_ok();
+    undo.undo(object);
+    match (accepted, mutant.harmless) {
+        (false, _) => count.rejected += 1,
+        (true, true) => count.harmless += 1,
+        (true, false) => {
+            let function = check.function.clone();
+            tally.survivors.push(Survivor { mutant, function });
+        }
+    }
 }

@@ -132,6 +132,8 @@ pub struct Switch {
     _opaque: [u8; 0],
 }
 
+/// Packets that wait for one guest at most.
+pub const SWITCH_QUEUE: usize = 512;
 pub const SWITCH_HELD: c_int = 0;
 pub const SWITCH_UNWANTED: c_int = 1;
 
@@ -184,6 +186,7 @@ unsafe extern "C" {
         result: *mut u64,
     ) -> c_int;
     pub fn twin_fault_is_drivers(cpu: *const Cpu, rip: u64, rsp: u64, fetched: bool) -> bool;
+    pub fn twin_abort_record(cpu: *mut Cpu, kind: u32, reason: u32, address: u64, rip: u64);
     pub fn twin_fault_record(cpu: *mut Cpu, rip: u64, address: u64, trap: u32);
     pub fn twin_abort_from_fault();
     pub fn twin_import_entry();
@@ -210,6 +213,7 @@ unsafe extern "C" {
     pub fn twin_switch_size() -> u64;
     pub fn twin_switch_init(switch: *mut Switch, packets: *mut Packet, count: u32) -> c_int;
     pub fn twin_switch_attach(switch: *mut Switch, mac: *const u8) -> c_int;
+    pub fn twin_switch_detach(switch: *mut Switch, guest: u32, release: *mut u64) -> u32;
     pub fn twin_switch_receive(
         switch: *mut Switch,
         instance: *mut Instance,

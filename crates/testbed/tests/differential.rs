@@ -139,11 +139,11 @@ fn a_wild_pointer_is_reported_and_the_process_goes_on() {
 fn planted_errors_are_found() {
     with_stock(|stock| {
         let object = program::rewrite(&stock.object, Variant::ALL[0]).expect("rewritten");
-        let mut found = 0;
+        let mut missed = Vec::new();
         let names = [
             "e1000_set_msglevel",
-            "e1000_force_mac_fc",
             "e1000_config_collision_dist",
+            "e1000_set_media_type",
         ];
         for name in names {
             let mut planted = object.clone();
@@ -157,9 +157,11 @@ fn planted_errors_are_found() {
             };
             let subjects = [subject(name).expect("in the table")];
             let report = campaign::run(stock, &programs, &subjects, plan, &|_| {}).expect("runs");
-            found += u64::from(report.differing() > 0);
+            if report.differing() == 0 {
+                missed.push(name);
+            }
         }
-        assert_eq!(found, names.len() as u64);
+        assert_eq!(missed, Vec::<&str>::new());
     });
 }
 

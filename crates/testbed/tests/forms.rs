@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use iced_x86::Code;
 use testbed::forms::campaign::{self, Plan, Report};
 use testbed::forms::survey::{self, Verdict};
 use testbed::forms::{self, Enumeration, known};
@@ -43,6 +44,29 @@ fn refusals_are_the_reviewed_ones() {
         found == reviewed,
         "the refusals are not those of {}:\n{found}",
         path.display()
+    );
+}
+
+/// What the verifier does not allow, the rewriter refuses by name.
+#[test]
+fn nothing_that_is_rewritten_is_left_to_the_verifier_to_refuse() {
+    let surveyed = &*SURVEYED;
+    let forms = forms::without_memory();
+    let plain = survey::survey(&forms, Variant::PLAIN[0]);
+    assert!(forms.len() > 2000, "{}", forms.len());
+    let pairs = surveyed.enumeration.forms.iter().zip(&surveyed.verdicts);
+    let left: Vec<String> = pairs
+        .chain(forms.iter().zip(&plain))
+        .filter(|(_, verdict)| matches!(verdict, Verdict::VerifierRefused(_)))
+        // A function that returns so breaks the rule itself.
+        .filter(|(form, _)| form.code != Code::Std)
+        .map(|(form, verdict)| format!("{:?} at {:?}: {verdict:?}", form.code, form.mode))
+        .collect();
+    assert!(
+        left.is_empty(),
+        "{} forms:\n{}",
+        left.len(),
+        left.join("\n")
     );
 }
 

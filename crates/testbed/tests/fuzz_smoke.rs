@@ -104,7 +104,11 @@ fn functions(object: &Object<'_>) -> Vec<Vec<u8>> {
 #[test]
 fn the_corpus_of_bugs_found() {
     replay("read", fuzz::read);
+    replay("lift", fuzz::lift);
     replay("rewrite", fuzz::rewrite);
+    replay("execute", |input| {
+        fuzz::execute(input);
+    });
     replay("verify", fuzz::verify);
 }
 
@@ -113,6 +117,28 @@ fn reading() {
     let stock = testbed::stock::find().expect("the stock module");
     run(1, |r| bytes(r, 4096), fuzz::read);
     run(2, |r| mutate(r, &stock), fuzz::read);
+}
+
+#[test]
+fn lifting() {
+    let stock = testbed::stock::find().expect("the stock module");
+    run(8, |r| choices(r, 1, 128), fuzz::lift);
+    run(9, |r| [vec![0], mutate(r, &stock)].concat(), fuzz::lift);
+}
+
+#[test]
+fn executing() {
+    use std::cell::Cell;
+    let (executed, faults) = (Cell::new(0), Cell::new(0));
+    let check = |input: &[u8]| {
+        if let fuzz::Outcome::Executed(states, faulted) = fuzz::execute(input) {
+            executed.set(executed.get() + states);
+            faults.set(faults.get() + faulted);
+        }
+    };
+    run(10, |r| bytes(r, 160), check);
+    println!("{} states, {} faults", executed.get(), faults.get());
+    assert!(executed.get() > 0, "nothing was executed");
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn every_mutant_is_rejected(scheme: Scheme) {
     };
     let rewritten = rewrite(&object, options).expect("rewritten");
     let all = mutate::checks(&rewritten.object, &rewritten.sites, scheme);
-    assert!(all.len() > 3000, "{} checks", all.len());
+    assert!(all.len() > 2500, "{} checks", all.len());
     let mut random = Random::new(7);
     let chosen: Vec<_> = (0..CHECKS)
         .map(|_| all[random.below(all.len() as u64) as usize].clone())
@@ -34,6 +34,10 @@ fn every_mutant_is_rejected(scheme: Scheme) {
         assert!(count.made >= CHECKS as u64, "{kind:?}: {}", count.made);
         assert!(count.rejected > 0, "{kind:?}");
     }
+    // What may stand there twice is accepted: putting something in is no reason
+    // to be rejected.
+    let twice = tally.counts[mutate::Kind::Duplicated as usize];
+    assert!(twice.harmless > 0, "{twice:?}");
     assert!(
         svm_verify::verify(&object).is_ok(),
         "every mutation was undone"
@@ -48,4 +52,19 @@ fn of_the_default_scheme() {
 #[test]
 fn of_the_papers_scheme() {
     every_mutant_is_rejected(Scheme::Paper);
+}
+
+/// Every mutant of some checks of a small object, branches to every byte of the
+/// function included.
+#[test]
+fn of_a_small_object_systematically() {
+    for scheme in [Scheme::Stlb, Scheme::Paper] {
+        let mut subject = mutate::Systematic::new(scheme);
+        assert!(svm_verify::verify(&subject.object).is_ok());
+        assert!(subject.checks.len() > 100, "{}", subject.checks.len());
+        let tally = mutate::systematic(&mut subject, 7, 60);
+        println!("scheme {}\n{tally}", scheme.as_str());
+        let survivors: Vec<_> = tally.survivors.iter().map(|s| &s.mutant.text).collect();
+        assert!(survivors.is_empty(), "{survivors:#?}");
+    }
 }

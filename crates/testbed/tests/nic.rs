@@ -1865,3 +1865,42 @@ fn random_descriptors_do_no_harm() {
         "the descriptors are not all nonsense: {frames}"
     );
 }
+
+#[test]
+fn a_trapped_access_beside_the_view_loses_nothing_that_waits_there() {
+    let (mut rig, bar) = opened();
+    let tail = peek(&bar, Register::Tdt) + 3;
+    poke(&bar, Register::Tdt, tail);
+    poke(&bar, Register::Ics, RXDMT0);
+    // A counter is read, as ethtool does: the tail counts from now on, and what
+    // was raised waits for the view's user.
+    let offset = Register::Gprc.offset();
+    rig.nic.beside(&bar, |nic| nic.mmio_read(offset));
+    assert_eq!(rig.nic.peek(Register::Tdt), tail);
+    assert_eq!(peek(&bar, Register::Tdt), tail);
+    assert_eq!(peek(&bar, Register::Ics), RXDMT0);
+    // A tail that the access itself moves is seen in the view.
+    let offset = Register::Tdt.offset();
+    rig.nic.beside(&bar, |nic| nic.mmio_write(offset, tail + 2));
+    assert_eq!(peek(&bar, Register::Tdt), tail + 2);
+    // So is a register that only traps may write, once it is shown; and then
+    // nobody takes it for a write without a trap.
+    let offset = Register::Rctl.offset();
+    let value = peek(&bar, Register::Rctl) ^ 1 << 3;
+    rig.nic.beside(&bar, |nic| nic.mmio_write(offset, value));
+    assert!(rig.nic.audit(&bar).is_err());
+    rig.nic.show_constants(&bar);
+    assert_eq!(peek(&bar, Register::Rctl), value);
+    assert_eq!(rig.nic.audit(&bar), Ok(()));
+    assert_eq!(rig.nic.absorb(&bar, false).unwrap().raised, RXDMT0);
+}
+
+#[test]
+fn a_cause_raised_beside_the_view_is_not_acknowledged_by_a_handler_before_it() {
+    let (mut rig, bar) = opened();
+    let offset = Register::Ics.offset();
+    rig.nic.beside(&bar, |nic| nic.mmio_write(offset, RXT0));
+    // The handler had read ICR before.
+    assert_eq!(rig.nic.absorb(&bar, true).unwrap().acknowledged, 0);
+    assert_eq!(rig.nic.absorb(&bar, true).unwrap().acknowledged, RXT0);
+}

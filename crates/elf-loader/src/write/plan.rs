@@ -156,6 +156,10 @@ fn check_symbol(object: &Object<'_>, index: usize) -> Result<(), String> {
         Place::In(SectionId(s)) if s == 0 || s as usize >= object.sections.len() => Err(format!(
             "it is in section {s}, which does not exist; add the section first"
         )),
+        Place::In(id) if object.section(id).role != Role::Contents && symbol.value != 0 => Err(
+            "it points into a table that is written anew; keep symbols in sections with contents"
+                .into(),
+        ),
         _ => Ok(()),
     }
 }

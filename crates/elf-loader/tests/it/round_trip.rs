@@ -229,6 +229,13 @@ fn mistakes_are_named() {
     assert!(message.contains("set size"), "{message}");
     let message = refused(&|o| o.symbols[2].place = Place::In(elf_loader::SectionId(7)));
     assert!(message.contains("`near`: it is in section 7"), "{message}");
+    // A table is written anew: what is in it moves.
+    let message = refused(&|o| {
+        o.sections[1].role = Role::SymbolNames;
+        o.sections[1].relocations.clear();
+        o.symbols[2].value = 2;
+    });
+    assert!(message.contains("written anew"), "{message}");
     let message = refused(&|o| o.sections[1].align = 3);
     assert!(message.contains("power of two"), "{message}");
     let message = refused(&|o| o.sections.clear());

@@ -16,19 +16,24 @@ use crate::plan::Plan;
 use crate::refusal::Hitch;
 use crate::registers::{gpr, reg32, reg64};
 
-/// `disp(%base)`.
-pub(super) fn at(base: Reg, displacement: i64) -> MemoryOperand {
-    let size = match displacement {
+/// The encoder's word for a displacement: none, a byte, or 32 bits of a 64-bit
+/// address.
+fn displacement_size(displacement: i64) -> u32 {
+    match displacement {
         0 => 0,
         -128..=127 => 1,
         _ => 8,
-    };
+    }
+}
+
+/// `disp(%base)`.
+pub(super) fn at(base: Reg, displacement: i64) -> MemoryOperand {
     MemoryOperand::new(
         reg64(base),
         Register::None,
         1,
         displacement,
-        size,
+        displacement_size(displacement),
         false,
         Register::None,
     )
@@ -53,7 +58,16 @@ impl Emitter<'_> {
     ///     op    (%v)
     ///     <close>
     /// ```
+    ///
+    /// Where an earlier translation serves:
+    ///
+    /// ```text
+    ///     op    distance(%v)
+    /// ```
     pub fn memory(&mut self, i: InstIdx, plan: &Plan, space: Space) -> Result<(), Hitch> {
+        if let Some(reuse) = plan.reuse {
+            return self.access_at(i, reuse.register, reuse.displacement);
+        }
         let roles = Self::roles(plan);
         self.open(plan);
         let address = self.address(i, space, plan.scratch.spilled().len(), &roles);
@@ -264,6 +278,11 @@ impl Emitter<'_> {
 
     /// The instruction itself with `(%v)` for its memory operand.
     pub(super) fn access(&mut self, i: InstIdx, v: Reg) -> Result<(), Hitch> {
+        self.access_at(i, v, 0)
+    }
+
+    /// The instruction itself with `displacement(%v)` for its memory operand.
+    fn access_at(&mut self, i: InstIdx, v: Reg, displacement: i64) -> Result<(), Hitch> {
         let inst = self.lifted.inst(i);
         let mut iced = inst.iced;
         if let Some(code) = without_moffs(iced.code()) {
@@ -273,8 +292,8 @@ impl Emitter<'_> {
         iced.set_memory_base(reg64(v));
         iced.set_memory_index(Register::None);
         iced.set_memory_index_scale(1);
-        iced.set_memory_displacement64(0);
-        iced.set_memory_displ_size(0);
+        iced.set_memory_displacement64(displacement as u64);
+        iced.set_memory_displ_size(displacement_size(displacement));
         let immediate = match inst.immediate {
             Some(value) => {
                 let field = dom0::field(value.kind).filter(|f| *f == Field::Abs32S);
@@ -339,7 +358,8 @@ impl Emitter<'_> {
         const PREFIXES: [u8; 11] = [
             0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
         ];
-        let bytes = self.lifted.bytes(i);
+        let lifted = self.lifted;
+        let bytes = lifted.bytes(i);
         // A REX that another prefix follows means nothing either.
         let first = bytes.iter().find(|b| **b & 0xf0 != 0x40);
         if first.is_some_and(|b| PREFIXES.contains(b)) {
@@ -347,8 +367,7 @@ impl Emitter<'_> {
             iced.set_segment_prefix(Register::None);
             self.asm.inst(&iced)?;
         } else {
-            let bytes = bytes.to_vec();
-            self.asm.raw(&bytes);
+            self.asm.raw(bytes);
         }
         Ok(())
     }

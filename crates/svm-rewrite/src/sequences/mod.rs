@@ -14,7 +14,8 @@ pub use string::Direction;
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use liveness::{LocSet, Reg};
 
-use crate::asm::{Assembler, Field, JRCXZ, Jump, Label, Labels, Referent, cc, r, ri, rm, rr};
+use crate::asm::{Assembler, Field, JRCXZ, Jump, Label, Labels, Referent, cc, r, ri, rr};
+use crate::encode::Form;
 use crate::import::Import;
 use crate::lift::{InstIdx, Lifted};
 use crate::plan::{Flags, Plan};
@@ -39,11 +40,11 @@ impl Address {
     /// Emits the instruction.
     pub fn emit(&self, asm: &mut Assembler, v: Reg) {
         let done = match self {
-            Address::Copy(from) => asm.inst(&rr(Code::Mov_r64_rm64, reg64(v), reg64(*from))),
-            Address::Lea(operand, referent) => {
-                let displacement = referent.map(|r| (Field::Abs32S, r));
-                asm.inst_with(&rm(Code::Lea_r64_m, reg64(v), *operand), displacement, None)
+            Address::Copy(from) => {
+                asm.registers(Form::MOV, v, *from);
+                Ok(())
             }
+            Address::Lea(operand, referent) => asm.lea(*operand, *referent, v),
             Address::Symbol(referent) => {
                 asm.inst_with(&movabs(v, 0), None, Some((Field::Abs64, *referent)))
             }
@@ -98,9 +99,10 @@ impl<'a> Emitter<'a> {
         section: u16,
         scheme: Scheme,
     ) -> Emitter<'a> {
+        let id = lifted.sections[usize::from(section)].id;
         Emitter {
             lifted,
-            asm: Assembler::new(),
+            asm: Assembler::for_code(lifted.object.section(id).data.len()),
             labels,
             section,
             scheme,
@@ -134,11 +136,13 @@ impl<'a> Emitter<'a> {
     }
 
     fn copy(&mut self, from: Reg, to: Reg) {
-        self.emit(&rr(Code::Mov_r64_rm64, reg64(to), reg64(from)));
+        self.asm.registers(Form::MOV, to, from);
     }
 
     fn lea(&mut self, operand: MemoryOperand, to: Reg) {
-        self.emit(&rm(Code::Lea_r64_m, reg64(to), operand));
+        self.asm
+            .lea(operand, None, to)
+            .expect("a sequence's own instruction encodes");
     }
 
     /// Pushes what is spilled and saves the flags.

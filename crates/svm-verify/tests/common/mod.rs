@@ -43,10 +43,15 @@ pub fn assemble(source: &str) -> Vec<u8> {
     fs::read(&output).expect("the object")
 }
 
-/// Verifies the bytes of an object.
+/// Verifies the bytes of an object, and that nothing depends on what the
+/// verifier remembers of equal instructions.
 pub fn verify(bytes: &[u8]) -> Result<Proof, Violations> {
     let object = elf_loader::read(bytes).expect("a relocatable object");
-    svm_verify::verify_with(&object, Options { limit: 100_000 })
+    let options = Options { limit: 100_000 };
+    let result = svm_verify::verify_with(&object, options);
+    let anew = svm_verify::verify_without_memo(&object, options);
+    assert_eq!(format!("{result:?}"), format!("{anew:?}"));
+    result
 }
 
 /// Asserts that the object is accepted.

@@ -1,4 +1,5 @@
 //! Every instruction form: enumerated, rewritten, verified, executed, compared.
+//! Then every mutant of the checks: made and rejected.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -8,10 +9,12 @@ use clap::Parser;
 use testbed::Error;
 use testbed::forms::campaign::{Plan, Report};
 use testbed::forms::{self, campaign, known, survey};
+use testbed::mutate;
 use testbed::program::Variant;
 
 /// Enumerate every instruction form with a memory operand, rewrite and verify
-/// it, and run it natively and rewritten on the same states.
+/// it, and run it natively and rewritten on the same states. Then mutate checks
+/// and ask the verifier.
 #[derive(Parser)]
 #[command(after_help = "Examples:
   exhaustive
@@ -20,7 +23,7 @@ use testbed::program::Variant;
   exhaustive --form 23976
   exhaustive --refusals
 
-Exit status: 0 no difference, 1 differences, 2 the run could not be made.")]
+Exit status: 0 no difference and no surviving mutant, 1 some, 2 the run could not be made.")]
 struct Options {
     /// Seeds for registers and memory.
     #[arg(long, default_value_t = 1)]
@@ -43,6 +46,9 @@ struct Options {
     /// Batches at a time.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
+    /// Checks of the stock module to mutate under each scheme; 0 for no mutants.
+    #[arg(long, default_value_t = 200)]
+    checks: usize,
     /// List what is refused and why, and run nothing.
     #[arg(long)]
     refusals: bool,
@@ -109,7 +115,22 @@ fn run(options: &Options) -> Result<bool, Error> {
     for name in &stale {
         println!("the known defect `{name}` was not seen: take it off the list");
     }
-    Ok(report.differences == 0 && stale.is_empty())
+    let clean = report.differences == 0 && stale.is_empty();
+    let whole = options.one_in <= 1 && options.forms.is_empty() && options.checks > 0;
+    Ok(clean && (!whole || mutate(options, start)?))
+}
+
+/// Whether the verifier rejected every mutant that could do harm.
+fn mutate(options: &Options, start: Instant) -> Result<bool, Error> {
+    let report = mutate::campaign::run(&mutate::campaign::Plan {
+        checks: options.checks,
+        one_in: 1,
+        seed: 1,
+        jobs: options.jobs,
+    })?;
+    print!("{report}");
+    println!("{:<34}{:>11.0}s", "time", start.elapsed().as_secs_f64());
+    Ok(report.surviving() == 0)
 }
 
 fn stale(report: &Report) -> Vec<&'static str> {

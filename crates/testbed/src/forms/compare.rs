@@ -10,7 +10,7 @@ use super::enter::Block;
 use super::memory::Memory;
 use super::process::{Machine, counts, frame_left, in_child, observed_frame, one};
 use super::record::{Ending, Record};
-use super::state::{FRAME_TOP, Setting, place, state};
+use super::state::{FRAME_TOP, Setting, State, place, state};
 use crate::dom0::Shared;
 use crate::error::Error;
 use crate::program::Variant;
@@ -72,8 +72,8 @@ struct Outcome {
 /// Runs one state again and describes it, in a child that sends text.
 fn again<M: Machine>(
     case: (usize, &Case),
-    number: u64,
-    setting: &Setting<'_>,
+    state: &State,
+    (pages, seed): (u64, u64),
     make: impl Fn(&Memory) -> Result<M, Error>,
 ) -> Result<Outcome, Error> {
     const ROOM: usize = 1 << 20;
@@ -82,10 +82,9 @@ fn again<M: Machine>(
         source,
     })?;
     in_child(|| {
-        let mut memory = Memory::new(setting.pages, setting.seed)?;
+        let mut memory = Memory::new(pages, seed)?;
         let mut machine = make(&memory)?;
-        let state = state(case.1, number, setting);
-        let record = one(&mut machine, &mut memory, &observed_frame(), case, &state);
+        let record = one(&mut machine, &mut memory, &observed_frame(), case, state);
         let bytes = words(machine.block(), &record, case.1, &mut memory);
         shared.write(0, &bytes[..bytes.len().min(ROOM)]);
         Ok(())
@@ -160,19 +159,31 @@ pub fn describe<N: Machine, T: Machine>(
     twin: impl Fn(&Memory) -> Result<T, Error>,
 ) -> Result<String, Error> {
     let meets = state(case.1, number, setting);
-    let mut text = format!(
-        "  operand at {:#x} ({:?}), {:?} table, flags {:#x}\n  in ",
-        place(case.1, &meets),
-        meets.placement,
-        meets.table,
-        meets.flags
-    );
+    let (at, placement) = (place(case.1, &meets), meets.placement);
+    let memory = (setting.pages, setting.seed);
+    let text = describe_state(case, &meets, memory, native, twin)?;
+    Ok(format!("  operand at {at:#x} ({placement:?})\n{text}"))
+}
+
+/// The same of any state, with memory of so many pages and that seed.
+///
+/// # Errors
+/// A system call's.
+pub fn describe_state<N: Machine, T: Machine>(
+    case: (usize, &Case),
+    meets: &State,
+    memory: (u64, u64),
+    native: impl Fn(&Memory) -> Result<N, Error>,
+    twin: impl Fn(&Memory) -> Result<T, Error>,
+) -> Result<String, Error> {
+    let (table, flags) = (meets.table, meets.flags);
+    let mut text = format!("  {table:?} table, flags {flags:#x}\n  in ");
     for (name, value) in NAMES.iter().zip(meets.registers) {
         text.push_str(&format!(" {name}={value:x}"));
     }
     text.push('\n');
-    let native = again(case, number, setting, native)?;
-    let twin = again(case, number, setting, twin)?;
+    let native = again(case, meets, memory, native)?;
+    let twin = again(case, meets, memory, twin)?;
     text.push_str(&differing(case.1, &native, &twin));
     Ok(text)
 }

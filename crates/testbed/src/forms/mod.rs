@@ -30,6 +30,7 @@ mod native;
 mod object;
 mod operands;
 mod process;
+pub mod programs;
 mod record;
 mod state;
 mod strings;
@@ -39,8 +40,8 @@ mod twin;
 pub use modes::Mode;
 
 use iced_x86::{
-    Code, Decoder, DecoderOptions, Encoder, EncodingKind, Instruction, InstructionInfoFactory,
-    Mnemonic, OpKind, Register,
+    Code, Decoder, DecoderOptions, Encoder, EncodingKind, FlowControl, Instruction,
+    InstructionInfoFactory, Mnemonic, OpKind, Register,
 };
 
 /// How an instruction form reaches memory.
@@ -52,6 +53,8 @@ pub enum Reach {
     Implicit,
     /// Only the stack, as `push` and `call` do.
     Stack,
+    /// Not at all.
+    None,
 }
 
 /// An instruction form at one addressing mode and with one prefix.
@@ -66,6 +69,68 @@ pub struct Form {
     /// The instruction. An instruction-relative or symbolic address gets a
     /// relocation.
     pub instruction: Instruction,
+}
+
+/// An object with a function for each kind of sequence: every way to write an
+/// address, loads, stores, wide and locked accesses, bit strings, strings.
+pub fn sequences() -> elf_loader::Object<'static> {
+    use Code::*;
+    const ONE_MODE: [Code; 14] = [
+        Mov_rm8_imm8,
+        Add_rm64_r64,
+        Movups_xmm_xmmm128,
+        Cmpxchg16b_m128,
+        Cmovne_r64_rm64,
+        Bts_rm64_r64,
+        Push_rm64,
+        Pop_rm64,
+        Prefetcht0_m8,
+        Movsb_m8_m8,
+        Stosq_m64_RAX,
+        Lodsd_EAX_m32,
+        Cmpsw_m16_m16,
+        Scasb_AL_m8,
+    ];
+    let wanted = |form: &Form| match form.code {
+        Mov_r64_rm64 | Mov_rm32_r32 => true,
+        code => {
+            let plain = matches!(form.mode, Mode::Base | Mode::Implicit);
+            let words = form.instruction.segment_prefix() == Register::None;
+            ONE_MODE.contains(&code) && plain && words && !has_address32(&form.instruction)
+        }
+    };
+    let forms = all().forms;
+    let chosen = forms.iter().enumerate().filter(|(_, form)| wanted(form));
+    let cases: Vec<_> = chosen.flat_map(|(n, f)| cases::of_form(n, f, 8)).collect();
+    object::object(cases.iter().enumerate())
+}
+
+fn has_address32(i: &Instruction) -> bool {
+    (0..i.op_count()).any(|n| matches!(i.op_kind(n), OpKind::MemorySegESI | OpKind::MemoryESEDI))
+}
+
+/// All 64-bit forms that reach no memory, each with one choice of registers.
+/// Nothing is to be translated there, but rewriter and verifier have to agree on
+/// which may occur. Branches are left out: they mean nothing without a target.
+pub fn without_memory() -> Vec<Form> {
+    let mut info = InstructionInfoFactory::new();
+    let forms = Code::values().filter_map(|code| {
+        let table = code.op_code();
+        let usable = table.is_instruction() && table.mode64();
+        if !usable || table.encoding() == EncodingKind::MVEX {
+            return None;
+        }
+        let instruction = operands::choose_registers(code)?;
+        let straight = instruction.flow_control() == FlowControl::Next;
+        let kept = straight && reach(&instruction, &mut info).is_none() && encodes(&instruction);
+        kept.then_some(Form {
+            code,
+            reach: Reach::None,
+            mode: Mode::Implicit,
+            instruction,
+        })
+    });
+    forms.collect()
 }
 
 /// All forms, and codes that reach memory but encode at no mode.
@@ -99,7 +164,7 @@ pub fn all() -> Enumeration {
         let before = found.forms.len();
         let modes: &[Mode] = match reach {
             Reach::Explicit => &Mode::ALL,
-            Reach::Implicit | Reach::Stack => &[Mode::Implicit],
+            Reach::Implicit | Reach::Stack | Reach::None => &[Mode::Implicit],
         };
         for &mode in modes {
             let written = prefixed(code, mode, &base);

@@ -25,6 +25,38 @@ pub fn choose(code: Code) -> Option<Instruction> {
     Some(instruction)
 }
 
+/// The code with registers where it has a choice. `None` for those that have
+/// none.
+pub fn choose_registers(code: Code) -> Option<Instruction> {
+    let table = code.op_code();
+    let mut instruction = Instruction::default();
+    instruction.set_code(code);
+    for n in 0..table.op_count() {
+        set(&mut instruction, n, in_register(table.op_kind(n)))?;
+    }
+    if table.require_op_mask_register() {
+        instruction.set_op_mask(Register::K1);
+    }
+    (!has_memory(&instruction) && !has_string_memory(&instruction)).then_some(instruction)
+}
+
+/// The register that may stand where memory may.
+fn in_register(kind: Kind) -> Kind {
+    match kind {
+        Kind::r8_or_mem => Kind::r8_reg,
+        Kind::r16_or_mem => Kind::r16_rm,
+        Kind::r32_or_mem | Kind::r32_or_mem_mpx => Kind::r32_rm,
+        Kind::r64_or_mem | Kind::r64_or_mem_mpx => Kind::r64_rm,
+        Kind::mm_or_mem => Kind::mm_rm,
+        Kind::xmm_or_mem => Kind::xmm_rm,
+        Kind::ymm_or_mem => Kind::ymm_rm,
+        Kind::zmm_or_mem => Kind::zmm_rm,
+        Kind::bnd_or_mem_mpx => Kind::bnd_reg,
+        Kind::k_or_mem => Kind::k_rm,
+        other => other,
+    }
+}
+
 /// Whether an operand is written with an address.
 pub fn has_memory(instruction: &Instruction) -> bool {
     (0..instruction.op_count()).any(|n| instruction.op_kind(n) == OpKind::Memory)

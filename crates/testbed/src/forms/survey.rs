@@ -255,6 +255,7 @@ fn extension(code: Code) -> String {
         Kind::mem_vsib64z,
     ]);
     match encoding {
+        EncodingKind::EVEX if plain_move(code) => return "EVEX moves of 64 bytes".to_owned(),
         EncodingKind::EVEX if scattered => return "EVEX gather and scatter".to_owned(),
         EncodingKind::EVEX => return "EVEX".to_owned(),
         EncodingKind::Legacy if any(&[Kind::seg_rDI]) => return mnemonic(code),
@@ -285,6 +286,17 @@ fn extension(code: Code) -> String {
         true => mnemonic(code),
         false => features.join("+"),
     }
+}
+
+/// A move between a `zmm` register and memory, of elements that a mask could
+/// choose.
+fn plain_move(code: Code) -> bool {
+    use Mnemonic::*;
+    let moves = matches!(
+        code.mnemonic(),
+        Vmovups | Vmovupd | Vmovaps | Vmovapd | Vmovdqu32 | Vmovdqu64 | Vmovdqa32 | Vmovdqa64
+    );
+    moves && code.op_code().op_kinds().contains(&Kind::zmm_or_mem)
 }
 
 /// Names in lines of some eighty characters.

@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use super::error::LiveError;
 use super::hidden::Hidden;
+use super::image::{Module, Plan};
 use super::payload::{Payload, STUB, Target, stub_address};
+use super::time_limit::{self, TIME_LIMIT, TimeLimit};
 use super::upcall::Upcall;
 use crate::program::{Program, STLB, STUBS};
 use crate::runtime::{self, AbortReport, Config, Cpu, Frame, Host, PortRange, Region, User};
@@ -66,16 +68,22 @@ pub struct Report {
     pub reason: u32,
     /// dom0 address, call target, port or stub.
     pub address: u64,
-    /// In which object, function and at which offset.
+    /// In which function and object, and at which offset.
     pub place: String,
     /// What an import said that failed.
     pub import: Option<String>,
 }
 
 impl Report {
+    /// Whether it took too long.
+    pub fn is_time_limit(&self) -> bool {
+        self.kind == runtime::ABORT_FAULT && self.reason == TIME_LIMIT
+    }
+
     /// The kind in words.
     pub fn what(&self) -> &'static str {
         match self.kind {
+            _ if self.is_time_limit() => "time limit exceeded",
             runtime::ABORT_ACCESS => "access to memory that is not dom0's",
             runtime::ABORT_CALL => "indirect call to no entry point",
             runtime::ABORT_BUG => "the driver's own BUG",
@@ -119,6 +127,8 @@ static CALLBACKS: AtomicPtr<Callbacks<'static>> = AtomicPtr::new(std::ptr::null_
 pub struct Loading<'a> {
     /// The code.
     pub payload: &'a Payload,
+    /// Where dom0 has the original, for reports.
+    pub plan: &'a Plan<'a>,
     /// dom0's memory and the card's registers.
     pub regions: Vec<Region>,
     /// The ports that the driver may use.
@@ -136,6 +146,8 @@ pub struct Loading<'a> {
 /// The running instance.
 pub struct Instance<'a> {
     payload: &'a Payload,
+    plan: &'a Plan<'a>,
+    limit: TimeLimit,
     regions: Vec<Region>,
     ports: Box<PortRange>,
     cpu: *mut Cpu,
@@ -179,6 +191,8 @@ impl<'a> Instance<'a> {
         assert!(before.is_null(), "one instance a process");
         let mut instance = Instance {
             payload,
+            plan: loading.plan,
+            limit: TimeLimit::start(cpu)?,
             regions: loading.regions,
             ports: Box::new(loading.ports),
             cpu,
@@ -187,6 +201,15 @@ impl<'a> Instance<'a> {
         };
         instance.renew();
         Ok(instance)
+    }
+
+    /// Limits the processor time of an invocation; [`time_limit::DEFAULT`] at
+    /// first.
+    ///
+    /// # Errors
+    /// A system call's.
+    pub fn limit_time(&self, limit: std::time::Duration) -> Result<(), LiveError> {
+        self.limit.set(limit)
     }
 
     /// Starts anew after an abort: empty tables, nothing mapped.
@@ -247,7 +270,8 @@ impl<'a> Instance<'a> {
         // `function` is one of verified code: only the payload gives addresses.
         let status = unsafe {
             let instance = runtime::twin_user_instance(self.user);
-            runtime::twin_enter(self.cpu, instance, function, arguments, &mut result)
+            self.limit
+                .watch(|| runtime::twin_enter(self.cpu, instance, function, arguments, &mut result))
         };
         match status {
             runtime::OK => Ok(result),
@@ -296,16 +320,29 @@ impl<'a> Instance<'a> {
     }
 
     fn describe(&self, report: &AbortReport, import: Option<String>) -> Report {
-        let place = match self.payload.original(report.rip.saturating_sub(1)) {
-            Some((object, section, offset)) => format!("{object}:{section}+{offset:#x}"),
-            None => format!("{:#x}", report.rip),
-        };
+        // A fault names its instruction, everything else the one behind a call.
+        let faulted = matches!(report.kind, runtime::ABORT_FAULT | runtime::ABORT_STACK);
+        let place = self.place(report.rip.saturating_sub(u64::from(!faulted)));
         Report {
             kind: report.kind,
             reason: report.reason,
             address: report.address,
             place,
             import,
+        }
+    }
+
+    /// What the code at a hypervisor address is, by the original's names.
+    fn place(&self, rip: u64) -> String {
+        let Some((object, section, offset)) = self.payload.original(rip) else {
+            return format!("{rip:#x}");
+        };
+        let module = [Module::Driver, Module::Hot];
+        let module = module.into_iter().find(|m| m.to_string() == object);
+        let start = module.and_then(|module| self.plan.section(module, section));
+        match start {
+            Some(start) => self.plan.describe(start + offset),
+            None => format!("{object}:{section}+{offset:#x}"),
         }
     }
 
@@ -486,6 +523,14 @@ unsafe fn loaded<'a>() -> &'a mut Callbacks<'static> {
 extern "C" fn import(_: *mut c_void, frame: *mut Frame) -> c_int {
     // SAFETY: the runtime gives a frame; an instance is running.
     let (frame, callbacks) = unsafe { (&mut *frame, loaded()) };
+    if time_limit::expired() {
+        // SAFETY: inside an import, on the CPU's own thread.
+        unsafe {
+            let kind = runtime::ABORT_FAULT;
+            runtime::twin_abort_record(callbacks.cpu, kind, TIME_LIMIT, 0, frame.site);
+        }
+        return runtime::ABORTED;
+    }
     let number = frame.target as usize;
     match callbacks.targets[number] {
         Target::Upcall(vm) => upcall(callbacks, frame, number, vm),
@@ -538,7 +583,7 @@ fn upcall(callbacks: &mut Callbacks<'_>, frame: &mut Frame, number: usize, vm: u
 ///
 /// # Safety
 /// The driver of `cpu` waits, and `from` is its stack pointer.
-unsafe fn stack_in_use<'s>(cpu: *mut Cpu, from: *const u64) -> &'s mut [u64] {
+pub(super) unsafe fn stack_in_use<'s>(cpu: *mut Cpu, from: *const u64) -> &'s mut [u64] {
     let block = cpu as u64 & !(twin_abi::stack::BLOCK - 1);
     let high = block + twin_abi::stack::HIGH;
     let words = (high - from as u64) / 8;

@@ -11,6 +11,8 @@
 //! A [`Meter`] says at every step whose the time is. The card's time is no
 //! processor time on a real machine and is left out of a packet's cost.
 
+use std::time::{Duration, Instant};
+
 use super::endpoint::Endpoint;
 use super::profile::{Component, cycles, enter_phase};
 use super::rings::{REQUESTS, Request, Rings, Sent};
@@ -133,6 +135,8 @@ impl Meter {
 
 /// Interrupts and waits in a row that are one too many.
 const PATIENCE: u32 = 256;
+/// How long dom0 may keep its virtual interrupts disabled while guests wait.
+const DOM0_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The loop.
 pub struct Pump<E, C> {
@@ -144,6 +148,7 @@ pub struct Pump<E, C> {
     pub meter: Meter,
     /// Interrupts that dom0's virtual interrupt flag put off.
     pub deferred: u64,
+    put_off_since: Option<Instant>,
     request: Request,
 }
 
@@ -155,6 +160,7 @@ impl<E: Engine, C: Card> Pump<E, C> {
             card,
             meter: Meter::default(),
             deferred: 0,
+            put_off_since: None,
             request: Request::default(),
         }
     }
@@ -171,6 +177,9 @@ impl<E: Engine, C: Card> Pump<E, C> {
             let asked = (count - sent).min(REQUESTS as u32);
             let accepted = self.send_batch(endpoints, asked)?;
             sent += accepted;
+            if accepted == 0 && self.put_off()? {
+                continue;
+            }
             idle = if accepted == 0 { idle + 1 } else { 0 };
             if idle > PATIENCE {
                 self.meter.switch(Component::Idle);
@@ -179,6 +188,20 @@ impl<E: Engine, C: Card> Pump<E, C> {
         }
         self.meter.switch(Component::Idle);
         Ok(sent)
+    }
+
+    /// Whether dom0 has put an interrupt off, in which case it gets the processor;
+    /// but not for ever.
+    fn put_off(&mut self) -> Result<bool, Stop> {
+        let Some(since) = self.put_off_since else {
+            return Ok(false);
+        };
+        if since.elapsed() > DOM0_PATIENCE {
+            self.meter.switch(Component::Idle);
+            return Err(Stop::Stuck("dom0 keeps its virtual interrupts disabled"));
+        }
+        std::thread::yield_now();
+        Ok(true)
     }
 
     fn send_batch(&mut self, endpoints: &mut [Endpoint<'_>], count: u32) -> Result<u32, Stop> {
@@ -235,8 +258,10 @@ impl<E: Engine, C: Card> Pump<E, C> {
             self.meter.switch(self.engine.host());
             if !self.engine.interrupt(&mut self.card)? {
                 self.deferred += 1;
+                self.put_off_since.get_or_insert_with(Instant::now);
                 return Ok(());
             }
+            self.put_off_since = None;
         }
         Err(Stop::Stuck("the interrupt line stays asserted"))
     }

@@ -245,11 +245,17 @@ impl Rings {
         Sent::from_word(word)
     }
 
-    /// Takes the next completion.
+    /// Takes the next completion. More than the ring has room for are none: the
+    /// indices are somebody else's memory and say so now and then.
     pub fn completion(&mut self) -> Option<Done> {
         let shared = self.shared();
         let consume = shared.tx_done_consume.load(Ordering::Relaxed);
-        if shared.tx_done_produce.load(Ordering::Acquire) == consume {
+        let produce = shared.tx_done_produce.load(Ordering::Acquire);
+        if produce == consume {
+            return None;
+        }
+        if produce.wrapping_sub(consume) as usize > TX_DONE {
+            shared.tx_done_consume.store(produce, Ordering::Release);
             return None;
         }
         // SAFETY: inside the ring that `new` checked; no reference is made.

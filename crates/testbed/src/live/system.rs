@@ -17,7 +17,7 @@ use super::dom0::{CommandError, Dom0};
 use super::endpoint::Shape;
 use super::files::Files;
 use super::image::{Missing, Module, Plan};
-use super::instance::{Instance, Loading, Upcalls};
+use super::instance::{Instance, Loading, Service, Upcalls};
 use super::interface::{Info, IrqState, Plain};
 use super::mailbox::{InterruptOwner, Mailbox, UpcallSlot};
 use super::memory::{BAR, BAR_SIZE, DRIVER_STACK, Machine, PORTS, PORTS_SIZE, Sizes, percpu};
@@ -210,8 +210,21 @@ impl<'s> System<'s> {
     /// # Errors
     /// [`SystemError`].
     pub fn twin(&self, limits: Limits) -> Result<TwinEngine<'s>, SystemError> {
+        self.twin_with(limits, SERVICES.map(|(_, service)| service).to_vec())
+    }
+
+    /// As [`System::twin`], with other routines in the places of [`SERVICES`].
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn twin_with(
+        &self,
+        limits: Limits,
+        services: Vec<Service>,
+    ) -> Result<TwinEngine<'s>, SystemError> {
         let instance = Instance::load(Loading {
             payload: &self.blueprint.payload,
+            plan: &self.blueprint.plan,
             regions: self.regions(),
             ports: PortRange {
                 first: PORTS,
@@ -219,7 +232,7 @@ impl<'s> System<'s> {
             },
             block: DRIVER_STACK,
             gs_base: percpu(CPU),
-            services: SERVICES.map(|(_, service)| service).to_vec(),
+            services,
             upcalls: Box::new(ToDom0 {
                 slot: &self.mailbox.upcalls[CPU],
                 limits,

@@ -88,9 +88,12 @@ pub struct TwinEngine<'a> {
     driver: Driver,
     interrupts: VirtualInterrupts<'a>,
     switch: *mut Switch,
-    /// Switch number and flow number.
-    guests: Vec<(u32, u32)>,
+    /// Switch number, flow number and Ethernet address.
+    guests: Vec<(u32, u32, [u8; 6])>,
     entries: Entries,
+    stopped: Option<Stopped>,
+    /// Buffers that guests have taken and the driver's pool has not got back.
+    owed: Vec<u64>,
 }
 
 /// Hypervisor addresses of what is called for every packet.
@@ -147,34 +150,71 @@ impl<'a> TwinEngine<'a> {
             switch,
             guests: Vec::new(),
             entries,
+            stopped: None,
+            owed: Vec::with_capacity(RELEASE),
         })
     }
 
     /// Adds a guest by its Ethernet address; false if there is one.
     pub fn attach(&mut self, endpoint: &Endpoint<'_>) -> bool {
         let flow = endpoint.flow();
+        self.attach_flow(flow.number, flow.source)
+    }
+
+    fn attach_flow(&mut self, flow: u32, address: [u8; 6]) -> bool {
         // SAFETY: the switch is alive; six bytes.
-        let number = unsafe { runtime::twin_switch_attach(self.switch, flow.source.as_ptr()) };
+        let number = unsafe { runtime::twin_switch_attach(self.switch, address.as_ptr()) };
         let Ok(number) = u32::try_from(number) else {
             return false;
         };
-        self.guests.push((number, flow.number));
+        self.guests.push((number, flow, address));
         true
     }
 
-    /// After an abort, when dom0 has reset the driver: a new instance.
-    pub fn renew(&mut self, driver: Driver) -> Option<()> {
+    /// Drops the packets that wait for guests: those of a dom0 that is gone,
+    /// or that guests will not take. Gives the buffers to release, if dom0 is
+    /// still the same.
+    ///
+    /// # Panics
+    /// Never: guests that were attached can be attached again.
+    pub fn forget_packets(&mut self) -> Vec<u64> {
+        let mut released = std::mem::take(&mut self.owed);
+        for (number, flow, address) in std::mem::take(&mut self.guests) {
+            let mut buffers = [0; runtime::SWITCH_QUEUE];
+            // SAFETY: the switch is alive; there is room for a whole queue.
+            let count =
+                unsafe { runtime::twin_switch_detach(self.switch, number, buffers.as_mut_ptr()) };
+            released.extend_from_slice(&buffers[..count as usize]);
+            assert!(self.attach_flow(flow, address), "it was attached");
+        }
+        released
+    }
+
+    /// After an abort, when dom0 has reset the driver: a new instance. The
+    /// rings are this CPU's, which a new dom0 may have elsewhere.
+    pub fn renew(&mut self, driver: Driver, rings: Rings) -> Option<()> {
         self.instance.renew();
         INSTANCE.store(self.instance.raw(), Ordering::SeqCst);
         self.driver = driver;
+        self.rings = rings;
+        self.stopped = None;
         self.entries = entries(&self.instance, &driver)?;
         Some(())
+    }
+
+    /// How the driver stopped, if it did, since this was asked last.
+    pub fn take_stopped(&mut self) -> Option<Stopped> {
+        self.stopped.take()
     }
 
     /// Runs the driver; the rest of the system is told if it stops.
     fn run(&mut self, function: u64, arguments: [u64; 6]) -> Result<u64, Stop> {
         let ran = self.instance.enter(function, &arguments);
-        ran.map_err(|stopped: Stopped| Stop::Driver(stopped.to_string()))
+        ran.map_err(|stopped| {
+            let stop = Stop::Driver(stopped.to_string());
+            self.stopped = Some(stopped);
+            stop
+        })
     }
 
     fn poll(&mut self, card: &mut dyn Card) -> Result<(), Stop> {
@@ -220,7 +260,11 @@ impl<'a> TwinEngine<'a> {
         }
     }
 
-    fn release(&mut self, buffers: &[u64]) -> Result<(), Stop> {
+    /// Gives received buffers back to the driver's pool.
+    ///
+    /// # Errors
+    /// [`Stop::Driver`].
+    pub fn release(&mut self, buffers: &[u64]) -> Result<(), Stop> {
         for batch in buffers.chunks(RELEASE) {
             for (index, buffer) in batch.iter().enumerate() {
                 self.rings.put_release(index, *buffer);
@@ -254,21 +298,25 @@ impl Engine for TwinEngine<'_> {
     fn deliver(&mut self, endpoints: &mut [Endpoint<'_>]) -> Result<(), Stop> {
         // SAFETY: the switch is alive.
         let news = unsafe { runtime::twin_switch_news(self.switch) };
-        let mut release = Vec::with_capacity(RELEASE);
+        let mut owed = std::mem::take(&mut self.owed);
         let guests = self.guests.clone();
         // SAFETY: the instance is alive, and this thread is outside of it.
         unsafe { runtime::twin_instance_hold(self.instance.raw()) };
         let mut taken = Ok(());
-        for (guest, flow) in guests.iter().filter(|(guest, _)| news >> guest & 1 != 0) {
+        for (guest, flow, _) in guests.iter().filter(|(guest, ..)| news >> guest & 1 != 0) {
             let endpoint = endpoints.iter_mut().find(|e| e.flow().number == *flow);
             if let Some(endpoint) = endpoint {
-                taken = taken.and(self.take_all(*guest, endpoint, &mut release));
+                taken = taken.and(self.take_all(*guest, endpoint, &mut owed));
             }
         }
         // SAFETY: held above.
         unsafe { runtime::twin_instance_release(self.instance.raw()) };
-        taken?;
-        self.release(&release)
+        let released = self.release(&owed);
+        if released.is_ok() {
+            owed.clear();
+        }
+        self.owed = owed;
+        taken.and(released)
     }
 
     fn rings(&mut self) -> &mut Rings {
@@ -284,8 +332,8 @@ impl Engine for TwinEngine<'_> {
     }
 }
 
-/// `u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan)`
-extern "C" fn host_receive(_: *mut Cpu, frame: *mut Frame) -> c_int {
+/// The service: `u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan)`
+pub(super) extern "C" fn host_receive(_: *mut Cpu, frame: *mut Frame) -> c_int {
     // SAFETY: the runtime gives a frame.
     let frame = unsafe { &mut *frame };
     let [data, length, buffer, flags, vlan, _] = frame.registers;

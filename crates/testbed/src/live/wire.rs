@@ -6,12 +6,16 @@ use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::card;
 use super::lock::SpinLock;
 use super::mailbox::Mailbox;
 use super::memory::Machine;
 use crate::nic::{Bus, BusFault, Nic, Received, Register, Transmitted, Wire};
 
-/// The machine's memory as DMA reaches it: `allowed` and nothing else.
+/// The machine's memory as DMA reaches it: `allowed` and nothing else. Beyond
+/// dom0's RAM it is only read: the card fetches what guests send from their own
+/// memory, but what it receives goes to dom0's buffers and is copied (paper,
+/// 5.3). So no descriptor, whatever is in it, changes a guest's memory.
 pub struct MachineBus<'m> {
     machine: &'m Machine,
     allowed: Range<u64>,
@@ -23,33 +27,42 @@ impl<'m> MachineBus<'m> {
         MachineBus { machine, allowed }
     }
 
-    fn at(&self, address: u64, length: usize) -> Result<*mut u8, BusFault> {
+    fn at(&self, address: u64, length: usize, end: u64) -> Result<*mut u8, BusFault> {
         let length = length as u64;
         let fault = BusFault { address, length };
-        let end = address.checked_add(length).ok_or(fault)?;
-        if address < self.allowed.start || end > self.allowed.end {
+        let last = address.checked_add(length).ok_or(fault)?;
+        if address < self.allowed.start || last > end {
             return Err(fault);
         }
         self.machine.at(address, length).ok_or(fault)
+    }
+
+    fn source(&self, address: u64, length: usize) -> Result<*mut u8, BusFault> {
+        self.at(address, length, self.allowed.end)
+    }
+
+    fn target(&self, address: u64, length: usize) -> Result<*mut u8, BusFault> {
+        let end = self.allowed.end.min(self.machine.sizes().dom0);
+        self.at(address, length, end)
     }
 }
 
 impl Bus for MachineBus<'_> {
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), BusFault> {
-        let from = self.at(address, into.len())?;
+        let from = self.source(address, into.len())?;
         if let (Ok(word), 0) = (<&mut [u8; 8]>::try_from(&mut *into), address % 8) {
-            // SAFETY: checked by `at`; aligned. Others may write it: one load.
+            // SAFETY: checked; aligned. Others may write it: one load.
             *word = unsafe { from.cast::<u64>().read_volatile() }.to_le_bytes();
             return Ok(());
         }
-        // SAFETY: checked by `at`; nobody has references into the memory.
+        // SAFETY: checked; nobody has references into the memory.
         unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
         Ok(())
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), BusFault> {
-        let to = self.at(address, bytes.len())?;
-        // SAFETY: checked by `at`; nobody has references into the memory. Aligned
+        let to = self.target(address, bytes.len())?;
+        // SAFETY: checked; nobody has references into the memory. Aligned
         // words, which others may read meanwhile, are one store.
         unsafe {
             match (bytes, address % 8) {
@@ -97,26 +110,39 @@ impl<'m> NicPort<'m> {
 
     /// Reads a register.
     pub fn mmio_read(&self, offset: u32) -> u32 {
-        self.mailbox.device().mmio_read(offset)
+        let mut nic = self.mailbox.device();
+        nic.beside(card::registers(self.machine), |nic| nic.mmio_read(offset))
     }
 
     /// Writes a register; a moved transmit tail sends.
     pub fn mmio_write(&self, offset: u32, value: u32) {
         let mut nic = self.mailbox.device();
-        nic.mmio_write(offset, value);
+        self.write(&mut nic, |nic| nic.mmio_write(offset, value));
         if offset == Register::Tdt.offset() {
             self.transmit(&mut nic);
         }
     }
 
+    /// A trapped write, beside whoever uses the open view without traps.
+    fn write(&self, nic: &mut Nic, write: impl FnOnce(&mut Nic)) {
+        let bar = card::registers(self.machine);
+        nic.beside(bar, write);
+        if nic.is_open() {
+            nic.show_constants(bar);
+        }
+    }
+
     /// Reads a port: `offset` from the first, 4 bytes. Others do not exist.
     pub fn io_read(&self, offset: u32, size: u32) -> Option<u32> {
-        (size == 4).then(|| self.mailbox.device().io_read(offset))
+        let mut nic = self.mailbox.device();
+        let bar = card::registers(self.machine);
+        (size == 4).then(|| nic.beside(bar, |nic| nic.io_read(offset)))
     }
 
     /// Writes a port.
     pub fn io_write(&self, offset: u32, size: u32, value: u32) -> Option<()> {
-        (size == 4).then(|| self.mailbox.device().io_write(offset, value))
+        let mut nic = self.mailbox.device();
+        (size == 4).then(|| self.write(&mut nic, |nic| nic.io_write(offset, value)))
     }
 
     /// A frame comes in from the wire.
@@ -243,7 +269,7 @@ mod tests {
     #[test]
     fn dma_reaches_what_is_allowed_and_nothing_else() {
         let machine = Machine::new(Sizes::default()).expect("memory");
-        let end = machine.sizes().total();
+        let (end, dom0) = (machine.sizes().total(), machine.sizes().dom0);
         let mut bus = MachineBus::new(&machine, 4 * PAGE..end);
         for length in [1, 2, 3, 4, 8, 16, 1514] {
             let bytes: Vec<u8> = (0..length).map(|i| i as u8 ^ 0x5a).collect();
@@ -251,7 +277,16 @@ mod tests {
             assert_eq!(bus.write(8 * PAGE, &bytes), Ok(()));
             assert_eq!(bus.read(8 * PAGE, &mut back), Ok(()));
             assert_eq!(back, bytes);
-            assert_eq!(bus.write(end - length as u64, &bytes), Ok(()));
+            assert_eq!(bus.write(dom0 - length as u64, &bytes), Ok(()));
+            assert_eq!(bus.read(end - length as u64, &mut back), Ok(()));
+            // A guest's memory is for reading.
+            let address = dom0 - length as u64 + 1;
+            let refused = BusFault {
+                address,
+                length: length as u64,
+            };
+            assert_eq!(bus.write(address, &bytes), Err(refused));
+            assert_eq!(bus.read(address, &mut back), Ok(()));
         }
         for address in [0, 4 * PAGE - 1, end - 15, end, u64::MAX - 3] {
             let length = 16;

@@ -33,7 +33,10 @@
 //! caller absorbs before it delivers an interrupt, which it must do anyway for
 //! the handler to find the causes in ICR.)
 //!
-//! After a trapped write while the view is open, `open` again.
+//! A trapped access while the view is open goes through [`Nic::beside`]: tails
+//! and throttle that were written without a trap come first, and what the access
+//! changed is put into the view afterwards. Bits that wait in IMS, IMC and ICS,
+//! and the published ICR, stay as they are: whoever uses the view absorbs them.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -337,6 +340,55 @@ impl Nic {
         }
         self.publish_to(bar);
         Ok(absorbed)
+    }
+
+    /// Performs a trapped access, `access`, while others use the view without a
+    /// trap. Registers that the driver writes keep what is in the view unless
+    /// the access itself changed them; so nothing that is written at this very
+    /// moment is lost.
+    ///
+    /// A write of the device's reset bit ends the use of the view by others, or
+    /// should: they get what the reset made of all registers.
+    pub fn beside<T>(&mut self, bar: &[AtomicU32], access: impl FnOnce(&mut Nic) -> T) -> T {
+        const DRIVERS: [Register; 3] = [Register::Tdt, Register::Rdt, Register::Itr];
+        let bar = match right_size(bar) {
+            Ok(bar) if self.window.is_open != 0 => bar,
+            _ => return access(self),
+        };
+        let followed = DRIVERS.map(|register| {
+            let moved = self.follow(bar, register);
+            if moved && register == Register::Itr {
+                self.write_itr(self.peek(register));
+            }
+            self.peek(register)
+        });
+        let result = access(self);
+        for (register, before) in DRIVERS.into_iter().zip(followed) {
+            if self.peek(register) != before {
+                store(bar, register, self.peek(register));
+            }
+        }
+        result
+    }
+
+    /// After a trapped write: what the view shows of
+    /// registers that nobody writes without a trap. All of them are looked at,
+    /// for a write of one may change others (a reset, the EEPROM, the link).
+    pub fn show_constants(&self, bar: &[AtomicU32]) {
+        let Ok(bar) = right_size(bar) else {
+            return;
+        };
+        for (index, cell) in bar.iter().enumerate().take(REGISTERS_END as usize / 4) {
+            let offset = index as u32 * 4;
+            let shown = match Place::at(offset) {
+                None => false,
+                Some(Place::Table(..)) => true,
+                Some(Place::Register(register)) => matches!(role(register), Role::Constant),
+            };
+            if shown {
+                cell.store(self.open_value(offset), Ordering::Release);
+            }
+        }
     }
 
     /// Takes a tail from memory; true if it moved.

@@ -1,0 +1,100 @@
+//! Prefixes that do not mean what they seem to, read from the bytes: a decoder
+//! does not tell of those that have no effect.
+//!
+//! They may come to mean something on a later processor, as `rep bsf` became
+//! `tzcnt` (SDM volume 2, 2.1.1), so that code with them is not known.
+
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
+
+const LEGACY: [u8; 11] = [
+    0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
+];
+
+/// The bytes before opcode and REX, REX being the last that counts.
+fn prefixes(bytes: &[u8]) -> impl Iterator<Item = u8> {
+    let prefix = |b: &u8| LEGACY.contains(b) || is_rex(*b);
+    bytes.iter().copied().take_while(prefix)
+}
+
+fn is_rex(byte: u8) -> bool {
+    byte & 0xf0 == 0x40
+}
+
+/// Why processors disagree about a branch: with an operand size prefix, AMD's
+/// branch in 16 bits and Intel's ignore it (SDM volume 2, JMP; APM volume 3,
+/// Near Branches).
+pub fn ambiguous(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
+    let branches = !matches!(
+        iced.flow_control(),
+        FlowControl::Next | FlowControl::Exception | FlowControl::Interrupt
+    );
+    (branches && prefixes(bytes).any(|b| b == 0x66))
+        .then_some("processors disagree about this prefix on a branch")
+}
+
+/// Why an instruction with such prefixes is not kept.
+pub fn meaningless(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
+    let found: Vec<u8> = prefixes(bytes).collect();
+    let has = |list: &[u8]| found.iter().any(|b| list.contains(b));
+    let straight = matches!(
+        iced.flow_control(),
+        FlowControl::Next | FlowControl::Interrupt
+    );
+    if found.iter().rev().skip(1).any(|b| is_rex(*b)) {
+        Some("a REX prefix that another prefix follows has no effect")
+    } else if is_repeated(&found) {
+        Some("a prefix is repeated, or contradicts another")
+    } else if iced.has_xacquire_prefix() || iced.has_xrelease_prefix() {
+        Some("lock elision is withdrawn, and not followed")
+    } else if straight && is_idle_repeat(iced) {
+        Some("a repeat prefix means nothing on this instruction")
+    } else if straight && !reaches_memory(iced) && has(&[0x64, 0x65, 0x67]) {
+        Some("a prefix of an address means nothing without one")
+    } else {
+        None
+    }
+}
+
+/// Whether one of a group stands there twice. Compilers pad with segments, of
+/// which the verifier wants no more than one either.
+fn is_repeated(found: &[u8]) -> bool {
+    const GROUPS: [&[u8]; 5] = [
+        &[0x66],
+        &[0x67],
+        &[0xf0],
+        &[0xf2, 0xf3],
+        &[0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65],
+    ];
+    let count = |group: &[u8]| found.iter().filter(|b| group.contains(b)).count();
+    GROUPS.iter().any(|group| count(group) > 1)
+}
+
+/// `rep` and `repne` where they are no part of the opcode and repeat nothing.
+fn is_idle_repeat(iced: &Instruction) -> bool {
+    use Mnemonic as M;
+    let compares = matches!(
+        iced.mnemonic(),
+        M::Cmpsb | M::Cmpsw | M::Cmpsd | M::Cmpsq | M::Scasb | M::Scasw | M::Scasd | M::Scasq
+    );
+    let string = iced.is_string_instruction();
+    iced.has_rep_prefix() && !string || iced.has_repne_prefix() && !(string && compares)
+}
+
+/// Whether an operand is in memory: `lea` has an address and no segment.
+fn reaches_memory(iced: &Instruction) -> bool {
+    (0..iced.op_count()).any(|n| {
+        !matches!(
+            iced.op_kind(n),
+            OpKind::Register
+                | OpKind::Immediate8
+                | OpKind::Immediate8_2nd
+                | OpKind::Immediate16
+                | OpKind::Immediate32
+                | OpKind::Immediate64
+                | OpKind::Immediate8to16
+                | OpKind::Immediate8to32
+                | OpKind::Immediate8to64
+                | OpKind::Immediate32to64
+        )
+    })
+}
