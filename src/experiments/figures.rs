@@ -29,7 +29,7 @@ use crate::failure::Failure;
 use crate::output::{self, Destination, Pending};
 
 /// Packets of a point of figure 10, at most: upcalls are slow.
-const POINT_PACKETS: u64 = 4000;
+const POINT_PACKETS: u64 = 1000;
 
 /// A figure or table of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

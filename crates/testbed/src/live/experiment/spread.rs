@@ -12,25 +12,29 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of several rounds: the median of each of the three.
+    /// Of several rounds: the median of their medians, and the wider of what they
+    /// spread within and what they spread among each other.
     pub fn of(rounds: &[Spread]) -> Spread {
+        let medians = || rounds.iter().map(|round| round.median);
+        let low = at(rounds.iter().map(|round| round.low), 0.5);
+        let high = at(rounds.iter().map(|round| round.high), 0.5);
         Spread {
-            median: median(rounds.iter().map(|round| round.median)),
-            low: median(rounds.iter().map(|round| round.low)),
-            high: median(rounds.iter().map(|round| round.high)),
+            median: at(medians(), 0.5),
+            low: low.min(at(medians(), 0.1)),
+            high: high.max(at(medians(), 0.9)),
         }
     }
 }
 
-/// The one in the middle, of an even number the mean of both; 0 of none.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+/// The value that such a part of all is below, between two the nearer by weight;
+/// 0 of none.
+fn at(values: impl Iterator<Item = f64>, part: f64) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
-    match (
-        values.get(values.len().wrapping_sub(1) / 2),
-        values.get(values.len() / 2),
-    ) {
-        (Some(below), Some(above)) => (below + above) / 2.0,
+    let place = values.len().saturating_sub(1) as f64 * part;
+    let (below, above) = (place.floor() as usize, place.ceil() as usize);
+    match (values.get(below), values.get(above)) {
+        (Some(below), Some(above)) => below + (above - below) * place.fract(),
         _ => 0.0,
     }
 }
@@ -41,15 +45,20 @@ mod tests {
 
     #[test]
     fn the_middle_is_found() {
-        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), 2.0);
-        assert_eq!(median([4.0, 1.0, 2.0, 3.0].into_iter()), 2.5);
-        assert_eq!(median([].into_iter()), 0.0);
+        assert_eq!(at([3.0, 1.0, 2.0].into_iter(), 0.5), 2.0);
+        assert_eq!(at([4.0, 1.0, 2.0, 3.0].into_iter(), 0.5), 2.5);
+        assert_eq!(at([].into_iter(), 0.5), 0.0);
+    }
+
+    #[test]
+    fn rounds_of_one_batch_spread_among_each_other() {
         let round = |median| Spread {
             median,
-            low: median / 2.0,
-            high: 1e9,
+            low: median,
+            high: median,
         };
-        let spread = Spread::of(&[round(2.0), round(8.0), round(4.0)]);
-        assert_eq!((spread.median, spread.low, spread.high), (4.0, 2.0, 1e9));
+        let rounds: Vec<Spread> = (0..=10).map(|i| round(f64::from(i))).collect();
+        let spread = Spread::of(&rounds);
+        assert_eq!((spread.median, spread.low, spread.high), (5.0, 1.0, 9.0));
     }
 }
