@@ -14,6 +14,9 @@ use testbed::live::round::Direction;
 use testbed::live::system::{Blueprint, System};
 use testbed::program::Variant;
 
+/// Packets whose instructions are counted: a signal each.
+const STEPPED: u64 = 8;
+
 #[test]
 fn every_path_moves_packets_of_all_shapes() {
     let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
@@ -44,12 +47,12 @@ fn every_path_moves_packets_of_all_shapes() {
         .unwrap_or_else(|error| panic!("{error}"));
     for (direction, path) in both_ways() {
         moves(&mut paths, path, direction, Look::Profile, 320);
-        let seen = moves(&mut paths, path, direction, Look::Steps, 32);
+        let seen = moves(&mut paths, path, direction, Look::Steps, STEPPED);
         let steps = seen.steps;
         // A driver does not send or receive a packet in a hundred instructions.
-        assert!(steps.of(Component::Driver) > 32 * 100, "{steps:?}");
-        assert!(steps.of(Component::Support) > 32 * 100, "{steps:?}");
-        assert_eq!(path == Path::Twin, steps.lookups > 32 * 10, "{steps:?}");
+        assert!(steps.of(Component::Driver) > STEPPED * 100, "{steps:?}");
+        assert!(steps.of(Component::Support) > STEPPED * 100, "{steps:?}");
+        assert_eq!(path == Path::Twin, steps.lookups > STEPPED * 10, "{steps:?}");
     }
 }
 
