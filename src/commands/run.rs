@@ -79,6 +79,9 @@ pub struct Opts {
     /// Send 64 KiB segments, which the card cuts; what comes in is cut already.
     #[arg(long, conflicts_with = "size")]
     tso: bool,
+    /// Packets to single-step each way on each path: slow.
+    #[arg(long, value_name = "N", default_value_t = STEPPED, hide = true)]
+    stepped: u64,
     /// The instruction sequence that translates addresses.
     #[arg(long, value_enum, default_value_t = Scheme::Stlb)]
     scheme: Scheme,
@@ -206,7 +209,7 @@ impl Opts {
                 directions: vec![Direction::Send, Direction::Receive],
             }],
             packets: self.packets,
-            stepped: STEPPED.min(self.packets),
+            stepped: self.stepped.min(self.packets),
             guests: self.guests,
             variant: self.scheme.variant(),
             upcalls: self.upcalls.iter().cloned().collect(),

@@ -311,7 +311,15 @@ impl<'s> Paths<'s> {
         let lane = &mut self.twin;
         let before = lane.pump.engine.instance.upcall_count();
         lane.pump.card.open()?;
+        // A trap after each instruction takes longer than a driver may.
+        if work.look == Look::Steps {
+            lane.pump.engine.instance.limit_time(ROUND_TIME)?;
+        }
         let seen = observe(work.look, || lane.run(work.direction, work.packets));
+        if work.look == Look::Steps {
+            let usual = super::time_limit::DEFAULT;
+            lane.pump.engine.instance.limit_time(usual)?;
+        }
         let closed = lane.pump.card.close();
         let (round, steps) = seen?;
         closed?;

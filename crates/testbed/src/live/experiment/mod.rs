@@ -43,6 +43,8 @@ const PROFILED: u64 = 100;
 const PROFILED_PACKETS: u64 = 4096;
 /// Likewise, of 64 KiB each.
 const PROFILED_SEGMENTS: u64 = 256;
+/// Most packets of 64 KiB that are single-stepped.
+const STEPPED_SEGMENTS: u64 = 4;
 /// Packets before anything is counted: rings and pools have gone round.
 const WARM_UP: u64 = 4096;
 /// Likewise, of 64 KiB each.
@@ -332,6 +334,10 @@ fn count_steps(
     lane: &mut Measured,
     packets: u64,
 ) -> Result<(), SystemError> {
+    let packets = match lane.shape {
+        Shape::Frames(_) => packets,
+        Shape::Segments(_) => packets.min(STEPPED_SEGMENTS),
+    };
     let (before, calls) = (paths.statistics(), steps::calls());
     let seen = paths.run(lane.path, lane.work(Look::Steps, packets))?;
     lane.add_steady(&seen);
