@@ -52,7 +52,11 @@ fn every_path_moves_packets_of_all_shapes() {
         // A driver does not send or receive a packet in a hundred instructions.
         assert!(steps.of(Component::Driver) > STEPPED * 100, "{steps:?}");
         assert!(steps.of(Component::Support) > STEPPED * 100, "{steps:?}");
-        assert_eq!(path == Path::Twin, steps.lookups > STEPPED * 10, "{steps:?}");
+        assert_eq!(
+            path == Path::Twin,
+            steps.lookups > STEPPED * 10,
+            "{steps:?}"
+        );
     }
 }
 
