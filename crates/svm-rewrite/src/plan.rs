@@ -269,6 +269,11 @@ impl<'a> Planner<'a> {
         let scratch = plan.scratch.all().iter().map(|r| LocSet::reg(*r));
         self.holding
             .forget(scratch.fold(LocSet::empty(), LocSet::union));
+        if let Flags::Save(_) = plan.flags {
+            // `lahf` borrows rax: it gets its value back, by a way that the
+            // verifier does not follow.
+            self.holding.forget(LocSet::reg(Reg::RAX));
+        }
         if let (Some(operand), None, Some(v)) = (operand, plan.reuse, plan.dead_result()) {
             self.holding.hold(v, operand);
         }
