@@ -17,6 +17,7 @@
 //! ```
 
 pub mod campaign;
+mod code_memory;
 pub mod compare;
 mod decode;
 pub mod dom0;

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{siginfo_t, ucontext_t};
 
-use crate::dom0::{AddressSpace, KERNEL, PAGE, PERCPU, STACK, STACK_BLOCK, Shared};
+use crate::code_memory;
+use crate::dom0::{AddressSpace, KERNEL, PERCPU, STACK, STACK_BLOCK, Shared};
 use crate::error::Error;
 use crate::imports::IMPORTS;
 use crate::model::{Call, Recorder};
@@ -40,58 +41,6 @@ pub struct Twin<'f> {
     user: *mut User,
 }
 
-fn map_at(address: u64, length: u64) -> Result<*mut u8, Error> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-    // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced.
-    let at = unsafe {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        libc::mmap(
-            address as *mut c_void,
-            length as usize,
-            protection,
-            flags,
-            -1,
-            0,
-        )
-    };
-    if at as u64 == address {
-        Ok(at.cast())
-    } else {
-        Err(Error::last("mapping rewritten code"))
-    }
-}
-
-/// Maps `pieces` (address, bytes) of executable memory between two addresses.
-fn load(start: u64, end: u64, pieces: &[(u64, &[u8])]) -> Result<(), Error> {
-    let length = (end - start).next_multiple_of(PAGE);
-    let memory = map_at(start, length)?;
-    for (address, bytes) in pieces {
-        assert!(
-            *address >= start && address + bytes.len() as u64 <= start + length,
-            "a piece is outside"
-        );
-        // SAFETY: checked to be inside the new mapping.
-        unsafe {
-            std::ptr::copy_nonoverlapping(
-                bytes.as_ptr(),
-                memory.add((address - start) as usize),
-                bytes.len(),
-            );
-        }
-    }
-    // SAFETY: our own new mapping, to which there are no references.
-    match unsafe {
-        libc::mprotect(
-            memory.cast(),
-            length as usize,
-            libc::PROT_READ | libc::PROT_EXEC,
-        )
-    } {
-        0 => Ok(()),
-        _ => Err(Error::last("protecting rewritten code")),
-    }
-}
-
 impl<'f> Twin<'f> {
     /// Loads the rewritten driver. For a process that does nothing else.
     ///
@@ -102,17 +51,12 @@ impl<'f> Twin<'f> {
         program: &'f Program,
         memory: &Shared,
     ) -> Result<Twin<'f>, Error> {
-        let (start, end) = program.text();
-        let mut pieces: Vec<(u64, &[u8])> = program
-            .linked
-            .iter()
-            .map(|l| (l.address, l.bytes.as_slice()))
-            .collect();
-        pieces.push((program.trampolines.base, &program.trampolines.bytes));
-        load(start, end, &pieces)?;
+        let failed = |_| Error::last("loading rewritten code");
+        code_memory::load_program(program).map_err(failed)?;
         let stubs = Program::stubs();
-        load(STUBS, STUBS + stubs.len() as u64, &[(STUBS, &stubs)])?;
-        map_at(STLB, STLB_SIZE)?;
+        let end = STUBS + stubs.len() as u64;
+        code_memory::load(STUBS, end, &[(STUBS, &stubs)]).map_err(failed)?;
+        code_memory::map(STLB, STLB_SIZE).map_err(failed)?;
         signals::alternate_stack()?;
         // SAFETY: once in this process, on its only thread.
         let ready = unsafe {

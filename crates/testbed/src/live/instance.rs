@@ -14,7 +14,8 @@ use super::image::{Module, Plan};
 use super::payload::{Payload, STUB, Target, stub_address};
 use super::time_limit::{self, TIME_LIMIT, TimeLimit};
 use super::upcall::Upcall;
-use crate::program::{Program, STLB, STUBS};
+use crate::code_memory;
+use crate::program::{STLB, STUBS};
 use crate::runtime::{self, AbortReport, Config, Cpu, Frame, Host, PortRange, Region, User};
 
 /// Bytes of the translation table.
@@ -165,10 +166,10 @@ impl<'a> Instance<'a> {
     /// If there is one already.
     pub fn load(loading: Loading<'a>) -> Result<Instance<'a>, LiveError> {
         let payload = loading.payload;
-        load_program(&payload.hot)?;
-        load_program(&payload.driver)?;
+        code_memory::load_program(&payload.hot).map_err(unloaded)?;
+        code_memory::load_program(&payload.driver).map_err(unloaded)?;
         load_stubs(payload, &loading.services)?;
-        map(STLB, STLB_SIZE)?;
+        code_memory::map(STLB, STLB_SIZE).map_err(unloaded)?;
         // SAFETY: once in this process, before it has other threads.
         let ready = unsafe {
             runtime::twin_user_faults_start() == 0 && runtime::twin_user_thread_start() == 0
@@ -439,62 +440,17 @@ fn callbacks<'a>(
 
 // ---- Loading ---------------------------------------------------------------------
 
-/// New memory at `address`.
-fn map(address: u64, length: u64) -> Result<*mut u8, LiveError> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced.
-    let at = unsafe {
-        libc::mmap(
-            address as *mut c_void,
-            length as usize,
-            protection,
-            flags,
-            -1,
-            0,
-        )
-    };
-    if at as u64 == address {
-        Ok(at.cast())
-    } else {
-        Err(LiveError::last("mapping rewritten code"))
+/// A failure to load code.
+fn unloaded(source: std::io::Error) -> LiveError {
+    LiveError::System {
+        what: "loading rewritten code",
+        source,
     }
-}
-
-fn seal(memory: *mut u8, length: u64) -> Result<(), LiveError> {
-    // SAFETY: our own new mapping, to which there are no references.
-    let status = unsafe {
-        let protection = libc::PROT_READ | libc::PROT_EXEC;
-        libc::mprotect(memory.cast(), length as usize, protection)
-    };
-    match status {
-        0 => Ok(()),
-        _ => Err(LiveError::last("protecting rewritten code")),
-    }
-}
-
-fn load_program(program: &Program) -> Result<(), LiveError> {
-    let (start, end) = program.text();
-    let memory = map(start, end - start)?;
-    let linked = program.linked.iter().map(|l| (l.address, &l.bytes));
-    let trampolines = (program.trampolines.base, &program.trampolines.bytes);
-    for (address, bytes) in linked.chain([trampolines]) {
-        assert!(
-            address >= start && address + bytes.len() as u64 <= end,
-            "a piece is outside"
-        );
-        // SAFETY: checked to be inside the new mapping.
-        unsafe {
-            let to = memory.add((address - start) as usize);
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
-        }
-    }
-    seal(memory, end - start)
 }
 
 fn load_stubs(payload: &Payload, services: &[Service]) -> Result<(), LiveError> {
     let length = (payload.stubs.len() as u64 * STUB).next_multiple_of(super::memory::PAGE);
-    let memory = map(STUBS, length)?;
+    let memory = code_memory::map(STUBS, length).map_err(unloaded)?;
     for (number, stub) in payload.stubs.iter().enumerate() {
         // SAFETY: inside the new mapping; each writes STUB bytes.
         unsafe {
@@ -507,7 +463,7 @@ fn load_stubs(payload: &Payload, services: &[Service]) -> Result<(), LiveError> 
             }
         }
     }
-    seal(memory, length)
+    code_memory::seal(memory, length).map_err(unloaded)
 }
 
 // ---- Callbacks ---------------------------------------------------------------------

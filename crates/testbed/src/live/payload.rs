@@ -66,8 +66,6 @@ pub struct Payload {
     pub stubs: Vec<Stub>,
     /// Permitted targets of indirect calls, ascending.
     pub codemap: Vec<CodemapEntry>,
-    /// Stub numbers by dom0 address, for calls through pointers.
-    upcalls: HashMap<u64, usize>,
 }
 
 /// What a payload is made from.
@@ -121,19 +119,12 @@ impl Payload {
         let mut codemap = [hot.codemap.as_slice(), driver.codemap.as_slice()].concat();
         codemap.retain(|entry| !linker.is_upcall(entry.vm));
         codemap.sort_by_key(|entry| entry.vm);
-        let upcalls = upcall_numbers(&stubs);
         Ok(Payload {
             hot,
             driver,
             stubs,
             codemap,
-            upcalls,
         })
-    }
-
-    /// The stub for dom0's routine at `vm`.
-    pub fn upcall_stub(&self, vm: u64) -> Option<u64> {
-        self.upcalls.get(&vm).map(|number| stub_address(*number))
     }
 
     /// Hypervisor address of a function of the driver or of the hot routines.
@@ -212,16 +203,6 @@ fn kernel_functions(plan: &Plan<'_>) -> Vec<(String, u64)> {
 fn numbers(stubs: &[Stub]) -> HashMap<String, usize> {
     let named = stubs.iter().enumerate();
     named.map(|(i, stub)| (stub.name.clone(), i)).collect()
-}
-
-fn upcall_numbers(stubs: &[Stub]) -> HashMap<u64, usize> {
-    let numbered = stubs.iter().enumerate();
-    numbered
-        .filter_map(|(i, stub)| match stub.target {
-            Target::Upcall(vm) => Some((vm, i)),
-            Target::Host(_) | Target::StackCorrupted => None,
-        })
-        .collect()
 }
 
 struct Linker<'a> {
