@@ -92,9 +92,19 @@ impl<'s> Bench<'s> {
         mended
     }
 
+    /// Sends dom0 a signal and waits until it has taken effect: `kill` returns
+    /// while dom0 still runs on another CPU, and may answer once more.
     fn signal(&self, signal: i32) {
+        let pid = self.system.dom0.pid();
         // SAFETY: our own child.
-        assert_eq!(unsafe { libc::kill(self.system.dom0.pid(), signal) }, 0);
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+        // The change is left for those who wait for dom0 (`WNOWAIT`).
+        let change = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT;
+        // SAFETY: all of siginfo_t is plain data, which zero is a value of.
+        let mut seen: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: our own child, and a siginfo_t of ours.
+        let done = unsafe { libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut seen, change) };
+        assert_eq!(done, 0, "dom0 is not ours");
     }
 
     /// dom0 does not answer.
