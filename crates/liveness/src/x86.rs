@@ -19,16 +19,16 @@
 use crate::locations::{Flag, LocSet, Piece, Reg, WordSize};
 use crate::solve::Effect;
 use iced_x86::{
-    Code, CodeSize, CpuidFeature, FlowControl, Instruction, InstructionInfoFactory,
-    InstructionInfoOptions, Mnemonic, OpAccess, OpKind, Register, RflagsBits,
+    Code, CodeSize, CpuidFeature, FlowControl, Instruction, InstructionInfo,
+    InstructionInfoFactory, InstructionInfoOptions, Mnemonic, OpAccess, OpKind, Register,
+    RflagsBits,
 };
 
 /// Finds effects of instructions; keeps the buffers that this takes.
 #[derive(Debug)]
 pub struct EffectFinder {
     factory: InstructionInfoFactory,
-    /// What [`is_understood`] says of each form, where it was asked.
-    understood: Vec<Option<bool>>,
+    known: Known,
 }
 
 impl Default for EffectFinder {
@@ -42,7 +42,7 @@ impl EffectFinder {
     pub fn new() -> EffectFinder {
         EffectFinder {
             factory: InstructionInfoFactory::new(),
-            understood: vec![None; Code::values().len()],
+            known: Known(vec![None; Code::values().len()]),
         }
     }
 
@@ -51,45 +51,61 @@ impl EffectFinder {
     /// The word size is the one it was decoded for; an instruction that was not decoded counts as
     /// 64-bit code unless its [`code_size`](Instruction::code_size) was set.
     pub fn effect(&mut self, instruction: &Instruction) -> Effect {
-        let understood = &mut self.understood[instruction.code() as usize];
+        let options = InstructionInfoOptions::NO_MEMORY_USAGE;
+        let info = self.factory.info_options(instruction, options);
+        self.known.effect(instruction, info)
+    }
+
+    /// As [`EffectFinder::effect`], for one who has asked for the instruction's registers already:
+    /// `info` is iced's answer.
+    pub fn effect_of(&mut self, instruction: &Instruction, info: &InstructionInfo) -> Effect {
+        self.known.effect(instruction, info)
+    }
+}
+
+/// What [`is_understood`] says of each form, where it was asked.
+#[derive(Debug)]
+struct Known(Vec<Option<bool>>);
+
+impl Known {
+    fn effect(&mut self, instruction: &Instruction, info: &InstructionInfo) -> Effect {
+        let understood = &mut self.0[instruction.code() as usize];
         if !*understood.get_or_insert_with(|| is_understood(instruction)) {
             return Effect::opaque(word_size(instruction));
         }
         if instruction.mnemonic() == Mnemonic::Nop {
             return Effect::NONE;
         }
-        let registers = self.register_effect(instruction);
+        let registers = register_effect(instruction, info);
         let flags = flag_effect(instruction);
         Effect {
             uses: registers.uses.union(flags.uses),
             kills: registers.kills.union(flags.kills),
         }
     }
+}
 
-    /// Uses are all registers read, be it as an address or only under a condition. Kills are the
-    /// pieces replaced by a write that happens on every execution.
-    fn register_effect(&mut self, instruction: &Instruction) -> Effect {
-        let options = InstructionInfoOptions::NO_MEMORY_USAGE;
-        let info = self.factory.info_options(instruction, options);
-        let mut effect = Effect::NONE;
-        for used in info.used_registers() {
-            let (reads, writes) = reads_and_writes(used.access());
-            if reads {
-                effect.uses = effect.uses.union(pieces_read(used.register()));
-            }
-            if writes {
-                effect.kills = effect.kills.union(pieces_written(used.register()));
-            }
+/// Uses are all registers read, be it as an address or only under a condition. Kills are the
+/// pieces replaced by a write that happens on every execution.
+fn register_effect(instruction: &Instruction, info: &InstructionInfo) -> Effect {
+    let mut effect = Effect::NONE;
+    for used in info.used_registers() {
+        let (reads, writes) = reads_and_writes(used.access());
+        if reads {
+            effect.uses = effect.uses.union(pieces_read(used.register()));
         }
-        if is_cmov(instruction.mnemonic()) {
-            // iced calls the 32-bit form a read and a write, since the upper half becomes zero.
-            effect.kills = LocSet::empty();
+        if writes {
+            effect.kills = effect.kills.union(pieces_written(used.register()));
         }
-        if let Some(register) = borrow_idiom(instruction) {
-            effect.uses = effect.uses.minus(pieces_read(register));
-        }
-        effect
     }
+    if is_cmov(instruction.mnemonic()) {
+        // iced calls the 32-bit form a read and a write, since the upper half becomes zero.
+        effect.kills = LocSet::empty();
+    }
+    if let Some(register) = borrow_idiom(instruction) {
+        effect.uses = effect.uses.minus(pieces_read(register));
+    }
+    effect
 }
 
 /// The word size that an instruction was decoded for.
@@ -213,18 +229,44 @@ fn is_repeated(instruction: &Instruction) -> bool {
 }
 
 /// The locations among iced's [`RflagsBits`]; interrupt, alignment and x87 flags are none.
-fn flags_of(bits: u32) -> LocSet {
-    let flag = |bit, flag| match bits & bit {
-        0 => LocSet::empty(),
-        _ => LocSet::flag(flag),
+const fn flags_of(bits: u32) -> LocSet {
+    const TABLE: [LocSet; LISTED as usize + 1] = {
+        let mut table = [LocSet::empty(); LISTED as usize + 1];
+        let mut bits = 0;
+        while bits <= LISTED {
+            table[bits as usize] = flags_one_by_one(bits);
+            bits += 1;
+        }
+        table
     };
-    flag(RflagsBits::CF, Flag::Carry)
-        .union(flag(RflagsBits::PF, Flag::Parity))
-        .union(flag(RflagsBits::AF, Flag::Adjust))
-        .union(flag(RflagsBits::ZF, Flag::Zero))
-        .union(flag(RflagsBits::SF, Flag::Sign))
-        .union(flag(RflagsBits::OF, Flag::Overflow))
-        .union(flag(RflagsBits::DF, Flag::Direction))
+    TABLE[(bits & LISTED) as usize]
+}
+
+/// The bits that have a location.
+const LISTED: u32 = RflagsBits::CF
+    | RflagsBits::PF
+    | RflagsBits::AF
+    | RflagsBits::ZF
+    | RflagsBits::SF
+    | RflagsBits::OF
+    | RflagsBits::DF;
+const _: () = assert!(LISTED < 256, "they are the lowest bits");
+
+const fn flags_one_by_one(bits: u32) -> LocSet {
+    const fn flag(set: bool, flag: Flag) -> LocSet {
+        if set {
+            LocSet::flag(flag)
+        } else {
+            LocSet::empty()
+        }
+    }
+    flag(bits & RflagsBits::CF != 0, Flag::Carry)
+        .union(flag(bits & RflagsBits::PF != 0, Flag::Parity))
+        .union(flag(bits & RflagsBits::AF != 0, Flag::Adjust))
+        .union(flag(bits & RflagsBits::ZF != 0, Flag::Zero))
+        .union(flag(bits & RflagsBits::SF != 0, Flag::Sign))
+        .union(flag(bits & RflagsBits::OF != 0, Flag::Overflow))
+        .union(flag(bits & RflagsBits::DF != 0, Flag::Direction))
 }
 
 fn is_cmov(mnemonic: Mnemonic) -> bool {

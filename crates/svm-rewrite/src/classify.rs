@@ -4,10 +4,8 @@
 //! can reach memory has its case; what has none is refused, never copied on the
 //! assumption that it is harmless.
 
-use iced_x86::{
-    Code as Op, FlowControl, Instruction, InstructionInfo, InstructionInfoFactory, Mnemonic,
-    OpAccess, OpKind, Register,
-};
+use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use liveness::Reg;
 
 use crate::class::{Callee, Class, Port, Repeat, Segment, Space, StringOp};
 use crate::extension;
@@ -17,6 +15,7 @@ use crate::linkage;
 use crate::prefix;
 use crate::refusal::{Code, Refusal};
 use crate::registers::gpr;
+use crate::survey::{Memory, Survey};
 
 /// Classifies one instruction of a function.
 ///
@@ -25,7 +24,7 @@ use crate::registers::gpr;
 pub fn classify(
     lifted: &Lifted<'_>,
     flow: &Flow,
-    info: &mut InstructionInfoFactory,
+    survey: &Survey,
     function: &Function,
     i: InstIdx,
 ) -> Result<Class, Refusal> {
@@ -40,7 +39,7 @@ pub fn classify(
         return Err(refuse((Code::Unsupported, reason)));
     }
     match inst.iced.flow_control() {
-        FlowControl::Next => classify_straight(inst, info)
+        FlowControl::Next => classify_straight(inst, survey)
             .and_then(|class| refuse_unlisted(&inst.iced, bytes, class))
             .map_err(refuse),
         FlowControl::ConditionalBranch => {
@@ -194,10 +193,7 @@ fn refuse_unlisted(
     extension.or_else(prefix).map_or(Ok(class), Err)
 }
 
-fn classify_straight(
-    inst: &Inst,
-    info: &mut InstructionInfoFactory,
-) -> Result<Class, (Code, &'static str)> {
+fn classify_straight(inst: &Inst, survey: &Survey) -> Result<Class, (Code, &'static str)> {
     let iced = &inst.iced;
     if is_filler(iced) {
         return Ok(Class::Drop);
@@ -215,12 +211,11 @@ fn classify_straight(
             Err((Code::Unsupported, "xlat with a segment or a 32-bit address"))
         };
     }
-    let info = info.info(iced);
-    if let Some(class) = stack_pointer(iced, info)? {
+    if let Some(class) = stack_pointer(iced, survey)? {
         return Ok(class);
     }
     match memory_operands(iced) {
-        MemoryOperands::None => no_explicit_memory(iced, info),
+        MemoryOperands::None => no_explicit_memory(iced, survey),
         MemoryOperands::One => one_memory_operand(inst),
         MemoryOperands::Implicit => Err((
             Code::Unsupported,
@@ -269,10 +264,7 @@ fn memory_operands(iced: &Instruction) -> MemoryOperands {
     found
 }
 
-fn no_explicit_memory(
-    iced: &Instruction,
-    info: &InstructionInfo,
-) -> Result<Class, (Code, &'static str)> {
+fn no_explicit_memory(iced: &Instruction, survey: &Survey) -> Result<Class, (Code, &'static str)> {
     let plain_stack = matches!(iced.mnemonic(), Mnemonic::Push | Mnemonic::Pop);
     if plain_stack && iced.stack_pointer_increment().abs() == 8 {
         return Ok(Class::Plain);
@@ -281,7 +273,7 @@ fn no_explicit_memory(
     if iced.mnemonic() == Mnemonic::Endbr32 {
         return Ok(Class::Drop);
     }
-    if info.used_memory().is_empty() && !iced.is_stack_instruction() {
+    if survey.memory == Memory::Untouched && !iced.is_stack_instruction() {
         return Ok(Class::Plain);
     }
     Err((Code::Unsupported, "it reaches memory without naming it"))
@@ -528,7 +520,7 @@ fn port(iced: &Instruction) -> Option<Port> {
 /// Instructions that move `rsp` other than by `push` and `pop`.
 fn stack_pointer(
     iced: &Instruction,
-    info: &InstructionInfo,
+    survey: &Survey,
 ) -> Result<Option<Class>, (Code, &'static str)> {
     match iced.code() {
         Op::Leaveq => return Ok(Some(Class::FramePointerToStack)),
@@ -550,11 +542,7 @@ fn stack_pointer(
             Ok(None)
         };
     }
-    let writes_rsp = info.used_registers().iter().any(|u| {
-        u.register().full_register() == Register::RSP
-            && !matches!(u.access(), OpAccess::Read | OpAccess::CondRead)
-    });
-    if !writes_rsp {
+    if !survey.writes(Reg::RSP) {
         return Ok(None);
     }
     let from_rbp = iced.memory_base() == Register::RBP && iced.memory_index() == Register::None;

@@ -3,13 +3,13 @@
 //! not are listed in [`crate::linkage`].
 
 use iced_x86::{FlowControl, Instruction, Mnemonic};
-use liveness::x86::EffectFinder;
 use liveness::{Effect, Flag, LocSet, Reg, WordSize};
 
 use crate::flow::Exit;
 use crate::lift::{Lifted, Target};
 use crate::linkage::{self, Convention};
 use crate::metadata::ExtraEdges;
+use crate::survey::Survey;
 
 /// Arguments of a call: the six integer registers, and `al` for a variadic
 /// callee (psABI 3.2.3).
@@ -40,14 +40,18 @@ fn set(regs: &[Reg]) -> LocSet {
 }
 
 /// The effect of each instruction, by index.
-pub fn effects(lifted: &Lifted<'_>, exits: &[Exit], extra: &ExtraEdges) -> Vec<Effect> {
-    let mut finder = EffectFinder::new();
+pub fn effects(
+    lifted: &Lifted<'_>,
+    surveys: &[Survey],
+    exits: &[Exit],
+    extra: &ExtraEdges,
+) -> Vec<Effect> {
     exits
         .iter()
         .enumerate()
         .map(|(i, exit)| {
             let inst = &lifted.insts[i];
-            let own = finder.effect(&inst.iced);
+            let own = surveys[i].effect;
             let mut effect = match exit {
                 Exit::CallOut | Exit::CallStop => call_effect(lifted, inst.target, &inst.iced, own),
                 // The callee's own instructions say what a local call reads.

@@ -20,6 +20,7 @@ use crate::lift::{InstIdx, Lifted, Target};
 use crate::linkage;
 use crate::metadata::ExtraEdges;
 use crate::refusal::Refusal;
+use crate::survey::Survey;
 
 /// How an instruction continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +114,7 @@ impl Flow {
 ///
 /// # Errors
 /// Metadata that cannot be read: an edge may be missing.
-pub fn analyse(lifted: &Lifted<'_>) -> Result<Flow, Refusal> {
+pub fn analyse(lifted: &Lifted<'_>, surveys: &[Survey]) -> Result<Flow, Refusal> {
     let extra = ExtraEdges::find(lifted)?;
     let exits: Vec<Exit> = (0..lifted.insts.len() as u32)
         .map(|i| exit_of(lifted, InstIdx(i), &extra.warns))
@@ -122,7 +123,7 @@ pub fn analyse(lifted: &Lifted<'_>) -> Result<Flow, Refusal> {
     let mut flow = Flow {
         successors: vec![Vec::new(); blocks.len()],
         at_exit: vec![LocSet::empty(); blocks.len()],
-        effects: effects(lifted, &exits, &extra),
+        effects: effects(lifted, surveys, &exits, &extra),
         blocks,
         block_of,
         warns: extra.warns.clone(),

@@ -2,9 +2,7 @@
 //! instruction, for those whose treatment depends on it: `leave` and its
 //! relatives, string instructions, operands in the stack frame.
 
-use iced_x86::{
-    Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
-};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use liveness::{BlockId, Program};
 use twin_abi::stack;
 
@@ -12,6 +10,7 @@ use crate::class::{Class, Space};
 use crate::flow::Flow;
 use crate::lift::{Inst, InstIdx, Lifted, Target};
 use crate::sequences::Direction;
+use crate::survey::{Memory, Survey};
 
 /// Bytes of the return address, which `rsp` points to at entry.
 const RETURN_ADDRESS: i64 = 8;
@@ -46,15 +45,10 @@ impl Facts {
 
     /// Whether an operand `disp(%rsp)` may write the return address or what is
     /// above it, or read above the arguments that every caller provides.
-    fn leaves_frame(&self, iced: &Instruction, info: &mut InstructionInfoFactory) -> bool {
+    fn leaves_frame(&self, iced: &Instruction, memory: Memory) -> bool {
         let Some(rsp) = self.rsp else { return false };
         let end = rsp + iced.memory_displacement64() as i64 + iced.memory_size().size() as i64;
-        let only_reads = info
-            .info(iced)
-            .used_memory()
-            .iter()
-            .all(|m| matches!(m.access(), OpAccess::Read | OpAccess::CondRead));
-        end > if only_reads {
+        end > if memory != Memory::Written {
             RETURN_ADDRESS + stack::INCOMING_ARGS
         } else {
             0
@@ -180,11 +174,17 @@ pub fn analyse(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class]) -> FactsBefo
 /// arguments, which a compiler may reuse) are reached like any pointer: the
 /// slow path knows the whole stack, a displacement from `rsp` is only good for
 /// the own frame.
-pub fn translate_callers_frame(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
-    let mut info = InstructionInfoFactory::new();
+pub fn translate_callers_frame(
+    lifted: &Lifted<'_>,
+    surveys: &[Survey],
+    facts: &FactsBefore,
+    classes: &mut [Class],
+) {
     for (i, facts) in &facts.found {
         let class = &mut classes[i.0 as usize];
-        if *class == Class::Stack && facts.leaves_frame(&lifted.inst(*i).iced, &mut info) {
+        if *class == Class::Stack
+            && facts.leaves_frame(&lifted.inst(*i).iced, surveys[i.0 as usize].memory)
+        {
             *class = Class::Memory(Space::Heap);
         }
     }

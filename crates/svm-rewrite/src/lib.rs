@@ -37,10 +37,10 @@ mod reuse;
 mod scheme;
 mod sequences;
 mod stats;
+mod survey;
 pub mod text;
 
 use elf_loader::Object;
-use iced_x86::InstructionInfoFactory;
 use liveness::{BlockId, LocSet};
 
 pub use refusal::{Code, Refusal};
@@ -53,10 +53,13 @@ use class::Class;
 use flow::Flow;
 use lift::{InstIdx, Lifted};
 use plan::{Plan, Planner};
+use survey::Survey;
 
 /// Everything that is known before anything is decided.
 pub struct Analysis<'a> {
     lifted: &'a Lifted<'a>,
+    /// What each instruction is by itself.
+    surveys: Vec<Survey>,
     flow: Flow,
     /// Class of each instruction; `None` where it is refused.
     classes: Vec<Option<Class>>,
@@ -119,7 +122,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     let mut classes = accepted(&analysis)?;
     let codemap = codemap::entries(&lifted)?;
     let facts = forward::analyse(&lifted, &analysis.flow, &classes);
-    forward::translate_callers_frame(&lifted, &facts, &mut classes);
+    forward::translate_callers_frame(&lifted, &analysis.surveys, &facts, &mut classes);
     // Registers and flags for each sequence: the last decision.
     let plans = plan_all(&analysis, &classes, options.scheme)?;
     // --- nothing is decided beyond this point ---
@@ -155,14 +158,14 @@ pub fn statistics(object: &Object<'_>) -> Result<Stats, Vec<Refusal>> {
 }
 
 fn analyse_lifted<'a>(lifted: &'a Lifted<'a>) -> Result<Analysis<'a>, Vec<Refusal>> {
-    let flow = flow::analyse(lifted).map_err(|refusal| vec![refusal])?;
-    let mut info = InstructionInfoFactory::new();
+    let surveys = survey::survey(lifted);
+    let flow = flow::analyse(lifted, &surveys).map_err(|refusal| vec![refusal])?;
     let mut refusals = dom0::check(lifted);
     let mut classes = Vec::with_capacity(lifted.insts.len());
     // Functions hold every instruction, in order.
     for function in &lifted.functions {
         for i in function.insts.clone().map(InstIdx) {
-            match classify::classify(lifted, &flow, &mut info, function, i) {
+            match classify::classify(lifted, &flow, &surveys[i.0 as usize], function, i) {
                 Ok(class) => classes.push(Some(class)),
                 Err(refusal) => {
                     refusals.push(refusal);
@@ -174,6 +177,7 @@ fn analyse_lifted<'a>(lifted: &'a Lifted<'a>) -> Result<Analysis<'a>, Vec<Refusa
     let live_before = live_before(&flow, lifted.insts.len());
     Ok(Analysis {
         lifted,
+        surveys,
         flow,
         classes,
         live_before,
@@ -206,6 +210,7 @@ fn plan_all(
 ) -> Result<Vec<Plan>, Vec<Refusal>> {
     let mut planner = Planner::new(
         analysis.lifted,
+        &analysis.surveys,
         &analysis.flow,
         scheme,
         classes,

@@ -1,9 +1,7 @@
 //! Decides, for each instruction, how it will be emitted. Nothing is edited
 //! here: a plan is data, and [`crate::apply`] is the one place that acts on it.
 
-use iced_x86::{
-    FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
-};
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 use liveness::{Flag, LocSet, Reg};
 
 use crate::class::{Callee, Class, Repeat, Space};
@@ -11,9 +9,9 @@ use crate::flow::Flow;
 use crate::lift::{InstIdx, Lifted, Target};
 use crate::linkage::{self, Convention};
 use crate::refusal::{Code, Refusal};
-use crate::registers::gpr;
 use crate::reuse::{self, Holding, Operand, Reuse};
 use crate::scheme::Scheme;
+use crate::survey::Survey;
 
 /// Registers that a sequence may overwrite. The last `spilled` of them are
 /// live: pushed before and popped after.
@@ -127,15 +125,13 @@ const PREFERENCE: [Reg; 15] = [
 /// Makes plans for the instructions of one object.
 pub struct Planner<'a> {
     lifted: &'a Lifted<'a>,
+    surveys: &'a [Survey],
     flow: &'a Flow,
     scheme: Scheme,
     classes: &'a [Class],
     live_before: &'a [LocSet],
-    info: InstructionInfoFactory,
     /// Translations that registers hold before the next instruction.
     holding: Holding,
-    /// What instructions write, as far as it was asked for.
-    writes: Vec<Option<LocSet>>,
 }
 
 impl<'a> Planner<'a> {
@@ -143,6 +139,7 @@ impl<'a> Planner<'a> {
     /// and what is live before it.
     pub fn new(
         lifted: &'a Lifted<'a>,
+        surveys: &'a [Survey],
         flow: &'a Flow,
         scheme: Scheme,
         classes: &'a [Class],
@@ -150,13 +147,12 @@ impl<'a> Planner<'a> {
     ) -> Planner<'a> {
         Planner {
             lifted,
+            surveys,
             flow,
             scheme,
             classes,
             live_before,
-            info: InstructionInfoFactory::new(),
             holding: Holding::default(),
-            writes: vec![None; lifted.insts.len()],
         }
     }
 
@@ -247,7 +243,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Registers that can carry this translation to where it is used again.
-    fn carriers(&mut self, i: InstIdx, operand: &Operand) -> LocSet {
+    fn carriers(&self, i: InstIdx, operand: &Operand) -> LocSet {
         let insts = i.0..self.block(i).end.min(i.0 + reuse::REACH);
         reuse::carriers(operand, insts, |k| {
             let k = InstIdx(k);
@@ -298,7 +294,7 @@ impl<'a> Planner<'a> {
             Some(Target::Inst(_)) => return Ok(()),
             None => None,
         };
-        let operands = self.registers_of(&inst.iced).union(callee_register(class));
+        let operands = self.registers_of(i).union(callee_register(class));
         let live = live.minus(operands);
         let across = [Reg::R10, Reg::R11]
             .into_iter()
@@ -378,12 +374,12 @@ impl<'a> Planner<'a> {
         plan: &mut Plan,
     ) -> Result<(), Refusal> {
         let inst = self.lifted.inst(i);
-        let mut taken = self.registers_of(&inst.iced);
+        let mut taken = self.registers_of(i);
         let mut recompute = None;
         if keeps_flags {
             recompute = self.compare_before(i, live);
             if let Some(compare) = recompute {
-                let operands = self.registers_of(&self.lifted.inst(compare).iced);
+                let operands = self.registers_of(compare);
                 taken = taken.union(operands);
                 plan.live = plan.live.union(operands);
             }
@@ -462,18 +458,13 @@ impl<'a> Planner<'a> {
     }
 
     /// All registers that an instruction names or implies.
-    fn registers_of(&mut self, iced: &Instruction) -> LocSet {
-        self.info
-            .info(iced)
-            .used_registers()
-            .iter()
-            .filter_map(|u| gpr(u.register()))
-            .fold(LocSet::empty(), |set, r| set.union(LocSet::reg(r)))
+    fn registers_of(&self, i: InstIdx) -> LocSet {
+        self.surveys[i.0 as usize].named
     }
 
     /// The `cmp` or `test` of registers and immediates that made the flags live
     /// at `i`, if repeating it just before `i` gives the same flags.
-    fn compare_before(&mut self, i: InstIdx, live: LocSet) -> Option<InstIdx> {
+    fn compare_before(&self, i: InstIdx, live: LocSet) -> Option<InstIdx> {
         let block = self.flow.blocks()[self.flow.block_of(i).0 as usize].clone();
         let compare = (block.start..i.0)
             .rev()
@@ -484,7 +475,7 @@ impl<'a> Planner<'a> {
             && (0..iced.op_count()).all(|op| iced.op_kind(op) != OpKind::Memory)
             && self.lifted.inst(compare).immediate.is_none()
             && !live.intersects(LocSet::flags().minus(compare_sets(iced)));
-        let operands = self.registers_of(iced);
+        let operands = self.registers_of(compare);
         let unchanged = (compare.0 + 1..i.0).all(|k| !self.writes(InstIdx(k)).intersects(operands));
         (repeatable && unchanged && !operands.intersects(LocSet::reg(Reg::RSP))).then_some(compare)
     }
@@ -495,21 +486,8 @@ impl<'a> Planner<'a> {
     }
 
     /// All registers that an instruction may change.
-    fn writes(&mut self, i: InstIdx) -> LocSet {
-        if let Some(known) = self.writes[i.0 as usize] {
-            return known;
-        }
-        let iced = self.lifted.inst(i).iced;
-        let writes = self
-            .info
-            .info(&iced)
-            .used_registers()
-            .iter()
-            .filter(|u| !matches!(u.access(), OpAccess::Read | OpAccess::CondRead))
-            .filter_map(|u| gpr(u.register()))
-            .fold(LocSet::empty(), |set, r| set.union(LocSet::reg(r)));
-        self.writes[i.0 as usize] = Some(writes);
-        writes
+    fn writes(&self, i: InstIdx) -> LocSet {
+        self.surveys[i.0 as usize].written
     }
 }
 

@@ -6,14 +6,18 @@
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
 
-const LEGACY: [u8; 11] = [
-    0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
-];
+/// The bytes before the opcode, REX being the last that counts.
+fn prefixes(bytes: &[u8]) -> &[u8] {
+    let prefix = |b: &u8| is_legacy(*b) || is_rex(*b);
+    let count = bytes.iter().take_while(|b| prefix(b)).count();
+    &bytes[..count]
+}
 
-/// The bytes before opcode and REX, REX being the last that counts.
-fn prefixes(bytes: &[u8]) -> impl Iterator<Item = u8> {
-    let prefix = |b: &u8| LEGACY.contains(b) || is_rex(*b);
-    bytes.iter().copied().take_while(prefix)
+fn is_legacy(byte: u8) -> bool {
+    matches!(
+        byte,
+        0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 | 0x66 | 0x67 | 0xf0 | 0xf2 | 0xf3
+    )
 }
 
 fn is_rex(byte: u8) -> bool {
@@ -28,13 +32,17 @@ pub fn ambiguous(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
         iced.flow_control(),
         FlowControl::Next | FlowControl::Exception | FlowControl::Interrupt
     );
-    (branches && prefixes(bytes).any(|b| b == 0x66))
+    (branches && prefixes(bytes).contains(&0x66))
         .then_some("processors disagree about this prefix on a branch")
 }
 
 /// Why an instruction with such prefixes is not kept.
 pub fn meaningless(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
-    let found: Vec<u8> = prefixes(bytes).collect();
+    let found = prefixes(bytes);
+    // Nothing, or REX alone.
+    if found.iter().all(|b| is_rex(*b)) && found.len() < 2 {
+        return None;
+    }
     let has = |list: &[u8]| found.iter().any(|b| list.contains(b));
     let straight = matches!(
         iced.flow_control(),
@@ -42,7 +50,7 @@ pub fn meaningless(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
     );
     if found.iter().rev().skip(1).any(|b| is_rex(*b)) {
         Some("a REX prefix that another prefix follows has no effect")
-    } else if is_repeated(&found) {
+    } else if is_repeated(found) {
         Some("a prefix is repeated, or contradicts another")
     } else if iced.has_xacquire_prefix() || iced.has_xrelease_prefix() {
         Some("lock elision is withdrawn, and not followed")
