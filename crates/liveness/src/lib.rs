@@ -71,5 +71,6 @@ pub mod x86;
 pub use locations::{
     Flag, Loc, LocIter, LocSet, Piece, Reg, WordSize, dead_registers, dead_registers_of,
 };
+pub use order::{Predecessors, postorder};
 pub use solve::{BlockId, Effect, InstId, Liveness, Program, solve};
 pub use x86::EffectFinder;

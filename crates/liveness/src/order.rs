@@ -10,7 +10,7 @@ use crate::solve::{BlockId, Program};
 ///
 /// Roots are taken in block order, so blocks that no other one reaches are ordered too. The stack
 /// is explicit: a function may have as many blocks in a row as it likes.
-pub(crate) fn postorder(program: &impl Program) -> Vec<BlockId> {
+pub fn postorder(program: &impl Program) -> Vec<BlockId> {
     let count = program.block_count();
     let mut order = Vec::with_capacity(count);
     let mut seen = vec![false; count];
@@ -39,14 +39,14 @@ pub(crate) fn postorder(program: &impl Program) -> Vec<BlockId> {
 }
 
 /// The edges backwards, in two flat arrays: block `b` has `blocks[starts[b]..starts[b + 1]]`.
-pub(crate) struct Predecessors {
+pub struct Predecessors {
     starts: Vec<u32>,
     blocks: Vec<BlockId>,
 }
 
 impl Predecessors {
     /// Reverses the edges of a program.
-    pub(crate) fn of(program: &impl Program) -> Predecessors {
+    pub fn of(program: &impl Program) -> Predecessors {
         let count = program.block_count();
         let edges = || {
             (0..count as u32).map(BlockId).flat_map(|from| {
@@ -72,7 +72,7 @@ impl Predecessors {
     }
 
     /// The predecessors of a block, with repetitions where edges repeat.
-    pub(crate) fn of_block(&self, block: BlockId) -> impl Iterator<Item = BlockId> + '_ {
+    pub fn of_block(&self, block: BlockId) -> impl Iterator<Item = BlockId> + '_ {
         let at = block.index();
         let run = self.starts[at] as usize..self.starts[at + 1] as usize;
         self.blocks[run].iter().copied()

@@ -208,7 +208,7 @@ fn plan_all(
     classes: &[Class],
     scheme: Scheme,
 ) -> Result<Vec<Plan>, Vec<Refusal>> {
-    let mut planner = Planner::new(
+    let planner = Planner::new(
         analysis.lifted,
         &analysis.surveys,
         &analysis.flow,
@@ -216,17 +216,5 @@ fn plan_all(
         classes,
         &analysis.live_before,
     );
-    let mut plans = Vec::with_capacity(classes.len());
-    let mut refusals = Vec::new();
-    for i in 0..classes.len() as u32 {
-        match planner.plan(InstIdx(i)) {
-            Ok(plan) => plans.push(plan),
-            Err(refusal) => refusals.push(refusal),
-        }
-    }
-    if refusals.is_empty() {
-        Ok(plans)
-    } else {
-        Err(refusals)
-    }
+    planner.plan_all()
 }

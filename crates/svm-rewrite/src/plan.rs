@@ -2,7 +2,9 @@
 //! here: a plan is data, and [`crate::apply`] is the one place that acts on it.
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
-use liveness::{Flag, LocSet, Reg};
+use liveness::{BlockId, Flag, LocSet, Predecessors, Program, Reg};
+
+use foldhash::HashSet;
 
 use crate::class::{Callee, Class, Repeat, Space};
 use crate::flow::Flow;
@@ -132,6 +134,10 @@ pub struct Planner<'a> {
     live_before: &'a [LocSet],
     /// Translations that registers hold before the next instruction.
     holding: Holding,
+    /// The same behind each block; `None` for one that was not planned yet, and
+    /// for the hubs that returns go through.
+    behind: Vec<Option<Holding>>,
+    predecessors: Predecessors,
 }
 
 impl<'a> Planner<'a> {
@@ -153,18 +159,69 @@ impl<'a> Planner<'a> {
             classes,
             live_before,
             holding: Holding::default(),
+            behind: vec![None; flow.block_count()],
+            predecessors: Predecessors::of(flow),
         }
     }
 
-    /// Plans one instruction. They are planned in order, for a translation may be
-    /// used again.
+    /// Plans every instruction, in an order in which a block comes behind those
+    /// that lead to it, but for the way back in a loop: a translation may be used
+    /// again.
     ///
     /// # Errors
-    /// No registers can be freed for it.
-    pub fn plan(&mut self, i: InstIdx) -> Result<Plan, Refusal> {
-        if self.block(i).start == i.0 {
-            self.holding.clear();
+    /// Each instruction for which no registers can be freed.
+    pub fn plan_all(mut self) -> Result<Vec<Plan>, Vec<Refusal>> {
+        let mut plans = vec![None; self.classes.len()];
+        let mut refusals = Vec::new();
+        let starts: HashSet<u32> = self
+            .lifted
+            .functions
+            .iter()
+            .map(|f| f.insts.start)
+            .collect();
+        for block in liveness::postorder(self.flow).into_iter().rev() {
+            let Some(insts) = self.flow.blocks().get(block.0 as usize).cloned() else {
+                continue;
+            };
+            self.holding = match starts.contains(&insts.start) {
+                true => Holding::default(),
+                false => self.arriving(block),
+            };
+            for i in insts {
+                match self.plan(InstIdx(i)) {
+                    Ok(plan) => plans[i as usize] = Some(plan),
+                    Err(refusal) => refusals.push((i, refusal)),
+                }
+            }
+            self.behind[block.0 as usize] = Some(std::mem::take(&mut self.holding));
         }
+        if refusals.is_empty() {
+            let plans = plans
+                .into_iter()
+                .map(|plan| plan.expect("it is in a block"));
+            return Ok(plans.collect());
+        }
+        refusals.sort_by_key(|(i, _)| *i);
+        Err(refusals.into_iter().map(|(_, refusal)| refusal).collect())
+    }
+
+    /// What registers hold on every way to a block.
+    fn arriving(&self, block: BlockId) -> Holding {
+        let mut ways = self
+            .predecessors
+            .of_block(block)
+            .map(|from| &self.behind[from.0 as usize]);
+        let Some(Some(first)) = ways.next() else {
+            return Holding::default();
+        };
+        let mut all = first.clone();
+        for way in ways {
+            all.keep_common(way.as_ref());
+        }
+        all
+    }
+
+    fn plan(&mut self, i: InstIdx) -> Result<Plan, Refusal> {
         let operand = self.shared_operand(i);
         let plan = match operand.and_then(|operand| self.reused(i, &operand)) {
             Some(plan) => plan,
@@ -172,10 +229,6 @@ impl<'a> Planner<'a> {
         };
         self.advance(i, operand, &plan);
         Ok(plan)
-    }
-
-    fn block(&self, i: InstIdx) -> std::ops::Range<u32> {
-        self.flow.blocks()[self.flow.block_of(i).0 as usize].clone()
     }
 
     fn class(&self, i: InstIdx) -> Class {
@@ -244,21 +297,43 @@ impl<'a> Planner<'a> {
 
     /// Registers that can carry this translation to where it is used again.
     fn carriers(&self, i: InstIdx, operand: &Operand) -> LocSet {
-        let insts = i.0..self.block(i).end.min(i.0 + reuse::REACH);
-        reuse::carriers(operand, insts, |k| {
-            let k = InstIdx(k);
-            reuse::Step {
-                operand: self.shared_operand(k),
-                writes: self.writes(k),
-                live: self.live(k),
-                survives: reuse::survives(self.class(k)),
+        let way = std::iter::successors(Some(i), |i| self.straight_on(*i));
+        let steps = way.take(reuse::REACH).map(|k| reuse::Step {
+            operand: self.shared_operand(k),
+            writes: self.writes(k),
+            live: self.live(k),
+            survives: self.survives(k),
+        });
+        reuse::carriers(operand, steps)
+    }
+
+    /// The instruction that follows on the way that compilers lay out as the
+    /// likely one: no conditional branch is taken.
+    fn straight_on(&self, i: InstIdx) -> Option<InstIdx> {
+        let inst = self.lifted.inst(i);
+        match (inst.iced.flow_control(), inst.target) {
+            (FlowControl::UnconditionalBranch, Some(Target::Inst(to))) => Some(to),
+            _ => Some(InstIdx(i.0 + 1)).filter(|next| (next.0 as usize) < self.classes.len()),
+        }
+    }
+
+    /// Whether translations survive an instruction.
+    fn survives(&self, i: InstIdx) -> bool {
+        match self.class(i) {
+            // Inside the object; if that is into another function, nothing
+            // arrives there.
+            Class::Branch => {
+                let inst = self.lifted.inst(i);
+                let jumps = inst.iced.flow_control() != FlowControl::Call;
+                jumps && matches!(inst.target, Some(Target::Inst(_)))
             }
-        })
+            class => reuse::survives(class),
+        }
     }
 
     /// What registers hold after the instruction.
     fn advance(&mut self, i: InstIdx, operand: Option<Operand>, plan: &Plan) {
-        if !reuse::survives(plan.class) {
+        if !self.survives(i) {
             self.holding.clear();
             return;
         }

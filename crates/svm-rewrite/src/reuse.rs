@@ -1,5 +1,5 @@
-//! Translations that are used again: `disp(%base)` after `disp0(%base)` in the
-//! same block needs no check of its own if the first one's result is still in a
+//! Translations that are used again: `disp(%base)` after `disp0(%base)`
+//! needs no check of its own if the first one's result is still in a
 //! register (RegionCheck elimination in its simplest form; `facts`: 32% of e1000's
 //! heap accesses).
 //!
@@ -20,10 +20,9 @@
 //! * The register is dead from the check on until the original program writes it,
 //!   which ends its use here.
 //!
-//! Only the check's own block is looked at; that the register holds what it should
-//! is for the verifier to see.
-
-use std::ops::Range;
+//! Where ways meet, what registers hold on all of them is held. A loop's way back
+//! is planned after the place it leads to, so nothing is held over that. That a
+//! register holds what it should is for the verifier to see.
 
 use iced_x86::Register;
 use liveness::{LocSet, Reg, WordSize};
@@ -35,7 +34,7 @@ use crate::registers::gpr;
 
 /// How many instructions ahead a next use is looked for: a translation that is
 /// held longer mostly costs others their register.
-pub const REACH: u32 = 48;
+pub const REACH: usize = 48;
 
 /// An earlier translation serves this access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +137,17 @@ impl Holding {
         any
     }
 
+    /// Keeps those that `other` has as well; none if that is not known.
+    pub fn keep_common(&mut self, other: Option<&Holding>) {
+        let same = |a: &Held, b: &Held| {
+            let address =
+                |held: &Held| (held.register, held.operand.base, held.operand.displacement);
+            address(a) == address(b)
+        };
+        self.0
+            .retain(|held| other.is_some_and(|other| other.0.iter().any(|o| same(held, o))));
+    }
+
     /// All are gone.
     pub fn clear(&mut self) {
         self.0.clear();
@@ -145,14 +155,19 @@ impl Holding {
 }
 
 /// Whether translations survive an instruction of this class: it does not leave
-/// the driver, and its sequence overwrites no register but its scratch.
+/// the driver, and its sequence overwrites no register but its scratch. Branches
+/// differ by where they lead.
 pub fn survives(class: Class) -> bool {
     match class {
-        Class::Plain | Class::Stack | Class::Drop | Class::AddressOf | Class::Memory(_) => true,
-        Class::Prefetch(_)
-        | Class::PushMemory(_)
+        Class::Plain
+        | Class::Stack
+        | Class::Drop
+        | Class::AddressOf
+        | Class::Memory(_)
+        | Class::Prefetch(_)
+        | Class::BitString(_) => true,
+        Class::PushMemory(_)
         | Class::PopMemory(_)
-        | Class::BitString(_)
         | Class::Xlat
         | Class::String(..)
         | Class::CallIndirect(_)
@@ -177,13 +192,12 @@ pub struct Step {
     pub survives: bool,
 }
 
-/// Registers that could carry the translation made at the first of `insts` to the
-/// next instruction that `operand`'s translation covers: dead all the way, and
-/// written by nothing before it. Empty if there is no such instruction.
-pub fn carriers(operand: &Operand, insts: Range<u32>, mut step: impl FnMut(u32) -> Step) -> LocSet {
+/// Registers that could carry the translation made at the first of `steps` to the
+/// next one that `operand`'s translation covers: dead all the way, and written by
+/// nothing before it. Empty if there is no such step.
+pub fn carriers(operand: &Operand, steps: impl Iterator<Item = Step>) -> LocSet {
     let mut free = LocSet::registers(WordSize::Bits64);
-    for (n, i) in insts.enumerate() {
-        let now = step(i);
+    for (n, now) in steps.enumerate() {
         if n > 0 {
             free = free.minus(now.live);
             if now
@@ -198,6 +212,9 @@ pub fn carriers(operand: &Operand, insts: Range<u32>, mut step: impl FnMut(u32) 
             return LocSet::empty();
         }
         free = free.minus(now.writes);
+        if free.is_empty() {
+            break;
+        }
     }
     LocSet::empty()
 }
@@ -252,7 +269,7 @@ mod tests {
             live: LocSet::reg(Reg::RDI),
             survives: true,
         };
-        let carriers = carriers(&operand, 0..3, steps);
+        let carriers = carriers(&operand, (0..3).map(steps));
         assert!(
             !carriers.intersects(LocSet::reg(Reg::RAX)),
             "written by the first"
