@@ -341,6 +341,31 @@ pub struct Again {
     pub inputs: RegSet,
 }
 
+/// Names that some fact may mention; one that is not here, none does. A bit for
+/// all names that are equal modulo 64. It saves the search for facts about a name
+/// that is given for the first time, which outside of loops is each.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mentioned(u64);
+
+impl Mentioned {
+    /// Adds a name. False if it was certainly not here.
+    fn add(&mut self, x: Name) -> bool {
+        let bit = 1 << (x.0.get() % 64);
+        let found = self.0 & bit != 0;
+        self.0 |= bit;
+        found
+    }
+}
+
+/// It is no fact itself: what it leaves out, the facts leave out.
+impl PartialEq for Mentioned {
+    fn eq(&self, _: &Mentioned) -> bool {
+        true
+    }
+}
+
+impl Eq for Mentioned {}
+
 /// The facts at a program point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
@@ -355,6 +380,8 @@ pub struct State {
     pub again: Option<Again>,
     /// The direction flag, if known.
     pub direction: Option<Direction>,
+    /// Every name that is mentioned above went through [`State::rename`] first.
+    mentioned: Mentioned,
 }
 
 impl State {
@@ -368,6 +395,7 @@ impl State {
             matched: None,
             again: None,
             direction: Some(Direction::Forward),
+            mentioned: Mentioned::default(),
         }
     }
 
@@ -429,6 +457,10 @@ impl State {
 
     /// Instruction `x` is executed: its name means a new number from here on.
     pub fn rename(&mut self, x: Name) {
+        if !self.mentioned.add(x) {
+            debug_assert!(!self.mentions(x), "a name that was not given");
+            return;
+        }
         for value in &mut self.regs {
             if value.name == Some(x) {
                 value.name = None;
@@ -444,6 +476,15 @@ impl State {
         if self.again.is_some_and(|again| again.name == x) {
             self.again = None;
         }
+    }
+
+    /// Whether any fact is about a name.
+    fn mentions(&self, x: Name) -> bool {
+        let value = |v: &Value| v.name == Some(x) || v.form.mentions(x);
+        self.regs.iter().any(value)
+            || self.flags.mentions(x)
+            || self.matched == Some(x)
+            || self.again.is_some_and(|again| again.name == x)
     }
 
     /// Instruction `x` is executed and names the number that register `r`
@@ -490,6 +531,7 @@ impl State {
         changed |= keep(&mut self.matched, &other.matched, None);
         changed |= keep(&mut self.again, &other.again, None);
         changed |= keep(&mut self.direction, &other.direction, None);
+        // `mentioned` stays: what is left was among the own facts.
         changed
     }
 }
@@ -533,6 +575,7 @@ mod tests {
         ];
         for form in forms {
             let mut s = State::entry();
+            s.rename(x);
             s.write(
                 Reg::RAX,
                 Value {
