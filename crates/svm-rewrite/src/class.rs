@@ -125,8 +125,13 @@ pub enum Class {
     Trap(Trap),
     /// `in`, `out`.
     Port(Port),
-    /// `leave`, `mov %rbp,%rsp`, `lea disp(%rbp),%rsp`.
+    /// `ins`, `outs`: port, memory and prefix.
+    PortString(Port, Repeat),
+    /// `leave`, `mov %reg,%rsp`, `lea disp(%reg),%rsp`: `rsp` from a register that
+    /// points into the frame.
     FramePointerToStack,
+    /// `and $-alignment,%rsp`.
+    Realign(u8),
 }
 
 /// Class names as reports and statistics print them (`cli.md`).
@@ -202,10 +207,12 @@ impl Class {
             Class::PushMemory(_) | Class::PopMemory(_) => Some(Kind::PushPop),
             Class::CallIndirect(_) => Some(Kind::IndirectCall),
             Class::JumpIndirect(_) => Some(Kind::IndirectJump),
-            Class::Port(_) => Some(Kind::PortIo),
-            Class::AddressOf | Class::Return | Class::Trap(_) | Class::FramePointerToStack => {
-                Some(Kind::Other)
-            }
+            Class::Port(_) | Class::PortString(..) => Some(Kind::PortIo),
+            Class::AddressOf
+            | Class::Return
+            | Class::Trap(_)
+            | Class::FramePointerToStack
+            | Class::Realign(_) => Some(Kind::Other),
         }
     }
 }

@@ -325,12 +325,12 @@ impl<'l, 'a> Builder<'l, 'a> {
         for (n, inst) in self.lifted.insts.iter().enumerate() {
             row(Label(n as u32), inst.offset());
         }
-        for (stub, inst) in &applied.stubs {
+        for (stub, inst) in applied.stubs.iter().chain(&applied.copied) {
             row(*stub, self.lifted.inst(*inst).offset());
         }
         // Dropped instructions share a place with their successor, which is
         // what is there.
-        // Two ascending runs, which the stable sort merges.
+        // Ascending runs, which the stable sort merges.
         rows.sort();
         rows.reverse();
         rows.dedup_by_key(|r| (r.0, r.1));

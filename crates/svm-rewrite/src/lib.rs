@@ -15,6 +15,7 @@ mod asm;
 pub mod class;
 mod classify;
 mod codemap;
+mod copies;
 mod dom0;
 mod effects;
 mod emit;
@@ -22,6 +23,7 @@ mod encode;
 mod extension;
 mod flow;
 mod forward;
+mod frame;
 mod import;
 mod invocations;
 pub mod lift;
@@ -50,6 +52,7 @@ pub use stats::{DeadRegisters, LivenessCounts, Sites, Stats};
 
 use apply::Applied;
 use class::Class;
+use copies::Copies;
 use flow::Flow;
 use lift::{InstIdx, Lifted};
 use plan::{Plan, Planner};
@@ -118,12 +121,13 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     let analysis = analyse_lifted(&lifted)?;
     let mut classes = accepted(&analysis)?;
     let codemap = codemap::entries(&lifted)?;
-    let facts = forward::analyse(&lifted, &analysis.flow, &classes);
+    let copies = Copies::find(&lifted, &analysis.flow, &classes);
+    let facts = forward::analyse(&lifted, &analysis.flow, &classes, &copies);
     forward::translate_callers_frame(&lifted, &facts, &mut classes);
     // Registers and flags for each sequence: the last decision.
     let plans = plan_all(&analysis, &classes, options.scheme)?;
     // --- nothing is decided beyond this point ---
-    let applied = apply::apply(&lifted, &analysis.flow, &plans, &facts, options)?;
+    let applied = apply::apply(&lifted, &analysis.flow, &plans, &facts, &copies, options)?;
     let object = emit::emit(&lifted, &applied, &codemap, options.scheme);
     let stats = stats::stats(&analysis);
     let rewriting = Rewriting {

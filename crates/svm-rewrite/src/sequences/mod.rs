@@ -7,6 +7,7 @@
 mod bits;
 mod control;
 mod memory;
+mod port;
 mod string;
 
 pub use string::Direction;
@@ -14,7 +15,9 @@ pub use string::Direction;
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use liveness::{LocSet, Reg};
 
+use crate::apply::CopyOf;
 use crate::asm::{Assembler, Field, JRCXZ, Jump, Label, Labels, Referent, cc, r, ri, rr};
+use crate::copies::is_entered;
 use crate::encode::Form;
 use crate::import::Import;
 use crate::lift::{InstIdx, Lifted};
@@ -87,6 +90,8 @@ pub struct Emitter<'a> {
     pub labels: &'a mut Labels,
     /// Number of the section.
     pub section: u16,
+    /// Which copy of the function at hand is written.
+    pub copy: CopyOf,
     scheme: Scheme,
     stubs: Vec<Stub>,
 }
@@ -105,6 +110,7 @@ impl<'a> Emitter<'a> {
             asm: Assembler::for_code(lifted.object.section(id).data.len()),
             labels,
             section,
+            copy: CopyOf::default(),
             scheme,
             stubs: Vec::new(),
         }
@@ -113,6 +119,17 @@ impl<'a> Emitter<'a> {
     /// Places a label here.
     pub fn place(&mut self, label: Label) {
         self.labels.place(label, self.section, self.asm.here());
+    }
+
+    /// Where a branch to an instruction leads: to the same copy of it, but to a
+    /// function's entry by way of what chooses the copy.
+    pub fn target(&self, to: InstIdx) -> Label {
+        let function = self.lifted.function_of(to);
+        let entry = self.lifted.function(function).insts.start == to.0;
+        match entry && is_entered(self.lifted, function) {
+            true => Label(to.0),
+            false => self.copy.of(to),
+        }
     }
 
     fn fresh_here(&mut self) -> Label {
