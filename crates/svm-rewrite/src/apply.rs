@@ -9,8 +9,7 @@ use foldhash::HashMap;
 use iced_x86::{FlowControl, Mnemonic};
 use liveness::LocSet;
 
-use crate::Options;
-use crate::asm::{Jump, Label, Labels, Laid};
+use crate::asm::{Jump, Label, Labels, Laid, Position};
 use crate::class::Class;
 use crate::copies::{Copies, Copy, is_entered};
 use crate::flow::Flow;
@@ -19,7 +18,8 @@ use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted, Target};
 use crate::linkage;
 use crate::plan::Plan;
 use crate::refusal::{Code, Hitch, Refusal};
-use crate::sequences::{Direction, Emitter, StubPlace};
+use crate::sequences::{Depth, Direction, Emitter, StubPlace};
+use crate::{Analysis, Options};
 
 /// The rewritten code, laid out.
 pub struct Applied {
@@ -36,6 +36,13 @@ pub struct Applied {
     /// What is written again in further copies of functions: instructions and
     /// out-of-line parts, with what they were made from.
     pub copied: Vec<StubPlace>,
+    /// One list a section, in order: from each place on so many words are pushed
+    /// in the sequence of that instruction.
+    pub depths: Vec<Vec<Depth>>,
+    /// Where accesses with a `lock` prefix are.
+    pub locked: Vec<(u16, InstIdx, Position)>,
+    /// Where kept instructions end.
+    pub kept_ends: HashMap<u32, Position>,
 }
 
 impl Applied {
@@ -54,20 +61,23 @@ impl Applied {
 /// # Errors
 /// Instructions that no sequence could be made for.
 pub fn apply(
-    lifted: &Lifted<'_>,
-    flow: &Flow,
+    analysis: &Analysis<'_>,
     plans: &[Plan],
     facts: &FactsBefore,
     copies: &Copies,
     options: Options,
 ) -> Result<Applied, Vec<Refusal>> {
+    let (lifted, flow) = (analysis.lifted, &analysis.flow);
     let mut labels = Labels::new(lifted.insts.len());
     let mut refusals = Vec::new();
     let (mut assemblers, mut stubs) = (Vec::new(), Vec::new());
     let (mut ends, mut function_ends) = (Vec::new(), Vec::new());
     let (copy_labels, mut copied) = (CopyLabels::new(lifted, copies, &mut labels), Vec::new());
+    let (mut depths, mut locked) = (Vec::new(), Vec::new());
+    let mut kept_ends = HashMap::default();
     for section in 0..lifted.sections.len() as u16 {
-        let mut emitter = Emitter::new(lifted, &mut labels, section, options.scheme);
+        let policy = &analysis.policy;
+        let mut emitter = Emitter::new(lifted, policy, &mut labels, section, options.scheme);
         for f in functions_of(lifted, CodeIdx(section)) {
             for copy in copies.of(f) {
                 emitter.copy = copy_labels.of(copy);
@@ -98,6 +108,9 @@ pub fn apply(
             function_ends.push(end);
         }
         assemblers.push(emitter.asm);
+        depths.push(emitter.depths);
+        locked.extend(emitter.locked.into_iter().map(|(i, at)| (section, i, at)));
+        kept_ends.extend(emitter.kept_ends);
     }
     if !refusals.is_empty() {
         return Err(refusals);
@@ -123,6 +136,9 @@ pub fn apply(
         function_ends,
         stubs,
         copied,
+        depths,
+        locked,
+        kept_ends,
     })
 }
 
@@ -186,23 +202,23 @@ impl FunctionWriter<'_, '_> {
     fn function(&mut self, f: FuncIdx, labels: &CopyLabels) {
         let lifted = self.emitter.lifted;
         let function = lifted.function(f);
-        if !function.padding {
+        let copied = self.emitter.is_copied();
+        let emitted = !function.padding || copied;
+        if emitted {
             self.emitter.asm.align(alignment(function.start));
         }
         for i in function.insts.clone() {
             let label = self.emitter.copy.of(InstIdx(i));
-            self.emitter.place(label);
+            self.emitter.begin(InstIdx(i), label);
             if i == function.insts.start && self.copy == Copy::FIRST && is_entered(lifted, f) {
                 self.choose_copy(f, labels);
             }
-            if !function.padding
-                && let Err(hitch) = self.instruction(InstIdx(i))
-            {
+            if emitted && let Err(hitch) = self.instruction(InstIdx(i)) {
                 self.refusals
                     .push(lifted.refusal(hitch.code, InstIdx(i), hitch.reason));
             }
         }
-        if !function.padding {
+        if emitted && !copied {
             self.leave(f);
         }
     }
@@ -215,6 +231,8 @@ impl FunctionWriter<'_, '_> {
         }
         match plan.class {
             Class::Plain | Class::Stack => e.copy_inst(i),
+            Class::Keep(_) => e.keep(i),
+            Class::StaticBranch => e.static_branch(i),
             Class::Drop => Ok(()),
             Class::Memory(space) => e.memory(i, plan, space),
             Class::Prefetch(space) => e.prefetch(i, plan, space),

@@ -36,7 +36,7 @@ pub enum Callee {
     Memory(Space),
 }
 
-/// The five string operations.
+/// The string operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StringOp {
     /// `movs`
@@ -49,16 +49,23 @@ pub enum StringOp {
     Cmps,
     /// `scas`
     Scas,
+    /// `ins`, where the kernel's own instruction stays
+    Ins,
+    /// `outs`, likewise
+    Outs,
 }
 
 impl StringOp {
     /// Whether `rsi` points to an operand.
     pub fn reads_rsi(self) -> bool {
-        matches!(self, StringOp::Movs | StringOp::Lods | StringOp::Cmps)
+        matches!(
+            self,
+            StringOp::Movs | StringOp::Lods | StringOp::Cmps | StringOp::Outs
+        )
     }
     /// Whether `rdi` points to an operand.
     pub fn uses_rdi(self) -> bool {
-        !matches!(self, StringOp::Lods)
+        !matches!(self, StringOp::Lods | StringOp::Outs)
     }
     /// Whether it sets the arithmetic flags and may stop early.
     pub fn compares(self) -> bool {
@@ -132,6 +139,10 @@ pub enum Class {
     FramePointerToStack,
     /// `and $-alignment,%rsp`.
     Realign(u8),
+    /// Stays as it is, its relocations carried over; counted as that kind.
+    Keep(Option<Kind>),
+    /// A `nop` or `jmp` that the kernel toggles.
+    StaticBranch,
 }
 
 /// Class names as reports and statistics print them (`cli.md`).
@@ -198,7 +209,8 @@ impl Class {
     /// without touching memory.
     pub fn kind(self) -> Option<Kind> {
         match self {
-            Class::Plain | Class::Drop | Class::Branch => None,
+            Class::Plain | Class::Drop | Class::Branch | Class::StaticBranch => None,
+            Class::Keep(kind) => kind,
             Class::Stack => Some(Kind::Stack),
             Class::Memory(space) | Class::Prefetch(space) => Some(Kind::of_space(space)),
             Class::BitString(_) => Some(Kind::Bitstring),

@@ -12,7 +12,7 @@ use iced_x86::{
 use liveness::{BlockId, Program};
 use twin_abi::stack;
 
-use crate::class::{Class, Space};
+use crate::class::{Class, Kind, Space};
 use crate::copies::{Copies, Copy, is_entered};
 use crate::flow::Flow;
 use crate::frame::{Frame, Place};
@@ -82,7 +82,9 @@ impl Facts {
         }
     }
 
-    fn after(mut self, inst: &Inst, copy: Copy) -> Facts {
+    /// After an instruction; `copy` is known where realigned functions are
+    /// copied.
+    fn after(mut self, inst: &Inst, copy: Option<Copy>) -> Facts {
         let iced = &inst.iced;
         match iced.mnemonic() {
             Mnemonic::Std => self.direction = Some(Direction::Backward),
@@ -128,7 +130,10 @@ impl Facts {
                 let alignment = u8::try_from(iced.immediate(1).wrapping_neg());
                 match alignment {
                     Ok(alignment) if alignment.is_power_of_two() => {
-                        self.move_rsp(|rsp| aligned(rsp, alignment, copy));
+                        let to = copy.and_then(|copy| {
+                            Some(aligned(self.frame.get(Register::RSP)?, alignment, copy))
+                        });
+                        self.frame.set(Register::RSP, to);
                     }
                     _ => self.frame.set(Register::RSP, None),
                 }
@@ -203,17 +208,17 @@ fn one_copy(
     copies: &Copies,
     copy: Copy,
 ) -> Vec<(InstIdx, Facts)> {
-    let asks = |i: u32| {
-        matches!(
-            classes[i as usize],
-            Class::FramePointerToStack
-                | Class::Realign(_)
-                | Class::String(..)
-                | Class::PortString(..)
-                | Class::Stack
-        )
+    let asks = |i: u32| match classes[i as usize] {
+        Class::FramePointerToStack
+        | Class::Realign(_)
+        | Class::String(..)
+        | Class::PortString(..)
+        | Class::Stack => true,
+        Class::Memory(Space::Heap) => through_frame_pointer(&lifted.insts[i as usize]),
+        _ => false,
     };
     let before = solve(lifted, flow, copies, copy);
+    let known = copies.any().then_some(copy);
     let mut found = Vec::new();
     for (block, facts) in flow.blocks().iter().zip(before) {
         let Some(mut facts) = facts.filter(|_| block.clone().any(asks)) else {
@@ -223,7 +228,7 @@ fn one_copy(
             if asks(i) {
                 found.push((InstIdx(i), facts));
             }
-            facts = facts.after(&lifted.insts[i as usize], copy);
+            facts = facts.after(&lifted.insts[i as usize], known);
         }
     }
     found
@@ -243,10 +248,33 @@ pub fn translate_callers_frame(lifted: &Lifted<'_>, facts: &FactsBefore, classes
     }
 }
 
+/// Operands `disp(%rbp)` where `rbp` is a frame pointer stay as they are in a
+/// module for a stock kernel.
+pub fn keep_frame_pointer(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
+    for (i, facts) in facts.found.iter().flatten() {
+        let class = &mut classes[i.0 as usize];
+        let heap = *class == Class::Memory(Space::Heap);
+        if heap
+            && facts.frame.get(Register::RBP).is_some()
+            && through_frame_pointer(lifted.inst(*i))
+        {
+            *class = Class::Keep(Some(Kind::Stack));
+        }
+    }
+}
+
+fn through_frame_pointer(inst: &Inst) -> bool {
+    let iced = &inst.iced;
+    iced.memory_base() == Register::RBP
+        && iced.memory_index() == Register::None
+        && inst.displacement.is_none()
+}
+
 fn solve(lifted: &Lifted<'_>, flow: &Flow, copies: &Copies, copy: Copy) -> Vec<Option<Facts>> {
     let blocks = flow.blocks();
     let mut before: Vec<Option<Facts>> = vec![None; blocks.len()];
     let mut work = Vec::new();
+    let known = copies.any().then_some(copy);
     // Functions are entered with an empty frame, parts of functions that the
     // compiler split off are not: those get their facts from their jumps.
     for (f, function) in lifted.functions.iter().enumerate() {
@@ -263,7 +291,7 @@ fn solve(lifted: &Lifted<'_>, flow: &Flow, copies: &Copies, copy: Copy) -> Vec<O
             continue;
         };
         for k in blocks[block.0 as usize].clone() {
-            facts = facts.after(&lifted.insts[k as usize], copy);
+            facts = facts.after(&lifted.insts[k as usize], known);
         }
         for next in continues(lifted, flow, block) {
             let slot = &mut before[next.0 as usize];
