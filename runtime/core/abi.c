@@ -21,6 +21,8 @@ const struct twin_constant twin_abi_constants[] = {
 	{ "COVERED", TWIN_COVERED },
 	{ "SCHEME_PAPER", TWIN_SCHEME_PAPER },
 	{ "SCHEME_STLB", TWIN_SCHEME_STLB },
+	{ "TARGET_USER", TWIN_TARGET_USER },
+	{ "TARGET_LINUX", TWIN_TARGET_LINUX },
 	{ "BLOCK", TWIN_STACK_BLOCK },
 	{ "LOW", TWIN_STACK_LOW },
 	{ "HIGH", TWIN_STACK_HIGH },
@@ -54,6 +56,9 @@ const struct twin_name twin_abi_names[] = {
 	{ "NOTE_OWNER", TWIN_NOTE_OWNER },
 	{ "CODEMAP", TWIN_SECTION_CODEMAP },
 	{ "MAP", TWIN_SECTION_MAP },
+	{ "LINUX_TEXT", TWIN_SECTION_LINUX_TEXT },
+	{ "LINUX_RODATA", TWIN_SECTION_LINUX_RODATA },
+	{ "LINUX_STLB", TWIN_SECTION_LINUX_STLB },
 	{ NULL, NULL },
 };
 const uint64_t twin_abi_names_count = COUNT(twin_abi_names);

@@ -60,6 +60,35 @@ impl Scheme {
     }
 }
 
+/// What a rewritten object runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Target {
+    /// The testbed's hypervisor: code only, data stays in dom0.
+    User = 0,
+    /// A stock Linux kernel: a module in place of the original, mapped to itself.
+    Linux = 1,
+}
+
+impl Target {
+    /// The target with this number in `.note.twin`, if there is one.
+    pub fn from_number(n: u32) -> Option<Target> {
+        match n {
+            0 => Some(Target::User),
+            1 => Some(Target::Linux),
+            _ => None,
+        }
+    }
+
+    /// Name on the command line and in reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Target::User => "user",
+            Target::Linux => "linux",
+        }
+    }
+}
+
 /// The block of memory that one CPU runs a driver on. It is aligned to its
 /// size, so that emitted code finds the CPU's context by masking `rsp`:
 ///
@@ -134,7 +163,7 @@ pub mod names {
 /// Sections that the rewriter adds.
 pub mod sections {
     /// `SHT_NOTE`, owner `"twin\0"`, type 1, descriptor four little-endian
-    /// `u32`: ABI version, scheme, word size in bits, zero.
+    /// `u32`: ABI version, scheme, word size in bits, target.
     pub const NOTE: &str = ".note.twin";
     /// Owner of the note, without its terminating zero.
     pub const NOTE_OWNER: &str = "twin";
@@ -148,6 +177,12 @@ pub mod sections {
     /// object, offset in it, offset in the original section of the same name.
     /// Sorted; an entry holds until the next. Reports are read with it.
     pub const MAP: &str = ".twin.map";
+    /// Linux: the runtime's code, its message, and the translation table.
+    pub const LINUX_TEXT: &str = ".twin.text";
+    /// See [`LINUX_TEXT`].
+    pub const LINUX_RODATA: &str = ".twin.rodata";
+    /// See [`LINUX_TEXT`].
+    pub const LINUX_STLB: &str = ".twin.stlb";
     /// Bytes of one entry of [`MAP`].
     pub const MAP_ENTRY: usize = 12;
 }

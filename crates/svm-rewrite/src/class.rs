@@ -36,7 +36,7 @@ pub enum Callee {
     Memory(Space),
 }
 
-/// The five string operations.
+/// The string operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StringOp {
     /// `movs`
@@ -49,16 +49,23 @@ pub enum StringOp {
     Cmps,
     /// `scas`
     Scas,
+    /// `ins`, where the kernel's own instruction stays
+    Ins,
+    /// `outs`, likewise
+    Outs,
 }
 
 impl StringOp {
     /// Whether `rsi` points to an operand.
     pub fn reads_rsi(self) -> bool {
-        matches!(self, StringOp::Movs | StringOp::Lods | StringOp::Cmps)
+        matches!(
+            self,
+            StringOp::Movs | StringOp::Lods | StringOp::Cmps | StringOp::Outs
+        )
     }
     /// Whether `rdi` points to an operand.
     pub fn uses_rdi(self) -> bool {
-        !matches!(self, StringOp::Lods)
+        !matches!(self, StringOp::Lods | StringOp::Outs)
     }
     /// Whether it sets the arithmetic flags and may stop early.
     pub fn compares(self) -> bool {
@@ -125,8 +132,17 @@ pub enum Class {
     Trap(Trap),
     /// `in`, `out`.
     Port(Port),
-    /// `leave`, `mov %rbp,%rsp`, `lea disp(%rbp),%rsp`.
+    /// `ins`, `outs`: port, memory and prefix.
+    PortString(Port, Repeat),
+    /// `leave`, `mov %reg,%rsp`, `lea disp(%reg),%rsp`: `rsp` from a register that
+    /// points into the frame.
     FramePointerToStack,
+    /// `and $-alignment,%rsp`.
+    Realign(u8),
+    /// Stays as it is, its relocations carried over; counted as that kind.
+    Keep(Option<Kind>),
+    /// A `nop` or `jmp` that the kernel toggles.
+    StaticBranch,
 }
 
 /// Class names as reports and statistics print them (`cli.md`).
@@ -193,7 +209,8 @@ impl Class {
     /// without touching memory.
     pub fn kind(self) -> Option<Kind> {
         match self {
-            Class::Plain | Class::Drop | Class::Branch => None,
+            Class::Plain | Class::Drop | Class::Branch | Class::StaticBranch => None,
+            Class::Keep(kind) => kind,
             Class::Stack => Some(Kind::Stack),
             Class::Memory(space) | Class::Prefetch(space) => Some(Kind::of_space(space)),
             Class::BitString(_) => Some(Kind::Bitstring),
@@ -202,10 +219,12 @@ impl Class {
             Class::PushMemory(_) | Class::PopMemory(_) => Some(Kind::PushPop),
             Class::CallIndirect(_) => Some(Kind::IndirectCall),
             Class::JumpIndirect(_) => Some(Kind::IndirectJump),
-            Class::Port(_) => Some(Kind::PortIo),
-            Class::AddressOf | Class::Return | Class::Trap(_) | Class::FramePointerToStack => {
-                Some(Kind::Other)
-            }
+            Class::Port(_) | Class::PortString(..) => Some(Kind::PortIo),
+            Class::AddressOf
+            | Class::Return
+            | Class::Trap(_)
+            | Class::FramePointerToStack
+            | Class::Realign(_) => Some(Kind::Other),
         }
     }
 }

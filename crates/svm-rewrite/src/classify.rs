@@ -7,11 +7,14 @@
 use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use liveness::Reg;
 
-use crate::class::{Callee, Class, Port, Repeat, Segment, Space, StringOp};
+use crate::class::{Callee, Class, Kind, Port, Repeat, Segment, Space, StringOp};
+use crate::copies;
 use crate::extension;
 use crate::flow::Flow;
 use crate::lift::{Function, Inst, InstIdx, Lifted, Target, is_filler};
 use crate::linkage;
+use crate::linux::Kept;
+use crate::policy::{self, Policy};
 use crate::prefix;
 use crate::refusal::{Code, Refusal};
 use crate::registers::gpr;
@@ -27,42 +30,88 @@ pub fn classify(
     survey: &Survey,
     function: &Function,
     i: InstIdx,
+    policy: &Policy,
 ) -> Result<Class, Refusal> {
-    let inst = lifted.inst(i);
-    if function.padding {
-        return Ok(Class::Drop);
-    }
-    let refuse = |(code, reason): (Code, &str)| lifted.refusal(code, i, reason);
-    refuse_sensitive(&inst.iced).map_err(refuse)?;
-    let bytes = lifted.bytes(i);
-    if let Some(reason) = prefix::ambiguous(&inst.iced, bytes) {
-        return Err(refuse((Code::Unsupported, reason)));
-    }
-    match inst.iced.flow_control() {
-        FlowControl::Next => classify_straight(inst, survey)
-            .and_then(|class| refuse_unlisted(&inst.iced, bytes, class))
-            .map_err(refuse),
-        FlowControl::ConditionalBranch => {
-            refuse_unlisted(&inst.iced, bytes, Class::Branch).map_err(refuse)
+    let class = match policy.kept(i) {
+        Some(Kept::Section) => Ok(Class::Keep(None)),
+        Some(Kept::StaticBranch) => Ok(Class::StaticBranch),
+        Some(Kept::Fixup) => Ok(Class::Keep(Some(Kind::Other))),
+        _ if function.padding => Ok(Class::Drop),
+        Some(Kept::Alternative | Kept::Paravirt) => {
+            in_kept_range(lifted, flow, survey, i, policy).map(|class| Class::Keep(class.kind()))
         }
+        None => by_itself(lifted, flow, survey, i, policy)
+            .map(|class| policy.settle(class, &lifted.inst(i).iced)),
+    };
+    class.map_err(|(code, reason)| lifted.refusal(code, i, reason))
+}
+
+/// An instruction that an alternative may replace stays as it is, so it must
+/// reach no memory that would be translated.
+fn in_kept_range(
+    lifted: &Lifted<'_>,
+    flow: &Flow,
+    survey: &Survey,
+    i: InstIdx,
+    policy: &Policy,
+) -> Result<Class, (Code, &'static str)> {
+    let iced = &lifted.inst(i).iced;
+    let class = by_itself(lifted, flow, survey, i, policy)?;
+    let class = match policy.settle(class, iced) {
+        Class::Drop => Class::Plain,
+        class => class,
+    };
+    match class {
+        Class::Keep(_) | Class::Branch | Class::Plain => Ok(class),
+        _ if policy::is_cache_hint(iced) => Ok(Class::Plain),
+        _ => Err((
+            Code::Metadata,
+            "it reaches memory through a register where the kernel may put another instruction",
+        )),
+    }
+}
+
+/// The class of an instruction that no metadata names.
+fn by_itself(
+    lifted: &Lifted<'_>,
+    flow: &Flow,
+    survey: &Survey,
+    i: InstIdx,
+    policy: &Policy,
+) -> Result<Class, (Code, &'static str)> {
+    let inst = lifted.inst(i);
+    let bytes = lifted.bytes(i);
+    if policy.is_linux() {
+        policy::refuse_worlds(&inst.iced)?;
+    } else {
+        refuse_sensitive(&inst.iced)?;
+    }
+    if let Some(reason) = prefix::ambiguous(&inst.iced, bytes) {
+        return Err((Code::Unsupported, reason));
+    }
+    let listed = |class| match policy.is_linux() {
+        true => refuse_prefixes(&inst.iced, bytes, policy.settle(class, &inst.iced)).map(|_| class),
+        false => refuse_unlisted(&inst.iced, bytes, class),
+    };
+    match inst.iced.flow_control() {
+        FlowControl::Next => classify_straight(inst, survey, policy).and_then(listed),
+        FlowControl::ConditionalBranch => listed(Class::Branch),
         FlowControl::UnconditionalBranch | FlowControl::Call => Ok(classify_direct(lifted, inst)),
-        FlowControl::IndirectCall => callee(inst).map(Class::CallIndirect).map_err(refuse),
-        FlowControl::IndirectBranch => callee(inst).map(Class::JumpIndirect).map_err(refuse),
+        FlowControl::IndirectCall => callee(inst).map(Class::CallIndirect),
+        FlowControl::IndirectBranch => callee(inst).map(Class::JumpIndirect),
         FlowControl::Return if inst.iced.code() == Op::Retnq => Ok(Class::Return),
-        FlowControl::Return => Err(refuse((
+        FlowControl::Return => Err((
             Code::Unsupported,
             "this form of return moves more than a return address",
-        ))),
+        )),
         // `ud1` marks the end of a static call's trampoline.
         FlowControl::Exception if matches!(inst.iced.mnemonic(), Mnemonic::Ud1 | Mnemonic::Ud2) => {
             Ok(Class::Trap(flow.trap(i)))
         }
-        FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => {
-            refuse_unlisted(&inst.iced, bytes, Class::Plain).map_err(refuse)
+        FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => listed(Class::Plain),
+        FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => {
+            Err((Code::Privileged, "this control transfer leaves the driver"))
         }
-        FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => Err(
-            refuse((Code::Privileged, "this control transfer leaves the driver")),
-        ),
     }
 }
 
@@ -97,14 +146,8 @@ fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> {
     use Mnemonic as M;
     if matches!(
         iced.mnemonic(),
-        M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd
+        M::In | M::Out | M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd
     ) {
-        return Err((
-            Code::PortIo,
-            "string port I/O moves data that the port gate cannot check",
-        ));
-    }
-    if matches!(iced.mnemonic(), M::In | M::Out) {
         return Ok(());
     }
     let touches_system_register = (0..iced.op_count()).any(|op| {
@@ -183,7 +226,12 @@ fn refuse_unlisted(
 ) -> Result<Class, (Code, &'static str)> {
     let replaced = matches!(
         class,
-        Class::Drop | Class::Xlat | Class::Port(_) | Class::Trap(_) | Class::FramePointerToStack
+        Class::Drop
+            | Class::Xlat
+            | Class::Port(_)
+            | Class::Trap(_)
+            | Class::FramePointerToStack
+            | Class::Realign(_)
     );
     if replaced {
         return Ok(class);
@@ -193,16 +241,42 @@ fn refuse_unlisted(
     extension.or_else(prefix).map_or(Ok(class), Err)
 }
 
-fn classify_straight(inst: &Inst, survey: &Survey) -> Result<Class, (Code, &'static str)> {
+/// In a module for a stock kernel all extensions may stay; a translated access
+/// is encoded anew, which keeps no prefix without meaning.
+fn refuse_prefixes(
+    iced: &Instruction,
+    bytes: &[u8],
+    class: Class,
+) -> Result<Class, (Code, &'static str)> {
+    if matches!(class, Class::Keep(_) | Class::Drop | Class::Branch) {
+        return Ok(class);
+    }
+    match prefix::meaningless(iced, bytes) {
+        Some(reason) => Err((Code::Prefix, reason)),
+        None => Ok(class),
+    }
+}
+
+fn classify_straight(
+    inst: &Inst,
+    survey: &Survey,
+    policy: &Policy,
+) -> Result<Class, (Code, &'static str)> {
     let iced = &inst.iced;
     if is_filler(iced) {
         return Ok(Class::Drop);
+    }
+    if policy.is_linux() && policy::is_cache_hint(iced) {
+        return Ok(Class::Prefetch(Space::Heap));
     }
     if let Some(port) = port(iced) {
         return Ok(Class::Port(port));
     }
     if let Some((op, log2)) = string_op(iced.code()) {
-        return string_class(iced, op, log2);
+        return string_repeat(iced).map(|repeat| Class::String(op, log2, repeat));
+    }
+    if let Some(port) = port_string(iced.code()) {
+        return string_repeat(iced).map(|repeat| Class::PortString(port, repeat));
     }
     if iced.mnemonic() == Mnemonic::Xlatb {
         return if iced.segment_prefix() == Register::None && iced.memory_base() == Register::RBX {
@@ -211,10 +285,14 @@ fn classify_straight(inst: &Inst, survey: &Survey) -> Result<Class, (Code, &'sta
             Err((Code::Unsupported, "xlat with a segment or a 32-bit address"))
         };
     }
+    if policy.realigns_stack() && policy::makes_frame(iced) {
+        return Ok(Class::Plain);
+    }
     if let Some(class) = stack_pointer(iced, survey)? {
         return Ok(class);
     }
     match memory_operands(iced) {
+        MemoryOperands::None if policy.is_linux() && saves_flags(iced) => Ok(Class::Plain),
         MemoryOperands::None => no_explicit_memory(iced, survey),
         MemoryOperands::One => one_memory_operand(inst),
         MemoryOperands::Implicit => Err((
@@ -262,6 +340,11 @@ fn memory_operands(iced: &Instruction) -> MemoryOperands {
         }
     }
     found
+}
+
+/// `pushfq`, `popfq`: what they reach is the top of the stack.
+fn saves_flags(iced: &Instruction) -> bool {
+    matches!(iced.mnemonic(), Mnemonic::Pushfq | Mnemonic::Popfq)
 }
 
 fn no_explicit_memory(iced: &Instruction, survey: &Survey) -> Result<Class, (Code, &'static str)> {
@@ -446,7 +529,7 @@ fn stack_operand(iced: &Instruction) -> Result<Space, (Code, &'static str)> {
     }
 }
 
-fn string_class(iced: &Instruction, op: StringOp, log2: u8) -> Result<Class, (Code, &'static str)> {
+fn string_repeat(iced: &Instruction) -> Result<Repeat, (Code, &'static str)> {
     let addresses_64 = (0..iced.op_count()).all(|i| {
         matches!(
             iced.op_kind(i),
@@ -459,15 +542,33 @@ fn string_class(iced: &Instruction, op: StringOp, log2: u8) -> Result<Class, (Co
             "a string instruction with a segment or 32-bit addresses",
         ));
     }
-    let repeat = match (
-        iced.has_rep_prefix() || iced.has_repe_prefix(),
-        iced.has_repne_prefix(),
-    ) {
-        (_, true) => Repeat::Repne,
-        (true, false) => Repeat::Rep,
-        (false, false) => Repeat::Once,
+    Ok(
+        match (
+            iced.has_rep_prefix() || iced.has_repe_prefix(),
+            iced.has_repne_prefix(),
+        ) {
+            (_, true) => Repeat::Repne,
+            (true, false) => Repeat::Rep,
+            (false, false) => Repeat::Once,
+        },
+    )
+}
+
+fn port_string(code: Op) -> Option<Port> {
+    let (input, log2) = match code {
+        Op::Insb_m8_DX => (true, 0),
+        Op::Insw_m16_DX => (true, 1),
+        Op::Insd_m32_DX => (true, 2),
+        Op::Outsb_DX_m8 => (false, 0),
+        Op::Outsw_DX_m16 => (false, 1),
+        Op::Outsd_DX_m32 => (false, 2),
+        _ => return None,
     };
-    Ok(Class::String(op, log2, repeat))
+    Some(Port {
+        input,
+        log2,
+        number: None,
+    })
 }
 
 fn string_op(code: Op) -> Option<(StringOp, u8)> {
@@ -545,7 +646,7 @@ fn stack_pointer(
     if !survey.writes(Reg::RSP) {
         return Ok(None);
     }
-    let from_rbp = iced.memory_base() == Register::RBP && iced.memory_index() == Register::None;
+    let from_register = iced.memory_base().is_gpr64() && iced.memory_index() == Register::None;
     match iced.code() {
         Op::Add_rm64_imm8 | Op::Add_rm64_imm32 | Op::Sub_rm64_imm8 | Op::Sub_rm64_imm32
             if iced.op0_kind() == OpKind::Register =>
@@ -557,12 +658,33 @@ fn stack_pointer(
         {
             Ok(Some(Class::Plain))
         }
-        Op::Lea_r64_m if from_rbp => Ok(Some(Class::FramePointerToStack)),
+        Op::Lea_r64_m if from_register => Ok(Some(Class::FramePointerToStack)),
         Op::Mov_r64_rm64 | Op::Mov_rm64_r64
-            if iced.op1_kind() == OpKind::Register && iced.op1_register() == Register::RBP =>
+            if iced.op1_kind() == OpKind::Register && iced.op1_register().is_gpr64() =>
         {
             Ok(Some(Class::FramePointerToStack))
         }
+        Op::And_rm64_imm8 | Op::And_rm64_imm32 if iced.op0_kind() == OpKind::Register => {
+            realign(iced.immediate(1)).map(Some)
+        }
         _ => Err((Code::StackPointer, "rsp is moved by other than a constant")),
+    }
+}
+
+/// `and $-alignment,%rsp`.
+fn realign(mask: u64) -> Result<Class, (Code, &'static str)> {
+    let alignment = mask.wrapping_neg();
+    if !alignment.is_power_of_two() {
+        return Err((
+            Code::StackPointer,
+            "rsp is masked by something not an alignment",
+        ));
+    }
+    match alignment <= u64::from(copies::MAX_ALIGNMENT) {
+        true => Ok(Class::Realign(alignment as u8)),
+        false => Err((
+            Code::StackPointer,
+            "the stack is realigned to more than 64 bytes",
+        )),
     }
 }

@@ -15,6 +15,7 @@ mod asm;
 pub mod class;
 mod classify;
 mod codemap;
+mod copies;
 mod dom0;
 mod effects;
 mod emit;
@@ -22,13 +23,16 @@ mod encode;
 mod extension;
 mod flow;
 mod forward;
+mod frame;
 mod import;
 mod invocations;
 pub mod lift;
 mod linkage;
+mod linux;
 pub mod listing;
 mod metadata;
 mod plan;
+mod policy;
 mod prefix;
 mod refusal;
 mod registers;
@@ -47,12 +51,15 @@ pub use refusal::{Code, Refusal};
 pub use report::Site;
 pub use scheme::Scheme;
 pub use stats::{DeadRegisters, LivenessCounts, Sites, Stats};
+pub use twin_abi::Target;
 
 use apply::Applied;
 use class::Class;
+use copies::Copies;
 use flow::Flow;
 use lift::{InstIdx, Lifted};
 use plan::{Plan, Planner};
+use policy::Policy;
 use survey::Survey;
 
 /// Everything that is known before anything is decided.
@@ -60,6 +67,7 @@ pub struct Analysis<'a> {
     lifted: &'a Lifted<'a>,
     /// What each instruction is by itself.
     surveys: Vec<Survey>,
+    policy: Policy,
     flow: Flow,
     /// Class of each instruction; `None` where it is refused.
     classes: Vec<Option<Class>>,
@@ -90,6 +98,8 @@ pub struct Rewritten {
 /// What to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    /// What the result runs on.
+    pub target: Target,
     /// Translation scheme.
     pub scheme: Scheme,
     /// Whether [`Rewritten::sites`] is wanted; it takes as long as the rest.
@@ -100,9 +110,15 @@ pub struct Options {
 }
 
 impl Options {
-    /// The ordinary rewriting under a scheme.
+    /// The ordinary rewriting for the testbed under a scheme.
     pub fn new(scheme: Scheme) -> Options {
+        Options::of(Target::User, scheme)
+    }
+
+    /// The ordinary rewriting for a target under a scheme.
+    pub fn of(target: Target, scheme: Scheme) -> Options {
         Options {
+            target,
             scheme,
             report: false,
             poison: false,
@@ -110,7 +126,7 @@ impl Options {
     }
 }
 
-/// Rewrites an object for the hypervisor instance.
+/// Rewrites an object.
 ///
 /// # Errors
 /// Every place that cannot be rewritten soundly; nothing is passed through.
@@ -118,16 +134,25 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     // The object's code as instructions, functions and branch targets.
     let lifted = lift::lift(object)?;
     // Control flow, what each instruction is, what is live before it.
-    let analysis = analyse_lifted(&lifted)?;
+    let analysis = analyse_lifted(&lifted, options.target)?;
     let mut classes = accepted(&analysis)?;
     let codemap = codemap::entries(&lifted)?;
-    let facts = forward::analyse(&lifted, &analysis.flow, &classes);
-    forward::translate_callers_frame(&lifted, &analysis.surveys, &facts, &mut classes);
+    let copies = Copies::find(&lifted, &analysis.flow, &classes);
+    let facts = forward::analyse(&lifted, &analysis.flow, &classes, &copies);
+    match options.target {
+        Target::User => {
+            forward::translate_callers_frame(&lifted, &analysis.surveys, &facts, &mut classes)
+        }
+        Target::Linux => forward::keep_frame_pointer(&lifted, &facts, &mut classes),
+    }
     // Registers and flags for each sequence: the last decision.
     let plans = plan_all(&analysis, &classes, options.scheme)?;
     // --- nothing is decided beyond this point ---
-    let applied = apply::apply(&lifted, &analysis.flow, &plans, &facts, options)?;
-    let object = emit::emit(&lifted, &applied, &codemap, options.scheme);
+    let applied = apply::apply(&analysis, &plans, &facts, &copies, options)?;
+    let object = match options.target {
+        Target::User => emit::emit(&lifted, &applied, &codemap, options.scheme),
+        Target::Linux => linux::emit(&lifted, &applied, options.scheme)?,
+    };
     let stats = stats::stats(&analysis);
     let rewriting = Rewriting {
         lifted: &lifted,
@@ -154,18 +179,22 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
 /// The code cannot be lifted.
 pub fn statistics(object: &Object<'_>) -> Result<Stats, Vec<Refusal>> {
     let lifted = lift::lift(object)?;
-    Ok(stats::stats(&analyse_lifted(&lifted)?))
+    Ok(stats::stats(&analyse_lifted(&lifted, Target::User)?))
 }
 
-fn analyse_lifted<'a>(lifted: &'a Lifted<'a>) -> Result<Analysis<'a>, Vec<Refusal>> {
+fn analyse_lifted<'a>(
+    lifted: &'a Lifted<'a>,
+    target: Target,
+) -> Result<Analysis<'a>, Vec<Refusal>> {
     let surveys = survey::survey(lifted);
     let flow = flow::analyse(lifted, &surveys).map_err(|refusal| vec![refusal])?;
-    let mut refusals = dom0::check(lifted);
+    let (policy, mut refusals) = Policy::new(target, lifted).map_err(|refusal| vec![refusal])?;
     let mut classes = Vec::with_capacity(lifted.insts.len());
     // Functions hold every instruction, in order.
     for function in &lifted.functions {
         for i in function.insts.clone().map(InstIdx) {
-            match classify::classify(lifted, &flow, &surveys[i.0 as usize], function, i) {
+            let survey = &surveys[i.0 as usize];
+            match classify::classify(lifted, &flow, survey, function, i, &policy) {
                 Ok(class) => classes.push(Some(class)),
                 Err(refusal) => {
                     refusals.push(refusal);
@@ -178,6 +207,7 @@ fn analyse_lifted<'a>(lifted: &'a Lifted<'a>) -> Result<Analysis<'a>, Vec<Refusa
     Ok(Analysis {
         lifted,
         surveys,
+        policy,
         flow,
         classes,
         live_before,
@@ -213,6 +243,7 @@ fn plan_all(
         &analysis.surveys,
         &analysis.flow,
         scheme,
+        &analysis.policy,
         classes,
         &analysis.live_before,
     );

@@ -10,6 +10,7 @@ use crate::class::{Callee, Class, Repeat, Space};
 use crate::flow::Flow;
 use crate::lift::{InstIdx, Lifted, Target};
 use crate::linkage::{self, Convention};
+use crate::policy::Policy;
 use crate::refusal::{Code, Refusal};
 use crate::reuse::{self, Holding, Operand, Reuse};
 use crate::scheme::Scheme;
@@ -130,6 +131,7 @@ pub struct Planner<'a> {
     surveys: &'a [Survey],
     flow: &'a Flow,
     scheme: Scheme,
+    policy: &'a Policy,
     classes: &'a [Class],
     live_before: &'a [LocSet],
     /// Translations that registers hold before the next instruction.
@@ -148,6 +150,7 @@ impl<'a> Planner<'a> {
         surveys: &'a [Survey],
         flow: &'a Flow,
         scheme: Scheme,
+        policy: &'a Policy,
         classes: &'a [Class],
         live_before: &'a [LocSet],
     ) -> Planner<'a> {
@@ -156,6 +159,7 @@ impl<'a> Planner<'a> {
             surveys,
             flow,
             scheme,
+            policy,
             classes,
             live_before,
             holding: Holding::default(),
@@ -271,7 +275,8 @@ impl<'a> Planner<'a> {
         let class = self.class(i);
         let need = self.need(class);
         let mut plan = self.untouched(i);
-        if need.call_registers || class == Class::Branch {
+        let leaves = need.call_registers || class == Class::Branch;
+        if leaves && self.policy.has_veneers() {
             self.leave_object(i, class, self.live(i), &mut plan)?;
         }
         if !need.translates {
@@ -327,6 +332,8 @@ impl<'a> Planner<'a> {
                 let jumps = inst.iced.flow_control() != FlowControl::Call;
                 jumps && matches!(inst.target, Some(Target::Inst(_)))
             }
+            // A branch ends its block anyway; a call leaves the driver.
+            Class::Keep(_) => self.lifted.inst(i).iced.flow_control() == FlowControl::Next,
             class => reuse::survives(class),
         }
     }
@@ -402,7 +409,10 @@ impl<'a> Planner<'a> {
             | Class::Return
             | Class::Trap(_)
             | Class::Port(_)
-            | Class::FramePointerToStack => Need::default(),
+            | Class::FramePointerToStack
+            | Class::Realign(_)
+            | Class::Keep(_)
+            | Class::StaticBranch => Need::default(),
             Class::Memory(space)
             | Class::Prefetch(space)
             | Class::PushMemory(space)
@@ -410,6 +420,8 @@ impl<'a> Planner<'a> {
             // The bit's word and the masked offset, beside the check's own.
             Class::BitString(space) => translate((check + extra_for(space)).max(check + 2)),
             Class::Xlat => translate(check + 1),
+            // The gate's rax is saved apart, and holds no translation.
+            Class::PortString(..) => translate(check),
             Class::String(op, _, repeat) => {
                 let pointers = usize::from(op.reads_rsi()) + usize::from(op.uses_rdi());
                 let count = usize::from(repeat != Repeat::Once);
@@ -461,12 +473,13 @@ impl<'a> Planner<'a> {
         }
         let wanted = registers + usize::from(keeps_flags && recompute.is_none());
         let legacy_only = uses_high_byte(&inst.iced);
-        let usable = |r: Reg| !legacy_only || r.number() < 8;
+        let policy = self.policy;
+        let usable = |r: Reg| policy.may_be_scratch(r) && (!legacy_only || r.number() < 8);
         // A register that the instruction only writes is dead before it and may
         // hold the address; one that it reads is live.
         // Not so for a string instruction, whose pointers are recovered after it
         // ran, or for a compare that is repeated.
-        let is_string = matches!(plan.class, Class::String(..));
+        let is_string = matches!(plan.class, Class::String(..) | Class::PortString(..));
         let kept = if is_string || recompute.is_some() {
             taken
         } else {

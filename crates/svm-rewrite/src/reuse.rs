@@ -166,6 +166,8 @@ pub fn survives(class: Class) -> bool {
         | Class::Memory(_)
         | Class::Prefetch(_)
         | Class::BitString(_) => true,
+        // Of these some are branches; see `Planner::survives`.
+        Class::Keep(_) | Class::StaticBranch => false,
         Class::PushMemory(_)
         | Class::PopMemory(_)
         | Class::Xlat
@@ -176,7 +178,9 @@ pub fn survives(class: Class) -> bool {
         | Class::Return
         | Class::Trap(_)
         | Class::Port(_)
-        | Class::FramePointerToStack => false,
+        | Class::FramePointerToStack
+        | Class::Realign(_)
+        | Class::PortString(..) => false,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use testbed::runtime;
-use twin_abi::{ABI_VERSION, Scheme, names, sections, stack, stlb};
+use twin_abi::{ABI_VERSION, Scheme, Target, names, sections, stack, stlb};
 
 fn rust_constants() -> BTreeMap<&'static str, i64> {
     BTreeMap::from([
@@ -21,6 +21,8 @@ fn rust_constants() -> BTreeMap<&'static str, i64> {
         ("COVERED", stlb::COVERED as i64),
         ("SCHEME_PAPER", Scheme::Paper as i64),
         ("SCHEME_STLB", Scheme::Stlb as i64),
+        ("TARGET_USER", Target::User as i64),
+        ("TARGET_LINUX", Target::Linux as i64),
         ("BLOCK", stack::BLOCK as i64),
         ("LOW", stack::LOW as i64),
         ("HIGH", stack::HIGH as i64),
@@ -48,6 +50,9 @@ fn rust_names() -> Vec<(&'static str, &'static str)> {
         ("NOTE_OWNER", sections::NOTE_OWNER),
         ("CODEMAP", sections::CODEMAP),
         ("MAP", sections::MAP),
+        ("LINUX_TEXT", sections::LINUX_TEXT),
+        ("LINUX_RODATA", sections::LINUX_RODATA),
+        ("LINUX_STLB", sections::LINUX_STLB),
     ];
     all.extend(names::PORT_IN.map(|name| ("PORT_IN", name)));
     all.extend(names::PORT_OUT.map(|name| ("PORT_OUT", name)));

@@ -31,6 +31,10 @@
 #define TWIN_SCHEME_PAPER	0	/* tag = page, xlate = page ^ mapped */
 #define TWIN_SCHEME_STLB	1	/* tag = page, xlate = mapped */
 
+/* What a rewritten object runs on. */
+#define TWIN_TARGET_USER	0	/* the testbed's hypervisor */
+#define TWIN_TARGET_LINUX	1	/* a stock kernel, in place of the original */
+
 /*
  * The block of memory that one CPU runs a driver on, aligned to its size:
  *
@@ -72,6 +76,9 @@
 #define TWIN_SECTION_NOTE	".note.twin"
 #define TWIN_SECTION_CODEMAP	".twin.codemap"
 #define TWIN_SECTION_MAP	".twin.map"
+#define TWIN_SECTION_LINUX_TEXT	".twin.text"
+#define TWIN_SECTION_LINUX_RODATA ".twin.rodata"
+#define TWIN_SECTION_LINUX_STLB	".twin.stlb"
 #define TWIN_NOTE_OWNER		"twin"
 #define TWIN_NOTE_TYPE		1
 #define TWIN_MAP_ENTRY		12	/* bytes of one entry of .twin.map */
@@ -98,7 +105,7 @@ struct twin_note {
 	uint32_t abi_version;
 	uint32_t scheme;
 	uint32_t word_bits;
-	uint32_t zero;
+	uint32_t target;	/* TWIN_TARGET_* */
 };
 
 /* One entry of .twin.map; holds until the next. */

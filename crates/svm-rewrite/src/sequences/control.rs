@@ -1,13 +1,13 @@
-//! Calls, jumps, returns, traps and port I/O.
+//! Calls, jumps, returns and traps.
 
-use iced_x86::{Code, FlowControl, Instruction, Register};
+use iced_x86::{Code, FlowControl, Instruction};
 use liveness::Reg;
 use twin_abi::names;
 
 use super::Emitter;
 use super::memory::at;
-use crate::asm::{JRCXZ, Jump, Label, Referent, r, ri, rm};
-use crate::class::{Callee, Port, Space};
+use crate::asm::{JRCXZ, Jump, Label, Referent, r, rm};
+use crate::class::{Callee, Space};
 use crate::flow::Trap;
 use crate::import::Import;
 use crate::lift::{CodeIdx, InstIdx, Target};
@@ -26,19 +26,15 @@ impl Emitter<'_> {
     pub fn branch(&mut self, i: InstIdx, plan: &Plan) -> Result<(), Hitch> {
         let inst = self.lifted.inst(i);
         let iced = &inst.iced;
-        let jump = match iced.flow_control() {
-            FlowControl::Call => Jump::Call,
-            FlowControl::UnconditionalBranch => Jump::Always,
-            _ if iced.is_jcc_short_or_near() => {
-                Jump::If((iced.condition_code() as u8).wrapping_sub(1))
-            }
-            _ => Jump::ShortOnly(short_only(iced).ok_or("this branch is not known")?),
-        };
+        if let (true, Some(Target::Import(s))) = (self.policy.is_linux(), inst.target) {
+            return self.branch_to_kernel(i, s);
+        }
+        let jump = jump_of(iced)?;
         match inst.target {
             Some(Target::Inst(to)) if self.lifted.inst(to).section == CodeIdx(self.section) => {
-                self.branch_near(jump, Label(to.0));
+                self.branch_near(jump, self.target(to));
             }
-            Some(Target::Inst(to)) => self.branch_far(jump, Referent::Label(Label(to.0)))?,
+            Some(Target::Inst(to)) => self.branch_far(jump, Referent::Label(self.target(to)))?,
             Some(Target::Import(s)) => {
                 let ends = jump == Jump::Call && linkage::never_returns(self.lifted.symbol_name(s));
                 self.open(plan);
@@ -104,8 +100,24 @@ impl Emitter<'_> {
             }
             Callee::Memory(space) => self.load_target(i, plan, space),
         }
-        self.call_runtime(jump, names::CALL);
+        match self.policy.target() {
+            twin_abi::Target::User => self.call_runtime(jump, names::CALL),
+            twin_abi::Target::Linux => self.through_register(jump),
+        }
         Ok(())
+    }
+
+    /// A stock kernel's module calls where it likes:
+    ///
+    /// ```text
+    ///     call  *%r11                       jmp for a tail call
+    /// ```
+    fn through_register(&mut self, jump: Jump) {
+        let code = match jump {
+            Jump::Call => Code::Call_rm64,
+            _ => Code::Jmp_rm64,
+        };
+        self.emit(&r(code, reg64(TARGET)));
     }
 
     /// ```text
@@ -147,35 +159,15 @@ impl Emitter<'_> {
     pub fn stop(&mut self) {
         self.emit(&Instruction::with(Code::Ud2));
     }
+}
 
-    /// Port I/O goes through the runtime's policy (P3):
-    ///
-    /// ```text
-    ///     call  twin_out32
-    /// ```
-    ///
-    /// and with the port in the instruction:
-    ///
-    /// ```text
-    ///     push  %rdx ; mov $port, %edx ; call twin_out32 ; pop %rdx
-    /// ```
-    pub fn port(&mut self, port: Port) {
-        let table = if port.input {
-            names::PORT_IN
-        } else {
-            names::PORT_OUT
-        };
-        let name = table[usize::from(port.log2)];
-        match port.number {
-            None => self.call_runtime(Jump::Call, name),
-            Some(number) => {
-                self.emit(&r(Code::Push_r64, Register::RDX));
-                self.emit(&ri(Code::Mov_r32_imm32, Register::EDX, i32::from(number)));
-                self.call_runtime(Jump::Call, name);
-                self.emit(&r(Code::Pop_r64, Register::RDX));
-            }
-        }
-    }
+pub(super) fn jump_of(iced: &Instruction) -> Result<Jump, Hitch> {
+    Ok(match iced.flow_control() {
+        FlowControl::Call => Jump::Call,
+        FlowControl::UnconditionalBranch => Jump::Always,
+        _ if iced.is_jcc_short_or_near() => Jump::If((iced.condition_code() as u8).wrapping_sub(1)),
+        _ => Jump::ShortOnly(short_only(iced).ok_or("this branch is not known")?),
+    })
 }
 
 fn short_only(iced: &Instruction) -> Option<u8> {

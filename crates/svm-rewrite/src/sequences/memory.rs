@@ -7,11 +7,11 @@ use liveness::Reg;
 use twin_abi::stack;
 
 use super::{Address, Emitter};
-use crate::asm::{Field, Referent, mr, r, ri, rm, rr};
+use crate::asm::{Field, Jump, Label, Referent, cc, mr, r, ri, rm, rr};
 use crate::class::{Segment, Space};
 use crate::dom0;
 use crate::import::Import;
-use crate::lift::{Inst, InstIdx};
+use crate::lift::{Inst, InstIdx, Value};
 use crate::plan::Plan;
 use crate::refusal::Hitch;
 use crate::registers::{gpr, reg32, reg64};
@@ -123,6 +123,7 @@ impl Emitter<'_> {
         let roles = Self::roles(plan);
         let v = roles[0];
         self.lea(at(Reg::RSP, -8), Reg::RSP);
+        self.pushed(1);
         self.open(plan);
         let address = self.address(i, space, spills + 1, &roles);
         self.check(i, address, v, &roles[1..]);
@@ -226,8 +227,9 @@ impl Emitter<'_> {
         let (base, index) = (iced.memory_base(), iced.memory_index());
         let displacement = iced.memory_displacement64();
         if let Some(value) = inst.displacement {
-            let referent =
-                dom0::referent(self.lifted.object, value).expect("checked by dom0::check");
+            let referent = self
+                .referent(value)
+                .expect("checked before anything was decided");
             return match value.kind {
                 R_X86_64_PC32 | R_X86_64_64 => Address::Symbol(referent),
                 _ => Address::Lea(operand(iced, 0, full_width(iced)), Some(referent)),
@@ -294,16 +296,32 @@ impl Emitter<'_> {
         iced.set_memory_index_scale(1);
         iced.set_memory_displacement64(displacement as u64);
         iced.set_memory_displ_size(displacement_size(displacement));
+        self.note_lock(i);
         let immediate = match inst.immediate {
             Some(value) => {
-                let field = dom0::field(value.kind).filter(|f| *f == Field::Abs32S);
+                let field = self
+                    .policy
+                    .field(value.kind)
+                    .filter(|f| *f == Field::Abs32S);
                 let field = field.ok_or("its immediate holds an address of unexpected width")?;
-                Some((field, dom0::referent(self.lifted.object, value)?))
+                Some((field, self.referent(value)?))
             }
             None => None,
         };
         self.asm.inst_with(&iced, None, immediate)?;
         Ok(())
+    }
+
+    /// What a relocation's value is called in emitted code.
+    pub(super) fn referent(&self, value: Value) -> Result<Referent, &'static str> {
+        self.policy.referent(self.lifted, value)
+    }
+
+    /// `.smp_locks` names the accesses with a `lock` prefix.
+    pub(super) fn note_lock(&mut self, i: InstIdx) {
+        if self.lifted.inst(i).iced.has_lock_prefix() {
+            self.locked.push((i, self.asm.here()));
+        }
     }
 
     /// `lea sym(%rip), %reg` gives the address in dom0. Without relocation it is
@@ -372,7 +390,17 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// `leave`, `mov %rbp,%rsp`, `lea d(%rbp),%rsp`, where `rbp - rsp` is known
+    /// The register that `rsp` is set to.
+    pub fn frame_pointer(&self, i: InstIdx) -> Register {
+        let iced = &self.lifted.inst(i).iced;
+        match iced.code() {
+            Code::Leaveq => Register::RBP,
+            Code::Lea_r64_m => iced.memory_base(),
+            _ => iced.op1_register(),
+        }
+    }
+
+    /// `leave`, `mov %reg,%rsp`, `lea d(%reg),%rsp`, where `reg - rsp` is known
     /// to be `distance`:
     ///
     /// ```text
@@ -389,6 +417,52 @@ impl Emitter<'_> {
         if iced.code() == Code::Leaveq {
             self.emit(&r(Code::Pop_r64, Register::RBP));
         }
+    }
+}
+
+impl Emitter<'_> {
+    /// `and $-alignment,%rsp` where it is known how far that moves `rsp`, and
+    /// the flags that it leaves:
+    ///
+    /// ```text
+    ///     lea   -padding(%rsp), %rsp        unless that is none
+    ///     test  %rsp, %rsp
+    /// ```
+    pub fn realign(&mut self, padding: i64) {
+        if padding != 0 {
+            self.lea(at(Reg::RSP, -padding), Reg::RSP);
+        }
+        self.emit(&rr(Code::Test_rm64_r64, Register::RSP, Register::RSP));
+    }
+
+    /// At the entry of a function that realigns its stack: on to the copy that
+    /// is for what `rsp` is modulo `8 * copies`. The first one follows.
+    ///
+    /// ```text
+    ///     test  $8, %esp
+    ///     je    1f
+    ///     test  $16, %esp ; jne copy 3 ; jmp copy 1
+    /// 1:  test  $16, %esp ; jne copy 2
+    /// ```
+    pub fn choose_by_rsp(&mut self, copies: &[Label]) {
+        self.choose(copies, 0, 1);
+    }
+
+    /// Of the copies whose number is `number` below `bit`.
+    fn choose(&mut self, copies: &[Label], number: usize, bit: usize) {
+        self.emit(&ri(Code::Test_rm32_imm32, Register::ESP, 8 * bit as i32));
+        if 2 * bit == copies.len() {
+            self.asm.branch(Jump::If(cc::NE), copies[number | bit]);
+            if number != 0 {
+                self.asm.branch(Jump::Always, copies[number]);
+            }
+            return;
+        }
+        let even = self.labels.fresh();
+        self.asm.branch(Jump::If(cc::E), even);
+        self.choose(copies, number | bit, 2 * bit);
+        self.place(even);
+        self.choose(copies, number, 2 * bit);
     }
 }
 

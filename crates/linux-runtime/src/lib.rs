@@ -1,0 +1,15 @@
+//! The runtime that the rewriter links into a module for a stock kernel, as an
+//! object file. Its source is `runtime/platform/linux/slow.S`.
+//!
+//! A crate of its own, because the rewriter puts these bytes into a module and
+//! the verifier asks whether they are there, and the two share nothing else.
+
+use twin_abi::Scheme;
+
+/// The relocatable object for a scheme.
+pub fn object(scheme: Scheme) -> &'static [u8] {
+    match scheme {
+        Scheme::Paper => include_bytes!(concat!(env!("OUT_DIR"), "/paper.o")),
+        Scheme::Stlb => include_bytes!(concat!(env!("OUT_DIR"), "/stlb.o")),
+    }
+}
