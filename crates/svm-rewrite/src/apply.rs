@@ -149,9 +149,7 @@ impl FunctionWriter<'_, '_> {
         }
         for i in function.insts.clone() {
             self.emitter.begin(InstIdx(i));
-            if emitted
-                && let Err(hitch) = self.instruction(InstIdx(i))
-            {
+            if emitted && let Err(hitch) = self.instruction(InstIdx(i)) {
                 self.refusals
                     .push(lifted.refusal(hitch.code, InstIdx(i), hitch.reason));
             }
