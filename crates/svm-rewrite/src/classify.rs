@@ -10,6 +10,7 @@ use iced_x86::{
 };
 
 use crate::class::{Callee, Class, Kind, Port, Repeat, Segment, Space, StringOp};
+use crate::copies;
 use crate::extension;
 use crate::flow::Flow;
 use crate::lift::{Function, Inst, InstIdx, Lifted, Target, is_filler};
@@ -146,14 +147,8 @@ fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> {
     use Mnemonic as M;
     if matches!(
         iced.mnemonic(),
-        M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd
+        M::In | M::Out | M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd
     ) {
-        return Err((
-            Code::PortIo,
-            "string port I/O moves data that the port gate cannot check",
-        ));
-    }
-    if matches!(iced.mnemonic(), M::In | M::Out) {
         return Ok(());
     }
     let touches_system_register = (0..iced.op_count()).any(|op| {
@@ -232,7 +227,12 @@ fn refuse_unlisted(
 ) -> Result<Class, (Code, &'static str)> {
     let replaced = matches!(
         class,
-        Class::Drop | Class::Xlat | Class::Port(_) | Class::Trap(_) | Class::FramePointerToStack
+        Class::Drop
+            | Class::Xlat
+            | Class::Port(_)
+            | Class::Trap(_)
+            | Class::FramePointerToStack
+            | Class::Realign(_)
     );
     if replaced {
         return Ok(class);
@@ -274,7 +274,10 @@ fn classify_straight(
         return Ok(Class::Port(port));
     }
     if let Some((op, log2)) = string_op(iced.code()) {
-        return string_class(iced, op, log2);
+        return string_repeat(iced).map(|repeat| Class::String(op, log2, repeat));
+    }
+    if let Some(port) = port_string(iced.code()) {
+        return string_repeat(iced).map(|repeat| Class::PortString(port, repeat));
     }
     if iced.mnemonic() == Mnemonic::Xlatb {
         return if iced.segment_prefix() == Register::None && iced.memory_base() == Register::RBX {
@@ -530,7 +533,7 @@ fn stack_operand(iced: &Instruction) -> Result<Space, (Code, &'static str)> {
     }
 }
 
-fn string_class(iced: &Instruction, op: StringOp, log2: u8) -> Result<Class, (Code, &'static str)> {
+fn string_repeat(iced: &Instruction) -> Result<Repeat, (Code, &'static str)> {
     let addresses_64 = (0..iced.op_count()).all(|i| {
         matches!(
             iced.op_kind(i),
@@ -543,15 +546,33 @@ fn string_class(iced: &Instruction, op: StringOp, log2: u8) -> Result<Class, (Co
             "a string instruction with a segment or 32-bit addresses",
         ));
     }
-    let repeat = match (
-        iced.has_rep_prefix() || iced.has_repe_prefix(),
-        iced.has_repne_prefix(),
-    ) {
-        (_, true) => Repeat::Repne,
-        (true, false) => Repeat::Rep,
-        (false, false) => Repeat::Once,
+    Ok(
+        match (
+            iced.has_rep_prefix() || iced.has_repe_prefix(),
+            iced.has_repne_prefix(),
+        ) {
+            (_, true) => Repeat::Repne,
+            (true, false) => Repeat::Rep,
+            (false, false) => Repeat::Once,
+        },
+    )
+}
+
+fn port_string(code: Op) -> Option<Port> {
+    let (input, log2) = match code {
+        Op::Insb_m8_DX => (true, 0),
+        Op::Insw_m16_DX => (true, 1),
+        Op::Insd_m32_DX => (true, 2),
+        Op::Outsb_DX_m8 => (false, 0),
+        Op::Outsw_DX_m16 => (false, 1),
+        Op::Outsd_DX_m32 => (false, 2),
+        _ => return None,
     };
-    Ok(Class::String(op, log2, repeat))
+    Some(Port {
+        input,
+        log2,
+        number: None,
+    })
 }
 
 fn string_op(code: Op) -> Option<(StringOp, u8)> {
@@ -576,13 +597,6 @@ fn string_op(code: Op) -> Option<(StringOp, u8)> {
         Op::Scasw_AX_m16 => (StringOp::Scas, 1),
         Op::Scasd_EAX_m32 => (StringOp::Scas, 2),
         Op::Scasq_RAX_m64 => (StringOp::Scas, 3),
-        // Refused before where ports are gated.
-        Op::Insb_m8_DX => (StringOp::Ins, 0),
-        Op::Insw_m16_DX => (StringOp::Ins, 1),
-        Op::Insd_m32_DX => (StringOp::Ins, 2),
-        Op::Outsb_DX_m8 => (StringOp::Outs, 0),
-        Op::Outsw_DX_m16 => (StringOp::Outs, 1),
-        Op::Outsd_DX_m32 => (StringOp::Outs, 2),
         _ => return None,
     })
 }
@@ -640,7 +654,7 @@ fn stack_pointer(
     if !writes_rsp {
         return Ok(None);
     }
-    let from_rbp = iced.memory_base() == Register::RBP && iced.memory_index() == Register::None;
+    let from_register = iced.memory_base().is_gpr64() && iced.memory_index() == Register::None;
     match iced.code() {
         Op::Add_rm64_imm8 | Op::Add_rm64_imm32 | Op::Sub_rm64_imm8 | Op::Sub_rm64_imm32
             if iced.op0_kind() == OpKind::Register =>
@@ -652,12 +666,33 @@ fn stack_pointer(
         {
             Ok(Some(Class::Plain))
         }
-        Op::Lea_r64_m if from_rbp => Ok(Some(Class::FramePointerToStack)),
+        Op::Lea_r64_m if from_register => Ok(Some(Class::FramePointerToStack)),
         Op::Mov_r64_rm64 | Op::Mov_rm64_r64
-            if iced.op1_kind() == OpKind::Register && iced.op1_register() == Register::RBP =>
+            if iced.op1_kind() == OpKind::Register && iced.op1_register().is_gpr64() =>
         {
             Ok(Some(Class::FramePointerToStack))
         }
+        Op::And_rm64_imm8 | Op::And_rm64_imm32 if iced.op0_kind() == OpKind::Register => {
+            realign(iced.immediate(1)).map(Some)
+        }
         _ => Err((Code::StackPointer, "rsp is moved by other than a constant")),
+    }
+}
+
+/// `and $-alignment,%rsp`.
+fn realign(mask: u64) -> Result<Class, (Code, &'static str)> {
+    let alignment = mask.wrapping_neg();
+    if !alignment.is_power_of_two() {
+        return Err((
+            Code::StackPointer,
+            "rsp is masked by something not an alignment",
+        ));
+    }
+    match alignment <= u64::from(copies::MAX_ALIGNMENT) {
+        true => Ok(Class::Realign(alignment as u8)),
+        false => Err((
+            Code::StackPointer,
+            "the stack is realigned to more than 64 bytes",
+        )),
     }
 }

@@ -15,6 +15,7 @@ mod asm;
 pub mod class;
 mod classify;
 mod codemap;
+mod copies;
 mod dom0;
 mod effects;
 mod emit;
@@ -22,6 +23,7 @@ mod encode;
 mod extension;
 mod flow;
 mod forward;
+mod frame;
 mod import;
 mod invocations;
 pub mod lift;
@@ -53,6 +55,7 @@ pub use twin_abi::Target;
 
 use apply::Applied;
 use class::Class;
+use copies::Copies;
 use flow::Flow;
 use lift::{InstIdx, Lifted};
 use plan::{Plan, Planner};
@@ -131,7 +134,8 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     let analysis = analyse_lifted(&lifted, options.target)?;
     let mut classes = accepted(&analysis)?;
     let codemap = codemap::entries(&lifted)?;
-    let facts = forward::analyse(&lifted, &analysis.flow, &classes);
+    let copies = Copies::find(&lifted, &analysis.flow, &classes);
+    let facts = forward::analyse(&lifted, &analysis.flow, &classes, &copies);
     match options.target {
         Target::User => forward::translate_callers_frame(&lifted, &facts, &mut classes),
         Target::Linux => forward::keep_frame_pointer(&lifted, &facts, &mut classes),
@@ -139,7 +143,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     // Registers and flags for each sequence: the last decision.
     let plans = plan_all(&analysis, &classes, options.scheme)?;
     // --- nothing is decided beyond this point ---
-    let applied = apply::apply(&analysis, &plans, &facts, options)?;
+    let applied = apply::apply(&analysis, &plans, &facts, &copies, options)?;
     let object = match options.target {
         Target::User => emit::emit(&lifted, &applied, &codemap, options.scheme),
         Target::Linux => linux::emit(&lifted, &applied, options.scheme)?,
