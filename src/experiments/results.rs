@@ -324,7 +324,7 @@ fn detail(m: &Measured) -> Detail {
     Detail {
         cycles_p10: m.cycles.low,
         cycles_p90: m.cycles.high,
-        samples: m.samples,
+        samples: m.samples_of_host(),
         cycles: Parts::new(|component| m.cycles_of(component)),
         stepped_packets: m.stepped,
         instructions: Parts::new(|component| m.instructions_of(component)),

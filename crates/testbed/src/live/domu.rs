@@ -54,6 +54,8 @@ pub struct NetRing {
     ask: AtomicU64,
     count: AtomicU64,
     answer: AtomicU64,
+    /// Cycles that the back end has worked, waits excepted.
+    served: AtomicU64,
     failure: UnsafeCell<Failure>,
     rx_produce: AtomicU32,
     rx_consume: AtomicU32,
@@ -207,6 +209,8 @@ pub struct DomuEngine<'m> {
     ring: &'m NetRing,
     rings: Rings,
     limits: Limits,
+    /// What the back end had worked when it was asked last.
+    seen: u64,
 }
 
 impl<'m> DomuEngine<'m> {
@@ -216,6 +220,7 @@ impl<'m> DomuEngine<'m> {
             ring,
             rings: ring.rings(),
             limits,
+            seen: ring.served.load(Ordering::Relaxed),
         }
     }
 
@@ -273,6 +278,14 @@ impl Engine for DomuEngine<'_> {
     fn user(&self) -> Component {
         Component::Guest
     }
+
+    /// What the front end waits for is dom0's work, which dom0 counts; the rest is
+    /// the switches between both, which are the hypervisor's.
+    fn elsewhere(&mut self) -> (Component, u64) {
+        let served = self.ring.served.load(Ordering::Relaxed);
+        let worked = served - std::mem::replace(&mut self.seen, served);
+        (Component::Dom0, worked)
+    }
 }
 
 // ---- dom0's side -----------------------------------------------------------------
@@ -295,11 +308,10 @@ pub trait BackEnd {
     fn packets(&mut self, take: &mut dyn FnMut(&[u8]));
 }
 
-/// Serves the front end until it says that it ends; gives the cycles that this
-/// took, waits for the front end excepted. Runs in dom0.
-pub fn serve(ring: &NetRing, back: &mut dyn BackEnd, guests: u32) -> u64 {
+/// Serves the front end until it says that it ends, and counts the cycles that this
+/// takes, waits for the front end excepted. Runs in dom0.
+pub fn serve(ring: &NetRing, back: &mut dyn BackEnd, guests: u32) {
     let mut go_on = true;
-    let mut spent = 0;
     while go_on {
         ring.meet.serve(0, || {
             let start = cycles();
@@ -313,10 +325,10 @@ pub fn serve(ring: &NetRing, back: &mut dyn BackEnd, guests: u32) -> u64 {
             });
             ring.answer.store(answer, Ordering::Relaxed);
             enter_phase(Component::Idle);
-            spent += cycles() - start;
+            let worked = cycles() - start;
+            ring.served.fetch_add(worked, Ordering::Relaxed);
         });
     }
-    spent
 }
 
 fn answer(ring: &NetRing, back: &mut dyn BackEnd, guests: u32, ask: u64) -> Result<u64, Stop> {
@@ -374,11 +386,21 @@ pub struct ByEvent<'m> {
     pub event: &'m Rendezvous,
     /// How long dom0 waits.
     pub limits: Limits,
+    /// Cycles of waits that nobody has asked about.
+    pub waited: u64,
 }
 
 impl Notify for ByEvent<'_> {
     fn interrupt(&mut self) {
+        let start = cycles();
+        enter_phase(Component::Hypervisor);
         // Without an answer the handler runs all the same: the line is asserted.
         let _ = self.event.call(&self.limits, || (), || ());
+        enter_phase(Component::Dom0);
+        self.waited += cycles() - start;
+    }
+
+    fn waited(&mut self) -> u64 {
+        std::mem::take(&mut self.waited)
     }
 }

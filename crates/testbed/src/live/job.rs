@@ -188,6 +188,13 @@ impl Notify for Announced {
             Announced::ByEvent(event) => event.interrupt(),
         }
     }
+
+    fn waited(&mut self) -> u64 {
+        match self {
+            Announced::Directly(direct) => direct.waited(),
+            Announced::ByEvent(event) => event.waited(),
+        }
+    }
 }
 
 type DomLane = Lane<'static, NativeEngine<Announced>>;
@@ -245,6 +252,7 @@ fn engine(job: &Job, site: &Site) -> Result<NativeEngine<Announced>, Stop> {
                 spin: 0,
                 ..Limits::default()
             },
+            waited: 0,
         }),
         Kind::Native | Kind::BackEnd => Announced::Directly(Directly),
     };
@@ -345,10 +353,8 @@ fn guests_packets(job: &Job, site: &Site) -> Result<(Round, Steps), Stop> {
     let mut back = Back(engine(job, site)?);
     let before = profile::Samples::now();
     let (round, steps) = observe(job.look, || {
-        let mut spent = [0; 7];
-        spent[Component::Dom0 as usize] = domu::serve(&site.mailbox.net, &mut back, job.guests);
+        domu::serve(&site.mailbox.net, &mut back, job.guests);
         Ok(Round {
-            spent,
             samples: profile::Samples::now().since(&before),
             ..Round::default()
         })

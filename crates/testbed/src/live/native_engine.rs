@@ -84,6 +84,12 @@ impl Delivered {
 pub trait Notify {
     /// The line was asserted; returns when dom0 is told.
     fn interrupt(&mut self);
+
+    /// Cycles that dom0 has waited for that since this was asked last: the
+    /// hypervisor's.
+    fn waited(&mut self) -> u64 {
+        0
+    }
 }
 
 /// Nobody: dom0 owns the machine.
@@ -184,6 +190,10 @@ impl<N: Notify> Engine for NativeEngine<N> {
 
     fn user(&self) -> Component {
         Component::Dom0
+    }
+
+    fn elsewhere(&mut self) -> (Component, u64) {
+        (Component::Hypervisor, self.notify.waited())
     }
 }
 

@@ -52,6 +52,15 @@ impl Path {
             Path::Twin => "twin",
         }
     }
+
+    /// Whose turn it is when driver and hot routines run: its cycles are theirs
+    /// too, in parts that only the profiler knows.
+    pub fn host(self) -> Component {
+        match self {
+            Path::Native | Path::Dom0 | Path::Domu => Component::Dom0,
+            Path::Twin => Component::Hypervisor,
+        }
+    }
 }
 
 /// What is sent or received in a round.
@@ -74,40 +83,6 @@ pub struct Seen {
     pub steps: Steps,
     /// Upcalls made in it.
     pub upcalls: u64,
-    /// Whose its cycles are, if it was profiled: weights by component.
-    pub weights: [f64; 7],
-}
-
-impl Seen {
-    /// Of one process: every sample weighs the same.
-    fn alone(round: Round, steps: Steps, upcalls: u64) -> Seen {
-        Seen {
-            round,
-            steps,
-            upcalls,
-            weights: round.samples.0.map(|count| count as f64),
-        }
-    }
-}
-
-/// Whose cycles are, of a guest's process and of dom0's, which take turns. What the
-/// front end waits for is dom0's work, which dom0 counted, and the switches
-/// between both, which are the hypervisor's; only dom0's own share is sampled.
-fn of_both(front: &Round, back: &Round) -> [f64; 7] {
-    let dom0 = back.spent[Component::Dom0 as usize] as f64;
-    let samples = back.samples.costs() as f64;
-    let mut weights = front.spent.map(|cycles| cycles as f64);
-    let switches = &mut weights[Component::Hypervisor as usize];
-    *switches = (*switches - dom0).max(0.0);
-    if samples == 0.0 {
-        weights[Component::Dom0 as usize] += dom0;
-        return weights;
-    }
-    for component in Component::COSTS {
-        let share = back.samples.of(component) as f64 / samples;
-        weights[component as usize] += dom0 * share;
-    }
-    weights
 }
 
 /// All paths of one system, ready to run rounds.
@@ -229,7 +204,11 @@ impl<'s> Paths<'s> {
     fn outcome(&self) -> Result<Seen, SystemError> {
         let outcome = self.system.mailbox().outcome.take();
         let (round, steps) = outcome.map_err(Stop::Driver)?;
-        Ok(Seen::alone(round, steps, 0))
+        Ok(Seen {
+            round,
+            steps,
+            upcalls: 0,
+        })
     }
 
     fn own(&mut self, kind: Kind, work: Work) -> Result<Seen, SystemError> {
@@ -269,7 +248,9 @@ impl<'s> Paths<'s> {
             let back = scope.spawn(|| dom0.command("a back end", job).map(|_| ()));
             let front = lane.pump.card.open();
             let front = front.and_then(|()| {
-                let seen = observe(work.look, || lane.run(work.direction, work.packets));
+                let seen = observe(front_look(work.look), || {
+                    lane.run(work.direction, work.packets)
+                });
                 let closed = lane.pump.card.close();
                 // What stopped the packets explains what the registers look like.
                 let seen = seen?;
@@ -284,7 +265,6 @@ impl<'s> Paths<'s> {
         self.domu = Some(lane);
         let theirs = self.outcome()?;
         Ok(Seen {
-            weights: of_both(&round, &theirs.round),
             round: Round {
                 samples: theirs.round.samples,
                 ..round
@@ -324,7 +304,20 @@ impl<'s> Paths<'s> {
         let (round, steps) = seen?;
         closed?;
         let upcalls = lane.pump.engine.instance.upcall_count() - before;
-        Ok(Seen::alone(round, steps, upcalls))
+        Ok(Seen {
+            round,
+            steps,
+            upcalls,
+        })
+    }
+}
+
+/// How the front end is looked at: the profiler is dom0's, where the driver runs.
+/// Whose the front end's cycles are, its turns say.
+fn front_look(look: Look) -> Look {
+    match look {
+        Look::Profile => Look::Cycles,
+        Look::Cycles | Look::Steps => look,
     }
 }
 
@@ -366,29 +359,5 @@ pub fn pin() -> std::io::Result<()> {
     match unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_are_dom0s_work_and_switches() {
-        let mut front = Round::default();
-        front.spent[Component::Hypervisor as usize] = 1000;
-        front.spent[Component::Guest as usize] = 50;
-        let mut back = Round::default();
-        back.spent[Component::Dom0 as usize] = 600;
-        back.samples.0[Component::Driver as usize] = 1;
-        back.samples.0[Component::Dom0 as usize] = 2;
-        // Waits of dom0 are the front end's time.
-        back.samples.0[Component::Idle as usize] = 9;
-        let weights = of_both(&front, &back);
-        let of = |component: Component| weights[component as usize];
-        assert_eq!(of(Component::Driver), 200.0);
-        assert_eq!(of(Component::Dom0), 400.0);
-        assert_eq!(of(Component::Hypervisor), 400.0);
-        assert_eq!(of(Component::Guest), 50.0);
     }
 }

@@ -69,6 +69,12 @@ pub trait Engine {
 
     /// Whose time the endpoints' is.
     fn user(&self) -> Component;
+
+    /// Whose some of the host's time was since this was asked last, and how many
+    /// cycles: those in which the host waited for another process.
+    fn elsewhere(&mut self) -> (Component, u64) {
+        (self.host(), 0)
+    }
 }
 
 /// The card, as the loop sees it.
@@ -126,10 +132,56 @@ impl Meter {
         }
     }
 
+    /// So many cycles of `from` were `to`'s, who worked while `from` waited.
+    fn shift(&mut self, from: Component, to: Component, cycles: u64) {
+        let moved = cycles.min(self.spent[from as usize]);
+        self.spent[from as usize] -= moved;
+        self.spent[to as usize] += moved;
+    }
+
     /// What packets cost so far: all but the card's and idle time.
     pub fn costs(&self) -> u64 {
         let costs = Component::COSTS.iter();
         costs.map(|component| self.spent[*component as usize]).sum()
+    }
+}
+
+/// The card for an engine: what the model does is the card's time, whoever's it
+/// is before and after.
+struct Metered<'p, C> {
+    card: &'p mut C,
+    meter: &'p mut Meter,
+}
+
+impl<C: Card> Metered<'_, C> {
+    fn timed<T>(&mut self, work: impl FnOnce(&mut C) -> T) -> T {
+        let whose = self.meter.now;
+        self.meter.switch(Component::Card);
+        let result = work(self.card);
+        self.meter.switch(whose);
+        result
+    }
+}
+
+impl<C: Card> Card for Metered<'_, C> {
+    fn settle(&mut self, handler_ran: bool) -> Result<(), Stop> {
+        self.timed(|card| card.settle(handler_ran))
+    }
+
+    fn send(&mut self) {
+        self.timed(C::send);
+    }
+
+    fn receive(&mut self, frame: &[u8]) -> bool {
+        self.timed(|card| card.receive(frame))
+    }
+
+    fn interrupt(&self) -> bool {
+        self.card.interrupt()
+    }
+
+    fn wait(&mut self) -> bool {
+        self.timed(C::wait)
     }
 }
 
@@ -220,6 +272,7 @@ impl<E: Engine, C: Card> Pump<E, C> {
         self.meter.switch(self.engine.host());
         let accepted = self.engine.transmit(packets.len() as u32)?;
         self.meter.switch(Component::Card);
+        self.attribute();
         // Taken back last first, for numbers were given first to last.
         for (turn, packet) in packets.iter().enumerate().skip(accepted as usize).rev() {
             if self.engine.rings().result(turn) == Sent::Invalid {
@@ -233,6 +286,12 @@ impl<E: Engine, C: Card> Pump<E, C> {
         self.meter.switch(self.engine.user());
         self.complete(endpoints);
         Ok(accepted)
+    }
+
+    /// Gives others what the engine says was theirs.
+    fn attribute(&mut self) {
+        let (whose, cycles) = self.engine.elsewhere();
+        self.meter.shift(self.engine.host(), whose, cycles);
     }
 
     fn complete(&mut self, endpoints: &mut [Endpoint<'_>]) {
@@ -259,7 +318,14 @@ impl<E: Engine, C: Card> Pump<E, C> {
             // The handler is to find the causes in ICR.
             self.card.settle(false)?;
             self.meter.switch(self.engine.host());
-            if !self.engine.interrupt(&mut self.card)? {
+            let mut card = Metered {
+                card: &mut self.card,
+                meter: &mut self.meter,
+            };
+            let ran = self.engine.interrupt(&mut card)?;
+            self.meter.switch(Component::Card);
+            self.attribute();
+            if !ran {
                 self.deferred += 1;
                 self.put_off_since.get_or_insert_with(Instant::now);
                 return Ok(());

@@ -4,7 +4,7 @@
 use super::card::OpenCard;
 use super::endpoint::{Endpoint, Shape};
 use super::memory::Machine;
-use super::profile::Samples;
+use super::profile::{Component, Samples};
 use super::pump::{Engine, Pump, Stop};
 use super::traffic::{Datagrams, Flow, Mac, Sink};
 
@@ -46,7 +46,9 @@ pub struct Round {
     pub corrupted: u64,
     /// Interrupts put off by dom0's virtual interrupt flag.
     pub deferred: u64,
-    /// Cycles by component.
+    /// Cycles by whose turn it was, of typical batches: nine of ten, those that
+    /// cost least. A batch into which something else of this machine fell says
+    /// nothing about whose cycles are.
     pub spent: [u64; 7],
     /// Profiler samples by component.
     pub samples: Samples,
@@ -114,9 +116,28 @@ fn peers(guests: u32, shape: Shape) -> Vec<Datagrams> {
         .collect()
 }
 
+/// The part of batches that is typical.
+const TYPICAL: f64 = 0.9;
+
+/// What a batch cost.
+struct Batch {
+    /// Cycles a packet, card excepted.
+    cost: f64,
+    /// Cycles by whose turn it was.
+    spent: [u64; 7],
+}
+
+impl Batch {
+    fn new(before: &[u64; 7], after: &[u64; 7], packets: u32) -> Batch {
+        let spent: [u64; 7] = std::array::from_fn(|i| after[i] - before[i]);
+        let costs = Component::COSTS.iter().map(|cost| spent[*cost as usize]);
+        let cost = costs.sum::<u64>() as f64 / f64::from(packets);
+        Batch { cost, spent }
+    }
+}
+
 /// What was seen so far, to tell what a round adds.
 struct Before {
-    spent: [u64; 7],
     samples: Samples,
     deferred: u64,
     arrived: (u64, u64),
@@ -151,21 +172,20 @@ impl<'m, E: Engine> Lane<'m, E> {
     /// [`Stop`].
     pub fn run(&mut self, direction: Direction, packets: u64) -> Result<Round, Stop> {
         let before = self.before(direction);
-        let mut costs = Vec::with_capacity((packets / u64::from(BATCH) + 1) as usize);
+        let mut batches = Vec::with_capacity((packets / u64::from(BATCH) + 1) as usize);
         let mut done = 0;
         let mut wanted = 0;
         while done < packets {
             let count = (packets - done).min(u64::from(BATCH)) as u32;
-            let spent = self.pump.meter.costs();
+            let spent = self.pump.meter.spent;
             wanted += match direction {
                 Direction::Send => self.send(count)?,
                 Direction::Receive => self.receive(count)?,
             };
-            let cost = self.pump.meter.costs() - spent;
-            costs.push(cost as f64 / f64::from(count));
+            batches.push(Batch::new(&spent, &self.pump.meter.spent, count));
             done += u64::from(count);
         }
-        Ok(self.summary(direction, packets, wanted, &before, &mut costs))
+        Ok(self.summary(direction, packets, wanted, &before, &mut batches))
     }
 
     /// Sends; gives how many frames that makes.
@@ -215,7 +235,6 @@ impl<'m, E: Engine> Lane<'m, E> {
     fn before(&self, direction: Direction) -> Before {
         let (arrived, corrupted) = self.arrived(direction);
         Before {
-            spent: self.pump.meter.spent,
             samples: Samples::now(),
             deferred: self.pump.deferred,
             arrived,
@@ -229,12 +248,14 @@ impl<'m, E: Engine> Lane<'m, E> {
         packets: u64,
         wanted: u64,
         before: &Before,
-        costs: &mut [f64],
+        batches: &mut [Batch],
     ) -> Round {
         let ((frames, bytes), corrupted) = self.arrived(direction);
         let frames = frames - before.arrived.0;
-        costs.sort_by(f64::total_cmp);
-        let at = |part: f64| costs[((costs.len() - 1) as f64 * part) as usize];
+        batches.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        let place = |part: f64| ((batches.len() - 1) as f64 * part) as usize;
+        let at = |part: f64| batches[place(part)].cost;
+        let typical = &batches[..=place(TYPICAL)];
         Round {
             packets,
             frames,
@@ -242,11 +263,11 @@ impl<'m, E: Engine> Lane<'m, E> {
             lost: wanted.saturating_sub(frames),
             corrupted: corrupted - before.corrupted,
             deferred: self.pump.deferred - before.deferred,
-            spent: std::array::from_fn(|i| self.pump.meter.spent[i] - before.spent[i]),
+            spent: std::array::from_fn(|i| typical.iter().map(|batch| batch.spent[i]).sum()),
             samples: Samples::now().since(&before.samples),
             median: at(0.5),
             low: at(0.1),
-            high: at(0.9),
+            high: at(TYPICAL),
         }
     }
 }

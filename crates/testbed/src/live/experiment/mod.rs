@@ -25,7 +25,7 @@ use super::job::Look;
 use super::mailbox::Mailbox;
 use super::memory::{Machine, Sizes};
 use super::paths::{self, Path, Paths, Seen, Work};
-use super::profile::Component;
+use super::profile::{Component, Samples};
 use super::rendezvous::Limits;
 use super::round::{BATCH, Direction};
 use super::steps::{self, Steps};
@@ -99,10 +99,10 @@ pub struct Measured {
     pub corrupted: u64,
     /// Cycles a packet, the card excepted.
     pub cycles: Spread,
-    /// Whose they are: weights by component.
-    pub weights: [f64; 7],
-    /// Samples of packets' costs that the weights come from.
-    pub samples: u64,
+    /// Whose turn it was in these cycles.
+    pub spent: [u64; 7],
+    /// Samples of other rounds, by component: whose the host's turns were.
+    pub samples: Samples,
     /// Upcalls made for the packets whose cycles were counted.
     pub upcalls: u64,
     /// Packets after the warm-up, the profiled and the single-stepped ones too.
@@ -140,8 +140,8 @@ impl Measured {
             lost: 0,
             corrupted: 0,
             cycles: Spread::default(),
-            weights: [0.0; 7],
-            samples: 0,
+            spent: [0; 7],
+            samples: Samples::default(),
             upcalls: 0,
             steady: 0,
             steady_upcalls: 0,
@@ -152,14 +152,32 @@ impl Measured {
         }
     }
 
-    /// Cycles a packet of one component: its share, as profiled.
+    /// Cycles a packet of one component; all of them add up to what a packet costs.
+    /// Turns are counted, and what driver and hot routines take of the host's
+    /// turns is their share of the samples there.
     pub fn cycles_of(&self, component: Component) -> f64 {
         let costs = Component::COSTS.iter();
-        let all: f64 = costs.map(|cost| self.weights[*cost as usize]).sum();
-        match all > 0.0 {
-            true => self.cycles.median * self.weights[component as usize] / all,
-            false => 0.0,
+        let all: u64 = costs.map(|cost| self.spent[*cost as usize]).sum();
+        let of_turn = |turn: Component| {
+            self.cycles.median * self.spent[turn as usize] as f64 / all.max(1) as f64
+        };
+        match (self.sharers().contains(&component), self.samples_of_host()) {
+            (true, 1..) => {
+                let share = self.samples.of(component) as f64 / self.samples_of_host() as f64;
+                of_turn(self.path.host()) * share
+            }
+            (true, 0) | (false, _) => of_turn(component),
         }
+    }
+
+    /// Those that share the host's turns.
+    fn sharers(&self) -> [Component; 3] {
+        [Component::Driver, Component::Support, self.path.host()]
+    }
+
+    /// Samples that their shares come from.
+    pub fn samples_of_host(&self) -> u64 {
+        self.sharers().map(|sharer| self.samples.of(sharer)).iter().sum()
     }
 
     /// Instructions a packet of one component.
@@ -298,6 +316,9 @@ fn count_cycles(
     lane.packets += round.packets;
     lane.frames += round.frames;
     lane.bytes += round.bytes;
+    for (sum, spent) in lane.spent.iter_mut().zip(round.spent) {
+        *sum += spent;
+    }
     Ok(Spread {
         median: round.median,
         low: round.low,
@@ -312,16 +333,13 @@ fn profile(paths: &mut Paths<'_>, lane: &mut Measured, packets: u64) -> Result<(
     });
     let seen = paths.run(lane.path, lane.work(Look::Profile, packets))?;
     lane.add_steady(&seen);
-    lane.samples += seen.round.samples.costs();
-    for (sum, weight) in lane.weights.iter_mut().zip(seen.weights) {
-        *sum += weight;
-    }
+    lane.samples = lane.samples.plus(&seen.round.samples);
     Ok(())
 }
 
 fn profile_more(paths: &mut Paths<'_>, lane: &mut Measured) -> Result<(), SystemError> {
     for _ in 0..PROFILED {
-        if lane.samples >= SAMPLES {
+        if lane.samples_of_host() >= SAMPLES {
             break;
         }
         profile(paths, lane, PROFILED_PACKETS)?;
@@ -378,13 +396,27 @@ mod tests {
 
     #[test]
     fn cycles_are_shared_out_by_samples() {
-        let mut measured = Measured::new(Path::Twin, Shape::Frames(60), Direction::Send);
+        let mut measured = Measured::new(Path::Domu, Shape::Frames(60), Direction::Send);
         measured.cycles.median = 1000.0;
-        measured.weights[Component::Driver as usize] = 30.0;
-        measured.weights[Component::Support as usize] = 10.0;
+        measured.spent[Component::Dom0 as usize] = 6000;
+        measured.spent[Component::Hypervisor as usize] = 3000;
+        measured.spent[Component::Guest as usize] = 1000;
         // The card's time is nobody's cost.
-        measured.weights[Component::Card as usize] = 60.0;
-        assert_eq!(measured.cycles_of(Component::Driver), 750.0);
-        assert_eq!(measured.cycles_of(Component::Guest), 0.0);
+        measured.spent[Component::Card as usize] = 50_000;
+        // Not sampled, it is all the host's.
+        assert_eq!(measured.cycles_of(Component::Dom0), 600.0);
+        measured.samples.0[Component::Driver as usize] = 20;
+        measured.samples.0[Component::Support as usize] = 10;
+        measured.samples.0[Component::Dom0 as usize] = 30;
+        // Where the profiler makes itself felt: other turns are counted without it.
+        measured.samples.0[Component::Idle as usize] = 900;
+        measured.samples.0[Component::Hypervisor as usize] = 70;
+        assert_eq!(measured.cycles_of(Component::Driver), 200.0);
+        assert_eq!(measured.cycles_of(Component::Support), 100.0);
+        assert_eq!(measured.cycles_of(Component::Dom0), 300.0);
+        assert_eq!(measured.cycles_of(Component::Hypervisor), 300.0);
+        assert_eq!(measured.cycles_of(Component::Guest), 100.0);
+        let all = Component::COSTS.iter().map(|cost| measured.cycles_of(*cost));
+        assert_eq!(all.sum::<f64>(), measured.cycles.median);
     }
 }
