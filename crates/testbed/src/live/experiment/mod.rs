@@ -177,7 +177,10 @@ impl Measured {
 
     /// Samples that their shares come from.
     pub fn samples_of_host(&self) -> u64 {
-        self.sharers().map(|sharer| self.samples.of(sharer)).iter().sum()
+        self.sharers()
+            .map(|sharer| self.samples.of(sharer))
+            .iter()
+            .sum()
     }
 
     /// Instructions a packet of one component.
@@ -416,7 +419,9 @@ mod tests {
         assert_eq!(measured.cycles_of(Component::Dom0), 300.0);
         assert_eq!(measured.cycles_of(Component::Hypervisor), 300.0);
         assert_eq!(measured.cycles_of(Component::Guest), 100.0);
-        let all = Component::COSTS.iter().map(|cost| measured.cycles_of(*cost));
+        let all = Component::COSTS
+            .iter()
+            .map(|cost| measured.cycles_of(*cost));
         assert_eq!(all.sum::<f64>(), measured.cycles.median);
     }
 }
