@@ -82,6 +82,9 @@ pub struct Opts {
     /// Packets to single-step each way on each path: slow.
     #[arg(long, value_name = "N", default_value_t = STEPPED, hide = true)]
     stepped: u64,
+    /// Samples that the parts of a packet's cycles come from, each way on each path.
+    #[arg(long, value_name = "N", default_value_t = experiment::SAMPLES, hide = true)]
+    samples: u64,
     /// The instruction sequence that translates addresses.
     #[arg(long, value_enum, default_value_t = Scheme::Stlb)]
     scheme: Scheme,
@@ -187,6 +190,8 @@ impl Opts {
             module: &self.module,
             support,
             packets: self.packets,
+            samples: self.samples,
+            stepped: self.stepped,
             guests: self.guests,
         };
         let (text, all) = figures::make(&self.experiment, job, &again, &self.output)?;
@@ -210,6 +215,7 @@ impl Opts {
             }],
             packets: self.packets,
             stepped: self.stepped.min(self.packets),
+            samples: self.samples,
             guests: self.guests,
             variant: self.scheme.variant(),
             upcalls: self.upcalls.iter().cloned().collect(),

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::failure::Failure;
 
@@ -16,6 +17,10 @@ const COLOURS: [RGBColor; 5] = [
     RGBColor(204, 121, 167),
     RGBColor(86, 180, 233),
 ];
+/// Which of them need white letters.
+const DARK: [bool; 5] = [true, false, true, false, false];
+/// How much higher the axis is than the highest point: room for the legend.
+const HEADROOM: f64 = 1.2;
 /// Part of a category's width that its bars take.
 const FILLED: f64 = 0.7;
 /// Characters of a line of notes.
@@ -29,6 +34,8 @@ pub struct Chart {
     pub unit: String,
     /// Decimals of values.
     pub decimals: usize,
+    /// How heights stand for values.
+    pub scale: Scale,
     /// Whether series stand on top of each other, or side by side.
     pub stacked: bool,
     /// Names along the axis.
@@ -45,6 +52,29 @@ pub struct Series {
     pub name: String,
     /// By category.
     pub values: Vec<f64>,
+    /// By category too, if it is known: most values lie between these.
+    pub spread: Vec<(f64, f64)>,
+}
+
+impl Series {
+    /// Of values that do not spread.
+    pub fn exact(name: &str, values: Vec<f64>) -> Series {
+        Series {
+            name: name.to_owned(),
+            values,
+            spread: Vec::new(),
+        }
+    }
+}
+
+/// How heights stand for values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Twice as high is twice as much.
+    Linear,
+    /// A step higher is ten times as much. Not for stacked bars, which have no
+    /// meaning then.
+    Logarithmic,
 }
 
 /// A bar: its left and right, its bottom and top.
@@ -110,13 +140,14 @@ impl Chart {
             .margin(12)
             .x_label_area_size(32)
             .y_label_area_size(72)
-            .build_cartesian_2d(0.0..last, 0.0..self.top() * 1.15)?;
+            .build_cartesian_2d(0.0..last, 0.0..self.top() * HEADROOM)?;
         chart
             .configure_mesh()
             .disable_x_mesh()
+            .light_line_style(TRANSPARENT)
             .x_labels(self.categories.len() * 2 + 1)
             .x_label_formatter(&|x| self.category_at(*x))
-            .y_label_formatter(&|y| format!("{y}"))
+            .y_label_formatter(&|y| self.value_at(*y))
             .y_desc(&self.unit)
             .draw()?;
         for (number, series) in self.series.iter().enumerate() {
@@ -129,6 +160,8 @@ impl Chart {
                 .legend(move |(x, y)| {
                     Rectangle::new([(x, y - 5), (x + 12, y + 5)], colour.filled())
                 });
+            chart.draw_series(self.whiskers(number))?;
+            chart.draw_series(self.inner_figures(number))?;
         }
         chart.draw_series(self.figures())?;
         chart
@@ -137,6 +170,38 @@ impl Chart {
             .background_style(WHITE.mix(0.85))
             .border_style(BLACK.mix(0.3))
             .draw()
+    }
+
+    /// The height that stands for a value, in the axis's units.
+    fn height(&self, value: f64) -> f64 {
+        match self.scale {
+            Scale::Linear => value,
+            Scale::Logarithmic => (value / self.floor()).log10().max(0.0),
+        }
+    }
+
+    /// The power of ten below all values: where a logarithmic axis begins.
+    fn floor(&self) -> f64 {
+        let values = self.series.iter().flat_map(|series| &series.values);
+        let positive = values.copied().filter(|value| *value > 0.0);
+        let least = positive.fold(f64::INFINITY, f64::min);
+        match least.is_finite() {
+            true => 10f64.powf(least.log10().floor()),
+            false => 1.0,
+        }
+    }
+
+    /// What the axis says at a height.
+    fn value_at(&self, height: f64) -> String {
+        match self.scale {
+            Scale::Linear => format!("{height}"),
+            Scale::Logarithmic if (height - height.round()).abs() > 1e-6 => String::new(),
+            Scale::Logarithmic => {
+                let power = self.floor().log10().round() + height.round();
+                let decimals = (-power).max(0.0) as usize;
+                format!("{:.decimals$}", 10f64.powf(power))
+            }
+        }
     }
 
     /// The name of the category whose middle is at `x`.
@@ -152,42 +217,86 @@ impl Chart {
         let width = FILLED / beside as f64;
         let place = if self.stacked { 0 } else { series };
         let bar = |(category, value): (usize, &f64)| {
-            let bottom = match self.stacked {
-                true => self.series[..series]
-                    .iter()
-                    .map(|below| below.values[category])
-                    .sum(),
+            let below: f64 = match self.stacked {
+                true => {
+                    let below = self.series[..series].iter();
+                    below.map(|below| below.values[category]).sum()
+                }
                 false => 0.0,
             };
             let left = category as f64 + (1.0 - FILLED) / 2.0 + place as f64 * width;
-            [(left, bottom), (left + width, bottom + value)]
+            let bottom = if self.stacked {
+                self.height(below)
+            } else {
+                0.0
+            };
+            [(left, bottom), (left + width, self.height(below + value))]
         };
-        self.series[series]
-            .values
-            .iter()
-            .enumerate()
-            .map(bar)
+        let values = self.series[series].values.iter();
+        values.enumerate().map(bar).collect()
+    }
+
+    /// Lines between which most values lie.
+    fn whiskers(&self, series: usize) -> Vec<PathElement<(f64, f64)>> {
+        let bars = self.bars(series).into_iter();
+        let spread = &self.series[series].spread;
+        bars.zip(spread)
+            .map(|(bar, (low, high))| {
+                let x = middle(&bar);
+                let ends = vec![(x, self.height(*low)), (x, self.height(*high))];
+                PathElement::new(ends, BLACK.mix(0.7).stroke_width(2))
+            })
             .collect()
     }
 
-    /// Values above bars.
+    fn figure(&self, value: f64) -> String {
+        format!("{value:.decimals$}", decimals = self.decimals)
+    }
+
+    /// Values above bars, and above the lines of their spread.
     fn figures(&self) -> Vec<Text<'static, (f64, f64), String>> {
-        let style = || ("sans-serif", 12).into_font();
-        let values: Vec<(f64, f64, f64)> = if self.stacked {
+        let lift = self.top() * 0.01;
+        let style = || text_style(VPos::Bottom, &BLACK);
+        if self.stacked {
             let totals = self.totals().into_iter().enumerate();
-            totals
-                .map(|(i, total)| (i as f64 + 0.4, total, total))
-                .collect()
+            let text = |(i, total): (usize, f64)| {
+                let at = (i as f64 + 0.5, self.height(total) + lift);
+                Text::new(self.figure(total), at, style())
+            };
+            return totals.map(text).collect();
+        }
+        let all = self.series.iter().enumerate();
+        let texts = all.flat_map(|(number, series)| {
+            let bars = self.bars(number).into_iter().zip(&series.values);
+            bars.enumerate().map(move |(category, (bar, value))| {
+                let high = series.spread.get(category).map_or(0.0, |(_, high)| *high);
+                let at = (middle(&bar), self.height(value.max(high)) + lift);
+                Text::new(self.figure(*value), at, style())
+            })
+        });
+        texts.collect()
+    }
+
+    /// Values inside the parts of a stacked bar that have room for them.
+    fn inner_figures(&self, series: usize) -> Vec<Text<'static, (f64, f64), String>> {
+        if !self.stacked {
+            return Vec::new();
+        }
+        let colour = if DARK[series % DARK.len()] {
+            &WHITE
         } else {
-            let bars = (0..self.series.len()).flat_map(|series| self.bars(series));
-            bars.map(|[(left, _), (_, top)]| (left, top, top)).collect()
+            &BLACK
         };
-        let lift = self.top() * 0.035;
-        let text = |(x, y, value): (f64, f64, f64)| {
-            let value = format!("{value:.decimals$}", decimals = self.decimals);
-            Text::new(value, (x, y + lift), style())
+        let bars = self
+            .bars(series)
+            .into_iter()
+            .zip(&self.series[series].values);
+        let roomy = bars.filter(|(bar, _)| bar[1].1 - bar[0].1 > self.top() * 0.045);
+        let text = |(bar, value): (Bar, &f64)| {
+            let at = (middle(&bar), (bar[0].1 + bar[1].1) / 2.0);
+            Text::new(self.figure(*value), at, text_style(VPos::Center, colour))
         };
-        values.into_iter().map(text).collect()
+        roomy.map(text).collect()
     }
 
     fn totals(&self) -> Vec<f64> {
@@ -201,18 +310,28 @@ impl Chart {
             .collect()
     }
 
-    /// The highest point.
+    /// The highest point, in the axis's units.
     fn top(&self) -> f64 {
-        let single = self
-            .series
-            .iter()
-            .flat_map(|series| series.values.iter().copied());
+        let values = self.series.iter().flat_map(|series| {
+            let spread = series.spread.iter().map(|(_, high)| *high);
+            spread.chain(series.values.iter().copied())
+        });
         let highest = match self.stacked {
             true => self.totals().into_iter().fold(0.0, f64::max),
-            false => single.fold(0.0, f64::max),
+            false => values.fold(0.0, f64::max),
         };
-        highest.max(1e-9)
+        self.height(highest).max(1e-9)
     }
+}
+
+/// Where the middle of a bar is.
+fn middle(bar: &Bar) -> f64 {
+    (bar[0].0 + bar[1].0) / 2.0
+}
+
+fn text_style(vertical: VPos, colour: &RGBColor) -> TextStyle<'static> {
+    let style = ("sans-serif", 12).into_font().color(colour);
+    style.pos(Pos::new(HPos::Center, vertical))
 }
 
 /// Lines of at most so many characters, if words are no longer.
@@ -235,19 +354,16 @@ mod tests {
     use super::*;
 
     fn chart(stacked: bool) -> Chart {
-        let series = |name: &str, values: [f64; 2]| Series {
-            name: name.to_owned(),
-            values: values.to_vec(),
-        };
         Chart {
             title: "Costs".to_owned(),
             unit: "cycles".to_owned(),
             decimals: 0,
+            scale: Scale::Linear,
             stacked,
             categories: vec!["native".to_owned(), "twin".to_owned()],
             series: vec![
-                series("driver", [100.0, 200.0]),
-                series("guest", [50.0, 60.0]),
+                Series::exact("driver", vec![100.0, 200.0]),
+                Series::exact("guest", vec![50.0, 60.0]),
             ],
             notes: "What a reader must know.".to_owned(),
         }
@@ -271,6 +387,27 @@ mod tests {
         let [first, second] = [chart.bars(0)[0], chart.bars(1)[0]];
         assert_eq!(first[1].0, second[0].0);
         assert_eq!(chart.top(), 200.0);
+    }
+
+    #[test]
+    fn ten_times_as_much_is_a_step_higher_on_a_logarithmic_axis() {
+        let mut chart = chart(false);
+        chart.scale = Scale::Logarithmic;
+        chart.series = vec![Series::exact("rate", vec![25.0, 0.2])];
+        assert_eq!(chart.floor(), 0.1);
+        let heights: Vec<f64> = chart.bars(0).iter().map(|bar| bar[1].1).collect();
+        assert!((heights[0] - 250f64.log10()).abs() < 1e-9, "{heights:?}");
+        assert!((heights[1] - 2f64.log10()).abs() < 1e-9, "{heights:?}");
+        let labels = [0.0, 1.0, 2.0, 2.5].map(|height| chart.value_at(height));
+        assert_eq!(labels, ["0.1", "1", "10", ""]);
+    }
+
+    #[test]
+    fn spread_is_drawn_and_has_room() {
+        let mut chart = chart(false);
+        chart.series[0].spread = vec![(90.0, 120.0), (150.0, 300.0)];
+        assert_eq!(chart.whiskers(0).len(), 2);
+        assert_eq!(chart.top(), 300.0);
     }
 
     #[test]

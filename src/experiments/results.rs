@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use testbed::live::endpoint::Shape;
-use testbed::live::experiment::Measured;
+use testbed::live::experiment::{Against, Measured, Spread};
 use testbed::live::paths::Path;
 use testbed::live::profile::Component;
 use testbed::live::round::Direction;
@@ -220,17 +220,37 @@ pub struct Ratios {
     pub rx: Option<Ratio>,
 }
 
-/// One way.
+/// One way. Those of cycles are medians of rounds in which both took turns, for the
+/// machine is not equally fast all the time.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Ratio {
     /// Of cycles a packet.
     pub cycles: f64,
+    /// A tenth of the rounds were below.
+    pub cycles_p10: f64,
+    /// A tenth of the rounds were above.
+    pub cycles_p90: f64,
     /// Of instructions a packet.
     pub instructions: f64,
     /// Of the driver's cycles: the paper's slow-down.
     pub driver_cycles: f64,
+    /// A tenth of the rounds were below.
+    pub driver_cycles_p10: f64,
+    /// A tenth of the rounds were above.
+    pub driver_cycles_p90: f64,
     /// Of the driver's instructions.
     pub driver_instructions: f64,
+}
+
+impl Ratio {
+    /// The paper's slow-down, with its spread.
+    pub fn driver_spread(&self) -> Spread {
+        Spread {
+            median: self.driver_cycles,
+            low: self.driver_cycles_p10,
+            high: self.driver_cycles_p90,
+        }
+    }
 }
 
 impl Results {
@@ -257,7 +277,7 @@ impl Results {
             guests: job.setup.guests,
             upcalls,
             tsc_hz,
-            ratios: ratios(&paths),
+            ratios: ratios(measured, shape),
             paths,
         }
     }
@@ -275,6 +295,12 @@ impl Results {
     pub fn gigabits(&self, flow: &Flow) -> f64 {
         let bits = flow.bytes as f64 * 8.0 / flow.packets.max(1) as f64;
         bits * self.tsc_hz / flow.cycles_per_packet.max(1.0) / 1e9
+    }
+
+    /// From what a tenth of the batches fall short of to what a tenth exceed.
+    pub fn gigabits_spread(&self, (flow, detail): (&Flow, &Detail)) -> (f64, f64) {
+        let at = |cycles: f64| self.gigabits(flow) * flow.cycles_per_packet / cycles.max(1.0);
+        (at(detail.cycles_p90), at(detail.cycles_p10))
     }
 }
 
@@ -324,7 +350,7 @@ fn detail(m: &Measured) -> Detail {
     Detail {
         cycles_p10: m.cycles.low,
         cycles_p90: m.cycles.high,
-        samples: m.samples_of_host(),
+        samples: m.whose.samples(),
         cycles: Parts::new(|component| m.cycles_of(component)),
         stepped_packets: m.stepped,
         instructions: Parts::new(|component| m.instructions_of(component)),
@@ -341,21 +367,30 @@ fn detail(m: &Measured) -> Detail {
     }
 }
 
-fn ratios(paths: &Paths) -> Option<Ratios> {
-    let (twin, native) = (paths.twin.as_ref()?, paths.native.as_ref()?);
-    let way = |direction| Some(ratio(twin.way(direction)?, native.way(direction)?));
-    Some(Ratios {
-        tx: way(Direction::Send),
-        rx: way(Direction::Receive),
-    })
+fn ratios(measured: &[Measured], shape: Shape) -> Option<Ratios> {
+    let on = |path, direction| {
+        let wanted = |m: &&Measured| (m.path, m.shape, m.direction) == (path, shape, direction);
+        measured.iter().find(wanted)
+    };
+    let way = |direction| {
+        let (twin, native) = (on(Path::Twin, direction)?, on(Path::Native, direction)?);
+        Some(ratio(twin, native))
+    };
+    let (tx, rx) = (way(Direction::Send), way(Direction::Receive));
+    (tx.is_some() || rx.is_some()).then_some(Ratios { tx, rx })
 }
 
-fn ratio(twin: (&Flow, &Detail), native: (&Flow, &Detail)) -> Ratio {
-    let of = |what: &dyn Fn((&Flow, &Detail)) -> f64| what(twin) / what(native);
+fn ratio(twin: &Measured, native: &Measured) -> Ratio {
+    let of = |what: &dyn Fn(&Measured) -> f64| what(twin) / what(native);
+    let Against { cycles, driver } = twin.against(native);
     Ratio {
-        cycles: of(&|(flow, _)| flow.cycles_per_packet),
-        instructions: of(&|(flow, _)| flow.instructions_per_packet),
-        driver_cycles: of(&|(flow, _)| flow.driver_cycles_per_packet),
-        driver_instructions: of(&|(_, detail)| detail.instructions.driver),
+        cycles: cycles.median,
+        cycles_p10: cycles.low,
+        cycles_p90: cycles.high,
+        instructions: of(&|m| m.steps.costs() as f64 / m.stepped.max(1) as f64),
+        driver_cycles: driver.median,
+        driver_cycles_p10: driver.low,
+        driver_cycles_p90: driver.high,
+        driver_instructions: of(&|m| m.instructions_of(Component::Driver)),
     }
 }

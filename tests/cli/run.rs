@@ -163,3 +163,112 @@ fn table_1_is_made_of_calls() {
         serde_json::from_slice(&sandbox.read("target/bench/results.json")).expect("JSON");
     assert_eq!(json["frames"]["paths"]["twin"]["tx"]["packets"], 4);
 }
+
+/// What `make bench` does, with few packets: every figure is drawn, and its parts
+/// add up.
+#[test]
+fn all_experiments_leave_figures_whose_parts_add_up() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.twin(&["run", "--experiment", "all", "--output", "out"]);
+    command
+        .args(["--packets", "32", "--samples", "20", "--stepped", "4"])
+        .args(["--guests", "2"])
+        .arg(target("stock/e1000.ko"))
+        .env("TWIN_SUPPORT", target("support"));
+    let outcome = Outcome::of(command.output().expect("the program runs")).ok();
+    for name in ["fig5", "fig6", "fig7", "fig8", "fig10", "slowdown"] {
+        let svg = sandbox.read(&format!("out/{name}.svg"));
+        let svg = String::from_utf8(svg).expect("text");
+        assert!(svg.starts_with("<svg") && svg.contains("native") | svg.contains("twin"));
+        assert!(
+            !svg.contains("NaN") && !svg.contains("inf"),
+            "{name}: {svg}"
+        );
+    }
+    assert_eq!(sandbox.read("out/results.txt"), outcome.text().as_bytes());
+    for part in [
+        "Figure 5",
+        "Figure 10",
+        "Slow-down",
+        "Table 1",
+        "eth_type_trans",
+    ] {
+        assert!(outcome.text().contains(part), "{}", outcome.text());
+    }
+    let json: Value = serde_json::from_slice(&sandbox.read("out/results.json")).expect("JSON");
+    let list = |name: &str| json[name].as_array().expect("runs").clone();
+    let (schemes, upcalls) = (list("schemes"), list("upcalls"));
+    assert_eq!(schemes.len() % 2, 0);
+    for runs in [
+        &schemes[..],
+        &upcalls,
+        &[json["frames"].clone(), json["segments"].clone()],
+    ] {
+        runs.iter().for_each(check_parts);
+    }
+    check_paths(&json["frames"]["paths"]);
+    for pair in schemes.chunks(2) {
+        let of = |i: usize| pair[i]["ratios"]["rx"]["driver_instructions"].as_f64();
+        assert_eq!(
+            (&pair[0]["scheme"], &pair[1]["scheme"]),
+            (&"stlb".into(), &"paper".into())
+        );
+        assert!(Some(1.0) < of(0) && of(0) < of(1), "{pair:?}");
+    }
+    // Each point has one routine more, and calls dom0 no less often.
+    for (number, point) in upcalls.iter().enumerate() {
+        assert_eq!(point["upcalls"].as_array().map(Vec::len), Some(number));
+        let calls = point["paths"]["twin"]["upcalls_per_packet"].as_f64();
+        assert_eq!(calls > Some(0.0), number > 0, "{point}");
+    }
+}
+
+/// Components add up to what a packet costs, in cycles and in instructions.
+fn check_parts(run: &Value) {
+    let paths = run["paths"].as_object().expect("paths");
+    let ways = paths
+        .iter()
+        .flat_map(|(path, it)| ["tx", "rx"].map(|way| (path, it, way)));
+    for (name, path, way) in ways.filter(|(_, path, way)| path[way].is_object()) {
+        let sum = |parts: &Value| -> f64 {
+            let parts = parts.as_object().expect("parts").values();
+            parts.filter_map(Value::as_f64).sum()
+        };
+        let (flow, detail) = (&path[way], &path["detail"][way]);
+        for (all, parts) in [
+            ("cycles_per_packet", "cycles"),
+            ("instructions_per_packet", "instructions"),
+        ] {
+            let all = flow[all].as_f64().expect("a number");
+            let parts = sum(&detail[parts]);
+            assert!(
+                (all - parts).abs() <= all * 1e-6,
+                "{name} {way}: {all} {parts} {detail}"
+            );
+        }
+        assert_eq!(
+            (&flow["lost"], &flow["corrupted"]),
+            (&0.into(), &0.into()),
+            "{name} {way}"
+        );
+    }
+}
+
+/// The stock driver does the same for a guest as for dom0, and is seen doing it in
+/// dom0's own turns, beside the switches between both.
+fn check_paths(paths: &Value) {
+    for way in ["tx", "rx"] {
+        let of = |path: &str, what: &str, part: &str| {
+            let value = paths[path]["detail"][way][what][part].as_f64();
+            value.expect("a number")
+        };
+        let driver = |path| of(path, "instructions", "driver");
+        let apart = (driver("guest") - driver("native")).abs();
+        assert!(apart < driver("native") / 20.0, "{way}: {apart}");
+        for part in ["driver", "support", "hypervisor", "dom0", "guest"] {
+            assert!(of("guest", "cycles", part) > 0.0, "{way} {part}");
+        }
+        assert!(of("dom0", "cycles", "hypervisor") > 0.0, "{way}");
+        assert_eq!(of("native", "cycles", "hypervisor"), 0.0, "{way}");
+    }
+}

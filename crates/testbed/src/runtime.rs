@@ -276,3 +276,13 @@ unsafe fn text(pointer: *const c_char) -> String {
 pub fn entry_text() -> std::ops::Range<u64> {
     (&raw const twin_entry_text_start) as u64..(&raw const twin_entry_text_end) as u64
 }
+
+/// Where the runtime translates addresses and targets of indirect calls: the entries
+/// between the way into the driver and the port gate, in entry_x86_64.S's order.
+///
+/// # Panics
+/// If the runtime lacks an entry point that the rewriter's code calls.
+pub fn translation_text() -> std::ops::Range<u64> {
+    let known = |name| entry(name).unwrap_or_else(|| panic!("the runtime has {name}"));
+    known("twin_slow_rax")..known("twin_in8")
+}

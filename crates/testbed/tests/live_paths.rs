@@ -39,14 +39,22 @@ fn every_path_moves_packets_of_all_shapes() {
             .set_shape(shape)
             .unwrap_or_else(|error| panic!("{error}"));
         for (direction, path) in both_ways() {
-            moves(&mut paths, path, direction, Look::Cycles, 320);
+            let seen = moves(&mut paths, path, direction, Look::Cycles, 320);
+            check_turns(path, &seen);
         }
     }
     paths
         .set_shape(Shape::Frames(1514))
         .unwrap_or_else(|error| panic!("{error}"));
     for (direction, path) in both_ways() {
-        moves(&mut paths, path, direction, Look::Profile, 320);
+        let seen = moves(&mut paths, path, direction, Look::Profile, 960);
+        let samples = seen.round.samples;
+        assert!(samples.of(path.host()) > 0, "{path:?} {samples:?}");
+        // Others than the host are not sampled, whose turns are exact.
+        if path == Path::Domu {
+            assert_eq!(samples.of(Component::Hypervisor), 0, "{samples:?}");
+            assert_eq!(samples.of(Component::Guest), 0, "{samples:?}");
+        }
         let seen = moves(&mut paths, path, direction, Look::Steps, STEPPED);
         let steps = seen.steps;
         // A driver does not send or receive a packet in a hundred instructions.
@@ -58,6 +66,20 @@ fn every_path_moves_packets_of_all_shapes() {
             "{steps:?}"
         );
     }
+}
+
+/// Cycles are told apart without the profiler: whose turn it was, also where one
+/// process waits for another.
+fn check_turns(path: Path, seen: &Seen) {
+    let turns = Component::COSTS.map(|cost| seen.round.spent[cost as usize] > 0);
+    // Driver, support: never a turn; hypervisor, dom0, guest.
+    let expected = match path {
+        Path::Native => [false, false, false, true, false],
+        Path::Dom0 => [false, false, true, true, false],
+        Path::Domu => [false, false, true, true, true],
+        Path::Twin => [false, false, true, false, true],
+    };
+    assert_eq!(turns, expected, "{path:?} {:?}", seen.round);
 }
 
 fn both_ways() -> impl Iterator<Item = (Direction, Path)> {

@@ -229,7 +229,10 @@ impl<'m> DomuEngine<'m> {
     /// # Errors
     /// [`Stop::Driver`].
     pub fn end(&mut self) -> Result<(), Stop> {
-        self.ask(Ask::End, 0).map(|_| ())
+        let ended = self.ask(Ask::End, 0).map(|_| ());
+        // No packet's cycles.
+        self.elsewhere();
+        ended
     }
 
     fn ask(&mut self, ask: Ask, count: u64) -> Result<u64, Stop> {

@@ -63,6 +63,21 @@ pub enum LiveError {
         /// Bytes.
         room: u64,
     },
+    /// A table of places to patch names one that is not what it says.
+    #[error(
+        "{module}: {section} names {site:#x}, where no branch to `{target}` is; build the \
+         object for the stock kernel (`make support`), or take the stock module"
+    )]
+    Site {
+        /// Which.
+        module: Module,
+        /// The table.
+        section: &'static str,
+        /// The dom0 address of the place.
+        site: u64,
+        /// Where the branch must go.
+        target: &'static str,
+    },
     /// A system call failed.
     #[error("{what}: {source}")]
     System {

@@ -26,6 +26,7 @@ use super::memory::{
     self, CANARY, CPUS, DIRECT_MAP, DRIVER, FAR, HOT, IMAGE_ROOM, KERNEL, Machine, PERCPU_LINK,
     PERCPU_SIZE, Sizes, Space, VMEMMAP,
 };
+use super::patch;
 pub use super::symbols::Host;
 use super::symbols::{Far, Globals, Names};
 
@@ -119,6 +120,8 @@ impl<'f> Plan<'f> {
             let resolve = |name: &str, _: SymbolUse| globals.get(name).or_else(|| far.get(name));
             image.linked = link(&image.object, &image.layout, &resolve)
                 .map_err(|source| in_module(image.module, source))?;
+            let address_of = |name: &str| globals.get(name).or_else(|| far.get(name));
+            patch::apply(image.module, &image.object, &mut image.linked, &address_of)?;
         }
         let segments = images.iter().flat_map(|image| &image.segments);
         let space = Space::new(sizes, segments.chain(&far.segment()))?;

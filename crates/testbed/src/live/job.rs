@@ -237,6 +237,11 @@ fn declare(plan: &Plan<'_>) {
                 profile::declare(code.start, code.end, component);
             }
         }
+        // kernel/thunks.S has them one after the other.
+        let thunks = ["__x86_indirect_thunk_rax", "__SCT__cond_resched"];
+        if let [Some(start), Some(end)] = thunks.map(|name| plan.symbol(name)) {
+            profile::declare_callers(start, end);
+        }
     });
 }
 

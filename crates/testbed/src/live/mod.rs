@@ -42,6 +42,7 @@ pub mod lock;
 pub mod mailbox;
 pub mod memory;
 pub mod native_engine;
+mod patch;
 pub mod paths;
 pub mod payload;
 pub mod process;

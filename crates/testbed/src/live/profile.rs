@@ -4,6 +4,10 @@
 //! packet loop does, and the handler counts to whom the interrupted instruction
 //! belongs: to a range of code that was declared, else to the phase that the loop
 //! says it is in. Nothing is added to the code that is measured.
+//!
+//! Code that driver and hot routines are made to go through, slow paths and thunks,
+//! belongs to whoever called it: without the rewriting, or on another processor,
+//! its work would be the caller's own.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -77,6 +81,11 @@ static STARTS: [AtomicU64; RANGES] = [const { AtomicU64::new(0) }; RANGES];
 static ENDS: [AtomicU64; RANGES] = [const { AtomicU64::new(0) }; RANGES];
 static OWNERS: [AtomicU32; RANGES] = [const { AtomicU32::new(0) }; RANGES];
 static DECLARED: AtomicUsize = AtomicUsize::new(0);
+/// The range of code that belongs to its callers.
+static CALLERS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// Words of the stack among which such code has its caller: twin_slow_<reg> and
+/// what it calls keep six words at most (runtime/core/entry_x86_64.S).
+const CALLER_WORDS: usize = 6;
 
 /// Says what the thread does from here on.
 #[inline]
@@ -94,6 +103,13 @@ pub fn declare(start: u64, end: u64, component: Component) {
     STARTS[index].store(start, Ordering::Relaxed);
     ENDS[index].store(end, Ordering::Relaxed);
     OWNERS[index].store(component as u32, Ordering::Relaxed);
+}
+
+/// Declares code at `[start, end)` to be its callers'. While it runs, the stack has
+/// at least six readable words.
+pub fn declare_callers(start: u64, end: u64) {
+    CALLERS[0].store(start, Ordering::Relaxed);
+    CALLERS[1].store(end, Ordering::Relaxed);
 }
 
 /// Samples so far.
@@ -185,22 +201,52 @@ impl Drop for Profiler {
 
 extern "C" fn on_sample(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel gives a handler the interrupted context.
-    let rip = unsafe { (*context.cast::<ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] };
-    SAMPLES[owner(rip as u64) as usize].fetch_add(1, Ordering::Relaxed);
+    let owner = unsafe { owner(&*context.cast()) };
+    SAMPLES[owner as usize].fetch_add(1, Ordering::Relaxed);
 }
 
-pub(super) fn owner(rip: u64) -> Component {
-    let declared = DECLARED.load(Ordering::Relaxed).min(RANGES);
+/// Whose the instruction is that was interrupted.
+///
+/// # Safety
+/// The context is that of a signal handler that runs.
+pub(super) unsafe fn owner(context: &ucontext_t) -> Component {
+    let register = |number: c_int| context.uc_mcontext.gregs[number as usize] as u64;
+    let (rip, stack) = (register(libc::REG_RIP), register(libc::REG_RSP));
     let phase = PHASE.load(Ordering::Relaxed);
-    let found = (0..declared).find(|i| {
-        (STARTS[*i].load(Ordering::Relaxed)..ENDS[*i].load(Ordering::Relaxed)).contains(&rip)
-    });
-    let number = match found {
+    let found = match phase == Component::Idle as u32 {
         // Outside the loop the same code works for nobody's packet.
-        Some(i) if phase != Component::Idle as u32 => OWNERS[i].load(Ordering::Relaxed),
-        _ => phase,
+        true => None,
+        // SAFETY: the range is where the stack has these words.
+        false if is_callers(rip) => unsafe { caller(stack) },
+        false => declared(rip),
     };
+    let number = found.unwrap_or(phase);
     Component::ALL[number as usize % Component::ALL.len()]
+}
+
+fn is_callers(rip: u64) -> bool {
+    let [start, end] = [0, 1].map(|i| CALLERS[i].load(Ordering::Relaxed));
+    (start..end).contains(&rip)
+}
+
+/// Whose code called what runs on this stack: the first return address.
+///
+/// # Safety
+/// Six words above `stack` are readable.
+unsafe fn caller(stack: u64) -> Option<u32> {
+    (0..CALLER_WORDS).find_map(|word| {
+        // SAFETY: as promised by the caller.
+        declared(unsafe { (stack as *const u64).add(word).read_unaligned() })
+    })
+}
+
+fn declared(address: u64) -> Option<u32> {
+    let ranges = DECLARED.load(Ordering::Relaxed).min(RANGES);
+    let found = (0..ranges).find(|i| {
+        let [start, end] = [&STARTS[*i], &ENDS[*i]].map(|bound| bound.load(Ordering::Relaxed));
+        (start..end).contains(&address)
+    });
+    found.map(|i| OWNERS[i].load(Ordering::Relaxed))
 }
 
 /// The processor's time-stamp counter.

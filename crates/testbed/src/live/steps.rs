@@ -205,7 +205,9 @@ extern "C" fn on_step(signal: c_int, info: *mut siginfo_t, context: *mut c_void)
     if last == rip {
         return;
     }
-    STEPS[owner(rip) as usize].fetch_add(1, Ordering::Relaxed);
+    // SAFETY: this is a handler, and the context its own.
+    let owner = unsafe { owner(&*context.cast()) };
+    STEPS[owner as usize].fetch_add(1, Ordering::Relaxed);
     // SAFETY: null, or leaked by `mark`.
     if let Some(marks) = unsafe { MARKS.load(Ordering::Relaxed).as_ref() } {
         marks.count(rip, last);

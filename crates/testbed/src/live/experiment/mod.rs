@@ -3,18 +3,25 @@
 //! ```text
 //! Setup ─> boot ─> for each load:  warm up
 //!                                  rounds: every path and direction in turn   cycles
-//!                                          ... and again, profiled            shares
+//!                                          ... and again, profiled, until
+//!                                          there are samples enough           shares
 //!                                  single-stepped packets                     instructions
 //!                  ─> Measured, one for each load, path and direction
 //! ```
 //!
 //! Cycles are counted without the profiler; it only says whose they are.
 //! Instructions, table look-ups and calls are counted one by one, on fewer packets.
+//!
+//! Another virtual machine may share the core: it makes everything half as slow
+//! again for seconds, and not every path alike. So paths are compared round by
+//! round, in which they take turns, profiled or not ([`Measured::against`]).
 
 mod routines;
+mod shares;
 mod spread;
 
 pub use routines::{PAPER_ORDER, cumulative};
+pub use shares::Shares;
 pub use spread::Spread;
 
 use std::collections::HashSet;
@@ -25,7 +32,7 @@ use super::job::Look;
 use super::mailbox::Mailbox;
 use super::memory::{Machine, Sizes};
 use super::paths::{self, Path, Paths, Seen, Work};
-use super::profile::{Component, Samples};
+use super::profile::Component;
 use super::rendezvous::Limits;
 use super::round::{BATCH, Direction};
 use super::steps::{self, Steps};
@@ -35,14 +42,15 @@ use crate::runtime::Statistics;
 
 /// Rounds that a path's packets of one direction are divided into.
 pub const ROUNDS: u64 = 20;
-/// Samples that shares of components come from, at least.
-const SAMPLES: u64 = 1000;
-/// Profiled rounds, at most: a path that costs nothing has no shares.
-const PROFILED: u64 = 100;
-/// Most packets of a profiled round.
-const PROFILED_PACKETS: u64 = 4096;
+/// Samples that shares of components come from, unless another number is asked for.
+pub const SAMPLES: u64 = 6000;
+/// Times that paths are profiled in a round, at most: a path that costs nothing
+/// has no shares.
+const PROFILED: u64 = 40;
+/// Packets of a profiled turn.
+const PROFILED_PACKETS: u64 = 1024;
 /// Likewise, of 64 KiB each.
-const PROFILED_SEGMENTS: u64 = 256;
+const PROFILED_SEGMENTS: u64 = 128;
 /// Most packets of 64 KiB that are single-stepped.
 const STEPPED_SEGMENTS: u64 = 4;
 /// Packets before anything is counted: rings and pools have gone round.
@@ -70,6 +78,8 @@ pub struct Setup {
     pub packets: u64,
     /// How many of them, or of others like them, are single-stepped.
     pub stepped: u64,
+    /// How many samples shares of components are to come from, about.
+    pub samples: u64,
     /// From how many guests, or programs in dom0.
     pub guests: u32,
     /// How the hypervisor instance is rewritten.
@@ -99,10 +109,10 @@ pub struct Measured {
     pub corrupted: u64,
     /// Cycles a packet, the card excepted.
     pub cycles: Spread,
-    /// Whose turn it was in these cycles.
-    pub spent: [u64; 7],
-    /// Samples of other rounds, by component: whose the host's turns were.
-    pub samples: Samples,
+    /// Whose these cycles are.
+    pub whose: Shares,
+    /// What each round's packets cost, and whose it was.
+    pub rounds: Vec<(Spread, Shares)>,
     /// Upcalls made for the packets whose cycles were counted.
     pub upcalls: u64,
     /// Packets after the warm-up, the profiled and the single-stepped ones too.
@@ -140,8 +150,8 @@ impl Measured {
             lost: 0,
             corrupted: 0,
             cycles: Spread::default(),
-            spent: [0; 7],
-            samples: Samples::default(),
+            whose: Shares::new(path.host()),
+            rounds: Vec::new(),
             upcalls: 0,
             steady: 0,
             steady_upcalls: 0,
@@ -153,34 +163,24 @@ impl Measured {
     }
 
     /// Cycles a packet of one component; all of them add up to what a packet costs.
-    /// Turns are counted, and what driver and hot routines take of the host's
-    /// turns is their share of the samples there.
     pub fn cycles_of(&self, component: Component) -> f64 {
-        let costs = Component::COSTS.iter();
-        let all: u64 = costs.map(|cost| self.spent[*cost as usize]).sum();
-        let of_turn = |turn: Component| {
-            self.cycles.median * self.spent[turn as usize] as f64 / all.max(1) as f64
-        };
-        match (self.sharers().contains(&component), self.samples_of_host()) {
-            (true, 1..) => {
-                let share = self.samples.of(component) as f64 / self.samples_of_host() as f64;
-                of_turn(self.path.host()) * share
-            }
-            (true, 0) | (false, _) => of_turn(component),
+        self.cycles.median * self.whose.part(component)
+    }
+
+    /// How many times as much as for `other` a packet costs, or its driver's part,
+    /// round by round.
+    pub fn against(&self, other: &Measured) -> Against {
+        let pairs = || self.rounds.iter().zip(&other.rounds);
+        let cycles = pairs().map(|((mine, _), (theirs, _))| mine.median / theirs.median);
+        let driver = pairs().filter_map(|((mine, whose), (theirs, others))| {
+            let mine = mine.median * whose.part(Component::Driver);
+            let theirs = theirs.median * others.part(Component::Driver);
+            (theirs > 0.0).then(|| mine / theirs)
+        });
+        Against {
+            cycles: Spread::of_values(cycles),
+            driver: Spread::of_values(driver),
         }
-    }
-
-    /// Those that share the host's turns.
-    fn sharers(&self) -> [Component; 3] {
-        [Component::Driver, Component::Support, self.path.host()]
-    }
-
-    /// Samples that their shares come from.
-    pub fn samples_of_host(&self) -> u64 {
-        self.sharers()
-            .map(|sharer| self.samples.of(sharer))
-            .iter()
-            .sum()
     }
 
     /// Instructions a packet of one component.
@@ -192,6 +192,22 @@ impl Measured {
     pub fn hits(&self) -> u64 {
         let missed = self.missed.fills + self.missed.collisions;
         self.steps.lookups.saturating_sub(missed)
+    }
+
+    /// All rounds together.
+    fn sum_up(&mut self) {
+        let costs: Vec<Spread> = self.rounds.iter().map(|(cost, _)| *cost).collect();
+        self.cycles = Spread::of(&costs);
+        for (_, whose) in &self.rounds {
+            self.whose.add(whose);
+        }
+    }
+
+    fn profiled_packets(&self) -> u64 {
+        match self.shape {
+            Shape::Frames(_) => PROFILED_PACKETS,
+            Shape::Segments(_) => PROFILED_SEGMENTS,
+        }
     }
 
     fn work(&self, look: Look, packets: u64) -> Work {
@@ -215,11 +231,21 @@ impl Measured {
     }
 }
 
+/// One path in multiples of another.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Against {
+    /// Of what a packet costs.
+    pub cycles: Spread,
+    /// Of the driver's part of it.
+    pub driver: Spread,
+}
+
 /// Told how much is done, and of how much.
 pub type Progress<'p> = &'p mut dyn FnMut(u64, u64);
 
 /// Boots a system and measures. This process and dom0 are kept on one processor
-/// from here on, so that cycles of both add up. Once in a process.
+/// from here on, so that cycles of both add up, and ahead of others there, if that
+/// is permitted. Once in a process.
 ///
 /// # Errors
 /// [`SystemError`]; among them a driver that was aborted.
@@ -229,6 +255,7 @@ pub fn run(
     progress: Progress<'_>,
 ) -> Result<Vec<Measured>, SystemError> {
     paths::pin().map_err(|_| super::LiveError::last("keeping to one processor"))?;
+    paths::hurry();
     let blueprint = Blueprint::new(files, setup.variant, &setup.upcalls)?;
     let machine = Machine::new(Sizes::default())?;
     let mailbox = Mailbox::new()?;
@@ -261,17 +288,15 @@ fn measure(
     }
     tell(1);
     // Nothing is new to anybody beyond this point.
-    let mut costs = vec![Vec::new(); lanes.len()];
     for (number, packets) in rounds(setup.packets).enumerate() {
-        for (lane, costs) in lanes.iter_mut().zip(&mut costs) {
-            costs.push(count_cycles(paths, lane, packets)?);
-            profile(paths, lane, packets)?;
+        for lane in &mut lanes {
+            count_cycles(paths, lane, packets)?;
         }
+        profile(paths, &mut lanes, setup.samples / ROUNDS)?;
         tell(2 + number as u64);
     }
-    for (lane, costs) in lanes.iter_mut().zip(costs) {
-        lane.cycles = Spread::of(&costs);
-        profile_more(paths, lane)?;
+    for lane in &mut lanes {
+        lane.sum_up();
         count_steps(paths, lane, setup.stepped)?;
     }
     tell(ROUNDS + 2);
@@ -306,12 +331,11 @@ fn warm_up(paths: &mut Paths<'_>, lane: &mut Measured, packets: u64) -> Result<(
     Ok(())
 }
 
-/// Gives what the round's packets cost.
 fn count_cycles(
     paths: &mut Paths<'_>,
     lane: &mut Measured,
     packets: u64,
-) -> Result<Spread, SystemError> {
+) -> Result<(), SystemError> {
     let seen = paths.run(lane.path, lane.work(Look::Cycles, packets))?;
     lane.add_steady(&seen);
     let round = seen.round;
@@ -319,33 +343,36 @@ fn count_cycles(
     lane.packets += round.packets;
     lane.frames += round.frames;
     lane.bytes += round.bytes;
-    for (sum, spent) in lane.spent.iter_mut().zip(round.spent) {
-        *sum += spent;
-    }
-    Ok(Spread {
+    let cost = Spread {
         median: round.median,
         low: round.low,
         high: round.high,
-    })
-}
-
-fn profile(paths: &mut Paths<'_>, lane: &mut Measured, packets: u64) -> Result<(), SystemError> {
-    let packets = packets.min(match lane.shape {
-        Shape::Frames(_) => PROFILED_PACKETS,
-        Shape::Segments(_) => PROFILED_SEGMENTS,
-    });
-    let seen = paths.run(lane.path, lane.work(Look::Profile, packets))?;
-    lane.add_steady(&seen);
-    lane.samples = lane.samples.plus(&seen.round.samples);
+    };
+    let mut whose = Shares::new(lane.path.host());
+    whose.add_turns(&round.spent);
+    lane.rounds.push((cost, whose));
     Ok(())
 }
 
-fn profile_more(paths: &mut Paths<'_>, lane: &mut Measured) -> Result<(), SystemError> {
+/// Lets all paths take turns until each has so many samples in this round.
+fn profile(paths: &mut Paths<'_>, lanes: &mut [Measured], samples: u64) -> Result<(), SystemError> {
     for _ in 0..PROFILED {
-        if lane.samples_of_host() >= SAMPLES {
+        let mut done = true;
+        for lane in &mut *lanes {
+            let work = lane.work(Look::Profile, lane.profiled_packets());
+            let Some((_, whose)) = lane.rounds.last_mut() else {
+                continue;
+            };
+            if whose.samples() < samples {
+                let seen = paths.run(lane.path, work)?;
+                whose.add_samples(&seen.round.samples);
+                done &= whose.samples() >= samples;
+                lane.add_steady(&seen);
+            }
+        }
+        if done {
             break;
         }
-        profile(paths, lane, PROFILED_PACKETS)?;
     }
     Ok(())
 }
@@ -359,6 +386,9 @@ fn count_steps(
         Shape::Frames(_) => packets,
         Shape::Segments(_) => packets.min(STEPPED_SEGMENTS),
     };
+    if packets == 0 {
+        return Ok(());
+    }
     let (before, calls) = (paths.statistics(), steps::calls());
     let seen = paths.run(lane.path, lane.work(Look::Steps, packets))?;
     lane.add_steady(&seen);
@@ -383,6 +413,7 @@ fn missed(before: &Statistics, after: &Statistics) -> Missed {
 
 #[cfg(test)]
 mod tests {
+    use super::super::profile::Samples;
     use super::*;
 
     #[test]
@@ -398,30 +429,25 @@ mod tests {
     }
 
     #[test]
-    fn cycles_are_shared_out_by_samples() {
-        let mut measured = Measured::new(Path::Domu, Shape::Frames(60), Direction::Send);
-        measured.cycles.median = 1000.0;
-        measured.spent[Component::Dom0 as usize] = 6000;
-        measured.spent[Component::Hypervisor as usize] = 3000;
-        measured.spent[Component::Guest as usize] = 1000;
-        // The card's time is nobody's cost.
-        measured.spent[Component::Card as usize] = 50_000;
-        // Not sampled, it is all the host's.
-        assert_eq!(measured.cycles_of(Component::Dom0), 600.0);
-        measured.samples.0[Component::Driver as usize] = 20;
-        measured.samples.0[Component::Support as usize] = 10;
-        measured.samples.0[Component::Dom0 as usize] = 30;
-        // Where the profiler makes itself felt: other turns are counted without it.
-        measured.samples.0[Component::Idle as usize] = 900;
-        measured.samples.0[Component::Hypervisor as usize] = 70;
-        assert_eq!(measured.cycles_of(Component::Driver), 200.0);
-        assert_eq!(measured.cycles_of(Component::Support), 100.0);
-        assert_eq!(measured.cycles_of(Component::Dom0), 300.0);
-        assert_eq!(measured.cycles_of(Component::Hypervisor), 300.0);
-        assert_eq!(measured.cycles_of(Component::Guest), 100.0);
-        let all = Component::COSTS
-            .iter()
-            .map(|cost| measured.cycles_of(*cost));
-        assert_eq!(all.sum::<f64>(), measured.cycles.median);
+    fn paths_are_compared_round_by_round() {
+        let lane = |costs: [f64; 3], driver: u64| {
+            let mut lane = Measured::new(Path::Twin, Shape::Frames(60), Direction::Send);
+            lane.rounds.extend(costs.map(|cost| {
+                let mut whose = Shares::new(Component::Hypervisor);
+                let mut samples = Samples::default();
+                samples.0[Component::Driver as usize] = driver;
+                samples.0[Component::Support as usize] = 10 - driver;
+                whose.add_samples(&samples);
+                let mut turns = [0; 7];
+                turns[Component::Hypervisor as usize] = 1000;
+                whose.add_turns(&turns);
+                (Spread::of_values([cost].into_iter()), whose)
+            }));
+            lane
+        };
+        // The machine was slower in the second round, for both.
+        let against = lane([200.0, 400.0, 200.0], 6).against(&lane([100.0, 200.0, 100.0], 4));
+        assert_eq!((against.cycles.median, against.cycles.high), (2.0, 2.0));
+        assert!((against.driver.median - 3.0).abs() < 1e-9, "{against:?}");
     }
 }

@@ -12,6 +12,17 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// Of single values: a tenth of them are below, and a tenth above.
+    pub fn of_values(values: impl Iterator<Item = f64>) -> Spread {
+        let values: Vec<f64> = values.collect();
+        let part = |part| at(values.iter().copied(), part);
+        Spread {
+            median: part(0.5),
+            low: part(0.1),
+            high: part(0.9),
+        }
+    }
+
     /// Of several rounds: the median of their medians, and the wider of what they
     /// spread within and what they spread among each other.
     pub fn of(rounds: &[Spread]) -> Spread {
