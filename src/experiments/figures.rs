@@ -296,6 +296,7 @@ fn throughput(runs: &Runs, direction: Direction) -> Chart {
         decimals: 1,
         scale: Scale::Linear,
         stacked: false,
+        axis: "path of packets".to_owned(),
         categories: NAMES.map(str::to_owned).to_vec(),
         series: vec![Series {
             name: "frames of 1514 bytes".to_owned(),
@@ -350,10 +351,7 @@ fn breakdown(runs: &Runs, direction: Direction) -> Chart {
         .iter()
         .map(|(name, (flow, detail))| {
             let all = number(flow.instructions_per_packet.round() as u64);
-            format!(
-                "{name} {all}, of them the driver's {:.0}",
-                detail.instructions.driver
-            )
+            format!("{name} {:.0} / {all}", detail.instructions.driver)
         })
         .collect();
     let columns: Vec<_> = columns
@@ -371,12 +369,13 @@ fn breakdown(runs: &Runs, direction: Direction) -> Chart {
         decimals: 0,
         scale: Scale::Linear,
         stacked: true,
+        axis: "path of packets".to_owned(),
         categories: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
         series: series.collect(),
         notes: format!(
             "Medians of batches; the host's turns shared out by a sampling profiler; the card's \
              time is left out. Grant operations and bridge are not modelled. Instructions a \
-             packet, counted one by one: {}. The paper's scheme is of a run of its own, in which \
+             packet, the driver's / all, counted one by one: {}. The paper's scheme is of a run of its own, in which \
              native took {} cycles.",
             instructions.join(", "),
             native.map_or_else(String::new, |(flow, _)| number(
@@ -425,6 +424,7 @@ fn slowdown(runs: &Runs) -> Chart {
         decimals: 2,
         scale: Scale::Linear,
         stacked: false,
+        axis: "direction".to_owned(),
         categories: vec!["send".to_owned(), "receive".to_owned()],
         series,
         notes: format!(
@@ -469,6 +469,7 @@ fn fig10(runs: &Runs) -> Chart {
         decimals: 2,
         scale: Scale::Logarithmic,
         stacked: false,
+        axis: "hot routines that are upcalls".to_owned(),
         categories: points().map(|(results, _)| name(results)).collect(),
         series: vec![Series {
             name: "twin, frames of 1514 bytes".to_owned(),

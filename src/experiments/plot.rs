@@ -38,6 +38,8 @@ pub struct Chart {
     pub scale: Scale,
     /// Whether series stand on top of each other, or side by side.
     pub stacked: bool,
+    /// What the categories are.
+    pub axis: String,
     /// Names along the axis.
     pub categories: Vec<String>,
     /// The values.
@@ -138,7 +140,7 @@ impl Chart {
         let mut chart = ChartBuilder::on(&plot)
             .caption(&self.title, ("sans-serif", 18))
             .margin(12)
-            .x_label_area_size(32)
+            .x_label_area_size(44)
             .y_label_area_size(72)
             .build_cartesian_2d(0.0..last, 0.0..self.top() * HEADROOM)?;
         chart
@@ -148,6 +150,7 @@ impl Chart {
             .x_labels(self.categories.len() * 2 + 1)
             .x_label_formatter(&|x| self.category_at(*x))
             .y_label_formatter(&|y| self.value_at(*y))
+            .x_desc(&self.axis)
             .y_desc(&self.unit)
             .draw()?;
         for (number, series) in self.series.iter().enumerate() {
@@ -360,6 +363,7 @@ mod tests {
             decimals: 0,
             scale: Scale::Linear,
             stacked,
+            axis: "path".to_owned(),
             categories: vec!["native".to_owned(), "twin".to_owned()],
             series: vec![
                 Series::exact("driver", vec![100.0, 200.0]),

@@ -171,7 +171,7 @@ fn all_experiments_leave_figures_whose_parts_add_up() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.twin(&["run", "--experiment", "all", "--output", "out"]);
     command
-        .args(["--packets", "32", "--samples", "20", "--stepped", "4"])
+        .args(["--packets", "32", "--samples", "20", "--stepped", "2"])
         .args(["--guests", "2"])
         .arg(target("stock/e1000.ko"))
         .env("TWIN_SUPPORT", target("support"));

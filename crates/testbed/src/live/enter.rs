@@ -238,6 +238,8 @@ struct Cpu {
     stack: Range<u64>,
     context: UnsafeCell<Context>,
     inside: Cell<bool>,
+    /// How often this thread has gone inside.
+    entries: Cell<u64>,
     oops: Cell<Oops>,
     last_words: Cell<Words>,
 }
@@ -269,6 +271,7 @@ pub fn attach(number: usize) -> Result<(), LiveError> {
             rdx: 0,
         }),
         inside: Cell::new(false),
+        entries: Cell::new(0),
         oops: Cell::new(Oops::default()),
         last_words: Cell::new(Words::default()),
     }));
@@ -314,6 +317,7 @@ pub unsafe fn enter_wide(
     if cpu.inside.replace(true) {
         return Err(EnterError::Nested);
     }
+    cpu.entries.set(cpu.entries.get() + 1);
     let kernel_rsp = cpu.stack.end - (STACK_ARGUMENTS * 8) as u64;
     // SAFETY: this thread is not inside, so the kernel stack is nobody's; the
     // words are the stack's topmost.
@@ -340,6 +344,12 @@ pub unsafe fn enter_wide(
 /// Whether this thread is inside kernel code or what that called.
 pub fn is_inside() -> bool {
     this_cpu().is_some_and(|cpu| cpu.inside.get())
+}
+
+/// The number of the entry, from 1, that this thread is inside of.
+pub(super) fn entered() -> Option<u64> {
+    let cpu = this_cpu().filter(|cpu| cpu.inside.get())?;
+    Some(cpu.entries.get())
 }
 
 /// For a fault's handler on a thread that is inside: records the oops and lets

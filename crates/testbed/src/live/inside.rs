@@ -12,6 +12,7 @@ use super::image::Plan;
 use super::job::{self, Site};
 use super::mailbox::{Counter, Mailbox, UpcallSlot};
 use super::memory::{self, Machine, driver_stack};
+use super::standstill;
 use super::trap::{self, Handler};
 use super::wire::NicPort;
 use super::work::{Local, Work};
@@ -77,10 +78,11 @@ fn prepare(process: &'static Process) -> Result<(), LiveError> {
     host::start(process.mailbox);
     trap::start(process)?;
     enter::attach(0)?;
+    standstill::watch(process.plan)?;
     for (number, slot) in process.mailbox.upcalls.iter().enumerate().skip(1) {
         std::thread::Builder::new()
             .name(format!("upcalls {number}"))
-            .spawn(move || serve_upcalls(number, slot, process.mailbox))
+            .spawn(move || serve_upcalls(number, slot, process))
             .map_err(|source| LiveError::System {
                 what: "starting an upcall thread",
                 source,
@@ -188,8 +190,10 @@ fn count_oops(mailbox: &Mailbox, ending: &Ending) {
 }
 
 /// Thread `number`.
-fn serve_upcalls(number: usize, slot: &UpcallSlot, mailbox: &Mailbox) {
-    if let Err(error) = enter::attach(number) {
+fn serve_upcalls(number: usize, slot: &UpcallSlot, process: &Process) {
+    let mailbox = process.mailbox;
+    let ready = enter::attach(number).and_then(|()| standstill::watch(process.plan));
+    if let Err(error) = ready {
         let text = format!("dom0's upcall thread {number}: {error}\n");
         mailbox.console.write(text.as_bytes());
         return;

@@ -51,6 +51,7 @@ pub mod pump;
 pub mod rendezvous;
 pub mod rings;
 pub mod round;
+mod standstill;
 pub mod steps;
 mod symbols;
 pub mod system;

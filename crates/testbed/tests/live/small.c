@@ -54,6 +54,23 @@ u64 small_calls(void)
 	return ++calls;
 }
 
+/* A clock, and a wait for it as drivers have one. */
+volatile u64 jiffies;
+
+__attribute__((no_stack_protector)) void kernel_clock_nudge(u64 ns)
+{
+	jiffies += ns / 4000000;
+}
+
+u64 small_wait(u64 ticks)
+{
+	u64 start = jiffies;
+
+	while (jiffies - start < ticks)
+		;
+	return jiffies - start;
+}
+
 void small_say(void)
 {
 	host_console(6, "hello", 5);
