@@ -33,16 +33,17 @@ pub fn classify(
     i: InstIdx,
     policy: &Policy,
 ) -> Result<Class, Refusal> {
+    let iced = &lifted.inst(i).iced;
     let class = match policy.kept(i) {
-        Some(Kept::Section) => Ok(Class::Keep(None)),
+        Some(Kept::Section) => policy::refuse_worlds(iced).map(|()| Class::Keep(None)),
         Some(Kept::StaticBranch) => Ok(Class::StaticBranch),
-        Some(Kept::Fixup) => Ok(Class::Keep(Some(Kind::Other))),
+        Some(Kept::Fixup) => policy::refuse_worlds(iced).map(|()| Class::Keep(Some(Kind::Other))),
         _ if function.padding => Ok(Class::Drop),
         Some(Kept::Alternative | Kept::Paravirt) => {
             in_kept_range(lifted, flow, info, i, policy).map(|class| Class::Keep(class.kind()))
         }
         None => by_itself(lifted, flow, info, i, policy)
-            .map(|class| policy.settle(class, &lifted.inst(i).iced)),
+            .map(|class| policy.settle(class, iced)),
     };
     class.map_err(|(code, reason)| lifted.refusal(code, i, reason))
 }
