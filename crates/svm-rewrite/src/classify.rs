@@ -42,8 +42,7 @@ pub fn classify(
         Some(Kept::Alternative | Kept::Paravirt) => {
             in_kept_range(lifted, flow, info, i, policy).map(|class| Class::Keep(class.kind()))
         }
-        None => by_itself(lifted, flow, info, i, policy)
-            .map(|class| policy.settle(class, iced)),
+        None => by_itself(lifted, flow, info, i, policy).map(|class| policy.settle(class, iced)),
     };
     class.map_err(|(code, reason)| lifted.refusal(code, i, reason))
 }

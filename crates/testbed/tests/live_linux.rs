@@ -129,7 +129,12 @@ impl Driver {
         println!("{}: {:.1} s", self.name, outcome.time.as_secs_f64());
         let report = good(Report::read(&outcome));
         for step in &report.steps {
-            println!("{} {} {}", if step.ok { "ok  " } else { "FAIL" }, step.name, step.text);
+            println!(
+                "{} {} {}",
+                if step.ok { "ok  " } else { "FAIL" },
+                step.name,
+                step.text
+            );
         }
         report
     }
@@ -212,7 +217,13 @@ fn rtl8139cp_on_one_processor_with_five_levels_of_page_tables() {
         parameter: "",
         // The filter takes a name that begins with a digit for a number.
         filter: "cp_*",
-        busy: &["cp_rx_poll", "cp_start_xmit", "cp_interrupt", "cp_open", "cp_tx"],
+        busy: &[
+            "cp_rx_poll",
+            "cp_start_xmit",
+            "cp_interrupt",
+            "cp_open",
+            "cp_tx",
+        ],
     }
     .run();
 }
@@ -250,7 +261,11 @@ fn a_wild_pointer_stops_its_driver() {
     };
     let report = good(Report::read(&good(guest.run())));
     let failed: Vec<_> = report.steps.iter().filter(|s| !s.ok).collect();
-    assert!(failed.is_empty() && report.done, "{failed:#?} ({})", report.place);
+    assert!(
+        failed.is_empty() && report.done,
+        "{failed:#?} ({})",
+        report.place
+    );
     assert_eq!(report.console.matches("twin_wild: went on").count(), 1);
     for address in ADDRESSES {
         // twin_wild_write adds to the second word.

@@ -61,8 +61,8 @@ pub fn rewrite(name: &str, bytes: &[u8], scheme: Scheme) -> Result<Module, Error
         report: true,
         ..Options::of(Target::Linux, scheme)
     };
-    let rewritten = svm_rewrite::rewrite(&object, options)
-        .map_err(|refusals| fail(refusals[0].to_string()))?;
+    let rewritten =
+        svm_rewrite::rewrite(&object, options).map_err(|refusals| fail(refusals[0].to_string()))?;
     let bytes = elf_loader::write(&rewritten.object).map_err(|e| fail(e.to_string()))?;
     let functions = functions(&rewritten.object);
     let spilled = rewritten.sites.iter().filter(|s| !s.spills.is_empty());

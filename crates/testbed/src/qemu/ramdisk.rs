@@ -12,9 +12,33 @@ const LINK: u32 = 0o120_777;
 
 /// What the guest's script calls busybox for.
 const APPLETS: [&str; 27] = [
-    "sh", "mount", "insmod", "rmmod", "ip", "ping", "nc", "sha256sum", "poweroff", "dmesg", "cat",
-    "echo", "sleep", "ls", "grep", "sed", "head", "tail", "wc", "mkdir", "seq", "cut", "sort",
-    "uniq", "kill", "awk", "mv",
+    "sh",
+    "mount",
+    "insmod",
+    "rmmod",
+    "ip",
+    "ping",
+    "nc",
+    "sha256sum",
+    "poweroff",
+    "dmesg",
+    "cat",
+    "echo",
+    "sleep",
+    "ls",
+    "grep",
+    "sed",
+    "head",
+    "tail",
+    "wc",
+    "mkdir",
+    "seq",
+    "cut",
+    "sort",
+    "uniq",
+    "kill",
+    "awk",
+    "mv",
 ];
 
 /// An archive that is being written.
