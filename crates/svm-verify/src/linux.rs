@@ -254,14 +254,18 @@ fn code_references<'o>(
     report: &mut Report<'o>,
 ) {
     let (id, section) = (image.code[usize::from(number)], image.section(number));
+    let mut last = None;
     for r in &section.relocations {
         let here = CodeAt {
             section: number,
             offset: r.offset as i64,
         };
-        let Some(insn) = program.around(here).and_then(|n| program.get(n)) else {
+        let Some(n) = program.around(here) else {
             continue;
         };
+        // The displacement stands before the immediate.
+        let first = last.replace(n) != Some(n);
+        let insn = &program.insns[n as usize];
         if matches!(insn.op, Op::Call(_) | Op::Jump(_) | Op::Branch(..)) {
             continue;
         }
@@ -271,7 +275,8 @@ fn code_references<'o>(
         let bias = if relative { end - r.offset as i64 } else { 0 };
         let place = r.addend.wrapping_add(bias);
         let size = i64::from(insn.memory.size);
-        let accessed = insn.memory.access != Access::None && insn.memory.origin == Origin::Symbol;
+        let accessed =
+            first && insn.memory.access != Access::None && insn.memory.origin == Origin::Symbol;
         let problem = match image.meaning(r.symbol) {
             Meaning::Code(at) => {
                 let at = CodeAt {
