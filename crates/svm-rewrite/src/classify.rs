@@ -287,14 +287,13 @@ fn classify_straight(
         };
     }
     let info = info.info(iced);
-    if policy.realigns_stack() && policy::makes_frame(iced) {
+    if policy.is_linux() && (policy::makes_frame(iced) || saves_flags(iced)) {
         return Ok(Class::Plain);
     }
     if let Some(class) = stack_pointer(iced, info)? {
         return Ok(class);
     }
     match memory_operands(iced) {
-        MemoryOperands::None if policy.is_linux() && saves_flags(iced) => Ok(Class::Plain),
         MemoryOperands::None => no_explicit_memory(iced, info),
         MemoryOperands::One => one_memory_operand(inst),
         MemoryOperands::Implicit => Err((

@@ -214,7 +214,9 @@ fn one_copy(
         | Class::String(..)
         | Class::PortString(..)
         | Class::Stack => true,
-        Class::Memory(Space::Heap) => through_frame_pointer(&lifted.insts[i as usize]),
+        Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap) => {
+            through_frame_pointer(&lifted.insts[i as usize])
+        }
         _ => false,
     };
     let before = solve(lifted, flow, copies, copy);
@@ -249,15 +251,16 @@ pub fn translate_callers_frame(lifted: &Lifted<'_>, facts: &FactsBefore, classes
 }
 
 /// Operands `disp(%rbp)` where `rbp` is a frame pointer stay as they are in a
-/// module for a stock kernel.
+/// module for a stock kernel, and `disp(%r10)` where a frame is realigned.
 pub fn keep_frame_pointer(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
     for (i, facts) in facts.found.iter().flatten() {
+        let inst = lifted.inst(*i);
         let class = &mut classes[i.0 as usize];
-        let heap = *class == Class::Memory(Space::Heap);
-        if heap
-            && facts.frame.get(Register::RBP).is_some()
-            && through_frame_pointer(lifted.inst(*i))
-        {
+        let heap = matches!(
+            class,
+            Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap)
+        );
+        if heap && through_frame_pointer(inst) && facts.frame.place(&inst.iced).is_some() {
             *class = Class::Keep(Some(Kind::Stack));
         }
     }
@@ -265,7 +268,7 @@ pub fn keep_frame_pointer(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mu
 
 fn through_frame_pointer(inst: &Inst) -> bool {
     let iced = &inst.iced;
-    iced.memory_base() == Register::RBP
+    matches!(iced.memory_base(), Register::RBP | Register::R10)
         && iced.memory_index() == Register::None
         && inst.displacement.is_none()
 }

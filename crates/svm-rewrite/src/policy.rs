@@ -73,11 +73,6 @@ impl Policy {
         }
     }
 
-    /// Whether padding in the frame counts: `rsp` may move by what is no constant.
-    pub fn realigns_stack(&self) -> bool {
-        self.is_linux()
-    }
-
     /// What an instruction of this class is under the target.
     pub fn settle(&self, class: Class, iced: &Instruction) -> Class {
         match self.target {
