@@ -514,7 +514,11 @@ fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
         _ if base == Register::RSP && index == Register::None && inst.displacement.is_none() => {
             stack_operand(iced)
         }
-        _ if constant && index == Register::None => Ok(Space::Global),
+        // Without a relocation it is a number, such as a member of a structure
+        // at address zero that a compiler saw being reached.
+        _ if constant && index == Register::None && inst.displacement.is_some() => {
+            Ok(Space::Global)
+        }
         _ => Ok(Space::Heap),
     }
 }
