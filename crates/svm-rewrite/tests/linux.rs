@@ -119,6 +119,9 @@ fn emitted_modules() {
         });
         let bytes = elf_loader::write(&rewritten.object).expect("a writable object");
         let object = elf_loader::read(&bytes).expect("a readable object");
+        if let Err(violations) = svm_verify::verify(&object) {
+            panic!("{}: {violations:#?}", source.display());
+        }
         let shown = format!(
             "{}\n==== code ====\n{}==== tables ====\n{}==== data ====\n{}",
             std::fs::read_to_string(&source).expect("the fixture"),

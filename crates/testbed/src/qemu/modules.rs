@@ -64,6 +64,8 @@ pub fn rewrite(name: &str, bytes: &[u8], scheme: Scheme) -> Result<Module, Error
     let rewritten =
         svm_rewrite::rewrite(&object, options).map_err(|refusals| fail(refusals[0].to_string()))?;
     let bytes = elf_loader::write(&rewritten.object).map_err(|e| fail(e.to_string()))?;
+    let reread = elf_loader::read(&bytes).map_err(|e| fail(e.to_string()))?;
+    svm_verify::verify(&reread).map_err(|violations| fail(violations.list[0].to_string()))?;
     let functions = functions(&rewritten.object);
     let spilled = rewritten.sites.iter().filter(|s| !s.spills.is_empty());
     let spills = spilled
