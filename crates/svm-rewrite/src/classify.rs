@@ -405,6 +405,8 @@ fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     ) || matches!(
         iced.mnemonic(),
         M::Ldtilecfg | M::Sttilecfg | M::Tileloadd | M::Tileloaddt1 | M::Tilestored
+            // Their destination is an address in a register.
+            | M::Movdir64b | M::Enqcmd | M::Enqcmds
     ) {
         return Err((Code::Unsupported, "it reaches more than its operand"));
     }

@@ -28,8 +28,9 @@ no_loss() {
     step "$1" $? "$(echo "$output" | grep loss)"
 }
 
+# Downloads into a file: `download STEP FILE`.
 download() {
-    sum=$(nc $host "$down" </dev/null | sha256sum | cut -d ' ' -f 1)
+    sum=$(nc $host "$down" </dev/null | tee "$2" | sha256sum | cut -d ' ' -f 1)
     [ "$sum" = "$(option sum)" ]
     step "$1" $? "$sum"
 }
@@ -49,15 +50,14 @@ load load debug=1
 no_loss ping 5
 
 # 32 MiB each way.
-download download
-nc $host "$down" </dev/null >/tmp/data
+download download /tmp/data
 nc $host "$up" </tmp/data
 step upload $?
 rm -f /tmp/data
 
 # Queries, settings.
 bytes=$(cat /sys/class/net/eth0/statistics/rx_bytes)
-[ "$bytes" -gt 67108864 ]
+[ "$bytes" -gt 33554432 ]
 step statistics $? "rx_bytes $bytes"
 for query in "" -i -d; do
     ethtool $query eth0 >/tmp/query 2>&1
@@ -144,7 +144,7 @@ echo 1 >$tracing/tracing_on
 
 # Static branches toggled under traffic.
 control=/sys/kernel/debug/dynamic_debug/control
-(download dyndbg-traffic) &
+(download dyndbg-traffic /dev/null) &
 i=0
 while [ $i -lt 10 ]; do
     i=$((i + 1))
