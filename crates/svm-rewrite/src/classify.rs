@@ -32,16 +32,16 @@ pub fn classify(
     i: InstIdx,
     policy: &Policy,
 ) -> Result<Class, Refusal> {
+    let iced = &lifted.inst(i).iced;
     let class = match policy.kept(i) {
-        Some(Kept::Section) => Ok(Class::Keep(None)),
+        Some(Kept::Section) => policy::refuse_worlds(iced).map(|()| Class::Keep(None)),
         Some(Kept::StaticBranch) => Ok(Class::StaticBranch),
-        Some(Kept::Fixup) => Ok(Class::Keep(Some(Kind::Other))),
+        Some(Kept::Fixup) => policy::refuse_worlds(iced).map(|()| Class::Keep(Some(Kind::Other))),
         _ if function.padding => Ok(Class::Drop),
         Some(Kept::Alternative | Kept::Paravirt) => {
             in_kept_range(lifted, flow, survey, i, policy).map(|class| Class::Keep(class.kind()))
         }
-        None => by_itself(lifted, flow, survey, i, policy)
-            .map(|class| policy.settle(class, &lifted.inst(i).iced)),
+        None => by_itself(lifted, flow, survey, i, policy).map(|class| policy.settle(class, iced)),
     };
     class.map_err(|(code, reason)| lifted.refusal(code, i, reason))
 }
@@ -400,6 +400,8 @@ fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     ) || matches!(
         iced.mnemonic(),
         M::Ldtilecfg | M::Sttilecfg | M::Tileloadd | M::Tileloaddt1 | M::Tilestored
+            // Their destination is an address in a register.
+            | M::Movdir64b | M::Enqcmd | M::Enqcmds
     ) {
         return Err((Code::Unsupported, "it reaches more than its operand"));
     }
@@ -509,7 +511,11 @@ fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
         _ if base == Register::RSP && index == Register::None && inst.displacement.is_none() => {
             stack_operand(iced)
         }
-        _ if constant && index == Register::None => Ok(Space::Global),
+        // Without a relocation it is a number, such as a member of a structure
+        // at address zero that a compiler saw being reached.
+        _ if constant && index == Register::None && inst.displacement.is_some() => {
+            Ok(Space::Global)
+        }
         _ => Ok(Space::Heap),
     }
 }
