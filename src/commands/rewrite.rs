@@ -133,7 +133,7 @@ impl Opts {
 
     /// Whether the proof is made.
     fn verifies(&self) -> bool {
-        !self.no_verify && self.target == Target::User
+        !self.no_verify
     }
 
     fn options(&self) -> svm_rewrite::Options {
@@ -208,12 +208,8 @@ impl Opts {
             (_, None) => {}
         }
         if result.is_ok() && !self.verifies() {
-            let why = match self.no_verify {
-                true => "--no-verify",
-                false => "the verifier does not know --target linux yet",
-            };
             output::say(&format!(
-                "twin: WARNING: {} is NOT VERIFIED ({why}): nothing proves that it is \
+                "twin: WARNING: {} is NOT VERIFIED (--no-verify): nothing proves that it is \
                  confined; do not load it where that matters\n",
                 job.output.name()
             ));
