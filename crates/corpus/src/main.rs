@@ -48,6 +48,11 @@ fn run(arguments: &Arguments) -> std::io::Result<bool> {
         let reason = format!("no modules in {}", arguments.modules.display());
         return Err(std::io::Error::other(reason));
     }
+    // First, for a child's peak counts from its parent's size when it is made.
+    let objdump = match arguments.no_objdump {
+        true => None,
+        false => Some(corpus::disassemble(&all, arguments.jobs)?),
+    };
     let meter = Meter::own();
     let linux = corpus::run(&all, Target::Linux, arguments.jobs, &progress);
     let cost = meter.read();

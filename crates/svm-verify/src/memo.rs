@@ -242,7 +242,7 @@ mod tests {
         let mut decoder = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE);
         let i = decoder.decode();
         let operands = Operands::new(&i, &decoder.get_constant_offsets(&i));
-        let insn = classify::classify(&i, field, &mut InstructionInfoFactory::new());
+        let insn = classify::classify(&i, field, false, &mut InstructionInfoFactory::new());
         let insn = insn.unwrap_or_else(|(.., insn)| insn);
         let len = i.len() as u8;
         Known::new(&i, Insn { len, ..insn }, field, operands)

@@ -563,8 +563,8 @@ mod tests {
         if allow::verdict(i.code()) != Verdict::Allowed {
             return None;
         }
-        prefix::check(&i, &bytes[..i.len()]).ok()?;
-        let insn = classify::classify(&i, Field::None, factory).ok()?;
+        prefix::check(&i, &bytes[..i.len()], false).ok()?;
+        let insn = classify::classify(&i, Field::None, false, factory).ok()?;
         Some((i, agrees(&InstDecoder::default(), &i, &insn, bytes)))
     }
 

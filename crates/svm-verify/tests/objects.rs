@@ -27,7 +27,7 @@ fn foreign_objects_are_refused_clearly() {
         [2, 1, 64, 0],
         [1, 2, 64, 0],
         [1, 1, 32, 0],
-        [1, 1, 64, 1],
+        [1, 1, 64, 2],
         [0, 1, 64, 0],
     ] {
         refuse_source(&(note(words) + &text), "object-foreign");
