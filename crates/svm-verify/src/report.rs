@@ -83,7 +83,7 @@ impl<'o> Report<'o> {
         let symbols = self.symbols.get_or_insert_with(|| code_symbols(object));
         let after = symbols.partition_point(|&(section, at, _)| (section, at) <= (id, offset));
         let (section, at, name) = *symbols.get(after.checked_sub(1)?)?;
-        (section == id).then_some((name, offset - at))
+        (section == id).then(|| (name, offset - at))
     }
 
     /// All of them, in the order of the object.
