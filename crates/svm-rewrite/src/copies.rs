@@ -96,11 +96,6 @@ impl Copies {
         Copies { alignment, most }
     }
 
-    /// Whether any function is copied.
-    pub fn any(&self) -> bool {
-        self.most > 1
-    }
-
     /// The alignment that a function's copies tell apart.
     pub fn alignment(&self, f: FuncIdx) -> u32 {
         self.alignment.get(f.0 as usize).copied().unwrap_or(GRANULE)

@@ -82,9 +82,9 @@ impl Facts {
         }
     }
 
-    /// After an instruction; `copy` is known where realigned functions are
-    /// copied.
-    fn after(mut self, inst: &Inst, copy: Option<Copy>) -> Facts {
+    /// After an instruction. Where realigned functions are not copied, what is
+    /// known of `rsp` behind that is right up to one distance for all.
+    fn after(mut self, inst: &Inst, copy: Copy) -> Facts {
         let iced = &inst.iced;
         match iced.mnemonic() {
             Mnemonic::Std => self.direction = Some(Direction::Backward),
@@ -130,10 +130,7 @@ impl Facts {
                 let alignment = u8::try_from(iced.immediate(1).wrapping_neg());
                 match alignment {
                     Ok(alignment) if alignment.is_power_of_two() => {
-                        let to = copy.and_then(|copy| {
-                            Some(aligned(self.frame.get(Register::RSP)?, alignment, copy))
-                        });
-                        self.frame.set(Register::RSP, to);
+                        self.move_rsp(|rsp| aligned(rsp, alignment, copy));
                     }
                     _ => self.frame.set(Register::RSP, None),
                 }
@@ -220,7 +217,6 @@ fn one_copy(
         _ => false,
     };
     let before = solve(lifted, flow, copies, copy);
-    let known = copies.any().then_some(copy);
     let mut found = Vec::new();
     for (block, facts) in flow.blocks().iter().zip(before) {
         let Some(mut facts) = facts.filter(|_| block.clone().any(asks)) else {
@@ -230,7 +226,7 @@ fn one_copy(
             if asks(i) {
                 found.push((InstIdx(i), facts));
             }
-            facts = facts.after(&lifted.insts[i as usize], known);
+            facts = facts.after(&lifted.insts[i as usize], copy);
         }
     }
     found
@@ -277,7 +273,6 @@ fn solve(lifted: &Lifted<'_>, flow: &Flow, copies: &Copies, copy: Copy) -> Vec<O
     let blocks = flow.blocks();
     let mut before: Vec<Option<Facts>> = vec![None; blocks.len()];
     let mut work = Vec::new();
-    let known = copies.any().then_some(copy);
     // Functions are entered with an empty frame, parts of functions that the
     // compiler split off are not: those get their facts from their jumps.
     for (f, function) in lifted.functions.iter().enumerate() {
@@ -294,7 +289,7 @@ fn solve(lifted: &Lifted<'_>, flow: &Flow, copies: &Copies, copy: Copy) -> Vec<O
             continue;
         };
         for k in blocks[block.0 as usize].clone() {
-            facts = facts.after(&lifted.insts[k as usize], known);
+            facts = facts.after(&lifted.insts[k as usize], copy);
         }
         for next in continues(lifted, flow, block) {
             let slot = &mut before[next.0 as usize];

@@ -199,6 +199,10 @@ pub fn refuse_worlds(iced: &Instruction) -> Result<(), (Code, &'static str)> {
         | M::Seamcall
         | M::Seamops
         | M::Seamret => "it goes into an enclave, whose code is not rewritten",
+        M::Movdir64b | M::Enqcmd | M::Enqcmds => {
+            let reason = "its destination is an address in a register that nothing translates";
+            return Err((Code::Unsupported, reason));
+        }
         M::Xbegin | M::Xabort | M::Xend => "transactions do not survive a slow path",
         _ if loads_segment(iced) => "it loads a segment register",
         _ => return Ok(()),

@@ -311,6 +311,8 @@ fn kernel_operation(i: &Instruction, field: Field) -> Op {
             .map_or(Op::Push, |s| Op::PushRegister { s }),
         Pushfq => Op::Push,
         Popfq => Op::PopFlags,
+        // To the decoder it is a call; it comes back with everything as it was.
+        Vmcall | Vmmcall => Op::Plain,
         Mov if memory(1) => register(0).flatten().map_or(Op::Plain, |d| Op::Load { d }),
         Mov if memory(0) => register(1).flatten().map_or(Op::Plain, |s| Op::Store { s }),
         _ => match i.flow_control() {

@@ -430,6 +430,12 @@ impl State {
             _ => Form::Stack(at as i32),
         };
         self.regs[usize::from(Reg::RSP.0)] = Value::of(form);
+        self.saved.popped(form);
+        if form == Form::Stack(0) {
+            // The next function may align its stack anew.
+            self.realigned = None;
+            self.saved = Saved::NONE;
+        }
         true
     }
 
@@ -589,6 +595,22 @@ impl Saved {
         let free = self.0.iter_mut().find(|(place, _)| *place == Form::Any);
         if let (true, Some(word)) = (frame, free) {
             *word = (at, form);
+        }
+    }
+
+    /// `rsp` was moved there: what is below is forgotten.
+    fn popped(&mut self, rsp: Form) {
+        for word in &mut self.0 {
+            let below = match (word.0, rsp) {
+                (Form::Stack(at), Form::Stack(rsp)) | (Form::Aligned(at), Form::Aligned(rsp)) => {
+                    at < rsp
+                }
+                (Form::Aligned(_), Form::Stack(_)) => true,
+                _ => false,
+            };
+            if below {
+                *word = (Form::Any, Form::Any);
+            }
         }
     }
 

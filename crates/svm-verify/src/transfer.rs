@@ -237,7 +237,7 @@ impl Step<'_> {
     // In a module for a stock kernel: anywhere from 128 bytes below `rsp` up to
     // what the caller passes, but not the return address.
     fn kernel_frame(&self, m: &Memory) -> Result<(), Broken> {
-        const ARGUMENTS: i64 = 256;
+        const ARGUMENTS: i64 = 1024;
         let place = self.state.get(m.base).form.moved(m.disp);
         let (rsp, size) = (self.state.get(Reg::RSP).form, i64::from(m.size));
         let (at, end, origin) = match (place, self.state.realigned) {
