@@ -117,7 +117,7 @@ impl Module {
             let spills = self.spills.iter().filter(move |(f, _)| f == *name);
             spills.take(each).cloned().collect::<Vec<_>>()
         };
-        functions.iter().flat_map(|name| of(name)).collect()
+        functions.iter().flat_map(of).collect()
     }
 
     /// How many sequences spill, by function.
