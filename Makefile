@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo test test-exhaustive differential mutations faults bench stock support setup build
+.PHONY: help demo test test-exhaustive corpus differential mutations faults bench stock support setup build
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-19s%s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ test: setup support ## every check and test
 
 test-exhaustive: setup stock ## every instruction form executed against its rewritten self, every mutant of the checks rejected (an hour)
 	$(CARGO) run --release -p testbed --bin exhaustive
+
+corpus: setup stock ## Every module of the stock kernel for linux, the Ethernet ones for user
+	$(CARGO) run --release -p corpus
 
 differential: setup stock ## 1,000 random images for each e1000 function, native against rewritten
 	$(CARGO) run --release -p testbed --bin differential -- --images 1000 --stepped 10

@@ -96,6 +96,21 @@ pub fn stats(analysis: &Analysis<'_>) -> Stats {
 }
 
 impl Sites {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.stack
+            + self.heap
+            + self.global
+            + self.percpu
+            + self.string
+            + self.bitstring
+            + self.push_pop
+            + self.indirect_call
+            + self.indirect_jump
+            + self.port_io
+            + self.sensitive
+    }
+
     fn counter(&mut self, kind: Kind) -> Option<&mut u64> {
         Some(match kind {
             Kind::Stack => &mut self.stack,

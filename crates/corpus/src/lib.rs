@@ -1,0 +1,203 @@
+//! The whole distribution: every module of the stock kernel, rewritten and
+//! verified.
+//!
+//! [`run`] takes files, works on several at a time and gives [`Tally`], what
+//! became of each; [`Tally::table`] is the table that the README shows.
+
+mod cost;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use svm_rewrite::{Options, Scheme, Target};
+
+pub use cost::{Cost, Meter, disassemble};
+
+/// What became of one module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Rewritten, and the verifier proved the result.
+    Accepted {
+        /// Instructions of the original.
+        instructions: u64,
+        /// Sites: instructions that were treated.
+        sites: u64,
+    },
+    /// Refused by the rewriter: code and first refusal.
+    Refused(&'static str, String),
+    /// Rewritten, but not proved: first violation. A mistake of ours.
+    Unproved(&'static str, String),
+    /// No object.
+    Unreadable(String),
+}
+
+/// Rewrites one module and verifies the result, as `twin rewrite` does.
+pub fn try_module(path: &Path, target: Target) -> Outcome {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => return Outcome::Unreadable(error.to_string()),
+    };
+    let object = match elf_loader::read(&bytes) {
+        Ok(object) => object,
+        Err(error) => return Outcome::Unreadable(error.to_string()),
+    };
+    let rewritten = match svm_rewrite::rewrite(&object, Options::of(target, Scheme::Stlb)) {
+        Ok(rewritten) => rewritten,
+        Err(refusals) => {
+            let first = refusals.first();
+            return Outcome::Refused(
+                first.map_or("unknown", |r| r.code.as_str()),
+                first.map_or_else(String::new, ToString::to_string),
+            );
+        }
+    };
+    let counts = (rewritten.stats.instructions, rewritten.stats.sites.total());
+    let made = match elf_loader::write(&rewritten.object) {
+        Ok(made) => made,
+        Err(error) => return Outcome::Unreadable(error.to_string()),
+    };
+    drop(rewritten);
+    // What is verified are the bytes, not what they were made from.
+    let proof = match elf_loader::read(&made) {
+        Ok(object) => svm_verify::verify(&object),
+        Err(error) => return Outcome::Unreadable(error.to_string()),
+    };
+    match proof {
+        Ok(_) => Outcome::Accepted {
+            instructions: counts.0,
+            sites: counts.1,
+        },
+        Err(violations) => {
+            let first = violations.list.first();
+            Outcome::Unproved(
+                first.map_or("unknown", |v| v.code.as_str()),
+                first.map_or_else(String::new, ToString::to_string),
+            )
+        }
+    }
+}
+
+/// What became of all modules.
+#[derive(Debug)]
+pub struct Tally {
+    /// The target.
+    pub target: Target,
+    /// In the order of the files.
+    pub modules: Vec<(PathBuf, Outcome)>,
+}
+
+/// Tries all files for a target with so many threads; `progress` is told how
+/// many are done. Largest files first, so that no thread is left with one.
+pub fn run(
+    files: &[PathBuf],
+    target: Target,
+    threads: usize,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Tally {
+    let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |m| m.len());
+    let mut order: Vec<usize> = (0..files.len()).collect();
+    order.sort_by_cached_key(|&n| std::cmp::Reverse(size(&files[n])));
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; files.len()]);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                while let Some(&n) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = try_module(&files[n], target);
+                    if let Ok(mut outcomes) = outcomes.lock() {
+                        outcomes[n] = Some(outcome);
+                    }
+                    progress(done.fetch_add(1, Ordering::Relaxed) + 1, files.len());
+                }
+            });
+        }
+    });
+    let outcomes = outcomes.into_inner().unwrap_or_default();
+    let modules = files.iter().cloned().zip(outcomes.into_iter().flatten());
+    Tally {
+        target,
+        modules: modules.collect(),
+    }
+}
+
+impl Tally {
+    /// Modules that were accepted.
+    pub fn accepted(&self) -> usize {
+        let accepted = |(_, o): &&(PathBuf, Outcome)| matches!(o, Outcome::Accepted { .. });
+        self.modules.iter().filter(accepted).count()
+    }
+
+    /// The row of this target: modules, instructions, sites, accepted, share.
+    pub fn row(&self) -> String {
+        let (mut instructions, mut sites) = (0, 0);
+        for (_, outcome) in &self.modules {
+            if let Outcome::Accepted {
+                instructions: i,
+                sites: s,
+            } = outcome
+            {
+                instructions += i;
+                sites += s;
+            }
+        }
+        let (all, accepted) = (self.modules.len(), self.accepted());
+        let share = 100.0 * accepted as f64 / all.max(1) as f64;
+        format!(
+            "| {} | {all} | {instructions} | {sites} | {accepted} | {share:.2}% |",
+            self.target.as_str()
+        )
+    }
+
+    /// What was not accepted, by reason, with the modules and the first place.
+    pub fn refused(&self) -> String {
+        let mut by_reason: BTreeMap<String, Vec<(String, &str)>> = BTreeMap::new();
+        for (path, outcome) in &self.modules {
+            let (reason, text) = match outcome {
+                Outcome::Accepted { .. } => continue,
+                Outcome::Refused(code, text) => ((*code).to_owned(), text.as_str()),
+                Outcome::Unproved(code, text) => (format!("unproved: {code}"), text.as_str()),
+                Outcome::Unreadable(text) => ("unreadable".to_owned(), text.as_str()),
+            };
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            by_reason
+                .entry(reason)
+                .or_default()
+                .push((name.into_owned(), text));
+        }
+        let mut out = String::new();
+        for (reason, modules) in by_reason {
+            let _ = writeln!(out, "{} refused: {reason}", modules.len());
+            for (name, text) in modules {
+                let _ = writeln!(out, "    {name}: {text}");
+            }
+        }
+        out
+    }
+}
+
+/// All modules below a directory, by path; only those whose path has `part` in
+/// it.
+///
+/// # Errors
+/// A directory that cannot be read.
+pub fn modules(directory: &Path, part: &str) -> std::io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut left = vec![directory.to_owned()];
+    while let Some(directory) = left.pop() {
+        for entry in std::fs::read_dir(directory)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                left.push(path);
+            } else if path.extension().is_some_and(|e| e == "ko")
+                && path.to_string_lossy().contains(part)
+            {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

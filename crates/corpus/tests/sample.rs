@@ -1,0 +1,24 @@
+//! A sample of `make corpus`: every Ethernet module for both targets is too
+//! much for every test run, one in eight is not.
+
+use std::path::Path;
+
+use corpus::Outcome;
+use svm_rewrite::Target;
+
+#[test]
+fn ethernet_modules_are_accepted_for_both_targets() {
+    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/stock/modules");
+    let all = corpus::modules(&modules, "drivers/net/ethernet")
+        .expect("the stock modules are there: `make stock` fetches them");
+    assert_eq!(all.len(), 112, "the package has as many Ethernet modules");
+    let sample: Vec<_> = all.into_iter().step_by(8).collect();
+    for target in [Target::User, Target::Linux] {
+        let tally = corpus::run(&sample, target, 2, &|_, _| {});
+        assert_eq!(tally.modules.len(), sample.len());
+        for (path, outcome) in &tally.modules {
+            let accepted = matches!(outcome, Outcome::Accepted { .. });
+            assert!(accepted, "{} for {target:?}: {outcome:?}", path.display());
+        }
+    }
+}
