@@ -32,7 +32,8 @@ Examples:
 
 Inputs are recognised by content: relocatable objects (.o, .ko), plain or
 compressed with xz, zstd or gzip. In DIR, foo.ko (foo.ko.xz, ...) becomes
-foo.twin.o, with --target linux foo.twin.ko. An output appears whole under its name or not at all.
+foo.twin.o, with --target linux foo.twin.ko. An output appears whole under
+its name or not at all.
 
 Exit status:
   0  done

@@ -38,6 +38,8 @@ struct Driver {
     parameter: &'static str,
     /// All its functions, as the function tracer's filter names them.
     filter: &'static str,
+    /// What it says when its debug messages are switched on; empty if it has none.
+    debug_message: &'static str,
     /// Functions with spills that the script's steps run.
     busy: &'static [&'static str],
 }
@@ -84,6 +86,12 @@ impl Driver {
         ]);
         let received = server.received();
         assert!(received == [data], "32 MiB arrive as they were sent");
+        assert!(
+            report.console.contains(self.debug_message),
+            "{:?} is not in the log ({})",
+            self.debug_message,
+            report.place
+        );
         self.traced(&module, &report);
         self.unwound(&module, &report, "stacks", 1);
         self.unwound(&module, &report, "probes", probes.len().min(1));
@@ -192,6 +200,7 @@ fn e1000_on_two_processors() {
         ring: true,
         parameter: "copybreak",
         filter: ":mod:e1000",
+        debug_message: "Issuing a global reset to MAC",
         busy: &[
             "e1000_init_hw",
             "e1000_get_speed_and_duplex",
@@ -217,6 +226,7 @@ fn rtl8139cp_on_one_processor_with_five_levels_of_page_tables() {
         parameter: "",
         // The filter takes a name that begins with a digit for a number.
         filter: "cp_*",
+        debug_message: "",
         busy: &[
             "cp_rx_poll",
             "cp_start_xmit",

@@ -38,7 +38,7 @@ const APPLETS: [&str; 27] = [
     "uniq",
     "kill",
     "awk",
-    "mv",
+    "tee",
 ];
 
 /// An archive that is being written.
