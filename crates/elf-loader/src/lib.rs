@@ -12,6 +12,7 @@
 //! reader checks every index, range and name, so that whoever holds an
 //! [`Object`] made by [`read()`] may index with the ids in it.
 
+pub mod append;
 pub mod input;
 pub mod link;
 pub mod model;

@@ -5,8 +5,9 @@
 
 use iced_x86::{FlowControl, Mnemonic};
 
-use crate::Options;
-use crate::asm::{Jump, Label, Labels, Laid};
+use foldhash::HashMap;
+
+use crate::asm::{Jump, Label, Labels, Laid, Position};
 use crate::class::Class;
 use crate::flow::Flow;
 use crate::forward::{Facts, FactsBefore};
@@ -14,7 +15,8 @@ use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted, Target};
 use crate::linkage;
 use crate::plan::Plan;
 use crate::refusal::{Code, Hitch, Refusal};
-use crate::sequences::{Emitter, StubPlace};
+use crate::sequences::{Depth, Emitter, StubPlace};
+use crate::{Analysis, Options};
 
 /// The rewritten code, laid out.
 pub struct Applied {
@@ -28,6 +30,13 @@ pub struct Applied {
     pub function_ends: Vec<Label>,
     /// Out-of-line parts.
     pub stubs: Vec<StubPlace>,
+    /// One list a section, in order: from each place on so many words are pushed
+    /// in the sequence of that instruction.
+    pub depths: Vec<Vec<Depth>>,
+    /// Where accesses with a `lock` prefix are.
+    pub locked: Vec<(u16, InstIdx, Position)>,
+    /// Where kept instructions end.
+    pub kept_ends: HashMap<u32, Position>,
 }
 
 impl Applied {
@@ -46,18 +55,21 @@ impl Applied {
 /// # Errors
 /// Instructions that no sequence could be made for.
 pub fn apply(
-    lifted: &Lifted<'_>,
-    flow: &Flow,
+    analysis: &Analysis<'_>,
     plans: &[Plan],
     facts: &FactsBefore,
     options: Options,
 ) -> Result<Applied, Vec<Refusal>> {
+    let (lifted, flow) = (analysis.lifted, &analysis.flow);
     let mut labels = Labels::new(lifted.insts.len());
     let mut refusals = Vec::new();
     let (mut assemblers, mut stubs) = (Vec::new(), Vec::new());
     let (mut ends, mut function_ends) = (Vec::new(), Vec::new());
+    let (mut depths, mut locked) = (Vec::new(), Vec::new());
+    let mut kept_ends = HashMap::default();
     for section in 0..lifted.sections.len() as u16 {
-        let mut emitter = Emitter::new(lifted, &mut labels, section, options.scheme);
+        let policy = &analysis.policy;
+        let mut emitter = Emitter::new(lifted, policy, &mut labels, section, options.scheme);
         for f in functions_of(lifted, CodeIdx(section)) {
             let mut writer = FunctionWriter {
                 emitter: &mut emitter,
@@ -77,6 +89,9 @@ pub fn apply(
             function_ends.push(end);
         }
         assemblers.push(emitter.asm);
+        depths.push(emitter.depths);
+        locked.extend(emitter.locked.into_iter().map(|(i, at)| (section, i, at)));
+        kept_ends.extend(emitter.kept_ends);
     }
     if !refusals.is_empty() {
         return Err(refusals);
@@ -101,6 +116,9 @@ pub fn apply(
         ends,
         function_ends,
         stubs,
+        depths,
+        locked,
+        kept_ends,
     })
 }
 
@@ -124,19 +142,21 @@ impl FunctionWriter<'_, '_> {
     fn function(&mut self, f: FuncIdx) {
         let lifted = self.emitter.lifted;
         let function = lifted.function(f);
-        if !function.padding {
+        let copied = self.emitter.is_copied();
+        let emitted = !function.padding || copied;
+        if emitted {
             self.emitter.asm.align(alignment(function.start));
         }
         for i in function.insts.clone() {
-            self.emitter.place(Label(i));
-            if !function.padding
+            self.emitter.begin(InstIdx(i));
+            if emitted
                 && let Err(hitch) = self.instruction(InstIdx(i))
             {
                 self.refusals
                     .push(lifted.refusal(hitch.code, InstIdx(i), hitch.reason));
             }
         }
-        if !function.padding {
+        if emitted && !copied {
             self.leave(f);
         }
     }
@@ -149,6 +169,8 @@ impl FunctionWriter<'_, '_> {
         }
         match plan.class {
             Class::Plain | Class::Stack => e.copy_inst(i),
+            Class::Keep(_) => e.keep(i),
+            Class::StaticBranch => e.static_branch(i),
             Class::Drop => Ok(()),
             Class::Memory(space) => e.memory(i, plan, space),
             Class::Prefetch(space) => e.prefetch(i, plan, space),

@@ -32,6 +32,10 @@ pub enum Referent {
 pub enum Field {
     /// 32 bits, relative to the end of the field.
     Rel32,
+    /// 32 bits, relative to the end of the field: data, not a branch.
+    Data32,
+    /// 32 bits, zero-extended.
+    Abs32,
     /// 32 bits, sign-extended.
     Abs32S,
     /// 64 bits.
@@ -356,6 +360,14 @@ impl Assembler {
     /// A branch to a label of this section.
     pub fn branch(&mut self, jump: Jump, to: Label) {
         let long = jump == Jump::Call;
+        self.items
+            .push((self.bytes.len() as u32, Item::Branch { jump, to, long }));
+    }
+
+    /// A branch to a label of this section that has a 32-bit displacement
+    /// whether it needs it or not.
+    pub fn branch_long(&mut self, jump: Jump, to: Label) {
+        let long = !matches!(jump, Jump::ShortOnly(_));
         self.items
             .push((self.bytes.len() as u32, Item::Branch { jump, to, long }));
     }

@@ -127,6 +127,10 @@ pub enum Class {
     Port(Port),
     /// `leave`, `mov %rbp,%rsp`, `lea disp(%rbp),%rsp`.
     FramePointerToStack,
+    /// Stays as it is, its relocations carried over; counted as that kind.
+    Keep(Option<Kind>),
+    /// A `nop` or `jmp` that the kernel toggles.
+    StaticBranch,
 }
 
 /// Class names as reports and statistics print them (`cli.md`).
@@ -193,7 +197,8 @@ impl Class {
     /// without touching memory.
     pub fn kind(self) -> Option<Kind> {
         match self {
-            Class::Plain | Class::Drop | Class::Branch => None,
+            Class::Plain | Class::Drop | Class::Branch | Class::StaticBranch => None,
+            Class::Keep(kind) => kind,
             Class::Stack => Some(Kind::Stack),
             Class::Memory(space) | Class::Prefetch(space) => Some(Kind::of_space(space)),
             Class::BitString(_) => Some(Kind::Bitstring),

@@ -9,11 +9,13 @@ use iced_x86::{
     OpAccess, OpKind, Register,
 };
 
-use crate::class::{Callee, Class, Port, Repeat, Segment, Space, StringOp};
+use crate::class::{Callee, Class, Kind, Port, Repeat, Segment, Space, StringOp};
 use crate::extension;
 use crate::flow::Flow;
 use crate::lift::{Function, Inst, InstIdx, Lifted, Target, is_filler};
 use crate::linkage;
+use crate::linux::Kept;
+use crate::policy::{self, Policy};
 use crate::prefix;
 use crate::refusal::{Code, Refusal};
 use crate::registers::gpr;
@@ -28,42 +30,89 @@ pub fn classify(
     info: &mut InstructionInfoFactory,
     function: &Function,
     i: InstIdx,
+    policy: &Policy,
 ) -> Result<Class, Refusal> {
-    let inst = lifted.inst(i);
-    if function.padding {
-        return Ok(Class::Drop);
-    }
-    let refuse = |(code, reason): (Code, &str)| lifted.refusal(code, i, reason);
-    refuse_sensitive(&inst.iced).map_err(refuse)?;
-    let bytes = lifted.bytes(i);
-    if let Some(reason) = prefix::ambiguous(&inst.iced, bytes) {
-        return Err(refuse((Code::Unsupported, reason)));
-    }
-    match inst.iced.flow_control() {
-        FlowControl::Next => classify_straight(inst, info)
-            .and_then(|class| refuse_unlisted(&inst.iced, bytes, class))
-            .map_err(refuse),
-        FlowControl::ConditionalBranch => {
-            refuse_unlisted(&inst.iced, bytes, Class::Branch).map_err(refuse)
+    let class = match policy.kept(i) {
+        Some(Kept::Section) => Ok(Class::Keep(None)),
+        Some(Kept::StaticBranch) => Ok(Class::StaticBranch),
+        Some(Kept::Fixup) => Ok(Class::Keep(Some(Kind::Other))),
+        _ if function.padding => Ok(Class::Drop),
+        Some(Kept::Alternative | Kept::Paravirt) => {
+            in_kept_range(lifted, flow, info, i, policy).map(|class| Class::Keep(class.kind()))
         }
+        None => {
+            by_itself(lifted, flow, info, i, policy).map(|class| policy.settle(class, &lifted.inst(i).iced))
+        }
+    };
+    class.map_err(|(code, reason)| lifted.refusal(code, i, reason))
+}
+
+/// An instruction that an alternative may replace stays as it is, so it must
+/// reach no memory that would be translated.
+fn in_kept_range(
+    lifted: &Lifted<'_>,
+    flow: &Flow,
+    info: &mut InstructionInfoFactory,
+    i: InstIdx,
+    policy: &Policy,
+) -> Result<Class, (Code, &'static str)> {
+    let iced = &lifted.inst(i).iced;
+    let class = by_itself(lifted, flow, info, i, policy)?;
+    let class = match policy.settle(class, iced) {
+        Class::Drop => Class::Plain,
+        class => class,
+    };
+    match class {
+        Class::Keep(_) | Class::Branch | Class::Plain => Ok(class),
+        _ if policy::is_cache_hint(iced) => Ok(Class::Plain),
+        _ => Err((
+            Code::Metadata,
+            "it reaches memory through a register where the kernel may put another instruction",
+        )),
+    }
+}
+
+/// The class of an instruction that no metadata names.
+fn by_itself(
+    lifted: &Lifted<'_>,
+    flow: &Flow,
+    info: &mut InstructionInfoFactory,
+    i: InstIdx,
+    policy: &Policy,
+) -> Result<Class, (Code, &'static str)> {
+    let inst = lifted.inst(i);
+    let bytes = lifted.bytes(i);
+    if policy.is_linux() {
+        policy::refuse_worlds(&inst.iced)?;
+    } else {
+        refuse_sensitive(&inst.iced)?;
+    }
+    if let Some(reason) = prefix::ambiguous(&inst.iced, bytes) {
+        return Err((Code::Unsupported, reason));
+    }
+    let listed = |class| match policy.is_linux() {
+        true => refuse_prefixes(&inst.iced, bytes, policy.settle(class, &inst.iced)).map(|_| class),
+        false => refuse_unlisted(&inst.iced, bytes, class),
+    };
+    match inst.iced.flow_control() {
+        FlowControl::Next => classify_straight(inst, info, policy).and_then(listed),
+        FlowControl::ConditionalBranch => listed(Class::Branch),
         FlowControl::UnconditionalBranch | FlowControl::Call => Ok(classify_direct(lifted, inst)),
-        FlowControl::IndirectCall => callee(inst).map(Class::CallIndirect).map_err(refuse),
-        FlowControl::IndirectBranch => callee(inst).map(Class::JumpIndirect).map_err(refuse),
+        FlowControl::IndirectCall => callee(inst).map(Class::CallIndirect),
+        FlowControl::IndirectBranch => callee(inst).map(Class::JumpIndirect),
         FlowControl::Return if inst.iced.code() == Op::Retnq => Ok(Class::Return),
-        FlowControl::Return => Err(refuse((
+        FlowControl::Return => Err((
             Code::Unsupported,
             "this form of return moves more than a return address",
-        ))),
+        )),
         // `ud1` marks the end of a static call's trampoline.
         FlowControl::Exception if matches!(inst.iced.mnemonic(), Mnemonic::Ud1 | Mnemonic::Ud2) => {
             Ok(Class::Trap(flow.trap(i)))
         }
-        FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => {
-            refuse_unlisted(&inst.iced, bytes, Class::Plain).map_err(refuse)
+        FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => listed(Class::Plain),
+        FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => {
+            Err((Code::Privileged, "this control transfer leaves the driver"))
         }
-        FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => Err(
-            refuse((Code::Privileged, "this control transfer leaves the driver")),
-        ),
     }
 }
 
@@ -194,13 +243,33 @@ fn refuse_unlisted(
     extension.or_else(prefix).map_or(Ok(class), Err)
 }
 
+/// In a module for a stock kernel all extensions may stay; a translated access
+/// is encoded anew, which keeps no prefix without meaning.
+fn refuse_prefixes(
+    iced: &Instruction,
+    bytes: &[u8],
+    class: Class,
+) -> Result<Class, (Code, &'static str)> {
+    if matches!(class, Class::Keep(_) | Class::Drop | Class::Branch) {
+        return Ok(class);
+    }
+    match prefix::meaningless(iced, bytes) {
+        Some(reason) => Err((Code::Prefix, reason)),
+        None => Ok(class),
+    }
+}
+
 fn classify_straight(
     inst: &Inst,
     info: &mut InstructionInfoFactory,
+    policy: &Policy,
 ) -> Result<Class, (Code, &'static str)> {
     let iced = &inst.iced;
     if is_filler(iced) {
         return Ok(Class::Drop);
+    }
+    if policy.is_linux() && policy::is_cache_hint(iced) {
+        return Ok(Class::Prefetch(Space::Heap));
     }
     if let Some(port) = port(iced) {
         return Ok(Class::Port(port));
@@ -216,10 +285,14 @@ fn classify_straight(
         };
     }
     let info = info.info(iced);
+    if policy.realigns_stack() && policy::makes_frame(iced) {
+        return Ok(Class::Plain);
+    }
     if let Some(class) = stack_pointer(iced, info)? {
         return Ok(class);
     }
     match memory_operands(iced) {
+        MemoryOperands::None if policy.is_linux() && saves_flags(iced) => Ok(Class::Plain),
         MemoryOperands::None => no_explicit_memory(iced, info),
         MemoryOperands::One => one_memory_operand(inst),
         MemoryOperands::Implicit => Err((
@@ -267,6 +340,11 @@ fn memory_operands(iced: &Instruction) -> MemoryOperands {
         }
     }
     found
+}
+
+/// `pushfq`, `popfq`: what they reach is the top of the stack.
+fn saves_flags(iced: &Instruction) -> bool {
+    matches!(iced.mnemonic(), Mnemonic::Pushfq | Mnemonic::Popfq)
 }
 
 fn no_explicit_memory(

@@ -6,14 +6,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use elf_loader::consts::{
-    R_X86_64_32S, R_X86_64_64, R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE, SHT_NULL,
+    R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE, SHT_NULL,
     SHT_PROGBITS, STB_GLOBAL, STB_LOCAL, STT_FUNC, STT_NOTYPE, STT_SECTION,
 };
 use elf_loader::{
     Machine, Object, Place, Relocation, Role, Section, SectionId, Symbol, SymbolId, Word,
 };
 use foldhash::{HashMap, HashSet};
-use twin_abi::sections;
+use twin_abi::{Target, sections};
 
 use crate::apply::Applied;
 use crate::asm::{Field, Label, Referent};
@@ -33,9 +33,10 @@ pub fn emit(
     builder.functions(applied);
     let imports = builder.imports(applied, codemap);
     builder.relocate_code(applied, &imports);
-    builder.note(scheme);
+    builder.object.sections.push(note_section(scheme, Target::User));
     builder.codemap(applied, codemap, &imports);
-    builder.map(applied);
+    let map = map_section(lifted, applied, code_section_id);
+    builder.object.sections.push(map);
     builder.object
 }
 
@@ -220,6 +221,8 @@ impl<'l, 'a> Builder<'l, 'a> {
             for (offset, field, referent) in &laid.references {
                 let (kind, from_end) = match field {
                     Field::Rel32 => (R_X86_64_PLT32, -4),
+                    Field::Data32 => (R_X86_64_PC32, -4),
+                    Field::Abs32 => (R_X86_64_32, 0),
                     Field::Abs32S => (R_X86_64_32S, 0),
                     Field::Abs64 => (R_X86_64_64, 0),
                 };
@@ -239,40 +242,6 @@ impl<'l, 'a> Builder<'l, 'a> {
             }
             relocations.sort_by_key(|r| r.offset);
         }
-    }
-
-    fn note(&mut self, scheme: Scheme) {
-        let owner = sections::NOTE_OWNER.as_bytes();
-        let descriptor = [
-            twin_abi::ABI_VERSION,
-            scheme.abi() as u32,
-            Word::W64.bits(),
-            0,
-        ];
-        let mut data = Vec::new();
-        for word in [
-            owner.len() as u32 + 1,
-            4 * descriptor.len() as u32,
-            sections::NOTE_TYPE,
-        ] {
-            data.extend(word.to_le_bytes());
-        }
-        data.extend(owner);
-        data.resize(
-            data.len()
-                .next_multiple_of(4)
-                .max(12 + owner.len() + 1)
-                .next_multiple_of(4),
-            0,
-        );
-        data.extend(descriptor.iter().flat_map(|w| w.to_le_bytes()));
-        self.object.sections.push(section(
-            sections::NOTE.to_owned(),
-            SHT_NOTE,
-            SHF_ALLOC,
-            4,
-            data,
-        ));
     }
 
     fn codemap(
@@ -314,33 +283,60 @@ impl<'l, 'a> Builder<'l, 'a> {
         }
         self.object.sections.push(table);
     }
+}
 
-    /// New to original offsets, for reports.
-    fn map(&mut self, applied: &Applied) {
-        let mut rows: Vec<(u32, u32, u32)> = Vec::with_capacity(self.lifted.insts.len());
-        let mut row = |label: Label, original: u64| {
-            let (code, at) = applied.place(label);
-            rows.push((code_section_id(code).0, at as u32, original as u32));
-        };
-        for (n, inst) in self.lifted.insts.iter().enumerate() {
-            row(Label(n as u32), inst.offset());
-        }
-        for (stub, inst) in &applied.stubs {
-            row(*stub, self.lifted.inst(*inst).offset());
-        }
-        // Dropped instructions share a place with their successor, which is
-        // what is there.
-        // Two ascending runs, which the stable sort merges.
-        rows.sort();
-        rows.reverse();
-        rows.dedup_by_key(|r| (r.0, r.1));
-        rows.reverse();
-        let mut data = Vec::with_capacity(12 * rows.len());
-        for word in rows.iter().flat_map(|r| [r.0, r.1, r.2]) {
-            data.extend_from_slice(&word.to_le_bytes());
-        }
-        self.object
-            .sections
-            .push(section(sections::MAP.to_owned(), SHT_PROGBITS, 0, 4, data));
+/// `.note.twin`: what the object was made by and for.
+pub fn note_section(scheme: Scheme, target: Target) -> Section<'static> {
+    let owner = sections::NOTE_OWNER.as_bytes();
+    let descriptor = [
+        twin_abi::ABI_VERSION,
+        scheme.abi() as u32,
+        Word::W64.bits(),
+        target as u32,
+    ];
+    let mut data = Vec::new();
+    for word in [
+        owner.len() as u32 + 1,
+        4 * descriptor.len() as u32,
+        sections::NOTE_TYPE,
+    ] {
+        data.extend(word.to_le_bytes());
     }
+    data.extend(owner);
+    // A zero ends the owner, and fields are words.
+    data.resize((data.len() + 1).next_multiple_of(4), 0);
+    data.extend(descriptor.iter().flat_map(|w| w.to_le_bytes()));
+    section(sections::NOTE.to_owned(), SHT_NOTE, SHF_ALLOC, 4, data)
+}
+
+/// `.twin.map`: new to original offsets, for reports. `id` is the index that a
+/// code section has in the new object.
+pub fn map_section(
+    lifted: &Lifted<'_>,
+    applied: &Applied,
+    id: impl Fn(CodeIdx) -> SectionId,
+) -> Section<'static> {
+    let mut rows: Vec<(u32, u32, u32)> = Vec::with_capacity(lifted.insts.len());
+    let mut row = |label: Label, original: u64| {
+        let (code, at) = applied.place(label);
+        rows.push((id(code).0, at as u32, original as u32));
+    };
+    for (n, inst) in lifted.insts.iter().enumerate() {
+        row(Label(n as u32), inst.offset());
+    }
+    for (stub, inst) in &applied.stubs {
+        row(*stub, lifted.inst(*inst).offset());
+    }
+    // Dropped instructions share a place with their successor, which is what is
+    // there.
+    // Two ascending runs, which the stable sort merges.
+    rows.sort();
+    rows.reverse();
+    rows.dedup_by_key(|r| (r.0, r.1));
+    rows.reverse();
+    let mut data = Vec::with_capacity(12 * rows.len());
+    for word in rows.iter().flat_map(|r| [r.0, r.1, r.2]) {
+        data.extend_from_slice(&word.to_le_bytes());
+    }
+    section(sections::MAP.to_owned(), SHT_PROGBITS, 0, 4, data)
 }

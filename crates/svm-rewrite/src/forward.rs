@@ -8,7 +8,7 @@ use iced_x86::{
 use liveness::{BlockId, Program};
 use twin_abi::stack;
 
-use crate::class::{Class, Space};
+use crate::class::{Class, Kind, Space};
 use crate::flow::Flow;
 use crate::lift::{Inst, InstIdx, Lifted, Target};
 use crate::sequences::Direction;
@@ -111,6 +111,10 @@ impl Facts {
             Code::Add_rm64_imm8 | Code::Add_rm64_imm32 if iced.op0_register() == Register::RSP => {
                 self.rsp = self.rsp.map(|v| v + iced.immediate(1) as i64);
             }
+            // Realigned: by how much is not known.
+            Code::And_rm64_imm8 | Code::And_rm64_imm32 if iced.op0_register() == Register::RSP => {
+                self.rsp = None;
+            }
             Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 if iced.op0_register() == Register::RSP => {
                 self.rsp = self.rsp.map(|v| v - iced.immediate(1) as i64);
             }
@@ -154,11 +158,10 @@ impl FactsBefore {
 
 /// Facts before each instruction whose treatment depends on them.
 pub fn analyse(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class]) -> FactsBefore {
-    let asks = |i: u32| {
-        matches!(
-            classes[i as usize],
-            Class::FramePointerToStack | Class::String(..) | Class::Stack
-        )
+    let asks = |i: u32| match classes[i as usize] {
+        Class::FramePointerToStack | Class::String(..) | Class::Stack => true,
+        Class::Memory(Space::Heap) => through_frame_pointer(&lifted.insts[i as usize]),
+        _ => false,
     };
     let before = solve(lifted, flow);
     let mut found = Vec::new();
@@ -188,6 +191,25 @@ pub fn translate_callers_frame(lifted: &Lifted<'_>, facts: &FactsBefore, classes
             *class = Class::Memory(Space::Heap);
         }
     }
+}
+
+/// Operands `disp(%rbp)` where `rbp` is a frame pointer stay as they are in a
+/// module for a stock kernel.
+pub fn keep_frame_pointer(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
+    for (i, facts) in &facts.found {
+        let class = &mut classes[i.0 as usize];
+        let heap = *class == Class::Memory(Space::Heap);
+        if heap && facts.rbp.is_some() && through_frame_pointer(lifted.inst(*i)) {
+            *class = Class::Keep(Some(Kind::Stack));
+        }
+    }
+}
+
+fn through_frame_pointer(inst: &Inst) -> bool {
+    let iced = &inst.iced;
+    iced.memory_base() == Register::RBP
+        && iced.memory_index() == Register::None
+        && inst.displacement.is_none()
 }
 
 fn solve(lifted: &Lifted<'_>, flow: &Flow) -> Vec<Option<Facts>> {

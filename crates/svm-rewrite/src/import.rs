@@ -24,6 +24,8 @@ pub enum Import {
     Slow(Reg),
     /// The translation table.
     Stlb,
+    /// What the original's symbol is, in a module that keeps its symbols.
+    Own(SymbolId),
 }
 
 impl Import {
@@ -40,6 +42,7 @@ impl Import {
                 REGISTER_NAMES[usize::from(reg.number())]
             ),
             Import::Stlb => names::STLB.to_owned(),
+            Import::Own(id) => object.symbol(id).name.to_string(),
         }
     }
 }

@@ -26,9 +26,11 @@ mod import;
 mod invocations;
 pub mod lift;
 mod linkage;
+mod linux;
 pub mod listing;
 mod metadata;
 mod plan;
+mod policy;
 mod prefix;
 mod refusal;
 mod registers;
@@ -47,16 +49,19 @@ pub use refusal::{Code, Refusal};
 pub use report::Site;
 pub use scheme::Scheme;
 pub use stats::{DeadRegisters, LivenessCounts, Sites, Stats};
+pub use twin_abi::Target;
 
 use apply::Applied;
 use class::Class;
 use flow::Flow;
 use lift::{InstIdx, Lifted};
 use plan::{Plan, Planner};
+use policy::Policy;
 
 /// Everything that is known before anything is decided.
 pub struct Analysis<'a> {
     lifted: &'a Lifted<'a>,
+    policy: Policy,
     flow: Flow,
     /// Class of each instruction; `None` where it is refused.
     classes: Vec<Option<Class>>,
@@ -87,6 +92,8 @@ pub struct Rewritten {
 /// What to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    /// What the result runs on.
+    pub target: Target,
     /// Translation scheme.
     pub scheme: Scheme,
     /// Whether [`Rewritten::sites`] is wanted; it takes as long as the rest.
@@ -97,9 +104,15 @@ pub struct Options {
 }
 
 impl Options {
-    /// The ordinary rewriting under a scheme.
+    /// The ordinary rewriting for the testbed under a scheme.
     pub fn new(scheme: Scheme) -> Options {
+        Options::of(Target::User, scheme)
+    }
+
+    /// The ordinary rewriting for a target under a scheme.
+    pub fn of(target: Target, scheme: Scheme) -> Options {
         Options {
+            target,
             scheme,
             report: false,
             poison: false,
@@ -107,7 +120,7 @@ impl Options {
     }
 }
 
-/// Rewrites an object for the hypervisor instance.
+/// Rewrites an object.
 ///
 /// # Errors
 /// Every place that cannot be rewritten soundly; nothing is passed through.
@@ -115,16 +128,22 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     // The object's code as instructions, functions and branch targets.
     let lifted = lift::lift(object)?;
     // Control flow, what each instruction is, what is live before it.
-    let analysis = analyse_lifted(&lifted)?;
+    let analysis = analyse_lifted(&lifted, options.target)?;
     let mut classes = accepted(&analysis)?;
     let codemap = codemap::entries(&lifted)?;
     let facts = forward::analyse(&lifted, &analysis.flow, &classes);
-    forward::translate_callers_frame(&lifted, &facts, &mut classes);
+    match options.target {
+        Target::User => forward::translate_callers_frame(&lifted, &facts, &mut classes),
+        Target::Linux => forward::keep_frame_pointer(&lifted, &facts, &mut classes),
+    }
     // Registers and flags for each sequence: the last decision.
     let plans = plan_all(&analysis, &classes, options.scheme)?;
     // --- nothing is decided beyond this point ---
-    let applied = apply::apply(&lifted, &analysis.flow, &plans, &facts, options)?;
-    let object = emit::emit(&lifted, &applied, &codemap, options.scheme);
+    let applied = apply::apply(&analysis, &plans, &facts, options)?;
+    let object = match options.target {
+        Target::User => emit::emit(&lifted, &applied, &codemap, options.scheme),
+        Target::Linux => linux::emit(&lifted, &applied, options.scheme)?,
+    };
     let stats = stats::stats(&analysis);
     let rewriting = Rewriting {
         lifted: &lifted,
@@ -151,18 +170,21 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
 /// The code cannot be lifted.
 pub fn statistics(object: &Object<'_>) -> Result<Stats, Vec<Refusal>> {
     let lifted = lift::lift(object)?;
-    Ok(stats::stats(&analyse_lifted(&lifted)?))
+    Ok(stats::stats(&analyse_lifted(&lifted, Target::User)?))
 }
 
-fn analyse_lifted<'a>(lifted: &'a Lifted<'a>) -> Result<Analysis<'a>, Vec<Refusal>> {
+fn analyse_lifted<'a>(
+    lifted: &'a Lifted<'a>,
+    target: Target,
+) -> Result<Analysis<'a>, Vec<Refusal>> {
     let flow = flow::analyse(lifted).map_err(|refusal| vec![refusal])?;
+    let (policy, mut refusals) = Policy::new(target, lifted).map_err(|refusal| vec![refusal])?;
     let mut info = InstructionInfoFactory::new();
-    let mut refusals = dom0::check(lifted);
     let mut classes = Vec::with_capacity(lifted.insts.len());
     // Functions hold every instruction, in order.
     for function in &lifted.functions {
         for i in function.insts.clone().map(InstIdx) {
-            match classify::classify(lifted, &flow, &mut info, function, i) {
+            match classify::classify(lifted, &flow, &mut info, function, i, &policy) {
                 Ok(class) => classes.push(Some(class)),
                 Err(refusal) => {
                     refusals.push(refusal);
@@ -174,6 +196,7 @@ fn analyse_lifted<'a>(lifted: &'a Lifted<'a>) -> Result<Analysis<'a>, Vec<Refusa
     let live_before = live_before(&flow, lifted.insts.len());
     Ok(Analysis {
         lifted,
+        policy,
         flow,
         classes,
         live_before,
@@ -208,6 +231,7 @@ fn plan_all(
         analysis.lifted,
         &analysis.flow,
         scheme,
+        &analysis.policy,
         classes,
         &analysis.live_before,
     );

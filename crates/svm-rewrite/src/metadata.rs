@@ -2,6 +2,7 @@
 //! (static branches, alternatives, exception fixups) and which traps go on.
 
 use foldhash::HashSet;
+use iced_x86::FlowControl;
 
 use elf_loader::special::{self, SpecialKind};
 
@@ -47,6 +48,7 @@ impl ExtraEdges {
                             (inst(entry.site()), inst(entry.target()))
                         {
                             extra.edges.push((site, target));
+                            extra.edges.extend(behind_jump(lifted, site));
                         }
                     }
                     SpecialKind::ExTable => {
@@ -98,6 +100,15 @@ impl ExtraEdges {
             self.ends.insert(last.0);
         }
     }
+}
+
+/// The kernel may make a `nop` of a static branch that is a `jmp`.
+fn behind_jump(lifted: &Lifted<'_>, site: InstIdx) -> Option<(InstIdx, InstIdx)> {
+    let inst = lifted.inst(site);
+    let next = InstIdx(site.0 + 1);
+    let follows = lifted.insts.get(next.0 as usize)?.section == inst.section;
+    let jumps = inst.iced.flow_control() == FlowControl::UnconditionalBranch;
+    (jumps && follows).then_some((site, next))
 }
 
 /// Sections whose entries are edges, or tell where a trap continues.

@@ -9,6 +9,7 @@ use liveness::{Flag, LocSet, Reg};
 use crate::class::{Callee, Class, Repeat, Space};
 use crate::flow::Flow;
 use crate::lift::{InstIdx, Lifted, Target};
+use crate::policy::Policy;
 use crate::linkage::{self, Convention};
 use crate::refusal::{Code, Refusal};
 use crate::registers::gpr;
@@ -129,6 +130,7 @@ pub struct Planner<'a> {
     lifted: &'a Lifted<'a>,
     flow: &'a Flow,
     scheme: Scheme,
+    policy: &'a Policy,
     classes: &'a [Class],
     live_before: &'a [LocSet],
     info: InstructionInfoFactory,
@@ -145,6 +147,7 @@ impl<'a> Planner<'a> {
         lifted: &'a Lifted<'a>,
         flow: &'a Flow,
         scheme: Scheme,
+        policy: &'a Policy,
         classes: &'a [Class],
         live_before: &'a [LocSet],
     ) -> Planner<'a> {
@@ -152,6 +155,7 @@ impl<'a> Planner<'a> {
             lifted,
             flow,
             scheme,
+            policy,
             classes,
             live_before,
             info: InstructionInfoFactory::new(),
@@ -222,7 +226,8 @@ impl<'a> Planner<'a> {
         let class = self.class(i);
         let need = self.need(class);
         let mut plan = self.untouched(i);
-        if need.call_registers || class == Class::Branch {
+        let leaves = need.call_registers || class == Class::Branch;
+        if leaves && self.policy.has_veneers() {
             self.leave_object(i, class, self.live(i), &mut plan)?;
         }
         if !need.translates {
@@ -255,14 +260,23 @@ impl<'a> Planner<'a> {
                 operand: self.shared_operand(k),
                 writes: self.writes(k),
                 live: self.live(k),
-                survives: reuse::survives(self.class(k)),
+                survives: self.survives(k),
             }
         })
     }
 
+    /// Whether translations survive an instruction.
+    fn survives(&self, i: InstIdx) -> bool {
+        match self.class(i) {
+            // A branch ends its block anyway; a call leaves the driver.
+            Class::Keep(_) => self.lifted.inst(i).iced.flow_control() == FlowControl::Next,
+            class => reuse::survives(class),
+        }
+    }
+
     /// What registers hold after the instruction.
     fn advance(&mut self, i: InstIdx, operand: Option<Operand>, plan: &Plan) {
-        if !reuse::survives(plan.class) {
+        if !self.survives(i) {
             self.holding.clear();
             return;
         }
@@ -331,7 +345,9 @@ impl<'a> Planner<'a> {
             | Class::Return
             | Class::Trap(_)
             | Class::Port(_)
-            | Class::FramePointerToStack => Need::default(),
+            | Class::FramePointerToStack
+            | Class::Keep(_)
+            | Class::StaticBranch => Need::default(),
             Class::Memory(space)
             | Class::Prefetch(space)
             | Class::PushMemory(space)
@@ -390,7 +406,8 @@ impl<'a> Planner<'a> {
         }
         let wanted = registers + usize::from(keeps_flags && recompute.is_none());
         let legacy_only = uses_high_byte(&inst.iced);
-        let usable = |r: Reg| !legacy_only || r.number() < 8;
+        let policy = self.policy;
+        let usable = |r: Reg| policy.may_be_scratch(r) && (!legacy_only || r.number() < 8);
         // A register that the instruction only writes is dead before it and may
         // hold the address; one that it reads is live.
         // Not so for a string instruction, whose pointers are recovered after it

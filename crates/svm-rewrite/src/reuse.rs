@@ -149,6 +149,8 @@ impl Holding {
 pub fn survives(class: Class) -> bool {
     match class {
         Class::Plain | Class::Stack | Class::Drop | Class::AddressOf | Class::Memory(_) => true,
+        // Of these some are branches; see `Planner::survives`.
+        Class::Keep(_) | Class::StaticBranch => false,
         Class::Prefetch(_)
         | Class::PushMemory(_)
         | Class::PopMemory(_)

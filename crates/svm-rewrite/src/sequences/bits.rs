@@ -86,6 +86,7 @@ impl Emitter<'_> {
         iced.set_memory_index_scale(1);
         iced.set_memory_displacement64(0);
         iced.set_memory_displ_size(0);
+        self.note_lock(i);
         self.asm.inst(&iced)?;
         Ok(())
     }

@@ -26,14 +26,10 @@ impl Emitter<'_> {
     pub fn branch(&mut self, i: InstIdx, plan: &Plan) -> Result<(), Hitch> {
         let inst = self.lifted.inst(i);
         let iced = &inst.iced;
-        let jump = match iced.flow_control() {
-            FlowControl::Call => Jump::Call,
-            FlowControl::UnconditionalBranch => Jump::Always,
-            _ if iced.is_jcc_short_or_near() => {
-                Jump::If((iced.condition_code() as u8).wrapping_sub(1))
-            }
-            _ => Jump::ShortOnly(short_only(iced).ok_or("this branch is not known")?),
-        };
+        if let (true, Some(Target::Import(s))) = (self.policy.is_linux(), inst.target) {
+            return self.branch_to_kernel(i, s);
+        }
+        let jump = jump_of(iced)?;
         match inst.target {
             Some(Target::Inst(to)) if self.lifted.inst(to).section == CodeIdx(self.section) => {
                 self.branch_near(jump, Label(to.0));
@@ -104,8 +100,24 @@ impl Emitter<'_> {
             }
             Callee::Memory(space) => self.load_target(i, plan, space),
         }
-        self.call_runtime(jump, names::CALL);
+        match self.policy.target() {
+            twin_abi::Target::User => self.call_runtime(jump, names::CALL),
+            twin_abi::Target::Linux => self.through_register(jump),
+        }
         Ok(())
+    }
+
+    /// A stock kernel's module calls where it likes:
+    ///
+    /// ```text
+    ///     call  *%r11                       jmp for a tail call
+    /// ```
+    fn through_register(&mut self, jump: Jump) {
+        let code = match jump {
+            Jump::Call => Code::Call_rm64,
+            _ => Code::Jmp_rm64,
+        };
+        self.emit(&r(code, reg64(TARGET)));
     }
 
     /// ```text
@@ -176,6 +188,17 @@ impl Emitter<'_> {
             }
         }
     }
+}
+
+pub(super) fn jump_of(iced: &Instruction) -> Result<Jump, Hitch> {
+    Ok(match iced.flow_control() {
+        FlowControl::Call => Jump::Call,
+        FlowControl::UnconditionalBranch => Jump::Always,
+        _ if iced.is_jcc_short_or_near() => {
+            Jump::If((iced.condition_code() as u8).wrapping_sub(1))
+        }
+        _ => Jump::ShortOnly(short_only(iced).ok_or("this branch is not known")?),
+    })
 }
 
 fn short_only(iced: &Instruction) -> Option<u8> {

@@ -11,7 +11,7 @@ use crate::asm::{Field, Referent, mr, r, ri, rm, rr};
 use crate::class::{Segment, Space};
 use crate::dom0;
 use crate::import::Import;
-use crate::lift::{Inst, InstIdx};
+use crate::lift::{Inst, InstIdx, Value};
 use crate::plan::Plan;
 use crate::refusal::Hitch;
 use crate::registers::{gpr, reg32, reg64};
@@ -123,6 +123,7 @@ impl Emitter<'_> {
         let roles = Self::roles(plan);
         let v = roles[0];
         self.lea(at(Reg::RSP, -8), Reg::RSP);
+        self.pushed(1);
         self.open(plan);
         let address = self.address(i, space, spills + 1, &roles);
         self.check(i, address, v, &roles[1..]);
@@ -226,8 +227,9 @@ impl Emitter<'_> {
         let (base, index) = (iced.memory_base(), iced.memory_index());
         let displacement = iced.memory_displacement64();
         if let Some(value) = inst.displacement {
-            let referent =
-                dom0::referent(self.lifted.object, value).expect("checked by dom0::check");
+            let referent = self
+                .referent(value)
+                .expect("checked before anything was decided");
             return match value.kind {
                 R_X86_64_PC32 | R_X86_64_64 => Address::Symbol(referent),
                 _ => Address::Lea(operand(iced, 0, full_width(iced)), Some(referent)),
@@ -294,16 +296,29 @@ impl Emitter<'_> {
         iced.set_memory_index_scale(1);
         iced.set_memory_displacement64(displacement as u64);
         iced.set_memory_displ_size(displacement_size(displacement));
+        self.note_lock(i);
         let immediate = match inst.immediate {
             Some(value) => {
-                let field = dom0::field(value.kind).filter(|f| *f == Field::Abs32S);
+                let field = self.policy.field(value.kind).filter(|f| *f == Field::Abs32S);
                 let field = field.ok_or("its immediate holds an address of unexpected width")?;
-                Some((field, dom0::referent(self.lifted.object, value)?))
+                Some((field, self.referent(value)?))
             }
             None => None,
         };
         self.asm.inst_with(&iced, None, immediate)?;
         Ok(())
+    }
+
+    /// What a relocation's value is called in emitted code.
+    pub(super) fn referent(&self, value: Value) -> Result<Referent, &'static str> {
+        self.policy.referent(self.lifted, value)
+    }
+
+    /// `.smp_locks` names the accesses with a `lock` prefix.
+    pub(super) fn note_lock(&mut self, i: InstIdx) {
+        if self.lifted.inst(i).iced.has_lock_prefix() {
+            self.locked.push((i, self.asm.here()));
+        }
     }
 
     /// `lea sym(%rip), %reg` gives the address in dom0. Without relocation it is

@@ -6,6 +6,7 @@
 
 mod bits;
 mod control;
+mod keep;
 mod memory;
 mod string;
 
@@ -14,11 +15,15 @@ pub use string::Direction;
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use liveness::{LocSet, Reg};
 
-use crate::asm::{Assembler, Field, JRCXZ, Jump, Label, Labels, Referent, cc, r, ri, rr};
+use crate::asm::{
+    Assembler, Field, JRCXZ, Jump, Label, Labels, Position, Referent, cc, r, ri, rr,
+};
 use crate::encode::Form;
 use crate::import::Import;
-use crate::lift::{InstIdx, Lifted};
+use crate::lift::{CodeIdx, InstIdx, Lifted};
+use crate::linux;
 use crate::plan::{Flags, Plan};
+use crate::policy::Policy;
 use crate::registers::reg64;
 use crate::scheme::Scheme;
 
@@ -71,6 +76,20 @@ struct Stub {
     address: Option<Address>,
     v: Reg,
     inst: InstIdx,
+    /// Words pushed at the check.
+    depth: i64,
+}
+
+/// From a place on, this many words are pushed beyond what the original has at
+/// the instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Depth {
+    /// The place.
+    pub at: Position,
+    /// The instruction whose sequence it is in.
+    pub inst: InstIdx,
+    /// Words.
+    pub words: i64,
 }
 
 /// Where an out-of-line part begins, and for which instruction.
@@ -87,14 +106,26 @@ pub struct Emitter<'a> {
     pub labels: &'a mut Labels,
     /// Number of the section.
     pub section: u16,
+    /// How deep the stack is, place by place.
+    pub depths: Vec<Depth>,
+    /// Where accesses with a `lock` prefix are.
+    pub locked: Vec<(InstIdx, Position)>,
+    /// Where kept instructions end.
+    pub kept_ends: Vec<(u32, Position)>,
+    policy: &'a Policy,
     scheme: Scheme,
     stubs: Vec<Stub>,
+    /// The instruction whose sequence is being emitted.
+    current: InstIdx,
+    /// Words pushed in it so far.
+    words: i64,
 }
 
 impl<'a> Emitter<'a> {
     /// An emitter for a section.
     pub fn new(
         lifted: &'a Lifted<'a>,
+        policy: &'a Policy,
         labels: &'a mut Labels,
         section: u16,
         scheme: Scheme,
@@ -105,8 +136,45 @@ impl<'a> Emitter<'a> {
             asm: Assembler::for_code(lifted.object.section(id).data.len()),
             labels,
             section,
+            depths: Vec::new(),
+            locked: Vec::new(),
+            kept_ends: Vec::new(),
+            policy,
             scheme,
             stubs: Vec::new(),
+            current: InstIdx(0),
+            words: 0,
+        }
+    }
+
+    /// Whether this section is copied as it is.
+    pub fn is_copied(&self) -> bool {
+        let name = self.lifted.section_name(CodeIdx(self.section));
+        self.policy.is_linux() && linux::is_copied(name)
+    }
+
+    /// What follows is the sequence of an instruction; its label is here.
+    pub fn begin(&mut self, i: InstIdx) {
+        self.place(Label(i.0));
+        self.current = i;
+        self.words = 0;
+        self.note_depth();
+    }
+
+    /// So many more words are on the stack now.
+    fn pushed(&mut self, words: i64) {
+        self.words += words;
+        self.note_depth();
+    }
+
+    /// Only unwind tables ask, which a module for a stock kernel has.
+    fn note_depth(&mut self) {
+        if self.policy.is_linux() {
+            self.depths.push(Depth {
+                at: self.asm.here(),
+                inst: self.current,
+                words: self.words,
+            });
         }
     }
 
@@ -129,10 +197,12 @@ impl<'a> Emitter<'a> {
 
     fn push(&mut self, reg: Reg) {
         self.emit(&r(Code::Push_r64, reg64(reg)));
+        self.pushed(1);
     }
 
     fn pop(&mut self, reg: Reg) {
         self.emit(&r(Code::Pop_r64, reg64(reg)));
+        self.pushed(-1);
     }
 
     fn copy(&mut self, from: Reg, to: Reg) {
@@ -245,6 +315,7 @@ impl<'a> Emitter<'a> {
             address,
             v,
             inst,
+            depth: self.words,
         });
     }
 
@@ -264,6 +335,8 @@ impl<'a> Emitter<'a> {
         let mut places = Vec::with_capacity(self.stubs.len());
         for stub in std::mem::take(&mut self.stubs) {
             self.place(stub.slow);
+            (self.current, self.words) = (stub.inst, stub.depth);
+            self.note_depth();
             if let Some(address) = &stub.address {
                 address.emit(&mut self.asm, stub.v);
             }

@@ -1,0 +1,117 @@
+//! Which instructions the kernel's metadata wants as they are: it patches them,
+//! or answers their faults, and looks at their bytes when it does.
+
+use elf_loader::SectionId;
+use elf_loader::special::{self, Entry, FieldRole, SpecialKind};
+use foldhash::HashMap;
+
+use crate::lift::{CodeIdx, InstIdx, Lifted};
+use crate::refusal::{Code, Refusal};
+
+/// Why an instruction stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// `__jump_table` names it: a `nop` or `jmp` that the kernel toggles.
+    StaticBranch,
+    /// It lies in a range that `.altinstructions` may replace.
+    Alternative,
+    /// It lies in a range that `.parainstructions` may replace.
+    Paravirt,
+    /// `__ex_table` names it: the kernel answers its faults.
+    Fixup,
+    /// Its whole section is copied.
+    Section,
+}
+
+/// Sections that are copied: alternatives' replacements, which never run where
+/// they are, and static calls' trampolines, whose bytes the kernel knows.
+pub fn is_copied(section: &str) -> bool {
+    matches!(section, ".altinstr_replacement" | ".static_call.text")
+}
+
+/// Finds them, by index.
+///
+/// # Errors
+/// Metadata that cannot be read, or that names no whole instruction.
+pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
+    let mut finder = Finder {
+        lifted,
+        found: HashMap::default(),
+    };
+    for (n, section) in lifted.sections.iter().enumerate() {
+        if is_copied(lifted.section_name(CodeIdx(n as u16))) {
+            let all = section.insts.clone();
+            finder.found.extend(all.map(|i| (i, Kept::Section)));
+        }
+    }
+    for (id, section) in lifted.object.sections() {
+        let Some(kind) = special::kind_of(&section.name) else {
+            continue;
+        };
+        let why = match kind {
+            SpecialKind::JumpTable => Kept::StaticBranch,
+            SpecialKind::AltInstructions => Kept::Alternative,
+            SpecialKind::ParaInstructions => Kept::Paravirt,
+            SpecialKind::ExTable => Kept::Fixup,
+            SpecialKind::McountLoc
+            | SpecialKind::SmpLocks
+            | SpecialKind::RetpolineSites
+            | SpecialKind::ReturnSites
+            | SpecialKind::OrcUnwind
+            | SpecialKind::OrcUnwindIp
+            | SpecialKind::BugTable
+            | SpecialKind::StaticCallSites
+            | SpecialKind::AltInstrReplacement
+            | SpecialKind::CallSites
+            | SpecialKind::IbtEndbrSeal
+            | SpecialKind::CfiSites => continue,
+        };
+        let entries = special::entries(lifted.object, id)
+            .map_err(|e| Refusal::at(Code::Metadata, &section.name, 0, e.to_string()))?;
+        for entry in &entries {
+            finder.entry(&section.name, entry, why)?;
+        }
+    }
+    Ok(finder.found)
+}
+
+struct Finder<'l, 'a> {
+    lifted: &'l Lifted<'a>,
+    found: HashMap<u32, Kept>,
+}
+
+impl Finder<'_, '_> {
+    fn entry(&mut self, section: &str, entry: &Entry, why: Kept) -> Result<(), Refusal> {
+        let Some(site) = entry.reference(FieldRole::Site) else {
+            return Ok(());
+        };
+        let range = self.range(site, u64::from(entry.site_len()));
+        let Some(range) = range else {
+            let reason = "its entry names no whole instructions of a code section";
+            return Err(Refusal::at(Code::Metadata, section, entry.offset, reason));
+        };
+        for i in range {
+            // A copied section stays one, whoever else names its instructions.
+            let slot = self.found.entry(i).or_insert(why);
+            if *slot == Kept::Fixup {
+                *slot = why;
+            }
+        }
+        Ok(())
+    }
+
+    /// The instructions of `len` bytes from a place on; at least one.
+    fn range(&self, (id, start): (SectionId, u64), len: u64) -> Option<std::ops::Range<u32>> {
+        let section = self.lifted.code_section(id)?;
+        let first = self.lifted.inst_at(section, start)?;
+        let mut end = first.0;
+        let code = &self.lifted.sections[usize::from(section.0)];
+        while end < code.insts.end && self.lifted.inst(InstIdx(end)).offset() < start + len {
+            end += 1;
+        }
+        if len > 0 && self.lifted.inst(InstIdx(end - 1)).iced.next_ip() != start + len {
+            return None;
+        }
+        Some(first.0..end.max(first.0 + 1))
+    }
+}

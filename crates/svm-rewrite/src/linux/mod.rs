@@ -1,0 +1,25 @@
+//! The `linux` target: a module that a stock kernel loads in place of the
+//! original. Its shape is that of ARCHITECTURE.md, "What a rewritten object is
+//! (`--target linux`)".
+//!
+//! ```text
+//! kept      which instructions the kernel's metadata wants as they are   (before anything is decided)
+//! own       what references in code are called
+//! places    where original places are now
+//! tables    the kernel's tables about code, moved
+//! orc       unwind tables, made anew
+//! runtime   the slow path, linked in
+//! emit      all of it into one object
+//! ```
+
+mod emit;
+mod kept;
+mod orc;
+mod own;
+mod places;
+mod runtime;
+mod tables;
+
+pub use emit::emit;
+pub use kept::{Kept, is_copied, kept};
+pub use own::{check, field, referent};

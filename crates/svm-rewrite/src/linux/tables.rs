@@ -1,0 +1,181 @@
+//! What refers to code from elsewhere, moved: the kernel's tables about code,
+//! data that holds function pointers, and symbols.
+
+use elf_loader::consts::{SHF_ALLOC, STT_SECTION};
+use elf_loader::special::{self, EntryData, SpecialKind};
+use elf_loader::{Object, Place, Relocation, Section, SectionId, SymbolId};
+use foldhash::HashMap;
+
+use super::places::Places;
+use crate::lift::{CodeIdx, Lifted};
+use crate::refusal::{Code, Refusal};
+
+/// `instrlen` in `struct alt_instr` (arch/x86/include/asm/alternative.h).
+const ALTERNATIVE_LEN: u64 = 10;
+/// `len` in `struct paravirt_patch_site` (arch/x86/include/asm/paravirt_types.h).
+const PARAVIRT_LEN: u64 = 9;
+
+/// Moves them all in `object`, whose code is still named by the original's
+/// places. Every place that cannot be moved is a refusal.
+pub fn move_all(
+    object: &mut Object<'static>,
+    lifted: &Lifted<'_>,
+    places: &Places<'_, '_>,
+    section_symbols: &HashMap<CodeIdx, SymbolId>,
+) -> Vec<Refusal> {
+    let mut mover = Mover {
+        lifted,
+        places,
+        section_symbols,
+        refusals: Vec::new(),
+    };
+    for (n, section) in object.sections.iter_mut().enumerate() {
+        let id = SectionId(n as u32);
+        if lifted.code_section(id).is_some() {
+            continue;
+        }
+        if describes_code(&section.name) {
+            empty(section);
+        } else {
+            mover.section(id, section);
+        }
+    }
+    mover.symbols(object);
+    mover.refusals
+}
+
+/// Descriptions of the original's code that the kernel does not load, or does not
+/// read: debuggers must not be told what is no longer so.
+fn describes_code(section: &str) -> bool {
+    section.starts_with(".debug_") || section == ".eh_frame"
+}
+
+fn empty(section: &mut Section<'static>) {
+    section.data = Vec::new().into();
+    section.size = 0;
+    section.relocations.clear();
+}
+
+struct Mover<'m, 'p, 'a> {
+    lifted: &'m Lifted<'a>,
+    places: &'m Places<'p, 'a>,
+    section_symbols: &'m HashMap<CodeIdx, SymbolId>,
+    refusals: Vec<Refusal>,
+}
+
+impl Mover<'_, '_, '_> {
+    fn refuse(&mut self, section: &str, offset: u64, reason: impl Into<String>) {
+        let refusal = Refusal::at(Code::Metadata, section, offset, reason);
+        self.refusals.push(refusal);
+    }
+
+    fn section(&mut self, id: SectionId, section: &mut Section<'static>) {
+        let kind = special::kind_of(&section.name);
+        // Made anew elsewhere.
+        if kind == Some(SpecialKind::OrcUnwindIp) {
+            return;
+        }
+        let name = section.name.to_string();
+        let loaded = section.flags & SHF_ALLOC != 0;
+        for r in &mut section.relocations {
+            let Some((code, offset)) = self.lifted.code_place(r.symbol, r.addend) else {
+                continue;
+            };
+            if !loaded {
+                let reason = "it refers to code, is not loaded, and its meaning is not known";
+                self.refuse(&name, r.offset, reason);
+                return;
+            }
+            let new = match kind {
+                Some(SpecialKind::SmpLocks) => self.places.lock(code, offset),
+                _ => self.places.place(code, offset),
+            };
+            match new {
+                Some(new) => self.relocate(r, code, offset, new),
+                None => {
+                    let reason = "it refers to code where there is no such instruction any more";
+                    self.refuse(&name, r.offset, reason);
+                }
+            }
+        }
+        match kind {
+            Some(SpecialKind::AltInstructions) => self.lengths(id, section, ALTERNATIVE_LEN),
+            Some(SpecialKind::ParaInstructions) => self.lengths(id, section, PARAVIRT_LEN),
+            _ => {}
+        }
+    }
+
+    /// A symbol that was at the place still is; else the section's is used.
+    fn relocate(&self, r: &mut Relocation, code: CodeIdx, original: u64, new: u64) {
+        let symbol = self.lifted.object.symbol(r.symbol);
+        let named = symbol.kind != STT_SECTION && r.addend == 0 && symbol.value == original;
+        if !named {
+            r.symbol = self.section_symbols[&code];
+            r.addend = new as i64;
+        }
+    }
+
+    /// How many bytes the kernel may replace follows the kept instructions.
+    fn lengths(&mut self, id: SectionId, section: &mut Section<'static>, field: u64) {
+        let entries = special::entries(self.lifted.object, id);
+        for entry in entries.expect("they were read before anything was decided") {
+            let place = entry.site().and_then(|(id, offset)| {
+                let code = self.places.code(id)?;
+                self.places
+                    .kept_len(code, offset, u64::from(entry.site_len()))
+            });
+            let least = match entry.data {
+                EntryData::Alternative {
+                    replacement_len, ..
+                } => u64::from(replacement_len),
+                _ => 0,
+            };
+            match place.and_then(|len| u8::try_from(len).ok()) {
+                Some(len) if u64::from(len) >= least => {
+                    section.data.to_mut()[(entry.offset + field) as usize] = len;
+                }
+                _ if entry.site_len() == 0 => {}
+                _ => {
+                    let name = section.name.to_string();
+                    let reason = "the range that it names has another length now";
+                    self.refuse(&name, entry.offset, reason);
+                }
+            }
+        }
+    }
+
+    /// Symbols in code: value and size follow it.
+    fn symbols(&mut self, object: &mut Object<'static>) {
+        for symbol in &mut object.symbols {
+            let Place::In(id) = symbol.place else {
+                continue;
+            };
+            let Some(code) = self.places.code(id) else {
+                continue;
+            };
+            if symbol.kind == STT_SECTION {
+                continue;
+            }
+            let (start, end) = (symbol.value, symbol.value + symbol.size);
+            let moved = self.places.place(code, start).and_then(|at| {
+                let size = match symbol.size {
+                    0 => 0,
+                    _ => self.places.end(code, start, end)?.checked_sub(at)?,
+                };
+                Some((at, size))
+            });
+            match moved {
+                Some((at, size)) => (symbol.value, symbol.size) = (at, size),
+                None => {
+                    let section = self.lifted.section_name(code);
+                    let reason = format!(
+                        "symbol {} begins or ends where no instruction does",
+                        symbol.name
+                    );
+                    self.refusals
+                        .push(Refusal::at(Code::Metadata, section, start, reason));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What differs from target to target, in one place: which instructions may
+//! stay as they are, which are refused, which registers a sequence may have,
+//! and what references in kept code mean.
+//!
+//! `user` confines: nothing may stay that reaches memory outside the frame.
+//! `linux` is a module in place of the original, mapped to itself (paper,
+//! 5.1.2): its own and the kernel's variables, per-CPU data and privileged
+//! instructions are its business, and what the kernel patches stays what it is.
+
+use foldhash::HashMap;
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
+use liveness::Reg;
+use twin_abi::Target;
+
+use crate::asm::{Field, Referent};
+use crate::class::{Callee, Class, Space};
+use crate::dom0;
+use crate::lift::{InstIdx, Lifted, Value};
+use crate::linux::{self, Kept};
+use crate::refusal::{Code, Refusal};
+
+/// The policy for one object.
+pub struct Policy {
+    target: Target,
+    /// Instructions that the kernel's metadata wants as they are.
+    kept: HashMap<u32, Kept>,
+}
+
+impl Policy {
+    /// The policy of a target for an object.
+    ///
+    /// # Errors
+    /// Metadata that cannot be read, or names no whole instructions; operands
+    /// whose relocations cannot be carried over.
+    pub fn new(target: Target, lifted: &Lifted<'_>) -> Result<(Policy, Vec<Refusal>), Refusal> {
+        let (kept, refusals) = match target {
+            Target::User => (HashMap::default(), dom0::check(lifted)),
+            Target::Linux => (linux::kept(lifted)?, linux::check(lifted)),
+        };
+        Ok((Policy { target, kept }, refusals))
+    }
+
+    /// The target.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
+    /// Whether this is a module for a stock kernel.
+    pub fn is_linux(&self) -> bool {
+        self.target == Target::Linux
+    }
+
+    /// Why metadata wants this instruction as it is.
+    pub fn kept(&self, i: InstIdx) -> Option<Kept> {
+        self.kept.get(&i.0).copied()
+    }
+
+    /// Whether a sequence may overwrite a register: unwinding a kernel module may
+    /// need the caller's `rbp` at any place.
+    pub fn may_be_scratch(&self, r: Reg) -> bool {
+        match self.target {
+            Target::User => true,
+            Target::Linux => r != Reg::RBP,
+        }
+    }
+
+    /// Whether what leaves the object goes through a linker's veneer, which may
+    /// overwrite `r10` and `r11` (psABI 3.2.1).
+    pub fn has_veneers(&self) -> bool {
+        match self.target {
+            Target::User => true,
+            Target::Linux => false,
+        }
+    }
+
+    /// Whether padding in the frame counts: `rsp` may move by what is no constant.
+    pub fn realigns_stack(&self) -> bool {
+        self.is_linux()
+    }
+
+    /// What an instruction of this class is under the target.
+    pub fn settle(&self, class: Class, iced: &Instruction) -> Class {
+        match self.target {
+            Target::User => class,
+            Target::Linux => settle(class, iced),
+        }
+    }
+
+    /// What `value` refers to, as emitted code names it.
+    ///
+    /// # Errors
+    /// Why it cannot be named.
+    pub fn referent(&self, lifted: &Lifted<'_>, value: Value) -> Result<Referent, &'static str> {
+        match self.target {
+            Target::User => dom0::referent(lifted.object, value),
+            Target::Linux => linux::referent(lifted, value),
+        }
+    }
+
+    /// The field that holds an absolute value of this relocation type.
+    pub fn field(&self, kind: u32) -> Option<Field> {
+        match self.target {
+            Target::User => dom0::field(kind),
+            Target::Linux => linux::field(kind),
+        }
+    }
+}
+
+/// What stays as it is in a module for a stock kernel.
+fn settle(class: Class, iced: &Instruction) -> Class {
+    let keep = Class::Keep(class.kind());
+    match class {
+        // Calls of `__fentry__`, and what stops speculation.
+        Class::Drop if iced.flow_control() != FlowControl::Next => keep,
+        Class::Drop | Class::Branch | Class::Keep(_) | Class::StaticBranch => class,
+        Class::Plain
+        | Class::Stack
+        | Class::Prefetch(_)
+        | Class::AddressOf
+        | Class::Return
+        | Class::Trap(_)
+        | Class::Port(_)
+        | Class::FramePointerToStack => keep,
+        Class::Memory(Space::Heap) => class,
+        Class::Memory(Space::Stack | Space::Global | Space::PerCpu(_)) => keep,
+        // One instruction must stay one.
+        Class::BitString(Space::PerCpu(_)) => keep,
+        Class::BitString(Space::Stack | Space::Heap | Space::Global) => class,
+        Class::PushMemory(Space::Heap) | Class::PopMemory(Space::Heap) => class,
+        Class::PushMemory(_) | Class::PopMemory(_) => keep,
+        Class::Xlat | Class::String(..) => class,
+        // A thunk is a routine like any other, whose calls the kernel patches.
+        Class::CallIndirect(Callee::Register(_)) | Class::JumpIndirect(Callee::Register(_)) => {
+            match iced.op0_kind() {
+                OpKind::Register => keep,
+                _ => Class::Branch,
+            }
+        }
+        Class::CallIndirect(Callee::Memory(Space::Heap))
+        | Class::JumpIndirect(Callee::Memory(Space::Heap)) => class,
+        Class::CallIndirect(Callee::Memory(_)) | Class::JumpIndirect(Callee::Memory(_)) => keep,
+    }
+}
+
+/// Instructions that no module rewritten for a stock kernel may have: they enter
+/// or leave a world in which the table means nothing.
+///
+/// # Errors
+/// Which and why.
+pub fn refuse_worlds(iced: &Instruction) -> Result<(), (Code, &'static str)> {
+    use Mnemonic as M;
+    let reason = match iced.mnemonic() {
+        M::Vmxon | M::Vmxoff | M::Vmlaunch | M::Vmresume | M::Vmptrld | M::Vmptrst | M::Vmclear
+        | M::Vmread | M::Vmwrite | M::Invept | M::Invvpid | M::Vmrun | M::Vmload | M::Vmsave
+        | M::Clgi | M::Stgi | M::Skinit | M::Invlpga | M::Vmfunc | M::Vmcall | M::Vmmcall
+        | M::Vmgexit => "it belongs to virtualization: a guest's code is not rewritten",
+        M::Syscall | M::Sysret | M::Sysretq | M::Sysenter | M::Sysexit | M::Sysexitq | M::Iret
+        | M::Iretd | M::Iretq | M::Swapgs | M::Int | M::Int1 | M::Into | M::Uiret => {
+            "it goes between the kernel and another level of privilege"
+        }
+        M::Enclu | M::Encls | M::Enclv | M::Getsec | M::Tdcall | M::Seamcall | M::Seamops
+        | M::Seamret => "it goes into an enclave, whose code is not rewritten",
+        M::Xbegin | M::Xabort | M::Xend => "transactions do not survive a slow path",
+        _ if loads_segment(iced) => "it loads a segment register",
+        _ => return Ok(()),
+    };
+    Err((Code::Privileged, reason))
+}
+
+fn loads_segment(iced: &Instruction) -> bool {
+    use Mnemonic as M;
+    let to_segment = iced.op_count() > 0
+        && iced.op0_kind() == OpKind::Register
+        && iced.op0_register().is_segment_register();
+    (to_segment && matches!(iced.mnemonic(), M::Mov | M::Pop))
+        || matches!(
+            iced.mnemonic(),
+            M::Lds | M::Les | M::Lfs | M::Lgs | M::Lss | M::Wrfsbase | M::Wrgsbase
+        )
+}
+
+/// Whether an instruction moves `rsp` in a way that frames of the kernel are made
+/// with: by a constant, to alignment, from another register.
+pub fn makes_frame(iced: &Instruction) -> bool {
+    use Mnemonic as M;
+    let to_rsp = iced.op_count() == 2
+        && iced.op0_kind() == OpKind::Register
+        && iced.op0_register() == Register::RSP;
+    let from = |kind: OpKind| kind != OpKind::Memory;
+    match iced.mnemonic() {
+        M::Add | M::Sub | M::And | M::Mov => to_rsp && from(iced.op1_kind()),
+        M::Lea => to_rsp && iced.memory_index() == Register::None,
+        M::Leave => true,
+        _ => false,
+    }
+}
+
+/// Hints about caches, which an alternative may choose among.
+pub fn is_cache_hint(iced: &Instruction) -> bool {
+    use Mnemonic as M;
+    matches!(
+        iced.mnemonic(),
+        M::Prefetch
+            | M::Prefetchw
+            | M::Prefetchwt1
+            | M::Prefetchnta
+            | M::Prefetcht0
+            | M::Prefetcht1
+            | M::Prefetcht2
+            | M::Clflush
+            | M::Clflushopt
+            | M::Clwb
+            | M::Cldemote
+    )
+}
+
