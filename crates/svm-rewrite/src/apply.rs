@@ -71,15 +71,10 @@ pub fn apply(
         let policy = &analysis.policy;
         let mut emitter = Emitter::new(lifted, policy, &mut labels, section, options.scheme);
         for f in functions_of(lifted, CodeIdx(section)) {
-            let mut writer = FunctionWriter {
-                emitter: &mut emitter,
-                flow,
-                plans,
-                facts,
-                poison: options.poison,
-                refusals: &mut refusals,
-            };
+            let mut writer =
+                FunctionWriter::new(&mut emitter, flow, plans, facts, options.poison);
             writer.function(f);
+            refusals.append(&mut writer.refusals);
             let end = emitter.labels.fresh();
             emitter.place(end);
             ends.push(end);
@@ -129,16 +124,35 @@ fn functions_of(lifted: &Lifted<'_>, section: CodeIdx) -> Vec<FuncIdx> {
         .collect()
 }
 
-struct FunctionWriter<'w, 'a> {
+/// Emits instructions of one section.
+pub struct FunctionWriter<'w, 'a> {
     emitter: &'w mut Emitter<'a>,
     flow: &'w Flow,
     plans: &'w [Plan],
     facts: &'w FactsBefore,
     poison: bool,
-    refusals: &'w mut Vec<Refusal>,
+    refusals: Vec<Refusal>,
 }
 
-impl FunctionWriter<'_, '_> {
+impl<'w, 'a> FunctionWriter<'w, 'a> {
+    /// A writer that acts on these decisions.
+    pub fn new(
+        emitter: &'w mut Emitter<'a>,
+        flow: &'w Flow,
+        plans: &'w [Plan],
+        facts: &'w FactsBefore,
+        poison: bool,
+    ) -> FunctionWriter<'w, 'a> {
+        FunctionWriter {
+            emitter,
+            flow,
+            plans,
+            facts,
+            poison,
+            refusals: Vec::new(),
+        }
+    }
+
     fn function(&mut self, f: FuncIdx) {
         let lifted = self.emitter.lifted;
         let function = lifted.function(f);
@@ -161,7 +175,11 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    fn instruction(&mut self, i: InstIdx) -> Result<(), Hitch> {
+    /// Emits one instruction as its plan says.
+    ///
+    /// # Errors
+    /// Why no sequence could be made for it.
+    pub fn instruction(&mut self, i: InstIdx) -> Result<(), Hitch> {
         let plan = &self.plans[i.0 as usize];
         let e = &mut *self.emitter;
         if self.poison && !plan.scratch.all().is_empty() {

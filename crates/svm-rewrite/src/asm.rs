@@ -316,6 +316,20 @@ impl Assembler {
         self.displacement_refers(referent);
     }
 
+    /// `op displacement(%base,%index), %reg`
+    pub fn indexed(&mut self, form: Form, reg: Reg, base: Reg, index: Reg, displacement: i8) {
+        let operand = Operand::indexed(base, index, displacement);
+        encode::memory(&mut self.bytes, form, reg, operand);
+    }
+
+    /// `lea referent(%rip), %to`
+    pub fn lea_relative(&mut self, to: Reg, referent: Referent) {
+        let start = self.here();
+        encode::relative(&mut self.bytes, Form::LEA, to);
+        let offset = self.here().offset - start.offset - 4;
+        self.refer(start, offset as usize, Field::Data32, referent);
+    }
+
     /// `lea operand, %to`
     ///
     /// # Errors

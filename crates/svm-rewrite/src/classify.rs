@@ -40,6 +40,9 @@ pub fn classify(
         Some(Kept::Alternative | Kept::Paravirt) => {
             in_kept_range(lifted, flow, info, i, policy).map(|class| Class::Keep(class.kind()))
         }
+        None if policy.is_process() => {
+            crate::process::classify(lifted.inst(i), flow.goes_by_table(i))
+        }
         None => {
             by_itself(lifted, flow, info, i, policy).map(|class| policy.settle(class, &lifted.inst(i).iced))
         }
@@ -131,7 +134,11 @@ fn classify_direct(lifted: &Lifted<'_>, inst: &Inst) -> Class {
     }
 }
 
-fn callee(inst: &Inst) -> Result<Callee, (Code, &'static str)> {
+/// Where an indirect transfer takes its destination from.
+///
+/// # Errors
+/// A form that is not known.
+pub fn callee(inst: &Inst) -> Result<Callee, (Code, &'static str)> {
     match inst.iced.op0_kind() {
         OpKind::Register if inst.iced.op0_register().is_gpr64() => Ok(Callee::Register(
             gpr(inst.iced.op0_register()).expect("a general register"),
@@ -302,13 +309,18 @@ fn classify_straight(
     }
 }
 
-enum MemoryOperands {
+/// Memory operands of an instruction.
+pub enum MemoryOperands {
+    /// None.
     None,
+    /// One that it names.
     One,
+    /// One that it implies.
     Implicit,
 }
 
-fn memory_operands(iced: &Instruction) -> MemoryOperands {
+/// How an instruction names memory.
+pub fn memory_operands(iced: &Instruction) -> MemoryOperands {
     let mut found = MemoryOperands::None;
     for op in 0..iced.op_count() {
         match iced.op_kind(op) {
@@ -367,7 +379,10 @@ fn no_explicit_memory(
 
 /// Vector register or kind of instruction whose operand cannot be moved to
 /// `(%reg)`.
-fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
+///
+/// # Errors
+/// Why it cannot.
+pub fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     use Mnemonic as M;
     let iced = &inst.iced;
     if iced.mnemonic() == M::Lea {
@@ -532,7 +547,11 @@ fn stack_operand(iced: &Instruction) -> Result<Space, (Code, &'static str)> {
     }
 }
 
-fn string_class(iced: &Instruction, op: StringOp, log2: u8) -> Result<Class, (Code, &'static str)> {
+/// The class of a string instruction.
+///
+/// # Errors
+/// Why it has none.
+pub fn string_class(iced: &Instruction, op: StringOp, log2: u8) -> Result<Class, (Code, &'static str)> {
     let addresses_64 = (0..iced.op_count()).all(|i| {
         matches!(
             iced.op_kind(i),
@@ -556,7 +575,8 @@ fn string_class(iced: &Instruction, op: StringOp, log2: u8) -> Result<Class, (Co
     Ok(Class::String(op, log2, repeat))
 }
 
-fn string_op(code: Op) -> Option<(StringOp, u8)> {
+/// Operation and log2 of the element size of a string instruction.
+pub fn string_op(code: Op) -> Option<(StringOp, u8)> {
     Some(match code {
         Op::Movsb_m8_m8 => (StringOp::Movs, 0),
         Op::Movsw_m16_m16 => (StringOp::Movs, 1),

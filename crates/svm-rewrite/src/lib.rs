@@ -32,13 +32,17 @@ mod metadata;
 mod plan;
 mod policy;
 mod prefix;
+mod process;
 mod refusal;
 mod registers;
 mod report;
 mod reuse;
 mod scheme;
 mod sequences;
+mod sites;
+pub mod source;
 mod stats;
+mod target;
 pub mod text;
 
 use elf_loader::Object;
@@ -49,11 +53,12 @@ pub use refusal::{Code, Refusal};
 pub use report::Site;
 pub use scheme::Scheme;
 pub use stats::{DeadRegisters, LivenessCounts, Sites, Stats};
-pub use twin_abi::Target;
+pub use target::Target;
 
 use apply::Applied;
 use class::Class;
-use flow::Flow;
+use flow::{Flow, Hints};
+use forward::FactsBefore;
 use lift::{InstIdx, Lifted};
 use plan::{Plan, Planner};
 use policy::Policy;
@@ -127,22 +132,21 @@ impl Options {
 pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<Refusal>> {
     // The object's code as instructions, functions and branch targets.
     let lifted = lift::lift(object)?;
-    // Control flow, what each instruction is, what is live before it.
-    let analysis = analyse_lifted(&lifted, options.target)?;
-    let mut classes = accepted(&analysis)?;
     let codemap = codemap::entries(&lifted)?;
-    let facts = forward::analyse(&lifted, &analysis.flow, &classes);
-    match options.target {
-        Target::User => forward::translate_callers_frame(&lifted, &facts, &mut classes),
-        Target::Linux => forward::keep_frame_pointer(&lifted, &facts, &mut classes),
-    }
-    // Registers and flags for each sequence: the last decision.
-    let plans = plan_all(&analysis, &classes, options.scheme)?;
+    let Decided {
+        analysis,
+        facts,
+        plans,
+    } = decide(&lifted, &Hints::default(), options)?;
     // --- nothing is decided beyond this point ---
     let applied = apply::apply(&analysis, &plans, &facts, options)?;
     let object = match options.target {
         Target::User => emit::emit(&lifted, &applied, &codemap, options.scheme),
         Target::Linux => linux::emit(&lifted, &applied, options.scheme)?,
+        Target::Process => {
+            let reason = "programs are rewritten as assembly text, for their jump tables are in it";
+            return Err(vec![Refusal::of_object(Code::Machine, reason)]);
+        }
     };
     let stats = stats::stats(&analysis);
     let rewriting = Rewriting {
@@ -163,6 +167,41 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     })
 }
 
+/// Everything that was decided about an object's code.
+struct Decided<'a> {
+    analysis: Analysis<'a>,
+    facts: FactsBefore,
+    plans: Vec<Plan>,
+}
+
+/// Analyses and plans.
+///
+/// # Errors
+/// Every place that cannot be rewritten soundly.
+fn decide<'a>(
+    lifted: &'a Lifted<'a>,
+    hints: &Hints,
+    options: Options,
+) -> Result<Decided<'a>, Vec<Refusal>> {
+    // Control flow, what each instruction is, what is live before it.
+    let analysis = analyse_lifted(lifted, hints, options.target)?;
+    let mut classes = accepted(&analysis)?;
+    let facts = forward::analyse(lifted, &analysis.flow, &classes);
+    match options.target {
+        Target::User => forward::translate_callers_frame(lifted, &facts, &mut classes),
+        Target::Linux | Target::Process => {
+            forward::keep_frame_pointer(lifted, &facts, &mut classes);
+        }
+    }
+    // Registers and flags for each sequence: the last decision.
+    let plans = plan_all(&analysis, &classes, options.scheme)?;
+    Ok(Decided {
+        analysis,
+        facts,
+        plans,
+    })
+}
+
 /// Counts what an object's code consists of. Works for objects that would be
 /// refused, as long as they can be lifted.
 ///
@@ -170,14 +209,19 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
 /// The code cannot be lifted.
 pub fn statistics(object: &Object<'_>) -> Result<Stats, Vec<Refusal>> {
     let lifted = lift::lift(object)?;
-    Ok(stats::stats(&analyse_lifted(&lifted, Target::User)?))
+    Ok(stats::stats(&analyse_lifted(
+        &lifted,
+        &Hints::default(),
+        Target::User,
+    )?))
 }
 
 fn analyse_lifted<'a>(
     lifted: &'a Lifted<'a>,
+    hints: &Hints,
     target: Target,
 ) -> Result<Analysis<'a>, Vec<Refusal>> {
-    let flow = flow::analyse(lifted).map_err(|refusal| vec![refusal])?;
+    let flow = flow::analyse(lifted, hints).map_err(|refusal| vec![refusal])?;
     let (policy, mut refusals) = Policy::new(target, lifted).map_err(|refusal| vec![refusal])?;
     let mut info = InstructionInfoFactory::new();
     let mut classes = Vec::with_capacity(lifted.insts.len());

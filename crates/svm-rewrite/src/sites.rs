@@ -129,7 +129,7 @@ fn emit_sites(
         }
         let (from, first) = (emitter.asm.here(), emitter.labels.count());
         emitter.begin(i);
-        let mut writer = FunctionWriter::new(emitter, &analysis.flow, plans, facts);
+        let mut writer = FunctionWriter::new(emitter, &analysis.flow, plans, facts, false);
         if let Err(hitch) = writer.instruction(i) {
             refusals.push(lifted.refusal(hitch.code, i, hitch.reason));
         }

@@ -16,6 +16,7 @@ use crate::plan::Plan;
 use crate::refusal::Hitch;
 use crate::registers::reg64;
 
+
 /// Where `twin_stlb_call` takes the VM address. The psABI leaves it to linkers
 /// at calls, so it holds nothing there.
 const TARGET: Reg = Reg::R11;
@@ -101,8 +102,8 @@ impl Emitter<'_> {
             Callee::Memory(space) => self.load_target(i, plan, space),
         }
         match self.policy.target() {
-            twin_abi::Target::User => self.call_runtime(jump, names::CALL),
-            twin_abi::Target::Linux => self.through_register(jump),
+            crate::Target::User => self.call_runtime(jump, names::CALL),
+            crate::Target::Linux | crate::Target::Process => self.through_register(jump),
         }
         Ok(())
     }

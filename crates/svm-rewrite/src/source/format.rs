@@ -96,7 +96,7 @@ fn formatter(filled: Filled) -> GasFormatter {
     options.set_branch_leading_zeros(false);
     options.set_signed_immediate_operands(true);
     options.set_show_symbol_address(false);
-    options.set_rip_relative_addresses(false);
+    options.set_rip_relative_addresses(true);
     f
 }
 

@@ -27,8 +27,9 @@ use elf_loader::Object;
 use crate::refusal::Refusal;
 use crate::stats::{self, Stats};
 use crate::{Options, lift, sites};
-use marks::{Marks, StatementIdx, Tie};
+use marks::{Marks, Tie};
 use print::Obstacle;
+pub use marks::StatementIdx;
 use statement::Statement;
 
 /// A text taken apart.

@@ -3,23 +3,15 @@
 //! A compiler's jump tables, computed gotos and exception tables name labels
 //! (`.L5`) in data, or in instructions other than direct branches. Text still
 //! has these names where objects have differences of numbers. An indirect jump
-//! is taken to reach every such label of its function, both parts of a function
-//! that the compiler split counting as one.
+//! is taken to reach every such label of its function.
 
-use foldhash::{HashMap, HashSet};
+use elf_loader::consts::{STB_LOCAL, STT_SECTION};
+use foldhash::HashSet;
 
 use super::marks::{StatementIdx, Tie};
 use super::statement::{Kind, Statement};
-use crate::lift::{InstIdx, Lifted};
-
-/// What is reached by other than direct branches.
-#[derive(Debug, Default)]
-pub struct Reached {
-    /// By indirect jumps.
-    pub by_jumps: Vec<InstIdx>,
-    /// By whoever unwinds, out of calls.
-    pub by_unwinding: Vec<InstIdx>,
-}
+use crate::flow::Hints;
+use crate::lift::Lifted;
 
 /// What a section's contents mean to control flow.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,12 +24,15 @@ enum Section {
 }
 
 /// Finds them.
-pub fn find(text: &[u8], statements: &[Statement], tie: &Tie, lifted: &Lifted<'_>) -> Reached {
+pub fn find(text: &[u8], statements: &[Statement], tie: &Tie, lifted: &Lifted<'_>) -> Hints {
     let names = Names::find(text, statements);
+    let mut reached = Hints {
+        replaceable: replaceable(lifted),
+        ..Hints::default()
+    };
     if names.jumped.is_empty() && names.unwound.is_empty() {
-        return Reached::default();
+        return reached;
     }
-    let mut reached = Reached::default();
     let mut waiting: Vec<&[u8]> = Vec::new();
     for (k, statement) in statements.iter().enumerate() {
         match statement.kind {
@@ -55,8 +50,20 @@ pub fn find(text: &[u8], statements: &[Statement], tie: &Tie, lifted: &Lifted<'_
             _ => {}
         }
     }
-    debug_assert!(reached.by_jumps.iter().all(|i| (i.0 as usize) < lifted.insts.len()));
     reached
+}
+
+/// Entries of functions that another object may define as well: calls of those go
+/// where the linker says (psABI 3.5.5, and ELF's symbol preemption).
+fn replaceable(lifted: &Lifted<'_>) -> HashSet<u32> {
+    let symbols = lifted.object.symbols();
+    let global = symbols.filter(|(_, s)| s.binding != STB_LOCAL && s.kind != STT_SECTION);
+    global
+        .filter_map(|(id, _)| {
+            let (code, offset) = lifted.code_place(id, 0)?;
+            Some(lifted.inst_at(code, offset)?.0)
+        })
+        .collect()
 }
 
 /// Names of labels that are referred to by more than branches.
@@ -195,19 +202,6 @@ fn kind_of(arguments: &[u8]) -> Section {
     } else {
         Section::Data
     }
-}
-
-/// Functions as their indirect jumps see them: parts that the compiler split off
-/// belong to their function.
-pub fn groups(lifted: &Lifted<'_>) -> Vec<u32> {
-    let mut of_name: HashMap<&str, u32> = HashMap::default();
-    let mut groups = Vec::with_capacity(lifted.functions.len());
-    for function in &lifted.functions {
-        let name = function.name.split(".cold").next().unwrap_or_default();
-        let next = of_name.len() as u32;
-        groups.push(*of_name.entry(name).or_insert(next));
-    }
-    groups
 }
 
 #[cfg(test)]
