@@ -96,6 +96,8 @@ struct Printer<'p, 'a> {
     sites: HashMap<u32, (u32, u32)>,
     /// What was true at each branch out of line, by label.
     at: BTreeMap<u32, At>,
+    /// Labels of out-of-line parts.
+    apart: HashSet<u32>,
     /// Instructions that some branch goes to.
     targets: HashSet<u32>,
     obstacles: Vec<Obstacle>,
@@ -114,6 +116,7 @@ impl<'p, 'a> Printer<'p, 'a> {
             parts_after: HashMap::default(),
             sites: HashMap::default(),
             at: BTreeMap::new(),
+            apart: HashSet::default(),
             targets: HashSet::default(),
             obstacles: Vec::new(),
         };
@@ -144,6 +147,7 @@ impl<'p, 'a> Printer<'p, 'a> {
         if emitted.parts.is_empty() {
             return;
         }
+        self.apart.extend(emitted.parts.iter().map(|p| p.label.0));
         let last = InstIdx(self.input.lifted.function(f).insts.end - 1);
         match self.last_statement(f) {
             Some(k) => {
@@ -345,7 +349,8 @@ impl<'p, 'a> Printer<'p, 'a> {
     fn labels_in(&self, site: &Site) -> Vec<(Position, Label)> {
         let placed = |l: u32| {
             let (_, at) = self.input.code.labels.find(Label(l))?;
-            (at >= site.from && at <= site.to).then_some((at, Label(l)))
+            // An out-of-line part may begin where the last site ends.
+            (!self.apart.contains(&l) && at >= site.from && at <= site.to).then_some((at, Label(l)))
         };
         let mut labels: Vec<_> = site.labels.clone().filter_map(placed).collect();
         labels.sort();
