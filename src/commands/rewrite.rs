@@ -25,13 +25,14 @@ use crate::report::{Report, Sites};
 const EXAMPLES: &str = "\
 Examples:
   twin rewrite e1000.ko -o e1000.twin.o
+  twin rewrite --target linux e1000.ko -o e1000.twin.ko
   twin rewrite --scheme paper --report sites.json e1000.ko.xz -o e1000.twin.o
   twin rewrite drivers/net/ethernet/*/*.ko -d confined/
   xz -dc e1000.ko.xz | twin rewrite - -o - | twin verify -
 
 Inputs are recognised by content: relocatable objects (.o, .ko), plain or
 compressed with xz, zstd or gzip. In DIR, foo.ko (foo.ko.xz, ...) becomes
-foo.twin.o. An output appears whole under its name or not at all.
+foo.twin.o, with --target linux foo.twin.ko. An output appears whole under its name or not at all.
 
 Exit status:
   0  done
@@ -130,6 +131,11 @@ impl Opts {
         }
     }
 
+    /// Whether the proof is made.
+    fn verifies(&self) -> bool {
+        !self.no_verify && self.target == Target::User
+    }
+
     fn options(&self) -> svm_rewrite::Options {
         let scheme = match self.scheme {
             Scheme::Stlb => svm_rewrite::Scheme::Stlb,
@@ -137,7 +143,7 @@ impl Opts {
         };
         svm_rewrite::Options {
             report: self.report.is_some(),
-            ..svm_rewrite::Options::new(scheme)
+            ..svm_rewrite::Options::of(self.target.target(), scheme)
         }
     }
 
@@ -158,7 +164,7 @@ impl Opts {
         let job = |path: &PathBuf| {
             let output = match (&self.output, &self.directory) {
                 (Some(output), _) => Destination::new(output.clone()),
-                (None, Some(dir)) => Destination::File(dir.join(output_name(path)?)),
+                (None, Some(dir)) => Destination::File(dir.join(output_name(path, self.target)?)),
                 (None, None) => unreachable!("clap wants one of them"),
             };
             Ok(Job {
@@ -181,7 +187,7 @@ impl Opts {
                 }
             })?;
         let bytes = serialise(file, &rewritten)?;
-        if !self.no_verify {
+        if self.verifies() {
             verify(file, &bytes)?;
         }
         // Verified as it will lie on disk; nothing changes it beyond this point.
@@ -201,9 +207,13 @@ impl Opts {
             (Err(failure), Some(report)) => report.add_failure(failure),
             (_, None) => {}
         }
-        if result.is_ok() && self.no_verify {
+        if result.is_ok() && !self.verifies() {
+            let why = match self.no_verify {
+                true => "--no-verify",
+                false => "the verifier does not know --target linux yet",
+            };
             output::say(&format!(
-                "twin: WARNING: {} is NOT VERIFIED (--no-verify): nothing proves that it is \
+                "twin: WARNING: {} is NOT VERIFIED ({why}): nothing proves that it is \
                  confined; do not load it where that matters\n",
                 job.output.name()
             ));
@@ -214,12 +224,25 @@ impl Opts {
 
 impl Target {
     fn supported(self) -> Result<(), Failure> {
-        let name = match self {
-            Target::User => return Ok(()),
-            Target::Linux => "linux",
-            Target::Xen => "xen",
-        };
-        usage(&format!("--target {name} is not supported yet; `user` is"))
+        match self {
+            Target::User | Target::Linux => Ok(()),
+            Target::Xen => usage("--target xen is not supported yet; `user` and `linux` are"),
+        }
+    }
+
+    fn target(self) -> svm_rewrite::Target {
+        match self {
+            Target::User | Target::Xen => svm_rewrite::Target::User,
+            Target::Linux => svm_rewrite::Target::Linux,
+        }
+    }
+
+    /// What the name of a rewritten file ends in.
+    fn ending(self) -> &'static str {
+        match self {
+            Target::User | Target::Xen => ".twin.o",
+            Target::Linux => ".twin.ko",
+        }
     }
 }
 
@@ -254,8 +277,8 @@ fn internal(file: &str, error: &dyn std::fmt::Display) -> Failure {
     )
 }
 
-/// `foo.ko`, `foo.ko.xz`, `foo.o`: `foo.twin.o`.
-fn output_name(path: &Path) -> Result<String, Failure> {
+/// `foo.ko`, `foo.ko.xz`, `foo.o`: `foo.twin.o`, for a stock kernel `foo.twin.ko`.
+fn output_name(path: &Path, target: Target) -> Result<String, Failure> {
     if input::is_stdin(path) {
         return usage("standard input (`-`) has no name to use in -d DIR; give -o OUT");
     }
@@ -271,7 +294,7 @@ fn output_name(path: &Path) -> Result<String, Failure> {
             .to_owned()
     };
     let name = strip(&name, &[".xz", ".zst", ".gz"]);
-    Ok(strip(&name, &[".ko", ".o", ".s", ".S"]) + ".twin.o")
+    Ok(strip(&name, &[".ko", ".o", ".s", ".S"]) + target.ending())
 }
 
 /// Refuses outputs that would overwrite an input or each other.
@@ -344,8 +367,12 @@ mod tests {
         let expected = ["foo", "foo", "foo", "foo", "foo", ".ko", "x"];
         for (name, stem) in names.iter().zip(expected) {
             assert_eq!(
-                output_name(Path::new(name)).expect("a name"),
+                output_name(Path::new(name), Target::User).expect("a name"),
                 format!("{stem}.twin.o")
+            );
+            assert_eq!(
+                output_name(Path::new(name), Target::Linux).expect("a name"),
+                format!("{stem}.twin.ko")
             );
         }
     }

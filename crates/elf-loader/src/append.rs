@@ -69,9 +69,9 @@ fn has_contents(section: &Section<'_>) -> bool {
 }
 
 fn append_section(object: &mut Object<'static>, part: &Section<'_>) -> (SectionId, u64) {
-    let same = object.sections().find(|(_, s)| {
-        s.role == Role::Contents && s.name == part.name && s.kind == part.kind
-    });
+    let same = object
+        .sections()
+        .find(|(_, s)| s.role == Role::Contents && s.name == part.name && s.kind == part.kind);
     if let Some((id, _)) = same {
         let section = &mut object.sections[id.0 as usize];
         let base = section.size.next_multiple_of(part.align);

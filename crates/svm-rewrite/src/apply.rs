@@ -163,9 +163,7 @@ impl<'w, 'a> FunctionWriter<'w, 'a> {
         }
         for i in function.insts.clone() {
             self.emitter.begin(InstIdx(i));
-            if emitted
-                && let Err(hitch) = self.instruction(InstIdx(i))
-            {
+            if emitted && let Err(hitch) = self.instruction(InstIdx(i)) {
                 self.refusals
                     .push(lifted.refusal(hitch.code, InstIdx(i), hitch.reason));
             }

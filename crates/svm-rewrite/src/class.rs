@@ -36,7 +36,7 @@ pub enum Callee {
     Memory(Space),
 }
 
-/// The five string operations.
+/// The string operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StringOp {
     /// `movs`
@@ -49,16 +49,23 @@ pub enum StringOp {
     Cmps,
     /// `scas`
     Scas,
+    /// `ins`: from the port in `dx`
+    Ins,
+    /// `outs`: to it
+    Outs,
 }
 
 impl StringOp {
     /// Whether `rsi` points to an operand.
     pub fn reads_rsi(self) -> bool {
-        matches!(self, StringOp::Movs | StringOp::Lods | StringOp::Cmps)
+        matches!(
+            self,
+            StringOp::Movs | StringOp::Lods | StringOp::Cmps | StringOp::Outs
+        )
     }
     /// Whether `rdi` points to an operand.
     pub fn uses_rdi(self) -> bool {
-        !matches!(self, StringOp::Lods)
+        !matches!(self, StringOp::Lods | StringOp::Outs)
     }
     /// Whether it sets the arithmetic flags and may stop early.
     pub fn compares(self) -> bool {

@@ -43,9 +43,8 @@ pub fn classify(
         None if policy.is_process() => {
             crate::process::classify(lifted.inst(i), flow.goes_by_table(i))
         }
-        None => {
-            by_itself(lifted, flow, info, i, policy).map(|class| policy.settle(class, &lifted.inst(i).iced))
-        }
+        None => by_itself(lifted, flow, info, i, policy)
+            .map(|class| policy.settle(class, &lifted.inst(i).iced)),
     };
     class.map_err(|(code, reason)| lifted.refusal(code, i, reason))
 }
@@ -292,14 +291,13 @@ fn classify_straight(
         };
     }
     let info = info.info(iced);
-    if policy.realigns_stack() && policy::makes_frame(iced) {
+    if policy.is_linux() && (policy::makes_frame(iced) || saves_flags(iced)) {
         return Ok(Class::Plain);
     }
     if let Some(class) = stack_pointer(iced, info)? {
         return Ok(class);
     }
     match memory_operands(iced) {
-        MemoryOperands::None if policy.is_linux() && saves_flags(iced) => Ok(Class::Plain),
         MemoryOperands::None => no_explicit_memory(iced, info),
         MemoryOperands::One => one_memory_operand(inst),
         MemoryOperands::Implicit => Err((
@@ -598,6 +596,13 @@ pub fn string_op(code: Op) -> Option<(StringOp, u8)> {
         Op::Scasw_AX_m16 => (StringOp::Scas, 1),
         Op::Scasd_EAX_m32 => (StringOp::Scas, 2),
         Op::Scasq_RAX_m64 => (StringOp::Scas, 3),
+        // Refused before where ports are gated.
+        Op::Insb_m8_DX => (StringOp::Ins, 0),
+        Op::Insw_m16_DX => (StringOp::Ins, 1),
+        Op::Insd_m32_DX => (StringOp::Ins, 2),
+        Op::Outsb_DX_m8 => (StringOp::Outs, 0),
+        Op::Outsw_DX_m16 => (StringOp::Outs, 1),
+        Op::Outsd_DX_m32 => (StringOp::Outs, 2),
         _ => return None,
     })
 }

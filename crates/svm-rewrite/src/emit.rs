@@ -6,8 +6,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use elf_loader::consts::{
-    R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHT_NOTE, SHT_NULL,
-    SHT_PROGBITS, STB_GLOBAL, STB_LOCAL, STT_FUNC, STT_NOTYPE, STT_SECTION,
+    R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC,
+    SHF_EXECINSTR, SHT_NOTE, SHT_NULL, SHT_PROGBITS, STB_GLOBAL, STB_LOCAL, STT_FUNC, STT_NOTYPE,
+    STT_SECTION,
 };
 use elf_loader::{
     Machine, Object, Place, Relocation, Role, Section, SectionId, Symbol, SymbolId, Word,
@@ -33,7 +34,10 @@ pub fn emit(
     builder.functions(applied);
     let imports = builder.imports(applied, codemap);
     builder.relocate_code(applied, &imports);
-    builder.object.sections.push(note_section(scheme, Target::User));
+    builder
+        .object
+        .sections
+        .push(note_section(scheme, Target::User));
     builder.codemap(applied, codemap, &imports);
     let map = map_section(lifted, applied, code_section_id);
     builder.object.sections.push(map);

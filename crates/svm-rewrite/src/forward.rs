@@ -23,6 +23,8 @@ pub struct Facts {
     rsp: Option<i64>,
     /// `rbp` minus `rsp` at function entry, if it is a frame pointer.
     rbp: Option<i64>,
+    /// `r10` likewise: where a frame is realigned it points to the caller's.
+    r10: Option<i64>,
     /// The direction flag; clear at entry (psABI 3.2.1).
     direction: Option<Direction>,
 }
@@ -31,6 +33,7 @@ impl Facts {
     const ENTRY: Facts = Facts {
         rsp: Some(0),
         rbp: None,
+        r10: None,
         direction: Some(Direction::Forward),
     };
 
@@ -68,6 +71,7 @@ impl Facts {
         Facts {
             rsp: same(self.rsp, other.rsp),
             rbp: same(self.rbp, other.rbp),
+            r10: same(self.r10, other.r10),
             direction: same(self.direction, other.direction),
         }
     }
@@ -83,6 +87,7 @@ impl Facts {
             FlowControl::Call | FlowControl::IndirectCall => {
                 // The callee returns with its caller's rbp, rsp and DF clear (psABI 3.2.1).
                 self.direction = Some(Direction::Forward);
+                self.r10 = None;
                 return self;
             }
             _ => {}
@@ -90,8 +95,17 @@ impl Facts {
         let base_offset = |facts: &Facts, base: Register| match base {
             Register::RSP => facts.rsp,
             Register::RBP => facts.rbp,
+            Register::R10 => facts.r10,
             _ => None,
         };
+        if names(iced, Register::R10) && iced.mnemonic() != Mnemonic::Push {
+            let copied_from = base_offset(&self, Register::R10);
+            self.r10 = None;
+            // Only read there.
+            if iced.mnemonic() == Mnemonic::Lea && iced.op0_register() != Register::R10 {
+                self.r10 = copied_from;
+            }
+        }
         match iced.code() {
             Code::Leaveq => {
                 self.rsp = self.rbp.map(|b| b + 8);
@@ -137,6 +151,7 @@ impl Facts {
         match register.full_register() {
             Register::RSP => self.rsp = value,
             Register::RBP => self.rbp = value,
+            Register::R10 => self.r10 = value,
             _ => {}
         }
     }
@@ -160,7 +175,9 @@ impl FactsBefore {
 pub fn analyse(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class]) -> FactsBefore {
     let asks = |i: u32| match classes[i as usize] {
         Class::FramePointerToStack | Class::String(..) | Class::Stack => true,
-        Class::Memory(Space::Heap) => through_frame_pointer(&lifted.insts[i as usize]),
+        Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap) => {
+            through_frame_pointer(&lifted.insts[i as usize])
+        }
         _ => false,
     };
     let before = solve(lifted, flow);
@@ -194,12 +211,20 @@ pub fn translate_callers_frame(lifted: &Lifted<'_>, facts: &FactsBefore, classes
 }
 
 /// Operands `disp(%rbp)` where `rbp` is a frame pointer stay as they are in a
-/// module for a stock kernel.
+/// module for a stock kernel, and `disp(%r10)` where a frame is realigned.
 pub fn keep_frame_pointer(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
     for (i, facts) in &facts.found {
+        let inst = lifted.inst(*i);
         let class = &mut classes[i.0 as usize];
-        let heap = *class == Class::Memory(Space::Heap);
-        if heap && facts.rbp.is_some() && through_frame_pointer(lifted.inst(*i)) {
+        let heap = matches!(
+            class,
+            Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap)
+        );
+        let known = match inst.iced.memory_base() {
+            Register::RBP => facts.rbp,
+            _ => facts.r10,
+        };
+        if heap && known.is_some() && through_frame_pointer(inst) {
             *class = Class::Keep(Some(Kind::Stack));
         }
     }
@@ -207,9 +232,17 @@ pub fn keep_frame_pointer(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mu
 
 fn through_frame_pointer(inst: &Inst) -> bool {
     let iced = &inst.iced;
-    iced.memory_base() == Register::RBP
+    matches!(iced.memory_base(), Register::RBP | Register::R10)
         && iced.memory_index() == Register::None
+        && iced.segment_prefix() == Register::None
         && inst.displacement.is_none()
+}
+
+/// Whether a register is an operand, in any width.
+fn names(iced: &Instruction, register: Register) -> bool {
+    (0..iced.op_count()).any(|n| {
+        iced.op_kind(n) == OpKind::Register && iced.op_register(n).full_register() == register
+    })
 }
 
 fn solve(lifted: &Lifted<'_>, flow: &Flow) -> Vec<Option<Facts>> {

@@ -95,11 +95,6 @@ impl Policy {
         }
     }
 
-    /// Whether padding in the frame counts: `rsp` may move by what is no constant.
-    pub fn realigns_stack(&self) -> bool {
-        self.is_linux()
-    }
-
     /// What an instruction of this class is under the target.
     pub fn settle(&self, class: Class, iced: &Instruction) -> Class {
         match self.target {
@@ -175,15 +170,49 @@ fn settle(class: Class, iced: &Instruction) -> Class {
 pub fn refuse_worlds(iced: &Instruction) -> Result<(), (Code, &'static str)> {
     use Mnemonic as M;
     let reason = match iced.mnemonic() {
-        M::Vmxon | M::Vmxoff | M::Vmlaunch | M::Vmresume | M::Vmptrld | M::Vmptrst | M::Vmclear
-        | M::Vmread | M::Vmwrite | M::Invept | M::Invvpid | M::Vmrun | M::Vmload | M::Vmsave
-        | M::Clgi | M::Stgi | M::Skinit | M::Invlpga | M::Vmfunc | M::Vmcall | M::Vmmcall
+        M::Vmxon
+        | M::Vmxoff
+        | M::Vmlaunch
+        | M::Vmresume
+        | M::Vmptrld
+        | M::Vmptrst
+        | M::Vmclear
+        | M::Vmread
+        | M::Vmwrite
+        | M::Invept
+        | M::Invvpid
+        | M::Vmrun
+        | M::Vmload
+        | M::Vmsave
+        | M::Clgi
+        | M::Stgi
+        | M::Skinit
+        | M::Invlpga
+        | M::Vmfunc
+        | M::Vmcall
+        | M::Vmmcall
         | M::Vmgexit => "it belongs to virtualization: a guest's code is not rewritten",
-        M::Syscall | M::Sysret | M::Sysretq | M::Sysenter | M::Sysexit | M::Sysexitq | M::Iret
-        | M::Iretd | M::Iretq | M::Swapgs | M::Int | M::Int1 | M::Into | M::Uiret => {
-            "it goes between the kernel and another level of privilege"
-        }
-        M::Enclu | M::Encls | M::Enclv | M::Getsec | M::Tdcall | M::Seamcall | M::Seamops
+        M::Syscall
+        | M::Sysret
+        | M::Sysretq
+        | M::Sysenter
+        | M::Sysexit
+        | M::Sysexitq
+        | M::Iret
+        | M::Iretd
+        | M::Iretq
+        | M::Swapgs
+        | M::Int
+        | M::Int1
+        | M::Into
+        | M::Uiret => "it goes between the kernel and another level of privilege",
+        M::Enclu
+        | M::Encls
+        | M::Enclv
+        | M::Getsec
+        | M::Tdcall
+        | M::Seamcall
+        | M::Seamops
         | M::Seamret => "it goes into an enclave, whose code is not rewritten",
         M::Xbegin | M::Xabort | M::Xend => "transactions do not survive a slow path",
         _ if loads_segment(iced) => "it loads a segment register",
@@ -238,4 +267,3 @@ pub fn is_cache_hint(iced: &Instruction) -> bool {
             | M::Cldemote
     )
 }
-

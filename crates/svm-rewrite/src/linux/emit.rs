@@ -74,7 +74,10 @@ fn owned(object: &Object<'_>) -> Object<'static> {
 }
 
 /// The section symbol of each code section; made where there is none.
-fn section_symbols(object: &mut Object<'static>, lifted: &Lifted<'_>) -> HashMap<CodeIdx, SymbolId> {
+fn section_symbols(
+    object: &mut Object<'static>,
+    lifted: &Lifted<'_>,
+) -> HashMap<CodeIdx, SymbolId> {
     let mut found = HashMap::default();
     for (n, section) in lifted.sections.iter().enumerate() {
         let place = Place::In(section.id);

@@ -91,9 +91,10 @@ impl Finder<'_, '_> {
             return Err(Refusal::at(Code::Metadata, section, entry.offset, reason));
         };
         for i in range {
-            // A copied section stays one, whoever else names its instructions.
+            // A copied section stays one, whoever else names its instructions;
+            // and a fixup is one also where an alternative is (`clear_user`).
             let slot = self.found.entry(i).or_insert(why);
-            if *slot == Kept::Fixup {
+            if why == Kept::Fixup && *slot != Kept::Section {
                 *slot = why;
             }
         }

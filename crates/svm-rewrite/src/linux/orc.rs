@@ -143,7 +143,9 @@ impl Original {
         }
         let mut found: HashMap<CodeIdx, Vec<(u64, Entry)>> = HashMap::default();
         for (place, content) in places.iter().zip(&contents) {
-            let site = place.site().and_then(|(id, at)| Some((lifted.code_section(id)?, at)));
+            let site = place
+                .site()
+                .and_then(|(id, at)| Some((lifted.code_section(id)?, at)));
             let (Some((code, at)), EntryData::Orc(entry)) = (site, content.data) else {
                 return Err(refuse(ips, "an entry is for no code of the object".into()));
             };

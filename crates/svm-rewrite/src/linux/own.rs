@@ -2,9 +2,7 @@
 //! stay, and the kernel's symbols. A place in code is a label, for it moves.
 
 use elf_loader::Place;
-use elf_loader::consts::{
-    R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32,
-};
+use elf_loader::consts::{R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32};
 
 use crate::asm::{Field, Label, Referent};
 use crate::import::Import;

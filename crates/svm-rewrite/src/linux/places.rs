@@ -52,7 +52,11 @@ impl<'p, 'a> Places<'p, 'a> {
         let f = self.lifted.function_of(first);
         let function = self.lifted.function(f);
         if function.end == end {
-            return Some(self.applied.place(self.applied.function_ends[f.0 as usize]).1);
+            return Some(
+                self.applied
+                    .place(self.applied.function_ends[f.0 as usize])
+                    .1,
+            );
         }
         self.place(code, end)
     }

@@ -195,9 +195,7 @@ pub(super) fn jump_of(iced: &Instruction) -> Result<Jump, Hitch> {
     Ok(match iced.flow_control() {
         FlowControl::Call => Jump::Call,
         FlowControl::UnconditionalBranch => Jump::Always,
-        _ if iced.is_jcc_short_or_near() => {
-            Jump::If((iced.condition_code() as u8).wrapping_sub(1))
-        }
+        _ if iced.is_jcc_short_or_near() => Jump::If((iced.condition_code() as u8).wrapping_sub(1)),
         _ => Jump::ShortOnly(short_only(iced).ok_or("this branch is not known")?),
     })
 }

@@ -76,7 +76,8 @@ impl Emitter<'_> {
             let at = bytes.len() - 4;
             bytes[at..].fill(0);
             let label = self.own_place(i)?;
-            self.asm.refer(start, at, Field::Data32, Referent::Label(label));
+            self.asm
+                .refer(start, at, Field::Data32, Referent::Label(label));
         }
         self.asm.raw(&bytes);
         Ok(())

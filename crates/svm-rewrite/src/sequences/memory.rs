@@ -299,7 +299,10 @@ impl Emitter<'_> {
         self.note_lock(i);
         let immediate = match inst.immediate {
             Some(value) => {
-                let field = self.policy.field(value.kind).filter(|f| *f == Field::Abs32S);
+                let field = self
+                    .policy
+                    .field(value.kind)
+                    .filter(|f| *f == Field::Abs32S);
                 let field = field.ok_or("its immediate holds an address of unexpected width")?;
                 Some((field, self.referent(value)?))
             }

@@ -15,9 +15,7 @@ pub use string::Direction;
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use liveness::{LocSet, Reg};
 
-use crate::asm::{
-    Assembler, Field, JRCXZ, Jump, Label, Labels, Position, Referent, cc, r, ri, rr,
-};
+use crate::asm::{Assembler, Field, JRCXZ, Jump, Label, Labels, Position, Referent, cc, r, ri, rr};
 use crate::encode::Form;
 use crate::class::Class;
 use crate::import::Import;
