@@ -1,5 +1,6 @@
 //! `twin cc`: a compiler wrapper that rewrites what it compiles.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use svm_rewrite::class::Kind;
 
 use crate::cc::{CommandLine, Compiled, Job, Stop};
 use crate::failure::Failure;
@@ -68,7 +70,7 @@ struct Row<'r> {
     source: &'r Path,
     lines: u32,
     instructions: u64,
-    rewritten: usize,
+    rewritten: &'r BTreeMap<Kind, u64>,
 }
 
 impl Opts {
@@ -121,7 +123,7 @@ impl Opts {
                 source: &one.source,
                 lines: one.printed.lines,
                 instructions: one.printed.stats.instructions,
-                rewritten: one.printed.rewritten,
+                rewritten: &one.printed.rewritten,
             };
             let row = serde_json::to_string(&row).expect("plain data");
             text.push_str(&row);

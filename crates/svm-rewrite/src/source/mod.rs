@@ -22,8 +22,11 @@ mod print;
 mod statement;
 mod taken;
 
+use std::collections::BTreeMap;
+
 use elf_loader::Object;
 
+use crate::class::Kind;
 use crate::refusal::Refusal;
 use crate::stats::{self, Stats};
 use crate::{Options, lift, sites};
@@ -47,8 +50,8 @@ pub struct Printed {
     pub text: Vec<u8>,
     /// Counts over the original.
     pub stats: Stats,
-    /// Instructions that were written anew.
-    pub rewritten: usize,
+    /// Instructions that were written anew, by class.
+    pub rewritten: BTreeMap<Kind, u64>,
     /// Lines of the original.
     pub lines: u32,
 }
@@ -91,10 +94,15 @@ impl<'t> Source<'t> {
             let refusal = |o: &Obstacle| self.refusal(o);
             obstacles.iter().map(refusal).collect::<Vec<_>>()
         })?;
+        let mut rewritten = BTreeMap::new();
+        for site in code.functions.iter().flat_map(|f| &f.sites) {
+            let kind = decided.plans[site.inst.0 as usize].class.kind();
+            *rewritten.entry(kind.unwrap_or(Kind::Other)).or_default() += 1;
+        }
         Ok(Printed {
             text,
             stats: stats::stats(&decided.analysis),
-            rewritten: code.functions.iter().map(|f| f.sites.len()).sum(),
+            rewritten,
             lines: self.text.iter().filter(|b| **b == b'\n').count() as u32,
         })
     }

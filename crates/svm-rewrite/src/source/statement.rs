@@ -232,7 +232,7 @@ impl<'t> Splitter<'t> {
         };
         let end = match kind {
             Kind::Label => self.at,
-            _ => self.skip_rest(),
+            _ => self.skip_rest(name_end),
         };
         let statement = Statement {
             kind,
@@ -246,8 +246,8 @@ impl<'t> Splitter<'t> {
     }
 
     /// To the end of the statement; gives the end without trailing blanks.
-    fn skip_rest(&mut self) -> usize {
-        let mut end = self.at;
+    fn skip_rest(&mut self, name_end: usize) -> usize {
+        let mut end = name_end;
         while self.at < self.text.len() {
             let byte = self.text[self.at];
             if !is(SPECIAL | BLANK, byte) {
