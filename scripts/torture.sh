@@ -14,7 +14,7 @@ name=$(basename "$file")
 
 # Addresses of the program itself may be printed: both at the same place.
 run() {
-    (ulimit -t 20; cd "$work" && timeout 60 setarch -R "$1") >"$2" 2>&1 </dev/null
+    (ulimit -t 20; cd "$work" && exec timeout 60 setarch -R "$1") >"$2" 2>&1 </dev/null
     echo "status $?" >>"$2"
 }
 
