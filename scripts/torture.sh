@@ -11,6 +11,8 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/twin-torture-XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$(dirname "$file")" || exit 1
 name=$(basename "$file")
+# Names of the same length: they are on the stack, whose addresses may be printed.
+mkdir "$work/a" "$work/b"
 
 # Addresses of the program itself may be printed: both at the same place.
 run() {
@@ -19,22 +21,22 @@ run() {
 }
 
 # shellcheck disable=SC2086
-"$compiler" $flags -w "$name" -o "$work/original" -lm >"$work/original.log" 2>&1 || {
+"$compiler" $flags -w "$name" -o "$work/a/program" -lm >"$work/original.log" 2>&1 || {
     echo "skipped $name"
     exit 0
 }
-run "$work/original" "$work/original.out"
+run "$work/a/program" "$work/original.out"
 grep -q '^status 0$' "$work/original.out" || {
     echo "skipped $name"
     exit 0
 }
 # shellcheck disable=SC2086
-"$twin" cc --report "$report" -- "$compiler" $flags -w "$name" -o "$work/twin" -lm \
+"$twin" cc --report "$report" -- "$compiler" $flags -w "$name" -o "$work/b/program" -lm \
     >"$work/twin.log" 2>&1 || {
     echo "DIFFERENT $name: $(head -n 1 "$work/twin.log")"
     exit 0
 }
-run "$work/twin" "$work/twin.out"
+run "$work/b/program" "$work/twin.out"
 if cmp -s "$work/original.out" "$work/twin.out"; then
     echo "same $name"
 else

@@ -13,6 +13,7 @@ use svm_rewrite::class::Kind;
 
 use crate::cc::{CommandLine, Compiled, Job, Stop};
 use crate::failure::Failure;
+use crate::output::{Destination, Pending};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,8 +42,12 @@ pub struct Opts {
     /// Append to this file what was done with each source, a line of JSON each.
     #[arg(long, value_name = "FILE.jsonl")]
     report: Option<PathBuf>,
+    /// Write the object that modules compiled for `linux` are linked with, and
+    /// compile nothing.
+    #[arg(long, value_name = "FILE.o")]
+    runtime: Option<PathBuf>,
     /// The compiler and its arguments.
-    #[arg(last = true, required = true, value_name = "COMPILER ARGS")]
+    #[arg(last = true, required_unless_present = "runtime", value_name = "COMPILER ARGS")]
     command: Vec<OsString>,
 }
 
@@ -76,6 +81,9 @@ struct Row<'r> {
 impl Opts {
     /// Compiles.
     pub fn run(self) -> Result<(), Failure> {
+        if let Some(path) = &self.runtime {
+            return self.write_runtime(path);
+        }
         let (compiler, given) = self.command.split_first().expect("clap wants one");
         let line = CommandLine::parse(given)
             .map_err(|(file, error)| Failure::access(file.display(), error))?;
@@ -113,6 +121,20 @@ impl Opts {
         Ok(svm_rewrite::Options::of(target, scheme))
     }
 
+    fn write_runtime(&self, path: &Path) -> Result<(), Failure> {
+        if self.target != Target::Linux {
+            let why = "--runtime is for --target linux; for programs, each object has its own";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        let scheme = match self.scheme {
+            Scheme::Stlb => twin_abi::Scheme::Stlb,
+            Scheme::Paper => twin_abi::Scheme::Paper,
+        };
+        let bytes = global_entries(twin_linux_runtime::object(scheme))
+            .map_err(|why| Failure::input("the runtime", why))?;
+        Pending::create(&Destination::new(path.to_owned()))?.finish_with(&bytes)
+    }
+
     fn account(&self, compiled: &[Compiled]) -> Result<(), Failure> {
         let Some(path) = &self.report else {
             return Ok(());
@@ -134,4 +156,17 @@ impl Opts {
         file.and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|error| Failure::access(path.display(), error))
     }
+}
+
+/// The runtime with the names global that code of other objects calls; where the
+/// rewriter links it in itself, they are local.
+fn global_entries(runtime: &[u8]) -> Result<Vec<u8>, String> {
+    let mut object = elf_loader::read(runtime).map_err(|e| e.to_string())?;
+    for symbol in &mut object.symbols {
+        let slow = symbol.name.starts_with(twin_abi::names::SLOW_PREFIX);
+        if slow || symbol.name == twin_abi::names::STLB {
+            symbol.binding = elf_loader::consts::STB_GLOBAL;
+        }
+    }
+    elf_loader::write(&object).map_err(|e| e.to_string())
 }

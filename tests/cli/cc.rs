@@ -9,7 +9,7 @@ const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
 struct node { struct node *next; long value; };
-long sum(struct node *n) { return n ? n->value + sum(n->next) : 0; }
+__attribute__((noinline)) long sum(struct node *n) { return n ? n->value + sum(n->next) : 0; }
 int main(void)
 {
     struct node *list = NULL;
