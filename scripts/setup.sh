@@ -19,6 +19,8 @@ apt-get:apt
 dpkg-deb:dpkg
 dpkg-architecture:dpkg-dev
 xz:xz-utils
+qemu-system-x86_64:qemu-system-x86
+ethtool:ethtool
 '
 # file:package, where no command shows it. The stock kernel's build tools (kbuild)
 # are linked with libelf.
@@ -26,6 +28,7 @@ files='
 /usr/include/stdio.h:libc6-dev
 /etc/ssl/certs/ca-certificates.crt:ca-certificates
 /usr/lib/x86_64-linux-gnu/libelf.so.1:libelf1
+/usr/share/doc/busybox-static/copyright:busybox-static
 '
 
 missing() {

@@ -6,6 +6,7 @@
 # Leaves, below target/support/:
 #   kernel.o   the dom0 kernel shim, from crates/testbed/kernel/
 #   hot.o      the hot routines, from runtime/hot/
+#   wild.ko    a module with a wild pointer, from crates/testbed/guest/
 # Each file is compiled by the kernel's own build (kbuild, one object a file) in
 # a copy of its directory below target/support/build, so nothing is written
 # beside the sources; `ld -r -S` combines them, without debug information, as in
@@ -97,6 +98,24 @@ combine() {
     echo "support: target/support/$name.o ($# files)"
 }
 
+# wild: builds target/support/wild.ko, a whole module.
+wild() {
+    sources=$root/crates/testbed/guest build=$support/build/wild
+    if current "$support/wild.ko" "$sources"; then
+        return
+    fi
+    refresh "$sources" "$build"
+    echo 'obj-m := wild.o' >"$build/Makefile"
+    # kbuild says that it leaves out BTF, which nobody misses.
+    make -s -C "$headers" M="$build" modules >"$build/log" 2>&1 || {
+        cat "$build/log" >&2
+        die "wild: kbuild failed (log above, in ${build#"$root"/}/log)"
+    }
+    cp "$build/wild.ko" "$support/wild.new"
+    mv "$support/wild.new" "$support/wild.ko"
+    echo "support: target/support/wild.ko"
+}
+
 defined() { nm --defined-only -g "$1" | awk 'NF == 3 && $2 != "w" { print $3 }' | sort -u; }
 undefined() { nm -u "$1" | awk '$1 == "U" { print $2 }' | sort -u; }
 
@@ -137,6 +156,7 @@ check() {
 mkdir -p "$support"
 combine kernel "$root/crates/testbed/kernel"
 combine hot "$root/runtime/hot"
+wild
 if [ -e "$support/hot.o" ] && [ -e "$support/kernel.o" ]; then
     check
 fi

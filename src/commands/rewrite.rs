@@ -131,11 +131,6 @@ impl Opts {
         }
     }
 
-    /// Whether the proof is made.
-    fn verifies(&self) -> bool {
-        !self.no_verify && self.target == Target::User
-    }
-
     fn options(&self) -> svm_rewrite::Options {
         let scheme = match self.scheme {
             Scheme::Stlb => svm_rewrite::Scheme::Stlb,
@@ -187,7 +182,7 @@ impl Opts {
                 }
             })?;
         let bytes = serialise(file, &rewritten)?;
-        if self.verifies() {
+        if !self.no_verify {
             verify(file, &bytes)?;
         }
         // Verified as it will lie on disk; nothing changes it beyond this point.
@@ -207,13 +202,9 @@ impl Opts {
             (Err(failure), Some(report)) => report.add_failure(failure),
             (_, None) => {}
         }
-        if result.is_ok() && !self.verifies() {
-            let why = match self.no_verify {
-                true => "--no-verify",
-                false => "the verifier does not know --target linux yet",
-            };
+        if result.is_ok() && self.no_verify {
             output::say(&format!(
-                "twin: WARNING: {} is NOT VERIFIED ({why}): nothing proves that it is \
+                "twin: WARNING: {} is NOT VERIFIED (--no-verify): nothing proves that it is \
                  confined; do not load it where that matters\n",
                 job.output.name()
             ));

@@ -3,19 +3,22 @@
 //! Functions keep their order and sections. Each is followed by the out-of-line
 //! parts of its checks, so a place in them belongs to the function by symbol.
 
-use iced_x86::{FlowControl, Mnemonic};
+use std::rc::Rc;
 
 use foldhash::HashMap;
+use iced_x86::{FlowControl, Mnemonic};
+use liveness::LocSet;
 
 use crate::asm::{Jump, Label, Labels, Laid, Position};
 use crate::class::Class;
+use crate::copies::{Copies, Copy, is_entered};
 use crate::flow::Flow;
 use crate::forward::{Facts, FactsBefore};
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted, Target};
 use crate::linkage;
 use crate::plan::Plan;
 use crate::refusal::{Code, Hitch, Refusal};
-use crate::sequences::{Depth, Emitter, StubPlace};
+use crate::sequences::{Depth, Direction, Emitter, StubPlace};
 use crate::{Analysis, Options};
 
 /// The rewritten code, laid out.
@@ -28,8 +31,11 @@ pub struct Applied {
     pub ends: Vec<Label>,
     /// The end of each function.
     pub function_ends: Vec<Label>,
-    /// Out-of-line parts.
+    /// Out-of-line parts of what the labels stand for.
     pub stubs: Vec<StubPlace>,
+    /// What is written again in further copies of functions: instructions and
+    /// out-of-line parts, with what they were made from.
+    pub copied: Vec<StubPlace>,
     /// One list a section, in order: from each place on so many words are pushed
     /// in the sequence of that instruction.
     pub depths: Vec<Vec<Depth>>,
@@ -58,6 +64,7 @@ pub fn apply(
     analysis: &Analysis<'_>,
     plans: &[Plan],
     facts: &FactsBefore,
+    copies: &Copies,
     options: Options,
 ) -> Result<Applied, Vec<Refusal>> {
     let (lifted, flow) = (analysis.lifted, &analysis.flow);
@@ -65,20 +72,37 @@ pub fn apply(
     let mut refusals = Vec::new();
     let (mut assemblers, mut stubs) = (Vec::new(), Vec::new());
     let (mut ends, mut function_ends) = (Vec::new(), Vec::new());
+    let (copy_labels, mut copied) = (CopyLabels::new(lifted, copies, &mut labels), Vec::new());
     let (mut depths, mut locked) = (Vec::new(), Vec::new());
     let mut kept_ends = HashMap::default();
     for section in 0..lifted.sections.len() as u16 {
         let policy = &analysis.policy;
         let mut emitter = Emitter::new(lifted, policy, &mut labels, section, options.scheme);
         for f in functions_of(lifted, CodeIdx(section)) {
-            let mut writer =
-                FunctionWriter::new(&mut emitter, flow, plans, facts, options.poison);
-            writer.function(f);
-            refusals.append(&mut writer.refusals);
-            let end = emitter.labels.fresh();
-            emitter.place(end);
-            ends.push(end);
-            stubs.extend(emitter.finish_stubs());
+            for copy in copies.of(f) {
+                emitter.copy = copy_labels.of(copy);
+                let mut writer = FunctionWriter {
+                    emitter: &mut emitter,
+                    flow,
+                    plans,
+                    facts,
+                    copies,
+                    copy,
+                    poison: options.poison,
+                    refusals: &mut refusals,
+                };
+                writer.function(f, &copy_labels);
+                if copy == Copy::FIRST {
+                    let end = emitter.labels.fresh();
+                    emitter.place(end);
+                    ends.push(end);
+                    stubs.extend(emitter.finish_stubs());
+                } else {
+                    let insts = lifted.function(f).insts.clone();
+                    copied.extend(insts.map(|i| (emitter.copy.of(InstIdx(i)), InstIdx(i))));
+                    copied.extend(emitter.finish_stubs());
+                }
+            }
             let end = emitter.labels.fresh();
             emitter.place(end);
             function_ends.push(end);
@@ -111,10 +135,49 @@ pub fn apply(
         ends,
         function_ends,
         stubs,
+        copied,
         depths,
         locked,
         kept_ends,
     })
+}
+
+/// The labels of further copies: of each, one for every instruction that is
+/// copied at all.
+struct CopyLabels {
+    copies: Vec<CopyOf>,
+}
+
+impl CopyLabels {
+    fn new(lifted: &Lifted<'_>, copies: &Copies, labels: &mut Labels) -> CopyLabels {
+        let mut made = vec![CopyOf::default()];
+        for copy in copies.all().skip(1) {
+            let mut own = HashMap::default();
+            for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
+                if copies.of(f).any(|c| c == copy) {
+                    let insts = lifted.function(f).insts.clone();
+                    own.extend(insts.map(|i| (i, labels.fresh())));
+                }
+            }
+            made.push(CopyOf(Rc::new(own)));
+        }
+        CopyLabels { copies: made }
+    }
+
+    fn of(&self, copy: Copy) -> CopyOf {
+        self.copies[usize::from(copy.0)].clone()
+    }
+}
+
+/// The labels of instructions as one copy of a function sees them.
+#[derive(Clone, Default)]
+pub struct CopyOf(Rc<HashMap<u32, Label>>);
+
+impl CopyOf {
+    /// The instruction in this copy, or the only one.
+    pub fn of(&self, i: InstIdx) -> Label {
+        self.0.get(&i.0).copied().unwrap_or(Label(i.0))
+    }
 }
 
 fn functions_of(lifted: &Lifted<'_>, section: CodeIdx) -> Vec<FuncIdx> {
@@ -126,34 +189,26 @@ fn functions_of(lifted: &Lifted<'_>, section: CodeIdx) -> Vec<FuncIdx> {
 
 /// Emits instructions of one section.
 pub struct FunctionWriter<'w, 'a> {
-    emitter: &'w mut Emitter<'a>,
-    flow: &'w Flow,
-    plans: &'w [Plan],
-    facts: &'w FactsBefore,
-    poison: bool,
-    refusals: Vec<Refusal>,
+    /// Where it goes.
+    pub emitter: &'w mut Emitter<'a>,
+    /// Control flow.
+    pub flow: &'w Flow,
+    /// What was decided.
+    pub plans: &'w [Plan],
+    /// What is known of rsp.
+    pub facts: &'w FactsBefore,
+    /// How often functions are written.
+    pub copies: &'w Copies,
+    /// Which copy this is.
+    pub copy: Copy,
+    /// See [`Options::poison`].
+    pub poison: bool,
+    /// What could not be written.
+    pub refusals: &'w mut Vec<Refusal>,
 }
 
-impl<'w, 'a> FunctionWriter<'w, 'a> {
-    /// A writer that acts on these decisions.
-    pub fn new(
-        emitter: &'w mut Emitter<'a>,
-        flow: &'w Flow,
-        plans: &'w [Plan],
-        facts: &'w FactsBefore,
-        poison: bool,
-    ) -> FunctionWriter<'w, 'a> {
-        FunctionWriter {
-            emitter,
-            flow,
-            plans,
-            facts,
-            poison,
-            refusals: Vec::new(),
-        }
-    }
-
-    fn function(&mut self, f: FuncIdx) {
+impl FunctionWriter<'_, '_> {
+    fn function(&mut self, f: FuncIdx, labels: &CopyLabels) {
         let lifted = self.emitter.lifted;
         let function = lifted.function(f);
         let copied = self.emitter.is_copied();
@@ -162,7 +217,11 @@ impl<'w, 'a> FunctionWriter<'w, 'a> {
             self.emitter.asm.align(alignment(function.start));
         }
         for i in function.insts.clone() {
-            self.emitter.begin(InstIdx(i));
+            let label = self.emitter.copy.of(InstIdx(i));
+            self.emitter.begin(InstIdx(i), label);
+            if i == function.insts.start && self.copy == Copy::FIRST && is_entered(lifted, f) {
+                self.choose_copy(f, labels);
+            }
             if emitted && let Err(hitch) = self.instruction(InstIdx(i)) {
                 self.refusals
                     .push(lifted.refusal(hitch.code, InstIdx(i), hitch.reason));
@@ -196,11 +255,13 @@ impl<'w, 'a> FunctionWriter<'w, 'a> {
                 Ok(())
             }
             Class::String(op, log2, repeat) => {
-                let direction = self.facts.get(i).and_then(Facts::direction);
-                let direction = direction.ok_or_else(|| {
-                    Hitch::new(Code::Direction, "the direction flag is not known here")
-                })?;
+                let direction = direction(self.facts.get(i, self.copy))?;
                 e.string(i, plan, op, log2, repeat, direction);
+                Ok(())
+            }
+            Class::PortString(port, repeat) => {
+                let direction = direction(self.facts.get(i, self.copy))?;
+                e.port_string(i, plan, port, repeat, direction);
                 Ok(())
             }
             Class::PushMemory(space) => e.push_memory(i, plan, space),
@@ -228,17 +289,48 @@ impl<'w, 'a> FunctionWriter<'w, 'a> {
                 Ok(())
             }
             Class::FramePointerToStack => {
-                let distance = self.facts.get(i).and_then(Facts::frame_distance);
+                let from = e.frame_pointer(i);
+                let facts = self.facts.get(i, self.copy);
+                let distance = facts.and_then(|facts| facts.distance_to(from));
                 let unknown = || {
                     Hitch::new(
                         Code::StackPointer,
-                        "the distance from rsp to rbp is not known here",
+                        "the distance from rsp to what it is set to is not known here",
                     )
                 };
                 e.frame_pointer_to_stack(i, distance.ok_or_else(unknown)?);
                 Ok(())
             }
+            Class::Realign(alignment) => {
+                let facts = self.facts.get(i, self.copy);
+                let padding = facts.and_then(|facts| facts.padding(alignment, self.copy));
+                let unknown =
+                    || Hitch::new(Code::StackPointer, "the frame's size is not known here");
+                e.realign(padding.ok_or_else(unknown)?);
+                Ok(())
+            }
         }
+    }
+
+    /// At the entry, on to the copy for what `rsp` is modulo the alignment.
+    fn choose_copy(&mut self, f: FuncIdx, labels: &CopyLabels) {
+        let entry = InstIdx(self.emitter.lifted.function(f).insts.start);
+        let entries: Vec<Label> = self.copies.of(f).map(|c| labels.of(c).of(entry)).collect();
+        if entries.len() < 2 {
+            return;
+        }
+        if self.plans[entry.0 as usize]
+            .live
+            .intersects(LocSet::flags())
+        {
+            let reason = "flags are live at the entry of a function that realigns its stack";
+            let refusal = self
+                .emitter
+                .lifted
+                .refusal(Code::StackPointer, entry, reason);
+            self.refusals.push(refusal);
+        }
+        self.emitter.choose_by_rsp(&entries);
     }
 
     /// Control must not run from a function's last instruction into its
@@ -264,10 +356,11 @@ impl<'w, 'a> FunctionWriter<'w, 'a> {
             _ => return,
         };
         match next {
-            Some(next) => self
-                .emitter
-                .asm
-                .branch(Jump::Always, Label(lifted.function(next).insts.start)),
+            Some(next) => self.emitter.asm.branch(
+                Jump::Always,
+                self.emitter
+                    .target(InstIdx(lifted.function(next).insts.start)),
+            ),
             None => self.emitter.stop(),
         }
     }
@@ -298,6 +391,12 @@ impl<'w, 'a> FunctionWriter<'w, 'a> {
             .get(next.0 as usize)
             .is_some_and(|n| n.section == lifted.function(f).section)
     }
+}
+
+fn direction(facts: Option<&Facts>) -> Result<Direction, Hitch> {
+    facts
+        .and_then(Facts::direction)
+        .ok_or_else(|| Hitch::new(Code::Direction, "the direction flag is not known here"))
 }
 
 /// Functions keep the alignment that they were given, up to 16 bytes.

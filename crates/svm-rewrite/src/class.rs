@@ -49,9 +49,9 @@ pub enum StringOp {
     Cmps,
     /// `scas`
     Scas,
-    /// `ins`: from the port in `dx`
+    /// `ins`, where the kernel's own instruction stays
     Ins,
-    /// `outs`: to it
+    /// `outs`, likewise
     Outs,
 }
 
@@ -132,8 +132,13 @@ pub enum Class {
     Trap(Trap),
     /// `in`, `out`.
     Port(Port),
-    /// `leave`, `mov %rbp,%rsp`, `lea disp(%rbp),%rsp`.
+    /// `ins`, `outs`: port, memory and prefix.
+    PortString(Port, Repeat),
+    /// `leave`, `mov %reg,%rsp`, `lea disp(%reg),%rsp`: `rsp` from a register that
+    /// points into the frame.
     FramePointerToStack,
+    /// `and $-alignment,%rsp`.
+    Realign(u8),
     /// Stays as it is, its relocations carried over; counted as that kind.
     Keep(Option<Kind>),
     /// A `nop` or `jmp` that the kernel toggles.
@@ -214,10 +219,12 @@ impl Class {
             Class::PushMemory(_) | Class::PopMemory(_) => Some(Kind::PushPop),
             Class::CallIndirect(_) => Some(Kind::IndirectCall),
             Class::JumpIndirect(_) => Some(Kind::IndirectJump),
-            Class::Port(_) => Some(Kind::PortIo),
-            Class::AddressOf | Class::Return | Class::Trap(_) | Class::FramePointerToStack => {
-                Some(Kind::Other)
-            }
+            Class::Port(_) | Class::PortString(..) => Some(Kind::PortIo),
+            Class::AddressOf
+            | Class::Return
+            | Class::Trap(_)
+            | Class::FramePointerToStack
+            | Class::Realign(_) => Some(Kind::Other),
         }
     }
 }

@@ -10,6 +10,7 @@ use iced_x86::{
 };
 
 use crate::class::{Callee, Class, Kind, Port, Repeat, Segment, Space, StringOp};
+use crate::copies;
 use crate::extension;
 use crate::flow::Flow;
 use crate::lift::{Function, Inst, InstIdx, Lifted, Target, is_filler};
@@ -32,10 +33,11 @@ pub fn classify(
     i: InstIdx,
     policy: &Policy,
 ) -> Result<Class, Refusal> {
+    let iced = &lifted.inst(i).iced;
     let class = match policy.kept(i) {
-        Some(Kept::Section) => Ok(Class::Keep(None)),
+        Some(Kept::Section) => policy::refuse_worlds(iced).map(|()| Class::Keep(None)),
         Some(Kept::StaticBranch) => Ok(Class::StaticBranch),
-        Some(Kept::Fixup) => Ok(Class::Keep(Some(Kind::Other))),
+        Some(Kept::Fixup) => policy::refuse_worlds(iced).map(|()| Class::Keep(Some(Kind::Other))),
         _ if function.padding => Ok(Class::Drop),
         Some(Kept::Alternative | Kept::Paravirt) => {
             in_kept_range(lifted, flow, info, i, policy).map(|class| Class::Keep(class.kind()))
@@ -43,8 +45,7 @@ pub fn classify(
         None if policy.is_process() => {
             crate::process::classify(lifted.inst(i), flow.goes_by_table(i))
         }
-        None => by_itself(lifted, flow, info, i, policy)
-            .map(|class| policy.settle(class, &lifted.inst(i).iced)),
+        None => by_itself(lifted, flow, info, i, policy).map(|class| policy.settle(class, iced)),
     };
     class.map_err(|(code, reason)| lifted.refusal(code, i, reason))
 }
@@ -153,14 +154,8 @@ fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> {
     use Mnemonic as M;
     if matches!(
         iced.mnemonic(),
-        M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd
+        M::In | M::Out | M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd
     ) {
-        return Err((
-            Code::PortIo,
-            "string port I/O moves data that the port gate cannot check",
-        ));
-    }
-    if matches!(iced.mnemonic(), M::In | M::Out) {
         return Ok(());
     }
     let touches_system_register = (0..iced.op_count()).any(|op| {
@@ -239,7 +234,12 @@ fn refuse_unlisted(
 ) -> Result<Class, (Code, &'static str)> {
     let replaced = matches!(
         class,
-        Class::Drop | Class::Xlat | Class::Port(_) | Class::Trap(_) | Class::FramePointerToStack
+        Class::Drop
+            | Class::Xlat
+            | Class::Port(_)
+            | Class::Trap(_)
+            | Class::FramePointerToStack
+            | Class::Realign(_)
     );
     if replaced {
         return Ok(class);
@@ -281,7 +281,10 @@ fn classify_straight(
         return Ok(Class::Port(port));
     }
     if let Some((op, log2)) = string_op(iced.code()) {
-        return string_class(iced, op, log2);
+        return string_repeat(iced).map(|repeat| Class::String(op, log2, repeat));
+    }
+    if let Some(port) = port_string(iced.code()) {
+        return string_repeat(iced).map(|repeat| Class::PortString(port, repeat));
     }
     if iced.mnemonic() == Mnemonic::Xlatb {
         return if iced.segment_prefix() == Register::None && iced.memory_base() == Register::RBX {
@@ -417,6 +420,8 @@ pub fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     ) || matches!(
         iced.mnemonic(),
         M::Ldtilecfg | M::Sttilecfg | M::Tileloadd | M::Tileloaddt1 | M::Tilestored
+            // Their destination is an address in a register.
+            | M::Movdir64b | M::Enqcmd | M::Enqcmds
     ) {
         return Err((Code::Unsupported, "it reaches more than its operand"));
     }
@@ -526,7 +531,11 @@ fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
         _ if base == Register::RSP && index == Register::None && inst.displacement.is_none() => {
             stack_operand(iced)
         }
-        _ if constant && index == Register::None => Ok(Space::Global),
+        // Without a relocation it is a number, such as a member of a structure
+        // at address zero that a compiler saw being reached.
+        _ if constant && index == Register::None && inst.displacement.is_some() => {
+            Ok(Space::Global)
+        }
         _ => Ok(Space::Heap),
     }
 }
@@ -545,11 +554,11 @@ fn stack_operand(iced: &Instruction) -> Result<Space, (Code, &'static str)> {
     }
 }
 
-/// The class of a string instruction.
+/// The repetition of a string instruction.
 ///
 /// # Errors
-/// Why it has none.
-pub fn string_class(iced: &Instruction, op: StringOp, log2: u8) -> Result<Class, (Code, &'static str)> {
+/// Why it is not known.
+pub fn string_repeat(iced: &Instruction) -> Result<Repeat, (Code, &'static str)> {
     let addresses_64 = (0..iced.op_count()).all(|i| {
         matches!(
             iced.op_kind(i),
@@ -562,15 +571,33 @@ pub fn string_class(iced: &Instruction, op: StringOp, log2: u8) -> Result<Class,
             "a string instruction with a segment or 32-bit addresses",
         ));
     }
-    let repeat = match (
-        iced.has_rep_prefix() || iced.has_repe_prefix(),
-        iced.has_repne_prefix(),
-    ) {
-        (_, true) => Repeat::Repne,
-        (true, false) => Repeat::Rep,
-        (false, false) => Repeat::Once,
+    Ok(
+        match (
+            iced.has_rep_prefix() || iced.has_repe_prefix(),
+            iced.has_repne_prefix(),
+        ) {
+            (_, true) => Repeat::Repne,
+            (true, false) => Repeat::Rep,
+            (false, false) => Repeat::Once,
+        },
+    )
+}
+
+fn port_string(code: Op) -> Option<Port> {
+    let (input, log2) = match code {
+        Op::Insb_m8_DX => (true, 0),
+        Op::Insw_m16_DX => (true, 1),
+        Op::Insd_m32_DX => (true, 2),
+        Op::Outsb_DX_m8 => (false, 0),
+        Op::Outsw_DX_m16 => (false, 1),
+        Op::Outsd_DX_m32 => (false, 2),
+        _ => return None,
     };
-    Ok(Class::String(op, log2, repeat))
+    Some(Port {
+        input,
+        log2,
+        number: None,
+    })
 }
 
 /// Operation and log2 of the element size of a string instruction.
@@ -596,13 +623,6 @@ pub fn string_op(code: Op) -> Option<(StringOp, u8)> {
         Op::Scasw_AX_m16 => (StringOp::Scas, 1),
         Op::Scasd_EAX_m32 => (StringOp::Scas, 2),
         Op::Scasq_RAX_m64 => (StringOp::Scas, 3),
-        // Refused before where ports are gated.
-        Op::Insb_m8_DX => (StringOp::Ins, 0),
-        Op::Insw_m16_DX => (StringOp::Ins, 1),
-        Op::Insd_m32_DX => (StringOp::Ins, 2),
-        Op::Outsb_DX_m8 => (StringOp::Outs, 0),
-        Op::Outsw_DX_m16 => (StringOp::Outs, 1),
-        Op::Outsd_DX_m32 => (StringOp::Outs, 2),
         _ => return None,
     })
 }
@@ -660,7 +680,7 @@ fn stack_pointer(
     if !writes_rsp {
         return Ok(None);
     }
-    let from_rbp = iced.memory_base() == Register::RBP && iced.memory_index() == Register::None;
+    let from_register = iced.memory_base().is_gpr64() && iced.memory_index() == Register::None;
     match iced.code() {
         Op::Add_rm64_imm8 | Op::Add_rm64_imm32 | Op::Sub_rm64_imm8 | Op::Sub_rm64_imm32
             if iced.op0_kind() == OpKind::Register =>
@@ -672,12 +692,33 @@ fn stack_pointer(
         {
             Ok(Some(Class::Plain))
         }
-        Op::Lea_r64_m if from_rbp => Ok(Some(Class::FramePointerToStack)),
+        Op::Lea_r64_m if from_register => Ok(Some(Class::FramePointerToStack)),
         Op::Mov_r64_rm64 | Op::Mov_rm64_r64
-            if iced.op1_kind() == OpKind::Register && iced.op1_register() == Register::RBP =>
+            if iced.op1_kind() == OpKind::Register && iced.op1_register().is_gpr64() =>
         {
             Ok(Some(Class::FramePointerToStack))
         }
+        Op::And_rm64_imm8 | Op::And_rm64_imm32 if iced.op0_kind() == OpKind::Register => {
+            realign(iced.immediate(1)).map(Some)
+        }
         _ => Err((Code::StackPointer, "rsp is moved by other than a constant")),
+    }
+}
+
+/// `and $-alignment,%rsp`.
+fn realign(mask: u64) -> Result<Class, (Code, &'static str)> {
+    let alignment = mask.wrapping_neg();
+    if !alignment.is_power_of_two() {
+        return Err((
+            Code::StackPointer,
+            "rsp is masked by something not an alignment",
+        ));
+    }
+    match alignment <= u64::from(copies::MAX_ALIGNMENT) {
+        true => Ok(Class::Realign(alignment as u8)),
+        false => Err((
+            Code::StackPointer,
+            "the stack is realigned to more than 64 bytes",
+        )),
     }
 }

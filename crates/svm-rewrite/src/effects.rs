@@ -94,10 +94,11 @@ fn is_trap(iced: &Instruction) -> bool {
     )
 }
 
-/// What a call out of the object reads and certainly overwrites. Registers that
-/// the psABI lets the callee clobber count neither as read nor as overwritten:
-/// no compiler reads them afterwards, and a routine with a private convention
-/// may well keep them.
+/// What a call out of the object reads and certainly overwrites. Of the
+/// registers that the psABI lets the callee clobber, r10 and r11 are overwritten
+/// by what stands between caller and callee ([`crate::plan`]); the others count
+/// neither as read nor as overwritten: no compiler reads them afterwards, and a
+/// routine with a private convention may well keep them.
 fn call_effect(
     lifted: &Lifted<'_>,
     target: Option<Target>,
@@ -120,7 +121,7 @@ fn call_effect(
         },
         Convention::IndirectThunk(register) => Effect {
             uses: set(&ARGUMENTS).union(rsp).union(LocSet::reg(register)),
-            kills: LocSet::reg(Reg::RAX),
+            kills: set(&[Reg::RAX, Reg::R10, Reg::R11]),
         },
         // A call through memory may be one of pv_ops, whose callees keep more
         // than the psABI asks for.
@@ -130,7 +131,7 @@ fn call_effect(
         },
         Convention::C => Effect {
             uses: set(&ARGUMENTS).union(rsp),
-            kills: LocSet::reg(Reg::RAX),
+            kills: set(&[Reg::RAX, Reg::R10, Reg::R11]),
         },
     }
 }

@@ -328,12 +328,12 @@ pub fn map_section(
     for (n, inst) in lifted.insts.iter().enumerate() {
         row(Label(n as u32), inst.offset());
     }
-    for (stub, inst) in &applied.stubs {
+    for (stub, inst) in applied.stubs.iter().chain(&applied.copied) {
         row(*stub, lifted.inst(*inst).offset());
     }
     // Dropped instructions share a place with their successor, which is what is
     // there.
-    // Two ascending runs, which the stable sort merges.
+    // Ascending runs, which the stable sort merges.
     rows.sort();
     rows.reverse();
     rows.dedup_by_key(|r| (r.0, r.1));

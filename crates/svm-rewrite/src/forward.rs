@@ -1,6 +1,10 @@
-//! What is known of `rsp`, `rbp` and the direction flag on the way to an
-//! instruction, for those whose treatment depends on it: `leave` and its
-//! relatives, string instructions, operands in the stack frame.
+//! What is known of `rsp`, of registers that point into the frame, and of the
+//! direction flag on the way to an instruction, for those whose treatment
+//! depends on it: `leave` and its relatives, string instructions, operands in
+//! the stack frame.
+//!
+//! Where a function realigns its stack, each of its copies has facts of its own
+//! ([`crate::copies`]).
 
 use iced_x86::{
     Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
@@ -9,7 +13,9 @@ use liveness::{BlockId, Program};
 use twin_abi::stack;
 
 use crate::class::{Class, Kind, Space};
+use crate::copies::{Copies, Copy, is_entered};
 use crate::flow::Flow;
+use crate::frame::{Frame, Place};
 use crate::lift::{Inst, InstIdx, Lifted, Target};
 use crate::sequences::Direction;
 
@@ -19,27 +25,26 @@ const RETURN_ADDRESS: i64 = 8;
 /// Facts before an instruction. `None` where paths disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// `rsp` minus its value at function entry, in bytes.
-    rsp: Option<i64>,
-    /// `rbp` minus `rsp` at function entry, if it is a frame pointer.
-    rbp: Option<i64>,
-    /// `r10` likewise: where a frame is realigned it points to the caller's.
-    r10: Option<i64>,
+    frame: Frame,
     /// The direction flag; clear at entry (psABI 3.2.1).
     direction: Option<Direction>,
 }
 
 impl Facts {
     const ENTRY: Facts = Facts {
-        rsp: Some(0),
-        rbp: None,
-        r10: None,
+        frame: Frame::ENTRY,
         direction: Some(Direction::Forward),
     };
 
-    /// `rbp - rsp`, if both are known.
-    pub fn frame_distance(&self) -> Option<i64> {
-        Some(self.rbp? - self.rsp?)
+    /// How far `rsp` moves when it is set to this register, if that is known.
+    pub fn distance_to(&self, register: Register) -> Option<i64> {
+        Some(self.frame.get(register)? - self.frame.get(Register::RSP)?)
+    }
+
+    /// How far `and $-alignment,%rsp` moves `rsp` down, if that is known.
+    pub fn padding(&self, alignment: u8, copy: Copy) -> Option<i64> {
+        let before = self.frame.get(Register::RSP)?;
+        Some(before - aligned(before, alignment, copy))
     }
 
     /// The direction of string instructions here, if known.
@@ -50,7 +55,9 @@ impl Facts {
     /// Whether an operand `disp(%rsp)` may write the return address or what is
     /// above it, or read above the arguments that every caller provides.
     fn leaves_frame(&self, iced: &Instruction, info: &mut InstructionInfoFactory) -> bool {
-        let Some(rsp) = self.rsp else { return false };
+        let Some(rsp) = self.frame.get(Register::RSP) else {
+            return false;
+        };
         let end = rsp + iced.memory_displacement64() as i64 + iced.memory_size().size() as i64;
         let only_reads = info
             .info(iced)
@@ -65,122 +72,155 @@ impl Facts {
     }
 
     fn join(self, other: Facts) -> Facts {
-        fn same<T: PartialEq>(a: Option<T>, b: Option<T>) -> Option<T> {
-            if a == b { a } else { None }
-        }
         Facts {
-            rsp: same(self.rsp, other.rsp),
-            rbp: same(self.rbp, other.rbp),
-            r10: same(self.r10, other.r10),
-            direction: same(self.direction, other.direction),
+            frame: self.frame.join(&other.frame),
+            direction: if self.direction == other.direction {
+                self.direction
+            } else {
+                None
+            },
         }
     }
 
-    fn after(mut self, inst: &Inst) -> Facts {
+    /// After an instruction; `copy` is known where realigned functions are
+    /// copied.
+    fn after(mut self, inst: &Inst, copy: Option<Copy>) -> Facts {
         let iced = &inst.iced;
         match iced.mnemonic() {
             Mnemonic::Std => self.direction = Some(Direction::Backward),
             Mnemonic::Cld => self.direction = Some(Direction::Forward),
             _ => {}
         }
-        match iced.flow_control() {
-            FlowControl::Call | FlowControl::IndirectCall => {
-                // The callee returns with its caller's rbp, rsp and DF clear (psABI 3.2.1).
-                self.direction = Some(Direction::Forward);
-                self.r10 = None;
-                return self;
-            }
-            _ => {}
+        if let FlowControl::Call | FlowControl::IndirectCall = iced.flow_control() {
+            // The callee returns with the registers that it keeps for its
+            // caller, with rsp, and with DF clear (psABI 3.2.1).
+            self.direction = Some(Direction::Forward);
+            self.frame.called();
+            return self;
         }
-        let base_offset = |facts: &Facts, base: Register| match base {
-            Register::RSP => facts.rsp,
-            Register::RBP => facts.rbp,
-            Register::R10 => facts.r10,
-            _ => None,
-        };
-        if names(iced, Register::R10) && iced.mnemonic() != Mnemonic::Push {
-            let copied_from = base_offset(&self, Register::R10);
-            self.r10 = None;
-            // Only read there.
-            if iced.mnemonic() == Mnemonic::Lea && iced.op0_register() != Register::R10 {
-                self.r10 = copied_from;
-            }
-        }
+        self.frame.store(iced);
         match iced.code() {
             Code::Leaveq => {
-                self.rsp = self.rbp.map(|b| b + 8);
-                self.rbp = None;
+                let saved = self.frame.get(Register::RBP);
+                self.frame.set(Register::RSP, saved);
+                self.pop(Register::RBP);
             }
-            Code::Mov_r64_rm64 | Code::Mov_rm64_r64
-                if iced.op0_kind() == OpKind::Register && iced.op1_kind() == OpKind::Register =>
-            {
-                let value = base_offset(&self, iced.op1_register());
-                self.set(iced.op0_register(), value);
+            Code::Push_r64 => {
+                self.frame.push(Some(iced.op0_register()));
             }
-            Code::Lea_r64_m if iced.memory_index() == Register::None => {
-                let displacement = iced.memory_displacement64() as i64;
-                let value = base_offset(&self, iced.memory_base()).map(|b| b + displacement);
-                self.set(iced.op0_register(), value);
+            Code::Pop_r64 => self.pop(iced.op0_register()),
+            Code::Mov_r64_rm64 | Code::Mov_rm64_r64 if iced.op0_kind() == OpKind::Register => {
+                let value = match iced.op1_kind() {
+                    OpKind::Register => self.frame.get(iced.op1_register()),
+                    _ => self.frame.place(iced).and_then(|at| self.frame.load(at)),
+                };
+                self.frame.set(iced.op0_register(), value);
+            }
+            Code::Lea_r64_m => {
+                let value = self.frame.place(iced).map(|Place(at)| at);
+                self.frame.set(iced.op0_register(), value);
             }
             Code::Add_rm64_imm8 | Code::Add_rm64_imm32 if iced.op0_register() == Register::RSP => {
-                self.rsp = self.rsp.map(|v| v + iced.immediate(1) as i64);
-            }
-            // Realigned: by how much is not known.
-            Code::And_rm64_imm8 | Code::And_rm64_imm32 if iced.op0_register() == Register::RSP => {
-                self.rsp = None;
+                self.move_rsp(|rsp| rsp + iced.immediate(1) as i64);
             }
             Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 if iced.op0_register() == Register::RSP => {
-                self.rsp = self.rsp.map(|v| v - iced.immediate(1) as i64);
+                self.move_rsp(|rsp| rsp - iced.immediate(1) as i64);
+            }
+            Code::And_rm64_imm8 | Code::And_rm64_imm32 if iced.op0_register() == Register::RSP => {
+                let alignment = u8::try_from(iced.immediate(1).wrapping_neg());
+                match alignment {
+                    Ok(alignment) if alignment.is_power_of_two() => {
+                        let to = copy.and_then(|copy| {
+                            Some(aligned(self.frame.get(Register::RSP)?, alignment, copy))
+                        });
+                        self.frame.set(Register::RSP, to);
+                    }
+                    _ => self.frame.set(Register::RSP, None),
+                }
+            }
+            _ if iced.mnemonic() == Mnemonic::Push && iced.stack_pointer_increment() == -8 => {
+                self.frame.push(None);
             }
             _ => {
-                self.rsp = self
-                    .rsp
-                    .map(|v| v + i64::from(iced.stack_pointer_increment()));
-                let first_is_rbp = iced.op_count() > 0
-                    && iced.op0_kind() == OpKind::Register
-                    && iced.op0_register().full_register() == Register::RBP;
-                if first_is_rbp && iced.mnemonic() != Mnemonic::Push {
-                    self.rbp = None;
-                }
+                let moved = i64::from(iced.stack_pointer_increment());
+                self.move_rsp(|rsp| rsp + moved);
+                self.frame.overwrite(iced);
             }
         }
         self
     }
 
-    fn set(&mut self, register: Register, value: Option<i64>) {
-        match register.full_register() {
-            Register::RSP => self.rsp = value,
-            Register::RBP => self.rbp = value,
-            Register::R10 => self.r10 = value,
-            _ => {}
-        }
+    fn pop(&mut self, to: Register) {
+        let value = self
+            .frame
+            .get(Register::RSP)
+            .and_then(|rsp| self.frame.load(Place(rsp)));
+        self.move_rsp(|rsp| rsp + 8);
+        self.frame.set(to, value);
     }
+
+    fn move_rsp(&mut self, to: impl Fn(i64) -> i64) {
+        let rsp = self.frame.get(Register::RSP).map(to);
+        self.frame.set(Register::RSP, rsp);
+    }
+}
+
+/// Where `and $-alignment,%rsp` takes `rsp`, both counted from its value at
+/// entry, which is the copy's residue modulo the alignment.
+fn aligned(rsp: i64, alignment: u8, copy: Copy) -> i64 {
+    let residue = copy.residue();
+    ((rsp + residue) & -i64::from(alignment)) - residue
 }
 
 /// Facts before the instructions whose treatment depends on them.
 pub struct FactsBefore {
-    /// In the order of the instructions.
-    found: Vec<(InstIdx, Facts)>,
+    /// By copy; each in the order of the instructions.
+    found: Vec<Vec<(InstIdx, Facts)>>,
 }
 
 impl FactsBefore {
-    /// What is known before an instruction.
-    pub fn get(&self, i: InstIdx) -> Option<&Facts> {
-        let n = self.found.binary_search_by_key(&i, |(i, _)| *i).ok()?;
-        Some(&self.found[n].1)
+    /// What is known before an instruction, in a copy of its function.
+    pub fn get(&self, i: InstIdx, copy: Copy) -> Option<&Facts> {
+        let found = self.found.get(usize::from(copy.0))?;
+        let n = found.binary_search_by_key(&i, |(i, _)| *i).ok()?;
+        Some(&found[n].1)
     }
 }
 
 /// Facts before each instruction whose treatment depends on them.
-pub fn analyse(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class]) -> FactsBefore {
+pub fn analyse(
+    lifted: &Lifted<'_>,
+    flow: &Flow,
+    classes: &[Class],
+    copies: &Copies,
+) -> FactsBefore {
+    let found = copies
+        .all()
+        .map(|copy| one_copy(lifted, flow, classes, copies, copy))
+        .collect();
+    FactsBefore { found }
+}
+
+fn one_copy(
+    lifted: &Lifted<'_>,
+    flow: &Flow,
+    classes: &[Class],
+    copies: &Copies,
+    copy: Copy,
+) -> Vec<(InstIdx, Facts)> {
     let asks = |i: u32| match classes[i as usize] {
-        Class::FramePointerToStack | Class::String(..) | Class::Stack => true,
+        Class::FramePointerToStack
+        | Class::Realign(_)
+        | Class::String(..)
+        | Class::PortString(..)
+        | Class::Stack => true,
         Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap) => {
             through_frame_pointer(&lifted.insts[i as usize])
         }
         _ => false,
     };
-    let before = solve(lifted, flow);
+    let before = solve(lifted, flow, copies, copy);
+    let known = copies.any().then_some(copy);
     let mut found = Vec::new();
     for (block, facts) in flow.blocks().iter().zip(before) {
         let Some(mut facts) = facts.filter(|_| block.clone().any(asks)) else {
@@ -190,10 +230,10 @@ pub fn analyse(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class]) -> FactsBefo
             if asks(i) {
                 found.push((InstIdx(i), facts));
             }
-            facts = facts.after(&lifted.insts[i as usize]);
+            facts = facts.after(&lifted.insts[i as usize], known);
         }
     }
-    FactsBefore { found }
+    found
 }
 
 /// Operands that are written through `rsp` but lie in the caller's frame (stack
@@ -202,7 +242,7 @@ pub fn analyse(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class]) -> FactsBefo
 /// the own frame.
 pub fn translate_callers_frame(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
     let mut info = InstructionInfoFactory::new();
-    for (i, facts) in &facts.found {
+    for (i, facts) in facts.found.iter().flatten() {
         let class = &mut classes[i.0 as usize];
         if *class == Class::Stack && facts.leaves_frame(&lifted.inst(*i).iced, &mut info) {
             *class = Class::Memory(Space::Heap);
@@ -213,18 +253,14 @@ pub fn translate_callers_frame(lifted: &Lifted<'_>, facts: &FactsBefore, classes
 /// Operands `disp(%rbp)` where `rbp` is a frame pointer stay as they are in a
 /// module for a stock kernel, and `disp(%r10)` where a frame is realigned.
 pub fn keep_frame_pointer(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
-    for (i, facts) in &facts.found {
+    for (i, facts) in facts.found.iter().flatten() {
         let inst = lifted.inst(*i);
         let class = &mut classes[i.0 as usize];
         let heap = matches!(
             class,
             Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap)
         );
-        let known = match inst.iced.memory_base() {
-            Register::RBP => facts.rbp,
-            _ => facts.r10,
-        };
-        if heap && known.is_some() && through_frame_pointer(inst) {
+        if heap && through_frame_pointer(inst) && facts.frame.place(&inst.iced).is_some() {
             *class = Class::Keep(Some(Kind::Stack));
         }
     }
@@ -234,28 +270,21 @@ fn through_frame_pointer(inst: &Inst) -> bool {
     let iced = &inst.iced;
     matches!(iced.memory_base(), Register::RBP | Register::R10)
         && iced.memory_index() == Register::None
-        && iced.segment_prefix() == Register::None
         && inst.displacement.is_none()
 }
 
-/// Whether a register is an operand, in any width.
-fn names(iced: &Instruction, register: Register) -> bool {
-    (0..iced.op_count()).any(|n| {
-        iced.op_kind(n) == OpKind::Register && iced.op_register(n).full_register() == register
-    })
-}
-
-fn solve(lifted: &Lifted<'_>, flow: &Flow) -> Vec<Option<Facts>> {
+fn solve(lifted: &Lifted<'_>, flow: &Flow, copies: &Copies, copy: Copy) -> Vec<Option<Facts>> {
     let blocks = flow.blocks();
     let mut before: Vec<Option<Facts>> = vec![None; blocks.len()];
     let mut work = Vec::new();
+    let known = copies.any().then_some(copy);
     // Functions are entered with an empty frame, parts of functions that the
     // compiler split off are not: those get their facts from their jumps.
-    for function in lifted
-        .functions
-        .iter()
-        .filter(|f| !f.insts.is_empty() && !f.name.contains(".cold"))
-    {
+    for (f, function) in lifted.functions.iter().enumerate() {
+        let f = crate::lift::FuncIdx(f as u32);
+        if !is_entered(lifted, f) || !copies.of(f).any(|c| c == copy) {
+            continue;
+        }
         let entry = flow.block_of(InstIdx(function.insts.start));
         before[entry.0 as usize] = Some(Facts::ENTRY);
         work.push(entry);
@@ -265,7 +294,7 @@ fn solve(lifted: &Lifted<'_>, flow: &Flow) -> Vec<Option<Facts>> {
             continue;
         };
         for k in blocks[block.0 as usize].clone() {
-            facts = facts.after(&lifted.insts[k as usize]);
+            facts = facts.after(&lifted.insts[k as usize], known);
         }
         for next in continues(lifted, flow, block) {
             let slot = &mut before[next.0 as usize];
@@ -280,7 +309,7 @@ fn solve(lifted: &Lifted<'_>, flow: &Flow) -> Vec<Option<Facts>> {
 }
 
 /// Successors in the same invocation: behind a local call rather than into it.
-fn continues(lifted: &Lifted<'_>, flow: &Flow, block: BlockId) -> Vec<BlockId> {
+pub fn continues(lifted: &Lifted<'_>, flow: &Flow, block: BlockId) -> Vec<BlockId> {
     let end = flow.blocks()[block.0 as usize].end;
     let last = &lifted.insts[end as usize - 1];
     if let (FlowControl::Call, Some(Target::Inst(_))) = (last.iced.flow_control(), last.target) {

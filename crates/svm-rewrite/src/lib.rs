@@ -15,6 +15,7 @@ mod asm;
 pub mod class;
 mod classify;
 mod codemap;
+mod copies;
 mod dom0;
 mod effects;
 mod emit;
@@ -22,6 +23,7 @@ mod encode;
 mod extension;
 mod flow;
 mod forward;
+mod frame;
 mod import;
 mod invocations;
 pub mod lift;
@@ -57,6 +59,7 @@ pub use target::Target;
 
 use apply::Applied;
 use class::Class;
+use copies::Copies;
 use flow::{Flow, Hints};
 use forward::FactsBefore;
 use lift::{InstIdx, Lifted};
@@ -135,11 +138,12 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     let codemap = codemap::entries(&lifted)?;
     let Decided {
         analysis,
+        copies,
         facts,
         plans,
     } = decide(&lifted, &Hints::default(), options)?;
     // --- nothing is decided beyond this point ---
-    let applied = apply::apply(&analysis, &plans, &facts, options)?;
+    let applied = apply::apply(&analysis, &plans, &facts, &copies, options)?;
     let object = match options.target {
         Target::User => emit::emit(&lifted, &applied, &codemap, options.scheme),
         Target::Linux => linux::emit(&lifted, &applied, options.scheme)?,
@@ -170,6 +174,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
 /// Everything that was decided about an object's code.
 struct Decided<'a> {
     analysis: Analysis<'a>,
+    copies: Copies,
     facts: FactsBefore,
     plans: Vec<Plan>,
 }
@@ -186,7 +191,8 @@ fn decide<'a>(
     // Control flow, what each instruction is, what is live before it.
     let analysis = analyse_lifted(lifted, hints, options.target)?;
     let mut classes = accepted(&analysis)?;
-    let facts = forward::analyse(lifted, &analysis.flow, &classes);
+    let copies = Copies::find(lifted, &analysis.flow, &classes);
+    let facts = forward::analyse(lifted, &analysis.flow, &classes, &copies);
     match options.target {
         Target::User => forward::translate_callers_frame(lifted, &facts, &mut classes),
         Target::Linux | Target::Process => {
@@ -197,6 +203,7 @@ fn decide<'a>(
     let plans = plan_all(&analysis, &classes, options.scheme)?;
     Ok(Decided {
         analysis,
+        copies,
         facts,
         plans,
     })

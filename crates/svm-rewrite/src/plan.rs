@@ -346,6 +346,7 @@ impl<'a> Planner<'a> {
             | Class::Trap(_)
             | Class::Port(_)
             | Class::FramePointerToStack
+            | Class::Realign(_)
             | Class::Keep(_)
             | Class::StaticBranch => Need::default(),
             Class::Memory(space)
@@ -355,6 +356,8 @@ impl<'a> Planner<'a> {
             // The bit's word and the masked offset, beside the check's own.
             Class::BitString(space) => translate((check + extra_for(space)).max(check + 2)),
             Class::Xlat => translate(check + 1),
+            // The gate's rax is saved apart, and holds no translation.
+            Class::PortString(..) => translate(check),
             Class::String(op, _, repeat) => {
                 let pointers = usize::from(op.reads_rsi()) + usize::from(op.uses_rdi());
                 let count = usize::from(repeat != Repeat::Once);
@@ -412,7 +415,7 @@ impl<'a> Planner<'a> {
         // hold the address; one that it reads is live.
         // Not so for a string instruction, whose pointers are recovered after it
         // ran, or for a compare that is repeated.
-        let is_string = matches!(plan.class, Class::String(..));
+        let is_string = matches!(plan.class, Class::String(..) | Class::PortString(..));
         let kept = if is_string || recompute.is_some() {
             taken
         } else {

@@ -12,7 +12,7 @@ use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 use liveness::Reg;
 
 use crate::asm::{Field, Referent};
-use crate::class::{Callee, Class, Space};
+use crate::class::{Callee, Class, Space, StringOp};
 use crate::dom0;
 use crate::import::Import;
 use crate::lift::{InstIdx, Lifted, Value};
@@ -140,7 +140,8 @@ fn settle(class: Class, iced: &Instruction) -> Class {
         | Class::Return
         | Class::Trap(_)
         | Class::Port(_)
-        | Class::FramePointerToStack => keep,
+        | Class::FramePointerToStack
+        | Class::Realign(_) => keep,
         Class::Memory(Space::Heap) => class,
         Class::Memory(Space::Stack | Space::Global | Space::PerCpu(_)) => keep,
         // One instruction must stay one.
@@ -149,6 +150,15 @@ fn settle(class: Class, iced: &Instruction) -> Class {
         Class::PushMemory(Space::Heap) | Class::PopMemory(Space::Heap) => class,
         Class::PushMemory(_) | Class::PopMemory(_) => keep,
         Class::Xlat | Class::String(..) => class,
+        // The kernel has no gate: a string instruction with one pointer.
+        Class::PortString(port, repeat) => {
+            let op = if port.input {
+                StringOp::Ins
+            } else {
+                StringOp::Outs
+            };
+            Class::String(op, port.log2, repeat)
+        }
         // A thunk is a routine like any other, whose calls the kernel patches.
         Class::CallIndirect(Callee::Register(_)) | Class::JumpIndirect(Callee::Register(_)) => {
             match iced.op0_kind() {

@@ -47,7 +47,7 @@ pub fn classify(
 fn straight(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     let iced = &inst.iced;
     if let Some((op, log2)) = classify::string_op(iced.code()) {
-        return classify::string_class(iced, op, log2);
+        return classify::string_repeat(iced).map(|repeat| Class::String(op, log2, repeat));
     }
     if iced.mnemonic() == Mnemonic::Xlatb {
         let plain =

@@ -99,9 +99,7 @@ impl Code {
             Code::Privileged => {
                 "keep this function in the VM instance: leave it out of the object, or guard it there"
             }
-            Code::PortIo => {
-                "use `in`/`out` with the port in %dx; string port I/O belongs in the VM instance"
-            }
+            Code::PortIo => "use `in`/`out` with the port in %dx",
             Code::Unsupported => {
                 "compile this function without that instruction (-mno-sse -mno-avx for kernel code), or leave it to the VM instance"
             }

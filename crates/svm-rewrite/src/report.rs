@@ -116,6 +116,7 @@ impl StubRanges {
         let mut bounds: Vec<_> = applied
             .stubs
             .iter()
+            .chain(&applied.copied)
             .map(|(label, _)| applied.place(*label))
             .collect();
         bounds.extend((0..functions).map(|f| applied.place(applied.function_ends[f])));

@@ -163,7 +163,9 @@ pub fn survives(class: Class) -> bool {
         | Class::Return
         | Class::Trap(_)
         | Class::Port(_)
-        | Class::FramePointerToStack => false,
+        | Class::FramePointerToStack
+        | Class::Realign(_)
+        | Class::PortString(..) => false,
     }
 }
 

@@ -7,14 +7,13 @@ use iced_x86::FlowControl;
 
 use crate::apply::FunctionWriter;
 use crate::asm::{Assembler, Label, Labels, Position};
+use crate::copies::Copy;
 use crate::class::{Callee, Class, Space};
-use crate::forward::FactsBefore;
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Target};
 use crate::linkage;
-use crate::plan::Plan;
 use crate::refusal::Refusal;
 use crate::sequences::Emitter;
-use crate::{Analysis, Options};
+use crate::{Analysis, Decided, Options};
 
 /// The sequence of one instruction.
 #[derive(Clone, Debug)]
@@ -72,11 +71,10 @@ pub struct SiteCode {
 /// # Errors
 /// Instructions that no sequence could be made for.
 pub fn emit(
-    analysis: &Analysis<'_>,
-    plans: &[Plan],
-    facts: &FactsBefore,
+    decided: &Decided<'_>,
     options: Options,
 ) -> Result<SiteCode, Vec<Refusal>> {
+    let analysis = &decided.analysis;
     let lifted = analysis.lifted;
     let mut labels = Labels::new(lifted.insts.len());
     let mut refusals = Vec::new();
@@ -90,7 +88,7 @@ pub fn emit(
             && function.section == CodeIdx(section)
         {
             let f = FuncIdx(functions.len() as u32);
-            let sites = emit_sites(&mut emitter, analysis, plans, facts, f, &mut refusals);
+            let sites = emit_sites(&mut emitter, decided, f, &mut refusals);
             let parts = emit_parts(&mut emitter);
             functions.push(FunctionCode {
                 section,
@@ -115,21 +113,28 @@ pub fn emit(
 
 fn emit_sites(
     emitter: &mut Emitter<'_>,
-    analysis: &Analysis<'_>,
-    plans: &[Plan],
-    facts: &FactsBefore,
+    decided: &Decided<'_>,
     f: FuncIdx,
     refusals: &mut Vec<Refusal>,
 ) -> Vec<Site> {
-    let lifted = analysis.lifted;
+    let lifted = decided.analysis.lifted;
     let mut sites = Vec::new();
     for i in lifted.function(f).insts.clone().map(InstIdx) {
-        if !is_site(plans[i.0 as usize].class) {
+        if !is_site(decided.plans[i.0 as usize].class) {
             continue;
         }
         let (from, first) = (emitter.asm.here(), emitter.labels.count());
-        emitter.begin(i);
-        let mut writer = FunctionWriter::new(emitter, &analysis.flow, plans, facts, false);
+        emitter.begin(i, Label(i.0));
+        let mut writer = FunctionWriter {
+            emitter,
+            flow: &decided.analysis.flow,
+            plans: &decided.plans,
+            facts: &decided.facts,
+            copies: &decided.copies,
+            copy: Copy::FIRST,
+            poison: false,
+            refusals,
+        };
         if let Err(hitch) = writer.instruction(i) {
             refusals.push(lifted.refusal(hitch.code, i, hitch.reason));
         }
@@ -163,6 +168,7 @@ pub fn is_site(class: Class) -> bool {
         | Class::BitString(_)
         | Class::Xlat
         | Class::String(..)
+        | Class::PortString(..)
         | Class::PushMemory(_)
         | Class::PopMemory(_)
         | Class::CallIndirect(Callee::Memory(Space::Heap))
@@ -178,6 +184,7 @@ pub fn is_site(class: Class) -> bool {
         | Class::Trap(_)
         | Class::Port(_)
         | Class::FramePointerToStack
+        | Class::Realign(_)
         | Class::Keep(_)
         | Class::StaticBranch => false,
     }

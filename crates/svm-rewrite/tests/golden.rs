@@ -2,37 +2,12 @@
 //! system assembler: what is emitted for it, under both schemes, and that the
 //! verifier accepts it. Snapshots are read by people before they are accepted.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod common;
 
+use std::path::Path;
+
+use common::{assemble, fixtures, name};
 use svm_rewrite::{Options, Refusal, Rewritten, Scheme, listing, rewrite};
-
-fn fixtures(below: &str) -> Vec<PathBuf> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../tests/fixtures")
-        .join(below);
-    let mut files: Vec<PathBuf> = std::fs::read_dir(&dir)
-        .unwrap_or_else(|e| panic!("{}: {e}", dir.display()))
-        .map(|entry| entry.expect("a directory entry").path())
-        .filter(|path| path.extension().is_some_and(|e| e == "s"))
-        .collect();
-    files.sort();
-    assert!(!files.is_empty(), "no fixtures in {}", dir.display());
-    files
-}
-
-fn assemble(source: &Path) -> Vec<u8> {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let object = dir.path().join("fixture.o");
-    let status = Command::new("as")
-        .arg(source)
-        .arg("-o")
-        .arg(&object)
-        .status()
-        .expect("the system assembler runs");
-    assert!(status.success(), "{} does not assemble", source.display());
-    std::fs::read(object).expect("the assembled object")
-}
 
 fn try_rewrite(source: &Path, scheme: Scheme) -> Result<Rewritten, Vec<Refusal>> {
     let bytes = assemble(source);
@@ -44,14 +19,6 @@ fn try_rewrite(source: &Path, scheme: Scheme) -> Result<Rewritten, Vec<Refusal>>
             ..Options::new(scheme)
         },
     )
-}
-
-fn name(source: &Path) -> String {
-    source
-        .file_stem()
-        .expect("a file name")
-        .to_string_lossy()
-        .into_owned()
 }
 
 #[test]

@@ -19,7 +19,9 @@
 
 use std::sync::OnceLock;
 
-use iced_x86::{Code, CpuidFeature, EncodingKind, Mnemonic, OpCodeInfo, OpCodeOperandKind};
+use iced_x86::{
+    Code, CpuidFeature, EncodingKind, Instruction, Mnemonic, OpCodeInfo, OpCodeOperandKind,
+};
 
 /// What the list says about an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +30,55 @@ pub enum Verdict {
     Allowed,
     /// A call or jump, near or far, to an address in a register or memory.
     Indirect,
+    /// For the kernel alone, no operand in memory: a module for a stock kernel
+    /// may have it.
+    System,
     /// Anything else.
     Refused,
+}
+
+/// The verdict on an instruction of a module for a stock kernel, which may do
+/// what the kernel does, but for going into other worlds: those of guests,
+/// enclaves and users.
+pub fn verdict_kernel(i: &Instruction) -> Verdict {
+    match verdict(i.code()) {
+        Verdict::Refused if system(i.mnemonic()) => Verdict::System,
+        Verdict::Refused if is_cache_hint(i.mnemonic()) => Verdict::Allowed,
+        verdict => verdict,
+    }
+}
+
+/// Hints about cache lines: they compute nothing and cannot fault the driver's
+/// data.
+pub fn is_cache_hint(mnemonic: Mnemonic) -> bool {
+    use Mnemonic::*;
+    matches!(
+        mnemonic,
+        Prefetch
+            | Prefetchw
+            | Prefetchwt1
+            | Prefetchnta
+            | Prefetcht0
+            | Prefetcht1
+            | Prefetcht2
+            | Clflush
+            | Clflushopt
+            | Clwb
+            | Cldemote
+    )
+}
+
+/// Instructions of the system without an operand in memory (SDM volume 1, 5.20).
+#[rustfmt::skip] // A table: one line a dozen names.
+fn system(mnemonic: Mnemonic) -> bool {
+    use Mnemonic::*;
+    matches!(
+        mnemonic,
+        Cli | Sti | Hlt | Clac | Stac | Clts | Cpuid | Rdmsr | Wrmsr | Rdpmc | Rdpid | Invd
+        | Wbinvd | Wbnoinvd | Xgetbv | Xsetbv | Rdpkru | Wrpkru | Monitor | Mwait | Monitorx
+        | Mwaitx | In | Out | Insb | Insw | Insd | Outsb | Outsw | Outsd | Pushfq | Popfq
+        | Serialize | Ud0 | Ud1 | Fninit | Wait | Emms | Mov | Tpause | Umwait
+    )
 }
 
 /// The verdict on one encoding.

@@ -10,8 +10,11 @@ use iced_x86::{
     UsedMemory,
 };
 
+use crate::allow;
 use crate::domain::{Reg, RegSet};
-use crate::insn::{Access, Alu, Condition, Insn, Memory, Op, StringKind, TableRead, Target};
+use crate::insn::{
+    Access, Alu, Condition, Insn, Memory, Op, Origin, StringKind, TableRead, Target,
+};
 use crate::violation::Code;
 
 /// Which operand of an instruction a relocation makes. Where it leads is not for
@@ -42,6 +45,7 @@ type Refused = (Code, &'static str, Insn);
 pub fn classify(
     i: &Instruction,
     field: Field,
+    linux: bool,
     factory: &mut InstructionInfoFactory,
 ) -> Result<Insn, Refused> {
     let mut insn = Insn {
@@ -52,11 +56,14 @@ pub fn classify(
         section: 0,
         writes: RegSet::NONE,
         memory: Memory::NONE,
-        op: operation(i, field),
+        op: match linux {
+            true => kernel_operation(i, field),
+            false => operation(i, field),
+        },
     };
     if let Some(writes) = known_writes(insn.op) {
         insn.writes = writes;
-        return match addressed(i, field) {
+        return match addressed(i, field, linux) {
             Ok(()) => Ok(insn),
             Err((code, reason)) => Err((code, reason, insn)),
         };
@@ -67,6 +74,7 @@ pub fn classify(
             match gpr(used.register()) {
                 Some(r) => insn.writes = insn.writes.or(r.set()),
                 None if used.register().is_vector_register() => {}
+                None if linux && !used.register().is_segment_register() => {}
                 None => {
                     return Err((
                         Code::Instruction,
@@ -77,7 +85,7 @@ pub fn classify(
             }
         }
     }
-    match memory(i, field, info.used_memory(), &mut insn) {
+    match memory(i, field, linux, info.used_memory(), &mut insn) {
         Ok(()) => Ok(insn),
         Err((code, reason)) => Err((code, reason, insn)),
     }
@@ -106,7 +114,7 @@ fn known_writes(op: Op) -> Option<RegSet> {
 }
 
 /// What a relocation may do to the instructions of [`known_writes`].
-fn addressed(i: &Instruction, field: Field) -> Result<(), (Code, &'static str)> {
+fn addressed(i: &Instruction, field: Field, linux: bool) -> Result<(), (Code, &'static str)> {
     if i.mnemonic() != Mnemonic::Lea {
         return Ok(());
     }
@@ -116,7 +124,7 @@ fn addressed(i: &Instruction, field: Field) -> Result<(), (Code, &'static str)> 
             "the table's address is not for the driver to know",
         ));
     }
-    if i.is_ip_rel_memory_operand() {
+    if i.is_ip_rel_memory_operand() && !(linux && field == Field::Displacement) {
         return Err((
             Code::AddressForm,
             "code addresses that data may hold are dom0's",
@@ -150,12 +158,19 @@ fn gpr32(r: Register) -> Option<Reg> {
 fn memory(
     i: &Instruction,
     field: Field,
+    linux: bool,
     used: &[UsedMemory],
     insn: &mut Insn,
 ) -> Result<(), (Code, &'static str)> {
     let explicit = (0..i.op_count()).find(|&n| i.op_kind(n) == OpKind::Memory);
     let silent = matches!(i.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
-    if explicit.is_some() && !silent && gpr64(i.memory_base()).is_none() {
+    let silent = silent || linux && allow::is_cache_hint(i.mnemonic());
+    let origin = match linux {
+        true => origin(i, field),
+        false => Origin::Registers,
+    };
+    let registers = origin == Origin::Registers;
+    if explicit.is_some() && !silent && registers && gpr64(i.memory_base()).is_none() {
         return Err((
             Code::AddressForm,
             "no register holds a translated address here",
@@ -163,7 +178,9 @@ fn memory(
     }
     if is_stack_or_string(i) {
         // Their implicit operands have rules of their own in transfer.rs.
-    } else if used.iter().any(|m| explicit.is_none() || !is_operand(m, i)) {
+    } else if used.iter().any(|m| explicit.is_none() || !is_operand(m, i))
+        && !(linux && explicit.is_none() && allow::verdict_kernel(i) == allow::Verdict::System)
+    {
         return Err((Code::Implicit, "it reaches memory that no operand shows"));
     }
     if explicit.is_none() {
@@ -179,6 +196,7 @@ fn memory(
     insn.memory = Memory {
         access: Access::None,
         indexed: i.memory_index() != Register::None,
+        origin,
         size: u16::from(size),
         base: gpr64(i.memory_base()).unwrap_or(Reg::RAX),
         disp: i.memory_displacement64() as i32,
@@ -187,12 +205,12 @@ fn memory(
         Field::Tag | Field::Xlate => {
             return Err((Code::Table, "not one of the table reads of a check"));
         }
-        Field::Displacement if !silent => {
+        Field::Displacement if !silent && registers => {
             return Err((Code::Untranslated, "its displacement is an address in dom0"));
         }
         // Reported already.
         Field::Bad => return Ok(()),
-        _ if silent => return addressed(i, field),
+        _ if silent => return addressed(i, field, linux),
         _ => {}
     }
     if access == Access::None || insn.memory.size == 0 {
@@ -223,7 +241,12 @@ fn accessed<'a>(uses: impl Iterator<Item = &'a UsedMemory>) -> (Access, u8) {
 
 /// Whether the decoder's entry is the explicit operand.
 fn is_operand(m: &UsedMemory, i: &Instruction) -> bool {
-    m.base() == i.memory_base()
+    // What is relative to the instruction has no register there.
+    let base = match i.memory_base() {
+        Register::RIP => Register::None,
+        base => base,
+    };
+    m.base() == base
         && m.index() == i.memory_index()
         && m.displacement() == i.memory_displacement64()
 }
@@ -245,7 +268,11 @@ fn is_prefetch(i: &Instruction) -> bool {
 
 fn is_stack_or_string(i: &Instruction) -> bool {
     use Mnemonic::*;
-    i.is_string_instruction() || matches!(i.mnemonic(), Push | Pop | Leave | Call | Ret)
+    i.is_string_instruction()
+        || matches!(
+            i.mnemonic(),
+            Push | Pop | Leave | Call | Ret | Pushfq | Popfq
+        )
 }
 
 /// A bit test of memory by register: the bit offset's register and the
@@ -258,6 +285,41 @@ fn bit_at(i: &Instruction) -> Option<Op> {
         r: gpr(offset)?,
         bits: (offset.size() * 8) as u8,
     })
+}
+
+/// What an address counts from in a module for a stock kernel: `%gs`, or a
+/// symbol without any register.
+fn origin(i: &Instruction, field: Field) -> Origin {
+    let alone = i.memory_index() == Register::None
+        && matches!(i.memory_base(), Register::RIP | Register::None);
+    match i.segment_prefix() {
+        Register::GS => Origin::PerCpu,
+        Register::FS => Origin::Registers,
+        _ if alone && field == Field::Displacement => Origin::Symbol,
+        _ => Origin::Registers,
+    }
+}
+
+/// What it does in a module for a stock kernel, which has more of them.
+fn kernel_operation(i: &Instruction, field: Field) -> Op {
+    use Mnemonic::*;
+    let memory = |op| i.op_kind(op) == OpKind::Memory;
+    let register = |op: u32| (i.op_kind(op) == OpKind::Register).then(|| gpr64(i.op_register(op)));
+    match i.mnemonic() {
+        Push => register(0)
+            .flatten()
+            .map_or(Op::Push, |s| Op::PushRegister { s }),
+        Pushfq => Op::Push,
+        Popfq => Op::PopFlags,
+        Mov if memory(1) => register(0).flatten().map_or(Op::Plain, |d| Op::Load { d }),
+        Mov if memory(0) => register(1).flatten().map_or(Op::Plain, |s| Op::Store { s }),
+        _ => match i.flow_control() {
+            FlowControl::IndirectCall => Op::CallIndirect,
+            FlowControl::IndirectBranch => Op::JumpIndirect,
+            _ if allow::is_cache_hint(i.mnemonic()) => Op::Plain,
+            _ => operation(i, field),
+        },
+    }
 }
 
 /// What it does. [`Op::Plain`] is right for everything: its registers are
@@ -433,12 +495,14 @@ fn string(i: &Instruction) -> Option<Op> {
         Lodsb | Lodsw | Lodsd | Lodsq => StringKind::Lods,
         Cmpsb | Cmpsw | Cmpsd | Cmpsq => StringKind::Cmps,
         Scasb | Scasw | Scasd | Scasq => StringKind::Scas,
+        Insb | Insw | Insd => StringKind::Ins,
+        Outsb | Outsw | Outsd => StringKind::Outs,
         _ => return None,
     };
     let shift = match i.mnemonic() {
-        Movsb | Stosb | Lodsb | Cmpsb | Scasb => 0,
-        Movsw | Stosw | Lodsw | Cmpsw | Scasw => 1,
-        Movsd | Stosd | Lodsd | Cmpsd | Scasd => 2,
+        Movsb | Stosb | Lodsb | Cmpsb | Scasb | Insb | Outsb => 0,
+        Movsw | Stosw | Lodsw | Cmpsw | Scasw | Insw | Outsw => 1,
+        Movsd | Stosd | Lodsd | Cmpsd | Scasd | Insd | Outsd => 2,
         _ => 3,
     };
     Some(Op::String {

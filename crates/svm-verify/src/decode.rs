@@ -5,7 +5,9 @@
 //!
 //! What the rest of the verifier works on is made here, once: [`Program`].
 
-use elf_loader::consts::{R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32};
+use elf_loader::consts::{
+    R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PC64, R_X86_64_PLT32,
+};
 use elf_loader::{Relocation, Section, SectionId};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use twin_abi::stlb;
@@ -65,6 +67,16 @@ impl Program {
     pub fn at(&self, place: CodeAt) -> Option<u32> {
         let section = self.starts.get(usize::from(place.section))?;
         section.get(usize::try_from(place.offset).ok()?)
+    }
+
+    /// Number of the instruction that has a byte there.
+    pub fn around(&self, place: CodeAt) -> Option<u32> {
+        const LONGEST: i64 = 15;
+        let starts = (0..LONGEST).map(|back| CodeAt {
+            offset: place.offset - back,
+            ..place
+        });
+        starts.into_iter().find_map(|start| self.at(start))
     }
 
     /// Instruction number `n`.
@@ -295,7 +307,8 @@ impl<'o> SectionDecoder<'_, 'o> {
 
     /// Judges the instruction at the start of `rest` by all rules.
     fn anew(&mut self, decoder: &Decoder<'_>, instruction: &Instruction, at: u32, rest: &[u8]) {
-        let allowed = allowed(instruction, &rest[..instruction.len()]);
+        let linux = self.image.is_linux();
+        let allowed = allowed(instruction, &rest[..instruction.len()], linux);
         if let Err((code, reason)) = allowed {
             self.violation(at, code, reason);
         }
@@ -329,9 +342,18 @@ impl<'o> SectionDecoder<'_, 'o> {
         rest: &[u8],
         allowed: Result<(), (Code, &'static str)>,
     ) -> (Insn, bool) {
-        let (insn, result) = match classify::classify(instruction, field, &mut self.factory) {
+        let linux = self.image.is_linux();
+        let (insn, result) = match classify::classify(instruction, field, linux, &mut self.factory)
+        {
             // What is refused by name is not asked about.
             Ok(insn) if allowed.is_err() => return (insn, false),
+            Ok(insn) if linux && allow::verdict_kernel(instruction) == Verdict::System => {
+                let agrees = second::same_length(&self.second, instruction, rest);
+                let agrees = agrees
+                    .then_some(())
+                    .ok_or("a second decoder reads another length");
+                (insn, agrees.map_err(|reason| (Code::Decoders, reason)))
+            }
             Ok(insn) => {
                 let agrees = second::agrees(&self.second, instruction, &insn, rest);
                 (insn, agrees.map_err(|reason| (Code::Decoders, reason)))
@@ -408,6 +430,16 @@ impl<'o> SectionDecoder<'_, 'o> {
         match inside.count() {
             0 => (0, Ok(Relocated::NONE)),
             1 => (1, self.judge(&rest[0], at, operands)),
+            // movq $symbol, symbol(%rip)
+            2 if self.image.is_linux() => {
+                let both = self.judge(&rest[0], at, operands);
+                let both = both.and_then(|a| Ok((a.field, self.judge(&rest[1], at, operands)?)));
+                let both = both.and_then(|(a, b)| match (a, b.field) {
+                    (Field::Displacement, Field::Immediate) => Ok(Relocated::operand(a)),
+                    _ => Err("two relocations in one instruction"),
+                });
+                (2, both)
+            }
             n => (n, Err("two relocations in one instruction")),
         }
     }
@@ -419,6 +451,9 @@ impl<'o> SectionDecoder<'_, 'o> {
         at: u32,
         operands: Operands,
     ) -> Result<Relocated, &'static str> {
+        if self.image.is_linux() {
+            return self.judge_kernel(r, at, operands);
+        }
         let meaning = self.image.meaning(r.symbol);
         if let Meaning::Unusable(reason) = meaning {
             return Err(reason);
@@ -464,6 +499,61 @@ impl<'o> SectionDecoder<'_, 'o> {
             _ => Err("not one of the relocations that the contract lists for this operand"),
         }
     }
+
+    /// The table of relocations in `ARCHITECTURE.md` for `--target linux`.
+    fn judge_kernel(
+        &self,
+        r: &Relocation,
+        at: u32,
+        operands: Operands,
+    ) -> Result<Relocated, &'static str> {
+        let meaning = self.image.meaning(r.symbol);
+        if let Meaning::Unusable(reason) = meaning {
+            return Err(reason);
+        }
+        let offset = r.offset.checked_sub(u64::from(at));
+        let is = |field: Option<(u8, u8)>, want| {
+            field.is_some_and(|(start, size)| offset == Some(start.into()) && size == want)
+        };
+        let imm = |want| is(operands.immediate, want);
+        let disp = |want| is(operands.displacement, want);
+        match (r.kind, meaning) {
+            (R_X86_64_PC32 | R_X86_64_PLT32, Meaning::Routine(routine))
+                if operands.branch && imm(4) =>
+            {
+                match r.addend {
+                    -4 => Ok(Relocated::branch(Destination::Routine(routine))),
+                    _ => Err("not the routine's start"),
+                }
+            }
+            (R_X86_64_PC32 | R_X86_64_PLT32, Meaning::Code(place)) if operands.branch && imm(4) => {
+                let to = place
+                    .offset
+                    .checked_add(r.addend)
+                    .and_then(|o| o.checked_add(4));
+                let offset = to.ok_or("its target is outside every section")?;
+                Ok(Relocated::branch(Destination::Code(CodeAt {
+                    offset,
+                    ..place
+                })))
+            }
+            (R_X86_64_32S, Meaning::Table) if disp(4) => match u64::try_from(r.addend) {
+                Ok(stlb::TAG) => Ok(Relocated::operand(Field::Tag)),
+                Ok(stlb::XLATE) => Ok(Relocated::operand(Field::Xlate)),
+                _ => Err("the table is read at its tag or at its translation only"),
+            },
+            (_, Meaning::Table) => Err("the table is read in checks only"),
+            (_, Meaning::Routine(Routine::Slow(_))) => Err("the runtime's code is only called"),
+            _ if operands.branch => Err("a branch to something that is not code"),
+            (R_X86_64_PC32 | R_X86_64_32S | R_X86_64_32, _) if disp(4) => {
+                self.image.data_reference(meaning, r)?;
+                Ok(Relocated::operand(Field::Displacement))
+            }
+            (R_X86_64_32S | R_X86_64_32, _) if imm(4) => Ok(Relocated::operand(Field::Immediate)),
+            (R_X86_64_64 | R_X86_64_PC64, _) if imm(8) => Ok(Relocated::operand(Field::Immediate)),
+            _ => Err("not one of the relocations that the contract lists for this operand"),
+        }
+    }
 }
 
 /// Decodes the instruction at an offset of the section. False if there is none.
@@ -477,13 +567,28 @@ fn decode_at(decoder: &mut Decoder<'_>, at: usize, instruction: &mut Instruction
 }
 
 /// Whether the instruction is on the allow-list, with the prefixes that it has.
-fn allowed(instruction: &Instruction, raw: &[u8]) -> Result<(), (Code, &'static str)> {
-    match allow::verdict(instruction.code()) {
+fn allowed(instruction: &Instruction, raw: &[u8], linux: bool) -> Result<(), (Code, &'static str)> {
+    let verdict = match linux {
+        true => allow::verdict_kernel(instruction),
+        false => allow::verdict(instruction.code()),
+    };
+    match verdict {
         Verdict::Allowed if instruction.has_op_mask() => {
             Err((Code::Instruction, "with a mask it is not on the allow-list"))
         }
-        Verdict::Allowed => prefix::check(instruction, raw),
+        Verdict::Allowed | Verdict::System => prefix::check(instruction, raw, linux),
+        // Thunks and retpolines lead anywhere as well: the kernel's own policy.
+        Verdict::Indirect if linux && !is_far(instruction) => {
+            prefix::check(instruction, raw, linux)
+        }
         Verdict::Indirect => Err((Code::Indirect, "its target is not known")),
         Verdict::Refused => Err((Code::Instruction, "it is not on the allow-list")),
     }
+}
+
+fn is_far(instruction: &Instruction) -> bool {
+    use iced_x86::FlowControl::{IndirectBranch, IndirectCall};
+    !matches!(instruction.flow_control(), IndirectCall | IndirectBranch)
+        || instruction.op0_kind() == iced_x86::OpKind::Memory
+            && instruction.memory_size().size() != 8
 }

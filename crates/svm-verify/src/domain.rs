@@ -133,6 +133,9 @@ pub enum Form {
     Any,
     /// `rsp` at the function's entry plus this many bytes.
     Stack(i32),
+    /// `rsp` as the function's `and $-N,%rsp` left it plus this many bytes
+    /// (target `linux`).
+    Aligned(i32),
     /// `rsp | (BLOCK - 1)`: the last byte of the CPU's block.
     ContextTop,
     /// `V(X) & 0xffff_ffff`.
@@ -165,7 +168,9 @@ impl Form {
     /// Whether the form speaks of `V(x)`.
     fn mentions(self, x: Name) -> bool {
         match self {
-            Form::Any | Form::Stack(_) | Form::ContextTop | Form::Below(_) => false,
+            Form::Any | Form::Stack(_) | Form::Aligned(_) | Form::ContextTop | Form::Below(_) => {
+                false
+            }
             Form::Low32(n)
             | Form::Shifted(n)
             | Form::Page(n)
@@ -195,7 +200,9 @@ impl Form {
         let rename = |name: Name| if name == old { new } else { name };
         match self {
             form if !form.mentions(old) => form,
-            Form::Any | Form::Stack(_) | Form::ContextTop | Form::Below(_) => self,
+            Form::Any | Form::Stack(_) | Form::Aligned(_) | Form::ContextTop | Form::Below(_) => {
+                self
+            }
             Form::Low32(_) => Form::Low32(new),
             Form::Shifted(_) => Form::Shifted(new),
             Form::Page(_) => Form::Page(new),
@@ -227,6 +234,15 @@ impl Form {
                 )
             }
             _ => Form::Any,
+        }
+    }
+
+    /// So many bytes further, if it is an address in the frame.
+    pub fn moved(self, by: i32) -> Option<Form> {
+        match self {
+            Form::Stack(at) => at.checked_add(by).map(Form::Stack),
+            Form::Aligned(at) => at.checked_add(by).map(Form::Aligned),
+            _ => None,
         }
     }
 
@@ -344,8 +360,13 @@ pub struct Again {
 /// The facts at a program point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The general-purpose registers. `rsp` is always [`Form::Stack`].
+    /// The general-purpose registers. `rsp` is always [`Form::Stack`], or
+    /// [`Form::Aligned`] where [`State::realigned`] is known.
     regs: [Value; 16],
+    /// Where `rsp` was, from its value at entry, when it was aligned.
+    pub realigned: Option<i32>,
+    /// Frame addresses in words of the frame.
+    pub saved: Saved,
     /// The status flags.
     pub flags: Flags,
     /// The address whose page is proved to be the tag of its entry
@@ -364,6 +385,8 @@ impl State {
         regs[usize::from(Reg::RSP.0)] = Value::of(Form::Stack(0));
         State {
             regs,
+            realigned: None,
+            saved: Saved::NONE,
             flags: Flags::Unknown,
             matched: None,
             again: None,
@@ -379,7 +402,7 @@ impl State {
     /// Where `rsp` points, from where it pointed at entry; zero or negative.
     pub fn rsp(&self) -> i32 {
         match self.get(Reg::RSP).form {
-            Form::Stack(at) => at,
+            Form::Stack(at) | Form::Aligned(at) => at,
             // Never: `write` keeps `rsp` out and `set_rsp` sets this form. The
             // answer fits no frame, so that whatever relies on it fails.
             _ => i32::MIN,
@@ -402,8 +425,28 @@ impl State {
             return false;
         }
         self.forget(Reg::RSP.set());
-        self.regs[usize::from(Reg::RSP.0)] = Value::of(Form::Stack(at as i32));
+        let form = match self.get(Reg::RSP).form {
+            Form::Aligned(_) => Form::Aligned(at as i32),
+            _ => Form::Stack(at as i32),
+        };
+        self.regs[usize::from(Reg::RSP.0)] = Value::of(form);
         true
+    }
+
+    /// `rsp` is set to an address in the frame. False, and `rsp` stays, if it is
+    /// none, or out of bounds as with [`State::set_rsp`].
+    #[must_use]
+    pub fn set_rsp_to(&mut self, form: Form) -> bool {
+        let before = self.get(Reg::RSP);
+        let (Form::Stack(at) | Form::Aligned(at)) = form else {
+            return false;
+        };
+        self.regs[usize::from(Reg::RSP.0)] = Value::of(form);
+        let done = self.set_rsp(i64::from(at));
+        if !done {
+            self.regs[usize::from(Reg::RSP.0)] = before;
+        }
+        done
     }
 
     /// Drops the facts beside the registers that rely on one of `written`.
@@ -475,6 +518,20 @@ impl State {
         self.regs[usize::from(Reg::RSP.0)] = rsp;
     }
 
+    /// After a call where callees are trusted to keep what the psABI (3.2.1)
+    /// says: frame addresses in those registers and in the frame stay.
+    pub fn called_by_psabi(&mut self) {
+        let before = self.clone();
+        self.called();
+        self.realigned = before.realigned;
+        self.saved = before.saved;
+        for r in [Reg(3), Reg::RBP, Reg(12), Reg(13), Reg(14), Reg(15)] {
+            if let form @ (Form::Stack(_) | Form::Aligned(_)) = before.get(r).form {
+                self.regs[usize::from(r.0)] = Value::of(form);
+            }
+        }
+    }
+
     /// Keeps what `other` knows as well. True if something was dropped. The
     /// caller has made sure that `rsp` agrees.
     pub fn join(&mut self, other: &State) -> bool {
@@ -486,10 +543,63 @@ impl State {
                 *mine = joined;
             }
         }
+        changed |= keep(&mut self.realigned, &other.realigned, None);
+        changed |= self.saved.join(&other.saved);
         changed |= keep(&mut self.flags, &other.flags, Flags::Unknown);
         changed |= keep(&mut self.matched, &other.matched, None);
         changed |= keep(&mut self.again, &other.again, None);
         changed |= keep(&mut self.direction, &other.direction, None);
+        changed
+    }
+}
+
+/// Words of the frame that hold an address of the frame: where, and which.
+/// Compilers keep a frame pointer there, and nobody else gets the address of
+/// such a word: whoever relies on it relies on that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Saved([(Form, Form); 4]);
+
+impl Saved {
+    /// None.
+    pub const NONE: Saved = Saved([(Form::Any, Form::Any); 4]);
+
+    /// What the word at a place holds.
+    pub fn get(&self, at: Form) -> Form {
+        let found = self.0.iter().find(|(place, _)| *place == at);
+        found.map_or(Form::Any, |(_, form)| *form)
+    }
+
+    /// `size` bytes are written at a place, with `form` if that is a word.
+    /// Places from the two origins may be the same: an alignment apart.
+    pub fn write(&mut self, at: Form, size: u16, form: Form) {
+        for word in &mut self.0 {
+            let apart = match (word.0, at) {
+                (Form::Stack(a), Form::Stack(b)) | (Form::Aligned(a), Form::Aligned(b)) => {
+                    i64::from(a) >= i64::from(b) + i64::from(size)
+                        || i64::from(b) >= i64::from(a) + 8
+                }
+                (Form::Any, _) => true,
+                _ => false,
+            };
+            if !apart {
+                *word = (Form::Any, Form::Any);
+            }
+        }
+        let frame = matches!(form, Form::Stack(_) | Form::Aligned(_)) && size == 8;
+        let free = self.0.iter_mut().find(|(place, _)| *place == Form::Any);
+        if let (true, Some(word)) = (frame, free) {
+            *word = (at, form);
+        }
+    }
+
+    fn join(&mut self, other: &Saved) -> bool {
+        let mut changed = false;
+        for word in &mut self.0 {
+            if word.0 != Form::Any && other.get(word.0) != word.1 {
+                *word = (Form::Any, Form::Any);
+                changed = true;
+            }
+        }
         changed
     }
 }

@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::checks::{self, Miss};
 use crate::decode::Program;
-use crate::domain::{Flags, Form, Name, State, Value};
+use crate::domain::{Flags, Form, Name, Reg, State, Value};
 use crate::insn::{Condition, Op, Target};
 use crate::object::{Image, Routine};
+use crate::patches::Patches;
 use crate::transfer::{Broken, Next, Proved, Step};
 use crate::violation::Code;
 
@@ -35,8 +36,14 @@ pub struct Outcome {
 }
 
 /// Interprets the whole program.
-pub fn interpret(image: &Image<'_>, program: &Program, entries: &[u32], rest: &[u32]) -> Outcome {
-    let mut flow = Flow::new(image, program, entries, rest);
+pub fn interpret(
+    image: &Image<'_>,
+    program: &Program,
+    entries: &[u32],
+    rest: &[u32],
+    patches: &Patches,
+) -> Outcome {
+    let mut flow = Flow::new(image, program, entries, rest, patches);
     for &entry in entries {
         flow.enter(entry);
     }
@@ -55,6 +62,10 @@ pub fn interpret(image: &Image<'_>, program: &Program, entries: &[u32], rest: &[
 struct Flow<'a, 'o> {
     image: &'a Image<'o>,
     program: &'a Program,
+    /// What the kernel does to the code.
+    patches: &'a Patches,
+    /// Instructions that `patches` says something about; empty if none.
+    patched: Vec<bool>,
     /// For each instruction, the number of the state before it, or one of the
     /// constants above.
     slot: Vec<u32>,
@@ -78,7 +89,13 @@ struct Flow<'a, 'o> {
 }
 
 impl<'a, 'o> Flow<'a, 'o> {
-    fn new(image: &'a Image<'o>, program: &'a Program, entries: &[u32], rest: &[u32]) -> Self {
+    fn new(
+        image: &'a Image<'o>,
+        program: &'a Program,
+        entries: &[u32],
+        rest: &[u32],
+        patches: &'a Patches,
+    ) -> Self {
         let count = program.insns.len();
         let (mut slot, mut referenced) = (vec![NONE; count], vec![false; count]);
         for &entry in entries.iter().chain(rest) {
@@ -90,9 +107,20 @@ impl<'a, 'o> Flow<'a, 'o> {
                 referenced[to as usize] = true;
             }
         }
+        let mut patched = Vec::new();
+        for site in patches.sites() {
+            patched.resize(count, false);
+            patched[site as usize] = true;
+        }
+        for leader in patches.leaders() {
+            slot[leader as usize] = UNREACHED;
+            referenced[leader as usize] = true;
+        }
         Flow {
             image,
             program,
+            patches,
+            patched,
             slot,
             states: Vec::new(),
             referenced,
@@ -137,7 +165,10 @@ impl<'a, 'o> Flow<'a, 'o> {
 
     fn meet(&mut self, n: u32, slot: u32, state: &State) -> bool {
         let known = &mut self.states[slot as usize];
-        if known.rsp() == state.rsp() {
+        // Where `rsp` counts from an alignment, that has to be the same one.
+        let rsp = state.get(Reg::RSP).form;
+        let same = known.realigned == state.realigned || matches!(rsp, Form::Stack(_));
+        if known.get(Reg::RSP).form == rsp && same {
             return known.join(state);
         }
         let reason = format!(
@@ -169,7 +200,18 @@ impl<'a, 'o> Flow<'a, 'o> {
         let mut found = Vec::new();
         let mut state = self.states[self.slot[first as usize] as usize].clone();
         let mut n = first;
-        while self.instruction(n, &mut state, &mut found) {
+        loop {
+            let patched = self.patched.get(n as usize) == Some(&true);
+            if patched {
+                self.patched_ways(n, &state);
+            }
+            if !self.instruction(n, &mut state, &mut found) {
+                break;
+            }
+            if let (true, Some(&back)) = (patched, self.patches.ends.get(&n)) {
+                self.arrive(back, &state);
+                break;
+            }
             let Some(next) = program.next(n) else {
                 let reason = "the code runs past the end of its section";
                 found.push((n, (Code::FallOff, reason.into())));
@@ -184,6 +226,21 @@ impl<'a, 'o> Flow<'a, 'o> {
         found
     }
 
+    /// Follows the ways that the kernel opens at instruction `n`.
+    fn patched_ways(&mut self, n: u32, state: &State) {
+        let patches = self.patches;
+        for &to in patches.before.get(&n).into_iter().flatten() {
+            self.arrive(to, state);
+        }
+        if let Some(&fixup) = patches.fixups.get(&n) {
+            // Whatever the instruction had done by then, and the handler does.
+            let mut after = state.clone();
+            after.called_by_psabi();
+            after.direction = state.direction;
+            self.arrive(fixup, &after);
+        }
+    }
+
     /// Interprets one instruction. True if the next one may follow.
     fn instruction(&mut self, n: u32, state: &mut State, found: &mut Vec<(u32, Broken)>) -> bool {
         let insn = &self.program.insns[n as usize];
@@ -194,8 +251,15 @@ impl<'a, 'o> Flow<'a, 'o> {
             }
             return true;
         }
+        let patched = self.patched.get(n as usize) == Some(&true);
+        if patched && self.patches.warns.contains(&n) {
+            self.proved[n as usize] = Proved::Reached;
+            return true;
+        }
         let step = Step {
             scheme: self.image.scheme,
+            linux: self.image.is_linux(),
+            faulting: patched && self.patches.fixups.contains_key(&n),
             name: Name::of(n),
             insn,
             state,
@@ -209,7 +273,7 @@ impl<'a, 'o> Flow<'a, 'o> {
                 self.proved[n as usize] = Proved::Reached;
                 let lost = matches!(broken.0, Code::StackPointer | Code::Frame);
                 found.push((n, broken));
-                !lost && !matches!(insn.op, Op::Jump(_) | Op::Ret)
+                !lost && !matches!(insn.op, Op::Jump(_) | Op::JumpIndirect | Op::Ret)
             }
         }
     }
@@ -304,6 +368,15 @@ impl<'a, 'o> Flow<'a, 'o> {
             if std::mem::replace(&mut self.proved[part], Proved::Reached) != Proved::Unreached {
                 let reason = "there is another way into the out-of-line part of a check";
                 broken.push((part as u32, (Code::OutOfLine, reason.into())));
+            }
+        }
+        for range in &self.patches.whole {
+            for n in range.clone() {
+                let inside = n != range.start && self.slot[n as usize] != NONE;
+                if inside || self.owner[n as usize] != NONE {
+                    let reason = "the kernel may replace this range, but something leads into it";
+                    broken.push((n, (Code::Metadata, reason.into())));
+                }
             }
         }
         for list in [&mut self.entered, &mut self.checks] {

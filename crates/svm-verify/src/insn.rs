@@ -33,6 +33,8 @@ pub struct Memory {
     pub access: Access,
     /// Whether an index register is added.
     pub indexed: bool,
+    /// What the address counts from.
+    pub origin: Origin,
     /// Size in bytes.
     pub size: u16,
     /// Base register.
@@ -46,10 +48,22 @@ impl Memory {
     pub const NONE: Memory = Memory {
         access: Access::None,
         indexed: false,
+        origin: Origin::Registers,
         size: 0,
         base: Reg(0),
         disp: 0,
     };
+}
+
+/// What an address counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The registers in it.
+    Registers,
+    /// A symbol, and nothing else (target `linux`).
+    Symbol,
+    /// The base of `%gs` (target `linux`).
+    PerCpu,
 }
 
 /// What an instruction does with its memory operand.
@@ -130,6 +144,10 @@ pub enum StringKind {
     Cmps,
     /// `scas`.
     Scas,
+    /// `ins` (target `linux`).
+    Ins,
+    /// `outs` (target `linux`).
+    Outs,
 }
 
 /// What an instruction does, beside [`Insn::writes`] and [`Insn::memory`].
@@ -170,6 +188,14 @@ pub enum Op {
     BitAt { r: Reg, bits: u8 },
     /// `push` of anything.
     Push,
+    /// `push %s` (target `linux`).
+    PushRegister { s: Reg },
+    /// `mov memory, %d` of 64 bits (target `linux`).
+    Load { d: Reg },
+    /// `mov %s, memory` of 64 bits (target `linux`).
+    Store { s: Reg },
+    /// `popf` (target `linux`).
+    PopFlags,
     /// `pop %d`.
     Pop { d: Reg },
     /// `pop` to memory.
@@ -180,6 +206,10 @@ pub enum Op {
     Ret,
     /// `call`.
     Call(Target),
+    /// `call` to an address in a register or memory (target `linux`).
+    CallIndirect,
+    /// `jmp` there (target `linux`).
+    JumpIndirect,
     /// `jmp`.
     Jump(Target),
     /// A conditional branch.

@@ -39,8 +39,10 @@ mod decode;
 mod domain;
 mod flow;
 mod insn;
+mod linux;
 mod memo;
 mod object;
+mod patches;
 mod prefix;
 mod proof;
 mod report;
@@ -53,6 +55,7 @@ use elf_loader::Object;
 
 use crate::decode::Program;
 use crate::object::{CodeAt, Image};
+use crate::patches::Patches;
 use crate::report::Report;
 
 pub use proof::{Accesses, Proof};
@@ -110,10 +113,19 @@ fn judge(object: &Object<'_>, remember: bool, options: Options) -> Result<Proof,
 fn prove<'o>(object: &'o Object<'o>, remember: bool, report: &mut Report<'o>) -> Option<Proof> {
     let image = Image::new(object, report)?;
     let program = decode::decode(&image, remember, report)?;
-    let entries = entries(&image, &program, report);
+    let (mut entries, mut patches) = (entries(&image, &program, report), Patches::default());
+    if image.is_linux() {
+        patches = Patches::new(&image, &program, report);
+        entries.extend(starts(
+            &program,
+            &linux::references(&image, &program, report),
+        ));
+        entries.sort_unstable();
+        entries.dedup();
+    }
     let rest = starts(&program, &image.locals);
     // Every instruction and every way in is known beyond this point.
-    let outcome = flow::interpret(&image, &program, &entries, &rest);
+    let outcome = flow::interpret(&image, &program, &entries, &rest, &patches);
     for (n, (code, reason)) in &outcome.broken {
         let insn = &program.insns[*n as usize];
         let section = image.code[usize::from(insn.section)];

@@ -12,10 +12,13 @@ use elf_loader::consts::{
     R_X86_64_64, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS,
     STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FILE, STT_FUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION,
 };
-use elf_loader::{Machine, Object, Place, Role, Section, SectionId, Symbol, SymbolId, Word};
-use twin_abi::{ABI_VERSION, Scheme, names, sections};
+use elf_loader::{
+    Machine, Object, Place, Relocation, Role, Section, SectionId, Symbol, SymbolId, Word,
+};
+use twin_abi::{ABI_VERSION, Scheme, Target, names, sections};
 
 use crate::domain::Reg;
+use crate::linux;
 use crate::report::Report;
 use crate::violation::Code;
 
@@ -37,7 +40,7 @@ pub enum Routine {
 }
 
 /// A place in code: number of the code section, byte offset in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CodeAt {
     /// Index in [`Image::code`].
     pub section: u16,
@@ -56,6 +59,8 @@ pub enum Meaning {
     Routine(Routine),
     /// A place in this object's code.
     Code(CodeAt),
+    /// A place in its data (target `linux`).
+    Data(SectionId, i64),
     /// Nothing, for this reason.
     Unusable(&'static str),
 }
@@ -66,6 +71,8 @@ pub struct Image<'o> {
     pub object: &'o Object<'o>,
     /// How it translates.
     pub scheme: Scheme,
+    /// What it is for.
+    pub target: Target,
     /// The code sections in file order.
     pub code: Vec<SectionId>,
     /// Meaning of each symbol.
@@ -82,8 +89,8 @@ impl<'o> Image<'o> {
     /// Looks at everything but the instructions. `None` if the object is
     /// foreign, which alone is reported then.
     pub fn new(object: &'o Object<'o>, report: &mut Report<'o>) -> Option<Image<'o>> {
-        let scheme = match scheme(object) {
-            Ok(scheme) => scheme,
+        let (scheme, target) = match made_for(object) {
+            Ok(made) => made,
             Err(reason) => {
                 report.object(Code::Foreign, reason);
                 return None;
@@ -92,17 +99,42 @@ impl<'o> Image<'o> {
         let mut image = Image {
             object,
             scheme,
+            target,
             code: Vec::new(),
             symbols: Vec::new(),
             codemap: Vec::new(),
             globals: Vec::new(),
             locals: Vec::new(),
         };
-        image.check_sections(report);
-        image.check_symbols(report);
-        image.check_codemap(report);
+        match target {
+            Target::User => {
+                image.check_sections(report);
+                image.check_symbols(report);
+                image.check_codemap(report);
+            }
+            Target::Linux => {
+                linux::sections(&mut image, report);
+                linux::symbols(&mut image, report);
+            }
+        }
         image.check_map(report);
         Some(image)
+    }
+
+    /// Whether this is a module for a stock kernel.
+    pub fn is_linux(&self) -> bool {
+        self.target == Target::Linux
+    }
+
+    /// Whether an operand may name the symbol of a relocation.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn data_reference(&self, meaning: Meaning, _: &Relocation) -> Result<(), &'static str> {
+        match meaning {
+            Meaning::Data(..) | Meaning::Code(_) | Meaning::Routine(Routine::Imported) => Ok(()),
+            _ => Err("nothing that an operand may name"),
+        }
     }
 
     /// The code section with this number.
@@ -342,8 +374,8 @@ impl<'o> Image<'o> {
     }
 }
 
-/// The scheme in the object's note, or why the object is foreign.
-fn scheme(object: &Object<'_>) -> Result<Scheme, String> {
+/// Scheme and target in the object's note, or why the object is foreign.
+fn made_for(object: &Object<'_>) -> Result<(Scheme, Target), String> {
     if (object.word, object.machine) != (Word::W64, Machine::X86_64) {
         return Err(format!("only x86-64 is verified, not {:?}", object.machine));
     }
@@ -366,12 +398,14 @@ fn scheme(object: &Object<'_>) -> Result<Scheme, String> {
         return Err("its .note.twin is not one note of type 1 by `twin`".into());
     }
     match (word(20), word(24), word(28), word(32)) {
-        (Some(ABI_VERSION), Some(scheme), Some(64), Some(0)) => {
-            Scheme::from_number(scheme).ok_or(format!("its scheme {scheme} is unknown"))
+        (Some(ABI_VERSION), Some(scheme), Some(64), Some(target)) => {
+            let scheme =
+                Scheme::from_number(scheme).ok_or(format!("its scheme {scheme} is unknown"))?;
+            let target =
+                Target::from_number(target).ok_or(format!("its target {target} is unknown"))?;
+            Ok((scheme, target))
         }
-        (Some(ABI_VERSION), _, Some(bits), _) => Err(format!(
-            "its word size is {bits} bits or its note has unknown flags"
-        )),
+        (Some(ABI_VERSION), _, Some(bits), _) => Err(format!("its word size is {bits} bits")),
         (version, ..) => Err(format!(
             "its ABI version is {}, this verifier knows {ABI_VERSION}",
             version.unwrap_or(0)
@@ -483,7 +517,8 @@ fn judge_undefined(symbol: &Symbol<'_>, exported: &HashSet<&str>) -> Result<Mean
     }
 }
 
-fn slow_register(name: &str) -> Result<Reg, &'static str> {
+/// The register of `twin_slow_<name>`.
+pub fn slow_register(name: &str) -> Result<Reg, &'static str> {
     const ORDER: [&str; 16] = [
         "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
         "r13", "r14", "r15",

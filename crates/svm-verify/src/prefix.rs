@@ -6,7 +6,7 @@
 //! is not an instruction that was verified. So each prefix must mean something
 //! where it stands, apart from the padding of `nop`.
 
-use iced_x86::{Code as Encoding, Instruction, Mnemonic};
+use iced_x86::{Code as Encoding, Instruction, Mnemonic, Register};
 
 use crate::violation::Code;
 
@@ -68,7 +68,11 @@ fn plain(bytes: &[u8]) -> bool {
 }
 
 /// Judges the prefixes of an allowed instruction.
-pub fn check(instruction: &Instruction, bytes: &[u8]) -> Result<(), (Code, &'static str)> {
+pub fn check(
+    instruction: &Instruction,
+    bytes: &[u8],
+    linux: bool,
+) -> Result<(), (Code, &'static str)> {
     let rex = matches!(bytes.first(), Some(0x40..=0x4f));
     if plain(bytes) && !(rex && is_transfer(instruction)) {
         return Ok(());
@@ -76,7 +80,8 @@ pub fn check(instruction: &Instruction, bytes: &[u8]) -> Result<(), (Code, &'sta
     let transfer = is_transfer(instruction);
     let p = scan(bytes);
     let nop = instruction.mnemonic() == Mnemonic::Nop;
-    if p.segment != 0 {
+    let percpu = linux && p.segment == 1 && instruction.segment_prefix() == Register::GS;
+    if p.segment != 0 && !percpu {
         return Err((Code::AddressForm, "%fs and %gs are not dom0's here"));
     }
     if p.addrsize != 0 && instruction.mnemonic() != Mnemonic::Lea {

@@ -39,6 +39,9 @@ pub struct Accesses {
     pub context: usize,
     /// String instructions.
     pub string: usize,
+    /// Of a symbol's place, of per-CPU data, or one whose faults the kernel
+    /// answers; target `linux` only.
+    pub kernel: usize,
 }
 
 impl Proof {
@@ -64,6 +67,7 @@ impl Proof {
                 Proved::Table => &mut proof.accesses.table,
                 Proved::Context => &mut proof.accesses.context,
                 Proved::String => &mut proof.accesses.string,
+                Proved::Kernel => &mut proof.accesses.kernel,
             };
             *count += 1;
         }

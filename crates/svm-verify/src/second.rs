@@ -18,6 +18,7 @@ use yaxpeax_x86::long_mode::{
     register_class,
 };
 
+use crate::allow;
 use crate::domain::{Reg, RegSet};
 use crate::insn::{Access, Alu, Condition, Insn, Op, StringKind, TableRead};
 
@@ -57,6 +58,17 @@ pub fn agrees(
         return Ok(());
     };
     Err(part.reason())
+}
+
+/// Less is asked where an instruction of the system is concerned, whose operands
+/// are registers: that both read as many bytes.
+pub fn same_length(decoder: &InstDecoder, i: &Instruction, bytes: &[u8]) -> bool {
+    let bytes = &bytes[..bytes.len().min(LONGEST + 1)];
+    let mut second = Second::invalid();
+    decoder
+        .decode_into(&mut second, &mut U8Reader::new(bytes))
+        .is_ok()
+        && length(&second) == i.len()
 }
 
 /// What is compared.
@@ -157,7 +169,12 @@ fn does(op: Op, i: &Instruction, second: &Second) -> bool {
             matches!(opcode, Opcode::BT | Opcode::BTS | Opcode::BTR | Opcode::BTC)
                 && register(second, 1, r, bits / 8)
         }
-        Op::Push => opcode == Opcode::PUSH,
+        Op::Push | Op::PushRegister { .. } => matches!(opcode, Opcode::PUSH | Opcode::PUSHF),
+        Op::PopFlags => opcode == Opcode::POPF,
+        Op::Load { d } => opcode == Opcode::MOV && register(second, 0, d, 8),
+        Op::Store { s } => opcode == Opcode::MOV && register(second, 1, s, 8),
+        Op::CallIndirect => opcode == Opcode::CALL,
+        Op::JumpIndirect => opcode == Opcode::JMP,
         Op::Pop { d } => opcode == Opcode::POP && register(second, 0, d, 8),
         Op::PopMemory => opcode == Opcode::POP && second.operand(0).is_memory(),
         Op::Leave => opcode == Opcode::LEAVE,
@@ -165,7 +182,10 @@ fn does(op: Op, i: &Instruction, second: &Second) -> bool {
         Op::Call(_) => opcode == Opcode::CALL && same_target(i, second),
         Op::Jump(_) => opcode == Opcode::JMP && same_target(i, second),
         Op::Branch(condition, _) => is_branch(condition, opcode) && same_target(i, second),
-        Op::Stop => matches!(opcode, Opcode::UD2 | Opcode::INT),
+        Op::Stop => matches!(
+            opcode,
+            Opcode::UD0 | Opcode::UD1 | Opcode::UD2 | Opcode::INT
+        ),
         Op::Cld => opcode == Opcode::CLD,
         Op::Std => opcode == Opcode::STD,
         Op::String { kind, shift, rep } => is_string(kind, shift, rep, second),
@@ -250,6 +270,8 @@ fn is_string(kind: StringKind, shift: u8, rep: bool, second: &Second) -> bool {
         StringKind::Lods => Opcode::LODS,
         StringKind::Cmps => Opcode::CMPS,
         StringKind::Scas => Opcode::SCAS,
+        StringKind::Ins => Opcode::INS,
+        StringKind::Outs => Opcode::OUTS,
     };
     second.opcode() == opcode
         && size(second) == Some(1 << shift)
@@ -415,6 +437,7 @@ fn believed(i: &Instruction, insn: &Insn) -> Option<(Access, u16)> {
         Op::Table { .. } => Some((Access::Read, 8)),
         Op::Prefetch | Op::String { .. } => None,
         _ if matches!(i.mnemonic(), Mnemonic::Lea | Mnemonic::Nop) => None,
+        _ if allow::is_cache_hint(i.mnemonic()) => None,
         _ => Some((insn.memory.access, insn.memory.size)),
     }
 }
@@ -476,7 +499,7 @@ mod tests {
     use iced_x86::{Code, Decoder, DecoderOptions, InstructionInfoFactory, OpCodeOperandKind};
 
     use super::*;
-    use crate::allow::{self, Verdict};
+    use crate::allow::Verdict;
     use crate::classify::{self, Field};
     use crate::prefix;
 

@@ -10,10 +10,13 @@ use std::borrow::Cow;
 use twin_abi::{Scheme, stack, stlb};
 
 use crate::domain::{Again, Bound, Direction, Flags, Form, Name, Reg, RegSet, State, Value};
-use crate::insn::{Access, Alu, Insn, Memory, Op, StringKind, TableRead, Target};
+use crate::insn::{Access, Alu, Insn, Memory, Op, Origin, StringKind, TableRead, Target};
 use crate::object::Routine;
 use crate::stages::{context_top, covered_forward, mask, plus, shift};
 use crate::violation::Code;
+
+/// The largest alignment of a frame, in bytes.
+const MAX_ALIGNMENT: i64 = 4096;
 
 /// How an instruction's memory operand was proved; also says that the
 /// instruction was reached at all.
@@ -33,6 +36,9 @@ pub enum Proved {
     Context,
     /// Elements of a string instruction.
     String,
+    /// A symbol's place, per-CPU data, or an access whose faults the kernel
+    /// answers.
+    Kernel,
 }
 
 /// Where control goes after an instruction.
@@ -61,6 +67,10 @@ fn broken<T>(code: Code, reason: &'static str) -> Result<T, Broken> {
 pub struct Step<'a> {
     /// Which table reads are valid.
     pub scheme: Scheme,
+    /// Whether this is a module for a stock kernel.
+    pub linux: bool,
+    /// Whether the kernel answers what its memory operand faults with.
+    pub faulting: bool,
     /// The name that the instruction gives.
     pub name: Name,
     /// The instruction.
@@ -75,6 +85,9 @@ impl Step<'_> {
     /// path ends ([`Code::StackPointer`], [`Code::Frame`]).
     pub fn run(mut self) -> Result<(Next, Proved), Broken> {
         let proved = self.memory(&self.insn.memory);
+        if self.linux {
+            self.overwritten();
+        }
         let next = self.effect();
         if self.insn.flags && !sets_flags(self.insn.op) {
             self.state.flags = Flags::Unknown;
@@ -105,11 +118,38 @@ impl Step<'_> {
                 .map(|()| (Next::Fall, Proved::Table)),
             Op::BitAt { r, bits } => self.bit_at(r, bits).map(fall),
             Op::Push => self.push().map(|()| (Next::Fall, Proved::Stack)),
+            Op::PushRegister { s } => {
+                let pushed = self.state.get(s).form;
+                self.push()?;
+                let at = self.state.get(Reg::RSP).form;
+                self.state.saved.write(at, 8, pushed);
+                Ok((Next::Fall, Proved::Stack))
+            }
+            Op::Load { d } => {
+                let loaded = self.saved_at(&self.insn.memory);
+                self.set(d, Value::of(loaded)).map(fall)
+            }
+            Op::Store { s } => {
+                let (stored, m) = (self.state.get(s).form, self.insn.memory);
+                if let Some(at) = self.frame_place(&m) {
+                    self.state.saved.write(at, m.size, stored);
+                }
+                Ok((Next::Fall, Proved::Reached))
+            }
+            Op::PopFlags => {
+                self.pop(None)?;
+                self.state.direction = None;
+                Ok((Next::Fall, Proved::Stack))
+            }
             Op::Pop { d } => self.pop(Some(d)).map(|()| (Next::Fall, Proved::Stack)),
             Op::PopMemory => self.pop_memory().map(|()| (Next::Fall, Proved::Stack)),
             Op::Leave => self.leave().map(|()| (Next::Fall, Proved::Stack)),
             Op::Ret => self.leaves().map(|()| (Next::End, Proved::Reached)),
             Op::Call(target) => self.call(target).map(|next| (next, Proved::Reached)),
+            Op::CallIndirect => self
+                .call(Target::Routine(Routine::Imported))
+                .map(|next| (next, Proved::Reached)),
+            Op::JumpIndirect => self.leaves().map(|()| (Next::End, Proved::Reached)),
             Op::Jump(target) => self.jump(target).map(|next| (next, Proved::Reached)),
             Op::Branch(_, target) => self.branch(target).map(|next| (next, Proved::Reached)),
             Op::Stop => Ok((Next::End, Proved::Reached)),
@@ -127,8 +167,14 @@ impl Step<'_> {
         if m.access == Access::None {
             return Ok(Proved::Reached);
         }
+        if self.faulting || m.origin != Origin::Registers {
+            return Ok(Proved::Kernel);
+        }
         let disp = i64::from(m.disp);
         match self.state.get(m.base).form {
+            Form::Stack(_) | Form::Aligned(_) if self.linux && !m.indexed => {
+                self.kernel_frame(m).map(|()| Proved::Stack)
+            }
             // op disp(%rsp), or through a register that holds a stack address
             Form::Stack(at) if !m.indexed => self
                 .frame(i64::from(at) + disp, m.size, m.access)
@@ -158,6 +204,72 @@ impl Step<'_> {
         }
     }
 
+    /// Where a memory operand lies in the frame.
+    fn frame_place(&self, m: &Memory) -> Option<Form> {
+        let in_frame = !m.indexed && m.origin == Origin::Registers;
+        self.state
+            .get(m.base)
+            .form
+            .moved(m.disp)
+            .filter(|_| in_frame)
+    }
+
+    /// What a word of the frame holds.
+    fn saved_at(&self, m: &Memory) -> Form {
+        self.frame_place(m)
+            .map_or(Form::Any, |at| self.state.saved.get(at))
+    }
+
+    /// Words of the frame that the instruction may write hold nothing known.
+    fn overwritten(&mut self) {
+        let m = self.insn.memory;
+        if m.access == Access::Write
+            && !matches!(self.insn.op, Op::Store { .. })
+            && let Some(at) = self.frame_place(&m)
+        {
+            self.state.saved.write(at, m.size, Form::Any);
+        }
+    }
+
+    //      op disp(%rsp)
+    //      op disp(%rbp)       # and other registers with a frame address
+    //
+    // In a module for a stock kernel: anywhere from 128 bytes below `rsp` up to
+    // what the caller passes, but not the return address.
+    fn kernel_frame(&self, m: &Memory) -> Result<(), Broken> {
+        const ARGUMENTS: i64 = 256;
+        let place = self.state.get(m.base).form.moved(m.disp);
+        let (rsp, size) = (self.state.get(Reg::RSP).form, i64::from(m.size));
+        let (at, end, origin) = match (place, self.state.realigned) {
+            (Some(Form::Stack(at)), _) => (i64::from(at), i64::from(at) + size, 0),
+            // The aligned stack begins at or below where `rsp` was before.
+            (Some(Form::Aligned(at)), Some(from)) => {
+                let end = i64::from(at) + size;
+                (i64::from(at), end + i64::from(from), -MAX_ALIGNMENT)
+            }
+            _ => return broken(Code::StackBounds, "a stack address that wraps"),
+        };
+        let lowest = match (rsp, place) {
+            (Form::Stack(rsp), Some(Form::Stack(_)))
+            | (Form::Aligned(rsp), Some(Form::Aligned(_))) => i64::from(rsp),
+            _ => -stack::MAX_FRAME,
+        };
+        if at < lowest - stack::BELOW_RSP {
+            return broken(Code::StackBounds, "more than 128 bytes below %rsp");
+        }
+        let start = end - size;
+        match m.access {
+            Access::Write if end > 0 && start + origin < 8 => {
+                broken(Code::ReturnSlot, "it may write the return address")
+            }
+            _ if end > 8 + ARGUMENTS => broken(
+                Code::StackBounds,
+                "above the arguments that any caller provides",
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// `size` bytes at `at` from the stack pointer at entry, where the return
     /// address lies.
     fn frame(&self, at: i64, size: u16, access: Access) -> Result<(), Broken> {
@@ -184,6 +296,8 @@ impl Step<'_> {
         let offset = self.state.get(r).form;
         self.clobber()?;
         match offset {
+            // Per-CPU data; or where the kernel answers for it.
+            _ if self.insn.memory.origin == Origin::PerCpu => Ok(()),
             Form::Below(most) if most < bits => Ok(()),
             _ => broken(
                 Code::BitOffset,
@@ -198,10 +312,14 @@ impl Step<'_> {
             StringKind::Movs | StringKind::Cmps => {
                 (&[Reg::RDI, Reg::RSI], Reg::RDI.set().or(Reg::RSI.set()))
             }
-            StringKind::Stos | StringKind::Scas => (&[Reg::RDI], Reg::RDI.set()),
+            StringKind::Stos | StringKind::Scas | StringKind::Ins => (&[Reg::RDI], Reg::RDI.set()),
+            StringKind::Outs => (&[Reg::RSI], Reg::RSI.set()),
             StringKind::Lods => (&[Reg::RSI], Reg::RSI.set().or(Reg::RAX.set())),
         };
-        let result = self.pointers(pointers, shift, rep);
+        let result = match self.faulting {
+            true => Ok(()),
+            false => self.pointers(pointers, shift, rep),
+        };
         let counter = if rep { Reg::RCX.set() } else { RegSet::NONE };
         self.state.clobber(self.insn.writes.or(written).or(counter));
         result
@@ -269,7 +387,7 @@ impl Step<'_> {
     fn copy(&mut self, d: Reg, s: Reg) -> Result<(), Broken> {
         if d == Reg::RSP {
             return match self.state.get(s).form {
-                Form::Stack(at) => self.move_rsp(i64::from(at)),
+                form @ (Form::Stack(_) | Form::Aligned(_)) => self.move_rsp_to(form),
                 _ => self.clobber(),
             };
         }
@@ -321,14 +439,11 @@ impl Step<'_> {
     //      lea ADDRESS, %v
     //      lea disp(%rsp), %r
     fn lea(&mut self, d: Reg, inputs: RegSet, offset: Option<(Reg, i32)>) -> Result<(), Broken> {
-        let at = offset.and_then(|(base, disp)| match self.state.get(base).form {
-            Form::Stack(at) => at.checked_add(disp),
-            _ => None,
-        });
+        let at = offset.and_then(|(base, disp)| self.state.get(base).form.moved(disp));
         match (d, at) {
-            (Reg::RSP, Some(at)) => self.move_rsp(i64::from(at)),
+            (Reg::RSP, Some(at)) => self.move_rsp_to(at),
             (Reg::RSP, None) => self.clobber(),
-            (_, at) => self.computed(d, inputs, at.map_or(Form::Any, Form::Stack)),
+            (_, at) => self.computed(d, inputs, at.unwrap_or(Form::Any)),
         }
     }
 
@@ -337,6 +452,9 @@ impl Step<'_> {
         if op == Alu::Cmp {
             self.state.flags = self.window(d, before.form, imm, wide);
             return Ok(());
+        }
+        if self.linux && d == Reg::RSP && op == Alu::And && wide {
+            return self.realign(before.form, imm);
         }
         let form = match op {
             Alu::And => mask(before, imm, wide),
@@ -350,7 +468,7 @@ impl Step<'_> {
             Alu::Cmp => Form::Any,
         };
         match (d, form) {
-            (Reg::RSP, Form::Stack(at)) => self.move_rsp(i64::from(at)),
+            (Reg::RSP, Form::Stack(_) | Form::Aligned(_)) => self.move_rsp_to(form),
             _ => self.set(d, Value::of(form)),
         }
     }
@@ -422,13 +540,42 @@ impl Step<'_> {
         }
     }
 
+    fn move_rsp_to(&mut self, form: Form) -> Result<(), Broken> {
+        match self.state.set_rsp_to(form) {
+            true => Ok(()),
+            false => broken(
+                Code::Frame,
+                "%rsp would be above its origin, or reach over the guard page",
+            ),
+        }
+    }
+
+    //      and $-16, %rsp
+    //
+    // How far it moves depends on `rsp` at entry. Once a function: one more
+    // would not be told from the first.
+    fn realign(&mut self, before: Form, imm: i32) -> Result<(), Broken> {
+        let alignment = -i64::from(imm);
+        let (Form::Stack(at), 8..=MAX_ALIGNMENT, None, true) = (
+            before,
+            alignment,
+            self.state.realigned,
+            (alignment as u64).is_power_of_two(),
+        ) else {
+            return self.clobber();
+        };
+        self.state.realigned = Some(at);
+        self.move_rsp_to(Form::Aligned(0))
+    }
+
     fn push(&mut self) -> Result<(), Broken> {
         self.move_rsp(i64::from(self.state.rsp()) - 8)
     }
 
     fn pop(&mut self, d: Option<Reg>) -> Result<(), Broken> {
+        let popped = self.state.saved.get(self.state.get(Reg::RSP).form);
         self.move_rsp(i64::from(self.state.rsp()) + 8)?;
-        d.map_or(Ok(()), |d| self.set(d, Value::ANY))
+        d.map_or(Ok(()), |d| self.set(d, Value::of(popped)))
     }
 
     /// `pop disp(%v)`: the address is computed after `rsp` has moved (SDM,
@@ -443,22 +590,23 @@ impl Step<'_> {
     }
 
     fn leave(&mut self) -> Result<(), Broken> {
-        let Form::Stack(at) = self.state.get(Reg::RBP).form else {
+        let frame = self.state.get(Reg::RBP).form;
+        let (Form::Stack(_) | Form::Aligned(_)) = frame else {
             return broken(
                 Code::StackPointer,
                 "leave, but %rbp is not known to be in the frame",
             );
         };
-        self.move_rsp(i64::from(at) + 8)?;
-        self.set(Reg::RBP, Value::ANY)
+        self.move_rsp_to(frame)?;
+        self.pop(Some(Reg::RBP))
     }
 
     // ---- P2: control ------------------------------------------------------
 
     /// Leaves the function for good: `ret` and tail calls.
     fn leaves(&self) -> Result<(), Broken> {
-        match self.state.rsp() {
-            0 => self.direction_clear(),
+        match self.state.get(Reg::RSP).form {
+            Form::Stack(0) => self.direction_clear(),
             _ => broken(Code::Return, "the frame is not empty"),
         }
     }
@@ -473,15 +621,22 @@ impl Step<'_> {
         }
     }
 
+    fn called(&mut self) {
+        match self.linux {
+            true => self.state.called_by_psabi(),
+            false => self.state.called(),
+        }
+    }
+
     fn call(&mut self, target: Target) -> Result<Next, Broken> {
         let direction = self.direction_clear();
         let next = match target {
             Target::Inside(callee) => {
-                self.state.called();
+                self.called();
                 Next::Called(callee)
             }
             Target::Routine(Routine::Imported | Routine::Indirect) | Target::Bad => {
-                self.state.called();
+                self.called();
                 Next::Fall
             }
             Target::Routine(Routine::PortIn) => {

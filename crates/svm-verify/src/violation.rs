@@ -58,7 +58,7 @@ macro_rules! codes {
 codes! {
     /// Not an object made by this version of the rewriter.
     Foreign = "object-foreign", Object,
-        "give the verifier the output of `twin rewrite --target user` of this version";
+        "give the verifier the output of `twin rewrite` of this version";
     /// A section that a rewritten object does not have.
     Section = "object-section", Object,
         "keep only code, .note.twin, .twin.codemap and .twin.map; data stays in dom0";
@@ -116,6 +116,9 @@ codes! {
     /// A relocation that is none of those that the contract lists.
     Relocation = "P2-relocation", P2,
         "relocate only whole operand fields, with the types and symbols of ARCHITECTURE.md";
+    /// A table of the kernel that does not fit the code.
+    Metadata = "P2-metadata", P2,
+        "let each entry name the first byte of an instruction of the kind that the kernel expects";
     /// A check without an out-of-line part of its own of the required form.
     OutOfLine = "P2-out-of-line", P2,
         "give each check its own out-of-line part: the same address, the slow path, back";
@@ -149,6 +152,9 @@ codes! {
     /// A return or a tail call with a frame that is not empty.
     Return = "P4-return", P4,
         "pop the whole frame before leaving the function";
+    /// The runtime is not the runtime, or something reaches into it.
+    Runtime = "P5-runtime", P5,
+        "link the runtime of this version, and name nothing of it but the slow paths and, in checks, the table";
     /// The translation table used outside a check.
     Table = "P5-table", P5,
         "read the table only in checks, as ARCHITECTURE.md shows them";

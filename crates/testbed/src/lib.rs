@@ -35,6 +35,7 @@ pub mod native;
 pub mod nic;
 mod policy;
 pub mod program;
+pub mod qemu;
 pub mod random;
 mod reach;
 pub mod runtime;

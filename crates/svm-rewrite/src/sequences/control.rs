@@ -1,13 +1,13 @@
-//! Calls, jumps, returns, traps and port I/O.
+//! Calls, jumps, returns and traps.
 
-use iced_x86::{Code, FlowControl, Instruction, Register};
+use iced_x86::{Code, FlowControl, Instruction};
 use liveness::Reg;
 use twin_abi::names;
 
 use super::Emitter;
 use super::memory::at;
-use crate::asm::{JRCXZ, Jump, Label, Referent, r, ri, rm};
-use crate::class::{Callee, Port, Space};
+use crate::asm::{JRCXZ, Jump, Label, Referent, r, rm};
+use crate::class::{Callee, Space};
 use crate::flow::Trap;
 use crate::import::Import;
 use crate::lift::{CodeIdx, InstIdx, Target};
@@ -33,9 +33,9 @@ impl Emitter<'_> {
         let jump = jump_of(iced)?;
         match inst.target {
             Some(Target::Inst(to)) if self.lifted.inst(to).section == CodeIdx(self.section) => {
-                self.branch_near(jump, Label(to.0));
+                self.branch_near(jump, self.target(to));
             }
-            Some(Target::Inst(to)) => self.branch_far(jump, Referent::Label(Label(to.0)))?,
+            Some(Target::Inst(to)) => self.branch_far(jump, Referent::Label(self.target(to)))?,
             Some(Target::Import(s)) => {
                 let ends = jump == Jump::Call && linkage::never_returns(self.lifted.symbol_name(s));
                 self.open(plan);
@@ -159,35 +159,6 @@ impl Emitter<'_> {
     /// Nothing behind this point is reached.
     pub fn stop(&mut self) {
         self.emit(&Instruction::with(Code::Ud2));
-    }
-
-    /// Port I/O goes through the runtime's policy (P3):
-    ///
-    /// ```text
-    ///     call  twin_out32
-    /// ```
-    ///
-    /// and with the port in the instruction:
-    ///
-    /// ```text
-    ///     push  %rdx ; mov $port, %edx ; call twin_out32 ; pop %rdx
-    /// ```
-    pub fn port(&mut self, port: Port) {
-        let table = if port.input {
-            names::PORT_IN
-        } else {
-            names::PORT_OUT
-        };
-        let name = table[usize::from(port.log2)];
-        match port.number {
-            None => self.call_runtime(Jump::Call, name),
-            Some(number) => {
-                self.emit(&r(Code::Push_r64, Register::RDX));
-                self.emit(&ri(Code::Mov_r32_imm32, Register::EDX, i32::from(number)));
-                self.call_runtime(Jump::Call, name);
-                self.emit(&r(Code::Pop_r64, Register::RDX));
-            }
-        }
     }
 }
 

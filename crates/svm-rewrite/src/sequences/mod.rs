@@ -8,6 +8,7 @@ mod bits;
 mod control;
 mod keep;
 mod memory;
+mod port;
 mod string;
 
 pub use string::Direction;
@@ -15,7 +16,9 @@ pub use string::Direction;
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use liveness::{LocSet, Reg};
 
+use crate::apply::CopyOf;
 use crate::asm::{Assembler, Field, JRCXZ, Jump, Label, Labels, Position, Referent, cc, r, ri, rr};
+use crate::copies::is_entered;
 use crate::encode::Form;
 use crate::class::Class;
 use crate::import::Import;
@@ -108,6 +111,8 @@ pub struct Emitter<'a> {
     pub labels: &'a mut Labels,
     /// Number of the section.
     pub section: u16,
+    /// Which copy of the function at hand is written.
+    pub copy: CopyOf,
     /// How deep the stack is, place by place.
     pub depths: Vec<Depth>,
     /// Where accesses with a `lock` prefix are.
@@ -138,6 +143,7 @@ impl<'a> Emitter<'a> {
             asm: Assembler::for_code(lifted.object.section(id).data.len()),
             labels,
             section,
+            copy: CopyOf::default(),
             depths: Vec::new(),
             locked: Vec::new(),
             kept_ends: Vec::new(),
@@ -155,9 +161,10 @@ impl<'a> Emitter<'a> {
         self.policy.is_linux() && linux::is_copied(name)
     }
 
-    /// What follows is the sequence of an instruction; its label is here.
-    pub fn begin(&mut self, i: InstIdx) {
-        self.place(Label(i.0));
+    /// What follows is the sequence of an instruction; `label`, which is its own
+    /// in the copy at hand, is here.
+    pub fn begin(&mut self, i: InstIdx, label: Label) {
+        self.place(label);
         self.current = i;
         self.words = 0;
         self.note_depth();
@@ -183,6 +190,17 @@ impl<'a> Emitter<'a> {
     /// Places a label here.
     pub fn place(&mut self, label: Label) {
         self.labels.place(label, self.section, self.asm.here());
+    }
+
+    /// Where a branch to an instruction leads: to the same copy of it, but to a
+    /// function's entry by way of what chooses the copy.
+    pub fn target(&self, to: InstIdx) -> Label {
+        let function = self.lifted.function_of(to);
+        let entry = self.lifted.function(function).insts.start == to.0;
+        match entry && is_entered(self.lifted, function) {
+            true => Label(to.0),
+            false => self.copy.of(to),
+        }
     }
 
     fn fresh_here(&mut self) -> Label {

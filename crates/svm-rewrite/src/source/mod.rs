@@ -80,7 +80,7 @@ impl<'t> Source<'t> {
         let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
         let reached = taken::find(self.text, &self.statements, &tie, &lifted);
         let decided = crate::decide(&lifted, &reached, options).map_err(located)?;
-        let code = sites::emit(&decided.analysis, &decided.plans, &decided.facts, options)
+        let code = sites::emit(&decided, options)
             .map_err(located)?;
         // --- nothing is decided beyond this point ---
         let input = print::Input {

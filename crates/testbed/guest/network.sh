@@ -1,0 +1,171 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Loads a network driver and uses it in every way that a kernel looks into its
+# code: traffic, ethtool, tracing, probes, static branches, unload.
+. /common.sh
+
+module=$(option module)
+down=$(option down)
+up=$(option up)
+host=10.0.2.2
+
+# Two seconds and more: that is how often e1000 looks after its link.
+carrier() {
+    i=0
+    while [ "$(cat /sys/class/net/eth0/carrier 2>/dev/null)" != 1 ]; do
+        i=$((i + 1))
+        [ $i -gt 100 ] && return 1
+        sleep 0.1
+    done
+}
+
+
+# Pings without loss: `no_loss STEP COUNT [SIZE]`. Replies may be late, that is the
+# emulator; the status of busybox' ping tells of total loss only.
+no_loss() {
+    output=$(ping -q -c "$2" -W 10 -s "${3:-56}" $host 2>&1)
+    echo "$output" | grep -q ' 0% packet loss'
+    step "$1" $? "$(echo "$output" | grep loss)"
+}
+
+# Downloads into a file: `download STEP FILE`.
+download() {
+    sum=$(nc $host "$down" </dev/null | tee "$2" | sha256sum | cut -d ' ' -f 1)
+    [ "$sum" = "$(option sum)" ]
+    step "$1" $? "$sum"
+}
+
+load() {
+    insmod "/modules/$module.ko" $2
+    step "$1" $?
+    ip link set eth0 up
+    step "$1-up" $?
+    ip addr add 10.0.2.15/24 dev eth0
+    carrier
+    step "$1-carrier" $?
+}
+
+[ -f /modules/mii.ko ] && insmod /modules/mii.ko
+load load debug=1
+no_loss ping 5
+
+# 32 MiB each way.
+download download /tmp/data
+nc $host "$up" </tmp/data
+step upload $?
+rm -f /tmp/data
+
+# Queries, settings.
+bytes=$(cat /sys/class/net/eth0/statistics/rx_bytes)
+[ "$bytes" -gt 33554432 ]
+step statistics $? "rx_bytes $bytes"
+for query in "" -i -d; do
+    ethtool $query eth0 >/tmp/query 2>&1
+    step "ethtool$query" $? "$(head -n 2 /tmp/query | tail -n 1)"
+done
+ethtool -S eth0 >/tmp/query 2>&1
+step ethtool-S $? "$(wc -l </tmp/query) lines"
+parameter=$(option parameter)
+if [ -n "$parameter" ]; then
+    value=$(cat /sys/module/"$module"/parameters/"$parameter")
+    step parameter $? "$parameter=$value"
+fi
+if [ "$(option ring)" = yes ]; then
+    ethtool -G eth0 rx 512 tx 1024
+    step ring $?
+    [ "$(ethtool -g eth0 | tail -n 9 | grep -c -e '512$' -e '1024$')" = 2 ]
+    step ring-size $?
+    carrier
+    no_loss ring-ping 2
+fi
+ip link set eth0 mtu 3000
+step mtu $?
+carrier
+# QEMU's user network takes 1500 bytes at most, whatever the driver can.
+no_loss mtu-ping 2 1400
+ip link set eth0 mtu 1500
+step mtu-back $?
+carrier
+ip link set eth0 down
+step link-down $?
+ip link set eth0 up
+step link-up $?
+carrier
+no_loss link-ping 2
+
+# Function tracing of all of the driver's functions.
+option filter >$tracing/set_ftrace_filter
+step ftrace-filter $? "$(wc -l <$tracing/set_ftrace_filter) functions"
+echo function >$tracing/current_tracer
+no_loss ftrace-ping 3
+echo 0 >$tracing/tracing_on
+show ftrace $tracing/trace
+echo nop >$tracing/current_tracer
+echo 1 >$tracing/tracing_on
+
+# Stack traces from routines that the driver calls: its frames are in them.
+echo dma_map_page_attrs >$tracing/set_ftrace_filter
+echo napi_gro_receive >>$tracing/set_ftrace_filter
+echo 1 >$tracing/options/func_stack_trace
+echo function >$tracing/current_tracer
+no_loss stacks-ping 2
+echo 0 >$tracing/tracing_on
+show stacks $tracing/trace
+echo nop >$tracing/current_tracer
+echo 0 >$tracing/options/func_stack_trace
+echo >$tracing/set_ftrace_filter
+echo 1 >$tracing/tracing_on
+
+# Probes in the middle of sequences, where words are pushed, each with a stack
+# trace. Optimised probes have no unwind tables of their own.
+echo 0 >/proc/sys/debug/kprobes-optimization
+while read -r name place; do
+    echo "p:$name $place" >>$tracing/kprobe_events
+    step "probe-$name" $? "$place"
+    echo stacktrace >$tracing/events/kprobes/"$name"/trigger
+    echo 1 >$tracing/events/kprobes/"$name"/enable
+done </probes
+ip link set eth0 down
+ip link set eth0 up
+carrier
+no_loss probes-ping 2
+ethtool eth0 >/dev/null
+ethtool -S eth0 >/dev/null
+ethtool -d eth0 >/dev/null
+echo 0 >$tracing/tracing_on
+show probes $tracing/trace
+while read -r name place; do
+    echo 0 >$tracing/events/kprobes/"$name"/enable
+    echo '!stacktrace' >$tracing/events/kprobes/"$name"/trigger
+done </probes
+echo >$tracing/kprobe_events
+step probes-gone $?
+echo 1 >$tracing/tracing_on
+
+# Static branches toggled under traffic.
+control=/sys/kernel/debug/dynamic_debug/control
+(download dyndbg-traffic /dev/null) &
+i=0
+while [ $i -lt 10 ]; do
+    i=$((i + 1))
+    echo "module $module +p" >$control
+    echo "module $module -p" >$control
+    sleep 0.1
+done
+wait
+[ "$(grep -c "\[$module\].*=_" $control)" -gt 0 ]
+step dyndbg $? "$(grep -c "\[$module\]" $control) places"
+echo "module $module +p" >$control
+ip link set eth0 down
+ip link set eth0 up
+echo "module $module -p" >$control
+carrier
+
+# Unload, load again.
+rmmod "$module"
+step unload $?
+load reload
+no_loss reload-ping 2
+rmmod "$module"
+step unload-again $?
+finish

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * A driver with a wild pointer: loading it with address=A makes it write there.
+ * Rewritten, it must be stopped with a word in the log where A is no address of
+ * the kernel.
+ *
+ * address=0 keeps it well-behaved: it writes to memory of its own.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+
+static unsigned long address;
+module_param(address, ulong, 0);
+MODULE_PARM_DESC(address, "where to write");
+
+struct twin_wild {
+	unsigned long words[4];
+};
+
+/* Owned here; freed at exit. */
+static struct twin_wild *twin_wild_own;
+
+static noinline void twin_wild_write(struct twin_wild *at)
+{
+	at->words[1] += 1;
+}
+
+static int __init twin_wild_init(void)
+{
+	twin_wild_own = kzalloc(sizeof(*twin_wild_own), GFP_KERNEL);
+	if (!twin_wild_own)
+		return -ENOMEM;
+	twin_wild_write(address ? (struct twin_wild *)address : twin_wild_own);
+	pr_info("twin_wild: went on\n");
+	return 0;
+}
+
+static void __exit twin_wild_exit(void)
+{
+	kfree(twin_wild_own);
+}
+
+module_init(twin_wild_init);
+module_exit(twin_wild_exit);
+MODULE_DESCRIPTION("a driver with a wild pointer");
+MODULE_LICENSE("GPL");

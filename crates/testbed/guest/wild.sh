@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Loads a driver with a wild pointer: well-behaved, then astray.
+. /common.sh
+
+insmod /modules/wild.ko
+step sane $?
+rmmod wild
+step sane-unload $?
+# Each kills its insmod, so that each needs a module of its own.
+n=0
+for address in $(option addresses | sed 's/,/ /g'); do
+    n=$((n + 1))
+    insmod "/modules/wild$n.ko" address="$address"
+    [ $? != 0 ]
+    step "stopped-$address" $?
+done
+# The kernel goes on.
+sleep 1
+step alive 0
+finish

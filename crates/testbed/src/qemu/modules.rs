@@ -1,0 +1,131 @@
+//! Modules for the guest: stock ones, rewritten for `--target linux`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use elf_loader::consts::STT_FUNC;
+use elf_loader::{Object, Place};
+use iced_x86::{Decoder, DecoderOptions};
+use svm_rewrite::{Options, Scheme, Site, Target};
+
+use super::{Error, io, target};
+
+/// A rewritten module.
+pub struct Module {
+    /// As the kernel loads it.
+    pub bytes: Vec<u8>,
+    /// Where its functions begin: section name and offset.
+    functions: BTreeMap<String, (String, u64)>,
+    /// Where sequences spill: function, and an offset in it at which words are
+    /// pushed.
+    spills: Vec<(String, u64)>,
+}
+
+/// A module of the stock kernel, by its path below `kernel/`, as it is.
+///
+/// # Errors
+/// It is not there.
+pub fn stock(path: &str) -> Result<Vec<u8>, Error> {
+    read(&target("stock/modules/kernel").join(path))
+}
+
+/// A module that `make support` builds.
+///
+/// # Errors
+/// It is not there.
+pub fn support(name: &str) -> Result<Vec<u8>, Error> {
+    read(&target("support").join(name))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    if !path.exists() {
+        return Err(Error::Missing {
+            what: "a kernel module",
+            path: path.to_owned(),
+        });
+    }
+    io(path.display().to_string(), std::fs::read(path))
+}
+
+/// Rewrites a module.
+///
+/// # Errors
+/// It is refused, or what was made of it is.
+pub fn rewrite(name: &str, bytes: &[u8], scheme: Scheme) -> Result<Module, Error> {
+    let fail = |why: String| Error::Module {
+        module: PathBuf::from(name),
+        why,
+    };
+    let object = elf_loader::read(bytes).map_err(|e| fail(e.to_string()))?;
+    let options = Options {
+        report: true,
+        ..Options::of(Target::Linux, scheme)
+    };
+    let rewritten =
+        svm_rewrite::rewrite(&object, options).map_err(|refusals| fail(refusals[0].to_string()))?;
+    let bytes = elf_loader::write(&rewritten.object).map_err(|e| fail(e.to_string()))?;
+    let reread = elf_loader::read(&bytes).map_err(|e| fail(e.to_string()))?;
+    svm_verify::verify(&reread).map_err(|violations| fail(violations.list[0].to_string()))?;
+    let functions = functions(&rewritten.object);
+    let spilled = rewritten.sites.iter().filter(|s| !s.spills.is_empty());
+    let spills = spilled
+        .filter_map(|site| {
+            let (section, start) = functions.get(&site.function)?;
+            let at = behind_pushes(&rewritten.object, site)?;
+            (*section == site.section).then(|| (site.function.clone(), at - start))
+        })
+        .collect();
+    Ok(Module {
+        bytes,
+        functions,
+        spills,
+    })
+}
+
+fn functions(object: &Object<'_>) -> BTreeMap<String, (String, u64)> {
+    let functions = object.symbols.iter().filter(|s| s.kind == STT_FUNC);
+    let placed = functions.filter_map(|s| match s.place {
+        Place::In(id) => Some((
+            s.name.to_string(),
+            (object.section(id).name.to_string(), s.value),
+        )),
+        _ => None,
+    });
+    placed.collect()
+}
+
+/// The instruction of a site's sequence that follows its `push`es.
+fn behind_pushes(object: &Object<'_>, site: &Site) -> Option<u64> {
+    let section = object.section(object.section_named(&site.section)?);
+    let (start, end) = (site.emitted.start, site.emitted.end);
+    let code = &section.data[start as usize..end as usize];
+    let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
+    let behind = decoder.iter().nth(site.spills.len())?;
+    Some(behind.ip())
+}
+
+impl Module {
+    /// Whether the module has a function of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.functions.contains_key(name)
+    }
+
+    /// Places at which a sequence has pushed words, as `function` and offset: at
+    /// most `each` of each of these functions.
+    pub fn spilled(&self, functions: &[&str], each: usize) -> Vec<(String, u64)> {
+        let of = |name: &&str| {
+            let spills = self.spills.iter().filter(move |(f, _)| f == *name);
+            spills.take(each).cloned().collect::<Vec<_>>()
+        };
+        functions.iter().flat_map(|name| of(name)).collect()
+    }
+
+    /// How many sequences spill, by function.
+    pub fn spills(&self) -> BTreeMap<&str, usize> {
+        let mut count = BTreeMap::new();
+        for (function, _) in &self.spills {
+            *count.entry(function.as_str()).or_default() += 1;
+        }
+        count
+    }
+}

@@ -1,0 +1,297 @@
+//! Rewritten modules in a stock kernel under QEMU: loaded in place of the
+//! originals, used, looked into by the kernel, unloaded.
+
+use std::process::Command;
+use std::time::Duration;
+
+use svm_rewrite::Scheme;
+use testbed::qemu::machine::Guest;
+use testbed::qemu::modules::{self, Module};
+use testbed::qemu::ramdisk::Ramdisk;
+use testbed::qemu::report::{self, Report};
+use testbed::qemu::server::{Server, noise};
+
+const COMMON: &[u8] = include_bytes!("../guest/common.sh");
+const NETWORK: &[u8] = include_bytes!("../guest/network.sh");
+const WILD: &[u8] = include_bytes!("../guest/wild.sh");
+
+/// Bytes that go down, and up again.
+const TRAFFIC: usize = 32 << 20;
+
+/// How long a guest may take on a slow machine; usually a minute.
+const LIMIT: Duration = Duration::from_secs(400);
+
+/// A network driver and what to look at.
+struct Driver {
+    name: &'static str,
+    /// Below `kernel/`.
+    path: &'static str,
+    /// Modules that it needs, unmodified, below `kernel/`.
+    needs: &'static [&'static str],
+    card: &'static str,
+    processor: &'static str,
+    processors: u32,
+    scheme: Scheme,
+    /// Whether its rings can be resized.
+    ring: bool,
+    /// A parameter that can be read.
+    parameter: &'static str,
+    /// All its functions, as the function tracer's filter names them.
+    filter: &'static str,
+    /// Functions with spills that the script's steps run.
+    busy: &'static [&'static str],
+}
+
+fn good<T>(result: Result<T, testbed::qemu::Error>) -> T {
+    result.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// SHA-256 by the system's own program.
+fn sha256(bytes: &[u8]) -> String {
+    let directory = env!("CARGO_TARGET_TMPDIR");
+    let file = format!("{directory}/traffic-{}", std::process::id());
+    std::fs::write(&file, bytes).expect("a temporary file");
+    let output = Command::new("sha256sum").arg(&file).output();
+    std::fs::remove_file(&file).expect("it was written");
+    let text = String::from_utf8(output.expect("sha256sum runs").stdout).expect("text");
+    text.split(' ').next().expect("a sum").to_owned()
+}
+
+impl Driver {
+    /// Runs the whole script, judges all of it.
+    fn run(&self) {
+        let stock = good(modules::stock(self.path));
+        let module = good(modules::rewrite(self.path, &stock, self.scheme));
+        let data = noise(TRAFFIC, 6);
+        let server = good(Server::start(data));
+        let probes = self.probes(&module);
+        let report = self.boot(&module, &server, &sha256(data), &probes);
+        report.assert_good(&[
+            "load",
+            "load-carrier",
+            "ping",
+            "download",
+            "upload",
+            "statistics",
+            "mtu-ping",
+            "link-ping",
+            "ftrace-ping",
+            "dyndbg-traffic",
+            "dyndbg",
+            "unload",
+            "reload-ping",
+            "unload-again",
+        ]);
+        let received = server.received();
+        assert!(received == [data], "32 MiB arrive as they were sent");
+        self.traced(&module, &report);
+        self.unwound(&module, &report, "stacks", 1);
+        self.unwound(&module, &report, "probes", probes.len().min(1));
+    }
+
+    fn boot(
+        &self,
+        module: &Module,
+        server: &Server,
+        sum: &str,
+        probes: &[(String, u64)],
+    ) -> Report {
+        let mut disk = good(Ramdisk::system());
+        disk.file("init", NETWORK);
+        disk.file("common.sh", COMMON);
+        disk.file(&format!("modules/{}.ko", self.name), &module.bytes);
+        for path in self.needs {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            disk.file(&format!("modules/{name}"), &good(modules::stock(path)));
+        }
+        let lines = probes.iter().enumerate();
+        let lines = lines.map(|(n, (f, at))| format!("spill{n} {f}+{at}\n"));
+        disk.file("probes", lines.collect::<String>().as_bytes());
+        let guest = Guest {
+            name: self.name,
+            card: self.card,
+            processor: self.processor,
+            processors: self.processors,
+            ramdisk: disk.finish(),
+            options: format!(
+                "twin.module={} twin.down={} twin.up={} twin.sum={sum} twin.ring={} \
+                 twin.parameter={} twin.filter={}",
+                self.name,
+                server.down,
+                server.up,
+                if self.ring { "yes" } else { "no" },
+                self.parameter,
+                self.filter,
+            ),
+            limit: LIMIT,
+        };
+        let outcome = good(guest.run());
+        println!("{}: {:.1} s", self.name, outcome.time.as_secs_f64());
+        let report = good(Report::read(&outcome));
+        for step in &report.steps {
+            println!(
+                "{} {} {}",
+                if step.ok { "ok  " } else { "FAIL" },
+                step.name,
+                step.text
+            );
+        }
+        report
+    }
+
+    /// Where to probe: in the middle of sequences that spill.
+    fn probes(&self, module: &Module) -> Vec<(String, u64)> {
+        println!("{}: spills in {:?}", self.name, module.spills());
+        module.spilled(self.busy, 3)
+    }
+
+    /// The function tracer names functions of the driver.
+    fn traced(&self, module: &Module, report: &Report) {
+        let text = report.text("ftrace");
+        let mut seen: Vec<&str> = text
+            .split_whitespace()
+            .filter(|word| module.has(word))
+            .collect();
+        seen.sort_unstable();
+        seen.dedup();
+        println!("{}: traced {seen:?}", self.name);
+        assert!(seen.len() >= 3, "{seen:?} ({})", report.place);
+    }
+
+    /// Stack traces with frames of the driver in them go down to where the stack
+    /// begins.
+    fn unwound(&self, module: &Module, report: &Report, name: &str, least: usize) {
+        let stacks = report::stacks(report.text(name));
+        let own: Vec<_> = stacks
+            .iter()
+            .filter(|stack| stack.iter().any(|frame| module.has(frame)))
+            .collect();
+        println!(
+            "{}: {name}: {} stacks, {} through the driver",
+            self.name,
+            stacks.len(),
+            own.len()
+        );
+        assert!(own.len() >= least, "{stacks:#?} ({})", report.place);
+        for stack in &own {
+            assert!(report::is_whole(stack), "{stack:#?} ({})", report.place);
+        }
+    }
+}
+
+#[test]
+fn e1000_on_two_processors() {
+    Driver {
+        name: "e1000",
+        path: "drivers/net/ethernet/intel/e1000/e1000.ko",
+        needs: &[],
+        card: "e1000",
+        processor: "qemu64",
+        processors: 2,
+        scheme: Scheme::Stlb,
+        ring: true,
+        parameter: "copybreak",
+        filter: ":mod:e1000",
+        busy: &[
+            "e1000_init_hw",
+            "e1000_get_speed_and_duplex",
+            "e1000_xmit_frame",
+        ],
+    }
+    .run();
+}
+
+/// With one processor the kernel takes the `lock` prefixes out, and page tables
+/// of five levels move all addresses.
+#[test]
+fn rtl8139cp_on_one_processor_with_five_levels_of_page_tables() {
+    Driver {
+        name: "8139cp",
+        path: "drivers/net/ethernet/realtek/8139cp.ko",
+        needs: &["drivers/net/mii.ko"],
+        card: "rtl8139",
+        processor: "max",
+        processors: 1,
+        scheme: Scheme::Paper,
+        ring: false,
+        parameter: "",
+        // The filter takes a name that begins with a digit for a number.
+        filter: "cp_*",
+        busy: &[
+            "cp_rx_poll",
+            "cp_start_xmit",
+            "cp_interrupt",
+            "cp_open",
+            "cp_tx",
+        ],
+    }
+    .run();
+}
+
+/// A driver that goes astray is stopped, with a line in the log that says where
+/// it was and where it went; the kernel goes on.
+#[test]
+fn a_wild_pointer_stops_its_driver() {
+    const ADDRESSES: [u64; 4] = [
+        0x8,                   // the null page
+        0x7fff_0000_1000,      // user space
+        0x8000_0000_0000_0000, // not canonical
+        0xffff_ffff_ffff_ffe2, // an error pointer, -ENODEV less a field
+    ];
+    let original = good(modules::support("wild.ko"));
+    let module = good(modules::rewrite("wild.ko", &original, Scheme::Stlb));
+    let mut disk = good(Ramdisk::system());
+    disk.file("init", WILD);
+    disk.file("common.sh", COMMON);
+    disk.file("modules/wild.ko", &module.bytes);
+    // A module that was stopped while it was loaded stays there: each address
+    // needs one of another name.
+    for n in 1..=ADDRESSES.len() {
+        disk.file(&format!("modules/wild{n}.ko"), &renamed(&module.bytes, n));
+    }
+    let list: Vec<String> = ADDRESSES.iter().map(|a| a.to_string()).collect();
+    let guest = Guest {
+        name: "wild",
+        card: "e1000",
+        processor: "qemu64",
+        processors: 1,
+        ramdisk: disk.finish(),
+        options: format!("twin.addresses={}", list.join(",")),
+        limit: LIMIT,
+    };
+    let report = good(Report::read(&good(guest.run())));
+    let failed: Vec<_> = report.steps.iter().filter(|s| !s.ok).collect();
+    assert!(
+        failed.is_empty() && report.done,
+        "{failed:#?} ({})",
+        report.place
+    );
+    assert_eq!(report.console.matches("twin_wild: went on").count(), 1);
+    for address in ADDRESSES {
+        // twin_wild_write adds to the second word.
+        let word = format!("reaches for {:016x},", address + 8);
+        let line = report.console.lines().find(|line| line.contains(&word));
+        let line = line.unwrap_or_else(|| panic!("no line has {word:?} ({})", report.place));
+        println!("{line}");
+        assert!(
+            line.contains("twin: twin_wild_write+0x") && line.contains("[wild"),
+            "{line} ({})",
+            report.place
+        );
+    }
+}
+
+/// The module under the name `wild<n>`: its name stands in `__this_module`.
+fn renamed(bytes: &[u8], n: usize) -> Vec<u8> {
+    let mut object = elf_loader::read(bytes).expect("a module");
+    let id = object
+        .section_named(".gnu.linkonce.this_module")
+        .expect("a module has one");
+    let data = object.sections[id.0 as usize].data.to_mut();
+    let name = data
+        .windows(5)
+        .position(|w| w == b"wild\0")
+        .expect("its name");
+    data[name + 4] = b'0' + n as u8;
+    elf_loader::write(&object).expect("a module")
+}
