@@ -54,17 +54,62 @@ pub struct CommandLine {
 
 /// Options whose value is the next argument.
 const WITH_VALUE: [&str; 38] = [
-    "-I", "-D", "-U", "-L", "-l", "-B", "-T", "-u", "-z", "-A", "-F", "-include", "-imacros",
-    "-isystem", "-iquote", "-idirafter", "-iprefix", "-iwithprefix", "-iwithprefixbefore",
-    "-isysroot", "-imultilib", "-MF", "-MT", "-MQ", "-Xlinker", "-Xassembler", "-Xpreprocessor",
-    "-Xclang", "-mllvm", "-target", "-arch", "--param", "-aux-info", "-dumpbase", "-dumpdir",
-    "-dumpbase-ext", "--sysroot", "-wrapper",
+    "-I",
+    "-D",
+    "-U",
+    "-L",
+    "-l",
+    "-B",
+    "-T",
+    "-u",
+    "-z",
+    "-A",
+    "-F",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-iprefix",
+    "-iwithprefix",
+    "-iwithprefixbefore",
+    "-isysroot",
+    "-imultilib",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-Xlinker",
+    "-Xassembler",
+    "-Xpreprocessor",
+    "-Xclang",
+    "-mllvm",
+    "-target",
+    "-arch",
+    "--param",
+    "-aux-info",
+    "-dumpbase",
+    "-dumpdir",
+    "-dumpbase-ext",
+    "--sysroot",
+    "-wrapper",
 ];
 
 /// Options that make the compiler print something and compile nothing.
 const NO_CODE: [&str; 15] = [
-    "-E", "-M", "-MM", "-fsyntax-only", "-###", "-v", "--help", "--version", "-dumpversion",
-    "-dumpfullversion", "-dumpmachine", "-dumpspecs", "-print-search-dirs", "-print-sysroot",
+    "-E",
+    "-M",
+    "-MM",
+    "-fsyntax-only",
+    "-###",
+    "-v",
+    "--help",
+    "--version",
+    "-dumpversion",
+    "-dumpfullversion",
+    "-dumpmachine",
+    "-dumpspecs",
+    "-print-search-dirs",
+    "-print-sysroot",
     "-emit-llvm",
 ];
 
@@ -121,9 +166,12 @@ impl CommandLine {
                 *language = Some(OsStr::from_bytes(&argument.as_bytes()[2..]).to_owned());
                 Argument::Language(vec![argument])
             }
-            _ if WITH_VALUE.contains(&&*text) => {
-                Argument::Option([Some(argument), rest.next()].into_iter().flatten().collect())
-            }
+            _ if WITH_VALUE.contains(&&*text) => Argument::Option(
+                [Some(argument), rest.next()]
+                    .into_iter()
+                    .flatten()
+                    .collect(),
+            ),
             _ => {
                 self.note(&text);
                 Argument::Option(vec![argument])
@@ -217,7 +265,9 @@ impl CommandLine {
             self.arguments.iter().any(|a| match a {
                 Argument::Option(words) => {
                     let first = words[0].to_string_lossy();
-                    names.iter().any(|n| first == *n || (first.starts_with(n) && n.len() == 3))
+                    names
+                        .iter()
+                        .any(|n| first == *n || (first.starts_with(n) && n.len() == 3))
                 }
                 _ => false,
             })
@@ -253,7 +303,10 @@ fn is_c(path: &OsStr, language: Option<&OsStr>) -> bool {
     match language.and_then(OsStr::to_str) {
         Some("c" | "cpp-output") => true,
         Some("none") | None => {
-            matches!(Path::new(path).extension().and_then(OsStr::to_str), Some("c" | "i"))
+            matches!(
+                Path::new(path).extension().and_then(OsStr::to_str),
+                Some("c" | "i")
+            )
         }
         Some(_) => false,
     }
@@ -272,14 +325,29 @@ fn is_for_assembler(words: &[OsString]) -> bool {
     starts(
         words,
         &[
-            "-Wa,", "-Xassembler", "-m64", "-m32", "-mx32", "-B", "--target", "-target", "--sysroot",
-            "-fno-integrated-as", "-fintegrated-as", "-no-integrated-as", "-integrated-as", "-wrapper",
+            "-Wa,",
+            "-Xassembler",
+            "-m64",
+            "-m32",
+            "-mx32",
+            "-B",
+            "--target",
+            "-target",
+            "--sysroot",
+            "-fno-integrated-as",
+            "-fintegrated-as",
+            "-no-integrated-as",
+            "-integrated-as",
+            "-wrapper",
         ],
     )
 }
 
 fn is_dependency(words: &[OsString]) -> bool {
-    starts(words, &["-MD", "-MMD", "-MF", "-MT", "-MQ", "-MP", "-MG", "-Wp,"])
+    starts(
+        words,
+        &["-MD", "-MMD", "-MF", "-MT", "-MQ", "-MP", "-MG", "-Wp,"],
+    )
 }
 
 /// Replaces `@FILE` by the words in the file (gcc manual, 3.2: unless it cannot be
@@ -291,7 +359,10 @@ fn expand(
 ) -> Result<(), (PathBuf, std::io::Error)> {
     const DEEPEST: u32 = 64;
     for argument in arguments {
-        let file = argument.as_bytes().strip_prefix(b"@").map(OsStr::from_bytes);
+        let file = argument
+            .as_bytes()
+            .strip_prefix(b"@")
+            .map(OsStr::from_bytes);
         match file.map(|f| (f, std::fs::read(f))) {
             Some((_, Ok(text))) if depth < DEEPEST => expand(&words(&text), out, depth + 1)?,
             Some((file, Ok(_))) => {
@@ -375,7 +446,8 @@ mod tests {
     #[test]
     fn dependency_files_keep_their_name_and_target() {
         let of = |line: &str| {
-            let arguments = parse(line).dependency_arguments(Path::new("d/a.c"), Path::new("o/a.o"));
+            let arguments =
+                parse(line).dependency_arguments(Path::new("d/a.c"), Path::new("o/a.o"));
             strings(&arguments)
         };
         assert_eq!(of("-MD -c d/a.c -o o/a.o"), "-MF o/a.d -MQ o/a.o");

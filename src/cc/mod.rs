@@ -124,12 +124,7 @@ impl Job<'_> {
         Ok(compiled)
     }
 
-    fn compile(
-        &self,
-        scratch: &TempDir,
-        source: &OsStr,
-        output: &Path,
-    ) -> Result<Compiled, Stop> {
+    fn compile(&self, scratch: &TempDir, source: &OsStr, output: &Path) -> Result<Compiled, Stop> {
         let assembly = scratch.path().join("original.s");
         let mut command = Command::new(self.compiler);
         command.args(self.line.for_compiling(source));

@@ -47,7 +47,11 @@ pub struct Opts {
     #[arg(long, value_name = "FILE.o")]
     runtime: Option<PathBuf>,
     /// The compiler and its arguments.
-    #[arg(last = true, required_unless_present = "runtime", value_name = "COMPILER ARGS")]
+    #[arg(
+        last = true,
+        required_unless_present = "runtime",
+        value_name = "COMPILER ARGS"
+    )]
     command: Vec<OsString>,
 }
 
@@ -99,7 +103,9 @@ impl Opts {
             Err(Stop::Exit(status)) => {
                 // A compiler that a signal ended is told as shells tell it.
                 let code = status.code().or_else(|| status.signal().map(|s| 128 + s));
-                Err(Failure::Child(code.and_then(|c| u8::try_from(c).ok()).unwrap_or(1)))
+                Err(Failure::Child(
+                    code.and_then(|c| u8::try_from(c).ok()).unwrap_or(1),
+                ))
             }
         }
     }

@@ -49,8 +49,13 @@ fn done(output: &Output) {
 }
 
 fn run(sandbox: &Sandbox, name: &str) -> (Option<i32>, String) {
-    let output = Command::new(sandbox.path(name)).output().expect("it is a program");
-    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    let output = Command::new(sandbox.path(name))
+        .output()
+        .expect("it is a program");
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+    )
 }
 
 fn with_program() -> Sandbox {
@@ -61,10 +66,21 @@ fn with_program() -> Sandbox {
 
 #[test]
 fn a_program_is_compiled_and_linked_in_one_go() {
-    for flags in ["-O0", "-O2", "-O3 -g", "-O2 -fPIC -pie", "-O1 -no-pie", "-pipe -Os"] {
+    for flags in [
+        "-O0",
+        "-O2",
+        "-O3 -g",
+        "-O2 -fPIC -pie",
+        "-O1 -no-pie",
+        "-pipe -Os",
+    ] {
         let sandbox = with_program();
         done(&cc(&sandbox, &format!("{flags} program.c -o program")));
-        assert_eq!(run(&sandbox, "program"), (Some(3), "328350\n".to_owned()), "{flags}");
+        assert_eq!(
+            run(&sandbox, "program"),
+            (Some(3), "328350\n".to_owned()),
+            "{flags}"
+        );
     }
 }
 
@@ -72,7 +88,10 @@ fn a_program_is_compiled_and_linked_in_one_go() {
 fn several_sources_become_several_objects() {
     let sandbox = Sandbox::new();
     sandbox.write("one.c", "int one(int *p) { return *p; }\n");
-    sandbox.write("two.c", "int one(int *); int main(void) { int x = 7; return one(&x); }\n");
+    sandbox.write(
+        "two.c",
+        "int one(int *); int main(void) { int x = 7; return one(&x); }\n",
+    );
     done(&cc(&sandbox, "-O2 -c one.c two.c"));
     assert_eq!(sandbox.names(), ["one.c", "one.o", "two.c", "two.o"]);
     done(&cc(&sandbox, "one.o two.o -o both"));
@@ -115,7 +134,10 @@ fn a_compilers_errors_and_status_are_passed_on() {
 fn warnings_are_the_compilers() {
     let sandbox = Sandbox::new();
     sandbox.write("warns.c", "int f(void) { int unused; return 0; }\n");
-    let (ours, theirs) = (cc(&sandbox, "-Wall -c warns.c"), gcc(&sandbox, "-Wall -c warns.c"));
+    let (ours, theirs) = (
+        cc(&sandbox, "-Wall -c warns.c"),
+        gcc(&sandbox, "-Wall -c warns.c"),
+    );
     assert_eq!(ours, theirs);
 }
 
@@ -124,8 +146,16 @@ fn dependency_files_are_the_compilers() {
     let sandbox = with_program();
     sandbox.write("h.h", "\n");
     sandbox.write("d.c", "#include \"h.h\"\nint d;\n");
-    for arguments in ["-MD -c d.c -o d.o", "-MMD -MP -c d.c", "-MMD -MF x.d -c d.c -o y.o"] {
-        let name = if arguments.contains("x.d") { "x.d" } else { "d.d" };
+    for arguments in [
+        "-MD -c d.c -o d.o",
+        "-MMD -MP -c d.c",
+        "-MMD -MF x.d -c d.c -o y.o",
+    ] {
+        let name = if arguments.contains("x.d") {
+            "x.d"
+        } else {
+            "d.d"
+        };
         done(&gcc(&sandbox, arguments));
         let theirs = sandbox.read(name);
         std::fs::remove_file(sandbox.path(name)).expect("it was there");
@@ -166,7 +196,14 @@ fn what_cannot_be_rewritten_is_named_and_leaves_nothing() {
     let output = cc(&sandbox, "-O2 -c bad.c");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");
-    for part in ["bad.c", "line ", ".text+", "in f+", "fxsave", "[unsupported]"] {
+    for part in [
+        "bad.c",
+        "line ",
+        ".text+",
+        "in f+",
+        "fxsave",
+        "[unsupported]",
+    ] {
         assert!(errors.contains(part), "{part}: {errors}");
     }
     assert_eq!(sandbox.names(), ["bad.c"]);

@@ -29,7 +29,9 @@ fn main() {
         .collect();
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/source");
     let files = match files.is_empty() {
-        true => ["user-gcc-O0.s", "user-gcc-O2.s"].map(|f| fixtures.join(f)).to_vec(),
+        true => ["user-gcc-O0.s", "user-gcc-O2.s"]
+            .map(|f| fixtures.join(f))
+            .to_vec(),
         false => files,
     };
     for file in files {
@@ -75,7 +77,11 @@ fn assemble(text: &[u8]) -> (Duration, Vec<u8>) {
     let (source, object) = (directory.path().join("x.s"), directory.path().join("x.o"));
     std::fs::write(&source, text).expect("writable");
     let start = Instant::now();
-    let status = Command::new("as").arg(&source).arg("-o").arg(&object).status();
+    let status = Command::new("as")
+        .arg(&source)
+        .arg("-o")
+        .arg(&object)
+        .status();
     let time = start.elapsed();
     assert!(status.expect("`as` is installed").success());
     (time, std::fs::read(&object).expect("assembled"))

@@ -406,7 +406,9 @@ impl Assembler {
     pub fn pieces(&self, from: Position, to: Position) -> impl Iterator<Item = Piece<'_>> {
         let items = &self.items[from.items as usize..to.items as usize];
         let ends = items.iter().map(|(at, _)| *at).chain([to.offset]);
-        let starts = [from.offset].into_iter().chain(items.iter().map(|(at, _)| *at));
+        let starts = [from.offset]
+            .into_iter()
+            .chain(items.iter().map(|(at, _)| *at));
         let codes = starts.zip(ends).enumerate().map(move |(n, (start, end))| {
             let at = Position {
                 offset: start,
@@ -432,7 +434,9 @@ impl Assembler {
     /// What the field at an offset of the unlaid bytes holds.
     pub fn referent(&self, offset: u32) -> Option<Referent> {
         let references = &self.references;
-        let found = references.binary_search_by_key(&offset, |r| r.at.offset).ok()?;
+        let found = references
+            .binary_search_by_key(&offset, |r| r.at.offset)
+            .ok()?;
         Some(references[found].referent)
     }
 

@@ -19,10 +19,7 @@ use crate::refusal::Code;
 ///
 /// # Errors
 /// The instruction cannot be rewritten soundly.
-pub fn classify(
-    inst: &Inst,
-    by_table: bool,
-) -> Result<Class, (Code, &'static str)> {
+pub fn classify(inst: &Inst, by_table: bool) -> Result<Class, (Code, &'static str)> {
     let iced = &inst.iced;
     match iced.flow_control() {
         FlowControl::Next => straight(inst),
@@ -50,8 +47,7 @@ fn straight(inst: &Inst) -> Result<Class, (Code, &'static str)> {
         return classify::string_repeat(iced).map(|repeat| Class::String(op, log2, repeat));
     }
     if iced.mnemonic() == Mnemonic::Xlatb {
-        let plain =
-            iced.segment_prefix() == Register::None && iced.memory_base() == Register::RBX;
+        let plain = iced.segment_prefix() == Register::None && iced.memory_base() == Register::RBX;
         let refused = (Code::Unsupported, "xlat with a segment or a 32-bit address");
         return plain.then_some(Class::Xlat).ok_or(refused);
     }

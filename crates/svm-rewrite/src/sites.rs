@@ -7,8 +7,8 @@ use iced_x86::FlowControl;
 
 use crate::apply::FunctionWriter;
 use crate::asm::{Assembler, Label, Labels, Position};
-use crate::copies::Copy;
 use crate::class::{Callee, Class, Space};
+use crate::copies::Copy;
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Target};
 use crate::linkage;
 use crate::refusal::Refusal;
@@ -70,10 +70,7 @@ pub struct SiteCode {
 ///
 /// # Errors
 /// Instructions that no sequence could be made for.
-pub fn emit(
-    decided: &Decided<'_>,
-    options: Options,
-) -> Result<SiteCode, Vec<Refusal>> {
+pub fn emit(decided: &Decided<'_>, options: Options) -> Result<SiteCode, Vec<Refusal>> {
     let analysis = &decided.analysis;
     let lifted = analysis.lifted;
     let mut labels = Labels::new(lifted.insts.len());
@@ -81,8 +78,13 @@ pub fn emit(
     let mut assemblers = Vec::new();
     let mut functions = Vec::with_capacity(lifted.functions.len());
     for section in 0..lifted.sections.len() as u16 {
-        let mut emitter =
-            Emitter::new(lifted, &analysis.policy, &mut labels, section, options.scheme);
+        let mut emitter = Emitter::new(
+            lifted,
+            &analysis.policy,
+            &mut labels,
+            section,
+            options.scheme,
+        );
         // Functions are in the order of sections.
         while let Some(function) = lifted.functions.get(functions.len())
             && function.section == CodeIdx(section)

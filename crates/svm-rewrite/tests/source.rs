@@ -15,15 +15,18 @@ use svm_rewrite::source::{Printed, Source};
 use svm_rewrite::{Options, Scheme, Target, text};
 
 fn fixtures() -> Vec<(String, Target, Vec<u8>)> {
-    let directory =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/source");
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/source");
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).expect("the fixtures are there") {
         let path = entry.expect("readable").path();
         if path.extension().is_none_or(|e| e != "s") {
             continue;
         }
-        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let name = path
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         let target = match name.starts_with("kernel") {
             true => Target::Linux,
             false => Target::Process,
@@ -39,7 +42,11 @@ fn assemble(text: &[u8]) -> Vec<u8> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let (source, object) = (directory.path().join("x.s"), directory.path().join("x.o"));
     std::fs::write(&source, text).expect("writable");
-    let status = Command::new("as").arg(&source).arg("-o").arg(&object).status();
+    let status = Command::new("as")
+        .arg(&source)
+        .arg("-o")
+        .arg(&object)
+        .status();
     assert!(
         status.expect("`as` is installed").success(),
         "the assembler refuses:\n{}",
@@ -54,7 +61,13 @@ fn rewrite(text: &[u8], options: Options) -> Printed {
     let object = elf_loader::read(&bytes).expect("an object");
     let printed = source.rewrite(&object, options);
     printed.unwrap_or_else(|refusals| {
-        panic!("{}", refusals.iter().map(|r| format!("{r}\n")).collect::<String>())
+        panic!(
+            "{}",
+            refusals
+                .iter()
+                .map(|r| format!("{r}\n"))
+                .collect::<String>()
+        )
     })
 }
 
@@ -74,8 +87,13 @@ fn lines_that_stay_are_the_same_bytes_in_the_same_order() {
         let new: Vec<&[u8]> = printed.split(|b| *b == b'\n').collect();
         let old: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
         let replaced = old.len() - in_common(&old, &new);
-        let comments = String::from_utf8_lossy(&printed).matches("# twin: ").count();
-        assert!(replaced <= 2 * comments, "{name}: {replaced} lines, {comments} sites");
+        let comments = String::from_utf8_lossy(&printed)
+            .matches("# twin: ")
+            .count();
+        assert!(
+            replaced <= 2 * comments,
+            "{name}: {replaced} lines, {comments} sites"
+        );
     }
 }
 

@@ -16,7 +16,6 @@ use crate::plan::Plan;
 use crate::refusal::Hitch;
 use crate::registers::reg64;
 
-
 /// Where `twin_stlb_call` takes the VM address. The psABI leaves it to linkers
 /// at calls, so it holds nothing there.
 const TARGET: Reg = Reg::R11;

@@ -18,9 +18,9 @@ use liveness::{LocSet, Reg};
 
 use crate::apply::CopyOf;
 use crate::asm::{Assembler, Field, JRCXZ, Jump, Label, Labels, Position, Referent, cc, r, ri, rr};
+use crate::class::Class;
 use crate::copies::is_entered;
 use crate::encode::Form;
-use crate::class::Class;
 use crate::import::Import;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::linux;
@@ -268,7 +268,11 @@ impl<'a> Emitter<'a> {
 
     /// Bytes between the original's `rsp` and what the sequence pushed.
     fn skipped(&self, plan: &Plan) -> i64 {
-        if self.skips_red_zone(plan) { RED_ZONE } else { 0 }
+        if self.skips_red_zone(plan) {
+            RED_ZONE
+        } else {
+            0
+        }
     }
 
     /// ```text

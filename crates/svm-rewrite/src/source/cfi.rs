@@ -108,8 +108,13 @@ impl Tracker {
                 self.state = None;
                 return Ok(());
             }
-            ".cfi_sections" | ".cfi_personality" | ".cfi_lsda" | ".cfi_signal_frame"
-            | ".cfi_personality_id" | ".cfi_fde_data" | ".cfi_inline_lsda" => return Ok(()),
+            ".cfi_sections"
+            | ".cfi_personality"
+            | ".cfi_lsda"
+            | ".cfi_signal_frame"
+            | ".cfi_personality_id"
+            | ".cfi_fde_data"
+            | ".cfi_inline_lsda" => return Ok(()),
             _ => {}
         }
         let Some(state) = &mut self.state else {

@@ -130,12 +130,14 @@ impl Texts {
             (instruction, fields)
         };
         let (instruction, fields) = instruction;
-        let is_branch = instruction.op_count() > 0
-            && matches!(instruction.op0_kind(), OpKind::NearBranch64);
+        let is_branch =
+            instruction.op_count() > 0 && matches!(instruction.op0_kind(), OpKind::NearBranch64);
         let displacement_at = if is_branch {
             fields.has_immediate().then(|| fields.immediate_offset())
         } else {
-            fields.has_displacement().then(|| fields.displacement_offset())
+            fields
+                .has_displacement()
+                .then(|| fields.displacement_offset())
         };
         let immediate_at =
             (!is_branch && fields.has_immediate()).then(|| fields.immediate_offset());
@@ -163,7 +165,11 @@ impl Texts {
 
     fn text(&mut self, instruction: &Instruction, filled: Filled) -> String {
         let n = usize::from(filled.displacement) + 2 * usize::from(filled.immediate);
-        let f = if n == 0 { &mut self.plain } else { &mut self.gaps[n] };
+        let f = if n == 0 {
+            &mut self.plain
+        } else {
+            &mut self.gaps[n]
+        };
         let mut text = String::new();
         f.format(instruction, &mut text);
         // Mnemonic and operands apart, as compilers do it.

@@ -244,10 +244,12 @@ impl Tie {
             let insts = &lifted.insts[section.start as usize..section.end as usize];
             section.start + insts.partition_point(|inst| inst.offset() < offset) as u32
         };
-        let first = lifted.inst_at(code, from).map_or_else(|| after(from), |i| i.0);
+        let first = lifted
+            .inst_at(code, from)
+            .map_or_else(|| after(from), |i| i.0);
         let end = lifted.inst_at(code, to).map_or_else(|| after(to), |i| i.0);
-        let made = (run.first..run.end)
-            .filter(|k| statements[*k as usize].kind == Kind::Instruction);
+        let made =
+            (run.first..run.end).filter(|k| statements[*k as usize].kind == Kind::Instruction);
         let exact = lifted.inst_at(code, from).is_some()
             && made.clone().count() as u32 == end.saturating_sub(first);
         if !exact {
@@ -265,7 +267,10 @@ impl Tie {
 fn places(object: &Object<'_>, count: u32) -> Vec<Option<(SectionId, u64)>> {
     let mut places = vec![None; count as usize];
     for (_, symbol) in object.symbols() {
-        let number = symbol.name.strip_prefix(PREFIX).and_then(|n| n.parse().ok());
+        let number = symbol
+            .name
+            .strip_prefix(PREFIX)
+            .and_then(|n| n.parse().ok());
         let slot = number.and_then(|n: usize| places.get_mut(n));
         if let (Some(slot), Place::In(section)) = (slot, symbol.place) {
             *slot = Some((section, symbol.value));
@@ -281,7 +286,8 @@ mod tests {
 
     #[test]
     fn runs_get_labels_at_both_ends() {
-        let text = b"f:\n\tnop; ret\n\t.loc 1 2\n\tnop\n.L1:\n\tnop\n\t.p2align 4\n\tlock\n\tincl x";
+        let text =
+            b"f:\n\tnop; ret\n\t.loc 1 2\n\tnop\n.L1:\n\tnop\n\t.p2align 4\n\tlock\n\tincl x";
         let (marked, marks) = mark(text, &split(text));
         let expected = "\nf:\n\t.twin.0:nop; ret\n\t.loc 1 2\n\tnop\n.L1:\n\t.twin.1:nop\n\
                         \t.twin.2:.p2align 4\n\t.twin.3:lock\n\tincl x\n.twin.4:\n";

@@ -30,9 +30,9 @@ use crate::class::Kind;
 use crate::refusal::Refusal;
 use crate::stats::{self, Stats};
 use crate::{Options, lift, sites};
+pub use marks::StatementIdx;
 use marks::{Marks, Tie};
 use print::Obstacle;
-pub use marks::StatementIdx;
 use statement::Statement;
 
 /// A text taken apart.
@@ -80,8 +80,7 @@ impl<'t> Source<'t> {
         let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
         let reached = taken::find(self.text, &self.statements, &tie, &lifted);
         let decided = crate::decide(&lifted, &reached, options).map_err(located)?;
-        let code = sites::emit(&decided, options)
-            .map_err(located)?;
+        let code = sites::emit(&decided, options).map_err(located)?;
         // --- nothing is decided beyond this point ---
         let input = print::Input {
             text: self.text,

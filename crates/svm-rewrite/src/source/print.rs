@@ -141,7 +141,11 @@ impl<'p, 'a> Printer<'p, 'a> {
             if self.input.tie.statement(site.inst).is_none() {
                 let at = self.input.tie.near(site.inst).unwrap_or(StatementIdx(0));
                 let reason = "these lines do not become one instruction each, so it cannot be told which of them to change".to_owned();
-                self.obstacles.push(Obstacle { at, code: Code::Statement, reason });
+                self.obstacles.push(Obstacle {
+                    at,
+                    code: Code::Statement,
+                    reason,
+                });
             }
         }
         if emitted.parts.is_empty() {
@@ -156,8 +160,13 @@ impl<'p, 'a> Printer<'p, 'a> {
             }
             None => {
                 let at = self.input.tie.near(last).unwrap_or(StatementIdx(0));
-                let reason = "the function's last lines do not become one instruction each".to_owned();
-                self.obstacles.push(Obstacle { at, code: Code::Statement, reason });
+                let reason =
+                    "the function's last lines do not become one instruction each".to_owned();
+                self.obstacles.push(Obstacle {
+                    at,
+                    code: Code::Statement,
+                    reason,
+                });
             }
         }
     }
@@ -166,7 +175,9 @@ impl<'p, 'a> Printer<'p, 'a> {
     /// has none.
     fn last_statement(&self, f: FuncIdx) -> Option<StatementIdx> {
         let insts = self.input.lifted.function(f).insts.clone();
-        insts.rev().find_map(|i| self.input.tie.statement(InstIdx(i)))
+        insts
+            .rev()
+            .find_map(|i| self.input.tie.statement(InstIdx(i)))
     }
 
     /// Past what belongs to an instruction although it stands behind it: ends of
@@ -213,7 +224,11 @@ impl<'p, 'a> Printer<'p, 'a> {
             let (name, rest) = (utf8(name), utf8(statement.rest(text)));
             if let Err(reason) = self.cfi.directive(&name, &rest) {
                 let reason = reason.to_owned();
-                self.obstacles.push(Obstacle { at: k, code: Code::Statement, reason });
+                self.obstacles.push(Obstacle {
+                    at: k,
+                    code: Code::Statement,
+                    reason,
+                });
             }
         } else if name == b".loc" {
             self.loc = Some(k);
@@ -232,7 +247,11 @@ impl<'p, 'a> Printer<'p, 'a> {
         if let Some(&(f, n)) = self.sites.get(&i.0) {
             if self.intel {
                 let reason = "sequences are in AT&T syntax, and this is not".to_owned();
-                self.obstacles.push(Obstacle { at: k, code: Code::Statement, reason });
+                self.obstacles.push(Obstacle {
+                    at: k,
+                    code: Code::Statement,
+                    reason,
+                });
             }
             let site = &input.code.functions[f as usize].sites[n as usize];
             self.site(k, statement, site);
@@ -251,7 +270,8 @@ impl<'p, 'a> Printer<'p, 'a> {
     }
 
     fn copy_to(&mut self, end: usize) {
-        self.out.extend_from_slice(&self.input.text[self.copied..end]);
+        self.out
+            .extend_from_slice(&self.input.text[self.copied..end]);
         self.copied = end;
     }
 
@@ -308,8 +328,8 @@ impl<'p, 'a> Printer<'p, 'a> {
         let k = StatementIdx(first.0.checked_sub(1)?);
         let statement = &self.input.statements[k.0 as usize];
         let locked = self.input.lifted.inst(site.inst).iced.has_lock_prefix();
-        let numeric = statement.kind == Kind::Label
-            && statement.name(self.input.text)[0].is_ascii_digit();
+        let numeric =
+            statement.kind == Kind::Label && statement.name(self.input.text)[0].is_ascii_digit();
         (locked && numeric && !self.targets.contains(&site.inst.0)).then_some(k)
     }
 
@@ -485,7 +505,10 @@ impl<'p, 'a> Printer<'p, 'a> {
         let mut state = here.clone();
         let mut loc = self.loc;
         for (n, part) in emitted.parts.iter().enumerate() {
-            let to = emitted.parts.get(n + 1).map_or(emitted.parts_end, |p| p.from);
+            let to = emitted
+                .parts
+                .get(n + 1)
+                .map_or(emitted.parts_end, |p| p.from);
             self.part(part, to, &mut state, &mut loc, emitted);
         }
         if here.is_some() {

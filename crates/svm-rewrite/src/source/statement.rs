@@ -339,7 +339,10 @@ mod tests {
             texts("a: nop # c ; d\n\tlock; addl $1,(%rax) ; ret\n# 1 \"x;y\"\n"),
             ["a:", "nop", "lock", "addl $1,(%rax)", "ret"]
         );
-        assert_eq!(texts("/ whole line\n nop /* a\n;b */ ; ret"), ["nop", "ret"]);
+        assert_eq!(
+            texts("/ whole line\n nop /* a\n;b */ ; ret"),
+            ["nop", "ret"]
+        );
         assert_eq!(texts("#APP\n# 5 \"a.c\" 1\n\tnop\n#NO_APP\n"), ["nop"]);
     }
 
@@ -347,7 +350,12 @@ mod tests {
     fn strings_and_characters_hide_separators() {
         assert_eq!(
             texts(".string \"a;b#c\\\"d\" ; nop\n movb $';, %al # x\n movb $'\\'', %al"),
-            [".string \"a;b#c\\\"d\"", "nop", "movb $';, %al", "movb $'\\'', %al"]
+            [
+                ".string \"a;b#c\\\"d\"",
+                "nop",
+                "movb $';, %al",
+                "movb $'\\'', %al"
+            ]
         );
     }
 
@@ -359,7 +367,13 @@ mod tests {
         assert_eq!(
             found,
             [
-                Label, Directive, Assignment, Prefix, Instruction, Instruction, Instruction
+                Label,
+                Directive,
+                Assignment,
+                Prefix,
+                Instruction,
+                Instruction,
+                Instruction
             ]
         );
     }
@@ -369,7 +383,19 @@ mod tests {
         use Kind::*;
         let found = kinds(".macro m x\n nop\n.endm\n m 5\n.rept 2\nret\n.endr\nret");
         let found: Vec<Kind> = found.into_iter().map(|k| k.0).collect();
-        assert_eq!(found, [Opaque, Opaque, Opaque, Opaque, Opaque, Opaque, Opaque, Instruction]);
+        assert_eq!(
+            found,
+            [
+                Opaque,
+                Opaque,
+                Opaque,
+                Opaque,
+                Opaque,
+                Opaque,
+                Opaque,
+                Instruction
+            ]
+        );
     }
 
     #[test]

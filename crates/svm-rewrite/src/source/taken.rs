@@ -40,7 +40,9 @@ pub fn find(text: &[u8], statements: &[Statement], tie: &Tie, lifted: &Lifted<'_
             Kind::Instruction if !waiting.is_empty() => {
                 let inst = tie.inst(StatementIdx(k as u32));
                 for name in waiting.drain(..) {
-                    reached.by_jumps.extend(inst.filter(|_| names.jumped.contains(name)));
+                    reached
+                        .by_jumps
+                        .extend(inst.filter(|_| names.jumped.contains(name)));
                     reached
                         .by_unwinding
                         .extend(inst.filter(|_| names.unwound.contains(name)));
@@ -142,8 +144,14 @@ fn is_direct_branch(text: &[u8], statement: &Statement) -> bool {
 fn switches(name: &[u8]) -> bool {
     matches!(
         name,
-        b".section" | b".text" | b".data" | b".bss" | b".pushsection" | b".popsection"
-            | b".previous" | b".subsection"
+        b".section"
+            | b".text"
+            | b".data"
+            | b".bss"
+            | b".pushsection"
+            | b".popsection"
+            | b".previous"
+            | b".subsection"
     )
 }
 
@@ -217,8 +225,10 @@ mod tests {
             .section .gcc_except_table,\"a\"\n .uleb128 .L7-.LFB0\n";
         let names = Names::find(text, &split(text));
         let sorted = |set: &HashSet<&[u8]>| {
-            let mut all: Vec<String> =
-                set.iter().map(|n| String::from_utf8_lossy(n).into_owned()).collect();
+            let mut all: Vec<String> = set
+                .iter()
+                .map(|n| String::from_utf8_lossy(n).into_owned())
+                .collect();
             all.sort();
             all.join(" ")
         };
