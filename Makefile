@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo test test-exhaustive corpus differential mutations faults bench stock support setup build
+.PHONY: help demo programs test test-exhaustive corpus differential mutations faults bench stock support setup build
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-19s%s\n", $$1, $$2}'
@@ -32,6 +32,8 @@ test: setup support ## every check and test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) test --workspace
+	$(CARGO) build -p twin
+	sh scripts/programs.sh sample
 	$(MAKE) -C runtime test
 	$(MAKE) -C runtime/hot test HEADERS=$(HEADERS)
 	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
@@ -39,8 +41,12 @@ test: setup support ## every check and test
 test-exhaustive: setup stock ## every instruction form executed against its rewritten self, every mutant of the checks rejected (an hour)
 	$(CARGO) run --release -p testbed --bin exhaustive
 
-corpus: setup stock ## Every module of the stock kernel for linux, the Ethernet ones for user
+corpus: setup stock ## every module of the stock kernel for linux, the Ethernet ones for user
 	$(CARGO) run --release -p corpus
+
+programs: setup ## zlib, lz4, sqlite and gcc's torture programs through `twin cc`, against the unrewritten builds (an hour)
+	$(CARGO) build --release -p twin
+	TWIN=$(CURDIR)/$(TWIN) sh scripts/programs.sh all
 
 differential: setup stock ## 1,000 random images for each e1000 function, native against rewritten
 	$(CARGO) run --release -p testbed --bin differential -- --images 1000 --stepped 10
@@ -53,4 +59,5 @@ faults: setup support ## 1,000 faults in the driver's data while its hypervisor 
 
 bench: build support ## rewriting and verifying speed, beside objdump; the paper's figures, in target/bench
 	$(CARGO) bench -p twin --bench throughput
+	$(CARGO) bench -p svm-rewrite --bench source
 	$(TWIN) run $(STOCK) --experiment all --output target/bench

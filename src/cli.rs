@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{completions, explain, man, rewrite, run, stats, verify};
+use crate::commands::{cc, completions, explain, man, rewrite, run, stats, verify};
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -40,6 +40,8 @@ pub enum Command {
     Stats(stats::Opts),
     /// Show what rewriting does, before and after, site by site
     Explain(explain::Opts),
+    /// Compile C and rewrite what it becomes
+    Cc(cc::Opts),
     /// Run the e1000 driver in the testbed and measure what packets cost
     Run(run::Opts),
     /// Print a completion script for a shell
@@ -56,6 +58,7 @@ impl Command {
             Command::Verify(opts) => opts.run(),
             Command::Stats(opts) => opts.run(),
             Command::Explain(opts) => opts.run(),
+            Command::Cc(opts) => opts.run(),
             Command::Run(opts) => opts.run(),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),

@@ -61,6 +61,8 @@ pub enum Failure {
         /// The violations.
         violations: Violations,
     },
+    /// A compiler failed, said why, and ended with this status.
+    Child(u8),
     /// Whoever read the output has gone away.
     BrokenPipe,
     /// What failed has been printed already, file by file.
@@ -91,8 +93,17 @@ impl Failure {
             Failure::Input { .. } | Failure::Refused { .. } | Failure::Violated { .. } => {
                 Status::Refused
             }
+            Failure::Child(_) => Status::Refused,
             Failure::BrokenPipe => Status::Done,
             Failure::Reported(status) => *status,
+        }
+    }
+
+    /// The exit status of this program.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Failure::Child(code) => ExitCode::from(*code),
+            _ => self.status().into(),
         }
     }
 
@@ -129,7 +140,7 @@ impl fmt::Display for Failure {
                 )?;
                 lines(f, file, &violations.list, violations.total, "--report")
             }
-            Failure::BrokenPipe | Failure::Reported(_) => Ok(()),
+            Failure::Child(_) | Failure::BrokenPipe | Failure::Reported(_) => Ok(()),
         }
     }
 }

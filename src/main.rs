@@ -7,6 +7,7 @@
 //! The work is done by the library crates; here are files, options, messages
 //! and nothing else. One file a subcommand.
 
+mod cc;
 mod cli;
 mod commands;
 mod experiments;
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.print();
-            failure.status().into()
+            failure.exit_code()
         }
     }
 }

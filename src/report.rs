@@ -105,7 +105,7 @@ impl Report {
             }
             Failure::Input { file, why } => self.reject(file, "input", why.clone()),
             Failure::Access { file, why } => self.reject(file, "access", why.clone()),
-            Failure::Usage(_) | Failure::BrokenPipe | Failure::Reported(_) => {}
+            Failure::Usage(_) | Failure::Child(_) | Failure::BrokenPipe | Failure::Reported(_) => {}
         }
     }
 

@@ -1,5 +1,6 @@
 //! One file a subcommand: its options and `run()`.
 
+pub mod cc;
 pub mod completions;
 pub mod explain;
 pub mod man;

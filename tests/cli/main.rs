@@ -7,6 +7,7 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod bad_input;
+mod cc;
 mod help;
 mod outputs;
 mod run;

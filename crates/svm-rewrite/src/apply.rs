@@ -187,15 +187,24 @@ fn functions_of(lifted: &Lifted<'_>, section: CodeIdx) -> Vec<FuncIdx> {
         .collect()
 }
 
-struct FunctionWriter<'w, 'a> {
-    emitter: &'w mut Emitter<'a>,
-    flow: &'w Flow,
-    plans: &'w [Plan],
-    facts: &'w FactsBefore,
-    copies: &'w Copies,
-    copy: Copy,
-    poison: bool,
-    refusals: &'w mut Vec<Refusal>,
+/// Emits instructions of one section.
+pub struct FunctionWriter<'w, 'a> {
+    /// Where it goes.
+    pub emitter: &'w mut Emitter<'a>,
+    /// Control flow.
+    pub flow: &'w Flow,
+    /// What was decided.
+    pub plans: &'w [Plan],
+    /// What is known of rsp.
+    pub facts: &'w FactsBefore,
+    /// How often functions are written.
+    pub copies: &'w Copies,
+    /// Which copy this is.
+    pub copy: Copy,
+    /// See [`Options::poison`].
+    pub poison: bool,
+    /// What could not be written.
+    pub refusals: &'w mut Vec<Refusal>,
 }
 
 impl FunctionWriter<'_, '_> {
@@ -223,7 +232,11 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    fn instruction(&mut self, i: InstIdx) -> Result<(), Hitch> {
+    /// Emits one instruction as its plan says.
+    ///
+    /// # Errors
+    /// Why no sequence could be made for it.
+    pub fn instruction(&mut self, i: InstIdx) -> Result<(), Hitch> {
         let plan = &self.plans[i.0 as usize];
         let e = &mut *self.emitter;
         if self.poison && !plan.scratch.all().is_empty() {

@@ -60,6 +60,40 @@ pub struct Position {
     items: u32,
 }
 
+impl Position {
+    /// The place `bytes` of fixed size further on.
+    pub fn plus(self, bytes: usize) -> Position {
+        Position {
+            offset: self.offset + bytes as u32,
+            ..self
+        }
+    }
+
+    /// The place behind the branch at this one.
+    pub fn behind_item(self) -> Position {
+        Position {
+            items: self.items + 1,
+            ..self
+        }
+    }
+
+    /// Offset in the bytes of fixed size.
+    pub fn offset(self) -> u32 {
+        self.offset
+    }
+}
+
+/// A part of emitted code whose layout is not decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// Instructions.
+    Code(Position, &'a [u8]),
+    /// A branch to a label.
+    Branch(Position, Jump, Label),
+    /// Padding up to a multiple.
+    Align(u32),
+}
+
 /// Condition of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jump {
@@ -147,6 +181,16 @@ impl Labels {
     /// Places a label in a section.
     pub fn place(&mut self, label: Label, section: u16, at: Position) {
         self.places[label.0 as usize] = Some((section, at));
+    }
+
+    /// How many labels there are.
+    pub fn count(&self) -> u32 {
+        self.places.len() as u32
+    }
+
+    /// Section and position of a label, if it was placed.
+    pub fn find(&self, label: Label) -> Option<(u16, Position)> {
+        self.places[label.0 as usize]
     }
 
     /// Section and position of a label.
@@ -272,6 +316,20 @@ impl Assembler {
         self.displacement_refers(referent);
     }
 
+    /// `op displacement(%base,%index), %reg`
+    pub fn indexed(&mut self, form: Form, reg: Reg, base: Reg, index: Reg, displacement: i8) {
+        let operand = Operand::indexed(base, index, displacement);
+        encode::memory(&mut self.bytes, form, reg, operand);
+    }
+
+    /// `lea referent(%rip), %to`
+    pub fn lea_relative(&mut self, to: Reg, referent: Referent) {
+        let start = self.here();
+        encode::relative(&mut self.bytes, Form::LEA, to);
+        let offset = self.here().offset - start.offset - 4;
+        self.refer(start, offset as usize, Field::Data32, referent);
+    }
+
     /// `lea operand, %to`
     ///
     /// # Errors
@@ -342,6 +400,44 @@ impl Assembler {
         self.raw(opcode);
         self.raw(&[0; 4]);
         self.refer(start, opcode.len(), Field::Rel32, to);
+    }
+
+    /// What lies between two places, before branches have their lengths.
+    pub fn pieces(&self, from: Position, to: Position) -> impl Iterator<Item = Piece<'_>> {
+        let items = &self.items[from.items as usize..to.items as usize];
+        let ends = items.iter().map(|(at, _)| *at).chain([to.offset]);
+        let starts = [from.offset]
+            .into_iter()
+            .chain(items.iter().map(|(at, _)| *at));
+        let codes = starts.zip(ends).enumerate().map(move |(n, (start, end))| {
+            let at = Position {
+                offset: start,
+                items: from.items + n as u32,
+            };
+            Piece::Code(at, &self.bytes[start as usize..end as usize])
+        });
+        let branches = items.iter().enumerate().map(move |(n, (at, item))| {
+            let at = Position {
+                offset: *at,
+                items: from.items + n as u32,
+            };
+            match *item {
+                Item::Branch { jump, to, .. } => Piece::Branch(at, jump, to),
+                Item::Align(align) => Piece::Align(align),
+            }
+        });
+        // Code, branch, code, ..., code.
+        let mut branches = branches;
+        codes.flat_map(move |code| [Some(code), branches.next()].into_iter().flatten())
+    }
+
+    /// What the field at an offset of the unlaid bytes holds.
+    pub fn referent(&self, offset: u32) -> Option<Referent> {
+        let references = &self.references;
+        let found = references
+            .binary_search_by_key(&offset, |r| r.at.offset)
+            .ok()?;
+        Some(references[found].referent)
     }
 
     /// Padding up to a multiple of `align` bytes, a power of two.

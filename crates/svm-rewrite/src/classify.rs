@@ -41,6 +41,9 @@ pub fn classify(
         Some(Kept::Alternative | Kept::Paravirt) => {
             in_kept_range(lifted, flow, survey, i, policy).map(|class| Class::Keep(class.kind()))
         }
+        None if policy.is_process() => {
+            crate::process::classify(lifted.inst(i), flow.goes_by_table(i))
+        }
         None => by_itself(lifted, flow, survey, i, policy).map(|class| policy.settle(class, iced)),
     };
     class.map_err(|(code, reason)| lifted.refusal(code, i, reason))
@@ -130,7 +133,11 @@ fn classify_direct(lifted: &Lifted<'_>, inst: &Inst) -> Class {
     }
 }
 
-fn callee(inst: &Inst) -> Result<Callee, (Code, &'static str)> {
+/// Where an indirect transfer takes its destination from.
+///
+/// # Errors
+/// A form that is not known.
+pub fn callee(inst: &Inst) -> Result<Callee, (Code, &'static str)> {
     match inst.iced.op0_kind() {
         OpKind::Register if inst.iced.op0_register().is_gpr64() => Ok(Callee::Register(
             gpr(inst.iced.op0_register()).expect("a general register"),
@@ -301,13 +308,18 @@ fn classify_straight(
     }
 }
 
-enum MemoryOperands {
+/// Memory operands of an instruction.
+pub enum MemoryOperands {
+    /// None.
     None,
+    /// One that it names.
     One,
+    /// One that it implies.
     Implicit,
 }
 
-fn memory_operands(iced: &Instruction) -> MemoryOperands {
+/// How an instruction names memory.
+pub fn memory_operands(iced: &Instruction) -> MemoryOperands {
     let mut found = MemoryOperands::None;
     for op in 0..iced.op_count() {
         match iced.op_kind(op) {
@@ -363,7 +375,10 @@ fn no_explicit_memory(iced: &Instruction, survey: &Survey) -> Result<Class, (Cod
 
 /// Vector register or kind of instruction whose operand cannot be moved to
 /// `(%reg)`.
-fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
+///
+/// # Errors
+/// Why it cannot.
+pub fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     use Mnemonic as M;
     let iced = &inst.iced;
     if iced.mnemonic() == M::Lea {
@@ -534,7 +549,11 @@ fn stack_operand(iced: &Instruction) -> Result<Space, (Code, &'static str)> {
     }
 }
 
-fn string_repeat(iced: &Instruction) -> Result<Repeat, (Code, &'static str)> {
+/// The repetition of a string instruction.
+///
+/// # Errors
+/// Why it is not known.
+pub fn string_repeat(iced: &Instruction) -> Result<Repeat, (Code, &'static str)> {
     let addresses_64 = (0..iced.op_count()).all(|i| {
         matches!(
             iced.op_kind(i),
@@ -576,7 +595,8 @@ fn port_string(code: Op) -> Option<Port> {
     })
 }
 
-fn string_op(code: Op) -> Option<(StringOp, u8)> {
+/// Operation and log2 of the element size of a string instruction.
+pub fn string_op(code: Op) -> Option<(StringOp, u8)> {
     Some(match code {
         Op::Movsb_m8_m8 => (StringOp::Movs, 0),
         Op::Movsw_m16_m16 => (StringOp::Movs, 1),

@@ -5,7 +5,7 @@
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 use liveness::{Effect, Flag, LocSet, Reg, WordSize};
 
-use crate::flow::Exit;
+use crate::flow::{Exit, Hints};
 use crate::lift::{Lifted, Target};
 use crate::linkage::{self, Convention};
 use crate::metadata::ExtraEdges;
@@ -45,6 +45,7 @@ pub fn effects(
     surveys: &[Survey],
     exits: &[Exit],
     extra: &ExtraEdges,
+    hints: &Hints,
 ) -> Vec<Effect> {
     exits
         .iter()
@@ -65,8 +66,13 @@ pub fn effects(
                 },
                 // A trap tells the runtime where it is, nothing else.
                 Exit::Next | Exit::Stop if is_trap(&inst.iced) => Effect::NONE,
-                Exit::Next | Exit::Jump { .. } | Exit::Stop => own,
+                Exit::Next | Exit::Jump { .. } | Exit::Table | Exit::Stop => own,
             };
+            if let Exit::CallLocal(to) | Exit::Jump { to, .. } = exit
+                && hints.replaceable.contains(&to.0)
+            {
+                effect.uses = effect.uses.union(set(&ARGUMENTS));
+            }
             if extra.faulting.contains(&(i as u32)) {
                 effect.kills = LocSet::empty();
             }

@@ -84,6 +84,18 @@ impl Operand {
         }
     }
 
+    /// `displacement(%base,%index)`
+    pub fn indexed(base: Reg, index: Reg, displacement: i8) -> Operand {
+        Operand {
+            base,
+            index: Some((index, 0)),
+            displacement: match displacement {
+                0 if base.number() & 7 != 5 => Displacement::None,
+                d => Displacement::Short(d),
+            },
+        }
+    }
+
     /// An operand of this shape; `None` for any other, which is iced's.
     pub fn of(m: &MemoryOperand) -> Option<Operand> {
         let base = gpr(m.base).filter(|_| m.base.is_gpr64())?;
@@ -154,6 +166,13 @@ pub fn memory(out: &mut Vec<u8>, form: Form, reg: Reg, operand: Operand) {
         Displacement::Short(d) => out.push(d as u8),
         Displacement::Full(d) => out.extend_from_slice(&d.to_le_bytes()),
     }
+}
+
+/// `op 0(%rip), %reg`; the displacement comes last.
+pub fn relative(out: &mut Vec<u8>, form: Form, reg: Reg) {
+    head(out, form.wide, form.opcode, [reg.number(), 0, 0]);
+    out.push(modrm(0, reg.number(), 5));
+    out.extend_from_slice(&[0; 4]);
 }
 
 fn extended(out: &mut Vec<u8>, form: ImmediateForm, rm: Reg) {

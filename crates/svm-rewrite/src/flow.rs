@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 
 use iced_x86::{FlowControl, Mnemonic};
 use liveness::{BlockId, Effect, InstId, LocSet, Program};
@@ -22,6 +22,17 @@ use crate::metadata::ExtraEdges;
 use crate::refusal::Refusal;
 use crate::survey::Survey;
 
+/// Control flow that no instruction and no metadata shows.
+#[derive(Debug, Default)]
+pub struct Hints {
+    /// Where indirect jumps go, beside out of the object.
+    pub by_jumps: Vec<InstIdx>,
+    /// Where whoever unwinds out of a call goes on.
+    pub by_unwinding: Vec<InstIdx>,
+    /// Functions that a linker may replace by others of their name.
+    pub replaceable: HashSet<u32>,
+}
+
 /// How an instruction continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -29,6 +40,8 @@ pub enum Exit {
     Next,
     /// To a branch target, and to the next instruction if conditional.
     Jump { to: InstIdx, conditional: bool },
+    /// To one of the places in a table.
+    Table,
     /// Into a function of this object and back behind the call.
     CallLocal(InstIdx),
     /// Out of this object and back: an import, or an indirect call.
@@ -63,6 +76,10 @@ pub struct Flow {
     warns: HashSet<u32>,
     /// Calls of local functions that never return.
     stops: HashSet<u32>,
+    /// Blocks without instructions that stand for the places in tables.
+    tables: std::ops::Range<u32>,
+    /// Indirect jumps that go to a place in a table.
+    by_table: HashSet<u32>,
 }
 
 impl Program for Flow {
@@ -95,6 +112,19 @@ impl Flow {
         BlockId(self.block_of[i.0 as usize])
     }
 
+    /// Whether this indirect jump stays inside its function.
+    pub fn goes_by_table(&self, i: InstIdx) -> bool {
+        self.by_table.contains(&i.0)
+    }
+
+    /// The places that a block stands for which has no instructions, if it stands
+    /// for those in tables.
+    pub fn table(&self, block: BlockId) -> Option<&[BlockId]> {
+        self.tables
+            .contains(&block.0)
+            .then(|| &self.successors[block.0 as usize][..])
+    }
+
     /// Whether this is a call of a local function that never returns.
     pub fn stops(&self, i: InstIdx) -> bool {
         self.stops.contains(&i.0)
@@ -114,26 +144,30 @@ impl Flow {
 ///
 /// # Errors
 /// Metadata that cannot be read: an edge may be missing.
-pub fn analyse(lifted: &Lifted<'_>, surveys: &[Survey]) -> Result<Flow, Refusal> {
+pub fn analyse(lifted: &Lifted<'_>, surveys: &[Survey], hints: &Hints) -> Result<Flow, Refusal> {
     let extra = ExtraEdges::find(lifted)?;
-    let exits: Vec<Exit> = (0..lifted.insts.len() as u32)
+    let mut exits: Vec<Exit> = (0..lifted.insts.len() as u32)
         .map(|i| exit_of(lifted, InstIdx(i), &extra.warns))
         .collect();
-    let (blocks, block_of) = split(lifted, &exits, &extra);
+    let tables = Tables::find(lifted, hints, &mut exits);
+    let (blocks, block_of) = split(lifted, &exits, &extra, &tables);
     let mut flow = Flow {
         successors: vec![Vec::new(); blocks.len()],
         at_exit: vec![LocSet::empty(); blocks.len()],
-        effects: effects(lifted, surveys, &exits, &extra),
+        effects: effects(lifted, surveys, &exits, &extra, hints),
         blocks,
         block_of,
         warns: extra.warns.clone(),
         stops: HashSet::default(),
+        tables: 0..0,
+        by_table: tables.jumps.iter().map(|(i, _)| i.0).collect(),
     };
     flow.connect(lifted, &exits, &extra.ends);
     for &(from, to) in &extra.edges {
         let (from, to) = (flow.block_of(from), flow.block_of(to));
         flow.successors[from.0 as usize].push(to);
     }
+    flow.connect_tables(&tables);
     flow.connect_returns(lifted, &exits);
     Ok(flow)
 }
@@ -183,6 +217,7 @@ fn split(
     lifted: &Lifted<'_>,
     exits: &[Exit],
     extra: &ExtraEdges,
+    tables: &Tables,
 ) -> (Vec<std::ops::Range<u32>>, Vec<u32>) {
     let count = exits.len();
     let mut leader = vec![false; count + 1];
@@ -193,12 +228,18 @@ fn split(
         match exit {
             Exit::Next | Exit::CallOut => continue,
             Exit::Jump { to, .. } | Exit::CallLocal(to) => leader[to.0 as usize] = true,
-            Exit::CallStop | Exit::TailOut | Exit::Return | Exit::Stop => {}
+            Exit::CallStop | Exit::TailOut | Exit::Table | Exit::Return | Exit::Stop => {}
         }
         leader[i + 1] = true;
     }
     for (from, to) in &extra.edges {
         leader[from.0 as usize + 1] = true;
+        leader[to.0 as usize] = true;
+    }
+    for (from, _) in tables.jumps.iter().chain(&tables.calls) {
+        leader[from.0 as usize + 1] = true;
+    }
+    for to in tables.places.iter().flatten() {
         leader[to.0 as usize] = true;
     }
     let mut blocks: Vec<std::ops::Range<u32>> = Vec::new();
@@ -242,16 +283,34 @@ impl Flow {
                 }
                 Exit::CallLocal(target) => to.push(self.block_of(target)),
                 Exit::Return => self.at_exit[b] = live_at_return(),
-                Exit::CallStop | Exit::Stop => {}
+                Exit::CallStop | Exit::Table | Exit::Stop => {}
             }
             self.successors[b] = to;
+        }
+    }
+
+    /// Edges of indirect jumps and of calls that are unwound out of, through one
+    /// block without instructions for each set of places.
+    fn connect_tables(&mut self, tables: &Tables) {
+        let first = self.successors.len() as u32;
+        for places in &tables.places {
+            let mut to: Vec<BlockId> = places.iter().map(|i| self.block_of(*i)).collect();
+            to.sort();
+            to.dedup();
+            self.successors.push(to);
+            self.at_exit.push(LocSet::empty());
+        }
+        self.tables = first..self.successors.len() as u32;
+        for (from, table) in tables.jumps.iter().chain(&tables.calls) {
+            let from = self.block_of(*from);
+            self.successors[from.0 as usize].push(BlockId(first + table));
         }
     }
 
     /// Edges from a callee's returns to the places behind its calls, through
     /// one empty hub block a callee.
     fn connect_returns(&mut self, lifted: &Lifted<'_>, exits: &[Exit]) {
-        let endings: Vec<Ending> = (0..self.blocks.len())
+        let endings: Vec<Ending> = (0..self.successors.len())
             .map(|b| self.ending(lifted, exits, b))
             .collect();
         let callees = invocations::analyse(&endings, &self.successors);
@@ -279,7 +338,9 @@ impl Flow {
     }
 
     fn ending(&self, lifted: &Lifted<'_>, exits: &[Exit], block: usize) -> Ending {
-        let last = self.blocks[block].end - 1;
+        let Some(last) = self.blocks.get(block).map(|b| b.end - 1) else {
+            return Ending::Other;
+        };
         match exits[last as usize] {
             Exit::Return => Ending::Return,
             Exit::TailOut => Ending::TailOut,
@@ -290,9 +351,65 @@ impl Flow {
                 let behind = adjacent.then(|| BlockId(self.block_of[last as usize + 1]));
                 Ending::Call(self.block_of(to), behind)
             }
-            Exit::Next | Exit::Jump { .. } | Exit::CallOut | Exit::CallStop | Exit::Stop => {
-                Ending::Other
+            Exit::Next
+            | Exit::Jump { .. }
+            | Exit::Table
+            | Exit::CallOut
+            | Exit::CallStop
+            | Exit::Stop => Ending::Other,
+        }
+    }
+}
+
+/// Indirect jumps and the sets of places that they may go to.
+#[derive(Default)]
+struct Tables {
+    /// Each jump, and its set.
+    jumps: Vec<(InstIdx, u32)>,
+    /// Each call that may be unwound out of, and its set.
+    calls: Vec<(InstIdx, u32)>,
+    places: Vec<Vec<InstIdx>>,
+}
+
+impl Tables {
+    /// Finds them. Both parts of a function that the compiler split count as one,
+    /// and any jump of it may go to any place in it.
+    fn find(lifted: &Lifted<'_>, hints: &Hints, exits: &mut [Exit]) -> Tables {
+        let mut tables = Tables::default();
+        if hints.by_jumps.is_empty() && hints.by_unwinding.is_empty() {
+            return tables;
+        }
+        let whole = |i: InstIdx| {
+            let name = &lifted.function(lifted.function_of(i)).name;
+            name.split(".cold").next().unwrap_or_default()
+        };
+        let mut sets: HashMap<(&str, bool), u32> = HashMap::default();
+        let jumps = hints.by_jumps.iter().map(|i| (i, false));
+        for (&i, unwound) in jumps.chain(hints.by_unwinding.iter().map(|i| (i, true))) {
+            let next = tables.places.len() as u32;
+            let set = *sets.entry((whole(i), unwound)).or_insert(next);
+            if set == next {
+                tables.places.push(Vec::new());
+            }
+            tables.places[set as usize].push(i);
+        }
+        for (n, exit) in exits.iter_mut().enumerate() {
+            let i = InstIdx(n as u32);
+            match lifted.inst(i).iced.flow_control() {
+                FlowControl::IndirectBranch => {
+                    if let Some(&set) = sets.get(&(whole(i), false)) {
+                        tables.jumps.push((i, set));
+                        *exit = Exit::Table;
+                    }
+                }
+                FlowControl::Call | FlowControl::IndirectCall => {
+                    if let Some(&set) = sets.get(&(whole(i), true)) {
+                        tables.calls.push((i, set));
+                    }
+                }
+                _ => {}
             }
         }
+        tables
     }
 }

@@ -309,15 +309,19 @@ pub fn continues(lifted: &Lifted<'_>, flow: &Flow, block: BlockId) -> Vec<BlockI
     let last = &lifted.insts[end as usize - 1];
     if let (FlowControl::Call, Some(Target::Inst(_))) = (last.iced.flow_control(), last.target) {
         let next = (end as usize) < lifted.insts.len() && !flow.stops(InstIdx(end - 1));
-        return next
-            .then(|| flow.block_of(InstIdx(end)))
-            .into_iter()
-            .collect();
+        let unwound = flow.successors(block).iter().filter_map(|b| flow.table(*b));
+        let mut to: Vec<BlockId> = unwound.flatten().copied().collect();
+        to.extend(next.then(|| flow.block_of(InstIdx(end))));
+        return to;
     }
     let real = flow.blocks().len() as u32;
-    flow.successors(block)
-        .iter()
-        .copied()
-        .filter(|b| b.0 < real)
-        .collect()
+    let mut next = Vec::new();
+    for &to in flow.successors(block) {
+        match flow.table(to) {
+            Some(places) => next.extend_from_slice(places),
+            None if to.0 < real => next.push(to),
+            None => {}
+        }
+    }
+    next
 }

@@ -34,14 +34,18 @@ mod metadata;
 mod plan;
 mod policy;
 mod prefix;
+mod process;
 mod refusal;
 mod registers;
 mod report;
 mod reuse;
 mod scheme;
 mod sequences;
+mod sites;
+pub mod source;
 mod stats;
 mod survey;
+mod target;
 pub mod text;
 
 use elf_loader::Object;
@@ -51,12 +55,13 @@ pub use refusal::{Code, Refusal};
 pub use report::Site;
 pub use scheme::Scheme;
 pub use stats::{DeadRegisters, LivenessCounts, Sites, Stats};
-pub use twin_abi::Target;
+pub use target::Target;
 
 use apply::Applied;
 use class::Class;
 use copies::Copies;
-use flow::Flow;
+use flow::{Flow, Hints};
+use forward::FactsBefore;
 use lift::{InstIdx, Lifted};
 use plan::{Plan, Planner};
 use policy::Policy;
@@ -133,25 +138,22 @@ impl Options {
 pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<Refusal>> {
     // The object's code as instructions, functions and branch targets.
     let lifted = lift::lift(object)?;
-    // Control flow, what each instruction is, what is live before it.
-    let analysis = analyse_lifted(&lifted, options.target)?;
-    let mut classes = accepted(&analysis)?;
     let codemap = codemap::entries(&lifted)?;
-    let copies = Copies::find(&lifted, &analysis.flow, &classes);
-    let facts = forward::analyse(&lifted, &analysis.flow, &classes, &copies);
-    match options.target {
-        Target::User => {
-            forward::translate_callers_frame(&lifted, &analysis.surveys, &facts, &mut classes)
-        }
-        Target::Linux => forward::keep_frame_pointer(&lifted, &facts, &mut classes),
-    }
-    // Registers and flags for each sequence: the last decision.
-    let plans = plan_all(&analysis, &classes, options.scheme)?;
+    let Decided {
+        analysis,
+        copies,
+        facts,
+        plans,
+    } = decide(&lifted, &Hints::default(), options)?;
     // --- nothing is decided beyond this point ---
     let applied = apply::apply(&analysis, &plans, &facts, &copies, options)?;
     let object = match options.target {
         Target::User => emit::emit(&lifted, &applied, &codemap, options.scheme),
         Target::Linux => linux::emit(&lifted, &applied, options.scheme)?,
+        Target::Process => {
+            let reason = "programs are rewritten as assembly text, for their jump tables are in it";
+            return Err(vec![Refusal::of_object(Code::Machine, reason)]);
+        }
     };
     let stats = stats::stats(&analysis);
     let rewriting = Rewriting {
@@ -172,6 +174,46 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     })
 }
 
+/// Everything that was decided about an object's code.
+struct Decided<'a> {
+    analysis: Analysis<'a>,
+    copies: Copies,
+    facts: FactsBefore,
+    plans: Vec<Plan>,
+}
+
+/// Analyses and plans.
+///
+/// # Errors
+/// Every place that cannot be rewritten soundly.
+fn decide<'a>(
+    lifted: &'a Lifted<'a>,
+    hints: &Hints,
+    options: Options,
+) -> Result<Decided<'a>, Vec<Refusal>> {
+    // Control flow, what each instruction is, what is live before it.
+    let analysis = analyse_lifted(lifted, hints, options.target)?;
+    let mut classes = accepted(&analysis)?;
+    let copies = Copies::find(lifted, &analysis.flow, &classes);
+    let facts = forward::analyse(lifted, &analysis.flow, &classes, &copies);
+    match options.target {
+        Target::User => {
+            forward::translate_callers_frame(lifted, &analysis.surveys, &facts, &mut classes)
+        }
+        Target::Linux | Target::Process => {
+            forward::keep_frame_pointer(lifted, &facts, &mut classes);
+        }
+    }
+    // Registers and flags for each sequence: the last decision.
+    let plans = plan_all(&analysis, &classes, options.scheme)?;
+    Ok(Decided {
+        analysis,
+        copies,
+        facts,
+        plans,
+    })
+}
+
 /// Counts what an object's code consists of. Works for objects that would be
 /// refused, as long as they can be lifted.
 ///
@@ -179,15 +221,20 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
 /// The code cannot be lifted.
 pub fn statistics(object: &Object<'_>) -> Result<Stats, Vec<Refusal>> {
     let lifted = lift::lift(object)?;
-    Ok(stats::stats(&analyse_lifted(&lifted, Target::User)?))
+    Ok(stats::stats(&analyse_lifted(
+        &lifted,
+        &Hints::default(),
+        Target::User,
+    )?))
 }
 
 fn analyse_lifted<'a>(
     lifted: &'a Lifted<'a>,
+    hints: &Hints,
     target: Target,
 ) -> Result<Analysis<'a>, Vec<Refusal>> {
     let surveys = survey::survey(lifted);
-    let flow = flow::analyse(lifted, &surveys).map_err(|refusal| vec![refusal])?;
+    let flow = flow::analyse(lifted, &surveys, hints).map_err(|refusal| vec![refusal])?;
     let (policy, mut refusals) = Policy::new(target, lifted).map_err(|refusal| vec![refusal])?;
     let mut classes = Vec::with_capacity(lifted.insts.len());
     // Functions hold every instruction, in order.

@@ -16,7 +16,11 @@ use elf_loader::{Machine, Object, Place, Relocation, SectionId, SymbolId, Word};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 
 use crate::refusal::{Code, Refusal};
+
 use crate::text;
+
+/// Marks a call for the linker, fills nothing (psABI, table 4.9).
+const R_X86_64_TLSDESC_CALL: u32 = 35;
 
 /// Index of an instruction in [`Lifted::insts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -206,6 +210,18 @@ impl Lifted<'_> {
 /// # Errors
 /// Every place that is not understood.
 pub fn lift<'a>(object: &'a Object<'a>) -> Result<Lifted<'a>, Vec<Refusal>> {
+    lift_for(object, crate::Target::User)
+}
+
+/// Lifts all code of `object` for a target. A program's code may have relocations
+/// of any type: its text says what they are, and is kept.
+///
+/// # Errors
+/// Every place that is not understood.
+pub fn lift_for<'a>(
+    object: &'a Object<'a>,
+    target: crate::Target,
+) -> Result<Lifted<'a>, Vec<Refusal>> {
     if object.machine != Machine::X86_64 || object.word != Word::W64 {
         return Err(vec![Refusal::of_object(
             Code::Machine,
@@ -227,6 +243,7 @@ pub fn lift<'a>(object: &'a Object<'a>) -> Result<Lifted<'a>, Vec<Refusal>> {
         },
         refusals: Vec::new(),
         pending: Vec::new(),
+        any_relocation: target == crate::Target::Process,
     };
     lifter.decode_all();
     let decoded = lifter.refusals.is_empty();
@@ -254,6 +271,7 @@ struct Lifter<'a> {
     lifted: Lifted<'a>,
     refusals: Vec<Refusal>,
     pending: Vec<PendingBranch>,
+    any_relocation: bool,
 }
 
 impl<'a> Lifter<'a> {
@@ -316,7 +334,7 @@ impl<'a> Lifter<'a> {
         let mut relocations = section
             .relocations
             .iter()
-            .filter(|r| r.kind != R_X86_64_NONE)
+            .filter(|r| !matches!(r.kind, R_X86_64_NONE | R_X86_64_TLSDESC_CALL))
             .peekable();
         let mut decoder = Decoder::with_ip(64, &section.data, 0, DecoderOptions::NONE);
         self.lifted.insts.reserve(section.data.len() / 4);
@@ -341,7 +359,7 @@ impl<'a> Lifter<'a> {
             let from = InstIdx(self.lifted.insts.len() as u32);
             let mut branch = None;
             while let Some(r) = relocations.next_if(|r| r.offset < iced.next_ip()) {
-                match tie(&decoder, &mut inst, r) {
+                match tie(&decoder, &mut inst, r, self.any_relocation) {
                     Ok(Tie::Operand) => {}
                     Ok(Tie::Branch) => branch = Some(*r),
                     Err(reason) => self.refuse(Code::Relocation, id, r.offset, reason),
@@ -548,12 +566,18 @@ enum Tie {
 }
 
 /// Ties a relocation to the operand of `inst` whose field it fills.
-fn tie(decoder: &Decoder<'_>, inst: &mut Inst, r: &Relocation) -> Result<Tie, String> {
+fn tie(
+    decoder: &Decoder<'_>,
+    inst: &mut Inst,
+    r: &Relocation,
+    any_relocation: bool,
+) -> Result<Tie, String> {
     let fields = decoder.get_constant_offsets(&inst.iced);
     let at = (r.offset - inst.iced.ip()) as usize;
     let width = match r.kind {
         R_X86_64_64 => 8,
         R_X86_64_PC32 | R_X86_64_PLT32 | R_X86_64_32 | R_X86_64_32S => 4,
+        other if any_relocation => width_of(other)?,
         other => return Err(format!("relocation type {other} is not expected in code")),
     };
     let pc_relative = matches!(r.kind, R_X86_64_PC32 | R_X86_64_PLT32);
@@ -574,7 +598,7 @@ fn tie(decoder: &Decoder<'_>, inst: &mut Inst, r: &Relocation) -> Result<Tie, St
         && at == fields.displacement_offset()
         && width == fields.displacement_size()
     {
-        if pc_relative != inst.iced.is_ip_rel_memory_operand() {
+        if pc_relative != inst.iced.is_ip_rel_memory_operand() && !any_relocation {
             return Err(
                 "relocation type and addressing mode disagree about the instruction pointer".into(),
             );
@@ -599,6 +623,22 @@ fn tie(decoder: &Decoder<'_>, inst: &mut Inst, r: &Relocation) -> Result<Tie, St
         return Ok(Tie::Operand);
     }
     Err("the relocation fills no operand of the instruction there".into())
+}
+
+/// Bytes of the field of a relocation type (psABI, table 4.9).
+fn width_of(kind: u32) -> Result<usize, String> {
+    Ok(match kind {
+        // 64, DTPMOD64, DTPOFF64, TPOFF64, PC64, GOTOFF64, GOT64 .. PLTOFF64, SIZE64
+        1 | 16..=18 | 24 | 25 | 27..=31 | 33 => 8,
+        // 16, PC16
+        12 | 13 => 2,
+        // 8, PC8
+        14 | 15 => 1,
+        // GOT32, GOTPCREL, TLSGD .. TPOFF32, GOTPC32, SIZE32, GOTPC32_TLSDESC,
+        // GOTPCRELX, REX_GOTPCRELX
+        3 | 9 | 19..=23 | 26 | 32 | 34 | 41 | 42 => 4,
+        other => return Err(format!("relocation type {other} is not known")),
+    })
 }
 
 /// Whether this is a branch or call with its destination in the instruction.

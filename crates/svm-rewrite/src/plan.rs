@@ -394,7 +394,7 @@ impl<'a> Planner<'a> {
 
     /// What the sequence of a class takes, see [`crate::sequences`].
     fn need(&self, class: Class) -> Need {
-        let check = self.scheme.registers();
+        let check = self.scheme.registers() + self.policy.table().registers();
         let translate = |registers| Need {
             translates: true,
             registers,

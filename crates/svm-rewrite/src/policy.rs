@@ -10,14 +10,16 @@
 use foldhash::HashMap;
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 use liveness::Reg;
-use twin_abi::Target;
 
 use crate::asm::{Field, Referent};
 use crate::class::{Callee, Class, Space, StringOp};
 use crate::dom0;
+use crate::import::Import;
 use crate::lift::{InstIdx, Lifted, Value};
 use crate::linux::{self, Kept};
 use crate::refusal::{Code, Refusal};
+use crate::scheme::Table;
+use crate::target::Target;
 
 /// The policy for one object.
 pub struct Policy {
@@ -36,6 +38,8 @@ impl Policy {
         let (kept, refusals) = match target {
             Target::User => (HashMap::default(), dom0::check(lifted)),
             Target::Linux => (linux::kept(lifted)?, linux::check(lifted)),
+            // The text keeps its symbols.
+            Target::Process => (HashMap::default(), Vec::new()),
         };
         Ok((Policy { target, kept }, refusals))
     }
@@ -55,12 +59,30 @@ impl Policy {
         self.kept.get(&i.0).copied()
     }
 
+    /// Whether this is a program.
+    pub fn is_process(&self) -> bool {
+        self.target == Target::Process
+    }
+
+    /// Whether data below `rsp` must survive what sequences push (psABI 3.2.2).
+    pub fn has_red_zone(&self) -> bool {
+        self.is_process()
+    }
+
+    /// How checks reach the table: a program may be loaded anywhere.
+    pub fn table(&self) -> Table {
+        match self.target {
+            Target::User | Target::Linux => Table::Absolute,
+            Target::Process => Table::Relative,
+        }
+    }
+
     /// Whether a sequence may overwrite a register: unwinding a kernel module may
     /// need the caller's `rbp` at any place.
     pub fn may_be_scratch(&self, r: Reg) -> bool {
         match self.target {
             Target::User => true,
-            Target::Linux => r != Reg::RBP,
+            Target::Linux | Target::Process => r != Reg::RBP,
         }
     }
 
@@ -69,14 +91,14 @@ impl Policy {
     pub fn has_veneers(&self) -> bool {
         match self.target {
             Target::User => true,
-            Target::Linux => false,
+            Target::Linux | Target::Process => false,
         }
     }
 
     /// What an instruction of this class is under the target.
     pub fn settle(&self, class: Class, iced: &Instruction) -> Class {
         match self.target {
-            Target::User => class,
+            Target::User | Target::Process => class,
             Target::Linux => settle(class, iced),
         }
     }
@@ -89,6 +111,7 @@ impl Policy {
         match self.target {
             Target::User => dom0::referent(lifted.object, value),
             Target::Linux => linux::referent(lifted, value),
+            Target::Process => Ok(Referent::Import(Import::Own(value.symbol), value.addend)),
         }
     }
 
@@ -97,6 +120,8 @@ impl Policy {
         match self.target {
             Target::User => dom0::field(kind),
             Target::Linux => linux::field(kind),
+            // Its text says what it is.
+            Target::Process => Some(Field::Abs32S),
         }
     }
 }

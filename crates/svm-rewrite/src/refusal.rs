@@ -46,6 +46,8 @@ pub enum Code {
     NoScratch,
     /// The direction flag is not known at a string instruction.
     Direction,
+    /// A line of assembly text that cannot be changed or printed.
+    Statement,
 }
 
 impl Code {
@@ -70,6 +72,7 @@ impl Code {
             Code::StackPointer => "stack-pointer",
             Code::NoScratch => "no-scratch",
             Code::Direction => "direction",
+            Code::Statement => "statement",
         }
     }
 
@@ -112,8 +115,16 @@ impl Code {
             Code::Direction => {
                 "set the direction with cld or std on every path to the string instruction"
             }
+            Code::Statement => {
+                "write it as plain AT&T instructions, one a statement, without macros"
+            }
         }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(line: &u32) -> bool {
+    *line == 0
 }
 
 /// One refusal.
@@ -121,6 +132,9 @@ impl Code {
 pub struct Refusal {
     /// Stable code.
     pub code: Code,
+    /// Line of the assembly text, from 1; 0 for objects.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub line: u32,
     /// Section name; empty if the whole object is meant.
     pub section: String,
     /// Offset in the section, in bytes.
@@ -140,6 +154,7 @@ impl Refusal {
     pub fn of_object(code: Code, reason: impl Into<String>) -> Refusal {
         Refusal {
             code,
+            line: 0,
             section: String::new(),
             offset: 0,
             function: String::new(),
@@ -161,6 +176,9 @@ impl Refusal {
 
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.line != 0 {
+            write!(f, "line {}: ", self.line)?;
+        }
         if !self.section.is_empty() {
             write!(f, "{}+{:#x}: ", self.section, self.offset)?;
         }

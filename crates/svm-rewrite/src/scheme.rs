@@ -26,6 +26,25 @@ pub enum Scheme {
     Stlb,
 }
 
+/// How a check reaches the translation table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// At a constant address.
+    Absolute,
+    /// Relative to `rip`, by way of one more register.
+    Relative,
+}
+
+impl Table {
+    /// Registers that it takes beside the scheme's.
+    pub fn registers(self) -> usize {
+        match self {
+            Table::Absolute => 0,
+            Table::Relative => 1,
+        }
+    }
+}
+
 impl Scheme {
     /// Registers a check overwrites, the translated address included.
     pub fn registers(self) -> usize {
@@ -68,18 +87,27 @@ impl Scheme {
     }
 
     /// Emits the check of `address` into `v`; `others` holds at least
-    /// `registers() - 1` more. A miss branches to `miss`.
+    /// `registers() - 1` more, the table's included. A miss branches to `miss`.
     pub fn check(
         self,
+        table: Table,
         asm: &mut Assembler,
         address: &Address,
         v: Reg,
         others: &[Reg],
         miss: Label,
     ) {
-        match self {
-            Scheme::Paper => paper(asm, address, v, others[0], others[1], miss),
-            Scheme::Stlb => stlb_check(asm, address, v, others[0], miss),
+        match (self, table) {
+            (Scheme::Paper, Table::Absolute) => {
+                paper(asm, address, v, others[0], others[1], miss);
+            }
+            (Scheme::Paper, Table::Relative) => {
+                unreachable!("a program is rewritten under the scheme stlb only")
+            }
+            (Scheme::Stlb, Table::Absolute) => stlb_check(asm, address, v, others[0], miss),
+            (Scheme::Stlb, Table::Relative) => {
+                stlb_relative(asm, address, v, others[0], others[1], miss);
+            }
         }
     }
 }
@@ -143,6 +171,29 @@ fn stlb_check(asm: &mut Assembler, address: &Address, v: Reg, i: Reg, miss: Labe
     asm.immediate32(ImmediateForm::CMP, v, stlb::PAGE_SIZE as i32 - 1);
     asm.branch(Jump::If(cc::A), miss);
     with_entry(asm, Form::ADD, v, i, stlb::XLATE);
+}
+
+/// ```text
+///     lea   ADDRESS, %v
+///     mov   %vd, %id
+///     shr   $8, %id
+///     and   $0xfff0, %id
+///     lea   twin_stlb(%rip), %p
+///     sub   (%p,%i), %v
+///     cmp   $0xfff, %v
+///     ja    miss
+///     add   8(%p,%i), %v
+/// ```
+fn stlb_relative(asm: &mut Assembler, address: &Address, v: Reg, i: Reg, p: Reg, miss: Label) {
+    address.emit(asm, v);
+    asm.registers(Form::MOV32, i, v);
+    asm.immediate8(ImmediateForm::SHR32, i, stlb::INDEX_SHIFT as u8);
+    asm.immediate32(ImmediateForm::AND32, i, stlb::INDEX_MASK as i32);
+    asm.lea_relative(p, Referent::Import(Import::Stlb, 0));
+    asm.indexed(Form::SUB, v, p, i, stlb::TAG as i8);
+    asm.immediate32(ImmediateForm::CMP, v, stlb::PAGE_SIZE as i32 - 1);
+    asm.branch(Jump::If(cc::A), miss);
+    asm.indexed(Form::ADD, v, p, i, stlb::XLATE as i8);
 }
 
 /// `not` and `lea` undo a translation without touching the flags:

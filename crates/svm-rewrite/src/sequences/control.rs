@@ -101,8 +101,8 @@ impl Emitter<'_> {
             Callee::Memory(space) => self.load_target(i, plan, space),
         }
         match self.policy.target() {
-            twin_abi::Target::User => self.call_runtime(jump, names::CALL),
-            twin_abi::Target::Linux => self.through_register(jump),
+            crate::Target::User => self.call_runtime(jump, names::CALL),
+            crate::Target::Linux | crate::Target::Process => self.through_register(jump),
         }
         Ok(())
     }

@@ -130,7 +130,7 @@ impl Emitter<'_> {
         self.emit(&rm(Code::Mov_r64_rm64, reg64(v), at(v, 0)));
         self.emit(&mr(
             Code::Mov_rm64_r64,
-            at(Reg::RSP, 8 * spills as i64),
+            at(Reg::RSP, 8 * spills as i64 + self.skipped(plan)),
             reg64(v),
         ));
         self.restore_flags(plan);
@@ -169,7 +169,7 @@ impl Emitter<'_> {
         self.emit(&rm(
             Code::Mov_r64_rm64,
             reg64(t),
-            at(Reg::RSP, 8 * spills as i64),
+            at(Reg::RSP, 8 * spills as i64 + self.skipped(plan)),
         ));
         self.emit(&mr(Code::Mov_rm64_r64, at(v, 0), reg64(t)));
         self.close(plan);

@@ -18,6 +18,7 @@ use liveness::{LocSet, Reg};
 
 use crate::apply::CopyOf;
 use crate::asm::{Assembler, Field, JRCXZ, Jump, Label, Labels, Position, Referent, cc, r, ri, rr};
+use crate::class::Class;
 use crate::copies::is_entered;
 use crate::encode::Form;
 use crate::import::Import;
@@ -27,6 +28,9 @@ use crate::plan::{Flags, Plan};
 use crate::policy::Policy;
 use crate::registers::reg64;
 use crate::scheme::Scheme;
+
+/// Bytes below `rsp` that a leaf function may use (psABI 3.2.2).
+const RED_ZONE: i64 = 128;
 
 /// How an address gets into a register, in one instruction that can be
 /// repeated out of line.
@@ -238,6 +242,9 @@ impl<'a> Emitter<'a> {
     ///     mov   %rax, %h ; lahf ; seto %al ; xchg %rax, %h      (%h not %rax)
     /// ```
     fn open(&mut self, plan: &Plan) {
+        if self.skips_red_zone(plan) {
+            self.skip_red_zone();
+        }
         for reg in plan.scratch.spilled() {
             self.push(*reg);
         }
@@ -251,6 +258,34 @@ impl<'a> Emitter<'a> {
                 self.emit(&rr(Code::Xchg_rm64_r64, reg64(holder), Register::RAX));
             }
         }
+    }
+
+    /// Whether the sequence pushes where there may be data below `rsp`.
+    fn skips_red_zone(&self, plan: &Plan) -> bool {
+        let pushes = !plan.scratch.spilled().is_empty() || matches!(plan.class, Class::String(..));
+        pushes && self.policy.has_red_zone()
+    }
+
+    /// Bytes between the original's `rsp` and what the sequence pushed.
+    fn skipped(&self, plan: &Plan) -> i64 {
+        if self.skips_red_zone(plan) {
+            RED_ZONE
+        } else {
+            0
+        }
+    }
+
+    /// ```text
+    ///     lea   -128(%rsp), %rsp
+    /// ```
+    fn skip_red_zone(&mut self) {
+        self.lea(memory::at(Reg::RSP, -RED_ZONE), Reg::RSP);
+        self.pushed(RED_ZONE / 8);
+    }
+
+    fn unskip_red_zone(&mut self) {
+        self.lea(memory::at(Reg::RSP, RED_ZONE), Reg::RSP);
+        self.pushed(-RED_ZONE / 8);
     }
 
     /// Overwrites what liveness calls dead: a wrong verdict becomes a visible
@@ -302,6 +337,9 @@ impl<'a> Emitter<'a> {
         for reg in plan.scratch.spilled().iter().rev() {
             self.pop(*reg);
         }
+        if self.skips_red_zone(plan) {
+            self.unskip_red_zone();
+        }
     }
 
     /// The registers a sequence may use: scratch without the one that keeps
@@ -322,7 +360,9 @@ impl<'a> Emitter<'a> {
     /// A check with an out-of-line slow path; `v` ends translated.
     fn check(&mut self, inst: InstIdx, address: Address, v: Reg, others: &[Reg]) {
         let slow = self.labels.fresh();
-        self.scheme.check(&mut self.asm, &address, v, others, slow);
+        let table = self.policy.table();
+        self.scheme
+            .check(table, &mut self.asm, &address, v, others, slow);
         let back = self.fresh_here();
         let address = (!self.scheme.keeps_address()).then_some(address);
         self.stubs.push(Stub {
@@ -337,14 +377,18 @@ impl<'a> Emitter<'a> {
 
     /// A check whose miss skips to `miss`.
     fn check_or_skip(&mut self, address: &Address, v: Reg, others: &[Reg], miss: Label) {
-        self.scheme.check(&mut self.asm, address, v, others, miss);
+        let table = self.policy.table();
+        self.scheme
+            .check(table, &mut self.asm, address, v, others, miss);
     }
 
     /// Emits the out-of-line parts of the checks since the last call:
     ///
     /// ```text
     /// slow:   <address> -> %v              unless the scheme kept it
+    ///         lea   -128(%rsp), %rsp       where there is a red zone, and
     ///         call  twin_slow_<v>
+    ///         lea   128(%rsp), %rsp        likewise
     ///         jmp   back
     /// ```
     pub fn finish_stubs(&mut self) -> Vec<StubPlace> {
@@ -356,8 +400,16 @@ impl<'a> Emitter<'a> {
             if let Some(address) = &stub.address {
                 address.emit(&mut self.asm, stub.v);
             }
+            // A sequence that pushed is above it already.
+            let skips = self.policy.has_red_zone() && stub.depth == 0;
+            if skips {
+                self.skip_red_zone();
+            }
             self.asm
                 .branch_out(Jump::Call, Referent::Import(Import::Slow(stub.v), 0));
+            if skips {
+                self.unskip_red_zone();
+            }
             self.asm.branch(Jump::Always, stub.back);
             places.push((stub.slow, stub.inst));
         }

@@ -1,0 +1,298 @@
+//! Ties statements to the instructions that the assembler made of them.
+//!
+//! A copy of the text gets labels, `.twin.N:`, at the start and the end of each
+//! *run*: instructions that follow each other with nothing between them that
+//! makes bytes or could be jumped to. Labels neither move nor lengthen anything.
+//! The assembled copy's symbols then say where each run lies, and decoding says
+//! of how many instructions it consists. If these are as many as the run has
+//! statements, they correspond in order. If not (a macro, a statement that makes
+//! two instructions), the run stays untied, and whoever needs to change one of
+//! its instructions must refuse.
+
+use elf_loader::{Object, Place, SectionId};
+use foldhash::HashMap;
+
+use super::statement::{Kind, Statement};
+use crate::lift::{CodeIdx, InstIdx, Lifted};
+
+/// Index of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StatementIdx(pub u32);
+
+/// No C identifier and no compiler's label begins so.
+const PREFIX: &str = ".twin.";
+
+/// Instructions in a row.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// Statements, directives that make nothing among them.
+    first: u32,
+    end: u32,
+    /// Numbers of the labels at its start and end.
+    from: u32,
+    to: u32,
+}
+
+/// The runs of a text.
+#[derive(Debug)]
+pub struct Marks {
+    runs: Vec<Run>,
+    count: u32,
+}
+
+/// The text with labels, and the runs that they delimit.
+pub fn mark(text: &[u8], statements: &[Statement]) -> (Vec<u8>, Marks) {
+    let mut marker = Marker {
+        text,
+        // A file that begins with `#NO_APP` would not be preprocessed, comments
+        // behind labels included; behind an empty line that is a comment.
+        out: Vec::with_capacity(text.len() + text.len() / 4),
+        copied: 0,
+        marks: Marks {
+            runs: Vec::with_capacity(statements.len() / 8),
+            count: 0,
+        },
+        state: State::Outside,
+    };
+    marker.out.push(b'\n');
+    for (k, statement) in statements.iter().enumerate() {
+        marker.statement(k as u32, statement);
+    }
+    marker.finish()
+}
+
+/// Where the marker is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// In no run.
+    Outside,
+    /// In the last run.
+    Inside,
+    /// Behind the last run and labels; its end has no mark yet.
+    Behind,
+}
+
+struct Marker<'t> {
+    text: &'t [u8],
+    out: Vec<u8>,
+    copied: usize,
+    marks: Marks,
+    state: State,
+}
+
+impl Marker<'_> {
+    fn statement(&mut self, k: u32, statement: &Statement) {
+        match statement.kind {
+            Kind::Instruction | Kind::Prefix => self.instruction(k, statement),
+            Kind::Label if self.state == State::Inside => self.state = State::Behind,
+            Kind::Label => {}
+            Kind::Directive if makes_nothing(statement.name(self.text)) => {}
+            Kind::Directive | Kind::Assignment | Kind::Opaque => {
+                if self.state != State::Outside {
+                    let mark = self.label(statement.start as usize);
+                    self.end_run(mark);
+                    self.state = State::Outside;
+                }
+            }
+        }
+    }
+
+    fn instruction(&mut self, k: u32, statement: &Statement) {
+        if self.state == State::Inside {
+            self.marks.runs.last_mut().expect("the run it is in").end = k + 1;
+            return;
+        }
+        let mark = self.label(statement.start as usize);
+        if self.state == State::Behind {
+            self.end_run(mark);
+        }
+        self.marks.runs.push(Run {
+            first: k,
+            end: k + 1,
+            from: mark,
+            to: mark,
+        });
+        self.state = State::Inside;
+    }
+
+    fn end_run(&mut self, mark: u32) {
+        self.marks.runs.last_mut().expect("the run it is behind").to = mark;
+    }
+
+    fn label(&mut self, at: usize) -> u32 {
+        let mark = self.marks.count;
+        self.marks.count += 1;
+        self.out.extend_from_slice(&self.text[self.copied..at]);
+        self.copied = at;
+        self.out.extend_from_slice(PREFIX.as_bytes());
+        push_number(&mut self.out, mark);
+        self.out.push(b':');
+        mark
+    }
+
+    fn finish(mut self) -> (Vec<u8>, Marks) {
+        if self.state != State::Outside {
+            let mark = self.label(self.text.len());
+            self.end_run(mark);
+            // The last line may lack its end.
+            let label = self.out.len() - PREFIX.len() - digits(mark) - 1;
+            self.out.insert(label, b'\n');
+        }
+        self.out.extend_from_slice(&self.text[self.copied..]);
+        self.out.push(b'\n');
+        (self.out, self.marks)
+    }
+}
+
+fn digits(n: u32) -> usize {
+    n.checked_ilog10().map_or(1, |l| l as usize + 1)
+}
+
+fn push_number(out: &mut Vec<u8>, n: u32) {
+    let mut buffer = [0; 10];
+    let mut at = buffer.len();
+    let mut rest = n;
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&buffer[at..]);
+}
+
+/// Directives between two instructions that leave them adjacent and are no place
+/// to jump to.
+fn makes_nothing(name: &[u8]) -> bool {
+    name == b".loc" || name.starts_with(b".cfi_")
+}
+
+/// Which statement made which instruction.
+#[derive(Debug)]
+pub struct Tie {
+    /// By instruction.
+    statement_of: Vec<u32>,
+    /// By statement.
+    inst_of: Vec<u32>,
+    /// Instructions of runs that could not be tied, with the run's statements.
+    untied: Vec<(std::ops::Range<u32>, std::ops::Range<u32>)>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Tie {
+    /// The statement that made an instruction. Of an instruction whose prefixes
+    /// are statements, the last one.
+    pub fn statement(&self, i: InstIdx) -> Option<StatementIdx> {
+        let k = self.statement_of[i.0 as usize];
+        (k != NONE).then_some(StatementIdx(k))
+    }
+
+    /// The instruction that a statement made.
+    pub fn inst(&self, k: StatementIdx) -> Option<InstIdx> {
+        let i = self.inst_of[k.0 as usize];
+        (i != NONE).then_some(InstIdx(i))
+    }
+
+    /// A statement near an instruction, to tell people.
+    pub fn near(&self, i: InstIdx) -> Option<StatementIdx> {
+        let run = || {
+            let (_, run) = self.untied.iter().find(|(insts, _)| insts.contains(&i.0))?;
+            Some(StatementIdx(run.start))
+        };
+        self.statement(i).or_else(run)
+    }
+
+    /// Ties the statements to the code of the assembled marked text.
+    pub fn find(lifted: &Lifted<'_>, statements: &[Statement], marks: &Marks) -> Tie {
+        let places = places(lifted.object, marks.count);
+        let codes: HashMap<SectionId, CodeIdx> = lifted
+            .sections
+            .iter()
+            .enumerate()
+            .map(|(n, section)| (section.id, CodeIdx(n as u16)))
+            .collect();
+        let mut tie = Tie {
+            statement_of: vec![NONE; lifted.insts.len()],
+            inst_of: vec![NONE; statements.len()],
+            untied: Vec::new(),
+        };
+        for run in &marks.runs {
+            // A mark that was not assembled stands in text that was not either.
+            let ends = (places[run.from as usize], places[run.to as usize]);
+            let (Some((id, from)), Some((_, to))) = ends else {
+                continue;
+            };
+            if let Some(code) = codes.get(&id) {
+                tie.run(lifted, statements, run, (*code, from, to));
+            }
+        }
+        tie
+    }
+
+    fn run(
+        &mut self,
+        lifted: &Lifted<'_>,
+        statements: &[Statement],
+        run: &Run,
+        (code, from, to): (CodeIdx, u64, u64),
+    ) {
+        let section = &lifted.sections[usize::from(code.0)].insts;
+        let after = |offset: u64| {
+            let insts = &lifted.insts[section.start as usize..section.end as usize];
+            section.start + insts.partition_point(|inst| inst.offset() < offset) as u32
+        };
+        let first = lifted
+            .inst_at(code, from)
+            .map_or_else(|| after(from), |i| i.0);
+        let end = lifted.inst_at(code, to).map_or_else(|| after(to), |i| i.0);
+        let made =
+            (run.first..run.end).filter(|k| statements[*k as usize].kind == Kind::Instruction);
+        let exact = lifted.inst_at(code, from).is_some()
+            && made.clone().count() as u32 == end.saturating_sub(first);
+        if !exact {
+            self.untied.push((first..end, run.first..run.end));
+            return;
+        }
+        for (i, k) in (first..end).zip(made) {
+            self.statement_of[i as usize] = k;
+            self.inst_of[k as usize] = i;
+        }
+    }
+}
+
+/// Section and offset of each mark.
+fn places(object: &Object<'_>, count: u32) -> Vec<Option<(SectionId, u64)>> {
+    let mut places = vec![None; count as usize];
+    for (_, symbol) in object.symbols() {
+        let number = symbol
+            .name
+            .strip_prefix(PREFIX)
+            .and_then(|n| n.parse().ok());
+        let slot = number.and_then(|n: usize| places.get_mut(n));
+        if let (Some(slot), Place::In(section)) = (slot, symbol.place) {
+            *slot = Some((section, symbol.value));
+        }
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::statement::split;
+    use super::*;
+
+    #[test]
+    fn runs_get_labels_at_both_ends() {
+        let text =
+            b"f:\n\tnop; ret\n\t.loc 1 2\n\tnop\n.L1:\n\tnop\n\t.p2align 4\n\tlock\n\tincl x";
+        let (marked, marks) = mark(text, &split(text));
+        let expected = "\nf:\n\t.twin.0:nop; ret\n\t.loc 1 2\n\tnop\n.L1:\n\t.twin.1:nop\n\
+                        \t.twin.2:.p2align 4\n\t.twin.3:lock\n\tincl x\n.twin.4:\n";
+        assert_eq!(String::from_utf8_lossy(&marked), expected);
+        let runs: Vec<_> = marks.runs.iter().map(|r| (r.from, r.to)).collect();
+        assert_eq!(runs, [(0, 1), (1, 2), (3, 4)]);
+    }
+}

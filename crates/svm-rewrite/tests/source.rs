@@ -1,0 +1,195 @@
+//! Assembly text in, assembly text out: golden files, read by a person, and
+//! agreement with the way through objects.
+//!
+//! `tests/fixtures/source/*.s` are compilers' output (`regenerate.sh`). After a
+//! change to what is emitted: `INSTA_FORCE_PASS=1 INSTA_UPDATE=always cargo test`,
+//! then read what changed.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+use elf_loader::{Object, Place};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use svm_rewrite::source::{Printed, Source};
+use svm_rewrite::{Options, Scheme, Target, text};
+
+fn fixtures() -> Vec<(String, Target, Vec<u8>)> {
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/source");
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).expect("the fixtures are there") {
+        let path = entry.expect("readable").path();
+        if path.extension().is_none_or(|e| e != "s") {
+            continue;
+        }
+        let name = path
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let target = match name.starts_with("kernel") {
+            true => Target::Linux,
+            false => Target::Process,
+        };
+        found.push((name, target, std::fs::read(&path).expect("readable")));
+    }
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    assert!(found.len() >= 5, "fixtures are missing");
+    found
+}
+
+fn assemble(text: &[u8]) -> Vec<u8> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let (source, object) = (directory.path().join("x.s"), directory.path().join("x.o"));
+    std::fs::write(&source, text).expect("writable");
+    let status = Command::new("as")
+        .arg(&source)
+        .arg("-o")
+        .arg(&object)
+        .status();
+    assert!(
+        status.expect("`as` is installed").success(),
+        "the assembler refuses:\n{}",
+        String::from_utf8_lossy(text)
+    );
+    std::fs::read(&object).expect("assembled")
+}
+
+fn rewrite(text: &[u8], options: Options) -> Printed {
+    let (source, marked) = Source::new(text);
+    let bytes = assemble(&marked);
+    let object = elf_loader::read(&bytes).expect("an object");
+    let printed = source.rewrite(&object, options);
+    printed.unwrap_or_else(|refusals| {
+        panic!(
+            "{}",
+            refusals
+                .iter()
+                .map(|r| format!("{r}\n"))
+                .collect::<String>()
+        )
+    })
+}
+
+#[test]
+fn rewritten_text_is_as_it_was_read() {
+    for (name, target, text) in fixtures() {
+        let printed = rewrite(&text, Options::of(target, Scheme::Stlb));
+        let printed = String::from_utf8(printed.text).expect("the fixtures are ASCII");
+        insta::assert_snapshot!(format!("source-{name}"), printed);
+    }
+}
+
+#[test]
+fn lines_that_stay_are_the_same_bytes_in_the_same_order() {
+    for (name, target, text) in fixtures() {
+        let printed = rewrite(&text, Options::of(target, Scheme::Stlb)).text;
+        let new: Vec<&[u8]> = printed.split(|b| *b == b'\n').collect();
+        let old: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
+        let replaced = old.len() - in_common(&old, &new);
+        let comments = String::from_utf8_lossy(&printed)
+            .matches("# twin: ")
+            .count();
+        assert!(
+            replaced <= 2 * comments,
+            "{name}: {replaced} lines, {comments} sites"
+        );
+    }
+}
+
+/// Length of the longest common subsequence.
+fn in_common(a: &[&[u8]], b: &[&[u8]]) -> usize {
+    let mut row = vec![0; b.len() + 1];
+    for line in a {
+        let mut diagonal = 0;
+        for (n, other) in b.iter().enumerate() {
+            let above = row[n + 1];
+            row[n + 1] = match line == other {
+                true => diagonal + 1,
+                false => above.max(row[n]),
+            };
+            diagonal = above;
+        }
+    }
+    row[b.len()]
+}
+
+/// What is printed assembles to the instructions that the way through objects
+/// emits, function by function, out-of-line parts included.
+#[test]
+fn text_and_object_agree_instruction_by_instruction() {
+    for (name, target, text) in fixtures() {
+        if target != Target::Linux {
+            continue;
+        }
+        for scheme in [Scheme::Stlb, Scheme::Paper] {
+            let options = Options {
+                report: true,
+                ..Options::of(target, scheme)
+            };
+            let printed = rewrite(&text, options);
+            let original = assemble(&text);
+            let original = elf_loader::read(&original).expect("an object");
+            let by_object = svm_rewrite::rewrite(&original, options).expect("no refusal");
+            let mut sites = BTreeMap::new();
+            for site in by_object.sites.iter().filter(|s| s.scheme.is_some()) {
+                *sites.entry(site.class).or_insert(0) += 1;
+            }
+            assert_eq!(printed.rewritten, sites, "{name}: site classes and counts");
+            let again = assemble(&printed.text);
+            let again = elf_loader::read(&again).expect("an object");
+            for (function, expected) in functions(&by_object.object) {
+                let Some(found) = functions(&again).remove(&function) else {
+                    panic!("{name}: {function} is gone");
+                };
+                similar(&name, &function, &expected, &found);
+            }
+        }
+    }
+}
+
+fn similar(file: &str, function: &str, expected: &[String], found: &[String]) {
+    for (n, (e, f)) in expected.iter().zip(found).enumerate() {
+        assert_eq!(e, f, "{file}: {function}: instruction {n}");
+    }
+    assert_eq!(expected.len(), found.len(), "{file}: {function}");
+}
+
+/// The instructions of each function of the original's sections, as text without
+/// what layout decides.
+fn functions(object: &Object<'_>) -> BTreeMap<String, Vec<String>> {
+    let mut all = BTreeMap::new();
+    for (_, symbol) in object.symbols() {
+        let Place::In(id) = symbol.place else {
+            continue;
+        };
+        let section = object.section(id);
+        let own = section.is_code() && !section.name.starts_with(".twin");
+        if symbol.kind != elf_loader::consts::STT_FUNC || !own {
+            continue;
+        }
+        let (from, to) = (symbol.value as usize, (symbol.value + symbol.size) as usize);
+        let code = &section.data[from..to];
+        let decoder = Decoder::with_ip(64, code, symbol.value, DecoderOptions::NONE);
+        let text = decoder.into_iter().filter(matters).map(|i| normal(&i));
+        all.insert(symbol.name.to_string(), text.collect());
+    }
+    all
+}
+
+/// Padding, and what stops speculation or a run into padding, is each way's own.
+fn matters(instruction: &Instruction) -> bool {
+    !matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
+}
+
+fn normal(instruction: &Instruction) -> String {
+    let mut instruction = *instruction;
+    if instruction.op_count() > 0 && instruction.op0_kind() == OpKind::NearBranch64 {
+        // Where it goes depends on the layout, as its length does.
+        instruction.set_near_branch64(0);
+    }
+    if instruction.memory_base() == Register::RIP {
+        instruction.set_memory_displacement64(0);
+    }
+    text::plain(&instruction)
+}

@@ -1,0 +1,66 @@
+#!/bin/sh
+# Fetches source packages of Debian 12 by name and unpacks them; installs nothing.
+#
+#   scripts/sources.sh PACKAGE...
+#
+# Each lands in target/programs/PACKAGE. What is there is not fetched again.
+#
+#   TWIN_DEBIAN_MIRROR  mirror (default http://deb.debian.org/debian)
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+programs=$root/target/programs
+apt=$programs/apt
+mirror=${TWIN_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+die() {
+    printf 'sources.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+# Everything apt writes goes below $apt.
+options() {
+    [ -e "$keyring" ] || die "no $keyring: install debian-archive-keyring"
+    mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/no-parts"
+    : >"$apt/status"
+    echo "deb-src [signed-by=$keyring] $mirror bookworm main" >"$apt/sources.list"
+    printf -- '-o%s ' \
+        "Dir::State=$apt" "Dir::State::lists=$apt/lists" "Dir::State::status=$apt/status" \
+        "Dir::Cache=$apt/cache" APT::Sandbox::User=root Acquire::Languages=none \
+        Acquire::Retries=3 Acquire::http::Timeout=30 \
+        "Dir::Etc::sourcelist=$apt/sources.list" "Dir::Etc::sourceparts=$apt/no-parts"
+}
+
+fetch() {
+    package=$1
+    [ ! -e "$programs/$package/.complete" ] || return 0
+    work=$programs/$package.new
+    rm -rf "$work" "${programs:?}/$package"
+    mkdir -p "$work"
+    # shellcheck disable=SC2046,SC2086
+    (cd "$work" && apt-get $opts -q source --download-only --only-source "$package" >apt.log 2>&1) ||
+        die "cannot fetch the source of $package: $(tail -n 1 "$work/apt.log")"
+    # The original tarball alone: what Debian changes is for Debian's builds.
+    tarball=$(find "$work" -name '*.orig.tar.*' ! -name '*.asc' | head -n 1)
+    [ -n "$tarball" ] || die "$package has no original tarball"
+    mkdir "$work/source"
+    tar -C "$work/source" --strip-components=1 -xf "$tarball"
+    mv "$work/source" "$programs/$package"
+    rm -rf "$work"
+    touch "$programs/$package/.complete"
+}
+
+mkdir -p "$programs"
+opts=$(options)
+missing=
+for package; do
+    [ -e "$programs/$package/.complete" ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+# shellcheck disable=SC2086
+apt-get $opts -q update >"$apt/update.log" 2>&1 || die "apt-get update failed: see $apt/update.log"
+for package in $missing; do
+    echo "fetching the source of $package ..."
+    fetch "$package"
+done

@@ -1,0 +1,178 @@
+//! `twin cc`: a compiler wrapper that rewrites what it compiles.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use svm_rewrite::class::Kind;
+
+use crate::cc::{CommandLine, Compiled, Job, Stop};
+use crate::failure::Failure;
+use crate::output::{Destination, Pending};
+
+const EXAMPLES: &str = "\
+Examples:
+  twin cc -- gcc -O2 -c x.c
+  make CC=\"twin cc -- gcc\"
+  make -C HEADERS M=$PWD CC=\"twin cc --target linux -- gcc\"
+
+C sources (.c, .i, -x c) are compiled to assembly, rewritten and assembled. All
+else is passed to the compiler as it is: preprocessing, linking, assembly
+sources, other languages. What is compiled for `user` runs in its own process:
+addresses are translated to themselves.
+
+Exit status:
+  the compiler's; 1 if what it made cannot be rewritten";
+
+/// Options of `twin cc`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// What the rewritten code is to run on.
+    #[arg(long, value_enum, default_value_t = Target::User)]
+    target: Target,
+    /// The instruction sequence that translates addresses.
+    #[arg(long, value_enum, default_value_t = Scheme::Stlb)]
+    scheme: Scheme,
+    /// Append to this file what was done with each source, a line of JSON each.
+    #[arg(long, value_name = "FILE.jsonl")]
+    report: Option<PathBuf>,
+    /// Write the object that modules compiled for `linux` are linked with, and
+    /// compile nothing.
+    #[arg(long, value_name = "FILE.o")]
+    runtime: Option<PathBuf>,
+    /// The compiler and its arguments.
+    #[arg(
+        last = true,
+        required_unless_present = "runtime",
+        value_name = "COMPILER ARGS"
+    )]
+    command: Vec<OsString>,
+}
+
+/// What the rewritten code is to run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Target {
+    /// A program, in its own process.
+    User,
+    /// A stock Linux kernel.
+    Linux,
+}
+
+/// How an address is translated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Scheme {
+    /// Subtract the tag, compare, add: the fastest.
+    Stlb,
+    /// Figure 4 of the paper, with 64-bit registers.
+    Paper,
+}
+
+/// A line of the report.
+#[derive(Serialize)]
+struct Row<'r> {
+    source: &'r Path,
+    lines: u32,
+    instructions: u64,
+    rewritten: &'r BTreeMap<Kind, u64>,
+}
+
+impl Opts {
+    /// Compiles.
+    pub fn run(self) -> Result<(), Failure> {
+        if let Some(path) = &self.runtime {
+            return self.write_runtime(path);
+        }
+        let (compiler, given) = self.command.split_first().expect("clap wants one");
+        let line = CommandLine::parse(given)
+            .map_err(|(file, error)| Failure::access(file.display(), error))?;
+        let job = Job {
+            compiler,
+            given,
+            line,
+            options: self.options()?,
+        };
+        match job.run() {
+            Ok(compiled) => self.account(&compiled),
+            Err(Stop::Failure(failure)) => Err(failure),
+            Err(Stop::Exit(status)) => {
+                // A compiler that a signal ended is told as shells tell it.
+                let code = status.code().or_else(|| status.signal().map(|s| 128 + s));
+                Err(Failure::Child(
+                    code.and_then(|c| u8::try_from(c).ok()).unwrap_or(1),
+                ))
+            }
+        }
+    }
+
+    fn options(&self) -> Result<svm_rewrite::Options, Failure> {
+        let scheme = match self.scheme {
+            Scheme::Stlb => svm_rewrite::Scheme::Stlb,
+            Scheme::Paper => svm_rewrite::Scheme::Paper,
+        };
+        let target = match self.target {
+            Target::User if self.scheme == Scheme::Paper => {
+                let why = "--scheme paper has absolute addresses, which programs cannot have; \
+                           `stlb` is for them";
+                return Err(Failure::Usage(why.to_owned()));
+            }
+            Target::User => svm_rewrite::Target::Process,
+            Target::Linux => svm_rewrite::Target::Linux,
+        };
+        Ok(svm_rewrite::Options::of(target, scheme))
+    }
+
+    fn write_runtime(&self, path: &Path) -> Result<(), Failure> {
+        if self.target != Target::Linux {
+            let why = "--runtime is for --target linux; for programs, each object has its own";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        let scheme = match self.scheme {
+            Scheme::Stlb => twin_abi::Scheme::Stlb,
+            Scheme::Paper => twin_abi::Scheme::Paper,
+        };
+        let bytes = global_entries(twin_linux_runtime::object(scheme))
+            .map_err(|why| Failure::input("the runtime", why))?;
+        Pending::create(&Destination::new(path.to_owned()))?.finish_with(&bytes)
+    }
+
+    fn account(&self, compiled: &[Compiled]) -> Result<(), Failure> {
+        let Some(path) = &self.report else {
+            return Ok(());
+        };
+        let mut text = String::new();
+        for one in compiled {
+            let row = Row {
+                source: &one.source,
+                lines: one.printed.lines,
+                instructions: one.printed.stats.instructions,
+                rewritten: &one.printed.rewritten,
+            };
+            let row = serde_json::to_string(&row).expect("plain data");
+            text.push_str(&row);
+            text.push('\n');
+        }
+        // One write: compilers run at the same time.
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|error| Failure::access(path.display(), error))
+    }
+}
+
+/// The runtime with the names global that code of other objects calls; where the
+/// rewriter links it in itself, they are local.
+fn global_entries(runtime: &[u8]) -> Result<Vec<u8>, String> {
+    let mut object = elf_loader::read(runtime).map_err(|e| e.to_string())?;
+    for symbol in &mut object.symbols {
+        let slow = symbol.name.starts_with(twin_abi::names::SLOW_PREFIX);
+        if slow || symbol.name == twin_abi::names::STLB {
+            symbol.binding = elf_loader::consts::STB_GLOBAL;
+        }
+    }
+    elf_loader::write(&object).map_err(|e| e.to_string())
+}
