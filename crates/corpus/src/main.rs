@@ -74,11 +74,8 @@ fn run(arguments: &Arguments) -> std::io::Result<bool> {
     println!("\n| | elapsed s | processor s | peak MiB |\n|---|---|---|---|");
     print_cost("rewrite and verify all for linux", cost);
     print_cost("rewrite and verify Ethernet for user", user_cost);
-    if !arguments.no_objdump {
-        print_cost(
-            "objdump -d of all",
-            corpus::disassemble(&all, arguments.jobs)?,
-        );
+    if let Some(cost) = objdump {
+        print_cost("objdump -d of all", cost);
     }
     let ethernet_linux = of_ethernet(&linux);
     let share = linux.accepted() as f64 / linux.modules.len() as f64;
