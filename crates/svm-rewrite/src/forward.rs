@@ -76,9 +76,9 @@ impl Facts {
         }
     }
 
-    /// After an instruction. Where realigned functions are not copied, what is
+    /// Becomes what holds after an instruction. Where realigned functions are not copied, what is
     /// known of `rsp` behind that is right up to one distance for all.
-    fn after(mut self, inst: &Inst, copy: Copy) -> Facts {
+    fn pass(&mut self, inst: &Inst, copy: Copy) {
         let iced = &inst.iced;
         match iced.mnemonic() {
             Mnemonic::Std => self.direction = Some(Direction::Backward),
@@ -90,7 +90,7 @@ impl Facts {
             // caller, with rsp, and with DF clear (psABI 3.2.1).
             self.direction = Some(Direction::Forward);
             self.frame.called();
-            return self;
+            return;
         }
         self.frame.store(iced);
         match iced.code() {
@@ -138,7 +138,6 @@ impl Facts {
                 self.frame.overwrite(iced);
             }
         }
-        self
     }
 
     fn pop(&mut self, to: Register) {
@@ -220,7 +219,7 @@ fn one_copy(
             if asks(i) {
                 found.push((InstIdx(i), facts));
             }
-            facts = facts.after(&lifted.insts[i as usize], copy);
+            facts.pass(&lifted.insts[i as usize], copy);
         }
     }
     found
@@ -289,7 +288,7 @@ fn solve(lifted: &Lifted<'_>, flow: &Flow, copies: &Copies, copy: Copy) -> Vec<O
             continue;
         };
         for k in blocks[block.0 as usize].clone() {
-            facts = facts.after(&lifted.insts[k as usize], copy);
+            facts.pass(&lifted.insts[k as usize], copy);
         }
         for next in continues(lifted, flow, block) {
             let slot = &mut before[next.0 as usize];
