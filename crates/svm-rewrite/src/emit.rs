@@ -223,13 +223,7 @@ impl<'l, 'a> Builder<'l, 'a> {
         for (n, laid) in applied.sections.iter().enumerate() {
             let relocations = &mut self.object.sections[n + 1].relocations;
             for (offset, field, referent) in &laid.references {
-                let (kind, from_end) = match field {
-                    Field::Rel32 => (R_X86_64_PLT32, -4),
-                    Field::Data32 => (R_X86_64_PC32, -4),
-                    Field::Abs32 => (R_X86_64_32, 0),
-                    Field::Abs32S => (R_X86_64_32S, 0),
-                    Field::Abs64 => (R_X86_64_64, 0),
-                };
+                let (kind, from_end) = relocation_kind(*field);
                 let (symbol, addend) = match referent {
                     Referent::Label(label) => {
                         let (code, at) = applied.place(*label);
@@ -343,4 +337,16 @@ pub fn map_section(
         data.extend_from_slice(&word.to_le_bytes());
     }
     section(sections::MAP.to_owned(), SHT_PROGBITS, 0, 4, data)
+}
+
+/// The relocation of a field, and what is added for where the field ends: what is
+/// relative counts from there, the relocation from its start (psABI 4.4.1).
+pub fn relocation_kind(field: Field) -> (u32, i64) {
+    match field {
+        Field::Rel32 => (R_X86_64_PLT32, -4),
+        Field::Data32 => (R_X86_64_PC32, -4),
+        Field::Abs32 => (R_X86_64_32, 0),
+        Field::Abs32S => (R_X86_64_32S, 0),
+        Field::Abs64 => (R_X86_64_64, 0),
+    }
 }

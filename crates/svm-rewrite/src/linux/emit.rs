@@ -3,10 +3,7 @@
 
 use std::borrow::Cow;
 
-use elf_loader::consts::STB_LOCAL;
-use elf_loader::consts::{
-    R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32, STT_SECTION,
-};
+use elf_loader::consts::{STB_LOCAL, STT_SECTION};
 use elf_loader::{Object, Place, Relocation, Section, Symbol, SymbolId};
 use foldhash::HashMap;
 use twin_abi::Target;
@@ -16,7 +13,7 @@ use super::runtime::Runtime;
 use super::{orc, tables};
 use crate::apply::Applied;
 use crate::asm::{Field, Referent};
-use crate::emit::{map_section, note_section};
+use crate::emit::{map_section, note_section, relocation_kind};
 use crate::import::Import;
 use crate::lift::{CodeIdx, Lifted};
 use crate::refusal::Refusal;
@@ -127,13 +124,7 @@ impl Names<'_, '_> {
     }
 
     fn relocation(&self, offset: u64, field: Field, referent: &Referent) -> Relocation {
-        let (kind, from_end) = match field {
-            Field::Rel32 => (R_X86_64_PLT32, -4),
-            Field::Data32 => (R_X86_64_PC32, -4),
-            Field::Abs32 => (R_X86_64_32, 0),
-            Field::Abs32S => (R_X86_64_32S, 0),
-            Field::Abs64 => (R_X86_64_64, 0),
-        };
+        let (kind, from_end) = relocation_kind(field);
         let (symbol, addend) = match referent {
             Referent::Label(label) => {
                 let (code, at) = self.applied.place(*label);
