@@ -458,10 +458,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         if let Meaning::Unusable(reason) = meaning {
             return Err(reason);
         }
-        let offset = r.offset.checked_sub(u64::from(at));
-        let is = |field: Option<(u8, u8)>, want| {
-            field.is_some_and(|(start, size)| offset == Some(start.into()) && size == want)
-        };
+        let is = |field, want| is_of(r, at, field, want);
         let imm = |want| is(operands.immediate, want);
         let disp = is(operands.displacement, 4);
         let branch = operands.branch;
@@ -511,10 +508,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         if let Meaning::Unusable(reason) = meaning {
             return Err(reason);
         }
-        let offset = r.offset.checked_sub(u64::from(at));
-        let is = |field: Option<(u8, u8)>, want| {
-            field.is_some_and(|(start, size)| offset == Some(start.into()) && size == want)
-        };
+        let is = |field, want| is_of(r, at, field, want);
         let imm = |want| is(operands.immediate, want);
         let disp = |want| is(operands.displacement, want);
         match (r.kind, meaning) {
@@ -554,6 +548,13 @@ impl<'o> SectionDecoder<'_, 'o> {
             _ => Err("not one of the relocations that the contract lists for this operand"),
         }
     }
+}
+
+/// Whether a relocation is of this field of the instruction at `at`, and the field
+/// of so many bytes.
+fn is_of(r: &Relocation, at: u32, field: Option<(u8, u8)>, bytes: u8) -> bool {
+    let offset = r.offset.checked_sub(u64::from(at));
+    field.is_some_and(|(start, size)| offset == Some(start.into()) && size == bytes)
 }
 
 /// Decodes the instruction at an offset of the section. False if there is none.
