@@ -12,7 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use mimalloc::MiMalloc;
 use svm_rewrite::{Options, Scheme};
+
+/// As in `twin`.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 const ROUNDS: u32 = 20;
 const ROUNDS_OF_MANY: u32 = 3;

@@ -195,7 +195,13 @@ fn decide<'a>(
     let analysis = analyse_lifted(lifted, hints, options.target)?;
     let mut classes = accepted(&analysis)?;
     let copies = Copies::find(lifted, &analysis.flow, &classes);
-    let facts = forward::analyse(lifted, &analysis.flow, &classes, &copies);
+    let code = forward::Code {
+        lifted,
+        surveys: &analysis.surveys,
+        flow: &analysis.flow,
+        classes: &classes,
+    };
+    let facts = forward::analyse(code, &copies, options.target != Target::User);
     match options.target {
         Target::User => {
             forward::translate_callers_frame(lifted, &analysis.surveys, &facts, &mut classes)

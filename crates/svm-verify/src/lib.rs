@@ -42,6 +42,7 @@ mod insn;
 mod linux;
 mod memo;
 mod object;
+mod operands;
 mod patches;
 mod prefix;
 mod proof;
