@@ -96,18 +96,32 @@ impl From<Code> for AnyCode {
     }
 }
 
+/// A crate's codes.
+pub struct Origin {
+    /// What has them.
+    pub title: &'static str,
+    /// All of them.
+    pub codes: fn() -> Vec<AnyCode>,
+}
+
 /// Where codes come from, in the order in which a driver meets them.
-pub const ORIGINS: [(&str, fn() -> Vec<AnyCode>); 4] = [
-    ("Files that cannot be read", || {
-        all(elf_loader::Code::ALL, AnyCode::Reader)
-    }),
-    ("Refusals of `twin rewrite`", || {
-        all(svm_rewrite::Code::ALL, AnyCode::Refusal)
-    }),
-    ("Violations that `twin verify` finds", || {
-        all(svm_verify::Code::ALL, AnyCode::Violation)
-    }),
-    ("Everything else", || all(Code::ALL, AnyCode::Own)),
+pub const ORIGINS: [Origin; 4] = [
+    Origin {
+        title: "Files that cannot be read",
+        codes: || all(elf_loader::Code::ALL, AnyCode::Reader),
+    },
+    Origin {
+        title: "Refusals of `twin rewrite`",
+        codes: || all(svm_rewrite::Code::ALL, AnyCode::Refusal),
+    },
+    Origin {
+        title: "Violations that `twin verify` finds",
+        codes: || all(svm_verify::Code::ALL, AnyCode::Violation),
+    },
+    Origin {
+        title: "Everything else",
+        codes: || all(Code::ALL, AnyCode::Own),
+    },
 ];
 
 fn all<C: Copy>(codes: &[C], any: fn(C) -> AnyCode) -> Vec<AnyCode> {
@@ -117,7 +131,7 @@ fn all<C: Copy>(codes: &[C], any: fn(C) -> AnyCode) -> Vec<AnyCode> {
 impl AnyCode {
     /// Every code there is.
     pub fn all() -> Vec<AnyCode> {
-        ORIGINS.iter().flat_map(|(_, codes)| codes()).collect()
+        ORIGINS.iter().flat_map(|of| (of.codes)()).collect()
     }
 
     /// The code of this name; case does not matter.
@@ -151,7 +165,7 @@ impl AnyCode {
 #[cfg_attr(not(test), expect(dead_code, reason = "the page is made by its test"))]
 pub fn markdown() -> String {
     let mut out = String::new();
-    for (title, codes) in ORIGINS {
+    for Origin { title, codes } in ORIGINS {
         let _ = writeln!(out, "## {title}\n");
         for code in codes() {
             let text = code.explanation();

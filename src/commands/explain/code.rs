@@ -6,7 +6,7 @@ use std::path::Path;
 use anstyle::Style;
 use twin_abi::explanation::Example;
 
-use crate::codes::{AnyCode, ORIGINS, instructions};
+use crate::codes::{AnyCode, ORIGINS, Origin, instructions};
 use crate::failure::Failure;
 use crate::output;
 use crate::text::wrap;
@@ -53,7 +53,7 @@ fn at_length(out: &mut impl Write, code: AnyCode) -> std::io::Result<()> {
 }
 
 fn all(out: &mut impl Write) -> std::io::Result<()> {
-    for (n, (title, codes)) in ORIGINS.iter().enumerate() {
+    for (n, Origin { title, codes }) in ORIGINS.iter().enumerate() {
         writeln!(
             out,
             "{}{HEADING}{title}{HEADING:#}",
