@@ -212,17 +212,20 @@ fn the_keyboard_is_enough() {
 fn the_address_says_what_is_seen() {
     let report = browse(
         &e1000(),
-        "#f=e1000_clean&q=lock&class=heap&only=1&theme=dark",
+        "#f=e1000_set_mac&q=cmp&class=heap&only=1&theme=dark",
         "
         say(text('name'), document.getElementById('by-text').value, document.getElementById('only').checked);
         say(getComputedStyle(document.body).backgroundColor, all('#classes [aria-pressed=\"true\"]').length);
         document.getElementById('clear').click();
+        const [box, item] = [document.getElementById('functions'), document.querySelector('#functions [aria-current=\"true\"]')];
+        const [outer, inner] = [box.getBoundingClientRect(), item.getBoundingClientRect()];
+        say('in view', inner.top >= outer.top - 1, inner.bottom <= outer.bottom + 1);
         choose(data.functions.find((f) => f.name === 'e1000_diag_test'));
         say(text('name'), state.chosen.rows.length > 1000, all('#code .row').length);
         ",
     );
     assert_eq!(
         report,
-        "e1000_clean lock true\nrgb(21, 23, 26) 1\ne1000_diag_test true 300\n"
+        "e1000_set_mac cmp true\nrgb(21, 23, 26) 1\nin view true true\ne1000_diag_test true 300\n"
     );
 }

@@ -102,21 +102,15 @@ pub fn page(
     rewritten: &Rewritten,
     function: Option<&str>,
 ) -> String {
-    let mut data = Data {
-        file,
-        scheme,
-        instructions: 0,
-        classes: Vec::new(),
-        strings: Vec::new(),
-        functions: Vec::new(),
+    let sites = rewritten.sites.iter();
+    let mut gathering = Gathering {
+        sites: sites
+            .map(|site| ((&*site.section, site.offset), site))
+            .collect(),
+        classes: Table::default(),
+        strings: Table::default(),
     };
-    let mut classes = Table::default();
-    let mut strings = Table::default();
-    let sites: HashMap<(&str, u64), &Site> = rewritten
-        .sites
-        .iter()
-        .map(|site| ((&*site.section, site.offset), site))
-        .collect();
+    let mut functions = Vec::new();
     for (id, section) in original.sections().filter(|(_, s)| s.is_code()) {
         let mut before = Lister::of(original, id);
         let Some(mut after) = Lister::new(&rewritten.object, &section.name) else {
@@ -126,44 +120,60 @@ pub fn page(
             if function.is_some_and(|wanted| wanted != name) {
                 continue;
             }
-            let rows = before.list(&range, &[]).into_iter().filter_map(|line| {
-                let Line::Instruction {
-                    offset,
-                    label,
-                    text,
-                } = line
-                else {
-                    return None;
-                };
-                let (label, text) = (label.unwrap_or_default(), strings.number(text));
-                Some(match sites.get(&(&*section.name, offset)) {
-                    None => Row::Kept(offset, label, text),
-                    Some(site) => {
-                        let class = classes.number(site.class.as_str().to_owned());
-                        let lines = after.list(&site.emitted, &site.out_of_line);
-                        Row::Site(
-                            offset,
-                            label,
-                            text,
-                            treated(site, class, lines, &mut strings),
-                        )
-                    }
-                })
+            let lines = before.list(&range, &[]);
+            functions.push(Function {
+                name,
+                section: &section.name,
+                rows: gathering.rows(&section.name, lines, &mut after),
             });
-            let rows: Vec<Row> = rows.collect();
-            if !rows.is_empty() {
-                data.instructions += rows.len() as u64;
-                data.functions.push(Function {
-                    name,
-                    section: &section.name,
-                    rows,
-                });
-            }
         }
     }
-    data.strings = strings.all;
-    data.classes = classes.all;
-    fill(&data)
+    // Of several names at one place all but one have no instructions.
+    functions.retain(|function| !function.rows.is_empty());
+    fill(&Data {
+        file,
+        scheme,
+        instructions: functions.iter().map(|f| f.rows.len() as u64).sum(),
+        classes: gathering.classes.all,
+        strings: gathering.strings.all,
+        functions,
+    })
+}
+
+/// What is collected while functions are listed.
+struct Gathering<'a> {
+    /// By section and offset.
+    sites: HashMap<(&'a str, u64), &'a Site>,
+    classes: Table,
+    strings: Table,
+}
+
+impl Gathering<'_> {
+    /// The original's lines of a function with what became of each; `after`
+    /// lists the rewritten section.
+    fn rows(&mut self, section: &str, lines: Vec<Line>, after: &mut Lister<'_>) -> Vec<Row> {
+        let row = |line| {
+            let Line::Instruction {
+                offset,
+                label,
+                text,
+            } = line
+            else {
+                return None;
+            };
+            let (label, text) = (label.unwrap_or_default(), self.strings.number(text));
+            Some(match self.sites.get(&(section, offset)) {
+                None => Row::Kept(offset, label, text),
+                Some(site) => {
+                    let class = self.classes.number(site.class.as_str().to_owned());
+                    let lines = after.list(&site.emitted, &site.out_of_line);
+                    let treated = treated(site, class, lines, &mut self.strings);
+                    Row::Site(offset, label, text, treated)
+                }
+            })
+        };
+        lines.into_iter().filter_map(row).collect()
+    }
 }
 
 fn treated(site: &Site, class: usize, lines: Vec<Line>, strings: &mut Table) -> Treated {

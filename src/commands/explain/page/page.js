@@ -252,6 +252,15 @@ function step(by) {
 
 // ---- What happens ------------------------------------------------------------------
 
+// Scrolls the list, and not the page, to the function that is shown.
+function reveal() {
+  const box = at('functions');
+  const current = box.querySelector('[aria-current="true"]')?.closest('li');
+  if (!current) return;
+  const below = current.offsetTop + current.offsetHeight > box.scrollTop + box.clientHeight;
+  if (current.offsetTop < box.scrollTop || below) box.scrollTop = current.offsetTop - box.clientHeight / 2;
+}
+
 function choose(f) {
   state.chosen = f;
   for (const button of document.querySelectorAll('[data-function]')) {
@@ -259,6 +268,7 @@ function choose(f) {
     button.setAttribute('aria-current', current);
     button.tabIndex = current ? 0 : -1;
   }
+  reveal();
   code();
   writeAddress();
 }
@@ -274,6 +284,7 @@ function changed() {
   code();
   const tab = at('functions').querySelector('[tabindex="0"]') || at('functions').querySelector('button');
   if (tab) tab.tabIndex = 0;
+  reveal();
   at('status').textContent = `${number(shown.length)} of ${number(data.functions.length)} functions, ${number(sum(shown.map((f) => overClasses(f.count))))} sites, +${number(sum(shown.map((f) => overClasses(f.added))))}`;
   writeAddress();
 }
