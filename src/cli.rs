@@ -22,7 +22,7 @@ Exit status:
 /// software translation, and the result is verified: it reaches nothing but
 /// what it was given.
 #[derive(Debug, Parser)]
-#[command(name = "twin", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "twin", version, long_version = crate::version::long(), after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

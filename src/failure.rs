@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use svm_rewrite::Refusal;
 use svm_verify::Violations;
 
+use crate::codes::{AnyCode, Code};
+
 /// Refusals of one file that are printed; a report holds all.
 const SHOWN: usize = 20;
 
@@ -42,6 +44,8 @@ pub enum Failure {
     Input {
         /// Its name.
         file: String,
+        /// The stable code of the reason.
+        code: AnyCode,
         /// Why, and what to do.
         why: String,
     },
@@ -78,12 +82,27 @@ impl Failure {
         }
     }
 
-    /// An input that is not accepted.
+    /// An input that is not accepted, for a reason without a code of its own.
     pub fn input(file: impl fmt::Display, why: impl fmt::Display) -> Failure {
+        Failure::refused(file, Code::Input, why)
+    }
+
+    /// An input that is not accepted.
+    pub fn refused(
+        file: impl fmt::Display,
+        code: impl Into<AnyCode>,
+        why: impl fmt::Display,
+    ) -> Failure {
         Failure::Input {
             file: file.to_string(),
+            code: code.into(),
             why: why.to_string(),
         }
+    }
+
+    /// A file that cannot be read as an object.
+    pub fn unreadable(file: impl fmt::Display, error: &elf_loader::ReadError) -> Failure {
+        Failure::refused(file, error.code(), error)
     }
 
     /// The exit status that it leads to.
@@ -117,8 +136,9 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Usage(why) => writeln!(f, "twin: {why}"),
-            Failure::Access { file, why } | Failure::Input { file, why } => {
-                writeln!(f, "twin: {file}: {why}")
+            Failure::Access { file, why } => writeln!(f, "twin: {file}: {why}"),
+            Failure::Input { file, code, why } => {
+                writeln!(f, "twin: {file}: {why} [{}]", code.as_str())
             }
             Failure::Refused { file, refusals } => {
                 lines(f, file, refusals, refusals.len(), "--report")

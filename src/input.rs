@@ -38,7 +38,7 @@ impl Input {
         let raw = read_bytes(path).map_err(|error| Failure::access(&name, describe(&error)))?;
         match elf_loader::input::decompress(raw) {
             Ok(bytes) => Ok(Input { name, bytes }),
-            Err(error) => Err(Failure::input(name, error)),
+            Err(error) => Err(Failure::refused(name, error.code(), error)),
         }
     }
 
@@ -56,7 +56,7 @@ impl Input {
                  (`gcc -c FILE.s`) and give the object (.o, .ko)",
             ));
         }
-        elf_loader::read(&self.bytes).map_err(|error| Failure::input(&self.name, error))
+        elf_loader::read(&self.bytes).map_err(|error| Failure::unreadable(&self.name, &error))
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod cc;
 mod cli;
+mod codes;
 mod commands;
 mod experiments;
 mod failure;
@@ -17,6 +18,7 @@ mod output;
 mod parallel;
 mod report;
 mod text;
+mod version;
 
 use std::process::ExitCode;
 

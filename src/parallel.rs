@@ -11,6 +11,7 @@ use std::thread;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::codes::Code;
 use crate::failure::{Failure, Status};
 use crate::output::say;
 
@@ -75,7 +76,11 @@ pub fn guard<T: AsRef<Path>, R>(
 ) -> Result<R, Failure> {
     catch_unwind(AssertUnwindSafe(|| job(input))).unwrap_or_else(|_| {
         let why = "internal error: twin met a defect of its own (above); please report this";
-        Err(Failure::input(crate::input::name(input.as_ref()), why))
+        Err(Failure::refused(
+            crate::input::name(input.as_ref()),
+            Code::Internal,
+            why,
+        ))
     })
 }
 

@@ -6,7 +6,7 @@
 //! {"file":"e1000.ko","section":".text","offset":4,"function":"e1000_open", ...},
 //! ...
 //! ],"refusals":[
-//! {"file":"other.ko","code":"port-io","section":".text", ..., "remedy":"..."}
+//! {"file":"other.ko","code":"privileged","section":".text", ..., "remedy":"..."}
 //! ]}
 //! ```
 //!
@@ -16,6 +16,7 @@
 use serde::Serialize;
 use svm_rewrite::{Refusal, Site};
 
+use crate::codes::{AnyCode, Code};
 use crate::failure::Failure;
 use crate::output::{Destination, Pending};
 
@@ -48,6 +49,9 @@ struct Refused<'a> {
 #[derive(Serialize)]
 struct Rejected {
     code: &'static str,
+    /// The rule that our own output breaks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    violation: Option<&'static str>,
     reason: String,
 }
 
@@ -100,17 +104,31 @@ impl Report {
                 file, violations, ..
             } => {
                 for violation in &violations.list {
-                    self.reject(file, "internal", violation.to_string());
+                    let violated = Some(violation.code.as_str());
+                    self.reject(file, Code::Internal.into(), violated, violation.to_string());
                 }
             }
-            Failure::Input { file, why } => self.reject(file, "input", why.clone()),
-            Failure::Access { file, why } => self.reject(file, "access", why.clone()),
+            Failure::Input { file, code, why } => self.reject(file, *code, None, why.clone()),
+            Failure::Access { file, why } => {
+                self.reject(file, Code::Access.into(), None, why.clone());
+            }
             Failure::Usage(_) | Failure::Child(_) | Failure::BrokenPipe | Failure::Reported(_) => {}
         }
     }
 
-    fn reject(&mut self, file: &str, code: &'static str, reason: String) {
-        let what = Rejected { code, reason };
+    fn reject(
+        &mut self,
+        file: &str,
+        code: AnyCode,
+        violation: Option<&'static str>,
+        reason: String,
+    ) {
+        let code = code.as_str();
+        let what = Rejected {
+            code,
+            violation,
+            reason,
+        };
         push(&mut self.refusals, &In { file, what });
     }
 

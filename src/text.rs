@@ -29,6 +29,26 @@ pub fn percent(part: u64, whole: u64) -> String {
     format!("{:.1}%", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
+/// Words of a text in lines of at most `columns`, each after `indent`. A longer
+/// word has a line of its own.
+pub fn wrap(text: &str, columns: usize, indent: &str) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let width = word.chars().count();
+        if used > 0 && indent.len() + used + 1 + width <= columns {
+            out.push(' ');
+            used += 1 + width;
+        } else {
+            out.push_str(if used > 0 { "\n" } else { "" });
+            out.push_str(indent);
+            used = width;
+        }
+        out.push_str(word);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,6 +62,12 @@ mod tests {
                 .each_ref()
                 .map(String::as_str)
         );
+    }
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        assert_eq!(wrap("a bc  def ghij", 8, "  "), "  a bc\n  def\n  ghij");
+        assert_eq!(wrap("longer-than-that x", 8, ""), "longer-than-that\nx");
     }
 
     #[test]

@@ -159,7 +159,7 @@ impl Job<'_> {
         let object = scratch.path().join("marked.o");
         self.assemble(&scratch.path().join("marked.s"), &marked, &object)?;
         let bytes = std::fs::read(&object).map_err(|e| Failure::access(object.display(), e))?;
-        let object = elf_loader::read(&bytes).map_err(|e| Failure::input(file(), e))?;
+        let object = elf_loader::read(&bytes).map_err(|e| Failure::unreadable(file(), &e))?;
         let printed = taken_apart.rewrite(&object, self.options);
         printed.map_err(|refusals| {
             let file = format!("{} (its assembly)", file());

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use svm_rewrite::Rewritten;
 
+use crate::codes::Code;
 use crate::failure::Failure;
 use crate::input::{self, Input};
 use crate::output::{self, Destination, Pending};
@@ -263,8 +264,9 @@ fn verify(file: &str, bytes: &[u8]) -> Result<(), Failure> {
 
 /// An object that this program made itself and cannot handle.
 fn internal(file: &str, error: &dyn std::fmt::Display) -> Failure {
-    Failure::input(
+    Failure::refused(
         file,
+        Code::Internal,
         format!("internal error: the rewritten object is malformed: {error}; please report this"),
     )
 }

@@ -310,7 +310,7 @@ fn no_support(directory: &Path, why: &str) -> Failure {
 /// What is not a module cannot be run, which is wrong usage here.
 fn unreadable(failure: Failure) -> Failure {
     match failure {
-        Failure::Input { file, why } => Failure::Access { file, why },
+        Failure::Input { file, why, .. } => Failure::Access { file, why },
         other => other,
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use svm_verify::{Proof, Violation};
 
 use super::Format;
+use crate::codes::Code;
 use crate::failure::Failure;
 use crate::input::{self, Input};
 use crate::output;
@@ -46,6 +47,9 @@ struct Verdict {
     /// What was proved.
     #[serde(skip_serializing_if = "Option::is_none")]
     proof: Option<Proof>,
+    /// The stable code of why it could not be read as an object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'static str>,
     /// Why it could not be read as an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -109,6 +113,7 @@ impl Verdict {
             file: input::name(path),
             verified: result.is_ok(),
             proof: None,
+            code: None,
             error: None,
             violation_count: 0,
             violations: Vec::new(),
@@ -119,8 +124,13 @@ impl Verdict {
                 verdict.violation_count = violations.total;
                 verdict.violations = violations.list;
             }
-            Err(Failure::Input { why, .. } | Failure::Access { why, .. }) => {
-                verdict.error = Some(why)
+            Err(Failure::Input { code, why, .. }) => {
+                verdict.code = Some(code.as_str());
+                verdict.error = Some(why);
+            }
+            Err(Failure::Access { why, .. }) => {
+                verdict.code = Some(Code::Access.as_str());
+                verdict.error = Some(why);
             }
             Err(other) => verdict.error = Some(other.to_string()),
         }

@@ -191,7 +191,8 @@ fn other_subcommands_say_the_same() {
     sandbox.write("empty.ko", b"");
     for subcommand in ["verify", "stats", "explain"] {
         let outcome = sandbox.run(&[subcommand, "empty.ko"]);
-        let expected = "twin: empty.ko: the file is empty; give a relocatable object (.o, .ko)\n";
+        let expected =
+            "twin: empty.ko: the file is empty; give a relocatable object (.o, .ko) [elf-empty]\n";
         assert_eq!(
             (outcome.status, outcome.stderr.as_str()),
             (1, expected),

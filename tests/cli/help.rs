@@ -54,9 +54,15 @@ fn of_man() {
 
 #[test]
 fn version() {
-    let outcome = Sandbox::new().run(&["--version"]).ok();
+    let short = Sandbox::new().run(&["-V"]).ok();
+    let version = concat!("twin ", env!("CARGO_PKG_VERSION"));
+    assert_eq!(short.text(), format!("{version}\n"));
+    let long = Sandbox::new().run(&["--version"]).ok();
+    let lines: Vec<&str> = long.text().lines().collect();
+    assert!(lines[0].starts_with(&format!("{version} (")), "{lines:?}");
+    assert!(lines[1].starts_with("build:  ") && lines[1].contains(" for "));
     assert_eq!(
-        outcome.text(),
-        concat!("twin ", env!("CARGO_PKG_VERSION"), "\n")
+        lines[2..],
+        ["scheme: stlb (default)", "target: user (default)"]
     );
 }

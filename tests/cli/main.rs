@@ -9,6 +9,7 @@
 mod bad_input;
 mod cc;
 mod help;
+mod html;
 mod outputs;
 mod run;
 mod sandbox;

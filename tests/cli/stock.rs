@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::sandbox::Sandbox;
 
 /// The module: `TWIN_STOCK_E1000`, else what `make stock` leaves.
-fn e1000() -> String {
+pub fn e1000() -> String {
     let path = std::env::var_os("TWIN_STOCK_E1000").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/stock/e1000.ko"),
         PathBuf::from,

@@ -95,6 +95,80 @@ fn explain_refuses_what_rewrite_refuses() {
 }
 
 #[test]
+fn explain_a_code_at_length() {
+    assert_snapshot!(Sandbox::new().run(&["explain", "code-reference"]));
+}
+
+#[test]
+fn explain_takes_codes_in_any_case() {
+    let sandbox = Sandbox::new();
+    let codes = [
+        "p1-untranslated",
+        "P1-UNTRANSLATED",
+        "elf-empty",
+        "internal",
+    ];
+    let texts = codes.map(|code| sandbox.run(&["explain", code]).ok().text().to_owned());
+    assert_eq!(texts[0], texts[1]);
+    assert!(texts.iter().all(|text| text.contains("\nWhat to do\n")));
+}
+
+#[test]
+fn explain_lists_every_code() {
+    let sandbox = Sandbox::new();
+    let list = sandbox.run(&["explain", "--codes"]).ok();
+    let codes: Vec<&str> = list
+        .text()
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|code| !code.is_empty())
+        .collect();
+    assert!(codes.len() > 60, "{codes:?}");
+    for code in codes {
+        assert!(
+            sandbox
+                .run(&["explain", code])
+                .ok()
+                .text()
+                .starts_with(code)
+        );
+    }
+}
+
+#[test]
+fn explain_prefers_a_file_to_a_code() {
+    let sandbox = Sandbox::with_driver();
+    std::fs::rename(sandbox.path("driver.o"), sandbox.path("machine")).expect("a new name");
+    let outcome = sandbox.run(&["explain", "machine"]).ok();
+    assert!(outcome.text().starts_with("poll in .text"));
+}
+
+#[test]
+fn explain_knows_the_codes() {
+    assert_snapshot!(Sandbox::new().run(&["explain", "code-refrence"]));
+}
+
+#[test]
+fn every_message_has_a_code_that_is_explained() {
+    let sandbox = Sandbox::with_driver();
+    sandbox.write("empty.o", "");
+    sandbox.assemble("evil.o", &privileged(1));
+    sandbox.run(&[
+        "rewrite", "empty.o", "evil.o", "-d", "out", "--report", "r.json",
+    ]);
+    let report: serde_json::Value =
+        serde_json::from_slice(&sandbox.read("r.json")).expect("a report");
+    let refusals = report["refusals"].as_array().expect("refusals");
+    let codes: Vec<&str> = refusals.iter().filter_map(|r| r["code"].as_str()).collect();
+    assert_eq!(codes, ["elf-empty", "privileged"]);
+    let verdict = sandbox
+        .run(&["verify", "--format", "json", "empty.o", "driver.o"])
+        .json();
+    assert_eq!(verdict[0]["code"], "elf-empty");
+    assert_eq!(verdict[1]["violations"][0]["code"], "object-foreign");
+}
+
+#[test]
 fn explain_in_colour_when_asked() {
     let sandbox = Sandbox::with_driver();
     let mut command = sandbox.twin(&["explain", "driver.o"]);

@@ -10,6 +10,8 @@
 /// (`.note.twin`). A verifier or loader refuses any other.
 pub const ABI_VERSION: u32 = 1;
 
+pub mod explanation;
+
 /// Geometry of memory and of the software translation table (paper, 4.1).
 pub mod stlb {
     /// log2 of the page size in bytes.

@@ -13,6 +13,7 @@
 //! [`Object`] made by [`read()`] may index with the ids in it.
 
 pub mod append;
+mod code;
 pub mod input;
 pub mod link;
 pub mod model;
@@ -21,6 +22,7 @@ mod references;
 pub mod reloc;
 pub mod special;
 mod write;
+pub use code::Code;
 pub use model::*;
 pub use read::{ReadError, RelocationProblem, SectionProblem, SymbolProblem, read};
 pub use references::{CodeReference, refers_to_code, resolve_biased, resolve_target};

@@ -20,6 +20,7 @@ mod dom0;
 mod effects;
 mod emit;
 mod encode;
+mod explanations;
 mod extension;
 mod flow;
 mod forward;

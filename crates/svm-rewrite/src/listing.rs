@@ -30,6 +30,8 @@ use iced_x86::{
 pub enum Line {
     /// An instruction, with its label if it has one.
     Instruction {
+        /// Offset in the section, in bytes.
+        offset: u64,
         /// `.L1`.
         label: Option<String>,
         /// The instruction in AT&T syntax.
@@ -47,16 +49,11 @@ pub fn all(object: &Object<'_>) -> String {
     for (id, section) in object.sections().filter(|(_, s)| s.is_code() && s.size > 0) {
         out.push_str(&format!("section {}\n", section.name));
         let mut lister = Lister::of(object, id);
-        let mut starts: Vec<(u64, &str)> = lister.functions.clone();
-        if starts.first().is_none_or(|(at, _)| *at > 0) {
-            starts.insert(0, (0, ""));
-        }
-        for (n, (start, name)) in starts.iter().enumerate() {
-            let end = starts.get(n + 1).map_or(section.size, |next| next.0);
+        for (name, range) in lister.functions() {
             if !name.is_empty() {
                 out.push_str(&format!("{name}:\n"));
             }
-            for line in lister.list(&(*start..end), &[]) {
+            for line in lister.list(&range, &[]) {
                 out.push_str(&format!("{line}\n"));
             }
         }
@@ -70,8 +67,11 @@ impl std::fmt::Display for Line {
             Line::Instruction {
                 label: Some(label),
                 text,
+                ..
             } => write!(f, "{:<6}{text}", format!("{label}:")),
-            Line::Instruction { label: None, text } => write!(f, "      {text}"),
+            Line::Instruction {
+                label: None, text, ..
+            } => write!(f, "      {text}"),
             Line::Elsewhere => f.write_str("      -- out of line --"),
             Line::End(label) => write!(f, "{label}:"),
         }
@@ -130,6 +130,20 @@ impl<'o> Lister<'o> {
         }
     }
 
+    /// The names of the section with the bytes up to the next name; what comes
+    /// before the first has an empty one. Of several names at one place all but
+    /// the last have no bytes.
+    pub fn functions(&self) -> Vec<(&'o str, Range<u64>)> {
+        let mut starts = self.functions.clone();
+        if starts.first().is_none_or(|(at, _)| *at > 0) {
+            starts.insert(0, (0, ""));
+        }
+        let ends = starts.iter().skip(1).map(|next| next.0);
+        let ends: Vec<u64> = ends.chain([self.section.size]).collect();
+        let ranges = starts.iter().zip(ends);
+        ranges.map(|((at, name), end)| (*name, *at..end)).collect()
+    }
+
     /// Lists the bytes in line and those out of line.
     pub fn list(&mut self, in_line: &Range<u64>, out_of_line: &[Range<u64>]) -> Vec<Line> {
         let mut decoded = self.decode(in_line);
@@ -147,6 +161,7 @@ impl<'o> Lister<'o> {
                 lines.push(Line::Elsewhere);
             }
             lines.push(Line::Instruction {
+                offset: decoded.instruction.ip(),
                 label: labels.get(&decoded.instruction.ip()).cloned(),
                 text: self.format(decoded, &labels),
             });

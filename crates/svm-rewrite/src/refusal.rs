@@ -26,12 +26,10 @@ pub enum Code {
     Metadata,
     /// Data that refers to the middle of a function.
     CodeReference,
-    /// A function that another function's bytes overlap.
+    /// A function that begins or ends inside an instruction.
     Overlap,
     /// An instruction that only the kernel or hypervisor may execute.
     Privileged,
-    /// Port input or output in a form that cannot be checked.
-    PortIo,
     /// An instruction whose memory accesses cannot be translated.
     Unsupported,
     /// An instruction of an extension that rewritten code does not use.
@@ -51,7 +49,34 @@ pub enum Code {
 }
 
 impl Code {
-    /// The code as printed, for example `port-io`.
+    /// Every code.
+    pub const ALL: &'static [Code] = &[
+        Code::Machine,
+        Code::AlreadyRewritten,
+        Code::Undecodable,
+        Code::CodeSection,
+        Code::Relocation,
+        Code::BranchTarget,
+        Code::Metadata,
+        Code::CodeReference,
+        Code::Overlap,
+        Code::Privileged,
+        Code::Unsupported,
+        Code::Extension,
+        Code::Prefix,
+        Code::RedZone,
+        Code::StackPointer,
+        Code::NoScratch,
+        Code::Direction,
+        Code::Statement,
+    ];
+
+    /// What it means, why it cannot be passed through, what to do, an example.
+    pub fn explanation(self) -> twin_abi::explanation::Explanation {
+        crate::explanations::explanation(self)
+    }
+
+    /// The code as printed, for example `code-reference`.
     pub fn as_str(self) -> &'static str {
         match self {
             Code::Machine => "machine",
@@ -64,7 +89,6 @@ impl Code {
             Code::CodeReference => "code-reference",
             Code::Overlap => "overlap",
             Code::Privileged => "privileged",
-            Code::PortIo => "port-io",
             Code::Unsupported => "unsupported",
             Code::Extension => "extension",
             Code::Prefix => "prefix",
@@ -99,7 +123,6 @@ impl Code {
             Code::Privileged => {
                 "keep this function in the VM instance: leave it out of the object, or guard it there"
             }
-            Code::PortIo => "use `in`/`out` with the port in %dx",
             Code::Unsupported => {
                 "compile this function without that instruction (-mno-sse -mno-avx for kernel code), or leave it to the VM instance"
             }

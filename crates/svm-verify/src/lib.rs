@@ -37,6 +37,7 @@ mod checks;
 mod classify;
 mod decode;
 mod domain;
+mod explanations;
 mod flow;
 mod insn;
 mod linux;

@@ -160,6 +160,13 @@ codes! {
         "read the table only in checks, as ARCHITECTURE.md shows them";
 }
 
+impl Code {
+    /// What it means, why it cannot be accepted, what to do, an example.
+    pub fn explanation(self) -> twin_abi::explanation::Explanation {
+        crate::explanations::explanation(self)
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

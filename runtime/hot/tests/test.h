@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Between the two halves of test-hot: the kernel half (kernel.c, driver.c,
- * tests.c: compiled by kbuild against the kernel's headers, like hot.o) and
+ * common.c and the tests: compiled by kbuild against the kernel's headers, like hot.o) and
  * the host half (main.c: libc). Plain types only.
  */
 #ifndef HOT_TEST_H
@@ -12,7 +12,7 @@
 #define TEST_DIRECT_MAP		0x100000000000ul
 #define TEST_VMEMMAP		0x200000000000ul
 
-/* tests.c: a table ending with an empty name. */
+/* common.c: a table ending with an empty name. */
 struct hot_test {
 	const char *name;
 	void (*run)(void);

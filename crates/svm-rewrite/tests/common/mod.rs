@@ -1,4 +1,5 @@
 //! Fixtures: small `.s` files, assembled by the system assembler.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

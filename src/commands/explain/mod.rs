@@ -1,63 +1,80 @@
-//! `twin explain`: what rewriting does, before and after, site by site.
+//! `twin explain`: what rewriting does, before and after, site by site; and what
+//! the codes of refusals and violations mean.
+
+mod code;
+mod html;
+mod sites;
 
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anstyle::{AnsiColor, Style};
 use clap::Args;
 use elf_loader::{Object, Place};
 use svm_rewrite::{Options, Scheme, Site};
 
+use crate::codes::{AnyCode, Code};
 use crate::failure::Failure;
-use crate::input::Input;
-use crate::output;
+use crate::input::{Input, is_stdin};
+use crate::output::{self, Destination, Pending};
 use crate::parallel::guard;
-use crate::text::count;
-use svm_rewrite::listing::{Line, Lister};
 
 const EXAMPLES: &str = "\
 Examples:
   twin explain e1000.ko --function e1000_clean
+  twin explain e1000.ko --html -o e1000.html
+  twin explain code-reference
   CLICOLOR_FORCE=1 twin explain e1000.ko | less -R
 
 On the left each original instruction, on the right what takes its place.
-Colour is used on a terminal, unless NO_COLOR is set.
+Colour is used on a terminal, unless NO_COLOR is set. A word that is the code of
+a refusal or violation, and no file, is explained itself; --codes lists them.
 
 Exit status:
   0  done
   1  the input was refused, or has no such function
   2  wrong usage, or a file that cannot be read";
 
-/// Columns of the left side.
-const LEFT: usize = 36;
 /// Suggestions for a misspelt name.
 const NEAREST: usize = 3;
 /// How alike a suggestion must be (Jaro-Winkler, 0 to 1).
 const ALIKE: f64 = 0.7;
 
-const HEADING: Style = Style::new().bold();
-const BEFORE: Style = AnsiColor::Red.on_default();
-const AFTER: Style = AnsiColor::Green.on_default();
-const LABEL: Style = AnsiColor::Cyan.on_default();
-const ASIDE: Style = Style::new().dimmed();
-
 /// Options of `twin explain`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// Object to explain, plain or compressed; `-` is standard input.
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// Object to explain, plain or compressed (`-` is standard input); or the
+    /// code of a refusal or violation.
+    #[arg(value_name = "FILE|CODE", required_unless_present = "codes")]
+    file: Option<PathBuf>,
     /// Explain this function only.
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
+    /// Make one page to read in a browser, with nothing to load besides.
+    #[arg(long)]
+    html: bool,
+    /// Where the page goes; standard output without it.
+    #[arg(short, long, value_name = "PAGE", requires = "html")]
+    output: Option<PathBuf>,
+    /// List all codes.
+    #[arg(long, conflicts_with_all = ["file", "function", "html"])]
+    codes: bool,
 }
 
 impl Opts {
-    /// Explains the file.
+    /// Explains the file or the code.
     pub fn run(self) -> Result<(), Failure> {
-        guard(&self.file, |path| self.explain(path))
+        let Some(file) = &self.file else {
+            return code::list();
+        };
+        match code::meant(file) {
+            Some(code) => code::print(code),
+            None => {
+                misspelt(file)?;
+                guard(file, |path| self.explain(path))
+            }
+        }
     }
 
     fn explain(&self, path: &Path) -> Result<(), Failure> {
@@ -74,6 +91,13 @@ impl Opts {
             let file = input.name.clone();
             Failure::Refused { file, refusals }
         })?;
+        if self.html {
+            let scheme = options.scheme.as_str();
+            let only = self.function.as_deref();
+            let page = html::page(&input.name, scheme, &original, &rewritten, only);
+            let output = self.output.clone().unwrap_or_else(|| PathBuf::from("-"));
+            return Pending::create(&Destination::new(output))?.finish_with(page.as_bytes());
+        }
         let chosen = |site: &&Site| {
             self.function
                 .as_ref()
@@ -83,9 +107,28 @@ impl Opts {
         let mut out = BufWriter::new(anstream::stdout().lock());
         let result = match (&sites[..], &self.function) {
             ([], Some(name)) => writeln!(out, "{name}: no site: every instruction stays as it is"),
-            _ => explain(&mut out, &rewritten.object, &sites),
+            _ => sites::print(&mut out, &rewritten.object, &sites),
         };
         output::text_result(result.and_then(|()| out.flush()))
+    }
+}
+
+/// Refuses what is no file, but nearly a code.
+fn misspelt(file: &Path) -> Result<(), Failure> {
+    let name = file.to_string_lossy();
+    if file.exists() || is_stdin(file) || name.contains(['/', '.']) {
+        return Ok(());
+    }
+    let codes = AnyCode::all().into_iter().map(AnyCode::as_str).collect();
+    match nearest(&codes, &name)[..] {
+        [] => Ok(()),
+        ref likes => {
+            let why = format!(
+                "no such file, and no such code; did you mean {}?",
+                likes.join(", ")
+            );
+            Err(Failure::access(name, why))
+        }
     }
 }
 
@@ -104,7 +147,8 @@ fn known(file: &str, object: &Object<'_>, name: &str) -> Result<(), Failure> {
         [] => String::new(),
         ref likes => format!("; did you mean {}?", likes.join(", ")),
     };
-    Err(Failure::input(file, format!("no function `{name}`{hint}")))
+    let why = format!("no function `{name}`{hint}");
+    Err(Failure::refused(file, Code::NoFunction, why))
 }
 
 /// The names most like this one, the likest first.
@@ -121,84 +165,6 @@ fn nearest<'n>(names: &BTreeSet<&'n str>, name: &str) -> Vec<&'n str> {
         .map(|(_, other)| other)
         .take(NEAREST)
         .collect()
-}
-
-fn explain(out: &mut impl Write, object: &Object<'_>, sites: &[&Site]) -> std::io::Result<()> {
-    for group in sites.chunk_by(|a, b| (&a.section, &a.function) == (&b.section, &b.function)) {
-        let (section, function) = (&group[0].section, &group[0].function);
-        let n = count(group.len() as u64, "site");
-        writeln!(out, "{HEADING}{function}{HEADING:#} in {section}: {n}\n")?;
-        let Some(mut lister) = Lister::new(object, section) else {
-            continue;
-        };
-        for site in group {
-            heading(out, site)?;
-            side_by_side(
-                out,
-                &site.instruction,
-                &lister.list(&site.emitted, &site.out_of_line),
-            )?;
-        }
-    }
-    Ok(())
-}
-
-/// `.text+0x52  heap  stlb  scratch rcx rdx  spills none  flags dead  +7 instructions`
-fn heading(out: &mut impl Write, site: &Site) -> std::io::Result<()> {
-    let registers = |all: &[&str]| match all {
-        [] => "none".to_owned(),
-        all => all.join(" "),
-    };
-    let Site {
-        section,
-        offset,
-        flags,
-        ..
-    } = site;
-    write!(
-        out,
-        "{HEADING}{section}+{offset:#x}{HEADING:#}  {}",
-        site.class.as_str()
-    )?;
-    if let Some(scheme) = site.scheme {
-        write!(out, "  {scheme}")?;
-    }
-    writeln!(
-        out,
-        "  scratch {}  spills {}  flags {flags}  {:+} instructions",
-        registers(&site.scratch),
-        registers(&site.spills),
-        site.added_instructions
-    )
-}
-
-fn side_by_side(out: &mut impl Write, before: &str, after: &[Line]) -> std::io::Result<()> {
-    let mut left = before;
-    if left.len() > LEFT {
-        writeln!(out, "  {BEFORE}{left}{BEFORE:#}")?;
-        left = "";
-    }
-    if after.is_empty() {
-        writeln!(
-            out,
-            "  {BEFORE}{left:LEFT$}{BEFORE:#}   {ASIDE}(dropped){ASIDE:#}"
-        )?;
-    }
-    for line in after {
-        write!(out, "  {BEFORE}{left:LEFT$}{BEFORE:#} ")?;
-        match line {
-            Line::Instruction { label, text } => {
-                let label = label
-                    .as_ref()
-                    .map_or(String::new(), |label| format!("{label}:"));
-                writeln!(out, "{LABEL}{label:5}{LABEL:#} {AFTER}{text}{AFTER:#}")?;
-            }
-            Line::Elsewhere => writeln!(out, "      {ASIDE}-- out of line --{ASIDE:#}")?,
-            Line::End(label) => writeln!(out, "{LABEL}{label}:{LABEL:#}")?,
-        }
-        left = "";
-    }
-    writeln!(out)
 }
 
 #[cfg(test)]

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Tests of the hot routines: NAPI: scheduling, polling, disabling.
+ */
+#include "common.h"
+
+void test_napi_cycle(void)
+{
+	struct napi_struct *n;
+
+	begin();
+	n = &driver->napi;
+	CHECK(hot_poll(300) == 0 && !hot_pending());
+	CHECK(napi_schedule_prep(n));
+	CHECK(!napi_schedule_prep(n));
+	CHECK(n->state == (NAPIF_STATE_SCHED | NAPIF_STATE_MISSED));
+	n->state = NAPIF_STATE_SCHED;
+	__napi_schedule(n);
+	CHECK(hot_pending());
+	driver->poll_work[0] = 5;
+	CHECK(hot_poll(300) == 5);
+	CHECK(driver->polls == 1 && driver->interrupts_enabled == 1);
+	CHECK(n->state == 0 && list_empty(&n->poll_list) && !hot_pending());
+	settled();
+}
+
+void test_napi_goes_on_until_done(void)
+{
+	begin();
+	driver->poll_work[0] = driver->poll_work[1] = 64;
+	driver->poll_work[2] = 3;
+	napi_schedule(&driver->napi);
+	CHECK(hot_poll(300) == 131 && driver->polls == 3 && driver->interrupts_enabled == 1);
+	/* a budget spent leaves it listed */
+	driver->polls = 0;
+	napi_schedule(&driver->napi);
+	CHECK(hot_poll(64) == 64 && hot_pending() && driver->polls == 1);
+	CHECK(hot_poll(64) == 64 && hot_pending());
+	CHECK(hot_poll(64) == 3 && !hot_pending());
+	settled();
+}
+
+void test_napi_missed(void)
+{
+	begin();
+	driver->poll_work[0] = 5;
+	driver->poll_work[1] = 2;
+	driver->poll_reschedules = true;
+	napi_schedule(&driver->napi);
+	CHECK(hot_poll(300) == 7);
+	CHECK(driver->polls == 2 && driver->interrupts_enabled == 1 && driver->napi.state == 0);
+	settled();
+}
+
+void test_napi_disable(void)
+{
+	begin();
+	set_bit(NAPI_STATE_DISABLE, &driver->napi.state);
+	CHECK(!napi_schedule_prep(&driver->napi));
+	clear_bit(NAPI_STATE_DISABLE, &driver->napi.state);
+	/* disabled while polled: it completes though there is work left */
+	driver->poll_work[0] = 64;
+	napi_schedule(&driver->napi);
+	set_bit(NAPI_STATE_DISABLE, &driver->napi.state);
+	CHECK(hot_poll(300) == 64);
+	CHECK(driver->napi.state == NAPIF_STATE_DISABLE && !hot_pending());
+	/* busy polling or netpoll own it: nothing is completed */
+	driver->napi.state = NAPIF_STATE_SCHED | NAPIF_STATE_NPSVC;
+	CHECK(!napi_complete_done(&driver->napi, 0));
+	CHECK(driver->napi.state == (NAPIF_STATE_SCHED | NAPIF_STATE_NPSVC));
+	settled();
+}
+
+/* A poll that claims no progress, of a driver with a weight of 0, must end. */
+void test_napi_weight_zero_ends(void)
+{
+	begin();
+	driver->napi.weight = 0;
+	napi_schedule(&driver->napi);
+	hot_poll(300);
+	CHECK(driver->polls == 300);
+	hot_recover(&driver->dev, 0);
+	CHECK(!hot_pending());
+	settled();
+}
+
+void test_bottom_halves(void)
+{
+	begin();
+	driver->poll_work[0] = 1;
+	local_bh_disable();
+	local_bh_disable();
+	napi_schedule(&driver->napi);
+	local_bh_enable();
+	CHECK(driver->polls == 0);
+	local_bh_enable();
+	CHECK(driver->polls == 1 && !hot_pending());
+	settled();
+}
+
+/* Two CPUs schedule one napi as fast as they can: polled on one at a time. */
+static u32 in_poll, poll_calls;
+
+static int exclusive_poll(struct napi_struct *napi, int budget)
+{
+	CHECK(xchg(&in_poll, 1) == 0);
+	WRITE_ONCE(poll_calls, poll_calls + 1);
+	WRITE_ONCE(in_poll, 0);
+	napi_complete_done(napi, 0);
+	return 0;
+}
+
+static void schedule_and_poll(u32 cpu)
+{
+	u32 i;
+
+	for (i = 0; i < 300000; i++) {
+		if (napi_schedule_prep(&driver->napi)) {
+			__napi_schedule(&driver->napi);
+			hot_poll(64);
+		}
+	}
+	while (hot_pending())
+		hot_poll(64);
+	CHECK(preempt_count() == 0);
+}
+
+void test_napi_on_two_cpus(void)
+{
+	begin();
+	driver->napi.poll = exclusive_poll;
+	test_two_cpus(schedule_and_poll);
+	CHECK(poll_calls > 0 && driver->napi.state == 0);
+	settled();
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The machine tests: start, and the list of tests.
+ */
+#include "machine.h"
+
+static void start(void)
+{
+	memory_fd = memfd_create("dom0", 0);
+	if (memory_fd < 0 || ftruncate(memory_fd, FILE_PAGES * PAGE))
+		perror("memfd");
+	memory = mmap(NULL, FILE_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
+	stubs = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	twin_user_write_import(stubs, 0x12345678);
+	twin_user_write_hot(stubs + TWIN_USER_STUB, hot_read);
+	/* The import's stub is reached by way of a jump. */
+	twin_user_write_jump(stubs + 2 * TWIN_USER_STUB, (uint64_t)stubs);
+	mprotect(stubs, PAGE, PROT_READ | PROT_EXEC);
+	import_stub = (uint64_t)stubs + 2 * TWIN_USER_STUB;
+	hot_stub = (uint64_t)stubs + TWIN_USER_STUB;
+
+	signal(SIGFPE, host_handler);
+	CHECK_EQUAL(twin_user_faults_start(), 0);
+	CHECK_EQUAL(twin_user_faults_start(), 0);
+	CHECK_EQUAL(twin_user_thread_start(), 0);
+	cpu = twin_user_block_create(0);
+	other_cpu = twin_user_block_create(0x40000000);
+	CHECK_EQUAL((uint64_t)other_cpu, 0x40000000 + TWIN_STACK_CONTEXT);
+}
+
+int main(void)
+{
+	start();
+#define RUN_TEST(name)	RUN(name);
+	MACHINE_TESTS(RUN_TEST)
+#undef RUN_TEST
+	twin_user_block_destroy(cpu);
+	twin_user_block_destroy(other_cpu);
+	return test_summary();
+}

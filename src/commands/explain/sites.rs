@@ -1,0 +1,98 @@
+//! Sites as text: each original instruction, and what takes its place.
+
+use std::io::Write;
+
+use anstyle::{AnsiColor, Style};
+use elf_loader::Object;
+use svm_rewrite::Site;
+use svm_rewrite::listing::{Line, Lister};
+
+use crate::text::count;
+
+/// Columns of the left side.
+const LEFT: usize = 36;
+
+const HEADING: Style = Style::new().bold();
+const BEFORE: Style = AnsiColor::Red.on_default();
+const AFTER: Style = AnsiColor::Green.on_default();
+const LABEL: Style = AnsiColor::Cyan.on_default();
+const ASIDE: Style = Style::new().dimmed();
+
+/// Prints sites, function by function. `object` is the rewritten one.
+pub fn print(out: &mut impl Write, object: &Object<'_>, sites: &[&Site]) -> std::io::Result<()> {
+    for group in sites.chunk_by(|a, b| (&a.section, &a.function) == (&b.section, &b.function)) {
+        let (section, function) = (&group[0].section, &group[0].function);
+        let n = count(group.len() as u64, "site");
+        writeln!(out, "{HEADING}{function}{HEADING:#} in {section}: {n}\n")?;
+        let Some(mut lister) = Lister::new(object, section) else {
+            continue;
+        };
+        for site in group {
+            heading(out, site)?;
+            side_by_side(
+                out,
+                &site.instruction,
+                &lister.list(&site.emitted, &site.out_of_line),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// `.text+0x52  heap  stlb  scratch rcx rdx  spills none  flags dead  +7 instructions`
+fn heading(out: &mut impl Write, site: &Site) -> std::io::Result<()> {
+    let registers = |all: &[&str]| match all {
+        [] => "none".to_owned(),
+        all => all.join(" "),
+    };
+    let Site {
+        section,
+        offset,
+        flags,
+        ..
+    } = site;
+    write!(
+        out,
+        "{HEADING}{section}+{offset:#x}{HEADING:#}  {}",
+        site.class.as_str()
+    )?;
+    if let Some(scheme) = site.scheme {
+        write!(out, "  {scheme}")?;
+    }
+    writeln!(
+        out,
+        "  scratch {}  spills {}  flags {flags}  {:+} instructions",
+        registers(&site.scratch),
+        registers(&site.spills),
+        site.added_instructions
+    )
+}
+
+fn side_by_side(out: &mut impl Write, before: &str, after: &[Line]) -> std::io::Result<()> {
+    let mut left = before;
+    if left.len() > LEFT {
+        writeln!(out, "  {BEFORE}{left}{BEFORE:#}")?;
+        left = "";
+    }
+    if after.is_empty() {
+        writeln!(
+            out,
+            "  {BEFORE}{left:LEFT$}{BEFORE:#}   {ASIDE}(dropped){ASIDE:#}"
+        )?;
+    }
+    for line in after {
+        write!(out, "  {BEFORE}{left:LEFT$}{BEFORE:#} ")?;
+        match line {
+            Line::Instruction { label, text, .. } => {
+                let label = label
+                    .as_ref()
+                    .map_or(String::new(), |label| format!("{label}:"));
+                writeln!(out, "{LABEL}{label:5}{LABEL:#} {AFTER}{text}{AFTER:#}")?;
+            }
+            Line::Elsewhere => writeln!(out, "      {ASIDE}-- out of line --{ASIDE:#}")?,
+            Line::End(label) => writeln!(out, "{LABEL}{label}:{LABEL:#}")?,
+        }
+        left = "";
+    }
+    writeln!(out)
+}

@@ -1,0 +1,119 @@
+//! The sessions of the README and the guides, run and compared.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::page::{Page, Part, matches, renewed};
+use crate::{guides, read, root};
+
+/// Files that sessions find in their directory, and where they come from.
+const STOCK: [(&str, &str); 2] = [
+    ("e1000.ko", "target/stock/e1000.ko"),
+    (
+        "crc32c-intel.ko",
+        "target/stock/modules/kernel/arch/x86/crypto/crc32c-intel.ko",
+    ),
+];
+
+#[test]
+fn the_readme() {
+    check(Path::new("README.md"));
+}
+
+#[test]
+fn the_guides() {
+    for guide in guides() {
+        check(
+            guide
+                .strip_prefix(root())
+                .expect("a guide of this repository"),
+        );
+    }
+}
+
+/// A directory with the stock modules, in which commands follow one another.
+struct Session {
+    directory: tempfile::TempDir,
+    /// Exit status of the last command, for `echo $?`.
+    status: i32,
+}
+
+impl Session {
+    fn new() -> Session {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        for (name, path) in STOCK {
+            let from = root().join(path);
+            std::os::unix::fs::symlink(&from, directory.path().join(name)).expect("a link");
+            assert!(from.exists(), "{path} is missing: run `make stock`");
+        }
+        let status = 0;
+        Session { directory, status }
+    }
+
+    /// What a command prints, standard error included.
+    fn run(&mut self, command: &str) -> String {
+        let output = Command::new("sh")
+            .arg("-c")
+            .arg(format!("exec 2>&1\n(exit {})\n{command}", self.status))
+            .current_dir(&self.directory)
+            .env("PATH", path_with_twin())
+            .env("NO_COLOR", "1")
+            .env("LC_ALL", "C.UTF-8")
+            .env_remove("COLUMNS")
+            .stdin(Stdio::null())
+            .output()
+            .expect("sh runs");
+        self.status = output.status.code().expect("no signal");
+        String::from_utf8(output.stdout).expect("output is UTF-8")
+    }
+}
+
+fn path_with_twin() -> OsString {
+    let twin = Path::new(env!("CARGO_BIN_EXE_twin")).parent();
+    let mut path = twin.expect("a directory").as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    path
+}
+
+/// Runs the sessions of a page, one after the other in one directory.
+fn check(name: &Path) {
+    let text = read(name.to_str().expect("UTF-8"));
+    let bless = std::env::var_os("TWIN_BLESS").is_some();
+    let mut session = Session::new();
+    let (mut page, mut wrong) = (String::new(), String::new());
+    let mut line = |text: &str| page.push_str(&format!("{text}\n"));
+    for part in Page::parse(&text).parts {
+        match part {
+            Part::Text(text) => line(text),
+            Part::File(name, content) => {
+                let path = session.directory.path().join(name);
+                std::fs::write(path, content.join("\n") + "\n").expect("a file");
+                content.iter().for_each(|text| line(text));
+            }
+            Part::Command(command, expected) => {
+                let output = session.run(command);
+                let lines: Vec<&str> = output.lines().collect();
+                line(&format!("$ {command}"));
+                if matches(&expected, &lines) {
+                    expected.iter().for_each(|text| line(text));
+                } else {
+                    wrong.push_str(&format!("$ {command}\n{output}\n"));
+                    renewed(&expected, &lines)
+                        .iter()
+                        .for_each(|text| line(text));
+                }
+            }
+        }
+    }
+    if bless && page != text {
+        std::fs::write(root().join(name), page).expect("the page can be written");
+    } else {
+        assert!(
+            wrong.is_empty(),
+            "{} shows something else than this:\n{wrong}\n`TWIN_BLESS=1 cargo test -p twin --test docs` renews it",
+            name.display()
+        );
+    }
+}
