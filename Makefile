@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo programs test test-exhaustive corpus differential mutations faults bench stock support setup build
+.PHONY: help demo programs test test-exhaustive corpus boot differential mutations faults bench stock support setup build
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-19s%s\n", $$1, $$2}'
@@ -43,6 +43,9 @@ test-exhaustive: setup stock ## every instruction form executed against its rewr
 
 corpus: setup stock ## every module of the stock kernel for linux, the Ethernet ones for user
 	$(CARGO) run --release -p corpus
+
+boot: setup stock ## rewritten Ethernet modules in a stock kernel under QEMU, on every card that it has (or MODULE=e100)
+	$(CARGO) run --release -p testbed --bin boot -- $(MODULE)
 
 programs: setup ## zlib, lz4, sqlite and gcc's torture programs through `twin cc`, against the unrewritten builds (an hour)
 	$(CARGO) build --release -p twin

@@ -1,9 +1,11 @@
 //! What the decoder's tables know of each instruction, asked once: control flow,
 //! classification, planning and facts about the stack all look here.
 
-use iced_x86::{Instruction, InstructionInfo, InstructionInfoFactory, OpAccess, OpKind, Register};
+use iced_x86::{
+    Code, Instruction, InstructionInfo, InstructionInfoFactory, OpAccess, OpKind, Register,
+};
 use liveness::x86::EffectFinder;
-use liveness::{Effect, LocSet, Reg};
+use liveness::{Effect, LocSet, Reg, WordSize};
 
 use crate::lift::Lifted;
 use crate::registers::gpr;
@@ -138,6 +140,21 @@ fn memory(info: &InstructionInfo) -> Memory {
 
 fn only_reads(access: OpAccess) -> bool {
     matches!(access, OpAccess::Read | OpAccess::CondRead)
+}
+
+/// `in (%dx),%eax` may be a call of VMware's hypervisor, its "backdoor", which
+/// takes and gives more registers than a decoder tells (vmw_balloon, vmmouse;
+/// arch/x86/include/asm/vmware.h of Linux 6.1): in a module for a stock kernel it
+/// reads and may change all but `rsp` and `rbp`.
+pub fn assume_backdoors(lifted: &Lifted<'_>, surveys: &mut [Survey]) {
+    let kept = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
+    let registers = LocSet::registers(WordSize::Bits64);
+    for (inst, survey) in lifted.insts.iter().zip(surveys) {
+        if inst.iced.code() == Code::In_EAX_DX {
+            survey.effect.uses = registers;
+            survey.written = registers.minus(kept);
+        }
+    }
 }
 
 /// Each instruction of an object, by index.

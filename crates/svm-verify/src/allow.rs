@@ -66,8 +66,8 @@ pub fn is_cache_hint(mnemonic: Mnemonic) -> bool {
     )
 }
 
-/// Instructions of the system (SDM volume 1, 5.20). A call of the hypervisor that
-/// the kernel itself runs under is one: it comes back with the memory as it was.
+/// Instructions of the system (SDM volume 1, 5.20). A call of the hypervisor is
+/// none: which registers it changes is between the two.
 #[rustfmt::skip] // A table: one line a dozen names.
 fn system(mnemonic: Mnemonic) -> bool {
     use Mnemonic::*;
@@ -76,7 +76,7 @@ fn system(mnemonic: Mnemonic) -> bool {
         Cli | Sti | Hlt | Clac | Stac | Clts | Cpuid | Rdmsr | Wrmsr | Rdpmc | Rdpid | Invd
         | Wbinvd | Wbnoinvd | Xgetbv | Xsetbv | Rdpkru | Wrpkru | Monitor | Mwait | Monitorx
         | Mwaitx | In | Out | Insb | Insw | Insd | Outsb | Outsw | Outsd | Pushfq | Popfq
-        | Serialize | Ud0 | Ud1 | Fninit | Wait | Emms | Mov | Tpause | Umwait | Verw | Vmcall | Vmmcall
+        | Serialize | Ud0 | Ud1 | Fninit | Wait | Emms | Mov | Tpause | Umwait | Verw
     )
 }
 
