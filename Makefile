@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo programs test test-exhaustive corpus boot differential mutations faults bench stock support setup build
+.PHONY: help demo programs test test-exhaustive test-html corpus boot differential mutations faults bench stock support setup build deb test-deb
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-19s%s\n", $$1, $$2}'
@@ -24,6 +24,12 @@ support: stock ## build the testbed's kernel objects, target/support/{kernel,hot
 build: setup ## build target/release/twin
 	$(CARGO) build --release -p twin
 
+deb: build ## a Debian package with manual pages and completions, in target/deb
+	@sh scripts/deb.sh
+
+test-deb: build ## the same, installed into an empty root, used and removed
+	@sh scripts/deb.sh test
+
 demo: build support ## rewrite, verify and execute the stock e1000 driver, and move packets through it
 	$(CARGO) build --release -p testbed
 	@sh scripts/demo.sh target/release $(STOCK) $(DEMO)
@@ -40,6 +46,10 @@ test: setup support ## every check and test
 
 test-exhaustive: setup stock ## every instruction form executed against its rewritten self, every mutant of the checks rejected (an hour)
 	$(CARGO) run --release -p testbed --bin exhaustive
+
+test-html: setup stock ## `twin explain --html` in headless Chromium (installed if you are root)
+	@sh scripts/setup.sh chromium:chromium
+	$(CARGO) test -p twin --test cli -- --ignored html::
 
 corpus: setup stock ## every module of the stock kernel for linux, the Ethernet ones for user
 	$(CARGO) run --release -p corpus
@@ -63,4 +73,6 @@ faults: setup support ## 1,000 faults in the driver's data while its hypervisor 
 bench: build support ## rewriting and verifying speed, beside objdump; the paper's figures, in target/bench
 	$(CARGO) bench -p twin --bench throughput
 	$(CARGO) bench -p svm-rewrite --bench source
+	$(TWIN) run $(STOCK) --path native,twin --scheme stlb --packets 20000
+	$(TWIN) run $(STOCK) --path native,twin --scheme paper --packets 20000
 	$(TWIN) run $(STOCK) --experiment all --output target/bench

@@ -1,10 +1,10 @@
 //! How fast rewriting and verifying are, beside `objdump -d` over the same
-//! files in the same run: `make bench`.
+//! files in the same run, and what is added to the code: `make bench`.
 //!
 //! One core, best of some rounds. Times are of the work itself on bytes in
 //! memory; `objdump` is a whole process that writes to /dev/null. Rates are in
-//! instructions of the original, for the verifier in those of the object that
-//! it verifies. Nothing is asserted: machines differ.
+//! instructions, and MiB of code, of the original, for the verifier in those of
+//! the object that it verifies. Nothing is asserted: machines differ.
 
 #![allow(missing_docs, reason = "a program, not a library")]
 
@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use elf_loader::Object;
 use mimalloc::MiMalloc;
-use svm_rewrite::{Options, Scheme};
+use svm_rewrite::class::Kind;
+use svm_rewrite::{Options, Scheme, Site};
 
 /// As in `twin`.
 #[global_allocator]
@@ -21,11 +23,17 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 const ROUNDS: u32 = 20;
 const ROUNDS_OF_MANY: u32 = 3;
+const SCHEMES: [Scheme; 2] = [Scheme::Stlb, Scheme::Paper];
+const MIB: f64 = (1 << 20) as f64;
+/// Instructions that the paper's figure 4 adds to an access, without its slow path.
+const FIGURE_4: f64 = 9.0;
 
 /// What one pass over some files took.
 #[derive(Clone, Copy)]
 struct Pass {
     instructions: u64,
+    /// Of code.
+    bytes: u64,
     /// `None` if it was not possible here.
     time: Option<Duration>,
 }
@@ -35,8 +43,11 @@ struct Subject {
     path: PathBuf,
     original: Vec<u8>,
     instructions: u64,
+    /// Bytes of code.
+    code: u64,
     rewritten: Vec<u8>,
     rewritten_instructions: u64,
+    rewritten_code: u64,
 }
 
 fn main() -> ExitCode {
@@ -50,6 +61,9 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     print_table("e1000.ko", std::slice::from_ref(&e1000), ROUNDS);
+    if let Some(rows) = SCHEMES.iter().map(|&s| added(&e1000, s)).collect() {
+        print_added(rows);
+    }
 
     let paths = modules(&stock.join("modules/kernel/drivers/net/ethernet"));
     let subjects: Vec<Subject> = paths.iter().filter_map(|path| subject(path)).collect();
@@ -83,11 +97,24 @@ fn subject(path: &Path) -> Option<Subject> {
     let rewritten_instructions = verify(&rewritten)?;
     Some(Subject {
         path: path.to_owned(),
+        code: code(&original)?,
         original,
         instructions,
+        rewritten_code: code(&rewritten)?,
         rewritten,
         rewritten_instructions,
     })
+}
+
+/// Bytes of code in an object.
+fn code(bytes: &[u8]) -> Option<u64> {
+    let object = elf_loader::read(bytes).ok()?;
+    Some(code_of(&object))
+}
+
+fn code_of(object: &Object<'_>) -> u64 {
+    let sections = object.sections().filter(|(_, s)| s.is_code());
+    sections.map(|(_, s)| s.size).sum()
 }
 
 fn rewrite(bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
@@ -114,31 +141,89 @@ fn objdump(paths: &[&Path]) -> Option<()> {
     status.ok()?.success().then_some(())
 }
 
+/// What a scheme adds to a file.
+struct Added {
+    scheme: Scheme,
+    /// Accesses through registers.
+    accesses: usize,
+    /// Those that an earlier translation serves.
+    reused: usize,
+    /// Instructions added in the line of execution and out of it, to all of them.
+    added: i64,
+    /// Bytes of code after and before.
+    growth: f64,
+}
+
+fn added(subject: &Subject, scheme: Scheme) -> Option<Added> {
+    let object = elf_loader::read(&subject.original).ok()?;
+    let options = Options {
+        report: true,
+        ..Options::new(scheme)
+    };
+    let rewritten = svm_rewrite::rewrite(&object, options).ok()?;
+    let heap = |site: &&Site| site.class == Kind::Heap && site.scheme.is_some();
+    let sites: Vec<&Site> = rewritten.sites.iter().filter(heap).collect();
+    Some(Added {
+        scheme,
+        accesses: sites.len(),
+        reused: sites.iter().filter(|s| s.scheme == Some("reuse")).count(),
+        added: sites.iter().map(|s| s.added_instructions).sum(),
+        growth: code_of(&rewritten.object) as f64 / subject.code as f64,
+    })
+}
+
+fn print_added(rows: Vec<Added>) {
+    println!("added to e1000.ko, accesses through registers, slow paths out of line included");
+    for row in rows {
+        let each = row.added as f64 / row.accesses.max(1) as f64;
+        println!(
+            "  {:<12}{:>6} accesses,{:>6} by an earlier translation,{each:>6.1} instructions each{:>7.2} times the code",
+            row.scheme.as_str(),
+            row.accesses,
+            row.reused,
+            row.growth
+        );
+    }
+    println!(
+        "  {:<12}{FIGURE_4:>52.1} instructions each, without the slow path\n",
+        "figure 4"
+    );
+}
+
 fn print_table(title: &str, subjects: &[Subject], rounds: u32) {
     let originals: u64 = subjects.iter().map(|s| s.instructions).sum();
     let results: u64 = subjects.iter().map(|s| s.rewritten_instructions).sum();
     let paths: Vec<&Path> = subjects.iter().map(|s| s.path.as_path()).collect();
     println!("{title}");
     let all = |f: &dyn Fn(&Subject) -> Option<()>| subjects.iter().try_for_each(f);
-    let rewriting = best(originals, rounds, || {
+    let before: u64 = subjects.iter().map(|s| s.code).sum();
+    let after: u64 = subjects.iter().map(|s| s.rewritten_code).sum();
+    let rewriting = best((originals, before), rounds, || {
         all(&|s| rewrite(&s.original).map(drop))
     });
-    let verifying = best(results, rounds, || all(&|s| verify(&s.rewritten).map(drop)));
+    let verifying = best((results, after), rounds, || {
+        all(&|s| verify(&s.rewritten).map(drop))
+    });
+    let disassembling = best((originals, before), rounds, || objdump(&paths));
     print_row("rewrite", rewriting);
     print_row("verify", verifying);
-    print_row("objdump -d", best(originals, rounds, || objdump(&paths)));
+    print_row("objdump -d", disassembling);
     print_sum(rewriting, verifying);
     println!();
 }
 
-fn best(instructions: u64, rounds: u32, work: impl Fn() -> Option<()>) -> Pass {
+fn best((instructions, bytes): (u64, u64), rounds: u32, work: impl Fn() -> Option<()>) -> Pass {
     let round = || {
         let start = Instant::now();
         work().map(|()| start.elapsed())
     };
     let times: Option<Vec<Duration>> = (0..rounds).map(|_| round()).collect();
     let time = times.and_then(|times| times.into_iter().min());
-    Pass { instructions, time }
+    Pass {
+        instructions,
+        bytes,
+        time,
+    }
 }
 
 /// The speed of both steps, one after the other, in instructions of the original.
@@ -152,10 +237,11 @@ fn print_sum(rewriting: Pass, verifying: Pass) {
 fn print_row(what: &str, pass: Pass) {
     match pass.time {
         Some(time) => println!(
-            "  {what:<12}{:>12} instructions{:>10.1} ms{:>9.2} M instructions/s",
+            "  {what:<12}{:>12} instructions{:>10.1} ms{:>9.2} M instructions/s{:>8.1} MiB/s",
             pass.instructions,
             time.as_secs_f64() * 1e3,
-            pass.instructions as f64 / time.as_secs_f64() / 1e6
+            pass.instructions as f64 / time.as_secs_f64() / 1e6,
+            pass.bytes as f64 / time.as_secs_f64() / MIB
         ),
         None => println!("  {what:<12}not possible here"),
     }

@@ -70,8 +70,14 @@ download() {
     needed=$(wanted "$@")
     [ -n "$needed" ] || return 1
     echo "fetching $headers $version and what it depends on ..."
-    # shellcheck disable=SC2086
-    apt-get "$@" -q download "$headers=$version" $needed >apt.log 2>&1
+    # On a terminal apt shows how far it is.
+    if [ -t 1 ]; then
+        # shellcheck disable=SC2086
+        apt-get "$@" download "$headers=$version" $needed 2>apt.log
+    else
+        # shellcheck disable=SC2086
+        apt-get "$@" -q download "$headers=$version" $needed >apt.log 2>&1
+    fi
 }
 
 fetch() {

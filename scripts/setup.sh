@@ -1,11 +1,11 @@
 #!/bin/sh
 # Makes sure that what building and testing needs is installed.
 #
-#   scripts/setup.sh
+#   scripts/setup.sh [COMMAND:PACKAGE...]
 #
 # As root, missing Debian packages are installed; otherwise the one line that
-# installs them is printed. Rust is looked for, never installed: where it comes
-# from is the owner's choice.
+# installs them is printed. The arguments name what is needed besides. Rust is
+# looked for, never installed: where it comes from is the owner's choice.
 set -eu
 
 # command:package, one a line; the command shows that the package is there.
@@ -21,7 +21,7 @@ dpkg-architecture:dpkg-dev
 xz:xz-utils
 qemu-system-x86_64:qemu-system-x86
 ethtool:ethtool
-'
+'"$*"
 # file:package, where no command shows it. The stock kernel's build tools (kbuild)
 # are linked with libelf.
 files='
@@ -51,12 +51,16 @@ install_packages() {
         echo "  sudo apt-get update && sudo apt-get install -y --no-install-recommends $*" >&2
         exit 1
     fi
+    echo "setup.sh: installing $*" >&2
     # Lists may be absent (container images) or old: install, else update first.
     DEBIAN_FRONTEND=noninteractive
     export DEBIAN_FRONTEND
     apt-get install -qq -y --no-install-recommends "$@" >/dev/null 2>&1 || {
         apt-get update -qq || true
-        apt-get install -qq -y --no-install-recommends "$@" >/dev/null
+        apt-get install -qq -y --no-install-recommends "$@" >/dev/null || {
+            echo "setup.sh: apt-get (above) could not install them; check the network and /etc/apt/sources.list" >&2
+            exit 1
+        }
     }
 }
 

@@ -68,8 +68,13 @@ image() {
 download() {
     package=$(image "$@")
     [ -n "$package" ] || return 1
-    echo "fetching $package ..."
-    apt-get "$@" -q download "$package" >apt.log 2>&1
+    echo "fetching $package (some 70 MB) ..."
+    # On a terminal apt shows how far it is.
+    if [ -t 1 ]; then
+        apt-get "$@" download "$package" 2>apt.log
+    else
+        apt-get "$@" -q download "$package" >apt.log 2>&1
+    fi
 }
 
 # As download, with fresh lists below $apt. Sources that cannot be reached do not

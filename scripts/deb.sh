@@ -1,0 +1,153 @@
+#!/bin/sh
+# Makes a Debian package of target/release/twin: the program, manual pages,
+# completions, guides.
+#
+#   scripts/deb.sh          leaves target/deb/twin_VERSION_ARCH.deb
+#   scripts/deb.sh test     also installs it into an empty root, uses it, removes it
+#
+# The same source and toolchain give the same bytes; times in it are those of the
+# last commit.
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+twin=$root/target/release/twin
+out=$root/target/deb
+tree=$out/tree
+name=twin
+
+die() {
+    printf 'deb.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+[ -x "$twin" ] || die "no target/release/twin: run make deb"
+for tool in dpkg-deb dpkg-shlibdeps dpkg-architecture strip gzip; do
+    command -v "$tool" >/dev/null || die "no $tool: run scripts/setup.sh"
+done
+version=$("$twin" -V | sed 's/^twin //')
+arch=$(dpkg-architecture -qDEB_HOST_ARCH)
+deb=$out/${name}_${version}_$arch.deb
+SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null || echo 0)
+export SOURCE_DATE_EPOCH
+
+# $1: directory below the tree; the rest: files to copy there.
+put() {
+    to=$tree/$1
+    shift
+    mkdir -p "$to"
+    install -m 644 "$@" "$to"
+}
+
+copyright() {
+    cat <<'END'
+Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: twin
+
+Files: *
+Copyright: the twin developers
+License: Expat or Apache-2.0
+
+Files: runtime/*
+Copyright: the twin developers
+License: GPL-2.0-only or Expat
+
+License: Expat
+END
+    sed 's/^$/./; s/^/ /' "$root/LICENSE-MIT"
+    echo
+    echo 'License: Apache-2.0'
+    echo ' The text is in /usr/share/common-licenses/Apache-2.0.'
+    echo
+    echo 'License: GPL-2.0-only'
+    echo ' The text is in /usr/share/common-licenses/GPL-2.'
+}
+
+files() {
+    mkdir -p "$tree/usr/bin"
+    strip -o "$tree/usr/bin/twin" "$twin"
+    chmod 755 "$tree/usr/bin/twin"
+    mkdir -p "$tree/usr/share/man"
+    "$twin" man "$tree/usr/share/man/man1"
+    gzip -9n "$tree"/usr/share/man/man1/*.1
+    mkdir -p "$tree/usr/share/bash-completion/completions" \
+        "$tree/usr/share/zsh/vendor-completions" "$tree/usr/share/fish/vendor_completions.d"
+    "$twin" completions bash >"$tree/usr/share/bash-completion/completions/twin"
+    "$twin" completions zsh >"$tree/usr/share/zsh/vendor-completions/_twin"
+    "$twin" completions fish >"$tree/usr/share/fish/vendor_completions.d/twin.fish"
+    put "usr/share/doc/$name" "$root/README.md" "$root/ARCHITECTURE.md" "$root/CHANGELOG.md"
+    put "usr/share/doc/$name/docs" "$root"/docs/*.md
+    mv "$tree/usr/share/doc/$name/CHANGELOG.md" "$tree/usr/share/doc/$name/changelog"
+    gzip -9n "$tree/usr/share/doc/$name/changelog"
+    copyright >"$tree/usr/share/doc/$name/copyright"
+    find "$tree" -type d -exec chmod 755 {} +
+    find "$tree" -type f ! -path '*/bin/*' -exec chmod 644 {} +
+}
+
+# The libraries that the program is linked with, as dependencies.
+depends() {
+    mkdir -p "$out/shlibs/debian"
+    echo "Source: $name" >"$out/shlibs/debian/control"
+    (cd "$out/shlibs" && dpkg-shlibdeps -O "$tree/usr/bin/twin") | sed -n 's/^shlibs:Depends=//p'
+}
+
+control() {
+    mkdir -p "$tree/DEBIAN"
+    cat >"$tree/DEBIAN/control" <<END
+Package: $name
+Version: $version
+Architecture: $arch
+Maintainer: the twin developers <twin@localhost>
+Depends: $(depends)
+Recommends: binutils
+Suggests: gcc, linux-headers-$arch
+Installed-Size: $(du -k -s "$tree/usr" | cut -f1)
+Section: devel
+Priority: optional
+Description: rewrites kernel drivers so that they run confined
+ twin takes a Linux driver as it is distributed and rewrites its code so that a
+ hypervisor can run it without trusting it: every access to memory goes through
+ a software translation, every indirect call through a table, and a separate
+ verifier proves that from the bytes that are left on disk.
+END
+    (cd "$tree" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
+}
+
+build() {
+    rm -rf "$tree" "$out/shlibs"
+    mkdir -p "$tree"
+    files
+    control
+    dpkg-deb --root-owner-group -Zxz --build "$tree" "$deb" >/dev/null
+    echo "package: ${deb#"$root"/} ($(du -k "$deb" | cut -f1) KiB)"
+}
+
+# Installs into an empty root, looks, removes, and looks again.
+try() {
+    scratch=$(mktemp -d)
+    trap 'rm -rf "$scratch"' EXIT
+    mkdir -p "$scratch/var/lib/dpkg/updates" "$scratch/var/lib/dpkg/info"
+    : >"$scratch/var/lib/dpkg/status"
+    # The libraries of this system serve; an empty root has none.
+    in_root() {
+        dpkg --root="$scratch" --log=/dev/null --force-not-root --force-depends \
+            --force-script-chrootless "$@" >"$scratch/dpkg.log" 2>&1 || {
+            cat "$scratch/dpkg.log" >&2
+            die "dpkg $1 failed"
+        }
+    }
+    in_root --install "$deb"
+    "$scratch/usr/bin/twin" -V | grep -qx "twin $version" || die "the installed program is not this version"
+    "$scratch/usr/bin/twin" explain code-reference >/dev/null || die "the installed program does not run"
+    for page in twin twin-rewrite twin-verify twin-explain twin-stats twin-cc twin-run; do
+        gzip -t "$scratch/usr/share/man/man1/$page.1.gz" || die "no manual page $page"
+    done
+    ! command -v bash >/dev/null || bash -n "$scratch/usr/share/bash-completion/completions/twin"
+    (cd "$scratch" && md5sum --quiet -c "var/lib/dpkg/info/$name.md5sums") || die "a file differs from its checksum"
+    in_root --purge "$name"
+    rest=$(find "$scratch" -mindepth 1 ! -path "$scratch/var*" ! -name dpkg.log)
+    [ -z "$rest" ] || die "left behind after removal: $rest"
+    echo "package: installed, used and removed without a trace"
+}
+
+build
+[ "${1-}" != test ] || try
