@@ -71,13 +71,14 @@ if [ "$(option card)" = yes ]; then
     step link-up $?
     carrier
     no_loss link-ping 2
-    # All functions of the driver. The filter takes a module's name that begins with
+    # All functions of the modules. The filter takes a module's name that begins with
     # a digit for a number.
-    driver=$(echo "$reversed" | head -n 1)
-    case $driver in
-        [0-9]*) grep "\[$driver\]" $tracing/available_filter_functions | cut -d ' ' -f 1 ;;
-        *) echo ":mod:$driver" ;;
-    esac >$tracing/set_ftrace_filter
+    for module in $modules; do
+        case $module in
+            [0-9]*) grep "\[$module\]" $tracing/available_filter_functions | cut -d ' ' -f 1 ;;
+            *) echo ":mod:$module" ;;
+        esac >>$tracing/set_ftrace_filter
+    done
     step ftrace-filter $? "$(wc -l <$tracing/set_ftrace_filter) functions"
     echo function >$tracing/current_tracer
     no_loss ftrace-ping 2

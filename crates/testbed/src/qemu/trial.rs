@@ -83,7 +83,7 @@ pub const CARDS: &[Card] = &[
     Card {
         buses: &["qemu-xhci"],
         beside: &["xhci-pci"],
-        ..pci("usb-net", "rndis_host")
+        ..pci("usb-net", "cdc_ether")
     },
 ];
 
