@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo programs test test-exhaustive corpus differential mutations faults bench stock support setup build
+.PHONY: help demo programs e1000 test test-exhaustive corpus differential mutations faults bench stock support setup build
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-19s%s\n", $$1, $$2}'
@@ -34,6 +34,7 @@ test: setup support ## every check and test
 	$(CARGO) test --workspace
 	$(CARGO) build -p twin
 	sh scripts/programs.sh sample
+	sh scripts/compilers.sh sample
 	$(MAKE) -C runtime test
 	$(MAKE) -C runtime/hot test HEADERS=$(HEADERS)
 	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
@@ -44,9 +45,16 @@ test-exhaustive: setup stock ## every instruction form executed against its rewr
 corpus: setup stock ## every module of the stock kernel for linux, the Ethernet ones for user
 	$(CARGO) run --release -p corpus
 
-programs: setup ## zlib, lz4, sqlite and gcc's torture programs through `twin cc`, against the unrewritten builds (an hour)
+programs: setup ## every compiler; zlib, lz4, sqlite and gcc's torture programs through `twin cc`, against the unrewritten builds (an hour)
 	$(CARGO) build --release -p twin
+	TWIN=$(CURDIR)/$(TWIN) sh scripts/compilers.sh all
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/programs.sh all
+
+e1000: stock ## e1000 compiled from Debian's kernel source through `twin cc`, compared, verified, used in the stock kernel
+	$(CARGO) build --release -p twin
+	TWIN=$(CURDIR)/$(TWIN) sh examples/e1000/build.sh
+	$(CARGO) test -p svm-rewrite --test source -- --ignored
+	$(CARGO) test -p testbed --test live_linux -- --ignored --nocapture
 
 differential: setup stock ## 1,000 random images for each e1000 function, native against rewritten
 	$(CARGO) run --release -p testbed --bin differential -- --images 1000 --stepped 10

@@ -14,4 +14,5 @@ mod run;
 mod sandbox;
 mod stock;
 mod subcommands;
+mod text;
 mod usage;

@@ -19,6 +19,7 @@ mod format;
 mod marks;
 mod operand;
 mod print;
+mod runtime;
 mod statement;
 mod taken;
 
@@ -33,6 +34,7 @@ use crate::{Options, lift, sites};
 pub use marks::StatementIdx;
 use marks::{Marks, Tie};
 use print::Obstacle;
+pub use runtime::module_runtime;
 use statement::Statement;
 
 /// A text taken apart.
