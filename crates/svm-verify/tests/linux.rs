@@ -188,7 +188,6 @@ const TRICKS: &[(&str, &str, &str)] = &[
     ("a fixup behind a check", "P1-untranslated", "1: mov (%rdi), %rdx; {T} mov (%rax), %dl; ret\n.pushsection __ex_table,\"a\"\n.long 1b - ., .Lback1 - .\n.long 1\n.popsection"),
     ("a static branch behind a check", "P1-untranslated", "1: .byte 0x0f,0x1f,0x44,0,0; {T} mov (%rax), %dl; ret\n.pushsection __jump_table,\"aw\"\n.long 1b - ., .Lback1 - .\n.quad key - .\n.popsection"),
     ("a static branch over something else", "P2-metadata", "1: mov $1, %eax; ret\n.pushsection __jump_table,\"aw\"\n.long 1b - ., f - .\n.quad key - .\n.popsection"),
-    ("a static branch over two bytes", "P2-metadata", "1: xchg %ax, %ax; ret\n.pushsection __jump_table,\"aw\"\n.long 1b - ., f - .\n.quad key - .\n.popsection"),
     ("a lock that is none", "P2-metadata", "1: nop; ret\n.pushsection .smp_locks,\"a\"\n.long 1b - .\n.popsection"),
     ("a lock in an immediate", "P2-metadata", "1: mov $0xf0f0f0f0, %eax; ret\n.pushsection .smp_locks,\"a\"\n.long 1b+1 - .\n.popsection"),
     ("a trace entry over a check", "P2-metadata", "{T} 1: mov (%rax), %rdx; ret\n.pushsection __mcount_loc,\"a\"\n.quad .Lback1-7\n.popsection"),

@@ -100,8 +100,8 @@ struct Printer<'p, 'a> {
     closed: HashSet<u32>,
     /// Room for the labels of a sequence.
     labels: Vec<(Position, Label)>,
-    /// Numeric labels that some branch goes to, once they were asked for.
-    jumped: Option<HashSet<&'p [u8]>>,
+    /// Labels of `lock` prefixes that no branch goes to, once they were asked for.
+    locks: Option<HashSet<&'p [u8]>>,
     obstacles: Vec<Obstacle>,
 }
 
@@ -122,7 +122,7 @@ impl<'p, 'a> Printer<'p, 'a> {
             apart: vec![false; made],
             closed: input.code.closed.iter().map(|i| i.0).collect(),
             labels: Vec::new(),
-            jumped: None,
+            locks: None,
             obstacles: Vec::new(),
         };
         for f in 0..input.code.functions.len() as u32 {

@@ -1,6 +1,7 @@
 //! What the printer names: labels of its own, branches, what the runtime
 //! provides; and a few names of the text that mean something to it.
 
+use foldhash::HashSet;
 use twin_abi::names;
 
 use super::super::marks::push_number;
@@ -53,14 +54,65 @@ pub fn is_short_only(name: &[u8]) -> bool {
     matches!(name, b"jrcxz" | b"jecxz") || name.starts_with(b"loop")
 }
 
-/// The numeric label that a branch goes to, `1` of `jne 1b`.
-pub fn numeric_target<'t>(text: &'t [u8], statement: &Statement) -> Option<&'t [u8]> {
+/// The label that a branch goes to: `1` of `jne 1b`, `.L5` of `jmp .L5`.
+pub fn branch_target<'t>(text: &'t [u8], statement: &Statement) -> Option<&'t [u8]> {
     let name = statement.name(text);
     let branch = name.starts_with(b"j") || name.starts_with(b"loop") || name == b"call";
-    if statement.kind != Kind::Instruction || !branch {
-        return None;
+    match statement.kind == Kind::Instruction && branch {
+        true => Some(label_of(statement.rest(text))),
+        false => None,
     }
-    let (direction, number) = statement.rest(text).split_last()?;
-    let numeric = !number.is_empty() && number.iter().all(u8::is_ascii_digit);
-    (numeric && matches!(direction, b'b' | b'f')).then_some(number)
+}
+
+/// The labels that the table of `lock` prefixes names: `671` of `.long 671f - .`,
+/// and what clang makes of it, `.Ltmp4` of `.long .Ltmp4-.Ltmp5`.
+pub fn locked<'t>(text: &'t [u8], statements: &[Statement]) -> HashSet<&'t [u8]> {
+    let mut names = HashSet::default();
+    let mut inside = false;
+    for statement in statements.iter().filter(|s| s.kind == Kind::Directive) {
+        match statement.name(text) {
+            b".pushsection" | b".section" => {
+                inside = statement.rest(text).starts_with(b".smp_locks");
+            }
+            b".popsection" | b".previous" | b".text" | b".data" => inside = false,
+            b".long" | b".4byte" if inside => {
+                let symbol = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$');
+                let first = statement.rest(text).split(|b| !symbol(b)).next();
+                names.extend(first.map(label_of));
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// A label's name without the direction in which a numeric one lies.
+fn label_of(name: &[u8]) -> &[u8] {
+    match name.split_last() {
+        Some((b'b' | b'f', number))
+            if !number.is_empty() && number.iter().all(u8::is_ascii_digit) =>
+        {
+            number
+        }
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::statement::split;
+    use super::*;
+
+    #[test]
+    fn labels_of_locks_and_of_branches() {
+        let text = b".pushsection .smp_locks,\"a\"\n.long 671f - .\n.Ltmp5:\n.long .Ltmp4-.Ltmp5\n\
+            .popsection\n.long 5b\n jne 1b\n jmp .L5\n jmp f\n";
+        let statements = split(text);
+        let mut found: Vec<_> = locked(text, &statements).into_iter().collect();
+        found.sort_unstable();
+        assert_eq!(found, [&b".Ltmp4"[..], b"671"]);
+        let targets = statements.iter().filter_map(|s| branch_target(text, s));
+        let targets: Vec<_> = targets.collect();
+        assert_eq!(targets, [&b"1"[..], b".L5", b"f"]);
+    }
 }

@@ -60,8 +60,8 @@ impl<'p> Printer<'p, '_> {
         StatementIdx(first)
     }
 
-    /// The numeric label before an access with a `lock` prefix names the prefix
-    /// (`.smp_locks`) and goes with it, unless branches go to labels of that name.
+    /// The label before an access with a `lock` prefix that the table of these
+    /// prefixes names (`.smp_locks`) goes with it, unless branches go there.
     fn lock_label(&mut self, first: StatementIdx, site: &Site) -> Option<StatementIdx> {
         if !self.input.lifted.inst(site.inst).iced.has_lock_prefix() {
             return None;
@@ -70,16 +70,17 @@ impl<'p> Printer<'p, '_> {
         let (text, statements) = (self.input.text, self.input.statements);
         let statement = &statements[k.0 as usize];
         let name = statement.name(text);
-        if statement.kind != Kind::Label || !name[0].is_ascii_digit() {
-            return None;
-        }
-        let jumped = self.jumped.get_or_insert_with(|| {
-            let targets = statements.iter();
-            targets
-                .filter_map(|s| names::numeric_target(text, s))
-                .collect()
+        let locks = self.locks.get_or_insert_with(|| {
+            let mut locks = names::locked(text, statements);
+            for target in statements
+                .iter()
+                .filter_map(|s| names::branch_target(text, s))
+            {
+                locks.remove(target);
+            }
+            locks
         });
-        (!jumped.contains(name)).then_some(k)
+        (statement.kind == Kind::Label && locks.contains(name)).then_some(k)
     }
 
     /// One site's code in line.
