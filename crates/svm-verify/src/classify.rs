@@ -132,7 +132,9 @@ fn addressed(i: &Instruction, field: Field, linux: bool) -> Result<(), (Code, &'
             "the table's address is not for the driver to know",
         ));
     }
-    if i.is_ip_rel_memory_operand() && !(linux && field == Field::Displacement) {
+    // Where it leads in a module's own code, `crate::linux` looks at.
+    let own = linux && matches!(field, Field::Displacement | Field::None);
+    if i.is_ip_rel_memory_operand() && !own {
         return Err((
             Code::AddressForm,
             "code addresses that data may hold are dom0's",
