@@ -12,7 +12,7 @@ use crate::lift::{InstIdx, Lifted, Target};
 use crate::linkage::{self, Convention};
 use crate::policy::Policy;
 use crate::refusal::{Code, Refusal};
-use crate::reuse::{self, Holding, Operand, Reuse};
+use crate::reuse::{self, Holding, Operand, Reuse, Step};
 use crate::scheme::Scheme;
 use crate::survey::Survey;
 use crate::values::{Ids, Motion};
@@ -137,8 +137,9 @@ pub struct Planner<'a> {
     live_before: &'a [LocSet],
     /// Translations that registers hold before the next instruction.
     holding: Holding,
-    /// What each instruction does to values.
-    motions: Vec<Motion>,
+    /// What the search for later uses asks of each instruction; empty if the scheme
+    /// uses no translation again.
+    steps: Vec<Step>,
     ids: Ids,
     /// The same behind each block; `None` for one that was not planned yet, and
     /// for the hubs that returns go through.
@@ -158,13 +159,10 @@ impl<'a> Planner<'a> {
         classes: &'a [Class],
         live_before: &'a [LocSet],
     ) -> Planner<'a> {
-        let insts = lifted.insts.iter().zip(surveys);
         let mut ids = Ids::default();
-        Planner {
+        let mut planner = Planner {
             holding: Holding::nothing(&mut ids),
-            motions: insts
-                .map(|(inst, survey)| Motion::of(inst, survey))
-                .collect(),
+            steps: Vec::new(),
             ids,
             lifted,
             surveys,
@@ -175,6 +173,22 @@ impl<'a> Planner<'a> {
             live_before,
             behind: vec![None; flow.block_count()],
             predecessors: Predecessors::of(flow),
+        };
+        if scheme.reuses() {
+            let all = (0..lifted.insts.len() as u32).map(InstIdx);
+            planner.steps = all.map(|i| planner.step(i)).collect();
+        }
+        planner
+    }
+
+    fn step(&self, i: InstIdx) -> Step {
+        let (inst, survey) = (self.lifted.inst(i), &self.surveys[i.0 as usize]);
+        Step {
+            operand: Operand::of(inst, self.class(i)),
+            motion: Motion::of(inst, survey),
+            writes: survey.written,
+            live: self.live(i),
+            survives: self.survives(i),
         }
     }
 
@@ -256,10 +270,7 @@ impl<'a> Planner<'a> {
 
     /// The operand, if it may share its translation with others.
     fn shared_operand(&self, i: InstIdx) -> Option<Operand> {
-        if !self.scheme.reuses() {
-            return None;
-        }
-        Operand::of(self.lifted.inst(i), self.class(i))
+        self.steps.get(i.0 as usize)?.operand
     }
 
     fn reused(&self, i: InstIdx, operand: &Operand) -> Option<Plan> {
@@ -326,15 +337,10 @@ impl<'a> Planner<'a> {
     }
 
     /// The likely way from an instruction on.
-    fn way_from(&self, i: InstIdx) -> impl Iterator<Item = reuse::Step> + '_ {
+    fn way_from(&self, i: InstIdx) -> impl Iterator<Item = &Step> {
         let way = std::iter::successors(Some(i), |i| self.straight_on(*i));
-        way.take(reuse::REACH).map(|k| reuse::Step {
-            operand: self.shared_operand(k),
-            motion: self.motions[k.0 as usize],
-            writes: self.writes(k),
-            live: self.live(k),
-            survives: self.survives(k),
-        })
+        way.take(reuse::REACH)
+            .map_while(|k| self.steps.get(k.0 as usize))
     }
 
     /// Registers that can carry this translation to where it is used again.
@@ -371,7 +377,13 @@ impl<'a> Planner<'a> {
 
     /// What registers hold after the instruction.
     fn advance(&mut self, i: InstIdx, operand: Option<Operand>, plan: &Plan) {
-        if !self.survives(i) {
+        let Some(&Step {
+            motion, survives, ..
+        }) = self.steps.get(i.0 as usize)
+        else {
+            return;
+        };
+        if !survives {
             self.holding = Holding::nothing(&mut self.ids);
             return;
         }
@@ -387,7 +399,6 @@ impl<'a> Planner<'a> {
             self.holding.hold(v, &operand);
         }
         self.holding.forget(self.writes(i));
-        let motion = self.motions[i.0 as usize];
         self.holding.pass(motion, &mut self.ids);
     }
 

@@ -228,6 +228,7 @@ pub fn survives(class: Class) -> bool {
 }
 
 /// What the search for later uses needs to know of an instruction.
+#[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// Its operand, if it could share a translation.
     pub operand: Option<Operand>,
@@ -245,11 +246,11 @@ pub struct Step {
 /// others that `operand`'s translation covers, to as many of them as any register
 /// could: dead all the way, and written by nothing before. Empty if there is no
 /// such step.
-pub fn carriers(
+pub fn carriers<'s>(
     operand: &Operand,
     mut values: Values,
     mut ids: Ids,
-    steps: impl Iterator<Item = Step>,
+    steps: impl Iterator<Item = &'s Step>,
 ) -> LocSet {
     let mut free = LocSet::registers(WordSize::Bits64);
     let mut carriers = LocSet::empty();
@@ -262,7 +263,7 @@ pub fn carriers(
             if free.is_empty() {
                 break;
             }
-            if serves(address, &now, &values) {
+            if serves(address, now, &values) {
                 carriers = free;
             }
         }
@@ -277,18 +278,18 @@ pub fn carriers(
 
 /// Whether a translation serves one of `steps` before its register is written or
 /// needed.
-pub fn is_used(
+pub fn is_used<'s>(
     held: &Held,
     mut values: Values,
     mut ids: Ids,
-    steps: impl Iterator<Item = Step>,
+    steps: impl Iterator<Item = &'s Step>,
 ) -> bool {
     let register = LocSet::reg(held.register);
     for now in steps {
         if now.live.intersects(register) {
             return false;
         }
-        if serves(held.address, &now, &values) {
+        if serves(held.address, now, &values) {
             return true;
         }
         if !now.survives || now.writes.intersects(register) {
@@ -400,7 +401,7 @@ mod tests {
     fn a_carrier_is_dead_up_to_the_last_use() {
         let operand = at(Reg::RDI, 0, 8);
         let later = at(Reg::RDI, 16, 4);
-        let steps = |i: u32| {
+        let step = |i: u32| {
             let written = [Reg::RAX, Reg::RDX, Reg::RSI][i as usize];
             Step {
                 operand: (i == 0).then_some(operand).or((i == 2).then_some(later)),
@@ -412,7 +413,8 @@ mod tests {
         };
         let mut ids = Ids::default();
         let values = Values::unknown(&mut ids);
-        let carriers = carriers(&operand, values, ids, (0..3).map(steps));
+        let steps: Vec<Step> = (0..3).map(step).collect();
+        let carriers = carriers(&operand, values, ids, steps.iter());
         assert!(
             !carriers.intersects(LocSet::reg(Reg::RAX)),
             "written by the first"
