@@ -6,7 +6,7 @@ mod common;
 use std::fs;
 use std::process::Command;
 
-use common::note;
+use common::{ABI, note};
 use elf_loader::Object;
 use svm_verify::Violations;
 use twin_abi::Scheme;
@@ -18,7 +18,7 @@ fn module(source: &str) -> Vec<u8> {
 
 /// The same with another runtime.
 fn module_with(source: &str, runtime: &[u8]) -> Vec<u8> {
-    let note = note([1, 1, 64, 1]);
+    let note = note([ABI, 1, 64, 1]);
     let object = common::assemble(&format!(
         "{note}.text\n{source}\n.section .note.GNU-stack,\"\",@progbits\n"
     ));
@@ -135,6 +135,7 @@ const TRICKS: &[(&str, &str, &str)] = &[
     ("notes to nobody that refer to code", "P2-metadata", "1: ret\n.section .notes,\"\",@progbits\n.quad 1b\n.text"),
     ("a load through a register", "P1-untranslated", "mov (%rdi), %rax; ret"),
     ("a store through a register", "P1-untranslated", "mov %rax, 8(%rdi); ret"),
+    ("a byte too far before a translation", "P1-window", "{T} mov %rdx, -4097(%rax); ret"),
     ("an index on a symbol", "P1-address-form", "mov d(,%rdi,8), %rax; ret\n.data\nd: .quad 0\n.text"),
     ("a symbol as displacement of a pointer", "P1-untranslated", "mov d(%rdi), %rax; ret\n.data\nd: .quad 0\n.text"),
     ("an address on the null page", "P1-address-form", "mov 0x10, %rax; ret"),
@@ -250,7 +251,7 @@ fn the_other_scheme_s_runtime_is_refused() {
 
 #[test]
 fn without_a_runtime_it_is_refused() {
-    let source = format!("{}.text\n{}", note([1, 1, 64, 1]), expand("ret"));
+    let source = format!("{}.text\n{}", note([ABI, 1, 64, 1]), expand("ret"));
     let violations = verify(&common::assemble(&source)).expect_err("refused");
     assert!(
         violations
