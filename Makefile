@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo programs test test-exhaustive test-html corpus differential mutations faults bench stock support setup build deb test-deb
+.PHONY: help demo programs test test-exhaustive test-html corpus boot differential mutations faults bench stock support setup build deb test-deb
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-19s%s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ test-html: setup stock ## `twin explain --html` in headless Chromium (installed 
 
 corpus: setup stock ## every module of the stock kernel for linux, the Ethernet ones for user
 	$(CARGO) run --release -p corpus
+
+boot: setup stock ## rewritten Ethernet modules in a stock kernel under QEMU, on every card that it has (or MODULE=e100)
+	$(CARGO) run --release -p testbed --bin boot -- $(MODULE)
 
 programs: setup ## zlib, lz4, sqlite and gcc's torture programs through `twin cc`, against the unrewritten builds (an hour)
 	$(CARGO) build --release -p twin

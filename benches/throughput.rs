@@ -13,8 +13,13 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use elf_loader::Object;
+use mimalloc::MiMalloc;
 use svm_rewrite::class::Kind;
 use svm_rewrite::{Options, Scheme, Site};
+
+/// As in `twin`.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 const ROUNDS: u32 = 20;
 const ROUNDS_OF_MANY: u32 = 3;

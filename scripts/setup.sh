@@ -29,6 +29,7 @@ files='
 /etc/ssl/certs/ca-certificates.crt:ca-certificates
 /usr/lib/x86_64-linux-gnu/libelf.so.1:libelf1
 /usr/share/doc/busybox-static/copyright:busybox-static
+/usr/share/doc/kmod/copyright:kmod
 '
 
 missing() {

@@ -6,7 +6,7 @@
 
 mod cost;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -26,10 +26,10 @@ pub enum Outcome {
         /// Sites: instructions that were treated.
         sites: u64,
     },
-    /// Refused by the rewriter: code and first refusal.
-    Refused(&'static str, String),
-    /// Rewritten, but not proved: first violation. A mistake of ours.
-    Unproved(&'static str, String),
+    /// Refused by the rewriter: why, each reason once, and the first refusal.
+    Refused(BTreeSet<String>, String),
+    /// Rewritten, but not proved: why, and the first violation. A mistake of ours.
+    Unproved(BTreeSet<String>, String),
     /// No object.
     Unreadable(String),
 }
@@ -47,11 +47,11 @@ pub fn try_module(path: &Path, target: Target) -> Outcome {
     let rewritten = match svm_rewrite::rewrite(&object, Options::of(target, Scheme::Stlb)) {
         Ok(rewritten) => rewritten,
         Err(refusals) => {
-            let first = refusals.first();
-            return Outcome::Refused(
-                first.map_or("unknown", |r| r.code.as_str()),
-                first.map_or_else(String::new, ToString::to_string),
-            );
+            let reasons = refusals.iter().map(|r| reason(r.code.as_str(), &r.reason));
+            let first = refusals
+                .first()
+                .map_or_else(String::new, ToString::to_string);
+            return Outcome::Refused(reasons.collect(), first);
         }
     };
     let counts = (rewritten.stats.instructions, rewritten.stats.sites.total());
@@ -71,13 +71,24 @@ pub fn try_module(path: &Path, target: Target) -> Outcome {
             sites: counts.1,
         },
         Err(violations) => {
-            let first = violations.list.first();
-            Outcome::Unproved(
-                first.map_or("unknown", |v| v.code.as_str()),
-                first.map_or_else(String::new, ToString::to_string),
-            )
+            let list = &violations.list;
+            let reasons = list.iter().map(|v| reason("unproved", v.code.as_str()));
+            let first = list.first().map_or_else(String::new, ToString::to_string);
+            Outcome::Unproved(reasons.collect(), first)
         }
     }
+}
+
+/// A reason without the places that it may name.
+fn reason(code: &str, text: &str) -> String {
+    let general = text
+        .split_once(": ")
+        .map_or(text, |(before, after)| match before {
+            // "data refers to .text+0x134d, which ...: a jump table".
+            _ if before.contains("+0x") => after,
+            _ => text,
+        });
+    format!("{general} [{code}]")
 }
 
 /// What became of all modules.
@@ -151,29 +162,34 @@ impl Tally {
         )
     }
 
-    /// What was not accepted, by reason, with the modules and the first place.
+    /// What was not accepted: a table of reasons and modules, and the first place
+    /// in each. A module with several reasons stands once, with all of them.
     pub fn refused(&self) -> String {
-        let mut by_reason: BTreeMap<String, Vec<(String, &str)>> = BTreeMap::new();
+        let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut places = String::new();
         for (path, outcome) in &self.modules {
-            let (reason, text) = match outcome {
+            let (reasons, text) = match outcome {
                 Outcome::Accepted { .. } => continue,
-                Outcome::Refused(code, text) => ((*code).to_owned(), text.as_str()),
-                Outcome::Unproved(code, text) => (format!("unproved: {code}"), text.as_str()),
-                Outcome::Unreadable(text) => ("unreadable".to_owned(), text.as_str()),
+                Outcome::Refused(reasons, text) | Outcome::Unproved(reasons, text) => {
+                    (reasons.iter().cloned().collect::<Vec<_>>().join("; "), text)
+                }
+                Outcome::Unreadable(text) => ("unreadable".to_owned(), text),
             };
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            let _ = writeln!(places, "    {name}: {text}");
             by_reason
-                .entry(reason)
+                .entry(reasons)
                 .or_default()
-                .push((name.into_owned(), text));
+                .push(name.into_owned());
         }
-        let mut out = String::new();
-        for (reason, modules) in by_reason {
-            let _ = writeln!(out, "{} refused: {reason}", modules.len());
-            for (name, text) in modules {
-                let _ = writeln!(out, "    {name}: {text}");
-            }
+        if by_reason.is_empty() {
+            return String::new();
         }
+        let mut out = "| refused because | modules |\n|---|---|\n".to_owned();
+        for (reasons, modules) in by_reason {
+            let _ = writeln!(out, "| {reasons} | {} |", modules.join(" "));
+        }
+        let _ = write!(out, "\nThe first place in each:\n{places}");
         out
     }
 }

@@ -7,7 +7,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use corpus::{Cost, Meter, Tally};
+use mimalloc::MiMalloc;
 use svm_rewrite::Target;
+
+/// As in `twin`.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Rewrite and verify every module of the stock kernel, and print what came of
 /// it.

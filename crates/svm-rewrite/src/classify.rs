@@ -13,7 +13,7 @@ use crate::extension;
 use crate::flow::Flow;
 use crate::lift::{Function, Inst, InstIdx, Lifted, Target, is_filler};
 use crate::linkage;
-use crate::linux::Kept;
+use crate::linux::{self, Kept};
 use crate::policy::{self, Policy};
 use crate::prefix;
 use crate::refusal::{Code, Refusal};
@@ -34,9 +34,9 @@ pub fn classify(
 ) -> Result<Class, Refusal> {
     let iced = &lifted.inst(i).iced;
     let class = match policy.kept(i) {
-        Some(Kept::Section) => policy::refuse_worlds(iced).map(|()| Class::Keep(None)),
+        Some(Kept::Section) => linux::refuse_system(iced).map(|()| Class::Keep(None)),
         Some(Kept::StaticBranch) => Ok(Class::StaticBranch),
-        Some(Kept::Fixup) => policy::refuse_worlds(iced).map(|()| Class::Keep(Some(Kind::Other))),
+        Some(Kept::Fixup) => linux::refuse_system(iced).map(|()| Class::Keep(Some(Kind::Other))),
         _ if function.padding => Ok(Class::Drop),
         Some(Kept::Alternative | Kept::Paravirt) => {
             in_kept_range(lifted, flow, survey, i, policy).map(|class| Class::Keep(class.kind()))
@@ -85,7 +85,7 @@ fn by_itself(
     let inst = lifted.inst(i);
     let bytes = lifted.bytes(i);
     if policy.is_linux() {
-        policy::refuse_worlds(&inst.iced)?;
+        linux::refuse_system(&inst.iced)?;
     } else {
         refuse_sensitive(&inst.iced)?;
     }
@@ -353,9 +353,9 @@ pub fn memory_operands(iced: &Instruction) -> MemoryOperands {
     found
 }
 
-/// `pushfq`, `popfq`: what they reach is the top of the stack.
+/// `pushfq`: what it reaches is the top of the stack.
 fn saves_flags(iced: &Instruction) -> bool {
-    matches!(iced.mnemonic(), Mnemonic::Pushfq | Mnemonic::Popfq)
+    iced.mnemonic() == Mnemonic::Pushfq
 }
 
 fn no_explicit_memory(iced: &Instruction, survey: &Survey) -> Result<Class, (Code, &'static str)> {

@@ -222,6 +222,7 @@ impl<'l, 'a> Builder<'l, 'a> {
     fn relocate_code(&mut self, applied: &Applied, imports: &Imports) {
         for (n, laid) in applied.sections.iter().enumerate() {
             let relocations = &mut self.object.sections[n + 1].relocations;
+            relocations.reserve_exact(laid.references.len());
             for (offset, field, referent) in &laid.references {
                 let (kind, from_end) = relocation_kind(*field);
                 let (symbol, addend) = match referent {

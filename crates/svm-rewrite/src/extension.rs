@@ -9,17 +9,7 @@
 //!
 //! An allow-list: an extension that nobody wrote down is refused.
 
-use std::sync::OnceLock;
-
-use iced_x86::{Code, CpuidFeature, EncodingKind, Instruction, Mnemonic, OpCodeOperandKind};
-
-/// Why an instruction is not kept; `None` if it may be.
-pub fn refused(iced: &Instruction) -> Option<&'static str> {
-    static TABLE: OnceLock<Vec<Option<&'static str>>> = OnceLock::new();
-    let table = TABLE.get_or_init(|| Code::values().map(judge).collect());
-    let reason = table.get(iced.code() as usize).copied();
-    reason.unwrap_or(Some(UNKNOWN))
-}
+use iced_x86::{Code, CpuidFeature, EncodingKind, Instruction, Mnemonic, OpKind, Register};
 
 const UNKNOWN: &str = "an extension that is not known here";
 const AVX512: &str = "AVX-512, of which only plain moves of 64 bytes are kept";
@@ -39,17 +29,22 @@ const UNDOCUMENTED: &str = "an encoding beside the documented one";
 const DISAGREE: &str = "processors or decoders disagree about this form";
 const SEGMENT: &str = "it loads a segment register";
 
-fn judge(code: Code) -> Option<&'static str> {
-    by_encoding(code)
-        .or_else(|| by_operand(code))
+/// Why an instruction is not kept; `None` if it may be.
+pub fn refused(iced: &Instruction) -> Option<&'static str> {
+    let code = iced.code();
+    by_encoding(iced)
+        .or_else(|| by_operand(iced))
         .or_else(|| code.cpuid_features().iter().find_map(|&f| by_feature(f)))
         .or_else(|| by_name(code))
 }
 
-fn by_encoding(code: Code) -> Option<&'static str> {
-    match code.op_code().encoding() {
+// Nothing here asks `Code::op_code`: the table behind it is made when it is first
+// asked, of text mostly, and takes as long as a small driver.
+
+fn by_encoding(iced: &Instruction) -> Option<&'static str> {
+    match iced.code().encoding() {
         EncodingKind::Legacy | EncodingKind::VEX => None,
-        EncodingKind::EVEX if is_wide_move(code) => None,
+        EncodingKind::EVEX if is_wide_move(iced) => None,
         EncodingKind::EVEX => Some(AVX512),
         EncodingKind::XOP => Some(WITHDRAWN),
         EncodingKind::D3NOW => Some(NOW3D),
@@ -58,9 +53,9 @@ fn by_encoding(code: Code) -> Option<&'static str> {
 }
 
 /// `vmov*` between a `zmm` register and memory.
-fn is_wide_move(code: Code) -> bool {
+fn is_wide_move(iced: &Instruction) -> bool {
     let moves = matches!(
-        code.mnemonic(),
+        iced.mnemonic(),
         Mnemonic::Vmovups
             | Mnemonic::Vmovupd
             | Mnemonic::Vmovaps
@@ -70,21 +65,26 @@ fn is_wide_move(code: Code) -> bool {
             | Mnemonic::Vmovdqa32
             | Mnemonic::Vmovdqa64
     );
-    let kinds = code.op_code().op_kinds();
-    moves
-        && kinds.contains(&OpCodeOperandKind::zmm_or_mem)
-        && kinds.contains(&OpCodeOperandKind::zmm_reg)
+    moves && registers(iced).any(Register::is_zmm)
 }
 
 /// Registers that no listed extension has.
-fn by_operand(code: Code) -> Option<&'static str> {
-    use OpCodeOperandKind as K;
-    let kinds = code.op_code().op_kinds();
-    kinds.iter().find_map(|kind| match kind {
-        K::mm_reg | K::mm_rm | K::mm_or_mem => Some(MMX),
-        K::k_reg | K::kp1_reg | K::k_rm | K::k_vvvv | K::k_or_mem => Some(AVX512),
+fn by_operand(iced: &Instruction) -> Option<&'static str> {
+    // With an operand in memory these name no register of MMX, and still put the
+    // processor into its state.
+    if let Mnemonic::Cvtpi2ps | Mnemonic::Cvtpi2pd = iced.mnemonic() {
+        return Some(MMX);
+    }
+    registers(iced).find_map(|register| match register {
+        _ if register.is_mm() => Some(MMX),
+        _ if register.is_k() => Some(AVX512),
         _ => None,
     })
+}
+
+fn registers(iced: &Instruction) -> impl Iterator<Item = Register> {
+    let named = (0..iced.op_count()).filter(|&n| iced.op_kind(n) == OpKind::Register);
+    named.map(|n| iced.op_register(n))
 }
 
 fn by_feature(feature: CpuidFeature) -> Option<&'static str> {
@@ -142,5 +142,61 @@ fn by_form(code: Code) -> Option<&'static str> {
         | VEX_Vpextrb_r64m8_xmm_imm8 | VEX_Vpextrw_r64m16_xmm_imm8
             => Some(DISAGREE),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::OpCodeOperandKind as Kind;
+
+    use super::*;
+
+    fn kinds(code: Code) -> &'static [Kind] {
+        code.op_code().op_kinds()
+    }
+
+    /// What [`by_operand`] sees of an instruction is what the decoder's tables say
+    /// of its form.
+    #[test]
+    fn mmx_and_mask_registers_are_named_by_an_operand() {
+        for code in Code::values() {
+            let kinds = kinds(code);
+            let in_memory = |kind: &&Kind| matches!(kind, Kind::mm_or_mem | Kind::k_or_mem);
+            let named = |kind: &&Kind| {
+                use Kind::*;
+                matches!(kind, mm_reg | mm_rm | k_reg | kp1_reg | k_rm | k_vvvv)
+            };
+            let hidden = kinds.iter().any(|k| in_memory(&k)) && !kinds.iter().any(|k| named(&k));
+            let listed = matches!(code.mnemonic(), Mnemonic::Cvtpi2ps | Mnemonic::Cvtpi2pd);
+            assert_eq!(hidden, listed, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn a_wide_move_is_one_between_zmm_and_memory() {
+        let evex = Code::values().filter(|code| code.encoding() == EncodingKind::EVEX);
+        for code in evex {
+            let (zmm, memory) = (Kind::zmm_reg, Kind::zmm_or_mem);
+            let wide = kinds(code).contains(&zmm);
+            if wide && is_wide_move(&named(code)) {
+                assert!(kinds(code).contains(&memory), "{code:?}");
+            }
+            assert!(wide || !is_wide_move(&named(code)), "{code:?}");
+        }
+    }
+
+    /// An instruction of a form whose operands are registers of the kinds it names.
+    fn named(code: Code) -> Instruction {
+        let mut iced = Instruction::default();
+        iced.set_code(code);
+        for (n, kind) in (0..).zip(kinds(code)).take(4) {
+            let register = match kind {
+                Kind::zmm_reg | Kind::zmm_or_mem | Kind::zmm_rm | Kind::zmm_vvvv => Register::ZMM1,
+                _ => Register::XMM1,
+            };
+            iced.set_op_kind(n, OpKind::Register);
+            iced.set_op_register(n, register);
+        }
+        iced
     }
 }

@@ -5,16 +5,19 @@
 //!
 //! Where a function realigns its stack, each of its copies has facts of its own
 //! ([`crate::copies`]).
+//!
+//! Most functions have no such instruction: only those are followed that have one
+//! or lead into one that has ([`Asking`]).
 
-use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use liveness::{BlockId, Program};
 use twin_abi::stack;
 
 use crate::class::{Class, Kind, Space};
 use crate::copies::{Copies, Copy, is_entered};
 use crate::flow::Flow;
-use crate::frame::{Frame, Place};
-use crate::lift::{Inst, InstIdx, Lifted, Target};
+use crate::frame::{self, Frame, Place};
+use crate::lift::{FuncIdx, Inst, InstIdx, Lifted, Target};
 use crate::sequences::Direction;
 use crate::survey::{Memory, Survey};
 
@@ -78,8 +81,11 @@ impl Facts {
 
     /// Becomes what holds after an instruction. Where realigned functions are not copied, what is
     /// known of `rsp` behind that is right up to one distance for all.
-    fn pass(&mut self, inst: &Inst, copy: Copy) {
+    fn pass(&mut self, inst: &Inst, survey: &Survey, copy: Copy) {
         let iced = &inst.iced;
+        if changes_nothing(iced, survey) {
+            return;
+        }
         match iced.mnemonic() {
             Mnemonic::Std => self.direction = Some(Direction::Backward),
             Mnemonic::Cld => self.direction = Some(Direction::Forward),
@@ -94,33 +100,33 @@ impl Facts {
         }
         self.frame.store(iced);
         match iced.code() {
-            Code::Leaveq => {
+            Op::Leaveq => {
                 let saved = self.frame.get(Register::RBP);
                 self.frame.set(Register::RSP, saved);
                 self.pop(Register::RBP);
             }
-            Code::Push_r64 => {
+            Op::Push_r64 => {
                 self.frame.push(Some(iced.op0_register()));
             }
-            Code::Pop_r64 => self.pop(iced.op0_register()),
-            Code::Mov_r64_rm64 | Code::Mov_rm64_r64 if iced.op0_kind() == OpKind::Register => {
+            Op::Pop_r64 => self.pop(iced.op0_register()),
+            Op::Mov_r64_rm64 | Op::Mov_rm64_r64 if iced.op0_kind() == OpKind::Register => {
                 let value = match iced.op1_kind() {
                     OpKind::Register => self.frame.get(iced.op1_register()),
                     _ => self.frame.place(iced).and_then(|at| self.frame.load(at)),
                 };
                 self.frame.set(iced.op0_register(), value);
             }
-            Code::Lea_r64_m => {
+            Op::Lea_r64_m => {
                 let value = self.frame.place(iced).map(|Place(at)| at);
                 self.frame.set(iced.op0_register(), value);
             }
-            Code::Add_rm64_imm8 | Code::Add_rm64_imm32 if iced.op0_register() == Register::RSP => {
+            Op::Add_rm64_imm8 | Op::Add_rm64_imm32 if iced.op0_register() == Register::RSP => {
                 self.move_rsp(|rsp| rsp + iced.immediate(1) as i64);
             }
-            Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 if iced.op0_register() == Register::RSP => {
+            Op::Sub_rm64_imm8 | Op::Sub_rm64_imm32 if iced.op0_register() == Register::RSP => {
                 self.move_rsp(|rsp| rsp - iced.immediate(1) as i64);
             }
-            Code::And_rm64_imm8 | Code::And_rm64_imm32 if iced.op0_register() == Register::RSP => {
+            Op::And_rm64_imm8 | Op::And_rm64_imm32 if iced.op0_register() == Register::RSP => {
                 let alignment = u8::try_from(iced.immediate(1).wrapping_neg());
                 match alignment {
                     Ok(alignment) if alignment.is_power_of_two() => {
@@ -137,6 +143,15 @@ impl Facts {
                 self.move_rsp(|rsp| rsp + moved);
                 self.frame.overwrite(iced);
             }
+        }
+    }
+
+    /// The same for instructions that follow each other.
+    fn pass_all(&mut self, code: Code<'_>, insts: std::ops::Range<u32>, copy: Copy) {
+        let range = insts.start as usize..insts.end as usize;
+        let insts = code.lifted.insts[range.clone()].iter();
+        for (inst, survey) in insts.zip(&code.surveys[range]) {
+            self.pass(inst, survey, copy);
         }
     }
 
@@ -177,52 +192,134 @@ impl FactsBefore {
     }
 }
 
-/// Facts before each instruction whose treatment depends on them.
-pub fn analyse(
-    lifted: &Lifted<'_>,
-    flow: &Flow,
-    classes: &[Class],
-    copies: &Copies,
-) -> FactsBefore {
+/// Whether no fact is about what this instruction does: nearly every one.
+fn changes_nothing(iced: &Instruction, survey: &Survey) -> bool {
+    survey.memory != Memory::Written
+        && !survey.written.intersects(frame::followed_registers())
+        && !matches!(iced.mnemonic(), Mnemonic::Std | Mnemonic::Cld)
+        && !matches!(
+            iced.flow_control(),
+            FlowControl::Call | FlowControl::IndirectCall
+        )
+}
+
+/// What is asked about code, and what the answers come from.
+#[derive(Clone, Copy)]
+pub struct Code<'a> {
+    /// The code.
+    pub lifted: &'a Lifted<'a>,
+    /// What each instruction is by itself.
+    pub surveys: &'a [Survey],
+    /// Where control goes.
+    pub flow: &'a Flow,
+    /// What each instruction is to Software Virtual Memory.
+    pub classes: &'a [Class],
+}
+
+/// Facts before each instruction whose treatment depends on them. Of operands
+/// `disp(%rbp)` that may stay as they are, only if `keeps_frames`.
+pub fn analyse(code: Code<'_>, copies: &Copies, keeps_frames: bool) -> FactsBefore {
+    let asking = Asking::find(code, keeps_frames);
     let found = copies
         .all()
-        .map(|copy| one_copy(lifted, flow, classes, copies, copy))
+        .map(|copy| one_copy(code, &asking, copies, copy))
         .collect();
     FactsBefore { found }
 }
 
-fn one_copy(
-    lifted: &Lifted<'_>,
-    flow: &Flow,
-    classes: &[Class],
-    copies: &Copies,
-    copy: Copy,
-) -> Vec<(InstIdx, Facts)> {
-    let asks = |i: u32| match classes[i as usize] {
-        Class::FramePointerToStack
-        | Class::Realign(_)
-        | Class::String(..)
-        | Class::PortString(..)
-        | Class::Stack => true,
-        Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap) => {
-            through_frame_pointer(&lifted.insts[i as usize])
-        }
-        _ => false,
-    };
-    let before = solve(lifted, flow, copies, copy);
-    let mut found = Vec::new();
-    for (block, facts) in flow.blocks().iter().zip(before) {
-        let Some(mut facts) = facts.filter(|_| block.clone().any(asks)) else {
+fn one_copy(code: Code<'_>, asking: &Asking, copies: &Copies, copy: Copy) -> Vec<(InstIdx, Facts)> {
+    let before = solve(code, asking, copies, copy);
+    let mut found = Vec::with_capacity(asking.insts.len());
+    let mut rest = &asking.insts[..];
+    // Blocks and what is asked about are in the same order.
+    while let Some(first) = rest.first() {
+        let block = code.flow.block_of(*first);
+        let insts = code.flow.blocks()[block.0 as usize].clone();
+        let (here, behind) = rest.split_at(rest.partition_point(|i| i.0 < insts.end));
+        rest = behind;
+        let Some(mut facts) = before.get(block).copied() else {
             continue;
         };
-        for i in block.clone() {
-            if asks(i) {
-                found.push((InstIdx(i), facts));
-            }
-            facts.pass(&lifted.insts[i as usize], copy);
+        let mut at = insts.start;
+        for &i in here {
+            facts.pass_all(code, at..i.0, copy);
+            found.push((i, facts));
+            at = i.0;
         }
     }
     found
+}
+
+/// Instructions whose treatment depends on facts, and the functions that those
+/// come from.
+struct Asking {
+    /// In order.
+    insts: Vec<InstIdx>,
+    /// For each function, whether it has such an instruction or leads, in the same
+    /// invocation, into a function that has.
+    functions: Vec<bool>,
+}
+
+impl Asking {
+    fn find(code: Code<'_>, keeps_frames: bool) -> Asking {
+        let asks = |i: &InstIdx| match code.classes[i.0 as usize] {
+            Class::FramePointerToStack
+            | Class::Realign(_)
+            | Class::String(..)
+            | Class::PortString(..)
+            | Class::Stack => true,
+            Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap) if keeps_frames => {
+                through_frame_pointer(code.lifted.inst(*i))
+            }
+            _ => false,
+        };
+        let all = (0..code.classes.len() as u32).map(InstIdx);
+        let insts: Vec<InstIdx> = all.filter(asks).collect();
+        let mut functions = vec![false; code.lifted.functions.len()];
+        if !insts.is_empty() {
+            for &i in &insts {
+                functions[code.lifted.function_of(i).0 as usize] = true;
+            }
+            lead_back(&mut functions, &jumps_between_functions(code));
+        }
+        Asking { insts, functions }
+    }
+}
+
+/// Marks each function that jumps into a marked one.
+fn lead_back(functions: &mut [bool], jumps: &[(FuncIdx, FuncIdx)]) {
+    loop {
+        let mut changed = false;
+        for (from, to) in jumps {
+            if functions[to.0 as usize] && !functions[from.0 as usize] {
+                functions[from.0 as usize] = true;
+                changed = true;
+            }
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+/// Where control goes from one function into another, in the same invocation.
+fn jumps_between_functions(code: Code<'_>) -> Vec<(FuncIdx, FuncIdx)> {
+    let (lifted, blocks) = (code.lifted, code.flow.blocks());
+    let mut jumps = Vec::new();
+    let mut from = FuncIdx(0);
+    for (n, block) in blocks.iter().enumerate() {
+        // A block is in one function, and both are in order.
+        while lifted.function(from).insts.end <= block.start {
+            from = FuncIdx(from.0 + 1);
+        }
+        for next in continues(lifted, code.flow, BlockId(n as u32)) {
+            let to = blocks[next.0 as usize].start;
+            if !lifted.function(from).insts.contains(&to) {
+                jumps.push((from, lifted.function_of(InstIdx(to))));
+            }
+        }
+    }
+    jumps
 }
 
 /// Operands that are written through `rsp` but lie in the caller's frame (stack
@@ -268,33 +365,58 @@ fn through_frame_pointer(inst: &Inst) -> bool {
         && inst.displacement.is_none()
 }
 
-fn solve(lifted: &Lifted<'_>, flow: &Flow, copies: &Copies, copy: Copy) -> Vec<Option<Facts>> {
-    let blocks = flow.blocks();
-    let mut before: Vec<Option<Facts>> = vec![None; blocks.len()];
+/// Facts before blocks, as far as control was found to come there.
+struct Before {
+    /// For each block the number of its facts, or `NONE`.
+    slot: Vec<u32>,
+    facts: Vec<Facts>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Before {
+    fn get(&self, block: BlockId) -> Option<&Facts> {
+        self.facts.get(self.slot[block.0 as usize] as usize)
+    }
+
+    /// Control comes to a block with these facts. Whether that is news there.
+    fn arrive(&mut self, block: BlockId, facts: Facts) -> bool {
+        let slot = &mut self.slot[block.0 as usize];
+        let Some(old) = self.facts.get_mut(*slot as usize) else {
+            *slot = self.facts.len() as u32;
+            self.facts.push(facts);
+            return true;
+        };
+        let joined = old.join(facts);
+        std::mem::replace(old, joined) != joined
+    }
+}
+
+fn solve(code: Code<'_>, asking: &Asking, copies: &Copies, copy: Copy) -> Before {
+    let Code { lifted, flow, .. } = code;
+    let mut before = Before {
+        slot: vec![NONE; flow.blocks().len()],
+        facts: Vec::with_capacity(flow.blocks().len()),
+    };
     let mut work = Vec::new();
     // Functions are entered with an empty frame, parts of functions that the
     // compiler split off are not: those get their facts from their jumps.
-    for (f, function) in lifted.functions.iter().enumerate() {
-        let f = crate::lift::FuncIdx(f as u32);
-        if !is_entered(lifted, f) || !copies.of(f).any(|c| c == copy) {
+    for (f, function) in (0..).map(FuncIdx).zip(&lifted.functions) {
+        let asks = asking.functions[f.0 as usize];
+        if !asks || !is_entered(lifted, f) || !copies.of(f).any(|c| c == copy) {
             continue;
         }
         let entry = flow.block_of(InstIdx(function.insts.start));
-        before[entry.0 as usize] = Some(Facts::ENTRY);
+        before.arrive(entry, Facts::ENTRY);
         work.push(entry);
     }
     while let Some(block) = work.pop() {
-        let Some(mut facts) = before[block.0 as usize] else {
+        let Some(mut facts) = before.get(block).copied() else {
             continue;
         };
-        for k in blocks[block.0 as usize].clone() {
-            facts.pass(&lifted.insts[k as usize], copy);
-        }
+        facts.pass_all(code, flow.blocks()[block.0 as usize].clone(), copy);
         for next in continues(lifted, flow, block) {
-            let slot = &mut before[next.0 as usize];
-            let joined = slot.map_or(facts, |old| old.join(facts));
-            if *slot != Some(joined) {
-                *slot = Some(joined);
+            if before.arrive(next, facts) {
                 work.push(next);
             }
         }
@@ -303,24 +425,24 @@ fn solve(lifted: &Lifted<'_>, flow: &Flow, copies: &Copies, copy: Copy) -> Vec<O
 }
 
 /// Successors in the same invocation: behind a local call rather than into it.
-pub fn continues(lifted: &Lifted<'_>, flow: &Flow, block: BlockId) -> Vec<BlockId> {
+pub fn continues<'f>(
+    lifted: &Lifted<'_>,
+    flow: &'f Flow,
+    block: BlockId,
+) -> impl Iterator<Item = BlockId> + use<'f> {
     let end = flow.blocks()[block.0 as usize].end;
     let last = &lifted.insts[end as usize - 1];
-    if let (FlowControl::Call, Some(Target::Inst(_))) = (last.iced.flow_control(), last.target) {
-        let next = (end as usize) < lifted.insts.len() && !flow.stops(InstIdx(end - 1));
-        let unwound = flow.successors(block).iter().filter_map(|b| flow.table(*b));
-        let mut to: Vec<BlockId> = unwound.flatten().copied().collect();
-        to.extend(next.then(|| flow.block_of(InstIdx(end))));
-        return to;
-    }
+    let calls = matches!(
+        (last.iced.flow_control(), last.target),
+        (FlowControl::Call, Some(Target::Inst(_)))
+    );
+    let comes_back = calls && (end as usize) < lifted.insts.len() && !flow.stops(InstIdx(end - 1));
+    let behind = comes_back.then(|| flow.block_of(InstIdx(end)));
     let real = flow.blocks().len() as u32;
-    let mut next = Vec::new();
-    for &to in flow.successors(block) {
-        match flow.table(to) {
-            Some(places) => next.extend_from_slice(places),
-            None if to.0 < real => next.push(to),
-            None => {}
-        }
-    }
-    next
+    let there = flow.successors(block).iter().flat_map(move |to| {
+        let inside = !calls && to.0 < real;
+        let alone = inside.then_some(std::slice::from_ref(to));
+        flow.table(*to).or(alone).unwrap_or_default()
+    });
+    there.copied().chain(behind)
 }

@@ -9,6 +9,7 @@
 //! address of such a word.
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use liveness::{LocSet, Reg};
 
 /// A place in the frame, counted from where `rsp` pointed at entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +170,20 @@ fn followed(register: Register) -> bool {
             | Register::RSI
             | Register::RDI
     )
+}
+
+/// Those that [`followed`] tells, and `rsp`.
+pub const fn followed_registers() -> LocSet {
+    LocSet::reg(Reg::RSP)
+        .union(LocSet::reg(Reg::RBP))
+        .union(LocSet::reg(Reg::R8))
+        .union(LocSet::reg(Reg::R9))
+        .union(LocSet::reg(Reg::R10))
+        .union(LocSet::reg(Reg::R11))
+        .union(LocSet::reg(Reg::R12))
+        .union(LocSet::reg(Reg::R13))
+        .union(LocSet::reg(Reg::R14))
+        .union(LocSet::reg(Reg::R15))
 }
 
 fn number(register: Register) -> Option<usize> {

@@ -196,7 +196,13 @@ fn decide<'a>(
     let analysis = analyse_lifted(lifted, hints, options.target)?;
     let mut classes = accepted(&analysis)?;
     let copies = Copies::find(lifted, &analysis.flow, &classes);
-    let facts = forward::analyse(lifted, &analysis.flow, &classes, &copies);
+    let code = forward::Code {
+        lifted,
+        surveys: &analysis.surveys,
+        flow: &analysis.flow,
+        classes: &classes,
+    };
+    let facts = forward::analyse(code, &copies, options.target != Target::User);
     match options.target {
         Target::User => {
             forward::translate_callers_frame(lifted, &analysis.surveys, &facts, &mut classes)
@@ -234,7 +240,10 @@ fn analyse_lifted<'a>(
     hints: &Hints,
     target: Target,
 ) -> Result<Analysis<'a>, Vec<Refusal>> {
-    let surveys = survey::survey(lifted);
+    let mut surveys = survey::survey(lifted);
+    if target == Target::Linux {
+        survey::assume_backdoors(lifted, &mut surveys);
+    }
     let flow = flow::analyse(lifted, &surveys, hints).map_err(|refusal| vec![refusal])?;
     let (policy, mut refusals) = Policy::new(target, lifted).map_err(|refusal| vec![refusal])?;
     let mut classes = Vec::with_capacity(lifted.insts.len());

@@ -17,7 +17,7 @@ use crate::dom0;
 use crate::import::Import;
 use crate::lift::{InstIdx, Lifted, Value};
 use crate::linux::{self, Kept};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::Refusal;
 use crate::scheme::Table;
 use crate::target::Target;
 
@@ -140,8 +140,8 @@ fn settle(class: Class, iced: &Instruction) -> Class {
         | Class::Return
         | Class::Trap(_)
         | Class::Port(_)
-        | Class::FramePointerToStack
         | Class::Realign(_) => keep,
+        Class::FramePointerToStack => class,
         Class::Memory(Space::Heap) => class,
         Class::Memory(Space::Stack | Space::Global | Space::PerCpu(_)) => keep,
         // One instruction must stay one.
@@ -172,81 +172,6 @@ fn settle(class: Class, iced: &Instruction) -> Class {
     }
 }
 
-/// Instructions that no module rewritten for a stock kernel may have: they enter
-/// or leave a world in which the table means nothing.
-///
-/// # Errors
-/// Which and why.
-pub fn refuse_worlds(iced: &Instruction) -> Result<(), (Code, &'static str)> {
-    use Mnemonic as M;
-    let reason = match iced.mnemonic() {
-        M::Vmxon
-        | M::Vmxoff
-        | M::Vmlaunch
-        | M::Vmresume
-        | M::Vmptrld
-        | M::Vmptrst
-        | M::Vmclear
-        | M::Vmread
-        | M::Vmwrite
-        | M::Invept
-        | M::Invvpid
-        | M::Vmrun
-        | M::Vmload
-        | M::Vmsave
-        | M::Clgi
-        | M::Stgi
-        | M::Skinit
-        | M::Invlpga
-        | M::Vmfunc
-        | M::Vmcall
-        | M::Vmmcall
-        | M::Vmgexit => "it belongs to virtualization: a guest's code is not rewritten",
-        M::Syscall
-        | M::Sysret
-        | M::Sysretq
-        | M::Sysenter
-        | M::Sysexit
-        | M::Sysexitq
-        | M::Iret
-        | M::Iretd
-        | M::Iretq
-        | M::Swapgs
-        | M::Int
-        | M::Int1
-        | M::Into
-        | M::Uiret => "it goes between the kernel and another level of privilege",
-        M::Enclu
-        | M::Encls
-        | M::Enclv
-        | M::Getsec
-        | M::Tdcall
-        | M::Seamcall
-        | M::Seamops
-        | M::Seamret => "it goes into an enclave, whose code is not rewritten",
-        M::Movdir64b | M::Enqcmd | M::Enqcmds => {
-            let reason = "its destination is an address in a register that nothing translates";
-            return Err((Code::Unsupported, reason));
-        }
-        M::Xbegin | M::Xabort | M::Xend => "transactions do not survive a slow path",
-        _ if loads_segment(iced) => "it loads a segment register",
-        _ => return Ok(()),
-    };
-    Err((Code::Privileged, reason))
-}
-
-fn loads_segment(iced: &Instruction) -> bool {
-    use Mnemonic as M;
-    let to_segment = iced.op_count() > 0
-        && iced.op0_kind() == OpKind::Register
-        && iced.op0_register().is_segment_register();
-    (to_segment && matches!(iced.mnemonic(), M::Mov | M::Pop))
-        || matches!(
-            iced.mnemonic(),
-            M::Lds | M::Les | M::Lfs | M::Lgs | M::Lss | M::Wrfsbase | M::Wrgsbase
-        )
-}
-
 /// Whether an instruction moves `rsp` in a way that frames of the kernel are made
 /// with: by a constant, to alignment, from another register.
 pub fn makes_frame(iced: &Instruction) -> bool {
@@ -254,13 +179,22 @@ pub fn makes_frame(iced: &Instruction) -> bool {
     let to_rsp = iced.op_count() == 2
         && iced.op0_kind() == OpKind::Register
         && iced.op0_register() == Register::RSP;
-    let from = |kind: OpKind| kind != OpKind::Memory;
+    let from_register = iced.op1_kind() == OpKind::Register;
+    let from_memory = iced.op1_kind() == OpKind::Memory;
     match iced.mnemonic() {
-        M::Add | M::Sub | M::And | M::Mov => to_rsp && from(iced.op1_kind()),
+        // By what a register holds frames are made whose size nobody knows.
+        M::Add | M::Sub | M::And => to_rsp && !from_memory && !from_register,
+        M::Mov => to_rsp && !from_memory && points_to_frame(iced.op1_register()),
         M::Lea => to_rsp && iced.memory_index() == Register::None,
         M::Leave => true,
         _ => false,
     }
+}
+
+/// Registers that unwinding may count from. From any other, `rsp` comes by a
+/// constant.
+fn points_to_frame(register: Register) -> bool {
+    matches!(register, Register::RBP | Register::R10)
 }
 
 /// Hints about caches, which an alternative may choose among.

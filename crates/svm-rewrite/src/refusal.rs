@@ -136,7 +136,7 @@ impl Code {
             }
             Code::NoScratch => "compile with optimisation, or split the instruction",
             Code::Direction => {
-                "set the direction with cld or std on every path to the string instruction"
+                "set the direction with cld or std on every path to the string instruction, call or return"
             }
             Code::Statement => {
                 "write it as plain AT&T instructions, one a statement, without macros"

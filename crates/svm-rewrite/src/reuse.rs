@@ -57,7 +57,7 @@ impl Operand {
     /// The operand of a heap access that could share a translation.
     pub fn of(inst: &Inst, class: Class) -> Option<Operand> {
         // With a relocation, the displacement is a symbol's address.
-        if class != Class::Memory(Space::Heap) || inst.displacement.is_some() {
+        if !matches!(class, Class::Memory(Space::Heap)) || inst.displacement.is_some() {
             return None;
         }
         let iced = &inst.iced;

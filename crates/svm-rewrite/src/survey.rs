@@ -1,9 +1,11 @@
 //! What the decoder's tables know of each instruction, asked once: control flow,
 //! classification, planning and facts about the stack all look here.
 
-use iced_x86::{Instruction, InstructionInfo, InstructionInfoFactory, OpAccess};
+use iced_x86::{
+    Code, Instruction, InstructionInfo, InstructionInfoFactory, OpAccess, OpKind, Register,
+};
 use liveness::x86::EffectFinder;
-use liveness::{Effect, LocSet, Reg};
+use liveness::{Effect, LocSet, Reg, WordSize};
 
 use crate::lift::Lifted;
 use crate::registers::gpr;
@@ -39,11 +41,16 @@ impl Survey {
     }
 }
 
-/// Asks for instructions; keeps the buffers that this takes.
+/// Asks for instructions; keeps the buffers that this takes, and answers.
 pub struct Surveyor {
     info: InstructionInfoFactory,
     finder: EffectFinder,
+    /// What was asked, by [`place`].
+    known: Vec<Option<(Instruction, Survey)>>,
 }
+
+/// Answers that are kept: drivers repeat themselves.
+const PLACES: usize = 1 << 10;
 
 impl Surveyor {
     /// One for any number of instructions.
@@ -51,11 +58,26 @@ impl Surveyor {
         Surveyor {
             info: InstructionInfoFactory::new(),
             finder: EffectFinder::new(),
+            known: vec![None; PLACES],
         }
     }
 
     /// What is known of this instruction.
     pub fn of(&mut self, iced: &Instruction) -> Survey {
+        let asked = anywhere(iced);
+        let place = place(&asked);
+        match &self.known[place] {
+            // All of an instruction is compared but where it stands.
+            Some((known, survey)) if *known == asked => *survey,
+            _ => {
+                let survey = self.ask(&asked);
+                self.known[place] = Some((asked, survey));
+                survey
+            }
+        }
+    }
+
+    fn ask(&mut self, iced: &Instruction) -> Survey {
         let info = self.info.info(iced);
         let mut survey = Survey {
             effect: self.finder.effect_of(iced, info),
@@ -76,6 +98,35 @@ impl Surveyor {
     }
 }
 
+/// The instruction without what a survey does not depend on: how far it branches,
+/// and what is added to the registers of its address.
+fn anywhere(iced: &Instruction) -> Instruction {
+    let mut asked = *iced;
+    if iced.op0_kind() == OpKind::NearBranch64 {
+        asked.set_near_branch64(0);
+    } else if iced.memory_base() != Register::None || iced.memory_index() != Register::None {
+        // Without registers the same field may be part of an immediate, and the
+        // second one of `enter` matters.
+        asked.set_memory_displacement64(0);
+    }
+    asked
+}
+
+/// Where an answer is kept (Fibonacci hashing; Knuth, volume 3, 6.4).
+fn place(iced: &Instruction) -> usize {
+    let registers = [
+        iced.op0_register(),
+        iced.op1_register(),
+        iced.memory_base(),
+        iced.memory_index(),
+    ];
+    let start = iced.code() as u64 | u64::from(iced.immediate32()) << 16;
+    let mixed = registers.into_iter().fold(start, |mixed, register| {
+        mixed.rotate_left(9) ^ register as u64
+    });
+    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - PLACES.trailing_zeros())) as usize
+}
+
 fn memory(info: &InstructionInfo) -> Memory {
     let used = info.used_memory();
     if used.is_empty() {
@@ -91,9 +142,56 @@ fn only_reads(access: OpAccess) -> bool {
     matches!(access, OpAccess::Read | OpAccess::CondRead)
 }
 
+/// `in (%dx),%eax` may be a call of VMware's hypervisor, its "backdoor", which
+/// takes and gives more registers than a decoder tells (vmw_balloon, vmmouse;
+/// arch/x86/include/asm/vmware.h of Linux 6.1): in a module for a stock kernel it
+/// reads and may change all but `rsp` and `rbp`.
+pub fn assume_backdoors(lifted: &Lifted<'_>, surveys: &mut [Survey]) {
+    let kept = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
+    let registers = LocSet::registers(WordSize::Bits64);
+    for (inst, survey) in lifted.insts.iter().zip(surveys) {
+        if inst.iced.code() == Code::In_EAX_DX {
+            survey.effect.uses = registers;
+            survey.written = registers.minus(kept);
+        }
+    }
+}
+
 /// Each instruction of an object, by index.
 pub fn survey(lifted: &Lifted<'_>) -> Vec<Survey> {
     let mut surveyor = Surveyor::new();
     let insts = lifted.insts.iter();
     insts.map(|inst| surveyor.of(&inst.iced)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::{Decoder, DecoderOptions};
+
+    use super::*;
+
+    /// Two bytes of opcode and ModRM behind these, with what an operand could hold.
+    fn instructions(mut see: impl FnMut(&Instruction)) {
+        for head in [&[][..], &[0x48], &[0x66], &[0xf3], &[0x0f], &[0x4c, 0x0f]] {
+            for opcode in 0..=0xffff_u16 {
+                for rest in [[0; 12], [0x11; 12], [0xf3; 12]] {
+                    let bytes = [head, &opcode.to_le_bytes(), &rest].concat();
+                    let mut decoder = Decoder::with_ip(64, &bytes, 0, DecoderOptions::NONE);
+                    let iced = decoder.decode();
+                    if !iced.is_invalid() {
+                        see(&iced);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn displacements_and_distances_change_nothing_and_answers_are_of_their_question() {
+        let (mut asking, mut remembering) = (Surveyor::new(), Surveyor::new());
+        instructions(|iced| {
+            let asked = format!("{:?}", asking.ask(iced));
+            assert_eq!(asked, format!("{:?}", remembering.of(iced)), "{iced}");
+        });
+    }
 }

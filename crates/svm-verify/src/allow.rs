@@ -1,6 +1,6 @@
 //! P3: the instructions that may occur, by encoding.
 //!
-//! An allow-list and nothing else: an encoding is in [`verdict`]'s table only
+//! An allow-list and nothing else: [`verdict`] allows an encoding only
 //! if its mnemonic is written down here, its encoding is legacy or VEX, it
 //! belongs to a listed CPU feature, and each of its operands is of a listed
 //! kind (general-purpose, `xmm` and `ymm` registers, plain memory,
@@ -17,11 +17,9 @@
 //!
 //! References to chapters are to Intel's manual, volume 1 (SDM).
 
-use std::sync::OnceLock;
+use iced_x86::{Code, CpuidFeature, EncodingKind, Instruction, Mnemonic};
 
-use iced_x86::{
-    Code, CpuidFeature, EncodingKind, Instruction, Mnemonic, OpCodeInfo, OpCodeOperandKind,
-};
+use crate::operands;
 
 /// What the list says about an encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +66,8 @@ pub fn is_cache_hint(mnemonic: Mnemonic) -> bool {
     )
 }
 
-/// Instructions of the system (SDM volume 1, 5.20). A call of the hypervisor that
-/// the kernel itself runs under is one: it comes back with the memory as it was.
+/// Instructions of the system (SDM volume 1, 5.20). A call of the hypervisor is
+/// none: which registers it changes is between the two.
 #[rustfmt::skip] // A table: one line a dozen names.
 fn system(mnemonic: Mnemonic) -> bool {
     use Mnemonic::*;
@@ -78,44 +76,33 @@ fn system(mnemonic: Mnemonic) -> bool {
         Cli | Sti | Hlt | Clac | Stac | Clts | Cpuid | Rdmsr | Wrmsr | Rdpmc | Rdpid | Invd
         | Wbinvd | Wbnoinvd | Xgetbv | Xsetbv | Rdpkru | Wrpkru | Monitor | Mwait | Monitorx
         | Mwaitx | In | Out | Insb | Insw | Insd | Outsb | Outsw | Outsd | Pushfq | Popfq
-        | Serialize | Ud0 | Ud1 | Fninit | Wait | Emms | Mov | Tpause | Umwait | Verw | Vmcall | Vmmcall
+        | Serialize | Ud0 | Ud1 | Fninit | Wait | Emms | Mov | Tpause | Umwait | Verw
     )
 }
 
 /// The verdict on one encoding.
 pub fn verdict(code: Code) -> Verdict {
-    static TABLE: OnceLock<Vec<Verdict>> = OnceLock::new();
-    let table = TABLE.get_or_init(|| Code::values().map(judge).collect());
-    table
-        .get(code as usize)
-        .copied()
-        .unwrap_or(Verdict::Refused)
-}
-
-fn judge(code: Code) -> Verdict {
-    let info = code.op_code();
-    let transfer = matches!(info.mnemonic(), Mnemonic::Call | Mnemonic::Jmp);
-    if transfer && !info.op_kinds().iter().all(|&k| branch_operand(k)) {
-        return Verdict::Indirect;
-    }
-    if wide_move(code) {
-        return Verdict::Allowed;
-    }
-    let features = code.cpuid_features();
-    let listed = (general(info.mnemonic()) && info.op_kinds().iter().all(|&k| general_operand(k)))
-        || (vector(info.mnemonic()) && info.op_kinds().iter().all(|&k| vector_operand(k)));
-    let ok = listed
-        && info.is_instruction()
-        && info.mode64()
-        && matches!(info.encoding(), EncodingKind::Legacy | EncodingKind::VEX)
-        && features.iter().all(|&f| feature(f))
-        && !narrow(code)
-        && !undocumented(info);
-    if ok {
+    let transfer = matches!(code.mnemonic(), Mnemonic::Call | Mnemonic::Jmp);
+    let direct = matches!(
+        code,
+        Code::Call_rel32_64 | Code::Jmp_rel32_64 | Code::Jmp_rel8_64
+    );
+    if transfer && !direct {
+        Verdict::Indirect
+    } else if wide_move(code) || is_listed(code) && !operands::unlisted(code) {
         Verdict::Allowed
     } else {
         Verdict::Refused
     }
+}
+
+/// Whether everything about an encoding is listed, its operands aside.
+pub fn is_listed(code: Code) -> bool {
+    (general(code.mnemonic()) || vector(code.mnemonic()))
+        && matches!(code.encoding(), EncodingKind::Legacy | EncodingKind::VEX)
+        && code.cpuid_features().iter().all(|&f| feature(f))
+        && !narrow(code)
+        && !undocumented(code)
 }
 
 /// The only instructions in EVEX encoding on the list: moves of 64 bytes between
@@ -182,87 +169,6 @@ fn feature(f: CpuidFeature) -> bool {
     )
 }
 
-/// Operands of direct calls and jumps.
-fn branch_operand(kind: OpCodeOperandKind) -> bool {
-    matches!(kind, OpCodeOperandKind::br64_1 | OpCodeOperandKind::br64_4)
-}
-
-/// Operands of [`general`] instructions.
-fn general_operand(kind: OpCodeOperandKind) -> bool {
-    use OpCodeOperandKind::*;
-    matches!(
-        kind,
-        mem | mem_offs
-            | r8_or_mem
-            | r16_or_mem
-            | r32_or_mem
-            | r64_or_mem
-            | r8_reg
-            | r8_opcode
-            | r16_reg
-            | r16_reg_mem
-            | r16_rm
-            | r16_opcode
-            | r32_reg
-            | r32_reg_mem
-            | r32_rm
-            | r32_opcode
-            | r32_vvvv
-            | r64_reg
-            | r64_reg_mem
-            | r64_rm
-            | r64_opcode
-            | r64_vvvv
-            | al
-            | cl
-            | ax
-            | eax
-            | rax
-            | imm8
-            | imm8_const_1
-            | imm8sex16
-            | imm8sex32
-            | imm8sex64
-            | imm16
-            | imm32
-            | imm32sex64
-            | imm64
-            | seg_rSI
-            | es_rDI
-            | br64_1
-            | br64_4
-    )
-}
-
-/// Operands of [`vector`] instructions.
-fn vector_operand(kind: OpCodeOperandKind) -> bool {
-    use OpCodeOperandKind::*;
-    matches!(
-        kind,
-        mem | xmm_or_mem
-            | ymm_or_mem
-            | r8_or_mem
-            | r16_or_mem
-            | r32_or_mem
-            | r64_or_mem
-            | xmm_reg
-            | xmm_rm
-            | xmm_vvvv
-            | xmm_is4
-            | ymm_reg
-            | ymm_rm
-            | ymm_vvvv
-            | ymm_is4
-            | r32_reg
-            | r32_reg_mem
-            | r32_rm
-            | r64_reg
-            | r64_reg_mem
-            | r64_rm
-            | imm8
-    )
-}
-
 /// 16- and 32-bit forms of what moves `rsp`, `rip` or a loop counter, and
 /// forms that processors of different makers read differently.
 fn narrow(code: Code) -> bool {
@@ -288,15 +194,15 @@ fn narrow(code: Code) -> bool {
 }
 
 /// Encodings beside the documented one, which no assembler emits.
-fn undocumented(info: &OpCodeInfo) -> bool {
+fn undocumented(code: Code) -> bool {
     use Code::*;
-    match info.mnemonic() {
-        Mnemonic::Lfence => info.code() != Lfence,
-        Mnemonic::Mfence => info.code() != Mfence,
-        Mnemonic::Sfence => info.code() != Sfence,
-        Mnemonic::Prefetchw => info.code() != Prefetchw_m8,
+    match code.mnemonic() {
+        Mnemonic::Lfence => code != Lfence,
+        Mnemonic::Mfence => code != Mfence,
+        Mnemonic::Sfence => code != Sfence,
+        Mnemonic::Prefetchw => code != Prefetchw_m8,
         Mnemonic::Test => matches!(
-            info.code(),
+            code,
             Test_rm8_imm8_F6r1 | Test_rm16_imm16_F7r1 | Test_rm32_imm32_F7r1 | Test_rm64_imm32_F7r1
         ),
         _ => false,
@@ -305,7 +211,7 @@ fn undocumented(info: &OpCodeInfo) -> bool {
 
 /// The integer instructions.
 #[rustfmt::skip] // A table: one line a dozen names.
-fn general(mnemonic: Mnemonic) -> bool {
+pub fn general(mnemonic: Mnemonic) -> bool {
     use Mnemonic::*;
     matches!(
         mnemonic,
@@ -340,7 +246,7 @@ fn general(mnemonic: Mnemonic) -> bool {
 /// SSE to SSE4.2, AVX, AVX2, FMA, F16C, AES, PCLMULQDQ and SHA: moves and
 /// arithmetic.
 #[rustfmt::skip] // A table: one line a dozen names.
-fn vector(mnemonic: Mnemonic) -> bool {
+pub fn vector(mnemonic: Mnemonic) -> bool {
     use Mnemonic::*;
     matches!(
         mnemonic,
@@ -443,7 +349,7 @@ mod tests {
             let direct = match code.flow_control() {
                 FlowControl::Next => true,
                 FlowControl::Call | FlowControl::UnconditionalBranch => {
-                    info.op_kinds().iter().all(|&k| branch_operand(k))
+                    info.op_kinds().iter().all(|&k| operands::branch(k))
                 }
                 FlowControl::ConditionalBranch => true,
                 FlowControl::Return => code == Code::Retnq,

@@ -6,8 +6,8 @@
 //! rule get an [`Op`] of their own, with operands that no relocation changes.
 
 use iced_x86::{
-    FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
-    UsedMemory,
+    Code as Code86, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
+    Register, UsedMemory,
 };
 
 use crate::allow;
@@ -85,11 +85,19 @@ pub fn classify(
             }
         }
     }
+    if linux && i.code() == Code86::In_EAX_DX {
+        insn.writes = insn.writes.or(BACKDOOR);
+    }
     match memory(i, field, linux, info.used_memory(), &mut insn) {
         Ok(()) => Ok(insn),
         Err((code, reason)) => Err((code, reason, insn)),
     }
 }
+
+/// What `in (%dx),%eax` may change where a hypervisor answers it: VMware's
+/// "backdoor" gives results in all registers but `rsp` and `rbp`
+/// (arch/x86/include/asm/vmware.h; drivers/misc/vmw_balloon.c).
+const BACKDOOR: RegSet = RegSet(0xffff & !(1 << 4) & !(1 << 5));
 
 /// The registers that an instruction writes if its [`Op`] tells them all, and
 /// that it reaches no memory but a table entry (SDM volume 2, the operation of
@@ -311,8 +319,6 @@ fn kernel_operation(i: &Instruction, field: Field) -> Op {
             .map_or(Op::Push, |s| Op::PushRegister { s }),
         Pushfq => Op::Push,
         Popfq => Op::PopFlags,
-        // To the decoder it is a call; it comes back with everything as it was.
-        Vmcall | Vmmcall => Op::Plain,
         Mov if memory(1) => register(0).flatten().map_or(Op::Plain, |d| Op::Load { d }),
         Mov if memory(0) => register(1).flatten().map_or(Op::Plain, |s| Op::Store { s }),
         _ => match i.flow_control() {

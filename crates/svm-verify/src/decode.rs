@@ -287,7 +287,7 @@ impl<'o> SectionDecoder<'_, 'o> {
     fn again(&mut self, at: u32, rest: &[u8]) -> bool {
         let next = self.section.relocations.get(self.next_relocation);
         let distance = next.map_or(u64::MAX, |r| r.offset.saturating_sub(u64::from(at)));
-        let Some(known) = self.memo.find(rest, distance) else {
+        let Some((known, far)) = self.memo.find(rest, distance) else {
             return false;
         };
         let end = at + u32::from(known.insn.len);
@@ -298,7 +298,7 @@ impl<'o> SectionDecoder<'_, 'o> {
                 _ => return false,
             },
         };
-        let target = u64::from(end).wrapping_add(known.distance);
+        let target = u64::from(end).wrapping_add(far);
         let (insn, to) = (known.insn, self.destination(relocated, target));
         self.next_relocation += usize::from(relocated.field != Field::None);
         self.push(at, insn, to);

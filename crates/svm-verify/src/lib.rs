@@ -43,6 +43,7 @@ mod insn;
 mod linux;
 mod memo;
 mod object;
+mod operands;
 mod patches;
 mod prefix;
 mod proof;

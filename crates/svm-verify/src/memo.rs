@@ -23,12 +23,16 @@
 //!    of a [`Known`] that are not taken as they are: the place is filled in by
 //!    the caller; the target of a direct branch is kept as its distance, which is
 //!    in the bytes, and counted from the new place; what is relative to `rip` is
-//!    not kept at all. Of a relocation nothing is kept but its [`Field`], which is
+//!    not kept at all.
+//! 4. *A direct branch is known by its opcode.* One without prefixes is the opcode
+//!    and the distance, nothing else ([`Branch`]), so all with one opcode mean the
+//!    same but for how far they go. That is read from the bytes here, each time.
+//! 5. *A relocation is judged each time.* Of a relocation nothing is kept but its [`Field`], which is
 //!    all that classification sees: the caller judges the relocation at hand
 //!    anew, with the symbol, the addend and the offset that it has here, and
 //!    takes the answer only if the field is the same. Keys of relocated
 //!    instructions differ from those of others.
-//! 4. *Nothing refused is kept.* Whatever breaks a rule is judged each time, so
+//! 6. *Nothing refused is kept.* Whatever breaks a rule is judged each time, so
 //!    each violation is reported where it is.
 
 use iced_x86::{ConstantOffsets, Instruction, OpKind};
@@ -91,7 +95,7 @@ pub struct Known {
     /// Where a relocation may be; the default if it had none.
     pub operands: Operands,
     /// From its end to where it branches, if it is a direct branch.
-    pub distance: u64,
+    distance: u64,
 }
 
 impl Known {
@@ -121,15 +125,60 @@ impl Known {
     }
 }
 
+/// The bytes of a direct branch without prefixes (SDM volume 2, Jcc, JMP, CALL,
+/// LOOP): the opcode, then the distance from its end, of 8 or 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Branch {
+    opcode: usize,
+    distance: usize,
+}
+
+impl Branch {
+    /// The one that the bytes begin with, if they begin with one.
+    fn of(window: u128) -> Option<Branch> {
+        let (opcode, distance) = match window as u16 & 0xff {
+            0x70..=0x7f | 0xe0..=0xe3 | 0xeb => (1, 1),
+            0xe8 | 0xe9 => (1, 4),
+            0x0f if matches!(window as u16 >> 8, 0x80..=0x8f) => (2, 4),
+            _ => return None,
+        };
+        Some(Branch { opcode, distance })
+    }
+
+    fn length(self) -> usize {
+        self.opcode + self.distance
+    }
+
+    /// How far the one at the start of the bytes goes.
+    fn distance(self, window: u128) -> u64 {
+        let field = (window >> (8 * self.opcode)) as u64;
+        let above = 64 - 8 * self.distance as u32;
+        ((field << above) as i64 >> above) as u64
+    }
+}
+
+/// The first so many bytes.
+const FIRST: [u128; WINDOW] = {
+    let mut masks = [0; WINDOW];
+    let mut bytes = 1;
+    while bytes < WINDOW {
+        masks[bytes] = masks[bytes - 1] << 8 | 0xff;
+        bytes += 1;
+    }
+    masks
+};
+
 /// All bytes of an instruction, their number in the low half of the last byte,
-/// and above it whether a relocation applies to them. Never zero.
+/// and above it whether a relocation applies to them. Never zero. Of a [`Branch`]
+/// the bytes of the distance are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key(u128);
 
 impl Key {
-    fn new(window: u128, length: usize, relocated: bool) -> Key {
-        debug_assert!((1..WINDOW).contains(&length));
-        let bytes = window & ((1 << (8 * length)) - 1);
+    /// Of an instruction of so many bytes, of which the first `compared` count.
+    fn new(window: u128, compared: usize, length: usize, relocated: bool) -> Key {
+        debug_assert!((1..WINDOW).contains(&length) && compared <= length);
+        let bytes = window & FIRST[compared];
         Key(bytes | (length as u128) << 120 | u128::from(relocated) << 124)
     }
 
@@ -197,17 +246,28 @@ impl Memo {
         }
     }
 
-    /// What is known of the instruction that the bytes begin with. The next
-    /// relocation is so many bytes from their start.
-    pub fn find(&self, bytes: &[u8], relocation: u64) -> Option<&Known> {
+    /// What is known of the instruction that the bytes begin with, and how far it
+    /// goes if it is a direct branch. The next relocation is so many bytes from
+    /// their start.
+    pub fn find(&self, bytes: &[u8], relocation: u64) -> Option<(&Known, u64)> {
         let window = window(bytes)?;
-        let length = usize::from(*self.lengths.get(length_place(window))?);
+        let branch = Branch::of(window);
+        let (compared, length) = match branch {
+            Some(branch) => (branch.opcode, branch.length()),
+            None => {
+                let guess = usize::from(*self.lengths.get(length_place(window))?);
+                (guess, guess)
+            }
+        };
         if length == 0 {
             return None;
         }
-        let key = Key::new(window, length, relocation < length as u64);
-        match self.entries.get(key.place(self.entries.len()))? {
-            Some((found, known)) if *found == key => Some(known),
+        let key = Key::new(window, compared, length, relocation < length as u64);
+        match self.entries.get(key.place(self.entries.len().max(2)))? {
+            Some((found, known)) if *found == key => {
+                let distance = branch.map_or(known.distance, |branch| branch.distance(window));
+                Some((known, distance))
+            }
             _ => None,
         }
     }
@@ -217,7 +277,8 @@ impl Memo {
         let (Some(window), length) = (window(bytes), usize::from(known.insn.len)) else {
             return;
         };
-        let key = Key::new(window, length, known.field != Field::None);
+        let compared = Branch::of(window).map_or(length, |branch| branch.opcode);
+        let key = Key::new(window, compared, length, known.field != Field::None);
         let place = key.place(self.entries.len().max(2));
         if let (Some(entry), Some(guess)) = (
             self.entries.get_mut(place),
@@ -270,7 +331,7 @@ mod tests {
             for n in 0..3000 {
                 memo.keep(&add(n), known(&add(n), 0, Field::None).unwrap());
                 for m in (0..=n).rev().step_by(97) {
-                    let imm = memo.find(&add(m), FAR).map(|k| match k.insn.op {
+                    let imm = memo.find(&add(m), FAR).map(|(k, _)| match k.insn.op {
                         crate::insn::Op::Alu { imm, .. } => imm,
                         op => panic!("{op:?}"),
                     });
@@ -288,7 +349,7 @@ mod tests {
         let short = padded(&[0x8b, 0x08, 0x24]);
         let long = padded(&[0x8b, 0x0c, 0x24]);
         memo.keep(&short, known(&short, 0, Field::None).unwrap());
-        assert!(memo.find(&short, FAR).is_some_and(|k| k.insn.len == 2));
+        assert!(memo.find(&short, FAR).is_some_and(|(k, _)| k.insn.len == 2));
         assert!(memo.find(&long, FAR).is_none());
         // A guess of two bytes for three.
         let place = length_place(window(&long).unwrap());
@@ -304,17 +365,61 @@ mod tests {
         assert!(memo.find(&bytes, FAR).is_none());
         // Behind its last byte, at its last byte.
         assert!(memo.find(&bytes, 7).is_none());
-        let found = memo.find(&bytes, 6).unwrap();
+        let (found, _) = memo.find(&bytes, 6).unwrap();
         assert_eq!(found.field, Field::Tag);
         assert_eq!(found.operands.displacement, Some((3, 4)));
     }
 
+    /// Opcodes of [`Branch`], of a short and of a near distance.
+    fn branches() -> impl Iterator<Item = (Vec<u8>, usize)> {
+        let short = (0x70..=0x7f).chain(0xe0..=0xe3).chain([0xeb]);
+        let near = (0x80..=0x8f).map(|b| vec![0x0f, b]);
+        let near = near.chain([vec![0xe8], vec![0xe9]]);
+        short.map(|b| (vec![b], 1)).chain(near.map(|o| (o, 4)))
+    }
+
     #[test]
-    fn a_branch_is_kept_as_its_distance() {
+    fn a_branch_is_known_by_its_opcode() {
+        for (opcode, width) in branches() {
+            let bytes = |distance: i32| {
+                let field = &distance.to_le_bytes()[..width];
+                padded(&[&opcode, field].concat())
+            };
+            let mut memo = Memo::with_places(1 << 13);
+            let first = known(&bytes(-16), 0x1000, Field::None).unwrap();
+            memo.keep(&bytes(-16), first);
+            for distance in [0, 1, -1, 5, 127, -128, 0x1234_5678, i32::MIN] {
+                let distance = if width == 1 {
+                    i32::from(distance as i8)
+                } else {
+                    distance
+                };
+                let own = known(&bytes(distance), 0x2000, Field::None).unwrap();
+                let (found, far) = memo.find(&bytes(distance), FAR).expect("the same opcode");
+                assert_eq!(format!("{:?}", found.insn), format!("{:?}", own.insn));
+                assert_eq!(
+                    (far, found.field),
+                    (own.distance, own.field),
+                    "{opcode:02x?}"
+                );
+                assert_eq!(far as i64, i64::from(distance), "{opcode:02x?}");
+            }
+            assert!(memo.find(&bytes(0), 1).is_none(), "with a relocation");
+        }
+    }
+
+    /// With a prefix it is like any other instruction: all bytes count.
+    #[test]
+    fn a_branch_with_a_prefix_is_kept_with_its_distance() {
         let mut memo = Memo::with_places(1 << 13);
-        let back = padded(&[0xeb, 0xf0]);
-        memo.keep(&back, known(&back, 0x1000, Field::None).unwrap());
-        assert_eq!(memo.find(&back, FAR).unwrap().distance as i64, -16);
+        let bytes = |distance| padded(&[0x3e, 0x74, distance]);
+        memo.keep(
+            &bytes(0xf0),
+            known(&bytes(0xf0), 0x1000, Field::None).unwrap(),
+        );
+        let (_, far) = memo.find(&bytes(0xf0), FAR).unwrap();
+        assert_eq!(far as i64, -16);
+        assert!(memo.find(&bytes(0xf1), FAR).is_none());
     }
 
     #[test]

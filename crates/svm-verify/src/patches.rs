@@ -43,6 +43,8 @@ impl Patches {
     /// Reads the tables of a module for a stock kernel.
     pub fn new<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) -> Patches {
         let mut patches = Patches::default();
+        let reader = Reader { image, program };
+        let mut unwinding = Vec::new();
         for (id, section) in image.object.sections() {
             let Some(kind) = special::kind_of(&section.name) else {
                 continue;
@@ -57,14 +59,37 @@ impl Patches {
                     continue;
                 }
             };
-            let reader = Reader { image, program };
             for entry in entries {
-                if let Err(reason) = patches.entry(&reader, kind, &entry) {
+                if kind == SpecialKind::OrcUnwindIp {
+                    unwinding.push((id, entry));
+                } else if let Err(reason) = patches.entry(&reader, kind, &entry) {
                     report.at(id, entry.offset, Code::Metadata, reason);
                 }
             }
         }
+        // What the kernel may replace is known beyond this point.
+        for (id, entry) in unwinding {
+            if let Err(reason) = patches.unwinding(&reader, &entry) {
+                report.at(id, entry.offset, Code::Metadata, reason);
+            }
+        }
         patches
+    }
+
+    /// An unwind entry begins with an instruction, or inside one that the kernel
+    /// may replace by shorter ones (`pushf; pop %rax` for a paravirtual call).
+    fn unwinding(&self, reader: &Reader<'_, '_>, entry: &Entry) -> Result<(), &'static str> {
+        let site = entry.site().ok_or("it refers to no code")?;
+        let end = reader.image.object.section(site.0).size;
+        if reader.is_runtime(site.0) || site.1 == end || reader.insn(site).is_some() {
+            return Ok(());
+        }
+        let around = reader.place(site).and_then(|at| reader.program.around(at));
+        let replaced = |n: &u32| self.whole.iter().any(|range| range.contains(n));
+        around
+            .filter(replaced)
+            .map(|_| ())
+            .ok_or("an entry that begins inside an instruction")
     }
 
     /// Instructions at which blocks begin.
@@ -100,15 +125,9 @@ impl Patches {
         if reader.is_runtime(site.0) {
             // What the runtime brings along for its own code.
             return match kind {
-                K::OrcUnwindIp | K::ReturnSites => Ok(()),
+                K::ReturnSites => Ok(()),
                 _ => Err("it refers to the runtime"),
             };
-        }
-        if kind == K::OrcUnwindIp {
-            let end = reader.image.object.section(site.0).size;
-            return (site.1 == end || reader.insn(site).is_some())
-                .then_some(())
-                .ok_or("an entry that begins inside an instruction");
         }
         if kind == K::SmpLocks {
             return reader.lock(site).ok_or("no lock prefix is there");
@@ -235,12 +254,15 @@ impl<'a, 'o> Reader<'a, 'o> {
             && self.image.object.section(id).name == sections::LINUX_TEXT
     }
 
-    fn number(&self, (id, offset): Site) -> Option<u32> {
-        let place = CodeAt {
+    fn place(&self, (id, offset): Site) -> Option<CodeAt> {
+        Some(CodeAt {
             section: self.image.number(id)?,
             offset: i64::try_from(offset).ok()?,
-        };
-        self.program.at(place)
+        })
+    }
+
+    fn number(&self, site: Site) -> Option<u32> {
+        self.program.at(self.place(site)?)
     }
 
     fn insn(&self, site: Site) -> Option<(u32, &'a Insn)> {

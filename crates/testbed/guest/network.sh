@@ -3,37 +3,10 @@
 # Loads a network driver and uses it in every way that a kernel looks into its
 # code: traffic, ethtool, tracing, probes, static branches, unload.
 . /common.sh
+. /traffic.sh
 
 module=$(option module)
-down=$(option down)
-up=$(option up)
-host=10.0.2.2
-
-# Two seconds and more: that is how often e1000 looks after its link.
-carrier() {
-    i=0
-    while [ "$(cat /sys/class/net/eth0/carrier 2>/dev/null)" != 1 ]; do
-        i=$((i + 1))
-        [ $i -gt 100 ] && return 1
-        sleep 0.1
-    done
-}
-
-
-# Pings without loss: `no_loss STEP COUNT [SIZE]`. Replies may be late, that is the
-# emulator; the status of busybox' ping tells of total loss only.
-no_loss() {
-    output=$(ping -q -c "$2" -W 10 -s "${3:-56}" $host 2>&1)
-    echo "$output" | grep -q ' 0% packet loss'
-    step "$1" $? "$(echo "$output" | grep loss)"
-}
-
-# Downloads into a file: `download STEP FILE`.
-download() {
-    sum=$(nc $host "$down" </dev/null | tee "$2" | sha256sum | cut -d ' ' -f 1)
-    [ "$sum" = "$(option sum)" ]
-    step "$1" $? "$sum"
-}
+interface=eth0
 
 load() {
     insmod "/modules/$module.ko" $2
@@ -48,6 +21,17 @@ load() {
 [ -f /modules/mii.ko ] && insmod /modules/mii.ko
 load load debug=1
 no_loss ping 5
+
+# What the kernel took of the module's tables: no taint but a missing signature's,
+# its types as they were, its init sections given back.
+taint=$(cat /proc/sys/kernel/tainted)
+[ $((taint & ~8192)) = 0 ]
+step taint $? "$taint"
+[ "$(wc -c </sys/kernel/btf/"$module")" = "$(option btf)" ]
+step types $? "$(wc -c </sys/kernel/btf/"$module") bytes"
+[ "$(cat /sys/module/"$module"/initsize)" = 0 ] &&
+    ! grep -q "init_module.*\[$module\]" /proc/kallsyms
+step init-freed $?
 
 # 32 MiB each way.
 download download /tmp/data
@@ -69,6 +53,10 @@ parameter=$(option parameter)
 if [ -n "$parameter" ]; then
     value=$(cat /sys/module/"$module"/parameters/"$parameter")
     step parameter $? "$parameter=$value"
+    echo 77 >/sys/module/"$module"/parameters/"$parameter"
+    [ "$(cat /sys/module/"$module"/parameters/"$parameter")" = 77 ]
+    step parameter-written $?
+    echo "$value" >/sys/module/"$module"/parameters/"$parameter"
 fi
 if [ "$(option ring)" = yes ]; then
     ethtool -G eth0 rx 512 tx 1024
@@ -141,6 +129,59 @@ done </probes
 echo >$tracing/kprobe_events
 step probes-gone $?
 echo 1 >$tracing/tracing_on
+
+# Probes on the entry and the return of a function.
+function=$(option function)
+echo "p:entry $function" >$tracing/kprobe_events
+echo "r:return $function" >>$tracing/kprobe_events
+echo 1 >$tracing/events/kprobes/enable
+no_loss kprobe-ping 2
+echo 0 >$tracing/events/kprobes/enable
+hits=$(awk '$2 > 0' $tracing/kprobe_profile | wc -l)
+[ "$hits" = 2 ]
+step kprobe $? "$function: $(awk '{ printf "%s %s ", $1, $2 }' $tracing/kprobe_profile)"
+echo >$tracing/kprobe_events
+
+# Stack traces from the timer's interrupt, wherever the driver is then: spills,
+# slow paths, all of it. Those with the driver in them are for the host to see.
+echo >$tracing/trace
+echo 20000 >$tracing/buffer_size_kb
+timer=$tracing/events/irq_vectors/local_timer_entry
+echo stacktrace >$timer/trigger
+i=0
+while [ $i -lt 2 ]; do
+    i=$((i + 1))
+    download timer-traffic /tmp/data
+    nc $host "$up" </tmp/data
+done
+rm -f /tmp/data
+echo '!stacktrace' >$timer/trigger
+echo 0 >$tracing/tracing_on
+awk -v own="$(option prefix)" '
+    /^ => / { stack = stack $0 "\n"; if (index($2, own) == 1 || $2 ~ /^twin_/) inside = 1; next }
+    { if (inside) printf "%s-\n", stack; stack = ""; inside = 0 }
+    END { if (inside) printf "%s", stack }' $tracing/trace >/tmp/stacks
+show timer /tmp/stacks 4000
+rm -f /tmp/stacks
+echo >$tracing/trace
+echo 1408 >$tracing/buffer_size_kb
+echo 1 >$tracing/tracing_on
+
+# Static calls of the kernel, in the module too, switched under traffic: who gives
+# way to others, and when.
+preempt=/sys/kernel/debug/sched/preempt
+mode=$(sed 's/.*(\(.*\)).*/\1/' $preempt)
+(download static-call-traffic /dev/null) &
+i=0
+while [ $i -lt 10 ]; do
+    i=$((i + 1))
+    echo full >$preempt
+    echo none >$preempt
+    sleep 0.1
+done
+wait
+echo "$mode" >$preempt
+step static-calls $? "$(cat $preempt)"
 
 # Static branches toggled under traffic.
 control=/sys/kernel/debug/dynamic_debug/control

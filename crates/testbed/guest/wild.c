@@ -13,6 +13,10 @@ static unsigned long address;
 module_param(address, ulong, 0);
 MODULE_PARM_DESC(address, "where to write");
 
+static unsigned int place;
+module_param(place, uint, 0);
+MODULE_PARM_DESC(place, "who writes: 0 a function, 1 one in .init.text, 2 one in .text.unlikely");
+
 struct twin_wild {
 	unsigned long words[4];
 };
@@ -25,12 +29,30 @@ static noinline void twin_wild_write(struct twin_wild *at)
 	at->words[1] += 1;
 }
 
+static noinline void __init twin_wild_write_init(struct twin_wild *at)
+{
+	at->words[1] += 1;
+}
+
+static noinline void __cold twin_wild_write_cold(struct twin_wild *at)
+{
+	at->words[1] += 1;
+}
+
 static int __init twin_wild_init(void)
 {
+	struct twin_wild *at;
+
 	twin_wild_own = kzalloc(sizeof(*twin_wild_own), GFP_KERNEL);
 	if (!twin_wild_own)
 		return -ENOMEM;
-	twin_wild_write(address ? (struct twin_wild *)address : twin_wild_own);
+	at = address ? (struct twin_wild *)address : twin_wild_own;
+	if (place == 1)
+		twin_wild_write_init(at);
+	else if (place == 2)
+		twin_wild_write_cold(at);
+	else
+		twin_wild_write(at);
 	pr_info("twin_wild: went on\n");
 	return 0;
 }

@@ -9,11 +9,11 @@ rmmod wild
 step sane-unload $?
 # Each kills its insmod, so that each needs a module of its own.
 n=0
-for address in $(option addresses | sed 's/,/ /g'); do
+for stray in $(option addresses | sed 's/,/ /g'); do
     n=$((n + 1))
-    insmod "/modules/wild$n.ko" address="$address"
+    insmod "/modules/wild$n.ko" address="${stray%:*}" place="${stray#*:}"
     [ $? != 0 ]
-    step "stopped-$address" $?
+    step "stopped-$stray" $?
 done
 # The kernel goes on.
 sleep 1

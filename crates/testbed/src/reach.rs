@@ -7,35 +7,104 @@
 
 use std::collections::{HashMap, HashSet};
 
-use elf_loader::consts::STT_FUNC;
-use elf_loader::{Object, Place, SectionId};
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
+use elf_loader::consts::{STB_LOCAL, STT_FUNC};
+use elf_loader::{Object, Place as Defined, SectionId};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
-/// Section and offset of each reached instruction.
-pub fn reached(object: &Object<'_>) -> HashSet<(SectionId, u64)> {
-    let starts = object.symbols().filter(|(_, s)| s.kind == STT_FUNC);
-    let mut open: Vec<(SectionId, u64)> = starts
-        .filter_map(|(_, symbol)| match symbol.place {
-            Place::In(section) => Some((section, symbol.value)),
-            _ => None,
-        })
-        .collect();
+/// Section and offset of an instruction.
+pub type Place = (SectionId, u64);
+
+/// What is reached, and from where.
+#[derive(Clone, Debug, Default)]
+pub struct Reached {
+    places: HashSet<Place>,
+    /// The instructions that fall through or jump to each.
+    before: HashMap<Place, Vec<Place>>,
+    /// What is called, or whose address something else than a branch has.
+    entries: HashSet<Place>,
+}
+
+impl Reached {
+    /// Whether some path reaches it.
+    pub fn contains(&self, place: Place) -> bool {
+        self.places.contains(&place)
+    }
+
+    /// The reached instructions that fall through or jump to it, wherever they are.
+    pub fn before(&self, place: Place) -> impl Iterator<Item = Place> {
+        self.before.get(&place).into_iter().flatten().copied()
+    }
+
+    /// Whether control comes to it from elsewhere too, or nothing reached leads to it.
+    pub fn is_entry(&self, place: Place) -> bool {
+        self.entries.contains(&place) || self.before(place).next().is_none()
+    }
+}
+
+/// Follows every path from every function.
+pub fn reached(object: &Object<'_>) -> Reached {
     let fields = branch_fields(object);
-    let mut found = HashSet::new();
+    let mut found = Reached::default();
+    let mut branches = HashSet::new();
+    let mut open: Vec<Place> = Vec::new();
+    for (place, is_global) in functions(object) {
+        open.push(place);
+        if is_global {
+            found.entries.insert(place);
+        }
+    }
     while let Some((section, mut at)) = open.pop() {
-        while found.insert((section, at)) {
-            let Some(bytes) = object.section(section).data.get(at as usize..) else {
+        while found.places.insert((section, at)) {
+            let Some(decoded) = decoded(object, (section, at)) else {
                 break;
             };
-            if bytes.is_empty() {
-                break;
+            if let Some(to) = target(&decoded, section, &fields) {
+                branches.insert((section, field(&decoded)));
+                match decoded.flow_control() {
+                    FlowControl::Call => drop(found.entries.insert(to)),
+                    _ => found.before.entry(to).or_default().push((section, at)),
+                }
+                open.push(to);
             }
-            let decoded = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE).decode();
-            open.extend(target(&decoded, section, &fields));
             if !goes_on(&decoded) {
                 break;
             }
+            let next = (section, decoded.next_ip());
+            found.before.entry(next).or_default().push((section, at));
             at = decoded.next_ip();
+        }
+    }
+    found.entries.extend(referred(object, &branches));
+    found
+}
+
+/// Starts of functions, and whether other objects can name them.
+fn functions(object: &Object<'_>) -> impl Iterator<Item = (Place, bool)> {
+    let functions = object.symbols().filter(|(_, s)| s.kind == STT_FUNC);
+    functions.filter_map(|(_, symbol)| match symbol.place {
+        Defined::In(section) => Some(((section, symbol.value), symbol.binding != STB_LOCAL)),
+        _ => None,
+    })
+}
+
+fn decoded(object: &Object<'_>, (section, at): Place) -> Option<Instruction> {
+    let bytes = object.section(section).data.get(at as usize..)?;
+    let mut decoder = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE);
+    (!bytes.is_empty()).then(|| decoder.decode())
+}
+
+/// What anything but the relocated fields of `branches` refers to. A field's addend
+/// may count from the field or from its end: both are taken.
+fn referred(object: &Object<'_>, branches: &HashSet<Place>) -> Vec<Place> {
+    let mut found = Vec::new();
+    for (id, section) in object.sections() {
+        let others = section.relocations.iter();
+        for r in others.filter(|r| !branches.contains(&(id, r.offset))) {
+            let symbol = object.symbol(r.symbol);
+            if let Defined::In(to) = symbol.place {
+                let place = symbol.value.wrapping_add_signed(r.addend);
+                found.extend([(to, place), (to, place.wrapping_add(4))]);
+            }
         }
     }
     found
@@ -43,7 +112,7 @@ pub fn reached(object: &Object<'_>) -> HashSet<(SectionId, u64)> {
 
 /// Where relocated branches lead, by the place of their field; nothing if it is
 /// out of the object.
-type Fields = HashMap<(SectionId, u64), Option<(SectionId, u64)>>;
+type Fields = HashMap<Place, Option<Place>>;
 
 fn branch_fields(object: &Object<'_>) -> Fields {
     let mut fields = Fields::new();
@@ -52,7 +121,7 @@ fn branch_fields(object: &Object<'_>) -> Fields {
             let symbol = object.symbol(r.symbol);
             let to = match symbol.place {
                 // The addend counts from the field, the branch from its end.
-                Place::In(to) => Some((to, symbol.value.wrapping_add_signed(r.addend + 4))),
+                Defined::In(to) => Some((to, symbol.value.wrapping_add_signed(r.addend + 4))),
                 _ => None,
             };
             fields.insert((id, r.offset), to);
@@ -61,22 +130,22 @@ fn branch_fields(object: &Object<'_>) -> Fields {
     fields
 }
 
-fn target(branch: &Instruction, section: SectionId, fields: &Fields) -> Option<(SectionId, u64)> {
-    match branch.flow_control() {
-        FlowControl::Next => return None,
-        _ if branch.near_branch_target() == 0 && branch.op_count() == 0 => return None,
-        _ => {}
-    }
-    // The field of a direct branch is its last four bytes, or one.
-    match fields.get(&(section, branch.next_ip().wrapping_sub(4))) {
+/// Where the field of a direct branch with a relocation is: its last four bytes.
+fn field(branch: &Instruction) -> u64 {
+    branch.next_ip().wrapping_sub(4)
+}
+
+fn target(branch: &Instruction, section: SectionId, fields: &Fields) -> Option<Place> {
+    // Every direct branch: `jrcxz` and `loop` as well as `jmp`, `jcc` and `call`.
+    let is_direct = matches!(
+        branch.op0_kind(),
+        OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64
+    );
+    let unrelocated = || Some((section, branch.near_branch_target()));
+    match fields.get(&(section, field(branch))) {
+        _ if !is_direct => None,
         Some(to) => *to,
-        None if branch.is_jcc_short_or_near()
-            || branch.is_jmp_short_or_near()
-            || branch.is_call_near() =>
-        {
-            Some((section, branch.near_branch_target()))
-        }
-        None => None,
+        None => unrelocated(),
     }
 }
 
@@ -88,4 +157,71 @@ fn goes_on(instruction: &Instruction) -> bool {
             | FlowControl::Call
             | FlowControl::IndirectCall
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use elf_loader::consts::{R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR};
+    use elf_loader::{Machine, Relocation, Section, Symbol, SymbolId};
+
+    use super::*;
+
+    const TEXT: SectionId = SectionId(1);
+    const COLD: SectionId = SectionId(2);
+
+    /// `f` in .text and `f.cold` in .text.unlikely.
+    fn object(text: &'static [u8], cold: &'static [u8]) -> Object<'static> {
+        let mut object = Object::new(Machine::X86_64);
+        for (name, code, section) in [("f", text, TEXT), ("f.cold", cold, COLD)] {
+            let flags = SHF_ALLOC | SHF_EXECINSTR;
+            let code = Section::with_data(name, flags, 1, code);
+            object.sections.push(code);
+            object.symbols.push(Symbol {
+                kind: STT_FUNC,
+                place: Defined::In(section),
+                ..object.symbols[0].clone()
+            });
+        }
+        object
+    }
+
+    #[test]
+    fn follows_branches_on_the_count() {
+        // jrcxz 3; ret; loop 0; ret
+        let object = object(&[0xe3, 0x01, 0xc3, 0xe2, 0xfb, 0xc3], &[0xc3]);
+        let reached = reached(&object);
+        for at in [0, 2, 3, 5] {
+            assert!(reached.contains((TEXT, at)), "{at}");
+        }
+        let before: Vec<Place> = reached.before((TEXT, 0)).collect();
+        assert_eq!(before, [(TEXT, 3)]);
+    }
+
+    #[test]
+    fn a_cold_part_is_entered_from_its_function_only() {
+        // nop; jb f.cold; ret
+        let mut object = object(&[0x90, 0x0f, 0x82, 0, 0, 0, 0, 0xc3], &[0xc3]);
+        let to_cold = Relocation {
+            offset: 3,
+            kind: R_X86_64_PLT32,
+            symbol: SymbolId(2),
+            addend: -4,
+        };
+        object.sections[1].relocations.push(to_cold);
+        let found = reached(&object);
+        assert!(!found.is_entry((COLD, 0)));
+        let before: Vec<Place> = found.before((COLD, 0)).collect();
+        assert_eq!(before, [(TEXT, 1)]);
+        assert!(found.is_entry((TEXT, 0)), "nothing leads to it");
+
+        // Its address in data: it may be called from anywhere.
+        let mut data = Section::with_data(".data", SHF_ALLOC, 8, vec![0; 8]);
+        data.relocations.push(Relocation {
+            offset: 0,
+            addend: 0,
+            ..to_cold
+        });
+        object.sections.push(data);
+        assert!(reached(&object).is_entry((COLD, 0)));
+    }
 }

@@ -1,7 +1,6 @@
 //! Rewritten modules in a stock kernel under QEMU: loaded in place of the
 //! originals, used, looked into by the kernel, unloaded.
 
-use std::process::Command;
 use std::time::Duration;
 
 use svm_rewrite::Scheme;
@@ -12,6 +11,7 @@ use testbed::qemu::report::{self, Report};
 use testbed::qemu::server::{Server, noise};
 
 const COMMON: &[u8] = include_bytes!("../guest/common.sh");
+const TRAFFIC_SCRIPT: &[u8] = include_bytes!("../guest/traffic.sh");
 const NETWORK: &[u8] = include_bytes!("../guest/network.sh");
 const WILD: &[u8] = include_bytes!("../guest/wild.sh");
 
@@ -40,23 +40,16 @@ struct Driver {
     filter: &'static str,
     /// What it says when its debug messages are switched on; empty if it has none.
     debug_message: &'static str,
+    /// How names of its functions begin.
+    prefix: &'static str,
+    /// A function that every packet goes through.
+    function: &'static str,
     /// Functions with spills that the script's steps run.
     busy: &'static [&'static str],
 }
 
 fn good<T>(result: Result<T, testbed::qemu::Error>) -> T {
     result.unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// SHA-256 by the system's own program.
-fn sha256(bytes: &[u8]) -> String {
-    let directory = env!("CARGO_TARGET_TMPDIR");
-    let file = format!("{directory}/traffic-{}", std::process::id());
-    std::fs::write(&file, bytes).expect("a temporary file");
-    let output = Command::new("sha256sum").arg(&file).output();
-    std::fs::remove_file(&file).expect("it was written");
-    let text = String::from_utf8(output.expect("sha256sum runs").stdout).expect("text");
-    text.split(' ').next().expect("a sum").to_owned()
 }
 
 impl Driver {
@@ -67,17 +60,23 @@ impl Driver {
         let data = noise(TRAFFIC, 6);
         let server = good(Server::start(data));
         let probes = self.probes(&module);
-        let report = self.boot(&module, &server, &sha256(data), &probes);
+        let report = self.boot(&module, &server, &good(server.sum()), &probes);
         report.assert_good(&[
             "load",
             "load-carrier",
             "ping",
+            "taint",
+            "types",
+            "init-freed",
             "download",
             "upload",
             "statistics",
             "mtu-ping",
             "link-ping",
             "ftrace-ping",
+            "kprobe",
+            "static-call-traffic",
+            "static-calls",
             "dyndbg-traffic",
             "dyndbg",
             "unload",
@@ -85,7 +84,10 @@ impl Driver {
             "unload-again",
         ]);
         let received = server.received();
-        assert!(received == [data], "32 MiB arrive as they were sent");
+        assert_eq!(received.len(), 3, "each upload arrives");
+        for received in received {
+            assert!(received == data, "32 MiB arrive as they were sent");
+        }
         assert!(
             report.console.contains(self.debug_message),
             "{:?} is not in the log ({})",
@@ -95,6 +97,7 @@ impl Driver {
         self.traced(&module, &report);
         self.unwound(&module, &report, "stacks", 1);
         self.unwound(&module, &report, "probes", probes.len().min(1));
+        self.unwound(&module, &report, "timer", 5);
     }
 
     fn boot(
@@ -107,6 +110,7 @@ impl Driver {
         let mut disk = good(Ramdisk::system());
         disk.file("init", NETWORK);
         disk.file("common.sh", COMMON);
+        disk.file("traffic.sh", TRAFFIC_SCRIPT);
         disk.file(&format!("modules/{}.ko", self.name), &module.bytes);
         for path in self.needs {
             let name = path.rsplit('/').next().unwrap_or(path);
@@ -118,18 +122,23 @@ impl Driver {
         let guest = Guest {
             name: self.name,
             card: self.card,
+            buses: &[],
             processor: self.processor,
             processors: self.processors,
             ramdisk: disk.finish(),
             options: format!(
                 "twin.module={} twin.down={} twin.up={} twin.sum={sum} twin.ring={} \
-                 twin.parameter={} twin.filter={}",
+                 twin.parameter={} twin.filter={} twin.prefix={} \
+                 twin.function={} twin.btf={}",
                 self.name,
                 server.down,
                 server.up,
                 if self.ring { "yes" } else { "no" },
                 self.parameter,
                 self.filter,
+                self.prefix,
+                self.function,
+                types(&module.bytes),
             ),
             limit: LIMIT,
         };
@@ -200,6 +209,8 @@ fn e1000_on_two_processors() {
         ring: true,
         parameter: "copybreak",
         filter: ":mod:e1000",
+        prefix: "e1000_",
+        function: "e1000_clean",
         debug_message: "Issuing a global reset to MAC",
         busy: &[
             "e1000_init_hw",
@@ -226,6 +237,8 @@ fn rtl8139cp_on_one_processor_with_five_levels_of_page_tables() {
         parameter: "",
         // The filter takes a name that begins with a digit for a number.
         filter: "cp_*",
+        prefix: "cp_",
+        function: "cp_interrupt",
         debug_message: "",
         busy: &[
             "cp_rx_poll",
@@ -242,11 +255,14 @@ fn rtl8139cp_on_one_processor_with_five_levels_of_page_tables() {
 /// it was and where it went; the kernel goes on.
 #[test]
 fn a_wild_pointer_stops_its_driver() {
-    const ADDRESSES: [u64; 4] = [
-        0x8,                   // the null page
-        0x7fff_0000_1000,      // user space
-        0x8000_0000_0000_0000, // not canonical
-        0xffff_ffff_ffff_ffe2, // an error pointer, -ENODEV less a field
+    // Where it goes, and from which of wild.c's functions.
+    const STRAYS: [(u64, &str); 6] = [
+        (0x8, "twin_wild_write"),                   // the null page
+        (0x7fff_0000_1000, "twin_wild_write"),      // user space
+        (0x8000_0000_0000_0000, "twin_wild_write"), // not canonical
+        (0xffff_ffff_ffff_ffe2, "twin_wild_write"), // an error pointer, -ENODEV less a field
+        (0x18, "twin_wild_write_init"),             // in .init.text
+        (0x28, "twin_wild_write_cold"),             // in .text.unlikely
     ];
     let original = good(modules::support("wild.ko"));
     let module = good(modules::rewrite("wild.ko", &original, Scheme::Stlb));
@@ -256,13 +272,19 @@ fn a_wild_pointer_stops_its_driver() {
     disk.file("modules/wild.ko", &module.bytes);
     // A module that was stopped while it was loaded stays there: each address
     // needs one of another name.
-    for n in 1..=ADDRESSES.len() {
+    for n in 1..=STRAYS.len() {
         disk.file(&format!("modules/wild{n}.ko"), &renamed(&module.bytes, n));
     }
-    let list: Vec<String> = ADDRESSES.iter().map(|a| a.to_string()).collect();
+    let place = |from: &str| match from {
+        "twin_wild_write_init" => 1,
+        "twin_wild_write_cold" => 2,
+        _ => 0,
+    };
+    let list = STRAYS.map(|(address, from)| format!("{address}:{}", place(from)));
     let guest = Guest {
         name: "wild",
         card: "e1000",
+        buses: &[],
         processor: "qemu64",
         processors: 1,
         ramdisk: disk.finish(),
@@ -277,18 +299,36 @@ fn a_wild_pointer_stops_its_driver() {
         report.place
     );
     assert_eq!(report.console.matches("twin_wild: went on").count(), 1);
-    for address in ADDRESSES {
-        // twin_wild_write adds to the second word.
+    for (n, (address, from)) in STRAYS.into_iter().enumerate() {
+        // They add to the second word.
         let word = format!("reaches for {:016x},", address + 8);
         let line = report.console.lines().find(|line| line.contains(&word));
         let line = line.unwrap_or_else(|| panic!("no line has {word:?} ({})", report.place));
         println!("{line}");
+        let module_name = format!("[wild{}]", n + 1);
+        assert!(line.contains(&module_name), "{line} ({})", report.place);
+        let begin = format!("twin: {from}+0x");
+        let (_, offset) = line.split_once(&begin).unwrap_or_else(|| panic!("{line}"));
+        let (offset, size) = offset.split_once('/').expect("offset/size");
+        let size = size
+            .split(' ')
+            .next()
+            .expect("a size")
+            .trim_start_matches("0x");
+        let number = |hex: &str| u64::from_str_radix(hex, 16).expect("a number");
+        assert_eq!(number(size), module.size(from), "{line}");
         assert!(
-            line.contains("twin: twin_wild_write+0x") && line.contains("[wild"),
-            "{line} ({})",
-            report.place
+            module.returns_from_slow_path(from, number(offset)),
+            "no slow path returns there: {line}"
         );
     }
+}
+
+/// Bytes of the module's types, as the kernel shows them below /sys/kernel/btf.
+fn types(module: &[u8]) -> u64 {
+    let object = elf_loader::read(module).expect("a module");
+    let types = object.section_named(".BTF");
+    types.map_or(0, |id| object.section(id).size)
 }
 
 /// The module under the name `wild<n>`: its name stands in `__this_module`.

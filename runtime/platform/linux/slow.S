@@ -34,6 +34,7 @@
 #define LOWEST_4_LEVELS	0xffff888000000000
 #define LOWEST_5_LEVELS	0xff11000000000000
 #define CR4_LA57_BIT	12
+#define FLAGS_DF	0x400
 /*
  * The page below the fixmap's last one: an entry maps two pages. Above are the
  * vsyscall page's neighbours, never mapped, and error pointers.
@@ -87,7 +88,7 @@ twin_slow_\reg:
 	pushq	%\reg
 	ORC	16
 	call	twin_slow
-	leaq	8(%rsp), %rsp
+	popq	%\reg
 	ORC	8
 	RETURN
 	.size	twin_slow_\reg, . - twin_slow_\reg
@@ -199,7 +200,12 @@ twin_slow:
 	movq	96(%rsp), %rsi
 	movq	88(%rsp), %rdx
 	xorl	%eax, %eax
-	cld
+	/* C wants the direction flag clear, the driver may be going backwards. */
+	pushq	72(%rsp)
+	ORC	96
+	andl	$~FLAGS_DF, (%rsp)
+	popfq
+	ORC	88
 	call	_printk
 	popq	%r11
 	ORC	80

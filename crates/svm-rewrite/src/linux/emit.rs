@@ -10,7 +10,7 @@ use twin_abi::Target;
 
 use super::places::Places;
 use super::runtime::Runtime;
-use super::{orc, tables};
+use super::{orc, tables, versions};
 use crate::apply::Applied;
 use crate::asm::{Field, Referent};
 use crate::emit::{map_section, note_section, relocation_kind};
@@ -38,6 +38,7 @@ pub fn emit(
     orc::remake(&mut object, lifted, applied, &section_symbols)?;
     // The original's own parts have their new places beyond this point.
     let runtime = Runtime::link(&mut object, scheme);
+    versions::complete(&mut object).map_err(|refusal| vec![refusal])?;
     let names = Names {
         lifted,
         applied,

@@ -4,11 +4,13 @@
 //!
 //! ```text
 //! kept      which instructions the kernel's metadata wants as they are   (before anything is decided)
+//! system    which instructions it may have
 //! own       what references in code are called
 //! places    where original places are now
 //! tables    the kernel's tables about code, moved
 //! orc       unwind tables, made anew
 //! runtime   the slow path, linked in
+//! versions  checksums of what the slow path imports
 //! emit      all of it into one object
 //! ```
 
@@ -18,8 +20,11 @@ mod orc;
 mod own;
 mod places;
 mod runtime;
+mod system;
 mod tables;
+mod versions;
 
 pub use emit::emit;
 pub use kept::{Kept, is_copied, kept};
 pub use own::{check, field, referent};
+pub use system::refuse as refuse_system;

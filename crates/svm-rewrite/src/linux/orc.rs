@@ -95,6 +95,12 @@ fn rows(
             Some(entry) => put(laid.offset(depth.at), entry),
             None => refusals.push(beyond(lifted, depth.inst)),
         }
+        if depth.words == 0 {
+            let end = lifted.inst(depth.inst).iced.next_ip();
+            for (at, entry) in old.inside(code, original, end) {
+                put(laid.offset(depth.at) + (at - original), entry);
+            }
+        }
     }
     // What follows the section is none of its code.
     let section = lifted.sections[usize::from(code.0)].id;
@@ -162,6 +168,23 @@ impl Original {
         let list = self.0.get(&code)?;
         let n = list.partition_point(|(at, _)| *at <= offset);
         Some(list[n.checked_sub(1)?].1)
+    }
+
+    /// The entries that begin to hold inside an instruction, which is there until
+    /// an alternative is: `pushf; pop %rax` for `call *pv_ops+N(%rip)`. Such
+    /// instructions stay as they are, and so do the places.
+    fn inside(
+        &self,
+        code: CodeIdx,
+        start: u64,
+        end: u64,
+    ) -> impl Iterator<Item = (u64, Entry)> + '_ {
+        let list = self.0.get(&code).map_or(&[][..], Vec::as_slice);
+        let first = list.partition_point(|(at, _)| *at <= start);
+        list[first..]
+            .iter()
+            .take_while(move |(at, _)| *at < end)
+            .copied()
     }
 
     /// The entry that begins to hold exactly there.

@@ -1,8 +1,8 @@
 //! What the supervisor asks of dom0, and what it answers.
 
-use super::enter::Oops;
 use super::job::{self, Job};
 use super::memory::BarMode;
+use super::oops::Oops;
 
 /// A request to dom0's thread 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -42,6 +42,7 @@ pub mod lock;
 pub mod mailbox;
 pub mod memory;
 pub mod native_engine;
+pub mod oops;
 mod patch;
 pub mod paths;
 pub mod payload;

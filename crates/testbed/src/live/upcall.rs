@@ -6,8 +6,8 @@ use thiserror::Error;
 
 use super::command::{OOPS, RETURNED};
 use super::dom0::Failure;
-use super::enter::Oops;
 use super::mailbox::{STACK_ARGUMENTS, UpcallRequest, UpcallSlot, WINDOW};
+use super::oops::Oops;
 use super::rendezvous::{Limits, NoAnswer};
 
 /// Why an upcall has no result.

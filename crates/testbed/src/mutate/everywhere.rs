@@ -10,7 +10,8 @@ use iced_x86::FlowControl;
 use svm_rewrite::{Options, Scheme, rewrite};
 
 use super::inserted::function_of;
-use super::{Check, Tally, ask, checks};
+use super::tally::ask;
+use super::{Check, Tally, checks};
 use crate::forms;
 use crate::random::Random;
 

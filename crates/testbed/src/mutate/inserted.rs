@@ -2,16 +2,13 @@
 //! the check's middle, the stack pointer moved, an access beyond what the check
 //! covers.
 
-use std::collections::HashSet;
+use elf_loader::Object;
+use iced_x86::{Encoder, Mnemonic, OpKind, Register};
+use twin_abi::stlb;
 
-use elf_loader::{Object, Relocation};
-use iced_x86::{
-    Encoder, FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
-};
-use twin_abi::{names, stlb};
-
+use super::mutant::Change;
 use super::splice::New;
-use super::{Change, Check, Kind, Mutant, Piece, decode};
+use super::{Check, Kind, Mutant, Piece};
 use crate::random::Random;
 
 /// Conditional, so that the check is entered both ways.
@@ -20,12 +17,7 @@ const JB: [u8; 6] = [0x0f, 0x82, 0, 0, 0, 0];
 impl Check {
     /// All of them; into every byte of the check if `everywhere`, else into every
     /// instruction.
-    pub(super) fn inserted(
-        &self,
-        object: &Object<'_>,
-        everywhere: bool,
-        random: &mut Random,
-    ) -> Vec<Mutant> {
+    pub(super) fn inserted(&self, everywhere: bool, random: &mut Random) -> Vec<Mutant> {
         let mut made = Vec::new();
         let check = &self.pieces[..self.pieces.len() - 1];
         for (n, piece) in check.iter().enumerate() {
@@ -35,7 +27,7 @@ impl Check {
         for piece in &self.slow {
             made.push(self.twice(piece, is_idempotent(piece)));
         }
-        made.extend(self.entered(object, everywhere));
+        made.extend(self.entered(everywhere));
         made.extend(self.stack_moved(random));
         made.extend(self.grown());
         made
@@ -60,11 +52,10 @@ impl Check {
     }
 
     /// A branch before the check that skips part of it.
-    fn entered(&self, object: &Object<'_>, everywhere: bool) -> Vec<Mutant> {
+    fn entered(&self, everywhere: bool) -> Vec<Mutant> {
         let start = self.pieces[0].at;
         let end = self.pieces[self.pieces.len() - 1].at;
         let instructions: Vec<u64> = self.pieces.iter().map(|p| p.at).collect();
-        let held = self.is_held_before(object);
         (start + 1..=end)
             .filter(|at| everywhere || instructions.contains(at))
             .map(|at| {
@@ -75,7 +66,7 @@ impl Check {
                 };
                 let mutant = self.splice(Kind::Entered, start, 0, vec![branch], &how);
                 let harmless =
-                    instructions.contains(&at) && self.skips_nothing(at) || at == end && held;
+                    instructions.contains(&at) && self.skips_nothing(at) || at == end && self.held;
                 Mutant { harmless, ..mutant }
             })
             .collect()
@@ -89,33 +80,6 @@ impl Check {
             let asks_any = self.pieces.len() == 9 && n <= 2;
             n == 0 || asks_any || self.is_redundant(piece)
         })
-    }
-
-    /// Whether the register has a translated address before the check on every
-    /// way to it, from another one: then skipping all of it accesses that one, as
-    /// far as both cover.
-    fn is_held_before(&self, object: &Object<'_>) -> bool {
-        let register = self.pieces[self.pieces.len() - 2].decoded.op0_register();
-        let code = decode(object, self.section, function_of(object, self));
-        let mut seen = HashSet::new();
-        let mut open = vec![self.pieces[0].at];
-        while let Some(at) = open.pop() {
-            if !seen.insert(at) {
-                continue;
-            }
-            let before = predecessors(&code, at);
-            if before.is_empty() {
-                return false;
-            }
-            for piece in before {
-                match leaves_translated(object, piece, register) {
-                    Some(true) => {}
-                    Some(false) => return false,
-                    None => open.push(piece.at),
-                }
-            }
-        }
-        true
     }
 
     /// `push`, `pop` and `lea` on the stack pointer at some place in the check.
@@ -191,53 +155,4 @@ pub(super) fn function_of(object: &Object<'_>, check: &Check) -> std::ops::Range
     };
     let symbol = object.symbols.iter().find(inside);
     symbol.map_or(at..at, |s| s.value..s.value + s.size)
-}
-
-/// Instructions from which control comes to `at`, within a function's code.
-fn predecessors(code: &[Piece], at: u64) -> Vec<&Piece> {
-    let comes = |piece: &&Piece| {
-        let i = &piece.decoded;
-        let falls = matches!(
-            i.flow_control(),
-            FlowControl::Next
-                | FlowControl::ConditionalBranch
-                | FlowControl::Call
-                | FlowControl::IndirectCall
-        );
-        let jumps = matches!(
-            i.flow_control(),
-            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
-        );
-        falls && piece.at + i.len() as u64 == at || jumps && i.near_branch_target() == at
-    };
-    code.iter().filter(comes).collect()
-}
-
-/// Whether `register` has a translated address after the instruction; `None` if
-/// the instruction says nothing about it.
-fn leaves_translated(object: &Object<'_>, piece: &Piece, register: Register) -> Option<bool> {
-    let i = &piece.decoded;
-    let adds_translation = |r: &Relocation| r.addend == stlb::XLATE as i64;
-    if piece.relocations.iter().any(adds_translation) && i.op0_register() == register {
-        return Some(true);
-    }
-    if i.flow_control() == FlowControl::Call {
-        // The slow path changes the register it translates, and no other.
-        let mut called = piece
-            .relocations
-            .iter()
-            .map(|r| &object.symbol(r.symbol).name);
-        let slow = called.find_map(|name| name.strip_prefix(names::SLOW_PREFIX));
-        let translates = |name: &str| format!("{register:?}").eq_ignore_ascii_case(name);
-        return slow.map_or(Some(false), |name| translates(name).then_some(true));
-    }
-    if i.flow_control() == FlowControl::IndirectCall {
-        return Some(false);
-    }
-    let mut info = InstructionInfoFactory::new();
-    let written = info.info(i).used_registers().iter().any(|used| {
-        let kept = matches!(used.access(), OpAccess::Read | OpAccess::CondRead);
-        used.register().full_register() == register && !kept
-    });
-    written.then_some(false)
 }

@@ -8,7 +8,9 @@ use std::ops::Range;
 use elf_loader::consts::{R_X86_64_PC32, R_X86_64_PLT32};
 use elf_loader::{Object, Place, Relocation, SectionId};
 
-use super::{Piece, decode, write_target};
+use super::Piece;
+use super::check::decode;
+use super::replaced::write_target;
 
 /// An instruction to put into code.
 #[derive(Clone, Debug)]

@@ -12,6 +12,8 @@ pub struct Guest<'g> {
     pub name: &'g str,
     /// QEMU's model of a network card.
     pub card: &'g str,
+    /// Devices that the card is plugged into, if not the machine itself.
+    pub buses: &'g [&'g str],
     /// QEMU's model of a processor.
     pub processor: &'g str,
     /// Number of processors.
@@ -83,6 +85,7 @@ impl Guest<'_> {
             .args(["-cpu", self.processor])
             .args(["-smp", &self.processors.to_string()])
             .args(["-netdev", "user,id=network"])
+            .args(self.buses.iter().flat_map(|bus| ["-device", bus]))
             .args(["-device", &format!("{},netdev=network", self.card)])
             .args(["-append", &command_line])
             .arg("-serial")
@@ -94,6 +97,10 @@ impl Guest<'_> {
             .arg("-initrd")
             .arg(ramdisk)
             .stdin(Stdio::null());
+        // What it says of the network that it is.
+        let messages = console.with_file_name("qemu.log");
+        let name = messages.display().to_string();
+        qemu.stderr(io(name, std::fs::File::create(messages))?);
         io(
             "qemu-system-x86_64 (scripts/setup.sh installs it)",
             qemu.spawn(),

@@ -7,16 +7,20 @@
 //! machine   QEMU from start to power-off; the console goes to a file
 //! report    the console, read: steps, results, complaints of the kernel
 //! modules   modules rewritten, verified and written for the guest
+//! distribution   the stock kernel's modules by name, with what they need
+//! trial     any of them on a card of QEMU's
 //! ```
 //!
 //! Needs `qemu-system-x86_64`, a static busybox and `ethtool` (scripts/setup.sh),
 //! and the stock kernel (scripts/stock.sh); no privileges.
 
+pub mod distribution;
 pub mod machine;
 pub mod modules;
 pub mod ramdisk;
 pub mod report;
 pub mod server;
+pub mod trial;
 
 use std::path::PathBuf;
 

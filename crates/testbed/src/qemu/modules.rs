@@ -105,6 +105,35 @@ fn behind_pushes(object: &Object<'_>, site: &Site) -> Option<u64> {
 }
 
 impl Module {
+    /// Bytes of a function, out-of-line parts included; 0 if there is none.
+    pub fn size(&self, name: &str) -> u64 {
+        let object = elf_loader::read(&self.bytes).ok();
+        let function = object
+            .iter()
+            .flat_map(|o| &o.symbols)
+            .find(|s| s.kind == STT_FUNC && s.name == name);
+        function.map_or(0, |s| s.size)
+    }
+
+    /// Whether the slow path of a check returns to that place in a function.
+    pub fn returns_from_slow_path(&self, name: &str, offset: u64) -> bool {
+        // The call's distance is its last four bytes.
+        const DISTANCE: u64 = 4;
+        let (Ok(object), Some((section, start))) =
+            (elf_loader::read(&self.bytes), self.functions.get(name))
+        else {
+            return false;
+        };
+        let Some(section) = object.section_named(section) else {
+            return false;
+        };
+        let relocations = &object.section(section).relocations;
+        relocations.iter().any(|r| {
+            r.offset + DISTANCE == start + offset
+                && object.symbol(r.symbol).name.starts_with("twin_slow_")
+        })
+    }
+
     /// Whether the module has a function of that name.
     pub fn has(&self, name: &str) -> bool {
         self.functions.contains_key(name)

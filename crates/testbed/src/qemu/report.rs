@@ -7,7 +7,7 @@ use super::machine::Outcome;
 use super::{Error, io};
 
 /// What the kernel says when something is wrong with it.
-const COMPLAINTS: [&str; 13] = [
+const COMPLAINTS: [&str; 14] = [
     "WARNING:",
     "BUG:",
     "Oops",
@@ -21,6 +21,7 @@ const COMPLAINTS: [&str; 13] = [
     "rcu: INFO",
     "soft lockup",
     "no symbol version",
+    "disagrees about version",
 ];
 
 /// A step of the script.
@@ -64,7 +65,7 @@ impl Report {
             done: false,
             console: text(&outcome.console)?,
             place: format!(
-                "console: {}, results: {}",
+                "console: {}, results: {}, beside them qemu.log",
                 outcome.console.display(),
                 outcome.results.display()
             ),
@@ -98,6 +99,26 @@ impl Report {
                 _ => {}
             }
         }
+    }
+
+    /// One more step, that the host saw.
+    pub fn judge(&mut self, name: &str, ok: bool) {
+        self.steps.push(Step {
+            name: name.to_owned(),
+            ok,
+            text: String::new(),
+        });
+    }
+
+    /// What went wrong, in a few words each; nothing if nothing did.
+    pub fn problems(&self) -> Vec<String> {
+        let failed = self.steps.iter().filter(|s| !s.ok);
+        let mut problems: Vec<String> = failed.map(|s| format!("{} {}", s.name, s.text)).collect();
+        problems.extend(self.complaints().iter().map(|line| (*line).to_owned()));
+        if !self.done {
+            problems.push("the script did not end".to_owned());
+        }
+        problems
     }
 
     /// A text that the script showed.

@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
@@ -15,6 +16,7 @@ pub struct Server {
     pub down: u16,
     /// Port that bytes are written to.
     pub up: u16,
+    data: &'static [u8],
     received: Receiver<Vec<u8>>,
 }
 
@@ -29,6 +31,7 @@ impl Server {
         let server = Server {
             down: port(&down)?,
             up: port(&up)?,
+            data,
             received,
         };
         thread::spawn(move || {
@@ -46,6 +49,22 @@ impl Server {
             }
         });
         Ok(server)
+    }
+
+    /// SHA-256 of what goes down, by the system's own program.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn sum(&self) -> Result<String, Error> {
+        let mut program = Command::new("sha256sum");
+        let program = program.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = io("sha256sum", program.spawn())?;
+        if let Some(mut input) = child.stdin.take() {
+            io("sha256sum", input.write_all(self.data))?;
+        }
+        let output = io("sha256sum", child.wait_with_output())?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.split(' ').next().unwrap_or_default().to_owned())
     }
 
     /// What came up so far, one item a connection.

@@ -1,0 +1,273 @@
+//! What others' tools say of rewritten modules: `objtool` of the kernel's build,
+//! which checks the code and makes the tables that it can, and binutils.
+//!
+//! The kernel's unwinder reads `.orc_unwind`. `objtool` makes these tables by
+//! following the stack pointer through every path, so that what it makes of
+//! rewritten code, spills and out-of-line parts included, is what they must say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use svm_rewrite::{Options, Scheme, Target};
+
+/// Ports and memory, bit strings and string instructions, alternatives and
+/// paravirtual calls, realigned frames, vectors; drivers and others.
+const SAMPLE: [&str; 13] = [
+    "drivers/net/ethernet/intel/e1000/e1000",
+    "drivers/net/ethernet/realtek/8139cp",
+    "drivers/net/ethernet/8390/ne2k-pci",
+    "drivers/net/ethernet/tehuti/tehuti",
+    "drivers/net/ethernet/smsc/smc91c92_cs",
+    "drivers/net/ethernet/intel/ice/ice",
+    "drivers/net/ethernet/mellanox/mlx4/mlx4_en",
+    "drivers/net/virtio_net",
+    "drivers/virtio/virtio_pci",
+    "net/mac80211/mac80211",
+    "fs/ext4/ext4",
+    "arch/x86/crypto/sha256-ssse3",
+    "arch/x86/crypto/aesni-intel",
+];
+
+/// As scripts/Makefile.lib of Linux 6.1 calls it with Debian's configuration.
+const OBJTOOL: [&str; 10] = [
+    "--hacks=jump_label",
+    "--hacks=noinstr",
+    "--orc",
+    "--retpoline",
+    "--rethunk",
+    "--sls",
+    "--static-call",
+    "--uaccess",
+    "--module",
+    "--no-unreachable",
+];
+
+/// What it makes, and would not make anew if it were there.
+const MADE: [&str; 5] = [
+    ".orc_unwind",
+    ".orc_unwind_ip",
+    ".return_sites",
+    ".retpoline_sites",
+    ".static_call_sites",
+];
+
+fn stock(below: &str) -> PathBuf {
+    let stock = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/stock");
+    let path = stock.join(below);
+    assert!(path.exists(), "{} is missing: `make stock`", path.display());
+    path
+}
+
+fn run(program: &Path, arguments: &[&str]) -> Output {
+    let output = Command::new(program).args(arguments).output();
+    output.unwrap_or_else(|e| panic!("{}: {e}", program.display()))
+}
+
+fn said(output: &Output) -> String {
+    let (out, error) = (&output.stdout, &output.stderr);
+    String::from_utf8_lossy(out).into_owned() + &String::from_utf8_lossy(error)
+}
+
+/// A module, its rewritten self, and a directory for what is made of them.
+struct Pair {
+    original: PathBuf,
+    rewritten: PathBuf,
+    work: PathBuf,
+}
+
+impl Pair {
+    fn make(module: &str, scheme: Scheme) -> Pair {
+        let original = stock("modules/kernel").join(format!("{module}.ko"));
+        // Tests run at the same time.
+        static PAIRS: AtomicUsize = AtomicUsize::new(0);
+        let n = PAIRS.fetch_add(1, Ordering::Relaxed);
+        let work = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("tools-{}-{n}", std::process::id()));
+        std::fs::create_dir_all(&work).expect("a directory below target");
+        let bytes =
+            std::fs::read(&original).unwrap_or_else(|e| panic!("{}: {e}", original.display()));
+        let object = elf_loader::read(&bytes).expect("a module");
+        let rewritten = svm_rewrite::rewrite(&object, Options::of(Target::Linux, scheme));
+        let rewritten = rewritten.unwrap_or_else(|r| panic!("{module}: {}", r[0]));
+        let path = work.join("twin.ko");
+        let bytes = elf_loader::write(&rewritten.object).expect("a module");
+        std::fs::write(&path, bytes).expect("it can be written");
+        Pair {
+            original,
+            rewritten: path,
+            work,
+        }
+    }
+
+    /// What objtool says of a module that lacks what it makes, and the module with
+    /// that made.
+    fn objtool(&self, module: &Path, name: &str) -> (BTreeSet<String>, PathBuf) {
+        let made = self.work.join(name);
+        let names = MADE
+            .iter()
+            .flat_map(|s| [(*s).to_owned(), format!(".rela{s}")]);
+        let remove = names.map(|name| format!("--remove-section={name}"));
+        let mut objcopy = Command::new("objcopy");
+        let status = objcopy.args(remove).arg(module).arg(&made).status();
+        assert!(status.expect("objcopy runs").success());
+        let file = made.to_str().expect("a path of ours");
+        let arguments: Vec<&str> = OBJTOOL.iter().copied().chain([file]).collect();
+        let output = run(&stock("headers/tools/objtool/objtool"), &arguments);
+        assert!(output.status.success(), "{}", said(&output));
+        (said(&output).lines().map(without_place).collect(), made)
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        // What is left of a failed run is only in the way.
+        let _ = std::fs::remove_dir_all(&self.work);
+    }
+}
+
+/// A warning without its file and without offsets, which differ.
+fn without_place(line: &str) -> String {
+    let text = line.split_once("objtool: ").map_or(line, |(_, text)| text);
+    let words = text.split(' ').map(|w| w.split("+0x").next().unwrap_or(w));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Unwind entries by section, as objtool prints them: offset and what holds from
+/// there on.
+type Entries = BTreeMap<String, BTreeMap<u64, String>>;
+
+fn entries(module: &Path) -> Entries {
+    let file = module.to_str().expect("a path of ours");
+    let output = run(
+        &stock("headers/tools/objtool/objtool"),
+        &["--dump=orc", file],
+    );
+    let mut entries = Entries::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let (place, entry) = line.split_once(':').expect("place: entry");
+        let (section, offset) = place.rsplit_once('+').expect("section+offset");
+        let offset = u64::from_str_radix(offset, 16).expect("a hexadecimal offset");
+        let section = entries.entry(section.to_owned()).or_default();
+        section.insert(offset, entry.trim().to_owned());
+    }
+    entries
+}
+
+fn holds(entries: &BTreeMap<u64, String>, at: u64) -> Option<&str> {
+    entries
+        .range(..=at)
+        .next_back()
+        .map(|(_, entry)| entry.as_str())
+}
+
+/// Compares the tables wherever objtool knows anything: it does not follow what no
+/// path reaches. Gives the number of places at which either changes.
+fn compare(module: &str, ours: &Entries, theirs: &Entries) -> usize {
+    let mut compared = 0;
+    for (section, known) in theirs {
+        let own = &ours[section];
+        let places: BTreeSet<u64> = known.keys().chain(own.keys()).copied().collect();
+        for at in places {
+            match holds(known, at) {
+                None => {}
+                Some(entry) if entry.starts_with("sp:(und)") => {}
+                Some(entry) => {
+                    assert_eq!(holds(own, at), Some(entry), "{module}: {section}+{at:#x}");
+                    compared += 1;
+                }
+            }
+        }
+    }
+    compared
+}
+
+fn objtool_agrees(scheme: Scheme) {
+    for module in SAMPLE {
+        let pair = Pair::make(module, scheme);
+        let (before, _) = pair.objtool(&pair.original, "original.ko");
+        let (after, made) = pair.objtool(&pair.rewritten, "made.ko");
+        let new: Vec<&String> = after.difference(&before).collect();
+        assert!(new.is_empty(), "{module}: objtool finds {new:#?}");
+        let compared = compare(module, &entries(&pair.rewritten), &entries(&made));
+        println!("{module}: {compared} unwind entries as objtool makes them");
+        assert!(compared > 100, "{module}: {compared} entries");
+    }
+}
+
+#[test]
+fn objtool_finds_nothing_new_and_makes_the_same_unwind_tables() {
+    objtool_agrees(Scheme::Stlb);
+}
+
+#[test]
+fn objtool_finds_nothing_new_and_makes_the_same_unwind_tables_for_the_papers_scheme() {
+    objtool_agrees(Scheme::Paper);
+}
+
+/// `readelf` complains about what is malformed, `ld -r` reads every section,
+/// symbol and relocation.
+#[test]
+fn binutils_take_rewritten_modules() {
+    for module in SAMPLE {
+        let pair = Pair::make(module, Scheme::Stlb);
+        let file = pair.rewritten.to_str().expect("a path of ours");
+        let output = run(Path::new("readelf"), &["-aW", file]);
+        let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.success() && complaints.is_empty(),
+            "{module}: {complaints}"
+        );
+        let linked = pair.work.join("linked.ko");
+        let linked = linked.to_str().expect("a path of ours");
+        let output = run(Path::new("ld"), &["-r", "-o", linked, file]);
+        assert!(
+            output.status.success() && said(&output).is_empty(),
+            "{module}: {}",
+            said(&output)
+        );
+        // What is linked is still what `modinfo` and the kernel look into.
+        for section in [".modinfo", "__versions", ".gnu.linkonce.this_module"] {
+            let bytes = std::fs::read(linked).expect("ld made it");
+            let object = elf_loader::read(&bytes).expect("a module");
+            assert!(
+                object.section_named(section).is_some(),
+                "{module} {section}"
+            );
+        }
+    }
+}
+
+/// Not every user's path has it.
+fn modinfo() -> PathBuf {
+    let places = ["/usr/sbin/modinfo", "/sbin/modinfo", "/usr/bin/modinfo"];
+    let found = places.iter().map(PathBuf::from).find(|p| p.exists());
+    found.expect("modinfo of kmod, which `make setup` installs")
+}
+
+/// `modinfo` tells of the rewritten module what it tells of the original, but for
+/// the signature.
+#[test]
+fn modinfo_tells_the_same() {
+    for module in SAMPLE {
+        let pair = Pair::make(module, Scheme::Stlb);
+        let told = |path: &Path| -> Vec<String> {
+            let file = path.to_str().expect("a path of ours");
+            let output = run(&modinfo(), &[file]);
+            assert!(output.status.success(), "{module}: {}", said(&output));
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let own = |line: &&str| !line.starts_with("filename:") && !line.starts_with("sig");
+            let mut hash = false;
+            let lines = text.lines().filter(own).filter(|line| {
+                // The signature's bytes, over several lines.
+                hash = hash && line.starts_with('\t') || line.starts_with("signature");
+                !hash
+            });
+            lines.map(str::to_owned).collect()
+        };
+        let (before, after) = (told(&pair.original), told(&pair.rewritten));
+        assert!(before.len() > 3, "{module}: {before:?}");
+        assert_eq!(before, after, "{module}");
+    }
+}

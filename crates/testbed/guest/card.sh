@@ -1,0 +1,95 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Loads the modules that /order names, one after the other, and uses the network
+# card that they drive, if the machine has one: traffic both ways, ethtool,
+# tracing, down and up, unload, and all of it again.
+. /common.sh
+. /traffic.sh
+
+modules=$(cat /order)
+reversed=$(sed '1!G;h;$!d' /order)
+
+load() {
+    for module in $modules; do
+        insmod "/modules/$module.ko" || {
+            step "$1-$module" 1
+            return
+        }
+    done
+    step "$1" 0 "$(echo $modules)"
+}
+
+unload() {
+    for module in $reversed; do
+        rmmod "$module" || {
+            step "$1-$module" 1
+            return
+        }
+    done
+    step "$1" 0
+}
+
+# The card's interface; a bus may take its time to find it.
+found() {
+    i=0
+    while [ $i -lt 100 ]; do
+        i=$((i + 1))
+        interface=$(ls /sys/class/net | grep -v '^lo$' | head -n 1)
+        [ -n "$interface" ] && return
+        sleep 0.1
+    done
+    return 1
+}
+
+start() {
+    found
+    step "$1-interface" $? "$interface"
+    ip link set "$interface" up
+    step "$1-up" $?
+    ip addr add 10.0.2.15/24 dev "$interface"
+    carrier
+    step "$1-carrier" $?
+}
+
+load load
+if [ "$(option card)" = yes ]; then
+    start load
+    no_loss ping 3
+    download download /tmp/data
+    nc $host "$up" </tmp/data
+    step upload $?
+    bytes=$(cat /sys/class/net/"$interface"/statistics/rx_bytes)
+    [ "$bytes" -gt "$(option bytes)" ]
+    step statistics $? "rx_bytes $bytes"
+    try ethtool-i ethtool -i "$interface"
+    # Not every driver has statistics or registers to tell.
+    ethtool -S "$interface" >/tmp/query 2>&1
+    ethtool -d "$interface" >/tmp/query 2>&1
+    ip link set "$interface" down
+    step link-down $?
+    ip link set "$interface" up
+    step link-up $?
+    carrier
+    no_loss link-ping 2
+    # All functions of the driver, but for those whose name the filter takes for a
+    # number (8139cp).
+    driver=$(echo "$reversed" | head -n 1)
+    echo ":mod:$driver" >$tracing/set_ftrace_filter
+    echo function >$tracing/current_tracer
+    no_loss ftrace-ping 2
+    traced=$(grep -c '<-' $tracing/trace)
+    [ "$traced" -gt 2 ]
+    step ftrace $? "$traced calls"
+    echo nop >$tracing/current_tracer
+    echo >$tracing/set_ftrace_filter
+    ip link set "$interface" down
+fi
+unload unload
+load reload
+if [ "$(option card)" = yes ]; then
+    start reload
+    no_loss reload-ping 2
+    ip link set "$interface" down
+fi
+unload unload-again
+finish

@@ -1,0 +1,116 @@
+//! `make boot`: Ethernet modules of the distribution, rewritten, in a stock kernel
+//! under QEMU, on the cards that it has; with `--load`, all the others as well.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use svm_rewrite::Scheme;
+use testbed::qemu::Error;
+use testbed::qemu::distribution::Distribution;
+use testbed::qemu::trial::{CARDS, Card, Trial, card_of};
+
+/// Rewrite Ethernet modules of the stock kernel's package with everything that
+/// they need, boot the stock kernel under QEMU, load them in place of the
+/// originals, and use the card.
+#[derive(Parser)]
+#[command(after_help = "Examples:
+  boot ne2k-pci                 on the card of QEMU's that it drives
+  boot e100 --card i82559er
+  boot                          every card of QEMU's, a line each
+  boot --load                   every Ethernet module: loaded, unloaded, loaded again
+
+Consoles are left below target/qemu/.
+
+Exit status: 0 everything works, 1 something does not, 2 it could not be tried.")]
+struct Arguments {
+    /// Modules, by name; every card of QEMU's if none is named.
+    modules: Vec<String>,
+    /// QEMU's name of the card, if the module drives several.
+    #[arg(long)]
+    card: Option<String>,
+    /// Load and unload every Ethernet module of the package, all at once.
+    #[arg(long)]
+    load: bool,
+    /// Use the paper's scheme.
+    #[arg(long)]
+    paper: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("boot: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<bool, Error> {
+    let distribution = Distribution::stock()?;
+    let trials = match (arguments.load, arguments.modules.as_slice()) {
+        (true, _) => vec![Trial {
+            name: "load".to_owned(),
+            modules: distribution.below("drivers/net/ethernet/"),
+            // A thousand modules' worth of code under emulation.
+            limit: Duration::from_secs(1800),
+            ..Trial::of("", None)
+        }],
+        (false, []) => CARDS
+            .iter()
+            .map(|card| Trial::of(card.driver, Some(card)))
+            .collect(),
+        (false, names) => names
+            .iter()
+            .map(|name| Trial::of(name, chosen(name, arguments.card.as_deref())))
+            .collect(),
+    };
+    println!("| card | modules, all rewritten | works | s |\n|---|---|---|---|");
+    let mut good = true;
+    for mut trial in trials {
+        if arguments.paper {
+            trial.scheme = Scheme::Paper;
+        }
+        good &= one(&trial, &distribution);
+    }
+    Ok(good)
+}
+
+fn chosen(driver: &str, device: Option<&str>) -> Option<&'static Card> {
+    match device {
+        Some(device) => CARDS.iter().find(|card| card.device == device),
+        None => card_of(driver),
+    }
+}
+
+/// Runs one and prints its line; says what went wrong.
+fn one(trial: &Trial<'_>, distribution: &Distribution) -> bool {
+    let card = trial.card.map_or("none", |card| card.device);
+    let modules = match distribution.in_order(&trial.modules) {
+        Ok(order) if order.len() > 12 => format!("{} modules", order.len()),
+        Ok(order) => order.join(" "),
+        Err(_) => trial.modules.join(" "),
+    };
+    let (report, time) = match trial.run(distribution) {
+        Ok(done) => done,
+        Err(error) => {
+            println!("| {card} | {modules} | no: {error} | |");
+            return false;
+        }
+    };
+    let problems = report.problems();
+    let works = if problems.is_empty() { "yes" } else { "no" };
+    println!(
+        "| {card} | {modules} | {works} | {:.0} |",
+        time.as_secs_f64()
+    );
+    for problem in &problems {
+        eprintln!("  {problem}");
+    }
+    if !problems.is_empty() {
+        eprintln!("  {}", report.place);
+    }
+    problems.is_empty()
+}

@@ -1,0 +1,107 @@
+//! The modules of the stock kernel's package by name, and what each needs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::{Error, io, target};
+
+/// All modules, by name as the kernel has it (`-` is `_`).
+pub struct Distribution(BTreeMap<String, PathBuf>);
+
+/// A module's name as the kernel has it.
+pub fn normal(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+impl Distribution {
+    /// The package that `make stock` unpacks.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn stock() -> Result<Distribution, Error> {
+        let mut found = BTreeMap::new();
+        let mut left = vec![target("stock/modules/kernel")];
+        while let Some(directory) = left.pop() {
+            let entries = std::fs::read_dir(&directory).map_err(|_| Error::Missing {
+                what: "the stock kernel's modules",
+                path: directory.clone(),
+            })?;
+            for entry in entries.flatten() {
+                let path = entry.path();
+                match path.extension() {
+                    _ if path.is_dir() => left.push(path),
+                    Some(e) if e == "ko" => {
+                        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+                        found.insert(normal(&name), path.clone());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(Distribution(found))
+    }
+
+    /// Where the module of that name is.
+    pub fn path(&self, name: &str) -> Option<&Path> {
+        self.0.get(&normal(name)).map(PathBuf::as_path)
+    }
+
+    /// The modules whose path has this in it.
+    pub fn below(&self, part: &str) -> Vec<&str> {
+        let inside = |(_, path): &(&String, &PathBuf)| path.to_string_lossy().contains(part);
+        let names = self.0.iter().filter(inside);
+        names.map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// These modules and all that they need, in an order in which they can be
+    /// loaded.
+    ///
+    /// # Errors
+    /// One is not in the package, or cannot be read.
+    pub fn in_order(&self, names: &[&str]) -> Result<Vec<String>, Error> {
+        let mut order = Vec::new();
+        for name in names {
+            self.add(&normal(name), &mut order)?;
+        }
+        Ok(order)
+    }
+
+    fn add(&self, name: &str, order: &mut Vec<String>) -> Result<(), Error> {
+        if order.iter().any(|known| known == name) {
+            return Ok(());
+        }
+        for needed in needs(&self.read(name)?) {
+            self.add(&needed, order)?;
+        }
+        order.push(name.to_owned());
+        Ok(())
+    }
+
+    /// A module's bytes.
+    ///
+    /// # Errors
+    /// It is not in the package, or cannot be read.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>, Error> {
+        let path = self.path(name).ok_or_else(|| Error::Missing {
+            what: "a module of this name in the stock kernel's package",
+            path: name.into(),
+        })?;
+        io(path.display().to_string(), std::fs::read(path))
+    }
+}
+
+/// What a module says that it needs: `depends=` in `.modinfo`, strings that end in
+/// zeros.
+fn needs(bytes: &[u8]) -> Vec<String> {
+    let Ok(object) = elf_loader::read(bytes) else {
+        return Vec::new();
+    };
+    let Some(id) = object.section_named(".modinfo") else {
+        return Vec::new();
+    };
+    let entries = object.section(id).data.split(|b| *b == 0);
+    let named =
+        entries.filter_map(|entry| std::str::from_utf8(entry).ok()?.strip_prefix("depends="));
+    let names = named.flat_map(|list| list.split(','));
+    names.filter(|name| !name.is_empty()).map(normal).collect()
+}
