@@ -111,9 +111,9 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             ),
         ),
         Code::Direction => (
-            "At a string instruction it is not known whether the direction flag is set.",
-            "Forward and backward take different sequences: what a translation covers lies above the address in one case and below it in the other.",
-            "Execute `cld` or `std` on every path to the instruction. Compiled code never leaves the flag set (psABI 3.2.1); look at assembly with `std` or `popf`.",
+            "At a string instruction, a call or a return it is not known whether the direction flag is set.",
+            "Forward and backward take different sequences: what a translation covers lies above the address in one case and below it in the other. And every function relies on its caller to leave the flag clear (psABI 3.2.1).",
+            "Execute `cld` or `std` on every path to the string instruction, and `cld` before calls and returns. Compiled code never leaves the flag set; look at assembly with `std` or `popf`.",
             Assembly("test %edi,%edi\nje 1f\nstd\n1: rep stosb\ncld\nret"),
         ),
         Code::Statement => (
