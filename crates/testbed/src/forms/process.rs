@@ -235,9 +235,10 @@ pub fn one(
     if record.is(Ending::Returned) {
         record.registers = registers_word(machine.block(), case.live);
         record.frame = digest(frame_left(case));
+        // Not where a fault ended it: the gate may have been asked for an element of
+        // which only the first byte is there.
+        record.registers ^= ports::done();
     }
-    // Also where a fault ended it: what was not there was found before.
-    record.registers ^= ports::done();
     record
 }
 
