@@ -507,7 +507,11 @@ impl<'a> Planner<'a> {
         let mut taken = self.registers_of(i);
         let mut recompute = None;
         if keeps_flags {
-            recompute = self.compare_before(i, live);
+            // Behind the instruction its own registers are no more what was compared.
+            recompute = self.compare_before(i, live).filter(|compare| {
+                !restores_behind(plan.class)
+                    || !self.registers_of(*compare).intersects(self.writes(i))
+            });
             if let Some(compare) = recompute {
                 let operands = self.registers_of(compare);
                 taken = taken.union(operands);
@@ -646,6 +650,16 @@ fn extra_for(space: Space) -> usize {
     match space {
         Space::PerCpu(_) => 1,
         Space::Stack | Space::Heap | Space::Global => 0,
+    }
+}
+
+/// Whether the flags come back behind the instruction and not right before it: it is
+/// a loop, whose own instructions change them.
+fn restores_behind(class: Class) -> bool {
+    match class {
+        Class::String(_, _, repeat) => repeat != Repeat::Once,
+        Class::PortString(..) => true,
+        _ => false,
     }
 }
 

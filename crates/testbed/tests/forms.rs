@@ -123,6 +123,34 @@ fn a_sample_of_forms_computes_the_same() {
     assert!(report.faults > 1000, "faults are compared, too: {report}");
 }
 
+/// Strings to and from ports, every form: what the gate is asked for is what the manual
+/// says, and memory, registers and faults agree.
+#[test]
+fn port_strings_compute_the_same() {
+    use iced_x86::Mnemonic::{Insb, Insd, Insw, Outsb, Outsd, Outsw};
+    let forms = SURVEYED.enumeration.forms.iter().enumerate();
+    let ports = forms.filter(|(_, form)| {
+        let mnemonic = form.code.mnemonic();
+        matches!(mnemonic, Insb | Insw | Insd | Outsb | Outsw | Outsd)
+    });
+    let report = execute(Plan {
+        states: 8,
+        string_states: 16,
+        seeds: (0x9047, 1),
+        one_in: 1,
+        only: ports.map(|(n, _)| n).collect(),
+        jobs: 2,
+        known: false,
+    });
+    println!("{report}");
+    let described: Vec<String> = report.described.iter().map(ToString::to_string).collect();
+    assert!(report.differences == 0, "{}", described.join("\n"));
+    assert!(
+        report.string_states > 3_000 && report.faults > 20,
+        "{report}"
+    );
+}
+
 /// Most known defects spoil what the verifier does not accept anyway; these are
 /// the others.
 #[test]

@@ -43,7 +43,8 @@ impl Emitter<'_> {
 
     /// `ins` and `outs` go through the same gate, element by element. As the
     /// processor does, they find out whether the memory is there before the port
-    /// is used (SDM volume 2, INS). `ins` with `rep`, 16 bits wide, forward, as
+    /// is used (SDM volume 2, INS), but for an element that lies across the end of
+    /// what is mapped: the check is about its first byte. `ins` with `rep`, 16 bits wide, forward, as
     /// the fullest case:
     ///
     /// ```text

@@ -209,16 +209,6 @@ fn is_unobserved(form: &Form) -> bool {
     wide && std::arch::is_x86_feature_detected!("avx512f")
 }
 
-/// Whether it reaches a port, which a process may not; the rewritten one asks the
-/// runtime's gate.
-fn reaches_port(form: &Form) -> bool {
-    use iced_x86::Mnemonic::*;
-    matches!(
-        form.code.mnemonic(),
-        Insb | Insw | Insd | Outsb | Outsw | Outsd
-    )
-}
-
 /// Rewritten forms that are not executed, by reason.
 fn left_out(forms: &[Form], verdicts: &[Verdict]) -> Report {
     let mut report = Report::default();
@@ -228,8 +218,6 @@ fn left_out(forms: &[Form], verdicts: &[Verdict]) -> Report {
         }
         let reason = if is_unobserved(form) {
             "AVX512F, whose registers are not observed here"
-        } else if reaches_port(form) {
-            "port I/O, which a process may not do"
         } else if !Case::new(n, form, Live::Few, cases::Way::Up, 8).can_run() {
             "a jump through its own frame, or a return: no function of its own"
         } else {
@@ -247,7 +235,7 @@ fn batches(forms: &[Form], verdicts: &[Verdict], plan: &Plan) -> Vec<Batch> {
     const STRING_PAGES: u64 = 32;
     let (mut plain, mut strings) = (Vec::new(), Vec::new());
     for (n, form) in forms.iter().enumerate() {
-        let skip = !verdicts[n].is_rewritten() || is_unobserved(form) || reaches_port(form);
+        let skip = !verdicts[n].is_rewritten() || is_unobserved(form);
         let probe = Case::new(n, form, Live::Few, cases::Way::Up, PAGES);
         let chosen = probe.is_string() || mix(n as u64).is_multiple_of(plan.one_in);
         let left_out = !plan.only.is_empty() && !plan.only.contains(&n);

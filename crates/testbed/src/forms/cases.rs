@@ -125,19 +125,6 @@ impl Case {
         if segments {
             return false;
         }
-        // A process has no ports: natively each of them faults at once.
-        let ports = matches!(
-            self.instruction.mnemonic(),
-            Mnemonic::Insb
-                | Mnemonic::Insw
-                | Mnemonic::Insd
-                | Mnemonic::Outsb
-                | Mnemonic::Outsw
-                | Mnemonic::Outsd
-        );
-        if ports {
-            return false;
-        }
         if self.is_jump() && self.instruction.memory_base() == Register::RSP {
             return false;
         }

@@ -29,6 +29,7 @@ mod modes;
 mod native;
 mod object;
 mod operands;
+mod ports;
 mod process;
 pub mod programs;
 mod record;

@@ -8,6 +8,7 @@ use libc::{c_int, siginfo_t, ucontext_t};
 use super::enter::{self, Block};
 use super::image::Image;
 use super::memory::Memory;
+use super::ports;
 use super::process::Machine;
 use super::record::{Ending, Record};
 use super::state::{GS_BASE, State};
@@ -126,7 +127,14 @@ pub(super) extern "C" fn on_signal(signal: c_int, _: *mut siginfo_t, context: *m
     if get(libc::REG_RSP).wrapping_sub(STACK_BLOCK) >= twin_abi::stack::BLOCK {
         signals::give_up(signal);
     }
-    let found = [libc::REG_TRAPNO, libc::REG_CR2, libc::REG_RIP].map(get);
+    let mut found = [libc::REG_TRAPNO, libc::REG_CR2, libc::REG_RIP].map(get);
+    if found[0] == u64::from(ports::TRAP as u32) {
+        match ports::step(registers) {
+            ports::Step::Done => return,
+            ports::Step::Fault(trap, address) => [found[0], found[1]] = [trap, address],
+            ports::Step::Other => {}
+        }
+    }
     for (slot, value) in FAULT.iter().zip(found) {
         slot.store(value, Ordering::Relaxed);
     }

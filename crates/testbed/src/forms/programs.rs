@@ -64,8 +64,16 @@ const PATIENCE: libc::rlim_t = 10;
 /// # Errors
 /// A system call's or the linker's.
 pub fn run(body: &[u8], way: Way, seed: u64, states: u64) -> Result<Verdict, Error> {
-    let made = object(body);
-    let rewritten = match survey::rewrite(&made, way.variant) {
+    run_object(&object(body), way, seed, states)
+}
+
+/// The same for an object with one code section, whose function `f0` makes a frame
+/// of [`FRAME`] bytes and enters the others as it likes.
+///
+/// # Errors
+/// A system call's or the linker's.
+pub fn run_object(made: &Object<'_>, way: Way, seed: u64, states: u64) -> Result<Verdict, Error> {
+    let rewritten = match survey::rewrite(made, way.variant) {
         Ok(object) => object,
         Err(refusals) => return Ok(Verdict::Refused(refusals[0].to_string())),
     };
@@ -73,7 +81,7 @@ pub fn run(body: &[u8], way: Way, seed: u64, states: u64) -> Result<Verdict, Err
         let list: Vec<String> = violations.list.iter().map(ToString::to_string).collect();
         return Ok(Verdict::VerifierRefused(list.join("\n")));
     }
-    let original = image::original(&made)?;
+    let original = image::original(made)?;
     let program = Rewritten::new(rewritten, way.variant)?;
     let native = |memory: &Memory| Native::new(&original, memory);
     let twin = |memory: &Memory| Twin::new(&program, memory, way.identity);
@@ -83,7 +91,7 @@ pub fn run(body: &[u8], way: Way, seed: u64, states: u64) -> Result<Verdict, Err
         run_states(&states, seed, twin)?,
     );
     let same = |a: &Record, b: &Record| {
-        agree(a, b) || several_reasons(&made, a, b) || is_harness_address(b)
+        agree(a, b) || several_reasons(made, a, b) || is_harness_address(b)
     };
     let different = (0..states.len()).find(|&n| !same(&a[n], &b[n]));
     let Some(n) = different else {
@@ -99,7 +107,7 @@ pub fn run(body: &[u8], way: Way, seed: u64, states: u64) -> Result<Verdict, Err
     );
     text += &describe_state((0, &case()), &states[n], (PAGES, seed), native, twin)?;
     text += &format!("  records: native {:x?}\n  rewritten {:x?}\n", a[n], b[n]);
-    text += &listing(&made, &name);
+    text += &listing(made, &name);
     text += "  rewritten:\n";
     text += &listing(&program.object, &name);
     Ok(Verdict::Different(text))

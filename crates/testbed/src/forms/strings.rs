@@ -18,17 +18,21 @@ struct Shape {
     repeats: bool,
     /// `repne`: goes on while different.
     while_different: bool,
+    /// Each element goes to or comes from a port, which takes its time.
+    uses_port: bool,
 }
 
 fn shape(case: &Case) -> Shape {
     use Mnemonic as M;
     let i = &case.instruction;
     let size = match i.mnemonic() {
-        M::Movsb | M::Stosb | M::Lodsb | M::Cmpsb | M::Scasb => 1,
-        M::Movsw | M::Stosw | M::Lodsw | M::Cmpsw | M::Scasw => 2,
-        M::Movsd | M::Stosd | M::Lodsd | M::Cmpsd | M::Scasd => 4,
+        M::Movsb | M::Stosb | M::Lodsb | M::Cmpsb | M::Scasb | M::Insb | M::Outsb => 1,
+        M::Movsw | M::Stosw | M::Lodsw | M::Cmpsw | M::Scasw | M::Insw | M::Outsw => 2,
+        M::Movsd | M::Stosd | M::Lodsd | M::Cmpsd | M::Scasd | M::Insd | M::Outsd => 4,
         _ => 8,
     };
+    let from_port = matches!(i.mnemonic(), M::Insb | M::Insw | M::Insd);
+    let to_port = matches!(i.mnemonic(), M::Outsb | M::Outsw | M::Outsd);
     let compares = matches!(
         i.mnemonic(),
         M::Cmpsb | M::Cmpsw | M::Cmpsd | M::Cmpsq | M::Scasb | M::Scasw | M::Scasd | M::Scasq
@@ -40,11 +44,12 @@ fn shape(case: &Case) -> Shape {
     let loads = matches!(i.mnemonic(), M::Lodsb | M::Lodsw | M::Lodsd | M::Lodsq);
     Shape {
         size,
-        reads_rsi: !only_rdi,
-        uses_rdi: !loads,
+        reads_rsi: !only_rdi && !from_port,
+        uses_rdi: !loads && !to_port,
         compares,
         repeats: i.has_rep_prefix() || i.has_repne_prefix(),
         while_different: i.has_repne_prefix(),
+        uses_port: from_port || to_port,
     }
 }
 
@@ -86,6 +91,11 @@ pub fn fill(state: &mut State, case: &Case, random: &mut Random, setting: &Setti
     state.registers[Register::RSI.number()] = source.pointer(case.way, shape.size);
     state.registers[Register::RDI.number()] = target.pointer(case.way, shape.size);
     state.placement = Placement::Middle;
+    if shape.uses_port {
+        // The bits above the port say nothing. The last ports have no second byte.
+        let port = random.word() & !0x8000;
+        state.registers[Register::RDX.number()] = port;
+    }
     if shape.compares && elements > 0 && !random.one_in(6) {
         let mut stop = Stop {
             state,
@@ -122,7 +132,8 @@ fn count(shape: &Shape, random: &mut Random, pages: u64) -> u64 {
         3 * per_page,
     ];
     let count = candidates[random.below(candidates.len() as u64) as usize];
-    count.min((pages / 2 - 2) * per_page)
+    let most = if shape.uses_port { 2 } else { pages / 2 - 2 };
+    count.min(most * per_page)
 }
 
 /// Where source and target are: apart, or with a small distance.

@@ -7,6 +7,7 @@ use super::enter::{self, Block};
 use super::image::Rewritten;
 use super::memory::{ALIASES, DATA, Memory, READ_ONLY, pieces};
 use super::native::fault;
+use super::ports;
 use super::process::Machine;
 use super::record::{Ending, Record};
 use super::state::{GS_BASE, State, Table};
@@ -79,16 +80,16 @@ impl<'r> Twin<'r> {
             data: std::ptr::null_mut(),
             resolve_upcall: None,
             import: None,
-            port_in: None,
-            port_out: None,
+            port_in: Some(ports::port_in),
+            port_out: Some(ports::port_out),
             warn: None,
         };
         let config = Config {
             scheme: self.program.variant.scheme.abi() as u32,
             windows: 2 * self.pages as u32 + 8,
             regions: 8,
-            port_count: 0,
-            ports: std::ptr::null(),
+            port_count: ports::ALL.len() as u32,
+            ports: ports::ALL.as_ptr(),
             stlb: STLB as *mut c_void,
             host,
         };
