@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo programs test test-exhaustive test-html corpus boot differential mutations faults bench stock support setup build deb test-deb
+.PHONY: help demo programs e1000 test test-exhaustive test-html corpus boot differential mutations faults bench stock support setup build deb test-deb
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-19s%s\n", $$1, $$2}'
@@ -40,6 +40,7 @@ test: setup support ## every check and test
 	$(CARGO) test --workspace
 	$(CARGO) build -p twin
 	sh scripts/programs.sh sample
+	sh scripts/compilers.sh sample
 	$(MAKE) -C runtime test
 	$(MAKE) -C runtime/hot test HEADERS=$(HEADERS)
 	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
@@ -57,9 +58,16 @@ corpus: setup stock ## every module of the stock kernel for linux, the Ethernet 
 boot: setup stock ## rewritten Ethernet modules in a stock kernel under QEMU, on every card that it has (or MODULE=e100)
 	$(CARGO) run --release -p testbed --bin boot -- $(MODULE)
 
-programs: setup ## zlib, lz4, sqlite and gcc's torture programs through `twin cc`, against the unrewritten builds (an hour)
+programs: setup ## every compiler; zlib, lz4, sqlite and gcc's torture programs through `twin cc`, against the unrewritten builds (an hour)
 	$(CARGO) build --release -p twin
+	TWIN=$(CURDIR)/$(TWIN) sh scripts/compilers.sh all
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/programs.sh all
+
+e1000: stock ## e1000 compiled from Debian's kernel source through `twin cc`, compared, verified, used in the stock kernel
+	$(CARGO) build --release -p twin
+	TWIN=$(CURDIR)/$(TWIN) sh examples/e1000/build.sh
+	$(CARGO) test -p svm-rewrite --test source -- --ignored
+	$(CARGO) test -p testbed --test live_linux -- --ignored --nocapture
 
 differential: setup stock ## 1,000 random images for each e1000 function, native against rewritten
 	$(CARGO) run --release -p testbed --bin differential -- --images 1000 --stepped 10

@@ -21,13 +21,13 @@ mkdir -p "$root/target/stock"
 # The real place: target/stock may be a link, and make wants one name for it.
 stock=$(CDPATH='' cd -P -- "$root/target/stock" && pwd -P)
 apt=$stock/headers-apt
-mirror=${TWIN_DEBIAN_MIRROR:-http://deb.debian.org/debian}
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 die() {
     printf 'headers.sh: %s\n' "$*" >&2
     exit 1
 }
+
+. "$root/scripts/apt.sh"
 
 # linux-image-X VERSION, the stock kernel.
 [ -s "$stock/VERSION" ] || die "no target/stock/VERSION: run scripts/stock.sh first"
@@ -38,23 +38,6 @@ complete() {
     [ -e "$stock/headers/Makefile" ] && [ -s "$stock/headers-VERSION" ] &&
         [ "$(cat "$stock/headers-VERSION")" = "$headers $version" ] &&
         grep -qF "include $stock/headers-tree/" "$stock/headers/Makefile"
-}
-
-# Lists of our own below $apt, Debian 12 whatever this system is; as in stock.sh.
-private_options() {
-    mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/no-parts"
-    : >"$apt/status"
-    [ -e "$keyring" ] || die "no $keyring: install debian-archive-keyring"
-    {
-        echo "deb [signed-by=$keyring] $mirror bookworm main"
-        echo "deb [signed-by=$keyring] $mirror bookworm-updates main"
-        echo "deb [signed-by=$keyring] $mirror-security bookworm-security main"
-    } >"$apt/sources.list"
-    printf -- '-o%s ' \
-        "Dir::State=$apt" "Dir::State::lists=$apt/lists" "Dir::State::status=$apt/status" \
-        "Dir::Cache=$apt/cache" APT::Sandbox::User=root APT::Architecture=amd64 \
-        Acquire::Languages=none Acquire::Retries=3 Acquire::http::Timeout=30 \
-        "Dir::Etc::sourcelist=$apt/sources.list" "Dir::Etc::sourceparts=$apt/no-parts"
 }
 
 # The packages that $headers of $version needs of the kernel's own, by apt with
@@ -86,7 +69,7 @@ fetch() {
     # shellcheck disable=SC2086
     download $plain && return
     echo "asking apt for the headers of $image $version ..."
-    options=$(private_options)
+    options="$(private_options) $(bookworm_options deb)"
     # shellcheck disable=SC2086
     apt-get $options -q update >apt.log 2>&1 || true
     # shellcheck disable=SC2086

@@ -14,6 +14,8 @@ as:binutils
 objdump:binutils
 gcc:gcc
 gcc-12:gcc-12
+clang-14:clang-14
+gdb:gdb
 make:make
 apt-get:apt
 dpkg-deb:dpkg

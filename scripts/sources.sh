@@ -11,26 +11,13 @@ set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 programs=$root/target/programs
 apt=$programs/apt
-mirror=${TWIN_DEBIAN_MIRROR:-http://deb.debian.org/debian}
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 die() {
     printf 'sources.sh: %s\n' "$*" >&2
     exit 1
 }
 
-# Everything apt writes goes below $apt.
-options() {
-    [ -e "$keyring" ] || die "no $keyring: install debian-archive-keyring"
-    mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/no-parts"
-    : >"$apt/status"
-    echo "deb-src [signed-by=$keyring] $mirror bookworm main" >"$apt/sources.list"
-    printf -- '-o%s ' \
-        "Dir::State=$apt" "Dir::State::lists=$apt/lists" "Dir::State::status=$apt/status" \
-        "Dir::Cache=$apt/cache" APT::Sandbox::User=root Acquire::Languages=none \
-        Acquire::Retries=3 Acquire::http::Timeout=30 \
-        "Dir::Etc::sourcelist=$apt/sources.list" "Dir::Etc::sourceparts=$apt/no-parts"
-}
+. "$root/scripts/apt.sh"
 
 fetch() {
     package=$1
@@ -52,7 +39,7 @@ fetch() {
 }
 
 mkdir -p "$programs"
-opts=$(options)
+opts="$(private_options) $(bookworm_options deb-src)"
 missing=
 for package; do
     [ -e "$programs/$package/.complete" ] || missing="$missing $package"

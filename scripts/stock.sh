@@ -21,8 +21,6 @@ set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 stock=$root/target/stock
 apt=$stock/apt
-mirror=${TWIN_DEBIAN_MIRROR:-http://deb.debian.org/debian}
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 die() {
     printf 'stock.sh: %s\n' "$*" >&2
@@ -33,29 +31,9 @@ complete() {
     [ -s "$stock/VERSION" ] && [ -s "$stock/e1000.ko" ] && [ -d "$stock/modules/" ]
 }
 
+. "$root/scripts/apt.sh"
+
 # ---- Which apt -------------------------------------------------------------
-
-# Everything apt writes goes below $apt.
-private_options() {
-    mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
-    : >"$apt/status"
-    printf -- '-o%s ' \
-        "Dir::State=$apt" "Dir::State::lists=$apt/lists" "Dir::State::status=$apt/status" \
-        "Dir::Cache=$apt/cache" APT::Sandbox::User=root APT::Architecture=amd64 \
-        Acquire::Languages=none Acquire::Retries=3 Acquire::http::Timeout=30
-}
-
-# Debian 12 and nothing else, whatever this system is.
-bookworm_options() {
-    [ -e "$keyring" ] || die "no $keyring: install debian-archive-keyring"
-    mkdir -p "$apt/no-parts"
-    {
-        echo "deb [signed-by=$keyring] $mirror bookworm main"
-        echo "deb [signed-by=$keyring] $mirror bookworm-updates main"
-        echo "deb [signed-by=$keyring] $mirror-security bookworm-security main"
-    } >"$apt/sources.list"
-    printf -- '-o%s ' "Dir::Etc::sourcelist=$apt/sources.list" "Dir::Etc::sourceparts=$apt/no-parts"
-}
 
 # The image that linux-image-amd64 depends on, by apt with options "$@"; nothing
 # unless it is Debian 12's.
@@ -96,7 +74,7 @@ fetch() {
         download_with_update $(private_options) && return
     fi
     # shellcheck disable=SC2046
-    download_with_update $(private_options) $(bookworm_options) && return
+    download_with_update $(private_options) $(bookworm_options deb) && return
     tail -n 5 apt.log >&2
     die "cannot fetch the Debian 12 kernel (above: apt's last words); check the network, or set TWIN_DEBIAN_MIRROR"
 }

@@ -5,17 +5,19 @@ use std::path::Path;
 
 use elf_loader::Object;
 
+use crate::assembler;
 use crate::failure::Failure;
 
 /// Bytes looked at to tell text from damage.
 const SNIFFED: usize = 4096;
 
-/// An input, read and decompressed.
+/// An input, read and decompressed; assembly text is assembled.
 #[derive(Debug)]
 pub struct Input {
     /// Its name in messages.
     pub name: String,
     bytes: Vec<u8>,
+    text: Option<Vec<u8>>,
 }
 
 /// The name of a path in messages.
@@ -36,26 +38,33 @@ impl Input {
     pub fn read(path: &Path) -> Result<Input, Failure> {
         let name = name(path);
         let raw = read_bytes(path).map_err(|error| Failure::access(&name, describe(&error)))?;
-        match elf_loader::input::decompress(raw) {
-            Ok(bytes) => Ok(Input { name, bytes }),
-            Err(error) => Err(Failure::refused(name, error.code(), error)),
+        let bytes = match elf_loader::input::decompress(raw) {
+            Ok(bytes) => bytes,
+            Err(error) => return Err(Failure::refused(name, error.code(), error)),
+        };
+        if !is_text(&bytes) {
+            let text = None;
+            return Ok(Input { name, bytes, text });
         }
+        Ok(Input {
+            bytes: assembler::assemble(&name, &bytes)?,
+            text: Some(bytes),
+            name,
+        })
     }
 
-    /// Its bytes, decompressed.
+    /// The assembly text that it is, if it is one.
+    pub fn text(&self) -> Option<&[u8]> {
+        self.text.as_deref()
+    }
+
+    /// Its bytes, decompressed and assembled.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The object that it is.
+    /// The object that it is, or that its text was assembled to.
     pub fn object(&self) -> Result<Object<'_>, Failure> {
-        if is_text(&self.bytes) {
-            return Err(Failure::input(
-                &self.name,
-                "this is text; assembly source is not supported yet: assemble it \
-                 (`gcc -c FILE.s`) and give the object (.o, .ko)",
-            ));
-        }
         elf_loader::read(&self.bytes).map_err(|error| Failure::unreadable(&self.name, &error))
     }
 }

@@ -7,6 +7,7 @@
 //! The work is done by the library crates; here are files, options, messages
 //! and nothing else. One file a subcommand.
 
+mod assembler;
 mod cc;
 mod cli;
 mod codes;
@@ -17,6 +18,7 @@ mod input;
 mod output;
 mod parallel;
 mod report;
+mod source;
 mod text;
 mod version;
 

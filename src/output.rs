@@ -39,6 +39,15 @@ impl Destination {
         }
     }
 
+    /// Whether assembly text that is rewritten there stays text: by the ending of
+    /// the file's name.
+    pub fn is_text(&self) -> bool {
+        match self {
+            Destination::Stdout => true,
+            Destination::File(path) => path.extension().is_some_and(|e| e == "s"),
+        }
+    }
+
     /// Its name in messages.
     pub fn name(&self) -> String {
         match self {

@@ -6,7 +6,7 @@
 # Needs `make stock` (headers) and target/debug/twin or TWIN. Leaves e1000.ko and,
 # built the same way by the plain compiler, original/e1000.ko in DIRECTORY
 # (default target/examples/e1000). Any warning the rewritten build has and the
-# plain one has not is an error.
+# plain one has not is an error, and so is a module that `twin verify` refuses.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -61,4 +61,6 @@ build "$directory/original" "$compiler"
 build "$directory" "$twin cc --target linux --report $report -- $compiler"
 sed "s#$directory/original#$directory#g" "$directory/original/warnings" |
     diff - "$directory/warnings" >&2 || die "the rewritten build has other warnings"
+# The proof is about the module as kbuild left it, objtool's tables included.
+"$twin" verify "$directory/e1000.ko"
 echo "$directory/e1000.ko"

@@ -19,6 +19,7 @@ const struct twin_constant twin_abi_constants[] = {
 	{ "INDEX_MASK", TWIN_STLB_INDEX_MASK },
 	{ "WINDOW_PAGES", TWIN_WINDOW_PAGES },
 	{ "COVERED", TWIN_COVERED },
+	{ "BELOW", TWIN_BELOW },
 	{ "SCHEME_PAPER", TWIN_SCHEME_PAPER },
 	{ "SCHEME_STLB", TWIN_SCHEME_STLB },
 	{ "TARGET_USER", TWIN_TARGET_USER },

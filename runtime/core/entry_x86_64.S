@@ -184,57 +184,48 @@ END twin_abort_from_fault
 
 /*
  * twin_slow_<reg>: dom0 address in reg, its translation out in reg; all other
- * registers and the flags are kept.
+ * registers are kept. The flags are not: a check has overwritten them before, and
+ * emitted code gives them back after it if anybody reads them.
+ *
+ * The driver's own stack is common and quick: its pages stand for themselves,
+ * decided with one register.
+ *
+ *   t = block - address;  LOW <= address - block < HIGH
+ *                     <=> t + HIGH - 1 < HIGH - LOW, unsigned
  */
-.macro SLOW reg
+.macro SLOW reg, t
 ENTRY twin_slow_\reg
-	pushq	%\reg
+	pushq	%\t
+	movq	%rsp, %\t
+	andq	$-TWIN_STACK_BLOCK, %\t
+	subq	%\reg, %\t
+	addq	$(TWIN_STACK_HIGH - 1), %\t
+	cmpq	$(TWIN_STACK_HIGH - TWIN_STACK_LOW), %\t
+	popq	%\t
+	jae	1f
+	ret
+1:	pushq	%\reg
 	call	slow_common
 	popq	%\reg
 	ret
 END twin_slow_\reg
 .endm
 
-	.irp	reg, rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
-	SLOW	\reg
+	SLOW	rax, rcx
+	.irp	reg, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
+	SLOW	\reg, rax
 	.endr
 
 /*
  * Replaces the word that twin_slow_<reg> pushed.
  *
- *   +32  site
- *   +24  address, then translation
- *   +16  return to twin_slow_<reg>
- *   +8   rax
- *   +0   rcx
- *
- * The driver's own stack is common and quick: its pages stand for themselves,
- * decided with rax and rcx alone, flags kept in ah and al meanwhile.
+ *   +16  site
+ *   +8   address, then translation
+ *   +0   return to twin_slow_<reg>
  */
 	.type	slow_common, @function
 	.balign	16
 slow_common:
-	pushq	%rax
-	pushq	%rcx
-	lahf
-	seto	%al
-	movq	%rsp, %rcx
-	andq	$-TWIN_STACK_BLOCK, %rcx
-	negq	%rcx
-	addq	24(%rsp), %rcx			# address - block
-	subq	$TWIN_STACK_LOW, %rcx
-	cmpq	$(TWIN_STACK_HIGH - TWIN_STACK_LOW), %rcx
-	jae	.Lnot_own_stack
-	addb	$0x7f, %al			# OF as it was
-	sahf					# and the others
-	popq	%rcx
-	popq	%rax
-	ret
-.Lnot_own_stack:
-	addb	$0x7f, %al
-	sahf
-	popq	%rcx
-	popq	%rax
 	TO_RUNTIME
 	movq	CPU_RSP(%rdi), %rax		# +0 return, +8 address, +16 site
 	movq	8(%rax), %rsi

@@ -3,7 +3,9 @@
  * The software translation table and what stands behind it (paper, 4.1).
  *
  * Takes dom0 addresses that the emitted fast path did not find; gives the
- * address of the same byte in a mapped window of two pages, or refuses.
+ * address of the same byte in a mapped window, or refuses. A window is the
+ * byte's page, the one before it and the one after it; of the latter two dom0
+ * may have none, then there is a hole.
  *
  * What is per CPU: the driver stack and its context. The stack's pages are
  * translated to themselves on their own CPU alone and so never enter the
@@ -361,9 +363,11 @@ void twin_instance_drop(struct twin_instance *instance, uint64_t first_page, uin
 
 	if (!pages)
 		return;
-	/* A window shows its page and the next: begin one page early. */
+	/* A window shows the pages beside its own: begin and end one page farther. */
 	range.first = page_of(first_page) - (TWIN_WINDOW_PAGES - 1) * TWIN_PAGE_SIZE;
-	range.pages = pages < all ? pages + TWIN_WINDOW_PAGES - 1 : all;
+	range.pages = pages + TWIN_WINDOW_PAGES - 1 + TWIN_BELOW / TWIN_PAGE_SIZE;
+	if (pages >= all || range.pages > all)
+		range.pages = all;
 	drop_range(instance, &range);
 }
 

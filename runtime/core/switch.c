@@ -218,7 +218,7 @@ int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from,
 	while (size) {
 		if (twin_translate(instance, from, &mapped))
 			return TWIN_ABORTED;
-		/* Of a window's two pages only the first is surely dom0's. */
+		/* Of a window's pages only its own is surely dom0's. */
 		chunk = TWIN_PAGE_SIZE - (uint32_t)(from & PAGE_MASK);
 		if (chunk > size)
 			chunk = size;

@@ -79,7 +79,7 @@ static bool can_write(uint64_t address)
 	return can;
 }
 
-static void a_window_is_two_pages_and_a_hole(void)
+static void a_window_is_its_page_the_neighbours_and_a_hole(void)
 {
 	uint64_t first, second;
 
@@ -94,12 +94,19 @@ static void a_window_is_two_pages_and_a_hole(void)
 	CHECK(!can_read(first - 0x123 + 2 * PAGE));
 	CHECK_EQUAL(translate(DOM0 + PAGE, &second), TWIN_MAPPED);
 	CHECK_EQUAL(second, first - 0x123 + SLOT_BYTES);
+	CHECK(!memcmp((char *)second - PAGE, "page 1", 7));
+	CHECK(!memcmp((char *)second, "page 2", 7));
+	CHECK(!memcmp((char *)second + PAGE, "page 3", 7));
+	CHECK(can_write(second - PAGE));
+	CHECK(!can_read(second - PAGE - 1));
+	CHECK(!can_read(second + 2 * PAGE));
 	CHECK_EQUAL(twin_user_dom0_address(user, second + PAGE + 5), DOM0 + 2 * PAGE + 5);
+	CHECK_EQUAL(twin_user_dom0_address(user, second - 5), DOM0 + PAGE - 5);
 	CHECK_EQUAL(twin_user_dom0_address(user, (uint64_t)&first), (uint64_t)&first);
 	twin_user_destroy(user);
 }
 
-static void a_second_page_that_is_not_dom0s_is_a_hole(void)
+static void a_neighbour_that_is_not_dom0s_is_a_hole(void)
 {
 	uint64_t mapped;
 
@@ -108,6 +115,8 @@ static void a_second_page_that_is_not_dom0s_is_a_hole(void)
 	CHECK_EQUAL(translate(DOM0, &mapped), TWIN_MAPPED);
 	CHECK(can_read(mapped + PAGE - 1));
 	CHECK(!can_read(mapped + PAGE));
+	CHECK(!can_read(mapped - 1));
+	CHECK_EQUAL(twin_user_dom0_address(user, mapped - 1), DOM0 - 1);
 	twin_user_destroy(user);
 }
 
@@ -321,8 +330,8 @@ int main(void)
 		if (pwrite(memory_fd, name, sizeof(name), i * PAGE) != sizeof(name))
 			perror("pwrite");
 	}
-	RUN(a_window_is_two_pages_and_a_hole);
-	RUN(a_second_page_that_is_not_dom0s_is_a_hole);
+	RUN(a_window_is_its_page_the_neighbours_and_a_hole);
+	RUN(a_neighbour_that_is_not_dom0s_is_a_hole);
 	RUN(protection_is_each_pages_own);
 	RUN(the_last_page_of_all_has_no_next);
 	RUN(regions_are_checked);

@@ -15,16 +15,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use svm_rewrite::source::{Printed, Source};
-use svm_rewrite::{Options, Target};
+use svm_rewrite::Options;
+use svm_rewrite::source::Printed;
 use tempfile::TempDir;
 
 pub use arguments::{CommandLine, Stage};
 
 use crate::failure::Failure;
-
-/// The table and the slow paths of a program, part of each object, linked once.
-const IDENTITY: &str = include_str!("../../runtime/platform/identity/identity.s");
+use crate::source;
 
 /// Why there is no result.
 #[derive(Debug)]
@@ -132,11 +130,7 @@ impl Job<'_> {
         command.args(["-S", "-o"]).arg(&assembly);
         self.execute(&mut command)?;
         let text = std::fs::read(&assembly).map_err(|e| Failure::access(assembly.display(), e))?;
-        let mut printed = self.rewrite(scratch, source, &text)?;
-        if self.options.target == Target::Process {
-            printed.text.extend_from_slice(b"\n\t.att_syntax\n");
-            printed.text.extend_from_slice(IDENTITY.as_bytes());
-        }
+        let printed = self.rewrite(scratch, source, &text)?;
         match self.line.stage {
             Stage::Assembly if output == Path::new("-") => std::io::stdout()
                 .write_all(&printed.text)
@@ -154,16 +148,12 @@ impl Job<'_> {
     }
 
     fn rewrite(&self, scratch: &TempDir, source: &OsStr, text: &[u8]) -> Result<Printed, Stop> {
-        let file = || Path::new(source).display().to_string();
-        let (taken_apart, marked) = Source::new(text);
-        let object = scratch.path().join("marked.o");
-        self.assemble(&scratch.path().join("marked.s"), &marked, &object)?;
-        let bytes = std::fs::read(&object).map_err(|e| Failure::access(object.display(), e))?;
-        let object = elf_loader::read(&bytes).map_err(|e| Failure::unreadable(file(), &e))?;
-        let printed = taken_apart.rewrite(&object, self.options);
-        printed.map_err(|refusals| {
-            let file = format!("{} (its assembly)", file());
-            Failure::Refused { file, refusals }.into()
+        let name = format!("{} (its assembly)", Path::new(source).display());
+        source::rewrite(&name, text, self.options, |marked| {
+            let object = scratch.path().join("marked.o");
+            self.assemble(&scratch.path().join("marked.s"), marked, &object)?;
+            let read = std::fs::read(&object);
+            read.map_err(|e| Failure::access(object.display(), e).into())
         })
     }
 

@@ -14,6 +14,7 @@ use svm_rewrite::class::Kind;
 use crate::cc::{CommandLine, Compiled, Job, Stop};
 use crate::failure::Failure;
 use crate::output::{Destination, Pending};
+use crate::source;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -111,20 +112,18 @@ impl Opts {
     }
 
     fn options(&self) -> Result<svm_rewrite::Options, Failure> {
-        let scheme = match self.scheme {
-            Scheme::Stlb => svm_rewrite::Scheme::Stlb,
-            Scheme::Paper => svm_rewrite::Scheme::Paper,
-        };
         let target = match self.target {
-            Target::User if self.scheme == Scheme::Paper => {
-                let why = "--scheme paper has absolute addresses, which programs cannot have; \
-                           `stlb` is for them";
-                return Err(Failure::Usage(why.to_owned()));
-            }
             Target::User => svm_rewrite::Target::Process,
             Target::Linux => svm_rewrite::Target::Linux,
         };
-        Ok(svm_rewrite::Options::of(target, scheme))
+        source::options(target, self.scheme())
+    }
+
+    fn scheme(&self) -> svm_rewrite::Scheme {
+        match self.scheme {
+            Scheme::Stlb => svm_rewrite::Scheme::Stlb,
+            Scheme::Paper => svm_rewrite::Scheme::Paper,
+        }
     }
 
     fn write_runtime(&self, path: &Path) -> Result<(), Failure> {
@@ -132,12 +131,7 @@ impl Opts {
             let why = "--runtime is for --target linux; for programs, each object has its own";
             return Err(Failure::Usage(why.to_owned()));
         }
-        let scheme = match self.scheme {
-            Scheme::Stlb => twin_abi::Scheme::Stlb,
-            Scheme::Paper => twin_abi::Scheme::Paper,
-        };
-        let bytes = global_entries(twin_linux_runtime::object(scheme))
-            .map_err(|why| Failure::input("the runtime", why))?;
+        let bytes = source::module_runtime(self.scheme())?;
         Pending::create(&Destination::new(path.to_owned()))?.finish_with(&bytes)
     }
 
@@ -162,17 +156,4 @@ impl Opts {
         file.and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|error| Failure::access(path.display(), error))
     }
-}
-
-/// The runtime with the names global that code of other objects calls; where the
-/// rewriter links it in itself, they are local.
-fn global_entries(runtime: &[u8]) -> Result<Vec<u8>, String> {
-    let mut object = elf_loader::read(runtime).map_err(|e| e.to_string())?;
-    for symbol in &mut object.symbols {
-        let slow = symbol.name.starts_with(twin_abi::names::SLOW_PREFIX);
-        if slow || symbol.name == twin_abi::names::STLB {
-            symbol.binding = elf_loader::consts::STB_GLOBAL;
-        }
-    }
-    elf_loader::write(&object).map_err(|e| e.to_string())
 }

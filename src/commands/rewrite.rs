@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Nothing leaves this command that the verifier did not see as it lies on
-//! disk, unless `--no-verify` says so.
+//! disk, unless `--no-verify` says so. Assembly text becomes text again
+//! ([`crate::source`]) if the output is called so, else an object.
 
 use std::collections::{HashMap, HashSet};
 use std::io::IsTerminal;
@@ -16,12 +17,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use svm_rewrite::Rewritten;
 
+use crate::assembler;
 use crate::codes::Code;
 use crate::failure::Failure;
 use crate::input::{self, Input};
 use crate::output::{self, Destination, Pending};
 use crate::parallel;
 use crate::report::{Report, Sites};
+use crate::source;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,12 +32,20 @@ Examples:
   twin rewrite --target linux e1000.ko -o e1000.twin.ko
   twin rewrite --scheme paper --report sites.json e1000.ko.xz -o e1000.twin.o
   twin rewrite drivers/net/ethernet/*/*.ko -d confined/
+  twin rewrite --target linux e1000_main.s -o e1000_main.twin.s
   xz -dc e1000.ko.xz | twin rewrite - -o - | twin verify -
 
 Inputs are recognised by content: relocatable objects (.o, .ko), plain or
-compressed with xz, zstd or gzip. In DIR, foo.ko (foo.ko.xz, ...) becomes
-foo.twin.o, with --target linux foo.twin.ko. An output appears whole under
-its name or not at all.
+compressed with xz, zstd or gzip, and assembly text. In DIR, foo.ko
+(foo.ko.xz, ...) becomes foo.twin.o, with --target linux foo.twin.ko, and
+foo.s becomes foo.twin.s. An output appears whole under its name or not at
+all.
+
+Text is assembled and rewritten as an object if OUT has another ending than
+.s. Rewritten text for `linux` is verified as part of a module, which is linked
+with what `twin cc --target linux --runtime FILE.o` writes. Rewritten text for
+`user` is a program's, mapped to itself, as `twin cc` makes it; programs are
+not verified.
 
 Exit status:
   0  done
@@ -46,13 +57,13 @@ Exit status:
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("destination").required(true))]
 pub struct Opts {
-    /// Objects to rewrite; `-` is standard input.
+    /// Objects or assembly texts to rewrite; `-` is standard input.
     #[arg(value_name = "INPUT", required = true)]
     inputs: Vec<PathBuf>,
-    /// Write the rewritten object there; `-` is standard output.
+    /// Write the result there; `-` is standard output.
     #[arg(short, long, value_name = "OUT", group = "destination")]
     output: Option<PathBuf>,
-    /// Write the rewritten objects into this directory, made if missing.
+    /// Write the results into this directory, made if missing.
     #[arg(short, long, value_name = "DIR", group = "destination")]
     directory: Option<PathBuf>,
     /// What the rewritten code is to run on.
@@ -91,6 +102,13 @@ enum Scheme {
     Stlb,
     /// Figure 4 of the paper, with 64-bit registers.
     Paper,
+}
+
+/// What became of an input.
+struct Done {
+    sites: Sites,
+    /// Why nothing is proved about it.
+    unverified: Option<&'static str>,
 }
 
 /// One input and where its result goes.
@@ -133,14 +151,17 @@ impl Opts {
         }
     }
 
-    fn options(&self) -> svm_rewrite::Options {
-        let scheme = match self.scheme {
+    fn scheme(&self) -> svm_rewrite::Scheme {
+        match self.scheme {
             Scheme::Stlb => svm_rewrite::Scheme::Stlb,
             Scheme::Paper => svm_rewrite::Scheme::Paper,
-        };
+        }
+    }
+
+    fn options(&self) -> svm_rewrite::Options {
         svm_rewrite::Options {
             report: self.report.is_some(),
-            ..svm_rewrite::Options::of(self.target.target(), scheme)
+            ..svm_rewrite::Options::of(self.target.target(), self.scheme())
         }
     }
 
@@ -173,40 +194,84 @@ impl Opts {
     }
 
     /// One input, from reading to the finished file.
-    fn rewrite(&self, job: &Job) -> Result<Sites, Failure> {
+    fn rewrite(&self, job: &Job) -> Result<Done, Failure> {
         let input = Input::read(&job.input)?;
+        match input.text() {
+            Some(text) if job.output.is_text() => self.rewrite_text(job, &input, text),
+            _ => self.rewrite_object(job, &input),
+        }
+    }
+
+    fn rewrite_object(&self, job: &Job, input: &Input) -> Result<Done, Failure> {
         let file = &input.name;
-        let rewritten =
-            svm_rewrite::rewrite(&input.object()?, self.options()).map_err(|refusals| {
-                Failure::Refused {
-                    file: file.clone(),
-                    refusals,
-                }
-            })?;
+        let rewritten = self.rewritten(input)?;
         let bytes = serialise(file, &rewritten)?;
         if !self.no_verify {
             verify(file, &bytes)?;
         }
         // Verified as it will lie on disk; nothing changes it beyond this point.
         Pending::create(&job.output)?.finish_with(&bytes)?;
-        Ok(Sites::new(file, &rewritten.sites))
+        Ok(Done {
+            sites: Sites::new(file, &rewritten.sites),
+            unverified: self.no_verify.then_some("--no-verify"),
+        })
+    }
+
+    fn rewritten(&self, input: &Input) -> Result<Rewritten, Failure> {
+        let rewritten = svm_rewrite::rewrite(&input.object()?, self.options());
+        rewritten.map_err(|refusals| Failure::Refused {
+            file: input.name.clone(),
+            refusals,
+        })
+    }
+
+    fn rewrite_text(&self, job: &Job, input: &Input, text: &[u8]) -> Result<Done, Failure> {
+        let file = &input.name;
+        let module = self.target == Target::Linux;
+        let options = source::options(self.target.target(), self.scheme())?;
+        let assemble = |marked: &[u8]| assembler::assemble(file, marked);
+        let printed = source::rewrite(file, text, options, assemble)?;
+        let unverified = match (module, self.no_verify) {
+            (_, true) => Some("--no-verify"),
+            (false, _) => Some("the text of a program, mapped to itself"),
+            (true, false) => None,
+        };
+        if unverified.is_none() {
+            source::verify(file, &printed.text, self.scheme())?;
+        }
+        // Both ways have the same plans, and the report is about the original.
+        let sites = match self.report.is_some() {
+            true if module => Sites::new(file, &self.rewritten(input)?.sites),
+            true => {
+                let why = "a report of the sites of text is for --target linux; \
+                           `twin cc --report` counts those of programs";
+                return Err(Failure::input(file, why));
+            }
+            false => Sites::default(),
+        };
+        Pending::create(&job.output)?.finish_with(&printed.text)?;
+        Ok(Done { sites, unverified })
     }
 
     /// Says what became of one input.
     fn account(
         &self,
         job: &Job,
-        result: &Result<Sites, Failure>,
+        result: &Result<Done, Failure>,
         report: Option<&mut Report>,
     ) -> Result<(), Failure> {
         match (result, report) {
-            (Ok(sites), Some(report)) => report.add_sites(sites)?,
+            (Ok(done), Some(report)) => report.add_sites(&done.sites)?,
             (Err(failure), Some(report)) => report.add_failure(failure),
             (_, None) => {}
         }
-        if result.is_ok() && self.no_verify {
+        if let Ok(Done {
+            unverified: Some(why),
+            ..
+        }) = result
+        {
             output::say(&format!(
-                "twin: WARNING: {} is NOT VERIFIED (--no-verify): nothing proves that it is \
+                "twin: WARNING: {} is NOT VERIFIED ({why}): nothing proves that it is \
                  confined; do not load it where that matters\n",
                 job.output.name()
             ));
@@ -271,7 +336,8 @@ fn internal(file: &str, error: &dyn std::fmt::Display) -> Failure {
     )
 }
 
-/// `foo.ko`, `foo.ko.xz`, `foo.o`: `foo.twin.o`, for a stock kernel `foo.twin.ko`.
+/// `foo.ko`, `foo.ko.xz`, `foo.o`: `foo.twin.o`, for a stock kernel `foo.twin.ko`;
+/// `foo.s`: `foo.twin.s`.
 fn output_name(path: &Path, target: Target) -> Result<String, Failure> {
     if input::is_stdin(path) {
         return usage("standard input (`-`) has no name to use in -d DIR; give -o OUT");
@@ -288,7 +354,10 @@ fn output_name(path: &Path, target: Target) -> Result<String, Failure> {
             .to_owned()
     };
     let name = strip(&name, &[".xz", ".zst", ".gz"]);
-    Ok(strip(&name, &[".ko", ".o", ".s", ".S"]) + target.ending())
+    if let Some(stem) = name.strip_suffix(".s").filter(|stem| !stem.is_empty()) {
+        return Ok(format!("{stem}.twin.s"));
+    }
+    Ok(strip(&name, &[".ko", ".o"]) + target.ending())
 }
 
 /// Refuses outputs that would overwrite an input or each other.
@@ -369,5 +438,7 @@ mod tests {
                 format!("{stem}.twin.ko")
             );
         }
+        let text = output_name(Path::new("a/foo.s"), Target::Linux).expect("a name");
+        assert_eq!(text, "foo.twin.s");
     }
 }

@@ -91,6 +91,10 @@ pub struct Opts {
     /// Hot routines that the hypervisor instance is to call in dom0.
     #[arg(long, value_name = "ROUTINE,...", value_delimiter = ',')]
     upcalls: Vec<String>,
+    /// Also say which functions of the rewritten driver a packet's instructions
+    /// and table look-ups are in.
+    #[arg(long, conflicts_with = "experiment")]
+    by_function: bool,
     /// Figures and tables of the paper to make, as text, JSON and SVG.
     #[arg(long, value_enum, value_delimiter = ',',
           conflicts_with_all = ["path", "size", "tso", "scheme", "upcalls"])]
@@ -175,7 +179,12 @@ impl Opts {
         }
         let (results, _) = measure(&job)?;
         match self.format {
-            Format::Text => output::text(table::of(&results[0]).as_bytes())?,
+            Format::Text => {
+                output::text(table::of(&results[0]).as_bytes())?;
+                if self.by_function {
+                    output::text(table::by_function(&results[0]).as_bytes())?;
+                }
+            }
             Format::Json => output::json(&results[0])?,
         }
         verdict(&results)

@@ -160,6 +160,22 @@ pub struct Detail {
     /// Calls of hot routines by the driver, a packet; single-stepped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Calls>,
+    /// Where in the rewritten driver, a packet; single-stepped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<Function>,
+}
+
+/// What a function of the rewritten driver executes for a packet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Function {
+    /// Its name.
+    pub function: String,
+    /// Instructions, those of checks included.
+    pub instructions: f64,
+    /// Look-ups of the translation table.
+    pub checks: f64,
+    /// Those of them that took the slow path.
+    pub slow_paths: f64,
 }
 
 /// By component.
@@ -362,6 +378,16 @@ fn detail(m: &Measured) -> Detail {
             .map(|(name, count)| Calls {
                 routine: name.clone(),
                 per_packet: per_packet(*count),
+            })
+            .collect(),
+        functions: m
+            .spent
+            .iter()
+            .map(|spent| Function {
+                function: spent.function.clone(),
+                instructions: per_packet(spent.instructions),
+                checks: per_packet(spent.checks),
+                slow_paths: per_packet(spent.slow),
             })
             .collect(),
     }

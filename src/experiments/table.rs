@@ -112,6 +112,30 @@ pub fn fewest_samples(results: &Results) -> u64 {
         .unwrap_or(0)
 }
 
+/// Where in the rewritten driver a packet's instructions are executed.
+pub fn by_function(results: &Results) -> String {
+    let Some(twin) = &results.paths.twin else {
+        return String::new();
+    };
+    let mut out = String::new();
+    for (name, detail) in [("send", &twin.detail.tx), ("receive", &twin.detail.rx)] {
+        let Some(detail) = detail else { continue };
+        let _ = writeln!(
+            out,
+            "\n{name}, a packet, in the driver {:>23}{:>9}{:>12}",
+            "instr.", "checks", "slow paths"
+        );
+        for function in &detail.functions {
+            let _ = writeln!(
+                out,
+                "{:<40}{:>12.1}{:>9.1}{:>12.1}",
+                function.function, function.instructions, function.checks, function.slow_paths
+            );
+        }
+    }
+    out
+}
+
 /// What there is to say of the hypervisor instance alone.
 fn twin(results: &Results) -> String {
     let Some(twin) = &results.paths.twin else {

@@ -213,10 +213,6 @@ fn what_cannot_be_rewritten_is_named_and_leaves_nothing() {
 /// slow path, a debugger finds the way out to `main`.
 #[test]
 fn a_debugger_unwinds_from_every_instruction() {
-    if Command::new("gdb").arg("--version").output().is_err() {
-        eprintln!("gdb is not installed: not tested");
-        return;
-    }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/unwind.gdb");
     for flags in ["-O2 -g", "-O0 -g", "-O2 -fno-omit-frame-pointer"] {
         let sandbox = with_program();
@@ -226,7 +222,7 @@ fn a_debugger_unwinds_from_every_instruction() {
             .arg(&script)
             .arg(sandbox.path("program"))
             .output()
-            .expect("gdb runs");
+            .expect("gdb is installed (make setup)");
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(text.contains("lost 0 of "), "{flags}: {text}");
         assert!(!text.contains("lost 0 of 0"), "{flags}: {text}");

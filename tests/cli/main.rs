@@ -15,4 +15,5 @@ mod run;
 mod sandbox;
 mod stock;
 mod subcommands;
+mod text;
 mod usage;

@@ -8,7 +8,7 @@
 
 /// Version of everything in this crate, carried by every rewritten object
 /// (`.note.twin`). A verifier or loader refuses any other.
-pub const ABI_VERSION: u32 = 1;
+pub const ABI_VERSION: u32 = 2;
 
 pub mod explanation;
 
@@ -31,9 +31,13 @@ pub mod stlb {
     pub const INDEX_SHIFT: u32 = PAGE_SHIFT - ENTRY_SHIFT;
     /// See [`INDEX_SHIFT`].
     pub const INDEX_MASK: u64 = (ENTRIES - 1) << ENTRY_SHIFT;
-    /// Consecutive pages that one valid entry maps, so that an access that
-    /// begins in the first may end in the second (paper, footnote 2).
+    /// Consecutive pages that one valid entry maps from its own on, so that an
+    /// access that begins in the first may end in the second (paper, footnote 2).
     pub const WINDOW_PAGES: u64 = 2;
+    /// Bytes before a translated address that belong to it as well: what dom0 has
+    /// there, or a hole. So the page before an entry's own is in its window, too,
+    /// and accesses below the one that was checked may share its translation.
+    pub const BELOW: u64 = PAGE_SIZE;
     /// Bytes that are certainly mapped at and after a translated address: it
     /// lies in the window's first page.
     pub const COVERED: u64 = (WINDOW_PAGES - 1) * PAGE_SIZE + 1;
@@ -136,8 +140,8 @@ pub mod names {
     pub const STLB: &str = "twin_stlb";
     /// `twin_slow_<reg>`, reg one of [`SLOW_REGISTERS`]: takes a dom0 virtual
     /// address in that register and gives its translation there; keeps every
-    /// other register and the flags. Does not return if the address is
-    /// refused.
+    /// other register, but not the flags, which a check has overwritten before
+    /// it asks. Does not return if the address is refused.
     pub const SLOW_PREFIX: &str = "twin_slow_";
     /// The registers that a slow path can be entered with.
     pub const SLOW_REGISTERS: [&str; 15] = [

@@ -257,13 +257,10 @@ fn modinfo_tells_the_same() {
             let output = run(&modinfo(), &[file]);
             assert!(output.status.success(), "{module}: {}", said(&output));
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            let own = |line: &&str| !line.starts_with("filename:") && !line.starts_with("sig");
-            let mut hash = false;
-            let lines = text.lines().filter(own).filter(|line| {
-                // The signature's bytes, over several lines.
-                hash = hash && line.starts_with('\t') || line.starts_with("signature");
-                !hash
-            });
+            // A signature's bytes are over several lines.
+            let signature = |line: &str| line.starts_with("sig") || line.starts_with('\t');
+            let own = |line: &&str| !line.starts_with("filename:") && !signature(line);
+            let lines = text.lines().filter(own);
             lines.map(str::to_owned).collect()
         };
         let (before, after) = (told(&pair.original), told(&pair.rewritten));

@@ -312,6 +312,16 @@ impl LocSet {
         LocIter(self.0)
     }
 
+    /// The registers some of whose pieces are here, in encoding order.
+    pub fn touched_registers(self) -> impl Iterator<Item = Reg> {
+        let mut left = !self.absent_registers();
+        std::iter::from_fn(move || {
+            let reg = Reg((left != 0).then(|| left.trailing_zeros() as u8)?);
+            left &= left - 1;
+            Some(reg)
+        })
+    }
+
     /// The registers none of whose pieces is here, as a bit per register number.
     const fn absent_registers(self) -> u16 {
         let registers = Reg::COUNT;

@@ -53,6 +53,13 @@ pub struct Reference {
     pub referent: Referent,
 }
 
+impl Reference {
+    /// Where the field is, in the bytes of fixed size.
+    pub fn offset(&self) -> u32 {
+        self.at.offset
+    }
+}
+
 /// A place between two bytes of a section that is being assembled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
@@ -85,9 +92,9 @@ impl Position {
 
 /// A part of emitted code whose layout is not decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
-    /// Instructions.
-    Code(Position, &'a [u8]),
+pub enum Piece {
+    /// Instructions: so many bytes.
+    Code(Position, u32),
     /// A branch to a label.
     Branch(Position, Jump, Label),
     /// Padding up to a multiple.
@@ -402,42 +409,43 @@ impl Assembler {
         self.refer(start, opcode.len(), Field::Rel32, to);
     }
 
-    /// What lies between two places, before branches have their lengths.
-    pub fn pieces(&self, from: Position, to: Position) -> impl Iterator<Item = Piece<'_>> {
-        let items = &self.items[from.items as usize..to.items as usize];
-        let ends = items.iter().map(|(at, _)| *at).chain([to.offset]);
-        let starts = [from.offset]
-            .into_iter()
-            .chain(items.iter().map(|(at, _)| *at));
-        let codes = starts.zip(ends).enumerate().map(move |(n, (start, end))| {
-            let at = Position {
-                offset: start,
-                items: from.items + n as u32,
-            };
-            Piece::Code(at, &self.bytes[start as usize..end as usize])
-        });
-        let branches = items.iter().enumerate().map(move |(n, (at, item))| {
-            let at = Position {
-                offset: *at,
-                items: from.items + n as u32,
-            };
-            match *item {
-                Item::Branch { jump, to, .. } => Piece::Branch(at, jump, to),
-                Item::Align(align) => Piece::Align(align),
+    /// What lies between two places, before branches have their lengths: code and
+    /// branches by turns, code first and last, perhaps of no bytes.
+    pub fn pieces(&self, from: Position, to: Position) -> impl Iterator<Item = Piece> {
+        let mut at = from;
+        let mut code_next = true;
+        std::iter::from_fn(move || {
+            if code_next {
+                code_next = false;
+                let next = self.items.get(at.items as usize);
+                let end = next.map_or(to.offset, |(offset, _)| *offset).min(to.offset);
+                let len = end - at.offset;
+                let piece = Piece::Code(at, len);
+                at = at.plus(len as usize);
+                return Some(piece);
             }
-        });
-        // Code, branch, code, ..., code.
-        let mut branches = branches;
-        codes.flat_map(move |code| [Some(code), branches.next()].into_iter().flatten())
+            if at.items == to.items {
+                return None;
+            }
+            code_next = true;
+            let here = at;
+            at = at.behind_item();
+            Some(match self.items[here.items as usize].1 {
+                Item::Branch { jump, to, .. } => Piece::Branch(here, jump, to),
+                Item::Align(align) => Piece::Align(align),
+            })
+        })
     }
 
-    /// What the field at an offset of the unlaid bytes holds.
-    pub fn referent(&self, offset: u32) -> Option<Referent> {
-        let references = &self.references;
-        let found = references
-            .binary_search_by_key(&offset, |r| r.at.offset)
-            .ok()?;
-        Some(references[found].referent)
+    /// The bytes of fixed size from a place on.
+    pub fn bytes_from(&self, at: Position) -> &[u8] {
+        &self.bytes[at.offset as usize..]
+    }
+
+    /// The references of fields from a place on, in their order.
+    pub fn references_from(&self, at: Position) -> &[Reference] {
+        let first = self.references.partition_point(|r| r.at.offset < at.offset);
+        &self.references[first..]
     }
 
     /// Padding up to a multiple of `align` bytes, a power of two.

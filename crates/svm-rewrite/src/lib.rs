@@ -48,6 +48,7 @@ mod stats;
 mod survey;
 mod target;
 pub mod text;
+mod values;
 
 use elf_loader::Object;
 use liveness::{BlockId, LocSet};

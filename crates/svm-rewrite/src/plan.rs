@@ -12,9 +12,10 @@ use crate::lift::{InstIdx, Lifted, Target};
 use crate::linkage::{self, Convention};
 use crate::policy::Policy;
 use crate::refusal::{Code, Refusal};
-use crate::reuse::{self, Holding, Operand, Reuse};
+use crate::reuse::{self, Holding, Operand, Reuse, Step};
 use crate::scheme::Scheme;
 use crate::survey::Survey;
+use crate::values::{Ids, Motion};
 
 /// Registers that a sequence may overwrite. The last `spilled` of them are
 /// live: pushed before and popped after.
@@ -136,6 +137,10 @@ pub struct Planner<'a> {
     live_before: &'a [LocSet],
     /// Translations that registers hold before the next instruction.
     holding: Holding,
+    /// What the search for later uses asks of each instruction; empty if the scheme
+    /// uses no translation again.
+    steps: Vec<Step>,
+    ids: Ids,
     /// The same behind each block; `None` for one that was not planned yet, and
     /// for the hubs that returns go through.
     behind: Vec<Option<Holding>>,
@@ -154,7 +159,11 @@ impl<'a> Planner<'a> {
         classes: &'a [Class],
         live_before: &'a [LocSet],
     ) -> Planner<'a> {
-        Planner {
+        let mut ids = Ids::default();
+        let mut planner = Planner {
+            holding: Holding::nothing(&mut ids),
+            steps: Vec::new(),
+            ids,
             lifted,
             surveys,
             flow,
@@ -162,9 +171,24 @@ impl<'a> Planner<'a> {
             policy,
             classes,
             live_before,
-            holding: Holding::default(),
             behind: vec![None; flow.block_count()],
             predecessors: Predecessors::of(flow),
+        };
+        if scheme.reuses() {
+            let all = (0..lifted.insts.len() as u32).map(InstIdx);
+            planner.steps = all.map(|i| planner.step(i)).collect();
+        }
+        planner
+    }
+
+    fn step(&self, i: InstIdx) -> Step {
+        let (inst, survey) = (self.lifted.inst(i), &self.surveys[i.0 as usize]);
+        Step {
+            operand: Operand::of(inst, self.class(i)),
+            motion: Motion::of(inst, survey),
+            writes: survey.written,
+            live: self.live(i),
+            survives: self.survives(i),
         }
     }
 
@@ -188,7 +212,7 @@ impl<'a> Planner<'a> {
                 continue;
             };
             self.holding = match starts.contains(&insts.start) {
-                true => Holding::default(),
+                true => Holding::nothing(&mut self.ids),
                 false => self.arriving(block),
             };
             for i in insts {
@@ -197,7 +221,8 @@ impl<'a> Planner<'a> {
                     Err(refusal) => refusals.push((i, refusal)),
                 }
             }
-            self.behind[block.0 as usize] = Some(std::mem::take(&mut self.holding));
+            let nothing = Holding::nothing(&mut self.ids);
+            self.behind[block.0 as usize] = Some(std::mem::replace(&mut self.holding, nothing));
         }
         if refusals.is_empty() {
             let plans = plans
@@ -210,17 +235,17 @@ impl<'a> Planner<'a> {
     }
 
     /// What registers hold on every way to a block.
-    fn arriving(&self, block: BlockId) -> Holding {
-        let mut ways = self
-            .predecessors
-            .of_block(block)
-            .map(|from| &self.behind[from.0 as usize]);
-        let Some(Some(first)) = ways.next() else {
-            return Holding::default();
+    fn arriving(&mut self, block: BlockId) -> Holding {
+        let ways = self.predecessors.of_block(block);
+        let behind: Option<Vec<&Holding>> = ways
+            .map(|from| self.behind[from.0 as usize].as_ref())
+            .collect();
+        let Some((first, others)) = behind.as_deref().and_then(<[_]>::split_first) else {
+            return Holding::nothing(&mut self.ids);
         };
-        let mut all = first.clone();
-        for way in ways {
-            all.keep_common(way.as_ref());
+        let mut all = (*first).clone();
+        for other in others {
+            all.join(other, &mut self.ids);
         }
         all
     }
@@ -245,10 +270,7 @@ impl<'a> Planner<'a> {
 
     /// The operand, if it may share its translation with others.
     fn shared_operand(&self, i: InstIdx) -> Option<Operand> {
-        if !self.scheme.reuses() {
-            return None;
-        }
-        Operand::of(self.lifted.inst(i), self.class(i))
+        self.steps.get(i.0 as usize)?.operand
     }
 
     fn reused(&self, i: InstIdx, operand: &Operand) -> Option<Plan> {
@@ -285,7 +307,6 @@ impl<'a> Planner<'a> {
         let flags_live = self.live(i).intersects(LocSet::flags());
         let keeps_flags = flags_live && !need.keeps_flags;
         let carriers = operand.map_or(LocSet::empty(), |operand| self.carriers(i, &operand));
-        // What is held is worth less than a spill costs.
         loop {
             let mut chosen = Plan {
                 live: self.live(i).union(self.holding.registers()),
@@ -293,23 +314,39 @@ impl<'a> Planner<'a> {
             };
             let live = chosen.live;
             let done = self.choose(i, need.registers, live, keeps_flags, carriers, &mut chosen);
-            let spills = done.is_err() || !chosen.scratch.spilled().is_empty();
-            if !spills || !self.holding.give_up_oldest() {
+            let given_up = match &done {
+                Ok(()) if chosen.scratch.spilled().is_empty() => false,
+                // A spill takes two instructions, a check made anew eight: what
+                // is used again soon is kept, all else is worth less.
+                Ok(()) => self.give_up_idle(i),
+                Err(_) => self.holding.give_up(0),
+            };
+            if !given_up {
                 return done.map(|()| chosen);
             }
         }
     }
 
+    /// Gives up a translation that serves nothing on the likely way from `i` on.
+    fn give_up_idle(&mut self, i: InstIdx) -> bool {
+        let idle = self.holding.held().iter().position(|held| {
+            let values = self.holding.values.clone();
+            !reuse::is_used(held, values, self.ids.clone(), self.way_from(i))
+        });
+        idle.is_some_and(|n| self.holding.give_up(n))
+    }
+
+    /// The likely way from an instruction on.
+    fn way_from(&self, i: InstIdx) -> impl Iterator<Item = &Step> {
+        let way = std::iter::successors(Some(i), |i| self.straight_on(*i));
+        way.take(reuse::REACH)
+            .map_while(|k| self.steps.get(k.0 as usize))
+    }
+
     /// Registers that can carry this translation to where it is used again.
     fn carriers(&self, i: InstIdx, operand: &Operand) -> LocSet {
-        let way = std::iter::successors(Some(i), |i| self.straight_on(*i));
-        let steps = way.take(reuse::REACH).map(|k| reuse::Step {
-            operand: self.shared_operand(k),
-            writes: self.writes(k),
-            live: self.live(k),
-            survives: self.survives(k),
-        });
-        reuse::carriers(operand, steps)
+        let values = self.holding.values.clone();
+        reuse::carriers(operand, values, self.ids.clone(), self.way_from(i))
     }
 
     /// The instruction that follows on the way that compilers lay out as the
@@ -340,23 +377,29 @@ impl<'a> Planner<'a> {
 
     /// What registers hold after the instruction.
     fn advance(&mut self, i: InstIdx, operand: Option<Operand>, plan: &Plan) {
-        if !self.survives(i) {
-            self.holding.clear();
+        let Some(&Step {
+            motion, survives, ..
+        }) = self.steps.get(i.0 as usize)
+        else {
+            return;
+        };
+        if !survives {
+            self.holding = Holding::nothing(&mut self.ids);
             return;
         }
-        let scratch = plan.scratch.all().iter().map(|r| LocSet::reg(*r));
-        self.holding
-            .forget(scratch.fold(LocSet::empty(), LocSet::union));
+        // Spilled registers come back, but the verifier does not know it of a
+        // translation.
+        self.holding.forget(set_of(plan.scratch.all()));
         if let Flags::Save(_) = plan.flags {
             // `lahf` borrows rax: it gets its value back, by a way that the
             // verifier does not follow.
             self.holding.forget(LocSet::reg(Reg::RAX));
         }
         if let (Some(operand), None, Some(v)) = (operand, plan.reuse, plan.dead_result()) {
-            self.holding.hold(v, operand);
+            self.holding.hold(v, &operand);
         }
-        let writes = self.writes(i);
-        self.holding.forget(writes);
+        self.holding.forget(self.writes(i));
+        self.holding.pass(motion, &mut self.ids);
     }
 
     /// The psABI leaves r10 and r11 to whoever stands between caller and callee:
@@ -529,6 +572,7 @@ impl<'a> Planner<'a> {
                 "too few registers are dead, and spilling would change the rsp that it reads",
             ));
         }
+        let taken = taken.union(self.holding.registers());
         let victims = PREFERENCE.into_iter().rev().filter(|&r| {
             usable(r) && live.intersects(LocSet::reg(r)) && !taken.intersects(LocSet::reg(r))
         });
@@ -577,6 +621,11 @@ impl<'a> Planner<'a> {
     fn writes(&self, i: InstIdx) -> LocSet {
         self.surveys[i.0 as usize].written
     }
+}
+
+fn set_of(registers: &[Reg]) -> LocSet {
+    let registers = registers.iter().map(|r| LocSet::reg(*r));
+    registers.fold(LocSet::empty(), LocSet::union)
 }
 
 /// What a class's sequence takes.

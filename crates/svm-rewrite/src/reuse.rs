@@ -10,13 +10,13 @@
 //! ```
 //!
 //! Why it computes the same:
-//! * A window is two pages, so from a translated address on there are
-//!   [`stlb::COVERED`] bytes that are the dom0 bytes behind the original address.
+//! * A window is three pages, so from a translated address on there are
+//!   [`stlb::COVERED`] bytes, and before it [`stlb::BELOW`], that are the dom0
+//!   bytes around the original address; where dom0 has none, there is a hole.
 //! * The table does not change an entry while a CPU is inside a driver, and
 //!   nothing between the two leaves the driver.
-//! * The later displacement is not lower than the first, so no page is touched
-//!   that neither access is on: what aborts now aborted before, at the same
-//!   instruction.
+//! * No page is touched but those that an access is on: what aborts now aborted
+//!   before, at the same instruction and address, in a hole instead of in a check.
 //! * The register is dead from the check on until the original program writes it,
 //!   which ends its use here.
 //!
@@ -31,6 +31,7 @@ use twin_abi::stlb;
 use crate::class::{Class, Space};
 use crate::lift::Inst;
 use crate::registers::gpr;
+use crate::values::{Ids, Motion, Value, Values};
 
 /// How many instructions ahead a next use is looked for: a translation that is
 /// held longer mostly costs others their register.
@@ -74,83 +75,125 @@ impl Operand {
         })
     }
 
-    /// How far `later` lies behind this, if a translation of this covers it.
-    fn covers(&self, later: &Operand) -> Option<i64> {
-        let distance = later.displacement.checked_sub(self.displacement)?;
-        let end = distance.checked_add(later.size)?;
-        let inside = self.base == later.base && distance >= 0 && end <= stlb::COVERED as i64;
-        inside.then_some(distance)
+    /// Where it is, given what registers hold.
+    pub fn place(&self, values: &Values) -> Option<Place> {
+        let base = values.get(self.base);
+        let offset = base.offset.checked_add(self.displacement)?;
+        Some(Place {
+            address: Value { offset, ..base },
+            size: self.size,
+        })
     }
+}
+
+/// An access's address and size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    address: Value,
+    size: i64,
+}
+
+/// How far an access lies behind an address, if a translation of that covers it.
+fn distance(from: Value, to: &Place) -> Option<i64> {
+    let distance = to.address.offset.checked_sub(from.offset)?;
+    let end = distance.checked_add(to.size)?;
+    let inside = -(stlb::BELOW as i64) <= distance && end <= stlb::COVERED as i64;
+    (from.id == to.address.id && inside).then_some(distance)
 }
 
 /// A translation that a register holds.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+pub struct Held {
     register: Reg,
-    operand: Operand,
+    address: Value,
 }
 
-/// The translations that registers hold at a point of a block.
-#[derive(Clone, Debug, Default)]
-pub struct Holding(Vec<Held>);
+/// What is known at a point of a block: which registers hold the same, and the
+/// translations that registers hold.
+#[derive(Clone, Debug)]
+pub struct Holding {
+    /// The numbers in registers and in the frame.
+    pub values: Values,
+    held: Vec<Held>,
+}
 
 impl Holding {
+    /// Nothing is known.
+    pub fn nothing(ids: &mut Ids) -> Holding {
+        Holding {
+            values: Values::unknown(ids),
+            held: Vec::new(),
+        }
+    }
+
     /// The translation that serves `operand`, in a register that `usable` accepts.
     pub fn find(&self, operand: &Operand, usable: impl Fn(Reg) -> bool) -> Option<Reuse> {
-        let mut held = self.0.iter().rev().filter(|held| usable(held.register));
+        let place = operand.place(&self.values)?;
+        let mut held = self.held.iter().rev().filter(|held| usable(held.register));
         held.find_map(|held| {
-            let displacement = held.operand.covers(operand)?;
             Some(Reuse {
                 register: held.register,
-                displacement,
+                displacement: distance(held.address, &place)?,
             })
         })
     }
 
     /// The registers in use.
     pub fn registers(&self) -> LocSet {
-        let registers = self.0.iter().map(|held| LocSet::reg(held.register));
+        let registers = self.held.iter().map(|held| LocSet::reg(held.register));
         registers.fold(LocSet::empty(), LocSet::union)
     }
 
     /// `register` holds the translation of `operand` from here on.
-    pub fn hold(&mut self, register: Reg, operand: Operand) {
+    pub fn hold(&mut self, register: Reg, operand: &Operand) {
         self.forget(LocSet::reg(register));
-        self.0.push(Held { register, operand });
+        if let Some(Place { address, .. }) = operand.place(&self.values) {
+            self.held.push(Held { register, address });
+        }
     }
 
-    /// These registers change: translations in them, and of addresses made from
-    /// them, are gone.
+    /// These registers change: translations in them are gone.
     pub fn forget(&mut self, changed: LocSet) {
-        self.0.retain(|held| {
-            let names = LocSet::reg(held.register).union(LocSet::reg(held.operand.base));
-            !names.intersects(changed)
-        });
+        self.held
+            .retain(|held| !changed.intersects(LocSet::reg(held.register)));
     }
 
-    /// The oldest one goes; false if there is none.
-    pub fn give_up_oldest(&mut self) -> bool {
-        let any = !self.0.is_empty();
+    /// Becomes what is known after an instruction that stays in the function.
+    /// Translations of addresses that nothing has a part of any more are gone.
+    pub fn pass(&mut self, motion: Motion, ids: &mut Ids) {
+        self.values.pass(motion, ids);
+        let values = &self.values;
+        self.held.retain(|held| values.mention(held.address.id));
+    }
+
+    /// All of them, the oldest first.
+    pub fn held(&self) -> &[Held] {
+        &self.held
+    }
+
+    /// The `n`th one goes; false if there are not so many.
+    pub fn give_up(&mut self, n: usize) -> bool {
+        let any = n < self.held.len();
         if any {
-            self.0.remove(0);
+            self.held.remove(n);
         }
         any
     }
 
-    /// Keeps those that `other` has as well; none if that is not known.
-    pub fn keep_common(&mut self, other: Option<&Holding>) {
-        let same = |a: &Held, b: &Held| {
-            let address =
-                |held: &Held| (held.register, held.operand.base, held.operand.displacement);
-            address(a) == address(b)
-        };
-        self.0
-            .retain(|held| other.is_some_and(|other| other.0.iter().any(|o| same(held, o))));
-    }
-
-    /// All are gone.
-    pub fn clear(&mut self) {
-        self.0.clear();
+    /// Keeps what `other` has as well.
+    pub fn join(&mut self, other: &Holding, ids: &mut Ids) {
+        let pairs = self.values.join(&other.values, ids);
+        self.held.retain_mut(|held| {
+            let same = other.held.iter().filter(|o| o.register == held.register);
+            let mut joined = same.filter_map(|o| pairs.find(held.address, o.address));
+            match joined.next() {
+                Some(address) => {
+                    held.address = address;
+                    true
+                }
+                None => false,
+            }
+        });
     }
 }
 
@@ -184,10 +227,13 @@ pub fn survives(class: Class) -> bool {
     }
 }
 
-/// What the search for the next use needs to know of an instruction.
+/// What the search for later uses needs to know of an instruction.
+#[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// Its operand, if it could share a translation.
     pub operand: Option<Operand>,
+    /// What it does to values.
+    pub motion: Motion,
     /// Registers that it changes.
     pub writes: LocSet,
     /// Registers live before it.
@@ -196,36 +242,73 @@ pub struct Step {
     pub survives: bool,
 }
 
-/// Registers that could carry the translation made at the first of `steps` to the
-/// next one that `operand`'s translation covers: dead all the way, and written by
-/// nothing before it. Empty if there is no such step.
-pub fn carriers(operand: &Operand, steps: impl Iterator<Item = Step>) -> LocSet {
+/// Registers that could carry the translation made at the first of `steps` to
+/// others that `operand`'s translation covers, to as many of them as any register
+/// could: dead all the way, and written by nothing before. Empty if there is no
+/// such step.
+pub fn carriers<'s>(
+    operand: &Operand,
+    mut values: Values,
+    mut ids: Ids,
+    steps: impl Iterator<Item = &'s Step>,
+) -> LocSet {
     let mut free = LocSet::registers(WordSize::Bits64);
+    let mut carriers = LocSet::empty();
+    let Some(Place { address, .. }) = operand.place(&values) else {
+        return carriers;
+    };
     for (n, now) in steps.enumerate() {
         if n > 0 {
             free = free.minus(now.live);
-            if now
-                .operand
-                .is_some_and(|later| operand.covers(&later).is_some())
-            {
-                return free;
+            if free.is_empty() {
+                break;
+            }
+            if serves(address, now, &values) {
+                carriers = free;
             }
         }
-        let base_changes = now.writes.intersects(LocSet::reg(operand.base));
-        if !now.survives || base_changes {
-            return LocSet::empty();
-        }
-        free = free.minus(now.writes);
-        if free.is_empty() {
+        if !now.survives {
             break;
         }
+        values.pass(now.motion, &mut ids);
+        free = free.minus(now.writes);
     }
-    LocSet::empty()
+    carriers
+}
+
+/// Whether a translation serves one of `steps` before its register is written or
+/// needed.
+pub fn is_used<'s>(
+    held: &Held,
+    mut values: Values,
+    mut ids: Ids,
+    steps: impl Iterator<Item = &'s Step>,
+) -> bool {
+    let register = LocSet::reg(held.register);
+    for now in steps {
+        if now.live.intersects(register) {
+            return false;
+        }
+        if serves(held.address, now, &values) {
+            return true;
+        }
+        if !now.survives || now.writes.intersects(register) {
+            return false;
+        }
+        values.pass(now.motion, &mut ids);
+    }
+    false
+}
+
+fn serves(translated: Value, step: &Step, values: &Values) -> bool {
+    let place = step.operand.and_then(|operand| operand.place(values));
+    place.is_some_and(|place| distance(translated, &place).is_some())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::values::Written;
 
     fn at(base: Reg, displacement: i64, size: i64) -> Operand {
         Operand {
@@ -235,45 +318,103 @@ mod tests {
         }
     }
 
+    fn writes(r: Reg) -> Motion {
+        Motion::Other {
+            writes: LocSet::reg(r),
+            memory: Written::Nothing,
+        }
+    }
+
     #[test]
     fn what_a_window_covers() {
-        let first = at(Reg::RDI, 8, 8);
-        assert_eq!(first.covers(&at(Reg::RDI, 8, 4)), Some(0));
-        assert_eq!(first.covers(&at(Reg::RDI, 24, 8)), Some(16));
-        assert_eq!(first.covers(&at(Reg::RDI, 8 + 4096, 1)), Some(4096));
-        assert_eq!(first.covers(&at(Reg::RDI, 8 + 4096, 2)), None);
-        assert_eq!(first.covers(&at(Reg::RDI, 7, 1)), None, "not backwards");
-        assert_eq!(first.covers(&at(Reg::RSI, 8, 8)), None, "another base");
-        let far = at(Reg::RDI, i64::MIN, 1);
-        assert_eq!(far.covers(&at(Reg::RDI, i64::MAX, 1)), None);
+        let values = Values::unknown(&mut Ids::default());
+        let from = at(Reg::RDI, 8, 8).place(&values).unwrap().address;
+        let covers = |base, displacement, size| {
+            let place = at(base, displacement, size).place(&values)?;
+            distance(from, &place)
+        };
+        assert_eq!(covers(Reg::RDI, 8, 4), Some(0));
+        assert_eq!(covers(Reg::RDI, 24, 8), Some(16));
+        assert_eq!(covers(Reg::RDI, 8 + 4096, 1), Some(4096));
+        assert_eq!(covers(Reg::RDI, 8 + 4096, 2), None);
+        assert_eq!(covers(Reg::RDI, 7, 1), Some(-1));
+        assert_eq!(covers(Reg::RDI, 8 - 4096, 8), Some(-4096));
+        assert_eq!(covers(Reg::RDI, 8 - 4097, 8), None);
+        assert_eq!(covers(Reg::RSI, 8, 8), None, "another base");
+        assert_eq!(covers(Reg::RDI, i64::MAX, 1), None);
+        assert_eq!(covers(Reg::RDI, i64::MIN, 1), None);
     }
 
     #[test]
     fn a_changed_base_or_holder_ends_it() {
-        let mut holding = Holding::default();
+        let mut ids = Ids::default();
+        let mut holding = Holding::nothing(&mut ids);
         let operand = at(Reg::RDI, 0, 8);
-        holding.hold(Reg::RCX, operand);
+        holding.hold(Reg::RCX, &operand);
         holding.forget(LocSet::reg(Reg::RAX));
         assert!(holding.find(&operand, |_| true).is_some());
         assert!(holding.find(&operand, |r| r != Reg::RCX).is_none());
-        holding.forget(LocSet::reg(Reg::RDI));
+        holding.pass(writes(Reg::RDI), &mut ids);
         assert!(holding.find(&operand, |_| true).is_none());
-        holding.hold(Reg::RCX, operand);
-        holding.hold(Reg::RCX, at(Reg::RSI, 0, 8));
+        assert!(holding.held().is_empty(), "of no use to anybody");
+        holding.hold(Reg::RCX, &operand);
+        holding.hold(Reg::RCX, &at(Reg::RSI, 0, 8));
         assert!(holding.find(&operand, |_| true).is_none());
     }
 
     #[test]
-    fn a_carrier_is_dead_up_to_the_next_use() {
+    fn a_copied_or_moved_base_is_the_same() {
+        let mut ids = Ids::default();
+        let mut holding = Holding::nothing(&mut ids);
+        holding.hold(Reg::RCX, &at(Reg::RDI, 8, 8));
+        let copy = Motion::Copy {
+            to: Reg::RBX,
+            from: Reg::RDI,
+            by: 16,
+        };
+        holding.values.pass(copy, &mut ids);
+        holding.values.pass(writes(Reg::RDI), &mut ids);
+        let found = holding.find(&at(Reg::RBX, 0, 8), |_| true);
+        assert_eq!(found.map(|r| r.displacement), Some(8));
+    }
+
+    #[test]
+    fn ways_that_hold_the_same_by_other_instructions_agree() {
+        let mut ids = Ids::default();
+        let before = Holding::nothing(&mut ids);
+        let way = |by: i64, ids: &mut Ids| {
+            let mut way = before.clone();
+            way.values.pass(writes(Reg::RBX), ids);
+            way.hold(Reg::RCX, &at(Reg::RBX, by, 8));
+            way
+        };
+        let mut one = way(8, &mut ids);
+        let same = way(8, &mut ids);
+        let other = way(16, &mut ids);
+        one.join(&same, &mut ids);
+        assert!(one.find(&at(Reg::RBX, 8, 8), |_| true).is_some());
+        one.join(&other, &mut ids);
+        assert!(one.find(&at(Reg::RBX, 8, 8), |_| true).is_none());
+    }
+
+    #[test]
+    fn a_carrier_is_dead_up_to_the_last_use() {
         let operand = at(Reg::RDI, 0, 8);
         let later = at(Reg::RDI, 16, 4);
-        let steps = |i: u32| Step {
-            operand: (i == 0).then_some(operand).or((i == 2).then_some(later)),
-            writes: LocSet::reg([Reg::RAX, Reg::RDX, Reg::RSI][i as usize]),
-            live: LocSet::reg(Reg::RDI),
-            survives: true,
+        let step = |i: u32| {
+            let written = [Reg::RAX, Reg::RDX, Reg::RSI][i as usize];
+            Step {
+                operand: (i == 0).then_some(operand).or((i == 2).then_some(later)),
+                motion: writes(written),
+                writes: LocSet::reg(written),
+                live: LocSet::reg(Reg::RDI),
+                survives: true,
+            }
         };
-        let carriers = carriers(&operand, (0..3).map(steps));
+        let mut ids = Ids::default();
+        let values = Values::unknown(&mut ids);
+        let steps: Vec<Step> = (0..3).map(step).collect();
+        let carriers = carriers(&operand, values, ids, steps.iter());
         assert!(
             !carriers.intersects(LocSet::reg(Reg::RAX)),
             "written by the first"

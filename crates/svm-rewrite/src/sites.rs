@@ -64,6 +64,9 @@ pub struct SiteCode {
     pub labels: Labels,
     /// By function.
     pub functions: Vec<FunctionCode>,
+    /// Calls that do not return, in order, where the way behind them is to be
+    /// closed: an out-of-line part or another function may follow.
+    pub closed: Vec<InstIdx>,
 }
 
 /// Emits the sites of all functions.
@@ -107,6 +110,7 @@ pub fn emit(decided: &Decided<'_>, options: Options) -> Result<SiteCode, Vec<Ref
             assemblers,
             labels,
             functions,
+            closed: closed(analysis, options.target),
         })
     } else {
         Err(refusals)
@@ -202,17 +206,36 @@ fn falls_through(analysis: &Analysis<'_>, f: FuncIdx) -> bool {
     let inst = lifted.inst(last);
     match inst.iced.flow_control() {
         FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => true,
-        FlowControl::Call | FlowControl::IndirectCall => {
-            let stops = matches!(
-                inst.target,
-                Some(Target::Import(s)) if linkage::never_returns(lifted.symbol_name(s))
-            );
-            !stops && !analysis.flow.stops(last)
-        }
+        FlowControl::Call | FlowControl::IndirectCall => !stops(analysis, last),
         FlowControl::Interrupt => inst.iced.mnemonic() != iced_x86::Mnemonic::Int3,
         FlowControl::UnconditionalBranch
         | FlowControl::IndirectBranch
         | FlowControl::Return
         | FlowControl::Exception => false,
+    }
+}
+
+/// Whether a call does not return.
+fn stops(analysis: &Analysis<'_>, call: InstIdx) -> bool {
+    let lifted = analysis.lifted;
+    let never = match lifted.inst(call).target {
+        Some(Target::Import(s)) => linkage::never_returns(lifted.symbol_name(s)),
+        Some(Target::Inst(_)) | None => false,
+    };
+    never || analysis.flow.stops(call)
+}
+
+/// The calls that do not return, of what will be proved to be confined.
+fn closed(analysis: &Analysis<'_>, target: crate::target::Target) -> Vec<InstIdx> {
+    match target {
+        crate::target::Target::Process => Vec::new(),
+        crate::target::Target::User | crate::target::Target::Linux => {
+            let lifted = analysis.lifted;
+            let calls = (0..lifted.insts.len() as u32).map(InstIdx).filter(|i| {
+                let flow = lifted.inst(*i).iced.flow_control();
+                matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
+            });
+            calls.filter(|i| stops(analysis, *i)).collect()
+        }
     }
 }

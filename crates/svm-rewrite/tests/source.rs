@@ -6,7 +6,7 @@
 //! then read what changed.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use elf_loader::{Object, Place};
@@ -148,6 +148,70 @@ fn text_and_object_agree_instruction_by_instruction() {
     }
 }
 
+/// The stock driver, built from source once by way of text (`twin cc`) and once
+/// plainly and then rewritten as objects: the same classes and counts of sites in
+/// each source, and the same instructions in each function. The objects are those
+/// that objtool has been through.
+#[test]
+#[ignore = "needs examples/e1000/build.sh: make e1000"]
+fn e1000_is_the_same_by_text_and_by_object() {
+    let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/examples/e1000");
+    let report = std::fs::read_to_string(built.join("report.jsonl")).expect("it was built");
+    let options = Options {
+        report: true,
+        ..Options::of(Target::Linux, Scheme::Stlb)
+    };
+    let (mut all, mut compared) = (BTreeMap::new(), 0);
+    for line in report.lines() {
+        let row: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
+        let source = PathBuf::from(row["source"].as_str().expect("a path"));
+        if source.as_os_str() == "-" {
+            continue; // What kbuild tries the compiler with.
+        }
+        let name = format!(
+            "{}.o",
+            source.file_stem().expect("a name").to_string_lossy()
+        );
+        let original = linked_alone(&built.join("original").join(&name));
+        let original = elf_loader::read(&original).expect("an object");
+        let by_object = svm_rewrite::rewrite(&original, options).expect("no refusal");
+        let mut sites: BTreeMap<String, u64> = BTreeMap::new();
+        for site in by_object.sites.iter().filter(|s| s.scheme.is_some()) {
+            let class = serde_json::to_value(site.class).expect("a name");
+            let class = class.as_str().expect("a name").to_owned();
+            *sites.entry(class).or_default() += 1;
+        }
+        let by_text: BTreeMap<String, u64> =
+            serde_json::from_value(row["rewritten"].clone()).expect("counts");
+        assert_eq!(by_text, sites, "{name}: site classes and counts");
+        let text = linked_alone(&built.join(&name));
+        let text = elf_loader::read(&text).expect("an object");
+        let mut found = functions(&text);
+        for (function, expected) in functions(&by_object.object) {
+            let found = found.remove(&function).expect("the same functions");
+            similar(&name, &function, &expected, &found);
+            compared += 1;
+        }
+        for (class, count) in sites {
+            *all.entry(class).or_insert(0) += count;
+        }
+    }
+    println!("{all:?} in {compared} functions, alike");
+    assert!(compared >= 150);
+}
+
+/// An object without the sections that linking a module discards.
+fn linked_alone(path: &Path) -> Vec<u8> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let output = directory.path().join("x.o");
+    let status = Command::new("objcopy")
+        .args(["--wildcard", "--remove-section", ".discard.*"])
+        .args([path, &output])
+        .status();
+    assert!(status.expect("`objcopy` is installed").success());
+    std::fs::read(&output).expect("copied")
+}
+
 fn similar(file: &str, function: &str, expected: &[String], found: &[String]) {
     for (n, (e, f)) in expected.iter().zip(found).enumerate() {
         assert_eq!(e, f, "{file}: {function}: instruction {n}");
@@ -171,8 +235,17 @@ fn functions(object: &Object<'_>) -> BTreeMap<String, Vec<String>> {
         let (from, to) = (symbol.value as usize, (symbol.value + symbol.size) as usize);
         let code = &section.data[from..to];
         let decoder = Decoder::with_ip(64, code, symbol.value, DecoderOptions::NONE);
-        let text = decoder.into_iter().filter(matters).map(|i| normal(&i));
-        all.insert(symbol.name.to_string(), text.collect());
+        let mut behind_call = false;
+        let mut kept = Vec::new();
+        for instruction in decoder.into_iter().filter(matters) {
+            // What closes the way behind a call that does not return is each way's own.
+            let closes = behind_call && instruction.mnemonic() == Mnemonic::Ud2;
+            behind_call = instruction.mnemonic() == Mnemonic::Call;
+            if !closes {
+                kept.push(normal(&instruction));
+            }
+        }
+        all.insert(symbol.name.to_string(), kept);
     }
     all
 }

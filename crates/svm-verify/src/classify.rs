@@ -97,7 +97,7 @@ pub fn classify(
 /// What `in (%dx),%eax` may change where a hypervisor answers it: VMware's
 /// "backdoor" gives results in all registers but `rsp` and `rbp`
 /// (arch/x86/include/asm/vmware.h; drivers/misc/vmw_balloon.c).
-const BACKDOOR: RegSet = RegSet(0xffff & !(1 << 4) & !(1 << 5));
+const BACKDOOR: RegSet = RegSet(!(1 << 4 | 1 << 5));
 
 /// The registers that an instruction writes if its [`Op`] tells them all, and
 /// that it reaches no memory but a table entry (SDM volume 2, the operation of
@@ -132,7 +132,9 @@ fn addressed(i: &Instruction, field: Field, linux: bool) -> Result<(), (Code, &'
             "the table's address is not for the driver to know",
         ));
     }
-    if i.is_ip_rel_memory_operand() && !(linux && field == Field::Displacement) {
+    // Where it leads in a module's own code, `crate::linux` looks at.
+    let own = linux && matches!(field, Field::Displacement | Field::None);
+    if i.is_ip_rel_memory_operand() && !own {
         return Err((
             Code::AddressForm,
             "code addresses that data may hold are dom0's",

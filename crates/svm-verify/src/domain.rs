@@ -153,7 +153,8 @@ pub enum Form {
     /// The same, proved less than a page: the tag is that of X's page.
     Checked(Name),
     /// What a check or the slow path made of an address, of `V(X)` if a name
-    /// is given: at and after it [`twin_abi::stlb::COVERED`] bytes are mapped.
+    /// is given: the [`twin_abi::stlb::BELOW`] bytes before it and the
+    /// [`twin_abi::stlb::COVERED`] from it on are dom0's or in a hole.
     Translated(Option<Name>),
     /// `(V(X) & (PAGE_SIZE - 1)) >> shift`.
     PageOffset(Name, u8),

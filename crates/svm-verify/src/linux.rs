@@ -200,7 +200,10 @@ pub fn references<'o>(
     let mut taken = Vec::new();
     for (id, section) in image.object.sections() {
         let runtime = RUNTIME.contains(&&*section.name);
+        // What debuggers read is not loaded, and nobody goes by it.
+        let debug = section.flags & SHF_ALLOC == 0 && section.name.starts_with(".debug_");
         if runtime
+            || debug
             || section.role != Role::Contents
             || special::kind_of(&section.name).is_some_and(has_entries)
         {
@@ -208,6 +211,7 @@ pub fn references<'o>(
         }
         if let Some(number) = image.number(id) {
             code_references(image, program, number, &functions, &mut taken, report);
+            places(image, program, number, &functions, &mut taken, report);
             continue;
         }
         for r in &section.relocations {
@@ -242,6 +246,52 @@ pub fn references<'o>(
 
 fn has_entries(kind: special::SpecialKind) -> bool {
     kind != special::SpecialKind::AltInstrReplacement
+}
+
+/// `lea` of a place in its own section, which the assembler can tell without a
+/// relocation: as with one, that place is an instruction's start.
+fn places<'o>(
+    image: &Image<'o>,
+    program: &Program,
+    number: u16,
+    functions: &HashSet<CodeAt>,
+    taken: &mut Vec<CodeAt>,
+    report: &mut Report<'o>,
+) {
+    let data = &image.section(number).data;
+    for insn in program.insns.iter().filter(|i| i.section == number) {
+        let unrelocated = matches!(insn.op, Op::Lea { .. }) && !insn.relocated;
+        let (start, end) = (insn.at as usize, insn.at as usize + usize::from(insn.len));
+        let Some(displacement) = relative_lea(&data[start..end]).filter(|_| unrelocated) else {
+            continue;
+        };
+        let at = CodeAt {
+            section: number,
+            offset: end as i64 + i64::from(displacement),
+        };
+        if functions.contains(&at) {
+            taken.push(at);
+        }
+        if program.at(at).is_none() {
+            let reason = "the address of code that is no instruction's start";
+            report.at(
+                image.code[usize::from(number)],
+                start as u64,
+                Code::Target,
+                reason,
+            );
+        }
+    }
+}
+
+/// The displacement of `lea disp(%rip), %reg`: opcode, ModRM with mod 0 and rm 5,
+/// four bytes (SDM volume 2, tables 2-2 and 2-7).
+fn relative_lea(bytes: &[u8]) -> Option<i32> {
+    let (head, displacement) = bytes.split_last_chunk::<4>()?;
+    let [.., 0x8d, modrm] = head else {
+        return None;
+    };
+    (modrm & 0xc7 == 0x05).then_some(i32::from_le_bytes(*displacement))
 }
 
 /// References from the operands of a code section.

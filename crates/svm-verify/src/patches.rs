@@ -184,7 +184,11 @@ impl Patches {
         }
     }
 
-    //      nopl 0(%rax,%rax)       or      jmp target      # both of 5 bytes
+    //      nopl 0(%rax,%rax)       or      jmp target      # both of 5 bytes,
+    //      xchg %ax, %ax           or      jmp target      # or both of 2
+    //
+    // The kernel writes as many bytes as it finds (arch_jump_entry_size), so the
+    // short form must reach.
     fn static_branch(
         &mut self,
         reader: &Reader<'_, '_>,
@@ -192,20 +196,24 @@ impl Patches {
         n: u32,
         insn: &Insn,
     ) -> Result<(), &'static str> {
-        const NOP: &[u8] = &[0x0f, 0x1f, 0x44, 0x00, 0x00];
-        let (target, _) = entry
+        const NOP5: &[u8] = &[0x0f, 0x1f, 0x44, 0x00, 0x00];
+        const NOP2: &[u8] = &[0x66, 0x90];
+        let (target, there) = entry
             .target()
             .and_then(|to| reader.insn(to))
             .ok_or("its target is no instruction")?;
+        let distance = i64::from(there.at) - i64::from(insn.at) - 2;
+        let near = there.section == insn.section && i8::try_from(distance).is_ok();
         let ways = self.before.entry(n).or_default();
         ways.push(target);
         match insn.op {
-            Op::Jump(Target::Inside(to)) if insn.len == 5 && to == target => {
+            Op::Jump(Target::Inside(to)) if matches!(insn.len, 2 | 5) && to == target => {
                 ways.push(reader.program.next(n).ok_or("nothing follows it")?);
                 Ok(())
             }
-            _ if reader.bytes(insn) == Some(NOP) => Ok(()),
-            _ => Err("neither a nop nor a jump to its target, of 5 bytes"),
+            _ if reader.bytes(insn) == Some(NOP5) => Ok(()),
+            _ if reader.bytes(insn) == Some(NOP2) && near => Ok(()),
+            _ => Err("neither a nop nor a jump to its target, of 5 bytes or of 2 that reach"),
         }
     }
 

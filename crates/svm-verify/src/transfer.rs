@@ -188,7 +188,7 @@ impl Step<'_> {
                 Code::Window,
                 "an index register is added to a translated address",
             ),
-            Form::Translated(_) if disp < 0 || disp + i64::from(m.size) > stlb::COVERED as i64 => {
+            Form::Translated(_) if !covered(disp, m.size) => {
                 Err((Code::Window, window_reason(m).into()))
             }
             Form::Translated(_) => Ok(Proved::Translated),
@@ -685,11 +685,18 @@ fn sets_flags(op: Op) -> bool {
     )
 }
 
+/// Whether `size` bytes at a displacement from a translated address are all in
+/// its window, or in a hole of it.
+fn covered(disp: i64, size: u16) -> bool {
+    -(stlb::BELOW as i64) <= disp && disp + i64::from(size) <= stlb::COVERED as i64
+}
+
 fn window_reason(m: &Memory) -> String {
     format!(
-        "{} bytes at displacement {} are not all within the {} that a translation covers",
+        "{} bytes at displacement {} are not all within the {} before and the {} after that a translation covers",
         m.size,
         m.disp,
+        stlb::BELOW,
         stlb::COVERED
     )
 }

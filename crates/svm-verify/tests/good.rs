@@ -28,6 +28,7 @@ fn a_load_and_a_store_through_a_check() {
 fn one_translation_serves_all_bytes_that_it_covers() {
     for scheme in BOTH {
         let code = "mov (%rax), %rbx; movb $1, 4096(%rax); mov 4089(%rax), %rdx; incl 64(%rax)
+                    mov -4096(%rax), %rsi; movb $1, -1(%rax); mov %rbx, -4(%rax)
                     lock; xaddl %ebx, 8(%rax); movdqu 16(%rax), %xmm0; vmovdqu %ymm0, (%rax)
                     testb $1, 9(%rax); push (%rax); pop 8(%rax); cmpxchg16b 32(%rax); ret";
         accept(

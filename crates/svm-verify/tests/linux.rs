@@ -6,7 +6,7 @@ mod common;
 use std::fs;
 use std::process::Command;
 
-use common::note;
+use common::{ABI, note};
 use elf_loader::Object;
 use svm_verify::Violations;
 use twin_abi::Scheme;
@@ -18,7 +18,7 @@ fn module(source: &str) -> Vec<u8> {
 
 /// The same with another runtime.
 fn module_with(source: &str, runtime: &[u8]) -> Vec<u8> {
-    let note = note([1, 1, 64, 1]);
+    let note = note([ABI, 1, 64, 1]);
     let object = common::assemble(&format!(
         "{note}.text\n{source}\n.section .note.GNU-stack,\"\",@progbits\n"
     ));
@@ -106,6 +106,16 @@ fn what_a_module_may_do() {
     accept(
         "1: .byte 0x0f,0x1f,0x44,0,0; ret; 2: ret\n.pushsection __jump_table,\"aw\"\n.long 1b - ., 2b - .\n.quad key - .\n.popsection",
     );
+    // The short forms, as the assembler leaves them.
+    accept(
+        "1: xchg %ax, %ax; ret; 2: ret\n.pushsection __jump_table,\"aw\"\n.long 1b - ., 2b - .\n.quad key - .\n.popsection",
+    );
+    accept(
+        "1: jmp 2f; ret; 2: ret\n.pushsection __jump_table,\"aw\"\n.long 1b - ., 2b - .\n.quad key - .\n.popsection",
+    );
+    // Where it is, and what debuggers are told.
+    accept("lea 1f(%rip), %rdi; 1: call g; ret");
+    accept("1: ret\n.section .debug_info,\"\",@progbits\n.quad 1b\n.text");
     accept(
         "1: mov (%rdi), %rax; 2: ret\n.pushsection __ex_table,\"a\"\n.long 1b - ., 2b - .\n.long 1\n.popsection",
     );
@@ -119,8 +129,13 @@ fn what_a_module_may_do() {
 
 #[rustfmt::skip] // A table: name, rule, code.
 const TRICKS: &[(&str, &str, &str)] = &[
+    ("the address of an instruction's middle", "P2-target", "lea 1f+1(%rip), %rdi; 1: call g; ret"),
+    ("a short static branch that does not reach", "P2-metadata", "1: xchg %ax, %ax; ret; .skip 200, 0xcc; 2: ret\n.pushsection __jump_table,\"aw\"\n.long 1b - ., 2b - .\n.quad key - .\n.popsection"),
+    ("a static branch over another nop of 2 bytes", "P2-metadata", "1: nop; nop; ret; 2: ret\n.pushsection __jump_table,\"aw\"\n.long 1b - ., 2b - .\n.quad key - .\n.popsection"),
+    ("notes to nobody that refer to code", "P2-metadata", "1: ret\n.section .notes,\"\",@progbits\n.quad 1b\n.text"),
     ("a load through a register", "P1-untranslated", "mov (%rdi), %rax; ret"),
     ("a store through a register", "P1-untranslated", "mov %rax, 8(%rdi); ret"),
+    ("a byte too far before a translation", "P1-window", "{T} mov %rdx, -4097(%rax); ret"),
     ("an index on a symbol", "P1-address-form", "mov d(,%rdi,8), %rax; ret\n.data\nd: .quad 0\n.text"),
     ("a symbol as displacement of a pointer", "P1-untranslated", "mov d(%rdi), %rax; ret\n.data\nd: .quad 0\n.text"),
     ("an address on the null page", "P1-address-form", "mov 0x10, %rax; ret"),
@@ -174,7 +189,6 @@ const TRICKS: &[(&str, &str, &str)] = &[
     ("a fixup behind a check", "P1-untranslated", "1: mov (%rdi), %rdx; {T} mov (%rax), %dl; ret\n.pushsection __ex_table,\"a\"\n.long 1b - ., .Lback1 - .\n.long 1\n.popsection"),
     ("a static branch behind a check", "P1-untranslated", "1: .byte 0x0f,0x1f,0x44,0,0; {T} mov (%rax), %dl; ret\n.pushsection __jump_table,\"aw\"\n.long 1b - ., .Lback1 - .\n.quad key - .\n.popsection"),
     ("a static branch over something else", "P2-metadata", "1: mov $1, %eax; ret\n.pushsection __jump_table,\"aw\"\n.long 1b - ., f - .\n.quad key - .\n.popsection"),
-    ("a static branch over two bytes", "P2-metadata", "1: xchg %ax, %ax; ret\n.pushsection __jump_table,\"aw\"\n.long 1b - ., f - .\n.quad key - .\n.popsection"),
     ("a lock that is none", "P2-metadata", "1: nop; ret\n.pushsection .smp_locks,\"a\"\n.long 1b - .\n.popsection"),
     ("a lock in an immediate", "P2-metadata", "1: mov $0xf0f0f0f0, %eax; ret\n.pushsection .smp_locks,\"a\"\n.long 1b+1 - .\n.popsection"),
     ("a trace entry over a check", "P2-metadata", "{T} 1: mov (%rax), %rdx; ret\n.pushsection __mcount_loc,\"a\"\n.quad .Lback1-7\n.popsection"),
@@ -237,7 +251,7 @@ fn the_other_scheme_s_runtime_is_refused() {
 
 #[test]
 fn without_a_runtime_it_is_refused() {
-    let source = format!("{}.text\n{}", note([1, 1, 64, 1]), expand("ret"));
+    let source = format!("{}.text\n{}", note([ABI, 1, 64, 1]), expand("ret"));
     let violations = verify(&common::assemble(&source)).expect_err("refused");
     assert!(
         violations

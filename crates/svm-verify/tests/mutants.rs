@@ -186,7 +186,7 @@ fn assemble_all(sequence: &Sequence, mutants: &mut Vec<Mutant>) -> Vec<u8> {
     let dir = tempfile::tempdir().expect("a directory");
     let (input, output) = (dir.path().join("in.s"), dir.path().join("out.o"));
     loop {
-        let mut source = note([1, sequence.scheme, 64, 0]);
+        let mut source = note([ABI, sequence.scheme, 64, 0]);
         let mut owner = vec![usize::MAX; source.lines().count()];
         for (n, mutant) in mutants.iter().enumerate() {
             let mut body = format!(".section .text.m{n},\"ax\",@progbits\n.globl f{n}\nf{n}:\n");

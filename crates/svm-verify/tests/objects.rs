@@ -24,15 +24,16 @@ fn foreign_objects_are_refused_clearly() {
     let text = format!(".text\n{GOOD}");
     refuse_source(&text, "object-foreign");
     for words in [
-        [2, 1, 64, 0],
-        [1, 2, 64, 0],
-        [1, 1, 32, 0],
-        [1, 1, 64, 2],
+        [ABI + 1, 1, 64, 0],
+        [ABI - 1, 1, 64, 0],
+        [ABI, 2, 64, 0],
+        [ABI, 1, 32, 0],
+        [ABI, 1, 64, 2],
         [0, 1, 64, 0],
     ] {
         refuse_source(&(note(words) + &text), "object-foreign");
     }
-    let good = note([1, 1, 64, 0]);
+    let good = note([ABI, 1, 64, 0]);
     for (from, to) in [
         ("5, 16, 1", "5, 16, 2"),
         ("5, 16, 1", "5, 20, 1"),
@@ -66,12 +67,12 @@ fn sections_that_objects_do_not_have_are_refused() {
     ];
     for case in cases {
         refuse_source(
-            &format!("{}.text\n{GOOD}{case}", note([1, 1, 64, 0])),
+            &format!("{}.text\n{GOOD}{case}", note([ABI, 1, 64, 0])),
             "object-section",
         );
     }
     let harmless = ".data\n.bss\n.ident \"x\"\n.section .note.GNU-stack,\"\",@progbits";
-    let source = format!("{}.text\n{GOOD}{harmless}", note([1, 1, 64, 0]));
+    let source = format!("{}.text\n{GOOD}{harmless}", note([ABI, 1, 64, 0]));
     assert_eq!(codes(&assemble(&source)), [""; 0]);
 }
 
@@ -91,7 +92,7 @@ fn symbols_that_objects_do_not_have_are_refused() {
     ];
     for case in cases {
         refuse_source(
-            &format!("{}.text\n{GOOD}{case}\n", note([1, 1, 64, 0])),
+            &format!("{}.text\n{GOOD}{case}\n", note([ABI, 1, 64, 0])),
             "object-symbol",
         );
     }
@@ -130,7 +131,7 @@ fn visible_names_of_code_are_entries_whatever_their_type() {
 #[test]
 fn codemaps_are_pairs_of_vm_address_and_entry() {
     let good = ".quad \"twin_vm:.text\", f\n";
-    let source = |map: &str| format!("{}.text\n{GOOD}\n{CODEMAP}{map}", note([1, 1, 64, 0]));
+    let source = |map: &str| format!("{}.text\n{GOOD}\n{CODEMAP}{map}", note([ABI, 1, 64, 0]));
     assert_eq!(codes(&assemble(&source(good))), [""; 0]);
     let cases = [
         ".quad f, \"twin_vm:.text\"",
@@ -168,14 +169,14 @@ fn codemaps_are_pairs_of_vm_address_and_entry() {
     // An entry in the middle of a function: its frame is not empty.
     let middle = format!(
         "{}.text\n.globl f\nf: push %rax\n1: pop %rax; ret\n{CODEMAP}.quad \"twin_vm:.text\", 1b",
-        note([1, 1, 64, 0])
+        note([ABI, 1, 64, 0])
     );
     refuse_source(&middle, "P4-frame");
 }
 
 #[test]
 fn maps_are_sorted_tables_of_places_in_code() {
-    let source = |map: &str| format!("{}.text\n{GOOD}\n{MAP}{map}", note([1, 1, 64, 0]));
+    let source = |map: &str| format!("{}.text\n{GOOD}\n{MAP}{map}", note([ABI, 1, 64, 0]));
     // .text is section 1 or 2, depending on the assembler: ask the object.
     let bytes = assemble(&source(""));
     let text = elf_loader::read(&bytes)

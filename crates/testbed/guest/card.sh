@@ -71,10 +71,15 @@ if [ "$(option card)" = yes ]; then
     step link-up $?
     carrier
     no_loss link-ping 2
-    # All functions of the driver, but for those whose name the filter takes for a
-    # number (8139cp).
-    driver=$(echo "$reversed" | head -n 1)
-    echo ":mod:$driver" >$tracing/set_ftrace_filter
+    # All functions of the modules. The filter takes a module's name that begins with
+    # a digit for a number.
+    for module in $modules; do
+        case $module in
+            [0-9]*) grep "\[$module\]" $tracing/available_filter_functions | cut -d ' ' -f 1 ;;
+            *) echo ":mod:$module" ;;
+        esac >>$tracing/set_ftrace_filter
+    done
+    step ftrace-filter $? "$(wc -l <$tracing/set_ftrace_filter) functions"
     echo function >$tracing/current_tracer
     no_loss ftrace-ping 2
     traced=$(grep -c '<-' $tracing/trace)

@@ -148,12 +148,8 @@ echo >$tracing/trace
 echo 20000 >$tracing/buffer_size_kb
 timer=$tracing/events/irq_vectors/local_timer_entry
 echo stacktrace >$timer/trigger
-i=0
-while [ $i -lt 2 ]; do
-    i=$((i + 1))
-    download timer-traffic /tmp/data
-    nc $host "$up" </tmp/data
-done
+download timer-traffic /tmp/data
+nc $host "$up" </tmp/data
 rm -f /tmp/data
 echo '!stacktrace' >$timer/trigger
 echo 0 >$tracing/tracing_on

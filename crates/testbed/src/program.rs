@@ -193,6 +193,16 @@ impl Program {
     /// Addresses of the instructions that look up the translation table: those
     /// that name its tags.
     pub fn lookups(&self) -> Vec<u64> {
+        self.naming(STLB + twin_abi::stlb::TAG)
+    }
+
+    /// Addresses of the instructions that take a translation out of the table:
+    /// one for each look-up, executed if that is a hit.
+    pub fn hits(&self) -> Vec<u64> {
+        self.naming(STLB + twin_abi::stlb::XLATE)
+    }
+
+    fn naming(&self, displacement: u64) -> Vec<u64> {
         let code = self
             .linked
             .iter()
@@ -201,7 +211,7 @@ impl Program {
             Decoder::with_ip(64, &l.bytes, l.address, DecoderOptions::NONE).into_iter()
         });
         instructions
-            .filter(|instruction| instruction.memory_displacement64() == STLB)
+            .filter(|instruction| instruction.memory_displacement64() == displacement)
             .map(|instruction| instruction.ip())
             .collect()
     }

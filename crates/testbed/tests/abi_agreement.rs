@@ -19,6 +19,7 @@ fn rust_constants() -> BTreeMap<&'static str, i64> {
         ("INDEX_MASK", stlb::INDEX_MASK as i64),
         ("WINDOW_PAGES", stlb::WINDOW_PAGES as i64),
         ("COVERED", stlb::COVERED as i64),
+        ("BELOW", stlb::BELOW as i64),
         ("SCHEME_PAPER", Scheme::Paper as i64),
         ("SCHEME_STLB", Scheme::Stlb as i64),
         ("TARGET_USER", Target::User as i64),

@@ -19,7 +19,7 @@ const WILD: &[u8] = include_bytes!("../guest/wild.sh");
 const TRAFFIC: usize = 32 << 20;
 
 /// How long a guest may take on a slow machine; usually a minute.
-const LIMIT: Duration = Duration::from_secs(400);
+const LIMIT: Duration = Duration::from_secs(900);
 
 /// A network driver and what to look at.
 struct Driver {
@@ -56,11 +56,15 @@ impl Driver {
     /// Runs the whole script, judges all of it.
     fn run(&self) {
         let stock = good(modules::stock(self.path));
-        let module = good(modules::rewrite(self.path, &stock, self.scheme));
+        self.run_as(&good(modules::rewrite(self.path, &stock, self.scheme)));
+    }
+
+    /// The same with a module that was rewritten elsewhere.
+    fn run_as(&self, module: &Module) {
         let data = noise(TRAFFIC, 6);
         let server = good(Server::start(data));
-        let probes = self.probes(&module);
-        let report = self.boot(&module, &server, &good(server.sum()), &probes);
+        let probes = self.probes(module);
+        let report = self.boot(module, &server, &good(server.sum()), &probes);
         report.assert_good(&[
             "load",
             "load-carrier",
@@ -84,7 +88,7 @@ impl Driver {
             "unload-again",
         ]);
         let received = server.received();
-        assert_eq!(received.len(), 3, "each upload arrives");
+        assert_eq!(received.len(), 2, "each upload arrives");
         for received in received {
             assert!(received == data, "32 MiB arrive as they were sent");
         }
@@ -94,10 +98,11 @@ impl Driver {
             self.debug_message,
             report.place
         );
-        self.traced(&module, &report);
-        self.unwound(&module, &report, "stacks", 1);
-        self.unwound(&module, &report, "probes", probes.len().min(1));
-        self.unwound(&module, &report, "timer", 5);
+        self.traced(module, &report);
+        self.unwound(module, &report, "stacks", 1);
+        self.unwound(module, &report, "probes", probes.len().min(1));
+        self.unwound(module, &report, "timer", 5);
+        self.interrupted(module, &report);
     }
 
     fn boot(
@@ -156,6 +161,21 @@ impl Driver {
         report
     }
 
+    /// Some stack traces are from the middle of the driver, not from what it calls.
+    fn interrupted(&self, module: &Module, report: &Report) {
+        let stacks = report::stacks(report.text("timer"));
+        let inside = |stack: &&Vec<String>| {
+            let interrupt = stack
+                .iter()
+                .position(|frame| frame.starts_with("asm_sysvec_"));
+            let below = interrupt.and_then(|n| stack.get(n + 1));
+            below.is_some_and(|frame| module.has(frame) || frame.starts_with("twin_"))
+        };
+        let count = stacks.iter().filter(inside).count();
+        println!("{}: {count} times interrupted in its own code", self.name);
+        assert!(count > 0, "{stacks:#?} ({})", report.place);
+    }
+
     /// Where to probe: in the middle of sequences that spill.
     fn probes(&self, module: &Module) -> Vec<(String, u64)> {
         println!("{}: spills in {:?}", self.name, module.spills());
@@ -196,29 +216,45 @@ impl Driver {
     }
 }
 
+/// The driver of the network card that everyone has.
+const E1000: Driver = Driver {
+    name: "e1000",
+    path: "drivers/net/ethernet/intel/e1000/e1000.ko",
+    needs: &[],
+    card: "e1000",
+    processor: "qemu64",
+    processors: 2,
+    scheme: Scheme::Stlb,
+    ring: true,
+    parameter: "copybreak",
+    filter: ":mod:e1000",
+    prefix: "e1000_",
+    function: "e1000_clean",
+    debug_message: "Issuing a global reset to MAC",
+    busy: &[
+        "e1000_init_hw",
+        "e1000_get_speed_and_duplex",
+        "e1000_xmit_frame",
+    ],
+};
+
 #[test]
 fn e1000_on_two_processors() {
+    E1000.run();
+}
+
+/// The driver as a kernel build made it with `twin cc` as its compiler, assembly
+/// text on the way: on one processor, where the kernel takes the `lock` prefixes
+/// out that `.smp_locks` names.
+#[test]
+#[ignore = "needs examples/e1000/build.sh: make e1000"]
+fn e1000_compiled_from_source() {
+    let module = good(modules::built("examples/e1000/e1000.ko"));
     Driver {
-        name: "e1000",
-        path: "drivers/net/ethernet/intel/e1000/e1000.ko",
-        needs: &[],
-        card: "e1000",
-        processor: "qemu64",
-        processors: 2,
-        scheme: Scheme::Stlb,
-        ring: true,
-        parameter: "copybreak",
-        filter: ":mod:e1000",
-        prefix: "e1000_",
-        function: "e1000_clean",
-        debug_message: "Issuing a global reset to MAC",
-        busy: &[
-            "e1000_init_hw",
-            "e1000_get_speed_and_duplex",
-            "e1000_xmit_frame",
-        ],
+        processors: 1,
+        ..E1000
     }
-    .run();
+    .run_as(&module);
 }
 
 /// With one processor the kernel takes the `lock` prefixes out, and page tables
@@ -316,7 +352,9 @@ fn a_wild_pointer_stops_its_driver() {
             .expect("a size")
             .trim_start_matches("0x");
         let number = |hex: &str| u64::from_str_radix(hex, 16).expect("a number");
-        assert_eq!(number(size), module.size(from), "{line}");
+        // The kernel counts the padding, too.
+        let padding = number(size).checked_sub(module.size(from));
+        assert!(padding.is_some_and(|padding| padding < 16), "{line}");
         assert!(
             module.returns_from_slow_path(from, number(offset)),
             "no slow path returns there: {line}"

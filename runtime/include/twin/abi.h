@@ -10,7 +10,7 @@
 #define TWIN_ABI_H
 
 /* Version of everything here, carried by every rewritten object. */
-#define TWIN_ABI_VERSION	1
+#define TWIN_ABI_VERSION	2
 
 /* Memory and the software translation table (paper, 4.1). */
 #define TWIN_PAGE_SHIFT		12
@@ -22,8 +22,10 @@
 /* Byte offset in the table of address va: (va >> SHIFT) & MASK. */
 #define TWIN_STLB_INDEX_SHIFT	(TWIN_PAGE_SHIFT - TWIN_STLB_ENTRY_SHIFT)
 #define TWIN_STLB_INDEX_MASK	((TWIN_STLB_ENTRIES - 1) << TWIN_STLB_ENTRY_SHIFT)
-/* Consecutive pages that one valid entry maps (paper, footnote 2). */
+/* Consecutive pages that one valid entry maps from its own on (paper, footnote 2). */
 #define TWIN_WINDOW_PAGES	2
+/* Bytes before a translated address that its window shows, too: a page before. */
+#define TWIN_BELOW		TWIN_PAGE_SIZE
 /* Bytes certainly inside the window at and after a translated address. */
 #define TWIN_COVERED		((TWIN_WINDOW_PAGES - 1) * TWIN_PAGE_SIZE + 1)
 

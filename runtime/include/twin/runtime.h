@@ -129,7 +129,7 @@ int twin_cpu_init(struct twin_cpu *cpu);
  */
 struct twin_node {
 	uint64_t page;		/* dom0 page */
-	uint64_t mapped;	/* its window: TWIN_WINDOW_PAGES pages */
+	uint64_t mapped;	/* where its window shows it */
 	uint32_t next;		/* number of the next node + 1, or 0 */
 	uint32_t hits;		/* slow-path answers since the last promotion */
 };
@@ -343,8 +343,8 @@ void twin_instance_release(struct twin_instance *instance);
 
 /*
  * Translate va for this instance as the slow path does, own stacks excepted:
- * on TWIN_MAPPED (0) *mapped is good for TWIN_COVERED bytes until the driver
- * is left or the hold released. Else enum twin_refusal. [inside] or held;
+ * on TWIN_MAPPED (0) *mapped is good for TWIN_BELOW bytes before it and
+ * TWIN_COVERED from it on until the driver is left or the hold released. Else enum twin_refusal. [inside] or held;
  * takes the table lock.
  */
 int twin_translate(struct twin_instance *instance, uint64_t va, uint64_t *mapped);

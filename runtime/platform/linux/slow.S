@@ -29,7 +29,7 @@
  * tables: below are the hole that hypervisors may use and the LDT's remap
  * (Documentation/x86/x86_64/mm.rst). Base addresses of the direct map, vmalloc
  * and modules move with KASLR, but stay above, so no variable of the kernel is
- * read.
+ * read. Nothing is mapped in the page below either, which an entry stands for, too.
  */
 #define LOWEST_4_LEVELS	0xffff888000000000
 #define LOWEST_5_LEVELS	0xff11000000000000

@@ -9,8 +9,10 @@
 
 #define PAGE ((uint64_t)TWIN_PAGE_SIZE)
 
-/* A window slot: the window's pages and a page that is never mapped. */
-#define SLOT_BYTES ((TWIN_WINDOW_PAGES + 1) * PAGE)
+/* A window slot: the page before, the window's own and the next, and a page that
+ * is never mapped. */
+#define SLOT_PAGES (TWIN_BELOW / PAGE + TWIN_WINDOW_PAGES)
+#define SLOT_BYTES ((SLOT_PAGES + 1) * PAGE)
 
 /* Regions and windows of one driver; all of it under lock. */
 struct twin_user {

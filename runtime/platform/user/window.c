@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Windows: two dom0 pages at consecutive addresses, a hole after them.
+ * Windows: three dom0 pages at consecutive addresses, a hole after them.
  *
  *   slots + n * SLOT_BYTES
- *   +0x0000  the dom0 page            file page, mapped shared
- *   +0x1000  the dom0 page after it   likewise, or a hole if it is not dom0's
- *   +0x2000  hole
+ *   +0x0000  the dom0 page before     as below, or a hole if it is not dom0's
+ *   +0x1000  the dom0 page            file page, mapped shared
+ *   +0x2000  the dom0 page after it   likewise, or a hole if it is not dom0's
+ *   +0x3000  hole
  *
  * Runs on a slow path, where the driver's vector registers are live: this file
  * is compiled without them and makes its system calls itself.
@@ -69,12 +70,20 @@ static bool punch_hole(uint64_t at, uint64_t length)
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == at;
 }
 
-/* The second page, if dom0 has one there. Lock held. */
-static bool map_next(const struct twin_user *user, uint64_t page, uint64_t at)
+/* A page beside the window's own, if dom0 has one there. Lock held. */
+static bool map_beside(const struct twin_user *user, uint64_t page, uint64_t at)
 {
-	const struct twin_user_region *region = page ? region_of(user, page) : NULL;
+	const struct twin_user_region *region = region_of(user, page);
 
 	return !region || region->fd < 0 || map_page(region, page, at);
+}
+
+/* Address space does not go round: the last page has no next one, and the first
+ * none before it. */
+static bool map_neighbours(const struct twin_user *user, uint64_t page, uint64_t at)
+{
+	return (!page || map_beside(user, page - PAGE, at - PAGE)) &&
+	       (!(page + PAGE) || map_beside(user, page + PAGE, at + PAGE));
 }
 
 /* Lock held. Returns enum twin_refusal. */
@@ -91,9 +100,9 @@ static int map_window(struct twin_user *user, uint64_t page, uint64_t *mapped)
 	if (!user->free_count)
 		return TWIN_REFUSED_NO_SPACE;
 	slot = user->free_slots[user->free_count - 1];
-	at = user->slots + slot * SLOT_BYTES;
-	if (!map_page(region, page, at) || !map_next(user, page + PAGE, at + PAGE)) {
-		punch_hole(at, TWIN_WINDOW_PAGES * PAGE);
+	at = user->slots + slot * SLOT_BYTES + TWIN_BELOW;
+	if (!map_page(region, page, at) || !map_neighbours(user, page, at)) {
+		punch_hole(at - TWIN_BELOW, SLOT_PAGES * PAGE);
 		return TWIN_REFUSED_NO_SPACE;
 	}
 	user->free_count--;
@@ -120,7 +129,7 @@ void twin_user_unmap_window(struct twin_instance *instance, uint64_t page, uint6
 	uint32_t slot = (mapped - user->slots) / SLOT_BYTES;
 
 	(void)page;
-	if (!punch_hole(mapped, TWIN_WINDOW_PAGES * PAGE))
+	if (!punch_hole(mapped - TWIN_BELOW, SLOT_PAGES * PAGE))
 		return;
 	twin_user_lock(user);
 	user->free_slots[user->free_count++] = slot;
@@ -133,5 +142,5 @@ uint64_t twin_user_dom0_address(const struct twin_user *user, uint64_t address)
 
 	if (offset >= user->slot_limit * SLOT_BYTES)
 		return address;
-	return user->slot_pages[offset / SLOT_BYTES] + offset % SLOT_BYTES;
+	return user->slot_pages[offset / SLOT_BYTES] - TWIN_BELOW + offset % SLOT_BYTES;
 }

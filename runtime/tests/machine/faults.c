@@ -49,10 +49,10 @@ void stack_overflow_aborts(void)
 	overflow_aborts(driver_recurse, 0, 0);
 	overflow_aborts(driver_recurse_large, 0, 0);
 	/* In the runtime's own pushes, wherever the stack ends among them. */
-	for (left = 0; left < 40; left += 8) {
+	for (left = 0; left < 40; left += 8)
 		overflow_aborts(driver_slow_at_the_end, left, DATA);
+	for (left = 0; left < 24; left += 8)
 		overflow_aborts(driver_slow_at_the_end, left, cpu->driver_low);
-	}
 }
 
 static volatile sig_atomic_t host_signals;

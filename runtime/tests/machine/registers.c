@@ -52,15 +52,15 @@ void slow_paths_keep_everything(void)
 			set_up(TWIN_SCHEME_STLB);
 			/* A fill, and then a hit. */
 			CHECK_EQUAL(enter(keepers[i], DATA + 0x123, 0), TWIN_OK);
-			kept_all_but(1u << i, true, true);
+			kept_all_but(1u << i, false, true);
 			window = image.regs[i];
 			CHECK_EQUAL(*(uint64_t *)(window - 0x123), word(0, 0));
 			CHECK_EQUAL(enter(keepers[i], DATA + 0x124, 0), TWIN_OK);
-			kept_all_but(1u << i, true, true);
+			kept_all_but(1u << i, false, true);
 			CHECK_EQUAL(image.regs[i], window + 1);
 			/* The own stack. */
 			CHECK_EQUAL(enter(keepers[i], cpu->driver_low + 5, 0), TWIN_OK);
-			kept_all_but(1u << i, true, true);
+			kept_all_but(1u << i, false, true);
 			CHECK_EQUAL(image.regs[i], cpu->driver_low + 5);
 			CHECK_EQUAL(image.regs[RSP], image_rsp);
 			tear_down();

@@ -37,7 +37,7 @@ pub fn complete(object: &mut Object<'static>) -> Result<(), Refusal> {
         return Ok(());
     };
     let section = &mut object.sections[id.0 as usize];
-    if section.data.len() % ENTRY != 0 {
+    if !section.data.len().is_multiple_of(ENTRY) {
         let reason = "its size is no multiple of an entry's";
         return Err(Refusal::at(Code::Metadata, SECTION, 0, reason));
     }

@@ -213,6 +213,13 @@ impl Emitter<'_> {
             Space::Stack | Space::Heap | Space::Global => plain,
             Space::PerCpu(segment) => {
                 let (v, t) = (roles[0], roles[roles.len() - 1]);
+                // The stack protector's word, above all.
+                if let Address::Constant(offset) = plain
+                    && let Ok(offset) = i32::try_from(offset as i64)
+                {
+                    self.segment_base(segment, t);
+                    return Address::Lea(at(t, offset.into()), None);
+                }
                 self.segment_base(segment, v);
                 plain.emit(&mut self.asm, t);
                 self.emit(&rr(Code::Add_r64_rm64, reg64(t), reg64(v)));

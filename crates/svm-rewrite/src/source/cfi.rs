@@ -1,169 +1,260 @@
 //! What the unwind directives say at each place (as.info, "CFI directives"), so
 //! that code printed elsewhere can say the same.
 //!
-//! States are kept as directives' texts: they are compared and repeated, never
+//! States are kept as pieces of the text: they are compared and repeated, never
 //! evaluated, but for the offset of the frame address from `rsp`, which pushes
 //! change.
 
-use std::fmt::Write;
+use std::io::Write;
+use std::rc::Rc;
+
+/// A register as directives name it: by its DWARF number, or otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Register<'t> {
+    Number(i64),
+    Name(&'t [u8]),
+}
+
+impl<'t> Register<'t> {
+    fn of(text: &'t [u8]) -> Register<'t> {
+        parse(text).map_or(Register::Name(text), Register::Number)
+    }
+
+    fn is_rsp(self) -> bool {
+        // psABI, figure 3.36
+        matches!(self, Register::Number(7) | Register::Name(b"rsp" | b"%rsp"))
+    }
+
+    fn write(self, out: &mut Vec<u8>) {
+        match self {
+            Register::Number(n) => put(out, format_args!("{n}")),
+            Register::Name(name) => out.extend_from_slice(name),
+        }
+    }
+}
 
 /// Where the frame address is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Cfa {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cfa<'t> {
     /// A register plus an offset.
-    Register(String, i64),
-    /// Whatever a `.cfi_escape` says.
-    Escape(String),
+    Register(Register<'t>, i64),
+    /// Whatever a `.cfi_escape` with these bytes says.
+    Escape(&'t [u8]),
 }
 
-/// The unwind information at one place.
+/// Where a register's value at entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule<'t> {
+    /// So far from the frame address.
+    Offset(i64),
+    /// What this directive says, its name and the rest.
+    Said(&'t [u8], &'t [u8]),
+}
+
+/// What the directives up to a place say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
-    cfa: Cfa,
-    /// Register and the directive that says where its value is.
-    rules: Vec<(String, String)>,
+struct State<'t> {
+    cfa: Cfa<'t>,
+    /// In the order of registers.
+    rules: Vec<(Register<'t>, Rule<'t>)>,
 }
 
-impl State {
+impl<'t> State<'t> {
     /// At a function's entry (psABI 3.7 and 6.1).
-    fn entry() -> State {
+    fn entry() -> State<'t> {
         State {
-            cfa: Cfa::Register("7".into(), 8),
+            cfa: Cfa::Register(Register::Number(7), 8),
             rules: Vec::new(),
         }
     }
 
-    /// Whether a push moves the frame address away from its register.
-    pub fn counts_pushes(&self) -> bool {
-        matches!(&self.cfa, Cfa::Register(r, _) if is_rsp(r))
-    }
-
-    /// The state with `bytes` more on the stack.
-    pub fn pushed(&self, bytes: i64) -> State {
-        let mut state = self.clone();
-        if let Cfa::Register(r, offset) = &mut state.cfa
-            && is_rsp(r)
-        {
-            *offset += bytes;
-        }
-        state
-    }
-
-    /// Directives that lead from `self` to `to`.
-    pub fn lead_to(&self, to: &State, out: &mut String) {
-        if self.cfa != to.cfa {
-            let _ = match &to.cfa {
-                Cfa::Register(r, offset) => writeln!(out, "\t.cfi_def_cfa {r}, {offset}"),
-                Cfa::Escape(text) => writeln!(out, "\t{text}"),
-            };
-        }
-        for (r, _) in &self.rules {
-            if !to.rules.iter().any(|(other, _)| other == r) {
-                let _ = writeln!(out, "\t.cfi_restore {r}");
-            }
-        }
-        for (r, rule) in &to.rules {
-            if !self.rules.iter().any(|old| old.0 == *r && old.1 == *rule) {
-                let _ = writeln!(out, "\t{rule}");
-            }
+    fn set(&mut self, register: Register<'t>, rule: Rule<'t>) {
+        match self.rules.binary_search_by_key(&register, |(r, _)| *r) {
+            Ok(n) => self.rules[n].1 = rule,
+            Err(n) => self.rules.insert(n, (register, rule)),
         }
     }
 
-    fn set(&mut self, register: &str, rule: String) {
-        self.rules.retain(|(r, _)| r != register);
-        self.rules.push((register.to_owned(), rule));
-        self.rules.sort();
+    fn rule(&self, register: Register<'t>) -> Option<Rule<'t>> {
+        let found = self.rules.binary_search_by_key(&register, |(r, _)| *r);
+        found.ok().map(|n| self.rules[n].1)
     }
 }
 
-fn is_rsp(register: &str) -> bool {
-    matches!(register, "7" | "rsp" | "%rsp")
+/// The unwind information at one place: what directives said, and what
+/// sequences have pushed since.
+#[derive(Clone, Debug)]
+pub struct Here<'t> {
+    state: Rc<State<'t>>,
+    pushed: i64,
+}
+
+impl<'t> Here<'t> {
+    /// Whether a push moves the frame address away from its register.
+    pub fn counts_pushes(&self) -> bool {
+        matches!(self.state.cfa, Cfa::Register(r, _) if r.is_rsp())
+    }
+
+    /// With `bytes` more on the stack.
+    pub fn pushed(&self, bytes: i64) -> Here<'t> {
+        Here {
+            state: Rc::clone(&self.state),
+            pushed: self.pushed + bytes,
+        }
+    }
+
+    fn cfa(&self) -> Cfa<'t> {
+        match self.state.cfa {
+            Cfa::Register(r, offset) if r.is_rsp() => Cfa::Register(r, offset + self.pushed),
+            other => other,
+        }
+    }
+
+    /// Directives that lead from `self` to `to`.
+    pub fn lead_to(&self, to: &Here<'t>, out: &mut Vec<u8>) {
+        if self.cfa() != to.cfa() {
+            match to.cfa() {
+                Cfa::Register(r, offset) => {
+                    out.extend_from_slice(b"\t.cfi_def_cfa ");
+                    r.write(out);
+                    put(out, format_args!(", {offset}\n"));
+                }
+                Cfa::Escape(bytes) => line(out, b".cfi_escape", bytes),
+            }
+        }
+        if Rc::ptr_eq(&self.state, &to.state) {
+            return;
+        }
+        for (r, _) in &self.state.rules {
+            if to.state.rule(*r).is_none() {
+                out.extend_from_slice(b"\t.cfi_restore ");
+                r.write(out);
+                out.push(b'\n');
+            }
+        }
+        for (r, rule) in &to.state.rules {
+            if self.state.rule(*r) == Some(*rule) {
+                continue;
+            }
+            match *rule {
+                Rule::Offset(offset) => {
+                    out.extend_from_slice(b"\t.cfi_offset ");
+                    r.write(out);
+                    put(out, format_args!(", {offset}\n"));
+                }
+                Rule::Said(name, rest) => line(out, name, rest),
+            }
+        }
+    }
+}
+
+fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("memory takes it");
+}
+
+fn line(out: &mut Vec<u8>, name: &[u8], rest: &[u8]) {
+    for part in [b"\t", name, b" ", rest, b"\n"] {
+        out.extend_from_slice(part);
+    }
 }
 
 /// Follows the directives of a file.
 #[derive(Debug, Default)]
-pub struct Tracker {
-    state: Option<State>,
-    remembered: Vec<State>,
+pub struct Tracker<'t> {
+    here: Option<Here<'t>>,
+    remembered: Vec<Rc<State<'t>>>,
 }
 
-impl Tracker {
+impl<'t> Tracker<'t> {
     /// The state here; `None` outside procedures.
-    pub fn state(&self) -> Option<&State> {
-        self.state.as_ref()
+    pub fn here(&self) -> Option<&Here<'t>> {
+        self.here.as_ref()
     }
 
     /// Takes notice of a `.cfi_` directive.
     ///
     /// # Errors
     /// It is not known what it does.
-    pub fn directive(&mut self, name: &str, rest: &str) -> Result<(), &'static str> {
+    pub fn directive(&mut self, name: &'t [u8], rest: &'t [u8]) -> Result<(), &'static str> {
         match name {
-            ".cfi_startproc" => {
-                self.state = Some(State::entry());
+            b".cfi_startproc" => {
+                let state = Rc::new(State::entry());
+                self.here = Some(Here { state, pushed: 0 });
                 self.remembered.clear();
                 return Ok(());
             }
-            ".cfi_endproc" => {
-                self.state = None;
+            b".cfi_endproc" => {
+                self.here = None;
                 return Ok(());
             }
-            ".cfi_sections"
-            | ".cfi_personality"
-            | ".cfi_lsda"
-            | ".cfi_signal_frame"
-            | ".cfi_personality_id"
-            | ".cfi_fde_data"
-            | ".cfi_inline_lsda" => return Ok(()),
+            b".cfi_sections"
+            | b".cfi_personality"
+            | b".cfi_lsda"
+            | b".cfi_signal_frame"
+            | b".cfi_personality_id"
+            | b".cfi_fde_data"
+            | b".cfi_inline_lsda" => return Ok(()),
             _ => {}
         }
-        let Some(state) = &mut self.state else {
+        let Some(Here { state, .. }) = &mut self.here else {
             return Ok(());
         };
         match name {
-            ".cfi_remember_state" => self.remembered.push(state.clone()),
-            ".cfi_restore_state" => {
+            b".cfi_remember_state" => self.remembered.push(Rc::clone(state)),
+            b".cfi_restore_state" => {
                 let known = self.remembered.pop();
                 *state = known.ok_or("no unwind state was remembered before")?;
             }
-            _ => change(state, name, rest)?,
+            _ => change(Rc::make_mut(state), name, rest)?,
         }
         Ok(())
     }
 }
 
-fn change(state: &mut State, name: &str, rest: &str) -> Result<(), &'static str> {
+fn change<'t>(state: &mut State<'t>, name: &'t [u8], rest: &'t [u8]) -> Result<(), &'static str> {
     const NUMBER: &str = "an offset in unwind information that is no number";
-    let mut fields = rest.split(',').map(str::trim);
+    let mut fields = rest.split(|b| *b == b',').map(<[u8]>::trim_ascii);
     let first = fields.next().unwrap_or_default();
     let second = fields.next();
-    let number = |text: &str| parse(text).ok_or(NUMBER);
-    let frame = |state: &State| match &state.cfa {
-        Cfa::Register(r, offset) => Ok((r.clone(), *offset)),
+    let number = |text: &[u8]| parse(text).ok_or(NUMBER);
+    let frame = |state: &State<'t>| match state.cfa {
+        Cfa::Register(r, offset) => Ok((r, offset)),
         Cfa::Escape(_) => Err("an offset from a frame address that is an expression"),
     };
     match name {
-        ".cfi_def_cfa" => {
-            state.cfa = Cfa::Register(first.to_owned(), number(second.unwrap_or_default())?);
+        b".cfi_def_cfa" => {
+            let offset = number(second.unwrap_or_default())?;
+            state.cfa = Cfa::Register(Register::of(first), offset);
         }
-        ".cfi_def_cfa_register" => state.cfa = Cfa::Register(first.to_owned(), frame(state)?.1),
-        ".cfi_def_cfa_offset" => state.cfa = Cfa::Register(frame(state)?.0, number(first)?),
-        ".cfi_adjust_cfa_offset" => {
+        b".cfi_def_cfa_register" => {
+            state.cfa = Cfa::Register(Register::of(first), frame(state)?.1);
+        }
+        b".cfi_def_cfa_offset" => state.cfa = Cfa::Register(frame(state)?.0, number(first)?),
+        b".cfi_adjust_cfa_offset" => {
             let (register, offset) = frame(state)?;
             state.cfa = Cfa::Register(register, offset + number(first)?);
         }
-        ".cfi_rel_offset" => {
+        b".cfi_rel_offset" => {
             let offset = number(second.unwrap_or_default())? - frame(state)?.1;
-            state.set(first, format!(".cfi_offset {first}, {offset}"));
+            state.set(Register::of(first), Rule::Offset(offset));
         }
-        ".cfi_offset" | ".cfi_val_offset" | ".cfi_register" | ".cfi_undefined"
-        | ".cfi_same_value" => state.set(first, format!("{name} {rest}")),
-        ".cfi_restore" => state.rules.retain(|(r, _)| r != first),
-        ".cfi_escape" => match (parse(first), second.and_then(parse)) {
+        b".cfi_offset" => {
+            let offset = second.and_then(parse);
+            let rule = offset.map_or(Rule::Said(name, rest), Rule::Offset);
+            state.set(Register::of(first), rule);
+        }
+        b".cfi_val_offset" | b".cfi_register" | b".cfi_undefined" | b".cfi_same_value" => {
+            state.set(Register::of(first), Rule::Said(name, rest));
+        }
+        b".cfi_restore" => {
+            let register = Register::of(first);
+            state.rules.retain(|(r, _)| *r != register);
+        }
+        b".cfi_escape" => match (parse(first), second.and_then(parse)) {
             // DW_CFA_def_cfa_expression; DW_CFA_expression and its kin (DWARF 5, 7.24)
-            (Some(0x0f), _) => state.cfa = Cfa::Escape(format!("{name} {rest}")),
+            (Some(0x0f), _) => state.cfa = Cfa::Escape(rest),
             (Some(0x10 | 0x16), Some(register)) => {
-                state.set(&register.to_string(), format!("{name} {rest}"));
+                state.set(Register::Number(register), Rule::Said(name, rest));
             }
             // DW_CFA_GNU_args_size: for exceptions, and true again at the next call.
             (Some(0x2e), _) => {}
@@ -174,7 +265,8 @@ fn change(state: &mut State, name: &str, rest: &str) -> Result<(), &'static str>
     Ok(())
 }
 
-fn parse(text: &str) -> Option<i64> {
+fn parse(text: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(text).ok()?;
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
         None => (1, text),
@@ -193,21 +285,24 @@ mod tests {
     #[test]
     fn a_state_is_led_to_from_another() {
         let mut tracker = Tracker::default();
-        let mut see = |name: &str, rest: &str| {
-            tracker.directive(name, rest).expect("a known directive");
-            tracker.state().cloned()
+        let mut see = |name: &'static str, rest: &'static str| {
+            let known = tracker.directive(name.as_bytes(), rest.as_bytes());
+            known.expect("a known directive");
+            tracker.here().cloned()
         };
         let entry = see(".cfi_startproc", "").expect("inside");
         see(".cfi_def_cfa_offset", "16");
         let pushed = see(".cfi_offset", "6, -16").expect("inside");
         let frame = see(".cfi_def_cfa_register", "6").expect("inside");
         assert!(pushed.counts_pushes() && !frame.counts_pushes());
-        let mut out = String::new();
+        let mut out = Vec::new();
         entry.lead_to(&frame, &mut out);
         frame.lead_to(&entry, &mut out);
+        entry.pushed(8).lead_to(&entry.pushed(24), &mut out);
         assert_eq!(
-            out,
-            "\t.cfi_def_cfa 6, 16\n\t.cfi_offset 6, -16\n\t.cfi_def_cfa 7, 8\n\t.cfi_restore 6\n"
+            String::from_utf8_lossy(&out),
+            "\t.cfi_def_cfa 6, 16\n\t.cfi_offset 6, -16\n\t.cfi_def_cfa 7, 8\n\t.cfi_restore 6\n\
+             \t.cfi_def_cfa 7, 32\n"
         );
     }
 }

@@ -22,43 +22,87 @@ pub struct Filled {
     pub immediate: bool,
 }
 
+impl Filled {
+    fn number(self) -> usize {
+        usize::from(self.displacement) + 2 * usize::from(self.immediate)
+    }
+}
+
+/// A gap in an instruction's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// The displacement's.
+    Displacement,
+    /// The immediate's.
+    Immediate,
+}
+
 /// One instruction, decoded once for all that have its bytes.
 #[derive(Clone, Debug)]
 pub struct Known {
     /// Length in bytes.
     pub len: usize,
-    /// Text with gaps.
-    text: String,
     /// By how much it lowers `rsp`, if that is a constant.
     pub pushes: i64,
     /// Has a `lock` prefix.
     pub locked: bool,
     /// Offset of the field of the displacement or of a branch's distance.
-    pub displacement_at: Option<usize>,
+    pub displacement_at: Option<u8>,
     /// Offset of the field of the immediate.
-    pub immediate_at: Option<usize>,
+    pub immediate_at: Option<u8>,
+    instruction: Instruction,
+    /// Lines by what is filled, as far as they were asked for.
+    lines: [Option<Line>; 4],
 }
 
-impl Known {
-    /// Appends the text with the gaps filled.
-    pub fn write(&self, displacement: &[u8], immediate: &[u8], out: &mut Vec<u8>) {
-        for part in self.text.split_inclusive([DISPLACEMENT, IMMEDIATE]) {
-            let (text, fill) = match part.as_bytes().last() {
-                Some(1) => (&part.as_bytes()[..part.len() - 1], displacement),
-                Some(2) => (&part.as_bytes()[..part.len() - 1], immediate),
-                _ => (part.as_bytes(), &[][..]),
+/// A line with gaps: what stands before each of them, and behind the last.
+#[derive(Clone, Debug)]
+struct Line {
+    before: Vec<(Box<[u8]>, Gap)>,
+    rest: Box<[u8]>,
+}
+
+impl Line {
+    fn new(text: &str) -> Line {
+        let mut before = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.find([DISPLACEMENT, IMMEDIATE]) {
+            let gap = match rest.as_bytes()[at] == DISPLACEMENT as u8 {
+                true => Gap::Displacement,
+                false => Gap::Immediate,
             };
-            out.extend_from_slice(text);
-            out.extend_from_slice(fill);
+            before.push((rest.as_bytes()[..at].into(), gap));
+            rest = &rest[at + 1..];
+        }
+        Line {
+            before,
+            rest: rest.as_bytes().into(),
         }
     }
 }
 
+/// Number of a [`Known`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownIdx(u32);
+
+/// Bytes that are read for a key; the longest instruction has one fewer.
+const WINDOW: usize = 16;
+
+/// Places for guesses at the length.
+const GUESSES: usize = 1 << 12;
+
 /// Turns bytes to text.
+///
+/// An instruction that was seen before is found by its bytes, its length being
+/// guessed from the first four of them. Bytes that begin with a whole known
+/// instruction are that instruction, for no encoding is the beginning of another
+/// (SDM volume 2, 2.1); so a wrong guess costs time and nothing else.
 pub struct Texts {
-    plain: GasFormatter,
-    gaps: [GasFormatter; 4],
-    known: HashMap<(u128, Filled), Known>,
+    /// By [`Filled::number`]; made when first wanted.
+    formatters: [Option<GasFormatter>; 4],
+    known: Vec<Known>,
+    by_bytes: HashMap<u128, KnownIdx>,
+    guesses: Vec<u8>,
 }
 
 /// Names the gaps.
@@ -88,7 +132,11 @@ impl SymbolResolver for Gaps {
 }
 
 fn formatter(filled: Filled) -> GasFormatter {
-    let mut f = GasFormatter::with_options(Some(Box::new(Gaps(filled))), None);
+    let gaps: Option<Box<dyn SymbolResolver>> = match filled.number() {
+        0 => None,
+        _ => Some(Box::new(Gaps(filled))),
+    };
+    let mut f = GasFormatter::with_options(gaps, None);
     let options = f.options_mut();
     options.set_number_base(iced_x86::NumberBase::Decimal);
     options.set_space_after_operand_separator(true);
@@ -100,88 +148,117 @@ fn formatter(filled: Filled) -> GasFormatter {
     f
 }
 
+/// The first `len` bytes of a window, and `len` itself, which is at most 15.
+fn key(window: u128, len: usize) -> u128 {
+    (window & ((1 << (8 * len)) - 1)) | ((len as u128) << 120)
+}
+
+fn guess_at(window: u128) -> usize {
+    let mixed = (window as u32).wrapping_mul(0x9e37_79b1);
+    (mixed >> 20) as usize
+}
+
 impl Texts {
     /// Nothing is known.
     pub fn new() -> Texts {
-        let filled = |displacement, immediate| Filled {
-            displacement,
-            immediate,
-        };
         Texts {
-            plain: formatter(Filled::default()),
-            gaps: [
-                formatter(filled(false, false)),
-                formatter(filled(true, false)),
-                formatter(filled(false, true)),
-                formatter(filled(true, true)),
-            ],
-            known: HashMap::default(),
+            formatters: [const { None }; 4],
+            known: Vec::new(),
+            by_bytes: HashMap::default(),
+            guesses: vec![0; GUESSES],
         }
     }
 
-    /// The first instruction of `code`; `filled` says of the fields at two
-    /// offsets whether a symbol fills them.
-    pub fn first(&mut self, code: &[u8], filled: impl Fn(usize) -> bool) -> &Known {
-        let head = &code[..code.len().min(15)];
-        let instruction = {
-            let mut decoder = Decoder::new(64, head, DecoderOptions::NONE);
-            let instruction = decoder.decode();
-            let fields = decoder.get_constant_offsets(&instruction);
-            (instruction, fields)
+    /// The first instruction of `code`.
+    pub fn first(&mut self, code: &[u8]) -> KnownIdx {
+        let window = match code.first_chunk::<WINDOW>() {
+            Some(bytes) => u128::from_le_bytes(*bytes),
+            None => {
+                let mut bytes = [0; WINDOW];
+                bytes[..code.len()].copy_from_slice(code);
+                u128::from_le_bytes(bytes)
+            }
         };
-        let (instruction, fields) = instruction;
+        let guess = usize::from(self.guesses[guess_at(window)]);
+        match self.by_bytes.get(&key(window, guess)) {
+            Some(known) if guess > 0 && guess <= code.len() => *known,
+            _ => self.decode(code, window),
+        }
+    }
+
+    /// What is known of an instruction.
+    pub fn known(&self, k: KnownIdx) -> &Known {
+        &self.known[k.0 as usize]
+    }
+
+    fn decode(&mut self, code: &[u8], window: u128) -> KnownIdx {
+        let head = &code[..code.len().min(WINDOW - 1)];
+        let mut decoder = Decoder::new(64, head, DecoderOptions::NONE);
+        let instruction = decoder.decode();
+        self.guesses[guess_at(window)] = instruction.len() as u8;
+        let key = key(window, instruction.len());
+        if let Some(known) = self.by_bytes.get(&key) {
+            return *known;
+        }
+        let fields = decoder.get_constant_offsets(&instruction);
         let is_branch =
             instruction.op_count() > 0 && matches!(instruction.op0_kind(), OpKind::NearBranch64);
-        let displacement_at = if is_branch {
-            fields.has_immediate().then(|| fields.immediate_offset())
-        } else {
-            fields
-                .has_displacement()
-                .then(|| fields.displacement_offset())
+        let displacement = fields
+            .has_displacement()
+            .then(|| fields.displacement_offset());
+        let immediate = fields.has_immediate().then(|| fields.immediate_offset());
+        let (displacement, immediate) = match is_branch {
+            true => (immediate, None),
+            false => (displacement, immediate),
         };
-        let immediate_at =
-            (!is_branch && fields.has_immediate()).then(|| fields.immediate_offset());
-        let filled = Filled {
-            displacement: displacement_at.is_some_and(&filled),
-            immediate: immediate_at.is_some_and(&filled),
-        };
-        let mut bytes = [0; 16];
-        bytes[..instruction.len()].copy_from_slice(&head[..instruction.len()]);
-        bytes[15] = instruction.len() as u8;
-        let key = (u128::from_le_bytes(bytes), filled);
-        if !self.known.contains_key(&key) {
-            let known = Known {
-                len: instruction.len(),
-                text: self.text(&instruction, filled),
-                pushes: pushes(&instruction),
-                locked: instruction.has_lock_prefix(),
-                displacement_at,
-                immediate_at,
-            };
-            self.known.insert(key, known);
-        }
-        &self.known[&key]
+        let known = KnownIdx(self.known.len() as u32);
+        self.known.push(Known {
+            len: instruction.len(),
+            pushes: pushes(&instruction),
+            locked: instruction.has_lock_prefix(),
+            displacement_at: displacement.map(|at| at as u8),
+            immediate_at: immediate.map(|at| at as u8),
+            instruction,
+            lines: [const { None }; 4],
+        });
+        self.by_bytes.insert(key, known);
+        known
     }
 
-    fn text(&mut self, instruction: &Instruction, filled: Filled) -> String {
-        let n = usize::from(filled.displacement) + 2 * usize::from(filled.immediate);
-        let f = if n == 0 {
-            &mut self.plain
-        } else {
-            &mut self.gaps[n]
-        };
-        let mut text = String::new();
-        f.format(instruction, &mut text);
-        // Mnemonic and operands apart, as compilers do it.
-        let prefixed = instruction.has_lock_prefix()
-            || instruction.has_rep_prefix()
-            || instruction.has_repne_prefix();
-        if prefixed {
-            text
-        } else {
-            text.replacen(' ', "\t", 1)
+    /// Appends an instruction's line; `fill` appends what fills a gap.
+    pub fn write(
+        &mut self,
+        k: KnownIdx,
+        filled: Filled,
+        out: &mut Vec<u8>,
+        mut fill: impl FnMut(Gap, &mut Vec<u8>),
+    ) {
+        let known = &mut self.known[k.0 as usize];
+        let line = known.lines[filled.number()].get_or_insert_with(|| {
+            let slot = &mut self.formatters[filled.number()];
+            let formatter = slot.get_or_insert_with(|| formatter(filled));
+            Line::new(&line(formatter, &known.instruction))
+        });
+        for (text, gap) in &line.before {
+            out.extend_from_slice(text);
+            fill(*gap, out);
         }
+        out.extend_from_slice(&line.rest);
     }
+}
+
+fn line(formatter: &mut GasFormatter, instruction: &Instruction) -> String {
+    let mut text = String::from("\t");
+    formatter.format(instruction, &mut text);
+    // Mnemonic and operands apart, as compilers do it.
+    let prefixed = instruction.has_lock_prefix()
+        || instruction.has_rep_prefix()
+        || instruction.has_repne_prefix();
+    if !prefixed {
+        text = text.replacen(' ', "\t", 1);
+    }
+    text.push('\n');
+    text
 }
 
 /// By how much an instruction of a sequence lowers `rsp`.

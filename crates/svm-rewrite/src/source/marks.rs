@@ -148,7 +148,8 @@ fn digits(n: u32) -> usize {
     n.checked_ilog10().map_or(1, |l| l as usize + 1)
 }
 
-fn push_number(out: &mut Vec<u8>, n: u32) {
+/// Appends a number in decimal.
+pub fn push_number(out: &mut Vec<u8>, n: u32) {
     let mut buffer = [0; 10];
     let mut at = buffer.len();
     let mut rest = n;

@@ -19,6 +19,7 @@ mod format;
 mod marks;
 mod operand;
 mod print;
+mod runtime;
 mod statement;
 mod taken;
 
@@ -33,6 +34,7 @@ use crate::{Options, lift, sites};
 pub use marks::StatementIdx;
 use marks::{Marks, Tie};
 use print::Obstacle;
+pub use runtime::module_runtime;
 use statement::Statement;
 
 /// A text taken apart.
@@ -78,7 +80,7 @@ impl<'t> Source<'t> {
         let lifted = lift::lift_for(object, options.target)?;
         let tie = Tie::find(&lifted, &self.statements, &self.marks);
         let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
-        let reached = taken::find(self.text, &self.statements, &tie, &lifted);
+        let reached = taken::find(self.text, &self.statements, &tie, &lifted, options.target);
         let decided = crate::decide(&lifted, &reached, options).map_err(located)?;
         let code = sites::emit(&decided, options).map_err(located)?;
         // --- nothing is decided beyond this point ---

@@ -5,13 +5,14 @@
 //! has these names where objects have differences of numbers. An indirect jump
 //! is taken to reach every such label of its function.
 
-use elf_loader::consts::{STB_LOCAL, STT_SECTION};
+use elf_loader::consts::{STB_LOCAL, STB_WEAK, STT_SECTION};
 use foldhash::HashSet;
 
 use super::marks::{StatementIdx, Tie};
 use super::statement::{Kind, Statement};
 use crate::flow::Hints;
 use crate::lift::Lifted;
+use crate::target::Target;
 
 /// What a section's contents mean to control flow.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,10 +25,16 @@ enum Section {
 }
 
 /// Finds them.
-pub fn find(text: &[u8], statements: &[Statement], tie: &Tie, lifted: &Lifted<'_>) -> Hints {
+pub fn find(
+    text: &[u8],
+    statements: &[Statement],
+    tie: &Tie,
+    lifted: &Lifted<'_>,
+    target: Target,
+) -> Hints {
     let names = Names::find(text, statements);
     let mut reached = Hints {
-        replaceable: replaceable(lifted),
+        replaceable: replaceable(lifted, target),
         ..Hints::default()
     };
     if names.jumped.is_empty() && names.unwound.is_empty() {
@@ -56,10 +63,14 @@ pub fn find(text: &[u8], statements: &[Statement], tie: &Tie, lifted: &Lifted<'_
 }
 
 /// Entries of functions that another object may define as well: calls of those go
-/// where the linker says (psABI 3.5.5, and ELF's symbol preemption).
-fn replaceable(lifted: &Lifted<'_>) -> HashSet<u32> {
+/// where the linker says (psABI 3.5.5, and ELF's symbol preemption). In a module,
+/// which is linked once, only weak ones can be.
+fn replaceable(lifted: &Lifted<'_>, target: Target) -> HashSet<u32> {
     let symbols = lifted.object.symbols();
-    let global = symbols.filter(|(_, s)| s.binding != STB_LOCAL && s.kind != STT_SECTION);
+    let global = symbols.filter(|(_, s)| match target {
+        Target::Process => s.binding != STB_LOCAL && s.kind != STT_SECTION,
+        Target::User | Target::Linux => s.binding == STB_WEAK,
+    });
     global
         .filter_map(|(id, _)| {
             let (code, offset) = lifted.code_place(id, 0)?;

@@ -3,7 +3,8 @@
 //! nothing of facts or rules, only memory.
 //!
 //! ```text
-//! dom0 page p       --translation-->  WINDOWS + k * 0x4000, two pages mapped
+//! dom0 page p       --translation-->  WINDOWS + k * 0x4000 + 0x1000, mapped with
+//!                                     the pages before and after it
 //! the CPU's block   at BLOCK, entered with rsp = BLOCK + 0x4000
 //! the table         at TABLE
 //! ```
@@ -108,7 +109,7 @@ impl Machine {
             self.windows.push(page);
             self.windows.len() - 1
         });
-        WINDOWS + k as u64 * 0x4000
+        WINDOWS + k as u64 * 0x4000 + 0x1000
     }
 
     /// What the slow path answers.
@@ -137,8 +138,9 @@ impl Machine {
         let end = at.wrapping_add(size as u64);
         if (WINDOWS..WINDOWS + 0x4000 * self.windows.len() as u64).contains(&at) {
             let (k, offset) = ((at - WINDOWS) / 0x4000, (at - WINDOWS) % 0x4000);
-            if offset + size as u64 <= 0x2000 {
-                return Ok((self.windows[k as usize].wrapping_add(offset), true));
+            if offset + size as u64 <= 0x3000 {
+                let first = self.windows[k as usize].wrapping_sub(0x1000);
+                return Ok((first.wrapping_add(offset), true));
             }
         }
         let top = if write { ENTRY } else { ENTRY + 72 };

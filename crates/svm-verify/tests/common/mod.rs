@@ -14,6 +14,9 @@ pub const PAPER: u32 = 0;
 /// See [`PAPER`].
 pub const STLB: u32 = 1;
 
+/// The first word of a note.
+pub const ABI: u32 = twin_abi::ABI_VERSION;
+
 /// A note with these four words.
 pub fn note(words: [u32; 4]) -> String {
     let [abi, scheme, bits, zero] = words;
@@ -25,7 +28,7 @@ pub fn note(words: [u32; 4]) -> String {
 
 /// A whole object of that scheme with this code in `.text`.
 pub fn object(scheme: u32, code: &str) -> Vec<u8> {
-    assemble(&format!("{}.text\n{code}\n", note([1, scheme, 64, 0])))
+    assemble(&format!("{}.text\n{code}\n", note([ABI, scheme, 64, 0])))
 }
 
 /// Assembles a source as it is.

@@ -30,11 +30,14 @@ pub const ROUTINES: usize = 64;
 const LOOKUP: u8 = u8::MAX;
 
 /// Code whose every execution is counted: the instructions that look up the
-/// translation table, and the first ones of routines, when a caller jumps there.
+/// translation table, and the first ones of routines, when a caller jumps there; and
+/// each of the callers' instructions by itself.
 pub struct Marks {
     start: u64,
     marked: Vec<u8>,
     callers: Range<u64>,
+    /// How often the instruction at each byte of the callers was executed.
+    executed: Vec<AtomicU64>,
 }
 
 impl Marks {
@@ -44,6 +47,7 @@ impl Marks {
         Marks {
             start: range.start,
             marked: vec![0; (range.end - range.start) as usize],
+            executed: callers.clone().map(|_| AtomicU64::new(0)).collect(),
             callers,
         }
     }
@@ -72,6 +76,10 @@ impl Marks {
     /// Counts the execution of the instruction at `rip` after that at `last`.
     fn count(&self, rip: u64, last: u64) {
         let index = rip.wrapping_sub(self.start) as usize;
+        let own = rip.wrapping_sub(self.callers.start) as usize;
+        if let Some(executed) = self.executed.get(own) {
+            executed.fetch_add(1, Ordering::Relaxed);
+        }
         match self.marked.get(index).copied().unwrap_or(0) {
             0 => {}
             LOOKUP => _ = LOOKUPS.fetch_add(1, Ordering::Relaxed),
@@ -86,6 +94,28 @@ impl Marks {
 /// Calls of marked routines so far.
 pub fn calls() -> [u64; ROUTINES] {
     std::array::from_fn(|i| CALLS[i].load(Ordering::Relaxed))
+}
+
+/// Executions so far of the instruction at each byte of the callers.
+pub fn executed() -> Vec<u64> {
+    // SAFETY: null, or leaked by `mark`.
+    let marks = unsafe { MARKS.load(Ordering::Relaxed).as_ref() };
+    let counts = marks.map(|marks| marks.executed.iter());
+    let counts = counts.into_iter().flatten();
+    counts.map(|n| n.load(Ordering::Relaxed)).collect()
+}
+
+/// Executions of each of the callers' instructions since then, by address, those that
+/// were executed at all.
+pub fn executed_since(before: &[u64]) -> Vec<(u64, u64)> {
+    // SAFETY: null, or leaked by `mark`.
+    let Some(marks) = (unsafe { MARKS.load(Ordering::Relaxed).as_ref() }) else {
+        return Vec::new();
+    };
+    let now = executed();
+    let times = now.iter().zip(before).map(|(now, before)| now - before);
+    let all = (marks.callers.start..).zip(times);
+    all.filter(|(_, times)| *times > 0).collect()
 }
 
 /// Instructions by component, and table look-ups.

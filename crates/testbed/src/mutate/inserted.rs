@@ -117,7 +117,7 @@ impl Check {
         [
             covered - size + 1,
             covered,
-            -1,
+            -(stlb::BELOW as i64) - 1,
             i64::from(i32::MAX),
             i64::from(i32::MIN),
         ]

@@ -47,6 +47,28 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     io(path.display().to_string(), std::fs::read(path))
 }
 
+/// A rewritten module that a build left below `target/`, verified. Where its
+/// sequences spill is not known.
+///
+/// # Errors
+/// It is not there, or is refused.
+pub fn built(path: &str) -> Result<Module, Error> {
+    let path = target(path);
+    let bytes = read(&path)?;
+    let fail = |why: String| Error::Module {
+        module: path.clone(),
+        why,
+    };
+    let object = elf_loader::read(&bytes).map_err(|e| fail(e.to_string()))?;
+    svm_verify::verify(&object).map_err(|violations| fail(violations.list[0].to_string()))?;
+    let functions = functions(&object);
+    Ok(Module {
+        bytes,
+        functions,
+        spills: Vec::new(),
+    })
+}
+
 /// Rewrites a module.
 ///
 /// # Errors

@@ -43,7 +43,8 @@ const fn pci(device: &'static str, driver: &'static str) -> Card {
 }
 
 /// The cards of QEMU 7.2 that have a module in Debian's kernel. `ne2k_isa` and
-/// `rocker` have none there; `pvrdma` is no Ethernet card.
+/// `rocker` have none there; `pvrdma` is no Ethernet card; `8139too` leaves QEMU's
+/// rtl8139 to `8139cp`.
 pub const CARDS: &[Card] = &[
     pci("e1000", "e1000"),
     pci("e1000-82544gc", "e1000"),
@@ -65,7 +66,6 @@ pub const CARDS: &[Card] = &[
     pci("ne2k_pci", "ne2k-pci"),
     pci("pcnet", "pcnet32"),
     pci("rtl8139", "8139cp"),
-    pci("rtl8139", "8139too"),
     pci("tulip", "tulip"),
     pci("vmxnet3", "vmxnet3"),
     Card {
@@ -83,7 +83,7 @@ pub const CARDS: &[Card] = &[
     Card {
         buses: &["qemu-xhci"],
         beside: &["xhci-pci"],
-        ..pci("usb-net", "rndis_host")
+        ..pci("usb-net", "cdc_ether")
     },
 ];
 
@@ -122,7 +122,7 @@ impl<'t> Trial<'t> {
             modules,
             card,
             scheme: Scheme::Stlb,
-            limit: Duration::from_secs(400),
+            limit: Duration::from_secs(600),
         }
     }
 

@@ -18,10 +18,12 @@
 
 mod routines;
 mod shares;
+mod spent;
 mod spread;
 
 pub use routines::{PAPER_ORDER, cumulative};
 pub use shares::Shares;
+pub use spent::Spent;
 pub use spread::Spread;
 
 use std::collections::HashSet;
@@ -127,6 +129,8 @@ pub struct Measured {
     pub missed: Missed,
     /// Calls of each hot routine for these by the driver, if it is rewritten.
     pub calls: Vec<(String, u64)>,
+    /// In which of the rewritten driver's functions they were executed.
+    pub spent: Vec<Spent>,
 }
 
 /// Table look-ups that were not hits.
@@ -159,6 +163,7 @@ impl Measured {
             steps: Steps::default(),
             missed: Missed::default(),
             calls: Vec::new(),
+            spent: Vec::new(),
         }
     }
 
@@ -390,6 +395,7 @@ fn count_steps(
         return Ok(());
     }
     let (before, calls) = (paths.statistics(), steps::calls());
+    let executed = steps::executed();
     let seen = paths.run(lane.path, lane.work(Look::Steps, packets))?;
     lane.add_steady(&seen);
     lane.stepped += seen.round.packets;
@@ -400,6 +406,8 @@ fn count_steps(
         let counts = steps::calls().into_iter().zip(calls);
         let counts = counts.map(|(now, before)| now - before);
         lane.calls = names.into_iter().zip(counts).collect();
+        let times = steps::executed_since(&executed);
+        lane.spent = spent::spent(&paths.system.blueprint().payload.driver, &times);
     }
     Ok(())
 }

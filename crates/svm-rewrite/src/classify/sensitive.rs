@@ -1,0 +1,83 @@
+//! What only the kernel or the hypervisor may execute (P3).
+
+use iced_x86::{Instruction, Mnemonic, OpKind};
+
+use crate::refusal::Code;
+
+/// Instructions that only the kernel may execute, or that change state which
+/// the contract keeps from drivers (P3).
+pub fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> {
+    use Mnemonic as M;
+    if matches!(
+        iced.mnemonic(),
+        M::In | M::Out | M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd
+    ) {
+        return Ok(());
+    }
+    let touches_system_register = (0..iced.op_count()).any(|op| {
+        iced.op_kind(op) == OpKind::Register && {
+            let r = iced.op_register(op);
+            r.is_segment_register() || r.is_cr() || r.is_dr() || r.is_tr()
+        }
+    });
+    let odd = matches!(
+        iced.mnemonic(),
+        M::Pushf
+            | M::Pushfd
+            | M::Pushfq
+            | M::Popf
+            | M::Popfd
+            | M::Popfq
+            | M::Syscall
+            | M::Sysenter
+            | M::Sysret
+            | M::Sysexit
+            | M::Int
+            | M::Int1
+            | M::Into
+            | M::Iret
+            | M::Iretd
+            | M::Iretq
+            | M::Cli
+            | M::Sti
+            | M::Hlt
+            | M::Clac
+            | M::Stac
+            | M::Sgdt
+            | M::Sidt
+            | M::Sldt
+            | M::Str
+            | M::Smsw
+            | M::Lar
+            | M::Lsl
+            | M::Verr
+            | M::Verw
+            | M::Rdfsbase
+            | M::Rdgsbase
+            | M::Wrfsbase
+            | M::Wrgsbase
+            | M::Swapgs
+            | M::Monitor
+            | M::Mwait
+            | M::Rdpmc
+            | M::Vmcall
+            | M::Vmmcall
+            | M::Vmfunc
+            | M::Xgetbv
+            | M::Xsetbv
+            | M::Xbegin
+            | M::Xabort
+            | M::Enclu
+            | M::Encls
+            | M::Getsec
+            | M::Rdpkru
+            | M::Wrpkru
+    );
+    if iced.is_privileged() || touches_system_register || odd {
+        return Err((
+            Code::Privileged,
+            "only the kernel or the hypervisor may execute this",
+        ));
+    }
+    Ok(())
+}

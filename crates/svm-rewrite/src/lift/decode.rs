@@ -1,0 +1,163 @@
+//! Bytes to instructions, and direct branches to where they lead.
+
+use std::collections::HashSet;
+
+use elf_loader::consts::{R_X86_64_NONE, SHF_WRITE};
+use elf_loader::{Place, Relocation, SectionId, SymbolId};
+use iced_x86::{Decoder, DecoderOptions, Instruction};
+
+use super::relocation::{Tie, tie};
+use super::{CodeIdx, CodeSection, Inst, InstIdx, Lifter, NONE, Target, is_direct_branch};
+use crate::refusal::Code;
+
+/// Marks a call for the linker, fills nothing (psABI, table 4.9).
+const R_X86_64_TLSDESC_CALL: u32 = 35;
+
+/// A direct branch whose destination is known but not yet an instruction.
+pub struct PendingBranch {
+    from: InstIdx,
+    place: PendingPlace,
+}
+
+enum PendingPlace {
+    Code(SectionId, u64),
+    Symbol(SymbolId),
+}
+
+impl Lifter<'_> {
+    /// Decodes every code section.
+    pub fn decode_all(&mut self) {
+        let object = self.lifted.object;
+        let mut names = HashSet::new();
+        for (id, section) in object.sections().filter(|(_, s)| s.is_code()) {
+            if section.flags & SHF_WRITE != 0 {
+                self.refuse(
+                    Code::CodeSection,
+                    id,
+                    0,
+                    "the section is writable and executable",
+                );
+            } else if !names.insert(section.name.clone()) {
+                self.refuse(
+                    Code::CodeSection,
+                    id,
+                    0,
+                    "another code section has the same name",
+                );
+            } else {
+                self.decode_section(id);
+            }
+        }
+    }
+
+    fn decode_section(&mut self, id: SectionId) {
+        let section = self.lifted.object.section(id);
+        let index = CodeIdx(self.lifted.sections.len() as u16);
+        let first = self.lifted.insts.len() as u32;
+        let mut starts = vec![NONE; section.data.len()];
+        let mut relocations = section
+            .relocations
+            .iter()
+            .filter(|r| !matches!(r.kind, R_X86_64_NONE | R_X86_64_TLSDESC_CALL))
+            .peekable();
+        let mut decoder = Decoder::with_ip(64, &section.data, 0, DecoderOptions::NONE);
+        self.lifted.insts.reserve(section.data.len() / 4);
+        while decoder.can_decode() {
+            let iced = decoder.decode();
+            if iced.is_invalid() {
+                self.refuse(
+                    Code::Undecodable,
+                    id,
+                    iced.ip(),
+                    "these bytes are not an instruction",
+                );
+                break;
+            }
+            let mut inst = Inst {
+                iced,
+                section: index,
+                displacement: None,
+                immediate: None,
+                target: None,
+            };
+            let from = InstIdx(self.lifted.insts.len() as u32);
+            let mut branch = None;
+            while let Some(r) = relocations.next_if(|r| r.offset < iced.next_ip()) {
+                match tie(&decoder, &mut inst, r, self.any_relocation) {
+                    Ok(Tie::Operand) => {}
+                    Ok(Tie::Branch) => branch = Some(*r),
+                    Err(reason) => self.refuse(Code::Relocation, id, r.offset, reason),
+                }
+            }
+            if is_direct_branch(&iced) {
+                match self.place_of_branch(id, &iced, branch) {
+                    Ok(place) => self.pending.push(PendingBranch { from, place }),
+                    Err(reason) => self.refuse(Code::BranchTarget, id, iced.ip(), reason),
+                }
+            }
+            starts[iced.ip() as usize] = from.0;
+            self.lifted.insts.push(inst);
+        }
+        let insts = first..self.lifted.insts.len() as u32;
+        self.lifted.sections.push(CodeSection { id, insts, starts });
+    }
+
+    /// Destination of a direct branch: by displacement inside the section, by
+    /// relocation outside it.
+    fn place_of_branch(
+        &self,
+        section: SectionId,
+        iced: &Instruction,
+        relocation: Option<Relocation>,
+    ) -> Result<PendingPlace, String> {
+        let Some(r) = relocation else {
+            return Ok(PendingPlace::Code(section, iced.near_branch_target()));
+        };
+        // The field ends the instruction: S + A - P is relative to P, the
+        // destination to P + 4 (psABI 4.4.1).
+        let addend = r.addend.wrapping_add((iced.next_ip() - r.offset) as i64);
+        let symbol = self.lifted.object.symbol(r.symbol);
+        match symbol.place {
+            Place::In(id) => Ok(PendingPlace::Code(
+                id,
+                symbol.value.wrapping_add_signed(addend),
+            )),
+            Place::Undefined if addend == 0 => Ok(PendingPlace::Symbol(r.symbol)),
+            Place::Undefined => Err(format!(
+                "branch to {}{addend:+#x}, not to its start",
+                symbol.name
+            )),
+            Place::Absolute | Place::Common => {
+                Err(format!("branch to {}, which is not code", symbol.name))
+            }
+        }
+    }
+
+    /// Finds the instruction that each direct branch leads to.
+    pub fn resolve_branches(&mut self) {
+        for branch in std::mem::take(&mut self.pending) {
+            let target = match branch.place {
+                PendingPlace::Symbol(symbol) => Some(Target::Import(symbol)),
+                PendingPlace::Code(id, offset) => self
+                    .lifted
+                    .code_section(id)
+                    .and_then(|s| self.lifted.inst_at(s, offset))
+                    .map(Target::Inst),
+            };
+            if target.is_none() {
+                let inst = self.lifted.inst(branch.from);
+                let (offset, id) = (
+                    inst.offset(),
+                    self.lifted.sections[inst.section.0 as usize].id,
+                );
+                self.refuse(
+                    Code::BranchTarget,
+                    id,
+                    offset,
+                    "the branch lands on no instruction of this object",
+                );
+            }
+            self.lifted.insts[branch.from.0 as usize].target = target;
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Instructions to functions.
+
+use elf_loader::Place;
+use elf_loader::consts::{STB_LOCAL, STT_FUNC};
+
+use super::{CodeIdx, Function, Lifter, NONE, Target, is_filler};
+use crate::refusal::Code;
+
+impl Lifter<'_> {
+    /// Cuts each section at function symbols; what no symbol covers is padding
+    /// or a function named after its place.
+    ///
+    /// Where bytes could not be decoded, functions lack their ends: not worth
+    /// a refusal of its own.
+    pub fn find_functions(&mut self, decoded: bool) {
+        let before = self.refusals.len();
+        let mut is_target = vec![false; self.lifted.insts.len()];
+        for inst in &self.lifted.insts {
+            if let Some(Target::Inst(t)) = inst.target {
+                is_target[t.0 as usize] = true;
+            }
+        }
+        for section in 0..self.lifted.sections.len() {
+            let index = CodeIdx(section as u16);
+            let spans = self.function_symbols(index);
+            self.cut_section(index, &spans, &is_target);
+        }
+        if !decoded {
+            self.refusals.truncate(before);
+        }
+    }
+
+    /// `(start, end, name)` of the function symbols of a section, one for each
+    /// start, in order.
+    fn function_symbols(&mut self, section: CodeIdx) -> Vec<(u64, u64, String)> {
+        let id = self.lifted.sections[section.0 as usize].id;
+        let size = self.lifted.object.section(id).data.len() as u64;
+        let mut found: Vec<_> = self
+            .lifted
+            .object
+            .symbols
+            .iter()
+            .filter(|s| s.kind == STT_FUNC && s.place == Place::In(id) && s.value < size)
+            // Of aliases the local name is the driver's own (`cleanup_module`
+            // is everybody's).
+            .map(|s| {
+                (
+                    s.value,
+                    s.binding != STB_LOCAL,
+                    s.value.saturating_add(s.size).min(size),
+                    s.name.to_string(),
+                )
+            })
+            .collect();
+        found.sort();
+        found.dedup_by_key(|f| f.0);
+        let mut spans: Vec<(u64, u64, String)> = found
+            .into_iter()
+            .map(|(start, _, end, name)| (start, end, name))
+            .collect();
+        for i in 0..spans.len() {
+            let next = spans.get(i + 1).map_or(size, |s| s.0);
+            // A symbol without a size, as assembly files have, reaches to the next.
+            if spans[i].1 == spans[i].0 || spans[i].1 > next {
+                spans[i].1 = next;
+            }
+        }
+        spans
+    }
+
+    fn cut_section(&mut self, section: CodeIdx, spans: &[(u64, u64, String)], is_target: &[bool]) {
+        let id = self.lifted.sections[section.0 as usize].id;
+        let size = self.lifted.object.section(id).data.len() as u64;
+        let mut at = 0;
+        for (start, end, name) in spans {
+            self.push_function(section, at, *start, None, is_target);
+            self.push_function(section, *start, *end, Some(name), is_target);
+            at = *end;
+        }
+        self.push_function(section, at, size, None, is_target);
+    }
+
+    fn push_function(
+        &mut self,
+        section: CodeIdx,
+        start: u64,
+        end: u64,
+        name: Option<&str>,
+        is_target: &[bool],
+    ) {
+        if start >= end {
+            return;
+        }
+        let code = &self.lifted.sections[section.0 as usize];
+        let edge = |offset: u64| match code.starts.get(offset as usize) {
+            None => Some(code.insts.end),
+            Some(&NONE) => None,
+            Some(&i) => Some(i),
+        };
+        let (Some(first), Some(last)) = (edge(start), edge(end)) else {
+            let id = code.id;
+            self.refuse(
+                Code::Overlap,
+                id,
+                start,
+                "a function begins or ends inside an instruction",
+            );
+            return;
+        };
+        // An alternative's replacement is never run in place; the hypervisor
+        // instance keeps the instructions that the object came with.
+        let replacement = self.lifted.section_name(section) == ".altinstr_replacement";
+        let padding = replacement
+            || name.is_none()
+                && (first..last).all(|i| {
+                    is_filler(&self.lifted.insts[i as usize].iced) && !is_target[i as usize]
+                });
+        let name = match name {
+            Some(name) => name.to_owned(),
+            None => format!("{}+{start:#x}", self.lifted.section_name(section)),
+        };
+        self.lifted.functions.push(Function {
+            name,
+            section,
+            insts: first..last,
+            start,
+            end,
+            padding,
+        });
+    }
+}

@@ -1,0 +1,311 @@
+//! Machine code to instructions, functions and direct branch targets.
+//!
+//! Takes an object, gives [`Lifted`]: every byte of every code section decoded
+//! exactly once, every relocation tied to the operand it fills, every direct
+//! branch resolved to an instruction or an imported symbol. ET_REL keeps each
+//! code reference in a relocation or a direct branch, so none of this guesses;
+//! what does not fit is refused with its place.
+
+mod decode;
+mod functions;
+mod relocation;
+
+use elf_loader::{Machine, Object, Place, SectionId, SymbolId, Word};
+use iced_x86::{FlowControl, Instruction, Mnemonic};
+
+use crate::refusal::{Code, Refusal};
+use crate::text;
+
+use decode::PendingBranch;
+
+/// Index of an instruction in [`Lifted::insts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InstIdx(pub u32);
+
+/// Index of a function in [`Lifted::functions`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FuncIdx(pub u32);
+
+/// Index of a code section in [`Lifted::sections`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CodeIdx(pub u16);
+
+/// Where a direct branch or call goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// An instruction of this object.
+    Inst(InstIdx),
+    /// An imported routine.
+    Import(SymbolId),
+}
+
+/// A value that a relocation puts into an operand: symbol plus addend, with the
+/// instruction-relative correction of PC32 already taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// The symbol.
+    pub symbol: SymbolId,
+    /// What is added to it.
+    pub addend: i64,
+    /// Relocation type in the original.
+    pub kind: u32,
+    /// Offset of the field in the original instruction, in bytes.
+    pub at: u8,
+}
+
+/// One instruction and what its relocations mean.
+#[derive(Clone, Debug)]
+pub struct Inst {
+    /// The decoded instruction; its `ip` is the offset in its section.
+    pub iced: Instruction,
+    /// Section.
+    pub section: CodeIdx,
+    /// The value in the displacement of the memory operand.
+    pub displacement: Option<Value>,
+    /// The value in the immediate.
+    pub immediate: Option<Value>,
+    /// Destination, if this is a direct branch or call.
+    pub target: Option<Target>,
+}
+
+impl Inst {
+    /// Offset in the section, in bytes.
+    pub fn offset(&self) -> u64 {
+        self.iced.ip()
+    }
+}
+
+/// A code section.
+#[derive(Clone, Debug)]
+pub struct CodeSection {
+    /// The section in the object.
+    pub id: SectionId,
+    /// Its instructions.
+    pub insts: std::ops::Range<u32>,
+    /// For each byte offset the instruction that starts there, or `NONE`.
+    starts: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// A function: a named run of instructions, laid out and entered as a whole.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Name of the symbol, or `section+offset` for code that has none.
+    pub name: String,
+    /// Section.
+    pub section: CodeIdx,
+    /// Its instructions.
+    pub insts: std::ops::Range<u32>,
+    /// First byte in the original section.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+    /// Whether it is not emitted: padding that no branch reaches, or the
+    /// replacement code of alternatives.
+    pub padding: bool,
+}
+
+/// The code of an object.
+#[derive(Debug)]
+pub struct Lifted<'a> {
+    /// The object.
+    pub object: &'a Object<'a>,
+    /// Its code sections in file order.
+    pub sections: Vec<CodeSection>,
+    /// All instructions, section by section, in address order.
+    pub insts: Vec<Inst>,
+    /// All functions, in the same order; every instruction is in exactly one.
+    pub functions: Vec<Function>,
+}
+
+impl Lifted<'_> {
+    /// The instruction.
+    pub fn inst(&self, i: InstIdx) -> &Inst {
+        &self.insts[i.0 as usize]
+    }
+
+    /// The instruction that starts at that offset of that section.
+    pub fn inst_at(&self, section: CodeIdx, offset: u64) -> Option<InstIdx> {
+        let starts = &self.sections[section.0 as usize].starts;
+        match starts.get(usize::try_from(offset).ok()?) {
+            Some(&i) if i != NONE => Some(InstIdx(i)),
+            _ => None,
+        }
+    }
+
+    /// The code section with this id, if it is one.
+    pub fn code_section(&self, id: SectionId) -> Option<CodeIdx> {
+        self.sections
+            .iter()
+            .position(|s| s.id == id)
+            .map(|i| CodeIdx(i as u16))
+    }
+
+    /// Name of a code section.
+    pub fn section_name(&self, section: CodeIdx) -> &str {
+        &self
+            .object
+            .section(self.sections[section.0 as usize].id)
+            .name
+    }
+
+    /// The function that holds an instruction.
+    pub fn function_of(&self, i: InstIdx) -> FuncIdx {
+        FuncIdx(self.functions.partition_point(|f| f.insts.end <= i.0) as u32)
+    }
+
+    /// The function with this index.
+    pub fn function(&self, f: FuncIdx) -> &Function {
+        &self.functions[f.0 as usize]
+    }
+
+    /// The original bytes of an instruction.
+    pub fn bytes(&self, i: InstIdx) -> &[u8] {
+        let inst = self.inst(i);
+        let section = self
+            .object
+            .section(self.sections[inst.section.0 as usize].id);
+        &section.data[inst.offset() as usize..inst.iced.next_ip() as usize]
+    }
+
+    /// Name of an imported routine or of any symbol.
+    pub fn symbol_name(&self, symbol: SymbolId) -> &str {
+        &self.object.symbol(symbol).name
+    }
+
+    /// Where symbol plus offset is, if that is code of this object.
+    pub fn code_place(&self, symbol: SymbolId, addend: i64) -> Option<(CodeIdx, u64)> {
+        let symbol = self.object.symbol(symbol);
+        let Place::In(id) = symbol.place else {
+            return None;
+        };
+        Some((
+            self.code_section(id)?,
+            symbol.value.wrapping_add_signed(addend),
+        ))
+    }
+
+    /// A refusal at an instruction.
+    pub fn refusal(&self, code: Code, i: InstIdx, reason: impl Into<String>) -> Refusal {
+        let inst = self.inst(i);
+        let mut refusal = Refusal::at(code, self.section_name(inst.section), inst.offset(), reason);
+        // Where lifting failed, functions may not cover all code.
+        let function = self.functions.get(self.function_of(i).0 as usize);
+        if let Some(f) = function.filter(|f| f.insts.contains(&i.0)) {
+            refusal.function.clone_from(&f.name);
+            refusal.function_offset = inst.offset() - f.start;
+        }
+        refusal.instruction = text::original(self, i);
+        refusal
+    }
+}
+
+/// Lifts all code of `object`.
+///
+/// # Errors
+/// Every place that is not understood.
+pub fn lift<'a>(object: &'a Object<'a>) -> Result<Lifted<'a>, Vec<Refusal>> {
+    lift_for(object, crate::Target::User)
+}
+
+/// Lifts all code of `object` for a target. A program's code may have relocations
+/// of any type: its text says what they are, and is kept.
+///
+/// # Errors
+/// Every place that is not understood.
+pub fn lift_for<'a>(
+    object: &'a Object<'a>,
+    target: crate::Target,
+) -> Result<Lifted<'a>, Vec<Refusal>> {
+    if object.machine != Machine::X86_64 || object.word != Word::W64 {
+        return Err(vec![Refusal::of_object(
+            Code::Machine,
+            "only x86-64 objects can be rewritten so far",
+        )]);
+    }
+    if object.section_named(twin_abi::sections::NOTE).is_some() {
+        return Err(vec![Refusal::of_object(
+            Code::AlreadyRewritten,
+            "the object has a .note.twin section: it was made by twin",
+        )]);
+    }
+    let mut lifter = Lifter {
+        lifted: Lifted {
+            object,
+            sections: Vec::new(),
+            insts: Vec::new(),
+            functions: Vec::new(),
+        },
+        refusals: Vec::new(),
+        pending: Vec::new(),
+        any_relocation: target == crate::Target::Process,
+    };
+    lifter.decode_all();
+    let decoded = lifter.refusals.is_empty();
+    lifter.resolve_branches();
+    lifter.find_functions(decoded);
+    if lifter.refusals.is_empty() {
+        Ok(lifter.lifted)
+    } else {
+        Err(lifter.located())
+    }
+}
+
+/// The way there: [`decode`], then [`functions`].
+struct Lifter<'a> {
+    lifted: Lifted<'a>,
+    refusals: Vec<Refusal>,
+    pending: Vec<PendingBranch>,
+    any_relocation: bool,
+}
+
+impl Lifter<'_> {
+    fn refuse(&mut self, code: Code, section: SectionId, offset: u64, reason: impl Into<String>) {
+        let name = self.lifted.object.section(section).name.clone();
+        self.refusals.push(Refusal::at(code, &name, offset, reason));
+    }
+
+    /// The refusals, with function and instruction where these are known.
+    fn located(self) -> Vec<Refusal> {
+        let lifted = &self.lifted;
+        let locate = |refusal: Refusal| {
+            let section = lifted
+                .object
+                .section_named(&refusal.section)
+                .and_then(|id| lifted.code_section(id));
+            let place = section.and_then(|s| {
+                (0..16).find_map(|back| lifted.inst_at(s, refusal.offset.checked_sub(back)?))
+            });
+            match place {
+                Some(i) if refusal.code != Code::Undecodable => Refusal {
+                    offset: refusal.offset,
+                    ..lifted.refusal(refusal.code, i, refusal.reason.clone())
+                },
+                _ => refusal,
+            }
+        };
+        self.refusals.into_iter().map(locate).collect()
+    }
+}
+
+/// Whether this is a branch or call with its destination in the instruction.
+pub fn is_direct_branch(iced: &Instruction) -> bool {
+    match iced.flow_control() {
+        FlowControl::ConditionalBranch => true,
+        FlowControl::UnconditionalBranch => iced.is_jmp_short_or_near(),
+        FlowControl::Call => iced.is_call_near(),
+        FlowControl::XbeginXabortXend => iced.mnemonic() == Mnemonic::Xbegin,
+        FlowControl::Next
+        | FlowControl::IndirectBranch
+        | FlowControl::Return
+        | FlowControl::IndirectCall
+        | FlowControl::Interrupt
+        | FlowControl::Exception => false,
+    }
+}
+
+/// Whether this only fills space.
+pub fn is_filler(iced: &Instruction) -> bool {
+    matches!(iced.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
+}

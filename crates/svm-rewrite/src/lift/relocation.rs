@@ -1,0 +1,94 @@
+//! Relocations to the operands whose fields they fill.
+
+use elf_loader::Relocation;
+use elf_loader::consts::{R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32};
+use iced_x86::Decoder;
+
+use super::{Inst, Value, is_direct_branch};
+
+/// What a relocation fills.
+pub enum Tie {
+    /// An operand that is no distance.
+    Operand,
+    /// The distance of a direct branch.
+    Branch,
+}
+
+/// Ties a relocation to the operand of `inst` whose field it fills.
+///
+/// # Errors
+/// It fills none.
+pub fn tie(
+    decoder: &Decoder<'_>,
+    inst: &mut Inst,
+    r: &Relocation,
+    any_relocation: bool,
+) -> Result<Tie, String> {
+    let fields = decoder.get_constant_offsets(&inst.iced);
+    let at = (r.offset - inst.iced.ip()) as usize;
+    let width = match r.kind {
+        R_X86_64_64 => 8,
+        R_X86_64_PC32 | R_X86_64_PLT32 | R_X86_64_32 | R_X86_64_32S => 4,
+        other if any_relocation => width_of(other)?,
+        other => return Err(format!("relocation type {other} is not expected in code")),
+    };
+    let pc_relative = matches!(r.kind, R_X86_64_PC32 | R_X86_64_PLT32);
+    let value = Value {
+        symbol: r.symbol,
+        addend: r.addend,
+        kind: r.kind,
+        at: at as u8,
+    };
+    if is_direct_branch(&inst.iced) {
+        return if pc_relative && at + width == inst.iced.len() {
+            Ok(Tie::Branch)
+        } else {
+            Err("a branch with a relocation that is not its displacement".into())
+        };
+    }
+    if fields.has_displacement()
+        && at == fields.displacement_offset()
+        && width == fields.displacement_size()
+    {
+        if pc_relative != inst.iced.is_ip_rel_memory_operand() && !any_relocation {
+            return Err(
+                "relocation type and addressing mode disagree about the instruction pointer".into(),
+            );
+        }
+        let correction = if pc_relative {
+            (inst.iced.next_ip() - r.offset) as i64
+        } else {
+            0
+        };
+        inst.displacement = Some(Value {
+            addend: r.addend + correction,
+            ..value
+        });
+        return Ok(Tie::Operand);
+    }
+    if fields.has_immediate()
+        && at == fields.immediate_offset()
+        && width == fields.immediate_size()
+        && !pc_relative
+    {
+        inst.immediate = Some(value);
+        return Ok(Tie::Operand);
+    }
+    Err("the relocation fills no operand of the instruction there".into())
+}
+
+/// Bytes of the field of a relocation type (psABI, table 4.9).
+fn width_of(kind: u32) -> Result<usize, String> {
+    Ok(match kind {
+        // 64, DTPMOD64, DTPOFF64, TPOFF64, PC64, GOTOFF64, GOT64 .. PLTOFF64, SIZE64
+        1 | 16..=18 | 24 | 25 | 27..=31 | 33 => 8,
+        // 16, PC16
+        12 | 13 => 2,
+        // 8, PC8
+        14 | 15 => 1,
+        // GOT32, GOTPCREL, TLSGD .. TPOFF32, GOTPC32, SIZE32, GOTPC32_TLSDESC,
+        // GOTPCRELX, REX_GOTPCRELX
+        3 | 9 | 19..=23 | 26 | 32 | 34 | 41 | 42 => 4,
+        other => return Err(format!("relocation type {other} is not known")),
+    })
+}

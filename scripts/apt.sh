@@ -1,0 +1,34 @@
+# Lists of Debian 12 of our own, for the scripts that fetch packages without
+# installing any; read by them with `.`, not run.
+#
+# Before: $apt is the directory that everything apt writes goes below, and `die`
+# says why the script ends. Both functions print options for apt-get and
+# apt-cache, separated by blanks: paths may have none.
+#
+#   TWIN_DEBIAN_MIRROR  mirror (default http://deb.debian.org/debian)
+mirror=${TWIN_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# State, lists and archives below $apt; the sources are this system's.
+private_options() {
+    case $apt in *[[:space:]]*) die "the path $apt contains blanks, which apt's options cannot" ;; esac
+    mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+    : >"$apt/status"
+    printf -- '-o%s ' \
+        "Dir::State=$apt" "Dir::State::lists=$apt/lists" "Dir::State::status=$apt/status" \
+        "Dir::Cache=$apt/cache" APT::Sandbox::User=root APT::Architecture=amd64 \
+        Acquire::Languages=none Acquire::Retries=3 Acquire::http::Timeout=30
+}
+
+# bookworm_options deb|deb-src: the sources are Debian 12 and nothing else,
+# whatever this system is.
+bookworm_options() {
+    [ -e "$keyring" ] || die "no $keyring: install debian-archive-keyring"
+    mkdir -p "$apt/no-parts"
+    {
+        echo "$1 [signed-by=$keyring] $mirror bookworm main"
+        echo "$1 [signed-by=$keyring] $mirror bookworm-updates main"
+        echo "$1 [signed-by=$keyring] $mirror-security bookworm-security main"
+    } >"$apt/sources.list"
+    printf -- '-o%s ' "Dir::Etc::sourcelist=$apt/sources.list" "Dir::Etc::sourceparts=$apt/no-parts"
+}

@@ -1,0 +1,82 @@
+//! The system's assembler and linker (binutils), for texts and objects in memory.
+
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::failure::Failure;
+
+/// Lines of an assembler's complaint that are passed on.
+const SHOWN: usize = 5;
+
+/// Assembles a text; `name` is what messages call it.
+///
+/// # Errors
+/// The assembler does not take it, or is not there.
+pub fn assemble(name: &str, text: &[u8]) -> Result<Vec<u8>, Failure> {
+    let scratch = scratch()?;
+    let source = scratch.path().join("text.s");
+    std::fs::write(&source, text).map_err(|e| Failure::access(source.display(), e))?;
+    let output = scratch.path().join("text.o");
+    let mut command = Command::new("as");
+    command.arg("--64").arg(&source).arg("-o").arg(&output);
+    match run(&mut command)? {
+        Ok(()) => read(&output),
+        Err(complaint) => {
+            let lines = complaint.lines().filter(|line| line.contains("Error"));
+            let lines = lines.map(|line| {
+                let place = line.split_once("text.s:").map_or(line, |(_, rest)| rest);
+                format!("\n  line {place}")
+            });
+            let lines: String = lines.take(SHOWN).collect();
+            let why = format!("this is text that the assembler does not take:{lines}");
+            Err(Failure::input(name, why))
+        }
+    }
+}
+
+/// Links objects to one relocatable object.
+///
+/// # Errors
+/// The linker does not take them, or is not there.
+pub fn link(name: &str, objects: &[&[u8]]) -> Result<Vec<u8>, Failure> {
+    let scratch = scratch()?;
+    let output = scratch.path().join("all.o");
+    let mut command = Command::new("ld");
+    command.arg("-r").arg("-o").arg(&output);
+    for (n, object) in objects.iter().enumerate() {
+        let path = scratch.path().join(format!("{n}.o"));
+        std::fs::write(&path, object).map_err(|e| Failure::access(path.display(), e))?;
+        command.arg(path);
+    }
+    match run(&mut command)? {
+        Ok(()) => read(&output),
+        Err(complaint) => Err(Failure::input(
+            name,
+            format!("it does not link: {complaint}"),
+        )),
+    }
+}
+
+fn scratch() -> Result<TempDir, Failure> {
+    let made = tempfile::Builder::new().prefix("twin-").tempdir();
+    made.map_err(|e| Failure::access("a temporary directory", e))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|e| Failure::access(path.display(), e))
+}
+
+/// Runs a program; gives what it complains of if it fails.
+fn run(command: &mut Command) -> Result<Result<(), String>, Failure> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.env("LC_ALL", "C").output().map_err(|error| {
+        let why = format!("cannot be run: {error}; install binutils");
+        Failure::access(&program, why)
+    })?;
+    Ok(match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    })
+}

@@ -1,0 +1,91 @@
+//! Assembly text rewritten to assembly text.
+//!
+//! ```text
+//! text ──> marked text ──as──> object ──> rewritten text
+//!                                              │
+//!             `linux`: ──as──> object ──ld -r──> with the runtime ──> verify
+//! ```
+//!
+//! Text for `linux` is a part of a module, and what it is assembled to is proved
+//! as part of one. Text for `user` is a program's, mapped to itself: the proof is
+//! about drivers, whose stack and frames have known sizes, and does not hold for
+//! programs.
+
+use svm_rewrite::source::{Printed, Source};
+use svm_rewrite::{Options, Scheme, Target};
+
+use crate::assembler;
+use crate::failure::Failure;
+
+/// The table and the slow paths of a program, part of each of its texts, linked
+/// once.
+const IDENTITY: &str = include_str!("../runtime/platform/identity/identity.s");
+
+/// How a text is rewritten for what a driver's object would be rewritten for.
+///
+/// # Errors
+/// The scheme is not for programs.
+pub fn options(target: Target, scheme: Scheme) -> Result<Options, Failure> {
+    match (target, scheme) {
+        (Target::Linux, _) => Ok(Options::of(Target::Linux, scheme)),
+        (Target::User | Target::Process, Scheme::Paper) => {
+            let why = "--scheme paper has absolute addresses, which programs cannot have; \
+                       `stlb` is for them";
+            Err(Failure::Usage(why.to_owned()))
+        }
+        (Target::User | Target::Process, Scheme::Stlb) => Ok(Options::of(Target::Process, scheme)),
+    }
+}
+
+/// Rewrites a text; `assemble` turns the marked text into an object.
+///
+/// # Errors
+/// The text is refused, or cannot be assembled.
+pub fn rewrite<E: From<Failure>>(
+    name: &str,
+    text: &[u8],
+    options: Options,
+    assemble: impl FnOnce(&[u8]) -> Result<Vec<u8>, E>,
+) -> Result<Printed, E> {
+    let (source, marked) = Source::new(text);
+    let bytes = assemble(&marked)?;
+    let object = elf_loader::read(&bytes).map_err(|e| Failure::input(name, e))?;
+    let mut printed = source
+        .rewrite(&object, options)
+        .map_err(|refusals| Failure::Refused {
+            file: name.to_owned(),
+            refusals,
+        })?;
+    if options.target == Target::Process {
+        printed.text.extend_from_slice(b"\n\t.att_syntax\n");
+        printed.text.extend_from_slice(IDENTITY.as_bytes());
+    }
+    Ok(printed)
+}
+
+/// Proves that rewritten text for `linux`, assembled and linked with the runtime,
+/// is confined.
+///
+/// # Errors
+/// It is not, or cannot be assembled.
+pub fn verify(name: &str, text: &[u8], scheme: Scheme) -> Result<(), Failure> {
+    let object = assembler::assemble(name, text)?;
+    let linked = assembler::link(name, &[&object, &module_runtime(scheme)?])?;
+    let object = elf_loader::read(&linked).map_err(|e| Failure::input(name, e))?;
+    svm_verify::verify(&object)
+        .map(|_| ())
+        .map_err(|violations| Failure::Violated {
+            file: name.to_owned(),
+            own: true,
+            violations,
+        })
+}
+
+/// The object that modules made of rewritten text are linked with.
+///
+/// # Errors
+/// None but defects of this program.
+pub fn module_runtime(scheme: Scheme) -> Result<Vec<u8>, Failure> {
+    let object = svm_rewrite::source::module_runtime(scheme);
+    elf_loader::write(&object).map_err(|e| Failure::input("the runtime", e))
+}
