@@ -44,7 +44,9 @@ pub fn link(name: &str, objects: &[&[u8]]) -> Result<Vec<u8>, Failure> {
     let scratch = scratch()?;
     let output = scratch.path().join("all.o");
     let mut command = Command::new("ld");
-    command.arg("-r").arg("-o").arg(&output);
+    // Of a text that does not say so, the linker would think that it wants an
+    // executable stack.
+    command.args(["-r", "-z", "noexecstack", "-o"]).arg(&output);
     for (n, object) in objects.iter().enumerate() {
         let path = scratch.path().join(format!("{n}.o"));
         std::fs::write(&path, object).map_err(|e| Failure::access(path.display(), e))?;

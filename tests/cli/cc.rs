@@ -228,3 +228,29 @@ fn a_debugger_unwinds_from_every_instruction() {
         assert!(!text.contains("lost 0 of 0"), "{flags}: {text}");
     }
 }
+
+/// Line by line, a debugger comes to the same lines of the same functions as in the
+/// unrewritten program.
+#[test]
+fn a_debugger_steps_through_the_same_lines() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/step.gdb");
+    for flags in ["-O0 -g", "-Og -g", "-O2 -g"] {
+        let sandbox = with_program();
+        done(&gcc(&sandbox, &format!("{flags} program.c -o original")));
+        done(&cc(&sandbox, &format!("{flags} program.c -o program")));
+        let places = |program: &str| {
+            let output = Command::new("gdb")
+                .args(["-nx", "-batch", "-x"])
+                .arg(&script)
+                .arg(sandbox.path(program))
+                .output()
+                .expect("gdb is installed (make setup)");
+            let text = String::from_utf8_lossy(&output.stdout);
+            let places = text.lines().filter(|line| line.starts_with("at line "));
+            places.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (original, rewritten) = (places("original"), places("program"));
+        assert!(original.len() > 100, "{flags}: {original:?}");
+        assert_eq!(rewritten, original, "{flags}");
+    }
+}

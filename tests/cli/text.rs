@@ -17,6 +17,7 @@ poll:   mov     0x10(%rdi), %rax        # where it is
         .size   poll, .-poll
         .section .rodata
 name:   .string \"a # b ; c\"
+        .section .note.GNU-stack,\"\",@progbits
 ";
 
 fn run(program: &str, sandbox: &Sandbox, arguments: &[&str]) {

@@ -240,7 +240,7 @@ fn functions(object: &Object<'_>) -> BTreeMap<String, Vec<String>> {
         for instruction in decoder.into_iter().filter(matters) {
             // What closes the way behind a call that does not return is each way's own.
             let closes = behind_call && instruction.mnemonic() == Mnemonic::Ud2;
-            behind_call = instruction.mnemonic() == Mnemonic::Call;
+            behind_call = closes || instruction.mnemonic() == Mnemonic::Call;
             if !closes {
                 kept.push(normal(&instruction));
             }
