@@ -4,7 +4,9 @@
 use elf_loader::SectionId;
 use elf_loader::special::{self, Entry, FieldRole, SpecialKind};
 use foldhash::HashMap;
+use iced_x86::{Mnemonic, Register};
 
+use crate::class::Class;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::refusal::{Code, Refusal};
 
@@ -73,6 +75,23 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
         }
     }
     Ok(finder.found)
+}
+
+/// Where a function aligns `rsp`, how far it is back to what `rsp` was before
+/// depends on `rsp` at entry: `mov %reg,%rsp` stays as it is.
+pub fn keep_realigned(lifted: &Lifted<'_>, classes: &mut [Class]) {
+    let aligns = |i: u32| {
+        let iced = &lifted.insts[i as usize].iced;
+        iced.mnemonic() == Mnemonic::And && iced.op0_register() == Register::RSP
+    };
+    for i in 0..classes.len() {
+        if classes[i] == Class::FramePointerToStack {
+            let function = lifted.function(lifted.function_of(InstIdx(i as u32)));
+            if function.insts.clone().any(aligns) {
+                classes[i] = Class::Keep(None);
+            }
+        }
+    }
 }
 
 struct Finder<'l, 'a> {
