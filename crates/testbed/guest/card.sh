@@ -7,20 +7,30 @@
 . /traffic.sh
 
 modules=$(cat /order)
-reversed=$(sed '1!G;h;$!d' /order)
 
+# Some drivers do not stay where there is no device for them.
 load() {
+    loaded=
+    declined=
     for module in $modules; do
-        insmod "/modules/$module.ko" || {
-            step "$1-$module" 1
-            return
-        }
+        if output=$(insmod "/modules/$module.ko" 2>&1); then
+            loaded="$module $loaded"
+        else
+            case $output in
+                *"No such device"*) declined="$declined $module" ;;
+                *)
+                    step "$1-$module" 1 "$output"
+                    return
+                    ;;
+            esac
+        fi
     done
-    step "$1" 0 "$(echo $modules)"
+    step "$1" 0 "$(echo "$loaded" | wc -w) modules; without a device:$declined"
 }
 
+# The last first.
 unload() {
-    for module in $reversed; do
+    for module in $loaded; do
         rmmod "$module" || {
             step "$1-$module" 1
             return

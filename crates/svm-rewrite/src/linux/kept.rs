@@ -84,11 +84,11 @@ pub fn keep_realigned(lifted: &Lifted<'_>, classes: &mut [Class]) {
         let iced = &lifted.insts[i as usize].iced;
         iced.mnemonic() == Mnemonic::And && iced.op0_register() == Register::RSP
     };
-    for i in 0..classes.len() {
-        if classes[i] == Class::FramePointerToStack {
+    for (i, class) in classes.iter_mut().enumerate() {
+        if *class == Class::FramePointerToStack {
             let function = lifted.function(lifted.function_of(InstIdx(i as u32)));
             if function.insts.clone().any(aligns) {
-                classes[i] = Class::Keep(None);
+                *class = Class::Keep(None);
             }
         }
     }
