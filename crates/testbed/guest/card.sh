@@ -18,6 +18,8 @@ load() {
         else
             case $output in
                 *"No such device"*) declined="$declined $module" ;;
+                # Permanent; see unload.
+                *"File exists"*) ;;
                 *)
                     step "$1-$module" 1 "$output"
                     return
@@ -28,15 +30,23 @@ load() {
     step "$1" 0 "$(echo "$loaded" | wc -w) modules; without a device:$declined"
 }
 
-# The last first.
+# The last first; once more for those that something still holds then.
 unload() {
-    for module in $loaded; do
-        rmmod "$module" || {
-            step "$1-$module" 1
-            return
-        }
+    for pass in 1 2 3; do
+        left=
+        for module in $loaded; do
+            rmmod "$module" 2>/dev/null || left="$left $module"
+        done
+        loaded=$left
+        [ -z "$left" ] && break
+        sleep 1
     done
-    step "$1" 0
+    # A module without exit is permanent (phylink), and what it uses stays with it.
+    stuck=$(for module in $left; do
+        awk -v name="$module" '$1 == name && $3 == 0 && !/permanent/ { print $1 }' /proc/modules
+    done)
+    [ -z "$stuck" ]
+    step "$1" $? "stuck: $stuck; permanent, or used by those:$left"
 }
 
 # The card's interface; a bus may take its time to find it.
