@@ -202,7 +202,7 @@ fn decide<'a>(
         }
         Target::Linux => {
             forward::keep_frame_pointer(lifted, &facts, &mut classes);
-            linux::keep_realigned(lifted, &mut classes);
+            linux::keep_realigned(lifted, &facts, &mut classes);
         }
         Target::Process => forward::keep_frame_pointer(lifted, &facts, &mut classes),
     }

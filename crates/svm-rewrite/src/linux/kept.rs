@@ -7,6 +7,8 @@ use foldhash::HashMap;
 use iced_x86::{Mnemonic, Register};
 
 use crate::class::Class;
+use crate::copies::Copy;
+use crate::forward::FactsBefore;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::refusal::{Code, Refusal};
 
@@ -78,16 +80,21 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
 }
 
 /// Where a function aligns `rsp`, how far it is back to what `rsp` was before
-/// depends on `rsp` at entry: `mov %reg,%rsp` stays as it is.
-pub fn keep_realigned(lifted: &Lifted<'_>, classes: &mut [Class]) {
+/// depends on `rsp` at entry: `mov %reg,%rsp` stays as it is. So it does where the
+/// distance is not known for another reason; the verifier has the last word.
+pub fn keep_realigned(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
     let aligns = |i: u32| {
         let iced = &lifted.insts[i as usize].iced;
         iced.mnemonic() == Mnemonic::And && iced.op0_register() == Register::RSP
     };
     for (i, class) in classes.iter_mut().enumerate() {
         if *class == Class::FramePointerToStack {
-            let function = lifted.function(lifted.function_of(InstIdx(i as u32)));
-            if function.insts.clone().any(aligns) {
+            let i = InstIdx(i as u32);
+            let function = lifted.function(lifted.function_of(i));
+            let from = lifted.inst(i).iced.op1_register();
+            let before = facts.get(i, Copy::FIRST);
+            let known = before.is_some_and(|facts| facts.distance_to(from).is_some());
+            if !known || function.insts.clone().any(aligns) {
                 *class = Class::Keep(None);
             }
         }
