@@ -208,9 +208,11 @@ fn decide<'a>(
         Target::User => {
             forward::translate_callers_frame(lifted, &analysis.surveys, &facts, &mut classes)
         }
-        Target::Linux | Target::Process => {
+        Target::Linux => {
             forward::keep_frame_pointer(lifted, &facts, &mut classes);
+            linux::keep_realigned(lifted, &facts, &mut classes);
         }
+        Target::Process => forward::keep_frame_pointer(lifted, &facts, &mut classes),
     }
     // Registers and flags for each sequence: the last decision.
     let plans = plan_all(&analysis, &classes, options.scheme)?;

@@ -7,26 +7,46 @@
 . /traffic.sh
 
 modules=$(cat /order)
-reversed=$(sed '1!G;h;$!d' /order)
 
+# Some drivers do not stay where there is no device for them.
 load() {
+    loaded=
+    declined=
     for module in $modules; do
-        insmod "/modules/$module.ko" || {
-            step "$1-$module" 1
-            return
-        }
+        if output=$(insmod "/modules/$module.ko" 2>&1); then
+            loaded="$module $loaded"
+        else
+            case $output in
+                *"No such device"*) declined="$declined $module" ;;
+                # Permanent; see unload.
+                *"File exists"*) ;;
+                *)
+                    step "$1-$module" 1 "$output"
+                    return
+                    ;;
+            esac
+        fi
     done
-    step "$1" 0 "$(echo $modules)"
+    step "$1" 0 "$(echo "$loaded" | wc -w) modules; without a device:$declined"
 }
 
+# The last first; once more for those that something still holds then.
 unload() {
-    for module in $reversed; do
-        rmmod "$module" || {
-            step "$1-$module" 1
-            return
-        }
+    for pass in 1 2 3; do
+        left=
+        for module in $loaded; do
+            rmmod "$module" 2>/dev/null || left="$left $module"
+        done
+        loaded=$left
+        [ -z "$left" ] && break
+        sleep 1
     done
-    step "$1" 0
+    # A module without exit is permanent (phylink), and what it uses stays with it.
+    stuck=$(for module in $left; do
+        awk -v name="$module" '$1 == name && $3 == 0 && !/permanent/ { print $1 }' /proc/modules
+    done)
+    [ -z "$stuck" ]
+    step "$1" $? "stuck: $stuck; permanent, or used by those:$left"
 }
 
 # The card's interface; a bus may take its time to find it.

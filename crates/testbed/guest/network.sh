@@ -148,9 +148,7 @@ echo >$tracing/trace
 echo 20000 >$tracing/buffer_size_kb
 timer=$tracing/events/irq_vectors/local_timer_entry
 echo stacktrace >$timer/trigger
-download timer-traffic /tmp/data
-nc $host "$up" </tmp/data
-rm -f /tmp/data
+download timer-traffic /dev/null
 echo '!stacktrace' >$timer/trigger
 echo 0 >$tracing/tracing_on
 awk -v own="$(option prefix)" '

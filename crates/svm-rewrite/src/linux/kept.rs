@@ -4,7 +4,11 @@
 use elf_loader::SectionId;
 use elf_loader::special::{self, Entry, FieldRole, SpecialKind};
 use foldhash::HashMap;
+use iced_x86::{Mnemonic, Register};
 
+use crate::class::Class;
+use crate::copies::Copy;
+use crate::forward::FactsBefore;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::refusal::{Code, Refusal};
 
@@ -73,6 +77,28 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
         }
     }
     Ok(finder.found)
+}
+
+/// Where a function aligns `rsp`, how far it is back to what `rsp` was before
+/// depends on `rsp` at entry: `mov %reg,%rsp` stays as it is. So it does where the
+/// distance is not known for another reason; the verifier has the last word.
+pub fn keep_realigned(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
+    let aligns = |i: u32| {
+        let iced = &lifted.insts[i as usize].iced;
+        iced.mnemonic() == Mnemonic::And && iced.op0_register() == Register::RSP
+    };
+    for (i, class) in classes.iter_mut().enumerate() {
+        if *class == Class::FramePointerToStack {
+            let i = InstIdx(i as u32);
+            let function = lifted.function(lifted.function_of(i));
+            let from = lifted.inst(i).iced.op1_register();
+            let before = facts.get(i, Copy::FIRST);
+            let known = before.is_some_and(|facts| facts.distance_to(from).is_some());
+            if !known || function.insts.clone().any(aligns) {
+                *class = Class::Keep(None);
+            }
+        }
+    }
 }
 
 struct Finder<'l, 'a> {

@@ -70,8 +70,16 @@ impl Distribution {
         if order.iter().any(|known| known == name) {
             return Ok(());
         }
-        for needed in needs(&self.read(name)?) {
-            self.add(&needed, order)?;
+        let needs = Needs::of(&self.read(name)?);
+        for needed in &needs.modules {
+            self.add(needed, order)?;
+        }
+        for wanted in &needs.softly {
+            // An algorithm has its own name, the module that always can do it another.
+            let names = [wanted.clone(), format!("{wanted}_generic")];
+            if let Some(name) = names.iter().find(|name| self.path(name).is_some()) {
+                self.add(name, order)?;
+            }
         }
         order.push(name.to_owned());
         Ok(())
@@ -90,18 +98,35 @@ impl Distribution {
     }
 }
 
-/// What a module says that it needs: `depends=` in `.modinfo`, strings that end in
-/// zeros.
-fn needs(bytes: &[u8]) -> Vec<String> {
-    let Ok(object) = elf_loader::read(bytes) else {
-        return Vec::new();
-    };
-    let Some(id) = object.section_named(".modinfo") else {
-        return Vec::new();
-    };
-    let entries = object.section(id).data.split(|b| *b == 0);
-    let named =
-        entries.filter_map(|entry| std::str::from_utf8(entry).ok()?.strip_prefix("depends="));
-    let names = named.flat_map(|list| list.split(','));
-    names.filter(|name| !name.is_empty()).map(normal).collect()
+/// What a module says that it needs, in `.modinfo`: strings that end in zeros.
+struct Needs {
+    /// `depends=`: whose symbols it imports.
+    modules: Vec<String>,
+    /// `softdep=pre:`: what it asks for when it is loaded.
+    softly: Vec<String>,
+}
+
+impl Needs {
+    fn of(module: &[u8]) -> Needs {
+        let object = elf_loader::read(module).ok();
+        let info = object.as_ref().and_then(|object| {
+            let id = object.section_named(".modinfo")?;
+            Some(&object.section(id).data)
+        });
+        let entries = info.iter().flat_map(|data| data.split(|b| *b == 0));
+        let entries: Vec<&str> = entries
+            .filter_map(|e| std::str::from_utf8(e).ok())
+            .collect();
+        let list = |prefix: &str, between: char| -> Vec<String> {
+            let named = entries
+                .iter()
+                .filter_map(|entry| entry.strip_prefix(prefix));
+            let names = named.flat_map(|list| list.split(between));
+            names.filter(|name| !name.is_empty()).map(normal).collect()
+        };
+        Needs {
+            modules: list("depends=", ','),
+            softly: list("softdep=pre: ", ' '),
+        }
+    }
 }
