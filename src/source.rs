@@ -49,7 +49,7 @@ pub fn rewrite<E: From<Failure>>(
 ) -> Result<Printed, E> {
     let (source, marked) = Source::new(text);
     let bytes = assemble(&marked)?;
-    let object = elf_loader::read(&bytes).map_err(|e| Failure::input(name, e))?;
+    let object = elf_loader::read(&bytes).map_err(|e| Failure::unreadable(name, &e))?;
     let mut printed = source
         .rewrite(&object, options)
         .map_err(|refusals| Failure::Refused {
@@ -71,7 +71,7 @@ pub fn rewrite<E: From<Failure>>(
 pub fn verify(name: &str, text: &[u8], scheme: Scheme) -> Result<(), Failure> {
     let object = assembler::assemble(name, text)?;
     let linked = assembler::link(name, &[&object, &module_runtime(scheme)?])?;
-    let object = elf_loader::read(&linked).map_err(|e| Failure::input(name, e))?;
+    let object = elf_loader::read(&linked).map_err(|e| Failure::unreadable(name, &e))?;
     svm_verify::verify(&object)
         .map(|_| ())
         .map_err(|violations| Failure::Violated {
