@@ -17,7 +17,7 @@ fn every_mutant_is_rejected(scheme: Scheme) {
     };
     let rewritten = rewrite(&object, options).expect("rewritten");
     let all = mutate::checks(&rewritten.object, &rewritten.sites, scheme);
-    assert!(all.len() > 2500, "{} checks", all.len());
+    assert!(all.len() > 2000, "{} checks", all.len());
     let mut random = Random::new(7);
     let chosen: Vec<_> = (0..CHECKS)
         .map(|_| all[random.below(all.len() as u64) as usize].clone())

@@ -174,11 +174,19 @@ pub fn stacks(text: &str) -> Vec<Vec<String>> {
 }
 
 /// Whether the outermost frame is one where stacks of the kernel begin: an entry
-/// from user space, a thread's start, an idle CPU's, or an exception's.
+/// from user space, a thread's start, an idle CPU's, or an exception's; or where
+/// an exception came inside the kernel's indirect thunk, which pushes its own
+/// return address and has no unwind entry (`UNWIND_HINT_EMPTY`,
+/// arch/x86/lib/retpoline.S of Linux 6.1).
 pub fn is_whole(stack: &[String]) -> bool {
     let Some(outermost) = stack.last() else {
         return false;
     };
+    let above = stack.iter().rev().nth(1);
+    let is_exception = |frame: &String| frame.starts_with("asm_");
+    if outermost == "__x86_indirect_thunk_array" {
+        return above.is_some_and(is_exception);
+    }
     const ROOTS: [&str; 6] = [
         "entry_SYSCALL_64_after_hwframe",
         "ret_from_fork",
@@ -187,5 +195,5 @@ pub fn is_whole(stack: &[String]) -> bool {
         "x86_64_start_kernel",
         "start_secondary",
     ];
-    ROOTS.contains(&outermost.as_str()) || outermost.starts_with("asm_")
+    ROOTS.contains(&outermost.as_str()) || is_exception(outermost)
 }
