@@ -48,6 +48,7 @@ mod stats;
 mod survey;
 mod target;
 pub mod text;
+mod trace;
 mod values;
 
 use elf_loader::Object;

@@ -126,6 +126,18 @@ const PREFERENCE: [Reg; 15] = [
     Reg::R15,
 ];
 
+/// What is asked of an instruction each time that a search for later uses comes by:
+/// kept small, for there is one for each of an object's.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// Its operand, if it could share a translation.
+    operand: Option<Operand>,
+    /// What it does to values.
+    motion: Motion,
+    /// Whether translations survive it.
+    survives: bool,
+}
+
 /// Makes plans for the instructions of one object.
 pub struct Planner<'a> {
     lifted: &'a Lifted<'a>,
@@ -137,13 +149,15 @@ pub struct Planner<'a> {
     live_before: &'a [LocSet],
     /// Translations that registers hold before the next instruction.
     holding: Holding,
-    /// What the search for later uses asks of each instruction; empty if the scheme
-    /// uses no translation again.
-    steps: Vec<Step>,
+    /// Of each instruction; empty if the scheme uses no translation again.
+    known: Vec<Known>,
     ids: Ids,
-    /// The same behind each block; `None` for one that was not planned yet, and
-    /// for the hubs that returns go through.
-    behind: Vec<Option<Holding>>,
+    /// The same behind each block; `None` for one that was not planned yet, for one
+    /// that leads to none that is still to be planned, and for the hubs that returns
+    /// go through.
+    behind: Vec<Option<Box<Holding>>>,
+    /// How many edges out of each block lead to blocks that are still to be planned.
+    awaited: Vec<u32>,
     predecessors: Predecessors,
 }
 
@@ -162,7 +176,7 @@ impl<'a> Planner<'a> {
         let mut ids = Ids::default();
         let mut planner = Planner {
             holding: Holding::nothing(&mut ids),
-            steps: Vec::new(),
+            known: Vec::new(),
             ids,
             lifted,
             surveys,
@@ -172,22 +186,26 @@ impl<'a> Planner<'a> {
             classes,
             live_before,
             behind: vec![None; flow.block_count()],
+            awaited: vec![0; flow.block_count()],
             predecessors: Predecessors::of(flow),
         };
+        for block in (0..flow.block_count() as u32).map(BlockId) {
+            for from in planner.predecessors.of_block(block) {
+                planner.awaited[from.0 as usize] += 1;
+            }
+        }
         if scheme.reuses() {
             let all = (0..lifted.insts.len() as u32).map(InstIdx);
-            planner.steps = all.map(|i| planner.step(i)).collect();
+            planner.known = all.map(|i| planner.know(i)).collect();
         }
         planner
     }
 
-    fn step(&self, i: InstIdx) -> Step {
+    fn know(&self, i: InstIdx) -> Known {
         let (inst, survey) = (self.lifted.inst(i), &self.surveys[i.0 as usize]);
-        Step {
+        Known {
             operand: Operand::of(inst, self.class(i)),
             motion: Motion::of(inst, survey),
-            writes: survey.written,
-            live: self.live(i),
             survives: self.survives(i),
         }
     }
@@ -209,20 +227,23 @@ impl<'a> Planner<'a> {
             .collect();
         for block in liveness::postorder(self.flow).into_iter().rev() {
             let Some(insts) = self.flow.blocks().get(block.0 as usize).cloned() else {
+                self.arrived(block);
                 continue;
             };
             self.holding = match starts.contains(&insts.start) {
                 true => Holding::nothing(&mut self.ids),
                 false => self.arriving(block),
             };
+            self.arrived(block);
             for i in insts {
                 match self.plan(InstIdx(i)) {
                     Ok(plan) => plans[i as usize] = Some(plan),
                     Err(refusal) => refusals.push((i, refusal)),
                 }
             }
-            let nothing = Holding::nothing(&mut self.ids);
-            self.behind[block.0 as usize] = Some(std::mem::replace(&mut self.holding, nothing));
+            if self.awaited[block.0 as usize] > 0 {
+                self.behind[block.0 as usize] = Some(Box::new(self.holding.clone()));
+            }
         }
         if refusals.is_empty() {
             let plans = plans
@@ -238,7 +259,7 @@ impl<'a> Planner<'a> {
     fn arriving(&mut self, block: BlockId) -> Holding {
         let ways = self.predecessors.of_block(block);
         let behind: Option<Vec<&Holding>> = ways
-            .map(|from| self.behind[from.0 as usize].as_ref())
+            .map(|from| self.behind[from.0 as usize].as_deref())
             .collect();
         let Some((first, others)) = behind.as_deref().and_then(<[_]>::split_first) else {
             return Holding::nothing(&mut self.ids);
@@ -248,6 +269,18 @@ impl<'a> Planner<'a> {
             all.join(other, &mut self.ids);
         }
         all
+    }
+
+    /// What is known behind the blocks that lead to this one is not asked for here
+    /// again.
+    fn arrived(&mut self, block: BlockId) {
+        for from in self.predecessors.of_block(block) {
+            let from = from.0 as usize;
+            self.awaited[from] -= 1;
+            if self.awaited[from] == 0 {
+                self.behind[from] = None;
+            }
+        }
     }
 
     fn plan(&mut self, i: InstIdx) -> Result<Plan, Refusal> {
@@ -270,7 +303,7 @@ impl<'a> Planner<'a> {
 
     /// The operand, if it may share its translation with others.
     fn shared_operand(&self, i: InstIdx) -> Option<Operand> {
-        self.steps.get(i.0 as usize)?.operand
+        self.known.get(i.0 as usize)?.operand
     }
 
     fn reused(&self, i: InstIdx, operand: &Operand) -> Option<Plan> {
@@ -329,24 +362,34 @@ impl<'a> Planner<'a> {
 
     /// Gives up a translation that serves nothing on the likely way from `i` on.
     fn give_up_idle(&mut self, i: InstIdx) -> bool {
-        let idle = self.holding.held().iter().position(|held| {
-            let values = self.holding.values.clone();
-            !reuse::is_used(held, values, self.ids.clone(), self.way_from(i))
-        });
+        let idle = self
+            .holding
+            .held()
+            .iter()
+            .position(|held| !reuse::is_used(held, &self.holding.values, self.way_from(i)));
         idle.is_some_and(|n| self.holding.give_up(n))
     }
 
     /// The likely way from an instruction on.
-    fn way_from(&self, i: InstIdx) -> impl Iterator<Item = &Step> {
+    fn way_from(&self, i: InstIdx) -> impl Iterator<Item = Step> {
         let way = std::iter::successors(Some(i), |i| self.straight_on(*i));
-        way.take(reuse::REACH)
-            .map_while(|k| self.steps.get(k.0 as usize))
+        way.take(reuse::REACH).map_while(|k| self.step(k))
+    }
+
+    fn step(&self, i: InstIdx) -> Option<Step> {
+        let known = self.known.get(i.0 as usize)?;
+        Some(Step {
+            operand: known.operand,
+            motion: known.motion,
+            writes: self.writes(i),
+            live: self.live(i),
+            survives: known.survives,
+        })
     }
 
     /// Registers that can carry this translation to where it is used again.
     fn carriers(&self, i: InstIdx, operand: &Operand) -> LocSet {
-        let values = self.holding.values.clone();
-        reuse::carriers(operand, values, self.ids.clone(), self.way_from(i))
+        reuse::carriers(operand, &self.holding.values, self.way_from(i))
     }
 
     /// The instruction that follows on the way that compilers lay out as the
@@ -377,9 +420,9 @@ impl<'a> Planner<'a> {
 
     /// What registers hold after the instruction.
     fn advance(&mut self, i: InstIdx, operand: Option<Operand>, plan: &Plan) {
-        let Some(&Step {
+        let Some(&Known {
             motion, survives, ..
-        }) = self.steps.get(i.0 as usize)
+        }) = self.known.get(i.0 as usize)
         else {
             return;
         };
@@ -398,8 +441,9 @@ impl<'a> Planner<'a> {
         if let (Some(operand), None, Some(v)) = (operand, plan.reuse, plan.dead_result()) {
             self.holding.hold(v, &operand);
         }
-        self.holding.forget(self.writes(i));
-        self.holding.pass(motion, &mut self.ids);
+        let writes = self.writes(i);
+        self.holding.forget(writes);
+        self.holding.pass(motion, writes, &mut self.ids);
     }
 
     /// The psABI leaves r10 and r11 to whoever stands between caller and callee:

@@ -31,6 +31,7 @@ use twin_abi::stlb;
 use crate::class::{Class, Space};
 use crate::lift::Inst;
 use crate::registers::gpr;
+use crate::trace::Trace;
 use crate::values::{Ids, Motion, Value, Values};
 
 /// How many instructions ahead a next use is looked for: a translation that is
@@ -50,8 +51,8 @@ pub struct Reuse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     base: Reg,
-    displacement: i64,
-    size: i64,
+    displacement: i32,
+    size: u16,
 }
 
 impl Operand {
@@ -67,10 +68,10 @@ impl Operand {
             && base.is_gpr64()
             && base != Register::RSP
             && iced.segment_prefix() == Register::None;
-        let size = iced.memory_size().size() as i64;
+        let size = u16::try_from(iced.memory_size().size()).ok()?;
         (alone && size > 0).then_some(Operand {
             base: gpr(base)?,
-            displacement: iced.memory_displacement64() as i64,
+            displacement: iced.memory_displacement64() as i32,
             size,
         })
     }
@@ -90,15 +91,18 @@ impl Operand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     address: Value,
-    size: i64,
+    size: u16,
 }
 
 /// How far an access lies behind an address, if a translation of that covers it.
 fn distance(from: Value, to: &Place) -> Option<i64> {
-    let distance = to.address.offset.checked_sub(from.offset)?;
-    let end = distance.checked_add(to.size)?;
-    let inside = -(stlb::BELOW as i64) <= distance && end <= stlb::COVERED as i64;
-    (from.id == to.address.id && inside).then_some(distance)
+    let distance = i64::from(to.address.offset) - i64::from(from.offset);
+    (from.id == to.address.id && covers(distance, to.size)).then_some(distance)
+}
+
+/// Whether a translation covers `size` bytes at that distance from its address.
+fn covers(distance: i64, size: u16) -> bool {
+    -(stlb::BELOW as i64) <= distance && distance + i64::from(size) <= stlb::COVERED as i64
 }
 
 /// A translation that a register holds.
@@ -160,8 +164,8 @@ impl Holding {
 
     /// Becomes what is known after an instruction that stays in the function.
     /// Translations of addresses that nothing has a part of any more are gone.
-    pub fn pass(&mut self, motion: Motion, ids: &mut Ids) {
-        self.values.pass(motion, ids);
+    pub fn pass(&mut self, motion: Motion, writes: LocSet, ids: &mut Ids) {
+        self.values.pass(motion, writes, ids);
         let values = &self.values;
         self.held.retain(|held| values.mention(held.address.id));
     }
@@ -246,31 +250,27 @@ pub struct Step {
 /// others that `operand`'s translation covers, to as many of them as any register
 /// could: dead all the way, and written by nothing before. Empty if there is no
 /// such step.
-pub fn carriers<'s>(
-    operand: &Operand,
-    mut values: Values,
-    mut ids: Ids,
-    steps: impl Iterator<Item = &'s Step>,
-) -> LocSet {
+pub fn carriers(operand: &Operand, values: &Values, steps: impl Iterator<Item = Step>) -> LocSet {
     let mut free = LocSet::registers(WordSize::Bits64);
     let mut carriers = LocSet::empty();
-    let Some(Place { address, .. }) = operand.place(&values) else {
+    let Some(Place { address, .. }) = operand.place(values) else {
         return carriers;
     };
+    let mut trace = Trace::of(address.id, values);
     for (n, now) in steps.enumerate() {
         if n > 0 {
             free = free.minus(now.live);
             if free.is_empty() {
                 break;
             }
-            if serves(address, now, &values) {
+            if serves(address, &now, &trace) {
                 carriers = free;
             }
         }
-        if !now.survives {
+        trace.pass(now.motion, now.writes);
+        if !now.survives || trace.is_lost() {
             break;
         }
-        values.pass(now.motion, &mut ids);
         free = free.minus(now.writes);
     }
     carriers
@@ -278,31 +278,32 @@ pub fn carriers<'s>(
 
 /// Whether a translation serves one of `steps` before its register is written or
 /// needed.
-pub fn is_used<'s>(
-    held: &Held,
-    mut values: Values,
-    mut ids: Ids,
-    steps: impl Iterator<Item = &'s Step>,
-) -> bool {
+pub fn is_used(held: &Held, values: &Values, steps: impl Iterator<Item = Step>) -> bool {
     let register = LocSet::reg(held.register);
+    let mut trace = Trace::of(held.address.id, values);
     for now in steps {
         if now.live.intersects(register) {
             return false;
         }
-        if serves(held.address, now, &values) {
+        if serves(held.address, &now, &trace) {
             return true;
         }
-        if !now.survives || now.writes.intersects(register) {
+        trace.pass(now.motion, now.writes);
+        if !now.survives || now.writes.intersects(register) || trace.is_lost() {
             return false;
         }
-        values.pass(now.motion, &mut ids);
     }
     false
 }
 
-fn serves(translated: Value, step: &Step, values: &Values) -> bool {
-    let place = step.operand.and_then(|operand| operand.place(values));
-    place.is_some_and(|place| distance(translated, &place).is_some())
+fn serves(translated: Value, step: &Step, trace: &Trace) -> bool {
+    step.operand.is_some_and(|operand| {
+        let base = trace.offset(operand.base).map(i64::from);
+        base.is_some_and(|base| {
+            let address = base + i64::from(operand.displacement);
+            covers(address - i64::from(translated.offset), operand.size)
+        })
+    })
 }
 
 #[cfg(test)]
@@ -310,7 +311,7 @@ mod tests {
     use super::*;
     use crate::values::Written;
 
-    fn at(base: Reg, displacement: i64, size: i64) -> Operand {
+    fn at(base: Reg, displacement: i32, size: u16) -> Operand {
         Operand {
             base,
             displacement,
@@ -318,12 +319,7 @@ mod tests {
         }
     }
 
-    fn writes(r: Reg) -> Motion {
-        Motion::Other {
-            writes: LocSet::reg(r),
-            memory: Written::Nothing,
-        }
-    }
+    const OTHER: Motion = Motion::Other(Written::Nothing);
 
     #[test]
     fn what_a_window_covers() {
@@ -341,8 +337,8 @@ mod tests {
         assert_eq!(covers(Reg::RDI, 8 - 4096, 8), Some(-4096));
         assert_eq!(covers(Reg::RDI, 8 - 4097, 8), None);
         assert_eq!(covers(Reg::RSI, 8, 8), None, "another base");
-        assert_eq!(covers(Reg::RDI, i64::MAX, 1), None);
-        assert_eq!(covers(Reg::RDI, i64::MIN, 1), None);
+        assert_eq!(covers(Reg::RDI, i32::MAX, 1), None);
+        assert_eq!(covers(Reg::RDI, i32::MIN, 1), None);
     }
 
     #[test]
@@ -354,7 +350,7 @@ mod tests {
         holding.forget(LocSet::reg(Reg::RAX));
         assert!(holding.find(&operand, |_| true).is_some());
         assert!(holding.find(&operand, |r| r != Reg::RCX).is_none());
-        holding.pass(writes(Reg::RDI), &mut ids);
+        holding.pass(OTHER, LocSet::reg(Reg::RDI), &mut ids);
         assert!(holding.find(&operand, |_| true).is_none());
         assert!(holding.held().is_empty(), "of no use to anybody");
         holding.hold(Reg::RCX, &operand);
@@ -372,8 +368,8 @@ mod tests {
             from: Reg::RDI,
             by: 16,
         };
-        holding.values.pass(copy, &mut ids);
-        holding.values.pass(writes(Reg::RDI), &mut ids);
+        holding.values.pass(copy, LocSet::reg(Reg::RBX), &mut ids);
+        holding.values.pass(OTHER, LocSet::reg(Reg::RDI), &mut ids);
         let found = holding.find(&at(Reg::RBX, 0, 8), |_| true);
         assert_eq!(found.map(|r| r.displacement), Some(8));
     }
@@ -382,9 +378,9 @@ mod tests {
     fn ways_that_hold_the_same_by_other_instructions_agree() {
         let mut ids = Ids::default();
         let before = Holding::nothing(&mut ids);
-        let way = |by: i64, ids: &mut Ids| {
+        let way = |by: i32, ids: &mut Ids| {
             let mut way = before.clone();
-            way.values.pass(writes(Reg::RBX), ids);
+            way.values.pass(OTHER, LocSet::reg(Reg::RBX), ids);
             way.hold(Reg::RCX, &at(Reg::RBX, by, 8));
             way
         };
@@ -405,7 +401,7 @@ mod tests {
             let written = [Reg::RAX, Reg::RDX, Reg::RSI][i as usize];
             Step {
                 operand: (i == 0).then_some(operand).or((i == 2).then_some(later)),
-                motion: writes(written),
+                motion: OTHER,
                 writes: LocSet::reg(written),
                 live: LocSet::reg(Reg::RDI),
                 survives: true,
@@ -413,8 +409,7 @@ mod tests {
         };
         let mut ids = Ids::default();
         let values = Values::unknown(&mut ids);
-        let steps: Vec<Step> = (0..3).map(step).collect();
-        let carriers = carriers(&operand, values, ids, steps.iter());
+        let carriers = carriers(&operand, &values, (0..3).map(step));
         assert!(
             !carriers.intersects(LocSet::reg(Reg::RAX)),
             "written by the first"

@@ -43,12 +43,12 @@ pub struct Value {
     /// The number.
     pub id: Id,
     /// What is added to it.
-    pub offset: i64,
+    pub offset: i32,
 }
 
 impl Value {
     /// So much more. `None` if that does not fit, which no compiler's does.
-    fn plus(self, by: i64) -> Option<Value> {
+    fn plus(self, by: i32) -> Option<Value> {
         let offset = self.offset.checked_add(by)?;
         Some(Value { offset, ..self })
     }
@@ -76,34 +76,29 @@ pub enum Motion {
         /// What is read.
         from: Reg,
         /// What is added.
-        by: i64,
+        by: i32,
     },
     /// `mov at(%rsp),%to`.
     Load {
         /// What is written.
         to: Reg,
         /// Displacement.
-        at: i64,
+        at: i32,
     },
     /// `mov %from,at(%rsp)`.
     Store {
         /// What is read.
         from: Reg,
         /// Displacement.
-        at: i64,
+        at: i32,
     },
     /// `push %from`.
     Push(Reg),
     /// `pop %to`.
     Pop(Reg),
-    /// Writes registers with something unknown; and so much at a displacement
-    /// from `rsp`, if that is known, or anywhere.
-    Other {
-        /// Registers.
-        writes: LocSet,
-        /// Memory.
-        memory: Written,
-    },
+    /// Writes registers (those of its survey) with something unknown; and so much at
+    /// a displacement from `rsp`, if that is known, or anywhere.
+    Other(Written),
 }
 
 /// Which memory an instruction writes.
@@ -112,7 +107,7 @@ pub enum Written {
     /// None.
     Nothing,
     /// These bytes of the frame, by displacement from `rsp`.
-    Frame(i64, i64),
+    Frame(i32, i32),
     /// Some.
     Anything,
 }
@@ -123,15 +118,14 @@ impl Motion {
         let iced = &inst.iced;
         let plain = inst.displacement.is_none() && inst.immediate.is_none();
         let known = plain.then(|| known(iced)).flatten();
-        known.unwrap_or_else(|| Motion::Other {
-            writes: survey.written,
-            memory: match (survey.memory, in_frame(iced)) {
+        known.unwrap_or_else(|| {
+            Motion::Other(match (survey.memory, in_frame(iced)) {
                 (Memory::Untouched | Memory::Read, _) => Written::Nothing,
                 (Memory::Written, Some(at)) if plain && is_simple(iced) => {
-                    Written::Frame(at, iced.memory_size().size() as i64)
+                    Written::Frame(at, iced.memory_size().size() as i32)
                 }
                 (Memory::Written, _) => Written::Anything,
-            },
+            })
         })
     }
 }
@@ -157,13 +151,13 @@ fn known(iced: &Instruction) -> Option<Motion> {
         Code::Lea_r64_m if alone(iced) => Some(Motion::Copy {
             to: first()?,
             from: gpr(iced.memory_base())?,
-            by: iced.memory_displacement64() as i64,
+            by: iced.memory_displacement64() as i32,
         }),
         Code::Add_rm64_imm8 | Code::Add_rm64_imm32 if iced.op0_kind() == OpKind::Register => {
-            moved(first()?, iced.immediate(1) as i64)
+            moved(first()?, iced.immediate(1) as i32)
         }
         Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 if iced.op0_kind() == OpKind::Register => {
-            moved(first()?, (iced.immediate(1) as i64).checked_neg()?)
+            moved(first()?, (iced.immediate(1) as i32).checked_neg()?)
         }
         Code::Push_r64 => Some(Motion::Push(first()?)),
         Code::Pop_r64 => Some(Motion::Pop(first()?)),
@@ -171,7 +165,7 @@ fn known(iced: &Instruction) -> Option<Motion> {
     }
 }
 
-fn moved(r: Reg, by: i64) -> Option<Motion> {
+fn moved(r: Reg, by: i32) -> Option<Motion> {
     Some(Motion::Copy { to: r, from: r, by })
 }
 
@@ -183,9 +177,9 @@ fn alone(iced: &Instruction) -> bool {
 }
 
 /// The displacement of an operand `disp(%rsp)`.
-fn in_frame(iced: &Instruction) -> Option<i64> {
+fn in_frame(iced: &Instruction) -> Option<i32> {
     let found = alone(iced) && iced.memory_base() == Register::RSP;
-    found.then_some(iced.memory_displacement64() as i64)
+    found.then_some(iced.memory_displacement64() as i32)
 }
 
 /// Whether what is written is the explicit operand, whose size is known.
@@ -233,6 +227,18 @@ impl Values {
         self.registers[usize::from(r.number())]
     }
 
+    /// The words of the frame that hold a number plus a constant: displacement from
+    /// `rsp`, and constant.
+    pub fn words_of(&self, id: Id) -> impl Iterator<Item = (i32, i32)> {
+        let top = self.get(Reg::RSP);
+        let words = self.words.iter().flatten();
+        let holders = words.filter(move |word| word.holds.id == id && word.at.id == top.id);
+        holders.filter_map(move |word| {
+            let at = word.at.offset.checked_sub(top.offset)?;
+            Some((at, word.holds.offset))
+        })
+    }
+
     /// Whether a register or a word of the frame holds a number, plus a constant.
     pub fn mention(&self, id: Id) -> bool {
         self.registers.iter().any(|value| value.id == id)
@@ -243,8 +249,9 @@ impl Values {
         self.registers[usize::from(r.number())] = value;
     }
 
-    /// Becomes what is known after an instruction that stays in the function.
-    pub fn pass(&mut self, motion: Motion, ids: &mut Ids) {
+    /// Becomes what is known after an instruction that stays in the function and
+    /// changes the registers `writes`.
+    pub fn pass(&mut self, motion: Motion, writes: LocSet, ids: &mut Ids) {
         match motion {
             Motion::Copy { to, from, by } => {
                 let value = self.get(from).plus(by);
@@ -265,7 +272,7 @@ impl Values {
                 self.move_stack(8, ids);
                 self.set(to, value);
             }
-            Motion::Other { writes, memory } => {
+            Motion::Other(memory) => {
                 match memory {
                     Written::Nothing => {}
                     Written::Frame(at, size) => self.overwrite(at, size),
@@ -278,13 +285,13 @@ impl Values {
         }
     }
 
-    fn move_stack(&mut self, by: i64, ids: &mut Ids) {
+    fn move_stack(&mut self, by: i32, ids: &mut Ids) {
         let value = self.get(Reg::RSP).plus(by);
         self.set(Reg::RSP, value.unwrap_or_else(|| ids.fresh()));
     }
 
     /// What the word at a displacement from `rsp` holds; from now on that is known.
-    fn load(&mut self, at: i64, ids: &mut Ids) -> Value {
+    fn load(&mut self, at: i32, ids: &mut Ids) -> Value {
         let Some(at) = self.get(Reg::RSP).plus(at) else {
             return ids.fresh();
         };
@@ -297,7 +304,7 @@ impl Values {
         holds
     }
 
-    fn store(&mut self, at: i64, holds: Value) {
+    fn store(&mut self, at: i32, holds: Value) {
         self.overwrite(at, 8);
         if let Some(at) = self.get(Reg::RSP).plus(at) {
             self.remember(Word { at, holds });
@@ -311,7 +318,7 @@ impl Values {
         self.next = ((n + 1) % WORDS) as u8;
     }
 
-    fn overwrite(&mut self, at: i64, size: i64) {
+    fn overwrite(&mut self, at: i32, size: i32) {
         let Some(first) = self.get(Reg::RSP).plus(at) else {
             self.words = [None; WORDS];
             return;
@@ -351,7 +358,7 @@ impl Values {
 
 /// Numbers of two ways that meet: where the one way has the first, and the other
 /// the second, so much less, both have the third.
-pub struct Pairs(Vec<(Id, Id, i64, Id)>);
+pub struct Pairs(Vec<(Id, Id, i32, Id)>);
 
 impl Pairs {
     /// The value that is the one on the one way and the other on the other, if
@@ -362,7 +369,7 @@ impl Pairs {
         }
         let distance = mine.offset.checked_sub(theirs.offset)?;
         let same =
-            |pair: &&(Id, Id, i64, Id)| (pair.0, pair.1, pair.2) == (mine.id, theirs.id, distance);
+            |pair: &&(Id, Id, i32, Id)| (pair.0, pair.1, pair.2) == (mine.id, theirs.id, distance);
         let (.., id) = self.0.iter().find(same)?;
         Some(Value { id: *id, ..mine })
     }
