@@ -140,3 +140,56 @@ impl Trace {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::Ids;
+
+    const NOTHING: LocSet = LocSet::empty();
+
+    /// What `rdi` holds, from a place where nothing is known.
+    fn of_rdi() -> Trace {
+        let values = Values::unknown(&mut Ids::default());
+        Trace::of(values.get(Reg::RDI).id, &values)
+    }
+
+    fn other(trace: &mut Trace, memory: Written, writes: Reg) {
+        trace.pass(Motion::Other(memory), LocSet::reg(writes));
+    }
+
+    #[test]
+    fn follows_copies_until_all_are_written() {
+        let mut trace = of_rdi();
+        let (to, from, by) = (Reg::RBX, Reg::RDI, 16);
+        trace.pass(Motion::Copy { to, from, by }, LocSet::reg(to));
+        other(&mut trace, Written::Nothing, Reg::RDI);
+        assert_eq!(trace.offset(Reg::RBX), Some(16));
+        assert_eq!(trace.offset(Reg::RDI), None);
+        assert!(!trace.is_lost());
+        other(&mut trace, Written::Nothing, Reg::RBX);
+        assert!(trace.is_lost());
+    }
+
+    #[test]
+    fn follows_words_of_the_frame_where_the_stack_pointer_moves() {
+        let mut trace = of_rdi();
+        trace.pass(Motion::Push(Reg::RDI), NOTHING);
+        trace.pass(Motion::Push(Reg::RAX), NOTHING);
+        other(&mut trace, Written::Frame(0, 8), Reg::RDI);
+        let (to, at) = (Reg::RCX, 8);
+        trace.pass(Motion::Load { to, at }, LocSet::reg(to));
+        assert_eq!(trace.offset(Reg::RCX), Some(0));
+        other(&mut trace, Written::Frame(12, 4), Reg::RCX);
+        assert!(trace.is_lost(), "the word's upper half was written");
+    }
+
+    #[test]
+    fn forgets_words_when_anything_may_be_written() {
+        let mut trace = of_rdi();
+        let (from, at) = (Reg::RDI, -8);
+        trace.pass(Motion::Store { from, at }, NOTHING);
+        other(&mut trace, Written::Anything, Reg::RDI);
+        assert!(trace.is_lost());
+    }
+}
