@@ -80,7 +80,11 @@ impl Guest<'_> {
         let command_line = format!("console=ttyS0 panic=-1 quiet {}", self.options);
         let file = |path: &Path| format!("file:{}", path.display());
         let mut qemu = Command::new("qemu-system-x86_64");
-        qemu.args(["-accel", "tcg", "-m", "512", "-no-reboot", "-nodefaults"])
+        // All processors by turns on one thread: with a thread for each, one of them may
+        // go on executing a breakpoint that another has taken out of the kernel's code
+        // (tracing switched on), and never come past it.
+        qemu.args(["-accel", "tcg,thread=single"])
+            .args(["-m", "512", "-no-reboot", "-nodefaults"])
             .args(["-display", "none", "-monitor", "none"])
             .args(["-cpu", self.processor])
             .args(["-smp", &self.processors.to_string()])
