@@ -12,7 +12,7 @@ use super::compare::{Difference, agree, describe, listing};
 use super::image::{self, Image, Rewritten};
 use super::native::Native;
 use super::object::{HELPER, object};
-use super::process::{Share, Work, run_all};
+use super::process::{PATIENCE, Share, Work, run_all};
 use super::record::{Ending, Record, Records};
 use super::state::Setting;
 use super::survey::{self, Verdict};
@@ -326,6 +326,7 @@ fn run_batch(batch: &Batch, plan: &Plan) -> Result<Report, Error> {
         let work = Work {
             cases: &prepared.cases,
             setting,
+            patience: PATIENCE,
         };
         let native = run_all(&work, Share(1), "native", |memory| {
             Native::new(&prepared.original, memory)
@@ -408,7 +409,8 @@ fn compare(
         report.differences += 1;
         // One of each case is enough to begin with.
         if described < DESCRIBED && number != last {
-            let difference = difference(work, prepared, (way, program), (number, case, state))?;
+            let run = (number, case, state);
+            let difference = difference(work, prepared, (way, program), run, (a, b))?;
             report.described.push(difference);
             described += 1;
             last = number;
@@ -422,6 +424,7 @@ fn difference(
     prepared: &Prepared<'_>,
     (way, program): (Way, &Rewritten),
     (number, case, state): (usize, &Case, u64),
+    (native, twin): (Record, Record),
 ) -> Result<Difference, Error> {
     let mut text = describe(
         (number, case),
@@ -430,6 +433,7 @@ fn difference(
         |memory| Native::new(&prepared.original, memory),
         |memory| Twin::new(program, memory, way.identity),
     )?;
+    text.push_str(&format!("  recorded: native {native}, rewritten {twin}\n"));
     let name = Case::symbol(number);
     text.push_str(&listing(&prepared.original_object, &name));
     text.push_str("  rewritten:\n");

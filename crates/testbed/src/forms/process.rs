@@ -72,6 +72,8 @@ pub struct Work<'w> {
     pub cases: &'w [(usize, &'w Case)],
     /// What states have in common.
     pub setting: Setting<'w>,
+    /// Seconds of processor time that each run has: [`PATIENCE`].
+    pub patience: u32,
 }
 
 /// Which states are run: one in so many.
@@ -147,13 +149,36 @@ pub fn run_all<M: Machine>(
     Ok(records)
 }
 
-/// Runs `body` in a child process; gives its wait status.
+/// Seconds of processor time after which one run is taken to go on for ever.
+pub const PATIENCE: u32 = 20;
+
+/// Gives this process so many seconds of processor time from now on; then SIGPROF
+/// ends it. Time that others have, or in which the process is stopped, is not counted
+/// (setitimer(2)): a run that dies of it does so on a busy machine, too.
+pub fn grant(seconds: u32) {
+    let once = |seconds: u32| libc::timeval {
+        tv_sec: seconds.into(),
+        tv_usec: 0,
+    };
+    let timer = libc::itimerval {
+        it_interval: once(0),
+        it_value: once(seconds),
+    };
+    // SAFETY: plain system calls about this process; no handler is replaced that
+    // anybody waits for.
+    let armed = unsafe {
+        libc::signal(libc::SIGPROF, libc::SIG_DFL);
+        libc::setitimer(libc::ITIMER_PROF, &timer, std::ptr::null_mut())
+    };
+    assert_eq!(armed, 0, "a timer of whole seconds is accepted");
+}
+
+/// Runs `body` in a child process; gives its wait status. The child has
+/// [`PATIENCE`] seconds, unless it [`grant`]s itself more.
 ///
 /// # Errors
 /// A system call's.
 pub fn in_child(body: impl FnOnce() -> Result<(), Error>) -> Result<i32, Error> {
-    /// Seconds after which a child that hangs is ended.
-    const PATIENCE: u32 = 600;
     // SAFETY: the child goes on with copies of what this thread has. Other
     // threads do not exist there; it takes no lock of theirs but the C
     // library's allocator's, which fork keeps usable.
@@ -162,13 +187,9 @@ pub fn in_child(body: impl FnOnce() -> Result<(), Error>) -> Result<i32, Error> 
         return Err(Error::last("starting a process for forms"));
     }
     if pid == 0 {
-        // SAFETY: plain system calls: end with the parent, and not too late.
-        unsafe {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            // A fuzzer has a handler that would only look at the time.
-            libc::signal(libc::SIGALRM, libc::SIG_DFL);
-            libc::alarm(PATIENCE);
-        }
+        // SAFETY: a plain system call: end with the parent.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        grant(PATIENCE);
         let status = match catch_unwind(AssertUnwindSafe(body)) {
             Ok(Ok(())) => 0,
             Ok(Err(error)) => {
@@ -207,6 +228,7 @@ fn serve(
             continue;
         }
         records.set_progress(n);
+        grant(work.patience);
         let state = state(case, state_number, &work.setting);
         let record = one(machine, memory, &frame, (number, case), &state);
         let settled = Record {
@@ -303,3 +325,83 @@ pub fn frame_left(case: &Case) -> &'static [u8] {
 }
 
 const _: () = assert!(FRAME_TOP - FRAME_LOW < PAGE);
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::super::cases::of_form;
+    use super::*;
+
+    /// Uses up time: so many milliseconds of the processor's in each run, or for ever.
+    struct Slow {
+        block: Block,
+        milliseconds: [Option<u64>; 3],
+        runs: usize,
+    }
+
+    impl Machine for Slow {
+        fn run(&mut self, _: &str, _: &State, _: bool) -> Record {
+            let (milliseconds, start) = (self.milliseconds[self.runs], Instant::now());
+            self.runs += 1;
+            let long = |n| start.elapsed() >= Duration::from_millis(n);
+            while !milliseconds.is_some_and(long) {
+                std::hint::spin_loop();
+            }
+            Record::ended(Ending::Skipped)
+        }
+
+        fn block(&self) -> &Block {
+            &self.block
+        }
+    }
+
+    /// How each of three runs ended, with a second for each.
+    fn endings(milliseconds: [Option<u64>; 3]) -> Vec<Record> {
+        const PAGES: u64 = 8;
+        let forms = super::super::all().forms;
+        let case = of_form(0, &forms[0], PAGES)[0];
+        let pristine = Setting::memory(PAGES, 0);
+        let setting = Setting {
+            pages: PAGES,
+            pristine: &pristine,
+            count: 3,
+            seed: 0,
+            helper: 0,
+        };
+        let work = Work {
+            cases: &[(0, &case)],
+            setting,
+            patience: 1,
+        };
+        let records = run_all(&work, Share(1), "slow", |_| {
+            map(
+                crate::dom0::STACK.0,
+                crate::dom0::STACK.1 - crate::dom0::STACK.0,
+            )?;
+            let (block, runs) = (Block::new()?, 0);
+            Ok(Slow {
+                block,
+                milliseconds,
+                runs,
+            })
+        })
+        .unwrap();
+        (0..3).map(|n| records.get(n)).collect()
+    }
+
+    #[test]
+    fn each_run_has_its_own_time() {
+        let records = endings([Some(600); 3]);
+        assert!(records.iter().all(|r| r.is(Ending::Skipped)), "{records:?}");
+    }
+
+    #[test]
+    fn a_run_without_end_is_told_from_one_that_went_wrong() {
+        // The process after it begins with its first entry, too.
+        let records = endings([Some(1), None, Some(1)]);
+        assert!(records[0].is(Ending::Skipped) && records[1].is(Ending::Died));
+        assert!(records[1].to_string().starts_with("still running when"));
+        assert!(records[2].is(Ending::Skipped));
+    }
+}

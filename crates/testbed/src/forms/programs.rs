@@ -55,9 +55,6 @@ pub enum Verdict {
 
 /// Pages of data.
 const PAGES: u64 = 8;
-/// Seconds of processor time after which a process is thought to hang; they do
-/// not pass when the machine is busy with other things.
-const PATIENCE: libc::rlim_t = 10;
 
 /// Rewrites, verifies and executes a body, from `states` states.
 ///
@@ -106,7 +103,7 @@ pub fn run_object(made: &Object<'_>, way: Way, seed: u64, states: u64) -> Result
         way.identity
     );
     text += &describe_state((0, &case()), &states[n], (PAGES, seed), native, twin)?;
-    text += &format!("  records: native {:x?}\n  rewritten {:x?}\n", a[n], b[n]);
+    text += &format!("  recorded: native {}, rewritten {}\n", a[n], b[n]);
     text += &listing(made, &name);
     text += "  rewritten:\n";
     text += &listing(&program.object, &name);
@@ -183,7 +180,8 @@ fn frame(text: &mut Vec<u8>, change: i32) {
     text.extend(change.to_le_bytes());
 }
 
-/// One process that runs all states, or dies at one of them.
+/// One process that runs all states, or dies at one of them; all of them together
+/// have the time of one run.
 fn run_states<M: Machine>(
     states: &[State],
     seed: u64,
@@ -191,7 +189,6 @@ fn run_states<M: Machine>(
 ) -> Result<Vec<Record>, Error> {
     let mut records = Records::new(states.len())?;
     let status = in_child(|| {
-        end_after(PATIENCE)?;
         let mut memory = Memory::new(PAGES, seed)?;
         let mut machine = make(&memory)?;
         let (frame, case) = (observed_frame(), case());
@@ -211,19 +208,6 @@ fn run_states<M: Machine>(
         records.set(records.progress(), died);
     }
     Ok((0..states.len()).map(|n| records.get(n)).collect())
-}
-
-/// Ends this process, should its code go on for ever.
-fn end_after(seconds: libc::rlim_t) -> Result<(), Error> {
-    let limit = libc::rlimit {
-        rlim_cur: seconds,
-        rlim_max: seconds,
-    };
-    // SAFETY: a plain system call about this process.
-    match unsafe { libc::setrlimit(libc::RLIMIT_CPU, &limit) } {
-        0 => Ok(()),
-        _ => Err(Error::last("limiting a process's time")),
-    }
 }
 
 /// State `number`: pointers and small numbers in registers, and both in memory,

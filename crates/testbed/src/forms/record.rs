@@ -5,6 +5,8 @@
 //! +64    [Record; cases * states]
 //! ```
 
+use std::fmt;
+
 use crate::dom0::Shared;
 use crate::error::Error;
 
@@ -26,6 +28,19 @@ pub enum Ending {
     Aborted = 5,
     /// The harness cannot set up this state here.
     Skipped = 6,
+}
+
+impl Ending {
+    /// All of them.
+    pub const ALL: [Ending; 7] = [
+        Ending::None,
+        Ending::Returned,
+        Ending::Fault,
+        Ending::Unknown,
+        Ending::Died,
+        Ending::Aborted,
+        Ending::Skipped,
+    ];
 }
 
 /// One run.
@@ -57,9 +72,44 @@ impl Record {
         }
     }
 
+    /// How it ended, if the number is one of [`Ending`]'s.
+    pub fn how(&self) -> Option<Ending> {
+        Ending::ALL.into_iter().find(|ending| self.is(*ending))
+    }
+
     /// Whether it ended so.
     pub fn is(&self, ending: Ending) -> bool {
         self.ending == ending as u64
+    }
+}
+
+/// What happened, for people; the words that sum up what was left follow, so that two
+/// runs which ended alike can be told apart.
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let signal = libc::WTERMSIG(self.trap as i32);
+        match self.how() {
+            None | Some(Ending::None) => f.write_str("not run")?,
+            Some(Ending::Returned) => f.write_str("returned")?,
+            Some(Ending::Fault) => {
+                write!(f, "faulted at +{:#x} with trap {}", self.place, self.trap)?;
+                write!(f, " at {:#x}", self.address)?;
+            }
+            Some(Ending::Unknown) => f.write_str("not known to the processor")?,
+            Some(Ending::Died) if signal == libc::SIGPROF => {
+                f.write_str("still running when its time was over")?;
+            }
+            Some(Ending::Died) => write!(f, "died of signal {signal}")?,
+            Some(Ending::Aborted) => {
+                write!(f, "aborted at +{:#x}, kind {}", self.place, self.trap)?;
+            }
+            Some(Ending::Skipped) => f.write_str("skipped")?,
+        }
+        let [registers, frame, memory] = [self.registers, self.frame, self.memory];
+        write!(
+            f,
+            " (registers and ports {registers:x}, frame {frame:x}, memory {memory:x})"
+        )
     }
 }
 
