@@ -7,6 +7,7 @@
 #   kernel.o   the dom0 kernel shim, from crates/testbed/kernel/
 #   hot.o      the hot routines, from runtime/hot/
 #   wild.ko    a module with a wild pointer, from crates/testbed/guest/
+#   fixup.ko   one whose faults the kernel answers, likewise
 # Each file is compiled by the kernel's own build (kbuild, one object a file) in
 # a copy of its directory below target/support/build, so nothing is written
 # beside the sources; `ld -r -S` combines them, without debug information, as in
@@ -98,22 +99,26 @@ combine() {
     echo "support: target/support/$name.o ($# files)"
 }
 
-# wild: builds target/support/wild.ko, a whole module.
-wild() {
-    sources=$root/crates/testbed/guest build=$support/build/wild
-    if current "$support/wild.ko" "$sources"; then
-        return
-    fi
+# guest NAME...: builds target/support/NAME.ko, whole modules for the stock kernel.
+guest() {
+    sources=$root/crates/testbed/guest build=$support/build/guest
+    stale=
+    for name; do
+        current "$support/$name.ko" "$sources" || stale=yes
+    done
+    [ -n "$stale" ] || return 0
     refresh "$sources" "$build"
-    echo 'obj-m := wild.o' >"$build/Makefile"
+    echo "obj-m := $(printf '%s.o ' "$@")" >"$build/Makefile"
     # kbuild says that it leaves out BTF, which nobody misses.
     make -s -C "$headers" M="$build" modules >"$build/log" 2>&1 || {
         cat "$build/log" >&2
-        die "wild: kbuild failed (log above, in ${build#"$root"/}/log)"
+        die "guest modules: kbuild failed (log above, in ${build#"$root"/}/log)"
     }
-    cp "$build/wild.ko" "$support/wild.new"
-    mv "$support/wild.new" "$support/wild.ko"
-    echo "support: target/support/wild.ko"
+    for name; do
+        cp "$build/$name.ko" "$support/$name.new"
+        mv "$support/$name.new" "$support/$name.ko"
+        echo "support: target/support/$name.ko"
+    done
 }
 
 defined() { nm --defined-only -g "$1" | awk 'NF == 3 && $2 != "w" { print $3 }' | sort -u; }
@@ -156,7 +161,7 @@ check() {
 mkdir -p "$support"
 combine kernel "$root/crates/testbed/kernel"
 combine hot "$root/runtime/hot"
-wild
+guest wild fixup
 if [ -e "$support/hot.o" ] && [ -e "$support/kernel.o" ]; then
     check
 fi

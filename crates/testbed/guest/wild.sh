@@ -1,7 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Loads a driver with a wild pointer: well-behaved, then astray.
+# Loads a driver whose faults the kernel answers, as it was built and rewritten;
+# then one with a wild pointer: well-behaved, then astray.
 . /common.sh
+
+for build in original rewritten; do
+    insmod "/modules/fixup-$build.ko"
+    step "fixups-$build" $?
+    rmmod fixup
+    step "fixups-$build-unload" $?
+done
 
 insmod /modules/wild.ko
 step sane $?

@@ -285,9 +285,10 @@ fn rtl8139cp_on_one_processor_with_five_levels_of_page_tables() {
 }
 
 /// A driver that goes astray is stopped, with a line in the log that says where
-/// it was and where it went; the kernel goes on.
+/// it was and where it went; the kernel goes on. Faults that the driver has the kernel
+/// answer, in memory of the kernel and of a process, are answered.
 #[test]
-fn a_wild_pointer_stops_its_driver() {
+fn a_wild_pointer_stops_its_driver_and_an_expected_fault_does_not() {
     // Where it goes, and from which of wild.c's functions.
     const STRAYS: [(u64, &str); 6] = [
         (0x8, "twin_wild_write"),                   // the null page
@@ -303,6 +304,10 @@ fn a_wild_pointer_stops_its_driver() {
     disk.file("init", WILD);
     disk.file("common.sh", COMMON);
     disk.file("modules/wild.ko", &module.bytes);
+    let faulting = good(modules::support("fixup.ko"));
+    let rewritten = good(modules::rewrite("fixup.ko", &faulting, Scheme::Stlb));
+    disk.file("modules/fixup-original.ko", &faulting);
+    disk.file("modules/fixup-rewritten.ko", &rewritten.bytes);
     // A module that was stopped while it was loaded stays there: each address
     // needs one of another name.
     for n in 1..=STRAYS.len() {
@@ -332,6 +337,8 @@ fn a_wild_pointer_stops_its_driver() {
         report.place
     );
     assert_eq!(report.console.matches("twin_wild: went on").count(), 1);
+    // Seven accesses, as they were and rewritten.
+    assert_eq!(report.console.matches(": answered").count(), 14);
     for (n, (address, from)) in STRAYS.into_iter().enumerate() {
         // They add to the second word.
         let word = format!("reaches for {:016x},", address + 8);
