@@ -4,125 +4,31 @@
 //! The process that has it has nothing of dom0 mapped at dom0's addresses: what
 //! the driver reaches is what the translation table gives it.
 
+mod imports;
+mod report;
+
 use std::ffi::{c_int, c_void};
-use std::fmt;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::error::LiveError;
-use super::hidden::Hidden;
 use super::image::{Module, Plan};
-use super::payload::{Payload, STUB, Target, stub_address};
-use super::time_limit::{self, TIME_LIMIT, TimeLimit};
-use super::upcall::Upcall;
+use super::payload::{Payload, STUB, Target};
+use super::time_limit::TimeLimit;
 use crate::code_memory;
 use crate::program::{STLB, STUBS};
 use crate::runtime::{self, AbortReport, Config, Cpu, Frame, Host, PortRange, Region, User};
+use imports::{CALLBACKS, Callbacks, callbacks, import, resolve_upcall, warn};
+
+pub use imports::Upcalls;
+pub(super) use imports::stack_in_use;
+pub use report::{Report, Stopped};
 
 /// Bytes of the translation table.
 const STLB_SIZE: u64 = twin_abi::stlb::ENTRIES << twin_abi::stlb::ENTRY_SHIFT;
-/// Words of stack arguments that an upcall carries.
-const STACK_ARGUMENTS: usize = (twin_abi::stack::INCOMING_ARGS / 8) as usize;
-/// The third argument's register, which is also the second half of a result.
-const RDX: usize = 2;
 
 /// A routine of the hypervisor that driver code calls by a stub. Runs on the
 /// host's stack, inside.
 pub type Service = extern "C" fn(*mut Cpu, *mut Frame) -> c_int;
-
-/// Who serves upcalls.
-pub trait Upcalls {
-    /// Calls dom0's routine; gives rax and rdx. The window, if there is one, is
-    /// memory of this process that nobody else uses meanwhile.
-    ///
-    /// # Errors
-    /// Why it did not come back. The driver is then aborted.
-    fn upcall(&mut self, call: &Upcall<'_>) -> Result<(u64, u64), String>;
-}
-
-/// How a call of the driver ended, if not by returning.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stopped {
-    /// It was aborted just now.
-    Aborted(Report),
-    /// It had been aborted before.
-    Dead,
-    /// The runtime refused to enter: its status.
-    NotEntered(c_int),
-}
-
-impl fmt::Display for Stopped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Stopped::Aborted(report) => report.fmt(f),
-            Stopped::Dead => f.write_str("the driver instance had been aborted before"),
-            Stopped::NotEntered(status) => write!(f, "the runtime refused: status {status}"),
-        }
-    }
-}
-
-/// Why the driver was aborted, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// The runtime's kind.
-    pub kind: u32,
-    /// The runtime's reason.
-    pub reason: u32,
-    /// dom0 address, call target, port or stub.
-    pub address: u64,
-    /// In which function and object, and at which offset.
-    pub place: String,
-    /// What an import said that failed.
-    pub import: Option<String>,
-}
-
-impl Report {
-    /// Whether it took too long.
-    pub fn is_time_limit(&self) -> bool {
-        self.kind == runtime::ABORT_FAULT && self.reason == TIME_LIMIT
-    }
-
-    /// The kind in words.
-    pub fn what(&self) -> &'static str {
-        match self.kind {
-            _ if self.is_time_limit() => "time limit exceeded",
-            runtime::ABORT_ACCESS => "access to memory that is not dom0's",
-            runtime::ABORT_CALL => "indirect call to no entry point",
-            runtime::ABORT_BUG => "the driver's own BUG",
-            runtime::ABORT_PORT => "port outside the policy",
-            runtime::ABORT_STACK => "driver stack overflow",
-            runtime::ABORT_FAULT => "processor fault",
-            runtime::ABORT_RESOURCES => "no window or node left",
-            runtime::ABORT_IMPORT => "an imported routine failed",
-            runtime::ABORT_DEAD => "another invocation was aborted",
-            _ => "unknown",
-        }
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}: {:#x}", self.what(), self.place, self.address)?;
-        match &self.import {
-            Some(said) => write!(f, ": {said}"),
-            None => Ok(()),
-        }
-    }
-}
-
-/// What the callbacks need. One a process: the runtime has one instance here.
-struct Callbacks<'a> {
-    targets: Vec<Target>,
-    stubs_by_vm: Vec<(u64, u64)>,
-    names: Vec<String>,
-    calls: Vec<AtomicU64>,
-    text: [(u64, u64); 2],
-    upcalls: Box<dyn Upcalls + 'a>,
-    failed: Option<String>,
-    warnings: u64,
-    cpu: *mut Cpu,
-}
-
-static CALLBACKS: AtomicPtr<Callbacks<'static>> = AtomicPtr::new(std::ptr::null_mut());
 
 /// What an instance is loaded from.
 pub struct Loading<'a> {
@@ -406,40 +312,6 @@ fn texts(payload: &Payload) -> [(u64, u64); 3] {
     [payload.hot.text(), payload.driver.text(), (STUBS, stubs)]
 }
 
-fn callbacks<'a>(
-    payload: &Payload,
-    upcalls: Box<dyn Upcalls + 'a>,
-    cpu: *mut Cpu,
-) -> Callbacks<'a> {
-    let mut stubs_by_vm: Vec<_> = payload
-        .stubs
-        .iter()
-        .enumerate()
-        .filter_map(|(number, stub)| match stub.target {
-            Target::Upcall(vm) => Some((vm, stub_address(number))),
-            Target::Host(_) | Target::StackCorrupted => None,
-        })
-        .collect();
-    stubs_by_vm.sort_unstable();
-    Callbacks {
-        targets: payload
-            .stubs
-            .iter()
-            .map(|stub| stub.target.clone())
-            .collect(),
-        stubs_by_vm,
-        names: payload.stubs.iter().map(|stub| stub.name.clone()).collect(),
-        calls: payload.stubs.iter().map(|_| AtomicU64::new(0)).collect(),
-        text: [payload.hot.text(), payload.driver.text()],
-        upcalls,
-        failed: None,
-        warnings: 0,
-        cpu,
-    }
-}
-
-// ---- Loading ---------------------------------------------------------------------
-
 /// A failure to load code.
 fn unloaded(source: std::io::Error) -> LiveError {
     LiveError::System {
@@ -464,105 +336,4 @@ fn load_stubs(payload: &Payload, services: &[Service]) -> Result<(), LiveError> 
         }
     }
     code_memory::seal(memory, length).map_err(unloaded)
-}
-
-// ---- Callbacks ---------------------------------------------------------------------
-
-/// # Safety
-/// An instance is loaded; the result is used by one callback at a time, on the
-/// thread that runs the driver.
-unsafe fn loaded<'a>() -> &'a mut Callbacks<'static> {
-    // SAFETY: set by `load` and cleared after the last run.
-    unsafe { &mut *CALLBACKS.load(Ordering::SeqCst) }
-}
-
-extern "C" fn import(_: *mut c_void, frame: *mut Frame) -> c_int {
-    // SAFETY: the runtime gives a frame; an instance is running.
-    let (frame, callbacks) = unsafe { (&mut *frame, loaded()) };
-    if time_limit::expired() {
-        // SAFETY: inside an import, on the CPU's own thread.
-        unsafe {
-            let kind = runtime::ABORT_FAULT;
-            runtime::twin_abort_record(callbacks.cpu, kind, TIME_LIMIT, 0, frame.site);
-        }
-        return runtime::ABORTED;
-    }
-    let number = frame.target as usize;
-    match callbacks.targets[number] {
-        Target::Upcall(vm) => upcall(callbacks, frame, number, vm),
-        Target::StackCorrupted => {
-            callbacks.failed = Some("the stack protector's canary was overwritten".to_owned());
-            runtime::ABORTED
-        }
-        Target::Host(_) => runtime::ABORTED,
-    }
-}
-
-fn upcall(callbacks: &mut Callbacks<'_>, frame: &mut Frame, number: usize, vm: u64) -> c_int {
-    callbacks.calls[number].fetch_add(1, Ordering::Relaxed);
-    // SAFETY: the driver waits, so its stack is ours; `frame.stack` is in it.
-    let stack = unsafe { stack_in_use(callbacks.cpu, frame.stack) };
-    let at = stack.as_ptr() as u64;
-    let end = at + size_of_val(stack) as u64;
-    let by_reference = frame
-        .registers
-        .iter()
-        .any(|argument| (at..end).contains(argument));
-    let hidden = if by_reference {
-        Hidden::hide(stack, |word| is_code(callbacks, word))
-    } else {
-        Hidden::default()
-    };
-    let arguments = stack[..stack.len().min(STACK_ARGUMENTS)].to_vec();
-    let call = Upcall {
-        function: vm,
-        arguments: frame.registers,
-        stack: &arguments,
-        window: if by_reference { at..end } else { at..at },
-    };
-    let answer = callbacks.upcalls.upcall(&call);
-    hidden.restore(stack);
-    match answer {
-        Ok((rax, rdx)) => {
-            frame.rax = rax;
-            frame.registers[RDX] = rdx;
-            runtime::OK
-        }
-        Err(why) => {
-            callbacks.failed = Some(format!("upcall of {}: {why}", callbacks.names[number]));
-            runtime::ABORTED
-        }
-    }
-}
-
-/// Words of the driver stack from `from` up to its end.
-///
-/// # Safety
-/// The driver of `cpu` waits, and `from` is its stack pointer.
-pub(super) unsafe fn stack_in_use<'s>(cpu: *mut Cpu, from: *const u64) -> &'s mut [u64] {
-    let block = cpu as u64 & !(twin_abi::stack::BLOCK - 1);
-    let high = block + twin_abi::stack::HIGH;
-    let words = (high - from as u64) / 8;
-    // SAFETY: the caller's promise: the rest of a mapped stack that nobody uses.
-    unsafe { std::slice::from_raw_parts_mut(from.cast_mut(), words as usize) }
-}
-
-/// Whether a word is an address of code that driver code returns to.
-fn is_code(callbacks: &Callbacks<'_>, word: u64) -> bool {
-    let mut text = callbacks.text.iter();
-    text.any(|(start, end)| (*start..*end).contains(&word)) || runtime::entry_text().contains(&word)
-}
-
-extern "C" fn resolve_upcall(_: *mut c_void, vm: u64) -> u64 {
-    // SAFETY: an instance is running.
-    let stubs = unsafe { &loaded().stubs_by_vm };
-    match stubs.binary_search_by_key(&vm, |(vm, _)| *vm) {
-        Ok(found) => stubs[found].1,
-        Err(_) => 0,
-    }
-}
-
-extern "C" fn warn(_: *mut c_void, _: u64) {
-    // SAFETY: an instance is running.
-    unsafe { loaded() }.warnings += 1;
 }

@@ -1,4 +1,4 @@
-//! The transmit ring (3.3, 3.4) and segmentation (3.5).
+//! The transmit ring (3.3, 3.4): its descriptors, and what each asks for.
 //!
 //! ```text
 //!           63             48 47  40 39  36 35  32 31   24 23  20 19          0
@@ -10,33 +10,25 @@
 //!         8 special | POPTS | rsv STA      | DCMD   DTYP 1 | DTALEN
 //! ```
 //!
-//! A frame is gathered in one buffer, four bytes from its start, so that a VLAN
-//! tag is inserted by moving the two addresses:
-//!
-//! ```text
-//!     0    4                16 18
-//!     ┌────┬────────────────┬──┬──────────────── ─ ─
-//!     │    │ destination,   │ty│ payload
-//!     │    │ source         │pe│
-//!     └────┴────────────────┴──┴──────────────── ─ ─
-//! ```
+//! What a descriptor points to is gathered in one buffer ([`packet`]); full
+//! frames and segments leave it for the wire ([`send`]), with the checksums that
+//! the last [`context`] descriptor placed.
 //!
 //! Simplified: descriptors are worked one at a time and written back one at a
 //! time as RS asks (TXDCTL's PTHRESH, HTHRESH and WTHRESH batch only what a bus
 //! carries); sending takes no time; IFCS has no meaning, for frames come
 //! without FCS; a collision never happens.
 
-use super::checksum::{finish, fold, sum};
-use super::registers::{cause, ctrl, tctl};
-use super::statistics::Cast;
-use super::{Bus, FRAME_LIMIT, Nic, Register, Ring, Wire};
+mod context;
+mod packet;
+mod send;
 
-/// Room for a VLAN tag before the frame.
-const ROOM: usize = 4;
-/// HDRLEN is 8 bits wide.
-const HEADER_LIMIT: usize = 255;
-/// The shortest frame without FCS.
-const SHORTEST: usize = 60;
+use super::registers::{cause, ctrl, tctl};
+use super::{Bus, BusFault, FRAME_LIMIT, Nic, Register, Ring, Wire};
+use context::Context;
+use packet::{NO_PACKET, PLAIN, SEGMENTED};
+
+pub(super) use packet::Transmit;
 
 /// Bits of a descriptor's command byte, in place in its third 32-bit word.
 mod command {
@@ -69,211 +61,6 @@ pub struct Transmitted {
     pub frames: u32,
     /// Bytes of those frames.
     pub bytes: u64,
-}
-
-/// A checksum to insert: over `start..=end` (`end` 0 is the frame's end) into
-/// the field at `field`.
-#[derive(Clone, Copy)]
-struct Insertion {
-    start: usize,
-    field: usize,
-    end: usize,
-}
-
-/// A context descriptor as it was written (3.3.6).
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Context {
-    words: [u32; 4],
-}
-
-impl Context {
-    fn ip(self) -> Insertion {
-        insertion(self.words[0])
-    }
-    fn transport(self) -> Insertion {
-        insertion(self.words[1])
-    }
-    fn is_ipv4(self) -> bool {
-        self.words[2] & command::IP != 0
-    }
-    fn is_tcp(self) -> bool {
-        self.words[2] & command::TCP != 0
-    }
-    fn payload(self) -> usize {
-        (self.words[2] & 0x000f_ffff) as usize
-    }
-    fn header(self) -> usize {
-        (self.words[3] >> 8 & 0xff) as usize
-    }
-    fn segment(self) -> usize {
-        (self.words[3] >> 16) as usize
-    }
-}
-
-fn insertion(word: u32) -> Insertion {
-    Insertion {
-        start: (word & 0xff) as usize,
-        field: (word >> 8 & 0xff) as usize,
-        end: (word >> 16) as usize,
-    }
-}
-
-/// How the packet in the buffer is to be sent.
-const NO_PACKET: u32 = 0;
-const PLAIN: u32 = 1;
-const SEGMENTED: u32 = 2;
-/// Descriptors up to EOP are skipped: the packet is malformed.
-const DROPPED: u32 = 3;
-
-/// The packet being gathered, and the two contexts: one for checksums, one for
-/// segmentation (3.3.6).
-#[repr(C)]
-#[derive(Clone)]
-pub(super) struct Transmit {
-    checksum: Context,
-    segmentation: Context,
-    /// One of the constants above.
-    packet: u32,
-    /// Bytes in `frame` from [`ROOM`] on.
-    used: u32,
-    /// IXSM and TXSM of the first data descriptor (3.3.7.2).
-    options: u32,
-    /// VLE (1) and the tag.
-    tagged: u32,
-    tag: u32,
-    /// Legacy IC: 1 and CSS and CSO.
-    legacy: u32,
-    legacy_start: u32,
-    legacy_field: u32,
-    /// Payload bytes of segments that are out.
-    sent: u32,
-    /// Segments that are out.
-    segments: u32,
-    /// The header before segmentation.
-    header: [u8; HEADER_LIMIT + 1],
-    frame: [u8; ROOM + FRAME_LIMIT + ROOM],
-}
-
-impl Transmit {
-    pub const fn off() -> Transmit {
-        Transmit {
-            checksum: Context { words: [0; 4] },
-            segmentation: Context { words: [0; 4] },
-            packet: NO_PACKET,
-            used: 0,
-            options: 0,
-            tagged: 0,
-            tag: 0,
-            legacy: 0,
-            legacy_start: 0,
-            legacy_field: 0,
-            sent: 0,
-            segments: 0,
-            header: [0; HEADER_LIMIT + 1],
-            frame: [0; ROOM + FRAME_LIMIT + ROOM],
-        }
-    }
-
-    /// Forgets the packet and the contexts; the buffers need no clearing.
-    pub fn reset(&mut self) {
-        self.checksum = Context { words: [0; 4] };
-        self.segmentation = Context { words: [0; 4] };
-        self.begin(NO_PACKET, 0);
-    }
-
-    fn begin(&mut self, packet: u32, options: u32) {
-        self.packet = packet;
-        self.used = 0;
-        self.options = options;
-        self.tagged = 0;
-        self.legacy = 0;
-        self.sent = 0;
-        self.segments = 0;
-    }
-
-    /// The frame in the buffer.
-    fn bytes(&mut self) -> &mut [u8] {
-        &mut self.frame[ROOM..ROOM + self.used as usize]
-    }
-
-    /// Inserts checksums as `options` and `context` ask. False when an offset
-    /// is outside the frame.
-    fn insert(&mut self, context: Context) -> bool {
-        let options = self.options;
-        let frame = self.bytes();
-        let mut valid = true;
-        if options & IXSM != 0 {
-            valid &= put(frame, context.ip(), false);
-        }
-        if options & TXSM != 0 {
-            // A UDP checksum of 0 means there is none (RFC 768).
-            valid &= put(frame, context.transport(), !context.is_tcp());
-        }
-        valid
-    }
-
-    /// Makes the buffer's header that of the segment in it (3.5.9), `last` or
-    /// not. False when an offset is outside the header.
-    fn edit_header(&mut self, context: Context, last: bool) -> bool {
-        let (ip, transport) = (context.ip().start, context.transport().start);
-        let header = context.header();
-        let ip_end = ip + if context.is_ipv4() { 20 } else { 40 };
-        let transport_end = transport + if context.is_tcp() { 20 } else { 8 };
-        let field = context.transport().field;
-        if ip_end > header || transport_end > header || field + 2 > header {
-            return false;
-        }
-        let (sent, segments, used) = (self.sent, self.segments, self.used as usize);
-        let frame = &mut self.frame[ROOM..ROOM + used];
-        if context.is_ipv4() {
-            let identification = be16(frame, ip + 4).wrapping_add(segments as u16);
-            set16(frame, ip + 2, (used - ip) as u16);
-            set16(frame, ip + 4, identification);
-        } else {
-            set16(frame, ip + 4, (used - ip - 40) as u16);
-        }
-        if context.is_tcp() {
-            let at = transport + 4;
-            let sequence = u32::from(be16(frame, at)) << 16 | u32::from(be16(frame, at + 2));
-            frame[at..at + 4].copy_from_slice(&sequence.wrapping_add(sent).to_be_bytes());
-            if !last {
-                // FIN and PSH belong to the last segment.
-                frame[transport + 13] &= !0x09;
-            }
-        } else {
-            set16(frame, transport + 4, (used - transport) as u16);
-        }
-        if self.options & TXSM != 0 {
-            // The driver left the pseudo header's sum without the length.
-            let seed = u64::from(be16(frame, field)) + (used - transport) as u64;
-            set16(frame, field, fold(seed));
-        }
-        true
-    }
-}
-
-fn be16(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn set16(bytes: &mut [u8], at: usize, value: u16) {
-    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
-}
-
-/// Sums, with what is in the field, and stores. False if it does not fit.
-fn put(frame: &mut [u8], insertion: Insertion, no_zero: bool) -> bool {
-    let Insertion { start, field, end } = insertion;
-    let end = if end == 0 { frame.len() } else { end + 1 };
-    if start >= end || end > frame.len() || field + 2 > frame.len() {
-        return false;
-    }
-    let checksum = match finish(sum(&frame[start..end])) {
-        0 if no_zero => 0xffff,
-        value => value,
-    };
-    set16(frame, field, checksum);
-    true
 }
 
 /// What one descriptor adds to the causes.
@@ -358,7 +145,7 @@ impl Nic {
         wire: &mut W,
         done: &mut Transmitted,
         causes: &mut Causes,
-    ) -> Result<(), super::BusFault> {
+    ) -> Result<(), BusFault> {
         let mut raw = [0; 16];
         bus.read(at, &mut raw)?;
         let word = |index: usize| {
@@ -405,7 +192,7 @@ impl Nic {
         bus: &mut B,
         wire: &mut W,
         done: &mut Transmitted,
-    ) -> Result<(), super::BusFault> {
+    ) -> Result<(), BusFault> {
         let control = words[2];
         if self.transmit.packet == NO_PACKET {
             self.transmit.begin(PLAIN, 0);
@@ -431,7 +218,7 @@ impl Nic {
         bus: &mut B,
         wire: &mut W,
         done: &mut Transmitted,
-    ) -> Result<(), super::BusFault> {
+    ) -> Result<(), BusFault> {
         let control = words[2];
         if self.transmit.packet == NO_PACKET {
             let options = words[3] & (IXSM | TXSM);
@@ -466,145 +253,6 @@ impl Nic {
         if words[2] & command::VLE != 0 && self.peek(Register::Ctrl) & ctrl::VME != 0 {
             self.transmit.tagged = 1;
             self.transmit.tag = words[3] >> 16;
-        }
-    }
-
-    /// Takes `length` bytes of the packet; a segmented one goes out whenever a
-    /// segment is full.
-    fn gather<B: Bus + ?Sized, W: Wire + ?Sized>(
-        &mut self,
-        mut address: u64,
-        mut length: usize,
-        bus: &mut B,
-        wire: &mut W,
-        done: &mut Transmitted,
-    ) -> Result<(), super::BusFault> {
-        while length != 0 && self.transmit.packet != DROPPED {
-            let t = &mut self.transmit;
-            let used = t.used as usize;
-            let room = if t.packet == SEGMENTED {
-                let header = t.segmentation.header();
-                let left = t.segmentation.payload().saturating_sub(t.sent as usize);
-                match used < header {
-                    true => header - used,
-                    // Up to a full segment, or to the packet's end.
-                    false => header + left.min(t.segmentation.segment()) - used,
-                }
-            } else {
-                FRAME_LIMIT - used
-            };
-            if room == 0 {
-                // More than PAYLEN, or more than fits.
-                self.drop_packet();
-                break;
-            }
-            let take = room.min(length);
-            bus.read(address, &mut t.frame[ROOM + used..ROOM + used + take])?;
-            t.used += take as u32;
-            address = address.wrapping_add(take as u64);
-            length -= take;
-            if t.packet == SEGMENTED && take == room {
-                self.segment_step(wire, done);
-            }
-        }
-        Ok(())
-    }
-
-    /// The header or a segment is complete.
-    fn segment_step<W: Wire + ?Sized>(&mut self, wire: &mut W, done: &mut Transmitted) {
-        let t = &mut self.transmit;
-        let context = t.segmentation;
-        let header = context.header();
-        let payload = t.used as usize - header;
-        if payload == 0 {
-            t.header[..header].copy_from_slice(&t.frame[ROOM..ROOM + header]);
-            return;
-        }
-        let sent = t.sent as usize + payload;
-        let last = sent == context.payload();
-        if !t.edit_header(context, last) || !t.insert(context) {
-            self.count(Register::Tsctfc);
-            self.drop_packet();
-            return;
-        }
-        self.emit(wire, done);
-        let t = &mut self.transmit;
-        t.sent = sent as u32;
-        t.segments += 1;
-        t.frame[ROOM..ROOM + header].copy_from_slice(&t.header[..header]);
-        t.used = header as u32;
-    }
-
-    /// EOP: the packet goes out, unless it is malformed.
-    fn finish_packet<W: Wire + ?Sized>(&mut self, wire: &mut W, done: &mut Transmitted) {
-        match self.transmit.packet {
-            PLAIN => self.finish_plain(wire, done),
-            SEGMENTED => {
-                let t = &self.transmit;
-                let complete = t.sent as usize == t.segmentation.payload() && t.segments != 0;
-                if complete {
-                    self.count(Register::Tsctc);
-                } else {
-                    // Fewer bytes than PAYLEN.
-                    self.count(Register::Tsctfc);
-                    self.drop_packet();
-                }
-            }
-            _ => {}
-        }
-        self.transmit.packet = NO_PACKET;
-    }
-
-    fn finish_plain<W: Wire + ?Sized>(&mut self, wire: &mut W, done: &mut Transmitted) {
-        let t = &mut self.transmit;
-        let context = t.checksum;
-        let mut valid = t.used as usize >= 14 && t.insert(context);
-        if valid && t.legacy != 0 {
-            let insertion = Insertion {
-                start: t.legacy_start as usize,
-                field: t.legacy_field as usize,
-                end: 0,
-            };
-            valid = put(t.bytes(), insertion, false);
-        }
-        match valid {
-            true => self.emit(wire, done),
-            false => self.drop_packet(),
-        }
-    }
-
-    /// Gives the frame in the buffer to the wire: tag inserted (9.3), padded to
-    /// 64 bytes with FCS if TCTL.PSP asks (13.4.33).
-    fn emit<W: Wire + ?Sized>(&mut self, wire: &mut W, done: &mut Transmitted) {
-        let pad = self.peek(Register::Tctl) & tctl::PSP != 0;
-        let ether_type = self.peek(Register::Vet) as u16;
-        let t = &mut self.transmit;
-        let mut start = ROOM;
-        let mut end = ROOM + t.used as usize;
-        if t.tagged != 0 {
-            start = 0;
-            t.frame.copy_within(ROOM..ROOM + 12, 0);
-            set16(&mut t.frame, 12, ether_type);
-            set16(&mut t.frame, 14, t.tag as u16);
-        }
-        if pad && end - start < SHORTEST {
-            t.frame[end..start + SHORTEST].fill(0);
-            end = start + SHORTEST;
-        }
-        let frame = &t.frame[start..end];
-        wire.transmit(frame);
-        let cast = Cast::of(frame);
-        self.count_sent(cast, end - start);
-        done.frames += 1;
-        done.bytes += (end - start) as u64;
-    }
-
-    /// Skips the rest of the packet.
-    #[cold]
-    fn drop_packet(&mut self) {
-        if self.transmit.packet != DROPPED {
-            self.faults.malformed += 1;
-            self.transmit.packet = DROPPED;
         }
     }
 
