@@ -52,16 +52,13 @@ fn examples_are_refused_with_their_code() {
 }
 
 fn refusals(body: &str) -> Vec<Refusal> {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let source = dir.path().join("example.s");
     let end = if body.contains(".size") {
         ""
     } else {
         ".size f,.-f\n"
     };
     let text = format!(".text\n.globl f\n.type f,@function\nf:\n{body}\n{end}");
-    std::fs::write(&source, text).expect("the source");
-    let bytes = common::assemble(&source);
+    let bytes = common::assemble_text(text);
     let object = elf_loader::read(&bytes).expect("the assembler makes readable objects");
     let rewritten = svm_rewrite::rewrite(&object, Options::new(Scheme::Stlb));
     rewritten.err().unwrap_or_default()

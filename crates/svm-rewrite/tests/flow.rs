@@ -2,30 +2,15 @@
 //! what it keeps alive: a register that is read on such a path must not be
 //! among the scratch registers of a site before it.
 
-use std::process::Command;
+mod common;
 
+use common::assemble_text;
 use svm_rewrite::{Options, Scheme, Site, rewrite};
-
-fn assemble(source: &str) -> Vec<u8> {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    let (input, output) = (dir.path().join("t.s"), dir.path().join("t.o"));
-    std::fs::write(&input, source).expect("a writable directory");
-    let status = Command::new("as")
-        .arg(&input)
-        .arg("-o")
-        .arg(&output)
-        .status();
-    assert!(
-        status.expect("the system assembler runs").success(),
-        "{source}"
-    );
-    std::fs::read(output).expect("the assembled object")
-}
 
 /// The sites of `body`, which is put into a global function `f`.
 fn sites(body: &str) -> Vec<Site> {
     let source = format!("\t.text\n\t.globl f\n\t.type f,@function\nf:\n{body}\n\t.size f,.-f\n");
-    let bytes = assemble(&source);
+    let bytes = assemble_text(&source);
     let object = elf_loader::read(&bytes).expect("a readable object");
     let options = Options {
         report: true,

@@ -5,59 +5,36 @@
 //! change to what is emitted: `INSTA_FORCE_PASS=1 INSTA_UPDATE=always cargo test`,
 //! then read what changed.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::{assemble_text, fixtures, name};
 use elf_loader::{Object, Place};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use svm_rewrite::source::{Printed, Source};
 use svm_rewrite::{Options, Scheme, Target, text};
 
-fn fixtures() -> Vec<(String, Target, Vec<u8>)> {
-    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/source");
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).expect("the fixtures are there") {
-        let path = entry.expect("readable").path();
-        if path.extension().is_none_or(|e| e != "s") {
-            continue;
-        }
-        let name = path
-            .file_stem()
-            .expect("a name")
-            .to_string_lossy()
-            .into_owned();
+/// Each compiler's output: its name, what it is for, the text.
+fn texts() -> Vec<(String, Target, Vec<u8>)> {
+    let paths = fixtures("source");
+    assert!(paths.len() >= 5, "fixtures are missing");
+    let read = |path: PathBuf| {
+        let name = name(&path);
         let target = match name.starts_with("kernel") {
             true => Target::Linux,
             false => Target::Process,
         };
-        found.push((name, target, std::fs::read(&path).expect("readable")));
-    }
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    assert!(found.len() >= 5, "fixtures are missing");
-    found
-}
-
-fn assemble(text: &[u8]) -> Vec<u8> {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let (source, object) = (directory.path().join("x.s"), directory.path().join("x.o"));
-    std::fs::write(&source, text).expect("writable");
-    let status = Command::new("as")
-        .arg(&source)
-        .arg("-o")
-        .arg(&object)
-        .status();
-    assert!(
-        status.expect("`as` is installed").success(),
-        "the assembler refuses:\n{}",
-        String::from_utf8_lossy(text)
-    );
-    std::fs::read(&object).expect("assembled")
+        (name, target, std::fs::read(&path).expect("readable"))
+    };
+    paths.into_iter().map(read).collect()
 }
 
 fn rewrite(text: &[u8], options: Options) -> Printed {
     let (source, marked) = Source::new(text);
-    let bytes = assemble(&marked);
+    let bytes = assemble_text(&marked);
     let object = elf_loader::read(&bytes).expect("an object");
     let printed = source.rewrite(&object, options);
     printed.unwrap_or_else(|refusals| {
@@ -73,7 +50,7 @@ fn rewrite(text: &[u8], options: Options) -> Printed {
 
 #[test]
 fn rewritten_text_is_as_it_was_read() {
-    for (name, target, text) in fixtures() {
+    for (name, target, text) in texts() {
         let printed = rewrite(&text, Options::of(target, Scheme::Stlb));
         let printed = String::from_utf8(printed.text).expect("the fixtures are ASCII");
         insta::assert_snapshot!(format!("source-{name}"), printed);
@@ -82,7 +59,7 @@ fn rewritten_text_is_as_it_was_read() {
 
 #[test]
 fn lines_that_stay_are_the_same_bytes_in_the_same_order() {
-    for (name, target, text) in fixtures() {
+    for (name, target, text) in texts() {
         let printed = rewrite(&text, Options::of(target, Scheme::Stlb)).text;
         let new: Vec<&[u8]> = printed.split(|b| *b == b'\n').collect();
         let old: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
@@ -118,7 +95,7 @@ fn in_common(a: &[&[u8]], b: &[&[u8]]) -> usize {
 /// emits, function by function, out-of-line parts included.
 #[test]
 fn text_and_object_agree_instruction_by_instruction() {
-    for (name, target, text) in fixtures() {
+    for (name, target, text) in texts() {
         if target != Target::Linux {
             continue;
         }
@@ -128,7 +105,7 @@ fn text_and_object_agree_instruction_by_instruction() {
                 ..Options::of(target, scheme)
             };
             let printed = rewrite(&text, options);
-            let original = assemble(&text);
+            let original = assemble_text(&text);
             let original = elf_loader::read(&original).expect("an object");
             let by_object = svm_rewrite::rewrite(&original, options).expect("no refusal");
             let mut sites = BTreeMap::new();
@@ -136,7 +113,7 @@ fn text_and_object_agree_instruction_by_instruction() {
                 *sites.entry(site.class).or_insert(0) += 1;
             }
             assert_eq!(printed.rewritten, sites, "{name}: site classes and counts");
-            let again = assemble(&printed.text);
+            let again = assemble_text(&printed.text);
             let again = elf_loader::read(&again).expect("an object");
             for (function, expected) in functions(&by_object.object) {
                 let Some(found) = functions(&again).remove(&function) else {

@@ -183,7 +183,7 @@ pub(crate) fn explanation(code: Code) -> Explanation {
         Code::Decoders => (
             "The two decoders do not agree on an instruction, or only one of them reads it.",
             "A mistake in one decoder must not become a hole, and processors may disagree where decoders do.",
-            "Use another encoding of the instruction. If both encodings are documented, the table in crates/svm-verify/src/second.rs is where a known mistake of a decoder is named.",
+            "Use another encoding of the instruction. If both encodings are documented, the table in crates/svm-verify/src/second/differences.rs is where a known mistake of a decoder is named.",
             Assembly(".byte 0xc4,0xe3,0xf9,0x14,0xc0,0x00\nret"),
         ),
         Code::Instruction => (

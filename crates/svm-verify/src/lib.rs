@@ -23,7 +23,7 @@
 //! ```text
 //! Object ──object──> Image ──decode──> Program ──flow──> Outcome ──> Proof
 //!            │                 │                  │            or Violations
-//!     sections, symbols   allow, prefix,     transfer, stages,
+//!     sections, symbols   allow, prefix,     transfer,
 //!     codemap, map        classify, insn,    domain, checks
 //!                        second, memo
 //! ```
@@ -49,7 +49,6 @@ mod prefix;
 mod proof;
 mod report;
 mod second;
-mod stages;
 mod transfer;
 mod violation;
 

@@ -5,7 +5,7 @@
 //! of places in the code that it looks into or writes to. So an object keeps the
 //! contract if, beside what is asked of all code,
 //!
-//! * the runtime in it is the runtime, byte for byte ([`runtime`]);
+//! * the runtime in it is the runtime, byte for byte ([`same_runtime`]);
 //! * nothing but checks names the translation table, and nothing but calls the
 //!   runtime's code;
 //! * whatever refers to code refers to the start of an instruction, and data to

@@ -1,10 +1,10 @@
 //! Memory for rewritten code, in a process that runs it: new memory at a fixed
 //! address, filled, then read and executed only.
 
-use std::ffi::c_void;
 use std::io;
 
 use crate::dom0::PAGE;
+use crate::mapping::{self, Backing};
 use crate::program::Program;
 
 /// New memory at `address`, whole pages, readable and writable. Nothing that
@@ -13,24 +13,8 @@ use crate::program::Program;
 /// # Errors
 /// The system call's, or something is there.
 pub fn map(address: u64, length: u64) -> io::Result<*mut u8> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced.
-    let at = unsafe {
-        libc::mmap(
-            address as *mut c_void,
-            length as usize,
-            protection,
-            flags,
-            -1,
-            0,
-        )
-    };
-    if at as u64 == address {
-        Ok(at.cast())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    mapping::map(address, length, protection, Backing::New)
 }
 
 /// Makes memory that [`map`] gave code: executed, and written no more.

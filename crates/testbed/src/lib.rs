@@ -29,6 +29,7 @@ pub mod fuzz;
 pub mod image;
 pub mod imports;
 pub mod live;
+mod mapping;
 pub mod model;
 pub mod mutate;
 pub mod native;
@@ -46,6 +47,7 @@ pub mod stock;
 pub mod symbolise;
 pub mod trace;
 pub mod twin;
+pub mod verdict;
 pub mod worker;
 
 pub use error::Error;

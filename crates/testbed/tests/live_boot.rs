@@ -15,6 +15,11 @@ use testbed::live::memory::{BAR, Machine, Sizes, driver_stack};
 use testbed::live::rendezvous::{Limits, NoAnswer};
 use testbed::live::upcall::{self, Upcall, UpcallError};
 
+#[path = "live/driver_stack.rs"]
+mod driver_stack;
+
+use driver_stack::DriverStack;
+
 /// The MAC address in the NIC's EEPROM.
 const MAC: [u8; 6] = [0x52, 0x54, 0, 0x12, 0x34, 0x56];
 const SECOND: u64 = 1_000_000_000;
@@ -140,8 +145,8 @@ fn a_killed_dom0_is_replaced_by_a_new_one() {
 #[test]
 fn an_upcall_writes_to_a_variable_on_the_drivers_stack() {
     let world = World::new();
+    let _mapped = DriverStack::new();
     let stack = driver_stack(1);
-    map(&stack);
     world.with_dom0(|dom0| {
         start(dom0)?;
         let symbol = |name| world.plan.symbol(name).expect("kernel.o has it");
@@ -183,22 +188,6 @@ fn an_upcall_writes_to_a_variable_on_the_drivers_stack() {
         assert!(matches!(result, Err(UpcallError::NoAnswer(NoAnswer::Dead))));
         Ok(())
     });
-}
-
-/// Maps a driver stack, as the runtime does in the hypervisor.
-fn map(stack: &std::ops::Range<u64>) {
-    // SAFETY: nothing is there: one test of this file maps it, once.
-    let at = unsafe {
-        libc::mmap(
-            stack.start as *mut libc::c_void,
-            (stack.end - stack.start) as usize,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE,
-            -1,
-            0,
-        )
-    };
-    assert_eq!(at as u64, stack.start);
 }
 
 /// The driver's pointer to the NIC's registers is broken: its watchdog faults.

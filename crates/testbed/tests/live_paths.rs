@@ -3,69 +3,64 @@
 use std::collections::HashSet;
 
 use testbed::live::endpoint::Shape;
-use testbed::live::files::Files;
 use testbed::live::job::Look;
-use testbed::live::mailbox::Mailbox;
-use testbed::live::memory::{Machine, Sizes};
 use testbed::live::paths::{Path, Paths, Seen, Work};
 use testbed::live::profile::Component;
 use testbed::live::rendezvous::Limits;
 use testbed::live::round::Direction;
-use testbed::live::system::{Blueprint, System};
-use testbed::program::Variant;
+
+#[path = "live/system.rs"]
+mod system;
+
+use system::with_system;
 
 /// Packets whose instructions are counted: a signal each.
 const STEPPED: u64 = 8;
 
 #[test]
 fn every_path_moves_packets_of_all_shapes() {
-    let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
-    let blueprint = Blueprint::new(&files, Variant::ALL[0], &HashSet::new())
-        .unwrap_or_else(|error| panic!("{error}"));
-    let machine = Machine::new(Sizes::default()).expect("memory");
-    let mailbox = Mailbox::new().expect("memory");
-    let system = System::start(&blueprint, &machine, mailbox.get(), Limits::default())
-        .unwrap_or_else(|error| panic!("{error}"));
-    let mut paths =
-        Paths::new(system, 8, Shape::Frames(1514)).unwrap_or_else(|error| panic!("{error}"));
-    let shapes = [
-        Shape::Frames(1514),
-        Shape::Frames(60),
-        Shape::Frames(97),
-        Shape::Segments(64240),
-    ];
-    for shape in shapes {
+    with_system(&HashSet::new(), Limits::default(), |system| {
+        let mut paths =
+            Paths::new(system, 8, Shape::Frames(1514)).unwrap_or_else(|error| panic!("{error}"));
+        let shapes = [
+            Shape::Frames(1514),
+            Shape::Frames(60),
+            Shape::Frames(97),
+            Shape::Segments(64240),
+        ];
+        for shape in shapes {
+            paths
+                .set_shape(shape)
+                .unwrap_or_else(|error| panic!("{error}"));
+            for (direction, path) in both_ways() {
+                let seen = moves(&mut paths, path, direction, Look::Cycles, 320);
+                check_turns(path, &seen);
+            }
+        }
         paths
-            .set_shape(shape)
+            .set_shape(Shape::Frames(1514))
             .unwrap_or_else(|error| panic!("{error}"));
         for (direction, path) in both_ways() {
-            let seen = moves(&mut paths, path, direction, Look::Cycles, 320);
-            check_turns(path, &seen);
+            let seen = moves(&mut paths, path, direction, Look::Profile, 960);
+            let samples = seen.round.samples;
+            assert!(samples.of(path.host()) > 0, "{path:?} {samples:?}");
+            // Others than the host are not sampled, whose turns are exact.
+            if path == Path::Domu {
+                assert_eq!(samples.of(Component::Hypervisor), 0, "{samples:?}");
+                assert_eq!(samples.of(Component::Guest), 0, "{samples:?}");
+            }
+            let seen = moves(&mut paths, path, direction, Look::Steps, STEPPED);
+            let steps = seen.steps;
+            // A driver does not send or receive a packet in a hundred instructions.
+            assert!(steps.of(Component::Driver) > STEPPED * 100, "{steps:?}");
+            assert!(steps.of(Component::Support) > STEPPED * 100, "{steps:?}");
+            assert_eq!(
+                path == Path::Twin,
+                steps.lookups > STEPPED * 10,
+                "{steps:?}"
+            );
         }
-    }
-    paths
-        .set_shape(Shape::Frames(1514))
-        .unwrap_or_else(|error| panic!("{error}"));
-    for (direction, path) in both_ways() {
-        let seen = moves(&mut paths, path, direction, Look::Profile, 960);
-        let samples = seen.round.samples;
-        assert!(samples.of(path.host()) > 0, "{path:?} {samples:?}");
-        // Others than the host are not sampled, whose turns are exact.
-        if path == Path::Domu {
-            assert_eq!(samples.of(Component::Hypervisor), 0, "{samples:?}");
-            assert_eq!(samples.of(Component::Guest), 0, "{samples:?}");
-        }
-        let seen = moves(&mut paths, path, direction, Look::Steps, STEPPED);
-        let steps = seen.steps;
-        // A driver does not send or receive a packet in a hundred instructions.
-        assert!(steps.of(Component::Driver) > STEPPED * 100, "{steps:?}");
-        assert!(steps.of(Component::Support) > STEPPED * 100, "{steps:?}");
-        assert_eq!(
-            path == Path::Twin,
-            steps.lookups > STEPPED * 10,
-            "{steps:?}"
-        );
-    }
+    });
 }
 
 /// Cycles are told apart without the profiler: whose turn it was, also where one

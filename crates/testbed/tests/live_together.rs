@@ -9,18 +9,20 @@ use std::time::Duration;
 use testbed::live::command::Command;
 use testbed::live::dom0::{CommandError, Dom0};
 use testbed::live::endpoint::{Endpoint, Shape};
-use testbed::live::files::Files;
 use testbed::live::image::Module;
 use testbed::live::inject::service::{FRAME, Service};
 use testbed::live::interface::{Info, ReceiveMode};
-use testbed::live::mailbox::{InterruptOwner, Mailbox};
-use testbed::live::memory::{Machine, Sizes};
+use testbed::live::mailbox::InterruptOwner;
 use testbed::live::rendezvous::Limits;
 use testbed::live::rings::{Request, Rings};
 use testbed::live::round::{PEER, guest_mac};
-use testbed::live::system::{Blueprint, System};
+use testbed::live::system::System;
 use testbed::live::traffic::{Flow, Sink};
-use testbed::program::Variant;
+
+#[path = "live/system.rs"]
+mod system;
+
+use system::with_system;
 
 const GUESTS: u32 = 2;
 /// dom0 sends as flow number:
@@ -153,23 +155,18 @@ fn serve(service: &mut Service<'_>, done: &AtomicBool) -> u64 {
 
 #[test]
 fn both_instances_share_rings_and_locks() {
-    let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
-    let blueprint = Blueprint::new(&files, Variant::ALL[0], &HashSet::new())
-        .unwrap_or_else(|error| panic!("{error}"));
-    let machine = Machine::new(Sizes::default()).expect("memory");
-    let mailbox = Mailbox::new().expect("memory");
-    let mut system = System::start(&blueprint, &machine, mailbox.get(), limits())
-        .unwrap_or_else(|error| panic!("{error}"));
-    let engine = system
-        .twin(limits())
-        .unwrap_or_else(|error| panic!("{error}"));
-    // One flow more than guests: dom0's frames are no strangers.
-    let mut service =
-        Service::start(&system, engine, GUESTS).unwrap_or_else(|error| panic!("{error}"));
-    service.pump.card = system.card(GUESTS + 1).expect("the card");
-    together(&mut system, &mut service);
-    deferred(&system, &mut service);
-    mailbox.get().set_interrupt_owner(InterruptOwner::Dom0);
+    with_system(&HashSet::new(), limits(), |mut system| {
+        let engine = system
+            .twin(limits())
+            .unwrap_or_else(|error| panic!("{error}"));
+        // One flow more than guests: dom0's frames are no strangers.
+        let mut service =
+            Service::start(&system, engine, GUESTS).unwrap_or_else(|error| panic!("{error}"));
+        service.pump.card = system.card(GUESTS + 1).expect("the card");
+        together(&mut system, &mut service);
+        deferred(&system, &mut service);
+        system.mailbox().set_interrupt_owner(InterruptOwner::Dom0);
+    });
 }
 
 fn together<'s>(system: &mut System<'s>, service: &mut Service<'s>) {

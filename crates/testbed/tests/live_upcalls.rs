@@ -4,15 +4,18 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use testbed::live::files::Files;
 use testbed::live::inject::recovery::{Mended, Quiet, Recovery};
 use testbed::live::inject::service::{Exchanged, Service};
 use testbed::live::instance::{Report, Stopped};
-use testbed::live::mailbox::{Counter, Mailbox};
-use testbed::live::memory::{EXCHANGE, Machine, Sizes};
+use testbed::live::mailbox::Counter;
+use testbed::live::memory::EXCHANGE;
 use testbed::live::rendezvous::Limits;
-use testbed::live::system::{Blueprint, System};
-use testbed::program::Variant;
+use testbed::live::system::System;
+
+#[path = "live/system.rs"]
+mod system;
+
+use system::with_system;
 
 /// A hot routine that is an upcall here: each packet makes one, or more.
 const FORCED: &str = "dma_map_page_attrs";
@@ -32,9 +35,7 @@ struct Bench<'s> {
 }
 
 impl<'s> Bench<'s> {
-    fn new(blueprint: &'s Blueprint<'s>, machine: &'s Machine, mailbox: &'s Mailbox) -> Self {
-        let mut system = System::start(blueprint, machine, mailbox, limits(20_000))
-            .unwrap_or_else(|error| panic!("{error}"));
+    fn new(mut system: System<'s>) -> Self {
         system.dom0.set_limits(limits(2000));
         let engine = system
             .twin(limits(1000))
@@ -198,17 +199,14 @@ impl<'s> Bench<'s> {
 
 #[test]
 fn an_upcall_that_does_not_come_back_is_an_error_and_dom0_is_replaced() {
-    let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
     let upcalls = HashSet::from([FORCED.to_owned()]);
-    let blueprint =
-        Blueprint::new(&files, Variant::ALL[0], &upcalls).unwrap_or_else(|error| panic!("{error}"));
-    let machine = Machine::new(Sizes::default()).expect("memory");
-    let mailbox = Mailbox::new().expect("memory");
-    let mut bench = Bench::new(&blueprint, &machine, mailbox.get());
-    bench.serves();
-    bench.hang();
-    bench.death();
-    bench.oops();
-    bench.by_reference();
-    bench.hang();
+    with_system(&upcalls, limits(20_000), |system| {
+        let mut bench = Bench::new(system);
+        bench.serves();
+        bench.hang();
+        bench.death();
+        bench.oops();
+        bench.by_reference();
+        bench.hang();
+    });
 }

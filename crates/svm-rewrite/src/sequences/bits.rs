@@ -5,7 +5,7 @@
 use iced_x86::{Code, MemoryOperand, Register};
 use liveness::Reg;
 
-use super::memory::at;
+use super::address::at;
 use super::{Address, Emitter};
 use crate::asm::{ri, rr};
 use crate::class::Space;

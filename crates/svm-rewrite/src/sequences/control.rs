@@ -5,7 +5,7 @@ use liveness::Reg;
 use twin_abi::names;
 
 use super::Emitter;
-use super::memory::at;
+use super::address::at;
 use crate::asm::{JRCXZ, Jump, Label, Referent, r, rm};
 use crate::class::{Callee, Space};
 use crate::flow::Trap;

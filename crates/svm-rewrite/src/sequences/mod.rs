@@ -4,20 +4,24 @@
 //! scheme, and the out-of-line parts that are due at the end of the function.
 //! Each file below draws the assembly it emits.
 
+mod address;
 mod bits;
 mod control;
+mod copy;
 mod keep;
 mod memory;
 mod port;
+mod stack_pointer;
 mod string;
 
+pub use address::Address;
 pub use string::Direction;
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use liveness::{LocSet, Reg};
 
 use crate::apply::CopyOf;
-use crate::asm::{Assembler, Field, JRCXZ, Jump, Label, Labels, Position, Referent, cc, r, ri, rr};
+use crate::asm::{Assembler, JRCXZ, Jump, Label, Labels, Position, Referent, cc, r, ri, rr};
 use crate::class::Class;
 use crate::copies::is_entered;
 use crate::encode::Form;
@@ -28,49 +32,10 @@ use crate::plan::{Flags, Plan};
 use crate::policy::Policy;
 use crate::registers::reg64;
 use crate::scheme::Scheme;
+use address::movabs;
 
 /// Bytes below `rsp` that a leaf function may use (psABI 3.2.2).
 const RED_ZONE: i64 = 128;
-
-/// How an address gets into a register, in one instruction that can be
-/// repeated out of line.
-#[derive(Clone, Debug)]
-pub enum Address {
-    /// `mov %reg, %v`
-    Copy(Reg),
-    /// `lea operand, %v`
-    Lea(MemoryOperand, Option<Referent>),
-    /// `movabs $symbol, %v`
-    Symbol(Referent),
-    /// `mov $constant, %v`, or `movabs` if it takes 64 bits
-    Constant(u64),
-}
-
-impl Address {
-    /// Emits the instruction.
-    pub fn emit(&self, asm: &mut Assembler, v: Reg) {
-        let done = match self {
-            Address::Copy(from) => {
-                asm.registers(Form::MOV, v, *from);
-                Ok(())
-            }
-            Address::Lea(operand, referent) => asm.lea(*operand, *referent, v),
-            Address::Symbol(referent) => {
-                asm.inst_with(&movabs(v, 0), None, Some((Field::Abs64, *referent)))
-            }
-            Address::Constant(value) => match i32::try_from(*value as i64) {
-                Ok(narrow) => asm.inst(&ri(Code::Mov_rm64_imm32, reg64(v), narrow)),
-                Err(_) => asm.inst(&movabs(v, *value)),
-            },
-        };
-        done.expect("an address computation encodes");
-    }
-}
-
-fn movabs(v: Reg, value: u64) -> Instruction {
-    Instruction::with2(Code::Mov_r64_imm64, reg64(v), value)
-        .expect("movabs takes a register and 64 bits")
-}
 
 /// The out-of-line part of a check: ask the runtime, go back.
 #[derive(Debug)]
@@ -279,12 +244,12 @@ impl<'a> Emitter<'a> {
     ///     lea   -128(%rsp), %rsp
     /// ```
     fn skip_red_zone(&mut self) {
-        self.lea(memory::at(Reg::RSP, -RED_ZONE), Reg::RSP);
+        self.lea(address::at(Reg::RSP, -RED_ZONE), Reg::RSP);
         self.pushed(RED_ZONE / 8);
     }
 
     fn unskip_red_zone(&mut self) {
-        self.lea(memory::at(Reg::RSP, RED_ZONE), Reg::RSP);
+        self.lea(address::at(Reg::RSP, RED_ZONE), Reg::RSP);
         self.pushed(-RED_ZONE / 8);
     }
 

@@ -4,7 +4,7 @@ use iced_x86::{Code, Instruction, Register};
 use liveness::Reg;
 use twin_abi::names;
 
-use super::memory::at;
+use super::address::at;
 use super::{Address, Direction, Emitter};
 use crate::asm::{JRCXZ, Jump, mr, r, ri, rm};
 use crate::class::{Port, Repeat};

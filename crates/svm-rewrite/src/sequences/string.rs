@@ -5,7 +5,7 @@ use iced_x86::{Code, Register};
 use liveness::Reg;
 use twin_abi::stlb;
 
-use super::memory::indexed;
+use super::address::indexed;
 use super::{Address, Emitter};
 use crate::asm::{JRCXZ, Jump, cc, ri, rr};
 use crate::class::{Repeat, StringOp};

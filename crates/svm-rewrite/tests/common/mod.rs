@@ -19,8 +19,22 @@ pub fn fixtures(below: &str) -> Vec<PathBuf> {
     files
 }
 
+/// The object that the assembler makes of a text.
+pub fn assemble_text(text: impl AsRef<[u8]>) -> Vec<u8> {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let source = dir.path().join("text.s");
+    std::fs::write(&source, &text).expect("the source");
+    let text = || String::from_utf8_lossy(text.as_ref()).into_owned();
+    run_assembler(&source).unwrap_or_else(|| panic!("it does not assemble:\n{}", text()))
+}
+
 /// The object that the assembler makes of a file.
 pub fn assemble(source: &Path) -> Vec<u8> {
+    run_assembler(source).unwrap_or_else(|| panic!("{} does not assemble", source.display()))
+}
+
+/// The object, unless the assembler refuses.
+fn run_assembler(source: &Path) -> Option<Vec<u8>> {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let object = dir.path().join("fixture.o");
     let status = Command::new("as")
@@ -29,8 +43,8 @@ pub fn assemble(source: &Path) -> Vec<u8> {
         .arg(&object)
         .status()
         .expect("the system assembler runs");
-    assert!(status.success(), "{} does not assemble", source.display());
-    std::fs::read(object).expect("the assembled object")
+    let object = || std::fs::read(object).expect("the assembled object");
+    status.success().then(object)
 }
 
 /// The name of a fixture.

@@ -9,6 +9,7 @@ use svm_rewrite::Scheme;
 use testbed::qemu::Error;
 use testbed::qemu::distribution::Distribution;
 use testbed::qemu::trial::{CARDS, Card, Trial, card_of};
+use testbed::verdict;
 
 /// Rewrite Ethernet modules of the stock kernel's package with everything that
 /// they need, boot the stock kernel under QEMU, load them in place of the
@@ -38,14 +39,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            eprintln!("boot: {error}");
-            ExitCode::from(2)
-        }
-    }
+    verdict::exit("boot", run(&Arguments::parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<bool, Error> {

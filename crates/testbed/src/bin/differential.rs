@@ -11,7 +11,7 @@ use testbed::functions::{SUBJECTS, Subject, subject};
 use testbed::program::{Program, Variant};
 use testbed::session::Session;
 use testbed::stock::{self, Stock};
-use testbed::{Error, native};
+use testbed::{Error, native, verdict};
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Choice {
@@ -73,14 +73,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            eprintln!("differential: {error}");
-            ExitCode::from(2)
-        }
-    }
+    verdict::exit("differential", run(&Options::parse()))
 }
 
 fn run(options: &Options) -> Result<bool, Error> {

@@ -11,6 +11,7 @@ use testbed::forms::campaign::{Plan, Report};
 use testbed::forms::{self, campaign, known, survey};
 use testbed::mutate;
 use testbed::program::Variant;
+use testbed::verdict;
 
 /// Enumerate every instruction form with a memory operand, rewrite and verify
 /// it, and run it natively and rewritten on the same states. Then mutate checks
@@ -55,14 +56,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("exhaustive: {error}");
-            ExitCode::from(2)
-        }
-    }
+    verdict::exit("exhaustive", run(&Options::parse()))
 }
 
 fn run(options: &Options) -> Result<bool, Error> {

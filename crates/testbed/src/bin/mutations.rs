@@ -7,6 +7,7 @@ use clap::Parser;
 
 use testbed::Error;
 use testbed::mutate::campaign::{self, Plan};
+use testbed::verdict;
 
 /// Change one instruction of a check, for many checks, and ask the verifier.
 #[derive(Parser)]
@@ -27,14 +28,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            eprintln!("mutations: {error}");
-            ExitCode::from(2)
-        }
-    }
+    verdict::exit("mutations", run(&Options::parse()))
 }
 
 fn run(options: &Options) -> Result<bool, Error> {

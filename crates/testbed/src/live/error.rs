@@ -54,7 +54,9 @@ pub enum LiveError {
         names: Vec<String>,
     },
     /// An image needs more room than its place has.
-    #[error("{what} needs {needed:#x} bytes, but its place has {room:#x}; see live/memory.rs")]
+    #[error(
+        "{what} needs {needed:#x} bytes, but its place has {room:#x}; see live/memory/layout.rs"
+    )]
     NoRoom {
         /// What.
         what: String,

@@ -1,0 +1,88 @@
+//! General registers, and how many there are.
+
+use std::fmt;
+
+/// How wide the general registers are, which also says how many of them there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WordSize {
+    /// i386: eight registers of 32 bits.
+    Bits32,
+    /// x86-64: sixteen registers of 64 bits.
+    Bits64,
+}
+
+impl WordSize {
+    /// The number of general registers.
+    pub const fn register_count(self) -> u8 {
+        match self {
+            WordSize::Bits32 => 8,
+            WordSize::Bits64 => 16,
+        }
+    }
+
+    /// The general registers, in encoding order, the stack pointer among them.
+    pub fn registers(self) -> impl Iterator<Item = Reg> {
+        (0..self.register_count()).map(Reg)
+    }
+}
+
+/// A general register, numbered as the hardware encodes it: rax rcx rdx rbx rsp rbp rsi rdi r8..r15.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Reg(pub(super) u8);
+
+/// The 64-bit names of the registers, by number.
+const REG_NAMES: [&str; Reg::COUNT as usize] = [
+    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
+    "r14", "r15",
+];
+
+#[allow(missing_docs, reason = "the names of the registers say it")]
+impl Reg {
+    pub const RAX: Reg = Reg(0);
+    pub const RCX: Reg = Reg(1);
+    pub const RDX: Reg = Reg(2);
+    pub const RBX: Reg = Reg(3);
+    pub const RSP: Reg = Reg(4);
+    pub const RBP: Reg = Reg(5);
+    pub const RSI: Reg = Reg(6);
+    pub const RDI: Reg = Reg(7);
+    pub const R8: Reg = Reg(8);
+    pub const R9: Reg = Reg(9);
+    pub const R10: Reg = Reg(10);
+    pub const R11: Reg = Reg(11);
+    pub const R12: Reg = Reg(12);
+    pub const R13: Reg = Reg(13);
+    pub const R14: Reg = Reg(14);
+    pub const R15: Reg = Reg(15);
+}
+
+impl Reg {
+    /// Registers of the largest register file; a word size may have fewer.
+    pub const COUNT: u8 = 16;
+
+    /// The register with this hardware number, if there is one.
+    pub const fn new(number: u8) -> Option<Reg> {
+        if number < Reg::COUNT {
+            Some(Reg(number))
+        } else {
+            None
+        }
+    }
+
+    /// The hardware number, 0 to 15.
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+}
+
+impl fmt::Display for Reg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REG_NAMES[self.0 as usize])
+    }
+}
+
+impl fmt::Debug for Reg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

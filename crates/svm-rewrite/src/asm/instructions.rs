@@ -1,0 +1,28 @@
+//! Instructions by the kinds of their operands, for sequences to name.
+
+use iced_x86::{Code, Instruction, MemoryOperand, Register};
+
+/// `op reg, reg`.
+pub fn rr(code: Code, a: Register, b: Register) -> Instruction {
+    Instruction::with2(code, a, b).expect("register operands fit the form")
+}
+
+/// `op reg`.
+pub fn r(code: Code, a: Register) -> Instruction {
+    Instruction::with1(code, a).expect("a register operand fits the form")
+}
+
+/// `op imm, reg`.
+pub fn ri(code: Code, a: Register, imm: i32) -> Instruction {
+    Instruction::with2(code, a, imm).expect("an immediate operand fits the form")
+}
+
+/// `op mem, reg`.
+pub fn rm(code: Code, a: Register, m: MemoryOperand) -> Instruction {
+    Instruction::with2(code, a, m).expect("a memory operand fits the form")
+}
+
+/// `op reg, mem`.
+pub fn mr(code: Code, m: MemoryOperand, a: Register) -> Instruction {
+    Instruction::with2(code, m, a).expect("a memory operand fits the form")
+}

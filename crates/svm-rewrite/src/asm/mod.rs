@@ -1,0 +1,389 @@
+//! An assembler for emitted code: bytes, labels, branches that choose their
+//! length, relocations.
+//!
+//! One [`Assembler`] makes one section. Everything of fixed size goes into one
+//! buffer; what may change size (branches and alignment) is an *item* at a
+//! position of that buffer, until [`Assembler::lay_out`] decides ([`layout`]).
+
+mod instructions;
+mod labels;
+mod layout;
+
+use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand};
+use liveness::Reg;
+
+use crate::encode::{self, Form, ImmediateForm, Operand};
+use crate::import::Import;
+use crate::registers::reg64;
+
+pub use instructions::{mr, r, ri, rm, rr};
+pub use labels::{Label, Labels};
+pub use layout::Laid;
+
+/// What a field of emitted code holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Referent {
+    /// The address of something outside the object, plus an addend.
+    Import(Import, i64),
+    /// A label in another section.
+    Label(Label),
+}
+
+/// The width and signedness of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// 32 bits, relative to the end of the field.
+    Rel32,
+    /// 32 bits, relative to the end of the field: data, not a branch.
+    Data32,
+    /// 32 bits, zero-extended.
+    Abs32,
+    /// 32 bits, sign-extended.
+    Abs32S,
+    /// 64 bits.
+    Abs64,
+}
+
+/// A reference from emitted code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// Position of the field: buffer offset and number of items before it.
+    at: Position,
+    /// The field.
+    pub field: Field,
+    /// What it holds.
+    pub referent: Referent,
+}
+
+impl Reference {
+    /// Where the field is, in the bytes of fixed size.
+    pub fn offset(&self) -> u32 {
+        self.at.offset
+    }
+}
+
+/// A place between two bytes of a section that is being assembled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    offset: u32,
+    items: u32,
+}
+
+impl Position {
+    /// The place `bytes` of fixed size further on.
+    pub fn plus(self, bytes: usize) -> Position {
+        Position {
+            offset: self.offset + bytes as u32,
+            ..self
+        }
+    }
+
+    /// The place behind the branch at this one.
+    pub fn behind_item(self) -> Position {
+        Position {
+            items: self.items + 1,
+            ..self
+        }
+    }
+
+    /// Offset in the bytes of fixed size.
+    pub fn offset(self) -> u32 {
+        self.offset
+    }
+}
+
+/// A part of emitted code whose layout is not decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Instructions: so many bytes.
+    Code(Position, u32),
+    /// A branch to a label.
+    Branch(Position, Jump, Label),
+    /// Padding up to a multiple.
+    Align(u32),
+}
+
+/// Condition of a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jump {
+    /// `jmp`.
+    Always,
+    /// `jcc`, by the low four bits of its opcode.
+    If(u8),
+    /// `call`; always near.
+    Call,
+    /// `jrcxz`/`jecxz`/`loop*`: exists in the short form only.
+    ShortOnly(u8),
+}
+
+/// `jcc` numbers used by sequences (SDM volume 2, appendix B, table B-10).
+pub mod cc {
+    /// Equal, zero.
+    pub const E: u8 = 4;
+    /// Not equal.
+    pub const NE: u8 = 5;
+    /// Above, unsigned.
+    pub const A: u8 = 7;
+}
+
+/// Opcode of `jrcxz`.
+pub const JRCXZ: u8 = 0xe3;
+
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    Branch { jump: Jump, to: Label, long: bool },
+    Align(u32),
+}
+
+/// Assembles one section.
+pub struct Assembler {
+    bytes: Vec<u8>,
+    items: Vec<(u32, Item)>,
+    references: Vec<Reference>,
+    encoder: Encoder,
+}
+
+impl Default for Assembler {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Assembler {
+    /// An empty section.
+    pub fn new() -> Assembler {
+        Assembler::for_code(0)
+    }
+
+    /// An empty section with room for what becomes of as many bytes of original
+    /// code: about four times as many and a reference for each other
+    /// instruction.
+    pub fn for_code(original: usize) -> Assembler {
+        Assembler {
+            bytes: Vec::with_capacity(5 * original),
+            items: Vec::with_capacity(original / 4),
+            references: Vec::with_capacity(original / 4),
+            encoder: Encoder::new(64),
+        }
+    }
+
+    /// The place after everything assembled so far.
+    pub fn here(&self) -> Position {
+        Position {
+            offset: self.bytes.len() as u32,
+            items: self.items.len() as u32,
+        }
+    }
+
+    /// Bytes as they are.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// A field of `width` bytes at `offset_in_raw` bytes behind `start` holds `referent`.
+    pub fn refer(&mut self, start: Position, offset: usize, field: Field, referent: Referent) {
+        let at = Position {
+            offset: start.offset + offset as u32,
+            ..start
+        };
+        self.references.push(Reference {
+            at,
+            field,
+            referent,
+        });
+    }
+
+    /// One instruction without relocations.
+    ///
+    /// # Errors
+    /// The operands do not fit the instruction.
+    pub fn inst(&mut self, instruction: &Instruction) -> Result<(), IcedError> {
+        self.inst_with(instruction, None, None)
+    }
+
+    /// One instruction whose displacement and immediate may hold references.
+    /// Such a field must be encoded in full width.
+    ///
+    /// # Errors
+    /// The operands do not fit the instruction.
+    pub fn inst_with(
+        &mut self,
+        instruction: &Instruction,
+        displacement: Option<(Field, Referent)>,
+        immediate: Option<(Field, Referent)>,
+    ) -> Result<(), IcedError> {
+        self.encoder.encode(instruction, 0)?;
+        let fields = self.encoder.get_constant_offsets();
+        let start = self.here();
+        let encoded = self.encoder.take_buffer();
+        self.bytes.extend_from_slice(&encoded);
+        let mut encoded = encoded;
+        encoded.clear();
+        self.encoder.set_buffer(encoded);
+        if let Some((field, referent)) = displacement {
+            self.refer(start, fields.displacement_offset(), field, referent);
+            self.clear(
+                start,
+                fields.displacement_offset(),
+                fields.displacement_size(),
+            );
+        }
+        if let Some((field, referent)) = immediate {
+            self.refer(start, fields.immediate_offset(), field, referent);
+            self.clear(start, fields.immediate_offset(), fields.immediate_size());
+        }
+        Ok(())
+    }
+
+    /// `op %rm, %reg`
+    pub fn registers(&mut self, form: Form, reg: Reg, rm: Reg) {
+        encode::registers(&mut self.bytes, form, reg, rm);
+    }
+
+    /// `op $imm, %rm` with an immediate of 8 bits.
+    pub fn immediate8(&mut self, form: ImmediateForm, rm: Reg, imm: u8) {
+        encode::immediate8(&mut self.bytes, form, rm, imm);
+    }
+
+    /// `op $imm, %rm` with an immediate of 32 bits.
+    pub fn immediate32(&mut self, form: ImmediateForm, rm: Reg, imm: i32) {
+        encode::immediate32(&mut self.bytes, form, rm, imm);
+    }
+
+    /// `op referent(%base), %reg`
+    pub fn table(&mut self, form: Form, reg: Reg, base: Reg, referent: Referent) {
+        encode::memory(&mut self.bytes, form, reg, Operand::relocated(base));
+        self.displacement_refers(referent);
+    }
+
+    /// `op displacement(%base,%index), %reg`
+    pub fn indexed(&mut self, form: Form, reg: Reg, base: Reg, index: Reg, displacement: i8) {
+        let operand = Operand::indexed(base, index, displacement);
+        encode::memory(&mut self.bytes, form, reg, operand);
+    }
+
+    /// `lea referent(%rip), %to`
+    pub fn lea_relative(&mut self, to: Reg, referent: Referent) {
+        let start = self.here();
+        encode::relative(&mut self.bytes, Form::LEA, to);
+        let offset = self.here().offset - start.offset - 4;
+        self.refer(start, offset as usize, Field::Data32, referent);
+    }
+
+    /// `lea operand, %to`
+    ///
+    /// # Errors
+    /// The operand does not fit the instruction.
+    pub fn lea(
+        &mut self,
+        operand: MemoryOperand,
+        referent: Option<Referent>,
+        to: Reg,
+    ) -> Result<(), IcedError> {
+        let Some(simple) = Operand::of(&operand) else {
+            let displacement = referent.map(|r| (Field::Abs32S, r));
+            let lea = rm(Code::Lea_r64_m, reg64(to), operand);
+            return self.inst_with(&lea, displacement, None);
+        };
+        encode::memory(&mut self.bytes, Form::LEA, to, simple);
+        if let Some(referent) = referent {
+            self.displacement_refers(referent);
+        }
+        Ok(())
+    }
+
+    /// The last four bytes are a displacement that holds `referent`.
+    fn displacement_refers(&mut self, referent: Referent) {
+        let here = self.here();
+        let at = Position {
+            offset: here.offset - 4,
+            ..here
+        };
+        self.references.push(Reference {
+            at,
+            field: Field::Abs32S,
+            referent,
+        });
+    }
+
+    fn clear(&mut self, start: Position, offset: usize, size: usize) {
+        let from = start.offset as usize + offset;
+        self.bytes[from..from + size].fill(0);
+    }
+
+    /// A branch to a label of this section.
+    pub fn branch(&mut self, jump: Jump, to: Label) {
+        let long = jump == Jump::Call;
+        self.items
+            .push((self.bytes.len() as u32, Item::Branch { jump, to, long }));
+    }
+
+    /// A branch to a label of this section that has a 32-bit displacement
+    /// whether it needs it or not.
+    pub fn branch_long(&mut self, jump: Jump, to: Label) {
+        let long = !matches!(jump, Jump::ShortOnly(_));
+        self.items
+            .push((self.bytes.len() as u32, Item::Branch { jump, to, long }));
+    }
+
+    /// A branch that always has a 32-bit displacement, with a relocation.
+    pub fn branch_out(&mut self, jump: Jump, to: Referent) {
+        let start = self.here();
+        let opcode: &[u8] = match jump {
+            Jump::Always => &[0xe9],
+            Jump::If(cc) => &[0x0f, 0x80 | cc],
+            Jump::Call => &[0xe8],
+            Jump::ShortOnly(_) => {
+                unreachable!("the caller refuses short-only branches that leave the section")
+            }
+        };
+        self.raw(opcode);
+        self.raw(&[0; 4]);
+        self.refer(start, opcode.len(), Field::Rel32, to);
+    }
+
+    /// What lies between two places, before branches have their lengths: code and
+    /// branches by turns, code first and last, perhaps of no bytes.
+    pub fn pieces(&self, from: Position, to: Position) -> impl Iterator<Item = Piece> {
+        let mut at = from;
+        let mut code_next = true;
+        std::iter::from_fn(move || {
+            if code_next {
+                code_next = false;
+                let next = self.items.get(at.items as usize);
+                let end = next.map_or(to.offset, |(offset, _)| *offset).min(to.offset);
+                let len = end - at.offset;
+                let piece = Piece::Code(at, len);
+                at = at.plus(len as usize);
+                return Some(piece);
+            }
+            if at.items == to.items {
+                return None;
+            }
+            code_next = true;
+            let here = at;
+            at = at.behind_item();
+            Some(match self.items[here.items as usize].1 {
+                Item::Branch { jump, to, .. } => Piece::Branch(here, jump, to),
+                Item::Align(align) => Piece::Align(align),
+            })
+        })
+    }
+
+    /// The bytes of fixed size from a place on.
+    pub fn bytes_from(&self, at: Position) -> &[u8] {
+        &self.bytes[at.offset as usize..]
+    }
+
+    /// The references of fields from a place on, in their order.
+    pub fn references_from(&self, at: Position) -> &[Reference] {
+        let first = self.references.partition_point(|r| r.at.offset < at.offset);
+        &self.references[first..]
+    }
+
+    /// Padding up to a multiple of `align` bytes, a power of two.
+    pub fn align(&mut self, align: u32) {
+        self.items
+            .push((self.bytes.len() as u32, Item::Align(align)));
+    }
+}

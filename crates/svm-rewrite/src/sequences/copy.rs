@@ -1,0 +1,79 @@
+//! Instructions that stay as they are but for the names of what they refer to.
+
+use iced_x86::{Code, Register};
+
+use super::{Address, Emitter};
+use crate::asm::{Field, Referent};
+use crate::dom0;
+use crate::import::Import;
+use crate::lift::InstIdx;
+use crate::refusal::Hitch;
+use crate::registers::gpr;
+
+impl Emitter<'_> {
+    /// `lea sym(%rip), %reg` gives the address in dom0. Without relocation it is
+    /// an address in the code itself (`_THIS_IP_`): the VM instance's.
+    ///
+    /// ```text
+    ///     movabs $twin_vm:sym, %reg
+    /// ```
+    pub fn address_of(&mut self, i: InstIdx) -> Result<(), Hitch> {
+        let inst = self.lifted.inst(i);
+        if inst.iced.code() != Code::Lea_r64_m {
+            return Err("dom0's address does not fit the destination of this lea".into());
+        }
+        let referent = match inst.displacement {
+            Some(value) => dom0::referent(self.lifted.object, value)?,
+            None => {
+                let code = self.lifted.sections[usize::from(inst.section.0)].id;
+                Referent::Import(
+                    Import::Section(code),
+                    inst.iced.memory_displacement64() as i64,
+                )
+            }
+        };
+        let to = gpr(inst.iced.op0_register()).ok_or("its destination is no general register")?;
+        Address::Symbol(referent).emit(&mut self.asm, to);
+        Ok(())
+    }
+
+    /// A copied instruction, its relocations renamed to dom0's names.
+    pub fn copy_inst(&mut self, i: InstIdx) -> Result<(), Hitch> {
+        let inst = self.lifted.inst(i);
+        if inst.displacement.is_none() && inst.immediate.is_none() {
+            return self.copy_plain(i);
+        }
+        let start = self.asm.here();
+        let mut bytes = self.lifted.bytes(i).to_vec();
+        for value in [inst.displacement, inst.immediate].into_iter().flatten() {
+            let field = dom0::field(value.kind).ok_or("its relocation cannot be carried over")?;
+            let width = if field == Field::Abs64 { 8 } else { 4 };
+            let at = usize::from(value.at);
+            bytes[at..at + width].fill(0);
+            let referent = dom0::referent(self.lifted.object, value)?;
+            self.asm.refer(start, at, field, referent);
+        }
+        self.asm.raw(&bytes);
+        Ok(())
+    }
+
+    /// A copied instruction without relocations. Prefixes that mean nothing on
+    /// it are left out: the verifier knows no reason for them.
+    pub(super) fn copy_plain(&mut self, i: InstIdx) -> Result<(), Hitch> {
+        const PREFIXES: [u8; 11] = [
+            0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
+        ];
+        let lifted = self.lifted;
+        let bytes = lifted.bytes(i);
+        // A REX that another prefix follows means nothing either.
+        let first = bytes.iter().find(|b| **b & 0xf0 != 0x40);
+        if first.is_some_and(|b| PREFIXES.contains(b)) {
+            let mut iced = self.lifted.inst(i).iced;
+            iced.set_segment_prefix(Register::None);
+            self.asm.inst(&iced)?;
+        } else {
+            self.asm.raw(bytes);
+        }
+        Ok(())
+    }
+}

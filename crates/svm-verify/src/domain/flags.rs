@@ -1,0 +1,41 @@
+//! What the status flags say, as far as a branch or a conditional move that the
+//! verifier follows asks them.
+
+use super::{Name, Reg, RegSet};
+
+/// What the status flags say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flags {
+    /// Nothing that matters.
+    Unknown,
+    /// `cmp $PAGE_SIZE-1, %v` where `%v` is [`super::Form::Offset`] of the name.
+    Window {
+        /// `%v`, not written since.
+        register: Reg,
+        /// The address.
+        address: Name,
+    },
+    /// `cmp twin_stlb(%i), %p`: the page of the name with the tag of its entry.
+    Tag(Name),
+    /// `cmp %right, %left`, both 64 bits wide and not written since.
+    Compared {
+        /// Minuend.
+        left: Reg,
+        /// Subtrahend.
+        right: Reg,
+    },
+}
+
+impl Flags {
+    pub(super) fn mentions(self, x: Name) -> bool {
+        matches!(self, Flags::Window { address, .. } | Flags::Tag(address) if address == x)
+    }
+
+    pub(super) fn speaks_of(self, written: RegSet) -> bool {
+        match self {
+            Flags::Unknown | Flags::Tag(_) => false,
+            Flags::Window { register, .. } => written.has(register),
+            Flags::Compared { left, right } => written.has(left) || written.has(right),
+        }
+    }
+}

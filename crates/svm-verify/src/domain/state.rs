@@ -1,0 +1,369 @@
+//! All that is known at a program point: the facts and what changes them.
+
+use twin_abi::stack;
+
+use super::{Direction, Flags, Form, Name, Reg, RegSet, Saved, Value};
+
+/// A name whose instruction would give the same number again: it reads only
+/// registers, and none of them was written since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Again {
+    /// The instruction.
+    pub name: Name,
+    /// What it reads.
+    pub inputs: RegSet,
+}
+
+/// Names that some fact may mention; one that is not here, none does. A bit for
+/// all names that are equal modulo 64. It saves the search for facts about a name
+/// that is given for the first time, which outside of loops is each.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mentioned(u64);
+
+impl Mentioned {
+    /// Adds a name. False if it was certainly not here.
+    fn add(&mut self, x: Name) -> bool {
+        let bit = 1 << (x.0.get() % 64);
+        let found = self.0 & bit != 0;
+        self.0 |= bit;
+        found
+    }
+}
+
+/// It is no fact itself: what it leaves out, the facts leave out.
+impl PartialEq for Mentioned {
+    fn eq(&self, _: &Mentioned) -> bool {
+        true
+    }
+}
+
+impl Eq for Mentioned {}
+
+/// The facts at a program point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The general-purpose registers. `rsp` is always [`Form::Stack`], or
+    /// [`Form::Aligned`] where [`State::realigned`] is known.
+    regs: [Value; 16],
+    /// Where `rsp` was, from its value at entry, when it was aligned.
+    pub realigned: Option<i32>,
+    /// Frame addresses in words of the frame.
+    pub saved: Saved,
+    /// The status flags.
+    pub flags: Flags,
+    /// The address whose page is proved to be the tag of its entry
+    /// (scheme `paper`).
+    pub matched: Option<Name>,
+    /// The last address computed from registers alone, while recomputable.
+    pub again: Option<Again>,
+    /// The direction flag, if known.
+    pub direction: Option<Direction>,
+    /// Every name that is mentioned above went through [`State::rename`] first.
+    mentioned: Mentioned,
+}
+
+impl State {
+    /// At a function's entry: the stack is empty, DF is clear (psABI 3.2.1).
+    pub fn entry() -> State {
+        let mut regs = [Value::ANY; 16];
+        regs[usize::from(Reg::RSP.0)] = Value::of(Form::Stack(0));
+        State {
+            regs,
+            realigned: None,
+            saved: Saved::NONE,
+            flags: Flags::Unknown,
+            matched: None,
+            again: None,
+            direction: Some(Direction::Forward),
+            mentioned: Mentioned::default(),
+        }
+    }
+
+    /// What register `r` holds.
+    pub fn get(&self, r: Reg) -> Value {
+        self.regs[usize::from(r.0 & 15)]
+    }
+
+    /// Where `rsp` points, from where it pointed at entry; zero or negative.
+    pub fn rsp(&self) -> i32 {
+        match self.get(Reg::RSP).form {
+            Form::Stack(at) | Form::Aligned(at) => at,
+            // Never: `write` keeps `rsp` out and `set_rsp` sets this form. The
+            // answer fits no frame, so that whatever relies on it fails.
+            _ => i32::MIN,
+        }
+    }
+
+    /// Register `r`, not `rsp`, is written with `value`.
+    pub fn write(&mut self, r: Reg, value: Value) {
+        self.forget(r.set());
+        if r != Reg::RSP {
+            self.regs[usize::from(r.0 & 15)] = value;
+        }
+    }
+
+    /// `rsp` is moved to `at`. False, and `rsp` stays, if that is above the
+    /// entry or deeper than [`stack::MAX_FRAME`].
+    #[must_use]
+    pub fn set_rsp(&mut self, at: i64) -> bool {
+        if !(-stack::MAX_FRAME..=0).contains(&at) {
+            return false;
+        }
+        self.forget(Reg::RSP.set());
+        let form = match self.get(Reg::RSP).form {
+            Form::Aligned(_) => Form::Aligned(at as i32),
+            _ => Form::Stack(at as i32),
+        };
+        self.regs[usize::from(Reg::RSP.0)] = Value::of(form);
+        self.saved.popped(form);
+        if form == Form::Stack(0) {
+            // The next function may align its stack anew.
+            self.realigned = None;
+            self.saved = Saved::NONE;
+        }
+        true
+    }
+
+    /// `rsp` is set to an address in the frame. False, and `rsp` stays, if it is
+    /// none, or out of bounds as with [`State::set_rsp`].
+    #[must_use]
+    pub fn set_rsp_to(&mut self, form: Form) -> bool {
+        let before = self.get(Reg::RSP);
+        let (Form::Stack(at) | Form::Aligned(at)) = form else {
+            return false;
+        };
+        self.regs[usize::from(Reg::RSP.0)] = Value::of(form);
+        let done = self.set_rsp(i64::from(at));
+        if !done {
+            self.regs[usize::from(Reg::RSP.0)] = before;
+        }
+        done
+    }
+
+    /// Drops the facts beside the registers that rely on one of `written`.
+    fn forget(&mut self, written: RegSet) {
+        if self.flags.speaks_of(written) {
+            self.flags = Flags::Unknown;
+        }
+        if self
+            .again
+            .is_some_and(|again| again.inputs.0 & written.0 != 0)
+        {
+            self.again = None;
+        }
+    }
+
+    /// Nothing is known of `written` any more; `rsp` is left out.
+    pub fn clobber(&mut self, written: RegSet) {
+        self.forget(written);
+        for r in written.iter().filter(|&r| r != Reg::RSP) {
+            self.regs[usize::from(r.0)] = Value::ANY;
+        }
+    }
+
+    /// Instruction `x` is executed: its name means a new number from here on.
+    pub fn rename(&mut self, x: Name) {
+        if !self.mentioned.add(x) {
+            debug_assert!(!self.mentions(x), "a name that was not given");
+            return;
+        }
+        for value in &mut self.regs {
+            if value.name == Some(x) {
+                value.name = None;
+            }
+            value.form = value.form.without(x);
+        }
+        if self.flags.mentions(x) {
+            self.flags = Flags::Unknown;
+        }
+        if self.matched == Some(x) {
+            self.matched = None;
+        }
+        if self.again.is_some_and(|again| again.name == x) {
+            self.again = None;
+        }
+    }
+
+    /// Whether any fact is about a name.
+    fn mentions(&self, x: Name) -> bool {
+        let value = |v: &Value| v.name == Some(x) || v.form.mentions(x);
+        self.regs.iter().any(value)
+            || self.flags.mentions(x)
+            || self.matched == Some(x)
+            || self.again.is_some_and(|again| again.name == x)
+    }
+
+    /// Instruction `x` is executed and names the number that register `r`
+    /// holds. If it had another name, that means the same number, and what is
+    /// known of registers by the old name is known by the new one from here
+    /// on. So names after an instruction do not depend on the path to it.
+    pub fn name(&mut self, r: Reg, x: Name) {
+        let old = self.get(r).name;
+        if old != Some(x) {
+            self.rename(x);
+        }
+        if let Some(old) = old {
+            for value in &mut self.regs {
+                if value.name == Some(old) {
+                    value.name = Some(x);
+                }
+                value.form = value.form.renamed(old, x);
+            }
+        }
+        if r != Reg::RSP {
+            self.regs[usize::from(r.0 & 15)].name = Some(x);
+        }
+    }
+
+    /// After a call: nothing but `rsp` is known, and DF is clear.
+    pub fn called(&mut self) {
+        let rsp = self.get(Reg::RSP);
+        *self = State::entry();
+        self.regs[usize::from(Reg::RSP.0)] = rsp;
+    }
+
+    /// After a call where callees are trusted to keep what the psABI (3.2.1)
+    /// says: frame addresses in those registers and in the frame stay.
+    pub fn called_by_psabi(&mut self) {
+        let before = self.clone();
+        self.called();
+        self.realigned = before.realigned;
+        self.saved = before.saved;
+        for r in [Reg(3), Reg::RBP, Reg(12), Reg(13), Reg(14), Reg(15)] {
+            if let form @ (Form::Stack(_) | Form::Aligned(_)) = before.get(r).form {
+                self.regs[usize::from(r.0)] = Value::of(form);
+            }
+        }
+    }
+
+    /// Keeps what `other` knows as well. True if something was dropped. The
+    /// caller has made sure that `rsp` agrees.
+    pub fn join(&mut self, other: &State) -> bool {
+        let mut changed = false;
+        for (mine, theirs) in self.regs.iter_mut().zip(&other.regs) {
+            if *mine != *theirs {
+                let joined = mine.join(*theirs);
+                changed |= joined != *mine;
+                *mine = joined;
+            }
+        }
+        changed |= keep(&mut self.realigned, &other.realigned, None);
+        changed |= self.saved.join(&other.saved);
+        changed |= keep(&mut self.flags, &other.flags, Flags::Unknown);
+        changed |= keep(&mut self.matched, &other.matched, None);
+        changed |= keep(&mut self.again, &other.again, None);
+        changed |= keep(&mut self.direction, &other.direction, None);
+        // `mentioned` stays: what is left was among the own facts.
+        changed
+    }
+}
+
+/// Replaces a fact by `unknown` unless the other side agrees.
+fn keep<T: PartialEq>(mine: &mut T, theirs: &T, unknown: T) -> bool {
+    let drop = mine != theirs && *mine != unknown;
+    if drop {
+        *mine = unknown;
+    }
+    drop
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Bound;
+    use super::*;
+
+    const X: u32 = 7;
+
+    fn bound(n: u32) -> Bound {
+        Bound {
+            from: Name::of(n),
+            shift: 3,
+            direction: Direction::Forward,
+        }
+    }
+
+    #[test]
+    fn a_name_executed_again_means_nothing_to_older_facts() {
+        let x = Name::of(X);
+        let forms = [
+            Form::Low32(x),
+            Form::Shifted(x),
+            Form::Page(x),
+            Form::PageBits(x),
+            Form::Index(x),
+            Form::Offset(x),
+            Form::Checked(x),
+            Form::PageOffset(x, 0),
+            Form::Count(bound(X), None),
+        ];
+        for form in forms {
+            let mut s = State::entry();
+            s.rename(x);
+            s.write(
+                Reg::RAX,
+                Value {
+                    name: Some(x),
+                    form,
+                },
+            );
+            s.flags = Flags::Tag(x);
+            s.matched = Some(x);
+            s.again = Some(Again {
+                name: x,
+                inputs: RegSet::NONE,
+            });
+            s.rename(x);
+            assert_eq!(s, State::entry(), "{form:?}");
+        }
+        let translated = Form::Translated(Some(x));
+        assert_eq!(translated.without(x), Form::Translated(None));
+        let both = Form::Count(bound(X), Some(Name::of(1)));
+        assert_eq!(both.without(x), Form::Count(bound(1), None));
+    }
+
+    #[test]
+    fn joins_keep_what_agrees_and_report_what_they_drop() {
+        let mut a = State::entry();
+        a.write(Reg::RAX, Value::of(Form::Translated(Some(Name::of(1)))));
+        a.write(
+            Reg::RCX,
+            Value::of(Form::Count(bound(1), Some(Name::of(2)))),
+        );
+        let mut b = State::entry();
+        b.write(Reg::RAX, Value::of(Form::Translated(Some(Name::of(2)))));
+        b.write(Reg::RCX, Value::of(Form::Count(bound(2), None)));
+        assert!(a.join(&b));
+        assert_eq!(a.get(Reg::RAX).form, Form::Translated(None));
+        assert_eq!(a.get(Reg::RCX).form, Form::Count(bound(2), None));
+        let again = a.clone();
+        assert!(!a.join(&again));
+        b.direction = Some(Direction::Backward);
+        assert!(a.join(&b) && a.direction.is_none());
+    }
+
+    #[test]
+    fn rsp_stays_between_the_entry_and_the_deepest_frame() {
+        let mut s = State::entry();
+        assert!(!s.set_rsp(8) && !s.set_rsp(-stack::MAX_FRAME - 1));
+        assert!(s.set_rsp(-stack::MAX_FRAME));
+        s.clobber(RegSet(0xffff));
+        s.write(Reg::RSP, Value::ANY);
+        assert_eq!(i64::from(s.rsp()), -stack::MAX_FRAME);
+    }
+
+    #[test]
+    fn writing_a_register_forgets_what_relied_on_it() {
+        let mut s = State::entry();
+        s.again = Some(Again {
+            name: Name::of(X),
+            inputs: Reg::RDI.set().or(Reg::RSP.set()),
+        });
+        s.flags = Flags::Compared {
+            left: Reg::RAX,
+            right: Reg::RCX,
+        };
+        s.write(Reg::RCX, Value::ANY);
+        assert_eq!(s.flags, Flags::Unknown);
+        assert!(s.again.is_some() && s.set_rsp(-8) && s.again.is_none());
+    }
+}

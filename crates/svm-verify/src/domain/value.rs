@@ -1,0 +1,230 @@
+//! What is known of one register: the name of the number that it holds, and how
+//! that number came about ([`Form`]).
+//!
+//! The forms are the stages that a check, a count of a string instruction or an
+//! address in the frame goes through; `crate::transfer` takes one to the next.
+
+use std::num::NonZeroU32;
+
+/// The instruction that made a value, by its number in the object, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name(pub NonZeroU32);
+
+impl Name {
+    /// The name that instruction number `index`, from 0, gives.
+    pub fn of(index: u32) -> Name {
+        Name(NonZeroU32::MIN.saturating_add(index))
+    }
+
+    /// The number of the instruction, from 0.
+    pub fn instruction(self) -> u32 {
+        self.0.get() - 1
+    }
+}
+
+/// Direction of a string instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// DF = 0, towards higher addresses.
+    Forward,
+    /// DF = 1.
+    Backward,
+}
+
+/// At most as many elements of `1 << shift` bytes as a translation of `from`
+/// covers from there in that direction, the one at `from` included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The address that they begin at.
+    pub from: Name,
+    /// log2 of the element's size in bytes.
+    pub shift: u8,
+    /// Where the others lie.
+    pub direction: Direction,
+}
+
+/// What is known about a register apart from its name. `V(X)` is the number
+/// that X names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Nothing.
+    Any,
+    /// `rsp` at the function's entry plus this many bytes.
+    Stack(i32),
+    /// `rsp` as the function's `and $-N,%rsp` left it plus this many bytes
+    /// (target `linux`).
+    Aligned(i32),
+    /// `rsp | (BLOCK - 1)`: the last byte of the CPU's block.
+    ContextTop,
+    /// `V(X) & 0xffff_ffff`.
+    Low32(Name),
+    /// `(V(X) & 0xffff_ffff) >> INDEX_SHIFT`.
+    Shifted(Name),
+    /// `V(X) & -PAGE_SIZE`.
+    Page(Name),
+    /// `V(X) & (INDEX_MASK << INDEX_SHIFT)`.
+    PageBits(Name),
+    /// `(V(X) >> INDEX_SHIFT) & INDEX_MASK`: byte offset of X's table entry.
+    Index(Name),
+    /// `V(X)` minus the tag in X's entry.
+    Offset(Name),
+    /// The same, proved less than a page: the tag is that of X's page.
+    Checked(Name),
+    /// What a check or the slow path made of an address, of `V(X)` if a name
+    /// is given: the [`twin_abi::stlb::BELOW`] bytes before it and the
+    /// [`twin_abi::stlb::COVERED`] from it on are dom0's or in a hole.
+    Translated(Option<Name>),
+    /// `(V(X) & (PAGE_SIZE - 1)) >> shift`.
+    PageOffset(Name, u8),
+    /// Within one or two bounds, alike but for where they begin: the pointers
+    /// of one string instruction.
+    Count(Bound, Option<Name>),
+    /// At most this.
+    Below(u8),
+}
+
+impl Form {
+    /// Whether the form speaks of `V(x)`.
+    pub(super) fn mentions(self, x: Name) -> bool {
+        match self {
+            Form::Any | Form::Stack(_) | Form::Aligned(_) | Form::ContextTop | Form::Below(_) => {
+                false
+            }
+            Form::Low32(n)
+            | Form::Shifted(n)
+            | Form::Page(n)
+            | Form::PageBits(n)
+            | Form::Index(n)
+            | Form::Offset(n)
+            | Form::Checked(n)
+            | Form::PageOffset(n, _) => n == x,
+            Form::Translated(n) => n == Some(x),
+            Form::Count(a, b) => a.from == x || b == Some(x),
+        }
+    }
+
+    /// What is left of the form when `V(x)` is forgotten.
+    pub(super) fn without(self, x: Name) -> Form {
+        match self {
+            form if !form.mentions(x) => form,
+            // Its translation stays a translation, of an address without name.
+            Form::Translated(_) => Form::Translated(None),
+            Form::Count(..) => count(self.bounds().into_iter().flatten().filter(|b| b.from != x)),
+            _ => Form::Any,
+        }
+    }
+
+    /// The form when `V(new)` is the same number as `V(old)`.
+    pub(super) fn renamed(self, old: Name, new: Name) -> Form {
+        let rename = |name: Name| if name == old { new } else { name };
+        match self {
+            form if !form.mentions(old) => form,
+            Form::Any | Form::Stack(_) | Form::Aligned(_) | Form::ContextTop | Form::Below(_) => {
+                self
+            }
+            Form::Low32(_) => Form::Low32(new),
+            Form::Shifted(_) => Form::Shifted(new),
+            Form::Page(_) => Form::Page(new),
+            Form::PageBits(_) => Form::PageBits(new),
+            Form::Index(_) => Form::Index(new),
+            Form::Offset(_) => Form::Offset(new),
+            Form::Checked(_) => Form::Checked(new),
+            Form::Translated(_) => Form::Translated(Some(new)),
+            Form::PageOffset(_, shift) => Form::PageOffset(new, shift),
+            Form::Count(a, b) => {
+                let from = rename(a.from);
+                Form::Count(Bound { from, ..a }, b.map(rename).filter(|&b| b != from))
+            }
+        }
+    }
+
+    /// What holds if the one or the other holds.
+    fn join(self, other: Form) -> Form {
+        match (self, other) {
+            (a, b) if a == b => a,
+            (Form::Translated(_), Form::Translated(_)) => Form::Translated(None),
+            (Form::Count(..), Form::Count(..)) => {
+                let theirs = other.bounds();
+                count(
+                    self.bounds()
+                        .into_iter()
+                        .flatten()
+                        .filter(|&b| theirs.contains(&Some(b))),
+                )
+            }
+            _ => Form::Any,
+        }
+    }
+
+    /// So many bytes further, if it is an address in the frame.
+    pub fn moved(self, by: i32) -> Option<Form> {
+        match self {
+            Form::Stack(at) => at.checked_add(by).map(Form::Stack),
+            Form::Aligned(at) => at.checked_add(by).map(Form::Aligned),
+            _ => None,
+        }
+    }
+
+    /// The bounds of a count; none for anything else.
+    pub fn bounds(self) -> [Option<Bound>; 2] {
+        match self {
+            Form::Count(a, b) => [Some(a), b.map(|from| Bound { from, ..a })],
+            _ => [None, None],
+        }
+    }
+
+    /// The form of the smaller of two numbers: within the bounds of each.
+    pub fn minimum(self, other: Form) -> Form {
+        let mine = self.bounds();
+        let theirs = other
+            .bounds()
+            .into_iter()
+            .flatten()
+            .filter(|&b| !mine.contains(&Some(b)));
+        count(mine.into_iter().flatten().chain(theirs))
+    }
+}
+
+/// The form of a number within these bounds. Two are kept, an instruction has no
+/// more pointers; and only if they are alike, as it has one size and direction.
+fn count(mut bounds: impl Iterator<Item = Bound>) -> Form {
+    let Some(a) = bounds.next() else {
+        return Form::Any;
+    };
+    let alike = |b: &Bound| (b.shift, b.direction) == (a.shift, a.direction) && b.from != a.from;
+    Form::Count(a, bounds.find(alike).map(|b| b.from))
+}
+
+/// What is known about one register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// The number that it holds, if that has a name.
+    pub name: Option<Name>,
+    /// What else is known.
+    pub form: Form,
+}
+
+impl Value {
+    /// Nothing is known.
+    pub const ANY: Value = Value {
+        name: None,
+        form: Form::Any,
+    };
+
+    /// Only the form is known.
+    pub fn of(form: Form) -> Value {
+        Value { name: None, form }
+    }
+
+    pub(super) fn join(self, other: Value) -> Value {
+        let name = if self.name == other.name {
+            self.name
+        } else {
+            None
+        };
+        Value {
+            name,
+            form: self.form.join(other.form),
+        }
+    }
+}

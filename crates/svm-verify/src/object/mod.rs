@@ -1,0 +1,154 @@
+//! The object around the code: what it is, its sections, its symbols and its
+//! two tables.
+//!
+//! Takes the object as it was read, gives an [`Image`]: which sections are
+//! code, what each symbol means, and where the code may be entered. Whatever is
+//! not expected here is a violation, so that nothing is loaded that the rest of
+//! the verifier did not look at.
+
+mod note;
+mod sections;
+mod symbols;
+mod tables;
+
+use elf_loader::{Object, Relocation, Section, SectionId, SymbolId};
+use twin_abi::{Scheme, Target};
+
+use crate::domain::Reg;
+use crate::linux;
+use crate::report::Report;
+use crate::violation::Code;
+
+pub use symbols::slow_register;
+
+/// An entry of the runtime, or an imported routine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routine {
+    /// Whatever the loader resolves an imported name to: follows the psABI.
+    Imported,
+    /// [`twin_abi::names::CALL`]: goes on at a codemap entry.
+    Indirect,
+    /// `twin_slow_<reg>`.
+    Slow(Reg),
+    /// [`twin_abi::names::PORT_IN`].
+    PortIn,
+    /// [`twin_abi::names::PORT_OUT`] and [`twin_abi::names::WARN`]: keep everything.
+    Keeps,
+    /// [`twin_abi::names::BUG`]: does not return.
+    Bug,
+}
+
+/// A place in code: number of the code section, byte offset in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CodeAt {
+    /// Index in [`Image::code`].
+    pub section: u16,
+    /// Byte offset.
+    pub offset: i64,
+}
+
+/// What a symbol may be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// An address in dom0: a number.
+    Vm,
+    /// [`twin_abi::names::STLB`].
+    Table,
+    /// Something to call.
+    Routine(Routine),
+    /// A place in this object's code.
+    Code(CodeAt),
+    /// A place in its data (target `linux`).
+    Data(SectionId, i64),
+    /// Nothing, for this reason.
+    Unusable(&'static str),
+}
+
+/// The object with the meaning of its parts.
+pub struct Image<'o> {
+    /// As it was read.
+    pub object: &'o Object<'o>,
+    /// How it translates.
+    pub scheme: Scheme,
+    /// What it is for.
+    pub target: Target,
+    /// The code sections in file order.
+    pub code: Vec<SectionId>,
+    /// Meaning of each symbol.
+    pub symbols: Vec<Meaning>,
+    /// Codemap entries, each with its offset in the codemap.
+    pub codemap: Vec<(u64, CodeAt)>,
+    /// Names that other objects or the loader can see: entered from outside.
+    pub globals: Vec<CodeAt>,
+    /// Starts of the other functions.
+    pub locals: Vec<CodeAt>,
+}
+
+impl<'o> Image<'o> {
+    /// Looks at everything but the instructions. `None` if the object is
+    /// foreign, which alone is reported then.
+    pub fn new(object: &'o Object<'o>, report: &mut Report<'o>) -> Option<Image<'o>> {
+        let (scheme, target) = match note::made_for(object) {
+            Ok(made) => made,
+            Err(reason) => {
+                report.object(Code::Foreign, reason);
+                return None;
+            }
+        };
+        let mut image = Image {
+            object,
+            scheme,
+            target,
+            code: Vec::new(),
+            symbols: Vec::new(),
+            codemap: Vec::new(),
+            globals: Vec::new(),
+            locals: Vec::new(),
+        };
+        match target {
+            Target::User => {
+                image.check_sections(report);
+                image.check_symbols(report);
+                image.check_codemap(report);
+            }
+            Target::Linux => {
+                linux::sections(&mut image, report);
+                linux::symbols(&mut image, report);
+            }
+        }
+        image.check_map(report);
+        Some(image)
+    }
+
+    /// Whether this is a module for a stock kernel.
+    pub fn is_linux(&self) -> bool {
+        self.target == Target::Linux
+    }
+
+    /// Whether an operand may name the symbol of a relocation.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn data_reference(&self, meaning: Meaning, _: &Relocation) -> Result<(), &'static str> {
+        match meaning {
+            Meaning::Data(..) | Meaning::Code(_) | Meaning::Routine(Routine::Imported) => Ok(()),
+            _ => Err("nothing that an operand may name"),
+        }
+    }
+
+    /// The code section with this number.
+    pub fn section(&self, number: u16) -> &'o Section<'o> {
+        self.object.section(self.code[usize::from(number)])
+    }
+
+    /// The number of a code section.
+    pub fn number(&self, id: SectionId) -> Option<u16> {
+        self.code.binary_search(&id).ok().map(|n| n as u16)
+    }
+
+    /// What a symbol means.
+    pub fn meaning(&self, symbol: SymbolId) -> Meaning {
+        let known = self.symbols.get(symbol.0 as usize).copied();
+        known.unwrap_or(Meaning::Unusable("there is no such symbol"))
+    }
+}

@@ -1,0 +1,89 @@
+//! Sections (target `user`): code, the tables of the ABI, and nothing else that
+//! would be loaded.
+
+use std::collections::HashSet;
+
+use elf_loader::consts::{SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, SHT_PROGBITS};
+use elf_loader::{Role, Section};
+use twin_abi::sections;
+
+use super::Image;
+use crate::report::Report;
+use crate::violation::Code;
+
+impl<'o> Image<'o> {
+    pub(super) fn check_sections(&mut self, report: &mut Report<'o>) {
+        let mut tables = HashSet::new();
+        for (id, section) in self.object.sections() {
+            match judge_section(section) {
+                Ok(Kind::Code) if self.code.len() < usize::from(u16::MAX) => self.code.push(id),
+                Ok(Kind::Code) => report.at(id, 0, Code::Section, "too many code sections"),
+                Ok(Kind::Table) if tables.insert(&section.name) => {}
+                Ok(Kind::Table) => report.at(id, 0, Code::Section, "a second one of this name"),
+                Ok(Kind::Harmless) => {}
+                Err(reason) => report.at(id, 0, Code::Section, reason),
+            }
+            let relocatable = section.is_code() || section.name == sections::CODEMAP;
+            if let (false, Some(r)) = (relocatable, section.relocations.first()) {
+                report.at(
+                    id,
+                    r.offset,
+                    Code::Relocation,
+                    "nothing here may be relocated",
+                );
+            }
+        }
+    }
+}
+
+enum Kind {
+    Code,
+    /// `.note.twin`, `.twin.codemap` or `.twin.map`.
+    Table,
+    Harmless,
+}
+
+fn judge_section(section: &Section<'_>) -> Result<Kind, &'static str> {
+    const CODE: u64 = SHF_ALLOC | SHF_EXECINSTR;
+    match section.role {
+        Role::Null | Role::SymbolTable | Role::SymbolNames | Role::SectionNames => {
+            return not_loaded(section);
+        }
+        Role::Relocations(_) => return not_loaded(section),
+        Role::Contents => {}
+    }
+    let (flags, kind) = (section.flags, section.kind);
+    if flags & (SHF_WRITE | SHF_EXECINSTR) == SHF_WRITE | SHF_EXECINSTR {
+        return Err("it is writable and executable");
+    }
+    match &*section.name {
+        sections::NOTE if flags & !SHF_ALLOC == 0 => Ok(Kind::Table),
+        sections::CODEMAP if flags == SHF_ALLOC && kind == SHT_PROGBITS => Ok(Kind::Table),
+        sections::MAP if flags == 0 && kind == SHT_PROGBITS => Ok(Kind::Table),
+        sections::NOTE | sections::CODEMAP | sections::MAP => {
+            Err("its type or flags are not those that the ABI gives it")
+        }
+        _ if flags == CODE && kind == SHT_PROGBITS => code_bytes(section),
+        _ if section.is_code() => Err("code with other flags or without contents"),
+        // Assemblers always make .data and .bss.
+        _ if section.size == 0 && matches!(kind, SHT_PROGBITS | SHT_NOBITS) => Ok(Kind::Harmless),
+        _ if flags & SHF_WRITE != 0 => Err("it is writable data"),
+        _ if flags & SHF_ALLOC != 0 => Err("it is data that would be loaded"),
+        ".comment" | ".note.GNU-stack" => Ok(Kind::Harmless),
+        _ => Err("rewritten objects have no such section"),
+    }
+}
+
+fn not_loaded(section: &Section<'_>) -> Result<Kind, &'static str> {
+    match section.flags & (SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR) {
+        0 => Ok(Kind::Harmless),
+        _ => Err("a table of the object file that would be loaded"),
+    }
+}
+
+fn code_bytes(section: &Section<'_>) -> Result<Kind, &'static str> {
+    match section.data.len() as u64 == section.size && section.size <= i32::MAX as u64 {
+        true => Ok(Kind::Code),
+        false => Err("its bytes are not all there, or more than 2 GiB"),
+    }
+}

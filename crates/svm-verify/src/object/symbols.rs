@@ -1,0 +1,177 @@
+//! Symbols (target `user`): what each may be used for, and which are ways in.
+
+use std::collections::HashSet;
+
+use elf_loader::consts::{
+    STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FILE, STT_FUNC, STT_NOTYPE, STT_OBJECT, STT_SECTION,
+};
+use elf_loader::{Place, SectionId, Symbol};
+use twin_abi::names;
+
+use super::{CodeAt, Image, Meaning, Routine};
+use crate::domain::Reg;
+use crate::report::Report;
+use crate::violation::Code;
+
+impl<'o> Image<'o> {
+    pub(super) fn check_symbols(&mut self, report: &mut Report<'o>) {
+        let exported: HashSet<&str> = self
+            .object
+            .symbols()
+            .filter(|(_, s)| s.binding != STB_LOCAL && s.place != Place::Undefined)
+            .map(|(_, s)| &*s.name)
+            .collect();
+        for (id, symbol) in self.object.symbols() {
+            let meaning = if id.0 == 0 {
+                Ok(Meaning::Unusable("it is the null symbol"))
+            } else {
+                self.judge_symbol(symbol, &exported)
+            };
+            let meaning = meaning.unwrap_or_else(|reason| {
+                report.object(Code::Symbol, format!("symbol `{}`: {reason}", symbol.name));
+                Meaning::Unusable(reason)
+            });
+            self.symbols.push(meaning);
+            match symbol.place {
+                Place::In(section) => self.note_entry(symbol, section),
+                Place::Undefined | Place::Absolute | Place::Common => {}
+            }
+        }
+    }
+
+    /// Remembers a function's start. A name that is visible outside is one
+    /// whatever its type: another object may call it.
+    fn note_entry(&mut self, symbol: &Symbol<'_>, section: SectionId) {
+        let Some(section) = self.number(section) else {
+            return;
+        };
+        let at = CodeAt {
+            section,
+            offset: symbol.value as i64,
+        };
+        if symbol.binding != STB_LOCAL {
+            self.globals.push(at);
+        } else if symbol.kind == STT_FUNC && !symbol.name.contains(".cold") {
+            // gcc marks the cold part of a function as one, too, although it
+            // is entered with the frame of the hot one.
+            self.locals.push(at);
+        }
+    }
+
+    fn judge_symbol(
+        &self,
+        symbol: &Symbol<'_>,
+        exported: &HashSet<&str>,
+    ) -> Result<Meaning, &'static str> {
+        if !matches!(symbol.binding, STB_LOCAL | STB_GLOBAL | STB_WEAK) {
+            return Err("its binding is none of local, global and weak");
+        }
+        if !matches!(
+            symbol.kind,
+            STT_NOTYPE | STT_OBJECT | STT_FUNC | STT_SECTION | STT_FILE
+        ) {
+            return Err("symbols of this type are resolved in ways nobody checked");
+        }
+        match symbol.place {
+            Place::Common => Err("a common symbol is writable data"),
+            Place::Absolute if symbol.kind == STT_FILE => Ok(Meaning::Unusable("it names a file")),
+            Place::Absolute => Err("an absolute symbol may be any address"),
+            Place::Undefined => judge_undefined(symbol, exported),
+            Place::In(section) => self.judge_defined(symbol, section),
+        }
+    }
+
+    fn judge_defined(
+        &self,
+        symbol: &Symbol<'_>,
+        section: SectionId,
+    ) -> Result<Meaning, &'static str> {
+        let local = symbol.binding == STB_LOCAL;
+        if !local && symbol.name.starts_with(names::RUNTIME_PREFIX) {
+            return Err("names of the runtime are not for objects to define");
+        }
+        let Some(number) = self.number(section) else {
+            return if local {
+                Ok(Meaning::Unusable("it lies outside the code"))
+            } else {
+                Err("it exports something that is not code")
+            };
+        };
+        match (symbol.binding, i64::try_from(symbol.value)) {
+            (STB_WEAK, _) => Ok(Meaning::Unusable(
+                "another definition may replace a weak one",
+            )),
+            (_, Ok(offset)) => Ok(Meaning::Code(CodeAt {
+                section: number,
+                offset,
+            })),
+            (_, Err(_)) => Err("its value is outside its section"),
+        }
+    }
+}
+
+/// Names that kernels give to routines which jump to an address in a register:
+/// a loader that resolved them would let the driver choose.
+const THUNKS: [&str; 4] = [
+    "__x86_indirect_thunk_",
+    "__x86_indirect_call_thunk_",
+    "__x86_indirect_jump_thunk_",
+    "__x86_return_thunk",
+];
+
+fn judge_undefined(symbol: &Symbol<'_>, exported: &HashSet<&str>) -> Result<Meaning, &'static str> {
+    let name = &*symbol.name;
+    if name.is_empty() || !matches!(symbol.kind, STT_NOTYPE | STT_OBJECT | STT_FUNC) {
+        return Err("an undefined symbol without a name");
+    }
+    if symbol.binding == STB_LOCAL {
+        return Err("an undefined symbol cannot be local");
+    }
+    if exported.contains(name) {
+        return Err("it is both defined and undefined");
+    }
+    if let Some(there) = name.strip_prefix(names::VM_PREFIX) {
+        return if there.is_empty() {
+            Err("it names nothing in dom0")
+        } else {
+            Ok(Meaning::Vm)
+        };
+    }
+    if THUNKS.iter().any(|thunk| name.starts_with(thunk)) {
+        return Ok(Meaning::Unusable("it transfers control to any address"));
+    }
+    let meaning = match name {
+        names::STLB => Meaning::Table,
+        names::CALL => Meaning::Routine(Routine::Indirect),
+        names::WARN => Meaning::Routine(Routine::Keeps),
+        names::BUG => Meaning::Routine(Routine::Bug),
+        _ if names::PORT_IN.contains(&name) => Meaning::Routine(Routine::PortIn),
+        _ if names::PORT_OUT.contains(&name) => Meaning::Routine(Routine::Keeps),
+        _ => match name.strip_prefix(names::SLOW_PREFIX) {
+            Some(register) => Meaning::Routine(Routine::Slow(slow_register(register)?)),
+            None if name.starts_with(names::RUNTIME_PREFIX) => {
+                return Err("the runtime has no such name");
+            }
+            None => Meaning::Routine(Routine::Imported),
+        },
+    };
+    match symbol.binding {
+        // gABI chapter 4: an unresolved weak symbol is zero.
+        STB_WEAK => Ok(Meaning::Unusable("a weak symbol may stay unresolved: zero")),
+        _ => Ok(meaning),
+    }
+}
+
+/// The register of `twin_slow_<name>`.
+pub fn slow_register(name: &str) -> Result<Reg, &'static str> {
+    const ORDER: [&str; 16] = [
+        "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
+        "r13", "r14", "r15",
+    ];
+    let number = ORDER
+        .iter()
+        .position(|&n| n == name && names::SLOW_REGISTERS.contains(&n));
+    number
+        .map(|n| Reg(n as u8))
+        .ok_or("there is no slow path for that register")
+}

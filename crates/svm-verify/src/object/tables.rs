@@ -1,0 +1,116 @@
+//! The two tables: `.twin.codemap`, where the code may be entered, and
+//! `.twin.map`, what each place was in the original. `twin_abi` has their layout.
+
+use std::collections::{HashMap, HashSet};
+
+use elf_loader::consts::R_X86_64_64;
+use elf_loader::{SectionId, SymbolId};
+use twin_abi::{names, sections};
+
+use super::{CodeAt, Image, Meaning};
+use crate::report::Report;
+use crate::violation::Code;
+
+impl<'o> Image<'o> {
+    pub(super) fn check_codemap(&mut self, report: &mut Report<'o>) {
+        let Some(id) = self.object.section_named(sections::CODEMAP) else {
+            return;
+        };
+        let section = self.object.section(id);
+        if !section.size.is_multiple_of(16) {
+            report.at(id, 0, Code::Codemap, "its size is not a multiple of 16");
+        }
+        if let Some(at) = section.data.iter().position(|&b| b != 0) {
+            report.at(
+                id,
+                at as u64,
+                Code::Codemap,
+                "bytes under the relocations are not zero",
+            );
+        }
+        if section.relocations.len() as u64 != section.size / 8 {
+            report.at(id, 0, Code::Codemap, "not two relocations for each entry");
+            return;
+        }
+        let mut seen = HashMap::new();
+        let names: HashSet<&str> = self
+            .code
+            .iter()
+            .map(|&c| &*self.object.section(c).name)
+            .collect();
+        let mut expected = 0;
+        for r in &section.relocations {
+            let target = if r.offset != expected || r.kind != R_X86_64_64 {
+                Err("a relocation that is not R_X86_64_64 on a word of its own")
+            } else if expected % 16 == 0 {
+                self.vm_code(r.symbol, &names).and_then(|()| {
+                    match seen.insert((r.symbol, r.addend), ()) {
+                        None => Ok(None),
+                        Some(()) => Err("two entries for one VM address"),
+                    }
+                })
+            } else {
+                self.entry_point(r.symbol, r.addend).map(Some)
+            };
+            match target {
+                Ok(Some(at)) => self.codemap.push((r.offset, at)),
+                Ok(None) => {}
+                Err(reason) => report.at(id, r.offset, Code::Codemap, reason),
+            }
+            expected += 8;
+        }
+    }
+
+    /// The first half of a codemap entry: an address in a VM code section.
+    fn vm_code(&self, symbol: SymbolId, names: &HashSet<&str>) -> Result<(), &'static str> {
+        let vm = self.meaning(symbol) == Meaning::Vm;
+        let symbol = self.object.symbols.get(symbol.0 as usize);
+        let name = symbol.and_then(|s| s.name.strip_prefix(names::VM_PREFIX));
+        match name {
+            Some(name) if vm && names.contains(name) => Ok(()),
+            _ => Err("the VM address is not `twin_vm:` and a code section of this object"),
+        }
+    }
+
+    /// The second half: a place in this object's code.
+    fn entry_point(&self, symbol: SymbolId, addend: i64) -> Result<CodeAt, &'static str> {
+        match self.meaning(symbol) {
+            Meaning::Code(at) => at
+                .offset
+                .checked_add(addend)
+                .map(|offset| CodeAt { offset, ..at })
+                .ok_or("the entry point is outside every section"),
+            _ => Err("the entry point is not in this object's code"),
+        }
+    }
+
+    pub(super) fn check_map(&self, report: &mut Report<'o>) {
+        let Some(id) = self.object.section_named(sections::MAP) else {
+            return;
+        };
+        let section = self.object.section(id);
+        let (entries, rest) = section.data.as_chunks::<{ sections::MAP_ENTRY }>();
+        if !rest.is_empty() {
+            report.at(id, 0, Code::Map, "its size is not a multiple of 12");
+        }
+        let word =
+            |e: &[u8; 12], at: usize| u32::from_le_bytes([e[at], e[at + 1], e[at + 2], e[at + 3]]);
+        let mut last = (0, 0);
+        for (n, entry) in entries.iter().enumerate() {
+            let here = (word(entry, 0), word(entry, 4));
+            let size = self
+                .number(SectionId(here.0))
+                .map(|number| self.section(number).size);
+            let reason = match size {
+                None => "an entry for something that is not a code section",
+                Some(size) if u64::from(here.1) > size => "an entry for a place behind its section",
+                Some(_) if here < last => "entries are not sorted",
+                Some(_) => {
+                    last = here;
+                    continue;
+                }
+            };
+            report.at(id, (n * sections::MAP_ENTRY) as u64, Code::Map, reason);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! P1: where an instruction's memory operand lies, and whether it may.
+
+use twin_abi::{stack, stlb};
+
+use super::stack::MAX_ALIGNMENT;
+use super::{Broken, Proved, Step, broken};
+use crate::domain::{Form, Reg};
+use crate::insn::{Access, Memory, Op, Origin};
+use crate::violation::Code;
+
+impl Step<'_> {
+    pub(super) fn memory(&self, m: &Memory) -> Result<Proved, Broken> {
+        if m.access == Access::None {
+            return Ok(Proved::Reached);
+        }
+        if self.faulting || m.origin != Origin::Registers {
+            return Ok(Proved::Kernel);
+        }
+        let disp = i64::from(m.disp);
+        match self.state.get(m.base).form {
+            Form::Stack(_) | Form::Aligned(_) if self.linux && !m.indexed => {
+                self.kernel_frame(m).map(|()| Proved::Stack)
+            }
+            // op disp(%rsp), or through a register that holds a stack address
+            Form::Stack(at) if !m.indexed => self
+                .frame(i64::from(at) + disp, m.size, m.access)
+                .map(|()| Proved::Stack),
+            Form::Stack(_) => broken(
+                Code::StackBounds,
+                "an index register is added to a stack address, which may leave the frame",
+            ),
+            // op disp(%v)
+            Form::Translated(_) if m.indexed => broken(
+                Code::Window,
+                "an index register is added to a translated address",
+            ),
+            Form::Translated(_) if !covered(disp, m.size) => {
+                Err((Code::Window, window_reason(m).into()))
+            }
+            Form::Translated(_) => Ok(Proved::Translated),
+            // mov GS_BASE_FROM_TOP(%t), %t
+            Form::ContextTop => {
+                let base = [stack::FS_BASE_FROM_TOP, stack::GS_BASE_FROM_TOP].contains(&disp);
+                match base && !m.indexed && m.size == 8 && m.access == Access::Read {
+                    true => Ok(Proved::Context),
+                    false => broken(Code::Context, "not a read of one of the segment bases"),
+                }
+            }
+            form => Err((Code::Untranslated, untranslated_reason(m.base, form).into())),
+        }
+    }
+
+    /// Where a memory operand lies in the frame.
+    pub(super) fn frame_place(&self, m: &Memory) -> Option<Form> {
+        let in_frame = !m.indexed && m.origin == Origin::Registers;
+        self.state
+            .get(m.base)
+            .form
+            .moved(m.disp)
+            .filter(|_| in_frame)
+    }
+
+    /// What a word of the frame holds.
+    pub(super) fn saved_at(&self, m: &Memory) -> Form {
+        self.frame_place(m)
+            .map_or(Form::Any, |at| self.state.saved.get(at))
+    }
+
+    /// Words of the frame that the instruction may write hold nothing known.
+    pub(super) fn overwritten(&mut self) {
+        let m = self.insn.memory;
+        if m.access == Access::Write
+            && !matches!(self.insn.op, Op::Store { .. })
+            && let Some(at) = self.frame_place(&m)
+        {
+            self.state.saved.write(at, m.size, Form::Any);
+        }
+    }
+
+    //      op disp(%rsp)
+    //      op disp(%rbp)       # and other registers with a frame address
+    //
+    // In a module for a stock kernel: anywhere from 128 bytes below `rsp` up to
+    // what the caller passes, but not the return address.
+    fn kernel_frame(&self, m: &Memory) -> Result<(), Broken> {
+        const ARGUMENTS: i64 = 1024;
+        let place = self.state.get(m.base).form.moved(m.disp);
+        let (rsp, size) = (self.state.get(Reg::RSP).form, i64::from(m.size));
+        let (at, end, origin) = match (place, self.state.realigned) {
+            (Some(Form::Stack(at)), _) => (i64::from(at), i64::from(at) + size, 0),
+            // The aligned stack begins at or below where `rsp` was before.
+            (Some(Form::Aligned(at)), Some(from)) => {
+                let end = i64::from(at) + size;
+                (i64::from(at), end + i64::from(from), -MAX_ALIGNMENT)
+            }
+            _ => return broken(Code::StackBounds, "a stack address that wraps"),
+        };
+        let lowest = match (rsp, place) {
+            (Form::Stack(rsp), Some(Form::Stack(_)))
+            | (Form::Aligned(rsp), Some(Form::Aligned(_))) => i64::from(rsp),
+            _ => -stack::MAX_FRAME,
+        };
+        if at < lowest - stack::BELOW_RSP {
+            return broken(Code::StackBounds, "more than 128 bytes below %rsp");
+        }
+        let start = end - size;
+        match m.access {
+            Access::Write if end > 0 && start + origin < 8 => {
+                broken(Code::ReturnSlot, "it may write the return address")
+            }
+            _ if end > 8 + ARGUMENTS => broken(
+                Code::StackBounds,
+                "above the arguments that any caller provides",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// `size` bytes at `at` from the stack pointer at entry, where the return
+    /// address lies.
+    fn frame(&self, at: i64, size: u16, access: Access) -> Result<(), Broken> {
+        let end = at + i64::from(size);
+        let arguments = 8 + stack::INCOMING_ARGS;
+        if at < i64::from(self.state.rsp()) - stack::BELOW_RSP {
+            return broken(Code::StackBounds, "more than 128 bytes below %rsp");
+        }
+        match access {
+            Access::Write if end > 0 => broken(
+                Code::ReturnSlot,
+                "it writes the return address or the caller's frame",
+            ),
+            _ if end > arguments => broken(
+                Code::StackBounds,
+                "above the arguments that any caller provides",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    //      bts %r, (%v)        # %r at most 63
+    pub(super) fn bit_at(&mut self, r: Reg, bits: u8) -> Result<(), Broken> {
+        let offset = self.state.get(r).form;
+        self.clobber()?;
+        match offset {
+            // Per-CPU data; or where the kernel answers for it.
+            _ if self.insn.memory.origin == Origin::PerCpu => Ok(()),
+            Form::Below(most) if most < bits => Ok(()),
+            _ => broken(
+                Code::BitOffset,
+                "the bit may lie outside the operand's own bytes",
+            ),
+        }
+    }
+}
+
+/// Whether `size` bytes at a displacement from a translated address are all in
+/// its window, or in a hole of it.
+fn covered(disp: i64, size: u16) -> bool {
+    -(stlb::BELOW as i64) <= disp && disp + i64::from(size) <= stlb::COVERED as i64
+}
+
+fn window_reason(m: &Memory) -> String {
+    format!(
+        "{} bytes at displacement {} are not all within the {} before and the {} after that a translation covers",
+        m.size,
+        m.disp,
+        stlb::BELOW,
+        stlb::COVERED
+    )
+}
+
+fn untranslated_reason(base: Reg, form: Form) -> &'static str {
+    match form {
+        Form::Offset(_) => {
+            "the base register is an offset in the window, neither checked nor translated"
+        }
+        Form::Checked(_) => "the base register is a checked offset, not translated yet",
+        Form::Index(_) => "an index of the table is not an address",
+        _ if base == Reg::RBP => "%rbp is not proved to point into the frame, nor translated",
+        _ => "nothing confines the base register",
+    }
+}

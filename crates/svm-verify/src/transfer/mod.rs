@@ -1,0 +1,184 @@
+//! What one instruction does to what is known, and whether it may.
+//!
+//! [`Step::run`] takes the facts before an instruction and gives those after it. An
+//! instruction that no rule speaks of makes the registers that it writes
+//! unknown; rules only ever add knowledge to that. Above each rule stands the
+//! code it is for.
+//!
+//! One file a rule: [`memory`] and [`strings`] are P1, [`control`] is P2,
+//! [`stack`] P4 and [`table`] P5; [`registers`] and [`stages`] follow the values
+//! that those rules ask about.
+
+mod control;
+mod memory;
+mod registers;
+mod stack;
+mod stages;
+mod strings;
+mod table;
+
+use std::borrow::Cow;
+
+use twin_abi::Scheme;
+
+use crate::domain::{Direction, Flags, Form, Name, Reg, RegSet, State, Value};
+use crate::insn::{Alu, Insn, Op, TableRead, Target};
+use crate::object::Routine;
+use crate::violation::Code;
+
+/// How an instruction's memory operand was proved; also says that the
+/// instruction was reached at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proved {
+    /// Not reached on any path.
+    Unreached,
+    /// Reached; no memory operand.
+    Reached,
+    /// In the own stack frame.
+    Stack,
+    /// Through a translated address.
+    Translated,
+    /// A half of a table entry, in a check.
+    Table,
+    /// A segment base in the CPU's context.
+    Context,
+    /// Elements of a string instruction.
+    String,
+    /// A symbol's place, per-CPU data, or an access whose faults the kernel
+    /// answers.
+    Kernel,
+}
+
+/// Where control goes after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// To the next instruction.
+    Fall,
+    /// To the next one, after the function at this instruction returned.
+    Called(u32),
+    /// To another instruction.
+    Jump(u32),
+    /// To the next one or there; which, the flags decide.
+    Branch(u32),
+    /// Nowhere that is to be verified.
+    End,
+}
+
+/// A rule that is not met.
+pub type Broken = (Code, Cow<'static, str>);
+
+fn broken<T>(code: Code, reason: &'static str) -> Result<T, Broken> {
+    Err((code, Cow::Borrowed(reason)))
+}
+
+/// One instruction in the state before it, which becomes the state after it.
+pub struct Step<'a> {
+    /// Which table reads are valid.
+    pub scheme: Scheme,
+    /// Whether this is a module for a stock kernel.
+    pub linux: bool,
+    /// Whether the kernel answers what its memory operand faults with.
+    pub faulting: bool,
+    /// The name that the instruction gives.
+    pub name: Name,
+    /// The instruction.
+    pub insn: &'a Insn,
+    /// The facts.
+    pub state: &'a mut State,
+}
+
+impl Step<'_> {
+    /// Executes the instruction. After an error the state is that after an
+    /// instruction of which nothing is known, unless `rsp` is lost: then the
+    /// path ends ([`Code::StackPointer`], [`Code::Frame`]).
+    pub fn run(mut self) -> Result<(Next, Proved), Broken> {
+        let proved = self.memory(&self.insn.memory);
+        if self.linux {
+            self.overwritten();
+        }
+        let next = self.effect();
+        if self.insn.flags && !sets_flags(self.insn.op) {
+            self.state.flags = Flags::Unknown;
+        }
+        match (next, proved?) {
+            (Ok((next, Proved::Reached)), proved) => Ok((next, proved)),
+            (next, _) => next,
+        }
+    }
+
+    /// Registers, flags and control.
+    fn effect(&mut self) -> Result<(Next, Proved), Broken> {
+        let fall = |()| (Next::Fall, Proved::Reached);
+        match self.insn.op {
+            Op::Plain | Op::Prefetch => self.clobber().map(fall),
+            Op::Copy { d, s } => self.copy(d, s).map(fall),
+            Op::Copy32 { d, s } => self.copy32(d, s).map(fall),
+            Op::Constant { d } => self.computed(d, RegSet::NONE, Form::Any).map(fall),
+            Op::Lea { d, inputs, offset } => self.lea(d, inputs, offset).map(fall),
+            Op::Alu { op, d, imm, wide } => self.arithmetic(op, d, imm, wide).map(fall),
+            Op::Compare { left, right } => {
+                self.state.flags = Flags::Compared { left, right };
+                Ok((Next::Fall, Proved::Reached))
+            }
+            Op::MoveIfAbove { d, s } => self.move_if_above(d, s).map(fall),
+            Op::Table { read, r, index } => self
+                .table(read, r, index)
+                .map(|()| (Next::Fall, Proved::Table)),
+            Op::BitAt { r, bits } => self.bit_at(r, bits).map(fall),
+            Op::Push => self.push().map(|()| (Next::Fall, Proved::Stack)),
+            Op::PushRegister { s } => {
+                let pushed = self.state.get(s).form;
+                self.push()?;
+                let at = self.state.get(Reg::RSP).form;
+                self.state.saved.write(at, 8, pushed);
+                Ok((Next::Fall, Proved::Stack))
+            }
+            Op::Load { d } => {
+                let loaded = self.saved_at(&self.insn.memory);
+                self.set(d, Value::of(loaded)).map(fall)
+            }
+            Op::Store { s } => {
+                let (stored, m) = (self.state.get(s).form, self.insn.memory);
+                if let Some(at) = self.frame_place(&m) {
+                    self.state.saved.write(at, m.size, stored);
+                }
+                Ok((Next::Fall, Proved::Reached))
+            }
+            Op::PopFlags => {
+                self.pop(None)?;
+                self.state.direction = None;
+                Ok((Next::Fall, Proved::Stack))
+            }
+            Op::Pop { d } => self.pop(Some(d)).map(|()| (Next::Fall, Proved::Stack)),
+            Op::PopMemory => self.pop_memory().map(|()| (Next::Fall, Proved::Stack)),
+            Op::Leave => self.leave().map(|()| (Next::Fall, Proved::Stack)),
+            Op::Ret => self.leaves().map(|()| (Next::End, Proved::Reached)),
+            Op::Call(target) => self.call(target).map(|next| (next, Proved::Reached)),
+            Op::CallIndirect => self
+                .call(Target::Routine(Routine::Imported))
+                .map(|next| (next, Proved::Reached)),
+            Op::JumpIndirect => self.leaves().map(|()| (Next::End, Proved::Reached)),
+            Op::Jump(target) => self.jump(target).map(|next| (next, Proved::Reached)),
+            Op::Branch(_, target) => self.branch(target).map(|next| (next, Proved::Reached)),
+            Op::Stop => Ok((Next::End, Proved::Reached)),
+            Op::Cld => Ok(self.set_direction(Direction::Forward)),
+            Op::Std => Ok(self.set_direction(Direction::Backward)),
+            Op::String { kind, shift, rep } => self
+                .string(kind, shift, rep)
+                .map(|()| (Next::Fall, Proved::String)),
+        }
+    }
+}
+
+/// Instructions whose rule says what the flags mean.
+fn sets_flags(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Compare { .. }
+            | Op::Alu { op: Alu::Cmp, .. }
+            | Op::Table {
+                read: TableRead::CmpTag,
+                ..
+            }
+    )
+}

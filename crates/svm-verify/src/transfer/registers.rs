@@ -1,0 +1,162 @@
+//! What registers hold afterwards: copies get the name of what they copy,
+//! arithmetic takes a value to its next stage ([`super::stages`]), and whatever
+//! else is written is unknown.
+
+use twin_abi::stlb;
+
+use super::stages::{context_top, covered_forward, mask, plus, shift};
+use super::{Broken, Step, broken};
+use crate::domain::{Again, Flags, Form, Reg, RegSet, Value};
+use crate::insn::Alu;
+use crate::violation::Code;
+
+impl Step<'_> {
+    /// Nothing is known of what the instruction writes.
+    pub(super) fn clobber(&mut self) -> Result<(), Broken> {
+        self.state.clobber(self.insn.writes);
+        match self.insn.writes.has(Reg::RSP) {
+            true => broken(
+                Code::StackPointer,
+                "%rsp is written with something not constant",
+            ),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn set(&mut self, d: Reg, value: Value) -> Result<(), Broken> {
+        if d == Reg::RSP {
+            return broken(
+                Code::StackPointer,
+                "%rsp is written with something not constant",
+            );
+        }
+        self.state.write(d, value);
+        Ok(())
+    }
+
+    //      mov %t, %v          # both hold the address that is named here
+    //
+    pub(super) fn copy(&mut self, d: Reg, s: Reg) -> Result<(), Broken> {
+        if d == Reg::RSP {
+            return match self.state.get(s).form {
+                form @ (Form::Stack(_) | Form::Aligned(_)) => self.move_rsp_to(form),
+                _ => self.clobber(),
+            };
+        }
+        self.state.name(s, self.name);
+        let form = self.state.get(s).form;
+        self.set(
+            d,
+            Value {
+                name: Some(self.name),
+                form,
+            },
+        )
+    }
+
+    //      mov %vd, %id        # the address's low half
+    pub(super) fn copy32(&mut self, d: Reg, s: Reg) -> Result<(), Broken> {
+        if s == Reg::RSP || d == Reg::RSP {
+            return self.clobber();
+        }
+        let name = match self.state.get(s).name {
+            Some(name) => name,
+            None => {
+                self.state.name(s, self.name);
+                self.name
+            }
+        };
+        self.set(d, Value::of(Form::Low32(name)))
+    }
+
+    /// `%d` gets a named value that the instruction computed from `inputs`.
+    pub(super) fn computed(&mut self, d: Reg, inputs: RegSet, form: Form) -> Result<(), Broken> {
+        self.state.rename(self.name);
+        self.set(
+            d,
+            Value {
+                name: Some(self.name),
+                form,
+            },
+        )?;
+        if !inputs.has(d) {
+            self.state.again = Some(Again {
+                name: self.name,
+                inputs,
+            });
+        }
+        Ok(())
+    }
+
+    //      lea ADDRESS, %v
+    //      lea disp(%rsp), %r
+    pub(super) fn lea(
+        &mut self,
+        d: Reg,
+        inputs: RegSet,
+        offset: Option<(Reg, i32)>,
+    ) -> Result<(), Broken> {
+        let at = offset.and_then(|(base, disp)| self.state.get(base).form.moved(disp));
+        match (d, at) {
+            (Reg::RSP, Some(at)) => self.move_rsp_to(at),
+            (Reg::RSP, None) => self.clobber(),
+            (_, at) => self.computed(d, inputs, at.unwrap_or(Form::Any)),
+        }
+    }
+
+    pub(super) fn arithmetic(
+        &mut self,
+        op: Alu,
+        d: Reg,
+        imm: i32,
+        wide: bool,
+    ) -> Result<(), Broken> {
+        let before = self.state.get(d);
+        if op == Alu::Cmp {
+            self.state.flags = self.window(d, before.form, imm, wide);
+            return Ok(());
+        }
+        if self.linux && d == Reg::RSP && op == Alu::And && wide {
+            return self.realign(before.form, imm);
+        }
+        let form = match op {
+            Alu::And => mask(before, imm, wide),
+            Alu::Shr => shift(before.form, imm),
+            Alu::Xor => covered_forward(before.form, imm),
+            Alu::Add => plus(before.form, imm, wide),
+            Alu::Sub => imm
+                .checked_neg()
+                .map_or(Form::Any, |imm| plus(before.form, imm, wide)),
+            Alu::Or => context_top(before.form, imm, wide),
+            Alu::Cmp => Form::Any,
+        };
+        match (d, form) {
+            (Reg::RSP, Form::Stack(_) | Form::Aligned(_)) => self.move_rsp_to(form),
+            _ => self.set(d, Value::of(form)),
+        }
+    }
+
+    //      cmp $0xfff, %v      # %v = address - tag
+    fn window(&self, v: Reg, form: Form, imm: i32, wide: bool) -> Flags {
+        match form {
+            Form::Offset(address) if wide && i64::from(imm) == stlb::PAGE_SIZE as i64 - 1 => {
+                Flags::Window {
+                    register: v,
+                    address,
+                }
+            }
+            _ => Flags::Unknown,
+        }
+    }
+
+    //      cmp %m, %n
+    //      cmova %m, %n        # n = min(n, m)
+    pub(super) fn move_if_above(&mut self, d: Reg, s: Reg) -> Result<(), Broken> {
+        let (old, new) = (self.state.get(d).form, self.state.get(s).form);
+        let form = match self.state.flags == (Flags::Compared { left: d, right: s }) {
+            true => old.minimum(new),
+            false => Form::Any,
+        };
+        self.set(d, Value::of(form))
+    }
+}

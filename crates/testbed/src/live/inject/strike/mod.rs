@@ -1,0 +1,83 @@
+//! A kind and a seed become words changed in dom0's memory.
+//!
+//! One file for each part of the driver's data: its [`adapter`], the [`rings`], the
+//! kernel's [`structures`] around it, pointers to [`functions`].
+
+mod adapter;
+mod functions;
+mod rings;
+mod structures;
+
+use super::anatomy::{Anatomy, Ring};
+use super::fault::{Kind, Struck, wild_address};
+use crate::random::Random;
+
+/// Bytes of a transmit buffer's entry, and of a receive buffer's.
+const TX_BUFFER: u64 = 40;
+const RX_BUFFER: u64 = 16;
+
+/// One fault to be.
+pub struct Striker<'a, 'r> {
+    /// The driver's data.
+    pub anatomy: &'r Anatomy<'a>,
+    /// Where the choices come from.
+    pub random: &'r mut Random,
+    /// The `sk_buff` that is being received, inside of a poll.
+    pub receiving: Option<u64>,
+    /// An address of the hypervisor's own heap.
+    pub own: u64,
+}
+
+impl Striker<'_, '_> {
+    /// Strikes. `None` if there is nothing of that kind just now; kinds of the
+    /// stack are [`super::stack`]'s.
+    pub fn strike(&mut self, kind: Kind) -> Option<Struck> {
+        match kind {
+            Kind::AdapterPointer => self.adapter_pointer(),
+            Kind::RingPointer => self.ring_pointer(),
+            Kind::BufferPointer => self.buffer_pointer(),
+            Kind::SkBuff => self.sk_buff(),
+            Kind::DevicePointer => self.device_pointer(),
+            Kind::RingIndex => self.ring_index(),
+            Kind::RingAddress => self.ring_address(),
+            Kind::FunctionNowhere | Kind::FunctionMiddle | Kind::FunctionForbidden => {
+                let target = self.bad_function(kind)?;
+                self.function_pointer(target)
+            }
+            Kind::DmaAddress => self.dma_address(),
+            Kind::Interface => self.interface(),
+            Kind::HeldLock => self.held_lock(),
+            Kind::BitFlip => self.bit_flip(),
+            Kind::StackWord | Kind::StackReturn | Kind::StackCanary => None,
+        }
+    }
+
+    fn one_of<T: Clone>(&mut self, all: &[T]) -> Option<T> {
+        let count = all.len() as u64;
+        (count > 0).then(|| all[self.random.below(count) as usize].clone())
+    }
+
+    fn wild(&mut self) -> u64 {
+        let ram = self.anatomy.plan.space().sizes().dom0;
+        wild_address(self.random, ram, self.own)
+    }
+
+    fn put(&self, what: String, at: u64, size: u64, after: u64) -> Option<Struck> {
+        let mut old = [0; 8];
+        let view = &self.anatomy.view;
+        view.read(at, &mut old[..size as usize])?;
+        view.write(at, &after.to_le_bytes()[..size as usize])?;
+        Some(Struck {
+            what,
+            at,
+            size,
+            before: u64::from_le_bytes(old),
+            after,
+        })
+    }
+
+    fn ring(&mut self) -> Ring {
+        let rings = [&self.anatomy.tx, &self.anatomy.rx];
+        rings[self.random.below(2) as usize].clone()
+    }
+}

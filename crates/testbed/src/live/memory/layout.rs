@@ -1,0 +1,117 @@
+//! Where everything is, in numbers, and how much of it there is.
+
+use std::ops::Range;
+
+/// Page size in bytes.
+pub const PAGE: u64 = twin_abi::stlb::PAGE_SIZE;
+/// Where `e1000.ko` is linked.
+pub const DRIVER: u64 = 0x1000_0000;
+/// Where `hot.o` is linked.
+pub const HOT: u64 = 0x1100_0000;
+/// Where `kernel.o` is linked.
+pub const KERNEL: u64 = 0x1200_0000;
+/// Where the stubs to host functions are, in calls' reach of all three.
+pub const FAR: u64 = 0x1300_0000;
+/// Bytes between the images' places.
+pub const IMAGE_ROOM: u64 = 0x0100_0000;
+/// dom0's RAM, whole: `page_offset_base`.
+pub const DIRECT_MAP: u64 = 0x1000_0000_0000;
+/// `struct page[]` for all machine frames: `vmemmap_base`.
+pub const VMEMMAP: u64 = 0x2000_0000_0000;
+/// Bytes of a `struct page`.
+pub const STRUCT_PAGE: u64 = 64;
+/// The NIC's registers.
+pub const BAR: u64 = 0x3000_0000_0000;
+/// Bytes of the NIC's registers.
+pub const BAR_SIZE: u64 = 128 << 10;
+/// First port of the NIC.
+pub const PORTS: u16 = 0xc000;
+/// Ports of the NIC.
+pub const PORTS_SIZE: u16 = 64;
+/// Bus address of the NIC's registers.
+pub const BAR_BUS: u32 = 0xf000_0000;
+/// The NIC's interrupt line.
+pub const IRQ: u32 = 11;
+/// CPUs of dom0: number 0 boots, the others are the hypervisor's.
+pub const CPUS: usize = 4;
+/// Where percpu sections are linked: offsets in a percpu area, for `%gs` is its
+/// address. The page below has the canary, at 0x28.
+pub const PERCPU_LINK: u64 = 0x1000;
+/// Bytes of a percpu area.
+pub const PERCPU_SIZE: u64 = 64 << 10;
+/// Bytes of a kernel stack, its guard page included.
+pub const STACK_SIZE: u64 = 64 << 10;
+/// The runtime's stack block of CPU 1; those of further CPUs follow.
+pub const DRIVER_STACK: u64 = 0x4000_0000;
+/// Stack canary, as GCC's stack protector reads it at `%gs:0x28`.
+pub const CANARY: u64 = 0x00ab_cdef_1234_5678;
+
+const PERCPU_AT: u64 = 0x0001_0000;
+const STACKS_AT: u64 = 0x0010_0000;
+const EXCHANGE_AT: u64 = 0x0020_0000;
+const EXCHANGE_SIZE: u64 = 0x0010_0000;
+pub(super) const IMAGES_AT: u64 = EXCHANGE_AT + EXCHANGE_SIZE;
+
+const _: () = assert!(PERCPU_AT + CPUS as u64 * PERCPU_SIZE <= STACKS_AT);
+const _: () = assert!(STACKS_AT + CPUS as u64 * STACK_SIZE <= EXCHANGE_AT);
+
+/// dom0 address of percpu area `cpu`.
+pub const fn percpu(cpu: usize) -> u64 {
+    DIRECT_MAP + PERCPU_AT + cpu as u64 * PERCPU_SIZE
+}
+
+/// dom0 addresses of the kernel stack of `cpu`, without its guard page.
+pub const fn kernel_stack(cpu: usize) -> Range<u64> {
+    let low = DIRECT_MAP + STACKS_AT + cpu as u64 * STACK_SIZE;
+    low + PAGE..low + STACK_SIZE
+}
+
+/// dom0 addresses of the driver stack of `cpu` (1 or more): the same in dom0 as
+/// in the hypervisor.
+pub const fn driver_stack(cpu: usize) -> Range<u64> {
+    let block = DRIVER_STACK + (cpu as u64 - 1) * twin_abi::stack::BLOCK;
+    block + twin_abi::stack::LOW..block + twin_abi::stack::HIGH
+}
+
+/// dom0 addresses of memory for arguments by reference, which the supervisor
+/// and dom0 agree about between themselves; kernel.o does not know of it.
+pub const EXCHANGE: Range<u64> = DIRECT_MAP + EXCHANGE_AT..DIRECT_MAP + EXCHANGE_AT + EXCHANGE_SIZE;
+
+/// How much memory the machine has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Bytes of dom0's RAM.
+    pub dom0: u64,
+    /// Number of guests.
+    pub guests: u32,
+    /// Bytes of each guest's RAM.
+    pub guest: u64,
+}
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes {
+            dom0: 64 << 20,
+            guests: 8,
+            guest: 2 << 20,
+        }
+    }
+}
+
+impl Sizes {
+    /// Bytes of all memory.
+    pub fn total(&self) -> u64 {
+        self.dom0 + u64::from(self.guests) * self.guest
+    }
+
+    /// Bytes of `struct page[]`.
+    pub fn vmemmap(&self) -> u64 {
+        (self.total() / PAGE * STRUCT_PAGE).next_multiple_of(PAGE)
+    }
+
+    /// Machine addresses of a guest's RAM.
+    pub fn guest(&self, number: u32) -> Range<u64> {
+        let start = self.dom0 + u64::from(number) * self.guest;
+        start..start + self.guest
+    }
+}

@@ -1,0 +1,136 @@
+//! The native worker: the unmodified module at dom0's addresses.
+//!
+//! Nothing of the runtime takes part. Driver code runs on the stack block's
+//! stack; [`enter`] goes there and back. What the processor refuses comes as a
+//! signal ([`faults`]): a fault ends the run, a WARN's `ud2` and port instructions
+//! are performed and skipped.
+
+mod enter;
+mod faults;
+
+use std::io;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use libc::c_int;
+
+use crate::dom0::{Access, AddressSpace, PERCPU, STACK, Shared};
+use crate::error::Error;
+use crate::mapping::{self, Backing};
+use crate::model::Recorder;
+use crate::signals;
+use crate::stock::Stock;
+use crate::trace::{Channel, Ending, Outcome};
+use crate::worker::Machine;
+use enter::{enter, prepare};
+use faults::on_signal;
+
+pub use enter::import_entry;
+
+/// The run that signal handlers and imports belong to.
+static RUN: AtomicPtr<Run<'static>> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The run in progress.
+struct Run<'w> {
+    machine: &'w Native<'w>,
+    recorder: Recorder<'w>,
+    step: bool,
+    coverage: (*mut u8, usize),
+    fault: Option<Outcome>,
+}
+
+/// The native worker's machine.
+pub struct Native<'f> {
+    stock: &'f Stock<'f>,
+}
+
+fn unmapped(source: io::Error) -> Error {
+    Error::System {
+        what: "mapping dom0's memory",
+        source,
+    }
+}
+
+impl<'f> Native<'f> {
+    /// Maps dom0's memory at its addresses, and a driver stack. For a process
+    /// that does nothing else.
+    ///
+    /// # Errors
+    /// A system call's.
+    pub fn new(stock: &'f Stock<'f>, memory: &Shared) -> Result<Native<'f>, Error> {
+        for region in stock.space.regions() {
+            let protection = match region.access {
+                Access::Code => libc::PROT_READ | libc::PROT_EXEC,
+                Access::ReadOnly => libc::PROT_READ,
+                Access::Writable => libc::PROT_READ | libc::PROT_WRITE,
+            };
+            let backing = Backing::File {
+                fd: memory.fd(),
+                offset: region.offset,
+            };
+            mapping::map(region.start, region.length, protection, backing).map_err(unmapped)?;
+        }
+        let writable = libc::PROT_READ | libc::PROT_WRITE;
+        mapping::map(STACK.0, STACK.1 - STACK.0, writable, Backing::New).map_err(unmapped)?;
+        const ARCH_SET_GS: c_int = 0x1001;
+        // SAFETY: Rust and the C library use %fs; %gs is nobody's.
+        if unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_SET_GS, PERCPU) } != 0 {
+            return Err(Error::last("setting the base of %gs"));
+        }
+        signals::alternate_stack()?;
+        for signal in [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGILL,
+            libc::SIGFPE,
+            libc::SIGTRAP,
+            libc::SIGPROF,
+        ] {
+            signals::handle(signal, on_signal)?;
+        }
+        Ok(Native { stock })
+    }
+}
+
+impl Machine for Native<'_> {
+    fn run(&mut self, memory: &mut Shared, channel: &mut Channel) -> Outcome {
+        let request = channel.request();
+        let coverage = channel.coverage_memory();
+        clear_stack();
+        let space: &AddressSpace = &self.stock.space;
+        let recorder = Recorder::new(space, memory, channel, request);
+        let mut run = Run {
+            machine: self,
+            recorder,
+            step: request.step != 0,
+            coverage,
+            fault: None,
+        };
+        prepare(&request, run.step);
+        RUN.store((&raw mut run).cast(), Ordering::SeqCst);
+        signals::arm_timer(request.time_budget);
+        // SAFETY: the context is prepared, dom0 is mapped, and faults end in
+        // `unwind`; the function is the driver's, which reaches dom0's memory
+        // and its stack as long as its pointers are right. Wild ones are random
+        // 64-bit words, which practically never hit the host's mappings.
+        let unwound = unsafe { enter() };
+        signals::arm_timer(0);
+        RUN.store(std::ptr::null_mut(), Ordering::SeqCst);
+        // SAFETY: the driver is left.
+        let result = unsafe { enter::result() };
+        let returned = Outcome {
+            ending: Ending::Returned as u64,
+            result,
+            ..Outcome::default()
+        };
+        let unwound_by = run.fault.or(run.recorder.ended()).unwrap_or_default();
+        let mut outcome = if unwound == 0 { returned } else { unwound_by };
+        outcome.events = run.recorder.events();
+        outcome
+    }
+}
+
+fn clear_stack() {
+    let (low, high) = STACK;
+    // SAFETY: the driver stack is mapped here and nobody runs on it.
+    unsafe { std::ptr::write_bytes(low as *mut u8, 0, (high - low) as usize) };
+}
