@@ -1,12 +1,17 @@
 //! A compiler's command line, as far as a wrapper must understand it: what is to
 //! be done with which inputs, and which arguments go where.
 //!
-//! gcc and clang share these options (gcc manual, 3.1 to 3.3 and 3.13). An option
-//! that is not listed is taken to stand alone, which all others do.
+//! What each option is stands in [`super::options`]; response files are expanded
+//! first ([`super::response`]).
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use super::options::{
+    NO_CODE, WITH_VALUE, is_c, is_dependency, is_for_assembler, is_for_linker, is_word,
+};
+use super::response::expand;
 
 /// How far the compiler goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,67 +57,6 @@ pub struct CommandLine {
     pub lto: bool,
 }
 
-/// Options whose value is the next argument.
-const WITH_VALUE: [&str; 38] = [
-    "-I",
-    "-D",
-    "-U",
-    "-L",
-    "-l",
-    "-B",
-    "-T",
-    "-u",
-    "-z",
-    "-A",
-    "-F",
-    "-include",
-    "-imacros",
-    "-isystem",
-    "-iquote",
-    "-idirafter",
-    "-iprefix",
-    "-iwithprefix",
-    "-iwithprefixbefore",
-    "-isysroot",
-    "-imultilib",
-    "-MF",
-    "-MT",
-    "-MQ",
-    "-Xlinker",
-    "-Xassembler",
-    "-Xpreprocessor",
-    "-Xclang",
-    "-mllvm",
-    "-target",
-    "-arch",
-    "--param",
-    "-aux-info",
-    "-dumpbase",
-    "-dumpdir",
-    "-dumpbase-ext",
-    "--sysroot",
-    "-wrapper",
-];
-
-/// Options that make the compiler print something and compile nothing.
-const NO_CODE: [&str; 15] = [
-    "-E",
-    "-M",
-    "-MM",
-    "-fsyntax-only",
-    "-###",
-    "-v",
-    "--help",
-    "--version",
-    "-dumpversion",
-    "-dumpfullversion",
-    "-dumpmachine",
-    "-dumpspecs",
-    "-print-search-dirs",
-    "-print-sysroot",
-    "-emit-llvm",
-];
-
 impl CommandLine {
     /// Takes the arguments behind the compiler's name apart.
     ///
@@ -120,7 +64,7 @@ impl CommandLine {
     /// A response file that cannot be read.
     pub fn parse(arguments: &[OsString]) -> Result<CommandLine, (PathBuf, std::io::Error)> {
         let mut expanded = Vec::new();
-        expand(arguments, &mut expanded, 0)?;
+        expand(arguments, &mut expanded)?;
         let mut line = CommandLine {
             stage: Stage::Link,
             arguments: Vec::new(),
@@ -294,109 +238,6 @@ impl CommandLine {
     }
 }
 
-/// Options that begin with `-o` and are no output.
-fn is_word(text: &str) -> bool {
-    text.starts_with("-object") || text == "-offload"
-}
-
-fn is_c(path: &OsStr, language: Option<&OsStr>) -> bool {
-    match language.and_then(OsStr::to_str) {
-        Some("c" | "cpp-output") => true,
-        Some("none") | None => {
-            matches!(
-                Path::new(path).extension().and_then(OsStr::to_str),
-                Some("c" | "i")
-            )
-        }
-        Some(_) => false,
-    }
-}
-
-fn starts(words: &[OsString], prefixes: &[&str]) -> bool {
-    let first = words[0].to_string_lossy();
-    prefixes.iter().any(|prefix| first.starts_with(prefix))
-}
-
-fn is_for_linker(words: &[OsString]) -> bool {
-    starts(words, &["-Wl,", "-Xlinker", "-l", "-L"]) || words[0] == "-shared" || words[0] == "-s"
-}
-
-fn is_for_assembler(words: &[OsString]) -> bool {
-    starts(
-        words,
-        &[
-            "-Wa,",
-            "-Xassembler",
-            "-m64",
-            "-m32",
-            "-mx32",
-            "-B",
-            "--target",
-            "-target",
-            "--sysroot",
-            "-fno-integrated-as",
-            "-fintegrated-as",
-            "-no-integrated-as",
-            "-integrated-as",
-            "-wrapper",
-        ],
-    )
-}
-
-fn is_dependency(words: &[OsString]) -> bool {
-    starts(
-        words,
-        &["-MD", "-MMD", "-MF", "-MT", "-MQ", "-MP", "-MG", "-Wp,"],
-    )
-}
-
-/// Replaces `@FILE` by the words in the file (gcc manual, 3.2: unless it cannot be
-/// read, when it is left as it is).
-fn expand(
-    arguments: &[OsString],
-    out: &mut Vec<OsString>,
-    depth: u32,
-) -> Result<(), (PathBuf, std::io::Error)> {
-    const DEEPEST: u32 = 64;
-    for argument in arguments {
-        let file = argument
-            .as_bytes()
-            .strip_prefix(b"@")
-            .map(OsStr::from_bytes);
-        match file.map(|f| (f, std::fs::read(f))) {
-            Some((_, Ok(text))) if depth < DEEPEST => expand(&words(&text), out, depth + 1)?,
-            Some((file, Ok(_))) => {
-                let error = std::io::Error::other("response files that name each other");
-                return Err((file.into(), error));
-            }
-            Some((_, Err(_))) | None => out.push(argument.clone()),
-        }
-    }
-    Ok(())
-}
-
-/// Words separated by blanks, with quotes and backslashes.
-fn words(text: &[u8]) -> Vec<OsString> {
-    let mut words = Vec::new();
-    let mut word: Option<Vec<u8>> = None;
-    let mut quote = None;
-    let mut bytes = text.iter().copied();
-    while let Some(byte) = bytes.next() {
-        match (byte, quote) {
-            (b'\\', _) => word.get_or_insert_default().extend(bytes.next()),
-            (b'"' | b'\'', None) => {
-                quote = Some(byte);
-                word.get_or_insert_default();
-            }
-            (_, Some(q)) if byte == q => quote = None,
-            (b' ' | b'\t' | b'\n' | b'\r', None) => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(byte),
-        }
-    }
-    words.extend(word);
-    words.into_iter().map(OsString::from_vec).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -454,11 +295,5 @@ mod tests {
         assert_eq!(of("-MMD -c d/a.c"), "-MF a.d -MQ o/a.o");
         assert_eq!(of("-MMD -MF x -MTy -c d/a.c"), "");
         assert_eq!(of("-Wp,-MMD,x.d -c d/a.c"), "");
-    }
-
-    #[test]
-    fn words_of_response_files() {
-        let found = words(b"-DA=\"b c\" 'x y'\\ z\n\n-O2");
-        assert_eq!(strings(&found), "-DA=b c x y z -O2");
     }
 }

@@ -9,6 +9,8 @@
 //! same one with the same options.
 
 mod arguments;
+mod options;
+mod response;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;

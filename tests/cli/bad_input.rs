@@ -78,15 +78,18 @@ fn i386_object() {
     assert_snapshot!(rewrite(&sandbox, "bad.ko"));
 }
 
+/// Where the addend is in the RELA entry of `call napi_schedule`: R_X86_64_PLT32,
+/// type 4, addend -4.
+fn addend(object: &[u8]) -> usize {
+    let addend = (-4i64).to_le_bytes();
+    let mut windows = object.windows(8);
+    windows.position(|w| w == addend).expect("a relocation")
+}
+
 #[test]
 fn corrupt_relocation() {
     let mut object = object();
-    // The RELA entry of `call napi_schedule`: R_X86_64_PLT32, type 4, addend -4.
-    let addend = (-4i64).to_le_bytes();
-    let at = object
-        .windows(8)
-        .position(|w| w == addend)
-        .expect("a relocation");
+    let at = addend(&object);
     object[at - 8..at - 4].copy_from_slice(&250u32.to_le_bytes());
     assert_snapshot!(rewrite_bytes(object));
 }
@@ -94,11 +97,7 @@ fn corrupt_relocation() {
 #[test]
 fn relocation_past_the_end() {
     let mut object = object();
-    let addend = (-4i64).to_le_bytes();
-    let at = object
-        .windows(8)
-        .position(|w| w == addend)
-        .expect("a relocation");
+    let at = addend(&object);
     object[at - 16..at - 8].copy_from_slice(&0xffff_u64.to_le_bytes());
     assert_snapshot!(rewrite_bytes(object));
 }

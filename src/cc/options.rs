@@ -1,0 +1,124 @@
+//! Options of compilers: which have a value, and which step each is for.
+//!
+//! gcc and clang share these (gcc manual, 3.1 to 3.3 and 3.13). An option that is
+//! not listed is taken to stand alone, which all others do.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// Options whose value is the next argument.
+pub(super) const WITH_VALUE: [&str; 38] = [
+    "-I",
+    "-D",
+    "-U",
+    "-L",
+    "-l",
+    "-B",
+    "-T",
+    "-u",
+    "-z",
+    "-A",
+    "-F",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-iprefix",
+    "-iwithprefix",
+    "-iwithprefixbefore",
+    "-isysroot",
+    "-imultilib",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-Xlinker",
+    "-Xassembler",
+    "-Xpreprocessor",
+    "-Xclang",
+    "-mllvm",
+    "-target",
+    "-arch",
+    "--param",
+    "-aux-info",
+    "-dumpbase",
+    "-dumpdir",
+    "-dumpbase-ext",
+    "--sysroot",
+    "-wrapper",
+];
+
+/// Options that make the compiler print something and compile nothing.
+pub(super) const NO_CODE: [&str; 15] = [
+    "-E",
+    "-M",
+    "-MM",
+    "-fsyntax-only",
+    "-###",
+    "-v",
+    "--help",
+    "--version",
+    "-dumpversion",
+    "-dumpfullversion",
+    "-dumpmachine",
+    "-dumpspecs",
+    "-print-search-dirs",
+    "-print-sysroot",
+    "-emit-llvm",
+];
+
+/// Options that begin with `-o` and are no output.
+pub(super) fn is_word(text: &str) -> bool {
+    text.starts_with("-object") || text == "-offload"
+}
+
+pub(super) fn is_c(path: &OsStr, language: Option<&OsStr>) -> bool {
+    match language.and_then(OsStr::to_str) {
+        Some("c" | "cpp-output") => true,
+        Some("none") | None => {
+            matches!(
+                Path::new(path).extension().and_then(OsStr::to_str),
+                Some("c" | "i")
+            )
+        }
+        Some(_) => false,
+    }
+}
+
+fn starts(words: &[OsString], prefixes: &[&str]) -> bool {
+    let first = words[0].to_string_lossy();
+    prefixes.iter().any(|prefix| first.starts_with(prefix))
+}
+
+pub(super) fn is_for_linker(words: &[OsString]) -> bool {
+    starts(words, &["-Wl,", "-Xlinker", "-l", "-L"]) || words[0] == "-shared" || words[0] == "-s"
+}
+
+pub(super) fn is_for_assembler(words: &[OsString]) -> bool {
+    starts(
+        words,
+        &[
+            "-Wa,",
+            "-Xassembler",
+            "-m64",
+            "-m32",
+            "-mx32",
+            "-B",
+            "--target",
+            "-target",
+            "--sysroot",
+            "-fno-integrated-as",
+            "-fintegrated-as",
+            "-no-integrated-as",
+            "-integrated-as",
+            "-wrapper",
+        ],
+    )
+}
+
+pub(super) fn is_dependency(words: &[OsString]) -> bool {
+    starts(
+        words,
+        &["-MD", "-MMD", "-MF", "-MT", "-MQ", "-MP", "-MG", "-Wp,"],
+    )
+}

@@ -1,0 +1,257 @@
+//! Each figure as a chart, and table 1 as text.
+
+use std::fmt::Write;
+
+use testbed::live::experiment::Spread;
+use testbed::live::round::Direction;
+
+use super::Runs;
+use crate::experiments::plot::{Chart, Scale, Series};
+use crate::experiments::results::{Calls, Ratio, Results};
+use crate::experiments::table::{self, PAPER_SLOWDOWN};
+use crate::text::number;
+
+const NAMES: [&str; 4] = ["native", "dom0", "guest", "twin"];
+
+pub(super) fn fig5(runs: &Runs) -> Chart {
+    let mut chart = throughput(runs, Direction::Send);
+    chart.title = "Figure 5: what one core could send".to_owned();
+    if let Some(segments) = &runs.segments {
+        chart.series.push(Series {
+            name: "64 KiB segments, cut by the card".to_owned(),
+            values: rates(segments, Direction::Send),
+            spread: rate_spreads(segments, Direction::Send),
+        });
+    }
+    chart
+}
+
+pub(super) fn fig6(runs: &Runs) -> Chart {
+    let mut chart = throughput(runs, Direction::Receive);
+    chart.title = "Figure 6: what one core could receive".to_owned();
+    chart
+}
+
+fn throughput(runs: &Runs, direction: Direction) -> Chart {
+    let frames = runs.frames.as_ref();
+    Chart {
+        title: String::new(),
+        unit: "Gb/s that one core's cycles allow".to_owned(),
+        decimals: 1,
+        scale: Scale::Linear,
+        stacked: false,
+        axis: "path of packets".to_owned(),
+        categories: NAMES.map(str::to_owned).to_vec(),
+        series: vec![Series {
+            name: "frames of 1514 bytes".to_owned(),
+            values: frames.map_or_else(Vec::new, |results| rates(results, direction)),
+            spread: frames.map_or_else(Vec::new, |results| rate_spreads(results, direction)),
+        }],
+        notes: "What a core's cycles would carry, not what a wire did (the card is a 1 Gb/s one): \
+                bytes x 8 x counter rate / median cycles, the card's own excepted; lines from \
+                the 10th to the 90th percentile of batches. Grant operations and bridge are not \
+                modelled."
+            .to_owned(),
+    }
+}
+
+fn rates(results: &Results, direction: Direction) -> Vec<f64> {
+    let paths = results.paths.list();
+    let ways = paths.iter().filter_map(|(_, path)| path.way(direction));
+    ways.map(|(flow, _)| results.gigabits(flow)).collect()
+}
+
+fn rate_spreads(results: &Results, direction: Direction) -> Vec<(f64, f64)> {
+    let paths = results.paths.list();
+    let ways = paths.iter().filter_map(|(_, path)| path.way(direction));
+    ways.map(|way| results.gigabits_spread(way)).collect()
+}
+
+pub(super) fn fig7(runs: &Runs) -> Chart {
+    let mut chart = breakdown(runs, Direction::Send);
+    chart.title = "Figure 7: cycles of a sent packet of 1514 bytes".to_owned();
+    chart
+}
+
+pub(super) fn fig8(runs: &Runs) -> Chart {
+    let mut chart = breakdown(runs, Direction::Receive);
+    chart.title = "Figure 8: cycles of a received packet of 1514 bytes".to_owned();
+    chart
+}
+
+fn breakdown(runs: &Runs, direction: Direction) -> Chart {
+    let mut columns = Vec::new();
+    if let Some(frames) = &runs.frames {
+        columns.extend(frames.paths.list());
+    }
+    let paper = runs.of_scheme("paper").next().map(|results| &results.paths);
+    let native = paper.and_then(|paths| paths.native.as_ref()?.way(direction));
+    columns.extend(paper.and_then(|paths| Some(("twin, paper's scheme", paths.twin.as_ref()?))));
+    let columns: Vec<_> = columns
+        .into_iter()
+        .filter_map(|(name, path)| Some((name, path.way(direction)?)))
+        .collect();
+    let instructions: Vec<String> = columns
+        .iter()
+        .map(|(name, (flow, detail))| {
+            let all = number(flow.instructions_per_packet.round() as u64);
+            format!("{name} {:.0} / {all}", detail.instructions.driver)
+        })
+        .collect();
+    let columns: Vec<_> = columns
+        .into_iter()
+        .map(|(name, (_, detail))| (name, detail.cycles.list()))
+        .collect();
+    let series = (0..5).map(|part| Series {
+        name: ["driver", "support", "hypervisor", "dom0", "guest"][part].to_owned(),
+        values: columns.iter().map(|(_, parts)| parts[part].1).collect(),
+        spread: Vec::new(),
+    });
+    Chart {
+        title: String::new(),
+        unit: "cycles a packet".to_owned(),
+        decimals: 0,
+        scale: Scale::Linear,
+        stacked: true,
+        axis: "path of packets".to_owned(),
+        categories: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        series: series.collect(),
+        notes: format!(
+            "Medians of batches; the host's turns shared out by a sampling profiler; the card's \
+             time is left out. Grant operations and bridge are not modelled. Instructions a \
+             packet, the driver's / all, counted one by one: {}. The paper's scheme is of a run of its own, in which \
+             native took {} cycles.",
+            instructions.join(", "),
+            native.map_or_else(String::new, |(flow, _)| number(
+                flow.cycles_per_packet as u64
+            )),
+        ),
+    }
+}
+
+/// The driver's cycles, rewritten to native, beside the paper's.
+pub(super) fn slowdown(runs: &Runs) -> Chart {
+    let of = |scheme| {
+        [Direction::Send, Direction::Receive].map(|direction| {
+            let ratios = runs.of_scheme(scheme).filter_map(|run| run.ratios.as_ref());
+            let ways = ratios.filter_map(|ratios| match direction {
+                Direction::Send => ratios.tx,
+                Direction::Receive => ratios.rx,
+            });
+            let ways: Vec<Ratio> = ways.collect();
+            let rounds: Vec<Spread> = ways.iter().map(Ratio::driver_spread).collect();
+            let instructions = ways.iter().map(|ratio| ratio.driver_instructions);
+            (Spread::of(&rounds), Spread::of_values(instructions).median)
+        })
+    };
+    let schemes = [("stlb", of("stlb")), ("the paper's scheme", of("paper"))];
+    let mut series: Vec<Series> = schemes
+        .iter()
+        .map(|(name, ways)| Series {
+            name: (*name).to_owned(),
+            values: ways.iter().map(|(cycles, _)| cycles.median).collect(),
+            spread: ways
+                .iter()
+                .map(|(cycles, _)| (cycles.low, cycles.high))
+                .collect(),
+        })
+        .collect();
+    series.push(Series::exact("in the paper, 2009", PAPER_SLOWDOWN.to_vec()));
+    let instructions = schemes
+        .iter()
+        .map(|(name, [(_, tx), (_, rx)])| format!("{name} {tx:.2} sent, {rx:.2} received"));
+    let instructions: Vec<String> = instructions.collect();
+    let samples = runs.schemes.iter().map(table::fewest_samples).min();
+    Chart {
+        title: "Slow-down of the driver: its cycles a packet, rewritten / native".to_owned(),
+        unit: "times native".to_owned(),
+        decimals: 2,
+        scale: Scale::Linear,
+        stacked: false,
+        axis: "direction".to_owned(),
+        categories: vec!["send".to_owned(), "receive".to_owned()],
+        series,
+        notes: format!(
+            "{} runs, schemes by turns, in each of which native and twin take turns; medians, \
+             lines from the 10th to the 90th percentile of rounds, {} samples a path and run at \
+             least. In instructions, counted one by one: {}.",
+            runs.schemes.len(),
+            number(samples.unwrap_or(0)),
+            instructions.join("; "),
+        ),
+    }
+}
+
+pub(super) fn fig10(runs: &Runs) -> Chart {
+    let points = || {
+        runs.upcalls.iter().filter_map(|results| {
+            Some((results, results.paths.twin.as_ref()?.way(Direction::Send)?))
+        })
+    };
+    let name = |results: &Results| match results.upcalls.len() {
+        0 => "0".to_owned(),
+        count => count.to_string(),
+    };
+    let mut notes = String::from("Each point adds one: ");
+    let mut before: Vec<String> = Vec::new();
+    for results in &runs.upcalls {
+        let new = results.upcalls.iter().find(|name| !before.contains(name));
+        if let Some(new) = new {
+            let _ = write!(notes, "{} {new}; ", results.upcalls.len());
+        }
+        before.clone_from(&results.upcalls);
+    }
+    let per_packet: Vec<String> = points()
+        .map(|(_, (flow, detail))| {
+            format!("{:.2}", detail.upcalls as f64 / flow.packets.max(1) as f64)
+        })
+        .collect();
+    let _ = write!(notes, "upcalls a packet: {}.", per_packet.join(", "));
+    Chart {
+        title: "Figure 10: what one core could send, by routines that are upcalls".to_owned(),
+        unit: "Gb/s that one core's cycles allow, logarithmic".to_owned(),
+        decimals: 2,
+        scale: Scale::Logarithmic,
+        stacked: false,
+        axis: "hot routines that are upcalls".to_owned(),
+        categories: points().map(|(results, _)| name(results)).collect(),
+        series: vec![Series {
+            name: "twin, frames of 1514 bytes".to_owned(),
+            values: points()
+                .map(|(results, (flow, _))| results.gigabits(flow))
+                .collect(),
+            spread: points()
+                .map(|(results, way)| results.gigabits_spread(way))
+                .collect(),
+        }],
+        notes,
+    }
+}
+
+pub(super) fn table1(runs: &Runs) -> String {
+    let mut out = String::from("Table 1: hot routines that the driver calls, a packet\n");
+    let none = Vec::new();
+    let twin = runs.twin();
+    let calls = |direction| {
+        twin.and_then(|twin| twin.way(direction))
+            .map_or(&none, |w| &w.1.calls)
+    };
+    let (tx, rx) = (calls(Direction::Send), calls(Direction::Receive));
+    let mut names: Vec<&str> = tx.iter().chain(rx).map(|calls| &*calls.routine).collect();
+    names.sort_unstable();
+    names.dedup();
+    let _ = writeln!(out, "  {:<28}{:>9}{:>9}", "routine", "send", "receive");
+    for name in &names {
+        let of = |list: &[Calls]| {
+            let found = list.iter().find(|calls| calls.routine == *name);
+            found.map_or(0.0, |calls| calls.per_packet)
+        };
+        let _ = writeln!(out, "  {name:<28}{:>9.3}{:>9.3}", of(tx), of(rx));
+    }
+    let _ = writeln!(
+        out,
+        "  {} routines, counted by single-stepping the driver.\n",
+        names.len()
+    );
+    out
+}
