@@ -94,9 +94,11 @@ END
     cat >>"$image/srv/$step"
     echo 'type_in exit' >>"$image/srv/$step"
     home=$(chroot "$image" sh -c "echo ~$user")
+    # Cargo's own settings (CARGO_PROFILE_...) are this system's; none, usually.
+    settings=$(env | grep '^CARGO_[A-Z_]*=[a-z0-9]*$' | tr '\n' ' ') || true
     cat >"$bare/enter" <<END
 $wrapper
-exec chroot --userspec=$user:$user $image env -i HOME=$home USER=$user TERM=xterm \\
+exec chroot --userspec=$user:$user $image env -i HOME=$home USER=$user TERM=xterm $settings\\
     PATH=/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin sh /srv/$step
 END
     echo "$(date -u +%H:%M:%S) first contact: $step ($bare/transcript-$step)"
@@ -132,6 +134,7 @@ online() {
     mounts "$bare/root"
     session online "$bare/root" root <<'END'
 type_in '. /etc/os-release; echo $PRETTY_NAME, $(dpkg-query -f. -W | wc -c) packages; cargo --version'
+type_in 'env | grep ^CARGO_ || true'
 type_in git clone -q /srv/twin.git twin
 type_in cd twin
 type_in make demo || type_in sh scripts/setup.sh

@@ -83,21 +83,23 @@ apt_install() {
 # One line that changes, of what apt-get prints: "140 newly installed", then for
 # each package "Get:", "Unpacking" and "Setting up". Fails if it ends in "Failed".
 progress() {
-    fetched=0 unpacked=0 set_up=0 all='?' status=0
+    fetched=0 unpacked=0 set_up=0 all='?'
     while read -r first second third rest; do
         case $first in
         [0-9]*) [ "$second" != upgraded, ] || all=$third ;;
         Get:*) fetched=$((fetched + 1)) ;;
         Unpacking) unpacked=$((unpacked + 1)) ;;
         Setting) set_up=$((set_up + 1)) ;;
-        Failed) status=1 ;;
+        Failed)
+            [ "$all" = '?' ] || echo >&2
+            return 1
+            ;;
         *) continue ;;
         esac
         printf '\r  of %s packages: %s fetched, %s unpacked, %s set up ' \
             "$all" "$fetched" "$unpacked" "$set_up" >&2
     done
     echo >&2
-    return "$status"
 }
 
 check_cargo() {

@@ -87,7 +87,12 @@ mod tests {
         for directory in [&one, &two] {
             std::fs::write(directory.join("kernel.o"), "").expect("a file");
         }
-        let places = [scratch.path().join("absent"), empty.clone(), one.clone(), two];
+        let places = [
+            scratch.path().join("absent"),
+            empty.clone(),
+            one.clone(),
+            two,
+        ];
         assert_eq!(found(&places).ok(), Some(one));
         assert!(found(&[empty]).is_err());
     }

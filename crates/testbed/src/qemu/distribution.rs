@@ -112,7 +112,9 @@ impl Needs {
     fn of(module: &[u8]) -> Needs {
         let object = elf_loader::read(module).ok();
         let list = |key: &str, prefix: &str, between: char| -> Vec<String> {
-            let values = object.iter().flat_map(|object| modinfo::values(object, key));
+            let values = object
+                .iter()
+                .flat_map(|object| modinfo::values(object, key));
             let named = values.filter_map(|value| value.strip_prefix(prefix));
             let names = named.flat_map(|list| list.split(between));
             names.filter(|name| !name.is_empty()).map(normal).collect()
