@@ -102,7 +102,7 @@ exec chroot --userspec=$user:$user $image env -i HOME=$home USER=$user TERM=xter
     PATH=/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin sh /srv/$step
 END
     echo "$(date -u +%H:%M:%S) first contact: $step ($bare/transcript-$step)"
-    script -q -e -c "sh $bare/enter" "$bare/transcript-$step" >/dev/null </dev/null ||
+    script -q -e -f -c "sh $bare/enter" "$bare/transcript-$step" >/dev/null </dev/null ||
         die "$step failed: see $bare/transcript-$step"
 }
 
@@ -161,13 +161,16 @@ END
 # ---- The recipe ----------------------------------------------------------------
 
 [ "$(id -u)" -eq 0 ] || die "needs root (debootstrap, chroot, mount)"
-for tool in debootstrap script unshare chroot ip; do
+for tool in debootstrap script unshare flock chroot ip; do
     command -v "$tool" >/dev/null || die "no $tool; paste: apt-get install -y debootstrap bsdutils util-linux iproute2"
 done
 if [ "${TWIN_BARE_INSIDE-}" != yes ]; then
     mkdir -p "$bare"
+    exec 9>"$bare/lock"
+    flock -n 9 || die "another one is at work in $bare"
     base
     export TWIN_BARE_INSIDE=yes
+    # Signals do not reach what is inside; SIGKILL for unshare ends everything.
     exec unshare --mount --pid --fork --kill-child --propagation private sh "$0" "$@"
 fi
 [ $# -gt 0 ] || set -- user online offline
