@@ -13,11 +13,12 @@
 #   online     a new machine, root: make demo, make test
 #   offline    that machine again, without a network: make demo, make test
 #
-# Leaves transcript-STEP and fails if a step does. The toolchain is this system's,
-# mounted read-only at /opt/rust. Mounts and processes are in namespaces of their
-# own and end with this script.
+# Leaves transcript-STEP and, made of these, first-contact.md; fails if a step
+# does. The toolchain is this system's, mounted read-only at /opt/rust. Mounts and
+# processes are in namespaces of their own and end with this script.
 #
 #   TWIN_BARE           where (default target/bare; some 25 GB)
+#   TWIN_BARE_USER      what the unprivileged user makes (default "demo")
 #   TWIN_BARE_OFFLINE   what is made offline (default "demo test")
 #   TWIN_DEBIAN_MIRROR  mirror (default http://deb.debian.org/debian)
 set -eu
@@ -25,6 +26,7 @@ set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
 bare=${TWIN_BARE:-$root/target/bare}
 mirror=${TWIN_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+by_user=${TWIN_BARE_USER-demo}
 offline=${TWIN_BARE_OFFLINE-demo test}
 
 die() {
@@ -123,9 +125,10 @@ END
     session user-pasted "$bare/user" root <<END
 type_in "$line"
 END
-    session user "$bare/user" stranger <<'END'
+    session user "$bare/user" stranger <<END
 type_in cd twin
-type_in make demo
+type_in sh scripts/setup.sh
+$(for target in $by_user; do echo "type_in make $target"; done)
 END
 }
 
@@ -158,6 +161,43 @@ $(for target in $offline; do echo "type_in make $target"; done)
 END
 }
 
+# ---- What it becomes -----------------------------------------------------------
+
+# part TITLE STEP...: a chapter of the page, of the steps that were recorded.
+part() {
+    title=$1
+    shift
+    for step; do
+        [ -s "$bare/transcript-$step" ] || return 0
+    done
+    printf '\n## %s\n' "$title"
+    for step; do
+        printf '\n```text\n'
+        awk -f "$root/scripts/transcript.awk" "$bare/transcript-$step"
+        printf '```\n'
+    done
+}
+
+page() {
+    cat <<'END'
+# First contact
+
+What `make demo` and `make test` do on a Debian 12 that has nothing but Rust and
+git, as a terminal recorded it. `make test-bare` makes this page
+(`scripts/bare.sh`): debootstrap's minimal system in a directory, entered by
+chroot; the toolchain mounted at `/opt/rust`; the commit cloned from a bundle;
+commands typed by a script, whose prompts show the time. "Script started" and
+"Script done" are the recorder's.
+
+Left out by rule (`scripts/transcript.awk`), never by hand: what a terminal
+painted over; colours; runs of cargo's `Compiling`, `Downloaded` and `Checking`
+lines and of tests that passed, of which the number stays.
+END
+    part 'As root' online
+    part 'Again, without a network' offline
+    part 'Not as root' user-bare user-pasted user
+}
+
 # ---- The recipe ----------------------------------------------------------------
 
 [ "$(id -u)" -eq 0 ] || die "needs root (debootstrap, chroot, mount)"
@@ -180,4 +220,5 @@ for step; do
     *) die "no step $step: user, online, offline" ;;
     esac
 done
-echo "$(date -u +%H:%M:%S) first contact: done"
+page >"$bare/first-contact.md"
+echo "$(date -u +%H:%M:%S) first contact: done; docs/first-contact.md is made of $bare/first-contact.md"
