@@ -3,7 +3,8 @@
 #
 #   1. a line that was painted several times is what stood there last; colours go
 #   2. lines of one kind that follow each other are one line with their number:
-#      what cargo compiles, downloads or checks; tests that passed
+#      what cargo compiles, downloads or checks; what apt-get says of packages;
+#      tests that passed
 #   3. "running N tests" and blank lines go where cargo tests
 {
     sub(/\r$/, "")
@@ -17,6 +18,8 @@
     if (line ~ /^ +(Compiling|Downloaded|Downloading|Checking|Adding|Locking) /) {
         split(line, word, " ")
         kind = word[1]
+    } else if (line ~ /^(Get:[0-9]+|Selecting previously|Preparing to unpack|Unpacking|Setting up|Processing triggers|\(Reading database) ?/) {
+        kind = "apt-get"
     } else if (line ~ /^test .* \.\.\. ok$/ || line ~ /^test .* \.\.\. ok <.*>$/) {
         kind = "test ... ok"
         testing = 1
