@@ -9,7 +9,7 @@ TWIN := target/release/twin
 .PHONY: help demo programs e1000 test test-exhaustive test-html corpus boot differential mutations faults bench stock support setup build install uninstall deb test-deb test-bare
 
 help: ## list these commands
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-19s%s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
 
 setup:
 	@sh scripts/setup.sh
