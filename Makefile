@@ -6,10 +6,10 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo programs e1000 test test-exhaustive test-html corpus boot differential mutations faults bench stock support setup build deb test-deb
+.PHONY: help demo programs e1000 test test-exhaustive test-html corpus boot differential mutations faults bench stock support setup build install uninstall deb test-deb test-bare
 
 help: ## list these commands
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-19s%s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
 
 setup:
 	@sh scripts/setup.sh
@@ -24,10 +24,21 @@ support: stock ## build the testbed's kernel objects, target/support/{kernel,hot
 build: setup ## build target/release/twin
 	$(CARGO) build --release -p twin
 
-deb: build ## a Debian package with manual pages and completions, in target/deb
+PREFIX ?= $(or $(CARGO_INSTALL_ROOT),$(CARGO_HOME),$(HOME)/.cargo)
+install: support ## install twin and what `twin run` needs below PREFIX, by default where cargo installs
+	$(CARGO) install --path . --locked --root $(PREFIX)
+	mkdir -p $(PREFIX)/lib/twin
+	install -m 644 target/support/kernel.o target/support/hot.o $(PREFIX)/lib/twin
+
+uninstall: ## remove them
+	$(CARGO) uninstall --root $(PREFIX) twin
+	rm -f $(PREFIX)/lib/twin/kernel.o $(PREFIX)/lib/twin/hot.o
+	[ ! -d $(PREFIX)/lib/twin ] || rmdir $(PREFIX)/lib/twin
+
+deb: build support ## a Debian package with manual pages and completions, in target/deb
 	@sh scripts/deb.sh
 
-test-deb: build ## the same, installed into an empty root, used and removed
+test-deb: build support ## the same, installed into an empty root, used and removed
 	@sh scripts/deb.sh test
 
 demo: build support ## rewrite, verify and execute the stock e1000 driver, and move packets through it
@@ -51,6 +62,9 @@ test-exhaustive: setup stock ## every instruction form executed against its rewr
 test-html: setup stock ## `twin explain --html` in headless Chromium (installed if you are root)
 	@sh scripts/setup.sh chromium:chromium
 	$(CARGO) test -p twin --test cli -- --ignored html::
+
+test-bare: ## first contact: demo and test on a new Debian 12, then offline (needs root, debootstrap; two hours)
+	@sh scripts/bare.sh
 
 corpus: setup stock ## every module of the stock kernel for linux, the Ethernet ones for user
 	$(CARGO) run --release -p corpus

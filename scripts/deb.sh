@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a Debian package of target/release/twin: the program, manual pages,
-# completions, guides.
+# Makes a Debian package of target/release/twin: the program, what `twin run` needs
+# beside it, manual pages, completions, guides.
 #
 #   scripts/deb.sh          leaves target/deb/twin_VERSION_ARCH.deb
 #   scripts/deb.sh test     also installs it into an empty root, uses it, removes it
@@ -21,11 +21,13 @@ die() {
 }
 
 [ -x "$twin" ] || die "no target/release/twin: run make deb"
+[ -e "$root/target/support/hot.o" ] || die "no target/support: run make deb"
 for tool in dpkg-deb dpkg-shlibdeps dpkg-architecture strip gzip; do
     command -v "$tool" >/dev/null || die "no $tool: run scripts/setup.sh"
 done
 version=$("$twin" -V | sed 's/^twin //')
 arch=$(dpkg-architecture -qDEB_HOST_ARCH)
+stock=$root/target/stock/e1000.ko
 deb=$out/${name}_${version}_$arch.deb
 SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null || echo 0)
 export SOURCE_DATE_EPOCH
@@ -47,7 +49,7 @@ Files: *
 Copyright: the twin developers
 License: Expat or Apache-2.0
 
-Files: runtime/*
+Files: runtime/* crates/testbed/kernel/*
 Copyright: the twin developers
 License: GPL-2.0-only or Expat
 
@@ -66,6 +68,7 @@ files() {
     mkdir -p "$tree/usr/bin"
     strip -o "$tree/usr/bin/twin" "$twin"
     chmod 755 "$tree/usr/bin/twin"
+    put usr/lib/twin "$root/target/support/kernel.o" "$root/target/support/hot.o"
     mkdir -p "$tree/usr/share/man"
     "$twin" man "$tree/usr/share/man/man1"
     gzip -9n "$tree"/usr/share/man/man1/*.1
@@ -138,6 +141,12 @@ try() {
     in_root --install "$deb"
     "$scratch/usr/bin/twin" -V | grep -qx "twin $version" || die "the installed program is not this version"
     "$scratch/usr/bin/twin" explain code-reference >/dev/null || die "the installed program does not run"
+    "$scratch/usr/bin/twin" rewrite "$stock" -o "$scratch/e1000.twin.o" ||
+        die "the installed program does not rewrite"
+    # From another directory: nothing of this source tree may be needed.
+    (cd "$scratch" && env -u TWIN_SUPPORT usr/bin/twin run "$stock" --path native,twin --packets 100) \
+        >"$scratch/run.txt" || die "the installed program does not run the driver"
+    rm "$scratch/e1000.twin.o" "$scratch/run.txt"
     for page in twin twin-rewrite twin-verify twin-explain twin-stats twin-cc twin-run; do
         gzip -t "$scratch/usr/share/man/man1/$page.1.gz" || die "no manual page $page"
     done

@@ -54,16 +54,52 @@ install_packages() {
         exit 1
     fi
     echo "setup.sh: installing $*" >&2
+    log=$(mktemp)
+    trap 'rm -f "$log"' EXIT
     # Lists may be absent (container images) or old: install, else update first.
-    DEBIAN_FRONTEND=noninteractive
-    export DEBIAN_FRONTEND
-    apt-get install -qq -y --no-install-recommends "$@" >/dev/null 2>&1 || {
-        apt-get update -qq || true
-        apt-get install -qq -y --no-install-recommends "$@" >/dev/null || {
+    apt_install "$@" || {
+        apt-get update -qq 2>"$log" || true
+        apt_install "$@" || {
+            tail -n 5 "$log" >&2
             echo "setup.sh: apt-get (above) could not install them; check the network and /etc/apt/sources.list" >&2
             exit 1
         }
     }
+}
+
+# Installs packages; on a terminal it shows how far it is.
+apt_install() {
+    DEBIAN_FRONTEND=noninteractive
+    export DEBIAN_FRONTEND
+    if [ ! -t 2 ]; then
+        apt-get install -qq -y --no-install-recommends "$@" >/dev/null 2>"$log"
+        return
+    fi
+    {
+        apt-get install -q -y --no-install-recommends "$@" 2>"$log" || echo Failed
+    } | progress
+}
+
+# One line that changes, of what apt-get prints: "140 newly installed", then for
+# each package "Get:", "Unpacking" and "Setting up". Fails if it ends in "Failed".
+progress() {
+    fetched=0 unpacked=0 set_up=0 all='?'
+    while read -r first second third rest; do
+        case $first in
+        [0-9]*) [ "$second" != upgraded, ] || all=$third ;;
+        Get:*) fetched=$((fetched + 1)) ;;
+        Unpacking) unpacked=$((unpacked + 1)) ;;
+        Setting) set_up=$((set_up + 1)) ;;
+        Failed)
+            [ "$all" = '?' ] || echo >&2
+            return 1
+            ;;
+        *) continue ;;
+        esac
+        printf '\r  of %s packages: %s fetched, %s unpacked, %s set up ' \
+            "$all" "$fetched" "$unpacked" "$set_up" >&2
+    done
+    echo >&2
 }
 
 check_cargo() {

@@ -19,6 +19,7 @@ mod output;
 mod parallel;
 mod report;
 mod source;
+mod support;
 mod text;
 mod version;
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use testbed::live::LiveError;
+use elf_loader::modinfo;
 use testbed::live::endpoint::Shape;
 use testbed::live::experiment::{self, Load, Setup};
 use testbed::live::files::Files;
@@ -27,7 +27,7 @@ use crate::experiments::results::Results;
 use crate::experiments::table;
 use crate::failure::{Failure, Status};
 use crate::input::Input;
-use crate::output;
+use crate::{output, support};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -110,8 +110,8 @@ pub struct Opts {
     /// How to print the results.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Directory of kernel.o and hot.o [default: $TWIN_SUPPORT, else `support`
-    /// beside this program's directory, else target/support].
+    /// Directory of kernel.o and hot.o [default: $TWIN_SUPPORT, else `support` or
+    /// `lib/twin` beside this program's directory, else target/support].
     #[arg(long, value_name = "DIR")]
     support: Option<PathBuf>,
 }
@@ -165,9 +165,7 @@ impl Opts {
         let input = Input::read(&self.module).map_err(unreadable)?;
         let module = input.name.clone();
         refuse_other_modules(&input)?;
-        let support = self.support_directory()?;
-        let files = Files::with_driver(input.into_bytes(), &support);
-        let files = files.map_err(|error| no_support(&support, &missing(&error)))?;
+        let (files, support) = support::files(input.into_bytes(), self.support.as_deref())?;
         refuse_unknown(&self.upcalls, &files)?;
         let job = Job {
             files: &files,
@@ -243,26 +241,6 @@ impl Opts {
         };
         Lane::ALL.into_iter().filter(wanted).collect()
     }
-
-    /// Where kernel.o and hot.o are.
-    fn support_directory(&self) -> Result<PathBuf, Failure> {
-        let named = self.support.clone();
-        if let Some(named) = named.or_else(|| std::env::var_os("TWIN_SUPPORT").map(PathBuf::from)) {
-            return Ok(named);
-        }
-        let program = std::env::current_exe().ok();
-        let beside = program
-            .as_deref()
-            .and_then(Path::parent)
-            .and_then(Path::parent);
-        let beside = beside.map(|dir| dir.join("support"));
-        let here = PathBuf::from("target/support");
-        let found = beside
-            .into_iter()
-            .chain([here.clone()])
-            .find(|dir| dir.is_dir());
-        found.ok_or_else(|| no_support(&here, "no such directory"))
-    }
 }
 
 /// Runs the testbed: one result for each load. Also gives the time-stamp counter's
@@ -305,17 +283,6 @@ fn verdict(results: &[Results]) -> Result<(), Failure> {
     Err(Failure::Reported(Status::Refused))
 }
 
-fn no_support(directory: &Path, why: &str) -> Failure {
-    let name = directory.display();
-    Failure::access(
-        name,
-        format!(
-            "{why}: the testbed needs kernel.o and hot.o, built for the stock kernel; run \
-             `make support`, or name their directory with --support"
-        ),
-    )
-}
-
 /// What is not a module cannot be run, which is wrong usage here.
 fn unreadable(failure: Failure) -> Failure {
     match failure {
@@ -327,11 +294,7 @@ fn unreadable(failure: Failure) -> Failure {
 /// The card's model is an 82540EM, so the driver must be e1000.
 fn refuse_other_modules(input: &Input) -> Result<(), Failure> {
     let object = input.object().map_err(unreadable)?;
-    let information = object.section_named(".modinfo");
-    let information = information.map(|id| object.section(id).data.to_vec());
-    let information = information.unwrap_or_default();
-    let mut entries = information.split(|byte| *byte == 0);
-    if entries.any(|entry| entry == b"name=e1000") {
+    if modinfo::values(&object, "name").contains(&"e1000") {
         return Ok(());
     }
     Err(Failure::access(
@@ -354,16 +317,5 @@ fn refuse_unknown(upcalls: &[String], files: &Files) -> Result<(), Failure> {
             "--upcalls {name}: no such hot routine; there are: {}",
             known.join(", ")
         ))),
-    }
-}
-
-/// Which file cannot be read, and why.
-fn missing(error: &LiveError) -> String {
-    match error {
-        LiveError::NoFile { path, source } => {
-            let name = path.file_name().unwrap_or(path.as_os_str()).display();
-            format!("{name}: {}", crate::input::describe(source))
-        }
-        other => other.to_string(),
     }
 }

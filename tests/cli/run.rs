@@ -1,6 +1,7 @@
 //! `twin run`: what it refuses, and a small real run.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -44,6 +45,55 @@ fn another_driver() {
 #[test]
 fn no_support_objects() {
     assert_snapshot!(wrong(&["e1000.ko", "--support", "."]));
+}
+
+/// Structures of another kernel may have their fields elsewhere.
+#[test]
+fn a_driver_of_another_kernel() {
+    let sandbox = Sandbox::new();
+    let mut module = std::fs::read(target("stock/e1000.ko")).expect("a module");
+    let magic = module.windows(9).position(|w| w == b"vermagic=");
+    let first_digit = magic.expect("vermagic") + "vermagic=".len();
+    module[first_digit] = b'5';
+    sandbox.write("e1000.ko", module);
+    let mut command = sandbox.twin(&["run", "e1000.ko"]);
+    command.env("TWIN_SUPPORT", target("support"));
+    let outcome = Outcome::of(command.output().expect("the program runs"));
+    assert_eq!((outcome.status, outcome.text()), (2, ""), "{outcome}");
+    assert!(
+        outcome
+            .stderr
+            .contains("the driver was built for kernel 5."),
+        "{outcome}"
+    );
+}
+
+/// As the Debian package and `make install` lay it out; nothing of this source
+/// tree is beside it.
+#[test]
+fn an_installed_program_finds_its_objects() {
+    let sandbox = Sandbox::new();
+    for directory in ["bin", "lib", "lib/twin"] {
+        std::fs::create_dir(sandbox.path(directory)).expect("a directory");
+    }
+    let twin = sandbox.path("bin/twin");
+    std::fs::copy(env!("CARGO_BIN_EXE_twin"), &twin).expect("a program");
+    let run = || {
+        let mut command = Command::new(&twin);
+        command.args(["run", "--path", "native,twin", "--packets", "4"]);
+        command.arg(target("stock/e1000.ko"));
+        command.env_remove("TWIN_SUPPORT").env("NO_COLOR", "1");
+        command.current_dir(sandbox.path("lib"));
+        Outcome::of(command.output().expect("the program runs"))
+    };
+    let without = run();
+    assert_eq!((without.status, without.text()), (2, ""), "{without}");
+    assert!(without.stderr.contains("`make install`"), "{without}");
+    for name in ["kernel.o", "hot.o"] {
+        let from = target(&format!("support/{name}"));
+        std::fs::copy(from, sandbox.path(&format!("lib/twin/{name}"))).expect("an object");
+    }
+    assert_eq!(run().status, 0, "{}", run());
 }
 
 #[test]

@@ -93,6 +93,23 @@ fn same(wanted: &str, line: &str) -> bool {
     }
 }
 
+/// The text with each number, decimal with commas or hexadecimal, as one `#`.
+pub fn without_numbers(text: &str) -> String {
+    let mut all = String::new();
+    let mut inside = false;
+    for c in text.chars() {
+        // A hexadecimal number begins with a digit, as an offset does: 0x1f.
+        let goes_on = inside && (c.is_ascii_hexdigit() || c == 'x' || c == ',');
+        if !c.is_ascii_digit() && !goes_on {
+            all.push(c);
+        } else if !inside {
+            all.push('#');
+        }
+        inside = c.is_ascii_digit() || goes_on;
+    }
+    all
+}
+
 /// The lines as the pattern would show them: where it leaves out the middle, the
 /// same number of lines before and after.
 pub fn renewed(pattern: &[&str], lines: &[&str]) -> Vec<String> {
@@ -123,6 +140,15 @@ fn left_out_is_what_the_pattern_leaves_out() {
         ["1", "...", "3"]
     );
     assert_eq!(renewed(&["x"], &["1", "2"]), ["1", "2"]);
+}
+
+#[test]
+fn numbers_are_one_sign() {
+    assert_eq!(
+        without_numbers("x.o: 44,666 checks, .text+0xd99 in r10d"),
+        "x.o: # checks, .text+# in r#"
+    );
+    assert_ne!(without_numbers("1 refused"), without_numbers("1 verified"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::page::{Page, Part, matches, renewed};
+use crate::page::{Page, Part, matches, renewed, without_numbers};
 use crate::{guides, read, root};
 
 /// Files that sessions find in their directory, and where they come from.
@@ -15,6 +15,11 @@ const STOCK: [(&str, &str); 2] = [
         "target/stock/modules/kernel/arch/x86/crypto/crc32c-intel.ko",
     ),
 ];
+
+/// The kernel package whose modules the documents show. Debian 12 goes on to others,
+/// in which the same functions have other sizes and places: with one of those,
+/// numbers are not compared.
+const DOCUMENTED: &str = "6.1.192-2";
 
 #[test]
 fn the_readme() {
@@ -77,6 +82,20 @@ fn path_with_twin() -> OsString {
     path
 }
 
+/// Whether a command printed what the page says.
+fn agrees(expected: &[&str], lines: &[&str]) -> bool {
+    let package = read("target/stock/VERSION");
+    if matches(expected, lines) || package.trim().ends_with(DOCUMENTED) {
+        return matches(expected, lines);
+    }
+    let [expected, lines] = [expected, lines].map(|all| {
+        let all = all.iter().map(|line| without_numbers(line));
+        all.collect::<Vec<String>>()
+    });
+    let [expected, lines] = [&expected, &lines].map(|all| all.iter().map(String::as_str));
+    matches(&expected.collect::<Vec<_>>(), &lines.collect::<Vec<_>>())
+}
+
 /// Runs the sessions of a page, one after the other in one directory.
 fn check(name: &Path) {
     let text = read(name.to_str().expect("UTF-8"));
@@ -96,7 +115,7 @@ fn check(name: &Path) {
                 let output = session.run(command);
                 let lines: Vec<&str> = output.lines().collect();
                 line(&format!("$ {command}"));
-                if matches(&expected, &lines) {
+                if agrees(&expected, &lines) {
                     expected.iter().for_each(|text| line(text));
                 } else {
                     wrong.push_str(&format!("$ {command}\n{output}\n"));

@@ -17,6 +17,7 @@ mod code;
 pub mod input;
 pub mod link;
 pub mod model;
+pub mod modinfo;
 mod read;
 mod references;
 pub mod reloc;

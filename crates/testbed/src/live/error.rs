@@ -26,6 +26,17 @@ pub enum LiveError {
         /// What is wrong.
         source: elf_loader::ReadError,
     },
+    /// Driver and dom0's kernel are of different kernels.
+    #[error(
+        "the driver was built for kernel {driver}, the testbed's kernel.o and hot.o for \
+         {kernel}: structures may differ; take e1000.ko of {kernel}, or build the two anew"
+    )]
+    Release {
+        /// The driver's.
+        driver: String,
+        /// That of kernel.o.
+        kernel: String,
+    },
     /// An object cannot be placed or linked.
     #[error("{module}: {source}")]
     Link {

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use elf_loader::modinfo;
+
 use super::error::LiveError;
 use super::image::Module;
 
@@ -32,13 +34,20 @@ impl Files {
     /// Reads what `make support` left in a directory, beside a driver read before.
     ///
     /// # Errors
-    /// As [`Files::read`].
+    /// As [`Files::read`]; and [`LiveError::Release`], for a driver of another
+    /// kernel, whose structures may have their fields elsewhere.
     pub fn with_driver(driver: Vec<u8>, support: &Path) -> Result<Files, LiveError> {
-        Ok(Files {
+        let files = Files {
             driver,
             hot: file(&support.join("hot.o"))?,
             kernel: file(&support.join("kernel.o"))?,
-        })
+        };
+        let driver = release(Module::Driver, &files.driver)?;
+        let kernel = release(Module::Kernel, &files.kernel)?;
+        if driver == kernel {
+            return Ok(files);
+        }
+        Err(LiveError::Release { driver, kernel })
     }
 
     /// Reads them where `make stock` and `make support` put them in this
@@ -62,6 +71,12 @@ impl Files {
             (Module::Kernel, &self.kernel),
         ]
     }
+}
+
+/// The release of the kernel that an object was built for, as it says itself.
+fn release(module: Module, bytes: &[u8]) -> Result<String, LiveError> {
+    let object = elf_loader::read(bytes).map_err(|source| LiveError::Read { module, source })?;
+    Ok(modinfo::release(&object).unwrap_or("unknown").to_owned())
 }
 
 fn file(path: &Path) -> Result<Vec<u8>, LiveError> {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use elf_loader::modinfo;
+
 use super::{Error, io, target};
 
 /// All modules, by name as the kernel has it (`-` is `_`).
@@ -98,7 +100,7 @@ impl Distribution {
     }
 }
 
-/// What a module says that it needs, in `.modinfo`: strings that end in zeros.
+/// What a module says that it needs, in `.modinfo`.
 struct Needs {
     /// `depends=`: whose symbols it imports.
     modules: Vec<String>,
@@ -109,24 +111,17 @@ struct Needs {
 impl Needs {
     fn of(module: &[u8]) -> Needs {
         let object = elf_loader::read(module).ok();
-        let info = object.as_ref().and_then(|object| {
-            let id = object.section_named(".modinfo")?;
-            Some(&object.section(id).data)
-        });
-        let entries = info.iter().flat_map(|data| data.split(|b| *b == 0));
-        let entries: Vec<&str> = entries
-            .filter_map(|e| std::str::from_utf8(e).ok())
-            .collect();
-        let list = |prefix: &str, between: char| -> Vec<String> {
-            let named = entries
+        let list = |key: &str, prefix: &str, between: char| -> Vec<String> {
+            let values = object
                 .iter()
-                .filter_map(|entry| entry.strip_prefix(prefix));
+                .flat_map(|object| modinfo::values(object, key));
+            let named = values.filter_map(|value| value.strip_prefix(prefix));
             let names = named.flat_map(|list| list.split(between));
             names.filter(|name| !name.is_empty()).map(normal).collect()
         };
         Needs {
-            modules: list("depends=", ','),
-            softly: list("softdep=pre: ", ' '),
+            modules: list("depends", "", ','),
+            softly: list("softdep", "pre: ", ' '),
         }
     }
 }

@@ -1,0 +1,22 @@
+//! What a kernel module says of itself: `.modinfo`, strings `KEY=VALUE` that end in
+//! zeros (`include/linux/moduleparam.h`, `__MODULE_INFO`).
+
+use crate::Object;
+
+/// The values of a key, in the order of the section; none if there is no such
+/// section. What is not UTF-8 is nothing that a key of the kernel's has.
+pub fn values<'o>(object: &'o Object<'_>, key: &str) -> Vec<&'o str> {
+    let Some(id) = object.section_named(".modinfo") else {
+        return Vec::new();
+    };
+    let entries = object.section(id).data.split(|byte| *byte == 0);
+    let texts = entries.filter_map(|entry| std::str::from_utf8(entry).ok());
+    let named = texts.filter_map(|text| text.strip_prefix(key)?.strip_prefix('='));
+    named.collect()
+}
+
+/// The release of the kernel that it was built for: the first word of `vermagic`.
+pub fn release<'o>(object: &'o Object<'_>) -> Option<&'o str> {
+    let magic = *values(object, "vermagic").first()?;
+    magic.split_whitespace().next()
+}
