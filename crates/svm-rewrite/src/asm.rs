@@ -7,10 +7,10 @@
 //! those that do not reach, until all do; branches never shrink again, so it
 //! ends.
 
-use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
+use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 use liveness::Reg;
 
-use crate::encode::{self, Form, ImmediateForm, Operand};
+use crate::encode::{self, Encoder, Form, ImmediateForm, Operand};
 use crate::import::Import;
 use crate::registers::reg64;
 
@@ -230,7 +230,7 @@ impl Assembler {
             bytes: Vec::with_capacity(5 * original),
             items: Vec::with_capacity(original / 4),
             references: Vec::with_capacity(original / 4),
-            encoder: Encoder::new(64),
+            encoder: Encoder::new(),
         }
     }
 
@@ -279,14 +279,8 @@ impl Assembler {
         displacement: Option<(Field, Referent)>,
         immediate: Option<(Field, Referent)>,
     ) -> Result<(), IcedError> {
-        self.encoder.encode(instruction, 0)?;
-        let fields = self.encoder.get_constant_offsets();
         let start = self.here();
-        let encoded = self.encoder.take_buffer();
-        self.bytes.extend_from_slice(&encoded);
-        let mut encoded = encoded;
-        encoded.clear();
-        self.encoder.set_buffer(encoded);
+        let fields = self.encoder.encode(instruction, &mut self.bytes)?;
         if let Some((field, referent)) = displacement {
             self.refer(start, fields.displacement_offset(), field, referent);
             self.clear(
