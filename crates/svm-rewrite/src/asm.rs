@@ -436,10 +436,26 @@ impl Assembler {
         &self.bytes[at.offset as usize..]
     }
 
-    /// The references of fields from a place on, in their order.
-    pub fn references_from(&self, at: Position) -> &[Reference] {
-        let first = self.references.partition_point(|r| r.at.offset < at.offset);
-        &self.references[first..]
+    /// How many references of fields lie before a place. `near` is a guess: quick if
+    /// it is a few too few.
+    pub fn references_before(&self, at: Position, near: usize) -> usize {
+        const FEW: usize = 8;
+        let before = |r: &Reference| r.at.offset < at.offset;
+        let ahead = match near.checked_sub(1) {
+            Some(last) if !self.references.get(last).is_some_and(before) => None,
+            _ => self.references.get(near..),
+        };
+        let few = ahead.and_then(|ahead| ahead.iter().take(FEW).position(|r| !before(r)));
+        match (few, ahead) {
+            (Some(few), _) => near + few,
+            (None, Some(ahead)) if ahead.len() <= FEW => self.references.len(),
+            (None, _) => self.references.partition_point(before),
+        }
+    }
+
+    /// The references of fields from the `n`th on.
+    pub fn references_from(&self, n: usize) -> &[Reference] {
+        &self.references[n..]
     }
 
     /// Padding up to a multiple of `align` bytes, a power of two.
