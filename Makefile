@@ -73,6 +73,7 @@ boot: setup stock ## rewritten Ethernet modules in a stock kernel under QEMU, on
 	$(CARGO) run --release -p testbed --bin boot -- $(MODULE)
 
 programs: setup ## every compiler; zlib, lz4, sqlite and gcc's torture programs through `twin cc`, against the unrewritten builds (an hour)
+	@sh scripts/setup.sh $(foreach c,gcc-11 clang-13 clang-14 clang-15 clang-16 clang-19 clang-22,$(c):$(c))
 	$(CARGO) build --release -p twin
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/compilers.sh all
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/programs.sh all

@@ -4,7 +4,7 @@
 # objects are linked with the runtime and verified.
 #
 #   scripts/compilers.sh sample    gcc and one clang, the ends of the levels
-#   scripts/compilers.sh all       gcc 11, 12 and clang 14 to 19, those installed
+#   scripts/compilers.sh all       gcc 11 and 12, clang 13 to 22, those installed
 #
 # Installs nothing; a compiler that is not there is said to be skipped. Ends with
 # how many builds were the same or verified; fails at the first that is not.
@@ -26,14 +26,16 @@ die() {
     exit 1
 }
 
-# Debian has no clang 17 and 18 in Debian 12; other systems may.
+# Debian 12 and its security updates have gcc 11 and 12 and clang 13 to 16, 19 and 22;
+# `make programs` installs them. Other systems may have the others.
 case ${1:-sample} in
 sample)
     compilers='gcc-12 clang-14'
     levels='-O0 -O2'
     ;;
 all)
-    compilers='gcc-11 gcc-12 clang-14 clang-15 clang-16 clang-17 clang-18 clang-19'
+    compilers='gcc-11 gcc-12 clang-13 clang-14 clang-15 clang-16 clang-17 clang-18 clang-19
+        clang-20 clang-21 clang-22'
     levels='-O0 -O1 -O2 -O3 -Os'
     ;;
 *) die 'say sample or all' ;;

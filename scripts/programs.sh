@@ -6,8 +6,9 @@
 #   scripts/programs.sh all       zlib, lz4, sqlite and gcc's torture programs, at
 #                                 -O0, -O2 and -O3, with gcc and clang (an hour)
 #
-# Sources are fetched by package name, into target/programs. Ends with lines and
-# sites counted; fails at the first difference.
+# Sources are fetched by package name, into target/programs. Says of each program
+# what was rewritten and that it behaves as its unrewritten build, and ends with the
+# sums; fails at the first difference.
 #
 #   TWIN        the program (default target/debug/twin)
 #   COMPILERS   default "gcc clang-14", those that are installed
@@ -20,7 +21,6 @@ programs=$root/target/programs
 twin=${TWIN:-$root/target/debug/twin}
 mode=${1:-sample}
 work=$programs/work
-report=$work/report.jsonl
 
 die() {
     printf 'programs.sh: %s\n' "$*" >&2
@@ -29,8 +29,31 @@ die() {
 
 # ---- What is built and compared ------------------------------------------------
 
+# begin PROGRAM COMPILER LEVEL: what is rewritten from here on is counted as its.
+begin() {
+    report=$work/$1-$2$3.jsonl
+    rm -f "$report"
+}
+
+# counted FILE...: what the compilations in these reports consisted of.
+counted() {
+    cat "$@" | awk -F'[:,{}]' '{
+        for (i = 1; i < NF; i++) {
+            if ($i == "\"lines\"") lines += $(i + 1)
+            else if ($i == "\"instructions\"") instructions += $(i + 1)
+            else if ($i ~ /"rewritten"/) inside = 1
+            else if (inside && $i ~ /^[0-9]+$/) sites += $i
+        }
+        inside = 0
+    } END {
+        printf "%d sources, %d lines of assembly, %d instructions, %d of them rewritten\n",
+            NR, lines, instructions, sites
+    }'
+}
+
 # zlib COMPILER LEVEL: its own `make test`, static and shared.
 zlib() {
+    begin zlib "$1" "$2"
     for kind in original twin; do
         build=$work/zlib-$1$2-$kind
         rm -rf "$build"
@@ -49,6 +72,7 @@ zlib() {
 
 # lz4 COMPILER LEVEL: compresses at several levels, and back; its own fuzzer.
 lz4() {
+    begin lz4 "$1" "$2"
     for kind in original twin; do
         build=$work/lz4-$1$2-$kind
         rm -rf "$build"
@@ -72,6 +96,7 @@ lz4() {
 
 # sqlite COMPILER LEVEL: the amalgamation and a workload of queries.
 sqlite() {
+    begin sqlite "$1" "$2"
     amalgamation=$(echo "$programs"/sqlite/vendor/libsqlite3-sys-*/sqlite3)
     for kind in original twin; do
         cc=$1
@@ -88,16 +113,18 @@ sqlite() {
 
 # torture COMPILER LEVEL: gcc's programs that test execution.
 torture() {
+    begin torture "$1" "$2"
     log=$work/torture-$1$2.log
     find "$programs/gcc-torture" -name '*.c' | sort | awk "NR % ${EACH:-1} == 0" |
         xargs -P2 -I{} sh "$root/scripts/torture.sh" "$twin" "$report" "$1" "$2" {} >"$log"
     ! grep -q '^DIFFERENT' "$log" || die "torture $1 $2: $(grep '^DIFFERENT' "$log")"
-    echo "torture $1 $2: $(grep -c '^same' "$log") same, $(grep -c '^skipped' "$log") skipped"
+    echo "torture $1 $2: $(grep -c '^same' "$log") same, $(grep -c '^skipped' "$log") not run:" \
+        "$(counted "$report")"
 }
 
 same() {
     cmp -s "$4" "$5" || die "$1 $2 $3: $4 and $5 differ"
-    echo "$1 $2 $3: same"
+    echo "$1 $2 $3: same: $(counted "$report")"
 }
 
 # ---- Sources -------------------------------------------------------------------
@@ -126,7 +153,7 @@ fetch_torture() {
 
 [ -x "$twin" ] || die "no $twin: build it first"
 mkdir -p "$work"
-rm -f "$report"
+rm -f "$work"/*.jsonl
 case $mode in
 sample)
     sh "$root/scripts/sources.sh" zlib
@@ -151,15 +178,4 @@ all)
     ;;
 *) die "say sample or all" ;;
 esac
-awk -F'[:,{}]' '{
-    for (i = 1; i < NF; i++) {
-        if ($i == "\"lines\"") lines += $(i + 1)
-        else if ($i == "\"instructions\"") instructions += $(i + 1)
-        else if ($i ~ /"rewritten"/) inside = 1
-        else if (inside && $i ~ /^[0-9]+$/) sites += $i
-    }
-    inside = 0
-} END {
-    printf "%d sources, %d lines of assembly, %d instructions, %d of them rewritten\n",
-        NR, lines, instructions, sites
-}' "$report"
+echo "in all: $(counted "$work"/*.jsonl)"

@@ -5,7 +5,7 @@
 //! cargo bench -p svm-rewrite --bench source -- FILE.s...
 //! ```
 //!
-//! One core, processor time, best of some rounds. What is timed as rewriting is
+//! One core, processor time, best of some rounds, the allocator that `twin` has. What is timed as rewriting is
 //! everything this project does between a text in memory and the rewritten text in
 //! memory: taking the text apart, marking it, reading the object that the marked
 //! text was assembled to, lifting, analyses and plans, the sequences, printing.
@@ -26,7 +26,10 @@ use std::time::Duration;
 use svm_rewrite::source::Source;
 use svm_rewrite::{Options, Scheme, Target};
 
-const ROUNDS: u32 = 3;
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const ROUNDS: u32 = 5;
 
 /// Each step is repeated until it took so long: the clock goes by the kernel's tick.
 const LEAST: Duration = Duration::from_millis(200);

@@ -10,6 +10,10 @@ use liveness::Reg;
 
 use crate::registers::gpr;
 
+mod cached;
+
+pub use cached::Encoder;
+
 /// An instruction with a ModRM byte and no immediate: `op %rm, %reg` or
 /// `op mem, %reg`.
 #[derive(Clone, Copy, Debug)]

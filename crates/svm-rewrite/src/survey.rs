@@ -49,23 +49,27 @@ pub struct Surveyor {
     known: Vec<Option<(Instruction, Survey)>>,
 }
 
-/// Answers that are kept: drivers repeat themselves.
-const PLACES: usize = 1 << 10;
+/// Answers that are kept at least and at most: programs repeat themselves, one for
+/// each so many instructions.
+const FEWEST: usize = 1 << 10;
+const MOST: usize = 1 << 13;
+const REPEATED: usize = 16;
 
 impl Surveyor {
-    /// One for any number of instructions.
-    pub fn new() -> Surveyor {
+    /// One for so many instructions, or more.
+    pub fn new(instructions: usize) -> Surveyor {
+        let places = (instructions / REPEATED).next_power_of_two();
         Surveyor {
             info: InstructionInfoFactory::new(),
             finder: EffectFinder::new(),
-            known: vec![None; PLACES],
+            known: vec![None; places.clamp(FEWEST, MOST)],
         }
     }
 
     /// What is known of this instruction.
     pub fn of(&mut self, iced: &Instruction) -> Survey {
         let asked = anywhere(iced);
-        let place = place(&asked);
+        let place = place(&asked, self.known.len());
         match &self.known[place] {
             // All of an instruction is compared but where it stands.
             Some((known, survey)) if *known == asked => *survey,
@@ -112,8 +116,9 @@ fn anywhere(iced: &Instruction) -> Instruction {
     asked
 }
 
-/// Where an answer is kept (Fibonacci hashing; Knuth, volume 3, 6.4).
-fn place(iced: &Instruction) -> usize {
+/// Which of `places`, a power of two, an answer is kept in (Fibonacci hashing; Knuth,
+/// volume 3, 6.4).
+fn place(iced: &Instruction, places: usize) -> usize {
     let registers = [
         iced.op0_register(),
         iced.op1_register(),
@@ -124,7 +129,7 @@ fn place(iced: &Instruction) -> usize {
     let mixed = registers.into_iter().fold(start, |mixed, register| {
         mixed.rotate_left(9) ^ register as u64
     });
-    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - PLACES.trailing_zeros())) as usize
+    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - places.trailing_zeros())) as usize
 }
 
 fn memory(info: &InstructionInfo) -> Memory {
@@ -159,7 +164,7 @@ pub fn assume_backdoors(lifted: &Lifted<'_>, surveys: &mut [Survey]) {
 
 /// Each instruction of an object, by index.
 pub fn survey(lifted: &Lifted<'_>) -> Vec<Survey> {
-    let mut surveyor = Surveyor::new();
+    let mut surveyor = Surveyor::new(lifted.insts.len());
     let insts = lifted.insts.iter();
     insts.map(|inst| surveyor.of(&inst.iced)).collect()
 }
@@ -188,7 +193,7 @@ mod tests {
 
     #[test]
     fn displacements_and_distances_change_nothing_and_answers_are_of_their_question() {
-        let (mut asking, mut remembering) = (Surveyor::new(), Surveyor::new());
+        let (mut asking, mut remembering) = (Surveyor::new(0), Surveyor::new(0));
         instructions(|iced| {
             let asked = format!("{:?}", asking.ask(iced));
             assert_eq!(asked, format!("{:?}", remembering.of(iced)), "{iced}");

@@ -31,6 +31,13 @@ impl Ids {
         Id(self.0)
     }
 
+    /// So many ids, from this one on.
+    fn several(&mut self, count: u32) -> u32 {
+        let first = self.0 + 1;
+        self.0 += count;
+        first
+    }
+
     fn fresh(&mut self) -> Value {
         let id = self.next();
         Value { id, offset: 0 }
@@ -215,8 +222,13 @@ pub struct Values {
 impl Values {
     /// Nothing is known.
     pub fn unknown(ids: &mut Ids) -> Values {
+        let first = ids.several(Reg::COUNT.into());
+        let value = |n| Value {
+            id: Id(first + n as u32),
+            offset: 0,
+        };
         Values {
-            registers: std::array::from_fn(|_| ids.fresh()),
+            registers: std::array::from_fn(value),
             words: [None; WORDS],
             next: 0,
         }
@@ -339,6 +351,10 @@ impl Values {
     /// other it has become one of.
     pub fn join(&mut self, other: &Values, ids: &mut Ids) -> Pairs {
         let mut pairs = Pairs(Vec::new());
+        if self.registers == other.registers && self.words == other.words {
+            return pairs;
+        }
+        pairs.0.reserve(self.registers.len() + WORDS);
         if self.get(Reg::RSP) != other.get(Reg::RSP) {
             self.words = [None; WORDS];
         }

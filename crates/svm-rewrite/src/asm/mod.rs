@@ -9,10 +9,10 @@ mod instructions;
 mod labels;
 mod layout;
 
-use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand};
+use iced_x86::{Code, IcedError, Instruction, MemoryOperand};
 use liveness::Reg;
 
-use crate::encode::{self, Form, ImmediateForm, Operand};
+use crate::encode::{self, Encoder, Form, ImmediateForm, Operand};
 use crate::import::Import;
 use crate::registers::reg64;
 
@@ -163,7 +163,7 @@ impl Assembler {
             bytes: Vec::with_capacity(5 * original),
             items: Vec::with_capacity(original / 4),
             references: Vec::with_capacity(original / 4),
-            encoder: Encoder::new(64),
+            encoder: Encoder::new(),
         }
     }
 
@@ -212,14 +212,8 @@ impl Assembler {
         displacement: Option<(Field, Referent)>,
         immediate: Option<(Field, Referent)>,
     ) -> Result<(), IcedError> {
-        self.encoder.encode(instruction, 0)?;
-        let fields = self.encoder.get_constant_offsets();
         let start = self.here();
-        let encoded = self.encoder.take_buffer();
-        self.bytes.extend_from_slice(&encoded);
-        let mut encoded = encoded;
-        encoded.clear();
-        self.encoder.set_buffer(encoded);
+        let fields = self.encoder.encode(instruction, &mut self.bytes)?;
         if let Some((field, referent)) = displacement {
             self.refer(start, fields.displacement_offset(), field, referent);
             self.clear(
@@ -375,10 +369,26 @@ impl Assembler {
         &self.bytes[at.offset as usize..]
     }
 
-    /// The references of fields from a place on, in their order.
-    pub fn references_from(&self, at: Position) -> &[Reference] {
-        let first = self.references.partition_point(|r| r.at.offset < at.offset);
-        &self.references[first..]
+    /// How many references of fields lie before a place. `near` is a guess: quick if
+    /// it is a few too few.
+    pub fn references_before(&self, at: Position, near: usize) -> usize {
+        const FEW: usize = 8;
+        let before = |r: &Reference| r.at.offset < at.offset;
+        let ahead = match near.checked_sub(1) {
+            Some(last) if !self.references.get(last).is_some_and(before) => None,
+            _ => self.references.get(near..),
+        };
+        let few = ahead.and_then(|ahead| ahead.iter().take(FEW).position(|r| !before(r)));
+        match (few, ahead) {
+            (Some(few), _) => near + few,
+            (None, Some(ahead)) if ahead.len() <= FEW => self.references.len(),
+            (None, _) => self.references.partition_point(before),
+        }
+    }
+
+    /// The references of fields from the `n`th on.
+    pub fn references_from(&self, n: usize) -> &[Reference] {
+        &self.references[n..]
     }
 
     /// Padding up to a multiple of `align` bytes, a power of two.

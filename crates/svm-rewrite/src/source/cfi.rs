@@ -5,8 +5,9 @@
 //! evaluated, but for the offset of the frame address from `rsp`, which pushes
 //! change.
 
-use std::io::Write;
 use std::rc::Rc;
+
+use super::number::push_signed;
 
 /// A register as directives name it: by its DWARF number, or otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +28,7 @@ impl<'t> Register<'t> {
 
     fn write(self, out: &mut Vec<u8>) {
         match self {
-            Register::Number(n) => put(out, format_args!("{n}")),
+            Register::Number(n) => push_signed(out, n),
             Register::Name(name) => out.extend_from_slice(name),
         }
     }
@@ -117,7 +118,9 @@ impl<'t> Here<'t> {
                 Cfa::Register(r, offset) => {
                     out.extend_from_slice(b"\t.cfi_def_cfa ");
                     r.write(out);
-                    put(out, format_args!(", {offset}\n"));
+                    out.extend_from_slice(b", ");
+                    push_signed(out, offset);
+                    out.push(b'\n');
                 }
                 Cfa::Escape(bytes) => line(out, b".cfi_escape", bytes),
             }
@@ -140,16 +143,14 @@ impl<'t> Here<'t> {
                 Rule::Offset(offset) => {
                     out.extend_from_slice(b"\t.cfi_offset ");
                     r.write(out);
-                    put(out, format_args!(", {offset}\n"));
+                    out.extend_from_slice(b", ");
+                    push_signed(out, offset);
+                    out.push(b'\n');
                 }
                 Rule::Said(name, rest) => line(out, name, rest),
             }
         }
     }
-}
-
-fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    out.write_fmt(text).expect("memory takes it");
 }
 
 fn line(out: &mut Vec<u8>, name: &[u8], rest: &[u8]) {

@@ -1,85 +1,86 @@
 //! Emitted instructions as AT&T text that `as` reads back.
 //!
 //! Most of what is emitted is the same few instructions over and over, so their
-//! texts are remembered, with gaps where symbols go.
+//! texts are remembered, with gaps where symbols go, and displacements.
+
+mod line;
 
 use foldhash::HashMap;
 use iced_x86::{
-    Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, Mnemonic, OpKind,
-    SymbolResolver, SymbolResult,
+    ConstantOffsets, Decoder, DecoderOptions, GasFormatter, Instruction, Mnemonic, OpKind, Register,
 };
 
-/// Marks the gap of a displacement or branch, and of an immediate.
-const DISPLACEMENT: char = '\u{1}';
-const IMMEDIATE: char = '\u{2}';
+use super::number::push_signed;
+pub use line::{Filled, Gap};
+use line::{Line, formatter, line};
 
-/// An instruction's fields that a symbol fills.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Filled {
-    /// The displacement, or the destination of a branch.
-    pub displacement: bool,
-    /// The immediate.
-    pub immediate: bool,
-}
-
-impl Filled {
-    fn number(self) -> usize {
-        usize::from(self.displacement) + 2 * usize::from(self.immediate)
-    }
-}
-
-/// A gap in an instruction's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gap {
-    /// The displacement's.
-    Displacement,
-    /// The immediate's.
-    Immediate,
-}
-
-/// One instruction, decoded once for all that have its bytes.
-#[derive(Clone, Debug)]
+/// One instruction, decoded once for all that have its bytes, whatever their
+/// displacement if that is a [`Number`].
+#[derive(Clone, Copy, Debug)]
 pub struct Known {
+    /// Its bytes, and which of a window's tell it from others.
+    bytes: u128,
+    mask: u128,
+    /// The displacement, if any will do.
+    number: Option<Number>,
+    /// Its lines by what is filled, as far as they were asked for.
+    lines: [u32; 4],
     /// Length in bytes.
-    pub len: usize,
+    pub len: u8,
     /// By how much it lowers `rsp`, if that is a constant.
-    pub pushes: i64,
+    pub pushes: i32,
     /// Has a `lock` prefix.
     pub locked: bool,
     /// Offset of the field of the displacement or of a branch's distance.
     pub displacement_at: Option<u8>,
     /// Offset of the field of the immediate.
     pub immediate_at: Option<u8>,
-    instruction: Instruction,
-    /// Lines by what is filled, as far as they were asked for.
-    lines: [Option<Line>; 4],
 }
 
-/// A line with gaps: what stands before each of them, and behind the last.
-#[derive(Clone, Debug)]
-struct Line {
-    before: Vec<(Box<[u8]>, Gap)>,
-    rest: Box<[u8]>,
+/// A displacement that is printed as a signed number where it is not zero: that of
+/// `disp(%reg)` and `disp(%reg,%reg,n)`.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    /// One byte, at this offset.
+    Byte(u8),
+    /// Four bytes.
+    Word(u8),
 }
 
-impl Line {
-    fn new(text: &str) -> Line {
-        let mut before = Vec::new();
-        let mut rest = text;
-        while let Some(at) = rest.find([DISPLACEMENT, IMMEDIATE]) {
-            let gap = match rest.as_bytes()[at] == DISPLACEMENT as u8 {
-                true => Gap::Displacement,
-                false => Gap::Immediate,
-            };
-            before.push((rest.as_bytes()[..at].into(), gap));
-            rest = &rest[at + 1..];
+impl Number {
+    fn of(instruction: &Instruction, fields: &ConstantOffsets) -> Option<Number> {
+        let plain = instruction.memory_base().is_gpr64()
+            // How much it moves `rsp` is known by its bytes.
+            && instruction.op0_register() != Register::RSP;
+        let at = fields.displacement_offset() as u8;
+        match fields.displacement_size() {
+            1 if plain => Some(Number::Byte(at)),
+            4 if plain => Some(Number::Word(at)),
+            _ => None,
         }
-        Line {
-            before,
-            rest: rest.as_bytes().into(),
+    }
+
+    /// Its bytes in a window.
+    fn mask(self) -> u128 {
+        match self {
+            Number::Byte(at) => 0xff << (8 * at),
+            Number::Word(at) => 0xffff_ffff << (8 * at),
+        }
+    }
+
+    fn value(self, code: &[u8]) -> i32 {
+        match self {
+            Number::Byte(at) => i32::from(code[usize::from(at)] as i8),
+            Number::Word(at) => {
+                let field = code[usize::from(at)..].first_chunk::<4>();
+                field.map_or(0, |bytes| i32::from_le_bytes(*bytes))
+            }
         }
     }
 }
+
+/// No line was asked for.
+const NO_LINE: u32 = u32::MAX;
 
 /// Number of a [`Known`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,84 +89,63 @@ pub struct KnownIdx(u32);
 /// Bytes that are read for a key; the longest instruction has one fewer.
 const WINDOW: usize = 16;
 
-/// Places for guesses at the length.
-const GUESSES: usize = 1 << 12;
+/// Places for guesses, and guesses at each.
+const GUESSES: usize = 1 << 11;
+const WAYS: usize = 4;
 
 /// Turns bytes to text.
 ///
-/// An instruction that was seen before is found by its bytes, its length being
-/// guessed from the first four of them. Bytes that begin with a whole known
-/// instruction are that instruction, for no encoding is the beginning of another
-/// (SDM volume 2, 2.1); so a wrong guess costs time and nothing else.
+/// An instruction that was seen before is guessed from the first three bytes, and
+/// found by its bytes otherwise. Bytes that begin with a whole known instruction
+/// are that instruction, for no encoding is the beginning of another (SDM volume
+/// 2, 2.1); so a wrong guess costs time and nothing else.
 pub struct Texts {
     /// By [`Filled::number`]; made when first wanted.
     formatters: [Option<GasFormatter>; 4],
     known: Vec<Known>,
+    /// Of each known one.
+    instructions: Vec<Instruction>,
     by_bytes: HashMap<u128, KnownIdx>,
-    guesses: Vec<u8>,
+    guesses: Vec<[KnownIdx; WAYS]>,
+    lines: Vec<Line>,
+    /// Room for a line.
+    line: String,
 }
 
-/// Names the gaps.
-struct Gaps(Filled);
-
-impl SymbolResolver for Gaps {
-    fn symbol(
-        &mut self,
-        instruction: &Instruction,
-        _operand: u32,
-        instruction_operand: Option<u32>,
-        address: u64,
-        _address_size: u32,
-    ) -> Option<SymbolResult<'_>> {
-        let kind = instruction.op_kind(instruction_operand?);
-        let near = matches!(
-            kind,
-            OpKind::Memory | OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64
-        );
-        let gap = match near {
-            true if self.0.displacement => "\u{1}",
-            false if self.0.immediate => "\u{2}",
-            _ => return None,
-        };
-        Some(SymbolResult::with_str(address, gap))
-    }
+/// Which bytes of a window the first `len` are, which is at most 15.
+fn mask(len: usize) -> u128 {
+    (1 << (8 * len)) - 1
 }
 
-fn formatter(filled: Filled) -> GasFormatter {
-    let gaps: Option<Box<dyn SymbolResolver>> = match filled.number() {
-        0 => None,
-        _ => Some(Box::new(Gaps(filled))),
-    };
-    let mut f = GasFormatter::with_options(gaps, None);
-    let options = f.options_mut();
-    options.set_number_base(iced_x86::NumberBase::Decimal);
-    options.set_space_after_operand_separator(true);
-    options.set_gas_show_mnemonic_size_suffix(true);
-    options.set_branch_leading_zeros(false);
-    options.set_signed_immediate_operands(true);
-    options.set_show_symbol_address(false);
-    options.set_rip_relative_addresses(true);
-    f
-}
-
-/// The first `len` bytes of a window, and `len` itself, which is at most 15.
-fn key(window: u128, len: usize) -> u128 {
-    (window & ((1 << (8 * len)) - 1)) | ((len as u128) << 120)
-}
-
+/// Where a guess stands (Fibonacci hashing; Knuth, volume 3, 6.4).
 fn guess_at(window: u128) -> usize {
-    let mixed = (window as u32).wrapping_mul(0x9e37_79b1);
-    (mixed >> 20) as usize
+    let mixed = ((window as u64) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> (64 - GUESSES.trailing_zeros())) as usize
 }
 
 impl Texts {
     /// Nothing is known.
     pub fn new() -> Texts {
+        // The first one is a guess that is never right.
+        let nothing = Known {
+            bytes: 1,
+            mask: 0,
+            number: None,
+            lines: [NO_LINE; 4],
+            len: 0,
+            pushes: 0,
+            locked: false,
+            displacement_at: None,
+            immediate_at: None,
+        };
         Texts {
             formatters: [const { None }; 4],
-            known: Vec::new(),
+            known: vec![nothing],
+            instructions: vec![Instruction::default()],
             by_bytes: HashMap::default(),
-            guesses: vec![0; GUESSES],
+            guesses: vec![[KnownIdx(0); WAYS]; GUESSES],
+            lines: Vec::new(),
+            line: String::new(),
         }
     }
 
@@ -173,16 +153,16 @@ impl Texts {
     pub fn first(&mut self, code: &[u8]) -> KnownIdx {
         let window = match code.first_chunk::<WINDOW>() {
             Some(bytes) => u128::from_le_bytes(*bytes),
-            None => {
-                let mut bytes = [0; WINDOW];
-                bytes[..code.len()].copy_from_slice(code);
-                u128::from_le_bytes(bytes)
-            }
+            None => return self.decode(code),
         };
-        let guess = usize::from(self.guesses[guess_at(window)]);
-        match self.by_bytes.get(&key(window, guess)) {
-            Some(known) if guess > 0 && guess <= code.len() => *known,
-            _ => self.decode(code, window),
+        let guesses = &self.guesses[guess_at(window)];
+        let right = guesses.iter().find(|guess| {
+            let known = self.known(**guess);
+            window & known.mask == known.bytes
+        });
+        match right {
+            Some(known) => *known,
+            None => self.decode(code),
         }
     }
 
@@ -191,16 +171,42 @@ impl Texts {
         &self.known[k.0 as usize]
     }
 
-    fn decode(&mut self, code: &[u8], window: u128) -> KnownIdx {
+    #[cold]
+    fn decode(&mut self, code: &[u8]) -> KnownIdx {
         let head = &code[..code.len().min(WINDOW - 1)];
+        let mut bytes = [0; WINDOW];
+        bytes[..head.len()].copy_from_slice(head);
+        let window = u128::from_le_bytes(bytes);
         let mut decoder = Decoder::new(64, head, DecoderOptions::NONE);
         let instruction = decoder.decode();
-        self.guesses[guess_at(window)] = instruction.len() as u8;
-        let key = key(window, instruction.len());
-        if let Some(known) = self.by_bytes.get(&key) {
-            return *known;
-        }
         let fields = decoder.get_constant_offsets(&instruction);
+        let number = Number::of(&instruction, &fields);
+        let mask = mask(instruction.len()) & !number.map_or(0, Number::mask);
+        // No two instructions have a key in common: the bytes outside the mask say
+        // whether there is a displacement, and where.
+        let key = window & mask | (instruction.len() as u128) << 120;
+        let known = match self.by_bytes.get(&key) {
+            Some(known) => *known,
+            None => {
+                let known = KnownIdx(self.known.len() as u32);
+                self.add(instruction, &fields, number, (window & mask, mask));
+                self.by_bytes.insert(key, known);
+                known
+            }
+        };
+        let guesses = &mut self.guesses[guess_at(window)];
+        guesses.rotate_right(1);
+        guesses[0] = known;
+        known
+    }
+
+    fn add(
+        &mut self,
+        instruction: Instruction,
+        fields: &ConstantOffsets,
+        number: Option<Number>,
+        (bytes, mask): (u128, u128),
+    ) {
         let is_branch =
             instruction.op_count() > 0 && matches!(instruction.op0_kind(), OpKind::NearBranch64);
         let displacement = fields
@@ -211,62 +217,125 @@ impl Texts {
             true => (immediate, None),
             false => (displacement, immediate),
         };
-        let known = KnownIdx(self.known.len() as u32);
         self.known.push(Known {
-            len: instruction.len(),
-            pushes: pushes(&instruction),
+            bytes,
+            mask,
+            number,
+            lines: [NO_LINE; 4],
+            len: instruction.len() as u8,
+            pushes: pushes(&instruction) as i32,
             locked: instruction.has_lock_prefix(),
             displacement_at: displacement.map(|at| at as u8),
             immediate_at: immediate.map(|at| at as u8),
-            instruction,
-            lines: [const { None }; 4],
         });
-        self.by_bytes.insert(key, known);
-        known
+        self.instructions.push(instruction);
     }
 
-    /// Appends an instruction's line; `fill` appends what fills a gap.
+    /// Appends the line of the instruction `k` that `code` begins with; `fill`
+    /// appends what fills a gap.
     pub fn write(
         &mut self,
         k: KnownIdx,
+        code: &[u8],
         filled: Filled,
         out: &mut Vec<u8>,
         mut fill: impl FnMut(Gap, &mut Vec<u8>),
     ) {
-        let known = &mut self.known[k.0 as usize];
-        let line = known.lines[filled.number()].get_or_insert_with(|| {
-            let slot = &mut self.formatters[filled.number()];
-            let formatter = slot.get_or_insert_with(|| formatter(filled));
-            Line::new(&line(formatter, &known.instruction))
-        });
+        let known = self.known(k);
+        let number = match known.number {
+            Some(number) if !filled.displacement => Some(number.value(code)),
+            _ => None,
+        };
+        let number = number.filter(|n| *n != 0);
+        let gaps = Filled {
+            displacement: filled.displacement || number.is_some(),
+            ..filled
+        };
+        let n = match known.lines[gaps.number()] {
+            NO_LINE => self.make_line(k, gaps),
+            n => n,
+        };
+        let line = &self.lines[n as usize];
         for (text, gap) in &line.before {
-            out.extend_from_slice(text);
-            fill(*gap, out);
+            text.append_to(out);
+            match (gap, number) {
+                (Gap::Displacement, Some(number)) => push_signed(out, number.into()),
+                _ => fill(*gap, out),
+            }
         }
-        out.extend_from_slice(&line.rest);
+        line.rest.append_to(out);
     }
-}
 
-fn line(formatter: &mut GasFormatter, instruction: &Instruction) -> String {
-    let mut text = String::from("\t");
-    formatter.format(instruction, &mut text);
-    // Mnemonic and operands apart, as compilers do it.
-    let prefixed = instruction.has_lock_prefix()
-        || instruction.has_rep_prefix()
-        || instruction.has_repne_prefix();
-    if !prefixed {
-        text = text.replacen(' ', "\t", 1);
+    #[cold]
+    fn make_line(&mut self, k: KnownIdx, gaps: Filled) -> u32 {
+        let slot = &mut self.formatters[gaps.number()];
+        let formatter = slot.get_or_insert_with(|| formatter(gaps));
+        let mut instruction = self.instructions[k.0 as usize];
+        let known = &mut self.known[k.0 as usize];
+        if known.number.is_some() && !gaps.displacement {
+            instruction.set_memory_displacement64(0);
+        }
+        let n = self.lines.len() as u32;
+        line(formatter, &instruction, &mut self.line);
+        self.lines.push(Line::new(self.line.as_bytes()));
+        known.lines[gaps.number()] = n;
+        n
     }
-    text.push('\n');
-    text
 }
 
 /// By how much an instruction of a sequence lowers `rsp`.
 fn pushes(instruction: &Instruction) -> i64 {
-    let to_rsp = instruction.op0_register() == iced_x86::Register::RSP;
+    let to_rsp = instruction.op0_register() == Register::RSP;
     match instruction.mnemonic() {
         Mnemonic::Push | Mnemonic::Pop => -i64::from(instruction.stack_pointer_increment()),
         Mnemonic::Lea if to_rsp => -(instruction.memory_displacement64() as i64),
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever was printed before, each line is what the formatter makes of the
+    /// instruction alone.
+    #[test]
+    fn a_line_with_a_number_is_that_of_its_instruction() {
+        let mut texts = Texts::new();
+        let mut alone = formatter(Filled::default());
+        let displacements = [0, 1, -1, 127, -128, 128, -129, i32::MAX, i32::MIN];
+        let mut seen = 0;
+        for opcode in [
+            &[0x8d][..],
+            &[0x48, 0x8d],
+            &[0x4f, 0x8d],
+            &[0x67, 0x89],
+            &[0xf0, 0x01],
+        ] {
+            for (modrm, sib) in (0..=255).flat_map(|m| [0x04, 0x24, 0x65, 0xe5].map(|s| (m, s))) {
+                for displacement in displacements {
+                    let mut code = [opcode, &[modrm]].concat();
+                    if modrm & 7 == 4 && modrm >> 6 != 3 {
+                        code.push(sib);
+                    }
+                    code.extend(displacement.to_le_bytes());
+                    code.resize(2 * WINDOW, 0x90);
+                    let mut decoder = Decoder::new(64, &code[..WINDOW], DecoderOptions::NONE);
+                    let instruction = decoder.decode();
+                    if instruction.is_invalid() {
+                        continue;
+                    }
+                    let mut expected = String::new();
+                    line(&mut alone, &instruction, &mut expected);
+                    let k = texts.first(&code);
+                    assert_eq!(usize::from(texts.known(k).len), instruction.len());
+                    let mut out = Vec::new();
+                    texts.write(k, &code, Filled::default(), &mut out, |_, _| unreachable!());
+                    assert_eq!(String::from_utf8(out).unwrap(), expected, "{code:x?}");
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > 10_000);
     }
 }

@@ -12,6 +12,7 @@
 use elf_loader::{Object, Place, SectionId};
 use foldhash::HashMap;
 
+use super::number::{digits, push_number};
 use super::statement::{Kind, Statement};
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 
@@ -28,6 +29,8 @@ struct Run {
     /// Statements, directives that make nothing among them.
     first: u32,
     end: u32,
+    /// How many of them are instructions, their prefixes not counted.
+    made: u32,
     /// Numbers of the labels at its start and end.
     from: u32,
     to: u32,
@@ -98,8 +101,11 @@ impl Marker<'_> {
     }
 
     fn instruction(&mut self, k: u32, statement: &Statement) {
+        let made = u32::from(statement.kind == Kind::Instruction);
         if self.state == State::Inside {
-            self.marks.runs.last_mut().expect("the run it is in").end = k + 1;
+            let run = self.marks.runs.last_mut().expect("the run it is in");
+            run.end = k + 1;
+            run.made += made;
             return;
         }
         let mark = self.label(statement.start as usize);
@@ -109,6 +115,7 @@ impl Marker<'_> {
         self.marks.runs.push(Run {
             first: k,
             end: k + 1,
+            made,
             from: mark,
             to: mark,
         });
@@ -142,26 +149,6 @@ impl Marker<'_> {
         self.out.push(b'\n');
         (self.out, self.marks)
     }
-}
-
-fn digits(n: u32) -> usize {
-    n.checked_ilog10().map_or(1, |l| l as usize + 1)
-}
-
-/// Appends a number in decimal.
-pub fn push_number(out: &mut Vec<u8>, n: u32) {
-    let mut buffer = [0; 10];
-    let mut at = buffer.len();
-    let mut rest = n;
-    loop {
-        at -= 1;
-        buffer[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&buffer[at..]);
 }
 
 /// Directives between two instructions that leave them adjacent and are no place
@@ -249,17 +236,18 @@ impl Tie {
             .inst_at(code, from)
             .map_or_else(|| after(from), |i| i.0);
         let end = lifted.inst_at(code, to).map_or_else(|| after(to), |i| i.0);
-        let made =
-            (run.first..run.end).filter(|k| statements[*k as usize].kind == Kind::Instruction);
-        let exact = lifted.inst_at(code, from).is_some()
-            && made.clone().count() as u32 == end.saturating_sub(first);
+        let exact = lifted.inst_at(code, from).is_some() && run.made == end.saturating_sub(first);
         if !exact {
             self.untied.push((first..end, run.first..run.end));
             return;
         }
-        for (i, k) in (first..end).zip(made) {
-            self.statement_of[i as usize] = k;
-            self.inst_of[k as usize] = i;
+        let mut i = first;
+        for k in run.first..run.end {
+            if statements[k as usize].kind == Kind::Instruction {
+                self.statement_of[i as usize] = k;
+                self.inst_of[k as usize] = i;
+                i += 1;
+            }
         }
     }
 }

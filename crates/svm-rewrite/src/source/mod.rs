@@ -17,6 +17,7 @@
 mod cfi;
 mod format;
 mod marks;
+mod number;
 mod operand;
 mod print;
 mod runtime;

@@ -100,6 +100,8 @@ struct Printer<'p, 'a> {
     closed: HashSet<u32>,
     /// Room for the labels of a sequence.
     labels: Vec<(Position, Label)>,
+    /// By section, how many references of fields lie before what is printed next.
+    references: Vec<usize>,
     /// Labels of `lock` prefixes that no branch goes to, once they were asked for.
     locks: Option<HashSet<&'p [u8]>>,
     obstacles: Vec<Obstacle>,
@@ -122,6 +124,7 @@ impl<'p, 'a> Printer<'p, 'a> {
             apart: vec![false; made],
             closed: input.code.closed.iter().map(|i| i.0).collect(),
             labels: Vec::new(),
+            references: vec![0; input.code.assemblers.len()],
             locks: None,
             obstacles: Vec::new(),
         };
@@ -225,18 +228,37 @@ impl<'p, 'a> Printer<'p, 'a> {
         self.out.push(b'\n');
     }
 
-    /// `# twin: ` and the original.
+    /// `# twin: ` and the original, its blanks as single spaces.
     fn comment(&mut self, original: std::ops::Range<usize>) {
         self.out.extend_from_slice(b"\t# twin: ");
-        let mut blank = false;
-        for &byte in &self.input.text[original] {
-            let space = matches!(byte, b' ' | b'\t' | b'\n');
-            if !(space && blank) {
-                self.out.push(if space { b' ' } else { byte });
-            }
+        let start = self.out.len();
+        self.out.extend_from_slice(&self.input.text[original]);
+        // One after the other and without branches: lines are short, and many.
+        let (mut blank, mut twice) = (false, false);
+        for byte in &mut self.out[start..] {
+            let space = matches!(*byte, b' ' | b'\t' | b'\n');
+            *byte = if space { b' ' } else { *byte };
+            twice |= space & blank;
             blank = space;
         }
+        if twice {
+            self.single_spaces(start);
+        }
         self.out.push(b'\n');
+    }
+
+    /// Leaves one of several spaces in a row, from `start` on.
+    #[cold]
+    fn single_spaces(&mut self, start: usize) {
+        let mut end = start;
+        for at in start..self.out.len() {
+            let byte = self.out[at];
+            if byte != b' ' || end == start || self.out[end - 1] != b' ' {
+                self.out[end] = byte;
+                end += 1;
+            }
+        }
+        self.out.truncate(end);
     }
 
     /// `jrcxz` and `loop` have no long form, and what they jumped over grew:

@@ -147,9 +147,9 @@ impl<'t> Splitter<'t> {
     }
 
     fn skip(&mut self, class: u8) {
-        while self.at < self.text.len() && is(class, self.text[self.at]) {
-            self.at += 1;
-        }
+        let rest = &self.text[self.at..];
+        let end = rest.iter().position(|b| !is(class, *b));
+        self.at += end.unwrap_or(rest.len());
     }
 
     /// One separator, comment or statement; false at the end of the text.
@@ -176,9 +176,9 @@ impl<'t> Splitter<'t> {
     }
 
     fn skip_line(&mut self) {
-        while self.at < self.text.len() && self.text[self.at] != b'\n' {
-            self.at += 1;
-        }
+        let rest = &self.text[self.at..];
+        let end = rest.iter().position(|b| *b == b'\n');
+        self.at += end.unwrap_or(rest.len());
     }
 
     fn skip_block_comment(&mut self) {
@@ -249,13 +249,13 @@ impl<'t> Splitter<'t> {
     fn skip_rest(&mut self, name_end: usize) -> usize {
         let mut end = name_end;
         while self.at < self.text.len() {
-            let byte = self.text[self.at];
-            if !is(SPECIAL | BLANK, byte) {
-                self.at += 1;
-                end = self.at;
-                continue;
-            }
-            match byte {
+            let rest = &self.text[self.at..];
+            let plain = rest.iter().position(|b| is(SPECIAL, *b));
+            let plain = &rest[..plain.unwrap_or(rest.len())];
+            let solid = plain.iter().rposition(|b| !is(BLANK, *b));
+            end = solid.map_or(end, |last| self.at + last + 1);
+            self.at += plain.len();
+            match self.peek(0) {
                 b'\n' | b';' | b'#' => break,
                 b'/' if self.peek(1) == b'*' => {
                     self.skip_block_comment();
@@ -263,11 +263,7 @@ impl<'t> Splitter<'t> {
                 }
                 b'"' => self.skip_string(),
                 b'\'' => self.skip_character(),
-                b'/' => self.at += 1,
-                _ => {
-                    self.at += 1;
-                    continue;
-                }
+                _ => self.at += 1,
             }
             end = self.at;
         }
@@ -280,9 +276,10 @@ impl<'t> Splitter<'t> {
             _ if self.opaque > 0 => Kind::Opaque,
             Kind::Instruction => {
                 let name = statement.name(self.text);
-                if self.macros.contains(name) {
+                let alone = statement.end == statement.name_end;
+                if !self.macros.is_empty() && self.macros.contains(name) {
                     Kind::Opaque
-                } else if statement.end == statement.name_end && PREFIXES.contains(&name) {
+                } else if alone && PREFIXES.contains(&name) {
                     Kind::Prefix
                 } else {
                     Kind::Instruction
@@ -293,7 +290,8 @@ impl<'t> Splitter<'t> {
     }
 
     fn judge_directive(&mut self, statement: &Statement) -> Kind {
-        match statement.name(self.text) {
+        let name = statement.name(self.text);
+        match name {
             b".macro" => {
                 let name = statement.rest(self.text);
                 let end = name.iter().position(|b| !is(SYMBOL, *b));
@@ -305,7 +303,7 @@ impl<'t> Splitter<'t> {
                 self.opaque = self.opaque.saturating_sub(1);
                 return Kind::Opaque;
             }
-            name if self.macros.contains(name) => return Kind::Opaque,
+            _ if !self.macros.is_empty() && self.macros.contains(name) => return Kind::Opaque,
             _ => {}
         }
         if self.opaque > 0 {

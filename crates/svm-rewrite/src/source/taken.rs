@@ -94,6 +94,10 @@ impl<'t> Names<'t> {
             match statement.kind {
                 Kind::Directive => {
                     let name = statement.name(text);
+                    // By far the most of them, and neither.
+                    if name.starts_with(b".cfi_") || name == b".loc" {
+                        continue;
+                    }
                     sections.directive(name, statement.rest(text));
                     if !is_data(name) {
                         continue;
@@ -108,7 +112,11 @@ impl<'t> Names<'t> {
                 Section::Unwinding => &mut names.unwound,
                 Section::Code | Section::Data => &mut names.jumped,
             };
-            into.extend(local_labels(statement.rest(text)));
+            let rest = statement.rest(text);
+            // Few have any, and this is quick to see.
+            if rest.contains(&b'.') {
+                into.extend(local_labels(rest));
+            }
         }
         names
     }
@@ -147,8 +155,12 @@ fn is_data(name: &[u8]) -> bool {
 }
 
 fn is_direct_branch(text: &[u8], statement: &Statement) -> bool {
-    let name = statement.name(text);
-    let branch = name.starts_with(b"j") || name.starts_with(b"call") || name.starts_with(b"loop");
+    let branch = match text[statement.start as usize] {
+        b'j' => true,
+        b'c' => statement.name(text).starts_with(b"call"),
+        b'l' => statement.name(text).starts_with(b"loop"),
+        _ => false,
+    };
     branch && !statement.rest(text).starts_with(b"*")
 }
 

@@ -4,7 +4,7 @@
 use foldhash::HashSet;
 use twin_abi::names;
 
-use super::super::marks::push_number;
+use super::super::number::push_number;
 use super::super::statement::{Kind, Statement};
 use crate::asm::Jump;
 use crate::import::Import;
@@ -51,7 +51,11 @@ pub fn runtime(import: Import, addend: i64, out: &mut Vec<u8>) -> bool {
 
 /// Branches that have no long form.
 pub fn is_short_only(name: &[u8]) -> bool {
-    matches!(name, b"jrcxz" | b"jecxz") || name.starts_with(b"loop")
+    match name.first() {
+        Some(b'j') => matches!(name, b"jrcxz" | b"jecxz"),
+        Some(b'l') => name.starts_with(b"loop"),
+        _ => false,
+    }
 }
 
 /// The label that a branch goes to: `1` of `jne 1b`, `.L5` of `jmp .L5`.

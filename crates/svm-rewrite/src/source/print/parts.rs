@@ -129,7 +129,7 @@ impl<'p> Printer<'p, '_> {
         let assembler = &input.code.assemblers[usize::from(emitted.section)];
         let mut walk = Walk {
             assembler,
-            references: assembler.references_from(part.from),
+            references: self.references_from(emitted.section, part.from),
             labels: Vec::new(),
             operands: input.statements[k.0 as usize].rest(input.text),
             pending: 0,

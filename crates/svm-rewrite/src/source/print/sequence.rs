@@ -1,8 +1,9 @@
 //! Prints the sequences that stand in line.
 
 use super::super::cfi::Here;
-use super::super::format::{Filled, Gap};
-use super::super::marks::{StatementIdx, push_number};
+use super::super::format::{Filled, Gap, KnownIdx};
+use super::super::marks::StatementIdx;
+use super::super::number::push_signed;
 use super::super::operand;
 use super::super::statement::{Kind, Statement};
 use super::{At, Printer, names};
@@ -88,7 +89,7 @@ impl<'p> Printer<'p, '_> {
         let assembler = &self.input.code.assemblers[usize::from(site.section)];
         let mut walk = Walk {
             assembler,
-            references: assembler.references_from(site.from),
+            references: self.references_from(site.section, site.from),
             labels: self.labels_in(site),
             operands: statement.rest(self.input.text),
             pending: 0,
@@ -119,6 +120,14 @@ impl<'p> Printer<'p, '_> {
         walk.pushed = -walk.pending;
         self.settle(&mut walk);
         self.labels = walk.labels;
+    }
+
+    /// The references of fields from a place on. Places are asked for nearly in order.
+    pub(super) fn references_from(&mut self, section: u16, at: Position) -> &'p [Reference] {
+        let assembler = &self.input.code.assemblers[usize::from(section)];
+        let near = &mut self.references[usize::from(section)];
+        *near = assembler.references_before(at, *near);
+        assembler.references_from(*near)
     }
 
     fn labels_in(&mut self, site: &Site) -> Vec<(Position, Label)> {
@@ -152,34 +161,57 @@ impl<'p> Printer<'p, '_> {
 
     /// `len` bytes of instructions.
     pub(super) fn code(&mut self, walk: &mut Walk<'_>, start: Position, len: u32) {
+        let bytes = walk.assembler.bytes_from(start);
         let mut done = 0;
         while done < len as usize {
             let at = start.plus(done);
-            self.labels_at(walk, at);
-            self.settle(walk);
-            done += self.one(walk, at, len as usize - done);
+            if walk.labels.last().is_some_and(|(place, _)| *place <= at) {
+                self.labels_at(walk, at);
+            }
+            if walk.pending != 0 {
+                self.settle(walk);
+            }
+            // Bytes behind the branch that ends this code may follow, and do no harm.
+            done += self.one(walk, at, &bytes[done..]);
+            debug_assert!(done <= len as usize, "an instruction ends with its code");
         }
     }
 
-    /// One emitted instruction of at most `len` bytes; gives its length.
-    fn one(&mut self, walk: &mut Walk<'_>, at: Position, len: usize) -> usize {
-        // Bytes behind the branch that ends this code may follow, and do no harm.
-        let k = self.texts.first(walk.assembler.bytes_from(at));
+    /// One emitted instruction, the first of `code`; gives its length.
+    fn one(&mut self, walk: &mut Walk<'_>, at: Position, code: &[u8]) -> usize {
+        let k = self.texts.first(code);
         let known = self.texts.known(k);
-        debug_assert!(known.len <= len, "an instruction ends with its code");
-        let (size, pushes) = (known.len, known.pushes);
+        let len = usize::from(known.len);
+        walk.pending += i64::from(known.pushes);
         if known.locked
             && let Some(label) = walk.lock_label.take()
         {
             self.out.extend_from_slice(label);
             self.out.extend_from_slice(b":\n");
         }
+        let end = at.offset() + len as u32;
+        match walk.references.first() {
+            Some(next) if next.offset() < end => self.filled(walk, at, k, code),
+            _ => {
+                let nothing = Filled::default();
+                self.texts.write(k, code, nothing, &mut self.out, |_, _| {});
+            }
+        }
+        len
+    }
+
+    /// The line of an instruction some of whose fields may hold references.
+    fn filled(&mut self, walk: &mut Walk<'_>, at: Position, k: KnownIdx, code: &[u8]) {
+        let known = self.texts.known(k);
         let mut field = |offset: Option<u8>| {
             let offset = at.offset() + u32::from(offset?);
             let behind = walk.references.iter().position(|r| r.offset() >= offset);
             walk.references = &walk.references[behind.unwrap_or(walk.references.len())..];
             let next = walk.references.first()?;
-            (next.offset() == offset).then_some(next.referent)
+            (next.offset() == offset).then(|| {
+                walk.references = &walk.references[1..];
+                next.referent
+            })
         };
         // The displacement stands before the immediate (SDM volume 2, 2.1).
         let displacement = field(known.displacement_at);
@@ -189,24 +221,23 @@ impl<'p> Printer<'p, '_> {
             immediate: immediate.is_some(),
         };
         let operands = walk.operands;
-        self.texts.write(k, filled, &mut self.out, |gap, out| {
-            let referent = match gap {
-                Gap::Displacement => displacement,
-                Gap::Immediate => immediate,
-            };
-            if let Some(Referent::Import(import, addend)) = referent
-                && names::runtime(import, addend, out)
-            {
-                return;
-            }
-            let original = match gap {
-                Gap::Displacement => operand::displacement(operands),
-                Gap::Immediate => operand::immediate(operands),
-            };
-            out.extend_from_slice(original.unwrap_or_default());
-        });
-        walk.pending += pushes;
-        size
+        self.texts
+            .write(k, code, filled, &mut self.out, |gap, out| {
+                let referent = match gap {
+                    Gap::Displacement => displacement,
+                    Gap::Immediate => immediate,
+                };
+                if let Some(Referent::Import(import, addend)) = referent
+                    && names::runtime(import, addend, out)
+                {
+                    return;
+                }
+                let original = match gap {
+                    Gap::Displacement => operand::displacement(operands),
+                    Gap::Immediate => operand::immediate(operands),
+                };
+                out.extend_from_slice(original.unwrap_or_default());
+            });
     }
 
     /// Says what the last instruction did to the frame address.
@@ -215,10 +246,7 @@ impl<'p> Printer<'p, '_> {
         walk.pushed += bytes;
         if bytes != 0 && walk.counts {
             self.out.extend_from_slice(b"\t.cfi_adjust_cfa_offset ");
-            if bytes < 0 {
-                self.out.push(b'-');
-            }
-            push_number(&mut self.out, bytes.unsigned_abs() as u32);
+            push_signed(&mut self.out, bytes);
             self.out.push(b'\n');
         }
     }

@@ -1,0 +1,107 @@
+//! One input, from reading to the finished file.
+
+use svm_rewrite::Rewritten;
+
+use super::jobs::Job;
+use super::{Opts, Target};
+use crate::assembler;
+use crate::codes::Code;
+use crate::failure::Failure;
+use crate::input::Input;
+use crate::output::Pending;
+use crate::report::Sites;
+use crate::source;
+
+/// What became of an input.
+pub(super) struct Done {
+    /// What was done.
+    pub sites: Sites,
+    /// Why nothing is proved about it.
+    pub unverified: Option<&'static str>,
+}
+
+impl Opts {
+    /// One input, from reading to the finished file.
+    pub(super) fn rewrite(&self, job: &Job) -> Result<Done, Failure> {
+        let input = Input::read(&job.input)?;
+        match input.text() {
+            Some(text) if job.output.is_text() => self.rewrite_text(job, &input, text),
+            _ => self.rewrite_object(job, &input),
+        }
+    }
+
+    fn rewrite_object(&self, job: &Job, input: &Input) -> Result<Done, Failure> {
+        let file = &input.name;
+        let rewritten = self.rewritten(input)?;
+        let bytes = serialise(file, &rewritten)?;
+        if !self.no_verify {
+            verify(file, &bytes)?;
+        }
+        // Verified as it will lie on disk; nothing changes it beyond this point.
+        Pending::create(&job.output)?.finish_with(&bytes)?;
+        Ok(Done {
+            sites: Sites::new(file, &rewritten.sites),
+            unverified: self.no_verify.then_some("--no-verify"),
+        })
+    }
+
+    fn rewritten(&self, input: &Input) -> Result<Rewritten, Failure> {
+        let rewritten = svm_rewrite::rewrite(&input.object()?, self.options());
+        rewritten.map_err(|refusals| Failure::Refused {
+            file: input.name.clone(),
+            refusals,
+        })
+    }
+
+    fn rewrite_text(&self, job: &Job, input: &Input, text: &[u8]) -> Result<Done, Failure> {
+        let file = &input.name;
+        let module = self.target == Target::Linux;
+        let options = source::options(self.target.target(), self.scheme())?;
+        let assemble = |marked: &[u8]| assembler::assemble(file, marked);
+        let printed = source::rewrite(file, text, options, assemble)?;
+        let unverified = match (module, self.no_verify) {
+            (_, true) => Some("--no-verify"),
+            (false, _) => Some("the text of a program, mapped to itself"),
+            (true, false) => None,
+        };
+        if unverified.is_none() {
+            source::verify(file, &printed.text, self.scheme())?;
+        }
+        // Both ways have the same plans, and the report is about the original.
+        let sites = match self.report.is_some() {
+            true if module => Sites::new(file, &self.rewritten(input)?.sites),
+            true => {
+                let why = "a report of the sites of text is for --target linux; \
+                           `twin cc --report` counts those of programs";
+                return Err(Failure::input(file, why));
+            }
+            false => Sites::default(),
+        };
+        Pending::create(&job.output)?.finish_with(&printed.text)?;
+        Ok(Done { sites, unverified })
+    }
+}
+
+fn serialise(file: &str, rewritten: &Rewritten) -> Result<Vec<u8>, Failure> {
+    elf_loader::write(&rewritten.object).map_err(|error| internal(file, &error))
+}
+
+fn verify(file: &str, bytes: &[u8]) -> Result<(), Failure> {
+    let object = elf_loader::read(bytes).map_err(|error| internal(file, &error))?;
+    svm_verify::verify(&object)
+        .map(|_| ())
+        .map_err(|violations| Failure::Violated {
+            file: file.to_owned(),
+            own: true,
+            violations,
+        })
+}
+
+/// An object that this program made itself and cannot handle.
+fn internal(file: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure::refused(
+        file,
+        Code::Internal,
+        format!("internal error: the rewritten object is malformed: {error}; please report this"),
+    )
+}
