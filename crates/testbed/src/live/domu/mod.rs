@@ -13,7 +13,7 @@
 //! What is not modelled makes this path look cheaper than it is: mapping and
 //! unmapping grants, and the bridge in dom0's network stack.
 //!
-//! [`ring`] is what both share, [`front`] the guest's side, [`back`] dom0's.
+//! `ring.rs` is what both share, `front.rs` the guest's side, `back.rs` dom0's.
 
 mod back;
 mod event;
