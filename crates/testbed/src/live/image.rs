@@ -26,9 +26,10 @@ use super::memory::{
     self, CANARY, CPUS, DIRECT_MAP, DRIVER, FAR, HOT, IMAGE_ROOM, KERNEL, Machine, PERCPU_LINK,
     PERCPU_SIZE, Sizes, Space, VMEMMAP,
 };
+use super::names::Names;
 use super::patch;
 pub use super::symbols::Host;
-use super::symbols::{Far, Globals, Names};
+use super::symbols::{Far, Globals};
 
 /// One of dom0's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

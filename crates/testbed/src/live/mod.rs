@@ -41,6 +41,7 @@ pub mod job;
 pub mod lock;
 pub mod mailbox;
 pub mod memory;
+mod names;
 pub mod native_engine;
 pub mod oops;
 mod patch;

@@ -47,7 +47,7 @@ impl Nic {
     }
 
     /// Whether the PHY loops frames back (BMCR bit 14): the caller then hands
-    /// what [`Wire::transmit`] takes to [`Nic::receive`].
+    /// what [`super::Wire::transmit`] takes to [`Nic::receive`].
     pub fn loopback(&self) -> bool {
         self.phy.loopback()
     }

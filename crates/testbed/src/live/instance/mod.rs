@@ -110,7 +110,7 @@ impl<'a> Instance<'a> {
         Ok(instance)
     }
 
-    /// Limits the processor time of an invocation; [`time_limit::DEFAULT`] at
+    /// Limits the processor time of an invocation; [`super::time_limit::DEFAULT`] at
     /// first.
     ///
     /// # Errors

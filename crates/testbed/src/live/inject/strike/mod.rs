@@ -1,7 +1,7 @@
 //! A kind and a seed become words changed in dom0's memory.
 //!
-//! One file for each part of the driver's data: its [`adapter`], the [`rings`], the
-//! kernel's [`structures`] around it, pointers to [`functions`].
+//! One file for each part of the driver's data: the adapter, the rings, the kernel's
+//! structures around it, pointers to functions.
 
 mod adapter;
 mod functions;

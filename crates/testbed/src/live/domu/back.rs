@@ -1,0 +1,97 @@
+//! dom0's side: a back end that trusts nothing in the ring.
+
+use std::sync::atomic::Ordering;
+
+use super::ring::{Ask, DEFERRED, FAILED, NetRing};
+use crate::live::profile::{Component, cycles, enter_phase};
+use crate::live::pump::Stop;
+use crate::live::rings::{REQUESTS, Request, Rings};
+
+/// What the back end needs of dom0.
+pub trait BackEnd {
+    /// This CPU's rings with the driver.
+    fn rings(&mut self) -> &mut Rings;
+    /// `hot_transmit`.
+    ///
+    /// # Errors
+    /// [`Stop::Driver`].
+    fn transmit(&mut self, count: u32) -> Result<u32, Stop>;
+    /// Handler and poll; false if they were put off.
+    ///
+    /// # Errors
+    /// [`Stop::Driver`].
+    fn interrupt(&mut self) -> Result<bool, Stop>;
+    /// Packets that came in.
+    fn packets(&mut self, take: &mut dyn FnMut(&[u8]));
+}
+
+/// Serves the front end until it says that it ends, and counts the cycles that this
+/// takes, waits for the front end excepted. Runs in dom0.
+pub fn serve(ring: &NetRing, back: &mut dyn BackEnd, guests: u32) {
+    let mut go_on = true;
+    while go_on {
+        ring.meet.serve(0, || {
+            let start = cycles();
+            enter_phase(Component::Dom0);
+            let ask = ring.ask.load(Ordering::Relaxed);
+            go_on = ask != Ask::End as u64;
+            let answer = answer(ring, back, guests, ask).unwrap_or_else(|stop| {
+                // SAFETY: the back end's turn.
+                unsafe { &mut *ring.failure.get() }.set(&stop.to_string());
+                FAILED
+            });
+            ring.answer.store(answer, Ordering::Relaxed);
+            enter_phase(Component::Idle);
+            let worked = cycles() - start;
+            ring.served.fetch_add(worked, Ordering::Relaxed);
+        });
+    }
+}
+
+fn answer(ring: &NetRing, back: &mut dyn BackEnd, guests: u32, ask: u64) -> Result<u64, Stop> {
+    if ask == Ask::Transmit as u64 {
+        return transmit(ring, back, guests);
+    }
+    if ask == Ask::Interrupt as u64 {
+        let ran = back.interrupt()?;
+        while let Some(done) = back.rings().completion() {
+            ring.put_done(done);
+        }
+        back.packets(&mut |packet| ring.put_packet(packet));
+        return Ok(if ran { 1 } else { DEFERRED });
+    }
+    Ok(0)
+}
+
+/// Each request is copied once, so that the guest cannot change it after it was
+/// looked at.
+fn transmit(ring: &NetRing, back: &mut dyn BackEnd, guests: u32) -> Result<u64, Stop> {
+    let count = (ring.count.load(Ordering::Relaxed) as usize).min(REQUESTS);
+    for index in 0..count {
+        // SAFETY: inside the ring; whatever is there is a valid value.
+        let request = unsafe {
+            ring.requests
+                .get()
+                .cast::<Request>()
+                .add(index)
+                .read_volatile()
+        };
+        if request.guest >= guests {
+            return Err(Stop::Driver(format!(
+                "a request of guest {}",
+                request.guest
+            )));
+        }
+        back.rings().put(index, &request);
+    }
+    let accepted = back.transmit(count as u32)?;
+    for index in 0..count {
+        let result = back.rings().result(index);
+        // SAFETY: inside the ring; the back end's turn.
+        unsafe {
+            let request = ring.requests.get().cast::<Request>().add(index);
+            (&raw mut (*request).result).write_volatile(result as u32);
+        }
+    }
+    Ok(accepted.into())
+}
