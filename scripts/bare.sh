@@ -190,8 +190,9 @@ commands typed by a script, whose prompts show the time. "Script started" and
 "Script done" are the recorder's.
 
 Left out by rule (`scripts/transcript.awk`), never by hand: what a terminal
-painted over; colours; runs of cargo's `Compiling`, `Downloaded` and `Checking`
-lines and of tests that passed, of which the number stays.
+painted over; colours; runs of lines of one kind, of which the number stays (what
+cargo compiles, downloads or checks, what apt-get says of packages, functions in
+the table of `differential`, tests that passed).
 END
     part 'As root' online || true
     part 'Again, without a network' offline || true

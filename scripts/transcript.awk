@@ -4,7 +4,7 @@
 #   1. a line that was painted several times is what stood there last; colours go
 #   2. lines of one kind that follow each other are one line with their number:
 #      what cargo compiles, downloads or checks; what apt-get says of packages;
-#      tests that passed
+#      functions in the table of `differential`; tests that passed
 #   3. "running N tests" and blank lines go where cargo tests
 {
     sub(/\r$/, "")
@@ -20,6 +20,8 @@
         kind = word[1]
     } else if (line ~ /^(Get:[0-9]+|Selecting previously|Preparing to unpack|Unpacking|Setting up|Processing triggers|\(Reading database) ?/) {
         kind = "apt-get"
+    } else if (line ~ /^[a-z_0-9.]+( +[0-9]+)+ +[0-9]+% +[0-9]+$/) {
+        kind = "differential"
     } else if (line ~ /^test .* \.\.\. ok$/ || line ~ /^test .* \.\.\. ok <.*>$/) {
         kind = "test ... ok"
         testing = 1
