@@ -8,11 +8,15 @@
 #   3. "running N tests" and blank lines go where cargo tests
 {
     sub(/\r$/, "")
-    gsub(/\033\[[0-9;?]*[A-Za-z]/, "")
-    gsub(/\033[=>()][0-9A-B]?/, "")
-    parts = split($0, painted, "\r")
     line = ""
-    for (i = parts; i > 0 && line == ""; i--) line = painted[i]
+    parts = split($0, painted, "\r")
+    for (i = 1; i <= parts; i++) {
+        # Erased to its end, from the start or wholly: what stood there is gone.
+        if (painted[i] ~ /^\033\[0?K|\033\[2K/) line = ""
+        sub(/^.*\033\[2K/, "", painted[i])
+        gsub(/\033\[[0-9;?]*[A-Za-z]/, "", painted[i])
+        if (painted[i] != "") line = painted[i]
+    }
     sub(/[ \t]+$/, "", line)
     kind = ""
     if (line ~ /^ +(Compiling|Downloaded|Downloading|Checking|Adding|Locking) /) {
