@@ -12,6 +12,7 @@
 #              one line; root pastes it; then `make demo` works
 #   online     a new machine, root: make demo, make test
 #   offline    that machine again, without a network: make demo, make test
+#   page       (alone) prints the page made of what was recorded
 #
 # Leaves transcript-STEP and, made of these, first-contact.md; fails if a step
 # does. The toolchain is this system's, mounted read-only at /opt/rust. Mounts and
@@ -205,6 +206,10 @@ END
 
 # ---- The recipe ----------------------------------------------------------------
 
+if [ "${1-}" = page ]; then
+    page
+    exit
+fi
 [ "$(id -u)" -eq 0 ] || die "needs root (debootstrap, chroot, mount)"
 for tool in debootstrap script unshare flock chroot ip; do
     command -v "$tool" >/dev/null || die "no $tool; paste: apt-get install -y debootstrap bsdutils util-linux iproute2"
@@ -226,4 +231,4 @@ for step; do
     esac
 done
 page >"$bare/first-contact.md"
-echo "$(date -u +%H:%M:%S) first contact: done; docs/first-contact.md is made of $bare/first-contact.md"
+echo "$(date -u +%H:%M:%S) first contact: done; docs/first-contact.md is $bare/first-contact.md"
