@@ -12,6 +12,7 @@
 #              one line; root pastes it; then `make demo` works
 #   online     a new machine, root: make demo, make test
 #   offline    that machine again, without a network: make demo, make test
+#   page       (alone) prints the page made of what was recorded
 #
 # Leaves transcript-STEP and, made of these, first-contact.md; fails if a step
 # does. The toolchain is this system's, mounted read-only at /opt/rust. Mounts and
@@ -190,8 +191,9 @@ commands typed by a script, whose prompts show the time. "Script started" and
 "Script done" are the recorder's.
 
 Left out by rule (`scripts/transcript.awk`), never by hand: what a terminal
-painted over; colours; runs of cargo's `Compiling`, `Downloaded` and `Checking`
-lines and of tests that passed, of which the number stays.
+painted over; colours; runs of lines of one kind, of which the number stays (what
+cargo compiles, downloads or checks, what apt-get says of packages, functions in
+the table of `differential`, tests that passed).
 END
     part 'As root' online || true
     part 'Again, without a network' offline || true
@@ -204,6 +206,10 @@ END
 
 # ---- The recipe ----------------------------------------------------------------
 
+if [ "${1-}" = page ]; then
+    page
+    exit
+fi
 [ "$(id -u)" -eq 0 ] || die "needs root (debootstrap, chroot, mount)"
 for tool in debootstrap script unshare flock chroot ip; do
     command -v "$tool" >/dev/null || die "no $tool; paste: apt-get install -y debootstrap bsdutils util-linux iproute2"
@@ -225,4 +231,4 @@ for step; do
     esac
 done
 page >"$bare/first-contact.md"
-echo "$(date -u +%H:%M:%S) first contact: done; docs/first-contact.md is made of $bare/first-contact.md"
+echo "$(date -u +%H:%M:%S) first contact: done; docs/first-contact.md is $bare/first-contact.md"

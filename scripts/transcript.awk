@@ -4,15 +4,19 @@
 #   1. a line that was painted several times is what stood there last; colours go
 #   2. lines of one kind that follow each other are one line with their number:
 #      what cargo compiles, downloads or checks; what apt-get says of packages;
-#      tests that passed
+#      functions in the table of `differential`; tests that passed
 #   3. "running N tests" and blank lines go where cargo tests
 {
     sub(/\r$/, "")
-    gsub(/\033\[[0-9;?]*[A-Za-z]/, "")
-    gsub(/\033[=>()][0-9A-B]?/, "")
-    parts = split($0, painted, "\r")
     line = ""
-    for (i = parts; i > 0 && line == ""; i--) line = painted[i]
+    parts = split($0, painted, "\r")
+    for (i = 1; i <= parts; i++) {
+        # Erased to its end, from the start or wholly: what stood there is gone.
+        if (painted[i] ~ /^\033\[0?K|\033\[2K/) line = ""
+        sub(/^.*\033\[2K/, "", painted[i])
+        gsub(/\033\[[0-9;?]*[A-Za-z]/, "", painted[i])
+        if (painted[i] != "") line = painted[i]
+    }
     sub(/[ \t]+$/, "", line)
     kind = ""
     if (line ~ /^ +(Compiling|Downloaded|Downloading|Checking|Adding|Locking) /) {
@@ -20,6 +24,8 @@
         kind = word[1]
     } else if (line ~ /^(Get:[0-9]+|Selecting previously|Preparing to unpack|Unpacking|Setting up|Processing triggers|\(Reading database) ?/) {
         kind = "apt-get"
+    } else if (line ~ /^[a-z_0-9.]+( +[0-9]+)+ +[0-9]+% +[0-9]+$/) {
+        kind = "differential"
     } else if (line ~ /^test .* \.\.\. ok$/ || line ~ /^test .* \.\.\. ok <.*>$/) {
         kind = "test ... ok"
         testing = 1

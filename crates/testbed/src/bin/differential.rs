@@ -1,11 +1,13 @@
 //! The differential run: functions of the stock e1000.ko, native against
 //! rewritten, on random images of dom0's memory.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::{Parser, ValueEnum};
 
-use testbed::campaign::{self, Plan, Report};
+use testbed::campaign::{self, Plan, Report, Row};
 use testbed::features::Instructions;
 use testbed::functions::{SUBJECTS, Subject, subject};
 use testbed::program::{Program, Variant};
@@ -98,8 +100,10 @@ fn run(options: &Options) -> Result<bool, Error> {
         first: options.first,
         jobs,
     };
+    let done = AtomicUsize::new(0);
     let report = campaign::run(&stock, &programs, &subjects, plan, &|row| {
-        eprintln!("{row}")
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        progress(done, subjects.len(), row);
     })?;
     for (feature, count) in Instructions::of(&stock).features(&stock, &report.coverage) {
         println!("{feature:?}: {count} instructions executed");
@@ -112,6 +116,16 @@ fn run(options: &Options) -> Result<bool, Error> {
     }
     print!("{}", report.table(programs.len()));
     Ok(report.differing() == 0)
+}
+
+/// How far it is: on a terminal a line that changes, since the rows come again in the
+/// table at the end; elsewhere the rows, for whoever follows the file.
+fn progress(done: usize, all: usize, row: &Row) {
+    if !std::io::stderr().is_terminal() {
+        return eprintln!("{row}");
+    }
+    let end = if done == all { "\n" } else { "" };
+    eprint!("\r\x1b[K  {done} of {all} functions{end}");
 }
 
 /// Runs of unexecuted instructions, as offsets in the function.
