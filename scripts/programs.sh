@@ -13,6 +13,7 @@
 #   TWIN        the program (default target/debug/twin)
 #   COMPILERS   default "gcc clang-14", those that are installed
 #   LEVELS      default "-O0 -O2 -O3"
+#   PROGRAMS    default "zlib lz4 sqlite torture"
 #   EACH        of gcc's torture programs, each so many-th (default 1: all)
 set -eu
 
@@ -32,7 +33,8 @@ die() {
 # begin PROGRAM COMPILER LEVEL: what is rewritten from here on is counted as its.
 begin() {
     report=$work/$1-$2$3.jsonl
-    rm -f "$report"
+    reports="$reports $report"
+    : >"$report"
 }
 
 # counted FILE...: what the compilations in these reports consisted of.
@@ -83,8 +85,8 @@ lz4() {
             make -C "$build/tests" CC="$cc" CFLAGS="$2" fuzzer) >"$build.log" 2>&1 ||
             die "lz4: it does not build: see $build.log"
         : >"$build.lz4"
-        for level in 1 3 9 12; do
-            "$build/programs/lz4" -$level -c "$programs/lz4/lib/lz4hc.c" >"$build.one"
+        for effort in 1 3 9 12; do
+            "$build/programs/lz4" -$effort -c "$programs/lz4/lib/lz4hc.c" >"$build.one"
             "$build/programs/lz4" -dc "$build.one" | cmp -s - "$programs/lz4/lib/lz4hc.c" ||
                 die "lz4: decompresses to something else"
             cat "$build.one" >>"$build.lz4"
@@ -153,7 +155,7 @@ fetch_torture() {
 
 [ -x "$twin" ] || die "no $twin: build it first"
 mkdir -p "$work"
-rm -f "$work"/*.jsonl
+reports=
 case $mode in
 sample)
     sh "$root/scripts/sources.sh" zlib
@@ -169,13 +171,13 @@ all)
             continue
         }
         for level in ${LEVELS:--O0 -O2 -O3}; do
-            zlib "$compiler" $level
-            lz4 "$compiler" $level
-            sqlite "$compiler" $level
-            torture "$compiler" $level
+            for program in ${PROGRAMS:-zlib lz4 sqlite torture}; do
+                "$program" "$compiler" "$level"
+            done
         done
     done
     ;;
 *) die "say sample or all" ;;
 esac
-echo "in all: $(counted "$work"/*.jsonl)"
+# shellcheck disable=SC2086
+echo "in all: $(counted $reports)"
