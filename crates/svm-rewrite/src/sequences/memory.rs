@@ -66,7 +66,7 @@ impl Emitter<'_> {
     /// ```
     pub fn memory(&mut self, i: InstIdx, plan: &Plan, space: Space) -> Result<(), Hitch> {
         if let Some(reuse) = plan.reuse {
-            return self.access_at(i, reuse.register, reuse.displacement);
+            return self.access_at(i, reuse.register, reuse.displacement.into());
         }
         let roles = Self::roles(plan);
         self.open(plan);
