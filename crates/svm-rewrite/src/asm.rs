@@ -152,12 +152,18 @@ pub struct OutOfReach {
 pub struct Laid {
     /// The bytes; fields that have a relocation hold zero.
     pub bytes: Vec<u8>,
-    /// Offset and content of each reference that the section could not resolve.
-    pub references: Vec<(u64, Field, Referent)>,
+    /// Those that the section could not resolve.
+    references: Vec<Reference>,
     sizes: Vec<u32>,
 }
 
 impl Laid {
+    /// Offset and content of each reference that the section could not resolve.
+    pub fn references(&self) -> impl ExactSizeIterator<Item = (u64, Field, Referent)> {
+        let references = self.references.iter();
+        references.map(|r| (self.offset(r.at), r.field, r.referent))
+    }
+
     /// Offset in the section of a position taken while assembling.
     pub fn offset(&self, p: Position) -> u64 {
         // `sizes[n]` is the size of the first n items together.
@@ -172,11 +178,12 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Labels `0..count`, none placed.
+    /// Labels `0..count`, none placed, one for each instruction, and room for those
+    /// of checks: two each, at about a quarter of the instructions.
     pub fn new(count: usize) -> Labels {
-        Labels {
-            places: vec![None; count],
-        }
+        let mut places = Vec::with_capacity(count + count / 2);
+        places.resize(count, None);
+        Labels { places }
     }
 
     /// A new label.
@@ -467,15 +474,10 @@ impl Assembler {
         };
         let mut laid = Laid {
             bytes: Vec::new(),
-            references: Vec::new(),
+            references: std::mem::take(&mut self.references),
             sizes,
         };
         laid.bytes = self.bytes_with_items(labels, &laid);
-        laid.references = self
-            .references
-            .into_iter()
-            .map(|r| (laid.offset(r.at), r.field, r.referent))
-            .collect();
         Ok(laid)
     }
 
@@ -703,6 +705,6 @@ mod tests {
         let laid = asm.lay_out(0, &labels).expect("nothing to reach");
         assert_eq!(laid.offset(labels.get(Label(0)).1), 16);
         assert_eq!(laid.bytes[3..16], [0xcc; 13]);
-        assert_eq!(laid.references[0].0, 17);
+        assert_eq!(laid.references().next().map(|r| r.0), Some(17));
     }
 }

@@ -65,6 +65,7 @@ impl Lifter<'_> {
             .peekable();
         let mut decoder = Decoder::with_ip(64, &section.data, 0, DecoderOptions::NONE);
         self.lifted.insts.reserve(section.data.len() / 4);
+        self.lifted.values.reserve(section.relocations.len());
         while decoder.can_decode() {
             let iced = decoder.decode();
             if iced.is_invalid() {
