@@ -27,14 +27,9 @@ pub fn entries(lifted: &Lifted<'_>) -> Result<BTreeSet<(CodeIdx, u64)>, Vec<Refu
         .filter(|f| !f.padding)
         .map(|f| (f.section, f.start))
         .collect();
-    for inst in &lifted.insts {
-        for value in [inst.displacement, inst.immediate].into_iter().flatten() {
-            found.extend(
-                lifted
-                    .code_place(value.symbol, value.addend)
-                    .filter(|p| starts.contains(p)),
-            );
-        }
+    for (_, value) in &lifted.values {
+        let place = lifted.code_place(value.symbol, value.addend);
+        found.extend(place.filter(|p| starts.contains(p)));
     }
     for (_, section) in lifted.object.sections().filter(|(_, s)| holds_pointers(s)) {
         for r in &section.relocations {

@@ -12,7 +12,7 @@ use elf_loader::{Object, Place};
 
 use crate::asm::{Field, Referent};
 use crate::import::Import;
-use crate::lift::{InstIdx, Lifted, Value};
+use crate::lift::{Lifted, Value};
 use crate::refusal::{Code, Refusal};
 
 /// What `value` refers to, as emitted code names it.
@@ -49,11 +49,9 @@ pub fn check(lifted: &Lifted<'_>) -> Vec<Refusal> {
         *uses.entry(&section.name).or_default() += 1;
     }
     let mut refusals = Vec::new();
-    for (i, inst) in lifted.insts.iter().enumerate() {
-        for value in [inst.displacement, inst.immediate].into_iter().flatten() {
-            if let Err(reason) = check_value(lifted, value, &uses) {
-                refusals.push(lifted.refusal(Code::Relocation, InstIdx(i as u32), reason));
-            }
+    for &(i, value) in &lifted.values {
+        if let Err(reason) = check_value(lifted, value, &uses) {
+            refusals.push(lifted.refusal(Code::Relocation, i, reason));
         }
     }
     refusals

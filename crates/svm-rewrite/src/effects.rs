@@ -2,14 +2,13 @@
 //! calls, tail calls and returns follow the psABI, and the few routines that do
 //! not are listed in [`crate::linkage`].
 
+use foldhash::HashSet;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 use liveness::{Effect, Flag, LocSet, Reg, WordSize};
 
 use crate::flow::{Exit, Hints};
-use crate::lift::{Lifted, Target};
+use crate::lift::{InstIdx, Lifted, Target};
 use crate::linkage::{self, Convention};
-use crate::metadata::ExtraEdges;
-use crate::survey::Survey;
 
 /// Arguments of a call: the six integer registers, and `al` for a variadic
 /// callee (psABI 3.2.3).
@@ -39,46 +38,40 @@ fn set(regs: &[Reg]) -> LocSet {
         .fold(LocSet::empty(), |s, &r| s.union(LocSet::reg(r)))
 }
 
-/// The effect of each instruction, by index.
-pub fn effects(
+/// The effect of an instruction that continues as `exit` says.
+pub fn effect(
     lifted: &Lifted<'_>,
-    surveys: &[Survey],
-    exits: &[Exit],
-    extra: &ExtraEdges,
+    i: InstIdx,
+    own: Effect,
+    exit: &Exit,
+    faulting: &HashSet<u32>,
     hints: &Hints,
-) -> Vec<Effect> {
-    exits
-        .iter()
-        .enumerate()
-        .map(|(i, exit)| {
-            let inst = &lifted.insts[i];
-            let own = surveys[i].effect;
-            let mut effect = match exit {
-                Exit::CallOut | Exit::CallStop => call_effect(lifted, inst.target, &inst.iced, own),
-                // The callee's own instructions say what a local call reads.
-                Exit::CallLocal(_) | Exit::Return => Effect {
-                    uses: LocSet::reg(Reg::RSP),
-                    kills: LocSet::empty(),
-                },
-                Exit::TailOut => Effect {
-                    uses: own.uses.union(set(&ARGUMENTS)).union(set(&CALLEE_SAVED)),
-                    ..own
-                },
-                // A trap tells the runtime where it is, nothing else.
-                Exit::Next | Exit::Stop if is_trap(&inst.iced) => Effect::NONE,
-                Exit::Next | Exit::Jump { .. } | Exit::Table | Exit::Stop => own,
-            };
-            if let Exit::CallLocal(to) | Exit::Jump { to, .. } = exit
-                && hints.replaceable.contains(&to.0)
-            {
-                effect.uses = effect.uses.union(set(&ARGUMENTS));
-            }
-            if extra.faulting.contains(&(i as u32)) {
-                effect.kills = LocSet::empty();
-            }
-            effect
-        })
-        .collect()
+) -> Effect {
+    let inst = lifted.inst(i);
+    let mut effect = match exit {
+        Exit::CallOut | Exit::CallStop => call_effect(lifted, inst.target, &inst.iced, own),
+        // The callee's own instructions say what a local call reads.
+        Exit::CallLocal(_) | Exit::Return => Effect {
+            uses: LocSet::reg(Reg::RSP),
+            kills: LocSet::empty(),
+        },
+        Exit::TailOut => Effect {
+            uses: own.uses.union(set(&ARGUMENTS)).union(set(&CALLEE_SAVED)),
+            ..own
+        },
+        // A trap tells the runtime where it is, nothing else.
+        Exit::Next | Exit::Stop if is_trap(&inst.iced) => Effect::NONE,
+        Exit::Next | Exit::Jump { .. } | Exit::Table | Exit::Stop => own,
+    };
+    if let Exit::CallLocal(to) | Exit::Jump { to, .. } = exit
+        && hints.replaceable.contains(&to.0)
+    {
+        effect.uses = effect.uses.union(set(&ARGUMENTS));
+    }
+    if faulting.contains(&i.0) {
+        effect.kills = LocSet::empty();
+    }
+    effect
 }
 
 /// None of the routines with a convention of their own takes anything in r10

@@ -17,15 +17,15 @@ use foldhash::{HashMap, HashSet};
 use twin_abi::{Target, sections};
 
 use crate::apply::Applied;
-use crate::asm::{Field, Label, Referent};
+use crate::asm::{Field, Label, Laid, Referent};
 use crate::import::Import;
 use crate::lift::{CodeIdx, Lifted};
 use crate::scheme::Scheme;
 
-/// Builds the object.
+/// Builds the object, and takes the code for it.
 pub fn emit(
     lifted: &Lifted<'_>,
-    applied: &Applied,
+    applied: &mut Applied,
     codemap: &BTreeSet<(CodeIdx, u64)>,
     scheme: Scheme,
 ) -> Object<'static> {
@@ -115,14 +115,19 @@ impl<'l, 'a> Builder<'l, 'a> {
         Builder { lifted, object }
     }
 
-    fn code_sections(&mut self, applied: &Applied) {
-        for (n, laid) in applied.sections.iter().enumerate() {
+    /// The code itself is moved.
+    fn code_sections(&mut self, applied: &mut Applied) {
+        for (n, laid) in applied.sections.iter_mut().enumerate() {
             let code = CodeIdx(n as u16);
             let name = self.lifted.section_name(code).to_owned();
             let flags = SHF_ALLOC | SHF_EXECINSTR;
-            self.object
-                .sections
-                .push(section(name, SHT_PROGBITS, flags, 16, laid.bytes.clone()));
+            self.object.sections.push(section(
+                name,
+                SHT_PROGBITS,
+                flags,
+                16,
+                std::mem::take(&mut laid.bytes),
+            ));
             let place = Place::In(code_section_id(code));
             self.object
                 .symbols
@@ -183,10 +188,10 @@ impl<'l, 'a> Builder<'l, 'a> {
     /// One undefined symbol for each name that code or codemap refers to, in
     /// the order of the names.
     fn imports(&mut self, applied: &Applied, codemap: &BTreeSet<(CodeIdx, u64)>) -> Imports {
-        let referred = applied.sections.iter().flat_map(|laid| &laid.references);
+        let referred = applied.sections.iter().flat_map(Laid::references);
         let mut wanted: HashSet<Import> = referred
             .filter_map(|(_, _, referent)| match referent {
-                Referent::Import(import, _) => Some(*import),
+                Referent::Import(import, _) => Some(import),
                 Referent::Label(_) => None,
             })
             .collect();
@@ -222,18 +227,18 @@ impl<'l, 'a> Builder<'l, 'a> {
     fn relocate_code(&mut self, applied: &Applied, imports: &Imports) {
         for (n, laid) in applied.sections.iter().enumerate() {
             let relocations = &mut self.object.sections[n + 1].relocations;
-            relocations.reserve_exact(laid.references.len());
-            for (offset, field, referent) in &laid.references {
-                let (kind, from_end) = relocation_kind(*field);
+            relocations.reserve_exact(laid.references().len());
+            for (offset, field, referent) in laid.references() {
+                let (kind, from_end) = relocation_kind(field);
                 let (symbol, addend) = match referent {
                     Referent::Label(label) => {
-                        let (code, at) = applied.place(*label);
+                        let (code, at) = applied.place(label);
                         (section_symbol(code), at as i64)
                     }
-                    Referent::Import(import, addend) => (imports[import], *addend),
+                    Referent::Import(import, addend) => (imports[&import], addend),
                 };
                 relocations.push(Relocation {
-                    offset: *offset,
+                    offset,
                     kind,
                     symbol,
                     addend: addend + from_end,
@@ -315,7 +320,8 @@ pub fn map_section(
     applied: &Applied,
     id: impl Fn(CodeIdx) -> SectionId,
 ) -> Section<'static> {
-    let mut rows: Vec<(u32, u32, u32)> = Vec::with_capacity(lifted.insts.len());
+    let mut rows: Vec<(u32, u32, u32)> =
+        Vec::with_capacity(lifted.insts.len() + applied.stubs.len() + applied.copied.len());
     let mut row = |label: Label, original: u64| {
         let (code, at) = applied.place(label);
         rows.push((id(code).0, at as u32, original as u32));

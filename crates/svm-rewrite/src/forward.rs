@@ -81,11 +81,8 @@ impl Facts {
 
     /// Becomes what holds after an instruction. Where realigned functions are not copied, what is
     /// known of `rsp` behind that is right up to one distance for all.
-    fn pass(&mut self, inst: &Inst, survey: &Survey, copy: Copy) {
+    fn pass(&mut self, inst: &Inst, copy: Copy) {
         let iced = &inst.iced;
-        if changes_nothing(iced, survey) {
-            return;
-        }
         match iced.mnemonic() {
             Mnemonic::Std => self.direction = Some(Direction::Backward),
             Mnemonic::Cld => self.direction = Some(Direction::Forward),
@@ -148,10 +145,11 @@ impl Facts {
 
     /// The same for instructions that follow each other.
     fn pass_all(&mut self, code: Code<'_>, insts: std::ops::Range<u32>, copy: Copy) {
-        let range = insts.start as usize..insts.end as usize;
-        let insts = code.lifted.insts[range.clone()].iter();
-        for (inst, survey) in insts.zip(&code.surveys[range]) {
-            self.pass(inst, survey, copy);
+        for i in insts.map(|i| i as usize) {
+            // Nearly none does.
+            if code.moves[i] {
+                self.pass(&code.lifted.insts[i], copy);
+            }
         }
     }
 
@@ -192,12 +190,12 @@ impl FactsBefore {
     }
 }
 
-/// Whether no fact is about what this instruction does: nearly every one.
-fn changes_nothing(iced: &Instruction, survey: &Survey) -> bool {
-    survey.memory != Memory::Written
-        && !survey.written.intersects(frame::followed_registers())
-        && !matches!(iced.mnemonic(), Mnemonic::Std | Mnemonic::Cld)
-        && !matches!(
+/// Whether a fact may be about what this instruction does. About nearly none's.
+pub fn moves(iced: &Instruction, survey: &Survey) -> bool {
+    survey.memory == Memory::Written
+        || survey.written.intersects(frame::followed_registers())
+        || matches!(iced.mnemonic(), Mnemonic::Std | Mnemonic::Cld)
+        || matches!(
             iced.flow_control(),
             FlowControl::Call | FlowControl::IndirectCall
         )
@@ -208,8 +206,8 @@ fn changes_nothing(iced: &Instruction, survey: &Survey) -> bool {
 pub struct Code<'a> {
     /// The code.
     pub lifted: &'a Lifted<'a>,
-    /// What each instruction is by itself.
-    pub surveys: &'a [Survey],
+    /// Which of them facts are about: [`moves`].
+    pub moves: &'a [bool],
     /// Where control goes.
     pub flow: &'a Flow,
     /// What each instruction is to Software Virtual Memory.
@@ -387,6 +385,9 @@ impl Before {
             self.facts.push(facts);
             return true;
         };
+        if *old == facts {
+            return false;
+        }
         let joined = old.join(facts);
         std::mem::replace(old, joined) != joined
     }

@@ -133,6 +133,10 @@ impl Frame {
                 *mine = UNKNOWN;
             }
         }
+        // Nearly always the same ones.
+        if joined.words == other.words {
+            return joined;
+        }
         for word in &mut joined.words {
             if !other.words.contains(word) {
                 *word = (UNKNOWN, UNKNOWN);

@@ -19,13 +19,41 @@ pub enum Import {
     /// An imported routine, called.
     Routine(SymbolId),
     /// An entry of the runtime, called.
-    Runtime(&'static str),
+    Runtime(Service),
     /// The slow path for an address in that register, called.
     Slow(Reg),
     /// The translation table.
     Stlb,
     /// What the original's symbol is, in a module that keeps its symbols.
     Own(SymbolId),
+}
+
+/// What the runtime does for code beside translating.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Service {
+    /// Calls through a pointer.
+    Call,
+    /// Reports a WARN.
+    Warn,
+    /// Ends the invocation.
+    Bug,
+    /// Reads a port; log2 of the width in bytes.
+    In(u8),
+    /// Writes one.
+    Out(u8),
+}
+
+impl Service {
+    /// The entry's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Service::Call => names::CALL,
+            Service::Warn => names::WARN,
+            Service::Bug => names::BUG,
+            Service::In(log2) => names::PORT_IN[usize::from(log2)],
+            Service::Out(log2) => names::PORT_OUT[usize::from(log2)],
+        }
+    }
 }
 
 impl Import {
@@ -35,7 +63,7 @@ impl Import {
             Import::Section(id) => format!("{}{}", names::VM_PREFIX, object.section(id).name),
             Import::Data(id) => format!("{}{}", names::VM_PREFIX, object.symbol(id).name),
             Import::Routine(id) => object.symbol(id).name.to_string(),
-            Import::Runtime(name) => name.to_owned(),
+            Import::Runtime(service) => service.name().to_owned(),
             Import::Slow(reg) => format!(
                 "{}{}",
                 names::SLOW_PREFIX,

@@ -14,6 +14,8 @@ use liveness::BlockId;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::Dfs;
 
+use crate::flow::Edges;
+
 /// How a block ends, as far as invocations care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -42,7 +44,7 @@ pub struct Callee {
 pub type Callees = BTreeMap<BlockId, Callee>;
 
 /// Finds out, given how each block ends and where it goes within its invocation.
-pub fn analyse(endings: &[Ending], successors: &[Vec<BlockId>]) -> Callees {
+pub fn analyse(endings: &[Ending], successors: &Edges) -> Callees {
     let entries: HashSet<BlockId> = endings
         .iter()
         .filter_map(|e| match e {
@@ -72,11 +74,7 @@ pub fn analyse(endings: &[Ending], successors: &[Vec<BlockId>]) -> Callees {
 }
 
 /// The edges that an invocation follows.
-fn graph(
-    endings: &[Ending],
-    successors: &[Vec<BlockId>],
-    silent: &HashSet<BlockId>,
-) -> DiGraph<(), ()> {
+fn graph(endings: &[Ending], successors: &Edges, silent: &HashSet<BlockId>) -> DiGraph<(), ()> {
     let mut graph = DiGraph::with_capacity(endings.len(), 2 * endings.len());
     for _ in endings {
         graph.add_node(());
@@ -93,7 +91,7 @@ fn graph(
             }
             // A conditional tail call that is not taken goes on.
             Ending::TailOut | Ending::Other => {
-                for to in &successors[b] {
+                for to in successors.of(BlockId(b as u32)) {
                     graph.add_edge(from, node(*to), ());
                 }
             }

@@ -63,18 +63,20 @@ pub use target::Target;
 use apply::Applied;
 use class::Class;
 use copies::Copies;
-use flow::{Flow, Hints};
+use flow::{Flow, Hints, Unseen};
 use forward::FactsBefore;
 use lift::{InstIdx, Lifted};
 use plan::{Plan, Planner};
 use policy::Policy;
-use survey::Survey;
+use survey::{Survey, Surveyor};
 
 /// Everything that is known before anything is decided.
 pub struct Analysis<'a> {
     lifted: &'a Lifted<'a>,
     /// What each instruction is by itself.
     surveys: Vec<Survey>,
+    /// Which of them the facts of [`forward`] are about.
+    moves: Vec<bool>,
     policy: Policy,
     flow: Flow,
     /// Class of each instruction; `None` where it is refused.
@@ -150,16 +152,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     } = decide(&lifted, &Hints::default(), options)?;
     // --- nothing is decided beyond this point ---
     let applied = apply::apply(&analysis, &plans, &facts, &copies, options)?;
-    let object = match options.target {
-        Target::User => emit::emit(&lifted, &applied, &codemap, options.scheme),
-        Target::Linux => linux::emit(&lifted, &applied, options.scheme)?,
-        Target::Process => {
-            let reason = "programs are rewritten as assembly text, for their jump tables are in it";
-            return Err(vec![Refusal::of_object(Code::Machine, reason)]);
-        }
-    };
-    let stats = stats::stats(&analysis);
-    let rewriting = Rewriting {
+    let mut rewriting = Rewriting {
         lifted: &lifted,
         scheme: options.scheme,
         plans,
@@ -170,6 +163,17 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     } else {
         Vec::new()
     };
+    // --- the code itself goes into the object beyond this point ---
+    let applied = &mut rewriting.applied;
+    let object = match options.target {
+        Target::User => emit::emit(&lifted, applied, &codemap, options.scheme),
+        Target::Linux => linux::emit(&lifted, applied, options.scheme)?,
+        Target::Process => {
+            let reason = "programs are rewritten as assembly text, for their jump tables are in it";
+            return Err(vec![Refusal::of_object(Code::Machine, reason)]);
+        }
+    };
+    let stats = stats::stats(&analysis);
     Ok(Rewritten {
         object,
         stats,
@@ -200,7 +204,7 @@ fn decide<'a>(
     let copies = Copies::find(lifted, &analysis.flow, &classes);
     let code = forward::Code {
         lifted,
-        surveys: &analysis.surveys,
+        moves: &analysis.moves,
         flow: &analysis.flow,
         classes: &classes,
     };
@@ -244,30 +248,44 @@ fn analyse_lifted<'a>(
     hints: &Hints,
     target: Target,
 ) -> Result<Analysis<'a>, Vec<Refusal>> {
-    let mut surveys = survey::survey(lifted);
-    if target == Target::Linux {
-        survey::assume_backdoors(lifted, &mut surveys);
-    }
-    let flow = flow::analyse(lifted, &surveys, hints).map_err(|refusal| vec![refusal])?;
+    // What metadata and the target know, before any instruction is looked at.
+    let unseen = Unseen::find(lifted, hints).map_err(|refusal| vec![refusal])?;
     let (policy, mut refusals) = Policy::new(target, lifted).map_err(|refusal| vec![refusal])?;
-    let mut classes = Vec::with_capacity(lifted.insts.len());
+    let count = lifted.insts.len();
+    let (mut surveys, mut classes) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    let (mut exits, mut effects) = (Vec::with_capacity(count), Vec::with_capacity(count));
+    let mut moves = Vec::with_capacity(count);
+    let mut surveyor = Surveyor::new(lifted.insts.len());
+    // All that can be said of an instruction by itself, while it is at hand.
     // Functions hold every instruction, in order.
     for function in &lifted.functions {
         for i in function.insts.clone().map(InstIdx) {
-            let survey = &surveys[i.0 as usize];
-            match classify::classify(lifted, &flow, survey, function, i, &policy) {
+            let iced = &lifted.inst(i).iced;
+            let mut survey = surveyor.of(iced);
+            if target == Target::Linux {
+                survey::assume_backdoor(iced, &mut survey);
+            }
+            let exit = unseen.exit(lifted, i);
+            let (own, faulting) = (survey.effect, &unseen.extra.faulting);
+            effects.push(effects::effect(lifted, i, own, &exit, faulting, hints));
+            exits.push(exit);
+            match classify::classify(lifted, &unseen, &survey, function, i, &policy) {
                 Ok(class) => classes.push(Some(class)),
                 Err(refusal) => {
                     refusals.push(refusal);
                     classes.push(None);
                 }
             }
+            moves.push(forward::moves(iced, &survey));
+            surveys.push(survey);
         }
     }
+    let flow = flow::analyse(lifted, &unseen, &exits, effects);
     let live_before = live_before(&flow, lifted.insts.len());
     Ok(Analysis {
         lifted,
         surveys,
+        moves,
         policy,
         flow,
         classes,

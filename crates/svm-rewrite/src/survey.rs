@@ -7,7 +7,6 @@ use iced_x86::{
 use liveness::x86::EffectFinder;
 use liveness::{Effect, LocSet, Reg, WordSize};
 
-use crate::lift::Lifted;
 use crate::registers::gpr;
 
 /// One instruction by itself, whatever stands around it.
@@ -151,22 +150,13 @@ fn only_reads(access: OpAccess) -> bool {
 /// takes and gives more registers than a decoder tells (vmw_balloon, vmmouse;
 /// arch/x86/include/asm/vmware.h of Linux 6.1): in a module for a stock kernel it
 /// reads and may change all but `rsp` and `rbp`.
-pub fn assume_backdoors(lifted: &Lifted<'_>, surveys: &mut [Survey]) {
+pub fn assume_backdoor(iced: &Instruction, survey: &mut Survey) {
     let kept = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
     let registers = LocSet::registers(WordSize::Bits64);
-    for (inst, survey) in lifted.insts.iter().zip(surveys) {
-        if inst.iced.code() == Code::In_EAX_DX {
-            survey.effect.uses = registers;
-            survey.written = registers.minus(kept);
-        }
+    if iced.code() == Code::In_EAX_DX {
+        survey.effect.uses = registers;
+        survey.written = registers.minus(kept);
     }
-}
-
-/// Each instruction of an object, by index.
-pub fn survey(lifted: &Lifted<'_>) -> Vec<Survey> {
-    let mut surveyor = Surveyor::new(lifted.insts.len());
-    let insts = lifted.insts.iter();
-    insts.map(|inst| surveyor.of(&inst.iced)).collect()
 }
 
 #[cfg(test)]

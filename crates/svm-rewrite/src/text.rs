@@ -48,7 +48,7 @@ pub fn original(lifted: &Lifted<'_>, i: InstIdx) -> String {
         Some(Target::Import(s)) => with_target(inst, lifted.symbol_name(s)),
         None => {
             let mut out = plain(&inst.iced);
-            for value in [inst.displacement, inst.immediate].into_iter().flatten() {
+            for value in lifted.values_of(inst) {
                 out.push_str(&format!("  # {}", symbol(lifted.object, value)));
             }
             out

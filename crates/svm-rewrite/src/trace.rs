@@ -82,7 +82,7 @@ impl Trace {
             Motion::Other(memory) => {
                 match memory {
                     Written::Nothing => {}
-                    Written::Frame(at, size) => self.overwrite(at, size),
+                    Written::Frame(at, size) => self.overwrite(at, size.into()),
                     Written::Anything => self.words = [None; WORDS],
                 }
                 self.holders = self.holders.minus(writes);

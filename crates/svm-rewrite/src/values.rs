@@ -114,7 +114,7 @@ pub enum Written {
     /// None.
     Nothing,
     /// These bytes of the frame, by displacement from `rsp`.
-    Frame(i32, i32),
+    Frame(i32, u16),
     /// Some.
     Anything,
 }
@@ -129,7 +129,7 @@ impl Motion {
             Motion::Other(match (survey.memory, in_frame(iced)) {
                 (Memory::Untouched | Memory::Read, _) => Written::Nothing,
                 (Memory::Written, Some(at)) if plain && is_simple(iced) => {
-                    Written::Frame(at, iced.memory_size().size() as i32)
+                    Written::Frame(at, iced.memory_size().size() as u16)
                 }
                 (Memory::Written, _) => Written::Anything,
             })
@@ -287,7 +287,7 @@ impl Values {
             Motion::Other(memory) => {
                 match memory {
                     Written::Nothing => {}
-                    Written::Frame(at, size) => self.overwrite(at, size),
+                    Written::Frame(at, size) => self.overwrite(at, size.into()),
                     Written::Anything => self.words = [None; WORDS],
                 }
                 for r in writes.touched_registers() {

@@ -13,11 +13,12 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Labels `0..count`, none placed.
+    /// Labels `0..count`, none placed, one for each instruction, and room for those
+    /// of checks: two each, at about a quarter of the instructions.
     pub fn new(count: usize) -> Labels {
-        Labels {
-            places: vec![None; count],
-        }
+        let mut places = Vec::with_capacity(count + count / 2);
+        places.resize(count, None);
+        Labels { places }
     }
 
     /// A new label.

@@ -3,7 +3,7 @@
 //! It starts with every branch short and lengthens those that do not reach, until
 //! all do; branches never shrink again, so it ends.
 
-use super::{Assembler, Field, Item, Jump, Label, Labels, Position, Referent};
+use super::{Assembler, Field, Item, Jump, Label, Labels, Position, Reference, Referent};
 
 /// A branch of a kind that has no long form does not reach its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,12 +16,18 @@ pub struct OutOfReach {
 pub struct Laid {
     /// The bytes; fields that have a relocation hold zero.
     pub bytes: Vec<u8>,
-    /// Offset and content of each reference that the section could not resolve.
-    pub references: Vec<(u64, Field, Referent)>,
+    /// Those that the section could not resolve.
+    references: Vec<Reference>,
     sizes: Vec<u32>,
 }
 
 impl Laid {
+    /// Offset and content of each reference that the section could not resolve.
+    pub fn references(&self) -> impl ExactSizeIterator<Item = (u64, Field, Referent)> {
+        let references = self.references.iter();
+        references.map(|r| (self.offset(r.at), r.field, r.referent))
+    }
+
     /// Offset in the section of a position taken while assembling.
     pub fn offset(&self, p: Position) -> u64 {
         // `sizes[n]` is the size of the first n items together.
@@ -43,15 +49,10 @@ impl Assembler {
         };
         let mut laid = Laid {
             bytes: Vec::new(),
-            references: Vec::new(),
+            references: std::mem::take(&mut self.references),
             sizes,
         };
         laid.bytes = self.bytes_with_items(labels, &laid);
-        laid.references = self
-            .references
-            .into_iter()
-            .map(|r| (laid.offset(r.at), r.field, r.referent))
-            .collect();
         Ok(laid)
     }
 
@@ -256,6 +257,6 @@ mod tests {
         let laid = asm.lay_out(0, &labels).expect("nothing to reach");
         assert_eq!(laid.offset(labels.get(Label(0)).1), 16);
         assert_eq!(laid.bytes[3..16], [0xcc; 13]);
-        assert_eq!(laid.references[0].0, 17);
+        assert_eq!(laid.references().next().map(|r| r.0), Some(17));
     }
 }

@@ -13,7 +13,7 @@ use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind, Register}
 
 use crate::class::{Callee, Class, Kind, Space};
 use crate::extension;
-use crate::flow::Flow;
+use crate::flow::Unseen;
 use crate::lift::{Function, Inst, InstIdx, Lifted, Target, is_filler};
 use crate::linkage;
 use crate::linux::{self, Kept};
@@ -37,7 +37,7 @@ use stack_pointer::stack_pointer;
 /// The instruction cannot be rewritten soundly.
 pub fn classify(
     lifted: &Lifted<'_>,
-    flow: &Flow,
+    unseen: &Unseen,
     survey: &Survey,
     function: &Function,
     i: InstIdx,
@@ -50,12 +50,14 @@ pub fn classify(
         Some(Kept::Fixup) => linux::refuse_system(iced).map(|()| Class::Keep(Some(Kind::Other))),
         _ if function.padding => Ok(Class::Drop),
         Some(Kept::Alternative | Kept::Paravirt) => {
-            in_kept_range(lifted, flow, survey, i, policy).map(|class| Class::Keep(class.kind()))
+            in_kept_range(lifted, unseen, survey, i, policy).map(|class| Class::Keep(class.kind()))
         }
         None if policy.is_process() => {
-            crate::process::classify(lifted.inst(i), flow.goes_by_table(i))
+            crate::process::classify(lifted.inst(i), unseen.goes_by_table(i))
         }
-        None => by_itself(lifted, flow, survey, i, policy).map(|class| policy.settle(class, iced)),
+        None => {
+            by_itself(lifted, unseen, survey, i, policy).map(|class| policy.settle(class, iced))
+        }
     };
     class.map_err(|(code, reason)| lifted.refusal(code, i, reason))
 }
@@ -64,13 +66,13 @@ pub fn classify(
 /// reach no memory that would be translated.
 fn in_kept_range(
     lifted: &Lifted<'_>,
-    flow: &Flow,
+    unseen: &Unseen,
     survey: &Survey,
     i: InstIdx,
     policy: &Policy,
 ) -> Result<Class, (Code, &'static str)> {
     let iced = &lifted.inst(i).iced;
-    let class = by_itself(lifted, flow, survey, i, policy)?;
+    let class = by_itself(lifted, unseen, survey, i, policy)?;
     let class = match policy.settle(class, iced) {
         Class::Drop => Class::Plain,
         class => class,
@@ -88,7 +90,7 @@ fn in_kept_range(
 /// The class of an instruction that no metadata names.
 fn by_itself(
     lifted: &Lifted<'_>,
-    flow: &Flow,
+    unseen: &Unseen,
     survey: &Survey,
     i: InstIdx,
     policy: &Policy,
@@ -120,7 +122,7 @@ fn by_itself(
         )),
         // `ud1` marks the end of a static call's trampoline.
         FlowControl::Exception if matches!(inst.iced.mnemonic(), Mnemonic::Ud1 | Mnemonic::Ud2) => {
-            Ok(Class::Trap(flow.trap(i)))
+            Ok(Class::Trap(unseen.trap(i)))
         }
         FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => listed(Class::Plain),
         FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => {

@@ -7,7 +7,10 @@ use elf_loader::{Place, Relocation, SectionId, SymbolId};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 
 use super::relocation::{Tie, tie};
-use super::{CodeIdx, CodeSection, Inst, InstIdx, Lifter, NONE, Target, is_direct_branch};
+use super::starts::Starts;
+use super::{
+    CodeIdx, CodeSection, Inst, InstIdx, Lifter, Target, Value, ValueIdx, is_direct_branch,
+};
 use crate::refusal::Code;
 
 /// Marks a call for the linker, fills nothing (psABI, table 4.9).
@@ -54,7 +57,7 @@ impl Lifter<'_> {
         let section = self.lifted.object.section(id);
         let index = CodeIdx(self.lifted.sections.len() as u16);
         let first = self.lifted.insts.len() as u32;
-        let mut starts = vec![NONE; section.data.len()];
+        let mut starts = Starts::new(section.data.len());
         let mut relocations = section
             .relocations
             .iter()
@@ -62,6 +65,7 @@ impl Lifter<'_> {
             .peekable();
         let mut decoder = Decoder::with_ip(64, &section.data, 0, DecoderOptions::NONE);
         self.lifted.insts.reserve(section.data.len() / 4);
+        self.lifted.values.reserve(section.relocations.len());
         while decoder.can_decode() {
             let iced = decoder.decode();
             if iced.is_invalid() {
@@ -83,8 +87,11 @@ impl Lifter<'_> {
             let from = InstIdx(self.lifted.insts.len() as u32);
             let mut branch = None;
             while let Some(r) = relocations.next_if(|r| r.offset < iced.next_ip()) {
-                match tie(&decoder, &mut inst, r, self.any_relocation) {
-                    Ok(Tie::Operand) => {}
+                match tie(&decoder, &iced, r, self.any_relocation) {
+                    Ok(Tie::Displacement(value)) => {
+                        self.keep(&mut inst.displacement, from, value);
+                    }
+                    Ok(Tie::Immediate(value)) => self.keep(&mut inst.immediate, from, value),
                     Ok(Tie::Branch) => branch = Some(*r),
                     Err(reason) => self.refuse(Code::Relocation, id, r.offset, reason),
                 }
@@ -95,11 +102,23 @@ impl Lifter<'_> {
                     Err(reason) => self.refuse(Code::BranchTarget, id, iced.ip(), reason),
                 }
             }
-            starts[iced.ip() as usize] = from.0;
+            starts.add(iced.ip() as usize, from.0);
             self.lifted.insts.push(inst);
         }
         let insts = first..self.lifted.insts.len() as u32;
         self.lifted.sections.push(CodeSection { id, insts, starts });
+    }
+
+    /// Keeps the value in an operand of an instruction, of several the last one.
+    fn keep(&mut self, operand: &mut Option<ValueIdx>, of: InstIdx, value: Value) {
+        let values = &mut self.lifted.values;
+        match operand {
+            Some(known) => values[known.index()].1 = value,
+            None => {
+                *operand = Some(ValueIdx::of(values.len()));
+                values.push((of, value));
+            }
+        }
     }
 
     /// Destination of a direct branch: by displacement inside the section, by

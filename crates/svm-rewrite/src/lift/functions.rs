@@ -3,7 +3,8 @@
 use elf_loader::Place;
 use elf_loader::consts::{STB_LOCAL, STT_FUNC};
 
-use super::{CodeIdx, Function, Lifter, NONE, Target, is_filler};
+use super::starts::Start;
+use super::{CodeIdx, Function, Lifter, Target, is_filler};
 use crate::refusal::Code;
 
 impl Lifter<'_> {
@@ -92,10 +93,10 @@ impl Lifter<'_> {
             return;
         }
         let code = &self.lifted.sections[section.0 as usize];
-        let edge = |offset: u64| match code.starts.get(offset as usize) {
-            None => Some(code.insts.end),
-            Some(&NONE) => None,
-            Some(&i) => Some(i),
+        let edge = |offset: u64| match code.starts.get(offset) {
+            Start::End => Some(code.insts.end),
+            Start::Middle => None,
+            Start::Of(i) => Some(i),
         };
         let (Some(first), Some(last)) = (edge(start), edge(end)) else {
             let id = code.id;

@@ -9,6 +9,9 @@
 mod decode;
 mod functions;
 mod relocation;
+mod starts;
+
+use std::num::NonZeroU32;
 
 use elf_loader::{Machine, Object, Place, SectionId, SymbolId, Word};
 use iced_x86::{FlowControl, Instruction, Mnemonic};
@@ -17,6 +20,7 @@ use crate::refusal::{Code, Refusal};
 use crate::text;
 
 use decode::PendingBranch;
+use starts::{Start, Starts};
 
 /// Index of an instruction in [`Lifted::insts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,7 +57,24 @@ pub struct Value {
     pub at: u8,
 }
 
-/// One instruction and what its relocations mean.
+/// Index of a value in [`Lifted::values`], from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueIdx(NonZeroU32);
+
+impl ValueIdx {
+    fn of(index: usize) -> ValueIdx {
+        // There are fewer than bytes of code.
+        ValueIdx(NonZeroU32::MIN.saturating_add(index as u32))
+    }
+
+    fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+/// One instruction and what its relocations mean. Every step goes over all of
+/// them, so it is as small as a line of the CPU's cache: the few values stand
+/// elsewhere.
 #[derive(Clone, Debug)]
 pub struct Inst {
     /// The decoded instruction; its `ip` is the offset in its section.
@@ -61,12 +82,14 @@ pub struct Inst {
     /// Section.
     pub section: CodeIdx,
     /// The value in the displacement of the memory operand.
-    pub displacement: Option<Value>,
+    pub displacement: Option<ValueIdx>,
     /// The value in the immediate.
-    pub immediate: Option<Value>,
+    pub immediate: Option<ValueIdx>,
     /// Destination, if this is a direct branch or call.
     pub target: Option<Target>,
 }
+
+const _: () = assert!(size_of::<Inst>() <= 64);
 
 impl Inst {
     /// Offset in the section, in bytes.
@@ -82,11 +105,9 @@ pub struct CodeSection {
     pub id: SectionId,
     /// Its instructions.
     pub insts: std::ops::Range<u32>,
-    /// For each byte offset the instruction that starts there, or `NONE`.
-    starts: Vec<u32>,
+    /// Where they start.
+    starts: Starts,
 }
-
-const NONE: u32 = u32::MAX;
 
 /// A function: a named run of instructions, laid out and entered as a whole.
 #[derive(Clone, Debug)]
@@ -115,6 +136,9 @@ pub struct Lifted<'a> {
     pub sections: Vec<CodeSection>,
     /// All instructions, section by section, in address order.
     pub insts: Vec<Inst>,
+    /// What relocations put into operands, with the instruction, in the same order;
+    /// of one instruction's the displacement comes first.
+    pub values: Vec<(InstIdx, Value)>,
     /// All functions, in the same order; every instruction is in exactly one.
     pub functions: Vec<Function>,
 }
@@ -125,12 +149,22 @@ impl Lifted<'_> {
         &self.insts[i.0 as usize]
     }
 
+    /// The value in an operand.
+    pub fn value(&self, v: ValueIdx) -> Value {
+        self.values[v.index()].1
+    }
+
+    /// The values in the operands of an instruction.
+    pub fn values_of(&self, inst: &Inst) -> impl Iterator<Item = Value> {
+        let values = [inst.displacement, inst.immediate].into_iter().flatten();
+        values.map(|v| self.value(v))
+    }
+
     /// The instruction that starts at that offset of that section.
     pub fn inst_at(&self, section: CodeIdx, offset: u64) -> Option<InstIdx> {
-        let starts = &self.sections[section.0 as usize].starts;
-        match starts.get(usize::try_from(offset).ok()?) {
-            Some(&i) if i != NONE => Some(InstIdx(i)),
-            _ => None,
+        match self.sections[section.0 as usize].starts.get(offset) {
+            Start::Of(i) => Some(InstIdx(i)),
+            Start::Middle | Start::End => None,
         }
     }
 
@@ -235,6 +269,7 @@ pub fn lift_for<'a>(
             object,
             sections: Vec::new(),
             insts: Vec::new(),
+            values: Vec::new(),
             functions: Vec::new(),
         },
         refusals: Vec::new(),

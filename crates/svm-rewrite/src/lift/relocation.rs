@@ -2,30 +2,32 @@
 
 use elf_loader::Relocation;
 use elf_loader::consts::{R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32};
-use iced_x86::Decoder;
+use iced_x86::{Decoder, Instruction};
 
-use super::{Inst, Value, is_direct_branch};
+use super::{Value, is_direct_branch};
 
 /// What a relocation fills.
 pub enum Tie {
-    /// An operand that is no distance.
-    Operand,
+    /// The displacement of the memory operand, with this value.
+    Displacement(Value),
+    /// The immediate.
+    Immediate(Value),
     /// The distance of a direct branch.
     Branch,
 }
 
-/// Ties a relocation to the operand of `inst` whose field it fills.
+/// Ties a relocation to the operand of an instruction whose field it fills.
 ///
 /// # Errors
 /// It fills none.
 pub fn tie(
     decoder: &Decoder<'_>,
-    inst: &mut Inst,
+    iced: &Instruction,
     r: &Relocation,
     any_relocation: bool,
 ) -> Result<Tie, String> {
-    let fields = decoder.get_constant_offsets(&inst.iced);
-    let at = (r.offset - inst.iced.ip()) as usize;
+    let fields = decoder.get_constant_offsets(iced);
+    let at = (r.offset - iced.ip()) as usize;
     let width = match r.kind {
         R_X86_64_64 => 8,
         R_X86_64_PC32 | R_X86_64_PLT32 | R_X86_64_32 | R_X86_64_32S => 4,
@@ -39,8 +41,8 @@ pub fn tie(
         kind: r.kind,
         at: at as u8,
     };
-    if is_direct_branch(&inst.iced) {
-        return if pc_relative && at + width == inst.iced.len() {
+    if is_direct_branch(iced) {
+        return if pc_relative && at + width == iced.len() {
             Ok(Tie::Branch)
         } else {
             Err("a branch with a relocation that is not its displacement".into())
@@ -50,29 +52,27 @@ pub fn tie(
         && at == fields.displacement_offset()
         && width == fields.displacement_size()
     {
-        if pc_relative != inst.iced.is_ip_rel_memory_operand() && !any_relocation {
+        if pc_relative != iced.is_ip_rel_memory_operand() && !any_relocation {
             return Err(
                 "relocation type and addressing mode disagree about the instruction pointer".into(),
             );
         }
         let correction = if pc_relative {
-            (inst.iced.next_ip() - r.offset) as i64
+            (iced.next_ip() - r.offset) as i64
         } else {
             0
         };
-        inst.displacement = Some(Value {
+        return Ok(Tie::Displacement(Value {
             addend: r.addend + correction,
             ..value
-        });
-        return Ok(Tie::Operand);
+        }));
     }
     if fields.has_immediate()
         && at == fields.immediate_offset()
         && width == fields.immediate_size()
         && !pc_relative
     {
-        inst.immediate = Some(value);
-        return Ok(Tie::Operand);
+        return Ok(Tie::Immediate(value));
     }
     Err("the relocation fills no operand of the instruction there".into())
 }

@@ -25,7 +25,7 @@ use crate::scheme::Scheme;
 /// What refers to code and cannot be moved.
 pub fn emit(
     lifted: &Lifted<'_>,
-    applied: &Applied,
+    applied: &mut Applied,
     scheme: Scheme,
 ) -> Result<Object<'static>, Vec<Refusal>> {
     let mut object = owned(lifted.object);
@@ -39,13 +39,17 @@ pub fn emit(
     // The original's own parts have their new places beyond this point.
     let runtime = Runtime::link(&mut object, scheme);
     versions::complete(&mut object).map_err(|refusal| vec![refusal])?;
+    let sections = applied.sections.iter_mut();
+    let code: Vec<Vec<u8>> = sections
+        .map(|laid| std::mem::take(&mut laid.bytes))
+        .collect();
     let names = Names {
         lifted,
         applied,
         section_symbols,
         runtime,
     };
-    names.code(&mut object);
+    names.code(&mut object, code);
     object.sections.push(note_section(scheme, Target::Linux));
     let id = |code: CodeIdx| lifted.sections[usize::from(code.0)].id;
     object.sections.push(map_section(lifted, applied, id));
@@ -108,17 +112,16 @@ struct Names<'n, 'a> {
 }
 
 impl Names<'_, '_> {
-    fn code(&self, object: &mut Object<'static>) {
-        for (n, laid) in self.applied.sections.iter().enumerate() {
+    fn code(&self, object: &mut Object<'static>, code: Vec<Vec<u8>>) {
+        for (n, (laid, bytes)) in self.applied.sections.iter().zip(code).enumerate() {
             let section = &mut object.sections[self.lifted.sections[n].id.0 as usize];
-            section.data = Cow::Owned(laid.bytes.clone());
-            section.size = laid.bytes.len() as u64;
+            section.size = bytes.len() as u64;
+            section.data = Cow::Owned(bytes);
             // Functions keep the alignment that they were given, up to 16 bytes.
             section.align = section.align.max(16);
             section.relocations = laid
-                .references
-                .iter()
-                .map(|(offset, field, referent)| self.relocation(*offset, *field, referent))
+                .references()
+                .map(|(offset, field, referent)| self.relocation(offset, field, &referent))
                 .collect();
             section.relocations.sort_by_key(|r| r.offset);
         }

@@ -6,7 +6,7 @@ use elf_loader::consts::{R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, 
 
 use crate::asm::{Field, Label, Referent};
 use crate::import::Import;
-use crate::lift::{InstIdx, Lifted, Value};
+use crate::lift::{Lifted, Value};
 use crate::refusal::{Code, Refusal};
 
 /// What `value` refers to, as emitted code names it.
@@ -37,11 +37,9 @@ pub fn field(kind: u32) -> Option<Field> {
 /// Checks that every operand relocation can be carried over.
 pub fn check(lifted: &Lifted<'_>) -> Vec<Refusal> {
     let mut refusals = Vec::new();
-    for (i, inst) in lifted.insts.iter().enumerate() {
-        for value in [inst.displacement, inst.immediate].into_iter().flatten() {
-            if let Err(reason) = check_value(lifted, value) {
-                refusals.push(lifted.refusal(Code::Relocation, InstIdx(i as u32), reason));
-            }
+    for &(i, value) in &lifted.values {
+        if let Err(reason) = check_value(lifted, value) {
+            refusals.push(lifted.refusal(Code::Relocation, i, reason));
         }
     }
     refusals

@@ -126,6 +126,7 @@ impl Emitter<'_> {
         let (base, index) = (iced.memory_base(), iced.memory_index());
         let displacement = iced.memory_displacement64();
         if let Some(value) = inst.displacement {
+            let value = self.lifted.value(value);
             let referent = self
                 .referent(value)
                 .expect("checked before anything was decided");

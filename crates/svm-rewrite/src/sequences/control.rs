@@ -2,14 +2,13 @@
 
 use iced_x86::{Code, FlowControl, Instruction};
 use liveness::Reg;
-use twin_abi::names;
 
 use super::Emitter;
 use super::address::at;
 use crate::asm::{JRCXZ, Jump, Label, Referent, r, rm};
 use crate::class::{Callee, Space};
 use crate::flow::Trap;
-use crate::import::Import;
+use crate::import::{Import, Service};
 use crate::lift::{CodeIdx, InstIdx, Target};
 use crate::linkage;
 use crate::plan::Plan;
@@ -101,7 +100,7 @@ impl Emitter<'_> {
             Callee::Memory(space) => self.load_target(i, plan, space),
         }
         match self.policy.target() {
-            crate::Target::User => self.call_runtime(jump, names::CALL),
+            crate::Target::User => self.call_runtime(jump, Service::Call),
             crate::Target::Linux | crate::Target::Process => self.through_register(jump),
         }
         Ok(())
@@ -147,9 +146,9 @@ impl Emitter<'_> {
     /// BUG aborts the invocation.
     pub fn trap(&mut self, trap: Trap) {
         match trap {
-            Trap::Warn => self.call_runtime(Jump::Call, names::WARN),
+            Trap::Warn => self.call_runtime(Jump::Call, Service::Warn),
             Trap::Bug => {
-                self.call_runtime(Jump::Call, names::BUG);
+                self.call_runtime(Jump::Call, Service::Bug);
                 self.stop();
             }
         }

@@ -23,7 +23,7 @@ impl Emitter<'_> {
             return Err("dom0's address does not fit the destination of this lea".into());
         }
         let referent = match inst.displacement {
-            Some(value) => dom0::referent(self.lifted.object, value)?,
+            Some(value) => dom0::referent(self.lifted.object, self.lifted.value(value))?,
             None => {
                 let code = self.lifted.sections[usize::from(inst.section.0)].id;
                 Referent::Import(
@@ -45,7 +45,7 @@ impl Emitter<'_> {
         }
         let start = self.asm.here();
         let mut bytes = self.lifted.bytes(i).to_vec();
-        for value in [inst.displacement, inst.immediate].into_iter().flatten() {
+        for value in self.lifted.values_of(inst) {
             let field = dom0::field(value.kind).ok_or("its relocation cannot be carried over")?;
             let width = if field == Field::Abs64 { 8 } else { 4 };
             let at = usize::from(value.at);

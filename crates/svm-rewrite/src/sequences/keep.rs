@@ -57,7 +57,7 @@ impl Emitter<'_> {
         let inst = self.lifted.inst(i);
         let start = self.asm.here();
         let mut bytes = self.lifted.bytes(i).to_vec();
-        for value in [inst.displacement, inst.immediate].into_iter().flatten() {
+        for value in self.lifted.values_of(inst) {
             let field = self.policy.field(value.kind);
             let field = field.ok_or("its relocation cannot be carried over")?;
             let width = if field == Field::Abs64 { 8 } else { 4 };

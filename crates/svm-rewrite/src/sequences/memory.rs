@@ -27,7 +27,7 @@ impl Emitter<'_> {
     /// ```
     pub fn memory(&mut self, i: InstIdx, plan: &Plan, space: Space) -> Result<(), Hitch> {
         if let Some(reuse) = plan.reuse {
-            return self.access_at(i, reuse.register, reuse.displacement);
+            return self.access_at(i, reuse.register, reuse.displacement.into());
         }
         let roles = Self::roles(plan);
         self.open(plan);
@@ -179,6 +179,7 @@ impl Emitter<'_> {
         self.note_lock(i);
         let immediate = match inst.immediate {
             Some(value) => {
+                let value = self.lifted.value(value);
                 let field = self
                     .policy
                     .field(value.kind)

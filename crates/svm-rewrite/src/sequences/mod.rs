@@ -25,7 +25,7 @@ use crate::asm::{Assembler, JRCXZ, Jump, Label, Labels, Position, Referent, cc, 
 use crate::class::Class;
 use crate::copies::is_entered;
 use crate::encode::Form;
-use crate::import::Import;
+use crate::import::{Import, Service};
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::linux;
 use crate::plan::{Flags, Plan};
@@ -358,7 +358,8 @@ impl<'a> Emitter<'a> {
     /// ```
     pub fn finish_stubs(&mut self) -> Vec<StubPlace> {
         let mut places = Vec::with_capacity(self.stubs.len());
-        for stub in std::mem::take(&mut self.stubs) {
+        let mut stubs = std::mem::take(&mut self.stubs);
+        for stub in stubs.drain(..) {
             self.place(stub.slow);
             (self.current, self.words) = (stub.inst, stub.depth);
             self.note_depth();
@@ -378,12 +379,14 @@ impl<'a> Emitter<'a> {
             self.asm.branch(Jump::Always, stub.back);
             places.push((stub.slow, stub.inst));
         }
+        // The next function's go to the same memory.
+        self.stubs = stubs;
         places
     }
 
-    fn call_runtime(&mut self, jump: Jump, name: &'static str) {
+    fn call_runtime(&mut self, jump: Jump, service: Service) {
         self.asm
-            .branch_out(jump, Referent::Import(Import::Runtime(name), 0));
+            .branch_out(jump, Referent::Import(Import::Runtime(service), 0));
     }
 
     /// `jrcxz` to a label that may be far away.

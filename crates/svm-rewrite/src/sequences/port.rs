@@ -2,14 +2,21 @@
 
 use iced_x86::{Code, Instruction, Register};
 use liveness::Reg;
-use twin_abi::names;
 
 use super::address::at;
 use super::{Address, Direction, Emitter};
 use crate::asm::{JRCXZ, Jump, mr, r, ri, rm};
 use crate::class::{Port, Repeat};
+use crate::import::Service;
 use crate::lift::InstIdx;
 use crate::plan::Plan;
+
+fn gate(port: Port) -> Service {
+    match port.input {
+        true => Service::In(port.log2),
+        false => Service::Out(port.log2),
+    }
+}
 
 impl Emitter<'_> {
     /// Port I/O goes through the runtime's policy (P3):
@@ -24,18 +31,13 @@ impl Emitter<'_> {
     ///     push  %rdx ; mov $port, %edx ; call twin_out32 ; pop %rdx
     /// ```
     pub fn port(&mut self, port: Port) {
-        let table = if port.input {
-            names::PORT_IN
-        } else {
-            names::PORT_OUT
-        };
-        let name = table[usize::from(port.log2)];
+        let gate = gate(port);
         match port.number {
-            None => self.call_runtime(Jump::Call, name),
+            None => self.call_runtime(Jump::Call, gate),
             Some(number) => {
                 self.emit(&r(Code::Push_r64, Register::RDX));
                 self.emit(&ri(Code::Mov_r32_imm32, Register::EDX, i32::from(number)));
-                self.call_runtime(Jump::Call, name);
+                self.call_runtime(Jump::Call, gate);
                 self.emit(&r(Code::Pop_r64, Register::RDX));
             }
         }
@@ -91,11 +93,11 @@ impl Emitter<'_> {
     }
 
     fn port_element(&mut self, i: InstIdx, plan: &Plan, port: Port, direction: Direction) {
-        let (pointer, gate) = match port.input {
-            true => (Reg::RDI, names::PORT_IN),
-            false => (Reg::RSI, names::PORT_OUT),
+        let pointer = match port.input {
+            true => Reg::RDI,
+            false => Reg::RSI,
         };
-        let (gate, size) = (gate[usize::from(port.log2)], 1 << port.log2);
+        let (gate, size) = (gate(port), 1 << port.log2);
         // The gate gives its result in rax: the translation is elsewhere.
         let mut roles = Self::roles(plan);
         if roles[0] == Reg::RAX {

@@ -39,7 +39,7 @@ pub fn runtime(import: Import, addend: i64, out: &mut Vec<u8>) -> bool {
             out.extend_from_slice(names::SLOW_PREFIX.as_bytes());
             out.extend_from_slice(REGISTER_NAMES[usize::from(reg.number())].as_bytes());
         }
-        Import::Runtime(name) => out.extend_from_slice(name.as_bytes()),
+        Import::Runtime(service) => out.extend_from_slice(service.name().as_bytes()),
         Import::Section(_) | Import::Data(_) | Import::Routine(_) | Import::Own(_) => return false,
     }
     if addend != 0 {

@@ -1,0 +1,122 @@
+//! Looking ahead: what follows an instruction on the likely way, as far as
+//! translations care.
+
+use iced_x86::FlowControl;
+use liveness::LocSet;
+
+use super::Planner;
+use crate::class::Class;
+use crate::lift::{Inst, InstIdx, Lifted, Target};
+use crate::reuse::{self, Operand, Step};
+use crate::survey::Survey;
+use crate::values::Motion;
+
+/// What is asked of an instruction each time that a search for later uses comes by:
+/// all that is, in one place, for searches are many.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Its operand, if it could share a translation.
+    operand: Option<Operand>,
+    /// What it does to values.
+    pub motion: Motion,
+    /// Registers that it changes.
+    pub writes: LocSet,
+    /// Registers live before it.
+    live: LocSet,
+    /// Whether translations survive it.
+    pub survives: bool,
+    /// Whether another instruction than the next one follows.
+    jumps: bool,
+}
+
+const _: () = assert!(size_of::<Known>() <= 40);
+
+/// What is known of each instruction, by index.
+pub fn know_all(
+    lifted: &Lifted<'_>,
+    surveys: &[Survey],
+    classes: &[Class],
+    live_before: &[LocSet],
+) -> Vec<Known> {
+    let judged = surveys.iter().zip(classes).zip(live_before);
+    let all = lifted.insts.iter().zip(judged);
+    all.map(|(inst, ((survey, class), live))| Known {
+        operand: Operand::of(inst, *class),
+        motion: Motion::of(inst, survey),
+        writes: survey.written,
+        live: *live,
+        survives: survives(inst, *class),
+        jumps: straight_to(inst).is_some(),
+    })
+    .collect()
+}
+
+/// Whether translations survive an instruction.
+fn survives(inst: &Inst, class: Class) -> bool {
+    match class {
+        // Inside the object; if that is into another function, nothing
+        // arrives there.
+        Class::Branch => {
+            let jumps = inst.iced.flow_control() != FlowControl::Call;
+            jumps && matches!(inst.target, Some(Target::Inst(_)))
+        }
+        // A branch ends its block anyway; a call leaves the driver.
+        Class::Keep(_) => inst.iced.flow_control() == FlowControl::Next,
+        class => reuse::survives(class),
+    }
+}
+
+/// Where a jump without condition leads inside the object.
+fn straight_to(inst: &Inst) -> Option<InstIdx> {
+    // Few have a target, and only of those is more asked.
+    match inst.target {
+        Some(Target::Inst(to)) if inst.iced.flow_control() == FlowControl::UnconditionalBranch => {
+            Some(to)
+        }
+        _ => None,
+    }
+}
+
+impl Planner<'_> {
+    /// The operand, if it may share its translation with others.
+    pub(super) fn shared_operand(&self, i: InstIdx) -> Option<Operand> {
+        self.known.get(i.0 as usize)?.operand
+    }
+
+    /// Registers that can carry this translation to where it is used again.
+    pub(super) fn carriers(&self, i: InstIdx, operand: &Operand) -> LocSet {
+        reuse::carriers(operand, &self.holding.values, self.way_from(i))
+    }
+
+    /// Gives up a translation that serves nothing on the likely way from `i` on.
+    pub(super) fn give_up_idle(&mut self, i: InstIdx) -> bool {
+        let idle = self
+            .holding
+            .held()
+            .iter()
+            .position(|held| !reuse::is_used(held, &self.holding.values, self.way_from(i)));
+        idle.is_some_and(|n| self.holding.give_up(n))
+    }
+
+    /// The way from an instruction on that compilers lay out as the likely one: no
+    /// conditional branch is taken.
+    fn way_from(&self, i: InstIdx) -> impl Iterator<Item = Step> {
+        let mut next = Some(i);
+        let way = std::iter::from_fn(move || {
+            let at = next?;
+            let known = self.known.get(at.0 as usize)?;
+            next = match known.jumps {
+                true => straight_to(self.lifted.inst(at)),
+                false => Some(InstIdx(at.0 + 1)),
+            };
+            Some(Step {
+                operand: known.operand,
+                motion: known.motion,
+                writes: known.writes,
+                live: known.live,
+                survives: known.survives,
+            })
+        });
+        way.take(reuse::REACH)
+    }
+}

@@ -1,0 +1,67 @@
+//! Flags that are live over a check: those of a `cmp` or `test` of registers can be
+//! had again by repeating it.
+
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
+use liveness::{Flag, LocSet, Reg};
+
+use super::Planner;
+use crate::class::{Class, Repeat};
+use crate::lift::InstIdx;
+
+impl Planner<'_> {
+    /// The compare that is repeated to keep the flags over the sequence at `i`, if
+    /// that gives the same.
+    pub(super) fn repeatable_compare(
+        &self,
+        i: InstIdx,
+        class: Class,
+        live: LocSet,
+    ) -> Option<InstIdx> {
+        // Behind the instruction its own registers are no more what was compared.
+        let undone = |compare: &InstIdx| {
+            restores_behind(class) && self.registers_of(*compare).intersects(self.writes(i))
+        };
+        self.compare_before(i, live).filter(|c| !undone(c))
+    }
+
+    /// The `cmp` or `test` of registers and immediates that made the flags live
+    /// at `i`, if repeating it just before `i` gives the same flags.
+    fn compare_before(&self, i: InstIdx, live: LocSet) -> Option<InstIdx> {
+        let block = self.flow.blocks()[self.flow.block_of(i).0 as usize].clone();
+        let compare = (block.start..i.0)
+            .rev()
+            .map(InstIdx)
+            .find(|&c| self.writes_flags(c))?;
+        let iced = &self.lifted.inst(compare).iced;
+        let repeatable = matches!(iced.mnemonic(), Mnemonic::Cmp | Mnemonic::Test)
+            && (0..iced.op_count()).all(|op| iced.op_kind(op) != OpKind::Memory)
+            && self.lifted.inst(compare).immediate.is_none()
+            && !live.intersects(LocSet::flags().minus(compare_sets(iced)));
+        let operands = self.registers_of(compare);
+        let unchanged = (compare.0 + 1..i.0).all(|k| !self.writes(InstIdx(k)).intersects(operands));
+        (repeatable && unchanged && !operands.intersects(LocSet::reg(Reg::RSP))).then_some(compare)
+    }
+
+    fn writes_flags(&self, i: InstIdx) -> bool {
+        let iced = &self.lifted.inst(i).iced;
+        iced.rflags_modified() != 0 || iced.flow_control() != FlowControl::Next
+    }
+}
+
+/// Whether the flags come back behind the instruction and not right before it: it is
+/// a loop, whose own instructions change them.
+fn restores_behind(class: Class) -> bool {
+    match class {
+        Class::String(_, _, repeat) => repeat != Repeat::Once,
+        Class::PortString(..) => true,
+        _ => false,
+    }
+}
+
+/// `test` leaves AF undefined (SDM volume 2, TEST): it cannot give it back.
+fn compare_sets(iced: &Instruction) -> LocSet {
+    match iced.mnemonic() {
+        Mnemonic::Test => LocSet::flags().minus(LocSet::flag(Flag::Adjust)),
+        _ => LocSet::flags(),
+    }
+}

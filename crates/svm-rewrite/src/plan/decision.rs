@@ -1,0 +1,118 @@
+//! What is decided about an instruction: data, made by [`super::Planner`], acted on
+//! by [`crate::apply`].
+
+use liveness::{LocSet, Reg};
+
+use crate::class::Class;
+use crate::lift::InstIdx;
+use crate::reuse::Reuse;
+
+/// How one instruction is treated.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// What it is.
+    pub class: Class,
+    /// What its sequence may overwrite.
+    pub scratch: Scratch,
+    /// What happens to the flags.
+    pub flags: Flags,
+    /// What is live before it, operands of a repeated compare and translations
+    /// that registers hold included.
+    pub live: LocSet,
+    /// The earlier translation that serves it; then it has no sequence.
+    pub reuse: Option<Reuse>,
+}
+
+impl Plan {
+    /// The register that its translation ends in, unless it is given back
+    /// afterwards.
+    pub(super) fn dead_result(&self) -> Option<Reg> {
+        let holder = match self.flags {
+            Flags::Save(holder) => Some(holder),
+            Flags::Dead | Flags::Recompute(_) => None,
+        };
+        let mut roles = self.scratch.all().iter().copied();
+        let v = roles.find(|r| Some(*r) != holder)?;
+        (!self.scratch.spilled().contains(&v)).then_some(v)
+    }
+}
+
+/// Registers that a sequence may overwrite. The last `spilled` of them are
+/// live: pushed before and popped after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scratch {
+    regs: [Reg; Scratch::MAX],
+    len: u8,
+    spilled: u8,
+}
+
+impl Scratch {
+    /// More than any sequence asks for.
+    const MAX: usize = 8;
+
+    /// None.
+    pub const EMPTY: Scratch = Scratch {
+        regs: [Reg::RAX; Scratch::MAX],
+        len: 0,
+        spilled: 0,
+    };
+
+    /// All of them.
+    pub fn all(&self) -> &[Reg] {
+        &self.regs[..usize::from(self.len)]
+    }
+
+    /// Those that are live.
+    pub fn spilled(&self) -> &[Reg] {
+        &self.all()[usize::from(self.len - self.spilled)..]
+    }
+
+    pub(super) fn push(&mut self, r: Reg, spilled: bool) {
+        self.regs[usize::from(self.len)] = r;
+        self.len += 1;
+        self.spilled += u8::from(spilled);
+    }
+
+    /// The register that keeps the flags: `rax` if it was got, since `lahf` needs
+    /// it anyway, else the last one. It leaves the scratch registers' order alone
+    /// otherwise, so spilled ones stay last.
+    pub(super) fn take_holder(&mut self) -> Reg {
+        let len = usize::from(self.len);
+        let regs = &mut self.regs[..len];
+        let dead = len - usize::from(self.spilled);
+        // rax comes first in the order of preference when it is dead.
+        if dead > 0 && regs[0] == Reg::RAX {
+            regs[..dead].rotate_left(1);
+            return regs[dead - 1];
+        }
+        regs[len - 1]
+    }
+
+    /// As a set.
+    pub(super) fn set(&self) -> LocSet {
+        let registers = self.all().iter().map(|r| LocSet::reg(*r));
+        registers.fold(LocSet::empty(), LocSet::union)
+    }
+}
+
+/// What happens to the arithmetic flags around a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flags {
+    /// Nobody reads them.
+    Dead,
+    /// The compare at this instruction is repeated after the check.
+    Recompute(InstIdx),
+    /// Kept in a register with `lahf; seto`.
+    Save(Reg),
+}
+
+impl Flags {
+    /// The name as reports print it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Flags::Dead => "dead",
+            Flags::Recompute(_) => "recomputed",
+            Flags::Save(_) => "saved",
+        }
+    }
+}

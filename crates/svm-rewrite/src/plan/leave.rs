@@ -1,0 +1,55 @@
+//! Transfers out of the object, and what they leave of registers.
+
+use iced_x86::FlowControl;
+use liveness::{LocSet, Reg};
+
+use super::{Plan, Planner};
+use crate::class::{Callee, Class};
+use crate::lift::{InstIdx, Target};
+use crate::linkage::{self, Convention};
+use crate::refusal::{Code, Refusal};
+
+impl Planner<'_> {
+    /// The psABI leaves r10 and r11 to whoever stands between caller and callee:
+    /// here `twin_stlb_call` and the stubs of imports. Code that keeps something
+    /// in them over an assembly routine has them spilled; such routines take no
+    /// stack arguments.
+    pub(super) fn leave_object(
+        &mut self,
+        i: InstIdx,
+        class: Class,
+        live: LocSet,
+        plan: &mut Plan,
+    ) -> Result<(), Refusal> {
+        let inst = self.lifted.inst(i);
+        let import = match inst.target {
+            Some(Target::Import(s)) => Some(linkage::convention(self.lifted.symbol_name(s))),
+            Some(Target::Inst(_)) => return Ok(()),
+            None => None,
+        };
+        let operands = self.registers_of(i).union(callee_register(class));
+        let live = live.minus(operands);
+        let across = [Reg::R10, Reg::R11]
+            .into_iter()
+            .filter(|r| live.intersects(LocSet::reg(*r)));
+        let assembly = matches!(import, Some(Convention::KeepsAll | Convention::Private));
+        for register in across {
+            if !assembly || inst.iced.flow_control() != FlowControl::Call {
+                let reason = "r10 or r11 is live over a transfer out of the object, where the psABI leaves them to linkers";
+                return Err(self.lifted.refusal(Code::NoScratch, i, reason));
+            }
+            plan.scratch.push(register, true);
+        }
+        Ok(())
+    }
+}
+
+/// The register that an indirect transfer through a thunk reads.
+fn callee_register(class: Class) -> LocSet {
+    match class {
+        Class::CallIndirect(Callee::Register(r)) | Class::JumpIndirect(Callee::Register(r)) => {
+            LocSet::reg(r)
+        }
+        _ => LocSet::empty(),
+    }
+}

@@ -1,0 +1,245 @@
+//! Decides, for each instruction, how it will be emitted. Nothing is edited
+//! here: a plan is data, and [`crate::apply`] is the one place that acts on it.
+//!
+//! Blocks are planned in an order in which each comes behind those that lead to it,
+//! but for the way back in a loop, so that a translation may be used again:
+//!
+//! ```text
+//! for each block
+//!   ways        what registers hold on every way to it
+//!   for each instruction
+//!     reused    an earlier translation serves it: no sequence. Else
+//!     need      what its class's sequence takes
+//!     leave     r10 and r11 where it goes out of the object
+//!     ahead     which registers could carry its translation to a later access
+//!     registers dead registers, and spilled ones; compare: the flags
+//!     ahead     spilling gives up translations first that nothing will use
+//!     advance   what registers hold behind it
+//! ```
+
+mod ahead;
+mod compare;
+mod decision;
+mod leave;
+mod need;
+mod registers;
+mod ways;
+
+use foldhash::HashSet;
+use liveness::{LocSet, Reg};
+
+use crate::class::Class;
+use crate::flow::Flow;
+use crate::lift::{InstIdx, Lifted};
+use crate::policy::Policy;
+use crate::refusal::Refusal;
+use crate::reuse::{Holding, Operand};
+use crate::scheme::Scheme;
+use crate::survey::Survey;
+use crate::values::Ids;
+
+use ahead::Known;
+use need::Need;
+use registers::uses_high_byte;
+use ways::Ways;
+
+pub use decision::{Flags, Plan, Scratch};
+
+/// Makes plans for the instructions of one object.
+pub struct Planner<'a> {
+    lifted: &'a Lifted<'a>,
+    surveys: &'a [Survey],
+    flow: &'a Flow,
+    scheme: Scheme,
+    policy: &'a Policy,
+    classes: &'a [Class],
+    live_before: &'a [LocSet],
+    /// Translations that registers hold before the next instruction.
+    holding: Holding,
+    /// Of each instruction; empty if the scheme uses no translation again.
+    known: Vec<Known>,
+    ids: Ids,
+}
+
+impl<'a> Planner<'a> {
+    /// A planner for `lifted` under `scheme`, given the class of each instruction
+    /// and what is live before it.
+    pub fn new(
+        lifted: &'a Lifted<'a>,
+        surveys: &'a [Survey],
+        flow: &'a Flow,
+        scheme: Scheme,
+        policy: &'a Policy,
+        classes: &'a [Class],
+        live_before: &'a [LocSet],
+    ) -> Planner<'a> {
+        let mut ids = Ids::default();
+        let known = match scheme.reuses() {
+            true => ahead::know_all(lifted, surveys, classes, live_before),
+            false => Vec::new(),
+        };
+        Planner {
+            holding: Holding::nothing(&mut ids),
+            known,
+            ids,
+            lifted,
+            surveys,
+            flow,
+            scheme,
+            policy,
+            classes,
+            live_before,
+        }
+    }
+
+    /// Plans every instruction.
+    ///
+    /// # Errors
+    /// Each instruction for which no registers can be freed.
+    pub fn plan_all(mut self) -> Result<Vec<Plan>, Vec<Refusal>> {
+        let mut plans = vec![None; self.classes.len()];
+        let mut refusals = Vec::new();
+        let functions = self.lifted.functions.iter();
+        let starts: HashSet<u32> = functions.map(|f| f.insts.start).collect();
+        let mut ways = Ways::of(self.flow);
+        for block in liveness::postorder(self.flow).into_iter().rev() {
+            let Some(insts) = self.flow.blocks().get(block.0 as usize).cloned() else {
+                ways.arrived(block);
+                continue;
+            };
+            match starts.contains(&insts.start) {
+                true => self.holding.lose(&mut self.ids),
+                false => ways.arriving(block, &mut self.holding, &mut self.ids),
+            }
+            ways.arrived(block);
+            for i in insts {
+                match self.plan(InstIdx(i)) {
+                    Ok(plan) => plans[i as usize] = Some(plan),
+                    Err(refusal) => refusals.push((i, refusal)),
+                }
+            }
+            ways.leave(block, &self.holding);
+        }
+        if refusals.is_empty() {
+            let plans = plans
+                .into_iter()
+                .map(|plan| plan.expect("it is in a block"));
+            return Ok(plans.collect());
+        }
+        refusals.sort_by_key(|(i, _)| *i);
+        Err(refusals.into_iter().map(|(_, refusal)| refusal).collect())
+    }
+
+    fn plan(&mut self, i: InstIdx) -> Result<Plan, Refusal> {
+        let operand = self.shared_operand(i);
+        let plan = match operand.and_then(|operand| self.reused(i, &operand)) {
+            Some(plan) => plan,
+            None => self.translated(i, operand)?,
+        };
+        self.advance(i, operand, &plan);
+        Ok(plan)
+    }
+
+    /// An earlier translation serves it.
+    fn reused(&self, i: InstIdx, operand: &Operand) -> Option<Plan> {
+        let usable = |r: Reg| r.number() < 8 || !uses_high_byte(&self.lifted.inst(i).iced);
+        let reuse = self.holding.find(operand, usable)?;
+        Some(Plan {
+            reuse: Some(reuse),
+            ..self.untouched(i)
+        })
+    }
+
+    fn untouched(&self, i: InstIdx) -> Plan {
+        Plan {
+            class: self.class(i),
+            scratch: Scratch::EMPTY,
+            flags: Flags::Dead,
+            live: self.live(i).union(self.holding.registers()),
+            reuse: None,
+        }
+    }
+
+    /// It has a sequence of its own, if its class has any.
+    fn translated(&mut self, i: InstIdx, operand: Option<Operand>) -> Result<Plan, Refusal> {
+        let class = self.class(i);
+        let need = Need::of(class, self.scheme, self.policy);
+        let mut plan = self.untouched(i);
+        let leaves = need.call_registers || class == Class::Branch;
+        if leaves && self.policy.has_veneers() {
+            self.leave_object(i, class, self.live(i), &mut plan)?;
+        }
+        if !need.translates {
+            return Ok(plan);
+        }
+        let flags_live = self.live(i).intersects(LocSet::flags());
+        let keeps_flags = flags_live && !need.keeps_flags;
+        let carriers = operand.map_or(LocSet::empty(), |operand| self.carriers(i, &operand));
+        loop {
+            let mut chosen = Plan {
+                live: self.live(i).union(self.holding.registers()),
+                ..plan
+            };
+            let live = chosen.live;
+            let done = self.choose(i, need.registers, live, keeps_flags, carriers, &mut chosen);
+            let given_up = match &done {
+                Ok(()) if chosen.scratch.spilled().is_empty() => false,
+                // A spill takes two instructions, a check made anew eight: what
+                // is used again soon is kept, all else is worth less.
+                Ok(()) => self.give_up_idle(i),
+                Err(_) => self.holding.give_up(0),
+            };
+            if !given_up {
+                return done.map(|()| chosen);
+            }
+        }
+    }
+
+    /// What registers hold after the instruction.
+    fn advance(&mut self, i: InstIdx, operand: Option<Operand>, plan: &Plan) {
+        let Some(&Known {
+            motion,
+            writes,
+            survives,
+            ..
+        }) = self.known.get(i.0 as usize)
+        else {
+            return;
+        };
+        if !survives {
+            self.holding.lose(&mut self.ids);
+            return;
+        }
+        // Spilled registers come back, but the verifier does not know it of a
+        // translation.
+        self.holding.forget(plan.scratch.set());
+        if let Flags::Save(_) = plan.flags {
+            // `lahf` borrows rax: it gets its value back, by a way that the
+            // verifier does not follow.
+            self.holding.forget(LocSet::reg(Reg::RAX));
+        }
+        if let (Some(operand), None, Some(v)) = (operand, plan.reuse, plan.dead_result()) {
+            self.holding.hold(v, &operand);
+        }
+        self.holding.forget(writes);
+        self.holding.pass(motion, writes, &mut self.ids);
+    }
+
+    fn class(&self, i: InstIdx) -> Class {
+        self.classes[i.0 as usize]
+    }
+
+    fn live(&self, i: InstIdx) -> LocSet {
+        self.live_before[i.0 as usize]
+    }
+
+    /// All registers that an instruction names or implies.
+    fn registers_of(&self, i: InstIdx) -> LocSet {
+        self.surveys[i.0 as usize].named
+    }
+
+    /// All registers that an instruction may change.
+    fn writes(&self, i: InstIdx) -> LocSet {
+        self.surveys[i.0 as usize].written
+    }
+}

@@ -1,0 +1,88 @@
+//! What the sequence of each class takes: registers, flags, the way out. How many
+//! registers a sequence uses is seen in [`crate::sequences`].
+
+use crate::class::{Callee, Class, Repeat, Space};
+use crate::policy::Policy;
+use crate::scheme::Scheme;
+
+/// What a class's sequence takes.
+#[derive(Default)]
+pub struct Need {
+    /// It translates: overwrites registers and flags.
+    pub translates: bool,
+    /// How many registers.
+    pub registers: usize,
+    /// It keeps or sets the flags itself.
+    pub keeps_flags: bool,
+    /// It goes through `twin_stlb_call`: r10 and r11.
+    pub call_registers: bool,
+}
+
+impl Need {
+    /// Of a class, under a scheme and a policy.
+    pub fn of(class: Class, scheme: Scheme, policy: &Policy) -> Need {
+        let check = scheme.registers() + policy.table().registers();
+        let translate = |registers| Need {
+            translates: true,
+            registers,
+            ..Need::default()
+        };
+        match class {
+            Class::Plain
+            | Class::Stack
+            | Class::Drop
+            | Class::AddressOf
+            | Class::Branch
+            | Class::Return
+            | Class::Trap(_)
+            | Class::Port(_)
+            | Class::FramePointerToStack
+            | Class::Realign(_)
+            | Class::Keep(_)
+            | Class::StaticBranch => Need::default(),
+            Class::Memory(space)
+            | Class::Prefetch(space)
+            | Class::PushMemory(space)
+            | Class::PopMemory(space) => translate(check + extra_for(space)),
+            // The bit's word and the masked offset, beside the check's own.
+            Class::BitString(space) => translate((check + extra_for(space)).max(check + 2)),
+            Class::Xlat => translate(check + 1),
+            // The gate's rax is saved apart, and holds no translation.
+            Class::PortString(..) => translate(check),
+            Class::String(op, _, repeat) => {
+                let pointers = usize::from(op.reads_rsi()) + usize::from(op.uses_rdi());
+                let count = usize::from(repeat != Repeat::Once);
+                // One register holds each translation; check and count share the rest.
+                let registers = pointers + (check - 1).max(1) + count;
+                Need {
+                    translates: true,
+                    registers,
+                    keeps_flags: op.compares(),
+                    call_registers: false,
+                }
+            }
+            Class::CallIndirect(Callee::Memory(space))
+            | Class::JumpIndirect(Callee::Memory(space))
+                if space != Space::Stack =>
+            {
+                Need {
+                    call_registers: true,
+                    keeps_flags: true,
+                    ..translate(check + extra_for(space))
+                }
+            }
+            Class::CallIndirect(_) | Class::JumpIndirect(_) => Need {
+                call_registers: true,
+                ..Need::default()
+            },
+        }
+    }
+}
+
+/// Segment-relative addresses are summed in a register before the check.
+fn extra_for(space: Space) -> usize {
+    match space {
+        Space::PerCpu(_) => 1,
+        Space::Stack | Space::Heap | Space::Global => 0,
+    }
+}

@@ -1,0 +1,151 @@
+//! Which registers a sequence gets: dead ones first, then others that are spilled.
+
+use iced_x86::{Instruction, OpKind, Register};
+use liveness::{LocSet, Reg};
+
+use super::{Flags, Plan, Planner};
+use crate::class::Class;
+use crate::lift::InstIdx;
+use crate::refusal::{Code, Refusal};
+
+/// Order of preference: short encodings first, and `rax` first because it can
+/// hold the flags.
+const PREFERENCE: [Reg; 15] = [
+    Reg::RAX,
+    Reg::RCX,
+    Reg::RDX,
+    Reg::RSI,
+    Reg::RDI,
+    Reg::R8,
+    Reg::R9,
+    Reg::R10,
+    Reg::R11,
+    Reg::RBX,
+    Reg::RBP,
+    Reg::R12,
+    Reg::R13,
+    Reg::R14,
+    Reg::R15,
+];
+
+impl Planner<'_> {
+    /// Chooses scratch registers and what happens to the flags, for a sequence that
+    /// takes so many `registers` where `live` is live; `carriers` could hold its
+    /// translation for others.
+    ///
+    /// # Errors
+    /// There are not enough, and too few can be spilled.
+    pub(super) fn choose(
+        &self,
+        i: InstIdx,
+        registers: usize,
+        live: LocSet,
+        keeps_flags: bool,
+        carriers: LocSet,
+        plan: &mut Plan,
+    ) -> Result<(), Refusal> {
+        let inst = self.lifted.inst(i);
+        let mut taken = self.registers_of(i);
+        let mut recompute = None;
+        if keeps_flags {
+            recompute = self.repeatable_compare(i, plan.class, live);
+            if let Some(compare) = recompute {
+                let operands = self.registers_of(compare);
+                taken = taken.union(operands);
+                plan.live = plan.live.union(operands);
+            }
+        }
+        let wanted = registers + usize::from(keeps_flags && recompute.is_none());
+        let legacy_only = uses_high_byte(&inst.iced);
+        let policy = self.policy;
+        let usable = |r: Reg| policy.may_be_scratch(r) && (!legacy_only || r.number() < 8);
+        // A register that the instruction only writes is dead before it and may
+        // hold the address; one that it reads is live.
+        // Not so for a string instruction, whose pointers are recovered after it
+        // ran, or for a compare that is repeated.
+        let is_string = matches!(plan.class, Class::String(..) | Class::PortString(..));
+        let kept = if is_string || recompute.is_some() {
+            taken
+        } else {
+            LocSet::empty()
+        };
+        let is_dead = |r: &Reg| {
+            let r = LocSet::reg(*r);
+            !live.intersects(r) && !kept.intersects(r)
+        };
+        // The result goes to a register that can carry it, if there is one.
+        let carrier = PREFERENCE
+            .into_iter()
+            .find(|r| carriers.contains(LocSet::reg(*r)) && usable(*r) && is_dead(r));
+        let others = PREFERENCE
+            .into_iter()
+            .filter(|r| Some(*r) != carrier && usable(*r) && is_dead(r));
+        for r in carrier.into_iter().chain(others).take(wanted) {
+            plan.scratch.push(r, false);
+        }
+        let missing = wanted - plan.scratch.all().len();
+        if missing > 0 {
+            self.spill(i, missing, usable, taken, live, plan)?;
+        }
+        if keeps_flags {
+            plan.flags = match recompute {
+                Some(compare) => Flags::Recompute(compare),
+                None => Flags::Save(plan.scratch.take_holder()),
+            };
+        }
+        Ok(())
+    }
+
+    /// Adds registers that are live, to be pushed before and popped after.
+    fn spill(
+        &self,
+        i: InstIdx,
+        missing: usize,
+        usable: impl Fn(Reg) -> bool,
+        taken: LocSet,
+        live: LocSet,
+        plan: &mut Plan,
+    ) -> Result<(), Refusal> {
+        let inst = self.lifted.inst(i);
+        if names_rsp_as_data(&inst.iced) {
+            return Err(self.lifted.refusal(
+                Code::NoScratch,
+                i,
+                "too few registers are dead, and spilling would change the rsp that it reads",
+            ));
+        }
+        let taken = taken.union(self.holding.registers());
+        let victims = PREFERENCE.into_iter().rev().filter(|&r| {
+            usable(r) && live.intersects(LocSet::reg(r)) && !taken.intersects(LocSet::reg(r))
+        });
+        for r in victims.take(missing) {
+            plan.scratch.push(r, true);
+        }
+        if plan.scratch.spilled().len() < missing {
+            return Err(self.lifted.refusal(
+                Code::NoScratch,
+                i,
+                "too few registers are free or can be spilled",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// `ah ch dh bh` cannot stand beside a register that needs a REX prefix.
+pub(super) fn uses_high_byte(iced: &Instruction) -> bool {
+    (0..iced.op_count()).any(|op| {
+        iced.op_kind(op) == OpKind::Register
+            && matches!(
+                iced.op_register(op),
+                Register::AH | Register::CH | Register::DH | Register::BH
+            )
+    })
+}
+
+fn names_rsp_as_data(iced: &Instruction) -> bool {
+    (0..iced.op_count()).any(|op| {
+        iced.op_kind(op) == OpKind::Register
+            && iced.op_register(op).full_register() == Register::RSP
+    })
+}
