@@ -2,7 +2,7 @@
 //! that every access to dom0's memory goes through Software Virtual Memory.
 //!
 //! ```text
-//! lift ──> flow ──> classify ──> plan ──> apply ──> emit
+//! lift ──> analysis ──> forward ──> plan ──> apply ──> emit
 //! ```
 //!
 //! Each step borrows what the former made and gives data; [`apply`] alone
@@ -10,6 +10,7 @@
 //! result without knowing how it was made. What is trusted to this crate is
 //! that the result computes what the original did.
 
+mod analysis;
 mod apply;
 mod asm;
 pub mod class;
@@ -52,7 +53,6 @@ mod trace;
 mod values;
 
 use elf_loader::Object;
-use liveness::{BlockId, LocSet};
 
 pub use refusal::{Code, Refusal};
 pub use report::Site;
@@ -60,31 +60,14 @@ pub use scheme::Scheme;
 pub use stats::{DeadRegisters, LivenessCounts, Sites, Stats};
 pub use target::Target;
 
+use analysis::Analysis;
 use apply::Applied;
 use class::Class;
 use copies::Copies;
-use flow::{Flow, Hints, Unseen};
+use flow::Hints;
 use forward::FactsBefore;
-use lift::{InstIdx, Lifted};
+use lift::Lifted;
 use plan::{Plan, Planner};
-use policy::Policy;
-use survey::{Survey, Surveyor};
-
-/// Everything that is known before anything is decided.
-pub struct Analysis<'a> {
-    lifted: &'a Lifted<'a>,
-    /// What each instruction is by itself.
-    surveys: Vec<Survey>,
-    /// Which of them the facts of [`forward`] are about.
-    moves: Vec<bool>,
-    policy: Policy,
-    flow: Flow,
-    /// Class of each instruction; `None` where it is refused.
-    classes: Vec<Option<Class>>,
-    /// Live locations before each instruction.
-    live_before: Vec<LocSet>,
-    refusals: Vec<Refusal>,
-}
 
 /// Everything that was decided and done.
 struct Rewriting<'a> {
@@ -199,7 +182,7 @@ fn decide<'a>(
     options: Options,
 ) -> Result<Decided<'a>, Vec<Refusal>> {
     // Control flow, what each instruction is, what is live before it.
-    let analysis = analyse_lifted(lifted, hints, options.target)?;
+    let analysis = analysis::analyse(lifted, hints, options.target)?;
     let mut classes = accepted(&analysis)?;
     let copies = Copies::find(lifted, &analysis.flow, &classes);
     let code = forward::Code {
@@ -236,73 +219,11 @@ fn decide<'a>(
 /// The code cannot be lifted.
 pub fn statistics(object: &Object<'_>) -> Result<Stats, Vec<Refusal>> {
     let lifted = lift::lift(object)?;
-    Ok(stats::stats(&analyse_lifted(
+    Ok(stats::stats(&analysis::analyse(
         &lifted,
         &Hints::default(),
         Target::User,
     )?))
-}
-
-fn analyse_lifted<'a>(
-    lifted: &'a Lifted<'a>,
-    hints: &Hints,
-    target: Target,
-) -> Result<Analysis<'a>, Vec<Refusal>> {
-    // What metadata and the target know, before any instruction is looked at.
-    let unseen = Unseen::find(lifted, hints).map_err(|refusal| vec![refusal])?;
-    let (policy, mut refusals) = Policy::new(target, lifted).map_err(|refusal| vec![refusal])?;
-    let count = lifted.insts.len();
-    let (mut surveys, mut classes) = (Vec::with_capacity(count), Vec::with_capacity(count));
-    let (mut exits, mut effects) = (Vec::with_capacity(count), Vec::with_capacity(count));
-    let mut moves = Vec::with_capacity(count);
-    let mut surveyor = Surveyor::new(lifted.insts.len());
-    // All that can be said of an instruction by itself, while it is at hand.
-    // Functions hold every instruction, in order.
-    for function in &lifted.functions {
-        for i in function.insts.clone().map(InstIdx) {
-            let iced = &lifted.inst(i).iced;
-            let mut survey = surveyor.of(iced);
-            if target == Target::Linux {
-                survey::assume_backdoor(iced, &mut survey);
-            }
-            let exit = unseen.exit(lifted, i);
-            let (own, faulting) = (survey.effect, &unseen.extra.faulting);
-            effects.push(effects::effect(lifted, i, own, &exit, faulting, hints));
-            exits.push(exit);
-            match classify::classify(lifted, &unseen, &survey, function, i, &policy) {
-                Ok(class) => classes.push(Some(class)),
-                Err(refusal) => {
-                    refusals.push(refusal);
-                    classes.push(None);
-                }
-            }
-            moves.push(forward::moves(iced, &survey));
-            surveys.push(survey);
-        }
-    }
-    let flow = flow::analyse(lifted, &unseen, &exits, effects);
-    let live_before = live_before(&flow, lifted.insts.len());
-    Ok(Analysis {
-        lifted,
-        surveys,
-        moves,
-        policy,
-        flow,
-        classes,
-        live_before,
-        refusals,
-    })
-}
-
-fn live_before(flow: &Flow, count: usize) -> Vec<LocSet> {
-    let liveness = liveness::solve(flow);
-    let mut before = vec![LocSet::empty(); count];
-    for block in 0..flow.blocks().len() as u32 {
-        liveness.before_each(flow, BlockId(block), |inst, live, _| {
-            before[inst.0 as usize] = live
-        });
-    }
-    before
 }
 
 fn accepted(analysis: &Analysis<'_>) -> Result<Vec<Class>, Vec<Refusal>> {

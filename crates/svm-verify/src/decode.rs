@@ -58,6 +58,8 @@ impl Starts {
 pub struct Program {
     /// In the order of sections and offsets.
     pub insns: Vec<Insn>,
+    /// Which of them are direct branches: all that have a target, in order.
+    pub branches: Vec<u32>,
     /// For each code section, where they start.
     starts: Vec<Starts>,
 }
@@ -146,6 +148,7 @@ pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) ->
     }
     let mut program = Program {
         insns: Vec::with_capacity(bytes as usize / 4),
+        branches: Vec::new(),
         starts: Vec::new(),
     };
     let mut branches = Vec::new();
@@ -171,6 +174,7 @@ pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) ->
         complete &= section.run();
     }
     // Every instruction's number is known beyond this point.
+    program.branches = branches.iter().map(|(n, _)| *n).collect();
     for (n, destination) in branches {
         resolve(image, &mut program, n, destination, report);
     }

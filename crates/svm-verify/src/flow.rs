@@ -101,7 +101,8 @@ impl<'a, 'o> Flow<'a, 'o> {
         for &entry in entries.iter().chain(rest) {
             slot[entry as usize] = UNREACHED;
         }
-        for n in 0..count as u32 {
+        // Nothing else leads anywhere but to the next instruction.
+        for &n in &program.branches {
             if let Some(to) = leads_to(program, n) {
                 slot[to as usize] = UNREACHED;
                 referenced[to as usize] = true;

@@ -17,6 +17,7 @@ pub struct Ways {
     awaited: Vec<u32>,
     predecessors: Predecessors,
     /// Boxes to be used again.
+    #[expect(clippy::vec_box, reason = "they go back behind a block as they are")]
     spare: Vec<Box<Holding>>,
 }
 

@@ -1,0 +1,141 @@
+//! Everything that is known before anything is decided.
+//!
+//! What can be said of an instruction by itself is asked in one go, while it is in
+//! the CPU's cache: objects are larger than that. Control flow and liveness, which
+//! are about all of them, come after.
+
+use liveness::{BlockId, Effect, LocSet};
+
+use crate::class::Class;
+use crate::flow::{self, Exit, Flow, Hints, Unseen};
+use crate::lift::{FuncIdx, InstIdx, Lifted};
+use crate::policy::Policy;
+use crate::refusal::Refusal;
+use crate::survey::{self, Survey, Surveyor};
+use crate::{Target, classify, effects, forward};
+
+/// Everything that is known before anything is decided.
+pub struct Analysis<'a> {
+    pub(crate) lifted: &'a Lifted<'a>,
+    /// What each instruction is by itself.
+    pub(crate) surveys: Vec<Survey>,
+    /// Which of them the facts of [`forward`] are about.
+    pub(crate) moves: Vec<bool>,
+    pub(crate) policy: Policy,
+    pub(crate) flow: Flow,
+    /// Class of each instruction; `None` where it is refused.
+    pub(crate) classes: Vec<Option<Class>>,
+    /// Live locations before each instruction.
+    pub(crate) live_before: Vec<LocSet>,
+    pub(crate) refusals: Vec<Refusal>,
+}
+
+/// Analyses code. Instructions that cannot be rewritten are told in the result.
+///
+/// # Errors
+/// Metadata that cannot be read.
+pub(crate) fn analyse<'a>(
+    lifted: &'a Lifted<'a>,
+    hints: &Hints,
+    target: Target,
+) -> Result<Analysis<'a>, Vec<Refusal>> {
+    // What metadata and the target know, before any instruction is looked at.
+    let unseen = Unseen::find(lifted, hints).map_err(|refusal| vec![refusal])?;
+    let (policy, refusals) = Policy::new(target, lifted).map_err(|refusal| vec![refusal])?;
+    let asking = Asking {
+        lifted,
+        unseen: &unseen,
+        hints,
+        policy: &policy,
+    };
+    let mut answers = Answers::room_for(lifted.insts.len(), refusals);
+    let mut surveyor = Surveyor::new(lifted.insts.len());
+    // Functions hold every instruction, in order.
+    for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
+        asking.function(f, &mut surveyor, &mut answers);
+    }
+    let flow = flow::analyse(lifted, &unseen, &answers.exits, answers.effects);
+    let live_before = live_before(&flow, lifted.insts.len());
+    Ok(Analysis {
+        lifted,
+        surveys: answers.surveys,
+        moves: answers.moves,
+        policy,
+        flow,
+        classes: answers.classes,
+        live_before,
+        refusals: answers.refusals,
+    })
+}
+
+/// What instructions are asked with.
+struct Asking<'q> {
+    lifted: &'q Lifted<'q>,
+    unseen: &'q Unseen,
+    hints: &'q Hints,
+    policy: &'q Policy,
+}
+
+/// What was said of each instruction, by index.
+struct Answers {
+    surveys: Vec<Survey>,
+    moves: Vec<bool>,
+    exits: Vec<Exit>,
+    effects: Vec<Effect>,
+    classes: Vec<Option<Class>>,
+    refusals: Vec<Refusal>,
+}
+
+impl Answers {
+    fn room_for(count: usize, refusals: Vec<Refusal>) -> Answers {
+        Answers {
+            surveys: Vec::with_capacity(count),
+            moves: Vec::with_capacity(count),
+            exits: Vec::with_capacity(count),
+            effects: Vec::with_capacity(count),
+            classes: Vec::with_capacity(count),
+            refusals,
+        }
+    }
+}
+
+impl Asking<'_> {
+    /// Asks the instructions of a function.
+    fn function(&self, f: FuncIdx, surveyor: &mut Surveyor, answers: &mut Answers) {
+        let (lifted, policy) = (self.lifted, self.policy);
+        let function = lifted.function(f);
+        for i in function.insts.clone().map(InstIdx) {
+            let iced = &lifted.inst(i).iced;
+            let mut survey = surveyor.of(iced);
+            if policy.is_linux() {
+                survey::assume_backdoor(iced, &mut survey);
+            }
+            let exit = self.unseen.exit(lifted, i);
+            let (own, faulting) = (survey.effect, &self.unseen.extra.faulting);
+            let effect = effects::effect(lifted, i, own, &exit, faulting, self.hints);
+            let class = classify::classify(lifted, self.unseen, &survey, function, i, policy);
+            answers.effects.push(effect);
+            answers.exits.push(exit);
+            answers.moves.push(forward::moves(iced, &survey));
+            answers.surveys.push(survey);
+            answers.classes.push(match class {
+                Ok(class) => Some(class),
+                Err(refusal) => {
+                    answers.refusals.push(refusal);
+                    None
+                }
+            });
+        }
+    }
+}
+
+fn live_before(flow: &Flow, count: usize) -> Vec<LocSet> {
+    let liveness = liveness::solve(flow);
+    let mut before = vec![LocSet::empty(); count];
+    for block in 0..flow.blocks().len() as u32 {
+        liveness.before_each(flow, BlockId(block), |inst, live, _| {
+            before[inst.0 as usize] = live
+        });
+    }
+    before
+}
