@@ -17,6 +17,7 @@ pub struct Ways {
     awaited: Vec<u32>,
     predecessors: Predecessors,
     /// Boxes to be used again.
+    #[allow(clippy::vec_box, reason = "they go to `behind` as they are")]
     spare: Vec<Box<Holding>>,
 }
 
