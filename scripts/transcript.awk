@@ -20,8 +20,7 @@
     sub(/[ \t]+$/, "", line)
     kind = ""
     if (line ~ /^ +(Compiling|Downloaded|Downloading|Checking|Adding|Locking) /) {
-        split(line, word, " ")
-        kind = word[1]
+        kind = "cargo"
     } else if (line ~ /^(Get:[0-9]+|Selecting previously|Preparing to unpack|Unpacking|Setting up|Processing triggers|\(Reading database) ?/) {
         kind = "apt-get"
     } else if (line ~ /^[a-z_0-9.]+( +[0-9]+)+ +[0-9]+% +[0-9]+$/) {
