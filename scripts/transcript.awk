@@ -14,7 +14,7 @@
         # Erased to its end, from the start or wholly: what stood there is gone.
         if (painted[i] ~ /^\033\[0?K|\033\[2K/) line = ""
         sub(/^.*\033\[2K/, "", painted[i])
-        gsub(/\033\[[0-9;?]*[A-Za-z]/, "", painted[i])
+        gsub(/\033\[[0-9;?]*[A-Za-z]|\033[()][A-Z0-9]/, "", painted[i])
         if (painted[i] != "") line = painted[i]
     }
     sub(/[ \t]+$/, "", line)
