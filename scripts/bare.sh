@@ -212,8 +212,8 @@ commands typed by a script, whose prompts show the time. "Script started" and
 
 Left out by rule (`scripts/transcript.awk`), never by hand: what a terminal
 painted over; colours; runs of lines of one kind, of which the number stays (what
-cargo compiles, downloads or checks, what apt-get says of packages, functions in
-the table of `differential`, tests that passed).
+cargo and make compile, what apt-get says of packages, functions in the table of
+`differential`); tests that passed, of which each set is one line.
 END
     # What a reader has to know of this record, if there is anything.
     [ ! -s "$bare/note" ] || { echo && cat "$bare/note"; }
