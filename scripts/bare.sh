@@ -6,13 +6,15 @@
 #
 # A root directory is bootstrapped (minbase), the last commit is cloned into it,
 # and the commands of the README are typed there, on a terminal that `script`
-# records. Steps, default all:
+# records. Steps, default all but `again`:
 #
 #   user       a new machine, an unprivileged user: missing packages are named in
 #              one line; root pastes it; then `make demo` works
 #   online     a new machine, root: make demo, make test
+#   again      that machine, with what was mended since: make test
 #   offline    that machine again, without a network: make demo, make test
-#   page       (alone) prints the page made of what was recorded
+#   page       (alone) prints the page made of what was recorded; a file `note`
+#              beside the records is what it says of them first
 #
 # Leaves transcript-STEP and, made of these, first-contact.md; fails if a step
 # does. The toolchain is this system's, mounted read-only at /opt/rust. Mounts and
@@ -21,6 +23,7 @@
 #   TWIN_BARE           where (default target/bare; some 25 GB)
 #   TWIN_BARE_USER      what the unprivileged user makes (default "demo")
 #   TWIN_BARE_OFFLINE   what is made offline (default "demo test")
+#   CARGO_PROFILE_...   handed on, as is everything of cargo's; shown in the record
 #   TWIN_DEBIAN_MIRROR  mirror (default http://deb.debian.org/debian)
 set -eu
 
@@ -63,6 +66,12 @@ unpack() {
     mkdir -p "$1"
     tar -C "$1" -xf "$bare/base.tar"
     mkdir "$1/opt/rust"
+    bundle "$1"
+}
+
+# The last commit, to clone or pull from.
+bundle() {
+    rm -f "$1/srv/twin.git"
     # shellcheck disable=SC2046
     git -C "$root" bundle create -q "$1/srv/twin.git" HEAD $(git -C "$root" symbolic-ref -q HEAD)
 }
@@ -148,6 +157,17 @@ type_in git status --short
 END
 }
 
+again() {
+    [ -d "$bare/root/root/twin" ] || die "again comes after online"
+    mounts "$bare/root"
+    bundle "$bare/root"
+    session again "$bare/root" root <<'END'
+type_in cd twin
+type_in git pull -q --ff-only
+type_in make test
+END
+}
+
 # No network but the machine itself.
 alone='[ "${1-}" = alone ] || exec unshare --net sh "$0" alone
 ip link set lo up'
@@ -192,10 +212,13 @@ commands typed by a script, whose prompts show the time. "Script started" and
 
 Left out by rule (`scripts/transcript.awk`), never by hand: what a terminal
 painted over; colours; runs of lines of one kind, of which the number stays (what
-cargo compiles, downloads or checks, what apt-get says of packages, functions in
-the table of `differential`, tests that passed).
+cargo and make compile, what apt-get says of packages, functions in the table of
+`differential`); tests that passed, of which each set is one line.
 END
+    # What a reader has to know of this record, if there is anything.
+    [ ! -s "$bare/note" ] || { echo && cat "$bare/note"; }
     part 'As root' online || true
+    part 'As root, with what was mended since' again || true
     part 'Again, without a network' offline || true
     part 'Not as root' user-bare user || return 0
     cat <<'END'
@@ -226,8 +249,8 @@ fi
 [ $# -gt 0 ] || set -- user online offline
 for step; do
     case $step in
-    user | online | offline) $step ;;
-    *) die "no step $step: user, online, offline" ;;
+    user | online | again | offline) $step ;;
+    *) die "no step $step: user, online, again, offline" ;;
     esac
 done
 page >"$bare/first-contact.md"

@@ -21,6 +21,7 @@ apt-get:apt
 dpkg-deb:dpkg
 dpkg-architecture:dpkg-dev
 xz:xz-utils
+zstd:zstd
 qemu-system-x86_64:qemu-system-x86
 ethtool:ethtool
 '"$*"

@@ -101,10 +101,12 @@ impl Guest<'_> {
             .arg("-initrd")
             .arg(ramdisk)
             .stdin(Stdio::null());
-        // What it says of the network that it is.
+        // What it says of the network that it is, and some cards of their commands.
         let messages = console.with_file_name("qemu.log");
         let name = messages.display().to_string();
-        qemu.stderr(io(name, std::fs::File::create(messages))?);
+        let messages = io(name.clone(), std::fs::File::create(messages))?;
+        qemu.stdout(io(name, messages.try_clone())?);
+        qemu.stderr(messages);
         io(
             "qemu-system-x86_64 (scripts/setup.sh installs it)",
             qemu.spawn(),
