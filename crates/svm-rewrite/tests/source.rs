@@ -243,3 +243,53 @@ fn normal(instruction: &Instruction) -> String {
     }
     text::plain(&instruction)
 }
+
+/// `is_stmt` holds until another `.loc` says otherwise. Compilers rely on it, and
+/// out-of-line parts stand between.
+#[test]
+fn lines_that_debuggers_stop_at_stay_so() {
+    let function = |name: &str, lines: [&str; 3]| {
+        let [load, back, end] = lines;
+        format!(
+            "\t.globl\t{name}\n\t.type\t{name}, @function\n{name}:\n\t.cfi_startproc\n\
+             \t.loc\t1 {load}\n\tmovq\t(%rdi), %rax\n\
+             \t.loc\t1 {back}\n\tmovq\t(%rsi), %rcx\n\
+             \t.loc\t1 {end}\n\tret\n\t.cfi_endproc\n\t.size\t{name}, .-{name}\n"
+        )
+    };
+    let text = [
+        "\t.text\n\t.file\t1 \"x.c\"\n".to_owned(),
+        function("f", ["10 1 is_stmt 0", "11 1", "12 1 is_stmt 1"]),
+        function("g", ["20 1", "21 1 is_stmt 0", "22 1"]),
+        function("h", ["30 1", "31 1 is_stmt 1", "32 1 is_stmt 0"]),
+        function("i", ["40 1", "41 1", "42 1 is_stmt 1"]),
+    ]
+    .concat();
+    let printed = rewrite(text.as_bytes(), Options::of(Target::Process, Scheme::Stlb)).text;
+    let printed = String::from_utf8(printed).expect("it was");
+    // What the runtime's table is does not matter here.
+    let stops = lines_to_stop_at(printed.as_bytes());
+    assert_eq!(stops, lines_to_stop_at(text.as_bytes()), "{printed}");
+}
+
+/// The lines of the table that `as` makes, and whether debuggers stop there.
+fn lines_to_stop_at(text: &[u8]) -> BTreeMap<u32, bool> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let object = directory.path().join("x.o");
+    std::fs::write(&object, assemble(text)).expect("writable");
+    let run = Command::new("objdump")
+        .arg("--dwarf=decodedline")
+        .arg(&object)
+        .output();
+    let table = String::from_utf8(run.expect("`objdump` is installed").stdout).expect("ASCII");
+    let mut lines = BTreeMap::new();
+    for row in table.lines().filter_map(|row| row.strip_prefix("x.c")) {
+        let fields: Vec<&str> = row.split_whitespace().collect();
+        if let Some(Ok(line)) = fields.first().map(|line| line.parse()) {
+            let stops = fields.last() == Some(&"x");
+            assert_eq!(*lines.entry(line).or_insert(stops), stops, "line {line}");
+        }
+    }
+    assert!(lines.len() >= 12, "{table}");
+    lines
+}

@@ -76,7 +76,40 @@ pub fn print(input: &Input<'_, '_>) -> Result<Vec<u8>, Vec<Obstacle>> {
 #[derive(Clone, Debug)]
 struct At<'p> {
     cfi: Option<Here<'p>>,
-    loc: Option<StatementIdx>,
+    loc: Loc,
+}
+
+/// What `.loc` has said (as.info, ".loc").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Loc {
+    /// The last one.
+    at: Option<StatementIdx>,
+    /// Whether debuggers should stop there: the last `is_stmt`, which holds for the
+    /// lines after its own as well.
+    is_stmt: bool,
+}
+
+impl Loc {
+    /// At the beginning of a text.
+    const START: Loc = Loc {
+        at: None,
+        is_stmt: true,
+    };
+
+    /// After one more.
+    fn then(self, at: StatementIdx, rest: &[u8]) -> Loc {
+        Loc {
+            at: Some(at),
+            is_stmt: said_is_stmt(rest).unwrap_or(self.is_stmt),
+        }
+    }
+}
+
+/// What a `.loc` says itself of `is_stmt`.
+fn said_is_stmt(rest: &[u8]) -> Option<bool> {
+    const NAME: &[u8] = b" is_stmt ";
+    let at = rest.windows(NAME.len()).position(|w| w == NAME)?;
+    rest.get(at + NAME.len()).map(|digit| *digit != b'0')
 }
 
 struct Printer<'p, 'a> {
@@ -85,8 +118,7 @@ struct Printer<'p, 'a> {
     copied: usize,
     texts: Texts,
     cfi: Tracker<'p>,
-    /// The last `.loc`.
-    loc: Option<StatementIdx>,
+    loc: Loc,
     intel: bool,
     /// Functions whose out-of-line parts follow a statement, the next one last.
     parts_after: Vec<(StatementIdx, FuncIdx)>,
@@ -116,7 +148,7 @@ impl<'p, 'a> Printer<'p, 'a> {
             copied: 0,
             texts: Texts::new(),
             cfi: Tracker::default(),
-            loc: None,
+            loc: Loc::START,
             intel: false,
             parts_after: Vec::new(),
             sites: vec![None; input.lifted.insts.len()],
@@ -179,7 +211,7 @@ impl<'p, 'a> Printer<'p, 'a> {
                 self.obstacle(k, reason);
             }
         } else if name == b".loc" {
-            self.loc = Some(k);
+            self.loc = self.loc.then(k, statement.rest(text));
         } else if name == b".intel_syntax" {
             self.intel = true;
         } else if name == b".att_syntax" {

@@ -6,7 +6,7 @@ use super::super::cfi::Here;
 use super::super::marks::StatementIdx;
 use super::super::statement::Kind;
 use super::sequence::Walk;
-use super::{At, Printer};
+use super::{At, Loc, Printer, said_is_stmt};
 use crate::asm::{Piece, Position};
 use crate::lift::{FuncIdx, InstIdx};
 use crate::sites::{FunctionCode, Part};
@@ -97,6 +97,10 @@ impl<'p> Printer<'p, '_> {
             let to = next.map_or(emitted.parts_end, |p| p.from);
             self.part(part, to, &mut at, emitted);
         }
+        // The lines that follow may rely on what held before the parts.
+        if at.loc.is_stmt != self.loc.is_stmt {
+            self.repeat_loc(self.loc, at.loc.is_stmt);
+        }
         if here.is_some() {
             self.line("\t.cfi_restore_state");
         }
@@ -156,21 +160,27 @@ impl<'p> Printer<'p, '_> {
             at.cfi = site.cfi;
         }
         if site.loc != at.loc {
-            self.repeat_loc(site.loc);
+            self.repeat_loc(site.loc, at.loc.is_stmt);
             at.loc = site.loc;
         }
     }
 
-    /// A `.loc` again, without the view that it names.
-    fn repeat_loc(&mut self, loc: Option<StatementIdx>) {
-        let Some(k) = loc else {
+    /// A `.loc` again, without the view that it names, where `is_stmt` was last said
+    /// to be so.
+    fn repeat_loc(&mut self, loc: Loc, is_stmt: bool) {
+        let Some(k) = loc.at else {
             return;
         };
         let text = self.input.statements[k.0 as usize].text(self.input.text);
         let view = text.windows(6).position(|w| w == b" view ");
+        let text = &text[..view.unwrap_or(text.len())];
         self.out.push(b'\t');
-        self.out
-            .extend_from_slice(&text[..view.unwrap_or(text.len())]);
+        self.out.extend_from_slice(text);
+        if said_is_stmt(text).is_none() && loc.is_stmt != is_stmt {
+            let digit = if loc.is_stmt { b'1' } else { b'0' };
+            self.out.extend_from_slice(b" is_stmt ");
+            self.out.push(digit);
+        }
         self.out.push(b'\n');
     }
 }
