@@ -114,7 +114,8 @@ exec chroot --userspec=$user:$user $image env -i HOME=$home USER=$user TERM=xter
     PATH=/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin sh /srv/$step
 END
     echo "$(date -u +%H:%M:%S) first contact: $step ($bare/transcript-$step)"
-    script -q -e -f -c "sh $bare/enter" "$bare/transcript-$step" >/dev/null </dev/null ||
+    # From there, so that the record has no path of this machine.
+    (cd "$bare" && script -q -e -f -c "sh enter" "transcript-$step") >/dev/null </dev/null ||
         die "$step failed: see $bare/transcript-$step"
 }
 
