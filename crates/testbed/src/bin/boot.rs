@@ -8,7 +8,7 @@ use clap::Parser;
 use svm_rewrite::Scheme;
 use testbed::qemu::Error;
 use testbed::qemu::distribution::Distribution;
-use testbed::qemu::trial::{CARDS, Card, Trial, card_of};
+use testbed::qemu::trial::{CARDS, Card, Trial, WITHOUT_FIRMWARE, card_of};
 use testbed::verdict;
 
 /// Rewrite Ethernet modules of the stock kernel's package with everything that
@@ -18,6 +18,7 @@ use testbed::verdict;
 #[command(after_help = "Examples:
   boot ne2k-pci                 on the card of QEMU's that it drives
   boot e100 --card i82559er
+  boot e100 --original          is it the rewriting, or the driver itself?
   boot                          every card of QEMU's, a line each
   boot --load                   every Ethernet module: loaded, unloaded, loaded again
 
@@ -36,6 +37,9 @@ struct Arguments {
     /// Use the paper's scheme.
     #[arg(long)]
     paper: bool,
+    /// Leave the modules as they are, to compare.
+    #[arg(long, conflicts_with = "paper")]
+    original: bool,
 }
 
 fn main() -> ExitCode {
@@ -61,20 +65,30 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
             .map(|name| Trial::of(name, chosen(name, arguments.card.as_deref())))
             .collect(),
     };
-    println!("| card | modules, all rewritten | works | s |\n|---|---|---|---|");
+    let scheme = match (arguments.original, arguments.paper) {
+        (true, _) => None,
+        (_, true) => Some(Scheme::Paper),
+        _ => Some(Scheme::Stlb),
+    };
+    let all = scheme.map_or("as they are", |_| "all rewritten");
+    println!("| card | modules, {all} | works | s |\n|---|---|---|---|");
     let mut good = true;
-    for mut trial in trials {
-        if arguments.paper {
-            trial.scheme = Scheme::Paper;
-        }
-        good &= one(&trial, &distribution);
+    for trial in trials {
+        good &= one(&Trial { scheme, ..trial }, &distribution);
+    }
+    if arguments.modules.is_empty() && !arguments.load {
+        let Card { device, driver, .. } = WITHOUT_FIRMWARE;
+        println!("| {device} | {driver} | left out: wants firmware that is not free | |");
     }
     Ok(good)
 }
 
 fn chosen(driver: &str, device: Option<&str>) -> Option<&'static Card> {
     match device {
-        Some(device) => CARDS.iter().find(|card| card.device == device),
+        Some(device) => CARDS
+            .iter()
+            .chain([&WITHOUT_FIRMWARE])
+            .find(|card| card.device == device),
         None => card_of(driver),
     }
 }
