@@ -131,7 +131,7 @@ impl Driver {
             options: format!(
                 "twin.module={} twin.down={} twin.up={} twin.sum={sum} twin.ring={} \
                  twin.parameter={} twin.filter={} twin.prefix={} \
-                 twin.function={} twin.btf={}",
+                 twin.function={} twin.btf={} twin.taint={}",
                 self.name,
                 server.down,
                 server.up,
@@ -141,6 +141,7 @@ impl Driver {
                 self.prefix,
                 self.function,
                 types(&module.bytes),
+                taint(&module.bytes),
             ),
             limit: LIMIT,
         };
@@ -363,6 +364,21 @@ fn a_wild_pointer_stops_its_driver_and_an_expected_fault_does_not() {
             module.returns_from_slow_path(from, number(offset)),
             "no slow path returns there: {line}"
         );
+    }
+}
+
+/// What the kernel is tainted with by a module that says of itself that it was not
+/// built with the kernel (TAINT_OOT_MODULE, include/linux/panic.h).
+fn taint(module: &[u8]) -> u64 {
+    const OUT_OF_TREE: u64 = 1 << 12;
+    let object = elf_loader::read(module).expect("a module");
+    let id = object
+        .section_named(".modinfo")
+        .expect("every module has it");
+    let mut facts = object.section(id).data.split(|b| *b == 0);
+    match facts.any(|fact| fact == b"intree=Y") {
+        true => 0,
+        false => OUT_OF_TREE,
     }
 }
 
