@@ -276,7 +276,7 @@ fn lines_that_debuggers_stop_at_stay_so() {
 fn lines_to_stop_at(text: &[u8]) -> BTreeMap<u32, bool> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let object = directory.path().join("x.o");
-    std::fs::write(&object, assemble(text)).expect("writable");
+    std::fs::write(&object, assemble_text(text)).expect("writable");
     let run = Command::new("objdump")
         .arg("--dwarf=decodedline")
         .arg(&object)
