@@ -44,6 +44,8 @@ current() {
 refresh() {
     mkdir -p "$2"
     for file in "$2"/*.[chS]; do
+        # kbuild's own, which it makes again only where the module changed.
+        case $file in *.mod.c) continue ;; esac
         [ -e "$1/${file##*/}" ] || rm -f "$file" "${file%.*}.o"
     done
     for file in "$1"/*.[chS]; do
