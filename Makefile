@@ -95,7 +95,8 @@ faults: setup support ## 1,000 faults in the driver's data while its hypervisor 
 
 bench: build support ## rewriting and verifying speed, beside objdump; the paper's figures, in target/bench
 	$(CARGO) bench -p twin --bench throughput
-	$(CARGO) bench -p svm-rewrite --bench source
+	sh scripts/programs.sh text target/bench
+	$(CARGO) bench -p svm-rewrite --bench source -- $(CURDIR)/target/bench/sqlite-gcc-*.s
 	$(TWIN) run $(STOCK) --path native,twin --scheme stlb --packets 20000
 	$(TWIN) run $(STOCK) --path native,twin --scheme paper --packets 20000
 	$(TWIN) run $(STOCK) --experiment all --output target/bench

@@ -5,6 +5,7 @@
 #   scripts/programs.sh sample    zlib at -O2 with gcc
 #   scripts/programs.sh all       zlib, lz4, sqlite and gcc's torture programs, at
 #                                 -O0, -O2 and -O3, with gcc and clang (an hour)
+#   scripts/programs.sh text DIR  leaves DIR/sqlite-gcc{-O0,-O2,-O3}.s, for benchmarks
 #
 # Sources are fetched by package name, into target/programs. Says of each program
 # what was rewritten and that it behaves as its unrewritten build, and ends with the
@@ -151,8 +152,23 @@ fetch_torture() {
     mv "$programs/gcc-torture.new" "$programs/gcc-torture"
 }
 
+# text DIRECTORY: the amalgamation as gcc's assembly.
+text() {
+    fetch_sqlite
+    mkdir -p "$1"
+    for level in -O0 -O2 -O3; do
+        [ -s "$1/sqlite-gcc$level.s" ] ||
+            gcc -S $level -w "$programs"/sqlite/vendor/libsqlite3-sys-*/sqlite3/sqlite3.c -o "$1/sqlite.new"
+        [ ! -e "$1/sqlite.new" ] || mv "$1/sqlite.new" "$1/sqlite-gcc$level.s"
+    done
+}
+
 # ---- The run -------------------------------------------------------------------
 
+if [ "$mode" = text ]; then
+    text "${2:?a directory}"
+    exit
+fi
 [ -x "$twin" ] || die "no $twin: build it first"
 mkdir -p "$work"
 reports=
@@ -177,7 +193,7 @@ all)
         done
     done
     ;;
-*) die "say sample or all" ;;
+*) die "say sample, all, or text DIR" ;;
 esac
 # shellcheck disable=SC2086
 echo "in all: $(counted $reports)"

@@ -5,17 +5,17 @@
 //! cargo bench -p svm-rewrite --bench source -- FILE.s...
 //! ```
 //!
-//! One core, processor time, best of some rounds, the allocator that `twin` has. What is timed as rewriting is
-//! everything this project does between a text in memory and the rewritten text in
+//! One core, processor time, best of some rounds, the allocator that `twin` has. What
+//! is timed as rewriting is everything this project does between a text in memory and the rewritten text in
 //! memory: taking the text apart, marking it, reading the object that the marked
 //! text was assembled to, lifting, analyses and plans, the sequences, printing.
 //! The assembler's time for the marked text is apart, and files and processes are
 //! not in it. A line is what ends with a newline in the text that comes in, blank
 //! lines, labels and directives included, as compilers print them.
 //!
-//! Without arguments, the fixtures are taken; they are small, and the assembler's
-//! time shows as multiples of a hundredth of a second. Nothing is asserted:
-//! machines differ.
+//! `make bench` gives sqlite's amalgamation. Without arguments, two fixtures are taken,
+//! which are too small to see the assembler's time in hundredths of a second. Nothing
+//! is asserted: machines differ.
 
 #![allow(missing_docs, reason = "a program, not a library")]
 
@@ -70,7 +70,8 @@ fn measure(file: &Path) {
     }
     let [own, marked, front, rest] = best.expect("at least one round");
     let rate = |time: Duration| lines as f64 / time.as_secs_f64() / 1e6;
-    println!("{}: {lines} lines", file.display());
+    let name = file.file_name().unwrap_or(file.as_os_str()).display();
+    println!("{name}: {lines} lines");
     for (what, time) in [
         ("as, the original", own),
         ("as, the marked text", marked),
