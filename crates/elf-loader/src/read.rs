@@ -295,10 +295,11 @@ impl<'a> File<'a> {
         let names = self.contents(names)?;
         let raw = Symtab::parse(table, 0, table.len() / entry, self.ctx)
             .map_err(|e| damaged(e.to_string()))?;
-        raw.iter()
-            .enumerate()
-            .map(|(i, s)| symbol(i as u32, &s, names, sections))
-            .collect()
+        let mut symbols = Vec::with_capacity(raw.len());
+        for (i, s) in raw.iter().enumerate() {
+            symbols.push(symbol(i as u32, &s, names, sections)?);
+        }
+        Ok(symbols)
     }
 
     /// Reads every relocation section into the section that it applies to.

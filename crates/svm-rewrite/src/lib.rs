@@ -230,7 +230,9 @@ fn accepted(analysis: &Analysis<'_>) -> Result<Vec<Class>, Vec<Refusal>> {
     if !analysis.refusals.is_empty() {
         return Err(analysis.refusals.clone());
     }
-    Ok(analysis.classes.iter().copied().flatten().collect())
+    let mut classes = Vec::with_capacity(analysis.classes.len());
+    classes.extend(analysis.classes.iter().flatten());
+    Ok(classes)
 }
 
 fn plan_all(

@@ -112,6 +112,13 @@ fn said_is_stmt(rest: &[u8]) -> Option<bool> {
     rest.get(at + NAME.len()).map(|digit| *digit != b'0')
 }
 
+/// About what the rewritten text takes: what came in, and the lines of sequences,
+/// of some twenty bytes for an instruction of about four.
+fn room_for(input: &Input<'_, '_>) -> usize {
+    let emitted = input.code.assemblers.iter().map(|a| a.here().offset());
+    input.text.len() + 5 * emitted.sum::<u32>() as usize
+}
+
 struct Printer<'p, 'a> {
     input: &'p Input<'p, 'a>,
     out: Vec<u8>,
@@ -144,7 +151,7 @@ impl<'p, 'a> Printer<'p, 'a> {
         let made = (input.code.labels.count() as usize).saturating_sub(input.lifted.insts.len());
         let mut printer = Printer {
             input,
-            out: Vec::with_capacity(input.text.len() * 3),
+            out: Vec::with_capacity(room_for(input)),
             copied: 0,
             texts: Texts::new(),
             cfi: Tracker::default(),

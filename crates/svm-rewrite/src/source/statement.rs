@@ -121,7 +121,8 @@ pub fn split(text: &[u8]) -> Vec<Statement> {
         at: 0,
         line: 1,
         line_start: true,
-        statements: Vec::with_capacity(text.len() / 20),
+        // As compilers write them.
+        statements: Vec::with_capacity(text.len() / 16),
         macros: HashSet::default(),
         opaque: 0,
     };
