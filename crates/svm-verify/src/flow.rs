@@ -9,11 +9,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::checks::{self, Miss};
-use crate::decode::Program;
 use crate::domain::{Flags, Form, Name, Reg, State, Value};
 use crate::insn::{Condition, Op, Target};
 use crate::object::{Image, Routine};
 use crate::patches::Patches;
+use crate::program::Program;
 use crate::transfer::{Broken, Next, Proved, Step};
 use crate::violation::Code;
 

@@ -17,10 +17,9 @@ use elf_loader::SectionId;
 use elf_loader::special::{self, Entry, SpecialKind};
 use twin_abi::sections;
 
-use crate::decode::Program;
 use crate::insn::{Insn, Op, Target};
-use crate::linux;
 use crate::object::{CodeAt, Image};
+use crate::program::Program;
 use crate::report::Report;
 use crate::violation::Code;
 
@@ -154,7 +153,7 @@ impl Patches {
                 "not a call of a static call's trampoline",
             ),
             K::BugTable => {
-                is(reader.bytes(insn) == Some(&[0x0f, 0x0b]), "not ud2")?;
+                is(reader.image.bytes(insn) == Some(&[0x0f, 0x0b]), "not ud2")?;
                 if entry.is_warning() {
                     self.warns.insert(n);
                 }
@@ -211,8 +210,8 @@ impl Patches {
                 ways.push(reader.program.next(n).ok_or("nothing follows it")?);
                 Ok(())
             }
-            _ if reader.bytes(insn) == Some(NOP5) => Ok(()),
-            _ if reader.bytes(insn) == Some(NOP2) && near => Ok(()),
+            _ if reader.image.bytes(insn) == Some(NOP5) => Ok(()),
+            _ if reader.image.bytes(insn) == Some(NOP2) && near => Ok(()),
             _ => Err("neither a nop nor a jump to its target, of 5 bytes or of 2 that reach"),
         }
     }
@@ -258,8 +257,7 @@ struct Reader<'a, 'o> {
 
 impl<'a, 'o> Reader<'a, 'o> {
     fn is_runtime(&self, id: SectionId) -> bool {
-        linux::is_runtime(self.image.object, id)
-            && self.image.object.section(id).name == sections::LINUX_TEXT
+        self.image.object.section(id).name == sections::LINUX_TEXT
     }
 
     fn place(&self, (id, offset): Site) -> Option<CodeAt> {
@@ -278,22 +276,10 @@ impl<'a, 'o> Reader<'a, 'o> {
         Some((n, self.program.get(n)?))
     }
 
-    fn bytes(&self, insn: &Insn) -> Option<&'o [u8]> {
-        let at = insn.at as usize;
-        self.image
-            .section(insn.section)
-            .data
-            .get(at..at + usize::from(insn.len))
-    }
-
     /// Whether the instruction's relocation names a routine that begins so.
     fn names(&self, insn: &Insn, prefix: &str) -> bool {
-        let all = &self.image.section(insn.section).relocations;
-        let first = all.partition_point(|r| r.offset < u64::from(insn.at));
-        all.get(first).is_some_and(|r| {
-            r.offset < u64::from(insn.at) + u64::from(insn.len)
-                && self.image.object.symbol(r.symbol).name.starts_with(prefix)
-        })
+        let relocation = self.image.relocations(insn).next();
+        relocation.is_some_and(|r| self.image.object.symbol(r.symbol).name.starts_with(prefix))
     }
 
     fn leaves(&self, insn: &Insn) -> bool {
