@@ -103,8 +103,8 @@ fn resolve<'o>(
     }
 }
 
-/// Roles of the names that are not in this object. Tail calls are jumps with or
-/// without a condition.
+/// Whether a branch of this kind may go to the routine. Tail calls are jumps, with
+/// or without a condition.
 fn may_reach(op: Op, routine: Routine) -> bool {
     match op {
         Op::Call(_) => true,
@@ -121,13 +121,17 @@ fn set_target(op: &mut Op, to: Target) {
     }
 }
 
+/// Decodes one section, from its first byte to its last.
 struct SectionDecoder<'a, 'o> {
     image: &'a Image<'o>,
     report: &'a mut Report<'o>,
+    /// The section: in the object, and among those with code.
     id: SectionId,
     number: u16,
     section: &'o Section<'o>,
+    /// Index of the first relocation that no instruction so far had.
     next_relocation: usize,
+    /// What is made, of all sections.
     program: &'a mut Program,
     branches: &'a mut Vec<(u32, Destination)>,
     memo: &'a mut Memo,
@@ -206,11 +210,8 @@ impl<'o> SectionDecoder<'_, 'o> {
         let (mut insn, good) = self.classified(instruction, relocated.field, at, rest, allowed);
         insn.relocated = relocated.field != Field::None;
         insn.len = instruction.len() as u8;
-        if good {
-            let known = Known::new(instruction, insn, relocated.field, operands);
-            known
-                .into_iter()
-                .for_each(|known| self.memo.keep(rest, known));
+        if good && let Some(known) = Known::new(instruction, insn, relocated.field, operands) {
+            self.memo.keep(rest, known);
         }
         // Nothing more is said about what follows; but a check that skips a
         // prefetch with a prefix too many is a check all the same.
@@ -232,23 +233,20 @@ impl<'o> SectionDecoder<'_, 'o> {
         allowed: Result<(), (Code, &'static str)>,
     ) -> (Insn, bool) {
         let linux = self.image.is_linux();
-        let (insn, result) = match classify::classify(instruction, field, linux, &mut self.factory)
-        {
-            // What is refused by name is not asked about.
-            Ok(insn) if allowed.is_err() => return (insn, false),
-            Ok(insn) if linux && allow::verdict_kernel(instruction) == Verdict::System => {
-                let agrees = second::same_length(&self.second, instruction, rest);
-                let agrees = agrees
-                    .then_some(())
-                    .ok_or("a second decoder reads another length");
-                (insn, agrees.map_err(|reason| (Code::Decoders, reason)))
-            }
-            Ok(insn) => {
-                let agrees = second::agrees(&self.second, instruction, &insn, rest);
-                (insn, agrees.map_err(|reason| (Code::Decoders, reason)))
-            }
+        let classified = classify::classify(instruction, field, linux, &mut self.factory);
+        if allowed.is_err() {
             // Said once: what is not allowed is not looked at further.
-            Err((.., insn)) if allowed.is_err() => return (insn, false),
+            return (classified.unwrap_or_else(|(.., insn)| insn), false);
+        }
+        let (insn, result) = match classified {
+            Ok(insn) => {
+                let system = linux && allow::verdict_kernel(instruction) == Verdict::System;
+                let agrees = match system {
+                    true => second::same_length(&self.second, instruction, rest),
+                    false => second::agrees(&self.second, instruction, &insn, rest),
+                };
+                (insn, agrees.map_err(|reason| (Code::Decoders, reason)))
+            }
             Err((code, reason, insn)) => (insn, Err((code, reason))),
         };
         if let Err((code, reason)) = result {
@@ -319,22 +317,11 @@ impl<'o> SectionDecoder<'_, 'o> {
         match inside.count() {
             0 => (0, Ok(Relocated::NONE)),
             1 => (1, relocation::judge(self.image, &rest[0], at, operands)),
-            // movq $symbol, symbol(%rip)
             2 if self.image.is_linux() => {
-                let both = relocation::judge(self.image, &rest[0], at, operands);
-                let both = both.and_then(|a| {
-                    Ok((
-                        a.field,
-                        relocation::judge(self.image, &rest[1], at, operands)?,
-                    ))
-                });
-                let both = both.and_then(|(a, b)| match (a, b.field) {
-                    (Field::Displacement, Field::Immediate) => Ok(Relocated::operand(a)),
-                    _ => Err("two relocations in one instruction"),
-                });
-                (2, both)
+                let both = [&rest[0], &rest[1]];
+                (2, relocation::judge_both(self.image, both, at, operands))
             }
-            n => (n, Err("two relocations in one instruction")),
+            n => (n, Err(relocation::TWO)),
         }
     }
 }
@@ -361,7 +348,7 @@ fn allowed(instruction: &Instruction, raw: &[u8], linux: bool) -> Result<(), (Co
         }
         Verdict::Allowed | Verdict::System => prefix::check(instruction, raw, linux),
         // Thunks and retpolines lead anywhere as well: the kernel's own policy.
-        Verdict::Indirect if linux && !is_far(instruction) => {
+        Verdict::Indirect if linux && is_near(instruction) => {
             prefix::check(instruction, raw, linux)
         }
         Verdict::Indirect => Err((Code::Indirect, "its target is not known")),
@@ -369,9 +356,11 @@ fn allowed(instruction: &Instruction, raw: &[u8], linux: bool) -> Result<(), (Co
     }
 }
 
-fn is_far(instruction: &Instruction) -> bool {
+/// Whether an indirect call or jump goes to a 64-bit address, not to another
+/// segment.
+fn is_near(instruction: &Instruction) -> bool {
     use iced_x86::FlowControl::{IndirectBranch, IndirectCall};
-    !matches!(instruction.flow_control(), IndirectCall | IndirectBranch)
-        || instruction.op0_kind() == iced_x86::OpKind::Memory
-            && instruction.memory_size().size() != 8
+    let memory = instruction.op0_kind() == iced_x86::OpKind::Memory;
+    matches!(instruction.flow_control(), IndirectCall | IndirectBranch)
+        && (!memory || instruction.memory_size().size() == 8)
 }

@@ -110,6 +110,8 @@ impl Patches {
         before.chain(others.copied())
     }
 
+    /// Judges an entry of any table but `.orc_unwind_ip` by what the kernel does
+    /// with it, and notes the ways that it opens.
     fn entry(
         &mut self,
         reader: &Reader<'_, '_>,
@@ -216,6 +218,8 @@ impl Patches {
         }
     }
 
+    /// `.altinstructions`: the replacement, padded with nops, is written over the
+    /// site, or it is not; both go on behind the site.
     fn alternative(
         &mut self,
         reader: &Reader<'_, '_>,
@@ -250,12 +254,14 @@ impl Patches {
 /// A section and an offset in it.
 type Site = (SectionId, u64);
 
+/// Finds what the entries of the tables refer to.
 struct Reader<'a, 'o> {
     image: &'a Image<'o>,
     program: &'a Program,
 }
 
 impl<'a, 'o> Reader<'a, 'o> {
+    /// Whether a section is the runtime's code, which is compared, not decoded.
     fn is_runtime(&self, id: SectionId) -> bool {
         self.image.object.section(id).name == sections::LINUX_TEXT
     }
@@ -271,6 +277,7 @@ impl<'a, 'o> Reader<'a, 'o> {
         self.program.at(self.place(site)?)
     }
 
+    /// The instruction that starts there, and its number.
     fn insn(&self, site: Site) -> Option<(u32, &'a Insn)> {
         let n = self.number(site)?;
         Some((n, self.program.get(n)?))
@@ -282,6 +289,7 @@ impl<'a, 'o> Reader<'a, 'o> {
         relocation.is_some_and(|r| self.image.object.symbol(r.symbol).name.starts_with(prefix))
     }
 
+    /// Whether it is a direct branch out of the object's code.
     fn leaves(&self, insn: &Insn) -> bool {
         matches!(
             insn.op,

@@ -81,6 +81,30 @@ pub fn judge(
     }
 }
 
+/// Why an instruction may not have the relocations that it has.
+pub const TWO: &str = "two relocations in one instruction";
+
+/// The same for the two relocations of `movq $symbol, symbol(%rip)` (target
+/// `linux`), in order: the displacement's, which is the one that matters, and the
+/// immediate's.
+///
+/// # Errors
+/// Why one of them is none of those that the contract lists, or that they are
+/// those of another instruction.
+pub fn judge_both(
+    image: &Image<'_>,
+    [displacement, immediate]: [&Relocation; 2],
+    at: u32,
+    operands: Operands,
+) -> Result<Relocated, &'static str> {
+    let displacement = judge(image, displacement, at, operands)?;
+    let immediate = judge(image, immediate, at, operands)?;
+    match (displacement.field, immediate.field) {
+        (Field::Displacement, Field::Immediate) => Ok(displacement),
+        _ => Err(TWO),
+    }
+}
+
 /// The table of `--target user`.
 fn judge_user(
     r: &Relocation,

@@ -60,8 +60,15 @@ pub fn agrees(
 
 /// Whether both decoders read as many bytes: all that is asked about instructions
 /// of the system ([`crate::allow::Verdict::System`]).
-pub fn same_length(decoder: &InstDecoder, i: &Instruction, bytes: &[u8]) -> bool {
-    decode(decoder, bytes).is_some_and(|second| length(&second) == i.len())
+pub fn same_length(
+    decoder: &InstDecoder,
+    i: &Instruction,
+    bytes: &[u8],
+) -> Result<(), &'static str> {
+    match decode(decoder, bytes) {
+        Some(second) if length(&second) == i.len() => Ok(()),
+        _ => Err(Part::Length.reason()),
+    }
 }
 
 /// The second decoding of the instruction that the bytes begin with.
