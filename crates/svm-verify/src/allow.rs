@@ -67,7 +67,8 @@ pub fn is_cache_hint(mnemonic: Mnemonic) -> bool {
 }
 
 /// Instructions of the system (SDM volume 1, 5.20). A call of the hypervisor is
-/// none: which registers it changes is between the two.
+/// none: which registers it changes is between the two. `Mov` is here for control
+/// and debug registers; loads of segment registers, classification refuses.
 #[rustfmt::skip] // A table: one line a dozen names.
 fn system(mnemonic: Mnemonic) -> bool {
     use Mnemonic::*;

@@ -234,7 +234,8 @@ impl<'a, 'o> Flow<'a, 'o> {
             self.arrive(to, state);
         }
         if let Some(&fixup) = patches.fixups.get(&n) {
-            // Whatever the instruction had done by then, and the handler does.
+            // What the instruction had done when it faulted, and what the handler
+            // does, is as unknown as what a callee does.
             let mut after = state.clone();
             after.called_by_psabi();
             after.direction = state.direction;

@@ -10,6 +10,7 @@ use crate::domain::{Again, Flags, Form, Reg, RegSet, Value};
 use crate::insn::Alu;
 use crate::violation::Code;
 
+/// `rsp` is written, and nobody can tell where to: the path ends.
 fn rsp_lost() -> Result<(), Broken> {
     broken(
         Code::StackPointer,
