@@ -12,7 +12,7 @@
 
 enum { ALIVE, DYING, DEAD };
 
-/* The first abort's report is the instance's; later ones are of its making. */
+/* The first abort's report is the instance's: others only follow from it. */
 static void kill_instance(struct twin_instance *instance, const struct twin_abort_report *report)
 {
 	uint32_t alive = ALIVE;

@@ -55,24 +55,29 @@ static inline bool is_dead(const struct twin_instance *instance)
 	return __atomic_load_n(&instance->dead, __ATOMIC_ACQUIRE) != 0;
 }
 
+/* Have the next CPU that enters while nobody is inside call maintain() (gate.c). */
 static inline void wish_maintenance(struct twin_instance *instance)
 {
 	if (!__atomic_load_n(&instance->maintain, __ATOMIC_RELAXED))
 		__atomic_store_n(&instance->maintain, 1, __ATOMIC_RELAXED);
 }
 
-/* gate.c */
-void twin_gate_enter(struct twin_instance *instance);	/* maintains, if first */
+/*
+ * gate.c. Enter spins while the gate is closed; the first CPU in does what was
+ * wished for (wish_maintenance). Close is false if another CPU has it closed or
+ * one inside does not leave within `patience` looks.
+ */
+void twin_gate_enter(struct twin_instance *instance);
 void twin_gate_leave(struct twin_gate *gate);
 bool twin_gate_close(struct twin_gate *gate, uint64_t patience);
 void twin_gate_open(struct twin_gate *gate);
 
-/* stlb.c; the two below only with the gate closed */
+/* stlb.c; init: [setup], promote: only with the gate closed */
 #define TWIN_PROMOTE_HITS 64	/* slow-path answers that make a page hot */
 void twin_stlb_init(struct twin_instance *instance);
 void twin_stlb_promote(struct twin_instance *instance);
 
-/* call.c; flush and maintain only with the gate closed */
+/* call.c; init: [setup], flush and maintain: only with the gate closed */
 #define TWIN_CALL_FLUSH 1024	/* collisions after which the cache starts anew */
 void twin_call_init(struct twin_instance *instance);
 void twin_call_flush(struct twin_instance *instance);

@@ -186,7 +186,7 @@ static void note_collision(struct twin_instance *instance, struct twin_node *nod
 	}
 }
 
-/* The window of va's page, mapping it if need be. Returns enum twin_refusal. */
+/* The hyp address of a dom0 page, mapping it if need be. Returns enum twin_refusal. */
 static int window_of(struct twin_instance *instance, uint64_t page, uint64_t *window)
 {
 	struct twin_node *node = find_node(instance, page);

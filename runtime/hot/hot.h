@@ -67,14 +67,18 @@ u32 hot_features(struct net_device *dev);
 
 /*
  * In dom0, after the instance that ran as CPU `cpu` was aborted and before it
- * runs again. Twice: (1) at once: frees the locks of ours and the transmit
- * locks that it held, and unschedules the napi that it had scheduled, so that
- * (2) dom0 can close the interface; then, called again while it is closed (the
- * driver's rings hold nothing), every pool object that host_receive() does not
- * hold goes back to its pool, and what was being sent completes; (3) dom0 opens
- * the interface. No other CPU may be in a hot routine during (2)'s call. The
- * caller restores that CPU's __preempt_count and hot_vif, and frees the
- * driver's own locks. Returns the objects taken back.
+ * runs again. To be called twice:
+ *
+ *   1. At once: frees the pools', rings' and transmit locks that it held, and
+ *      unschedules the napi that it had scheduled. Then dom0 can close the
+ *      interface.
+ *   2. While the interface is closed (the driver's rings hold nothing) and no
+ *      other CPU is in a hot routine: every pool object that host_receive() does
+ *      not hold goes back to its pool, and what was being sent completes. Then
+ *      dom0 may open the interface.
+ *
+ * The caller restores that CPU's __preempt_count and hot_vif, and frees the
+ * driver's own locks. Returns how many objects were taken back: 0 in step 1.
  */
 u32 hot_recover(struct net_device *dev, u32 cpu);
 

@@ -34,7 +34,11 @@ enum hot_pool_id {
 	HOT_POOLS
 };
 
-/* Who has an object. Every change but FREE -> BUSY is a compare and exchange. */
+/*
+ * Who has an object. Any CPU may try to change what is BUSY or HELD, so those
+ * changes are a compare and exchange; FREE and CLAIMED have one owner, who just
+ * writes.
+ */
 enum hot_state {
 	HOT_OBJECT_FREE,	/* in the pool or a magazine */
 	HOT_OBJECT_BUSY,	/* given out */

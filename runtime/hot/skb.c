@@ -252,7 +252,7 @@ u32 hot_skb_reset(void)
 	taken += hot_pool_reset(HOT_POOL_SKB);
 	taken += hot_pool_reset(HOT_POOL_BUFFER);
 	taken += hot_pool_reset(HOT_POOL_LARGE);
-	/* A buffer is given out or not; that it was kept was for the reset. */
+	/* Of buffers, HELD means "kept by this reset" and nothing elsewhere: they are in use. */
 	for (i = 0; i < HOT_POOL_MAX; i++) {
 		if (hot_pools[HOT_POOL_BUFFER].state[i] == HOT_OBJECT_HELD)
 			hot_pools[HOT_POOL_BUFFER].state[i] = HOT_OBJECT_BUSY;

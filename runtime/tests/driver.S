@@ -237,7 +237,6 @@ FUNCTION driver_bug
 driver_bug_site:
 	ud2
 
-	.globl	driver_ud2
 FUNCTION driver_ud2
 	ud2
 FUNCTION driver_int3
@@ -278,9 +277,7 @@ FUNCTION driver_slow_at_the_end
 /* u64 import(...): through the stub that import_stub points to */
 FUNCTION driver_import
 	pushq	$8			# argument 8
-	pushq	$7
-	subq	$8, %rsp
-	addq	$8, %rsp
+	pushq	$7			# argument 7
 	call	*import_stub(%rip)
 	.globl	driver_import_site
 driver_import_site:

@@ -550,7 +550,7 @@ static void an_unknown_target_aborts(void)
 
 static void colliding_targets_do_not_replace_until_rest(void)
 {
-	/* 0x1000 and 0x401000 fold to different indices: look for a pair. */
+	/* The next address with the index of the first. */
 	uint64_t first = 0xffffffff81000000ull, second = first + 1;
 	unsigned int i;
 

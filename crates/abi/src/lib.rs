@@ -38,8 +38,8 @@ pub mod stlb {
     /// there, or a hole. So the page before an entry's own is in its window, too,
     /// and accesses below the one that was checked may share its translation.
     pub const BELOW: u64 = PAGE_SIZE;
-    /// Bytes that are certainly mapped at and after a translated address: it
-    /// lies in the window's first page.
+    /// Bytes at and after a translated address that are certainly in its window: the
+    /// address may be the last byte of the entry's own page.
     pub const COVERED: u64 = (WINDOW_PAGES - 1) * PAGE_SIZE + 1;
 }
 
@@ -66,13 +66,14 @@ impl Scheme {
     }
 }
 
-/// What a rewritten object runs on.
+/// What a rewritten object is loaded by, and so which contract it keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Target {
     /// The testbed's hypervisor: code only, data stays in dom0.
     User = 0,
-    /// A stock Linux kernel: a module in place of the original, mapped to itself.
+    /// A stock Linux kernel: a module in place of the original, whose translations
+    /// are the identity.
     Linux = 1,
 }
 
@@ -141,7 +142,8 @@ pub mod names {
     /// `twin_slow_<reg>`, reg one of [`SLOW_REGISTERS`]: takes a dom0 virtual
     /// address in that register and gives its translation there; keeps every
     /// other register, but not the flags, which a check has overwritten before
-    /// it asks. Does not return if the address is refused.
+    /// it asks. Does not return if the address is refused. (Target `linux`: keeps
+    /// the flags as well, and there is none for `rbp`.)
     pub const SLOW_PREFIX: &str = "twin_slow_";
     /// The registers that a slow path can be entered with.
     pub const SLOW_REGISTERS: [&str; 15] = [
@@ -183,12 +185,12 @@ pub mod sections {
     /// object, offset in it, offset in the original section of the same name.
     /// Sorted; an entry holds until the next. Reports are read with it.
     pub const MAP: &str = ".twin.map";
-    /// Linux: the runtime's code, its message, and the translation table.
-    pub const LINUX_TEXT: &str = ".twin.text";
-    /// See [`LINUX_TEXT`].
-    pub const LINUX_RODATA: &str = ".twin.rodata";
-    /// See [`LINUX_TEXT`].
-    pub const LINUX_STLB: &str = ".twin.stlb";
     /// Bytes of one entry of [`MAP`].
     pub const MAP_ENTRY: usize = 12;
+    /// Target `linux`: the runtime's code.
+    pub const LINUX_TEXT: &str = ".twin.text";
+    /// Target `linux`: the message that the runtime logs.
+    pub const LINUX_RODATA: &str = ".twin.rodata";
+    /// Target `linux`: the translation table.
+    pub const LINUX_STLB: &str = ".twin.stlb";
 }

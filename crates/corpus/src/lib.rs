@@ -1,8 +1,9 @@
 //! The whole distribution: every module of the stock kernel, rewritten and
 //! verified.
 //!
-//! [`run`] takes files, works on several at a time and gives [`Tally`], what
-//! became of each; [`Tally::table`] is the table that the README shows.
+//! [`run`] takes files, works on several at a time and gives a [`Tally`], what
+//! became of each. [`Tally::row`] and [`Tally::refused`] are its tables as `make
+//! corpus` prints them.
 
 mod cost;
 
@@ -28,13 +29,16 @@ pub enum Outcome {
     },
     /// Refused by the rewriter: why, each reason once, and the first refusal.
     Refused(BTreeSet<String>, String),
-    /// Rewritten, but not proved: why, and the first violation. A mistake of ours.
+    /// Rewritten, but not proved: the codes, and the first violation. A mistake of
+    /// ours.
     Unproved(BTreeSet<String>, String),
-    /// No object.
+    /// It cannot be read, is no object, or what was made of it cannot be written
+    /// or read again.
     Unreadable(String),
 }
 
-/// Rewrites one module and verifies the result, as `twin rewrite` does.
+/// Rewrites one module under scheme `stlb` and verifies the result, as `twin
+/// rewrite` does.
 pub fn try_module(path: &Path, target: Target) -> Outcome {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
@@ -94,8 +98,6 @@ fn reason(code: &str, text: &str) -> String {
 /// What became of all modules.
 #[derive(Debug)]
 pub struct Tally {
-    /// The target.
-    pub target: Target,
     /// In the order of the files.
     pub modules: Vec<(PathBuf, Outcome)>,
 }
@@ -129,7 +131,6 @@ pub fn run(
     let outcomes = outcomes.into_inner().unwrap_or_default();
     let modules = files.iter().cloned().zip(outcomes.into_iter().flatten());
     Tally {
-        target,
         modules: modules.collect(),
     }
 }
@@ -141,8 +142,9 @@ impl Tally {
         self.modules.iter().filter(accepted).count()
     }
 
-    /// The row of this target: modules, instructions, sites, accepted, share.
-    pub fn row(&self) -> String {
+    /// A row of the table of targets, in Markdown: the label, modules, instructions
+    /// and sites of the accepted ones, how many were accepted, their share.
+    pub fn row(&self, label: &str) -> String {
         let (mut instructions, mut sites) = (0, 0);
         for (_, outcome) in &self.modules {
             if let Outcome::Accepted {
@@ -156,10 +158,7 @@ impl Tally {
         }
         let (all, accepted) = (self.modules.len(), self.accepted());
         let share = 100.0 * accepted as f64 / all.max(1) as f64;
-        format!(
-            "| {} | {all} | {instructions} | {sites} | {accepted} | {share:.2}% |",
-            self.target.as_str()
-        )
+        format!("| {label} | {all} | {instructions} | {sites} | {accepted} | {share:.2}% |")
     }
 
     /// What was not accepted: a table of reasons and modules, and the first place

@@ -10,7 +10,7 @@ use corpus::{Cost, Meter, Tally};
 use mimalloc::MiMalloc;
 use svm_rewrite::Target;
 
-/// As in `twin`.
+/// The allocator that `twin` has, so that the cost is that of `twin`.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -53,7 +53,8 @@ fn run(arguments: &Arguments) -> std::io::Result<bool> {
         let reason = format!("no modules in {}", arguments.modules.display());
         return Err(std::io::Error::other(reason));
     }
-    // First, for a child's peak counts from its parent's size when it is made.
+    // Before anything else: a child's peak begins with what its parent held when it
+    // forked.
     let objdump = match arguments.no_objdump {
         true => None,
         false => Some(corpus::disassemble(&all, arguments.jobs)?),
@@ -66,14 +67,10 @@ fn run(arguments: &Arguments) -> std::io::Result<bool> {
     let user_cost = meter.read();
     println!("| target | modules | instructions | sites | accepted | share |");
     println!("|---|---|---|---|---|---|");
-    println!("{}", linux.row());
-    println!(
-        "{}",
-        of_ethernet(&linux)
-            .row()
-            .replace("linux", "linux, Ethernet")
-    );
-    println!("{}\n", user.row().replace("user", "user, Ethernet"));
+    let ethernet_linux = of_ethernet(&linux);
+    println!("{}", linux.row("linux"));
+    println!("{}", ethernet_linux.row("linux, Ethernet"));
+    println!("{}\n", user.row("user, Ethernet"));
     print!("{}", linux.refused());
     print!("{}", user.refused());
     println!("\n| | elapsed s | processor s | peak MiB |\n|---|---|---|---|");
@@ -82,7 +79,6 @@ fn run(arguments: &Arguments) -> std::io::Result<bool> {
     if let Some(cost) = objdump {
         print_cost("objdump -d of all", cost);
     }
-    let ethernet_linux = of_ethernet(&linux);
     let share = linux.accepted() as f64 / linux.modules.len() as f64;
     Ok(share >= 0.995
         && ethernet_linux.accepted() == ethernet_linux.modules.len()
@@ -92,7 +88,6 @@ fn run(arguments: &Arguments) -> std::io::Result<bool> {
 fn of_ethernet(tally: &Tally) -> Tally {
     let is_ethernet = |path: &PathBuf| path.to_string_lossy().contains(ETHERNET);
     Tally {
-        target: tally.target,
         modules: tally
             .modules
             .iter()

@@ -21,15 +21,15 @@ use iced_x86::{Code, CpuidFeature, EncodingKind, Instruction, Mnemonic};
 
 use crate::operands;
 
-/// What the list says about an encoding.
+/// What the list says about an encoding, its prefixes aside ([`crate::prefix`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It may occur.
     Allowed,
     /// A call or jump, near or far, to an address in a register or memory.
     Indirect,
-    /// For the kernel alone, no operand in memory: a module for a stock kernel
-    /// may have it.
+    /// For the kernel alone, and reaches no memory but as `ins`, `outs`, `pushf`
+    /// and `popf` do: a module for a stock kernel may have it.
     System,
     /// Anything else.
     Refused,
@@ -67,7 +67,8 @@ pub fn is_cache_hint(mnemonic: Mnemonic) -> bool {
 }
 
 /// Instructions of the system (SDM volume 1, 5.20). A call of the hypervisor is
-/// none: which registers it changes is between the two.
+/// none: which registers it changes is between the two. `Mov` is here for control
+/// and debug registers; loads of segment registers, classification refuses.
 #[rustfmt::skip] // A table: one line a dozen names.
 fn system(mnemonic: Mnemonic) -> bool {
     use Mnemonic::*;
@@ -106,7 +107,7 @@ pub fn is_listed(code: Code) -> bool {
 }
 
 /// The only instructions in EVEX encoding on the list: moves of 64 bytes between
-/// a register and memory. The decoder refuses them with a mask.
+/// a register and memory. With a mask, `decode.rs` refuses them.
 #[rustfmt::skip] // A table: a pair a line.
 pub fn wide_move(code: Code) -> bool {
     use Code::*;
@@ -231,7 +232,7 @@ pub fn general(mnemonic: Mnemonic) -> bool {
         | Rorx | Sarx | Shlx | Shrx
         // Flags, except those that popf could change (7.3.13).
         | Clc | Stc | Cmc | Lahf | Sahf | Cld | Std
-        // Stack and control transfers (7.3.8); flow.rs judges their targets.
+        // Stack and control transfers (7.3.8); decode.rs judges their targets.
         | Push | Pop | Leave | Ret | Call | Jmp | Loop | Loope | Loopne | Jrcxz | Jo | Jno | Jb
         | Jae | Je | Jne | Jbe | Ja | Js | Jns | Jp | Jnp | Jl | Jge | Jle | Jg
         // Strings (7.3.9). Movsd and Cmpsd are vector mnemonics, too.

@@ -35,10 +35,10 @@ use std::borrow::Cow;
 
 use elf_loader::Relocation;
 
-use crate::decode::Program;
 use crate::domain::{Name, Reg, State};
 use crate::insn::{Access, Insn, Op, TableRead, Target};
 use crate::object::{Image, Routine};
+use crate::program::Program;
 use crate::transfer::Broken;
 use crate::violation::Code;
 
@@ -154,28 +154,16 @@ fn same_address(
 }
 
 fn same_bytes(image: &Image<'_>, a: &Insn, b: &Insn) -> bool {
-    bytes(image, a).is_some_and(|a| Some(a) == bytes(image, b))
+    image.bytes(a).is_some_and(|a| Some(a) == image.bytes(b))
         && a.relocated == b.relocated
         && (!a.relocated || relocations(image, a).eq(relocations(image, b)))
 }
 
-fn bytes<'o>(image: &Image<'o>, insn: &Insn) -> Option<&'o [u8]> {
-    image
-        .section(insn.section)
-        .data
-        .get(insn.at as usize..insn.at as usize + insn.len as usize)
-}
-
 /// The relocations in an instruction, as seen from its start.
-fn relocations<'o>(image: &Image<'o>, insn: &Insn) -> impl Iterator<Item = Relocation> + 'o {
-    let all = &image.section(insn.section).relocations;
-    let (start, end) = (u64::from(insn.at), u64::from(insn.at) + u64::from(insn.len));
-    let first = all.partition_point(|r| r.offset < start);
-    all[first..]
-        .iter()
-        .take_while(move |r| r.offset < end)
-        .map(move |r| Relocation {
-            offset: r.offset - start,
-            ..*r
-        })
+fn relocations<'o>(image: &Image<'o>, insn: &Insn) -> impl Iterator<Item = Relocation> + use<'o> {
+    let start = u64::from(insn.at);
+    image.relocations(insn).map(move |r| Relocation {
+        offset: r.offset - start,
+        ..*r
+    })
 }

@@ -1,137 +1,25 @@
 //! Bytes to instructions: every byte of every code section belongs to exactly
 //! one, each is on the allow-list and means the same to a second decoder (P3),
-//! each relocation is on one operand field (P2), each direct branch leads to an
-//! instruction (P2).
+//! each relocation is on one operand field ([`crate::relocation`], P2), each
+//! direct branch leads to an instruction (P2).
 //!
-//! What the rest of the verifier works on is made here, once: [`Program`].
+//! Gives the [`Program`] that the rest of the verifier works on.
 
-use elf_loader::consts::{
-    R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PC64, R_X86_64_PLT32,
-};
-use elf_loader::{Relocation, Section, SectionId};
+use elf_loader::{Section, SectionId};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
-use twin_abi::stlb;
 use yaxpeax_x86::long_mode::InstDecoder;
 
 use crate::allow::{self, Verdict};
 use crate::classify::{self, Field};
 use crate::insn::{Insn, Op, Target};
 use crate::memo::{Known, Memo, Operands};
-use crate::object::{CodeAt, Image, Meaning, Routine};
+use crate::object::{CodeAt, Image, Routine};
 use crate::prefix;
+use crate::program::{Program, Starts};
+use crate::relocation::{self, Destination, Relocated};
 use crate::report::Report;
 use crate::second;
 use crate::violation::Code;
-
-/// Where instructions start in a section: a bit for each byte, and how many
-/// instructions begin before each 64 bytes.
-struct Starts {
-    bits: Vec<u64>,
-    before: Vec<u32>,
-}
-
-impl Starts {
-    fn new(bytes: usize) -> Starts {
-        let words = bytes.div_ceil(64);
-        Starts {
-            bits: vec![0; words],
-            before: vec![0; words],
-        }
-    }
-
-    /// Instruction `n` starts at byte `at`; called in ascending order.
-    fn add(&mut self, at: usize, n: u32) {
-        if self.bits[at / 64] == 0 {
-            self.before[at / 64] = n;
-        }
-        self.bits[at / 64] |= 1 << (at % 64);
-    }
-
-    /// The instruction that starts at byte `at`.
-    fn get(&self, at: usize) -> Option<u32> {
-        let (word, bit) = (*self.bits.get(at / 64)?, 1 << (at % 64));
-        (word & bit != 0).then(|| self.before[at / 64] + (word & (bit - 1)).count_ones())
-    }
-}
-
-/// All instructions of an object.
-pub struct Program {
-    /// In the order of sections and offsets.
-    pub insns: Vec<Insn>,
-    /// Which of them are direct branches: all that have a target, in order.
-    pub branches: Vec<u32>,
-    /// For each code section, where they start.
-    starts: Vec<Starts>,
-}
-
-impl Program {
-    /// Number of the instruction that starts there.
-    pub fn at(&self, place: CodeAt) -> Option<u32> {
-        let section = self.starts.get(usize::from(place.section))?;
-        section.get(usize::try_from(place.offset).ok()?)
-    }
-
-    /// Number of the instruction that has a byte there.
-    pub fn around(&self, place: CodeAt) -> Option<u32> {
-        const LONGEST: i64 = 15;
-        let starts = (0..LONGEST).map(|back| CodeAt {
-            offset: place.offset - back,
-            ..place
-        });
-        starts.into_iter().find_map(|start| self.at(start))
-    }
-
-    /// Instruction number `n`.
-    pub fn get(&self, n: u32) -> Option<&Insn> {
-        self.insns.get(n as usize)
-    }
-
-    /// The instruction after number `n`, if it is in the same section.
-    pub fn next(&self, n: u32) -> Option<u32> {
-        let next = n.checked_add(1)?;
-        (self.get(next)?.section == self.get(n)?.section).then_some(next)
-    }
-}
-
-/// A direct branch before all instructions are known.
-#[derive(Clone, Copy)]
-enum Destination {
-    Routine(Routine),
-    Code(CodeAt),
-    Bad,
-}
-
-/// What a relocation makes of an instruction: of which operand, and where that
-/// leads if it is a branch's.
-#[derive(Clone, Copy)]
-struct Relocated {
-    field: Field,
-    to: Destination,
-}
-
-impl Relocated {
-    /// No relocation.
-    const NONE: Relocated = Relocated {
-        field: Field::None,
-        to: Destination::Bad,
-    };
-
-    /// A relocation of anything but a branch.
-    fn operand(field: Field) -> Relocated {
-        Relocated {
-            field,
-            to: Destination::Bad,
-        }
-    }
-
-    /// A branch's.
-    fn branch(to: Destination) -> Relocated {
-        Relocated {
-            field: Field::Branch,
-            to,
-        }
-    }
-}
 
 /// Decodes all code. Reports what is wrong with single instructions; `None` if
 /// some bytes are none, so that nothing can be said about the rest.
@@ -146,11 +34,8 @@ pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) ->
         report.object(Code::Section, "more than 2 GiB of code");
         return None;
     }
-    let mut program = Program {
-        insns: Vec::with_capacity(bytes as usize / 4),
-        branches: Vec::new(),
-        starts: Vec::new(),
-    };
+    // An instruction is about 4 bytes long.
+    let mut program = Program::with_capacity(bytes as usize / 4);
     let mut branches = Vec::new();
     let mut memo = match remember {
         true => Memo::new(bytes as usize),
@@ -218,8 +103,8 @@ fn resolve<'o>(
     }
 }
 
-/// Roles of the names that are not in this object. Tail calls are jumps with or
-/// without a condition.
+/// Whether a branch of this kind may go to the routine. Tail calls are jumps, with
+/// or without a condition.
 fn may_reach(op: Op, routine: Routine) -> bool {
     match op {
         Op::Call(_) => true,
@@ -236,13 +121,17 @@ fn set_target(op: &mut Op, to: Target) {
     }
 }
 
+/// Decodes one section, from its first byte to its last.
 struct SectionDecoder<'a, 'o> {
     image: &'a Image<'o>,
     report: &'a mut Report<'o>,
+    /// The section: in the object, and among those with code.
     id: SectionId,
     number: u16,
     section: &'o Section<'o>,
+    /// Index of the first relocation that no instruction so far had.
     next_relocation: usize,
+    /// What is made, of all sections.
     program: &'a mut Program,
     branches: &'a mut Vec<(u32, Destination)>,
     memo: &'a mut Memo,
@@ -271,7 +160,7 @@ impl<'o> SectionDecoder<'_, 'o> {
             starts.add(at, first);
             at += usize::from(self.program.insns[first as usize].len);
         }
-        self.program.starts.push(starts);
+        self.program.add_section(starts);
         let complete = at == bytes.len();
         if complete && self.next_relocation < self.section.relocations.len() {
             let r = self.section.relocations[self.next_relocation];
@@ -321,11 +210,8 @@ impl<'o> SectionDecoder<'_, 'o> {
         let (mut insn, good) = self.classified(instruction, relocated.field, at, rest, allowed);
         insn.relocated = relocated.field != Field::None;
         insn.len = instruction.len() as u8;
-        if good {
-            let known = Known::new(instruction, insn, relocated.field, operands);
-            known
-                .into_iter()
-                .for_each(|known| self.memo.keep(rest, known));
+        if good && let Some(known) = Known::new(instruction, insn, relocated.field, operands) {
+            self.memo.keep(rest, known);
         }
         // Nothing more is said about what follows; but a check that skips a
         // prefetch with a prefix too many is a check all the same.
@@ -347,23 +233,20 @@ impl<'o> SectionDecoder<'_, 'o> {
         allowed: Result<(), (Code, &'static str)>,
     ) -> (Insn, bool) {
         let linux = self.image.is_linux();
-        let (insn, result) = match classify::classify(instruction, field, linux, &mut self.factory)
-        {
-            // What is refused by name is not asked about.
-            Ok(insn) if allowed.is_err() => return (insn, false),
-            Ok(insn) if linux && allow::verdict_kernel(instruction) == Verdict::System => {
-                let agrees = second::same_length(&self.second, instruction, rest);
-                let agrees = agrees
-                    .then_some(())
-                    .ok_or("a second decoder reads another length");
-                (insn, agrees.map_err(|reason| (Code::Decoders, reason)))
-            }
-            Ok(insn) => {
-                let agrees = second::agrees(&self.second, instruction, &insn, rest);
-                (insn, agrees.map_err(|reason| (Code::Decoders, reason)))
-            }
+        let classified = classify::classify(instruction, field, linux, &mut self.factory);
+        if allowed.is_err() {
             // Said once: what is not allowed is not looked at further.
-            Err((.., insn)) if allowed.is_err() => return (insn, false),
+            return (classified.unwrap_or_else(|(.., insn)| insn), false);
+        }
+        let (insn, result) = match classified {
+            Ok(insn) => {
+                let system = linux && allow::verdict_kernel(instruction) == Verdict::System;
+                let agrees = match system {
+                    true => second::same_length(&self.second, instruction, rest),
+                    false => second::agrees(&self.second, instruction, &insn, rest),
+                };
+                (insn, agrees.map_err(|reason| (Code::Decoders, reason)))
+            }
             Err((code, reason, insn)) => (insn, Err((code, reason))),
         };
         if let Err((code, reason)) = result {
@@ -433,132 +316,14 @@ impl<'o> SectionDecoder<'_, 'o> {
         let inside = rest.iter().take_while(|r| r.offset < u64::from(end));
         match inside.count() {
             0 => (0, Ok(Relocated::NONE)),
-            1 => (1, self.judge(&rest[0], at, operands)),
-            // movq $symbol, symbol(%rip)
+            1 => (1, relocation::judge(self.image, &rest[0], at, operands)),
             2 if self.image.is_linux() => {
-                let both = self.judge(&rest[0], at, operands);
-                let both = both.and_then(|a| Ok((a.field, self.judge(&rest[1], at, operands)?)));
-                let both = both.and_then(|(a, b)| match (a, b.field) {
-                    (Field::Displacement, Field::Immediate) => Ok(Relocated::operand(a)),
-                    _ => Err("two relocations in one instruction"),
-                });
-                (2, both)
+                let both = [&rest[0], &rest[1]];
+                (2, relocation::judge_both(self.image, both, at, operands))
             }
-            n => (n, Err("two relocations in one instruction")),
+            n => (n, Err(relocation::TWO)),
         }
     }
-
-    /// The table of relocations in `ARCHITECTURE.md`, row by row.
-    fn judge(
-        &self,
-        r: &Relocation,
-        at: u32,
-        operands: Operands,
-    ) -> Result<Relocated, &'static str> {
-        if self.image.is_linux() {
-            return self.judge_kernel(r, at, operands);
-        }
-        let meaning = self.image.meaning(r.symbol);
-        if let Meaning::Unusable(reason) = meaning {
-            return Err(reason);
-        }
-        let is = |field, want| is_of(r, at, field, want);
-        let imm = |want| is(operands.immediate, want);
-        let disp = is(operands.displacement, 4);
-        let branch = operands.branch;
-        match (r.kind, meaning) {
-            (R_X86_64_PC32 | R_X86_64_PLT32, Meaning::Routine(routine)) if branch && imm(4) => {
-                // The field is the last of the instruction: S + A - P is
-                // relative to its start, four bytes early.
-                if r.addend == -4 {
-                    Ok(Relocated::branch(Destination::Routine(routine)))
-                } else {
-                    Err("not the routine's start")
-                }
-            }
-            (R_X86_64_PC32 | R_X86_64_PLT32, Meaning::Code(place)) if branch && imm(4) => {
-                let to = place
-                    .offset
-                    .checked_add(r.addend)
-                    .and_then(|o| o.checked_add(4));
-                let offset = to.ok_or("its target is outside every section")?;
-                Ok(Relocated::branch(Destination::Code(CodeAt {
-                    offset,
-                    ..place
-                })))
-            }
-            (R_X86_64_32S, Meaning::Vm) if !branch && imm(4) => {
-                Ok(Relocated::operand(Field::Immediate))
-            }
-            (R_X86_64_32S, Meaning::Vm) if disp => Ok(Relocated::operand(Field::Displacement)),
-            (R_X86_64_64, Meaning::Vm) if imm(8) => Ok(Relocated::operand(Field::Immediate)),
-            (R_X86_64_32S, Meaning::Table) if disp => match u64::try_from(r.addend) {
-                Ok(stlb::TAG) => Ok(Relocated::operand(Field::Tag)),
-                Ok(stlb::XLATE) => Ok(Relocated::operand(Field::Xlate)),
-                _ => Err("the table is read at its tag or at its translation only"),
-            },
-            _ => Err("not one of the relocations that the contract lists for this operand"),
-        }
-    }
-
-    /// The table of relocations in `ARCHITECTURE.md` for `--target linux`.
-    fn judge_kernel(
-        &self,
-        r: &Relocation,
-        at: u32,
-        operands: Operands,
-    ) -> Result<Relocated, &'static str> {
-        let meaning = self.image.meaning(r.symbol);
-        if let Meaning::Unusable(reason) = meaning {
-            return Err(reason);
-        }
-        let is = |field, want| is_of(r, at, field, want);
-        let imm = |want| is(operands.immediate, want);
-        let disp = |want| is(operands.displacement, want);
-        match (r.kind, meaning) {
-            (R_X86_64_PC32 | R_X86_64_PLT32, Meaning::Routine(routine))
-                if operands.branch && imm(4) =>
-            {
-                match r.addend {
-                    -4 => Ok(Relocated::branch(Destination::Routine(routine))),
-                    _ => Err("not the routine's start"),
-                }
-            }
-            (R_X86_64_PC32 | R_X86_64_PLT32, Meaning::Code(place)) if operands.branch && imm(4) => {
-                let to = place
-                    .offset
-                    .checked_add(r.addend)
-                    .and_then(|o| o.checked_add(4));
-                let offset = to.ok_or("its target is outside every section")?;
-                Ok(Relocated::branch(Destination::Code(CodeAt {
-                    offset,
-                    ..place
-                })))
-            }
-            (R_X86_64_32S, Meaning::Table) if disp(4) => match u64::try_from(r.addend) {
-                Ok(stlb::TAG) => Ok(Relocated::operand(Field::Tag)),
-                Ok(stlb::XLATE) => Ok(Relocated::operand(Field::Xlate)),
-                _ => Err("the table is read at its tag or at its translation only"),
-            },
-            (_, Meaning::Table) => Err("the table is read in checks only"),
-            (_, Meaning::Routine(Routine::Slow(_))) => Err("the runtime's code is only called"),
-            _ if operands.branch => Err("a branch to something that is not code"),
-            (R_X86_64_PC32 | R_X86_64_32S | R_X86_64_32, _) if disp(4) => {
-                self.image.data_reference(meaning, r)?;
-                Ok(Relocated::operand(Field::Displacement))
-            }
-            (R_X86_64_32S | R_X86_64_32, _) if imm(4) => Ok(Relocated::operand(Field::Immediate)),
-            (R_X86_64_64 | R_X86_64_PC64, _) if imm(8) => Ok(Relocated::operand(Field::Immediate)),
-            _ => Err("not one of the relocations that the contract lists for this operand"),
-        }
-    }
-}
-
-/// Whether a relocation is of this field of the instruction at `at`, and the field
-/// of so many bytes.
-fn is_of(r: &Relocation, at: u32, field: Option<(u8, u8)>, bytes: u8) -> bool {
-    let offset = r.offset.checked_sub(u64::from(at));
-    field.is_some_and(|(start, size)| offset == Some(start.into()) && size == bytes)
 }
 
 /// Decodes the instruction at an offset of the section. False if there is none.
@@ -583,7 +348,7 @@ fn allowed(instruction: &Instruction, raw: &[u8], linux: bool) -> Result<(), (Co
         }
         Verdict::Allowed | Verdict::System => prefix::check(instruction, raw, linux),
         // Thunks and retpolines lead anywhere as well: the kernel's own policy.
-        Verdict::Indirect if linux && !is_far(instruction) => {
+        Verdict::Indirect if linux && is_near(instruction) => {
             prefix::check(instruction, raw, linux)
         }
         Verdict::Indirect => Err((Code::Indirect, "its target is not known")),
@@ -591,9 +356,11 @@ fn allowed(instruction: &Instruction, raw: &[u8], linux: bool) -> Result<(), (Co
     }
 }
 
-fn is_far(instruction: &Instruction) -> bool {
+/// Whether an indirect call or jump goes to a 64-bit address, not to another
+/// segment.
+fn is_near(instruction: &Instruction) -> bool {
     use iced_x86::FlowControl::{IndirectBranch, IndirectCall};
-    !matches!(instruction.flow_control(), IndirectCall | IndirectBranch)
-        || instruction.op0_kind() == iced_x86::OpKind::Memory
-            && instruction.memory_size().size() != 8
+    let memory = instruction.op0_kind() == iced_x86::OpKind::Memory;
+    matches!(instruction.flow_control(), IndirectCall | IndirectBranch)
+        && (!memory || instruction.memory_size().size() == 8)
 }

@@ -9,11 +9,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::checks::{self, Miss};
-use crate::decode::Program;
 use crate::domain::{Flags, Form, Name, Reg, State, Value};
 use crate::insn::{Condition, Op, Target};
 use crate::object::{Image, Routine};
 use crate::patches::Patches;
+use crate::program::Program;
 use crate::transfer::{Broken, Next, Proved, Step};
 use crate::violation::Code;
 
@@ -234,7 +234,8 @@ impl<'a, 'o> Flow<'a, 'o> {
             self.arrive(to, state);
         }
         if let Some(&fixup) = patches.fixups.get(&n) {
-            // Whatever the instruction had done by then, and the handler does.
+            // What the instruction had done when it faulted, and what the handler
+            // does, is as unknown as what a callee does.
             let mut after = state.clone();
             after.called_by_psabi();
             after.direction = state.direction;

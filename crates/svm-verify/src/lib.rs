@@ -1,7 +1,7 @@
 //! The independent verifier of rewritten objects.
 //!
 //! It takes a relocatable object as it lies on disk and proves, from the bytes
-//! alone, that the code in it keeps the contract of `/ARCHITECTURE.md`:
+//! alone, that the code in it keeps the contract of `ARCHITECTURE.md`:
 //!
 //! * **P1, memory.** Every byte that is read or written is in the function's
 //!   own stack frame, or reached through a translation that covers it, or a
@@ -22,15 +22,16 @@
 //!
 //! ```text
 //! Object ──object──> Image ──decode──> Program ──flow──> Outcome ──> Proof
-//!            │                 │                  │            or Violations
-//!     sections, symbols   allow, prefix,     transfer,
-//!     codemap, map        classify, insn,    domain, checks
-//!                        second, memo
+//!            │                 │          │       │            or Violations
+//!     sections, symbols   allow, prefix,  │  transfer,
+//!     codemap, map;       classify, insn, │  domain, checks
+//!     linux               second, memo,   │
+//!                         relocation    patches, references (target `linux`)
 //! ```
 //!
 //! What is not proved: that the code does what the original did, and that a
-//! return address stays as it was (`/ARCHITECTURE.md`, last paragraph). What is
-//! assumed of the runtime is written down in `twin_abi`.
+//! return address stays as it was. `ARCHITECTURE.md`, "What the verifier proves",
+//! has both, and what the proof takes from the runtime.
 
 mod allow;
 mod checks;
@@ -46,7 +47,10 @@ mod object;
 mod operands;
 mod patches;
 mod prefix;
+mod program;
 mod proof;
+mod references;
+mod relocation;
 mod report;
 mod second;
 mod transfer;
@@ -54,9 +58,9 @@ mod violation;
 
 use elf_loader::Object;
 
-use crate::decode::Program;
 use crate::object::{CodeAt, Image};
 use crate::patches::Patches;
+use crate::program::Program;
 use crate::report::Report;
 
 pub use proof::{Accesses, Proof};
@@ -93,7 +97,7 @@ pub fn verify_with(object: &Object<'_>, options: Options) -> Result<Proof, Viola
 }
 
 /// The same with every instruction judged anew, however often its bytes occur.
-/// For tests: they hold [`memo`] to it that this makes no difference.
+/// For tests, which compare: [`memo`] may save time and change nothing.
 ///
 /// # Errors
 /// See [`verify`].
@@ -119,7 +123,7 @@ fn prove<'o>(object: &'o Object<'o>, remember: bool, report: &mut Report<'o>) ->
         patches = Patches::new(&image, &program, report);
         entries.extend(starts(
             &program,
-            &linux::references(&image, &program, report),
+            &references::check(&image, &program, report),
         ));
         entries.sort_unstable();
         entries.dedup();

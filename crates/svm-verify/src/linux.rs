@@ -1,4 +1,4 @@
-//! Objects for `--target linux`: what surrounds the code of a module that a
+//! Objects for `--target linux`: the sections and symbols of a module that a
 //! stock kernel loads.
 //!
 //! The data of the original is there, symbols name it, and the kernel has tables
@@ -7,9 +7,10 @@
 //!
 //! * the runtime in it is the runtime, byte for byte ([`same_runtime`]);
 //! * nothing but checks names the translation table, and nothing but calls the
-//!   runtime's code;
+//!   runtime's code ([`crate::relocation`], [`crate::references`]);
 //! * whatever refers to code refers to the start of an instruction, and data to
-//!   the start of a function, which is then one more entry ([`references`]);
+//!   the start of a function, which is then one more entry
+//!   ([`crate::references`]);
 //! * what the kernel may write over is an instruction of the kind that it
 //!   expects, and the paths that open then are interpreted with the others
 //!   ([`crate::patches`]).
@@ -17,24 +18,17 @@
 use std::collections::{HashMap, HashSet};
 
 use elf_loader::consts::{
-    R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_PROGBITS, STB_LOCAL,
-    STT_FILE, STT_FUNC,
+    SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_PROGBITS, STB_LOCAL, STT_FILE, STT_FUNC,
 };
-use elf_loader::{Object, Place, Relocation, Role, SectionId, Symbol, special};
+use elf_loader::{Object, Place, Relocation, Symbol};
 use twin_abi::{names, sections};
 
-use crate::decode::Program;
-use crate::insn::{Access, Op, Origin};
 use crate::object::{CodeAt, Image, Meaning, Routine, slow_register};
 use crate::report::Report;
 use crate::violation::Code;
 
-/// Farthest place behind the start of a kernel's symbol that may be named, in
-/// bytes: how large it is, this object does not say.
-const KERNEL_SYMBOL: i64 = 1 << 20;
-
 /// The sections of the runtime.
-const RUNTIME: [&str; 3] = [
+pub const RUNTIME: [&str; 3] = [
     sections::LINUX_TEXT,
     sections::LINUX_RODATA,
     sections::LINUX_STLB,
@@ -88,6 +82,7 @@ pub fn symbols<'o>(image: &mut Image<'o>, report: &mut Report<'o>) {
             if symbol.binding != STB_LOCAL {
                 image.globals.push(at);
             } else if !symbol.name.contains(".cold") {
+                // A cold part is entered with the frame of its hot one.
                 image.locals.push(at);
             }
         }
@@ -187,182 +182,4 @@ fn target(object: &Object<'_>, symbol: usize) -> (String, u64) {
         },
         None => (String::new(), 0),
     }
-}
-
-/// Looks at everything that refers to code or to the runtime, but the kernel's
-/// tables: gives the entries that data names.
-pub fn references<'o>(
-    image: &Image<'o>,
-    program: &Program,
-    report: &mut Report<'o>,
-) -> Vec<CodeAt> {
-    let functions: HashSet<CodeAt> = image.globals.iter().chain(&image.locals).copied().collect();
-    let mut taken = Vec::new();
-    for (id, section) in image.object.sections() {
-        let runtime = RUNTIME.contains(&&*section.name);
-        // What debuggers read is not loaded, and nobody goes by it.
-        let debug = section.flags & SHF_ALLOC == 0 && section.name.starts_with(".debug_");
-        if runtime
-            || debug
-            || section.role != Role::Contents
-            || special::kind_of(&section.name).is_some_and(has_entries)
-        {
-            continue;
-        }
-        if let Some(number) = image.number(id) {
-            code_references(image, program, number, &functions, &mut taken, report);
-            places(image, program, number, &functions, &mut taken, report);
-            continue;
-        }
-        for r in &section.relocations {
-            match image.meaning(r.symbol) {
-                Meaning::Code(at) => {
-                    let at = CodeAt {
-                        offset: at.offset.wrapping_add(r.addend),
-                        ..at
-                    };
-                    if section.flags & SHF_ALLOC == 0 {
-                        let reason = "an unknown section that refers to code";
-                        report.at(id, r.offset, Code::Metadata, reason);
-                    } else if functions.contains(&at) {
-                        taken.push(at);
-                    } else {
-                        let reason = "data refers to code that is not the start of a function";
-                        report.at(id, r.offset, Code::Target, reason);
-                    }
-                }
-                Meaning::Table | Meaning::Routine(Routine::Slow(_)) => {
-                    report.at(id, r.offset, Code::Runtime, "data refers to the runtime");
-                }
-                Meaning::Unusable(reason) if section.flags & SHF_ALLOC != 0 => {
-                    report.at(id, r.offset, Code::Relocation, reason);
-                }
-                _ => {}
-            }
-        }
-    }
-    taken
-}
-
-fn has_entries(kind: special::SpecialKind) -> bool {
-    kind != special::SpecialKind::AltInstrReplacement
-}
-
-/// `lea` of a place in its own section, which the assembler can tell without a
-/// relocation: as with one, that place is an instruction's start.
-fn places<'o>(
-    image: &Image<'o>,
-    program: &Program,
-    number: u16,
-    functions: &HashSet<CodeAt>,
-    taken: &mut Vec<CodeAt>,
-    report: &mut Report<'o>,
-) {
-    let data = &image.section(number).data;
-    for insn in program.insns.iter().filter(|i| i.section == number) {
-        let unrelocated = matches!(insn.op, Op::Lea { .. }) && !insn.relocated;
-        let (start, end) = (insn.at as usize, insn.at as usize + usize::from(insn.len));
-        let Some(displacement) = relative_lea(&data[start..end]).filter(|_| unrelocated) else {
-            continue;
-        };
-        let at = CodeAt {
-            section: number,
-            offset: end as i64 + i64::from(displacement),
-        };
-        if functions.contains(&at) {
-            taken.push(at);
-        }
-        if program.at(at).is_none() {
-            let reason = "the address of code that is no instruction's start";
-            report.at(
-                image.code[usize::from(number)],
-                start as u64,
-                Code::Target,
-                reason,
-            );
-        }
-    }
-}
-
-/// The displacement of `lea disp(%rip), %reg`: opcode, ModRM with mod 0 and rm 5,
-/// four bytes (SDM volume 2, tables 2-2 and 2-7).
-fn relative_lea(bytes: &[u8]) -> Option<i32> {
-    let (head, displacement) = bytes.split_last_chunk::<4>()?;
-    let [.., 0x8d, modrm] = head else {
-        return None;
-    };
-    (modrm & 0xc7 == 0x05).then_some(i32::from_le_bytes(*displacement))
-}
-
-/// References from the operands of a code section.
-fn code_references<'o>(
-    image: &Image<'o>,
-    program: &Program,
-    number: u16,
-    functions: &HashSet<CodeAt>,
-    taken: &mut Vec<CodeAt>,
-    report: &mut Report<'o>,
-) {
-    let (id, section) = (image.code[usize::from(number)], image.section(number));
-    let mut last = None;
-    for r in &section.relocations {
-        let here = CodeAt {
-            section: number,
-            offset: r.offset as i64,
-        };
-        let Some(n) = program.around(here) else {
-            continue;
-        };
-        // The displacement stands before the immediate.
-        let first = last.replace(n) != Some(n);
-        let insn = &program.insns[n as usize];
-        if matches!(insn.op, Op::Call(_) | Op::Jump(_) | Op::Branch(..)) {
-            continue;
-        }
-        // S + A - P counts from the field; the operand from the instruction's end.
-        let end = i64::from(insn.at) + i64::from(insn.len);
-        let relative = matches!(r.kind, R_X86_64_PC32 | R_X86_64_PLT32);
-        let bias = if relative { end - r.offset as i64 } else { 0 };
-        let place = r.addend.wrapping_add(bias);
-        let size = i64::from(insn.memory.size);
-        let accessed =
-            first && insn.memory.access != Access::None && insn.memory.origin == Origin::Symbol;
-        let problem = match image.meaning(r.symbol) {
-            Meaning::Code(at) => {
-                let at = CodeAt {
-                    offset: at.offset.wrapping_add(place),
-                    ..at
-                };
-                if functions.contains(&at) {
-                    taken.push(at);
-                }
-                match program.at(at) {
-                    _ if accessed => Some((Code::AddressForm, "it reaches code as data")),
-                    None => Some((
-                        Code::Target,
-                        "the address of code that is no instruction's start",
-                    )),
-                    Some(_) => None,
-                }
-            }
-            Meaning::Data(data, at) if accessed => {
-                let start = at.wrapping_add(place);
-                let inside = start >= 0 && start + size <= image.object.section(data).size as i64;
-                (!inside).then_some((Code::AddressForm, "a place outside the symbol's section"))
-            }
-            Meaning::Routine(_) if accessed => {
-                let inside = (0..KERNEL_SYMBOL).contains(&place);
-                (!inside).then_some((Code::AddressForm, "a place far from the symbol"))
-            }
-            _ => None,
-        };
-        if let Some((code, reason)) = problem {
-            report.at(id, u64::from(insn.at), code, reason);
-        }
-    }
-}
-
-/// The section with this number in the object, for messages.
-pub fn is_runtime(object: &Object<'_>, id: SectionId) -> bool {
-    RUNTIME.contains(&&*object.section(id).name)
 }

@@ -27,13 +27,13 @@
 //! 4. *A direct branch is known by its opcode.* One without prefixes is the opcode
 //!    and the distance, nothing else ([`Branch`]), so all with one opcode mean the
 //!    same but for how far they go. That is read from the bytes here, each time.
-//! 5. *A relocation is judged each time.* Of a relocation nothing is kept but its [`Field`], which is
-//!    all that classification sees: the caller judges the relocation at hand
-//!    anew, with the symbol, the addend and the offset that it has here, and
-//!    takes the answer only if the field is the same. Keys of relocated
-//!    instructions differ from those of others.
+//! 5. *A relocation is judged each time.* Nothing is kept of it but its
+//!    [`Field`], which is all that classification sees: the caller judges the
+//!    relocation at hand anew, with the symbol, the addend and the offset that it
+//!    has here, and takes the answer only if the field is the same. Keys of
+//!    relocated instructions differ from those of others.
 //! 6. *Nothing refused is kept.* Whatever breaks a rule is judged each time, so
-//!    each violation is reported where it is.
+//!    that each violation is reported where it is.
 
 use iced_x86::{ConstantOffsets, Instruction, OpKind};
 
@@ -41,17 +41,17 @@ use crate::classify::Field;
 use crate::insn::Insn;
 
 /// Fewest and most instructions that are remembered at a time. The most is about
-/// as many as large modules have different ones, and little enough for a CPU's
-/// second cache.
+/// the number of different instructions in a large module, and small enough for a
+/// CPU's second-level cache.
 const PLACES: (usize, usize) = (1 << 8, 1 << 13);
 
-/// Bytes of code for each place: what is never used need not be made either.
+/// Bytes of code for each place, so that small objects have small tables.
 const BYTES_PER_PLACE: usize = 16;
 
 /// Places for guesses at the length.
 const LENGTHS: usize = 1 << 12;
 
-/// Bytes that are read for a key; the longest instruction has one fewer.
+/// Bytes that are read for a key: one more than the longest instruction has.
 const WINDOW: usize = 16;
 
 /// Where the operands of an instruction lie in its bytes.
@@ -157,7 +157,7 @@ impl Branch {
     }
 }
 
-/// The first so many bytes.
+/// Masks of the first so many bytes.
 const FIRST: [u128; WINDOW] = {
     let mut masks = [0; WINDOW];
     let mut bytes = 1;

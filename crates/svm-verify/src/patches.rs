@@ -17,10 +17,9 @@ use elf_loader::SectionId;
 use elf_loader::special::{self, Entry, SpecialKind};
 use twin_abi::sections;
 
-use crate::decode::Program;
 use crate::insn::{Insn, Op, Target};
-use crate::linux;
 use crate::object::{CodeAt, Image};
+use crate::program::Program;
 use crate::report::Report;
 use crate::violation::Code;
 
@@ -111,6 +110,8 @@ impl Patches {
         before.chain(others.copied())
     }
 
+    /// Judges an entry of any table but `.orc_unwind_ip` by what the kernel does
+    /// with it, and notes the ways that it opens.
     fn entry(
         &mut self,
         reader: &Reader<'_, '_>,
@@ -154,7 +155,7 @@ impl Patches {
                 "not a call of a static call's trampoline",
             ),
             K::BugTable => {
-                is(reader.bytes(insn) == Some(&[0x0f, 0x0b]), "not ud2")?;
+                is(reader.image.bytes(insn) == Some(&[0x0f, 0x0b]), "not ud2")?;
                 if entry.is_warning() {
                     self.warns.insert(n);
                 }
@@ -211,12 +212,14 @@ impl Patches {
                 ways.push(reader.program.next(n).ok_or("nothing follows it")?);
                 Ok(())
             }
-            _ if reader.bytes(insn) == Some(NOP5) => Ok(()),
-            _ if reader.bytes(insn) == Some(NOP2) && near => Ok(()),
+            _ if reader.image.bytes(insn) == Some(NOP5) => Ok(()),
+            _ if reader.image.bytes(insn) == Some(NOP2) && near => Ok(()),
             _ => Err("neither a nop nor a jump to its target, of 5 bytes or of 2 that reach"),
         }
     }
 
+    /// `.altinstructions`: the replacement, padded with nops, is written over the
+    /// site, or it is not; both go on behind the site.
     fn alternative(
         &mut self,
         reader: &Reader<'_, '_>,
@@ -251,15 +254,16 @@ impl Patches {
 /// A section and an offset in it.
 type Site = (SectionId, u64);
 
+/// Finds what the entries of the tables refer to.
 struct Reader<'a, 'o> {
     image: &'a Image<'o>,
     program: &'a Program,
 }
 
 impl<'a, 'o> Reader<'a, 'o> {
+    /// Whether a section is the runtime's code, which is compared, not decoded.
     fn is_runtime(&self, id: SectionId) -> bool {
-        linux::is_runtime(self.image.object, id)
-            && self.image.object.section(id).name == sections::LINUX_TEXT
+        self.image.object.section(id).name == sections::LINUX_TEXT
     }
 
     fn place(&self, (id, offset): Site) -> Option<CodeAt> {
@@ -273,29 +277,19 @@ impl<'a, 'o> Reader<'a, 'o> {
         self.program.at(self.place(site)?)
     }
 
+    /// The instruction that starts there, and its number.
     fn insn(&self, site: Site) -> Option<(u32, &'a Insn)> {
         let n = self.number(site)?;
         Some((n, self.program.get(n)?))
     }
 
-    fn bytes(&self, insn: &Insn) -> Option<&'o [u8]> {
-        let at = insn.at as usize;
-        self.image
-            .section(insn.section)
-            .data
-            .get(at..at + usize::from(insn.len))
-    }
-
     /// Whether the instruction's relocation names a routine that begins so.
     fn names(&self, insn: &Insn, prefix: &str) -> bool {
-        let all = &self.image.section(insn.section).relocations;
-        let first = all.partition_point(|r| r.offset < u64::from(insn.at));
-        all.get(first).is_some_and(|r| {
-            r.offset < u64::from(insn.at) + u64::from(insn.len)
-                && self.image.object.symbol(r.symbol).name.starts_with(prefix)
-        })
+        let relocation = self.image.relocations(insn).next();
+        relocation.is_some_and(|r| self.image.object.symbol(r.symbol).name.starts_with(prefix))
     }
 
+    /// Whether it is a direct branch out of the object's code.
     fn leaves(&self, insn: &Insn) -> bool {
         matches!(
             insn.op,

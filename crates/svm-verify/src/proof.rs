@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::decode::Program;
 use crate::flow::Outcome;
 use crate::object::Image;
+use crate::program::Program;
 use crate::transfer::Proved;
 
 /// Statistics of an object that keeps the contract.

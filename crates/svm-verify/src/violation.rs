@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// The property that a violation breaks (`/ARCHITECTURE.md`, "What the
+/// The property that a violation breaks (`ARCHITECTURE.md`, "What the
 /// verifier proves").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Rule {

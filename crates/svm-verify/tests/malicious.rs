@@ -7,7 +7,10 @@ use common::*;
 /// Trick, expected rule, code of `.text` in scheme `stlb`; `{T}` stands for a
 /// good check of `(%rdi)` that leaves the translation in `%rax`, its index in
 /// `%rcx`; `{E:a=>b|...}` for one with `a` replaced by `b` and a load after it;
-/// `{R:...}` for one of `%rdi` with a string instruction after it. See `expand`.
+/// `{R:count|instruction}` for one of `%rdi` and a string instruction after it that
+/// repeats as often as `count` makes `%r8d`; `{B}` for checks of `%rdi` and `%rsi`
+/// into `%rbx` and `%rbp`; `{S}` and `{P}` for one of scheme `stlb`, `paper`,
+/// whichever is asked for. See `expand`.
 #[rustfmt::skip] // A table: one trick a line.
 const STLB_TRICKS: &[(&str, &str, &str)] = &[
     // ---- P1: memory
@@ -264,7 +267,8 @@ const STLB_TRICKS: &[(&str, &str, &str)] = &[
     ("one bound for two pointers", "P1-string-count", "{B} mov %edi, %ecx; and $0xfff, %ecx; xor $0x1fff, %ecx; mov %rbx, %rdi; mov %rbp, %rsi; rep; movsb; ret"),
 ];
 
-/// The same in scheme `paper`; `{P:...}` is a check with these instructions.
+/// The same in scheme `paper`; `{P:page|copy|bits|compare|condition}` is a check
+/// with these instructions in place of its own.
 #[rustfmt::skip] // A table: one trick a line.
 const PAPER_TRICKS: &[(&str, &str, &str)] = &[
     ("a plain load", "P1-untranslated", "mov (%rdi), %rax; ret"),

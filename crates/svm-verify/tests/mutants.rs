@@ -35,7 +35,8 @@ fn is_label(line: &str) -> bool {
 
 /// All mutants of a sequence; the first is the sequence itself.
 fn mutants(sequence: &Sequence) -> Vec<Mutant> {
-    let lines: Vec<String> = sequence.lines.iter().map(|l| text(l).to_string()).collect();
+    let source = sequence.lines();
+    let lines: Vec<String> = source.iter().map(|l| text(l).to_string()).collect();
     let mut all = vec![Mutant {
         what: "nothing".into(),
         lines: lines.clone(),
@@ -43,12 +44,7 @@ fn mutants(sequence: &Sequence) -> Vec<Mutant> {
     }];
     let mut add =
         |what: String, own: bool, lines: Vec<String>| all.push(Mutant { what, lines, own });
-    for (n, line) in sequence
-        .lines
-        .iter()
-        .enumerate()
-        .filter(|(_, l)| !is_label(l))
-    {
+    for (n, line) in source.iter().enumerate().filter(|(_, l)| !is_label(l)) {
         let replaced = |with: &[String]| {
             let mut new = lines.clone();
             new.splice(n..=n, with.iter().cloned());
@@ -61,7 +57,7 @@ fn mutants(sequence: &Sequence) -> Vec<Mutant> {
             own,
             replaced(&[lines[n].clone(), lines[n].clone()]),
         );
-        if let Some(next) = sequence.lines.get(n + 1).filter(|l| !is_label(l)) {
+        if let Some(next) = source.get(n + 1).filter(|l| !is_label(l)) {
             let mut swapped = lines.clone();
             swapped.swap(n, n + 1);
             add(

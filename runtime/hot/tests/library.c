@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Tests of the hot routines: what drivers call beside packets: DMA, strings, checksums.
+ * Tests of the hot routines: what drivers call beside packets (DMA, strings,
+ * checksums).
  */
 #include "common.h"
 #include <linux/ipv6.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Tests of the hot routines: pools of packets and fragments: exhaustion, references, bad frees, two CPUs.
+ * Tests of the hot routines: pools of packets and fragments (exhaustion,
+ * references, bad frees, two CPUs).
  */
 #include "common.h"
 #include <linux/mm.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Between the two halves of test-hot: the kernel half (kernel.c, driver.c,
- * common.c and the tests: compiled by kbuild against the kernel's headers, like hot.o) and
- * the host half (main.c: libc). Plain types only.
+ * common.c and the tests, compiled by kbuild against the kernel's headers, as
+ * hot.o is) and the host half (main.c, with libc). Plain types only.
  */
 #ifndef HOT_TEST_H
 #define HOT_TEST_H

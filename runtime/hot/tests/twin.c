@@ -6,6 +6,7 @@
  * outside comes back as an import. Windows are the identity, as in a VM
  * instance of the paper's own way (5.1.2), so that one process is enough.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,8 @@ static struct twin_instance instance;
 static struct twin_codemap_entry codemap[1024];
 static __thread struct twin_cpu *cpu;
 
-/* Native functions reached by pointer: import numbers from test_imports_count. */
+/* Native functions reached by pointer: import numbers from test_imports_count on. */
+static pthread_mutex_t pointers_lock = PTHREAD_MUTEX_INITIALIZER;
 static native pointers[POINTERS];
 static uint32_t pointer_count;
 static uint8_t *stubs;
@@ -46,20 +48,32 @@ static void unmap_window(struct twin_instance *i, uint64_t page, uint64_t mapped
 {
 }
 
-/* Called with the call lock held: one at a time. */
-static uint64_t resolve_upcall(struct twin_instance *i, uint64_t vm)
+/* pointers_lock held. The import number of a pointer, less test_imports_count;
+ * POINTERS if there are too many. */
+static uint32_t number_of(native pointer)
 {
 	uint32_t n;
 
 	for (n = 0; n < pointer_count; n++)
-		if (pointers[n] == (native)vm)
-			return (uint64_t)stubs + n * TWIN_USER_STUB;
-	if (n == POINTERS)
-		return 0;
-	pointers[n] = (native)vm;
-	twin_user_write_import(stubs + n * TWIN_USER_STUB, test_imports_count + n);
-	pointer_count = n + 1;
-	return (uint64_t)stubs + n * TWIN_USER_STUB;
+		if (pointers[n] == pointer)
+			return n;
+	if (n < POINTERS) {
+		pointers[n] = pointer;
+		twin_user_write_import(stubs + n * TWIN_USER_STUB, test_imports_count + n);
+		pointer_count = n + 1;
+	}
+	return n;
+}
+
+/* The runtime may ask on several CPUs at once. */
+static uint64_t resolve_upcall(struct twin_instance *i, uint64_t vm)
+{
+	uint32_t n;
+
+	pthread_mutex_lock(&pointers_lock);
+	n = number_of((native)vm);
+	pthread_mutex_unlock(&pointers_lock);
+	return n < POINTERS ? (uint64_t)stubs + n * TWIN_USER_STUB : 0;
 }
 
 static int import(struct twin_instance *i, struct twin_call_frame *frame)

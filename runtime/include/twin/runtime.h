@@ -15,7 +15,7 @@
  *
  * Contexts in which a function may be called are given as
  *   [setup]   by one thread, before the first or after the last twin_enter
- *   [any]     any thread, at any time; never sleeps; takes no lock
+ *   [any]     any thread, at any time; never sleeps; takes no lock unless said
  *   [inside]  between the driver's entry and its return on this CPU, in
  *             runtime C code: on the host's stack; never sleeps
  *   [outside] not inside
@@ -124,8 +124,8 @@ int twin_cpu_init(struct twin_cpu *cpu);
 /* ---- One driver -------------------------------------------------------- */
 
 /*
- * A mapped window. Nodes with the same table index form a chain; exactly one
- * of them, at most, is in the table. Owned by the instance.
+ * A mapped window. Nodes with the same table index form a chain; at most one of
+ * them is in the table. Owned by the instance.
  */
 struct twin_node {
 	uint64_t page;		/* dom0 page */
@@ -146,7 +146,7 @@ struct twin_call_entry {
 /* What driver code asks of an imported routine, and the answer. */
 struct twin_call_frame {
 	uint64_t rdi, rsi, rdx, rcx, r8, r9;	/* arguments 1 to 6 */
-	uint64_t rax;		/* in: al, vector arguments; out: the result */
+	uint64_t rax;		/* in: al, how many vector arguments; out: the result */
 	const uint64_t *stack;	/* arguments 7 and on, on the driver stack */
 	uint64_t site;		/* return address in driver code */
 	uint64_t target;	/* import number, or the hot routine's address */
@@ -156,21 +156,24 @@ struct twin_call_frame {
  * What the runtime needs from the machine it runs on. Every operation may be
  * called on several CPUs at once unless it says otherwise, none may sleep
  * except import, and none but import may run a driver. None may leave except
- * by returning (no longjmp, no unwinding). A NULL operation refuses. A site's
- * vector registers must survive all but import and resolve_upcall, which happen
- * only at calls, where the psABI lets them die.
+ * by returning (no longjmp, no unwinding). map_window is required; where another
+ * operation is NULL, what would call it is refused, but for unmap_window and
+ * warn, which are left out. A site's vector registers must survive all but
+ * import and resolve_upcall, which happen only at calls, where they are dead
+ * (psABI 3.2.1).
  */
 struct twin_platform_ops {
 	/*
-	 * Map dom0's pages page and page + TWIN_PAGE_SIZE at consecutive hyp
-	 * addresses and give the first. Only the first must be dom0's: where
-	 * the second is not, or does not exist, an access to it must fault,
-	 * as must one to the page after the window. Returns enum twin_refusal
-	 * (0 is success). Called with the instance's table lock held, so once
-	 * at a time for an instance; never twice for a page still mapped.
+	 * Map dom0's page `page`, the one before it and the one after it at
+	 * consecutive hyp addresses, and give that of `page` itself. Only
+	 * `page` must be dom0's: where one of the others is not, or does not
+	 * exist, an access to it must fault, as must one to the page after all
+	 * three. Returns enum twin_refusal (0 is success). Called with the
+	 * instance's table lock held, so once at a time for an instance; never
+	 * twice for a page still mapped.
 	 */
 	int (*map_window)(struct twin_instance *instance, uint64_t page, uint64_t *mapped);
-	/* Undo that. No CPU is inside the driver. */
+	/* Undo that; mapped is what map_window gave. No CPU is inside the driver. */
 	void (*unmap_window)(struct twin_instance *instance, uint64_t page, uint64_t mapped);
 	/*
 	 * The stub for dom0's kernel function at vm, or 0 if it is none. The
@@ -285,7 +288,7 @@ struct twin_instance {
 	struct twin_call_entry call_cache[TWIN_CALL_ENTRIES];
 };
 
-/* Bytes and alignment of struct twin_instance, for callers not in C. [any] */
+/* Bytes of struct twin_instance, for callers not in C. [any] */
 uint64_t twin_instance_size(void);
 
 /* Make an instance with nothing mapped and no code. TWIN_INVALID if the
@@ -342,10 +345,11 @@ void twin_instance_release(struct twin_instance *instance);
 /* ---- Translation ------------------------------------------------------- */
 
 /*
- * Translate va for this instance as the slow path does, own stacks excepted:
- * on TWIN_MAPPED (0) *mapped is good for TWIN_BELOW bytes before it and
- * TWIN_COVERED from it on until the driver is left or the hold released. Else enum twin_refusal. [inside] or held;
- * takes the table lock.
+ * Translate va for this instance as the slow path does, own stacks excepted.
+ * TWIN_MAPPED (0): *mapped is good for TWIN_BELOW bytes before it and
+ * TWIN_COVERED from it on, as far as dom0 has those pages, until the driver is
+ * left or the hold released. Any other enum twin_refusal: *mapped is untouched.
+ * [inside] or held; may take the table lock.
  */
 int twin_translate(struct twin_instance *instance, uint64_t va, uint64_t *mapped);
 
@@ -361,13 +365,14 @@ int twin_translate(struct twin_instance *instance, uint64_t va, uint64_t *mapped
 int twin_unmap(struct twin_instance *instance, uint64_t first_page, uint64_t pages,
 	       uint64_t patience);
 
-/* Likewise for every window and every cached call target. */
+/* Likewise for every window and every cached call target. Context as there. */
 int twin_flush(struct twin_instance *instance, uint64_t patience);
 
 /*
  * The parts of twin_unmap, for a platform that has more to change while no CPU
- * is inside: quiesce (TWIN_OK or TWIN_BUSY), then drop as often as needed, then
- * resume. CPUs that want in spin meanwhile, so be quick and do not sleep.
+ * is inside: quiesce (TWIN_OK, or TWIN_BUSY and nothing to resume), then drop
+ * `pages` pages from dom0 address first_page on, as often as needed, then resume.
+ * CPUs that want in spin meanwhile, so be quick and do not sleep. [outside]
  */
 int twin_instance_quiesce(struct twin_instance *instance, uint64_t patience);
 void twin_instance_drop(struct twin_instance *instance, uint64_t first_page, uint64_t pages);

@@ -12,8 +12,10 @@
  *   driver ── receive ──> [queue of guest 0] ── take ──> guest 0's memory
  *                     └─> [queue of guest 1] ── take ──> guest 1's memory
  *
- * Shared by all CPUs under one lock, which is held for a few dozen instructions
- * and never while bytes are copied. Contexts as in <twin/runtime.h>.
+ * Shared by all CPUs under one lock, which every function here but
+ * twin_switch_init, twin_switch_size and twin_copy_from_dom0 spins on. It is held
+ * for a few dozen instructions (twin_switch_detach: for each waiting packet) and
+ * never while bytes are copied. Contexts as in <twin/runtime.h>.
  */
 #ifndef TWIN_SWITCH_H
 #define TWIN_SWITCH_H
@@ -42,18 +44,19 @@ struct twin_packet {
 	uint32_t next;		/* of the free chain: number + 1, or 0 */
 };
 
+/* The packets that wait for one guest: entry i is at i % TWIN_SWITCH_QUEUE. */
 struct twin_guest_queue {
 	uint32_t produced, consumed;	/* free running */
-	uint32_t packets[TWIN_SWITCH_QUEUE];	/* numbers */
-	uint64_t taken, bytes;
-	uint64_t dropped;	/* the queue was full */
+	uint32_t packets[TWIN_SWITCH_QUEUE];	/* indices of twin_switch.packets */
+	uint64_t taken, bytes;	/* what the guest has taken: packets, bytes */
+	uint64_t dropped;	/* packets for which the queue was full */
 };
 
 struct twin_switch {
 	struct twin_lock lock;
 	uint32_t free;			/* chain of free packets: number + 1, or 0 */
 	struct twin_packet *packets;	/* the caller's memory */
-	uint32_t count;
+	uint32_t count;			/* of packets[] */
 	uint64_t attached;		/* bit g: guest g exists */
 	uint64_t raised;		/* bit g: guest g has news since it was last asked */
 	uint64_t unknown;		/* packets for nobody here */
@@ -62,7 +65,8 @@ struct twin_switch {
 	struct twin_guest_queue guests[TWIN_SWITCH_GUESTS];
 };
 
-/* Make a switch without guests whose packets live in packets[count]. [setup] */
+/* Make a switch without guests whose packets live in packets[count], which stays
+ * the caller's. TWIN_INVALID if there are none. [setup] */
 int twin_switch_init(struct twin_switch *sw, struct twin_packet *packets, uint32_t count);
 
 /* Add a guest with that unicast address; its number, or -1 if the address is
@@ -71,11 +75,12 @@ int twin_switch_attach(struct twin_switch *sw, const uint8_t mac[TWIN_ETH_ALEN])
 
 /*
  * Remove a guest. Its waiting packets are dropped: buffers that nobody else
- * wants are written to release[] (room for TWIN_SWITCH_QUEUE), their number is
- * the result. TWIN_INVALID is never returned: an unknown guest has none. [any]
+ * wants are written to release[] (room for TWIN_SWITCH_QUEUE). Returns how many;
+ * 0 for a guest that does not exist. Not while it takes a packet. [any]
  */
 uint32_t twin_switch_detach(struct twin_switch *sw, uint32_t guest, uint64_t *release);
 
+/* What became of a received packet. */
 enum twin_switch_verdict {
 	TWIN_SWITCH_HELD = 0,	/* the buffer is the switch's until it is released */
 	TWIN_SWITCH_UNWANTED = 1,	/* nobody takes it: free it */
@@ -84,7 +89,8 @@ enum twin_switch_verdict {
 
 /*
  * A packet has come. Unicast goes to the guest of that address, broadcast and
- * multicast to all. [inside] an import of instance, or held.
+ * multicast to all. arrival is copied. [inside] an import of instance, or with
+ * instance held (twin_instance_hold).
  */
 enum twin_switch_verdict twin_switch_receive(struct twin_switch *sw,
 					     struct twin_instance *instance,
@@ -99,9 +105,10 @@ struct twin_delivery {
 
 /*
  * Copy guest's next packet to `to`, at most size bytes, and forget it there.
- * TWIN_OK, TWIN_BUSY if there is none, TWIN_ABORTED if its bytes are no longer
- * dom0's (it is dropped; delivery says what to release). instance is held by the
- * caller (twin_instance_hold). One CPU at a time for one guest. [outside]
+ * TWIN_OK, TWIN_BUSY if there is none, TWIN_ABORTED if its bytes are not all
+ * dom0's (it is dropped). Unless TWIN_BUSY, *delivery says what was copied and
+ * what to release. instance is held by the caller (twin_instance_hold). One CPU
+ * at a time for one guest. [outside]
  */
 int twin_switch_take(struct twin_switch *sw, struct twin_instance *instance, uint32_t guest,
 		     void *to, uint32_t size, struct twin_delivery *delivery);
@@ -110,8 +117,8 @@ int twin_switch_take(struct twin_switch *sw, struct twin_instance *instance, uin
  * raise. [any] */
 uint64_t twin_switch_news(struct twin_switch *sw);
 
-/* Copy size bytes at dom0 address from. TWIN_OK or TWIN_ABORTED (some bytes may
- * have been copied). instance is held or [inside]. */
+/* Copy size bytes at dom0 address `from` to `to`. TWIN_OK, or TWIN_ABORTED if some
+ * are not dom0's (others may have been copied). instance is held or [inside]. */
 int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from, uint32_t size);
 
 /* Bytes of struct twin_switch, for callers not in C. [any] */

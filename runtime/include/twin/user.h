@@ -3,8 +3,9 @@
  * The platform for a Linux process: the process is the hypervisor, dom0's
  * memory is in files (memfds) that another process shares.
  *
- * Windows are two file pages, mapped next to each other in a reserved region,
- * and a page that is never mapped. Mapping uses system calls only, no libc, so
+ * Windows are three file pages, or holes for what dom0 does not have, mapped next
+ * to each other in reserved address space, and a page that is never mapped
+ * (platform/user/window.c). Mapping uses system calls only, no libc, so
  * a slow path keeps the driver's vector registers; ports and warnings save x87
  * and SSE state (not the upper halves of wider registers) around the host's
  * callbacks. Contexts as in <twin/runtime.h>.
@@ -74,13 +75,13 @@ struct twin_stlb_entry *twin_user_stlb(struct twin_user *user);
 int twin_user_add_region(struct twin_user *user, const struct twin_user_region *region);
 
 /* Forget the region that begins at dom0_start and every window into it; see
- * twin_unmap for patience and TWIN_BUSY. TWIN_INVALID: there is none. */
+ * twin_unmap for patience and TWIN_BUSY. TWIN_INVALID: there is none. [outside] */
 int twin_user_remove_region(struct twin_user *user, uint64_t dom0_start, uint64_t patience);
 
 /* ---- CPUs -------------------------------------------------------------- */
 
 /*
- * Make a stack block, at the address `wanted` (aligned to TWIN_STACK_BLOCK) or
+ * Make a stack block, at the address `wanted` (a multiple of TWIN_STACK_BLOCK) or
  * anywhere if that is 0. Returns its context or NULL with errno set. At most
  * TWIN_USER_BLOCKS exist at once. [any]
  */

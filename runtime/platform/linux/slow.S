@@ -98,6 +98,18 @@ twin_slow_\reg:
 	ENTRY	\reg
 	.endr
 
+/* All registers and flags of the driver, from what twin_slow has saved. */
+.macro RESTORE
+	popq	%rdx
+	ORC	32
+	popq	%rcx
+	ORC	24
+	popq	%rax
+	ORC	16
+	popfq
+	ORC	8
+.endm
+
 /*
  * Stack, from rsp, once everything is saved:
  *
@@ -159,14 +171,7 @@ twin_slow:
 #error "an unknown scheme"
 #endif
 .Lout:
-	popq	%rdx
-	ORC	32
-	popq	%rcx
-	ORC	24
-	popq	%rax
-	ORC	16
-	popfq
-	ORC	8
+	RESTORE
 	RETURN
 
 	/* With page tables of five levels the kernel's half begins lower. */
@@ -219,14 +224,7 @@ twin_slow:
 	ORC	48
 	popq	%rsi
 	ORC	40
-	popq	%rdx
-	ORC	32
-	popq	%rcx
-	ORC	24
-	popq	%rax
-	ORC	16
-	popfq
-	ORC	8
+	RESTORE
 	ud2
 	.size	twin_slow, . - twin_slow
 	ORC_END

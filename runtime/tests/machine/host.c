@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The machine tests: the host that driver.S runs on: dom0's memory, imports, ports; set-up and
- * tear-down of an instance, entry, what an abort must report.
+ * The machine tests: the host that driver.S runs on (dom0's memory, imports,
+ * ports), set-up and tear-down of an instance, entry, what an abort must report.
  */
 #include "machine.h"
 
@@ -94,7 +94,7 @@ static const struct twin_codemap_entry codemap[] = {
 };
 
 void add_region(uint64_t start, uint64_t pages, uint64_t file_page, bool writable,
-		       bool there)
+		bool there)
 {
 	const struct twin_user_region region = {
 		.dom0_start = start, .length = pages * PAGE, .file_offset = file_page * PAGE,
@@ -160,7 +160,7 @@ uint64_t word(uint64_t file_page, uint64_t offset)
 }
 
 void aborts_with(const char *function, uint64_t a, uint64_t b, uint32_t kind,
-			uint64_t address)
+		 uint64_t address)
 {
 	const struct twin_abort_report *report;
 

@@ -132,7 +132,7 @@ void host_handler(int number);
 	X(strings_are_copied_in_chunks) \
 	X(per_cpu_data_is_reached_by_its_base) \
 	X(unmapped_pages_are_asked_for_anew) \
-	X(slow_paths_keep_everything) \
+	X(slow_paths_keep_all_registers) \
 	X(ports_and_warnings_keep_everything) \
 	X(imports_change_only_what_they_say) \
 	X(a_nested_entry_changes_no_outer_register) \

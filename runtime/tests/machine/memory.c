@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The machine tests: translation: what is reached, what is refused.
+ * The machine tests: translation, what is reached and what is refused.
  */
 #include "machine.h"
 

@@ -15,7 +15,7 @@ static uint64_t pattern(unsigned int number)
 	return 0x0101010101010101ull * factor;
 }
 
-#define STATUS_FLAGS 0xcd5	/* OF DF SF ZF AF PF CF, and bit 1's place left out */
+#define STATUS_FLAGS 0xcd5	/* OF DF SF ZF AF PF CF */
 
 /* All of `image` is as before the call, but for registers in the mask. */
 static void kept_all_but(uint32_t mask, bool flags, bool vector)
@@ -38,7 +38,7 @@ static const char *const keepers[] = {
 
 static const uint64_t flag_patterns[] = { 0x202, 0xed7, 0xa02, 0x603, 0x246, 0x292, 0x216 };
 
-void slow_paths_keep_everything(void)
+void slow_paths_keep_all_registers(void)
 {
 	unsigned int i, f;
 

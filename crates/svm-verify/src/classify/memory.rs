@@ -78,7 +78,7 @@ pub(super) fn memory(
     Ok(())
 }
 
-/// What happens to the operand, and its size in bytes; 0 if not known.
+/// What happens to the operand, and its size in bytes; 0 if that is not known.
 fn accessed<'a>(uses: impl Iterator<Item = &'a UsedMemory>) -> (Access, u8) {
     uses.fold((Access::None, 0), |(access, size), m| {
         let here = if writes(m.access()) || access == Access::Write {
@@ -86,7 +86,7 @@ fn accessed<'a>(uses: impl Iterator<Item = &'a UsedMemory>) -> (Access, u8) {
         } else {
             Access::Read
         };
-        // No listed instruction reaches more than 32 bytes.
+        // No listed instruction reaches more than 64 bytes.
         (
             here,
             size.max(u8::try_from(m.memory_size().size()).unwrap_or(0)),

@@ -16,8 +16,8 @@ use crate::violation::Code;
 use memory::memory;
 use operation::{kernel_operation, operation};
 
-/// Which operand of an instruction a relocation makes. Where it leads is not for
-/// classification to see: [`crate::memo`] relies on that.
+/// Which operand field of an instruction a relocation fills in. Classification
+/// does not see where the relocation leads: [`crate::memo`] relies on that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// It has none.
@@ -98,9 +98,9 @@ pub fn classify(
 /// (arch/x86/include/asm/vmware.h; drivers/misc/vmw_balloon.c).
 const BACKDOOR: RegSet = RegSet(!(1 << 4 | 1 << 5));
 
-/// The registers that an instruction writes if its [`Op`] tells them all, and
-/// that it reaches no memory but a table entry (SDM volume 2, the operation of
-/// each). The others are looked up.
+/// The registers that an instruction writes, for those kinds of [`Op`] that name
+/// them all and reach no memory but a table entry (SDM volume 2, the operation of
+/// each). `None`: ask the decoder.
 fn known_writes(op: Op) -> Option<RegSet> {
     match op {
         Op::Copy { d, .. }
@@ -120,7 +120,8 @@ fn known_writes(op: Op) -> Option<RegSet> {
     }
 }
 
-/// What a relocation may do to the instructions of [`known_writes`].
+/// Whether the address that `lea` computes may be in a register; other
+/// instructions of [`known_writes`] compute none.
 fn addressed(i: &Instruction, field: Field, linux: bool) -> Result<(), (Code, &'static str)> {
     if i.mnemonic() != Mnemonic::Lea {
         return Ok(());
@@ -131,7 +132,7 @@ fn addressed(i: &Instruction, field: Field, linux: bool) -> Result<(), (Code, &'
             "the table's address is not for the driver to know",
         ));
     }
-    // Where it leads in a module's own code, `crate::linux` looks at.
+    // An address in a module's own code is for `crate::references` to judge.
     let own = linux && matches!(field, Field::Displacement | Field::None);
     if i.is_ip_rel_memory_operand() && !own {
         return Err((

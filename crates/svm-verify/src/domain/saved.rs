@@ -1,11 +1,14 @@
 //! Addresses of the frame that lie in the frame: frame pointers that a function
-//! has put away.
+//! has put away (target `linux`).
 
 use super::Form;
 
 /// Words of the frame that hold an address of the frame: where, and which.
-/// Compilers keep a frame pointer there, and nobody else gets the address of
-/// such a word: whoever relies on it relies on that.
+///
+/// A compiler keeps its own frame pointers in such words and gives nobody their
+/// address. So only stores through the frame are followed, and it is assumed, not
+/// proved, that no other pointer leads to one (`ARCHITECTURE.md`, P4 of a module
+/// for a stock kernel). For target `user` nothing is ever put here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saved([(Form, Form); 4]);
 

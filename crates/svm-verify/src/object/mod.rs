@@ -15,6 +15,7 @@ use elf_loader::{Object, Relocation, Section, SectionId, SymbolId};
 use twin_abi::{Scheme, Target};
 
 use crate::domain::Reg;
+use crate::insn::Insn;
 use crate::linux;
 use crate::report::Report;
 use crate::violation::Code;
@@ -125,20 +126,24 @@ impl<'o> Image<'o> {
         self.target == Target::Linux
     }
 
-    /// Whether an operand may name the symbol of a relocation.
-    ///
-    /// # Errors
-    /// Why not.
-    pub fn data_reference(&self, meaning: Meaning, _: &Relocation) -> Result<(), &'static str> {
-        match meaning {
-            Meaning::Data(..) | Meaning::Code(_) | Meaning::Routine(Routine::Imported) => Ok(()),
-            _ => Err("nothing that an operand may name"),
-        }
-    }
-
     /// The code section with this number.
     pub fn section(&self, number: u16) -> &'o Section<'o> {
         self.object.section(self.code[usize::from(number)])
+    }
+
+    /// The bytes of an instruction; `None` if its section has not all of them.
+    pub fn bytes(&self, insn: &Insn) -> Option<&'o [u8]> {
+        let at = insn.at as usize;
+        let data = &self.section(insn.section).data;
+        data.get(at..at + usize::from(insn.len))
+    }
+
+    /// The relocations in an instruction, in order.
+    pub fn relocations(&self, insn: &Insn) -> impl Iterator<Item = &'o Relocation> + use<'o> {
+        let (start, end) = (u64::from(insn.at), u64::from(insn.at) + u64::from(insn.len));
+        let all = &self.section(insn.section).relocations;
+        let first = all.partition_point(|r| r.offset < start);
+        all[first..].iter().take_while(move |r| r.offset < end)
     }
 
     /// The number of a code section.

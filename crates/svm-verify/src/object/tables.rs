@@ -1,7 +1,7 @@
 //! The two tables: `.twin.codemap`, where the code may be entered, and
 //! `.twin.map`, what each place was in the original. `twin_abi` has their layout.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use elf_loader::consts::R_X86_64_64;
 use elf_loader::{SectionId, SymbolId};
@@ -32,7 +32,7 @@ impl<'o> Image<'o> {
             report.at(id, 0, Code::Codemap, "not two relocations for each entry");
             return;
         }
-        let mut seen = HashMap::new();
+        let mut seen = HashSet::new();
         let names: HashSet<&str> = self
             .code
             .iter()
@@ -44,9 +44,9 @@ impl<'o> Image<'o> {
                 Err("a relocation that is not R_X86_64_64 on a word of its own")
             } else if expected % 16 == 0 {
                 self.vm_code(r.symbol, &names).and_then(|()| {
-                    match seen.insert((r.symbol, r.addend), ()) {
-                        None => Ok(None),
-                        Some(()) => Err("two entries for one VM address"),
+                    match seen.insert((r.symbol, r.addend)) {
+                        true => Ok(None),
+                        false => Err("two entries for one VM address"),
                     }
                 })
             } else {

@@ -39,15 +39,7 @@ pub fn agrees(
     insn: &Insn,
     bytes: &[u8],
 ) -> Result<(), &'static str> {
-    // One byte more than the longest: what is too long shall not look cut off.
-    let bytes = &bytes[..bytes.len().min(LONGEST + 1)];
-    let mut second = Second::invalid();
-    if decoder
-        .decode_into(&mut second, &mut U8Reader::new(bytes))
-        .is_err()
-    {
-        return Err("a second decoder reads no instruction here");
-    }
+    let second = decode(decoder, bytes).ok_or("a second decoder reads no instruction here")?;
     let differs = |part: Part, same: bool| !same && !known_to_differ(part, i);
     let memory = memory_operand(i, &second);
     let part = if length(&second) != i.len() {
@@ -66,15 +58,28 @@ pub fn agrees(
     Err(part.reason())
 }
 
-/// Less is asked where an instruction of the system is concerned, whose operands
-/// are registers: that both read as many bytes.
-pub fn same_length(decoder: &InstDecoder, i: &Instruction, bytes: &[u8]) -> bool {
+/// Whether both decoders read as many bytes: all that is asked about instructions
+/// of the system ([`crate::allow::Verdict::System`]).
+pub fn same_length(
+    decoder: &InstDecoder,
+    i: &Instruction,
+    bytes: &[u8],
+) -> Result<(), &'static str> {
+    match decode(decoder, bytes) {
+        Some(second) if length(&second) == i.len() => Ok(()),
+        _ => Err(Part::Length.reason()),
+    }
+}
+
+/// The second decoding of the instruction that the bytes begin with.
+fn decode(decoder: &InstDecoder, bytes: &[u8]) -> Option<Second> {
+    // One byte more than the longest: what is too long shall not look cut off.
     let bytes = &bytes[..bytes.len().min(LONGEST + 1)];
     let mut second = Second::invalid();
     decoder
         .decode_into(&mut second, &mut U8Reader::new(bytes))
-        .is_ok()
-        && length(&second) == i.len()
+        .ok()?;
+    Some(second)
 }
 
 /// What is compared.

@@ -10,32 +10,34 @@ use crate::domain::{Again, Flags, Form, Reg, RegSet, Value};
 use crate::insn::Alu;
 use crate::violation::Code;
 
+/// `rsp` is written, and nobody can tell where to: the path ends.
+fn rsp_lost() -> Result<(), Broken> {
+    broken(
+        Code::StackPointer,
+        "%rsp is written with something not constant",
+    )
+}
+
 impl Step<'_> {
     /// Nothing is known of what the instruction writes.
     pub(super) fn clobber(&mut self) -> Result<(), Broken> {
         self.state.clobber(self.insn.writes);
         match self.insn.writes.has(Reg::RSP) {
-            true => broken(
-                Code::StackPointer,
-                "%rsp is written with something not constant",
-            ),
+            true => rsp_lost(),
             false => Ok(()),
         }
     }
 
+    /// `%d` gets a value that the instruction is known to give.
     pub(super) fn set(&mut self, d: Reg, value: Value) -> Result<(), Broken> {
         if d == Reg::RSP {
-            return broken(
-                Code::StackPointer,
-                "%rsp is written with something not constant",
-            );
+            return rsp_lost();
         }
         self.state.write(d, value);
         Ok(())
     }
 
     //      mov %t, %v          # both hold the address that is named here
-    //
     pub(super) fn copy(&mut self, d: Reg, s: Reg) -> Result<(), Broken> {
         if d == Reg::RSP {
             return match self.state.get(s).form {

@@ -137,13 +137,13 @@ pub fn check(scheme: u32, address: &str, n: u32) -> String {
 /// A check of either scheme that translates `%from` into `%v`, `mov %from, %v`
 /// being the address, by way of `%i` and, for `paper`, `%p`.
 pub fn check_register(scheme: u32, from: &str, v: &str, i: &str, p: &str, n: u32) -> String {
-    let low = |r: &str| low32(r);
     if scheme == STLB {
+        let (vd, id) = (low32(v), low32(i));
         format!(
             "mov %{from}, %{v}
-             mov %{}, %{}
-             shr $8, %{}
-             and $0xfff0, %{}
+             mov %{vd}, %{id}
+             shr $8, %{id}
+             and $0xfff0, %{id}
              sub twin_stlb(%{i}), %{v}
              cmp $0xfff, %{v}
              ja .Lslow{n}
@@ -154,11 +154,7 @@ pub fn check_register(scheme: u32, from: &str, v: &str, i: &str, p: &str, n: u32
              call twin_slow_{v}
              jmp .Lback{n}
              .subsection 0
-            ",
-            low(v),
-            low(i),
-            low(i),
-            low(i)
+            "
         )
     } else {
         format!(

@@ -2,9 +2,10 @@
 //!
 //! A line that begins with `!` is the driver's own: its address, its access, how
 //! far a string goes. A change there makes another driver, which only has to be
-//! confined.
+//! confined. A line in braces stands for the lines of a check, see
+//! [`Sequence::lines`].
 
-use super::{PAPER, STLB};
+use super::{PAPER, STLB, low32};
 
 /// One of them.
 pub struct Sequence {
@@ -12,16 +13,25 @@ pub struct Sequence {
     pub name: &'static str,
     /// Scheme of its checks.
     pub scheme: u32,
-    /// Lines of assembly; labels end in `@`, which becomes the mutant's number.
-    pub lines: &'static [&'static str],
+    source: &'static [&'static str],
     /// Registers that the sequence may leave with anything.
     pub scratch: &'static [usize],
 }
 
 impl Sequence {
+    /// Lines of assembly; labels end in `@`, which becomes the mutant's number.
+    ///
+    /// `{stlb V I}` is the check that translates the address in `%V` by way of
+    /// `%I`, with the labels `.Lslow@` and `.Lback@`; `{stlb V I er}` that with
+    /// `.Lslower@` and `.Lbacker@`; `{paper V I P}` the one of scheme `paper`, of
+    /// the address in `%I`.
+    pub fn lines(&self) -> Vec<String> {
+        self.source.iter().flat_map(|line| expanded(line)).collect()
+    }
+
     /// How often its mutants are executed; strings take long.
     pub fn runs(&self) -> usize {
-        if self.lines.iter().any(|l| l.contains("rep ")) {
+        if self.source.iter().any(|l| l.contains("rep ")) {
             12
         } else {
             50
@@ -29,19 +39,53 @@ impl Sequence {
     }
 }
 
+/// The lines that a line of [`Sequence::source`] stands for.
+fn expanded(line: &str) -> Vec<String> {
+    let Some(check) = line.strip_prefix('{').and_then(|l| l.strip_suffix('}')) else {
+        return vec![line.to_string()];
+    };
+    match check.split(' ').collect::<Vec<_>>()[..] {
+        ["stlb", v, i] => stlb(v, i, ""),
+        ["stlb", v, i, suffix] => stlb(v, i, suffix),
+        ["paper", v, i, p] => paper(v, i, p),
+        _ => panic!("{line}"),
+    }
+}
+
+fn stlb(v: &str, i: &str, suffix: &str) -> Vec<String> {
+    let (vd, id) = (low32(v), low32(i));
+    vec![
+        format!("mov %{vd}, %{id}"),
+        format!("shr $8, %{id}"),
+        format!("and $0xfff0, %{id}"),
+        format!("sub twin_stlb(%{i}), %{v}"),
+        format!("cmp $0xfff, %{v}"),
+        format!("ja .Lslow{suffix}@"),
+        format!("add twin_stlb+8(%{i}), %{v}"),
+        format!(".Lback{suffix}@:"),
+    ]
+}
+
+fn paper(v: &str, i: &str, p: &str) -> Vec<String> {
+    vec![
+        format!("mov %{i}, %{v}"),
+        format!("and $-4096, %{i}"),
+        format!("mov %{i}, %{p}"),
+        format!("and $0xfff000, %{i}"),
+        format!("shr $8, %{i}"),
+        format!("cmp twin_stlb(%{i}), %{p}"),
+        "jne .Lslow@".to_string(),
+        format!("xor twin_stlb+8(%{i}), %{v}"),
+        ".Lback@:".to_string(),
+    ]
+}
+
 const STLB_LOAD: Sequence = Sequence {
     name: "stlb load",
     scheme: STLB,
-    lines: &[
+    source: &[
         "!lea 8(%rdi,%rsi,4), %rax",
-        "mov %eax, %ecx",
-        "shr $8, %ecx",
-        "and $0xfff0, %ecx",
-        "sub twin_stlb(%rcx), %rax",
-        "cmp $0xfff, %rax",
-        "ja .Lslow@",
-        "add twin_stlb+8(%rcx), %rax",
-        ".Lback@:",
+        "{stlb rax rcx}",
         "!mov (%rax), %rbx",
         "!ret",
         ".Lslow@:",
@@ -55,20 +99,13 @@ const STLB_LOAD: Sequence = Sequence {
 const STLB_COPY: Sequence = Sequence {
     name: "stlb store through a copied register, spilled and with flags kept",
     scheme: STLB,
-    lines: &[
+    source: &[
         "!push %rcx",
         "!lahf",
         "!seto %al",
         "!push %rax",
         "mov %rdi, %r8",
-        "mov %r8d, %ecx",
-        "shr $8, %ecx",
-        "and $0xfff0, %ecx",
-        "sub twin_stlb(%rcx), %r8",
-        "cmp $0xfff, %r8",
-        "ja .Lslow@",
-        "add twin_stlb+8(%rcx), %r8",
-        ".Lback@:",
+        "{stlb r8 rcx}",
         "!pop %rax",
         "!mov %rbx, (%r8)",
         "!add $0x7f, %al",
@@ -86,17 +123,9 @@ const STLB_COPY: Sequence = Sequence {
 const PAPER_LOAD: Sequence = Sequence {
     name: "paper load",
     scheme: PAPER,
-    lines: &[
+    source: &[
         "!lea 8(%rdi,%rsi,4), %rcx",
-        "mov %rcx, %rax",
-        "and $-4096, %rcx",
-        "mov %rcx, %rdx",
-        "and $0xfff000, %rcx",
-        "shr $8, %rcx",
-        "cmp twin_stlb(%rcx), %rdx",
-        "jne .Lslow@",
-        "xor twin_stlb+8(%rcx), %rax",
-        ".Lback@:",
+        "{paper rax rcx rdx}",
         "!mov (%rax), %rbx",
         "!ret",
         ".Lslow@:",
@@ -109,26 +138,12 @@ const PAPER_LOAD: Sequence = Sequence {
 const TWO_CHECKS: Sequence = Sequence {
     name: "two checks, the second of an address from memory",
     scheme: STLB,
-    lines: &[
+    source: &[
         "!lea (%rdi), %rax",
-        "mov %eax, %ecx",
-        "shr $8, %ecx",
-        "and $0xfff0, %ecx",
-        "sub twin_stlb(%rcx), %rax",
-        "cmp $0xfff, %rax",
-        "ja .Lslow@",
-        "add twin_stlb+8(%rcx), %rax",
-        ".Lback@:",
+        "{stlb rax rcx}",
         "!mov (%rax), %rdx",
         "mov %rdx, %rbx",
-        "mov %ebx, %ecx",
-        "shr $8, %ecx",
-        "and $0xfff0, %ecx",
-        "sub twin_stlb(%rcx), %rbx",
-        "cmp $0xfff, %rbx",
-        "ja .Lslower@",
-        "add twin_stlb+8(%rcx), %rbx",
-        ".Lbacker@:",
+        "{stlb rbx rcx er}",
         "!incl 4(%rbx)",
         "!mov %r9, 8(%rax)",
         "!ret",
@@ -147,16 +162,9 @@ const TWO_CHECKS: Sequence = Sequence {
 const BIT: Sequence = Sequence {
     name: "a bit set in memory",
     scheme: STLB,
-    lines: &[
+    source: &[
         "mov %rdi, %rax",
-        "mov %eax, %ecx",
-        "shr $8, %ecx",
-        "and $0xfff0, %ecx",
-        "sub twin_stlb(%rcx), %rax",
-        "cmp $0xfff, %rax",
-        "ja .Lslow@",
-        "add twin_stlb+8(%rcx), %rax",
-        ".Lback@:",
+        "{stlb rax rcx}",
         "!mov %esi, %ecx",
         "!and $63, %ecx",
         "!bts %rcx, (%rax)",
@@ -172,20 +180,13 @@ const BIT: Sequence = Sequence {
 const PER_CPU: Sequence = Sequence {
     name: "per-CPU data",
     scheme: STLB,
-    lines: &[
+    source: &[
         "!mov %rsp, %r9",
         "!or $0x7fff, %r9",
         "!mov -0xff7(%r9), %r9",
         "!lea 0x28(%r9), %r9",
         "mov %r9, %rax",
-        "mov %eax, %ecx",
-        "shr $8, %ecx",
-        "and $0xfff0, %ecx",
-        "sub twin_stlb(%rcx), %rax",
-        "cmp $0xfff, %rax",
-        "ja .Lslow@",
-        "add twin_stlb+8(%rcx), %rax",
-        ".Lback@:",
+        "{stlb rax rcx}",
         "!mov (%rax), %rbx",
         "!ret",
         ".Lslow@:",
@@ -199,7 +200,7 @@ const PER_CPU: Sequence = Sequence {
 const PREFETCH: Sequence = Sequence {
     name: "a prefetch",
     scheme: STLB,
-    lines: &[
+    source: &[
         "!lea 64(%rdi), %rax",
         "mov %eax, %ecx",
         "shr $8, %ecx",
@@ -218,29 +219,15 @@ const PREFETCH: Sequence = Sequence {
 const MOVS: Sequence = Sequence {
     name: "rep movsq",
     scheme: STLB,
-    lines: &[
+    source: &[
         "!and $0x7ff, %ecx",
         ".Lloop@:",
         "!test %rcx, %rcx",
         "!je .Ldone@",
         "mov %rdi, %rbx",
-        "mov %ebx, %r10d",
-        "shr $8, %r10d",
-        "and $0xfff0, %r10d",
-        "sub twin_stlb(%r10), %rbx",
-        "cmp $0xfff, %rbx",
-        "ja .Lslow@",
-        "add twin_stlb+8(%r10), %rbx",
-        ".Lback@:",
+        "{stlb rbx r10}",
         "mov %rsi, %rbp",
-        "mov %ebp, %r10d",
-        "shr $8, %r10d",
-        "and $0xfff0, %r10d",
-        "sub twin_stlb(%r10), %rbp",
-        "cmp $0xfff, %rbp",
-        "ja .Lslower@",
-        "add twin_stlb+8(%r10), %rbp",
-        ".Lbacker@:",
+        "{stlb rbp r10 er}",
         "!mov %edi, %r8d",
         "!and $0xfff, %r8d",
         "!xor $0x1fff, %r8d",
@@ -291,22 +278,14 @@ const MOVS: Sequence = Sequence {
 const STOS: Sequence = Sequence {
     name: "rep stosw backward, paper",
     scheme: PAPER,
-    lines: &[
+    source: &[
         "!and $0xfff, %ecx",
         "!std",
         ".Lloop@:",
         "!test %rcx, %rcx",
         "!je .Ldone@",
         "mov %rdi, %r10",
-        "mov %r10, %rbx",
-        "and $-4096, %r10",
-        "mov %r10, %r11",
-        "and $0xfff000, %r10",
-        "shr $8, %r10",
-        "cmp twin_stlb(%r10), %r11",
-        "jne .Lslow@",
-        "xor twin_stlb+8(%r10), %rbx",
-        ".Lback@:",
+        "{paper rbx r10 r11}",
         "!mov %edi, %r8d",
         "!and $0xfff, %r8d",
         "!shr $1, %r8d",
