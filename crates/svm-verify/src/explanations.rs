@@ -55,9 +55,9 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             Assembly("mov (%rdi),%rax\nret"),
         ),
         Code::Window => (
-            "An access through a translated register starts below it, ends more than 4097 bytes above it, or has an index.",
-            "A translation covers what follows the address to the end of the second page: one byte short of a page and two bytes are certain.",
-            "Access displacement 0, or with reuse a constant distance so that distance + size is at most 4097. Translate anew for anything else.",
+            "An access through a translated register starts more than 4096 bytes below it, ends more than 4097 bytes above it, or has an index.",
+            "A translation covers the page of the address, the one before and the one after. The address may be the first byte of its page or the last: a page below it and, itself included, a page and a byte above are certain.",
+            "Access displacement 0, or with reuse a constant distance of at least -4096 so that distance + size is at most 4097. Translate anew for anything else.",
             Assembly(
                 "lea (%rdi),%rax\nmov %eax,%ecx\nshr $8,%ecx\nand $0xfff0,%ecx\nsub twin_stlb(%rcx),%rax\ncmp $0xfff,%rax\nja 2f\nadd twin_stlb+8(%rcx),%rax\n1: mov 4090(%rax),%rdx\nret\n2: lea (%rdi),%rax\ncall twin_slow_rax\njmp 1b",
             ),
