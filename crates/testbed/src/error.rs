@@ -62,6 +62,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// For `map_err`: the failure of a system call that was to do `what`.
+    pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
+        move |source| Error::System { what, source }
+    }
+
     /// The last system call's failure.
     pub fn last(what: &'static str) -> Error {
         Error::System {

@@ -1,4 +1,4 @@
-//! Mappings at given addresses: dom0's memory and rewritten code are reached by
+//! Mappings at given addresses: dom0's memory and rewritten code are linked to
 //! addresses that are fixed beforehand.
 
 use std::ffi::c_void;
@@ -37,6 +37,16 @@ pub fn map(address: u64, length: u64, protection: c_int, backing: Backing) -> io
             libc::MAP_FIXED_NOREPLACE,
         )
     }
+}
+
+/// New memory at exactly `address`, readable and writable, all zero: `length`
+/// bytes, whole pages. Nothing that exists there is replaced.
+///
+/// # Errors
+/// The system call's, or something is there.
+pub fn new_memory(address: u64, length: u64) -> io::Result<*mut u8> {
+    let writable = libc::PROT_READ | libc::PROT_WRITE;
+    map(address, length, writable, Backing::New)
 }
 
 /// Maps new, writable memory in place of whatever is there.

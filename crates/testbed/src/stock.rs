@@ -196,7 +196,7 @@ fn stubs(import_entry: u64) -> Vec<u8> {
 }
 
 fn functions(object: &Object<'_>, layout: &Layout) -> Vec<Function> {
-    let mut by_address = BTreeMap::new();
+    let mut by_address: BTreeMap<u64, Function> = BTreeMap::new();
     for (_, symbol) in object.symbols().filter(|(_, s)| s.kind == STT_FUNC) {
         let Place::In(section) = symbol.place else {
             continue;
@@ -212,17 +212,11 @@ fn functions(object: &Object<'_>, layout: &Layout) -> Vec<Function> {
             size: symbol.size,
         };
         match by_address.get(&address) {
-            Some(other) if function.name.len() <= Function::name_length(other) => {}
+            Some(other) if function.name.len() <= other.name.len() => {}
             _ => drop(by_address.insert(address, function)),
         }
     }
     by_address.into_values().collect()
-}
-
-impl Function {
-    fn name_length(&self) -> usize {
-        self.name.len()
-    }
 }
 
 /// `struct bug_entry` (12 bytes): place of the `ud2` relative to the field,

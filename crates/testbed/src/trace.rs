@@ -122,6 +122,14 @@ pub struct Outcome {
     pub time: u64,
 }
 
+impl Outcome {
+    /// An address inside the instruction at which the run ended: a return address
+    /// may be another function's first.
+    pub fn place(&self) -> u64 {
+        self.rip.wrapping_sub(self.after)
+    }
+}
+
 /// Numbers of events that are no imports.
 pub mod number {
     /// A WARN.

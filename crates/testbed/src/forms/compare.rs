@@ -77,10 +77,8 @@ fn again<M: Machine>(
     make: impl Fn(&Memory) -> Result<M, Error>,
 ) -> Result<Outcome, Error> {
     const ROOM: usize = 1 << 20;
-    let mut shared = Shared::new(ROOM as u64).map_err(|source| Error::System {
-        what: "making room for an outcome",
-        source,
-    })?;
+    let mut shared =
+        Shared::new(ROOM as u64).map_err(Error::system("making room for an outcome"))?;
     in_child(|| {
         let mut memory = Memory::new(pages, seed)?;
         let mut machine = make(&memory)?;

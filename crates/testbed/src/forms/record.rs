@@ -127,10 +127,7 @@ impl Records {
         let length = START + count.max(1) * size_of::<Record>();
         Shared::new(length as u64)
             .map(Records)
-            .map_err(|source| Error::System {
-                what: "making room for records",
-                source,
-            })
+            .map_err(Error::system("making room for records"))
     }
 
     fn slot(&self, offset: usize) -> *mut u8 {

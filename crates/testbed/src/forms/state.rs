@@ -9,11 +9,11 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use super::cases::{Case, FRAME};
 use super::memory::{DATA, Placement, pristine};
 use super::{Mode, strings};
-use crate::dom0::{PAGE, STACK};
+use crate::dom0::{PAGE, START_RSP};
 use crate::random::{Random, mix};
 
 /// `rsp` at a function's entry, plus 8: where its frame ends.
-pub const FRAME_TOP: u64 = STACK.1 - twin_abi::stack::INCOMING_ARGS as u64 - 8 - 8;
+pub const FRAME_TOP: u64 = START_RSP - 8 - 8;
 /// `rsp` at the instruction.
 pub const SITE_RSP: u64 = FRAME_TOP - FRAME as u64;
 /// The base of `%gs`.

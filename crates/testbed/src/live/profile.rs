@@ -83,7 +83,7 @@ static OWNERS: [AtomicU32; RANGES] = [const { AtomicU32::new(0) }; RANGES];
 static DECLARED: AtomicUsize = AtomicUsize::new(0);
 /// The range of code that belongs to its callers.
 static CALLERS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-/// Words of the stack among which such code has its caller: twin_slow_<reg> and
+/// Words of the stack among which such code has its caller: `twin_slow_<reg>` and
 /// what it calls keep six words at most (runtime/core/entry_x86_64.S).
 const CALLER_WORDS: usize = 6;
 

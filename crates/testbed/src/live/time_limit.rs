@@ -1,6 +1,6 @@
 //! A limit on the processor time of one invocation of the driver: one that loops
-//! for ever is aborted, and the hypervisor goes on (design.md, "Software Virtual
-//! Memory": an abort is reported, nothing is skipped).
+//! for ever is aborted like one that makes a wild access, and the hypervisor goes
+//! on.
 //!
 //! ```text
 //! arm ─ driver ─ disarm       two stores an invocation
@@ -25,8 +25,6 @@ use crate::signals;
 
 /// The reason in a report of kind `ABORT_FAULT`: no processor's trap has it.
 pub const TIME_LIMIT: u32 = 0x7469_6d65;
-/// TF, DF and AC, which the hypervisor does not want from a driver.
-const DIRTY_FLAGS: i64 = 0x40500;
 /// Ticks that make a limit.
 const TICKS: u32 = 4;
 /// The limit unless another is set.
@@ -156,7 +154,7 @@ extern "C" fn on_tick(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
             runtime::twin_fault_record(cpu, rip, u64::MAX, TIME_LIMIT);
             registers[libc::REG_RIP as usize] = runtime::twin_abort_from_fault as *const () as i64;
             registers[libc::REG_RDI as usize] = cpu as i64;
-            registers[libc::REG_EFL as usize] &= !DIRTY_FLAGS;
+            registers[libc::REG_EFL as usize] &= !signals::DIRTY_FLAGS;
         }
     }
 }

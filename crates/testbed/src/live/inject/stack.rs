@@ -5,9 +5,9 @@
 //! known; the rest are saved registers and variables of the driver's functions
 //! and the hot routines' below them.
 //!
-//! A return address becomes anything but code of the hypervisor's: that a driver
-//! cannot make it that is control-flow safety of returns, which rewritten code
-//! does not have yet (design.md, "Order of work", 2).
+//! A return address becomes anything but code of the hypervisor's. Rewritten code
+//! does not check where a `ret` goes, so no check could stop such a fault, and what
+//! it does would say nothing about the checks that there are.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, Ordering};
