@@ -107,8 +107,9 @@ pub fn gregister(register: Register) -> Option<c_int> {
     })
 }
 
-/// The register that a thunk is named for.
-pub fn greg(name: &str) -> c_int {
+/// The index among a signal context's registers of the one that a thunk is named
+/// for ([`crate::stock::thunk_register`]).
+pub fn thunk_gregister(name: &str) -> c_int {
     match name {
         "rcx" => libc::REG_RCX,
         "r8" => libc::REG_R8,

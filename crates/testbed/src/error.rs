@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use svm_rewrite::Refusal;
 use thiserror::Error;
 
 /// Why something could not be set up or went wrong around the runs.
@@ -59,6 +60,16 @@ pub enum Error {
     /// dom0's memory is mapped where it must not be.
     #[error("the rewritten worker has {0:#x} of dom0 mapped")]
     Mapped(u64),
+}
+
+impl From<Vec<Refusal>> for Error {
+    fn from(refusals: Vec<Refusal>) -> Error {
+        let first = refusals.first();
+        Error::Refused {
+            count: refusals.len(),
+            first: first.map_or_else(String::new, ToString::to_string),
+        }
+    }
 }
 
 impl Error {

@@ -69,6 +69,14 @@ impl Variant {
         },
     ];
 
+    /// As the rewriter takes it.
+    pub fn options(self) -> svm_rewrite::Options {
+        svm_rewrite::Options {
+            poison: self.poison,
+            ..svm_rewrite::Options::new(self.scheme)
+        }
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -105,16 +113,7 @@ pub struct Program {
 /// # Errors
 /// The rewriter's refusals and the verifier's violations.
 pub fn rewrite(object: &Object<'_>, variant: Variant) -> Result<Object<'static>, Error> {
-    let options = svm_rewrite::Options {
-        poison: variant.poison,
-        ..svm_rewrite::Options::new(variant.scheme)
-    };
-    let rewritten = svm_rewrite::rewrite(object, options).map_err(|refusals| Error::Refused {
-        count: refusals.len(),
-        first: refusals
-            .first()
-            .map_or_else(String::new, ToString::to_string),
-    })?;
+    let rewritten = svm_rewrite::rewrite(object, variant.options())?;
     match svm_verify::verify(&rewritten.object) {
         Ok(_) => Ok(rewritten.object),
         Err(violations) => Err(Error::Rejected(violations.to_string())),

@@ -23,6 +23,11 @@ use crate::stock::{self, Stock};
 use crate::trace::{Channel, Ending, Outcome};
 use crate::worker::Machine;
 
+/// [`Outcome::detail`] if the program lacks the function.
+const NO_FUNCTION: u64 = 1;
+/// [`Outcome::detail`] of a status of `twin_enter` that means nothing here is this
+/// and the status.
+const STATUS: u64 = 100;
 /// The reason of an abort for want of time.
 const TIMEOUT: u32 = 0x7777;
 
@@ -166,7 +171,7 @@ impl Machine for Twin<'_> {
             ..Outcome::default()
         };
         let Some(entry) = self.function(request.function) else {
-            return broken(1);
+            return broken(NO_FUNCTION);
         };
         // SAFETY: it is part of the stack block, which `new` made, and no driver
         // code runs.
@@ -195,7 +200,7 @@ impl Machine for Twin<'_> {
                 ..Outcome::default()
             },
             (runtime::ABORTED, Some(report)) => aborted(&report, recorder.ended()),
-            _ => broken(100 + status as u64),
+            _ => broken(STATUS + status as u64),
         };
         outcome.events = recorder.events();
         if status != runtime::OK {

@@ -14,7 +14,8 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Ending {
-    /// It was not made.
+    /// The run was not made: there is no such function, or its state is not in the
+    /// share that is run.
     None = 0,
     /// The function returned.
     Returned = 1,

@@ -20,6 +20,7 @@ use std::time::Duration;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 
 use super::error::LiveError;
+use super::timer::ThreadTimer;
 use crate::runtime::{self, Cpu};
 use crate::signals;
 
@@ -39,7 +40,7 @@ static CPU: AtomicPtr<Cpu> = AtomicPtr::new(std::ptr::null_mut());
 /// The running clock of the thread that made it. One a process.
 #[derive(Debug)]
 pub struct TimeLimit {
-    timer: libc::timer_t,
+    timer: ThreadTimer,
     invocations: UnsafeCell<u64>,
 }
 
@@ -52,18 +53,8 @@ impl TimeLimit {
         let signal = libc::SIGRTMIN() + 1;
         CPU.store(cpu, Ordering::SeqCst);
         signals::handle(signal, on_tick).map_err(|_| LiveError::last("limiting time"))?;
-        // SAFETY: all zeroes is a valid value.
-        let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
-        event.sigev_notify = libc::SIGEV_THREAD_ID;
-        event.sigev_signo = signal;
-        // SAFETY: plain system call.
-        event.sigev_notify_thread_id = unsafe { libc::gettid() };
-        let mut timer: libc::timer_t = std::ptr::null_mut();
-        let clock = libc::CLOCK_THREAD_CPUTIME_ID;
-        // SAFETY: both are valid for the call.
-        if unsafe { libc::timer_create(clock, &mut event, &mut timer) } != 0 {
-            return Err(LiveError::last("making the driver's timer"));
-        }
+        let timer = ThreadTimer::new(libc::CLOCK_THREAD_CPUTIME_ID, signal)
+            .map_err(LiveError::system("making the driver's timer"))?;
         let limit = TimeLimit {
             timer,
             invocations: UnsafeCell::new(0),
@@ -77,20 +68,8 @@ impl TimeLimit {
     /// # Errors
     /// A system call's.
     pub fn set(&self, limit: Duration) -> Result<(), LiveError> {
-        let tick = limit / TICKS;
-        let time = libc::timespec {
-            tv_sec: tick.as_secs() as libc::time_t,
-            tv_nsec: libc::c_long::from(tick.subsec_nanos() as i32),
-        };
-        let times = libc::itimerspec {
-            it_interval: time,
-            it_value: time,
-        };
-        // SAFETY: our own timer.
-        match unsafe { libc::timer_settime(self.timer, 0, &times, std::ptr::null_mut()) } {
-            0 => Ok(()),
-            _ => Err(LiveError::last("setting the driver's timer")),
-        }
+        let set = self.timer.run(limit / TICKS);
+        set.map_err(LiveError::system("setting the driver's timer"))
     }
 
     /// Runs `driver` as an invocation.
@@ -111,8 +90,7 @@ impl TimeLimit {
 
 impl Drop for TimeLimit {
     fn drop(&mut self) {
-        // SAFETY: our own timer.
-        unsafe { libc::timer_delete(self.timer) };
+        // A tick that comes before the timer is deleted finds nobody to abort.
         CPU.store(std::ptr::null_mut(), Ordering::SeqCst);
     }
 }

@@ -5,9 +5,9 @@
 //! known; the rest are saved registers and variables of the driver's functions
 //! and the hot routines' below them.
 //!
-//! A return address becomes anything but code of the hypervisor's. Rewritten code
-//! does not check where a `ret` goes, so no check could stop such a fault, and what
-//! it does would say nothing about the checks that there are.
+//! A return address becomes anything but code of the hypervisor's: nothing keeps a
+//! driver from returning to any byte of that (`docs/contract-and-threat-model.md`,
+//! "Return addresses"), so such a fault would put no promise to the test.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, Ordering};
