@@ -3,9 +3,17 @@
 
 use std::ffi::c_void;
 use std::io;
+use std::ops::Range;
 use std::os::fd::RawFd;
 
 use libc::c_int;
+
+/// The addresses of a line of `/proc/PID/maps` (proc(5)).
+pub fn addresses(line: &str) -> Option<Range<u64>> {
+    let (start, end) = line.split_whitespace().next()?.split_once('-')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    Some(number(start)?..number(end)?)
+}
 
 /// What is behind a mapping.
 #[derive(Clone, Copy, Debug)]

@@ -7,10 +7,11 @@
 //! ```
 
 use crate::compare::{Difference, Pair, end_text};
-use crate::dom0::Shared;
+use crate::dom0::{Region, Shared};
 use crate::error::Error;
 use crate::functions::{Parameter, Subject};
 use crate::image;
+use crate::mapping;
 use crate::native::Native;
 use crate::program::Program;
 use crate::random::{Random, seed};
@@ -209,9 +210,9 @@ impl<'s> Session<'s> {
         for twin in &self.twins {
             let maps = std::fs::read_to_string(format!("/proc/{}/maps", twin.pid()));
             let maps = maps.map_err(Error::system("reading a worker's maps"))?;
-            for (start, end) in maps.lines().filter_map(range) {
+            for range in maps.lines().filter_map(mapping::addresses) {
                 let overlapping =
-                    |r: &&crate::dom0::Region| start < r.start + r.length && r.start < end;
+                    |r: &&Region| range.start < r.start + r.length && r.start < range.end;
                 if let Some(region) = self.stock.space.regions().iter().find(overlapping) {
                     return Err(Error::Mapped(region.start));
                 }
@@ -219,15 +220,6 @@ impl<'s> Session<'s> {
         }
         Ok(())
     }
-}
-
-/// The addresses of a line of `/proc/PID/maps`.
-fn range(line: &str) -> Option<(u64, u64)> {
-    let (start, end) = line.split_whitespace().next()?.split_once('-')?;
-    Some((
-        u64::from_str_radix(start, 16).ok()?,
-        u64::from_str_radix(end, 16).ok()?,
-    ))
 }
 
 /// Copies what a run can change.

@@ -105,8 +105,8 @@ pub fn endpoints(machine: &Machine, guests: u32, shape: Shape) -> Vec<Endpoint<'
         .collect()
 }
 
-/// Who sends to guests; segments come cut, as full frames.
-fn peers(guests: u32, shape: Shape) -> Vec<Datagrams> {
+/// Who sends to guests 0 to `guests` - 1; segments come cut, as full frames.
+pub(super) fn peers(guests: u32, shape: Shape) -> Vec<Datagrams> {
     let size = match shape {
         Shape::Frames(size) => size,
         Shape::Segments(_) => super::traffic::LONGEST,

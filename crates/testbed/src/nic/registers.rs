@@ -424,7 +424,7 @@ impl Nic {
 
     /// The stored value of a pair of registers that is one 64-bit number.
     #[inline(always)]
-    pub(super) fn peek_pair(&self, low: Register, high: Register) -> u64 {
+    pub fn peek_pair(&self, low: Register, high: Register) -> u64 {
         u64::from(self.peek(high)) << 32 | u64::from(self.peek(low))
     }
 

@@ -105,9 +105,7 @@ impl<'a> Anatomy<'a> {
             ("rx", Register::Rdbal, Register::Rdbah),
         ];
         let [tx, rx] = bases.map(|(name, low, high)| {
-            let device = mailbox.device();
-            let base = u64::from(device.peek(low)) | u64::from(device.peek(high)) << 32;
-            drop(device);
+            let base = mailbox.device().peek_pair(low, high);
             find_ring(&view, &adapter, name, base)
         });
         Some(Anatomy {

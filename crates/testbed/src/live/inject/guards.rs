@@ -152,16 +152,9 @@ fn executable() -> Vec<Range<u64>> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut ranges = Vec::new();
     for line in maps.lines().filter(|line| !line.contains("[vsyscall]")) {
-        let mut parts = line.split_whitespace();
-        let (Some(addresses), Some(rights)) = (parts.next(), parts.next()) else {
-            continue;
-        };
-        let bounds = addresses.split_once('-').and_then(|(start, end)| {
-            let number = |text| u64::from_str_radix(text, 16).ok();
-            Some(number(start)?..number(end)?)
-        });
-        if let Some(bounds) = bounds.filter(|_| rights.contains('x')) {
-            ranges.push(bounds);
+        let rights = line.split_whitespace().nth(1);
+        if rights.is_some_and(|rights| rights.contains('x')) {
+            ranges.extend(mapping::addresses(line));
         }
     }
     ranges

@@ -97,7 +97,7 @@ impl Striker<'_, '_> {
             _ => self.wild(),
         };
         let mut device = self.anatomy.mailbox.device();
-        let before = u64::from(device.peek(low)) | u64::from(device.peek(high)) << 32;
+        let before = device.peek_pair(low, high);
         device.mmio_write(low.offset(), value as u32);
         device.mmio_write(high.offset(), (value >> 32) as u32);
         device.show_constants(card::registers(self.anatomy.machine));
