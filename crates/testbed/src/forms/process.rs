@@ -244,13 +244,9 @@ fn registers_word(block: &Block, live: Live) -> u64 {
 /// Lowest address that a case's function writes for itself.
 const FRAME_LOW: u64 = SITE_RSP - 0x400;
 
-fn frame_bytes() -> Vec<u8> {
+/// What the frame of a case's function holds before each run.
+pub fn frame_bytes() -> Vec<u8> {
     super::memory::pristine(FRAME_TOP - FRAME_LOW, 0x6672_616d)
-}
-
-/// The frame of an observer: see [`frame_bytes`].
-pub fn observed_frame() -> Vec<u8> {
-    frame_bytes()
 }
 
 fn fill_frame(frame: &[u8]) {

@@ -114,6 +114,7 @@ impl<'r> Twin<'r> {
         unsafe { runtime::twin_user_instance(self.user) }
     }
 
+    /// Tells the new instance of dom0's memory, the codemap and the code.
     fn furnish(&self) {
         let (codemap, (start, end)) = (&self.program.codemap, self.program.image.span());
         // SAFETY: the instance does not run; the codemap outlives it.
