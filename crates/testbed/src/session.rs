@@ -60,12 +60,12 @@ pub struct Session<'s> {
 
 fn channel(stock: &Stock<'_>) -> Result<Channel, Error> {
     let code = stock.code();
-    Channel::new(code.end - code.start).map_err(Error::system("making a channel"))
+    Channel::new(code.end - code.start).map_err(Error::system("a channel"))
 }
 
 fn memory(stock: &Stock<'_>) -> Result<Shared, Error> {
     let made = Shared::new(stock.space.size());
-    let mut memory = made.map_err(Error::system("making dom0's memory"))?;
+    let mut memory = made.map_err(Error::system("dom0's memory"))?;
     memory.write(0, &stock.pristine);
     Ok(memory)
 }

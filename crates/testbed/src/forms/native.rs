@@ -36,9 +36,9 @@ impl<'i> Native<'i> {
         memory.map_at_dom0()?;
         let (start, end) = image.span();
         code_memory::load(start, end, &[(start, &image.bytes)])
-            .map_err(Error::system("loading code of forms"))?;
+            .map_err(Error::system("mapping memory for forms"))?;
         mapping::new_memory(STACK.0, STACK.1 - STACK.0)
-            .map_err(Error::system("mapping a driver stack"))?;
+            .map_err(Error::system("mapping memory for forms"))?;
         segments::set_gs(GS_BASE).map_err(Error::system(segments::SETTING_GS))?;
         signals::alternate_stack()?;
         for signal in signals::PROCESSOR {

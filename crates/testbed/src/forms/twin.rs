@@ -46,9 +46,8 @@ impl<'r> Twin<'r> {
         }
         let (start, end) = program.image.span();
         code_memory::load(start, end, &[(start, &program.image.bytes)])
-            .map_err(Error::system("loading code of forms"))?;
-        mapping::new_memory(STLB, STLB_SIZE)
-            .map_err(Error::system("mapping a translation table"))?;
+            .map_err(Error::system("mapping memory for forms"))?;
+        mapping::new_memory(STLB, STLB_SIZE).map_err(Error::system("mapping memory for forms"))?;
         // SAFETY: once in this process, on its only thread; nothing is at the
         // block's address.
         let cpu = unsafe {

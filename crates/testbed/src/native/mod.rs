@@ -62,7 +62,7 @@ impl<'f> Native<'f> {
                 .map_err(Error::system("mapping dom0's memory"))?;
         }
         mapping::new_memory(STACK.0, STACK.1 - STACK.0)
-            .map_err(Error::system("mapping a driver stack"))?;
+            .map_err(Error::system("mapping dom0's memory"))?;
         segments::set_gs(PERCPU).map_err(Error::system(segments::SETTING_GS))?;
         signals::alternate_stack()?;
         for signal in signals::PROCESSOR {
