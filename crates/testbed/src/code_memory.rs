@@ -1,28 +1,19 @@
-//! Memory for rewritten code, in a process that runs it: new memory at a fixed
-//! address, filled, then read and executed only.
+//! Code in a process that runs it: new memory at the address that the code is
+//! linked to, filled, then read and executed only.
 
 use std::io;
 
 use crate::dom0::PAGE;
-use crate::mapping::{self, Backing};
+use crate::mapping;
 use crate::program::Program;
 
-/// New memory at `address`, whole pages, readable and writable. Nothing that
-/// exists there is replaced.
-///
-/// # Errors
-/// The system call's, or something is there.
-pub fn map(address: u64, length: u64) -> io::Result<*mut u8> {
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    mapping::map(address, length, protection, Backing::New)
-}
-
-/// Makes memory that [`map`] gave code: executed, and written no more.
+/// Makes memory that [`mapping::new_memory`] gave executable, and no longer
+/// writable.
 ///
 /// # Errors
 /// The system call's.
 pub fn seal(memory: *mut u8, length: u64) -> io::Result<()> {
-    // SAFETY: memory of `map`, to which its user keeps no references.
+    // SAFETY: memory of `new_memory`, to which its user keeps no references.
     let status = unsafe {
         let protection = libc::PROT_READ | libc::PROT_EXEC;
         libc::mprotect(memory.cast(), length as usize, protection)
@@ -33,16 +24,17 @@ pub fn seal(memory: *mut u8, length: u64) -> io::Result<()> {
     }
 }
 
-/// Loads `pieces` (address, bytes) of code between two addresses.
+/// Loads `pieces` (address, bytes) of code into new memory from `start` to `end`,
+/// rounded up to whole pages.
 ///
 /// # Errors
-/// A system call's.
+/// A system call's, or something is there.
 ///
 /// # Panics
 /// If a piece is outside.
 pub fn load(start: u64, end: u64, pieces: &[(u64, &[u8])]) -> io::Result<()> {
     let length = (end - start).next_multiple_of(PAGE);
-    let memory = map(start, length)?;
+    let memory = mapping::new_memory(start, length)?;
     for (address, bytes) in pieces {
         assert!(
             *address >= start && address + bytes.len() as u64 <= start + length,
@@ -60,7 +52,7 @@ pub fn load(start: u64, end: u64, pieces: &[(u64, &[u8])]) -> io::Result<()> {
 /// Loads a linked program: its sections and its trampolines.
 ///
 /// # Errors
-/// A system call's.
+/// A system call's, or something is there.
 pub fn load_program(program: &Program) -> io::Result<()> {
     let (start, end) = program.text();
     let mut pieces: Vec<(u64, &[u8])> = program

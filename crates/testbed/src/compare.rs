@@ -174,14 +174,9 @@ impl Pair<'_> {
         if same {
             return None;
         }
-        let native = end_text(
-            &a,
-            symbolise::native(self.stock, a.rip.wrapping_sub(a.after)),
-        );
-        let twin = end_text(
-            &b,
-            symbolise::rewritten(self.stock, self.program, b.rip.wrapping_sub(b.after)),
-        );
+        let native = end_text(&a, symbolise::native(self.stock, a.place()));
+        let twin = symbolise::rewritten(self.stock, self.program, b.place());
+        let twin = end_text(&b, twin);
         Some(Difference::End { native, twin })
     }
 

@@ -48,8 +48,8 @@ pub fn port(bytes: &[u8]) -> Option<Port> {
     })
 }
 
-/// The address of the first memory operand, for faults of which the processor
-/// does not tell it (not canonical).
+/// The address that an access faulted on where the processor does not tell it (#GP):
+/// that of the first memory operand that is not canonical, else of the first.
 pub fn address(bytes: &[u8], rip: u64, gs: u64, register: impl Fn(c_int) -> u64) -> Option<u64> {
     let decoded = instruction(bytes, rip);
     let mut factory = InstructionInfoFactory::new();
@@ -107,8 +107,9 @@ pub fn gregister(register: Register) -> Option<c_int> {
     })
 }
 
-/// The register that a thunk is named for.
-pub fn greg(name: &str) -> c_int {
+/// The index among a signal context's registers of the one that a thunk is named
+/// for ([`crate::stock::thunk_register`]).
+pub fn thunk_gregister(name: &str) -> c_int {
     match name {
         "rcx" => libc::REG_RCX,
         "r8" => libc::REG_R8,

@@ -49,6 +49,21 @@ pub const STACK_BLOCK: u64 = 0x3000_0000;
 /// The driver stack: first address and address after the last.
 pub const STACK: (u64, u64) = (STACK_BLOCK + stack::LOW, STACK_BLOCK + stack::HIGH);
 
+/// `rsp` of whoever calls a function of the driver, below room for its stack
+/// arguments: what `twin_enter` uses, so that all workers' stacks are alike.
+pub const START_RSP: u64 = STACK.1 - stack::INCOMING_ARGS as u64;
+
+/// Zeroes the driver stack, so that what a run finds there does not depend on
+/// the run before it.
+///
+/// # Safety
+/// The driver stack is mapped in this process, and nobody runs on it.
+pub unsafe fn clear_stack() {
+    let (low, high) = STACK;
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::write_bytes(low as *mut u8, 0, (high - low) as usize) };
+}
+
 /// What may be done with a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -118,6 +133,13 @@ impl AddressSpace {
     /// All regions.
     pub fn regions(&self) -> &[Region] {
         &self.regions
+    }
+
+    /// Where in the file the regions are that a run can change.
+    pub fn writable(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+        let writable = |r: &&Region| r.access == Access::Writable;
+        let place = |r: &Region| r.offset as usize..(r.offset + r.length) as usize;
+        self.regions.iter().filter(writable).map(place)
     }
 
     /// Bytes of the file.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use svm_rewrite::Refusal;
 use thiserror::Error;
 
 /// Why something could not be set up or went wrong around the runs.
@@ -61,7 +62,22 @@ pub enum Error {
     Mapped(u64),
 }
 
+impl From<Vec<Refusal>> for Error {
+    fn from(refusals: Vec<Refusal>) -> Error {
+        let first = refusals.first();
+        Error::Refused {
+            count: refusals.len(),
+            first: first.map_or_else(String::new, ToString::to_string),
+        }
+    }
+}
+
 impl Error {
+    /// For `map_err`: the failure of a system call that was to do `what`.
+    pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
+        move |source| Error::System { what, source }
+    }
+
     /// The last system call's failure.
     pub fn last(what: &'static str) -> Error {
         Error::System {

@@ -8,10 +8,10 @@
 //!
 //! | first byte | [`lift()`] | [`rewrite`] | [`verify`] |
 //! |---|---|---|---|
-//! | even | a file | the code of a function | edits of the object [`accepted`] gives |
+//! | even | a file | the code of a function | edits of an accepted object |
 //! | odd | choices of relocations and instructions | choices that [`program()`] makes instructions of | code of a rewritten object |
 //!
-//! That of [`execute()`] is the way to rewrite and a seed.
+//! For [`execute()`] the first byte is the way to rewrite, and a seed.
 
 mod execute;
 mod lift;
@@ -100,7 +100,8 @@ fn is_the_drivers_own(violation: &Violation) -> bool {
     ) || code.rule() == Rule::P4
 }
 
-/// Edits of an accepted object, or code in an object like it: see [`judge`].
+/// Edits of an accepted object, or code in an object like it: judged without panicking,
+/// and alike before and after writing and reading.
 pub fn verify(data: &[u8]) {
     static ACCEPTED: OnceLock<Object<'static>> = OnceLock::new();
     let accepted = ACCEPTED.get_or_init(accepted);

@@ -41,6 +41,7 @@ pub mod random;
 mod reach;
 pub mod runtime;
 pub mod scene;
+mod segments;
 pub mod session;
 mod signals;
 pub mod stock;

@@ -1,11 +1,19 @@
-//! Mappings at given addresses: dom0's memory and rewritten code are reached by
+//! Mappings at given addresses: dom0's memory and rewritten code are linked to
 //! addresses that are fixed beforehand.
 
 use std::ffi::c_void;
 use std::io;
+use std::ops::Range;
 use std::os::fd::RawFd;
 
 use libc::c_int;
+
+/// The addresses of a line of `/proc/PID/maps` (proc(5)).
+pub fn addresses(line: &str) -> Option<Range<u64>> {
+    let (start, end) = line.split_whitespace().next()?.split_once('-')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    Some(number(start)?..number(end)?)
+}
 
 /// What is behind a mapping.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +45,16 @@ pub fn map(address: u64, length: u64, protection: c_int, backing: Backing) -> io
             libc::MAP_FIXED_NOREPLACE,
         )
     }
+}
+
+/// New memory at exactly `address`, readable and writable, all zero: `length`
+/// bytes, whole pages. Nothing that exists there is replaced.
+///
+/// # Errors
+/// The system call's, or something is there.
+pub fn new_memory(address: u64, length: u64) -> io::Result<*mut u8> {
+    let writable = libc::PROT_READ | libc::PROT_WRITE;
+    map(address, length, writable, Backing::New)
 }
 
 /// Maps new, writable memory in place of whatever is there.

@@ -131,7 +131,8 @@ impl<'w> Recorder<'w> {
             self.end(Ending::CallBudget, 0, call.site);
             return None;
         }
-        // What keeps every register is reached by way of a stub that calls.
+        // The rewritten program reaches what keeps every register by a stub that calls
+        // it, so the return address there is the stub's: not to be compared.
         let site = if import.returns == Returns::KeepsAll {
             0
         } else {

@@ -29,6 +29,8 @@ pub const CODE: u64 = 0x5000_0000;
 pub const STUBS: u64 = 0x5700_0000;
 /// Where the translation table is.
 pub const STLB: u64 = 0x5800_0000;
+/// Bytes of the translation table.
+pub const STLB_SIZE: u64 = twin_abi::stlb::ENTRIES << twin_abi::stlb::ENTRY_SHIFT;
 /// Bytes of an import stub.
 pub const STUB: u64 = 48;
 
@@ -67,6 +69,14 @@ impl Variant {
         },
     ];
 
+    /// As the rewriter takes it.
+    pub fn options(self) -> svm_rewrite::Options {
+        svm_rewrite::Options {
+            poison: self.poison,
+            ..svm_rewrite::Options::new(self.scheme)
+        }
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -103,16 +113,7 @@ pub struct Program {
 /// # Errors
 /// The rewriter's refusals and the verifier's violations.
 pub fn rewrite(object: &Object<'_>, variant: Variant) -> Result<Object<'static>, Error> {
-    let options = svm_rewrite::Options {
-        poison: variant.poison,
-        ..svm_rewrite::Options::new(variant.scheme)
-    };
-    let rewritten = svm_rewrite::rewrite(object, options).map_err(|refusals| Error::Refused {
-        count: refusals.len(),
-        first: refusals
-            .first()
-            .map_or_else(String::new, ToString::to_string),
-    })?;
+    let rewritten = svm_rewrite::rewrite(object, variant.options())?;
     match svm_verify::verify(&rewritten.object) {
         Ok(_) => Ok(rewritten.object),
         Err(violations) => Err(Error::Rejected(violations.to_string())),
@@ -142,8 +143,8 @@ impl Program {
     }
 
     /// Links a rewritten object to run at `base`, with the addresses that
-    /// `resolve` gives for what it names: see the top of `ARCHITECTURE.md` for
-    /// which names those are.
+    /// `resolve` gives for what it names: `ARCHITECTURE.md`, "What a rewritten
+    /// object is (`--target user`)", says which names those are.
     ///
     /// # Errors
     /// The linker's.
@@ -156,21 +157,20 @@ impl Program {
         let layout = layout(&object, base, |_, _| true)?;
         let trampolines = Trampolines::new(&object, layout.span().end, &resolve)?;
         let linked = link(&object, &layout, &trampolines.resolver(&resolve))?;
+        let codemap = codemap(&object, &linked);
         let map = map_rows(&object);
         let functions = functions(&object, &layout);
-        let mut program = Program {
+        Ok(Program {
             base,
             variant,
             object,
             layout,
             linked,
             trampolines,
-            codemap: Vec::new(),
+            codemap,
             functions,
             map,
-        };
-        program.codemap = program.codemap_entries();
-        Ok(program)
+        })
     }
 
     /// The code: first address, and address after the trampolines.
@@ -226,26 +226,7 @@ impl Program {
             .map(|(id, start, _)| (id, rip - start))
     }
 
-    fn codemap_entries(&self) -> Vec<CodemapEntry> {
-        let Some(id) = self.object.section_named(sections::CODEMAP) else {
-            return Vec::new();
-        };
-        let Some(linked) = self.linked.iter().find(|l| l.section == id) else {
-            return Vec::new();
-        };
-        let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-        let mut entries: Vec<_> = linked
-            .bytes
-            .chunks_exact(16)
-            .map(|entry| CodemapEntry {
-                vm: word(&entry[..8]),
-                hyp: word(&entry[8..]),
-            })
-            .collect();
-        entries.sort_by_key(|entry| entry.vm);
-        entries
-    }
-
+    /// The code of all import stubs, [`STUB`] bytes each:
     /// ```text
     /// +0   49 ba GARBAGE       movabs $garbage, %r10    # calls destroy it
     /// +10  4d 85 d2            test   %r10, %r10        # and the flags
@@ -325,7 +306,30 @@ fn functions(object: &Object<'_>, layout: &Layout) -> HashMap<String, u64> {
         .collect()
 }
 
-fn map_rows(object: &Object<'_>) -> Vec<(u32, u32, u32)> {
+/// The entries of a linked object's `.twin.codemap`, by dom0 address ascending:
+/// the runtime searches them by bisection.
+pub(crate) fn codemap(object: &Object<'_>, linked: &[Linked]) -> Vec<CodemapEntry> {
+    let Some(id) = object.section_named(sections::CODEMAP) else {
+        return Vec::new();
+    };
+    let Some(linked) = linked.iter().find(|l| l.section == id) else {
+        return Vec::new();
+    };
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    let mut entries: Vec<_> = linked
+        .bytes
+        .chunks_exact(16)
+        .map(|entry| CodemapEntry {
+            vm: word(&entry[..8]),
+            hyp: word(&entry[8..]),
+        })
+        .collect();
+    entries.sort_by_key(|entry| entry.vm);
+    entries
+}
+
+/// Rows of `.twin.map`: section, offset in it, offset in the original's section.
+pub(crate) fn map_rows(object: &Object<'_>) -> Vec<(u32, u32, u32)> {
     let Some(id) = object.section_named(sections::MAP) else {
         return Vec::new();
     };

@@ -1,5 +1,5 @@
 //! The runtime's C interface as far as the testbed uses it: the shapes of
-//! `runtime/include/twin/{abi,runtime,user}.h`, which explain each item.
+//! `runtime/include/twin/{abi,runtime,switch,user}.h`, which explain each item.
 
 #![allow(missing_docs, reason = "the headers say what each item is")]
 

@@ -7,7 +7,8 @@ use crate::stock::Stock;
 
 /// Bytes of `struct net_device`, which the adapter follows.
 pub(crate) const NETDEV_SIZE: u64 = 0x980;
-/// Bytes of `struct e1000_adapter`.
+/// Bytes of `struct e1000_adapter`: the argument of `alloc_etherdev_mqs` in
+/// `e1000_probe`.
 pub(crate) const ADAPTER_SIZE: u64 = 0x9b0;
 /// Offset of `hw` in it.
 pub(crate) const HW: u64 = 0x488;

@@ -7,10 +7,11 @@
 //! ```
 
 use crate::compare::{Difference, Pair, end_text};
-use crate::dom0::{Access, Shared};
+use crate::dom0::{Region, Shared};
 use crate::error::Error;
 use crate::functions::{Parameter, Subject};
 use crate::image;
+use crate::mapping;
 use crate::native::Native;
 use crate::program::Program;
 use crate::random::{Random, seed};
@@ -59,18 +60,12 @@ pub struct Session<'s> {
 
 fn channel(stock: &Stock<'_>) -> Result<Channel, Error> {
     let code = stock.code();
-    Channel::new(code.end - code.start).map_err(|source| Error::System {
-        what: "a channel",
-        source,
-    })
+    Channel::new(code.end - code.start).map_err(Error::system("a channel"))
 }
 
 fn memory(stock: &Stock<'_>) -> Result<Shared, Error> {
     let made = Shared::new(stock.space.size());
-    let mut memory = made.map_err(|source| Error::System {
-        what: "dom0's memory",
-        source,
-    })?;
+    let mut memory = made.map_err(Error::system("dom0's memory"))?;
     memory.write(0, &stock.pristine);
     Ok(memory)
 }
@@ -160,14 +155,7 @@ impl<'s> Session<'s> {
         let no_function = || Error::NoFunction(subject.name.to_owned());
         let function = self.stock.function(subject.name).ok_or_else(no_function)?;
         let seed = seed(subject.name, image);
-        for region in self
-            .stock
-            .space
-            .regions()
-            .iter()
-            .filter(|r| r.access == Access::Writable)
-        {
-            let range = region.offset as usize..(region.offset + region.length) as usize;
+        for range in self.stock.space.writable() {
             self.file[range.clone()].copy_from_slice(&self.stock.pristine[range]);
         }
         let scene = image::make(self.stock, &mut self.file, seed);
@@ -203,21 +191,15 @@ impl<'s> Session<'s> {
     /// The native end of a verdict in words.
     pub fn native_end(&self, verdict: &Verdict) -> String {
         let outcome = &verdict.native;
-        end_text(
-            outcome,
-            symbolise::native(self.stock, outcome.rip.wrapping_sub(outcome.after)),
-        )
+        end_text(outcome, symbolise::native(self.stock, outcome.place()))
     }
 
     /// The end of the rewritten run number `i` in words: the abort's report
     /// with function, offset and address.
     pub fn twin_end(&self, verdict: &Verdict, i: usize) -> String {
-        let outcome = &verdict.twins[i];
-        let rip = outcome.rip.wrapping_sub(outcome.after);
-        end_text(
-            outcome,
-            symbolise::rewritten(self.stock, &self.programs[i], rip),
-        )
+        let (outcome, program) = (&verdict.twins[i], &self.programs[i]);
+        let site = symbolise::rewritten(self.stock, program, outcome.place());
+        end_text(outcome, site)
     }
 
     /// Asserts that no rewritten worker has anything mapped at a dom0 address.
@@ -227,13 +209,10 @@ impl<'s> Session<'s> {
     pub fn check_unmapped(&self) -> Result<(), Error> {
         for twin in &self.twins {
             let maps = std::fs::read_to_string(format!("/proc/{}/maps", twin.pid()));
-            let maps = maps.map_err(|source| Error::System {
-                what: "reading a worker's maps",
-                source,
-            })?;
-            for (start, end) in maps.lines().filter_map(range) {
+            let maps = maps.map_err(Error::system("reading a worker's maps"))?;
+            for range in maps.lines().filter_map(mapping::addresses) {
                 let overlapping =
-                    |r: &&crate::dom0::Region| start < r.start + r.length && r.start < end;
+                    |r: &&Region| range.start < r.start + r.length && r.start < range.end;
                 if let Some(region) = self.stock.space.regions().iter().find(overlapping) {
                     return Err(Error::Mapped(region.start));
                 }
@@ -243,24 +222,9 @@ impl<'s> Session<'s> {
     }
 }
 
-/// The addresses of a line of `/proc/PID/maps`.
-fn range(line: &str) -> Option<(u64, u64)> {
-    let (start, end) = line.split_whitespace().next()?.split_once('-')?;
-    Some((
-        u64::from_str_radix(start, 16).ok()?,
-        u64::from_str_radix(end, 16).ok()?,
-    ))
-}
-
 /// Copies what a run can change.
 fn load(stock: &Stock<'_>, file: &[u8], worker: &mut Worker) {
-    for region in stock
-        .space
-        .regions()
-        .iter()
-        .filter(|r| r.access == Access::Writable)
-    {
-        let range = region.offset as usize..(region.offset + region.length) as usize;
+    for range in stock.space.writable() {
         worker.memory.write(range.start, &file[range]);
     }
 }

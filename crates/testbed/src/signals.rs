@@ -10,7 +10,23 @@ pub type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 /// Bytes of the alternate stack: handlers run the import model's code.
 const STACK: usize = 1 << 18;
 
+/// What the kernel sends for the processor's exceptions.
+pub const PROCESSOR: [c_int; 5] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGTRAP,
+];
+
+/// TF, DF and AC: a driver may be left with them set, and the host does not want
+/// them.
+pub const DIRTY_FLAGS: libc::greg_t = 0x40500;
+
 /// Gives the thread a stack for handlers, for as long as the process lives.
+///
+/// # Errors
+/// A system call's.
 pub fn alternate_stack() -> Result<(), Error> {
     // SAFETY: a new mapping at an address of the kernel's choice, never freed.
     let stack = unsafe {
@@ -40,12 +56,24 @@ pub fn alternate_stack() -> Result<(), Error> {
 }
 
 /// Installs `handler` on the alternate stack.
+///
+/// # Errors
+/// The system call's.
 pub fn handle(signal: c_int, handler: Handler) -> Result<(), Error> {
+    handle_at(signal, handler as *const () as usize)
+}
+
+/// As [`handle`], for a handler that begins in assembly: `entry` is the address
+/// of code that is called as a [`Handler`] is.
+///
+/// # Errors
+/// The system call's.
+pub fn handle_at(signal: c_int, entry: usize) -> Result<(), Error> {
     // SAFETY: all zeroes is a valid `sigaction` (no flags, empty mask).
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = handler as *const () as usize;
+    action.sa_sigaction = entry;
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-    // SAFETY: the handler has the signature that SA_SIGINFO promises.
+    // SAFETY: the entry has the signature that SA_SIGINFO promises.
     match unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(Error::last("installing a signal handler")),

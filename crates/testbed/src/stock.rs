@@ -26,21 +26,19 @@ const SPECIAL: [(&str, &[u8]); 5] = [
     ("__x86_indirect_thunk_r8", &[0x41, 0xff, 0xe0]),
 ];
 
-/// Reads the stock e1000.ko: `$TWIN_STOCK_E1000`, else `target/stock/e1000.ko`
+/// Where the stock e1000.ko is: `$TWIN_STOCK_E1000`, else `target/stock/e1000.ko`
 /// of the workspace.
+pub fn path() -> PathBuf {
+    const TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/stock/e1000.ko");
+    std::env::var_os("TWIN_STOCK_E1000").map_or_else(|| TARGET.into(), PathBuf::from)
+}
+
+/// Reads the stock e1000.ko.
 ///
 /// # Errors
 /// [`Error::NoStock`] says how to get it.
 pub fn find() -> Result<Vec<u8>, Error> {
-    let path = std::env::var_os("TWIN_STOCK_E1000").map_or_else(
-        || {
-            PathBuf::from(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/../../target/stock/e1000.ko"
-            ))
-        },
-        PathBuf::from,
-    );
+    let path = path();
     std::fs::read(&path).map_err(|source| Error::NoStock { path, source })
 }
 
@@ -196,7 +194,7 @@ fn stubs(import_entry: u64) -> Vec<u8> {
 }
 
 fn functions(object: &Object<'_>, layout: &Layout) -> Vec<Function> {
-    let mut by_address = BTreeMap::new();
+    let mut by_address: BTreeMap<u64, Function> = BTreeMap::new();
     for (_, symbol) in object.symbols().filter(|(_, s)| s.kind == STT_FUNC) {
         let Place::In(section) = symbol.place else {
             continue;
@@ -212,17 +210,11 @@ fn functions(object: &Object<'_>, layout: &Layout) -> Vec<Function> {
             size: symbol.size,
         };
         match by_address.get(&address) {
-            Some(other) if function.name.len() <= Function::name_length(other) => {}
+            Some(other) if function.name.len() <= other.name.len() => {}
             _ => drop(by_address.insert(address, function)),
         }
     }
     by_address.into_values().collect()
-}
-
-impl Function {
-    fn name_length(&self) -> usize {
-        self.name.len()
-    }
 }
 
 /// `struct bug_entry` (12 bytes): place of the `ud2` relative to the field,

@@ -108,7 +108,7 @@ pub struct Outcome {
     pub ending: u64,
     /// `rax`, if it returned.
     pub result: u64,
-    /// See [`Ending`].
+    /// What [`Ending`] says of this ending.
     pub address: u64,
     /// Where: the instruction, or its return address if it is a call.
     pub rip: u64,
@@ -116,10 +116,19 @@ pub struct Outcome {
     pub after: u64,
     /// Events recorded.
     pub events: u64,
-    /// Worker's own.
+    /// For messages: the processor's trap number (native), the runtime's reason or
+    /// kind of an abort, or what kept the run from beginning (rewritten).
     pub detail: u64,
     /// Nanoseconds in the function, imports included.
     pub time: u64,
+}
+
+impl Outcome {
+    /// An address inside the instruction at which the run ended: a return address
+    /// may be another function's first.
+    pub fn place(&self) -> u64 {
+        self.rip.wrapping_sub(self.after)
+    }
 }
 
 /// Numbers of events that are no imports.

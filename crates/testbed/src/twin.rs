@@ -10,20 +10,24 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use libc::{siginfo_t, ucontext_t};
 
 use crate::code_memory;
-use crate::dom0::{AddressSpace, KERNEL, PERCPU, STACK, STACK_BLOCK, Shared};
+use crate::dom0::{AddressSpace, KERNEL, PERCPU, STACK_BLOCK, Shared, clear_stack};
 use crate::error::Error;
 use crate::imports::IMPORTS;
+use crate::mapping;
 use crate::model::{Call, Recorder};
 use crate::policy::PORTS;
-use crate::program::{Program, STLB, STUBS, stub};
+use crate::program::{Program, STLB, STLB_SIZE, STUBS, stub};
 use crate::runtime::{self, AbortReport, Config, Cpu, Frame, Host, Instance, Region, User};
 use crate::signals;
 use crate::stock::{self, Stock};
 use crate::trace::{Channel, Ending, Outcome};
 use crate::worker::Machine;
 
-/// Bytes of the translation table.
-const STLB_SIZE: u64 = twin_abi::stlb::ENTRIES << twin_abi::stlb::ENTRY_SHIFT;
+/// [`Outcome::detail`] if the program lacks the function.
+const NO_FUNCTION: u64 = 1;
+/// [`Outcome::detail`] of a status of `twin_enter` that means nothing here is this
+/// and the status.
+const STATUS: u64 = 100;
 /// The reason of an abort for want of time.
 const TIMEOUT: u32 = 0x7777;
 
@@ -51,12 +55,12 @@ impl<'f> Twin<'f> {
         program: &'f Program,
         memory: &Shared,
     ) -> Result<Twin<'f>, Error> {
-        let failed = |_| Error::last("loading rewritten code");
-        code_memory::load_program(program).map_err(failed)?;
+        let failed = || Error::system("loading rewritten code");
+        code_memory::load_program(program).map_err(failed())?;
         let stubs = Program::stubs();
         let end = STUBS + stubs.len() as u64;
-        code_memory::load(STUBS, end, &[(STUBS, &stubs)]).map_err(failed)?;
-        code_memory::map(STLB, STLB_SIZE).map_err(failed)?;
+        code_memory::load(STUBS, end, &[(STUBS, &stubs)]).map_err(failed())?;
+        mapping::new_memory(STLB, STLB_SIZE).map_err(failed())?;
         signals::alternate_stack()?;
         // SAFETY: once in this process, on its only thread.
         let ready = unsafe {
@@ -95,7 +99,7 @@ impl<'f> Twin<'f> {
             windows: 512,
             regions: 16,
             port_count: 1,
-            ports: &raw const PORTS_STATIC,
+            ports: &raw const PORTS,
             stlb: STLB as *mut c_void,
             host: Host {
                 data: std::ptr::null_mut(),
@@ -155,8 +159,6 @@ impl<'f> Twin<'f> {
     }
 }
 
-static PORTS_STATIC: runtime::PortRange = PORTS;
-
 impl Machine for Twin<'_> {
     fn run(&mut self, memory: &mut Shared, channel: &mut Channel) -> Outcome {
         let request = channel.request();
@@ -169,9 +171,11 @@ impl Machine for Twin<'_> {
             ..Outcome::default()
         };
         let Some(entry) = self.function(request.function) else {
-            return broken(1);
+            return broken(NO_FUNCTION);
         };
-        clear_stack();
+        // SAFETY: it is part of the stack block, which `new` made, and no driver
+        // code runs.
+        unsafe { clear_stack() };
         let space: &AddressSpace = &self.stock.space;
         let mut recorder = Recorder::new(space, memory, channel, request);
         RUN.store((&raw mut recorder).cast(), Ordering::SeqCst);
@@ -196,7 +200,7 @@ impl Machine for Twin<'_> {
                 ..Outcome::default()
             },
             (runtime::ABORTED, Some(report)) => aborted(&report, recorder.ended()),
-            _ => broken(100 + status as u64),
+            _ => broken(STATUS + status as u64),
         };
         outcome.events = recorder.events();
         if status != runtime::OK {
@@ -239,12 +243,6 @@ fn aborted(report: &AbortReport, ended: Option<Outcome>) -> Outcome {
             ..outcome(Ending::Broken, 1)
         },
     }
-}
-
-fn clear_stack() {
-    let (low, high) = STACK;
-    // SAFETY: the driver stack is mapped here and nobody runs on it.
-    unsafe { std::ptr::write_bytes(low as *mut u8, 0, (high - low) as usize) };
 }
 
 // ---- Callbacks ---------------------------------------------------------------

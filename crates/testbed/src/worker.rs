@@ -34,6 +34,14 @@ pub struct Worker {
     pub channel: Channel,
 }
 
+/// What became of a process that ended, from its wait status: `died of signal 11`.
+pub(crate) fn fate(status: libc::c_int) -> String {
+    match libc::WIFSIGNALED(status) {
+        true => format!("died of signal {}", libc::WTERMSIG(status)),
+        false => format!("ended with status {}", libc::WEXITSTATUS(status)),
+    }
+}
+
 fn pipe() -> Result<(File, File), Error> {
     let mut ends = [0; 2];
     // SAFETY: the array has room for two descriptors.
@@ -151,10 +159,7 @@ impl Worker {
             return None;
         }
         self.pid = 0;
-        Some(match libc::WIFSIGNALED(status) {
-            true => format!("died of signal {}", libc::WTERMSIG(status)),
-            false => format!("ended with status {}", libc::WEXITSTATUS(status)),
-        })
+        Some(fate(status))
     }
 }
 

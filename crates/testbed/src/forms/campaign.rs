@@ -51,8 +51,9 @@ pub struct Way {
 }
 
 impl Way {
-    /// Poison does not depend on the table, nor the identity on how it came to
-    /// be: a quarter of the states each.
+    /// Which states are run this way. What poisoned code does differs by its
+    /// registers, not by its table, and the identity is the same table in every
+    /// state: a quarter of the states shows it.
     fn share(self) -> Share {
         match self.identity || self.variant.poison {
             true => Share(4),
@@ -293,12 +294,7 @@ fn prepare<'b>(batch: &'b Batch, plan: &Plan) -> Result<Prepared<'b>, Error> {
     let original = image::original(&made)?;
     let mut rewritten = Vec::new();
     for variant in VARIANTS {
-        let object = survey::rewrite(&made, variant).map_err(|refusals| Error::Refused {
-            count: refusals.len(),
-            first: refusals
-                .first()
-                .map_or_else(String::new, ToString::to_string),
-        })?;
+        let object = survey::rewrite(&made, variant)?;
         rewritten.push(Rewritten::new(object, variant)?);
     }
     Ok(Prepared {
@@ -359,10 +355,12 @@ fn count_skipped(work: &Work<'_>, native: &Records, report: &mut Report) {
     let states = work.setting.count as usize;
     for (n, (_, case)) in work.cases.iter().enumerate() {
         let record = native.get(n * states);
-        let reason = match () {
-            () if record.is(Ending::Unknown) => features(case),
-            () if record.is(Ending::Skipped) => "%fs cannot be set here".to_owned(),
-            () => continue,
+        let reason = if record.is(Ending::Unknown) {
+            features(case)
+        } else if record.is(Ending::Skipped) {
+            "%fs cannot be set here".to_owned()
+        } else {
+            continue;
         };
         *report.skipped.entry(reason).or_default() += 1;
         report.executed -= 1;

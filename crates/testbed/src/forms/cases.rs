@@ -77,7 +77,8 @@ impl Case {
         }
     }
 
-    /// Whether this is one of the five string operations.
+    /// Whether this is a string instruction (SDM volume 1, 7.3.9): `movs`, `cmps`,
+    /// `scas`, `lods`, `stos`, `ins` or `outs`, with or without repetition.
     pub fn is_string(&self) -> bool {
         self.reach == Reach::Implicit
             && super::operands::has_string_memory(&self.instruction)

@@ -8,7 +8,7 @@ use elf_loader::{Object, Place};
 use super::cases::{Case, FRAME};
 use super::enter::Block;
 use super::memory::Memory;
-use super::process::{Machine, counts, frame_left, in_child, observed_frame, one};
+use super::process::{Machine, counts, frame_bytes, frame_left, in_child, one};
 use super::record::{Ending, Record};
 use super::state::{FRAME_TOP, Setting, State, place, state};
 use crate::dom0::Shared;
@@ -77,14 +77,12 @@ fn again<M: Machine>(
     make: impl Fn(&Memory) -> Result<M, Error>,
 ) -> Result<Outcome, Error> {
     const ROOM: usize = 1 << 20;
-    let mut shared = Shared::new(ROOM as u64).map_err(|source| Error::System {
-        what: "making room for an outcome",
-        source,
-    })?;
+    let mut shared =
+        Shared::new(ROOM as u64).map_err(Error::system("making room for an outcome"))?;
     in_child(|| {
         let mut memory = Memory::new(pages, seed)?;
         let mut machine = make(&memory)?;
-        let record = one(&mut machine, &mut memory, &observed_frame(), case, state);
+        let record = one(&mut machine, &mut memory, &frame_bytes(), case, state);
         let bytes = words(machine.block(), &record, case.1, &mut memory);
         shared.write(0, &bytes[..bytes.len().min(ROOM)]);
         Ok(())

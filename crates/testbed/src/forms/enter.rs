@@ -15,16 +15,15 @@
 //! The block is at an address that displacements reach, where dom0 has nothing.
 
 use std::arch::global_asm;
-use std::ffi::c_void;
-
-use libc::c_int;
 
 use super::state::{ARITHMETIC, State, VECTOR_BYTES};
-use crate::dom0::{PAGE, STACK};
+use crate::dom0::{PAGE, START_RSP};
 use crate::error::Error;
+use crate::{mapping, segments};
 
 /// Where the block is.
 pub const BLOCK: u64 = 0x6000_0000;
+// Offsets in it, as drawn above; the assembly has them as numbers.
 const FLAGS: u64 = 0x80;
 const ENTRY: u64 = 0x88;
 const HAS_AVX: u64 = 0x90;
@@ -35,8 +34,6 @@ const OUT: u64 = 0x100;
 const OUT_FLAGS: u64 = 0x180;
 const VECTORS: u64 = 0x200;
 const OUT_VECTORS: u64 = 0x600;
-/// `rsp` before the trampoline is called: what `twin_enter` uses.
-const START_RSP: u64 = STACK.1 - twin_abi::stack::INCOMING_ARGS as u64;
 
 global_asm!(
     ".macro TWIN_FORMS_YMM operation, at",
@@ -197,22 +194,8 @@ impl Block {
     /// # Errors
     /// A system call's.
     pub fn new() -> Result<Block, Error> {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-        // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced.
-        let at = unsafe {
-            let protection = libc::PROT_READ | libc::PROT_WRITE;
-            libc::mmap(
-                BLOCK as *mut c_void,
-                PAGE as usize,
-                protection,
-                flags,
-                -1,
-                0,
-            )
-        };
-        if at as u64 != BLOCK {
-            return Err(Error::last("mapping the register block"));
-        }
+        mapping::new_memory(BLOCK, PAGE).map_err(Error::system("mapping the register block"))?;
+        let fs_base = segments::fs().map_err(Error::system("asking for the base of %fs"))?;
         let mut block = Block {
             avx: std::arch::is_x86_feature_detected!("avx"),
             can_use_fs: can_write_fs_base(),
@@ -220,7 +203,7 @@ impl Block {
         };
         block.put(HAS_AVX, u64::from(block.avx));
         block.put(VECTORS + 24, 0x1f80);
-        block.put(HOST_FS, fs_base()?);
+        block.put(HOST_FS, fs_base);
         Ok(block)
     }
 
@@ -275,16 +258,6 @@ impl Block {
         bytes[6..24].fill(0);
         bytes.extend(&all[512.min(length)..]);
         bytes
-    }
-}
-
-fn fs_base() -> Result<u64, Error> {
-    const ARCH_GET_FS: c_int = 0x1003;
-    let mut base = 0u64;
-    // SAFETY: the kernel writes the one word.
-    match unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_GET_FS, &raw mut base) } {
-        0 => Ok(base),
-        _ => Err(Error::last("asking for the base of %fs")),
     }
 }
 

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 
 use elf_loader::link::{Linked, SymbolUse, Trampolines, layout, link};
 use elf_loader::{Object, Place};
-use twin_abi::{names, sections};
+use twin_abi::names;
 
 use super::memory::DATA;
 use super::object::SYMBOL;
 use crate::dom0::{MODULE, PAGE};
 use crate::error::Error;
-use crate::program::{CODE, STLB, Variant};
+use crate::program::{CODE, STLB, Variant, codemap, map_rows};
 use crate::runtime::{self, CodemapEntry};
 
 /// Code at addresses.
@@ -63,13 +63,15 @@ impl Rewritten {
         image.bytes.resize(at, 0xcc);
         image.bytes.extend(&trampolines.bytes);
         let codemap = codemap(&object, &linked);
-        let map = map_rows(&object);
+        // There is one code section, so its number tells nothing.
+        let rows = map_rows(&object).into_iter();
+        let map = rows.map(|(_, offset, original)| (offset, original));
         Ok(Rewritten {
             variant,
             object,
             image,
             codemap,
-            map,
+            map: map.collect(),
         })
     }
 
@@ -126,34 +128,4 @@ impl Image {
         let end = self.start + self.bytes.len() as u64;
         (self.start, end.next_multiple_of(PAGE))
     }
-}
-
-fn codemap(object: &Object<'_>, linked: &[Linked]) -> Vec<CodemapEntry> {
-    let id = object.section_named(sections::CODEMAP);
-    let bytes = linked.iter().find(|l| Some(l.section) == id);
-    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-    let mut entries: Vec<_> = bytes
-        .map_or(&[][..], |l| &l.bytes)
-        .chunks_exact(16)
-        .map(|entry| CodemapEntry {
-            vm: word(&entry[..8]),
-            hyp: word(&entry[8..]),
-        })
-        .collect();
-    entries.sort_by_key(|entry| entry.vm);
-    entries
-}
-
-/// Rows of the one code section.
-fn map_rows(object: &Object<'_>) -> Vec<(u32, u32)> {
-    let Some(id) = object.section_named(sections::MAP) else {
-        return Vec::new();
-    };
-    let word = |entry: &[u8], i: usize| {
-        u32::from_le_bytes(entry[4 * i..4 * i + 4].try_into().expect("four bytes"))
-    };
-    let entries = object.section(id).data.chunks_exact(sections::MAP_ENTRY);
-    entries
-        .map(|entry| (word(entry, 1), word(entry, 2)))
-        .collect()
 }

@@ -137,10 +137,7 @@ impl Memory {
     /// A system call's.
     pub fn new(pages: u64, seed: u64) -> Result<Memory, Error> {
         let length: u64 = pieces(pages).iter().map(|p| p.length).sum();
-        let mut file = Shared::new(length).map_err(|source| Error::System {
-            what: "making dom0's memory",
-            source,
-        })?;
+        let mut file = Shared::new(length).map_err(Error::system("making dom0's memory"))?;
         let pristine = pristine(length, seed);
         file.write(0, &pristine);
         Ok(Memory {

@@ -4,8 +4,7 @@
 //! A *form* is a code of the manual with its operands chosen; nothing in the
 //! enumeration is a list of instructions kept by hand, so a form that the
 //! library learns is a form that is tested. Operands are fixed by
-//! [`operands`], addresses by [`modes`].
-
+//! `operands`, addresses by `modes`.
 //!
 //! ```text
 //! all ──> survey ──────────────────> accepted, refused by name      (snapshot)

@@ -14,7 +14,7 @@ use super::record::{Ending, Record};
 use super::state::{GS_BASE, State};
 use crate::dom0::{STACK, STACK_BLOCK};
 use crate::error::Error;
-use crate::signals;
+use crate::{code_memory, mapping, segments, signals};
 
 /// What the handler found: trap, address, instruction; a process has one run at
 /// a time.
@@ -35,40 +35,19 @@ impl<'i> Native<'i> {
     pub fn new(image: &'i Image, memory: &Memory) -> Result<Native<'i>, Error> {
         memory.map_at_dom0()?;
         let (start, end) = image.span();
-        super::process::load(start, end, &image.bytes)?;
-        super::process::map(STACK.0, STACK.1 - STACK.0)?;
-        const ARCH_SET_GS: c_int = 0x1001;
-        // SAFETY: Rust and the C library use %fs; %gs is nobody's.
-        if unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_SET_GS, GS_BASE) } != 0 {
-            return Err(Error::last("setting the base of %gs"));
-        }
+        code_memory::load(start, end, &[(start, &image.bytes)])
+            .map_err(Error::system("mapping memory for forms"))?;
+        mapping::new_memory(STACK.0, STACK.1 - STACK.0)
+            .map_err(Error::system("mapping memory for forms"))?;
+        segments::set_gs(GS_BASE).map_err(Error::system(segments::SETTING_GS))?;
         signals::alternate_stack()?;
-        for signal in [
-            libc::SIGSEGV,
-            libc::SIGBUS,
-            libc::SIGILL,
-            libc::SIGFPE,
-            libc::SIGTRAP,
-        ] {
-            handle(signal)?;
+        for signal in signals::PROCESSOR {
+            signals::handle_at(signal, enter::signal_entry())?;
         }
         Ok(Native {
             image,
             block: Block::new()?,
         })
-    }
-}
-
-/// Installs the entry that makes %fs the host's before Rust code runs.
-fn handle(signal: c_int) -> Result<(), Error> {
-    // SAFETY: all zeroes is a valid `sigaction` (no flags, empty mask).
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = enter::signal_entry();
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-    // SAFETY: the entry has the signature that SA_SIGINFO promises.
-    match unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) } {
-        0 => Ok(()),
-        _ => Err(Error::last("installing a signal handler")),
     }
 }
 
@@ -139,5 +118,5 @@ pub(super) extern "C" fn on_signal(signal: c_int, _: *mut siginfo_t, context: *m
         slot.store(value, Ordering::Relaxed);
     }
     registers[libc::REG_RIP as usize] = enter::unwind() as i64;
-    registers[libc::REG_EFL as usize] &= !0x40500;
+    registers[libc::REG_EFL as usize] &= !signals::DIRTY_FLAGS;
 }

@@ -46,8 +46,8 @@ pub fn pushed(live: Live) -> i32 {
     }
 }
 
-/// The object of some cases; case `n` of the slice is the function `fN` with
-/// `N` from `numbers`.
+/// The object of some cases, each the function `fN` with the `N` that stands
+/// beside it, and of the [`HELPER`].
 pub fn object<'c>(cases: impl IntoIterator<Item = (usize, &'c Case)>) -> Object<'static> {
     let mut builder = Builder::default();
     for (number, case) in cases {

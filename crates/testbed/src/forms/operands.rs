@@ -103,9 +103,9 @@ fn set(i: &mut Instruction, n: u32, kind: Kind) -> Option<()> {
         Kind::mem_vsib32x | Kind::mem_vsib64x => memory(i, n, Register::XMM5),
         Kind::mem_vsib32y | Kind::mem_vsib64y => memory(i, n, Register::YMM5),
         Kind::mem_vsib32z | Kind::mem_vsib64z => memory(i, n, Register::ZMM5),
-        Kind::seg_rSI => string(i, n, OpKind::MemorySegRSI),
-        Kind::es_rDI => string(i, n, OpKind::MemoryESRDI),
-        Kind::seg_rDI => string(i, n, OpKind::MemorySegRDI),
+        Kind::seg_rSI => i.set_op_kind(n, OpKind::MemorySegRSI),
+        Kind::es_rDI => i.set_op_kind(n, OpKind::MemoryESRDI),
+        Kind::seg_rDI => i.set_op_kind(n, OpKind::MemorySegRDI),
         Kind::seg_rBX_al => xlat(i, n),
         _ => {
             return set_register(i, n, kind)
@@ -126,10 +126,6 @@ fn memory(i: &mut Instruction, n: u32, index: Register) {
 fn absolute(i: &mut Instruction, n: u32) {
     i.set_op_kind(n, OpKind::Memory);
     i.set_memory_displ_size(8);
-}
-
-fn string(i: &mut Instruction, n: u32, kind: OpKind) {
-    i.set_op_kind(n, kind);
 }
 
 fn xlat(i: &mut Instruction, n: u32) {
@@ -218,11 +214,7 @@ fn set_immediate(i: &mut Instruction, n: u32, kind: Kind) -> Option<()> {
 
 fn set_branch(i: &mut Instruction, n: u32, kind: Kind) -> Option<()> {
     match kind {
-        Kind::br64_1 | Kind::br64_4 | Kind::xbegin_4 => {
-            i.set_op_kind(n, OpKind::NearBranch64);
-            i.set_near_branch64(0);
-        }
-        Kind::xbegin_2 => {
+        Kind::br64_1 | Kind::br64_4 | Kind::xbegin_2 | Kind::xbegin_4 => {
             i.set_op_kind(n, OpKind::NearBranch64);
             i.set_near_branch64(0);
         }

@@ -1,7 +1,6 @@
 //! Child processes that run the states of a batch by themselves, one after the
 //! other, and write down what each came to.
 
-use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::cases::{Case, Live};
@@ -21,49 +20,6 @@ pub trait Machine {
     fn run(&mut self, name: &str, state: &State, uses_fs: bool) -> Record;
     /// The registers that it left.
     fn block(&self) -> &Block;
-}
-
-/// New memory at exactly that address.
-///
-/// # Errors
-/// A system call's.
-pub fn map(address: u64, length: u64) -> Result<*mut u8, Error> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-    // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced.
-    let at = unsafe {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        libc::mmap(
-            address as *mut c_void,
-            length as usize,
-            protection,
-            flags,
-            -1,
-            0,
-        )
-    };
-    match at as u64 == address {
-        true => Ok(at.cast()),
-        false => Err(Error::last("mapping memory for forms")),
-    }
-}
-
-/// Code at exactly that address.
-///
-/// # Errors
-/// A system call's.
-pub fn load(start: u64, end: u64, bytes: &[u8]) -> Result<(), Error> {
-    let memory = map(start, end - start)?;
-    assert!(bytes.len() as u64 <= end - start, "the code fits");
-    // SAFETY: the new mapping has room for the bytes; nothing refers to it.
-    let done = unsafe {
-        std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory, bytes.len());
-        let protection = libc::PROT_READ | libc::PROT_EXEC;
-        libc::mprotect(memory.cast(), (end - start) as usize, protection)
-    };
-    match done {
-        0 => Ok(()),
-        _ => Err(Error::last("protecting code of forms")),
-    }
 }
 
 /// What a child works on.
@@ -288,13 +244,9 @@ fn registers_word(block: &Block, live: Live) -> u64 {
 /// Lowest address that a case's function writes for itself.
 const FRAME_LOW: u64 = SITE_RSP - 0x400;
 
-fn frame_bytes() -> Vec<u8> {
+/// What the frame of a case's function holds before each run.
+pub fn frame_bytes() -> Vec<u8> {
     super::memory::pristine(FRAME_TOP - FRAME_LOW, 0x6672_616d)
-}
-
-/// The frame of an observer: see [`frame_bytes`].
-pub fn observed_frame() -> Vec<u8> {
-    frame_bytes()
 }
 
 fn fill_frame(frame: &[u8]) {
@@ -375,10 +327,9 @@ mod tests {
             patience: 1,
         };
         let records = run_all(&work, Share(1), "slow", |_| {
-            map(
-                crate::dom0::STACK.0,
-                crate::dom0::STACK.1 - crate::dom0::STACK.0,
-            )?;
+            let (low, high) = crate::dom0::STACK;
+            let stack = crate::mapping::new_memory(low, high - low);
+            stack.map_err(Error::system("mapping a stack"))?;
             let (block, runs) = (Block::new()?, 0);
             Ok(Slow {
                 block,

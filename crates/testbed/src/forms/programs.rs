@@ -26,7 +26,7 @@ use super::enter::BLOCK;
 use super::image::{self, Rewritten};
 use super::memory::{DATA, Memory, Placement, READ_ONLY};
 use super::native::Native;
-use super::process::{Machine, in_child, observed_frame, one};
+use super::process::{Machine, frame_bytes, in_child, one};
 use super::record::{Ending, Record, Records};
 use super::state::{ARITHMETIC, State, Table, VECTOR_IMAGES};
 use super::twin::Twin;
@@ -193,7 +193,7 @@ fn run_states<M: Machine>(
     let status = in_child(|| {
         let mut memory = Memory::new(PAGES, seed)?;
         let mut machine = make(&memory)?;
-        let (frame, case) = (observed_frame(), case());
+        let (frame, case) = (frame_bytes(), case());
         for (n, state) in states.iter().enumerate() {
             records.set_progress(n);
             let record = one(&mut machine, &mut memory, &frame, (0, &case), state);

@@ -14,7 +14,8 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Ending {
-    /// It was not made.
+    /// The run was not made: there is no such function, or its state is not in the
+    /// share that is run.
     None = 0,
     /// The function returned.
     Returned = 1,
@@ -127,10 +128,7 @@ impl Records {
         let length = START + count.max(1) * size_of::<Record>();
         Shared::new(length as u64)
             .map(Records)
-            .map_err(|source| Error::System {
-                what: "making room for records",
-                source,
-            })
+            .map_err(Error::system("making room for records"))
     }
 
     fn slot(&self, offset: usize) -> *mut u8 {

@@ -9,11 +9,11 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use super::cases::{Case, FRAME};
 use super::memory::{DATA, Placement, pristine};
 use super::{Mode, strings};
-use crate::dom0::{PAGE, STACK};
+use crate::dom0::{PAGE, START_RSP};
 use crate::random::{Random, mix};
 
 /// `rsp` at a function's entry, plus 8: where its frame ends.
-pub const FRAME_TOP: u64 = STACK.1 - twin_abi::stack::INCOMING_ARGS as u64 - 8 - 8;
+pub const FRAME_TOP: u64 = START_RSP - 8 - 8;
 /// `rsp` at the instruction.
 pub const SITE_RSP: u64 = FRAME_TOP - FRAME as u64;
 /// The base of `%gs`.
@@ -102,12 +102,12 @@ pub fn state(case: &Case, number: u64, setting: &Setting<'_>) -> State {
         state.placement,
         Placement::Hole | Placement::ReadOnly | Placement::NotCanonical
     );
-    // `wrfsbase` itself refuses a base that is not canonical.
-    // An index reaches multiples of its scale only: an operand that has to be
-    // aligned would be neither that nor mapped, and which comes first is not
-    // what is tested here.
     let cannot = match state.placement {
+        // `wrfsbase` itself refuses a base that is not canonical.
         Placement::NotCanonical => case.uses_fs() || number == 0,
+        // An index reaches multiples of its scale only: an operand that has to be
+        // aligned would be neither aligned nor mapped, and which fault comes first
+        // is not what is tested here.
         Placement::Hole | Placement::ReadOnly => case.mode == Mode::Index || number == 0,
         // Only dom0's memory gets the address of what is called.
         Placement::OwnStack => case.is_indirect(),
@@ -190,7 +190,8 @@ fn aim(state: &mut State, case: &Case, target: u64) {
         }
         _ => {}
     }
-    // Twice: an offset may depend on the register that is set.
+    // More than once: a bit offset, an index that is the base or a 32-bit address may
+    // depend on the register that is set, so each step only comes nearer.
     for _ in 0..40 {
         let distance = target.wrapping_sub(address(i, state));
         if distance == 0 {

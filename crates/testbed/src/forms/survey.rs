@@ -59,7 +59,7 @@ pub fn judge(cases: &[Case], variant: Variant) -> Vec<Verdict> {
     verdicts.into_iter().map(accepted).collect()
 }
 
-/// Rewrites under a variant.
+/// Rewrites under a variant; the result is not verified.
 ///
 /// # Errors
 /// The rewriter's refusals.
@@ -67,11 +67,7 @@ pub fn rewrite(
     object: &Object<'_>,
     variant: Variant,
 ) -> Result<Object<'static>, Vec<svm_rewrite::Refusal>> {
-    let options = svm_rewrite::Options {
-        poison: variant.poison,
-        ..svm_rewrite::Options::new(variant.scheme)
-    };
-    svm_rewrite::rewrite(object, options).map(|rewritten| rewritten.object)
+    svm_rewrite::rewrite(object, variant.options()).map(|rewritten| rewritten.object)
 }
 
 fn refused(refusal: &svm_rewrite::Refusal) -> Verdict {

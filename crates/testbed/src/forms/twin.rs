@@ -13,17 +13,15 @@ use super::record::{Ending, Record};
 use super::state::{GS_BASE, State, Table};
 use crate::dom0::{PAGE, STACK_BLOCK};
 use crate::error::Error;
-use crate::program::{STLB, Scheme};
+use crate::program::{STLB, STLB_SIZE, Scheme};
 use crate::random::Random;
 use crate::runtime::{self, Config, Cpu, Host, Instance, Region, User};
+use crate::{code_memory, mapping};
 
 unsafe extern "C" {
     fn twin_flush(instance: *mut Instance, patience: u64) -> i32;
     fn twin_translate(instance: *mut Instance, va: u64, mapped: *mut u64) -> i32;
 }
-
-/// Bytes of the translation table.
-const STLB_SIZE: u64 = twin_abi::stlb::ENTRIES << twin_abi::stlb::ENTRY_SHIFT;
 
 /// The rewritten process's machine.
 pub struct Twin<'r> {
@@ -47,8 +45,9 @@ impl<'r> Twin<'r> {
             memory.map_at_dom0()?;
         }
         let (start, end) = program.image.span();
-        super::process::load(start, end, &program.image.bytes)?;
-        super::process::map(STLB, STLB_SIZE)?;
+        code_memory::load(start, end, &[(start, &program.image.bytes)])
+            .map_err(Error::system("mapping memory for forms"))?;
+        mapping::new_memory(STLB, STLB_SIZE).map_err(Error::system("mapping memory for forms"))?;
         // SAFETY: once in this process, on its only thread; nothing is at the
         // block's address.
         let cpu = unsafe {
@@ -114,6 +113,7 @@ impl<'r> Twin<'r> {
         unsafe { runtime::twin_user_instance(self.user) }
     }
 
+    /// Tells the new instance of dom0's memory, the codemap and the code.
     fn furnish(&self) {
         let (codemap, (start, end)) = (&self.program.codemap, self.program.image.span());
         // SAFETY: the instance does not run; the codemap outlives it.

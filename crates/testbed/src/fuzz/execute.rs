@@ -21,8 +21,8 @@ pub enum Outcome {
     Executed(usize, usize),
 }
 
-/// The first byte says which way it is rewritten and seeds registers and memory,
-/// the others are choices for [`body`].
+/// The first byte says which way it is rewritten and seeds registers and memory;
+/// the others are choices of instructions for the program (`runnable::body`).
 pub fn execute(data: &[u8]) -> Outcome {
     let Some((&first, choices)) = data.split_first() else {
         return Outcome::Undefined;

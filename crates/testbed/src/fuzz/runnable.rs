@@ -1,5 +1,5 @@
 //! Programs whose behaviour is defined, so that it may be compared: what
-//! [`program`](super::program) makes, less what a correct program would not do
+//! [`program`](super::program()) makes, less what a correct program would not do
 //! or two runs need not agree about.
 //!
 //! Left out are: what leaves the function (calls, returns, indirect jumps,

@@ -93,13 +93,13 @@ impl Command {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ending {
-    /// 0 returned, 1 oops, 2 not done for `result` (an error number).
+    /// [`RETURNED`], [`OOPS`] or [`FAILED`].
     pub kind: u64,
-    /// `rax`.
+    /// `rax` if it returned; a [`super::dom0::Failure`] if it failed.
     pub result: u64,
-    /// `rdx`.
+    /// `rdx` if it returned.
     pub result_high: u64,
-    /// What happened, for kind 1.
+    /// The oops, if it is one.
     pub oops: Oops,
 }
 

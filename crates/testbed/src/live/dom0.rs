@@ -128,7 +128,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// From the number in an [`Ending`].
+    /// From the number in an [`Ending`](super::command::Ending).
     pub(super) fn from_number(number: u64) -> Failure {
         let all = [
             Failure::Nested,

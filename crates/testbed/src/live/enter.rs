@@ -26,6 +26,7 @@ use super::error::LiveError;
 use super::mailbox::STACK_ARGUMENTS;
 use super::memory;
 use super::oops::{Oops, Words};
+use crate::segments;
 use crate::signals;
 
 /// Registers on their way, at offsets that the assembly knows.
@@ -142,11 +143,7 @@ thread_local! {
 /// # Errors
 /// A system call's.
 pub fn attach(number: usize) -> Result<(), LiveError> {
-    const ARCH_SET_GS: c_int = 0x1001;
-    // SAFETY: Rust and the C library use %fs; %gs is nobody's.
-    if unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_SET_GS, memory::percpu(number)) } != 0 {
-        return Err(LiveError::last("setting the base of %gs"));
-    }
+    segments::set_gs(memory::percpu(number)).map_err(LiveError::system(segments::SETTING_GS))?;
     signals::alternate_stack().map_err(|_| LiveError::last("making a signal stack"))?;
     let cpu = Box::leak(Box::new(Cpu {
         stack: memory::kernel_stack(number),

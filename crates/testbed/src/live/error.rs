@@ -102,6 +102,11 @@ pub enum LiveError {
 }
 
 impl LiveError {
+    /// For `map_err`: the failure of a system call that was to do `what`.
+    pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> LiveError {
+        move |source| LiveError::System { what, source }
+    }
+
     /// The last system call's failure.
     pub fn last(what: &'static str) -> LiveError {
         LiveError::System {

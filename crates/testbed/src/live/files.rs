@@ -1,11 +1,12 @@
 //! dom0's three objects as files.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use elf_loader::modinfo;
 
 use super::error::LiveError;
 use super::image::Module;
+use crate::stock;
 
 /// Their bytes.
 #[derive(Clone, Debug)]
@@ -56,11 +57,12 @@ impl Files {
     /// # Errors
     /// As [`Files::read`].
     pub fn find() -> Result<Files, LiveError> {
-        let target = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target"));
-        let driver = std::env::var_os("TWIN_STOCK_E1000")
-            .map_or_else(|| target.join("stock/e1000.ko"), PathBuf::from);
-        let support = target.join("support");
-        Files::read(&driver, &support.join("hot.o"), &support.join("kernel.o"))
+        let support = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/support"));
+        Files::read(
+            &stock::path(),
+            &support.join("hot.o"),
+            &support.join("kernel.o"),
+        )
     }
 
     /// As [`super::image::Plan::new`] takes them.

@@ -83,10 +83,7 @@ fn prepare(process: &'static Process) -> Result<(), LiveError> {
         std::thread::Builder::new()
             .name(format!("upcalls {number}"))
             .spawn(move || serve_upcalls(number, slot, process))
-            .map_err(|source| LiveError::System {
-                what: "starting an upcall thread",
-                source,
-            })?;
+            .map_err(LiveError::system("starting an upcall thread"))?;
     }
     Ok(())
 }

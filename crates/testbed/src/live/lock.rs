@@ -27,7 +27,8 @@ pub enum Taken {
 
 /// Looks at a held lock between questions whether its owner lives.
 const PATIENCE: u32 = 200_000;
-/// Looks before the processor is offered to others.
+/// Looks before the processor is offered to others: whoever is waited for may be
+/// waiting for this very one.
 const SPIN: u32 = 64;
 
 impl SpinLock {
@@ -95,9 +96,11 @@ impl Drop for Guard<'_> {
     }
 }
 
-fn pause(looks: u32) {
+/// Between two looks at a word that another process will change: mostly for a few
+/// cycles, now and then until that process had this processor.
+pub(super) fn pause(looks: u32) {
     if looks.is_multiple_of(SPIN) {
-        // SAFETY: plain system call. On one processor the owner gets to run.
+        // SAFETY: plain system call.
         unsafe { libc::sched_yield() };
     } else {
         std::hint::spin_loop();

@@ -58,6 +58,7 @@ pub mod steps;
 mod symbols;
 pub mod system;
 pub mod time_limit;
+mod timer;
 pub mod traffic;
 pub mod trap;
 pub mod twin_engine;

@@ -333,8 +333,8 @@ fn declare(blueprint: &Blueprint<'_>) {
         let (start, end) = program.text();
         profile::declare(start, end, component);
     }
-    let made_to_go_through = runtime::translation_text();
-    profile::declare_callers(made_to_go_through.start, made_to_go_through.end);
+    let translation = runtime::translation_text();
+    profile::declare_callers(translation.start, translation.end);
     let (start, _) = payload.hot.text();
     let (driver, end) = payload.driver.text();
     let mut marks = Marks::new(start..end, driver..end);

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use libc::{c_int, pid_t};
 
 use super::error::LiveError;
+use crate::worker;
 
 thread_local! {
     /// Process and thread number, once asked for; a child begins anew.
@@ -82,12 +83,7 @@ impl Child {
     /// What became of it, if it ended: `died of signal 11`.
     pub fn fate(&mut self) -> Option<String> {
         self.reap(libc::WNOHANG);
-        let status = self.status?;
-        Some(if libc::WIFSIGNALED(status) {
-            format!("died of signal {}", libc::WTERMSIG(status))
-        } else {
-            format!("ended with status {}", libc::WEXITSTATUS(status))
-        })
+        self.status.map(worker::fate)
     }
 
     fn reap(&mut self, options: c_int) {

@@ -10,10 +10,12 @@
 //! its work would be the caller's own.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 
 use super::error::LiveError;
+use super::timer::ThreadTimer;
 use crate::signals;
 
 /// Who spends time (paper, figures 7 and 8, and the card, which is no processor
@@ -46,7 +48,8 @@ impl Component {
         Component::Dom0,
         Component::Guest,
     ];
-    const ALL: [Component; 7] = [
+    /// All of them, by number.
+    pub(super) const ALL: [Component; 7] = [
         Component::Idle,
         Component::Driver,
         Component::Support,
@@ -70,20 +73,24 @@ impl Component {
     }
 }
 
+/// A number for each component, at the component's own.
+pub type ByComponent = [u64; Component::ALL.len()];
+
 /// Ranges that can be declared.
 const RANGES: usize = 8;
-/// Nanoseconds between samples: 40 kHz, near enough, and prime.
-const INTERVAL: i64 = 24_989;
+/// Time between samples: 40 kHz, near enough; a prime number of nanoseconds.
+const INTERVAL: Duration = Duration::from_nanos(24_989);
 
 static PHASE: AtomicU32 = AtomicU32::new(0);
-static SAMPLES: [AtomicU64; 7] = [const { AtomicU64::new(0) }; 7];
+static SAMPLES: [AtomicU64; Component::ALL.len()] =
+    [const { AtomicU64::new(0) }; Component::ALL.len()];
 static STARTS: [AtomicU64; RANGES] = [const { AtomicU64::new(0) }; RANGES];
 static ENDS: [AtomicU64; RANGES] = [const { AtomicU64::new(0) }; RANGES];
 static OWNERS: [AtomicU32; RANGES] = [const { AtomicU32::new(0) }; RANGES];
 static DECLARED: AtomicUsize = AtomicUsize::new(0);
 /// The range of code that belongs to its callers.
 static CALLERS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-/// Words of the stack among which such code has its caller: twin_slow_<reg> and
+/// Words of the stack among which such code has its caller: `twin_slow_<reg>` and
 /// what it calls keep six words at most (runtime/core/entry_x86_64.S).
 const CALLER_WORDS: usize = 6;
 
@@ -115,7 +122,7 @@ pub fn declare_callers(start: u64, end: u64) {
 /// Samples so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Samples(pub [u64; 7]);
+pub struct Samples(pub ByComponent);
 
 impl Samples {
     /// Those of this process.
@@ -146,7 +153,7 @@ impl Samples {
 
 /// A running profiler of the thread that started it; stops when dropped.
 pub struct Profiler {
-    timer: libc::timer_t,
+    _timer: ThreadTimer,
 }
 
 impl Profiler {
@@ -158,44 +165,11 @@ impl Profiler {
         let signal = libc::SIGRTMIN();
         signals::handle(signal, on_sample)
             .map_err(|_| LiveError::last("installing the profiler's handler"))?;
-        // SAFETY: all zeroes is a valid value.
-        let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
-        event.sigev_notify = libc::SIGEV_THREAD_ID;
-        event.sigev_signo = signal;
-        // SAFETY: plain system call.
-        event.sigev_notify_thread_id = unsafe { libc::gettid() };
-        let mut timer: libc::timer_t = std::ptr::null_mut();
-        // SAFETY: both are valid for the call.
-        let made = unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer) };
-        if made != 0 {
-            return Err(LiveError::last("making the profiler's timer"));
-        }
-        let profiler = Profiler { timer };
-        profiler.set(INTERVAL)?;
-        Ok(profiler)
-    }
-
-    fn set(&self, nanoseconds: i64) -> Result<(), LiveError> {
-        let time = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: nanoseconds,
-        };
-        let times = libc::itimerspec {
-            it_interval: time,
-            it_value: time,
-        };
-        // SAFETY: our own timer.
-        match unsafe { libc::timer_settime(self.timer, 0, &times, std::ptr::null_mut()) } {
-            0 => Ok(()),
-            _ => Err(LiveError::last("setting the profiler's timer")),
-        }
-    }
-}
-
-impl Drop for Profiler {
-    fn drop(&mut self) {
-        // SAFETY: our own timer, used no more.
-        unsafe { libc::timer_delete(self.timer) };
+        let timer = ThreadTimer::new(libc::CLOCK_MONOTONIC, signal)
+            .map_err(LiveError::system("making the profiler's timer"))?;
+        let set = timer.run(INTERVAL);
+        set.map_err(LiveError::system("setting the profiler's timer"))?;
+        Ok(Profiler { _timer: timer })
     }
 }
 

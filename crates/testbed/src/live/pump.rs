@@ -14,7 +14,7 @@
 use std::time::{Duration, Instant};
 
 use super::endpoint::Endpoint;
-use super::profile::{Component, cycles, enter_phase};
+use super::profile::{ByComponent, Component, cycles, enter_phase};
 use super::rings::{REQUESTS, Request, Rings, Sent};
 use super::steps;
 
@@ -105,7 +105,7 @@ pub struct Meter {
     at: u64,
     now: Component,
     /// Spent, by component.
-    pub spent: [u64; 7],
+    pub spent: ByComponent,
 }
 
 impl Default for Meter {
@@ -113,7 +113,7 @@ impl Default for Meter {
         Meter {
             at: cycles(),
             now: Component::Idle,
-            spent: [0; 7],
+            spent: ByComponent::default(),
         }
     }
 }

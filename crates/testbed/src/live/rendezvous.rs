@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use libc::pid_t;
 use thiserror::Error;
 
+use super::lock::pause;
 use super::process;
 
 const IDLE: u32 = 0;
@@ -225,19 +226,6 @@ impl Rendezvous {
             // SAFETY: the word lives as long as `self`.
             unsafe { libc::syscall(libc::SYS_futex, &self.state, libc::FUTEX_WAKE, i32::MAX) };
         }
-    }
-}
-
-/// Looks before the processor is offered to others: the other side may be
-/// waiting for this very one.
-const OFFER: u32 = 64;
-
-fn pause(look: u32) {
-    if look.is_multiple_of(OFFER) {
-        // SAFETY: plain system call.
-        unsafe { libc::sched_yield() };
-    } else {
-        std::hint::spin_loop();
     }
 }
 

@@ -31,7 +31,7 @@ pub const RX_HELD: u32 = 0;
 pub const RX_UNWANTED: u32 = 1;
 /// The card has verified the transport checksum.
 pub const RX_CHECKSUM_OK: u32 = 1;
-/// The linear part only.
+/// What came is only the linear part of a larger packet.
 pub const RX_FRAGMENTS: u32 = 4;
 
 /// What became of a request.

@@ -4,7 +4,7 @@
 use super::card::OpenCard;
 use super::endpoint::{Endpoint, Shape};
 use super::memory::Machine;
-use super::profile::{Component, Samples};
+use super::profile::{ByComponent, Component, Samples};
 use super::pump::{Engine, Pump, Stop};
 use super::traffic::{Datagrams, Flow, Mac, Sink};
 
@@ -49,7 +49,7 @@ pub struct Round {
     /// Cycles by whose turn it was, of typical batches: nine of ten, those that
     /// cost least. A batch into which something else of this machine fell says
     /// nothing about whose cycles are.
-    pub spent: [u64; 7],
+    pub spent: ByComponent,
     /// Profiler samples by component.
     pub samples: Samples,
     /// Cycles a packet, card excepted: median of batches.
@@ -105,8 +105,8 @@ pub fn endpoints(machine: &Machine, guests: u32, shape: Shape) -> Vec<Endpoint<'
         .collect()
 }
 
-/// Who sends to guests; segments come cut, as full frames.
-fn peers(guests: u32, shape: Shape) -> Vec<Datagrams> {
+/// Who sends to guests 0 to `guests` - 1; segments come cut, as full frames.
+pub(super) fn peers(guests: u32, shape: Shape) -> Vec<Datagrams> {
     let size = match shape {
         Shape::Frames(size) => size,
         Shape::Segments(_) => super::traffic::LONGEST,
@@ -124,12 +124,12 @@ struct Batch {
     /// Cycles a packet, card excepted.
     cost: f64,
     /// Cycles by whose turn it was.
-    spent: [u64; 7],
+    spent: ByComponent,
 }
 
 impl Batch {
-    fn new(before: &[u64; 7], after: &[u64; 7], packets: u32) -> Batch {
-        let spent: [u64; 7] = std::array::from_fn(|i| after[i] - before[i]);
+    fn new(before: &ByComponent, after: &ByComponent, packets: u32) -> Batch {
+        let spent: ByComponent = std::array::from_fn(|i| after[i] - before[i]);
         let costs = Component::COSTS.iter().map(|cost| spent[*cost as usize]);
         let cost = costs.sum::<u64>() as f64 / f64::from(packets);
         Batch { cost, spent }

@@ -15,6 +15,7 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use libc::{c_int, c_void, siginfo_t};
 
@@ -22,6 +23,7 @@ use super::enter;
 use super::error::LiveError;
 use super::image::Plan;
 use super::steps;
+use super::timer::ThreadTimer;
 use crate::signals;
 
 /// Nanoseconds of the thread's time between looks.
@@ -53,29 +55,12 @@ pub fn watch(plan: &Plan<'_>) -> Result<(), LiveError> {
     NUDGE.store(nudge, Ordering::Relaxed);
     let signal = libc::SIGRTMIN() + 2;
     signals::handle(signal, on_tick).map_err(|_| LiveError::last("watching the clock"))?;
-    // SAFETY: all zeroes is a valid value.
-    let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
-    event.sigev_notify = libc::SIGEV_THREAD_ID;
-    event.sigev_signo = signal;
-    // SAFETY: plain system call.
-    event.sigev_notify_thread_id = unsafe { libc::gettid() };
-    let time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: TICK as libc::c_long,
-    };
-    let times = libc::itimerspec {
-        it_interval: time,
-        it_value: time,
-    };
-    let clock = libc::CLOCK_THREAD_CPUTIME_ID;
-    let mut timer: libc::timer_t = std::ptr::null_mut();
-    // SAFETY: all are valid for the calls; the timer is the thread's for its life.
-    let set = unsafe {
-        libc::timer_create(clock, &mut event, &mut timer) == 0
-            && libc::timer_settime(timer, 0, &times, std::ptr::null_mut()) == 0
-    };
-    set.then_some(())
-        .ok_or_else(|| LiveError::last("making the clock's timer"))
+    let timer = ThreadTimer::new(libc::CLOCK_THREAD_CPUTIME_ID, signal)
+        .and_then(|timer| timer.run(Duration::from_nanos(TICK)).map(|()| timer))
+        .map_err(LiveError::system("making the clock's timer"))?;
+    // The thread's, as long as it lives.
+    std::mem::forget(timer);
+    Ok(())
 }
 
 extern "C" fn on_tick(_: c_int, _: *mut siginfo_t, _: *mut c_void) {

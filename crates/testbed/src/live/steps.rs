@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 
 use super::error::LiveError;
-use super::profile::{Component, owner};
+use super::profile::{ByComponent, Component, owner};
 use crate::signals;
 
 /// `si_code` of a single-step trap (sigaction(2)).
 const TRAP_TRACE: c_int = 2;
 
-static STEPS: [AtomicU64; 7] = [const { AtomicU64::new(0) }; 7];
+static STEPS: [AtomicU64; Component::ALL.len()] =
+    [const { AtomicU64::new(0) }; Component::ALL.len()];
 static LOOKUPS: AtomicU64 = AtomicU64::new(0);
 static CALLS: [AtomicU64; ROUTINES] = [const { AtomicU64::new(0) }; ROUTINES];
 static MARKS: AtomicPtr<Marks> = AtomicPtr::new(std::ptr::null_mut());
@@ -123,7 +124,7 @@ pub fn executed_since(before: &[u64]) -> Vec<(u64, u64)> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
     /// By component.
-    pub by: [u64; 7],
+    pub by: ByComponent,
     /// Executions of marked instructions.
     pub lookups: u64,
 }

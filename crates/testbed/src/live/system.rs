@@ -18,7 +18,7 @@ use super::endpoint::Shape;
 use super::files::Files;
 use super::image::{Missing, Module, Plan};
 use super::instance::{Instance, Loading, Service, Upcalls};
-use super::interface::{Info, IrqState, Plain};
+use super::interface::{Info, IrqState, Plain, ReceiveMode};
 use super::mailbox::{InterruptOwner, Mailbox, UpcallSlot};
 use super::memory::{BAR, BAR_SIZE, DRIVER_STACK, Machine, PORTS, PORTS_SIZE, Sizes, percpu};
 use super::payload::{Parts, Payload};
@@ -355,12 +355,11 @@ fn lacking(what: &str) -> SystemError {
 
 /// From nothing to an open device that takes everybody's packets.
 fn bring_up(dom0: &mut Dom0<'_, '_>) -> Result<(Driver, Info), SystemError> {
-    const PROMISCUOUS: u64 = 1;
     dom0.boot()?;
     dom0.load("")?;
     dom0.open()?;
     dom0.link_wait(10 * SECOND)?;
-    dom0.check("kernel_set_rx_mode", &[PROMISCUOUS, 0, 0])?;
+    dom0.set_receive_mode(ReceiveMode::Promiscuous, &[])?;
     describe(dom0)
 }
 

@@ -1,6 +1,6 @@
 //! A limit on the processor time of one invocation of the driver: one that loops
-//! for ever is aborted, and the hypervisor goes on (design.md, "Software Virtual
-//! Memory": an abort is reported, nothing is skipped).
+//! for ever is aborted like one that makes a wild access, and the hypervisor goes
+//! on.
 //!
 //! ```text
 //! arm ─ driver ─ disarm       two stores an invocation
@@ -20,13 +20,12 @@ use std::time::Duration;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 
 use super::error::LiveError;
+use super::timer::ThreadTimer;
 use crate::runtime::{self, Cpu};
 use crate::signals;
 
 /// The reason in a report of kind `ABORT_FAULT`: no processor's trap has it.
 pub const TIME_LIMIT: u32 = 0x7469_6d65;
-/// TF, DF and AC, which the hypervisor does not want from a driver.
-const DIRTY_FLAGS: i64 = 0x40500;
 /// Ticks that make a limit.
 const TICKS: u32 = 4;
 /// The limit unless another is set.
@@ -41,7 +40,7 @@ static CPU: AtomicPtr<Cpu> = AtomicPtr::new(std::ptr::null_mut());
 /// The running clock of the thread that made it. One a process.
 #[derive(Debug)]
 pub struct TimeLimit {
-    timer: libc::timer_t,
+    timer: ThreadTimer,
     invocations: UnsafeCell<u64>,
 }
 
@@ -54,18 +53,8 @@ impl TimeLimit {
         let signal = libc::SIGRTMIN() + 1;
         CPU.store(cpu, Ordering::SeqCst);
         signals::handle(signal, on_tick).map_err(|_| LiveError::last("limiting time"))?;
-        // SAFETY: all zeroes is a valid value.
-        let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
-        event.sigev_notify = libc::SIGEV_THREAD_ID;
-        event.sigev_signo = signal;
-        // SAFETY: plain system call.
-        event.sigev_notify_thread_id = unsafe { libc::gettid() };
-        let mut timer: libc::timer_t = std::ptr::null_mut();
-        let clock = libc::CLOCK_THREAD_CPUTIME_ID;
-        // SAFETY: both are valid for the call.
-        if unsafe { libc::timer_create(clock, &mut event, &mut timer) } != 0 {
-            return Err(LiveError::last("making the driver's timer"));
-        }
+        let timer = ThreadTimer::new(libc::CLOCK_THREAD_CPUTIME_ID, signal)
+            .map_err(LiveError::system("making the driver's timer"))?;
         let limit = TimeLimit {
             timer,
             invocations: UnsafeCell::new(0),
@@ -79,20 +68,8 @@ impl TimeLimit {
     /// # Errors
     /// A system call's.
     pub fn set(&self, limit: Duration) -> Result<(), LiveError> {
-        let tick = limit / TICKS;
-        let time = libc::timespec {
-            tv_sec: tick.as_secs() as libc::time_t,
-            tv_nsec: libc::c_long::from(tick.subsec_nanos() as i32),
-        };
-        let times = libc::itimerspec {
-            it_interval: time,
-            it_value: time,
-        };
-        // SAFETY: our own timer.
-        match unsafe { libc::timer_settime(self.timer, 0, &times, std::ptr::null_mut()) } {
-            0 => Ok(()),
-            _ => Err(LiveError::last("setting the driver's timer")),
-        }
+        let set = self.timer.run(limit / TICKS);
+        set.map_err(LiveError::system("setting the driver's timer"))
     }
 
     /// Runs `driver` as an invocation.
@@ -113,8 +90,7 @@ impl TimeLimit {
 
 impl Drop for TimeLimit {
     fn drop(&mut self) {
-        // SAFETY: our own timer.
-        unsafe { libc::timer_delete(self.timer) };
+        // A tick that comes before the timer is deleted finds nobody to abort.
         CPU.store(std::ptr::null_mut(), Ordering::SeqCst);
     }
 }
@@ -156,7 +132,7 @@ extern "C" fn on_tick(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
             runtime::twin_fault_record(cpu, rip, u64::MAX, TIME_LIMIT);
             registers[libc::REG_RIP as usize] = runtime::twin_abort_from_fault as *const () as i64;
             registers[libc::REG_RDI as usize] = cpu as i64;
-            registers[libc::REG_EFL as usize] &= !DIRTY_FLAGS;
+            registers[libc::REG_EFL as usize] &= !signals::DIRTY_FLAGS;
         }
     }
 }

@@ -50,14 +50,7 @@ static HANDLER: OnceLock<&'static dyn Handler> = OnceLock::new();
 /// A system call's.
 pub fn start(handler: &'static dyn Handler) -> Result<(), LiveError> {
     let _ = HANDLER.set(handler);
-    let all = [
-        libc::SIGSEGV,
-        libc::SIGBUS,
-        libc::SIGILL,
-        libc::SIGFPE,
-        libc::SIGTRAP,
-    ];
-    for signal in all {
+    for signal in signals::PROCESSOR {
         signals::handle(signal, on_signal).map_err(|_| LiveError::last("catching faults"))?;
     }
     Ok(())

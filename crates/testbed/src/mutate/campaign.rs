@@ -210,25 +210,16 @@ fn scheme_tally(
         report: true,
         ..Rewriting::new(scheme)
     };
-    let rewritten = rewrite(object, rewriting).map_err(|refusals| Error::Refused {
-        count: refusals.len(),
-        first: refusals
-            .first()
-            .map_or_else(String::new, ToString::to_string),
-    })?;
+    let rewritten = rewrite(object, rewriting)?;
     let all = checks(&rewritten.object, &rewritten.sites, scheme);
     let mut random = Random::new(plan.seed);
     let chosen: Vec<_> = (0..plan.checks)
         .map(|_| all[random.below(all.len() as u64) as usize].clone())
         .collect();
-    let jobs = match plan.jobs {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        jobs => jobs,
-    };
     let mut tally = Tally::default();
     std::thread::scope(|scope| {
         let threads: Vec<_> = chosen
-            .chunks(chosen.len().div_ceil(jobs).max(1))
+            .chunks(chosen.len().div_ceil(plan.threads()).max(1))
             .enumerate()
             .map(|(i, part)| {
                 let (mut object, all) = (rewritten.object.clone(), &all);

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 use libc::c_int;
 
 use super::RUN;
-use crate::dom0::STACK;
+use crate::dom0::START_RSP;
 use crate::model::Call;
 use crate::trace::Request;
 
@@ -182,7 +182,7 @@ pub(super) const TRAP_FLAG: u64 = 0x100;
 pub(super) fn prepare(request: &Request, step: bool) {
     let context = Context {
         host_rsp: 0,
-        driver_rsp: STACK.1 - twin_abi::stack::INCOMING_ARGS as u64,
+        driver_rsp: START_RSP,
         arguments: request.arguments,
         r10: 0,
         r11: 0,

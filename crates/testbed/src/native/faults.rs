@@ -104,7 +104,8 @@ impl Run<'_> {
         rsp: u64,
     ) -> Option<Outcome> {
         if !self.is_driver_code(rip) {
-            let target = thunk_register(rip).map_or(rip, |name| get(registers, decode::greg(name)));
+            let target = thunk_register(rip)
+                .map_or(rip, |name| get(registers, decode::thunk_gregister(name)));
             // SAFETY: `rsp` points into the driver stack (checked by the
             // caller) or its guard, which a call cannot have reached.
             let site = unsafe { *(rsp as *const u64) };

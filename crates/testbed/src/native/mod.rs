@@ -8,15 +8,13 @@
 mod enter;
 mod faults;
 
-use std::io;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use libc::c_int;
-
-use crate::dom0::{Access, AddressSpace, PERCPU, STACK, Shared};
+use crate::dom0::{Access, AddressSpace, PERCPU, STACK, Shared, clear_stack};
 use crate::error::Error;
 use crate::mapping::{self, Backing};
 use crate::model::Recorder;
+use crate::segments;
 use crate::signals;
 use crate::stock::Stock;
 use crate::trace::{Channel, Ending, Outcome};
@@ -43,13 +41,6 @@ pub struct Native<'f> {
     stock: &'f Stock<'f>,
 }
 
-fn unmapped(source: io::Error) -> Error {
-    Error::System {
-        what: "mapping dom0's memory",
-        source,
-    }
-}
-
 impl<'f> Native<'f> {
     /// Maps dom0's memory at its addresses, and a driver stack. For a process
     /// that does nothing else.
@@ -67,26 +58,17 @@ impl<'f> Native<'f> {
                 fd: memory.fd(),
                 offset: region.offset,
             };
-            mapping::map(region.start, region.length, protection, backing).map_err(unmapped)?;
+            mapping::map(region.start, region.length, protection, backing)
+                .map_err(Error::system("mapping dom0's memory"))?;
         }
-        let writable = libc::PROT_READ | libc::PROT_WRITE;
-        mapping::map(STACK.0, STACK.1 - STACK.0, writable, Backing::New).map_err(unmapped)?;
-        const ARCH_SET_GS: c_int = 0x1001;
-        // SAFETY: Rust and the C library use %fs; %gs is nobody's.
-        if unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_SET_GS, PERCPU) } != 0 {
-            return Err(Error::last("setting the base of %gs"));
-        }
+        mapping::new_memory(STACK.0, STACK.1 - STACK.0)
+            .map_err(Error::system("mapping dom0's memory"))?;
+        segments::set_gs(PERCPU).map_err(Error::system(segments::SETTING_GS))?;
         signals::alternate_stack()?;
-        for signal in [
-            libc::SIGSEGV,
-            libc::SIGBUS,
-            libc::SIGILL,
-            libc::SIGFPE,
-            libc::SIGTRAP,
-            libc::SIGPROF,
-        ] {
+        for signal in signals::PROCESSOR {
             signals::handle(signal, on_signal)?;
         }
+        signals::handle(libc::SIGPROF, on_signal)?;
         Ok(Native { stock })
     }
 }
@@ -95,7 +77,8 @@ impl Machine for Native<'_> {
     fn run(&mut self, memory: &mut Shared, channel: &mut Channel) -> Outcome {
         let request = channel.request();
         let coverage = channel.coverage_memory();
-        clear_stack();
+        // SAFETY: `new` mapped it, and no driver code runs.
+        unsafe { clear_stack() };
         let space: &AddressSpace = &self.stock.space;
         let recorder = Recorder::new(space, memory, channel, request);
         let mut run = Run {
@@ -127,10 +110,4 @@ impl Machine for Native<'_> {
         outcome.events = run.recorder.events();
         outcome
     }
-}
-
-fn clear_stack() {
-    let (low, high) = STACK;
-    // SAFETY: the driver stack is mapped here and nobody runs on it.
-    unsafe { std::ptr::write_bytes(low as *mut u8, 0, (high - low) as usize) };
 }

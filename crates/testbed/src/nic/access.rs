@@ -18,6 +18,22 @@ pub struct UnknownAccesses {
     pub last_value: u32,
 }
 
+impl UnknownAccesses {
+    /// Counts a read; gives what it reads.
+    fn read(&mut self, offset: u32) -> u32 {
+        self.reads += 1;
+        self.last_offset = offset;
+        self.last_value = 0;
+        0
+    }
+
+    fn write(&mut self, offset: u32, value: u32) {
+        self.writes += 1;
+        self.last_offset = offset;
+        self.last_value = value;
+    }
+}
+
 impl Nic {
     /// Reads a register (13.2, 13.3): `offset` in BAR 0, in bytes. ICR and
     /// statistics are cleared by it.
@@ -28,12 +44,7 @@ impl Nic {
         match Place::at(offset) {
             Some(Place::Register(register)) => self.read_register(register),
             Some(Place::Table(table, index)) => self.table(table)[index],
-            None => {
-                self.unknown.reads += 1;
-                self.unknown.last_offset = offset;
-                self.unknown.last_value = 0;
-                0
-            }
+            None => self.unknown.read(offset),
         }
     }
 
@@ -75,11 +86,7 @@ impl Nic {
             Some(Place::Table(table, index)) => {
                 self.table_mut(table)[index] = value & table.mask(index);
             }
-            None => {
-                self.unknown.writes += 1;
-                self.unknown.last_offset = offset;
-                self.unknown.last_value = value;
-            }
+            None => self.unknown.write(offset, value),
         }
     }
 
@@ -155,12 +162,7 @@ impl Nic {
             _ if self.powered == 0 => u32::MAX,
             0 => self.io_address,
             4 => self.mmio_read(self.io_address),
-            _ => {
-                self.unknown.reads += 1;
-                self.unknown.last_offset = offset;
-                self.unknown.last_value = 0;
-                0
-            }
+            _ => self.unknown.read(offset),
         }
     }
 
@@ -171,11 +173,7 @@ impl Nic {
             // Bits 19:0 are implemented.
             0 => self.io_address = value & 0x000f_ffff,
             4 => self.mmio_write(self.io_address, value),
-            _ => {
-                self.unknown.writes += 1;
-                self.unknown.last_offset = offset;
-                self.unknown.last_value = value;
-            }
+            _ => self.unknown.write(offset, value),
         }
     }
 

@@ -61,6 +61,10 @@ pub const BAR0_BYTES: u32 = 128 * 1024;
 /// The size of BAR 2 in bytes: the IOADDR and IODATA window.
 pub const BAR2_BYTES: u32 = 64;
 
+/// Bytes of the frame check sequence: it is on the wire and is counted, but frames
+/// come to the model and leave it without it.
+const FCS: usize = 4;
+
 /// The longest frame in the transmit packet buffer, in bytes (3.3.3).
 pub const FRAME_LIMIT: usize = 16288;
 
@@ -70,8 +74,14 @@ pub const FRAME_LIMIT: usize = 16288;
 /// is on a real bus: a driver may poll a descriptor while it is written back.
 pub trait Bus {
     /// Fills `into` from memory at `address`.
+    ///
+    /// # Errors
+    /// The device may not reach all of it.
     fn read(&self, address: u64, into: &mut [u8]) -> Result<(), BusFault>;
     /// Stores `bytes` at `address`.
+    ///
+    /// # Errors
+    /// The device may not reach all of it.
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), BusFault>;
 }
 

@@ -235,6 +235,9 @@ fn right_size(bar: &[AtomicU32]) -> Result<&Bar, Untracked> {
 impl Nic {
     /// Begins the open view: writes every register into `bar`. Whatever was in
     /// it is lost.
+    ///
+    /// # Errors
+    /// [`Reason::WrongSize`].
     pub fn open(&mut self, bar: &[AtomicU32]) -> Result<(), Untracked> {
         let bar = right_size(bar)?;
         for (index, cell) in bar.iter().enumerate() {
@@ -299,7 +302,8 @@ impl Nic {
     /// `absorb`, then publishes. `handler_ran`: the interrupt handler ran in
     /// between and so has read ICR.
     ///
-    /// On an error, what came before the offending register is done.
+    /// # Errors
+    /// Every [`Reason`]; what came before the offending register is done.
     #[inline]
     pub fn absorb(&mut self, bar: &[AtomicU32], handler_ran: bool) -> Result<Absorbed, Untracked> {
         let bar = right_size(bar)?;
@@ -371,9 +375,9 @@ impl Nic {
         result
     }
 
-    /// After a trapped write: what the view shows of
-    /// registers that nobody writes without a trap. All of them are looked at,
-    /// for a write of one may change others (a reset, the EEPROM, the link).
+    /// After a trapped write: brings the registers that nobody writes without a
+    /// trap up to date in the view. All of them, for a write of one may change
+    /// others (a reset, the EEPROM, the link).
     pub fn show_constants(&self, bar: &[AtomicU32]) {
         let Ok(bar) = right_size(bar) else {
             return;
@@ -413,6 +417,10 @@ impl Nic {
     /// Compares all of BAR 0 with what the view put there: a change anywhere
     /// but in the registers that `absorb` follows is an error. 32,768 words:
     /// for the end of a window, not for a packet.
+    ///
+    /// # Errors
+    /// The first such change, as [`Reason::NotOpen`]; and if there is no view, or
+    /// `bar` is none.
     pub fn audit(&self, bar: &[AtomicU32]) -> Result<(), Untracked> {
         let bar = right_size(bar)?;
         if self.window.is_open == 0 {

@@ -422,6 +422,12 @@ impl Nic {
         self.registers[register as usize]
     }
 
+    /// The stored value of a pair of registers that is one 64-bit number.
+    #[inline(always)]
+    pub fn peek_pair(&self, low: Register, high: Register) -> u64 {
+        u64::from(self.peek(high)) << 32 | u64::from(self.peek(low))
+    }
+
     /// Stores without side effects.
     #[inline(always)]
     pub(super) fn poke(&mut self, register: Register, value: u32) {

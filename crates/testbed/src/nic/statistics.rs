@@ -1,10 +1,7 @@
 //! Statistics (13.7): counters that stick at their maximum and are cleared by a
 //! read; octet counters are pairs that a read of the high half clears.
 
-use super::{Nic, Register};
-
-/// The FCS is on the wire and is counted, though frames here come without it.
-const FCS: usize = 4;
+use super::{FCS, Nic, Register};
 
 /// The counters that one direction's frames go to, by length with FCS.
 struct Sizes([Register; 6]);
@@ -70,12 +67,10 @@ impl Nic {
         self.poke(register, value);
     }
 
-    /// Adds to the pair whose low half is `low`; its high half is the next
-    /// register of the table.
+    /// Adds to a 64-bit statistic; sticks at the maximum.
     #[inline]
     fn count_octets(&mut self, low: Register, high: Register, octets: usize) {
-        let pair = u64::from(self.peek(high)) << 32 | u64::from(self.peek(low));
-        let pair = pair.saturating_add(octets as u64);
+        let pair = self.peek_pair(low, high).saturating_add(octets as u64);
         self.poke(low, pair as u32);
         self.poke(high, (pair >> 32) as u32);
     }

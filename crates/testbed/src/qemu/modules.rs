@@ -7,6 +7,7 @@ use elf_loader::consts::STT_FUNC;
 use elf_loader::{Object, Place};
 use iced_x86::{Decoder, DecoderOptions};
 use svm_rewrite::{Options, Scheme, Site, Target};
+use twin_abi::names;
 
 use super::{Error, io, target};
 
@@ -152,7 +153,7 @@ impl Module {
         let relocations = &object.section(section).relocations;
         relocations.iter().any(|r| {
             r.offset + DISTANCE == start + offset
-                && object.symbol(r.symbol).name.starts_with("twin_slow_")
+                && object.symbol(r.symbol).name.starts_with(names::SLOW_PREFIX)
         })
     }
 

@@ -160,7 +160,7 @@ pub struct Against {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::profile::Samples;
+    use crate::live::profile::{ByComponent, Samples};
 
     #[test]
     fn paths_are_compared_round_by_round() {
@@ -172,7 +172,7 @@ mod tests {
                 samples.0[Component::Driver as usize] = driver;
                 samples.0[Component::Support as usize] = 10 - driver;
                 whose.add_samples(&samples);
-                let mut turns = [0; 7];
+                let mut turns = ByComponent::default();
                 turns[Component::Hypervisor as usize] = 1000;
                 whose.add_turns(&turns);
                 (Spread::of_values([cost].into_iter()), whose)

@@ -1,16 +1,16 @@
 //! The hot routines in the order of the paper's table 1, for figure 10.
 
-/// What the paper's table 1 lists, under today's names, in its order: of 2.6.18's
-/// ten, some are several routines now, some one.
+/// What the paper's table 1 lists of Linux 2.6.18, in its order, by the names of
+/// Linux 6.1: some of its ten are several routines there, some share one.
 ///
-/// | table 1 | today |
+/// | table 1 (2.6.18) | 6.1 |
 /// |---|---|
 /// | `_netdev_alloc_skb` | `__netdev_alloc_frag_align`, `napi_build_skb`, `__napi_alloc_skb` |
 /// | `dev_kfree_skb_any` | `napi_consume_skb` |
 /// | `netif_rx` | `napi_gro_receive`, never an upcall (6.4) |
 /// | `dma_map_single`, `dma_map_page` | `dma_map_page_attrs` |
 /// | `dma_unmap_single`, `dma_unmap_page` | `dma_unmap_page_attrs` |
-/// | `_spin_trylock`, `_spin_unlock_irqrestore` | `napi_schedule_prep`, `__napi_schedule`, `napi_complete_done`: what keeps polls apart today |
+/// | `_spin_trylock`, `_spin_unlock_irqrestore` | `napi_schedule_prep`, `__napi_schedule`, `napi_complete_done`: what keeps polls apart |
 /// | `eth_type_trans` | `eth_type_trans` |
 /// | not there | `is_vmalloc_addr`, `skb_clone_tx_timestamp`, `dql_completed` |
 pub const PAPER_ORDER: [&str; 13] = [

@@ -5,13 +5,13 @@
 //! takes is its part of the profiler's samples *there*. What the profiler costs
 //! elsewhere, where it wakes processes that wait, has no part in it.
 
-use super::super::profile::{Component, Samples};
+use super::super::profile::{ByComponent, Component, Samples};
 
 /// Turns and samples of some rounds of one path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
     host: Component,
-    turns: [u64; 7],
+    turns: ByComponent,
     samples: Samples,
 }
 
@@ -20,13 +20,13 @@ impl Shares {
     pub fn new(host: Component) -> Shares {
         Shares {
             host,
-            turns: [0; 7],
+            turns: ByComponent::default(),
             samples: Samples::default(),
         }
     }
 
     /// Cycles by whose turn it was, counted without the profiler.
-    pub fn add_turns(&mut self, cycles: &[u64; 7]) {
+    pub fn add_turns(&mut self, cycles: &ByComponent) {
         for (sum, cycles) in self.turns.iter_mut().zip(cycles) {
             *sum += cycles;
         }
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn what_the_profiler_costs_those_who_wait_is_nobodys_share() {
         let mut shares = Shares::new(Component::Dom0);
-        let mut turns = [0; 7];
+        let mut turns = ByComponent::default();
         turns[Component::Dom0 as usize] = 6000;
         turns[Component::Hypervisor as usize] = 3000;
         turns[Component::Guest as usize] = 1000;

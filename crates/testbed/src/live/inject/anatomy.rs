@@ -21,16 +21,12 @@ use crate::live::mailbox::Mailbox;
 use crate::live::memory::Machine;
 use crate::live::view::View;
 use crate::nic::Register;
+use crate::scene::{ADAPTER_SIZE, TX_BUFFER};
 
-/// `sizeof(struct e1000_adapter)`: the argument of `alloc_etherdev_mqs` in
-/// `e1000_probe` of the stock module.
-const ADAPTER: u64 = 0x9b0;
 /// Bytes of a ring's structure that are looked at.
 const RING: u64 = 64;
 /// Bytes of a descriptor (manual, 3.2.3 and 3.3.3).
 pub const DESCRIPTOR: u64 = 16;
-/// Bytes of an element of a ring's buffers at most.
-const BUFFER: u64 = 40;
 
 /// A ring of the driver's.
 #[derive(Clone, Debug)]
@@ -99,15 +95,13 @@ impl<'a> Anatomy<'a> {
     ) -> Option<Anatomy<'a>> {
         let view = plan.view(machine);
         let fields = fields(plan, &view)?;
-        let adapter = info.netdev_priv..info.netdev_priv + ADAPTER;
+        let adapter = info.netdev_priv..info.netdev_priv + ADAPTER_SIZE;
         let bases = [
             ("tx", Register::Tdbal, Register::Tdbah),
             ("rx", Register::Rdbal, Register::Rdbah),
         ];
         let [tx, rx] = bases.map(|(name, low, high)| {
-            let device = mailbox.device();
-            let base = u64::from(device.peek(low)) | u64::from(device.peek(high)) << 32;
-            drop(device);
+            let base = mailbox.device().peek_pair(low, high);
             find_ring(&view, &adapter, name, base)
         });
         Some(Anatomy {
@@ -162,7 +156,7 @@ impl<'a> Anatomy<'a> {
     /// The `sk_buff`s that wait for transmission.
     pub fn sending(&self) -> Vec<u64> {
         let (dev, _) = self.field("sk_buff.dev");
-        let array = self.tx.buffer_array(BUFFER);
+        let array = self.tx.buffer_array(TX_BUFFER);
         let is_ours = |word: u64| {
             self.is_data(word)
                 && word.is_multiple_of(8)

@@ -119,7 +119,7 @@ fn run(options: &Options, tally: &Tally) -> Result<(), SystemError> {
     Ok(())
 }
 
-/// Limits of dom0's start, of commands to it, and of upcalls.
+/// Limits of that many seconds: of dom0's start, of commands to it, and of upcalls.
 fn limits(seconds: u64) -> Limits {
     Limits {
         time: Duration::from_secs(seconds),

@@ -31,9 +31,9 @@ macro_rules! kinds {
 kinds! {
     /// A pointer in `e1000_adapter` goes somewhere else.
     AdapterPointer "adapter: wild pointer"
-    /// A ring's pointer to descriptors or buffers does.
+    /// A ring's pointer to descriptors or buffers goes somewhere else.
     RingPointer "ring: wild pointer"
-    /// One in a ring's buffer array does: `next`, skb, page, data.
+    /// A pointer in a ring's buffer array goes somewhere else: `next`, skb, page, data.
     BufferPointer "buffer array: wild pointer"
     /// A pointer or length of an `sk_buff` is wrong.
     SkBuff "sk_buff: pointer or length"
@@ -45,23 +45,24 @@ kinds! {
     RingAddress "ring: descriptors' address"
     /// A function pointer goes where nothing is.
     FunctionNowhere "function pointer: nowhere"
-    /// ... into the middle of a function.
+    /// A function pointer goes into the middle of a function.
     FunctionMiddle "function pointer: mid-function"
-    /// ... to the hypervisor, data, or a kernel function that is not for it.
+    /// A function pointer goes to the hypervisor's code, to data, or to a kernel
+    /// function that is not for it.
     FunctionForbidden "function pointer: forbidden"
-    /// Saved registers and variables on the driver's stack.
+    /// A saved register or a variable on the driver's stack is wrong.
     StackWord "stack: saved words"
-    /// A return address on the driver's stack.
+    /// A return address on the driver's stack is wrong.
     StackReturn "stack: return address"
-    /// The stack protector's canary.
+    /// The stack protector's canary is overwritten.
     StackCanary "stack: canary"
-    /// A buffer's address in a descriptor.
+    /// A buffer's bus address in a descriptor is wrong.
     DmaAddress "descriptor: DMA address"
-    /// What hot routines and the hypervisor share: requests, completions.
+    /// What hot routines and the hypervisor share is wrong: requests, completions.
     Interface "shared rings: index or entry"
-    /// A lock that nobody will free.
+    /// A lock is held that nobody will free.
     HeldLock "lock left held"
-    /// One bit, anywhere in the driver's data.
+    /// One bit is flipped, anywhere in the driver's data.
     BitFlip "random bit"
 }
 

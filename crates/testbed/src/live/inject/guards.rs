@@ -12,18 +12,17 @@
 use std::ops::Range;
 
 use crc32fast::hash;
-use libc::c_void;
 
 use super::translations;
 use crate::live::error::LiveError;
 use crate::live::memory::{DRIVER_STACK, Machine, PAGE, Space};
 use crate::live::payload::Payload;
 use crate::live::system::Blueprint;
-use crate::program::STLB;
+use crate::mapping;
+use crate::program::{STLB, STLB_SIZE};
 
 const HEAP: usize = 1 << 20;
 const PATTERN: u8 = 0xa5;
-const STLB_SIZE: u64 = twin_abi::stlb::ENTRIES << twin_abi::stlb::ENTRY_SHIFT;
 
 /// What was there.
 pub struct Guards<'m> {
@@ -115,13 +114,7 @@ impl<'m> Guards<'m> {
 }
 
 fn guard_page(at: u64) -> Result<(), LiveError> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced.
-    let page = unsafe { libc::mmap(at as *mut c_void, PAGE as usize, protection, flags, -1, 0) };
-    if page as u64 != at {
-        return Err(LiveError::last("mapping a guard page"));
-    }
+    let page = mapping::new_memory(at, PAGE).map_err(LiveError::system("mapping a guard page"))?;
     // SAFETY: our own new page.
     unsafe { page.write_bytes(PATTERN, PAGE as usize) };
     Ok(())
@@ -159,16 +152,9 @@ fn executable() -> Vec<Range<u64>> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut ranges = Vec::new();
     for line in maps.lines().filter(|line| !line.contains("[vsyscall]")) {
-        let mut parts = line.split_whitespace();
-        let (Some(addresses), Some(rights)) = (parts.next(), parts.next()) else {
-            continue;
-        };
-        let bounds = addresses.split_once('-').and_then(|(start, end)| {
-            let number = |text| u64::from_str_radix(text, 16).ok();
-            Some(number(start)?..number(end)?)
-        });
-        if let Some(bounds) = bounds.filter(|_| rights.contains('x')) {
-            ranges.push(bounds);
+        let rights = line.split_whitespace().nth(1);
+        if rights.is_some_and(|rights| rights.contains('x')) {
+            ranges.extend(mapping::addresses(line));
         }
     }
     ranges

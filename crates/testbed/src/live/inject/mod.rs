@@ -1,5 +1,4 @@
-//! Faults in a driver's data, while the hypervisor instance serves packets (issue
-//! 4, "Safety").
+//! Faults in a driver's data, while the hypervisor instance serves packets.
 //!
 //! ```text
 //! anatomy   where the driver has what, found in its memory

@@ -8,6 +8,7 @@
 
 use super::service::{Exchanged, Service};
 use crate::live::dom0::CommandError;
+use crate::live::interface::ReceiveMode;
 use crate::live::mailbox::InterruptOwner;
 use crate::live::pump::Stop;
 use crate::live::rendezvous::Limits;
@@ -117,10 +118,9 @@ impl Recovery<'_, '_> {
     }
 
     fn bring_up(&mut self, owed: &[u64]) -> Result<(), SystemError> {
-        const PROMISCUOUS: u64 = 1;
         let dom0 = &mut self.system.dom0;
         dom0.link_wait(LINK)?;
-        dom0.check("kernel_set_rx_mode", &[PROMISCUOUS, 0, 0])?;
+        dom0.set_receive_mode(ReceiveMode::Promiscuous, &[])?;
         self.system.refresh()?;
         self.renew(owed)
     }

@@ -7,9 +7,9 @@ use crate::live::card::OpenCard;
 use crate::live::endpoint::{Endpoint, Shape};
 use crate::live::mailbox::InterruptOwner;
 use crate::live::pump::{Engine, Pump, Stop};
-use crate::live::round::{self, PEER, guest_mac};
+use crate::live::round;
 use crate::live::system::{System, SystemError};
-use crate::live::traffic::{Datagrams, Flow};
+use crate::live::traffic::Datagrams;
 use crate::live::twin_engine::TwinEngine;
 
 /// Bytes of a frame, without FCS.
@@ -76,17 +76,9 @@ impl<'a> Service<'a> {
 
     /// A service of these guests.
     fn new(engine: Faulty<'a>, card: OpenCard<'a>, endpoints: Vec<Endpoint<'a>>) -> Self {
-        let peer = |number| Flow {
-            number,
-            source: PEER,
-            destination: guest_mac(number),
-        };
-        let count = endpoints.len() as u32;
         Service {
             pump: Pump::new(engine, card),
-            peers: (0..count)
-                .map(|number| Datagrams::new(peer(number), FRAME))
-                .collect(),
+            peers: round::peers(endpoints.len() as u32, Shape::Frames(FRAME)),
             numbers: vec![0; endpoints.len()],
             endpoints,
         }

@@ -5,9 +5,9 @@
 //! known; the rest are saved registers and variables of the driver's functions
 //! and the hot routines' below them.
 //!
-//! A return address becomes anything but code of the hypervisor's: that a driver
-//! cannot make it that is control-flow safety of returns, which rewritten code
-//! does not have yet (design.md, "Order of work", 2).
+//! A return address becomes anything but code of the hypervisor's: nothing keeps a
+//! driver from returning to any byte of that (`docs/contract-and-threat-model.md`,
+//! "Return addresses"), so such a fault would put no promise to the test.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -7,6 +7,7 @@ use std::ops::Range;
 use svm_rewrite::Scheme;
 
 use crate::live::memory::{BAR, BAR_SIZE, PAGE, Space};
+use crate::mapping;
 use crate::program::{STLB, Variant};
 
 /// A mapping of the machine's memory or of the card's registers.
@@ -20,17 +21,15 @@ fn mappings() -> Vec<Mapping> {
     const FILE: &str = "memfd:twin-testbed";
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let files = maps.lines().filter(|line| line.contains(FILE));
-    files.filter_map(mapping).collect()
+    files.filter_map(parsed).collect()
 }
 
 /// `start-end rights offset device inode path`
-fn mapping(line: &str) -> Option<Mapping> {
-    let hexadecimal = |text| u64::from_str_radix(text, 16).ok();
-    let mut parts = line.split_whitespace();
-    let (start, end) = parts.next()?.split_once('-')?;
+fn parsed(line: &str) -> Option<Mapping> {
+    let offset = line.split_whitespace().nth(2)?;
     Some(Mapping {
-        addresses: hexadecimal(start)?..hexadecimal(end)?,
-        offset: hexadecimal(parts.nth(1)?)?,
+        addresses: mapping::addresses(line)?,
+        offset: u64::from_str_radix(offset, 16).ok()?,
     })
 }
 
@@ -85,7 +84,7 @@ mod tests {
     #[test]
     fn a_line_of_the_systems_table_is_understood() {
         let line = "7f10000-7f12000 rw-s 0003f000 00:01 1034 /memfd:twin-testbed (deleted)";
-        let mapping = mapping(line).expect("a mapping");
+        let mapping = parsed(line).expect("a mapping");
         assert_eq!(mapping.addresses, 0x7f1_0000..0x7f1_2000);
         assert_eq!(offset_at(&[mapping], 0x7f1_1008), Some(0x4_0008));
     }

@@ -14,17 +14,14 @@ use super::error::LiveError;
 use super::image::{Module, Plan};
 use super::payload::{Payload, STUB, Target};
 use super::time_limit::TimeLimit;
-use crate::code_memory;
-use crate::program::{STLB, STUBS};
+use crate::program::{STLB, STLB_SIZE, STUBS};
 use crate::runtime::{self, AbortReport, Config, Cpu, Frame, Host, PortRange, Region, User};
+use crate::{code_memory, mapping};
 use imports::{CALLBACKS, Callbacks, callbacks, import, resolve_upcall, warn};
 
 pub use imports::Upcalls;
 pub(super) use imports::stack_in_use;
 pub use report::{Report, Stopped};
-
-/// Bytes of the translation table.
-const STLB_SIZE: u64 = twin_abi::stlb::ENTRIES << twin_abi::stlb::ENTRY_SHIFT;
 
 /// A routine of the hypervisor that driver code calls by a stub. Runs on the
 /// host's stack, inside.
@@ -75,7 +72,7 @@ impl<'a> Instance<'a> {
         code_memory::load_program(&payload.hot).map_err(unloaded)?;
         code_memory::load_program(&payload.driver).map_err(unloaded)?;
         load_stubs(payload, &loading.services)?;
-        code_memory::map(STLB, STLB_SIZE).map_err(unloaded)?;
+        mapping::new_memory(STLB, STLB_SIZE).map_err(unloaded)?;
         // SAFETY: once in this process, before it has other threads.
         let ready = unsafe {
             runtime::twin_user_faults_start() == 0 && runtime::twin_user_thread_start() == 0
@@ -314,15 +311,12 @@ fn texts(payload: &Payload) -> [(u64, u64); 3] {
 
 /// A failure to load code.
 fn unloaded(source: std::io::Error) -> LiveError {
-    LiveError::System {
-        what: "loading rewritten code",
-        source,
-    }
+    LiveError::system("loading rewritten code")(source)
 }
 
 fn load_stubs(payload: &Payload, services: &[Service]) -> Result<(), LiveError> {
     let length = (payload.stubs.len() as u64 * STUB).next_multiple_of(super::memory::PAGE);
-    let memory = code_memory::map(STUBS, length).map_err(unloaded)?;
+    let memory = mapping::new_memory(STUBS, length).map_err(unloaded)?;
     for (number, stub) in payload.stubs.iter().enumerate() {
         // SAFETY: inside the new mapping; each writes STUB bytes.
         unsafe {

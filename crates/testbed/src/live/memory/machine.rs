@@ -25,12 +25,8 @@ impl Machine {
     /// # Errors
     /// A system call's.
     pub fn new(sizes: Sizes) -> Result<Machine, LiveError> {
-        let file = |length| {
-            Shared::new(length).map_err(|source| LiveError::System {
-                what: "making the machine's memory",
-                source,
-            })
-        };
+        let failed = LiveError::system;
+        let file = |length| Shared::new(length).map_err(failed("making the machine's memory"));
         Ok(Machine {
             sizes,
             ram: file(sizes.total())?,

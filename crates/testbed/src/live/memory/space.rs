@@ -190,10 +190,7 @@ pub fn set_bar(mode: BarMode) -> Result<(), LiveError> {
 }
 
 fn unmapped(source: io::Error) -> LiveError {
-    LiveError::System {
-        what: "mapping dom0's memory",
-        source,
-    }
+    LiveError::system("mapping dom0's memory")(source)
 }
 
 fn protection_bits(protection: Protection) -> c_int {

@@ -19,12 +19,9 @@ mod offload;
 mod ring;
 
 use super::registers::rctl;
-use super::{Bus, Nic, Register};
+use super::{Bus, FCS, Nic, Register};
 
 pub use filter::Filter;
-
-/// Bytes of the frame check sequence.
-const FCS: usize = 4;
 
 /// Descriptor status (3.2.3.1).
 mod status {

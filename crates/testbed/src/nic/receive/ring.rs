@@ -103,8 +103,7 @@ impl Nic {
         last: Last,
         bus: &mut B,
     ) -> Result<(), BusFault> {
-        let base =
-            u64::from(self.peek(Register::Rdbah)) << 32 | u64::from(self.peek(Register::Rdbal));
+        let base = self.peek_pair(Register::Rdbal, Register::Rdbah);
         let mut left: usize = pieces.iter().map(|piece| piece.len()).sum();
         let mut pieces = pieces.into_iter();
         let mut piece: &[u8] = &[];

@@ -87,8 +87,7 @@ impl Nic {
         if !enabled || !self.link_up() || self.transmit_stopped != 0 {
             return done;
         }
-        let base =
-            u64::from(self.peek(Register::Tdbah)) << 32 | u64::from(self.peek(Register::Tdbal));
+        let base = self.peek_pair(Register::Tdbal, Register::Tdbah);
         let count = self.peek(Register::Tdlen) / 16;
         let tail = self.peek(Register::Tdt);
         let mut head = self.peek(Register::Tdh);
@@ -153,12 +152,17 @@ impl Nic {
             u32::from_le_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]])
         };
         let words = [word(0), word(1), word(2), word(3)];
-        let address = u64::from(words[1]) << 32 | u64::from(words[0]);
         let control = words[2];
         match (control & command::DEXT != 0, control >> 20 & 0xf) {
-            (false, _) => self.legacy(address, words, bus, wire, done)?,
+            (false, _) => {
+                self.legacy(words);
+                self.append(words, control & 0xffff, bus, wire, done)?;
+            }
             (true, 0) => self.context(Context { words }),
-            (true, 1) => self.data(address, words, bus, wire, done)?,
+            (true, 1) => {
+                self.data(words);
+                self.append(words, control & 0x000f_ffff, bus, wire, done)?;
+            }
             // No such type: the packet is not sent.
             (true, _) => {
                 self.drop_packet();
@@ -184,15 +188,8 @@ impl Nic {
         }
     }
 
-    /// A legacy descriptor (3.3.3).
-    fn legacy<B: Bus + ?Sized, W: Wire + ?Sized>(
-        &mut self,
-        address: u64,
-        words: [u32; 4],
-        bus: &mut B,
-        wire: &mut W,
-        done: &mut Transmitted,
-    ) -> Result<(), BusFault> {
+    /// What a legacy descriptor says of its packet (3.3.3).
+    fn legacy(&mut self, words: [u32; 4]) {
         let control = words[2];
         if self.transmit.packet == NO_PACKET {
             self.transmit.begin(PLAIN, 0);
@@ -202,42 +199,42 @@ impl Nic {
             self.transmit.legacy_start = words[3] >> 8 & 0xff;
             self.transmit.legacy_field = control >> 16 & 0xff;
         }
-        self.tag(words);
-        self.gather(address, (control & 0xffff) as usize, bus, wire, done)?;
-        if control & command::EOP != 0 {
-            self.finish_packet(wire, done);
-        }
-        Ok(())
     }
 
-    /// A data descriptor (3.3.7).
-    fn data<B: Bus + ?Sized, W: Wire + ?Sized>(
+    /// What a data descriptor says of its packet, if it is the first (3.3.7).
+    fn data(&mut self, words: [u32; 4]) {
+        if self.transmit.packet != NO_PACKET {
+            return;
+        }
+        let options = words[3] & (IXSM | TXSM);
+        if words[2] & command::IC_TSE == 0 {
+            self.transmit.begin(PLAIN, options);
+            return;
+        }
+        self.transmit.begin(SEGMENTED, options);
+        let context = self.transmit.segmentation;
+        let length = context.header() + context.segment();
+        let possible = context.header() != 0 && context.segment() != 0;
+        if !possible || length > FRAME_LIMIT {
+            self.count(Register::Tsctfc);
+            self.drop_packet();
+        }
+    }
+
+    /// Adds the `length` bytes that a legacy or data descriptor points to; EOP
+    /// completes the packet.
+    fn append<B: Bus + ?Sized, W: Wire + ?Sized>(
         &mut self,
-        address: u64,
         words: [u32; 4],
+        length: u32,
         bus: &mut B,
         wire: &mut W,
         done: &mut Transmitted,
     ) -> Result<(), BusFault> {
-        let control = words[2];
-        if self.transmit.packet == NO_PACKET {
-            let options = words[3] & (IXSM | TXSM);
-            if control & command::IC_TSE == 0 {
-                self.transmit.begin(PLAIN, options);
-            } else {
-                self.transmit.begin(SEGMENTED, options);
-                let context = self.transmit.segmentation;
-                let length = context.header() + context.segment();
-                let possible = context.header() != 0 && context.segment() != 0;
-                if !possible || length > FRAME_LIMIT {
-                    self.count(Register::Tsctfc);
-                    self.drop_packet();
-                }
-            }
-        }
+        let address = u64::from(words[1]) << 32 | u64::from(words[0]);
         self.tag(words);
-        self.gather(address, (control & 0x000f_ffff) as usize, bus, wire, done)?;
-        if control & command::EOP != 0 {
+        self.gather(address, length as usize, bus, wire, done)?;
+        if words[2] & command::EOP != 0 {
             self.finish_packet(wire, done);
         }
         Ok(())

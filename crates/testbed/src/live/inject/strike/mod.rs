@@ -12,8 +12,7 @@ use super::anatomy::{Anatomy, Ring};
 use super::fault::{Kind, Struck, wild_address};
 use crate::random::Random;
 
-/// Bytes of a transmit buffer's entry, and of a receive buffer's.
-const TX_BUFFER: u64 = 40;
+/// Bytes of `struct e1000_rx_buffer`.
 const RX_BUFFER: u64 = 16;
 
 /// One fault to be.

@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use super::{RX_BUFFER, Striker, TX_BUFFER};
+use super::{RX_BUFFER, Striker};
 use crate::live::card;
 use crate::live::inject::anatomy::{DESCRIPTOR, Ring};
 use crate::live::inject::fault::{Struck, wild_index};
 use crate::live::memory::BAR;
 use crate::nic::Register;
+use crate::scene::TX_BUFFER;
 
 impl Striker<'_, '_> {
     pub(super) fn ring_pointer(&mut self) -> Option<Struck> {
@@ -97,7 +98,7 @@ impl Striker<'_, '_> {
             _ => self.wild(),
         };
         let mut device = self.anatomy.mailbox.device();
-        let before = u64::from(device.peek(low)) | u64::from(device.peek(high)) << 32;
+        let before = device.peek_pair(low, high);
         device.mmio_write(low.offset(), value as u32);
         device.mmio_write(high.offset(), (value >> 32) as u32);
         device.show_constants(card::registers(self.anatomy.machine));

@@ -1,0 +1,41 @@
+//! The bases of `%fs` and `%gs` of the calling thread (arch_prctl(2)). Rust and
+//! the C library keep their thread's data behind `%fs`; `%gs` is free to be what
+//! it is in the kernel, the per-CPU area.
+
+use std::io;
+
+use libc::{c_int, c_long};
+
+/// What [`set_gs`] tries, for the error that says it failed.
+pub const SETTING_GS: &str = "setting the base of %gs";
+
+// <asm/prctl.h>; the libc crate lacks them.
+const ARCH_SET_GS: c_int = 0x1001;
+const ARCH_GET_FS: c_int = 0x1003;
+
+/// Sets the base of `%gs`.
+///
+/// # Errors
+/// The system call's.
+pub fn set_gs(base: u64) -> io::Result<()> {
+    // SAFETY: Rust and the C library use %fs; %gs is nobody's.
+    done(unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_SET_GS, base) })
+}
+
+/// The base of `%fs`.
+///
+/// # Errors
+/// The system call's.
+pub fn fs() -> io::Result<u64> {
+    let mut base = 0u64;
+    // SAFETY: the kernel writes the one word.
+    done(unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_GET_FS, &raw mut base) })?;
+    Ok(base)
+}
+
+fn done(status: c_long) -> io::Result<()> {
+    match status {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
