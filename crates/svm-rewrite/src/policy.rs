@@ -115,7 +115,8 @@ impl Policy {
         }
     }
 
-    /// The field that holds an absolute value of this relocation type.
+    /// The field of an instruction that stays as it is, for a value of this relocation
+    /// type; `None` if it cannot be carried over.
     pub fn field(&self, kind: u32) -> Option<Field> {
         match self.target {
             Target::User => dom0::field(kind),

@@ -48,10 +48,11 @@ pub struct Surveyor {
     known: Vec<Option<(Instruction, Survey)>>,
 }
 
-/// Answers that are kept at least and at most: programs repeat themselves, one for
-/// each so many instructions.
+/// Fewest answers that are kept.
 const FEWEST: usize = 1 << 10;
+/// Most answers that are kept.
 const MOST: usize = 1 << 13;
+/// One answer is kept for so many instructions, for most occur again and again.
 const REPEATED: usize = 16;
 
 impl Surveyor {

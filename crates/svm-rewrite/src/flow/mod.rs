@@ -29,12 +29,17 @@ pub use exits::{Exit, Hints, Trap, Unseen};
 /// Blocks, edges and effects of an object's code.
 #[derive(Debug)]
 pub struct Flow {
+    /// Instructions of each block that has any.
     blocks: Vec<std::ops::Range<u32>>,
+    /// Block of each instruction.
     block_of: Vec<u32>,
+    /// Of all blocks, hubs included.
     successors: Edges,
+    /// What is live where a block leaves the object or returns; of hubs as well.
     at_exit: Vec<LocSet>,
+    /// Of each instruction.
     effects: Vec<Effect>,
-    /// Calls of local functions that never return.
+    /// Calls of local functions that never return, by instruction.
     stops: HashSet<u32>,
     /// Blocks without instructions that stand for the places in tables.
     tables: std::ops::Range<u32>,
@@ -45,7 +50,8 @@ impl Program for Flow {
         self.successors.blocks()
     }
     fn instructions(&self, block: BlockId) -> std::ops::Range<u32> {
-        // Return hubs come after the real blocks and hold no instruction.
+        // Hubs, of tables and of returns, come after the real blocks and hold no
+        // instruction.
         self.blocks.get(block.0 as usize).cloned().unwrap_or(0..0)
     }
     fn effect(&self, inst: InstId) -> Effect {
@@ -70,8 +76,8 @@ impl Flow {
         BlockId(self.block_of[i.0 as usize])
     }
 
-    /// The places that a block stands for which has no instructions, if it stands
-    /// for those in tables.
+    /// The places in tables that a block without instructions stands for; `None` for
+    /// any other block.
     pub fn table(&self, block: BlockId) -> Option<&[BlockId]> {
         self.tables
             .contains(&block.0)
@@ -178,7 +184,7 @@ impl Flow {
                     to(self.block_of(target));
                     next.filter(|_| conditional).into_iter().for_each(to);
                 }
-                // A conditional tail call goes on if not taken; harmless if not conditional.
+                // A conditional tail call that is not taken goes on.
                 Exit::TailOut => {
                     let conditional = lifted.insts[last as usize].iced.flow_control()
                         == FlowControl::ConditionalBranch;

@@ -24,15 +24,21 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The register that its translation ends in, unless it is given back
-    /// afterwards.
-    pub(super) fn dead_result(&self) -> Option<Reg> {
+    /// The scratch registers but for the one that keeps the flags. The translation
+    /// ends in the first.
+    pub fn roles(&self) -> impl Iterator<Item = Reg> {
         let holder = match self.flags {
             Flags::Save(holder) => Some(holder),
             Flags::Dead | Flags::Recompute(_) => None,
         };
-        let mut roles = self.scratch.all().iter().copied();
-        let v = roles.find(|r| Some(*r) != holder)?;
+        let all = self.scratch.all().iter().copied();
+        all.filter(move |r| Some(*r) != holder)
+    }
+
+    /// The register that its translation ends in, unless that is spilled and so gets
+    /// its old value back.
+    pub(super) fn dead_result(&self) -> Option<Reg> {
+        let v = self.roles().next()?;
         (!self.scratch.spilled().contains(&v)).then_some(v)
     }
 }
@@ -73,10 +79,10 @@ impl Scratch {
         self.spilled += u8::from(spilled);
     }
 
-    /// The register that keeps the flags: `rax` if it was got, since `lahf` needs
-    /// it anyway, else the last one. It leaves the scratch registers' order alone
-    /// otherwise, so spilled ones stay last.
-    pub(super) fn take_holder(&mut self) -> Reg {
+    /// Chooses the register that keeps the flags: `rax` if it is among those that are
+    /// dead, since `lahf` needs it anyway, else the last one. The order of the others
+    /// stays, so that spilled ones are last.
+    pub(super) fn choose_holder(&mut self) -> Reg {
         let len = usize::from(self.len);
         let regs = &mut self.regs[..len];
         let dead = len - usize::from(self.spilled);
