@@ -1,8 +1,8 @@
 //! Everything that is known before anything is decided.
 //!
 //! What can be said of an instruction by itself is asked in one go, while it is in
-//! the CPU's cache: objects are larger than that. Control flow and liveness, which
-//! are about all of them, come after.
+//! the CPU's cache, which objects do not fit into. Control flow and liveness are about
+//! all instructions and come after.
 
 use liveness::{BlockId, Effect, LocSet};
 
@@ -68,7 +68,7 @@ pub(crate) fn analyse<'a>(
     })
 }
 
-/// What instructions are asked with.
+/// What it takes to judge an instruction.
 struct Asking<'q> {
     lifted: &'q Lifted<'q>,
     unseen: &'q Unseen,

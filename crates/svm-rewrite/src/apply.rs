@@ -14,8 +14,7 @@ use crate::class::Class;
 use crate::copies::{Copies, Copy, is_entered};
 use crate::flow::Flow;
 use crate::forward::{Facts, FactsBefore};
-use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted, Target};
-use crate::linkage;
+use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
 use crate::plan::Plan;
 use crate::refusal::{Code, Hitch, Refusal};
 use crate::sequences::{Depth, Direction, Emitter, StubPlace};
@@ -360,19 +359,14 @@ impl FunctionWriter<'_, '_> {
     /// out-of-line parts.
     fn leave(&mut self, f: FuncIdx) {
         let lifted = self.emitter.lifted;
-        let last = &lifted.insts[lifted.function(f).insts.end as usize - 1];
-        let next = match last.iced.flow_control() {
+        let last = InstIdx(lifted.function(f).insts.end - 1);
+        let next = match lifted.inst(last).iced.flow_control() {
             FlowControl::Next | FlowControl::ConditionalBranch => self.continuation(f),
             // A call at the end does not return, or what follows at once is its
             // continuation.
             FlowControl::Call | FlowControl::IndirectCall => {
                 let next = FuncIdx(f.0 + 1);
-                let call = InstIdx(lifted.function(f).insts.end - 1);
-                let returns = !self.flow.stops(call)
-                    && !matches!(
-                        last.target,
-                        Some(Target::Import(s)) if linkage::never_returns(lifted.symbol_name(s))
-                    );
+                let returns = !self.flow.never_returns(lifted, last);
                 Some(next)
                     .filter(|n| returns && self.follows(f, *n) && !lifted.function(*n).padding)
             }

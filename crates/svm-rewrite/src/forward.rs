@@ -329,10 +329,10 @@ fn jumps_between_functions(input: Input<'_>) -> Vec<(FuncIdx, FuncIdx)> {
     jumps
 }
 
-/// Operands that are written through `rsp` but lie in the caller's frame (stack
-/// arguments, which a compiler may reuse) are reached like any pointer: the
-/// slow path knows the whole stack, a displacement from `rsp` is only good for
-/// the own frame.
+/// Operands `disp(%rsp)` that lie in the caller's frame (stack arguments, which a
+/// compiler may write to) are translated like any pointer: the verifier lets a
+/// displacement from `rsp` reach the own frame only, and the slow path knows the whole
+/// stack.
 pub fn translate_callers_frame(
     lifted: &Lifted<'_>,
     surveys: &[Survey],

@@ -26,6 +26,7 @@ mod extension;
 mod flow;
 mod forward;
 mod frame;
+mod hash;
 mod import;
 mod invocations;
 pub mod lift;

@@ -66,7 +66,7 @@ pub struct Stats {
     pub liveness: LivenessCounts,
 }
 
-/// Counts.
+/// Counts what was analysed; instructions that are refused count as sensitive.
 pub fn stats(analysis: &Analysis<'_>) -> Stats {
     let lifted = analysis.lifted;
     let mut stats = Stats {

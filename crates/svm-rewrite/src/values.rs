@@ -54,7 +54,7 @@ pub struct Value {
 }
 
 impl Value {
-    /// So much more. `None` if that does not fit, which no compiler's does.
+    /// The value plus `by`; `None` if the offset does not fit, which compilers' do.
     fn plus(self, by: i32) -> Option<Value> {
         let offset = self.offset.checked_add(by)?;
         Some(Value { offset, ..self })
@@ -103,8 +103,7 @@ pub enum Motion {
     Push(Reg),
     /// `pop %to`.
     Pop(Reg),
-    /// Writes registers (those of its survey) with something unknown; and so much at
-    /// a displacement from `rsp`, if that is known, or anywhere.
+    /// Writes the registers of its survey with something unknown, and this memory.
     Other(Written),
 }
 
@@ -347,8 +346,7 @@ impl Values {
         }
     }
 
-    /// What holds on both ways; `pairs` says which numbers of the one and the
-    /// other it has become one of.
+    /// Becomes what holds on both ways; gives what numbers of the two have become.
     pub fn join(&mut self, other: &Values, ids: &mut Ids) -> Pairs {
         let mut pairs = Pairs(Vec::new());
         if self.registers == other.registers && self.words == other.words {

@@ -171,7 +171,7 @@ fn is_prefetch(m: Mnemonic) -> bool {
     )
 }
 
-/// Most bytes below `rsp` that the psABI lets an instruction use.
+/// Bytes below `rsp` that an instruction may reach.
 const RED_ZONE: i64 = twin_abi::stack::BELOW_RSP;
 
 /// What an operand in memory is reached by.

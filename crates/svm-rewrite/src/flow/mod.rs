@@ -18,7 +18,8 @@ use liveness::{BlockId, Effect, InstId, LocSet, Program};
 
 use crate::effects::live_at_return;
 use crate::invocations::{self, Ending};
-use crate::lift::{InstIdx, Lifted};
+use crate::lift::{InstIdx, Lifted, Target};
+use crate::linkage;
 use crate::metadata::ExtraEdges;
 
 use exits::Tables;
@@ -87,6 +88,16 @@ impl Flow {
     /// Whether this is a call of a local function that never returns.
     pub fn stops(&self, i: InstIdx) -> bool {
         self.stops.contains(&i.0)
+    }
+
+    /// Whether this is a call that never returns: of a local function, or of a routine
+    /// that the kernel declares so.
+    pub fn never_returns(&self, lifted: &Lifted<'_>, i: InstIdx) -> bool {
+        self.stops(i)
+            || match lifted.inst(i).target {
+                Some(Target::Import(s)) => linkage::never_returns(lifted.symbol_name(s)),
+                Some(Target::Inst(_)) | None => false,
+            }
     }
 }
 

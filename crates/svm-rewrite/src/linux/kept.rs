@@ -79,9 +79,10 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
     Ok(finder.found)
 }
 
-/// Where a function aligns `rsp`, how far it is back to what `rsp` was before
-/// depends on `rsp` at entry: `mov %reg,%rsp` stays as it is. So it does where the
-/// distance is not known for another reason; the verifier has the last word.
+/// Keeps moves of `rsp` from a register where they cannot become moves by a constant:
+/// where the function aligns `rsp`, for the distance back to what it was before then
+/// depends on `rsp` at entry, and where the distance is not known for another reason.
+/// Whether such a move is sound, the verifier decides.
 pub fn keep_realigned(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
     let aligns = |i: u32| {
         let iced = &lifted.insts[i as usize].iced;

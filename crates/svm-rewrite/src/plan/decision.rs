@@ -7,7 +7,8 @@ use crate::class::Class;
 use crate::lift::InstIdx;
 use crate::reuse::Reuse;
 
-/// How one instruction is treated.
+/// How one instruction is treated. Registers of its sequence stand in `scratch`; where
+/// `reuse` is there, it has no sequence.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// What it is.
@@ -19,7 +20,7 @@ pub struct Plan {
     /// What is live before it, operands of a repeated compare and translations
     /// that registers hold included.
     pub live: LocSet,
-    /// The earlier translation that serves it; then it has no sequence.
+    /// The earlier translation that serves it.
     pub reuse: Option<Reuse>,
 }
 
@@ -43,8 +44,8 @@ impl Plan {
     }
 }
 
-/// Registers that a sequence may overwrite. The last `spilled` of them are
-/// live: pushed before and popped after.
+/// Registers that a sequence may overwrite, at most eight. The last ones may be
+/// live: these are spilled, which is pushed before the sequence and popped after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scratch {
     regs: [Reg; Scratch::MAX],

@@ -35,7 +35,7 @@ use crate::scheme::Scheme;
 use address::movabs;
 
 /// Bytes below `rsp` that a leaf function may use (psABI 3.2.2).
-const RED_ZONE: i64 = 128;
+const RED_ZONE: i64 = twin_abi::stack::BELOW_RSP;
 
 /// The out-of-line part of a check: ask the runtime, go back.
 #[derive(Debug)]
