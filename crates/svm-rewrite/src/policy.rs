@@ -6,6 +6,7 @@
 //! `linux` is a module in place of the original, mapped to itself (paper,
 //! 5.1.2): its own and the kernel's variables, per-CPU data and privileged
 //! instructions are its business, and what the kernel patches stays what it is.
+//! `process` is a program mapped to itself: [`crate::process`] says what stays.
 
 use foldhash::HashMap;
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
