@@ -97,7 +97,8 @@ impl Frame {
             return;
         }
         self.forget(at, iced.memory_size().size() as i64);
-        if iced.mnemonic() == Mnemonic::Mov && iced.op1_kind() == OpKind::Register {
+        let word = iced.op1_kind() == OpKind::Register && iced.op1_register().is_gpr64();
+        if iced.mnemonic() == Mnemonic::Mov && word {
             let value = self.get(iced.op1_register());
             self.remember(at, value);
         }
@@ -179,4 +180,29 @@ fn known(value: i32) -> Option<i64> {
 
 fn stored(value: Option<i64>) -> i32 {
     value.and_then(|v| i32::try_from(v).ok()).unwrap_or(UNKNOWN)
+}
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::{Code, MemoryOperand};
+
+    use super::*;
+
+    /// The frame after `mov %rsp,%rbp` and a store of `from` to `-8(%rsp)`.
+    fn after_store(code: Code, from: Register) -> Frame {
+        let to = MemoryOperand::with_base_displ(Register::RSP, -8);
+        let store = Instruction::with2(code, to, from).expect("a store");
+        let mut frame = Frame::ENTRY;
+        frame.set(Register::RBP, Some(0));
+        frame.store(&store);
+        frame
+    }
+
+    #[test]
+    fn half_of_a_frame_pointer_is_none() {
+        let whole = after_store(Code::Mov_rm64_r64, Register::RBP);
+        assert_eq!(whole.load(Place(-8)), Some(0));
+        let half = after_store(Code::Mov_rm32_r32, Register::EBP);
+        assert_eq!(half.load(Place(-8)), None);
+    }
 }
