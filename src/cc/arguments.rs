@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::options::{
-    NO_CODE, WITH_VALUE, is_c, is_dependency, is_for_assembler, is_for_linker, is_word,
+    NO_CODE, WITH_VALUE, is_c, is_dependency, is_for_assembler, is_for_linker, is_no_output,
 };
 use super::response::expand;
 
@@ -97,7 +97,7 @@ impl CommandLine {
                 self.output = rest.next();
                 Argument::Ours
             }
-            _ if text.starts_with("-o") && !is_word(&text) => {
+            _ if text.starts_with("-o") && !is_no_output(&text) => {
                 self.output = Some(OsStr::from_bytes(&argument.as_bytes()[2..]).to_owned());
                 Argument::Ours
             }
@@ -138,6 +138,7 @@ impl CommandLine {
         Argument::Ours
     }
 
+    /// Takes notice of an option that says how far the compiler goes.
     fn note(&mut self, text: &str) {
         if NO_CODE.contains(&text) || text.starts_with("-print-") || text.starts_with("--help=") {
             self.stage = Stage::NoCode;

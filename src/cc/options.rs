@@ -67,11 +67,12 @@ pub(super) const NO_CODE: [&str; 15] = [
     "-emit-llvm",
 ];
 
-/// Options that begin with `-o` and are no output.
-pub(super) fn is_word(text: &str) -> bool {
+/// Whether an option that begins with `-o` says something else than the output.
+pub(super) fn is_no_output(text: &str) -> bool {
     text.starts_with("-object") || text == "-offload"
 }
 
+/// Whether an input is C, by what the last `-x` before it said, or else by its name.
 pub(super) fn is_c(path: &OsStr, language: Option<&OsStr>) -> bool {
     match language.and_then(OsStr::to_str) {
         Some("c" | "cpp-output") => true,
@@ -90,10 +91,12 @@ fn starts(words: &[OsString], prefixes: &[&str]) -> bool {
     prefixes.iter().any(|prefix| first.starts_with(prefix))
 }
 
+/// Whether an option, with its value, means nothing to the compiler proper.
 pub(super) fn is_for_linker(words: &[OsString]) -> bool {
     starts(words, &["-Wl,", "-Xlinker", "-l", "-L"]) || words[0] == "-shared" || words[0] == "-s"
 }
 
+/// Whether an option, with its value, chooses the assembler or what it does.
 pub(super) fn is_for_assembler(words: &[OsString]) -> bool {
     starts(
         words,
@@ -116,6 +119,7 @@ pub(super) fn is_for_assembler(words: &[OsString]) -> bool {
     )
 }
 
+/// Whether an option, with its value, is about the dependency file.
 pub(super) fn is_dependency(words: &[OsString]) -> bool {
     starts(
         words,

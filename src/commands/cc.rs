@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use svm_rewrite::class::Kind;
 
+use super::Scheme;
 use crate::cc::{CommandLine, Compiled, Job, Stop};
 use crate::failure::Failure;
 use crate::output::{Destination, Pending};
@@ -65,15 +66,6 @@ enum Target {
     Linux,
 }
 
-/// How an address is translated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Scheme {
-    /// Subtract the tag, compare, add: the fastest.
-    Stlb,
-    /// Figure 4 of the paper, with 64-bit registers.
-    Paper,
-}
-
 /// A line of the report.
 #[derive(Serialize)]
 struct Row<'r> {
@@ -116,14 +108,7 @@ impl Opts {
             Target::User => svm_rewrite::Target::Process,
             Target::Linux => svm_rewrite::Target::Linux,
         };
-        source::options(target, self.scheme())
-    }
-
-    fn scheme(&self) -> svm_rewrite::Scheme {
-        match self.scheme {
-            Scheme::Stlb => svm_rewrite::Scheme::Stlb,
-            Scheme::Paper => svm_rewrite::Scheme::Paper,
-        }
+        source::options(target, self.scheme.into())
     }
 
     fn write_runtime(&self, path: &Path) -> Result<(), Failure> {
@@ -131,7 +116,7 @@ impl Opts {
             let why = "--runtime is for --target linux; for programs, each object has its own";
             return Err(Failure::Usage(why.to_owned()));
         }
-        let bytes = source::module_runtime(self.scheme())?;
+        let bytes = source::module_runtime(self.scheme.into())?;
         Pending::create(&Destination::new(path.to_owned()))?.finish_with(&bytes)
     }
 

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::Scheme;
 use crate::failure::Failure;
 use crate::output::{self, Destination};
 use crate::parallel;
@@ -92,15 +93,6 @@ enum Target {
     Xen,
 }
 
-/// How an address is translated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Scheme {
-    /// Subtract the tag, compare, add: the fastest.
-    Stlb,
-    /// Figure 4 of the paper, with 64-bit registers.
-    Paper,
-}
-
 impl Opts {
     /// Rewrites all inputs.
     pub fn run(self) -> Result<(), Failure> {
@@ -129,17 +121,10 @@ impl Opts {
         }
     }
 
-    fn scheme(&self) -> svm_rewrite::Scheme {
-        match self.scheme {
-            Scheme::Stlb => svm_rewrite::Scheme::Stlb,
-            Scheme::Paper => svm_rewrite::Scheme::Paper,
-        }
-    }
-
     fn options(&self) -> svm_rewrite::Options {
         svm_rewrite::Options {
             report: self.report.is_some(),
-            ..svm_rewrite::Options::of(self.target.target(), self.scheme())
+            ..svm_rewrite::Options::of(self.target.target(), self.scheme.into())
         }
     }
 

@@ -20,7 +20,7 @@ use testbed::live::round::Direction;
 use testbed::live::system::{self, SystemError};
 use testbed::program::Variant;
 
-use super::Format;
+use super::{Format, Scheme};
 use crate::experiments::figures::{self, Figure};
 use crate::experiments::progress::Progress;
 use crate::experiments::results::Results;
@@ -131,24 +131,6 @@ enum PathName {
     All,
 }
 
-/// How an address is translated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Scheme {
-    /// Subtract the tag, compare, add: the fastest.
-    Stlb,
-    /// Figure 4 of the paper, with 64-bit registers.
-    Paper,
-}
-
-impl Scheme {
-    fn variant(self) -> Variant {
-        match self {
-            Scheme::Stlb => Variant::PLAIN[0],
-            Scheme::Paper => Variant::PLAIN[1],
-        }
-    }
-}
-
 /// What one run of the testbed is to do.
 pub struct Job<'f> {
     /// dom0's objects.
@@ -224,7 +206,10 @@ impl Opts {
             stepped: self.stepped.min(self.packets),
             samples: self.samples,
             guests: self.guests,
-            variant: self.scheme.variant(),
+            variant: Variant {
+                scheme: self.scheme.into(),
+                poison: false,
+            },
             upcalls: self.upcalls.iter().cloned().collect(),
         }
     }

@@ -7,6 +7,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::failure::Failure;
+use crate::text::wrap;
 
 const SIZE: (u32, u32) = (860, 520);
 /// Distinct also in grey (Okabe and Ito).
@@ -17,14 +18,16 @@ const COLOURS: [RGBColor; 5] = [
     RGBColor(204, 121, 167),
     RGBColor(86, 180, 233),
 ];
-/// Which of them need white letters.
+/// Which of these colours need white letters on them.
 const DARK: [bool; 5] = [true, false, true, false, false];
 /// How much higher the axis is than the highest point: room for the legend.
 const HEADROOM: f64 = 1.2;
 /// Part of a category's width that its bars take.
 const FILLED: f64 = 0.7;
-/// Characters of a line of notes.
+/// Characters of a line of notes below a picture.
 const NOTES_WIDTH: usize = 125;
+/// Columns of a line of notes below a table.
+const COLUMNS: usize = 92;
 
 /// A chart: one value for each category and series.
 pub struct Chart {
@@ -107,8 +110,8 @@ impl Chart {
         if self.stacked {
             row("all", &self.totals());
         }
-        for line in wrapped(&self.notes, NOTES_WIDTH.min(90)) {
-            let _ = writeln!(out, "  {line}");
+        for line in wrap(&self.notes, COLUMNS, "  ").lines() {
+            let _ = writeln!(out, "{line}");
         }
         out
     }
@@ -130,11 +133,12 @@ impl Chart {
         area: &DrawingArea<SVGBackend<'_>, Shift>,
     ) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
         area.fill(&WHITE)?;
-        let notes = wrapped(&self.notes, NOTES_WIDTH);
+        let notes = wrap(&self.notes, NOTES_WIDTH, "");
+        let notes: Vec<&str> = notes.lines().collect();
         let (plot, foot) = area.split_vertically(SIZE.1 as i32 - 16 * notes.len() as i32 - 8);
         for (number, line) in notes.iter().enumerate() {
             let style = ("sans-serif", 12).into_font().color(&BLACK.mix(0.7));
-            foot.draw(&Text::new(line.clone(), (16, 16 * number as i32), style))?;
+            foot.draw(&Text::new(*line, (16, 16 * number as i32), style))?;
         }
         let last = self.categories.len() as f64;
         let mut chart = ChartBuilder::on(&plot)
@@ -280,7 +284,7 @@ impl Chart {
         texts.collect()
     }
 
-    /// Values inside the parts of a stacked bar that have room for them.
+    /// The values in a stacked bar's parts, where these have room for them.
     fn inner_figures(&self, series: usize) -> Vec<Text<'static, (f64, f64), String>> {
         if !self.stacked {
             return Vec::new();
@@ -335,21 +339,6 @@ fn middle(bar: &Bar) -> f64 {
 fn text_style(vertical: VPos, colour: &RGBColor) -> TextStyle<'static> {
     let style = ("sans-serif", 12).into_font().color(colour);
     style.pos(Pos::new(HPos::Center, vertical))
-}
-
-/// Lines of at most so many characters, if words are no longer.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.len() + 1 + word.len() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -31,9 +31,9 @@ impl Appended {
 }
 
 /// Appends `part` to `object`. Symbols that `part` leaves undefined become those
-/// of the same name that `object` has, defined or not; the others are added. A
-/// symbol that both define stays twice, unless it is local: a linker would
-/// complain, the caller knows its names.
+/// of the same name that `object` has, defined or not; all others are added. So a
+/// name that both define is there twice afterwards. Of a global one a linker would
+/// complain; here the caller has to keep names apart.
 pub fn append(object: &mut Object<'static>, part: &Object<'_>) -> Appended {
     let mut appended = Appended::default();
     for (id, section) in part.sections().filter(|(_, s)| has_contents(s)) {

@@ -136,15 +136,12 @@ impl Linker<'_> {
     }
 
     fn symbol_name(&self, relocation: &Relocation) -> String {
-        let Some(symbol) = self.object.symbols.get(relocation.symbol.0 as usize) else {
+        if relocation.symbol.0 as usize >= self.object.symbols.len() {
             return format!("number {}", relocation.symbol.0);
-        };
-        let base = match symbol.place {
-            Place::In(id) if symbol.name.is_empty() => &self.object.section(id).name,
-            _ => &symbol.name,
-        };
+        }
+        let base = self.object.symbol_name(relocation.symbol);
         match relocation.addend {
-            0 => base.to_string(),
+            0 => base.to_owned(),
             addend if addend < 0 => format!("{base}-{:#x}", addend.unsigned_abs()),
             addend => format!("{base}+{addend:#x}"),
         }

@@ -232,6 +232,19 @@ impl<'a> Object<'a> {
         &self.symbols[id.0 as usize]
     }
 
+    /// The name of a symbol, and of a section symbol, which has none, that of its
+    /// section: what messages and listings call it.
+    ///
+    /// # Panics
+    /// If there is no such symbol.
+    pub fn symbol_name(&self, id: SymbolId) -> &str {
+        let symbol = self.symbol(id);
+        match symbol.place {
+            Place::In(section) if symbol.name.is_empty() => &self.section(section).name,
+            _ => &symbol.name,
+        }
+    }
+
     /// All sections with their ids, the null section included.
     pub fn sections(&self) -> impl Iterator<Item = (SectionId, &Section<'a>)> {
         self.sections

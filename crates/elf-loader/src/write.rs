@@ -21,7 +21,7 @@ use object::elf;
 use object::endian::Endianness;
 use object::write::elf::{FileHeader, Rel, SectionHeader, Sym, Writer};
 
-use crate::model::{Machine, Object, Place, Relocation, Word, consts};
+use crate::model::{Machine, Object, Place, Relocation, Word};
 pub use error::WriteError;
 use plan::{Body, Names, Output, Plan};
 
@@ -247,22 +247,13 @@ impl<'p> Emitter<'p> {
             .zip(&self.ranges[1..])
             .zip(&self.section_names);
         for ((section, &(sh_offset, sh_size)), &name) in rows {
-            let kind = if matches!(section.body, Body::Relocations(_)) {
-                if self.object.machine == Machine::X86_64 {
-                    consts::SHT_RELA
-                } else {
-                    consts::SHT_REL
-                }
-            } else {
-                section.kind
-            };
             self.writer.write_section_header(&SectionHeader {
                 sh_name: if section.name.is_empty() {
                     0
                 } else {
                     self.writer.section_name_offset(Some(name))
                 },
-                sh_type: elf::SectionType(kind),
+                sh_type: elf::SectionType(section.kind),
                 sh_flags: elf::SectionFlags(section.flags),
                 sh_addr: 0,
                 sh_offset,

@@ -1,8 +1,8 @@
 //! Everything that is known before anything is decided.
 //!
 //! What can be said of an instruction by itself is asked in one go, while it is in
-//! the CPU's cache: objects are larger than that. Control flow and liveness, which
-//! are about all of them, come after.
+//! the CPU's cache, which objects do not fit into. Control flow and liveness are about
+//! all instructions and come after.
 
 use liveness::{BlockId, Effect, LocSet};
 
@@ -19,8 +19,8 @@ pub struct Analysis<'a> {
     pub(crate) lifted: &'a Lifted<'a>,
     /// What each instruction is by itself.
     pub(crate) surveys: Vec<Survey>,
-    /// Which of them the facts of [`forward`] are about.
-    pub(crate) moves: Vec<bool>,
+    /// Whether each may change a fact of [`forward`].
+    pub(crate) changes_facts: Vec<bool>,
     pub(crate) policy: Policy,
     pub(crate) flow: Flow,
     /// Class of each instruction; `None` where it is refused.
@@ -30,7 +30,7 @@ pub struct Analysis<'a> {
     pub(crate) refusals: Vec<Refusal>,
 }
 
-/// Analyses code. Instructions that cannot be rewritten are told in the result.
+/// Analyses code. What of it cannot be rewritten is among the result's refusals.
 ///
 /// # Errors
 /// Metadata that cannot be read.
@@ -59,7 +59,7 @@ pub(crate) fn analyse<'a>(
     Ok(Analysis {
         lifted,
         surveys: answers.surveys,
-        moves: answers.moves,
+        changes_facts: answers.changes_facts,
         policy,
         flow,
         classes: answers.classes,
@@ -68,7 +68,7 @@ pub(crate) fn analyse<'a>(
     })
 }
 
-/// What instructions are asked with.
+/// What it takes to judge an instruction.
 struct Asking<'q> {
     lifted: &'q Lifted<'q>,
     unseen: &'q Unseen,
@@ -79,7 +79,7 @@ struct Asking<'q> {
 /// What was said of each instruction, by index.
 struct Answers {
     surveys: Vec<Survey>,
-    moves: Vec<bool>,
+    changes_facts: Vec<bool>,
     exits: Vec<Exit>,
     effects: Vec<Effect>,
     classes: Vec<Option<Class>>,
@@ -90,7 +90,7 @@ impl Answers {
     fn room_for(count: usize, refusals: Vec<Refusal>) -> Answers {
         Answers {
             surveys: Vec::with_capacity(count),
-            moves: Vec::with_capacity(count),
+            changes_facts: Vec::with_capacity(count),
             exits: Vec::with_capacity(count),
             effects: Vec::with_capacity(count),
             classes: Vec::with_capacity(count),
@@ -116,7 +116,8 @@ impl Asking<'_> {
             let class = classify::classify(lifted, self.unseen, &survey, function, i, policy);
             answers.effects.push(effect);
             answers.exits.push(exit);
-            answers.moves.push(forward::moves(iced, &survey));
+            let changes_facts = forward::may_change_facts(iced, &survey);
+            answers.changes_facts.push(changes_facts);
             answers.surveys.push(survey);
             answers.classes.push(match class {
                 Ok(class) => Some(class),

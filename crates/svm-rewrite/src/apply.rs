@@ -9,13 +9,12 @@ use foldhash::HashMap;
 use iced_x86::{FlowControl, Mnemonic};
 use liveness::LocSet;
 
-use crate::asm::{Jump, Label, Labels, Laid, Position};
+use crate::asm::{Assembler, Jump, Label, Labels, Laid, Position};
 use crate::class::Class;
 use crate::copies::{Copies, Copy, is_entered};
 use crate::flow::Flow;
 use crate::forward::{Facts, FactsBefore};
-use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted, Target};
-use crate::linkage;
+use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
 use crate::plan::Plan;
 use crate::refusal::{Code, Hitch, Refusal};
 use crate::sequences::{Depth, Direction, Emitter, StubPlace};
@@ -25,23 +24,22 @@ use crate::{Analysis, Options};
 pub struct Applied {
     /// One a code section, in order.
     pub sections: Vec<Laid>,
-    /// Where labels are; instruction `n` has label `n`.
+    /// Where labels are; instruction `n` has label `n` in the first copy of its function.
     pub labels: Labels,
     /// The end of each function's instructions, before its out-of-line parts.
     pub ends: Vec<Label>,
     /// The end of each function.
     pub function_ends: Vec<Label>,
-    /// Out-of-line parts of what the labels stand for.
+    /// Where the out-of-line parts of first copies begin.
     pub stubs: Vec<StubPlace>,
-    /// What is written again in further copies of functions: instructions and
-    /// out-of-line parts, with what they were made from.
-    pub copied: Vec<StubPlace>,
-    /// One list a section, in order: from each place on so many words are pushed
-    /// in the sequence of that instruction.
+    /// Where instructions and out-of-line parts of further copies begin, and the
+    /// instructions that they were made from ([`crate::copies`]).
+    pub further_copies: Vec<StubPlace>,
+    /// One list a section, in order: how many words are pushed from a place on.
     pub depths: Vec<Vec<Depth>>,
-    /// Where accesses with a `lock` prefix are.
+    /// Where accesses with a `lock` prefix are, with the number of the section.
     pub locked: Vec<(u16, InstIdx, Position)>,
-    /// Where kept instructions end.
+    /// Where kept instructions end, by index.
     pub kept_ends: HashMap<u32, Position>,
 }
 
@@ -67,90 +65,110 @@ pub fn apply(
     copies: &Copies,
     options: Options,
 ) -> Result<Applied, Vec<Refusal>> {
-    let (lifted, flow) = (analysis.lifted, &analysis.flow);
+    let lifted = analysis.lifted;
     let mut labels = Labels::new(lifted.insts.len());
-    let mut refusals = Vec::new();
-    let (mut assemblers, mut stubs) = (Vec::new(), Vec::new());
-    let (mut ends, mut function_ends) = (Vec::new(), Vec::new());
-    let (copy_labels, mut copied) = (CopyLabels::new(lifted, copies, &mut labels), Vec::new());
-    let (mut depths, mut locked) = (Vec::new(), Vec::new());
-    let mut kept_ends = HashMap::default();
+    let by_copy = LabelsByCopy::new(lifted, copies, &mut labels);
+    let mut written = Written::default();
     for section in 0..lifted.sections.len() as u16 {
         let policy = &analysis.policy;
         let mut emitter = Emitter::new(lifted, policy, &mut labels, section, options.scheme);
         for f in functions_of(lifted, CodeIdx(section)) {
             for copy in copies.of(f) {
-                emitter.copy = copy_labels.of(copy);
+                emitter.inst_labels = by_copy.of(copy);
                 let mut writer = FunctionWriter {
                     emitter: &mut emitter,
-                    flow,
+                    flow: &analysis.flow,
                     plans,
                     facts,
                     copies,
                     copy,
                     poison: options.poison,
-                    refusals: &mut refusals,
+                    refusals: &mut written.refusals,
                 };
-                writer.function(f, &copy_labels);
-                if copy == Copy::FIRST {
-                    let end = emitter.labels.fresh();
-                    emitter.place(end);
-                    ends.push(end);
-                    stubs.extend(emitter.finish_stubs());
-                } else {
-                    let insts = lifted.function(f).insts.clone();
-                    copied.extend(insts.map(|i| (emitter.copy.of(InstIdx(i)), InstIdx(i))));
-                    copied.extend(emitter.finish_stubs());
-                }
+                writer.function(f, &by_copy);
+                written.end_of_copy(&mut emitter, f, copy);
             }
-            let end = emitter.labels.fresh();
-            emitter.place(end);
-            function_ends.push(end);
+            written.function_ends.push(emitter.fresh_here());
         }
-        assemblers.push(emitter.asm);
-        depths.push(emitter.depths);
-        locked.extend(emitter.locked.into_iter().map(|(i, at)| (section, i, at)));
-        kept_ends.extend(emitter.kept_ends);
+        written.end_of_section(emitter);
     }
-    if !refusals.is_empty() {
-        return Err(refusals);
+    if !written.refusals.is_empty() {
+        return Err(written.refusals);
     }
-    let mut sections = Vec::new();
-    for (n, asm) in assemblers.into_iter().enumerate() {
-        // Sequences keep their short-only branches within reach by construction.
-        let laid = asm.lay_out(n as u16, &labels).map_err(|_| {
-            let name = lifted.section_name(CodeIdx(n as u16));
-            vec![Refusal::at(
-                Code::Unsupported,
-                name,
-                0,
-                "a short branch does not reach its target",
-            )]
-        })?;
-        sections.push(laid);
-    }
+    // --- nothing is written beyond this point ---
     Ok(Applied {
-        sections,
+        sections: lay_out(lifted, written.assemblers, &labels)?,
         labels,
-        ends,
-        function_ends,
-        stubs,
-        copied,
-        depths,
-        locked,
-        kept_ends,
+        ends: written.ends,
+        function_ends: written.function_ends,
+        stubs: written.stubs,
+        further_copies: written.further_copies,
+        depths: written.depths,
+        locked: written.locked,
+        kept_ends: written.kept_ends,
     })
 }
 
-/// The labels of further copies: of each, one for every instruction that is
-/// copied at all.
-struct CopyLabels {
-    copies: Vec<CopyOf>,
+/// What was written so far; see [`Applied`].
+#[derive(Default)]
+struct Written {
+    assemblers: Vec<Assembler>,
+    ends: Vec<Label>,
+    function_ends: Vec<Label>,
+    stubs: Vec<StubPlace>,
+    further_copies: Vec<StubPlace>,
+    depths: Vec<Vec<Depth>>,
+    locked: Vec<(u16, InstIdx, Position)>,
+    kept_ends: HashMap<u32, Position>,
+    refusals: Vec<Refusal>,
 }
 
-impl CopyLabels {
-    fn new(lifted: &Lifted<'_>, copies: &Copies, labels: &mut Labels) -> CopyLabels {
-        let mut made = vec![CopyOf::default()];
+impl Written {
+    /// A copy of a function is written, but for its out-of-line parts, which follow.
+    fn end_of_copy(&mut self, emitter: &mut Emitter<'_>, f: FuncIdx, copy: Copy) {
+        if copy == Copy::FIRST {
+            self.ends.push(emitter.fresh_here());
+            self.stubs.extend(emitter.finish_stubs());
+        } else {
+            let insts = emitter.lifted.function(f).insts.clone().map(InstIdx);
+            let insts = insts.map(|i| (emitter.inst_labels.of(i), i));
+            self.further_copies.extend(insts);
+            self.further_copies.extend(emitter.finish_stubs());
+        }
+    }
+
+    fn end_of_section(&mut self, emitter: Emitter<'_>) {
+        let section = emitter.section;
+        let locked = emitter.locked.into_iter();
+        self.locked.extend(locked.map(|(i, at)| (section, i, at)));
+        self.kept_ends.extend(emitter.kept_ends);
+        self.depths.push(emitter.depths);
+        self.assemblers.push(emitter.asm);
+    }
+}
+
+fn lay_out(
+    lifted: &Lifted<'_>,
+    assemblers: Vec<Assembler>,
+    labels: &Labels,
+) -> Result<Vec<Laid>, Vec<Refusal>> {
+    let one = |(n, asm): (u16, Assembler)| {
+        // Sequences keep their short-only branches within reach by construction.
+        asm.lay_out(n, labels).map_err(|_| {
+            let name = lifted.section_name(CodeIdx(n));
+            let reason = "a short branch does not reach its target";
+            vec![Refusal::at(Code::Unsupported, name, 0, reason)]
+        })
+    };
+    (0..).zip(assemblers).map(one).collect()
+}
+
+/// The labels of instructions, for each copy.
+struct LabelsByCopy(Vec<InstLabels>);
+
+impl LabelsByCopy {
+    fn new(lifted: &Lifted<'_>, copies: &Copies, labels: &mut Labels) -> LabelsByCopy {
+        let mut made = vec![InstLabels::default()];
         for copy in copies.all().skip(1) {
             let mut own = HashMap::default();
             for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
@@ -159,22 +177,25 @@ impl CopyLabels {
                     own.extend(insts.map(|i| (i, labels.fresh())));
                 }
             }
-            made.push(CopyOf(Rc::new(own)));
+            made.push(InstLabels(Rc::new(own)));
         }
-        CopyLabels { copies: made }
+        LabelsByCopy(made)
     }
 
-    fn of(&self, copy: Copy) -> CopyOf {
-        self.copies[usize::from(copy.0)].clone()
+    fn of(&self, copy: Copy) -> InstLabels {
+        self.0[usize::from(copy.0)].clone()
     }
 }
 
-/// The labels of instructions as one copy of a function sees them.
+/// The labels of instructions as one copy of a function sees them. In the first copy
+/// instruction `n` has label `n`; a further copy has labels of its own for all
+/// functions that are written in it.
 #[derive(Clone, Default)]
-pub struct CopyOf(Rc<HashMap<u32, Label>>);
+pub struct InstLabels(Rc<HashMap<u32, Label>>);
 
-impl CopyOf {
-    /// The instruction in this copy, or the only one.
+impl InstLabels {
+    /// The label of an instruction in this copy; that in the first one where the
+    /// instruction's function has no such copy.
     pub fn of(&self, i: InstIdx) -> Label {
         self.0.get(&i.0).copied().unwrap_or(Label(i.0))
     }
@@ -187,7 +208,7 @@ fn functions_of(lifted: &Lifted<'_>, section: CodeIdx) -> Vec<FuncIdx> {
         .collect()
 }
 
-/// Emits instructions of one section.
+/// Writes instructions of one copy of a function.
 pub struct FunctionWriter<'w, 'a> {
     /// Where it goes.
     pub emitter: &'w mut Emitter<'a>,
@@ -208,16 +229,16 @@ pub struct FunctionWriter<'w, 'a> {
 }
 
 impl FunctionWriter<'_, '_> {
-    fn function(&mut self, f: FuncIdx, labels: &CopyLabels) {
+    fn function(&mut self, f: FuncIdx, labels: &LabelsByCopy) {
         let lifted = self.emitter.lifted;
         let function = lifted.function(f);
-        let copied = self.emitter.is_copied();
-        let emitted = !function.padding || copied;
+        let verbatim = self.emitter.is_verbatim();
+        let emitted = !function.padding || verbatim;
         if emitted {
             self.emitter.asm.align(alignment(function.start));
         }
         for i in function.insts.clone() {
-            let label = self.emitter.copy.of(InstIdx(i));
+            let label = self.emitter.inst_labels.of(InstIdx(i));
             self.emitter.begin(InstIdx(i), label);
             if i == function.insts.start && self.copy == Copy::FIRST && is_entered(lifted, f) {
                 self.choose_copy(f, labels);
@@ -227,7 +248,7 @@ impl FunctionWriter<'_, '_> {
                     .push(lifted.refusal(hitch.code, InstIdx(i), hitch.reason));
             }
         }
-        if emitted && !copied {
+        if emitted && !verbatim {
             self.leave(f);
         }
     }
@@ -312,8 +333,9 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// At the entry, on to the copy for what `rsp` is modulo the alignment.
-    fn choose_copy(&mut self, f: FuncIdx, labels: &CopyLabels) {
+    /// At the entry, leads to the copy for what `rsp` is modulo the alignment, if there
+    /// are several.
+    fn choose_copy(&mut self, f: FuncIdx, labels: &LabelsByCopy) {
         let entry = InstIdx(self.emitter.lifted.function(f).insts.start);
         let entries: Vec<Label> = self.copies.of(f).map(|c| labels.of(c).of(entry)).collect();
         if entries.len() < 2 {
@@ -337,19 +359,14 @@ impl FunctionWriter<'_, '_> {
     /// out-of-line parts.
     fn leave(&mut self, f: FuncIdx) {
         let lifted = self.emitter.lifted;
-        let last = &lifted.insts[lifted.function(f).insts.end as usize - 1];
-        let next = match last.iced.flow_control() {
+        let last = InstIdx(lifted.function(f).insts.end - 1);
+        let next = match lifted.inst(last).iced.flow_control() {
             FlowControl::Next | FlowControl::ConditionalBranch => self.continuation(f),
             // A call at the end does not return, or what follows at once is its
             // continuation.
             FlowControl::Call | FlowControl::IndirectCall => {
                 let next = FuncIdx(f.0 + 1);
-                let call = InstIdx(lifted.function(f).insts.end - 1);
-                let returns = !self.flow.stops(call)
-                    && !matches!(
-                        last.target,
-                        Some(Target::Import(s)) if linkage::never_returns(lifted.symbol_name(s))
-                    );
+                let returns = !self.flow.never_returns(lifted, last);
                 Some(next)
                     .filter(|n| returns && self.follows(f, *n) && !lifted.function(*n).padding)
             }

@@ -145,7 +145,7 @@ pub enum Class {
     StaticBranch,
 }
 
-/// Class names as reports and statistics print them (`cli.md`).
+/// Classes as reports and statistics name them; scripts rely on these names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {

@@ -1,5 +1,5 @@
 //! Which code addresses shared data may hold: the exact set of places that an
-//! indirect call may reach (design, "Indirect calls").
+//! indirect call may reach (P2 of the contract, docs/contract-and-threat-model.md).
 //!
 //! A function is in the set if a relocation in data or in code takes the
 //! address of its start, or if other objects can (it is global). An address in

@@ -22,9 +22,8 @@
 //! ```
 //!
 //! The verifier needs no rule for that: it sees two functions' bodies with
-//! constant frames. That `rsp` is a multiple of 8 at entries (psABI 3.2.2) is
-//! what it takes for the copies to compute what the original does; safety does
-//! not depend on it.
+//! constant frames. The copies compute what the original does only if `rsp` is a
+//! multiple of 8 at entries (psABI 3.2.2); safety does not depend on that.
 //!
 //! What belongs together is a *family*: functions that jump into each other with
 //! a frame, as the hot and the cold part of one do. All of it is copied.

@@ -32,7 +32,8 @@ pub fn referent(object: &Object<'_>, value: Value) -> Result<Referent, &'static 
     }
 }
 
-/// The field that holds an absolute value of this relocation type.
+/// The field that holds an absolute value of this relocation type; `None` if it cannot
+/// be carried over.
 pub fn field(kind: u32) -> Option<Field> {
     match kind {
         R_X86_64_32S => Some(Field::Abs32S),

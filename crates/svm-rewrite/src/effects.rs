@@ -38,7 +38,8 @@ fn set(regs: &[Reg]) -> LocSet {
         .fold(LocSet::empty(), |s, &r| s.union(LocSet::reg(r)))
 }
 
-/// The effect of an instruction that continues as `exit` says.
+/// The effect of an instruction that continues as `exit` says, given its `own` effect
+/// (that of the instruction by itself) and which instructions may fault.
 pub fn effect(
     lifted: &Lifted<'_>,
     i: InstIdx,
@@ -74,8 +75,8 @@ pub fn effect(
     effect
 }
 
-/// None of the routines with a convention of their own takes anything in r10
-/// or r11, which compilers and linkers use up around calls.
+/// What a routine with a convention of its own may read: all registers but r10 and
+/// r11, which compilers and linkers use up around calls.
 fn private_uses() -> LocSet {
     LocSet::registers(WordSize::Bits64).minus(set(&[Reg::R10, Reg::R11]))
 }

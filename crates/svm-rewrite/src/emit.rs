@@ -7,12 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use elf_loader::consts::{
     R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC,
-    SHF_EXECINSTR, SHT_NOTE, SHT_NULL, SHT_PROGBITS, STB_GLOBAL, STB_LOCAL, STT_FUNC, STT_NOTYPE,
+    SHF_EXECINSTR, SHT_NOTE, SHT_PROGBITS, STB_GLOBAL, STB_LOCAL, STT_FUNC, STT_NOTYPE,
     STT_SECTION,
 };
-use elf_loader::{
-    Machine, Object, Place, Relocation, Role, Section, SectionId, Symbol, SymbolId, Word,
-};
+use elf_loader::{Machine, Object, Place, Relocation, Section, SectionId, Symbol, SymbolId, Word};
 use foldhash::{HashMap, HashSet};
 use twin_abi::{Target, sections};
 
@@ -54,17 +52,8 @@ type Imports = HashMap<Import, SymbolId>;
 
 fn section(name: String, kind: u32, flags: u64, align: u64, data: Vec<u8>) -> Section<'static> {
     Section {
-        name: Cow::Owned(name),
         kind,
-        flags,
-        align,
-        entsize: 0,
-        link: 0,
-        info: 0,
-        size: data.len() as u64,
-        data: Cow::Owned(data),
-        relocations: Vec::new(),
-        role: Role::Contents,
+        ..Section::with_data(name, flags, align, data)
     }
 }
 
@@ -99,23 +88,13 @@ fn section_symbol(code: CodeIdx) -> SymbolId {
 
 impl<'l, 'a> Builder<'l, 'a> {
     fn new(lifted: &'l Lifted<'a>) -> Builder<'l, 'a> {
-        let null = Section {
-            align: 1,
-            role: Role::Null,
-            ..section(String::new(), SHT_NULL, 0, 1, Vec::new())
-        };
-        let object = Object {
-            word: Word::W64,
-            machine: Machine::X86_64,
-            flags: 0,
-            os_abi: (0, 0),
-            sections: vec![null],
-            symbols: vec![symbol("", STB_LOCAL, STT_NOTYPE, Place::Undefined, 0, 0)],
-        };
-        Builder { lifted, object }
+        Builder {
+            lifted,
+            object: Object::new(Machine::X86_64),
+        }
     }
 
-    /// The code itself is moved.
+    /// One section and section symbol for each; takes the code out of `applied`.
     fn code_sections(&mut self, applied: &mut Applied) {
         for (n, laid) in applied.sections.iter_mut().enumerate() {
             let code = CodeIdx(n as u16);
@@ -321,7 +300,7 @@ pub fn map_section(
     id: impl Fn(CodeIdx) -> SectionId,
 ) -> Section<'static> {
     let mut rows: Vec<(u32, u32, u32)> =
-        Vec::with_capacity(lifted.insts.len() + applied.stubs.len() + applied.copied.len());
+        Vec::with_capacity(lifted.insts.len() + applied.stubs.len() + applied.further_copies.len());
     let mut row = |label: Label, original: u64| {
         let (code, at) = applied.place(label);
         rows.push((id(code).0, at as u32, original as u32));
@@ -329,13 +308,13 @@ pub fn map_section(
     for (n, inst) in lifted.insts.iter().enumerate() {
         row(Label(n as u32), inst.offset());
     }
-    for (stub, inst) in applied.stubs.iter().chain(&applied.copied) {
+    for (stub, inst) in applied.stubs.iter().chain(&applied.further_copies) {
         row(*stub, lifted.inst(*inst).offset());
     }
-    // Dropped instructions share a place with their successor, which is what is
-    // there.
-    // Ascending runs, which the stable sort merges.
+    // The rows are a few ascending runs, which a stable sort only has to merge.
     rows.sort();
+    // A dropped instruction shares its place with the next one, which is what stands
+    // there: of several rows for a place the last is kept.
     rows.reverse();
     rows.dedup_by_key(|r| (r.0, r.1));
     rows.reverse();

@@ -9,7 +9,9 @@
 //!
 //! An allow-list: an extension that nobody wrote down is refused.
 
-use iced_x86::{Code, CpuidFeature, EncodingKind, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, CpuidFeature, EncodingKind, Instruction, Mnemonic, Register};
+
+use crate::registers::register_operands;
 
 const UNKNOWN: &str = "an extension that is not known here";
 const AVX512: &str = "AVX-512, of which only plain moves of 64 bytes are kept";
@@ -65,7 +67,7 @@ fn is_wide_move(iced: &Instruction) -> bool {
             | Mnemonic::Vmovdqa32
             | Mnemonic::Vmovdqa64
     );
-    moves && registers(iced).any(Register::is_zmm)
+    moves && register_operands(iced).any(Register::is_zmm)
 }
 
 /// Registers that no listed extension has.
@@ -75,16 +77,11 @@ fn by_operand(iced: &Instruction) -> Option<&'static str> {
     if let Mnemonic::Cvtpi2ps | Mnemonic::Cvtpi2pd = iced.mnemonic() {
         return Some(MMX);
     }
-    registers(iced).find_map(|register| match register {
+    register_operands(iced).find_map(|register| match register {
         _ if register.is_mm() => Some(MMX),
         _ if register.is_k() => Some(AVX512),
         _ => None,
     })
-}
-
-fn registers(iced: &Instruction) -> impl Iterator<Item = Register> {
-    let named = (0..iced.op_count()).filter(|&n| iced.op_kind(n) == OpKind::Register);
-    named.map(|n| iced.op_register(n))
 }
 
 fn by_feature(feature: CpuidFeature) -> Option<&'static str> {
@@ -147,7 +144,7 @@ fn by_form(code: Code) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use iced_x86::OpCodeOperandKind as Kind;
+    use iced_x86::{OpCodeOperandKind as Kind, OpKind};
 
     use super::*;
 

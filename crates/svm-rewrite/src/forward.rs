@@ -6,8 +6,8 @@
 //! Where a function realigns its stack, each of its copies has facts of its own
 //! ([`crate::copies`]).
 //!
-//! Most functions have no such instruction: only those are followed that have one
-//! or lead into one that has ([`Asking`]).
+//! Most functions have no such instruction. Only those are followed that have one, or
+//! that lead into one that has ([`Asking`]).
 
 use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use liveness::{BlockId, Program};
@@ -61,11 +61,11 @@ impl Facts {
             return false;
         };
         let end = rsp + iced.memory_displacement64() as i64 + iced.memory_size().size() as i64;
-        end > if memory != Memory::Written {
-            RETURN_ADDRESS + stack::INCOMING_ARGS
-        } else {
-            0
-        }
+        let limit = match memory {
+            Memory::Untouched | Memory::Read => RETURN_ADDRESS + stack::INCOMING_ARGS,
+            Memory::Written => 0,
+        };
+        end > limit
     }
 
     fn join(self, other: Facts) -> Facts {
@@ -79,8 +79,12 @@ impl Facts {
         }
     }
 
-    /// Becomes what holds after an instruction. Where realigned functions are not copied, what is
-    /// known of `rsp` behind that is right up to one distance for all.
+    /// Becomes what holds after an instruction.
+    ///
+    /// Where a function that realigns its stack has no copies (a module for a stock
+    /// kernel), `rsp` at entry is taken to be aligned. If it was not, all places found
+    /// behind the `and` are off by the same number of bytes: distances between them
+    /// are right, and [`crate::linux::keep_realigned`] asks for no others.
     fn pass(&mut self, inst: &Inst, copy: Copy) {
         let iced = &inst.iced;
         match iced.mnemonic() {
@@ -143,12 +147,11 @@ impl Facts {
         }
     }
 
-    /// The same for instructions that follow each other.
-    fn pass_all(&mut self, code: Code<'_>, insts: std::ops::Range<u32>, copy: Copy) {
+    /// The same for instructions that follow each other, most of which change nothing.
+    fn pass_all(&mut self, input: Input<'_>, insts: std::ops::Range<u32>, copy: Copy) {
         for i in insts.map(|i| i as usize) {
-            // Nearly none does.
-            if code.moves[i] {
-                self.pass(&code.lifted.insts[i], copy);
+            if input.changes_facts[i] {
+                self.pass(&input.lifted.insts[i], copy);
             }
         }
     }
@@ -190,10 +193,10 @@ impl FactsBefore {
     }
 }
 
-/// Whether a fact may be about what this instruction does. About nearly none's.
-pub fn moves(iced: &Instruction, survey: &Survey) -> bool {
+/// Whether an instruction may change a fact. Nearly none does.
+pub fn may_change_facts(iced: &Instruction, survey: &Survey) -> bool {
     survey.memory == Memory::Written
-        || survey.written.intersects(frame::followed_registers())
+        || survey.written.intersects(frame::FOLLOWED)
         || matches!(iced.mnemonic(), Mnemonic::Std | Mnemonic::Cld)
         || matches!(
             iced.flow_control(),
@@ -201,38 +204,44 @@ pub fn moves(iced: &Instruction, survey: &Survey) -> bool {
         )
 }
 
-/// What is asked about code, and what the answers come from.
+/// What facts are found from.
 #[derive(Clone, Copy)]
-pub struct Code<'a> {
+pub struct Input<'a> {
     /// The code.
     pub lifted: &'a Lifted<'a>,
-    /// Which of them facts are about: [`moves`].
-    pub moves: &'a [bool],
+    /// Which of its instructions may change facts: [`may_change_facts`].
+    pub changes_facts: &'a [bool],
     /// Where control goes.
     pub flow: &'a Flow,
     /// What each instruction is to Software Virtual Memory.
     pub classes: &'a [Class],
 }
 
-/// Facts before each instruction whose treatment depends on them. Of operands
-/// `disp(%rbp)` that may stay as they are, only if `keeps_frames`.
-pub fn analyse(code: Code<'_>, copies: &Copies, keeps_frames: bool) -> FactsBefore {
-    let asking = Asking::find(code, keeps_frames);
+/// Facts before each instruction whose treatment depends on them. Operands of a frame
+/// pointer are among these if `keeps_frames` says that the target may leave them as
+/// they are.
+pub fn analyse(input: Input<'_>, copies: &Copies, keeps_frames: bool) -> FactsBefore {
+    let asking = Asking::find(input, keeps_frames);
     let found = copies
         .all()
-        .map(|copy| one_copy(code, &asking, copies, copy))
+        .map(|copy| one_copy(input, &asking, copies, copy))
         .collect();
     FactsBefore { found }
 }
 
-fn one_copy(code: Code<'_>, asking: &Asking, copies: &Copies, copy: Copy) -> Vec<(InstIdx, Facts)> {
-    let before = solve(code, asking, copies, copy);
+fn one_copy(
+    input: Input<'_>,
+    asking: &Asking,
+    copies: &Copies,
+    copy: Copy,
+) -> Vec<(InstIdx, Facts)> {
+    let before = solve(input, asking, copies, copy);
     let mut found = Vec::with_capacity(asking.insts.len());
     let mut rest = &asking.insts[..];
     // Blocks and what is asked about are in the same order.
     while let Some(first) = rest.first() {
-        let block = code.flow.block_of(*first);
-        let insts = code.flow.blocks()[block.0 as usize].clone();
+        let block = input.flow.block_of(*first);
+        let insts = input.flow.blocks()[block.0 as usize].clone();
         let (here, behind) = rest.split_at(rest.partition_point(|i| i.0 < insts.end));
         rest = behind;
         let Some(mut facts) = before.get(block).copied() else {
@@ -240,7 +249,7 @@ fn one_copy(code: Code<'_>, asking: &Asking, copies: &Copies, copy: Copy) -> Vec
         };
         let mut at = insts.start;
         for &i in here {
-            facts.pass_all(code, at..i.0, copy);
+            facts.pass_all(input, at..i.0, copy);
             found.push((i, facts));
             at = i.0;
         }
@@ -259,26 +268,26 @@ struct Asking {
 }
 
 impl Asking {
-    fn find(code: Code<'_>, keeps_frames: bool) -> Asking {
-        let asks = |i: &InstIdx| match code.classes[i.0 as usize] {
+    fn find(input: Input<'_>, keeps_frames: bool) -> Asking {
+        let asks = |i: &InstIdx| match input.classes[i.0 as usize] {
             Class::FramePointerToStack
             | Class::Realign(_)
             | Class::String(..)
             | Class::PortString(..)
             | Class::Stack => true,
             Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap) if keeps_frames => {
-                through_frame_pointer(code.lifted.inst(*i))
+                through_frame_pointer(input.lifted.inst(*i))
             }
             _ => false,
         };
-        let all = (0..code.classes.len() as u32).map(InstIdx);
+        let all = (0..input.classes.len() as u32).map(InstIdx);
         let insts: Vec<InstIdx> = all.filter(asks).collect();
-        let mut functions = vec![false; code.lifted.functions.len()];
+        let mut functions = vec![false; input.lifted.functions.len()];
         if !insts.is_empty() {
             for &i in &insts {
-                functions[code.lifted.function_of(i).0 as usize] = true;
+                functions[input.lifted.function_of(i).0 as usize] = true;
             }
-            lead_back(&mut functions, &jumps_between_functions(code));
+            lead_back(&mut functions, &jumps_between_functions(input));
         }
         Asking { insts, functions }
     }
@@ -301,8 +310,8 @@ fn lead_back(functions: &mut [bool], jumps: &[(FuncIdx, FuncIdx)]) {
 }
 
 /// Where control goes from one function into another, in the same invocation.
-fn jumps_between_functions(code: Code<'_>) -> Vec<(FuncIdx, FuncIdx)> {
-    let (lifted, blocks) = (code.lifted, code.flow.blocks());
+fn jumps_between_functions(input: Input<'_>) -> Vec<(FuncIdx, FuncIdx)> {
+    let (lifted, blocks) = (input.lifted, input.flow.blocks());
     let mut jumps = Vec::new();
     let mut from = FuncIdx(0);
     for (n, block) in blocks.iter().enumerate() {
@@ -310,7 +319,7 @@ fn jumps_between_functions(code: Code<'_>) -> Vec<(FuncIdx, FuncIdx)> {
         while lifted.function(from).insts.end <= block.start {
             from = FuncIdx(from.0 + 1);
         }
-        for next in continues(lifted, code.flow, BlockId(n as u32)) {
+        for next in continues(lifted, input.flow, BlockId(n as u32)) {
             let to = blocks[next.0 as usize].start;
             if !lifted.function(from).insts.contains(&to) {
                 jumps.push((from, lifted.function_of(InstIdx(to))));
@@ -320,10 +329,10 @@ fn jumps_between_functions(code: Code<'_>) -> Vec<(FuncIdx, FuncIdx)> {
     jumps
 }
 
-/// Operands that are written through `rsp` but lie in the caller's frame (stack
-/// arguments, which a compiler may reuse) are reached like any pointer: the
-/// slow path knows the whole stack, a displacement from `rsp` is only good for
-/// the own frame.
+/// Operands `disp(%rsp)` that lie in the caller's frame (stack arguments, which a
+/// compiler may write to) are translated like any pointer: the verifier lets a
+/// displacement from `rsp` reach the own frame only, and the slow path knows the whole
+/// stack.
 pub fn translate_callers_frame(
     lifted: &Lifted<'_>,
     surveys: &[Survey],
@@ -393,8 +402,8 @@ impl Before {
     }
 }
 
-fn solve(code: Code<'_>, asking: &Asking, copies: &Copies, copy: Copy) -> Before {
-    let Code { lifted, flow, .. } = code;
+fn solve(input: Input<'_>, asking: &Asking, copies: &Copies, copy: Copy) -> Before {
+    let Input { lifted, flow, .. } = input;
     let mut before = Before {
         slot: vec![NONE; flow.blocks().len()],
         facts: Vec::with_capacity(flow.blocks().len()),
@@ -415,7 +424,7 @@ fn solve(code: Code<'_>, asking: &Asking, copies: &Copies, copy: Copy) -> Before
         let Some(mut facts) = before.get(block).copied() else {
             continue;
         };
-        facts.pass_all(code, flow.blocks()[block.0 as usize].clone(), copy);
+        facts.pass_all(input, flow.blocks()[block.0 as usize].clone(), copy);
         for next in continues(lifted, flow, block) {
             if before.arrive(next, facts) {
                 work.push(next);

@@ -1,15 +1,16 @@
 //! Registers and stack words that hold an address in the own frame, as
 //! distances from `rsp` at the function's entry.
 //!
-//! What this is for is `rsp` itself: compilers keep a frame's address in `rbp`,
-//! or in another register that callees keep, or push it, and set `rsp` to it
-//! later. The rewriter writes a constant in its place, so that nothing that
-//! memory holds decides where `rsp` is. A word that was pushed is taken to hold
-//! the same until the function itself overwrites it: compilers give nobody the
-//! address of such a word.
+//! It is needed for `rsp` itself: compilers keep a frame's address in `rbp` or in
+//! another register that callees keep, or push it, and set `rsp` to it later. The
+//! rewriter moves `rsp` by a constant instead, so that no word in memory decides
+//! where `rsp` points. A word that was pushed is taken to hold the same until the
+//! function itself overwrites it: compilers give nobody the address of such a word.
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
-use liveness::{LocSet, Reg};
+use liveness::{LocSet, Reg, WordSize};
+
+use crate::registers::gpr;
 
 /// A place in the frame, counted from where `rsp` pointed at entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ const WORDS: usize = 4;
 /// What is known at a program point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// By register number. Only [`followed`] ones are ever known.
+    /// By register number. Only those of [`FOLLOWED`] are ever known.
     registers: [i32; 16],
     /// Place and content of stack words; a place is listed once.
     words: [(i32, i32); WORDS],
@@ -34,7 +35,7 @@ impl Frame {
     /// At entry: `rsp` points to the return address.
     pub const ENTRY: Frame = {
         let mut registers = [UNKNOWN; 16];
-        registers[4] = 0;
+        registers[Reg::RSP.number() as usize] = 0;
         Frame {
             registers,
             words: [(UNKNOWN, UNKNOWN); WORDS],
@@ -43,14 +44,14 @@ impl Frame {
 
     /// What a 64-bit register holds.
     pub fn get(&self, register: Register) -> Option<i64> {
-        known(*self.registers.get(number(register)?)?)
+        known(self.registers[usize::from(gpr(register)?.number())])
     }
 
     /// A register is written.
     pub fn set(&mut self, register: Register, value: Option<i64>) {
-        if let Some(n) = number(register) {
-            let value = value.filter(|_| followed(register));
-            self.registers[n] = stored(value);
+        if let Some(register) = gpr(register) {
+            let value = value.filter(|_| FOLLOWED.contains(LocSet::reg(register)));
+            self.registers[usize::from(register.number())] = stored(value);
         }
     }
 
@@ -96,7 +97,8 @@ impl Frame {
             return;
         }
         self.forget(at, iced.memory_size().size() as i64);
-        if iced.mnemonic() == Mnemonic::Mov && iced.op1_kind() == OpKind::Register {
+        let word = iced.op1_kind() == OpKind::Register && iced.op1_register().is_gpr64();
+        if iced.mnemonic() == Mnemonic::Mov && word {
             let value = self.get(iced.op1_register());
             self.remember(at, value);
         }
@@ -118,7 +120,7 @@ impl Frame {
         }
     }
 
-    /// After a call: what callees keep (psABI 3.2.1).
+    /// After a call: only what callees keep is known (psABI 3.2.1).
     pub fn called(&mut self) {
         for register in [Register::R8, Register::R9, Register::R10, Register::R11] {
             self.set(register, None);
@@ -162,37 +164,15 @@ impl Frame {
     }
 }
 
-/// Registers that are written by their name only, besides `rsp`: no instruction
-/// that a compiler emits writes them without an operand that says so.
-fn followed(register: Register) -> bool {
-    !matches!(
-        register,
-        Register::RAX
-            | Register::RCX
-            | Register::RDX
-            | Register::RBX
-            | Register::RSI
-            | Register::RDI
-    )
-}
-
-/// Those that [`followed`] tells, and `rsp`.
-pub const fn followed_registers() -> LocSet {
-    LocSet::reg(Reg::RSP)
-        .union(LocSet::reg(Reg::RBP))
-        .union(LocSet::reg(Reg::R8))
-        .union(LocSet::reg(Reg::R9))
-        .union(LocSet::reg(Reg::R10))
-        .union(LocSet::reg(Reg::R11))
-        .union(LocSet::reg(Reg::R12))
-        .union(LocSet::reg(Reg::R13))
-        .union(LocSet::reg(Reg::R14))
-        .union(LocSet::reg(Reg::R15))
-}
-
-fn number(register: Register) -> Option<usize> {
-    register.is_gpr().then(|| register.full_register().number())
-}
+/// Registers that are followed: `rsp`, and those that no instruction of a compiler
+/// writes unless an operand names them.
+pub const FOLLOWED: LocSet = LocSet::registers(WordSize::Bits64)
+    .minus(LocSet::reg(Reg::RAX))
+    .minus(LocSet::reg(Reg::RCX))
+    .minus(LocSet::reg(Reg::RDX))
+    .minus(LocSet::reg(Reg::RBX))
+    .minus(LocSet::reg(Reg::RSI))
+    .minus(LocSet::reg(Reg::RDI));
 
 fn known(value: i32) -> Option<i64> {
     (value != UNKNOWN).then_some(i64::from(value))
@@ -200,4 +180,29 @@ fn known(value: i32) -> Option<i64> {
 
 fn stored(value: Option<i64>) -> i32 {
     value.and_then(|v| i32::try_from(v).ok()).unwrap_or(UNKNOWN)
+}
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::{Code, MemoryOperand};
+
+    use super::*;
+
+    /// The frame after `mov %rsp,%rbp` and a store of `from` to `-8(%rsp)`.
+    fn after_store(code: Code, from: Register) -> Frame {
+        let to = MemoryOperand::with_base_displ(Register::RSP, -8);
+        let store = Instruction::with2(code, to, from).expect("a store");
+        let mut frame = Frame::ENTRY;
+        frame.set(Register::RBP, Some(0));
+        frame.store(&store);
+        frame
+    }
+
+    #[test]
+    fn half_of_a_frame_pointer_is_none() {
+        let whole = after_store(Code::Mov_rm64_r64, Register::RBP);
+        assert_eq!(whole.load(Place(-8)), Some(0));
+        let half = after_store(Code::Mov_rm32_r32, Register::EBP);
+        assert_eq!(half.load(Place(-8)), None);
+    }
 }

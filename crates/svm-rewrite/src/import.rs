@@ -7,8 +7,6 @@ use elf_loader::{Object, SectionId, SymbolId};
 use liveness::Reg;
 use twin_abi::names;
 
-use crate::linkage::REGISTER_NAMES;
-
 /// Something outside the rewritten object. Ids are the original object's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Import {
@@ -24,7 +22,7 @@ pub enum Import {
     Slow(Reg),
     /// The translation table.
     Stlb,
-    /// What the original's symbol is, in a module that keeps its symbols.
+    /// A symbol of the original, where the result keeps the original's symbols.
     Own(SymbolId),
 }
 
@@ -64,11 +62,7 @@ impl Import {
             Import::Data(id) => format!("{}{}", names::VM_PREFIX, object.symbol(id).name),
             Import::Routine(id) => object.symbol(id).name.to_string(),
             Import::Runtime(service) => service.name().to_owned(),
-            Import::Slow(reg) => format!(
-                "{}{}",
-                names::SLOW_PREFIX,
-                REGISTER_NAMES[usize::from(reg.number())]
-            ),
+            Import::Slow(reg) => format!("{}{}", names::SLOW_PREFIX, reg.name()),
             Import::Stlb => names::STLB.to_owned(),
             Import::Own(id) => object.symbol(id).name.to_string(),
         }

@@ -2,9 +2,9 @@
 //! do.
 //!
 //! An *invocation* of a local function is what runs from its entry over jumps,
-//! tail jumps and behind its own calls until it returns. A function none of
-//! whose invocations can return (it ends in `panic`, or loops for good) has no
-//! code worth reaching behind its calls: compilers put the next function there.
+//! tail jumps and behind its own calls until it returns. Where no invocation of a
+//! function can return (it ends in `panic`, or loops for good), nothing is reached
+//! behind calls of it: compilers put the next function there.
 
 use std::collections::BTreeMap;
 

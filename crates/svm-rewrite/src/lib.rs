@@ -5,8 +5,8 @@
 //! lift ──> analysis ──> forward ──> plan ──> apply ──> emit
 //! ```
 //!
-//! Each step borrows what the former made and gives data; [`apply`] alone
-//! writes code. Nothing here is trusted with safety: `svm-verify` proves the
+//! Each step borrows what the former made and gives data; `apply` alone writes
+//! code. Nothing here is trusted with safety: `svm-verify` proves the
 //! result without knowing how it was made. What is trusted to this crate is
 //! that the result computes what the original did.
 
@@ -26,6 +26,7 @@ mod extension;
 mod flow;
 mod forward;
 mod frame;
+mod hash;
 mod import;
 mod invocations;
 pub mod lift;
@@ -185,13 +186,13 @@ fn decide<'a>(
     let analysis = analysis::analyse(lifted, hints, options.target)?;
     let mut classes = accepted(&analysis)?;
     let copies = Copies::find(lifted, &analysis.flow, &classes);
-    let code = forward::Code {
+    let input = forward::Input {
         lifted,
-        moves: &analysis.moves,
+        changes_facts: &analysis.changes_facts,
         flow: &analysis.flow,
         classes: &classes,
     };
-    let facts = forward::analyse(code, &copies, options.target != Target::User);
+    let facts = forward::analyse(input, &copies, options.target != Target::User);
     match options.target {
         Target::User => {
             forward::translate_callers_frame(lifted, &analysis.surveys, &facts, &mut classes)

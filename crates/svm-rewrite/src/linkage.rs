@@ -59,15 +59,9 @@ pub fn indirect_thunk(name: &str) -> Option<Reg> {
     let register = ["thunk_", "call_thunk_", "jump_thunk_"]
         .iter()
         .find_map(|p| rest.strip_prefix(p))?;
-    let position = REGISTER_NAMES.iter().position(|n| *n == register)?;
-    Reg::new(position as u8)
+    let mut all = (0..Reg::COUNT).filter_map(Reg::new);
+    all.find(|r| r.name() == register)
 }
-
-/// General registers in the order of their encoding.
-pub const REGISTER_NAMES: [&str; 16] = [
-    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
-    "r14", "r15",
-];
 
 /// Whether a jump there is a return.
 pub fn is_return_thunk(name: &str) -> bool {

@@ -240,14 +240,8 @@ impl<'o> Lister<'o> {
 
     /// `symbol+addend`, small addends in decimal.
     fn symbol(&self, relocation: &Relocation, bias: i64) -> String {
-        let symbol = self.object.symbol(relocation.symbol);
-        let addend = relocation.addend + bias;
-        match symbol.place {
-            Place::In(section) if symbol.name.is_empty() => {
-                with_offset(&self.object.section(section).name, addend)
-            }
-            _ => with_offset(&symbol.name, addend),
-        }
+        let name = self.object.symbol_name(relocation.symbol);
+        with_offset(name, relocation.addend + bias)
     }
 
     fn function_at(&self, offset: u64) -> String {

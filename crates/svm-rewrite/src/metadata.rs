@@ -14,7 +14,8 @@ use crate::refusal::{Code, Refusal};
 pub struct ExtraEdges {
     /// From the block that ends with the first to the second.
     pub edges: Vec<(InstIdx, InstIdx)>,
-    /// Instructions that may be left before they take effect (exception fixups).
+    /// Instructions that may be left before they take effect (exception fixups). These
+    /// and the following are indices of instructions.
     pub faulting: HashSet<u32>,
     /// Last instructions of replacements: what follows in the section is not
     /// what runs next.

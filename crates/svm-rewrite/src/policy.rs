@@ -6,6 +6,7 @@
 //! `linux` is a module in place of the original, mapped to itself (paper,
 //! 5.1.2): its own and the kernel's variables, per-CPU data and privileged
 //! instructions are its business, and what the kernel patches stays what it is.
+//! `process` is a program mapped to itself: [`crate::process`] says what stays.
 
 use foldhash::HashMap;
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
@@ -115,7 +116,8 @@ impl Policy {
         }
     }
 
-    /// The field that holds an absolute value of this relocation type.
+    /// The field of an instruction that stays as it is, for a value of this relocation
+    /// type; `None` if it cannot be carried over.
     pub fn field(&self, kind: u32) -> Option<Field> {
         match self.target {
             Target::User => dom0::field(kind),

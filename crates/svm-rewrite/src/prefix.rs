@@ -4,7 +4,9 @@
 //! They may come to mean something on a later processor, as `rep bsf` became
 //! `tzcnt` (SDM volume 2, 2.1.1), so that code with them is not known.
 
-use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
+use iced_x86::{FlowControl, Instruction, Mnemonic};
+
+use crate::classify::{MemoryOperands, memory_operands};
 
 /// The bytes before the opcode, REX being the last that counts.
 fn prefixes(bytes: &[u8]) -> &[u8] {
@@ -13,14 +15,16 @@ fn prefixes(bytes: &[u8]) -> &[u8] {
     &bytes[..count]
 }
 
-fn is_legacy(byte: u8) -> bool {
+/// Whether a byte before the opcode is one of the prefixes that are older than REX.
+pub fn is_legacy(byte: u8) -> bool {
     matches!(
         byte,
         0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 | 0x66 | 0x67 | 0xf0 | 0xf2 | 0xf3
     )
 }
 
-fn is_rex(byte: u8) -> bool {
+/// Whether it is a REX prefix.
+pub fn is_rex(byte: u8) -> bool {
     byte & 0xf0 == 0x40
 }
 
@@ -48,6 +52,8 @@ pub fn meaningless(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
         iced.flow_control(),
         FlowControl::Next | FlowControl::Interrupt
     );
+    // That of `lea` counts: it is an address.
+    let has_address = !matches!(memory_operands(iced), MemoryOperands::None);
     if found.iter().rev().skip(1).any(|b| is_rex(*b)) {
         Some("a REX prefix that another prefix follows has no effect")
     } else if is_repeated(found) {
@@ -56,7 +62,7 @@ pub fn meaningless(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
         Some("lock elision is withdrawn, and not followed")
     } else if straight && is_idle_repeat(iced) {
         Some("a repeat prefix means nothing on this instruction")
-    } else if straight && !reaches_memory(iced) && has(&[0x64, 0x65, 0x67]) {
+    } else if straight && !has_address && has(&[0x64, 0x65, 0x67]) {
         Some("a prefix of an address means nothing without one")
     } else {
         None
@@ -86,23 +92,4 @@ fn is_idle_repeat(iced: &Instruction) -> bool {
     );
     let string = iced.is_string_instruction();
     iced.has_rep_prefix() && !string || iced.has_repne_prefix() && !(string && compares)
-}
-
-/// Whether an operand is in memory: `lea` has an address and no segment.
-fn reaches_memory(iced: &Instruction) -> bool {
-    (0..iced.op_count()).any(|n| {
-        !matches!(
-            iced.op_kind(n),
-            OpKind::Register
-                | OpKind::Immediate8
-                | OpKind::Immediate8_2nd
-                | OpKind::Immediate16
-                | OpKind::Immediate32
-                | OpKind::Immediate64
-                | OpKind::Immediate8to16
-                | OpKind::Immediate8to32
-                | OpKind::Immediate8to64
-                | OpKind::Immediate32to64
-        )
-    })
 }

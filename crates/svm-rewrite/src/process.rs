@@ -6,7 +6,7 @@
 //! which indirect ones through memory load their destination by a translation
 //! first, jump tables excepted; whatever reaches no memory, of any extension.
 
-use iced_x86::{FlowControl, Instruction, Mnemonic, Register};
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use crate::class::{Class, Kind};
 use crate::classify::{self, MemoryOperands};
@@ -46,17 +46,12 @@ fn straight(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     if let Some((op, log2)) = classify::string_op(iced.code()) {
         return classify::string_repeat(iced).map(|repeat| Class::String(op, log2, repeat));
     }
-    if iced.mnemonic() == Mnemonic::Xlatb {
-        let plain = iced.segment_prefix() == Register::None && iced.memory_base() == Register::RBX;
-        let refused = (Code::Unsupported, "xlat with a segment or a 32-bit address");
-        return plain.then_some(Class::Xlat).ok_or(refused);
+    if let Some(class) = classify::xlat(iced)? {
+        return Ok(class);
     }
     match classify::memory_operands(iced) {
         MemoryOperands::None => Ok(Class::Keep(None)),
-        MemoryOperands::Implicit => Err((
-            Code::Unsupported,
-            "its memory operand is implicit and has no translation yet",
-        )),
+        MemoryOperands::Implicit => Err(classify::NO_TRANSLATION),
         MemoryOperands::One if reaches_nothing(iced) => Ok(Class::Keep(None)),
         MemoryOperands::One => match kept_operand(inst) {
             Some(kind) => Ok(Class::Keep(Some(kind))),
@@ -93,5 +88,5 @@ fn kept_operand(inst: &Inst) -> Option<Kind> {
 }
 
 fn through_heap(inst: &Inst) -> bool {
-    inst.iced.op0_kind() == iced_x86::OpKind::Memory && kept_operand(inst).is_none()
+    inst.iced.op0_kind() == OpKind::Memory && kept_operand(inst).is_none()
 }

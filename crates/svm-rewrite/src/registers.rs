@@ -1,6 +1,7 @@
-//! The same register as liveness, as the encoder and as the decoder name it.
+//! Registers as liveness, the encoder and the decoder name them, and which of them an
+//! instruction has as operands.
 
-use iced_x86::Register;
+use iced_x86::{Instruction, OpKind, Register};
 use liveness::Reg;
 
 /// The general register that a register is part of.
@@ -61,4 +62,16 @@ pub fn reg32(r: Reg) -> Register {
 /// Its lowest 16 bits.
 pub fn reg16(r: Reg) -> Register {
     Register::AX + u32::from(r.number())
+}
+
+/// The operands of an instruction that are registers. Those in addresses, and those
+/// that it uses without naming them, are not among them.
+pub fn register_operands(iced: &Instruction) -> impl Iterator<Item = Register> {
+    let named = (0..iced.op_count()).filter(|&n| iced.op_kind(n) == OpKind::Register);
+    named.map(|n| iced.op_register(n))
+}
+
+/// Whether an operand is a segment, control, debug or test register.
+pub fn names_system_register(iced: &Instruction) -> bool {
+    register_operands(iced).any(|r| r.is_segment_register() || r.is_cr() || r.is_dr() || r.is_tr())
 }

@@ -7,7 +7,6 @@ use crate::apply::Applied;
 use crate::asm::Label;
 use crate::class::Kind;
 use crate::lift::InstIdx;
-use crate::linkage::REGISTER_NAMES;
 use crate::text;
 
 /// One site.
@@ -40,9 +39,7 @@ pub struct Site {
 }
 
 fn names(regs: &[liveness::Reg]) -> Vec<&'static str> {
-    regs.iter()
-        .map(|r| REGISTER_NAMES[usize::from(r.number())])
-        .collect()
+    regs.iter().map(|r| r.name()).collect()
 }
 
 /// All sites in address order.
@@ -116,7 +113,7 @@ impl StubRanges {
         let mut bounds: Vec<_> = applied
             .stubs
             .iter()
-            .chain(&applied.copied)
+            .chain(&applied.further_copies)
             .map(|(label, _)| applied.place(*label))
             .collect();
         bounds.extend((0..functions).map(|f| applied.place(applied.function_ends[f])));

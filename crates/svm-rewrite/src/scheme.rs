@@ -211,7 +211,7 @@ pub fn untranslate(asm: &mut Assembler, pointer: Reg, translated: Reg, address: 
             reg64(b),
             1,
             d,
-            i32::from(d != 0) as u32,
+            u32::from(d != 0),
             false,
             Register::None,
         )

@@ -9,20 +9,19 @@ use crate::apply::FunctionWriter;
 use crate::asm::{Assembler, Label, Labels, Position};
 use crate::class::{Callee, Class, Space};
 use crate::copies::Copy;
-use crate::lift::{CodeIdx, FuncIdx, InstIdx, Target};
-use crate::linkage;
+use crate::lift::{CodeIdx, FuncIdx, InstIdx};
 use crate::refusal::Refusal;
 use crate::sequences::Emitter;
-use crate::{Analysis, Decided, Options};
+use crate::{Analysis, Decided, Options, Target};
 
 /// The sequence of one instruction.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// The instruction.
     pub inst: InstIdx,
-    /// Where it begins and ends in its section's assembler.
+    /// Where it begins in its section's assembler.
     pub from: Position,
-    /// See `from`.
+    /// Where it ends there.
     pub to: Position,
     /// Number of the section.
     pub section: u16,
@@ -206,7 +205,7 @@ fn falls_through(analysis: &Analysis<'_>, f: FuncIdx) -> bool {
     let inst = lifted.inst(last);
     match inst.iced.flow_control() {
         FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => true,
-        FlowControl::Call | FlowControl::IndirectCall => !stops(analysis, last),
+        FlowControl::Call | FlowControl::IndirectCall => !analysis.flow.never_returns(lifted, last),
         FlowControl::Interrupt => inst.iced.mnemonic() != iced_x86::Mnemonic::Int3,
         FlowControl::UnconditionalBranch
         | FlowControl::IndirectBranch
@@ -215,27 +214,19 @@ fn falls_through(analysis: &Analysis<'_>, f: FuncIdx) -> bool {
     }
 }
 
-/// Whether a call does not return.
-fn stops(analysis: &Analysis<'_>, call: InstIdx) -> bool {
-    let lifted = analysis.lifted;
-    let never = match lifted.inst(call).target {
-        Some(Target::Import(s)) => linkage::never_returns(lifted.symbol_name(s)),
-        Some(Target::Inst(_)) | None => false,
-    };
-    never || analysis.flow.stops(call)
-}
-
 /// The calls that do not return, of what will be proved to be confined.
-fn closed(analysis: &Analysis<'_>, target: crate::target::Target) -> Vec<InstIdx> {
+fn closed(analysis: &Analysis<'_>, target: Target) -> Vec<InstIdx> {
     match target {
-        crate::target::Target::Process => Vec::new(),
-        crate::target::Target::User | crate::target::Target::Linux => {
+        Target::Process => Vec::new(),
+        Target::User | Target::Linux => {
             let lifted = analysis.lifted;
             let calls = (0..lifted.insts.len() as u32).map(InstIdx).filter(|i| {
                 let flow = lifted.inst(*i).iced.flow_control();
                 matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
             });
-            calls.filter(|i| stops(analysis, *i)).collect()
+            calls
+                .filter(|i| analysis.flow.never_returns(lifted, *i))
+                .collect()
         }
     }
 }

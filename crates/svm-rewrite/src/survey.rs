@@ -7,6 +7,7 @@ use iced_x86::{
 use liveness::x86::EffectFinder;
 use liveness::{Effect, LocSet, Reg, WordSize};
 
+use crate::hash;
 use crate::registers::gpr;
 
 /// One instruction by itself, whatever stands around it.
@@ -48,10 +49,11 @@ pub struct Surveyor {
     known: Vec<Option<(Instruction, Survey)>>,
 }
 
-/// Answers that are kept at least and at most: programs repeat themselves, one for
-/// each so many instructions.
+/// Fewest answers that are kept.
 const FEWEST: usize = 1 << 10;
+/// Most answers that are kept.
 const MOST: usize = 1 << 13;
+/// One answer is kept for so many instructions, for most occur again and again.
 const REPEATED: usize = 16;
 
 impl Surveyor {
@@ -115,8 +117,7 @@ fn anywhere(iced: &Instruction) -> Instruction {
     asked
 }
 
-/// Which of `places`, a power of two, an answer is kept in (Fibonacci hashing; Knuth,
-/// volume 3, 6.4).
+/// Which of `places` an answer is kept in.
 fn place(iced: &Instruction, places: usize) -> usize {
     let registers = [
         iced.op0_register(),
@@ -128,7 +129,7 @@ fn place(iced: &Instruction, places: usize) -> usize {
     let mixed = registers.into_iter().fold(start, |mixed, register| {
         mixed.rotate_left(9) ^ register as u64
     });
-    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - places.trailing_zeros())) as usize
+    hash::place(mixed, places)
 }
 
 fn memory(info: &InstructionInfo) -> Memory {

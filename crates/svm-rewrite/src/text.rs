@@ -1,6 +1,6 @@
 //! Instructions as text, in AT&T syntax, for people.
 
-use elf_loader::{Object, Place};
+use elf_loader::Object;
 use iced_x86::{Formatter, GasFormatter, Instruction};
 
 use crate::lift::{Inst, InstIdx, Lifted, Target, Value};
@@ -28,13 +28,9 @@ pub fn plain(iced: &Instruction) -> String {
 
 /// `symbol+addend` of a value; section symbols by the section's name.
 pub fn symbol(object: &Object<'_>, value: Value) -> String {
-    let s = object.symbol(value.symbol);
-    let name = match s.place {
-        Place::In(section) if s.name.is_empty() => &object.section(section).name,
-        _ => &s.name,
-    };
+    let name = object.symbol_name(value.symbol);
     match value.addend {
-        0 => name.to_string(),
+        0 => name.to_owned(),
         a if a > 0 => format!("{name}+{a:#x}"),
         a => format!("{name}-{:#x}", a.unsigned_abs()),
     }

@@ -1,6 +1,6 @@
 //! Where one number goes: the registers and words of the frame that hold it plus
-//! a constant, from an instruction on. For looking ahead, where what is missed
-//! costs nothing but a check; what is true at a place is for [`crate::values`].
+//! a constant, from an instruction on. It serves to look ahead, where a mistake costs
+//! a check and nothing else; what is true at a place says [`crate::values`].
 
 use liveness::{LocSet, Reg};
 

@@ -54,7 +54,7 @@ pub struct Value {
 }
 
 impl Value {
-    /// So much more. `None` if that does not fit, which no compiler's does.
+    /// The value plus `by`; `None` if the offset does not fit, which compilers' do.
     fn plus(self, by: i32) -> Option<Value> {
         let offset = self.offset.checked_add(by)?;
         Some(Value { offset, ..self })
@@ -103,8 +103,7 @@ pub enum Motion {
     Push(Reg),
     /// `pop %to`.
     Pop(Reg),
-    /// Writes registers (those of its survey) with something unknown; and so much at
-    /// a displacement from `rsp`, if that is known, or anywhere.
+    /// Writes the registers of its survey with something unknown, and this memory.
     Other(Written),
 }
 
@@ -347,8 +346,7 @@ impl Values {
         }
     }
 
-    /// What holds on both ways; `pairs` says which numbers of the one and the
-    /// other it has become one of.
+    /// Becomes what holds on both ways; gives what numbers of the two have become.
     pub fn join(&mut self, other: &Values, ids: &mut Ids) -> Pairs {
         let mut pairs = Pairs(Vec::new());
         if self.registers == other.registers && self.words == other.words {
@@ -372,9 +370,18 @@ impl Values {
     }
 }
 
-/// Numbers of two ways that meet: where the one way has the first, and the other
-/// the second, so much less, both have the third.
-pub struct Pairs(Vec<(Id, Id, i32, Id)>);
+/// Numbers of two ways that meet, and what they have become.
+pub struct Pairs(Vec<Pair>);
+
+/// A value `mine + n` of the one way that is `theirs + n - distance` on the other is
+/// `both + n` behind the place where they meet.
+#[derive(Clone, Copy)]
+struct Pair {
+    mine: Id,
+    theirs: Id,
+    distance: i32,
+    both: Id,
+}
 
 impl Pairs {
     /// The value that is the one on the one way and the other on the other, if
@@ -384,10 +391,11 @@ impl Pairs {
             return Some(mine);
         }
         let distance = mine.offset.checked_sub(theirs.offset)?;
-        let same =
-            |pair: &&(Id, Id, i32, Id)| (pair.0, pair.1, pair.2) == (mine.id, theirs.id, distance);
-        let (.., id) = self.0.iter().find(same)?;
-        Some(Value { id: *id, ..mine })
+        let wanted = (mine.id, theirs.id, distance);
+        let mut pairs = self.0.iter();
+        let pair = pairs.find(|pair| (pair.mine, pair.theirs, pair.distance) == wanted)?;
+        let id = pair.both;
+        Some(Value { id, ..mine })
     }
 
     fn join(&mut self, mine: Value, theirs: Value, ids: &mut Ids) -> Value {
@@ -397,8 +405,13 @@ impl Pairs {
         let Some(distance) = mine.offset.checked_sub(theirs.offset) else {
             return ids.fresh();
         };
-        let id = ids.next();
-        self.0.push((mine.id, theirs.id, distance, id));
-        Value { id, ..mine }
+        let both = ids.next();
+        self.0.push(Pair {
+            mine: mine.id,
+            theirs: theirs.id,
+            distance,
+            both,
+        });
+        Value { id: both, ..mine }
     }
 }

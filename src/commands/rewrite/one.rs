@@ -56,7 +56,7 @@ impl Opts {
     fn rewrite_text(&self, job: &Job, input: &Input, text: &[u8]) -> Result<Done, Failure> {
         let file = &input.name;
         let module = self.target == Target::Linux;
-        let options = source::options(self.target.target(), self.scheme())?;
+        let options = source::options(self.target.target(), self.scheme.into())?;
         let assemble = |marked: &[u8]| assembler::assemble(file, marked);
         let printed = source::rewrite(file, text, options, assemble)?;
         let unverified = match (module, self.no_verify) {
@@ -65,7 +65,7 @@ impl Opts {
             (true, false) => None,
         };
         if unverified.is_none() {
-            source::verify(file, &printed.text, self.scheme())?;
+            source::verify(file, &printed.text, self.scheme.into())?;
         }
         // Both ways have the same plans, and the report is about the original.
         let sites = match self.report.is_some() {

@@ -336,7 +336,7 @@ impl Decoder<'_> {
             _ => Err(SpecialError::NotCode {
                 section: self.section.name.to_string(),
                 offset,
-                symbol: name_of(self.object, relocation.symbol),
+                symbol: self.object.symbol_name(relocation.symbol).to_owned(),
             }),
         }
     }
@@ -434,13 +434,5 @@ fn key_bits(references: &mut [Reference]) -> u64 {
             bits as u64
         }
         Referent::Nothing => 0,
-    }
-}
-
-fn name_of(object: &Object<'_>, id: SymbolId) -> String {
-    let symbol = object.symbol(id);
-    match symbol.place {
-        Place::In(section) if symbol.name.is_empty() => object.section(section).name.to_string(),
-        _ => symbol.name.to_string(),
     }
 }

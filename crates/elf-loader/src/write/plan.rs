@@ -103,10 +103,7 @@ impl<'a> Plan<'a> {
 }
 
 fn check_object(object: &Object<'_>) -> Result<(), WriteError> {
-    let word = match object.machine {
-        Machine::X86_64 => Word::W64,
-        Machine::I386 => Word::W32,
-    };
+    let word = object.machine.word();
     if object.word != word {
         return Err(WriteError::Word);
     }
@@ -312,6 +309,7 @@ impl Tables {
             Role::SymbolNames => output.body = Body::Names(Names::Symbols),
             Role::SectionNames => output.body = Body::Names(Names::Sections),
             Role::Relocations(target) => {
+                output.kind = relocation_kind(object);
                 output.link = self.symbols;
                 output.info = target.0;
                 output.entsize = if object.word == Word::W64 { 24 } else { 8 };
@@ -337,19 +335,26 @@ fn output_of<'a>(section: &'a Section<'a>) -> Output<'a> {
     }
 }
 
+/// `sh_type` of a section of relocations (psABI x86-64 4.4, i386 4.4).
+fn relocation_kind(object: &Object<'_>) -> u32 {
+    match object.machine {
+        Machine::X86_64 => consts::SHT_RELA,
+        Machine::I386 => consts::SHT_REL,
+    }
+}
+
 /// The header fields of a table that the object lacks.
 fn appended<'a>(object: &'a Object<'a>, role: Role) -> Output<'a> {
-    let rel = if object.machine == Machine::X86_64 {
-        ".rela"
-    } else {
-        ".rel"
+    let rel = match object.machine {
+        Machine::X86_64 => ".rela",
+        Machine::I386 => ".rel",
     };
     let (name, kind, flags) = match role {
         Role::SymbolTable => (Cow::Borrowed(".symtab"), consts::SHT_SYMTAB, 0),
         Role::SymbolNames => (Cow::Borrowed(".strtab"), consts::SHT_STRTAB, 0),
         Role::Relocations(target) => {
             let name = format!("{rel}{}", object.section(target).name);
-            (Cow::Owned(name), consts::SHT_RELA, SHF_INFO_LINK)
+            (Cow::Owned(name), relocation_kind(object), SHF_INFO_LINK)
         }
         _ => (Cow::Borrowed(".shstrtab"), consts::SHT_STRTAB, 0),
     };

@@ -73,11 +73,16 @@ impl Reg {
     pub const fn number(self) -> u8 {
         self.0
     }
+
+    /// The name of the 64-bit register, `rax` for one.
+    pub const fn name(self) -> &'static str {
+        REG_NAMES[self.0 as usize]
+    }
 }
 
 impl fmt::Display for Reg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(REG_NAMES[self.0 as usize])
+        f.write_str(self.name())
     }
 }
 

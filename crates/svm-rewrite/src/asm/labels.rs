@@ -13,8 +13,8 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Labels `0..count`, none placed, one for each instruction, and room for those
-    /// of checks: two each, at about a quarter of the instructions.
+    /// Labels `0..count`, none placed, one for each instruction. There is room for
+    /// those of checks: about a quarter of the instructions have one, with two labels.
     pub fn new(count: usize) -> Labels {
         let mut places = Vec::with_capacity(count + count / 2);
         places.resize(count, None);

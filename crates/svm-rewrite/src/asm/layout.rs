@@ -157,7 +157,7 @@ mod tests {
     use crate::import::Import;
     use iced_x86::{Decoder, DecoderOptions};
 
-    /// Lays out `jmp` over `gap` bytes, forwards or backwards, and gives the
+    /// Lays out `jne` over `gap` bytes, forwards or backwards, and gives the
     /// decoded target and the place it should be.
     fn jump_over(gap: usize, forwards: bool) -> (u64, u64, usize) {
         let mut labels = Labels::new(1);

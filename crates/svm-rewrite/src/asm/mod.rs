@@ -44,6 +44,16 @@ pub enum Field {
     Abs64,
 }
 
+impl Field {
+    /// Bytes that it takes.
+    pub fn width(self) -> usize {
+        match self {
+            Field::Rel32 | Field::Data32 | Field::Abs32 | Field::Abs32S => 4,
+            Field::Abs64 => 8,
+        }
+    }
+}
+
 /// A reference from emitted code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
@@ -103,7 +113,7 @@ pub enum Piece {
     Align(u32),
 }
 
-/// Condition of a branch.
+/// What a direct branch does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jump {
     /// `jmp`.
@@ -155,9 +165,9 @@ impl Assembler {
         Assembler::for_code(0)
     }
 
-    /// An empty section with room for what becomes of as many bytes of original
-    /// code: about four times as many and a reference for each other
-    /// instruction.
+    /// An empty section with room for what becomes of so many bytes of original code:
+    /// about four times as many bytes, and an item and a reference for each
+    /// instruction. Only speed depends on these estimates.
     pub fn for_code(original: usize) -> Assembler {
         Assembler {
             bytes: Vec::with_capacity(5 * original),
@@ -180,7 +190,7 @@ impl Assembler {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// A field of `width` bytes at `offset_in_raw` bytes behind `start` holds `referent`.
+    /// The field that begins `offset` bytes behind `start` holds `referent`.
     pub fn refer(&mut self, start: Position, offset: usize, field: Field, referent: Referent) {
         let at = Position {
             offset: start.offset + offset as u32,

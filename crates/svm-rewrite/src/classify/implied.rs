@@ -1,8 +1,8 @@
-//! Instructions whose operands are implied: strings and ports.
+//! Instructions whose operands are implied: strings, `xlat` and ports.
 
-use iced_x86::{Code as Op, Instruction, OpKind, Register};
+use iced_x86::{Code as Op, Instruction, Mnemonic, OpKind, Register};
 
-use crate::class::{Port, Repeat, StringOp};
+use crate::class::{Class, Port, Repeat, StringOp};
 use crate::refusal::Code;
 
 /// The repetition of a string instruction.
@@ -33,6 +33,28 @@ pub fn string_repeat(iced: &Instruction) -> Result<Repeat, (Code, &'static str)>
         },
     )
 }
+
+/// The class of `xlat`, if it is one.
+///
+/// # Errors
+/// It does not read `(%rbx,%al)`.
+pub fn xlat(iced: &Instruction) -> Result<Option<Class>, (Code, &'static str)> {
+    if iced.mnemonic() != Mnemonic::Xlatb {
+        return Ok(None);
+    }
+    if iced.segment_prefix() == Register::None && iced.memory_base() == Register::RBX {
+        Ok(Some(Class::Xlat))
+    } else {
+        Err((Code::Unsupported, "xlat with a segment or a 32-bit address"))
+    }
+}
+
+/// What is said of an instruction whose operand in memory is implied and that has no
+/// class of its own.
+pub const NO_TRANSLATION: (Code, &str) = (
+    Code::Unsupported,
+    "its memory operand is implicit and has no translation yet",
+);
 
 /// Direction and element size of `ins` and `outs`.
 pub fn port_string(code: Op) -> Option<Port> {
@@ -79,7 +101,7 @@ pub fn string_op(code: Op) -> Option<(StringOp, u8)> {
     })
 }
 
-/// Direction, size and number of `in` and `out`.
+/// Direction, width and port of `in` and `out`.
 pub fn port(iced: &Instruction) -> Option<Port> {
     let number = |op: u32| match iced.op_kind(op) {
         OpKind::Immediate8 => Some(iced.immediate8()),

@@ -52,11 +52,10 @@ pub fn memory_operands(iced: &Instruction) -> MemoryOperands {
     found
 }
 
-/// Vector register or kind of instruction whose operand cannot be moved to
-/// `(%reg)`.
+/// The class of an instruction that names one operand in memory.
 ///
 /// # Errors
-/// Why it cannot.
+/// Why that operand cannot be replaced by `(%reg)`.
 pub fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     use Mnemonic as M;
     let iced = &inst.iced;
@@ -172,7 +171,7 @@ fn is_prefetch(m: Mnemonic) -> bool {
     )
 }
 
-/// Most bytes below `rsp` that the psABI lets an instruction use.
+/// Bytes below `rsp` that an instruction may reach.
 const RED_ZONE: i64 = twin_abi::stack::BELOW_RSP;
 
 /// What an operand in memory is reached by.
@@ -193,7 +192,8 @@ pub fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
         }
         _ => {}
     }
-    // Spills are pushed before the address is computed: it grows by their size.
+    // Spills are pushed before the address is computed, which adds their size to the
+    // displacement. No sequence pushes so much.
     const SPILLS: i32 = 128;
     let displacement = iced.memory_displacement64() as i32;
     if base.full_register() == Register::RSP && displacement > i32::MAX - SPILLS {

@@ -2,14 +2,15 @@
 //!
 //! A pure function of the lifted instruction. Every way in which an instruction
 //! can reach memory has its case; what has none is refused, never copied on the
-//! assumption that it is harmless. Here the ways part; each file below is one.
+//! assumption that it is harmless. This file tells the cases apart; each file below
+//! handles one of them.
 
 mod implied;
 mod memory;
 mod sensitive;
 mod stack_pointer;
 
-use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind};
 
 use crate::class::{Callee, Class, Kind, Space};
 use crate::extension;
@@ -23,7 +24,7 @@ use crate::refusal::{Code, Refusal};
 use crate::registers::gpr;
 use crate::survey::{Memory, Survey};
 
-pub use implied::{string_op, string_repeat};
+pub use implied::{NO_TRANSLATION, string_op, string_repeat, xlat};
 pub use memory::{MemoryOperands, memory_operands, one_memory_operand};
 
 use implied::{port, port_string};
@@ -220,12 +221,8 @@ fn classify_straight(
     if let Some(port) = port_string(iced.code()) {
         return string_repeat(iced).map(|repeat| Class::PortString(port, repeat));
     }
-    if iced.mnemonic() == Mnemonic::Xlatb {
-        return if iced.segment_prefix() == Register::None && iced.memory_base() == Register::RBX {
-            Ok(Class::Xlat)
-        } else {
-            Err((Code::Unsupported, "xlat with a segment or a 32-bit address"))
-        };
+    if let Some(class) = xlat(iced)? {
+        return Ok(class);
     }
     if policy.is_linux() && (policy::makes_frame(iced) || saves_flags(iced)) {
         return Ok(Class::Plain);
@@ -236,10 +233,7 @@ fn classify_straight(
     match memory_operands(iced) {
         MemoryOperands::None => no_explicit_memory(iced, survey),
         MemoryOperands::One => one_memory_operand(inst),
-        MemoryOperands::Implicit => Err((
-            Code::Unsupported,
-            "its memory operand is implicit and has no translation yet",
-        )),
+        MemoryOperands::Implicit => Err(NO_TRANSLATION),
     }
 }
 

@@ -1,11 +1,15 @@
 //! What only the kernel or the hypervisor may execute (P3).
 
-use iced_x86::{Instruction, Mnemonic, OpKind};
+use iced_x86::{Instruction, Mnemonic};
 
 use crate::refusal::Code;
+use crate::registers::names_system_register;
 
-/// Instructions that only the kernel may execute, or that change state which
-/// the contract keeps from drivers (P3).
+/// Refuses instructions that only the kernel may execute, or that reach state which
+/// the contract keeps from drivers (P3). Ports have a gate of their own.
+///
+/// # Errors
+/// It is one of them.
 pub fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> {
     use Mnemonic as M;
     if matches!(
@@ -14,13 +18,8 @@ pub fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> 
     ) {
         return Ok(());
     }
-    let touches_system_register = (0..iced.op_count()).any(|op| {
-        iced.op_kind(op) == OpKind::Register && {
-            let r = iced.op_register(op);
-            r.is_segment_register() || r.is_cr() || r.is_dr() || r.is_tr()
-        }
-    });
-    let odd = matches!(
+    // Those that iced does not call privileged.
+    let sensitive = matches!(
         iced.mnemonic(),
         M::Pushf
             | M::Pushfd
@@ -73,7 +72,7 @@ pub fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> 
             | M::Rdpkru
             | M::Wrpkru
     );
-    if iced.is_privileged() || touches_system_register || odd {
+    if iced.is_privileged() || names_system_register(iced) || sensitive {
         return Err((
             Code::Privileged,
             "only the kernel or the hypervisor may execute this",

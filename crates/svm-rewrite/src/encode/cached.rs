@@ -1,9 +1,12 @@
-//! iced's encoder, and what it made last of each of many instructions.
+//! iced's encoder, and its answers for instructions that were encoded before.
 //!
-//! What goes through iced are mostly the original's own accesses, `mov (%rcx),%eax`
-//! for one, with the few registers that checks prefer: the same again and again.
+//! What goes through iced are mostly the original's own accesses, such as
+//! `mov (%rcx),%eax`, with the few registers that checks prefer: the same instructions
+//! again and again.
 
 use iced_x86::{ConstantOffsets, IcedError, Instruction};
+
+use crate::hash;
 
 /// Encodes 64-bit code at address zero.
 pub struct Encoder {
@@ -85,7 +88,7 @@ impl Encoder {
     }
 }
 
-/// Where an answer is kept (Fibonacci hashing; Knuth, volume 3, 6.4).
+/// Where an answer is kept.
 fn place(instruction: &Instruction) -> usize {
     let parts = [
         instruction.op0_register() as u64,
@@ -97,7 +100,7 @@ fn place(instruction: &Instruction) -> usize {
     let mixed = parts
         .into_iter()
         .fold(start, |mixed, part| mixed.rotate_left(9) ^ part);
-    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - PLACES.trailing_zeros())) as usize
+    hash::place(mixed, PLACES)
 }
 
 #[cfg(test)]

@@ -16,7 +16,8 @@ pub struct Hints {
     pub by_jumps: Vec<InstIdx>,
     /// Where whoever unwinds out of a call goes on.
     pub by_unwinding: Vec<InstIdx>,
-    /// Functions that a linker may replace by others of their name.
+    /// Functions that a linker may replace by others of their name, by the index of
+    /// their first instruction.
     pub replaceable: HashSet<u32>,
 }
 
@@ -58,12 +59,12 @@ pub struct Unseen {
     pub extra: ExtraEdges,
     /// What hints say.
     pub tables: Tables,
-    /// Indirect jumps that go to a place in a table.
+    /// Indirect jumps that go to a place in a table, by instruction.
     by_table: HashSet<u32>,
 }
 
 impl Unseen {
-    /// Finds it.
+    /// Reads metadata and hints.
     ///
     /// # Errors
     /// Metadata that cannot be read: an edge may be missing.
@@ -111,7 +112,7 @@ fn exit_of(lifted: &Lifted<'_>, i: InstIdx, warns: &HashSet<u32>) -> Exit {
             to,
             conditional: true,
         },
-        // A conditional tail call leaves or goes on; both are edges.
+        // A conditional tail call, which leaves the object or goes on.
         (FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend, _) => Exit::TailOut,
         (FlowControl::UnconditionalBranch, Some(Target::Inst(to))) => Exit::Jump {
             to,

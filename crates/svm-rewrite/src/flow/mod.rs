@@ -18,7 +18,8 @@ use liveness::{BlockId, Effect, InstId, LocSet, Program};
 
 use crate::effects::live_at_return;
 use crate::invocations::{self, Ending};
-use crate::lift::{InstIdx, Lifted};
+use crate::lift::{InstIdx, Lifted, Target};
+use crate::linkage;
 use crate::metadata::ExtraEdges;
 
 use exits::Tables;
@@ -29,12 +30,17 @@ pub use exits::{Exit, Hints, Trap, Unseen};
 /// Blocks, edges and effects of an object's code.
 #[derive(Debug)]
 pub struct Flow {
+    /// Instructions of each block that has any.
     blocks: Vec<std::ops::Range<u32>>,
+    /// Block of each instruction.
     block_of: Vec<u32>,
+    /// Of all blocks, hubs included.
     successors: Edges,
+    /// What is live where a block leaves the object or returns; of hubs as well.
     at_exit: Vec<LocSet>,
+    /// Of each instruction.
     effects: Vec<Effect>,
-    /// Calls of local functions that never return.
+    /// Calls of local functions that never return, by instruction.
     stops: HashSet<u32>,
     /// Blocks without instructions that stand for the places in tables.
     tables: std::ops::Range<u32>,
@@ -45,7 +51,8 @@ impl Program for Flow {
         self.successors.blocks()
     }
     fn instructions(&self, block: BlockId) -> std::ops::Range<u32> {
-        // Return hubs come after the real blocks and hold no instruction.
+        // Hubs, of tables and of returns, come after the real blocks and hold no
+        // instruction.
         self.blocks.get(block.0 as usize).cloned().unwrap_or(0..0)
     }
     fn effect(&self, inst: InstId) -> Effect {
@@ -70,8 +77,8 @@ impl Flow {
         BlockId(self.block_of[i.0 as usize])
     }
 
-    /// The places that a block stands for which has no instructions, if it stands
-    /// for those in tables.
+    /// The places in tables that a block without instructions stands for; `None` for
+    /// any other block.
     pub fn table(&self, block: BlockId) -> Option<&[BlockId]> {
         self.tables
             .contains(&block.0)
@@ -81,6 +88,16 @@ impl Flow {
     /// Whether this is a call of a local function that never returns.
     pub fn stops(&self, i: InstIdx) -> bool {
         self.stops.contains(&i.0)
+    }
+
+    /// Whether this is a call that never returns: of a local function, or of a routine
+    /// that the kernel declares so.
+    pub fn never_returns(&self, lifted: &Lifted<'_>, i: InstIdx) -> bool {
+        self.stops(i)
+            || match lifted.inst(i).target {
+                Some(Target::Import(s)) => linkage::never_returns(lifted.symbol_name(s)),
+                Some(Target::Inst(_)) | None => false,
+            }
     }
 }
 
@@ -178,7 +195,7 @@ impl Flow {
                     to(self.block_of(target));
                     next.filter(|_| conditional).into_iter().for_each(to);
                 }
-                // A conditional tail call goes on if not taken; harmless if not conditional.
+                // A conditional tail call that is not taken goes on.
                 Exit::TailOut => {
                     let conditional = lifted.insts[last as usize].iced.flow_control()
                         == FlowControl::ConditionalBranch;

@@ -11,8 +11,8 @@ impl Lifter<'_> {
     /// Cuts each section at function symbols; what no symbol covers is padding
     /// or a function named after its place.
     ///
-    /// Where bytes could not be decoded, functions lack their ends: not worth
-    /// a refusal of its own.
+    /// If not all bytes were `decoded`, functions may lack their ends. That follows from
+    /// the refusal of those bytes and is not refused once more.
     pub fn find_functions(&mut self, decoded: bool) {
         let before = self.refusals.len();
         let mut is_target = vec![false; self.lifted.insts.len()];

@@ -63,7 +63,7 @@ pub struct ValueIdx(NonZeroU32);
 
 impl ValueIdx {
     fn of(index: usize) -> ValueIdx {
-        // There are fewer than bytes of code.
+        // There are fewer values than bytes of code.
         ValueIdx(NonZeroU32::MIN.saturating_add(index as u32))
     }
 
@@ -122,8 +122,9 @@ pub struct Function {
     pub start: u64,
     /// One past the last byte.
     pub end: u64,
-    /// Whether it is not emitted: padding that no branch reaches, or the
-    /// replacement code of alternatives.
+    /// Whether control never comes here: padding that no branch reaches, or the
+    /// replacements of alternatives, which the kernel copies elsewhere. It is not
+    /// emitted, but where `--target linux` keeps the whole section.
     pub padding: bool,
 }
 
@@ -287,7 +288,7 @@ pub fn lift_for<'a>(
     }
 }
 
-/// The way there: [`decode`], then [`functions`].
+/// Lifting on its way: first [`decode`], then [`functions`].
 struct Lifter<'a> {
     lifted: Lifted<'a>,
     refusals: Vec<Refusal>,

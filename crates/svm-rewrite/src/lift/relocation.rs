@@ -1,7 +1,8 @@
 //! Relocations to the operands whose fields they fill.
 
-use elf_loader::Relocation;
 use elf_loader::consts::{R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32};
+use elf_loader::reloc::relocation_type;
+use elf_loader::{Machine, Relocation};
 use iced_x86::{Decoder, Instruction};
 
 use super::{Value, is_direct_branch};
@@ -79,16 +80,8 @@ pub fn tie(
 
 /// Bytes of the field of a relocation type (psABI, table 4.9).
 fn width_of(kind: u32) -> Result<usize, String> {
-    Ok(match kind {
-        // 64, DTPMOD64, DTPOFF64, TPOFF64, PC64, GOTOFF64, GOT64 .. PLTOFF64, SIZE64
-        1 | 16..=18 | 24 | 25 | 27..=31 | 33 => 8,
-        // 16, PC16
-        12 | 13 => 2,
-        // 8, PC8
-        14 | 15 => 1,
-        // GOT32, GOTPCREL, TLSGD .. TPOFF32, GOTPC32, SIZE32, GOTPC32_TLSDESC,
-        // GOTPCRELX, REX_GOTPCRELX
-        3 | 9 | 19..=23 | 26 | 32 | 34 | 41 | 42 => 4,
-        other => return Err(format!("relocation type {other} is not known")),
-    })
+    match relocation_type(Machine::X86_64, kind) {
+        Some(known) => Ok(known.width as usize),
+        None => Err(format!("relocation type {kind} is not known")),
+    }
 }

@@ -23,17 +23,17 @@ pub enum Kept {
     Paravirt,
     /// `__ex_table` names it: the kernel answers its faults.
     Fixup,
-    /// Its whole section is copied.
+    /// Its whole section stays as it is ([`is_verbatim`]).
     Section,
 }
 
-/// Sections that are copied: alternatives' replacements, which never run where
-/// they are, and static calls' trampolines, whose bytes the kernel knows.
-pub fn is_copied(section: &str) -> bool {
+/// Sections whose instructions all stay as they are: alternatives' replacements, which
+/// never run in place, and static calls' trampolines, whose bytes the kernel knows.
+pub fn is_verbatim(section: &str) -> bool {
     matches!(section, ".altinstr_replacement" | ".static_call.text")
 }
 
-/// Finds them, by index.
+/// Finds the instructions that stay, by index, and why.
 ///
 /// # Errors
 /// Metadata that cannot be read, or that names no whole instruction.
@@ -43,7 +43,7 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
         found: HashMap::default(),
     };
     for (n, section) in lifted.sections.iter().enumerate() {
-        if is_copied(lifted.section_name(CodeIdx(n as u16))) {
+        if is_verbatim(lifted.section_name(CodeIdx(n as u16))) {
             let all = section.insts.clone();
             finder.found.extend(all.map(|i| (i, Kept::Section)));
         }
@@ -79,9 +79,10 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
     Ok(finder.found)
 }
 
-/// Where a function aligns `rsp`, how far it is back to what `rsp` was before
-/// depends on `rsp` at entry: `mov %reg,%rsp` stays as it is. So it does where the
-/// distance is not known for another reason; the verifier has the last word.
+/// Keeps moves of `rsp` from a register where they cannot become moves by a constant:
+/// where the function aligns `rsp`, for the distance back to what it was before then
+/// depends on `rsp` at entry, and where the distance is not known for another reason.
+/// Whether such a move is sound, the verifier decides.
 pub fn keep_realigned(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
     let aligns = |i: u32| {
         let iced = &lifted.insts[i as usize].iced;
@@ -117,8 +118,9 @@ impl Finder<'_, '_> {
             return Err(Refusal::at(Code::Metadata, section, entry.offset, reason));
         };
         for i in range {
-            // A copied section stays one, whoever else names its instructions;
-            // and a fixup is one also where an alternative is (`clear_user`).
+            // The first reason counts, with one exception: `__ex_table` may name an
+            // instruction inside an alternative (`clear_user`), and then its faults
+            // are answered there as well.
             let slot = self.found.entry(i).or_insert(why);
             if why == Kept::Fixup && *slot != Kept::Section {
                 *slot = why;

@@ -25,6 +25,6 @@ mod tables;
 mod versions;
 
 pub use emit::emit;
-pub use kept::{Kept, is_copied, keep_realigned, kept};
+pub use kept::{Kept, is_verbatim, keep_realigned, kept};
 pub use own::{check, field, referent};
 pub use system::refuse as refuse_system;

@@ -78,7 +78,7 @@ fn rows(
     let laid = &applied.sections[usize::from(code.0)];
     let mut rows: Vec<(u64, Entry)> = Vec::new();
     let mut put = |offset: u64, entry: Entry| {
-        // Of several at one place the last holds.
+        // Of several entries at one place the last one counts.
         if rows.last().is_some_and(|(at, _)| *at == offset) {
             rows.pop();
         }
@@ -102,7 +102,7 @@ fn rows(
             }
         }
     }
-    // What follows the section is none of its code.
+    // The entry behind the last instruction says that no code follows.
     let section = lifted.sections[usize::from(code.0)].id;
     let end = lifted.object.section(section).data.len() as u64;
     if let Some(entry) = old.starting_at(code, end) {

@@ -45,8 +45,8 @@ impl<'p, 'a> Places<'p, 'a> {
         Some(self.applied.place(Label(i.0)).1)
     }
 
-    /// Where the function that held `start..end` ends now, its out-of-line parts
-    /// included, or the instruction at `end` begins.
+    /// Where what was `start..end` ends now: if `end` was that of the function, behind
+    /// its out-of-line parts, else where the instruction at `end` begins.
     pub fn end(&self, code: CodeIdx, start: u64, end: u64) -> Option<u64> {
         let first = self.lifted.inst_at(code, start)?;
         let f = self.lifted.function_of(first);
@@ -61,7 +61,7 @@ impl<'p, 'a> Places<'p, 'a> {
         self.place(code, end)
     }
 
-    /// Where the `lock` byte is of the access that began with one at `offset`.
+    /// Where the `lock` prefix is now of the access that was at `offset`.
     pub fn lock(&self, code: CodeIdx, offset: u64) -> Option<u64> {
         let i = self.lifted.inst_at(code, offset)?;
         let start = self.locks.get(&i.0).copied();
@@ -75,7 +75,8 @@ impl<'p, 'a> Places<'p, 'a> {
         Some(start + at as u64)
     }
 
-    /// How long the kept instructions are that were `len` bytes from `offset`.
+    /// How many bytes the kept instructions have now that were `len` bytes from
+    /// `offset` on.
     pub fn kept_len(&self, code: CodeIdx, offset: u64, len: u64) -> Option<u64> {
         let start = self.place(code, offset)?;
         let last = (offset..offset + len)

@@ -11,6 +11,7 @@ use iced_x86::{EncodingKind, Instruction, Mnemonic, OpKind};
 use crate::extension;
 use crate::policy::is_cache_hint;
 use crate::refusal::Code;
+use crate::registers::names_system_register;
 
 /// Refuses what no module may have.
 ///
@@ -138,14 +139,8 @@ fn is_listed(mnemonic: Mnemonic) -> bool {
 /// Whether only the kernel may execute it, or it tells of the kernel's state.
 fn is_of_the_system(iced: &Instruction) -> bool {
     use Mnemonic as M;
-    let touches_system_register = (0..iced.op_count()).any(|op| {
-        iced.op_kind(op) == OpKind::Register && {
-            let r = iced.op_register(op);
-            r.is_segment_register() || r.is_cr() || r.is_dr() || r.is_tr()
-        }
-    });
     iced.is_privileged()
-        || touches_system_register
+        || names_system_register(iced)
         || matches!(
             iced.mnemonic(),
             M::Pushf

@@ -44,8 +44,8 @@ pub fn move_all(
     mover.refusals
 }
 
-/// Descriptions of the original's code that the kernel does not load, or does not
-/// read: debuggers must not be told what is no longer so.
+/// Whether a section describes the original's code to debuggers, whom it would
+/// mislead; the kernel does not load it, or does not read it.
 fn describes_code(section: &str) -> bool {
     section.starts_with(".debug_") || section == ".eh_frame"
 }
@@ -105,7 +105,8 @@ impl Mover<'_, '_, '_> {
         }
     }
 
-    /// A symbol that was at the place still is; else the section's is used.
+    /// A symbol that named the place by itself moves with it; any other relocation gets
+    /// the section's symbol.
     fn relocate(&self, r: &mut Relocation, code: CodeIdx, original: u64, new: u64) {
         let symbol = self.lifted.object.symbol(r.symbol);
         let named = symbol.kind != STT_SECTION && r.addend == 0 && symbol.value == original;
@@ -115,7 +116,8 @@ impl Mover<'_, '_, '_> {
         }
     }
 
-    /// How many bytes the kernel may replace follows the kept instructions.
+    /// Stores how long the kept instructions are that each entry names, at `field` of
+    /// the entry: the kernel may replace as many bytes.
     fn lengths(&mut self, id: SectionId, section: &mut Section<'static>, field: u64) {
         let entries = special::entries(self.lifted.object, id);
         for entry in entries.expect("they were read before anything was decided") {

@@ -11,8 +11,8 @@ use crate::reuse::{self, Operand, Step};
 use crate::survey::Survey;
 use crate::values::Motion;
 
-/// What is asked of an instruction each time that a search for later uses comes by:
-/// all that is, in one place, for searches are many.
+/// What a search for later uses asks of each instruction that it passes. Searches are
+/// many, so all answers are found once and stand together.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     /// Its operand, if it could share a translation.
@@ -68,7 +68,7 @@ fn survives(inst: &Inst, class: Class) -> bool {
 
 /// Where a jump without condition leads inside the object.
 fn straight_to(inst: &Inst) -> Option<InstIdx> {
-    // Few have a target, and only of those is more asked.
+    // The target is looked at first: few instructions have one.
     match inst.target {
         Some(Target::Inst(to)) if inst.iced.flow_control() == FlowControl::UnconditionalBranch => {
             Some(to)

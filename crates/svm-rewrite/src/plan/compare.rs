@@ -17,7 +17,7 @@ impl Planner<'_> {
         class: Class,
         live: LocSet,
     ) -> Option<InstIdx> {
-        // Behind the instruction its own registers are no more what was compared.
+        // Registers that the instruction writes do not hold behind it what was compared.
         let undone = |compare: &InstIdx| {
             restores_behind(class) && self.registers_of(*compare).intersects(self.writes(i))
         };

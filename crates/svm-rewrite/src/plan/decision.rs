@@ -7,7 +7,8 @@ use crate::class::Class;
 use crate::lift::InstIdx;
 use crate::reuse::Reuse;
 
-/// How one instruction is treated.
+/// How one instruction is treated. Registers of its sequence stand in `scratch`; where
+/// `reuse` is there, it has no sequence.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// What it is.
@@ -19,26 +20,32 @@ pub struct Plan {
     /// What is live before it, operands of a repeated compare and translations
     /// that registers hold included.
     pub live: LocSet,
-    /// The earlier translation that serves it; then it has no sequence.
+    /// The earlier translation that serves it.
     pub reuse: Option<Reuse>,
 }
 
 impl Plan {
-    /// The register that its translation ends in, unless it is given back
-    /// afterwards.
-    pub(super) fn dead_result(&self) -> Option<Reg> {
+    /// The scratch registers but for the one that keeps the flags. The translation
+    /// ends in the first.
+    pub fn roles(&self) -> impl Iterator<Item = Reg> {
         let holder = match self.flags {
             Flags::Save(holder) => Some(holder),
             Flags::Dead | Flags::Recompute(_) => None,
         };
-        let mut roles = self.scratch.all().iter().copied();
-        let v = roles.find(|r| Some(*r) != holder)?;
+        let all = self.scratch.all().iter().copied();
+        all.filter(move |r| Some(*r) != holder)
+    }
+
+    /// The register that its translation ends in, unless that is spilled and so gets
+    /// its old value back.
+    pub(super) fn dead_result(&self) -> Option<Reg> {
+        let v = self.roles().next()?;
         (!self.scratch.spilled().contains(&v)).then_some(v)
     }
 }
 
-/// Registers that a sequence may overwrite. The last `spilled` of them are
-/// live: pushed before and popped after.
+/// Registers that a sequence may overwrite, at most eight. The last ones may be
+/// live: these are spilled, which is pushed before the sequence and popped after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scratch {
     regs: [Reg; Scratch::MAX],
@@ -73,10 +80,10 @@ impl Scratch {
         self.spilled += u8::from(spilled);
     }
 
-    /// The register that keeps the flags: `rax` if it was got, since `lahf` needs
-    /// it anyway, else the last one. It leaves the scratch registers' order alone
-    /// otherwise, so spilled ones stay last.
-    pub(super) fn take_holder(&mut self) -> Reg {
+    /// Chooses the register that keeps the flags: `rax` if it is among those that are
+    /// dead, since `lahf` needs it anyway, else the last one. The order of the others
+    /// stays, so that spilled ones are last.
+    pub(super) fn choose_holder(&mut self) -> Reg {
         let len = usize::from(self.len);
         let regs = &mut self.regs[..len];
         let dead = len - usize::from(self.spilled);

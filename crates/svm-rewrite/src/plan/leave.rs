@@ -10,10 +10,14 @@ use crate::linkage::{self, Convention};
 use crate::refusal::{Code, Refusal};
 
 impl Planner<'_> {
-    /// The psABI leaves r10 and r11 to whoever stands between caller and callee:
-    /// here `twin_stlb_call` and the stubs of imports. Code that keeps something
-    /// in them over an assembly routine has them spilled; such routines take no
-    /// stack arguments.
+    /// Spills r10 and r11 if they are live over a call out of the object. The psABI
+    /// leaves them to whoever stands between caller and callee: here
+    /// `twin_stlb_call` and the stubs of imports. Only code that calls an assembly
+    /// routine keeps something in them, and such routines take no stack arguments,
+    /// which a spill would move.
+    ///
+    /// # Errors
+    /// One of them is live over any other transfer.
     pub(super) fn leave_object(
         &mut self,
         i: InstIdx,

@@ -8,13 +8,14 @@ use crate::scheme::Scheme;
 /// What a class's sequence takes.
 #[derive(Default)]
 pub struct Need {
-    /// It translates: overwrites registers and flags.
+    /// It translates, and so overwrites registers and flags.
     pub translates: bool,
-    /// How many registers.
+    /// How many scratch registers it overwrites.
     pub registers: usize,
-    /// It keeps or sets the flags itself.
+    /// Flags need no saving: it sets them itself, or calls code that reads none
+    /// (psABI 3.2.1).
     pub keeps_flags: bool,
-    /// It goes through `twin_stlb_call`: r10 and r11.
+    /// It goes through `twin_stlb_call`, which overwrites r10 and r11.
     pub call_registers: bool,
 }
 

@@ -1,12 +1,13 @@
 //! Which registers a sequence gets: dead ones first, then others that are spilled.
 
-use iced_x86::{Instruction, OpKind, Register};
+use iced_x86::{Instruction, Register};
 use liveness::{LocSet, Reg};
 
 use super::{Flags, Plan, Planner};
 use crate::class::Class;
 use crate::lift::InstIdx;
 use crate::refusal::{Code, Refusal};
+use crate::registers::register_operands;
 
 /// Order of preference: short encodings first, and `rax` first because it can
 /// hold the flags.
@@ -59,10 +60,10 @@ impl Planner<'_> {
         let legacy_only = uses_high_byte(&inst.iced);
         let policy = self.policy;
         let usable = |r: Reg| policy.may_be_scratch(r) && (!legacy_only || r.number() < 8);
-        // A register that the instruction only writes is dead before it and may
-        // hold the address; one that it reads is live.
-        // Not so for a string instruction, whose pointers are recovered after it
-        // ran, or for a compare that is repeated.
+        // A register that the instruction only writes is dead before it and may hold
+        // the address (one that it reads is live). A string instruction's own must
+        // not: its pointers are recovered after it ran. Nor must those of a compare
+        // that is repeated.
         let is_string = matches!(plan.class, Class::String(..) | Class::PortString(..));
         let kept = if is_string || recompute.is_some() {
             taken
@@ -90,7 +91,7 @@ impl Planner<'_> {
         if keeps_flags {
             plan.flags = match recompute {
                 Some(compare) => Flags::Recompute(compare),
-                None => Flags::Save(plan.scratch.take_holder()),
+                None => Flags::Save(plan.scratch.choose_holder()),
             };
         }
         Ok(())
@@ -134,18 +135,10 @@ impl Planner<'_> {
 
 /// `ah ch dh bh` cannot stand beside a register that needs a REX prefix.
 pub(super) fn uses_high_byte(iced: &Instruction) -> bool {
-    (0..iced.op_count()).any(|op| {
-        iced.op_kind(op) == OpKind::Register
-            && matches!(
-                iced.op_register(op),
-                Register::AH | Register::CH | Register::DH | Register::BH
-            )
-    })
+    register_operands(iced)
+        .any(|r| matches!(r, Register::AH | Register::CH | Register::DH | Register::BH))
 }
 
 fn names_rsp_as_data(iced: &Instruction) -> bool {
-    (0..iced.op_count()).any(|op| {
-        iced.op_kind(op) == OpKind::Register
-            && iced.op_register(op).full_register() == Register::RSP
-    })
+    register_operands(iced).any(|r| r.full_register() == Register::RSP)
 }

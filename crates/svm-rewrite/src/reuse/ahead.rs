@@ -25,10 +25,10 @@ pub struct Step {
     pub survives: bool,
 }
 
-/// Registers that could carry the translation made at the first of `steps` to
-/// others that `operand`'s translation covers, to as many of them as any register
-/// could: dead all the way, and written by nothing before. Empty if there is no
-/// such step.
+/// Registers that could hold the translation of `operand`, which the first of `steps`
+/// makes, for later steps that it serves: for as many of them as any register could.
+/// These registers are dead all the way there, and nothing writes them. Empty if it
+/// serves no later step.
 pub fn carriers(operand: &Operand, values: &Values, steps: impl Iterator<Item = Step>) -> LocSet {
     let mut free = LocSet::registers(WordSize::Bits64);
     let mut carriers = LocSet::empty();

@@ -69,7 +69,8 @@ impl Holding {
     }
 
     /// Becomes what is known after an instruction that stays in the function.
-    /// Translations of addresses that nothing has a part of any more are gone.
+    /// Translations of addresses that no register or word is computed from are dropped:
+    /// nothing can ask for them.
     pub fn pass(&mut self, motion: Motion, writes: LocSet, ids: &mut Ids) {
         self.values.pass(motion, writes, ids);
         let values = &self.values;
@@ -115,7 +116,7 @@ impl Clone for Holding {
         }
     }
 
-    /// Without memory of its own for what is held, if there is some already.
+    /// Uses the memory that there is, where the derived method would allocate.
     fn clone_from(&mut self, other: &Holding) {
         self.values.clone_from(&other.values);
         self.held.clone_from(&other.held);

@@ -1,7 +1,5 @@
-//! Translations that are used again: `disp(%base)` after `disp0(%base)`
-//! needs no check of its own if the first one's result is still in a
-//! register (RegionCheck elimination in its simplest form; `facts`: 32% of e1000's
-//! heap accesses).
+//! Translations that are used again: `disp(%base)` after `disp0(%base)` needs no
+//! check of its own if the first one's result is still in a register.
 //!
 //! ```text
 //!     <check of 8(%rdi)> -> %rcx
@@ -20,9 +18,9 @@
 //! * The register is dead from the check on until the original program writes it,
 //!   which ends its use here.
 //!
-//! Where ways meet, what registers hold on all of them is held. A loop's way back
-//! is planned after the place it leads to, so nothing is held over that. That a
-//! register holds what it should is for the verifier to see.
+//! Where ways meet, a translation is kept that registers hold on all of them. A loop's
+//! way back is planned after the place that it leads to, so nothing is kept over it.
+//! Whether a register holds what it should, the verifier finds out by itself.
 
 mod ahead;
 mod holding;
@@ -59,7 +57,7 @@ pub fn survives(class: Class) -> bool {
         | Class::Memory(_)
         | Class::Prefetch(_)
         | Class::BitString(_) => true,
-        // Of these some are branches; see `Planner::survives`.
+        // Some of these are branches; `plan/ahead.rs` tells them apart.
         Class::Keep(_) | Class::StaticBranch => false,
         Class::PushMemory(_)
         | Class::PopMemory(_)

@@ -173,7 +173,7 @@ impl Emitter<'_> {
             Segment::Fs => stack::FS_BASE_FROM_TOP,
             Segment::Gs => stack::GS_BASE_FROM_TOP,
         };
-        self.copy(Reg::RSP, v);
+        self.mov(Reg::RSP, v);
         self.emit(&ri(Code::Or_rm64_imm32, reg64(v), stack::BLOCK as i32 - 1));
         self.emit(&rm(Code::Mov_r64_rm64, reg64(v), at(v, offset)));
     }

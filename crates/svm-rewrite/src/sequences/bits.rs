@@ -5,7 +5,7 @@
 use iced_x86::{Code, MemoryOperand, Register};
 use liveness::Reg;
 
-use super::address::at;
+use super::memory::point_to;
 use super::{Address, Emitter};
 use crate::asm::{ri, rr};
 use crate::class::Space;
@@ -63,7 +63,7 @@ impl Emitter<'_> {
             t,
         );
         self.check(i, Address::Copy(t), v, &roles[1..roles.len() - 1]);
-        self.copy(off, m);
+        self.mov(off, m);
         self.emit(&ri(Code::And_rm32_imm32, reg32(m), (8 << log2_bytes) - 1));
         self.restore_flags(plan);
         self.masked_access(i, v, m)?;
@@ -71,6 +71,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// The instruction itself, with the masked offset in `m` and `(%v)` for its word.
     fn masked_access(&mut self, i: InstIdx, v: Reg, m: Reg) -> Result<(), Hitch> {
         let mut iced = self.lifted.inst(i).iced;
         let masked = match iced.memory_size().size() {
@@ -79,13 +80,7 @@ impl Emitter<'_> {
             _ => reg64(m),
         };
         iced.set_op1_register(masked);
-        let operand = at(v, 0);
-        iced.set_segment_prefix(Register::None);
-        iced.set_memory_base(operand.base);
-        iced.set_memory_index(Register::None);
-        iced.set_memory_index_scale(1);
-        iced.set_memory_displacement64(0);
-        iced.set_memory_displ_size(0);
+        point_to(&mut iced, v, 0);
         self.note_lock(i);
         self.asm.inst(&iced)?;
         Ok(())

@@ -15,8 +15,8 @@ use crate::plan::Plan;
 use crate::refusal::Hitch;
 use crate::registers::reg64;
 
-/// Where `twin_stlb_call` takes the VM address. The psABI leaves it to linkers
-/// at calls, so it holds nothing there.
+/// Where `twin_stlb_call` takes the VM address. It holds nothing at a call, where the
+/// psABI leaves it to linkers.
 const TARGET: Reg = Reg::R11;
 
 impl Emitter<'_> {
@@ -48,13 +48,13 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// `jrcxz` and `loop` exist in the short form only; rewritten code may put
-    /// their target out of reach.
+    /// A branch inside the section. `jrcxz` and `loop` have a short form only, and
+    /// their target may be out of its reach:
     ///
     /// ```text
     ///     jrcxz 1f ; jmp 2f ; 1: jmp target ; 2:
     /// ```
-    fn branch_near(&mut self, jump: Jump, to: Label) {
+    pub(super) fn branch_near(&mut self, jump: Jump, to: Label) {
         let Jump::ShortOnly(_) = jump else {
             return self.asm.branch(jump, to);
         };
@@ -91,7 +91,7 @@ impl Emitter<'_> {
     ) -> Result<(), Hitch> {
         match callee {
             Callee::Register(TARGET) => {}
-            Callee::Register(r) => self.copy(r, TARGET),
+            Callee::Register(r) => self.mov(r, TARGET),
             Callee::Memory(Space::Stack) => {
                 let iced = &self.lifted.inst(i).iced;
                 let slot = at(Reg::RSP, iced.memory_displacement64() as i64);
@@ -106,7 +106,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A stock kernel's module calls where it likes:
+    /// A module of a stock kernel and a program call what they like:
     ///
     /// ```text
     ///     call  *%r11                       jmp for a tail call

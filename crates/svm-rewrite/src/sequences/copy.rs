@@ -3,10 +3,11 @@
 use iced_x86::{Code, Register};
 
 use super::{Address, Emitter};
-use crate::asm::{Field, Referent};
+use crate::asm::Referent;
 use crate::dom0;
 use crate::import::Import;
 use crate::lift::InstIdx;
+use crate::prefix;
 use crate::refusal::Hitch;
 use crate::registers::gpr;
 
@@ -47,9 +48,8 @@ impl Emitter<'_> {
         let mut bytes = self.lifted.bytes(i).to_vec();
         for value in self.lifted.values_of(inst) {
             let field = dom0::field(value.kind).ok_or("its relocation cannot be carried over")?;
-            let width = if field == Field::Abs64 { 8 } else { 4 };
             let at = usize::from(value.at);
-            bytes[at..at + width].fill(0);
+            bytes[at..at + field.width()].fill(0);
             let referent = dom0::referent(self.lifted.object, value)?;
             self.asm.refer(start, at, field, referent);
         }
@@ -60,14 +60,11 @@ impl Emitter<'_> {
     /// A copied instruction without relocations. Prefixes that mean nothing on
     /// it are left out: the verifier knows no reason for them.
     pub(super) fn copy_plain(&mut self, i: InstIdx) -> Result<(), Hitch> {
-        const PREFIXES: [u8; 11] = [
-            0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
-        ];
         let lifted = self.lifted;
         let bytes = lifted.bytes(i);
         // A REX that another prefix follows means nothing either.
-        let first = bytes.iter().find(|b| **b & 0xf0 != 0x40);
-        if first.is_some_and(|b| PREFIXES.contains(b)) {
+        let first = bytes.iter().find(|b| !prefix::is_rex(**b));
+        if first.is_some_and(|b| prefix::is_legacy(*b)) {
             let mut iced = self.lifted.inst(i).iced;
             iced.set_segment_prefix(Register::None);
             self.asm.inst(&iced)?;

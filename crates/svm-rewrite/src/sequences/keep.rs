@@ -27,7 +27,7 @@ impl Emitter<'_> {
                     .branch_out(jump_of(&inst.iced)?, Referent::Label(Label(to.0)));
             }
             // Its displacement is still right.
-            Some(Target::Inst(_)) if self.is_copied() => self.asm.raw(self.lifted.bytes(i)),
+            Some(Target::Inst(_)) if self.is_verbatim() => self.asm.raw(self.lifted.bytes(i)),
             Some(Target::Inst(to)) => self.asm.branch_long(jump_of(&inst.iced)?, Label(to.0)),
             None if is_direct_branch(&inst.iced) => {
                 return Err("its destination is not known".into());
@@ -60,8 +60,7 @@ impl Emitter<'_> {
         for value in self.lifted.values_of(inst) {
             let field = self.policy.field(value.kind);
             let field = field.ok_or("its relocation cannot be carried over")?;
-            let width = if field == Field::Abs64 { 8 } else { 4 };
-            let at = usize::from(value.at);
+            let (at, width) = (usize::from(value.at), field.width());
             bytes[at..at + width].fill(0);
             let referent = match field {
                 // The field counts from its own end, the value from the instruction's.

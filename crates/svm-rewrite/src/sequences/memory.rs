@@ -1,7 +1,7 @@
 //! Loads, stores and read-modify-writes of one explicit operand; prefetches;
 //! `push` and `pop` of memory; `xlat`.
 
-use iced_x86::{Code, Register};
+use iced_x86::{Code, Instruction, Register};
 use liveness::Reg;
 
 use super::address::{at, displacement_size, indexed};
@@ -170,12 +170,7 @@ impl Emitter<'_> {
         if let Some(code) = without_moffs(iced.code()) {
             iced.set_code(code);
         }
-        iced.set_segment_prefix(Register::None);
-        iced.set_memory_base(reg64(v));
-        iced.set_memory_index(Register::None);
-        iced.set_memory_index_scale(1);
-        iced.set_memory_displacement64(displacement as u64);
-        iced.set_memory_displ_size(displacement_size(displacement));
+        point_to(&mut iced, v, displacement);
         self.note_lock(i);
         let immediate = match inst.immediate {
             Some(value) => {
@@ -199,6 +194,16 @@ impl Emitter<'_> {
             self.locked.push((i, self.asm.here()));
         }
     }
+}
+
+/// Makes `displacement(%v)` of an instruction's memory operand.
+pub(super) fn point_to(iced: &mut Instruction, v: Reg, displacement: i64) {
+    iced.set_segment_prefix(Register::None);
+    iced.set_memory_base(reg64(v));
+    iced.set_memory_index(Register::None);
+    iced.set_memory_index_scale(1);
+    iced.set_memory_displacement64(displacement as u64);
+    iced.set_memory_displ_size(displacement_size(displacement));
 }
 
 /// `mov` between `al/ax/eax/rax` and a 64-bit absolute address, as the form with

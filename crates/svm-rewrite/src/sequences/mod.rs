@@ -20,8 +20,8 @@ pub use string::Direction;
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use liveness::{LocSet, Reg};
 
-use crate::apply::CopyOf;
-use crate::asm::{Assembler, JRCXZ, Jump, Label, Labels, Position, Referent, cc, r, ri, rr};
+use crate::apply::InstLabels;
+use crate::asm::{Assembler, Jump, Label, Labels, Position, Referent, r, ri, rr};
 use crate::class::Class;
 use crate::copies::is_entered;
 use crate::encode::Form;
@@ -35,7 +35,7 @@ use crate::scheme::Scheme;
 use address::movabs;
 
 /// Bytes below `rsp` that a leaf function may use (psABI 3.2.2).
-const RED_ZONE: i64 = 128;
+const RED_ZONE: i64 = twin_abi::stack::BELOW_RSP;
 
 /// The out-of-line part of a check: ask the runtime, go back.
 #[derive(Debug)]
@@ -76,8 +76,8 @@ pub struct Emitter<'a> {
     pub labels: &'a mut Labels,
     /// Number of the section.
     pub section: u16,
-    /// Which copy of the function at hand is written.
-    pub copy: CopyOf,
+    /// Labels of instructions in the copy of the function at hand.
+    pub inst_labels: InstLabels,
     /// How deep the stack is, place by place.
     pub depths: Vec<Depth>,
     /// Where accesses with a `lock` prefix are.
@@ -108,7 +108,7 @@ impl<'a> Emitter<'a> {
             asm: Assembler::for_code(lifted.object.section(id).data.len()),
             labels,
             section,
-            copy: CopyOf::default(),
+            inst_labels: InstLabels::default(),
             depths: Vec::new(),
             locked: Vec::new(),
             kept_ends: Vec::new(),
@@ -120,14 +120,14 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Whether this section is copied as it is.
-    pub fn is_copied(&self) -> bool {
+    /// Whether all instructions of this section stay as they are.
+    pub fn is_verbatim(&self) -> bool {
         let name = self.lifted.section_name(CodeIdx(self.section));
-        self.policy.is_linux() && linux::is_copied(name)
+        self.policy.is_linux() && linux::is_verbatim(name)
     }
 
-    /// What follows is the sequence of an instruction; `label`, which is its own
-    /// in the copy at hand, is here.
+    /// What follows is the sequence of an instruction, whose label in the copy at hand
+    /// is `label`.
     pub fn begin(&mut self, i: InstIdx, label: Label) {
         self.place(label);
         self.current = i;
@@ -157,18 +157,19 @@ impl<'a> Emitter<'a> {
         self.labels.place(label, self.section, self.asm.here());
     }
 
-    /// Where a branch to an instruction leads: to the same copy of it, but to a
-    /// function's entry by way of what chooses the copy.
+    /// Where a branch to an instruction leads: to the instruction in the same copy of
+    /// the function; but a branch to an entry leads to what chooses the copy.
     pub fn target(&self, to: InstIdx) -> Label {
         let function = self.lifted.function_of(to);
         let entry = self.lifted.function(function).insts.start == to.0;
         match entry && is_entered(self.lifted, function) {
             true => Label(to.0),
-            false => self.copy.of(to),
+            false => self.inst_labels.of(to),
         }
     }
 
-    fn fresh_here(&mut self) -> Label {
+    /// A new label, here.
+    pub fn fresh_here(&mut self) -> Label {
         let label = self.labels.fresh();
         self.place(label);
         label
@@ -190,7 +191,7 @@ impl<'a> Emitter<'a> {
         self.pushed(-1);
     }
 
-    fn copy(&mut self, from: Reg, to: Reg) {
+    fn mov(&mut self, from: Reg, to: Reg) {
         self.asm.registers(Form::MOV, to, from);
     }
 
@@ -215,7 +216,7 @@ impl<'a> Emitter<'a> {
         }
         if let Flags::Save(holder) = plan.flags {
             if holder != Reg::RAX {
-                self.copy(Reg::RAX, holder);
+                self.mov(Reg::RAX, holder);
             }
             self.emit(&Instruction::with(Code::Lahf));
             self.emit(&r(Code::Seto_rm8, Register::AL));
@@ -292,7 +293,7 @@ impl<'a> Emitter<'a> {
                 self.emit(&ri(Code::Add_rm8_imm8, Register::AL, 0x7f));
                 self.emit(&Instruction::with(Code::Sahf));
                 if holder != Reg::RAX {
-                    self.copy(holder, Reg::RAX);
+                    self.mov(holder, Reg::RAX);
                 }
             }
         }
@@ -307,19 +308,9 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The registers a sequence may use: scratch without the one that keeps
-    /// the flags.
+    /// [`Plan::roles`], for sequences that pick among them.
     fn roles(plan: &Plan) -> Vec<Reg> {
-        let holder = match plan.flags {
-            Flags::Save(holder) => Some(holder),
-            Flags::Dead | Flags::Recompute(_) => None,
-        };
-        plan.scratch
-            .all()
-            .iter()
-            .copied()
-            .filter(|r| Some(*r) != holder)
-            .collect()
+        plan.roles().collect()
     }
 
     /// A check with an out-of-line slow path; `v` ends translated.
@@ -387,24 +378,5 @@ impl<'a> Emitter<'a> {
     fn call_runtime(&mut self, jump: Jump, service: Service) {
         self.asm
             .branch_out(jump, Referent::Import(Import::Runtime(service), 0));
-    }
-
-    /// `jrcxz` to a label that may be far away.
-    ///
-    /// ```text
-    ///     jrcxz 1f ; jmp 2f ; 1: jmp far ; 2:
-    /// ```
-    fn if_count_zero(&mut self, far: Label) {
-        let (zero, go) = (self.labels.fresh(), self.labels.fresh());
-        self.asm.branch(Jump::ShortOnly(JRCXZ), zero);
-        self.asm.branch(Jump::Always, go);
-        self.place(zero);
-        self.asm.branch(Jump::Always, far);
-        self.place(go);
-    }
-
-    fn if_condition(&mut self, condition: u8, to: Label) {
-        debug_assert!(matches!(condition, cc::E | cc::NE));
-        self.asm.branch(Jump::If(condition), to);
     }
 }

@@ -44,10 +44,10 @@ impl Emitter<'_> {
     }
 
     /// `ins` and `outs` go through the same gate, element by element. As the
-    /// processor does, they find out whether the memory is there before the port
-    /// is used (SDM volume 2, INS), but for an element that lies across the end of
-    /// what is mapped: the check is about its first byte. `ins` with `rep`, 16 bits wide, forward, as
-    /// the fullest case:
+    /// processor does (SDM volume 2, INS), they find out whether the memory is there
+    /// before the port is used; but the check is about the first byte of an element,
+    /// so not where one lies across the end of what is mapped. `ins` with `rep`, 16
+    /// bits wide, forward, as the fullest case:
     ///
     /// ```text
     ///     <open>
@@ -79,7 +79,7 @@ impl Emitter<'_> {
         if repeat == Repeat::Once {
             self.port_element(i, plan, port, direction);
         } else {
-            self.if_count_zero(done);
+            self.branch_near(Jump::ShortOnly(JRCXZ), done);
             let again = self.fresh_here();
             self.port_element(i, plan, port, direction);
             self.lea(at(Reg::RCX, -1), Reg::RCX);

@@ -121,7 +121,7 @@ impl Emitter<'_> {
         let n = roles
             .count
             .expect("a repeated string instruction has a count register");
-        self.if_count_zero(done);
+        self.branch_near(Jump::ShortOnly(JRCXZ), done);
         let again = self.fresh_here();
         self.translate_pointers(i, roles);
         for (k, pointer) in roles.pointers.iter().enumerate() {
@@ -135,15 +135,15 @@ impl Emitter<'_> {
         self.emit(&rr(Code::Sub_r64_rm64, Register::RCX, reg64(n)));
         self.push(Reg::RCX);
         self.enter_chunk(roles);
-        self.copy(n, Reg::RCX);
+        self.mov(n, Reg::RCX);
         self.copy_plain(i)
             .expect("a decoded string instruction encodes");
         self.leave_chunk(roles);
         self.pop(n);
         self.lea(indexed(Reg::RCX, n, 1), Reg::RCX);
         match (op.compares(), repeat) {
-            (true, Repeat::Repne) => self.if_condition(cc::E, done),
-            (true, Repeat::Rep | Repeat::Once) => self.if_condition(cc::NE, done),
+            (true, Repeat::Repne) => self.asm.branch(Jump::If(cc::E), done),
+            (true, Repeat::Rep | Repeat::Once) => self.asm.branch(Jump::If(cc::NE), done),
             (false, _) => {}
         }
         self.asm.branch(Jump::ShortOnly(JRCXZ), done);
@@ -170,7 +170,7 @@ impl Emitter<'_> {
             self.push(pointer.register);
         }
         for pointer in &roles.pointers {
-            self.copy(pointer.translated, pointer.register);
+            self.mov(pointer.translated, pointer.register);
         }
     }
 
@@ -221,7 +221,7 @@ fn string_roles(op: StringOp, repeat: Repeat, scratch: &[Reg]) -> Roles {
     let mut free = scratch.iter().copied();
     let mut next = || {
         free.next()
-            .expect("the plan has as many registers as Planner::need says")
+            .expect("the plan has as many registers as plan::Need says")
     };
     let mut pointers = Vec::with_capacity(2);
     if op.uses_rdi() {

@@ -11,6 +11,7 @@ use iced_x86::{
 };
 
 use super::number::push_signed;
+use crate::hash;
 pub use line::{Filled, Gap};
 use line::{Line, formatter, line};
 
@@ -117,10 +118,9 @@ fn mask(len: usize) -> u128 {
     (1 << (8 * len)) - 1
 }
 
-/// Where a guess stands (Fibonacci hashing; Knuth, volume 3, 6.4).
+/// Where guesses for the first three bytes of a window stand.
 fn guess_at(window: u128) -> usize {
-    let mixed = ((window as u64) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> (64 - GUESSES.trailing_zeros())) as usize
+    hash::place((window as u64) << 40, GUESSES)
 }
 
 impl Texts {

@@ -94,7 +94,8 @@ impl<'t> Names<'t> {
             match statement.kind {
                 Kind::Directive => {
                     let name = statement.name(text);
-                    // By far the most of them, and neither.
+                    // By far most directives are these, which neither switch sections
+                    // nor make data.
                     if name.starts_with(b".cfi_") || name == b".loc" {
                         continue;
                     }

@@ -8,7 +8,6 @@ use super::super::number::push_number;
 use super::super::statement::{Kind, Statement};
 use crate::asm::Jump;
 use crate::import::Import;
-use crate::linkage::REGISTER_NAMES;
 
 /// `.Ltwin5`
 pub fn label(number: u32, out: &mut Vec<u8>) {
@@ -16,7 +15,8 @@ pub fn label(number: u32, out: &mut Vec<u8>) {
     push_number(out, number);
 }
 
-/// The mnemonic of a branch, with blanks around it.
+/// The mnemonic of a branch, with blanks around it. Of the branches that have only a
+/// short form, sequences contain `jrcxz` and no other.
 pub fn branch(jump: Jump) -> &'static str {
     const CONDITIONS: [&str; 16] = [
         "\tjo\t", "\tjno\t", "\tjb\t", "\tjae\t", "\tje\t", "\tjne\t", "\tjbe\t", "\tja\t",
@@ -37,7 +37,7 @@ pub fn runtime(import: Import, addend: i64, out: &mut Vec<u8>) -> bool {
         Import::Stlb => out.extend_from_slice(names::STLB.as_bytes()),
         Import::Slow(reg) => {
             out.extend_from_slice(names::SLOW_PREFIX.as_bytes());
-            out.extend_from_slice(REGISTER_NAMES[usize::from(reg.number())].as_bytes());
+            out.extend_from_slice(reg.name().as_bytes());
         }
         Import::Runtime(service) => out.extend_from_slice(service.name().as_bytes()),
         Import::Section(_) | Import::Data(_) | Import::Routine(_) | Import::Own(_) => return false,

@@ -115,9 +115,9 @@ impl<'p> Printer<'p, '_> {
             }
         }
         self.labels_at(&mut walk, site.to);
-        // What the original did to rsp, its own directives say.
-        walk.pending -= walk.pushed + walk.pending;
-        walk.pushed = -walk.pending;
+        // The original's own directives follow, and say what the original did to rsp.
+        // So what was said in the sequence is taken back, and no more.
+        walk.pending = -walk.pushed;
         self.settle(&mut walk);
         self.labels = walk.labels;
     }
