@@ -75,9 +75,14 @@ pub fn judge(
         return Err(reason);
     }
     let field = Fields { r, at, operands };
-    match image.is_linux() {
-        true => judge_linux(r, meaning, &field),
-        false => judge_user(r, meaning, &field),
+    // The first rows of both tables.
+    let relative = matches!(r.kind, R_X86_64_PC32 | R_X86_64_PLT32);
+    let branch = operands.branch && relative && field.immediate(4);
+    match meaning {
+        Meaning::Routine(routine) if branch => to_routine(r, routine),
+        Meaning::Code(place) if branch => to_code(r, place),
+        _ if image.is_linux() => judge_linux(r, meaning, &field),
+        _ => judge_user(r, meaning, &field),
     }
 }
 
@@ -105,7 +110,7 @@ pub fn judge_both(
     }
 }
 
-/// The table of `--target user`.
+/// The rest of the table of `--target user`.
 fn judge_user(
     r: &Relocation,
     meaning: Meaning,
@@ -113,14 +118,6 @@ fn judge_user(
 ) -> Result<Relocated, &'static str> {
     let branch = at.operands.branch;
     match (r.kind, meaning) {
-        (R_X86_64_PC32 | R_X86_64_PLT32, Meaning::Routine(routine))
-            if branch && at.immediate(4) =>
-        {
-            to_routine(r, routine)
-        }
-        (R_X86_64_PC32 | R_X86_64_PLT32, Meaning::Code(place)) if branch && at.immediate(4) => {
-            to_code(r, place)
-        }
         (R_X86_64_32S, Meaning::Vm) if !branch && at.immediate(4) => {
             Ok(Relocated::operand(Field::Immediate))
         }
@@ -133,7 +130,7 @@ fn judge_user(
     }
 }
 
-/// The table of `--target linux`.
+/// The rest of the table of `--target linux`.
 fn judge_linux(
     r: &Relocation,
     meaning: Meaning,
@@ -141,14 +138,6 @@ fn judge_linux(
 ) -> Result<Relocated, &'static str> {
     let branch = at.operands.branch;
     match (r.kind, meaning) {
-        (R_X86_64_PC32 | R_X86_64_PLT32, Meaning::Routine(routine))
-            if branch && at.immediate(4) =>
-        {
-            to_routine(r, routine)
-        }
-        (R_X86_64_PC32 | R_X86_64_PLT32, Meaning::Code(place)) if branch && at.immediate(4) => {
-            to_code(r, place)
-        }
         (R_X86_64_32S, Meaning::Table) if at.displacement() => table_half(r),
         (_, Meaning::Table) => Err("the table is read in checks only"),
         (_, Meaning::Routine(Routine::Slow(_))) => Err("the runtime's code is only called"),
