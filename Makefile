@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo programs e1000 test test-exhaustive test-html corpus boot differential mutations faults bench stock support setup build install uninstall deb test-deb test-bare
+.PHONY: help demo programs e1000 test attacks test-exhaustive test-html corpus boot differential mutations faults bench stock support setup build install uninstall deb test-deb test-bare
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
@@ -65,6 +65,11 @@ test-html: setup stock ## `twin explain --html` in headless Chromium (installed 
 
 test-bare: ## first contact: demo and test on a new Debian 12, then offline (needs root, debootstrap; two hours)
 	@sh scripts/bare.sh
+
+attacks: build ## every attack object of tests/attacks, given to `twin verify`
+	rm -rf target/attacks
+	TWIN_ATTACKS=$(CURDIR)/target/attacks $(CARGO) test -p svm-verify --test attacks -- --nocapture
+	@sh scripts/attacks.sh $(TWIN) target/attacks
 
 corpus: setup stock ## every module of the stock kernel for linux, the Ethernet ones for user
 	$(CARGO) run --release -p corpus

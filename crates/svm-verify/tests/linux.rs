@@ -3,45 +3,13 @@
 
 mod common;
 
-use std::fs;
-use std::process::Command;
-
+use common::module::module as linked;
 use common::{ABI, codes, note, verify};
 use twin_abi::Scheme;
 
 /// A module with this code and these further sections, the runtime linked in.
 fn module(source: &str) -> Vec<u8> {
-    module_with(source, twin_linux_runtime::object(Scheme::Stlb))
-}
-
-/// The same with another runtime.
-fn module_with(source: &str, runtime: &[u8]) -> Vec<u8> {
-    let note = note([ABI, 1, 64, 1]);
-    let object = common::assemble(&format!(
-        "{note}.text\n{source}\n.section .note.GNU-stack,\"\",@progbits\n"
-    ));
-    let dir = tempfile::tempdir().expect("a directory");
-    let path = |name: &str| dir.path().join(name);
-    fs::write(path("code.o"), object).expect("the object");
-    fs::write(path("runtime.o"), runtime).expect("the runtime");
-    // In the runtime they are local: nobody links with it by name but here.
-    let status = Command::new("objcopy")
-        .args([
-            "--globalize-symbol=twin_stlb",
-            "--globalize-symbol=twin_slow_rax",
-        ])
-        .arg(path("runtime.o"))
-        .status()
-        .expect("the system's objcopy runs");
-    assert!(status.success(), "the runtime's symbols");
-    let status = Command::new("ld")
-        .arg("-r")
-        .arg("-o")
-        .args([path("out.o"), path("code.o"), path("runtime.o")])
-        .status()
-        .expect("the system linker runs");
-    assert!(status.success(), "{source} does not link");
-    fs::read(path("out.o")).expect("the module")
+    linked(source, twin_linux_runtime::object(Scheme::Stlb))
 }
 
 #[track_caller]
@@ -221,12 +189,12 @@ fn a_runtime_with_one_byte_changed_is_refused() {
         .position(|w| w == code)
         .expect("its bytes");
     runtime[at] ^= 1;
-    assert!(codes(&module_with(&expand("ret"), &runtime)).contains(&"P5-runtime"));
+    assert!(codes(&linked(&expand("ret"), &runtime)).contains(&"P5-runtime"));
 }
 
 #[test]
 fn the_other_scheme_s_runtime_is_refused() {
-    let module = module_with(&expand("ret"), twin_linux_runtime::object(Scheme::Paper));
+    let module = linked(&expand("ret"), twin_linux_runtime::object(Scheme::Paper));
     assert!(codes(&module).contains(&"P5-runtime"));
 }
 

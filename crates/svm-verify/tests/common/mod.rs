@@ -1,7 +1,9 @@
 //! Objects from assembly, as the rewriter would write them.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub mod attack;
 pub mod machine;
+pub mod module;
 pub mod sequences;
 
 use std::fs;

@@ -1,0 +1,90 @@
+//! The attack objects of `tests/attacks`: each is refused by the rule that its
+//! trick breaks, and each control, its sibling without the trick, is accepted.
+//!
+//! With `TWIN_ATTACKS=DIR` the objects are written to that directory, for
+//! `make attacks`, which gives them to `twin verify`.
+
+mod common;
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use common::attack::{self, Case, Expected, Target};
+use common::verify;
+
+/// The codes that a case is refused with, by the reader or by the verifier.
+fn found(bytes: &[u8]) -> Vec<&'static str> {
+    if let Err(error) = elf_loader::read(bytes) {
+        return vec![error.code().as_str()];
+    }
+    match verify(bytes) {
+        Ok(_) => Vec::new(),
+        Err(violations) => violations.list.iter().map(|v| v.code.as_str()).collect(),
+    }
+}
+
+/// What is wrong with how a case is answered.
+fn wrong(case: &Case, bytes: &[u8]) -> Option<String> {
+    let found = found(bytes);
+    let title = &case.title;
+    match &case.expected {
+        Expected::Refuse(_) if found.is_empty() => Some(format!("{title}: accepted")),
+        Expected::Refuse(rule) => {
+            (!found.contains(&rule.as_str())).then(|| format!("{title}: not {rule} but {found:?}"))
+        }
+        Expected::Accept => (!found.is_empty()).then(|| format!("{title}: refused with {found:?}")),
+    }
+}
+
+fn write(directory: &Path, case: &Case, bytes: &[u8]) {
+    let verdict = match case.expected {
+        Expected::Refuse(_) => "refused",
+        Expected::Accept => "accepted",
+    };
+    let target = match case.target {
+        Target::User => "user",
+        Target::Linux => "linux",
+    };
+    let directory = directory.join(target).join(verdict);
+    fs::create_dir_all(&directory).expect("a directory");
+    fs::write(directory.join(&case.file), bytes).expect("the object");
+}
+
+#[test]
+fn every_attack_is_refused_by_its_rule_and_every_control_accepted() {
+    let directory = env::var_os("TWIN_ATTACKS");
+    let mut report = String::new();
+    let (mut attacks, mut controls) = (0, 0);
+    for case in attack::all() {
+        let bytes = case.object();
+        match case.expected {
+            Expected::Refuse(_) => attacks += 1,
+            Expected::Accept => controls += 1,
+        }
+        if let Some(directory) = &directory {
+            write(Path::new(directory), &case, &bytes);
+        }
+        if let Some(line) = wrong(&case, &bytes) {
+            writeln!(report, "{line}").expect("text");
+        }
+    }
+    println!("{attacks} attacks, {controls} controls");
+    assert!(report.is_empty(), "\n{report}");
+    assert!(attacks > 0 && controls > 0, "the cases are found");
+}
+
+#[test]
+fn the_harness_notices_a_case_that_is_answered_otherwise() {
+    let text = "### a plain load\n# accept\nmov (%rdi), %rax\nret\n\
+                ### nothing\n# refuse: P1-untranslated\nret\n\
+                ### another rule\n# refuse: P1-window\nmov (%rdi), %rax\nret\n";
+    let cases = attack::parse(Target::User, "user", "none", text);
+    assert_eq!(cases.len(), 3);
+    assert!(
+        cases
+            .iter()
+            .all(|case| wrong(case, &case.object()).is_some())
+    );
+}

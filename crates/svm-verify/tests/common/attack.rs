@@ -1,0 +1,152 @@
+//! The cases of `tests/attacks`: what a file says, and the objects it stands for.
+//! `tests/attacks/README.md` has the format.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use twin_abi::Scheme;
+
+use super::module::link;
+use super::{ABI, PAPER, STLB, assemble, check, note};
+
+/// What must become of a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Refused, with this code among others.
+    Refuse(String),
+    /// Accepted: the sibling of an attack, without the trick.
+    Accept,
+}
+
+/// What a case is loaded by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// `tests/attacks/user`
+    User,
+    /// `tests/attacks/linux`
+    Linux,
+}
+
+/// One object to be made.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// `TARGET/TOPIC.s:LINE: NAME (SCHEME)`
+    pub title: String,
+    /// Name of its object's file, without directory.
+    pub file: String,
+    /// Who loads it.
+    pub target: Target,
+    /// Number of its scheme.
+    pub scheme: u32,
+    /// What must become of it.
+    pub expected: Expected,
+    /// The case is a whole source.
+    whole: bool,
+    code: String,
+}
+
+/// All cases, in the order of their files' names.
+///
+/// # Panics
+/// If a file is not of the format: a case that is not understood tests nothing.
+pub fn all() -> Vec<Case> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/attacks");
+    let mut cases = Vec::new();
+    for (target, name) in [(Target::User, "user"), (Target::Linux, "linux")] {
+        for path in sources(&root.join(name)).expect("tests/attacks") {
+            let topic = path.file_stem().expect("a name").to_string_lossy();
+            let text = fs::read_to_string(&path).expect("a readable file");
+            cases.extend(parse(target, name, &topic, &text));
+        }
+    }
+    cases
+}
+
+fn sources(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(directory)?;
+    let paths: io::Result<Vec<_>> = entries.map(|e| e.map(|e| e.path())).collect();
+    let mut paths = paths?;
+    paths.retain(|path| path.extension().is_some_and(|e| e == "s"));
+    paths.sort();
+    Ok(paths)
+}
+
+/// The cases of one file.
+pub fn parse(target: Target, directory: &str, topic: &str, text: &str) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let starts: Vec<usize> = text
+        .lines()
+        .enumerate()
+        .filter_map(|(n, line)| line.starts_with("### ").then_some(n))
+        .collect();
+    let lines: Vec<&str> = text.lines().collect();
+    for (i, &start) in starts.iter().enumerate() {
+        let end = starts.get(i + 1).copied().unwrap_or(lines.len());
+        let place = format!("{directory}/{topic}.s:{}", start + 1);
+        let name = &lines[start][4..];
+        let (mut expected, mut schemes, mut whole) = (None, vec![STLB], false);
+        let mut code = start + 1;
+        while let Some(directive) = lines[code..end].first().and_then(|l| l.strip_prefix("# ")) {
+            match directive.split_once(": ").unwrap_or((directive, "")) {
+                ("refuse", rule) => expected = Some(Expected::Refuse(rule.trim().into())),
+                ("accept", _) => expected = Some(Expected::Accept),
+                ("scheme", "stlb") => schemes = vec![STLB],
+                ("scheme", "paper") => schemes = vec![PAPER],
+                ("scheme", "both") => schemes = vec![STLB, PAPER],
+                ("from", _) => {}
+                ("whole", _) => whole = true,
+                _ => panic!("{place}: {directive}: no directive"),
+            }
+            code += 1;
+        }
+        let expected = expected.unwrap_or_else(|| panic!("{place}: neither refuse nor accept"));
+        for scheme in schemes {
+            let suffix = if scheme == PAPER { "paper" } else { "stlb" };
+            cases.push(Case {
+                title: format!("{place}: {name} ({suffix})"),
+                file: format!("{directory}-{topic}-{:03}-{suffix}.o", i + 1),
+                target,
+                scheme,
+                expected: expected.clone(),
+                whole,
+                code: lines[code..end].join("\n"),
+            });
+        }
+    }
+    cases
+}
+
+impl Case {
+    /// The object that the case stands for.
+    pub fn object(&self) -> Vec<u8> {
+        let code = expand(self.scheme, &self.code);
+        if self.whole {
+            return assemble(&code);
+        }
+        let function = format!(
+            ".text\n.globl f\n.type f,@function\nf:\n{code}\n.text\n.size f,.-f\n\
+             .section .note.GNU-stack,\"\",@progbits\n"
+        );
+        match self.target {
+            Target::User => assemble(&(note([ABI, self.scheme, 64, 0]) + &function)),
+            Target::Linux => {
+                let scheme = Scheme::from_number(self.scheme).expect("a scheme");
+                let source = note([ABI, self.scheme, 64, 1]) + &function;
+                link(&source, twin_linux_runtime::object(scheme))
+            }
+        }
+    }
+}
+
+/// Fills in `{T:ADDRESS}`, `{KEEP}` and `{RET}`.
+fn expand(scheme: u32, code: &str) -> String {
+    let mut text = code.replace("{KEEP}", "").replace("{RET}", "ret");
+    let mut n = 0;
+    while let Some(start) = text.find("{T:") {
+        n += 1;
+        let end = start + text[start..].find('}').expect("{T:ADDRESS} ends");
+        let site = check(scheme, &text[start + 3..end], n);
+        text.replace_range(start..=end, &site);
+    }
+    text
+}

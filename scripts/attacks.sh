@@ -1,0 +1,35 @@
+#!/bin/sh
+# Gives every attack object of tests/attacks to `twin verify`: all must be refused,
+# and the controls accepted.
+#
+#   scripts/attacks.sh TWIN DIRECTORY
+#
+# DIRECTORY holds TARGET/refused/*.o and TARGET/accepted/*.o, as the test writes
+# them (TWIN_ATTACKS=DIRECTORY cargo test -p svm-verify --test attacks).
+set -eu
+twin=$1 directory=$2 wrong=0 right=0
+
+# expect STATUS FILES...: counts those that end so in `right`, others in `wrong`.
+expect() {
+    status=$1 right=0
+    shift
+    for file; do
+        code=0
+        answer=$("$twin" verify "$file" 2>&1) || code=$?
+        if [ "$code" -eq "$status" ]; then
+            right=$((right + 1))
+        else
+            wrong=$((wrong + 1))
+            echo "$file: exit status $code, not $status: $answer" >&2
+        fi
+    done
+}
+
+for target in user linux; do
+    expect 1 "$directory/$target"/refused/*.o
+    refused=$right
+    expect 0 "$directory/$target"/accepted/*.o
+    echo "$target: $refused attacks refused, $right controls accepted"
+done
+echo "$wrong wrong"
+[ "$wrong" -eq 0 ]
