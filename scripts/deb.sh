@@ -106,11 +106,11 @@ Suggests: gcc, linux-headers-$arch
 Installed-Size: $(du -k -s "$tree/usr" | cut -f1)
 Section: devel
 Priority: optional
-Description: rewrites kernel drivers so that they run confined
- twin takes a Linux driver as it is distributed and rewrites its code so that a
- hypervisor can run it without trusting it: every access to memory goes through
- a software translation, every indirect call through a table, and a separate
- verifier proves that from the bytes that are left on disk.
+Description: rewrites kernel drivers, and proves what they can reach
+ twin takes a Linux driver as it is distributed and rewrites its code for a
+ hypervisor: accesses to memory go through a software translation, indirect calls
+ through a table, and a separate verifier proves from the bytes that are left on
+ disk that the driver keeps a contract about memory, control and instructions.
 END
     (cd "$tree" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
 }

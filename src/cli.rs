@@ -16,7 +16,7 @@ Exit status:
   1  an input was refused, or a violation was found
   2  wrong usage, or a file that cannot be read or written";
 
-/// Rewrites kernel drivers so that they run confined in a hypervisor.
+/// Rewrites kernel drivers for a hypervisor, and proves what they can reach.
 ///
 /// A driver's code is rewritten so that every access to memory goes through a
 /// software translation, and the result is verified: it reaches nothing but
@@ -34,7 +34,7 @@ pub struct Cli {
 pub enum Command {
     /// Rewrite drivers and verify the results
     Rewrite(rewrite::Opts),
-    /// Prove that rewritten objects are confined
+    /// Prove that rewritten objects keep the contract
     Verify(verify::Opts),
     /// Count what drivers' code consists of
     Stats(stats::Opts),

@@ -1,4 +1,4 @@
-//! `twin`: rewrites kernel drivers so that they run confined in a hypervisor.
+//! `twin`: rewrites kernel drivers for a hypervisor, and proves what they can reach.
 //!
 //! ```text
 //! arguments ──cli──> Command ──commands::*::run──> Result<(), Failure> ──> exit status

@@ -36,8 +36,9 @@
 #define CR4_LA57_BIT	12
 #define FLAGS_DF	0x400
 /*
- * The page below the fixmap's last one: an entry maps two pages. Above are the
- * vsyscall page's neighbours, never mapped, and error pointers.
+ * The page below the fixmap's last one: a window ends with the page after the
+ * entry's own. Above are the vsyscall page's neighbours, never mapped, and error
+ * pointers.
  */
 #define HIGHEST		-0x802000
 
