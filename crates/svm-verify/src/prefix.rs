@@ -6,7 +6,7 @@
 //! is not an instruction that was verified. So each prefix must mean something
 //! where it stands, apart from the padding of `nop`.
 
-use iced_x86::{Code as Encoding, Instruction, Mnemonic, Register};
+use iced_x86::{Code as Encoding, Instruction, Mnemonic, OpKind, Register};
 
 use crate::violation::Code;
 
@@ -80,7 +80,10 @@ pub fn check(
     let transfer = is_transfer(instruction);
     let p = scan(bytes);
     let nop = instruction.mnemonic() == Mnemonic::Nop;
-    let percpu = linux && p.segment == 1 && instruction.segment_prefix() == Register::GS;
+    // What string instructions reach, no operand shows: a segment would move it.
+    let shown = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
+    let gs = p.segment == 1 && instruction.segment_prefix() == Register::GS;
+    let percpu = linux && gs && shown;
     if p.segment != 0 && !percpu {
         return Err((Code::AddressForm, "%fs and %gs are not dom0's here"));
     }
