@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use crate::arguments::{Arguments, Written};
 use crate::checks::{self, Miss};
 use crate::domain::{Flags, Form, Name, Reg, State, Value};
 use crate::insn::{Condition, Op, Target};
@@ -43,20 +44,19 @@ pub fn interpret(
     rest: &[u32],
     patches: &Patches,
 ) -> Outcome {
-    let mut flow = Flow::new(image, program, entries, rest, patches);
-    for &entry in entries {
-        flow.enter(entry);
+    let run = |known: Written| {
+        let mut flow = Flow::new(image, program, entries, rest, patches);
+        flow.known = known;
+        flow.everything(entries, rest);
+        let written = flow.arguments.written(program, patches);
+        (flow, written)
+    };
+    let (mut flow, mut written) = run(Written::new());
+    if flow.arguments.reach_followed(&written) {
+        // What is forgotten at calls only takes facts away: nothing more is written.
+        (flow, written) = run(written);
     }
-    flow.run();
-    // Functions that nothing in this object refers to. Other code that was not
-    // reached here cannot be executed: nothing leads there.
-    for &entry in rest {
-        if flow.proved[entry as usize] == Proved::Unreached && !flow.referenced[entry as usize] {
-            flow.enter(entry);
-            flow.run();
-        }
-    }
-    flow.finish()
+    flow.finish(&written)
 }
 
 struct Flow<'a, 'o> {
@@ -86,6 +86,10 @@ struct Flow<'a, 'o> {
     meetings: BTreeMap<u32, Broken>,
     /// Branches of checks.
     checks: Vec<u32>,
+    /// What callees may write of a frame (target `linux`).
+    arguments: Arguments,
+    /// What is known already of that.
+    known: Written,
 }
 
 impl<'a, 'o> Flow<'a, 'o> {
@@ -133,6 +137,24 @@ impl<'a, 'o> Flow<'a, 'o> {
             broken: BTreeMap::new(),
             meetings: BTreeMap::new(),
             checks: Vec::new(),
+            arguments: Arguments::default(),
+            known: Written::new(),
+        }
+    }
+
+    /// All that is entered from outside, and then what nothing in this object refers
+    /// to. Other code that was not reached cannot be executed: nothing leads there.
+    fn everything(&mut self, entries: &[u32], rest: &[u32]) {
+        for &entry in entries {
+            self.enter(entry);
+        }
+        self.run();
+        for &entry in rest {
+            if self.proved[entry as usize] == Proved::Unreached && !self.referenced[entry as usize]
+            {
+                self.enter(entry);
+                self.run();
+            }
         }
     }
 
@@ -235,9 +257,12 @@ impl<'a, 'o> Flow<'a, 'o> {
         }
         if let Some(&fixup) = patches.fixups.get(&n) {
             // What the instruction had done when it faulted, and what the handler
-            // does, is as unknown as what a callee does.
+            // does, is as unknown as what a callee does, and what they write.
+            let insn = &self.program.insns[n as usize];
             let mut after = state.clone();
             after.called_by_psabi();
+            after.clobber(insn.writes);
+            after.forget_written(&insn.memory);
             after.direction = state.direction;
             self.arrive(fixup, &after);
         }
@@ -257,6 +282,14 @@ impl<'a, 'o> Flow<'a, 'o> {
         if patched && self.patches.warns.contains(&n) {
             self.proved[n as usize] = Proved::Reached;
             return true;
+        }
+        if self.image.is_linux() {
+            self.arguments.note(n, insn, state);
+            if let Op::Call(Target::Inside(callee)) = insn.op
+                && let Some(&bytes) = self.known.get(&callee)
+            {
+                state.forget_arguments(bytes);
+            }
         }
         let step = Step {
             scheme: self.image.scheme,
@@ -358,9 +391,10 @@ impl<'a, 'o> Flow<'a, 'o> {
     }
 
     /// The findings, when all facts are final.
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self, written: &Written) -> Outcome {
         let mut broken: Vec<_> = self.broken.into_values().flatten().collect();
         broken.extend(self.meetings);
+        broken.extend(self.arguments.exceeded(written));
         for (part, _) in self
             .owner
             .iter()

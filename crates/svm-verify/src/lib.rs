@@ -34,6 +34,7 @@
 //! has both, and what the proof takes from the runtime.
 
 mod allow;
+mod arguments;
 mod checks;
 mod classify;
 mod decode;

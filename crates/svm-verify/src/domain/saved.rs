@@ -9,6 +9,9 @@ use super::Form;
 /// address. So only stores through the frame are followed, and it is assumed, not
 /// proved, that no other pointer leads to one (`ARCHITECTURE.md`, P4 of a module
 /// for a stock kernel). For target `user` nothing is ever put here.
+///
+/// None is below `rsp`: the kernel has no red zone, so what lies there belongs to
+/// the next push, call or interrupt. [`super::State`] sees to that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saved([(Form, Form); 4]);
 
@@ -24,20 +27,13 @@ impl Saved {
 
     /// `size` bytes are written at a place, with `form` if that is a word.
     /// Places from the two origins may be the same: an alignment apart.
-    pub fn write(&mut self, at: Form, size: u16, form: Form) {
-        for word in &mut self.0 {
-            let apart = match (word.0, at) {
-                (Form::Stack(a), Form::Stack(b)) | (Form::Aligned(a), Form::Aligned(b)) => {
-                    i64::from(a) >= i64::from(b) + i64::from(size)
-                        || i64::from(b) >= i64::from(a) + 8
-                }
-                (Form::Any, _) => true,
-                _ => false,
-            };
-            if !apart {
-                *word = (Form::Any, Form::Any);
+    pub(super) fn write(&mut self, at: Form, size: u16, form: Form) {
+        self.keep(|place| match (place, at) {
+            (Form::Stack(a), Form::Stack(b)) | (Form::Aligned(a), Form::Aligned(b)) => {
+                i64::from(a) >= i64::from(b) + i64::from(size) || i64::from(b) >= i64::from(a) + 8
             }
-        }
+            _ => false,
+        });
         let frame = matches!(form, Form::Stack(_) | Form::Aligned(_)) && size == 8;
         let free = self.0.iter_mut().find(|(place, _)| *place == Form::Any);
         if let (true, Some(word)) = (frame, free) {
@@ -45,30 +41,35 @@ impl Saved {
         }
     }
 
-    /// `rsp` was moved there: what is below is forgotten.
-    pub(super) fn popped(&mut self, rsp: Form) {
+    /// Forgets the words at other places than these. True if there were any.
+    pub(super) fn keep(&mut self, good: impl Fn(Form) -> bool) -> bool {
+        let mut dropped = false;
         for word in &mut self.0 {
-            let below = match (word.0, rsp) {
-                (Form::Stack(at), Form::Stack(rsp)) | (Form::Aligned(at), Form::Aligned(rsp)) => {
-                    at < rsp
-                }
-                (Form::Aligned(_), Form::Stack(_)) => true,
-                _ => false,
-            };
-            if below {
+            if word.0 != Form::Any && !good(word.0) {
+                *word = (Form::Any, Form::Any);
+                dropped = true;
+            }
+        }
+        dropped
+    }
+
+    /// Forgets what is about the aligned part of the frame.
+    pub(super) fn forget_aligned(&mut self) {
+        for word in &mut self.0 {
+            if matches!(word.0, Form::Aligned(_)) || matches!(word.1, Form::Aligned(_)) {
                 *word = (Form::Any, Form::Any);
             }
         }
     }
 
+    /// Where the words are.
+    pub(super) fn places(&self) -> impl Iterator<Item = Form> {
+        let places = self.0.into_iter().map(|(place, _)| place);
+        places.filter(|&place| place != Form::Any)
+    }
+
     pub(super) fn join(&mut self, other: &Saved) -> bool {
-        let mut changed = false;
-        for word in &mut self.0 {
-            if word.0 != Form::Any && other.get(word.0) != word.1 {
-                *word = (Form::Any, Form::Any);
-                changed = true;
-            }
-        }
-        changed
+        let mine = *self;
+        self.keep(|place| other.get(place) == mine.get(place))
     }
 }

@@ -3,6 +3,7 @@
 use twin_abi::stack;
 
 use super::{Direction, Flags, Form, Name, Reg, RegSet, Saved, Value};
+use crate::insn::{Access, Memory, Origin};
 
 /// A name whose instruction would give the same number again: it reads only
 /// registers, and none of them was written since.
@@ -46,6 +47,7 @@ pub struct State {
     /// [`Form::Aligned`] where [`State::realigned`] is known.
     regs: [Value; 16],
     /// Where `rsp` was, from its value at entry, when it was aligned.
+    /// Whatever is [`Form::Aligned`] counts from there.
     pub realigned: Option<i32>,
     /// Frame addresses in words of the frame.
     pub saved: Saved,
@@ -115,13 +117,73 @@ impl State {
             _ => Form::Stack(at as i32),
         };
         self.regs[usize::from(Reg::RSP.0)] = Value::of(form);
-        self.saved.popped(form);
+        let realigned = self.realigned;
+        self.saved
+            .keep(|place| above(form, realigned, place).is_some());
         if form == Form::Stack(0) {
             // The next function may align its stack anew.
-            self.realigned = None;
+            self.forget_alignment();
             self.saved = Saved::NONE;
         }
         true
+    }
+
+    /// Where the stack was aligned is not known any more, and so neither is what
+    /// counts from there.
+    fn forget_alignment(&mut self) {
+        self.realigned = None;
+        self.saved.forget_aligned();
+        for value in &mut self.regs {
+            if let Form::Aligned(_) = value.form {
+                value.form = Form::Any;
+            }
+        }
+    }
+
+    /// `size` bytes are written at a place of the frame, with `form` if that is a
+    /// word. It is remembered only where nobody but the function writes: at or
+    /// above `rsp`, and below the return address.
+    pub fn store(&mut self, at: Form, size: u16, form: Form) {
+        let rsp = self.get(Reg::RSP).form;
+        let own = match (at, self.realigned) {
+            (Form::Stack(at), _) => at <= -8,
+            // The aligned part begins at or below where `rsp` was before.
+            (Form::Aligned(at), Some(from)) => i64::from(at) + i64::from(from) <= -8,
+            _ => false,
+        };
+        let kept = own && above(rsp, self.realigned, at).is_some();
+        self.saved
+            .write(at, size, if kept { form } else { Form::Any });
+    }
+
+    /// Where a memory operand lies in the frame, if it does.
+    pub fn frame_place(&self, m: &Memory) -> Option<Form> {
+        let in_frame = !m.indexed && m.origin == Origin::Registers;
+        self.get(m.base).form.moved(m.disp).filter(|_| in_frame)
+    }
+
+    /// What an operand writes of the frame holds nothing known.
+    pub fn forget_written(&mut self, m: &Memory) {
+        if let (Access::Write, Some(at)) = (m.access, self.frame_place(m)) {
+            self.store(at, m.size, Form::Any);
+        }
+    }
+
+    /// Bytes from `rsp` up to the return address, at least, and up to the first
+    /// saved word.
+    pub fn room(&self) -> (i64, i64) {
+        let rsp = self.get(Reg::RSP).form;
+        let end = above(rsp, self.realigned, Form::Stack(0)).unwrap_or(0);
+        let words = self.saved.places();
+        let words = words.filter_map(|place| above(rsp, self.realigned, place));
+        (end, words.fold(i64::MAX, i64::min))
+    }
+
+    /// A callee writes so many bytes from `rsp` up.
+    pub fn forget_arguments(&mut self, bytes: i64) {
+        let (rsp, realigned) = (self.get(Reg::RSP).form, self.realigned);
+        self.saved
+            .keep(|place| above(rsp, realigned, place).is_some_and(|at| at >= bytes));
     }
 
     /// `rsp` is set to an address in the frame. False, and `rsp` stays, if it is
@@ -247,8 +309,12 @@ impl State {
                 *mine = joined;
             }
         }
-        changed |= keep(&mut self.realigned, &other.realigned, None);
         changed |= self.saved.join(&other.saved);
+        if self.realigned != other.realigned && self.realigned.is_some() {
+            // Both may count from there, each from its own.
+            self.forget_alignment();
+            changed = true;
+        }
         changed |= keep(&mut self.flags, &other.flags, Flags::Unknown);
         changed |= keep(&mut self.matched, &other.matched, None);
         changed |= keep(&mut self.again, &other.again, None);
@@ -256,6 +322,21 @@ impl State {
         // `mentioned` stays: what is left was among the own facts.
         changed
     }
+}
+
+/// How many bytes a place of the frame lies above `rsp`, at least; `None` if it may
+/// lie below. The aligned part begins at or below `realigned`, where `rsp` was.
+fn above(rsp: Form, realigned: Option<i32>, place: Form) -> Option<i64> {
+    let distance = match (place, rsp) {
+        (Form::Stack(at), Form::Stack(rsp)) | (Form::Aligned(at), Form::Aligned(rsp)) => {
+            i64::from(at) - i64::from(rsp)
+        }
+        (Form::Stack(at), Form::Aligned(rsp)) => {
+            i64::from(at) - i64::from(realigned?) - i64::from(rsp)
+        }
+        _ => return None,
+    };
+    (distance >= 0).then_some(distance)
 }
 
 /// Replaces a fact by `unknown` unless the other side agrees.

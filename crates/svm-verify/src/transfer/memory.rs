@@ -5,7 +5,7 @@ use twin_abi::{stack, stlb};
 use super::stack::MAX_ALIGNMENT;
 use super::{Broken, Proved, Step, broken};
 use crate::domain::{Form, Reg};
-use crate::insn::{Access, Memory, Op, Origin};
+use crate::insn::{Access, Memory, Origin};
 use crate::violation::Code;
 
 impl Step<'_> {
@@ -50,31 +50,10 @@ impl Step<'_> {
         }
     }
 
-    /// Where a memory operand lies in the frame.
-    pub(super) fn frame_place(&self, m: &Memory) -> Option<Form> {
-        let in_frame = !m.indexed && m.origin == Origin::Registers;
-        self.state
-            .get(m.base)
-            .form
-            .moved(m.disp)
-            .filter(|_| in_frame)
-    }
-
     /// What a word of the frame holds.
     pub(super) fn saved_at(&self, m: &Memory) -> Form {
-        self.frame_place(m)
-            .map_or(Form::Any, |at| self.state.saved.get(at))
-    }
-
-    /// Words of the frame that the instruction may write hold nothing known.
-    pub(super) fn overwritten(&mut self) {
-        let m = self.insn.memory;
-        if m.access == Access::Write
-            && !matches!(self.insn.op, Op::Store { .. })
-            && let Some(at) = self.frame_place(&m)
-        {
-            self.state.saved.write(at, m.size, Form::Any);
-        }
+        let place = self.state.frame_place(m);
+        place.map_or(Form::Any, |at| self.state.saved.get(at))
     }
 
     //      op disp(%rsp)

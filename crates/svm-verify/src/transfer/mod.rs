@@ -93,8 +93,8 @@ impl Step<'_> {
     /// path ends ([`Code::StackPointer`], [`Code::Frame`]).
     pub fn run(mut self) -> Result<(Next, Proved), Broken> {
         let proved = self.memory(&self.insn.memory);
-        if self.linux {
-            self.overwritten();
+        if self.linux && !matches!(self.insn.op, Op::Store { .. }) {
+            self.state.forget_written(&self.insn.memory);
         }
         let next = self.effect();
         if self.insn.flags && !sets_flags(self.insn.op) {
@@ -130,7 +130,7 @@ impl Step<'_> {
                 let pushed = self.state.get(s).form;
                 self.push()?;
                 let at = self.state.get(Reg::RSP).form;
-                self.state.saved.write(at, 8, pushed);
+                self.state.store(at, 8, pushed);
                 Ok((Next::Fall, Proved::Stack))
             }
             Op::Load { d } => {
@@ -139,8 +139,8 @@ impl Step<'_> {
             }
             Op::Store { s } => {
                 let (stored, m) = (self.state.get(s).form, self.insn.memory);
-                if let Some(at) = self.frame_place(&m) {
-                    self.state.saved.write(at, m.size, stored);
+                if let Some(at) = self.state.frame_place(&m) {
+                    self.state.store(at, m.size, stored);
                 }
                 Ok((Next::Fall, Proved::Reached))
             }

@@ -1,0 +1,486 @@
+### a push over a followed word
+# refuse: P1-untranslated
+# from: issue 14.12
+mov %rsp, %rax
+mov %rax, -8(%rsp)
+push $0x1234
+mov (%rsp), %rbx
+mov %rsi, -8(%rbx)
+pop %rax
+ret
+
+### a frame address pushed and taken back
+# accept
+mov %rsp, %rax
+push %rax
+mov (%rsp), %rbx
+mov %rsi, -16(%rbx)
+pop %rax
+ret
+
+### a word below rsp, over which an interrupt writes
+# refuse: P1-untranslated
+# from: Documentation/x86/entry_64.rst: no red zone in the kernel
+mov %rsp, %rax
+mov %rax, -8(%rsp)
+mov -8(%rsp), %rbx
+mov %rsi, -16(%rbx)
+ret
+
+### a stack of its choice by leave, from a word that a push wrote over
+# refuse: P4-rsp
+# from: issue 14.12
+push %rbp
+mov %rsp, %rbp
+mov %rbp, -8(%rbp)
+push %rdi
+mov -8(%rbp), %rbp
+leave
+ret
+
+### a push of memory over a followed word
+# refuse: P1-untranslated
+# from: SDM vol. 2, PUSH
+mov %rsp, %rax
+mov %rax, -8(%rsp)
+push d(%rip)
+mov (%rsp), %rbx
+mov %rsi, -8(%rbx)
+pop %rax
+ret
+.data
+d: .quad 0
+.text
+
+### a push of the flags over a followed word
+# refuse: P1-untranslated
+# from: SDM vol. 2, PUSHF
+mov %rsp, %rax
+mov %rax, -8(%rsp)
+pushf
+mov (%rsp), %rbx
+mov %rsi, -8(%rbx)
+pop %rax
+ret
+
+### a call's return address over a followed word
+# refuse: P1-untranslated
+# from: SDM vol. 2, CALL
+mov %rsp, %rax
+mov %rax, -8(%rsp)
+call g
+mov -8(%rsp), %rbx
+mov %rsi, -16(%rbx)
+ret
+
+### what the callee's frame writes
+# refuse: P1-untranslated
+# from: psABI 3.2.2, the red zone
+mov %rsp, %rax
+mov %rax, -64(%rsp)
+call g
+mov -64(%rsp), %rbx
+mov %rsi, -16(%rbx)
+ret
+
+### a word above rsp across a call
+# accept
+mov %rsp, %rax
+sub $24, %rsp
+mov %rax, 8(%rsp)
+call g
+mov 8(%rsp), %rbx
+mov %rsi, -8(%rbx)
+add $24, %rsp
+ret
+
+### a word that rsp goes over, up and down again
+# refuse: P1-untranslated
+mov %rsp, %rax
+push %rax
+add $8, %rsp
+sub $8, %rsp
+mov (%rsp), %rbx
+mov %rsi, -16(%rbx)
+add $8, %rsp
+ret
+
+### half a word stored over a followed one
+# refuse: P1-untranslated
+mov %rsp, %rax
+push %rax
+mov %edi, (%rsp)
+mov (%rsp), %rbx
+mov %rsi, -16(%rbx)
+pop %rax
+ret
+
+### an overlap that begins before the word
+# refuse: P1-untranslated
+mov %rsp, %rax
+push %rax
+sub $16, %rsp
+mov %rdi, 12(%rsp)
+mov 16(%rsp), %rbx
+mov %rsi, -16(%rbx)
+add $24, %rsp
+ret
+
+### the last byte of a word
+# refuse: P1-untranslated
+mov %rsp, %rax
+push %rax
+movb $0, 7(%rsp)
+mov (%rsp), %rbx
+mov %rsi, -16(%rbx)
+pop %rax
+ret
+
+### a vector over a word
+# refuse: P1-untranslated
+# from: SDM vol. 2, MOVUPS
+mov %rsp, %rax
+push %rax
+sub $16, %rsp
+movups %xmm0, 8(%rsp)
+mov 16(%rsp), %rbx
+mov %rsi, -16(%rbx)
+add $24, %rsp
+ret
+
+### an exchange with a word
+# refuse: P1-untranslated
+# from: SDM vol. 2, XCHG
+mov %rsp, %rax
+push %rax
+xchg %rdi, (%rsp)
+mov (%rsp), %rbx
+mov %rsi, -16(%rbx)
+pop %rax
+ret
+
+### what an exchange took out of a word
+# refuse: P1-untranslated
+mov %rsp, %rax
+push %rax
+xchg %rdi, (%rsp)
+mov %rsi, -16(%rdi)
+pop %rax
+ret
+
+### compare and exchange on a word
+# refuse: P1-untranslated
+# from: SDM vol. 2, CMPXCHG
+mov %rsp, %rax
+push %rax
+cmpxchg %rdi, (%rsp)
+mov (%rsp), %rbx
+mov %rsi, -16(%rbx)
+pop %rax
+ret
+
+### compare and exchange of 16 bytes over a word
+# refuse: P1-untranslated
+# from: SDM vol. 2, CMPXCHG16B
+mov %rsp, %r9
+push %r9
+sub $8, %rsp
+cmpxchg16b (%rsp)
+mov 8(%rsp), %r9
+mov %rsi, -16(%r9)
+add $16, %rsp
+ret
+
+### an addition to a word
+# refuse: P1-untranslated
+# from: SDM vol. 2, XADD
+mov %rsp, %rax
+push %rax
+xadd %rdi, (%rsp)
+mov (%rsp), %rbx
+mov %rsi, -16(%rbx)
+pop %rax
+ret
+
+### a bit set in a word
+# refuse: P1-untranslated
+# from: SDM vol. 2, BTS
+mov %rsp, %rax
+push %rax
+btsq $40, (%rsp)
+mov (%rsp), %rbx
+mov %rsi, -16(%rbx)
+pop %rax
+ret
+
+### a condition stored into a word
+# refuse: P1-untranslated
+# from: SDM vol. 2, SETcc
+mov %rsp, %rax
+push %rax
+sete 2(%rsp)
+mov (%rsp), %rbx
+mov %rsi, -16(%rbx)
+pop %rax
+ret
+
+### pop to memory over a word
+# refuse: P1-untranslated
+# from: SDM vol. 2, POP
+mov %rsp, %rax
+push %rax
+push %rdi
+mov %rsp, %rcx
+pop 8(%rcx)
+mov (%rsp), %rbx
+mov %rsi, -16(%rbx)
+pop %rax
+ret
+
+### a word through another register with a frame address
+# refuse: P1-untranslated
+mov %rsp, %rax
+push %rax
+lea 4(%rsp), %rcx
+mov %rdi, -4(%rcx)
+mov (%rsp), %rbx
+mov %rsi, -16(%rbx)
+pop %rax
+ret
+
+### a word of one path only
+# refuse: P1-untranslated
+mov %rsp, %rax
+push %rax
+test %edi, %edi
+je 1f
+mov %rdi, (%rsp)
+1: mov (%rsp), %rbx
+mov %rsi, -16(%rbx)
+pop %rax
+ret
+
+### two words of two paths, at the same place
+# refuse: P1-untranslated
+mov %rsp, %rax
+lea -64(%rsp), %rcx
+sub $8, %rsp
+test %edi, %edi
+je 1f
+mov %rax, (%rsp)
+jmp 2f
+1: mov %rcx, (%rsp)
+2: mov (%rsp), %rbx
+mov %rsi, -16(%rbx)
+add $8, %rsp
+ret
+
+### more words than are followed, and the first overwritten
+# refuse: P1-untranslated
+mov %rsp, %rax
+push %rax
+push %rax
+push %rax
+push %rax
+push %rax
+mov %rdi, 32(%rsp)
+mov 32(%rsp), %rbx
+mov %rsi, -64(%rbx)
+add $40, %rsp
+ret
+
+### more words than are followed: the last is not believed
+# refuse: P1-untranslated
+mov %rsp, %rax
+push %rax
+push %rax
+push %rax
+push %rax
+push %rax
+mov (%rsp), %rbx
+mov %rsi, -64(%rbx)
+add $40, %rsp
+ret
+
+### a word in the caller's frame
+# refuse: P1-untranslated
+# from: psABI 3.2.2: whose frame it is, writes
+mov %rsp, %rax
+mov %rax, 16(%rsp)
+call g
+mov 16(%rsp), %rbx
+mov %rsi, -8(%rbx)
+ret
+
+### a word of the aligned part, written through the other origin
+# refuse: P1-untranslated
+lea 8(%rsp), %r10
+and $-32, %rsp
+push %r10
+mov %rdi, -16(%r10)
+mov (%rsp), %rbx
+mov %rsi, -16(%rbx)
+lea -8(%r10), %rsp
+ret
+
+### gcc's realigned frame
+# accept
+lea 8(%rsp), %r10
+and $-32, %rsp
+push -8(%r10)
+push %rbp
+mov %rsp, %rbp
+push %r10
+sub $40, %rsp
+call g
+mov -8(%rbp), %r10
+leave
+lea -8(%r10), %rsp
+ret
+
+### a frame aligned again, with an address of the first alignment
+# refuse: P4-rsp
+mov %rsp, %r12
+and $-16, %rsp
+mov %rsp, %rbx
+mov %r12, %rsp
+and $-4096, %rsp
+push %r12
+mov %rdi, -8(%rbx)
+pop %r12
+mov %rbx, %rsp
+mov %r12, %rsp
+ret
+
+### alignments that differ between two paths, with one name for both
+# refuse: P4-rsp
+mov %rsp, %r12
+test %edi, %edi
+je 1f
+and $-16, %rsp
+mov %rsp, %rbx
+mov %r12, %rsp
+sub $16, %rsp
+jmp 2f
+1: sub $16, %rsp
+and $-4096, %rsp
+mov %rsp, %rbx
+lea -16(%r12), %rsp
+2: mov %rbx, %rsp
+mov %r12, %rsp
+ret
+
+### an aligned address kept after the frame is gone
+# refuse: P1-untranslated
+mov %rsp, %r12
+and $-16, %rsp
+mov %rsp, %rbx
+mov %r12, %rsp
+mov %rdi, -8(%rbx)
+ret
+
+### a callee's argument is the caller's return address
+# refuse: P1-return-slot
+# from: psABI 3.2.3: the memory of arguments is the callee's
+call g
+ret
+.type g,@function
+g: mov %rdi, 8(%rsp)
+ret
+.size g,.-g
+
+### a callee's argument is the caller's saved frame pointer
+# refuse: P4-rsp
+# from: psABI 3.2.3
+lea 8(%rsp), %r10
+push %r10
+call g
+pop %r10
+lea -8(%r10), %rsp
+ret
+.type g,@function
+g: mov %rdi, 8(%rsp)
+ret
+.size g,.-g
+
+### the same by a tail call of the callee
+# refuse: P4-rsp
+lea 8(%rsp), %r10
+push %r10
+call g
+pop %r10
+lea -8(%r10), %rsp
+ret
+.type g,@function
+g: jmp h
+.size g,.-g
+.type h,@function
+h: mov %rdi, 8(%rsp)
+ret
+.size h,.-h
+
+### the same from an aligned frame of the callee
+# refuse: P1-return-slot
+call g
+ret
+.type g,@function
+g: mov %rsp, %rbx
+and $-16, %rsp
+mov %rdi, 8(%rbx)
+mov %rbx, %rsp
+ret
+.size g,.-g
+
+### an argument that the caller has passed
+# accept
+push %rdi
+call g
+pop %rax
+ret
+.type g,@function
+g: addq $1, 8(%rsp)
+ret
+.size g,.-g
+
+### a fixup with the word that the instruction may have written
+# refuse: P1-untranslated
+# from: Linux 6.1 arch/x86/mm/extable.c
+mov %rsp, %rax
+push %rax
+1: mov %rdi, (%rsp)
+2: mov (%rsp), %rbx
+mov %rsi, -16(%rbx)
+pop %rax
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 1
+.popsection
+
+### a callee's argument below the caller's saved frame pointer
+# accept
+lea 8(%rsp), %r10
+push %r10
+push %rdi
+call g
+pop %rax
+pop %r10
+lea -8(%r10), %rsp
+ret
+.type g,@function
+g: mov %rdi, 8(%rsp)
+ret
+.size g,.-g
+
+### a frame address passed as an argument on the stack, and written there
+# accept
+sub $24, %rsp
+lea 8(%rsp), %rax
+push %rax
+call g
+add $32, %rsp
+ret
+.type g,@function
+g: mov %rdi, 8(%rsp)
+ret
+.size g,.-g
