@@ -126,7 +126,7 @@ fn ways(program: &Program, patches: &Patches, n: u32) -> Vec<u32> {
         Op::Jump(Target::Inside(to)) | Op::Branch(_, Target::Inside(to)) => vec![to],
         _ => Vec::new(),
     };
-    let stops = matches!(op, Op::Jump(_) | Op::JumpIndirect | Op::Ret | Op::Stop);
+    let stops = matches!(op, Op::Jump(_) | Op::JumpIndirect(_) | Op::Ret | Op::Stop);
     let warns = patches.warns.contains(&n);
     ways.extend(program.next(n).filter(|_| !stops || warns));
     ways.extend(patches.before.get(&n).into_iter().flatten());

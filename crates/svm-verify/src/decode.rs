@@ -108,8 +108,11 @@ fn resolve<'o>(
 fn may_reach(op: Op, routine: Routine) -> bool {
     match op {
         Op::Call(_) => true,
-        Op::Jump(_) => matches!(routine, Routine::Imported | Routine::Indirect),
-        Op::Branch(..) => routine == Routine::Imported,
+        Op::Jump(_) => matches!(
+            routine,
+            Routine::Imported | Routine::Indirect | Routine::Thunk(_)
+        ),
+        Op::Branch(..) => matches!(routine, Routine::Imported | Routine::Thunk(_)),
         _ => false,
     }
 }

@@ -295,6 +295,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             scheme: self.image.scheme,
             linux: self.image.is_linux(),
             faulting: patched && self.patches.fixups.contains_key(&n),
+            label: patched && self.patches.labels.contains(&n),
             name: Name::of(n),
             insn,
             state,
@@ -308,7 +309,7 @@ impl<'a, 'o> Flow<'a, 'o> {
                 self.proved[n as usize] = Proved::Reached;
                 let lost = matches!(broken.0, Code::StackPointer | Code::Frame);
                 found.push((n, broken));
-                !lost && !matches!(insn.op, Op::Jump(_) | Op::JumpIndirect | Op::Ret)
+                !lost && !matches!(insn.op, Op::Jump(_) | Op::JumpIndirect(_) | Op::Ret)
             }
         }
     }

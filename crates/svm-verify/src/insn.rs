@@ -206,10 +206,10 @@ pub enum Op {
     Ret,
     /// `call`.
     Call(Target),
-    /// `call` to an address in a register or memory (target `linux`).
-    CallIndirect,
+    /// `call` to an address in that register, or in memory (target `linux`).
+    CallIndirect(Option<Reg>),
     /// `jmp` there (target `linux`).
-    JumpIndirect,
+    JumpIndirect(Option<Reg>),
     /// `jmp`.
     Jump(Target),
     /// A conditional branch.

@@ -122,10 +122,9 @@ fn prove<'o>(object: &'o Object<'o>, remember: bool, report: &mut Report<'o>) ->
     let (mut entries, mut patches) = (entries(&image, &program, report), Patches::default());
     if image.is_linux() {
         patches = Patches::new(&image, &program, report);
-        entries.extend(starts(
-            &program,
-            &references::check(&image, &program, report),
-        ));
+        let found = references::check(&image, &program, report);
+        patches.labels = found.labels;
+        entries.extend(starts(&program, &found.functions));
         entries.sort_unstable();
         entries.dedup();
     }

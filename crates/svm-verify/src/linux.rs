@@ -18,9 +18,12 @@
 use std::collections::{HashMap, HashSet};
 
 use elf_loader::consts::{
-    SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_PROGBITS, STB_LOCAL, STT_FILE, STT_FUNC,
+    R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_NONE, R_X86_64_PC32, R_X86_64_PC64,
+    R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_PROGBITS, STB_LOCAL, STB_WEAK,
+    STT_FILE, STT_FUNC,
 };
-use elf_loader::{Object, Place, Relocation, Symbol};
+use elf_loader::reloc::relocation_type;
+use elf_loader::{Object, Place, Relocation, Role, Section, SectionId, Symbol};
 use twin_abi::{names, sections};
 
 use crate::object::{CodeAt, Image, Meaning, Routine, slow_register};
@@ -36,11 +39,15 @@ pub const RUNTIME: [&str; 3] = [
 
 /// Sorts the sections: fills [`Image::code`].
 pub fn sections<'o>(image: &mut Image<'o>, report: &mut Report<'o>) {
-    let mut own = HashSet::new();
+    let (mut own, mut loaded) = (HashSet::new(), 0_u64);
     for (id, section) in image.object.sections() {
         let name = &*section.name;
         let code = section.flags & SHF_EXECINSTR != 0;
         let twin = RUNTIME.contains(&name) || [sections::NOTE, sections::MAP].contains(&name);
+        loaded += (section.flags & SHF_ALLOC) / SHF_ALLOC * (section.size + section.align);
+        if let Err(reason) = layout(image.object, section) {
+            report.at(id, 0, Code::Section, reason);
+        }
         if twin && !own.insert(name) {
             report.at(id, 0, Code::Section, "a second one of this name");
         } else if name == sections::CODEMAP {
@@ -60,10 +67,70 @@ pub fn sections<'o>(image: &mut Image<'o>, report: &mut Report<'o>) {
             }
         }
     }
+    if loaded > LARGEST {
+        report.object(Code::Section, "more than a gigabyte would be loaded");
+    }
     for name in RUNTIME {
         if !own.contains(name) {
             report.object(Code::Runtime, format!("it has no {name}"));
         }
+    }
+}
+
+/// Largest module, in bytes: the kernel adds up sizes and alignments with 32 bits
+/// (`module_get_offset`, kernel/module/main.c).
+const LARGEST: u64 = 1 << 30;
+/// Largest alignment, in bytes: where the kernel puts a module is a multiple of it
+/// (`MODULE_ALIGN`, arch/x86/kernel/module.c).
+const PAGE: u64 = 4096;
+/// The relocations in this section name its symbols (gABI chapter 4).
+const SHF_INFO_LINK: u64 = 0x40;
+
+/// Types of relocations that the kernel applies (`__apply_relocate_add`,
+/// arch/x86/kernel/module.c).
+const APPLIED: [u32; 7] = [
+    R_X86_64_NONE,
+    R_X86_64_64,
+    R_X86_64_32,
+    R_X86_64_32S,
+    R_X86_64_PC32,
+    R_X86_64_PLT32,
+    R_X86_64_PC64,
+];
+
+/// Whether the kernel loads and relocates a section as a linker would.
+fn layout(object: &Object<'_>, section: &Section<'_>) -> Result<(), &'static str> {
+    match section.role {
+        // With other flags a table is applied later or not at all
+        // (`SHF_RELA_LIVEPATCH`, `apply_relocations`, kernel/module/main.c).
+        Role::Relocations(_) if section.flags & !SHF_INFO_LINK != 0 => {
+            return Err("relocations that are not applied when the module is loaded");
+        }
+        Role::Contents | Role::Relocations(_) | Role::Null => {}
+        Role::SymbolTable | Role::SymbolNames | Role::SectionNames => {
+            if section.flags & (SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR) != 0 {
+                return Err("a table of the object file that would be loaded");
+            }
+        }
+    }
+    if section.flags & SHF_ALLOC == 0 {
+        return Ok(());
+    }
+    if section.align > PAGE {
+        return Err("an alignment that the kernel cannot give it");
+    }
+    if !section
+        .relocations
+        .iter()
+        .all(|r| APPLIED.contains(&r.kind))
+    {
+        return Err("a relocation that the kernel does not know");
+    }
+    let width = |r: &Relocation| relocation_type(object.machine, r.kind).map_or(8, |t| t.width);
+    let overlap = |pair: &[Relocation]| pair[0].offset + width(&pair[0]) > pair[1].offset;
+    match section.relocations.windows(2).any(overlap) {
+        true => Err("relocations that write over each other"),
+        false => Ok(()),
     }
 }
 
@@ -95,7 +162,7 @@ fn meaning(image: &Image<'_>, symbol: &Symbol<'_>, slow: &HashMap<u64, Routine>)
             Place::Undefined if symbol.name.is_empty() => {
                 Meaning::Unusable("an undefined symbol without a name")
             }
-            Place::Undefined => Meaning::Routine(Routine::Imported),
+            Place::Undefined => undefined(symbol),
             Place::Absolute if symbol.kind == STT_FILE => Meaning::Unusable("it names a file"),
             _ => Meaning::Unusable("it has no place in a section"),
         };
@@ -115,6 +182,29 @@ fn meaning(image: &Image<'_>, symbol: &Symbol<'_>, slow: &HashMap<u64, Routine>)
             _ => Meaning::Unusable("it is no entry of the runtime"),
         },
         _ => Meaning::Data(id, offset),
+    }
+}
+
+/// Names of the kernel's routines that go on where a register points.
+const THUNKS: [&str; 3] = [
+    "__x86_indirect_thunk_",
+    "__x86_indirect_call_thunk_",
+    "__x86_indirect_jump_thunk_",
+];
+
+/// What the kernel puts in the place of an undefined symbol (`simplify_symbols`,
+/// kernel/module/main.c): an exported symbol of that name, else zero if it is weak.
+fn undefined(symbol: &Symbol<'_>) -> Meaning {
+    let register = THUNKS.iter().find_map(|t| symbol.name.strip_prefix(t));
+    match register.map(slow_register) {
+        _ if symbol.binding == STB_WEAK || symbol.name == "_GLOBAL_OFFSET_TABLE_" => {
+            Meaning::Unusable("a symbol that may stay unresolved: zero")
+        }
+        Some(Err(_)) => {
+            Meaning::Unusable("a thunk of no register that may hold an address of code")
+        }
+        Some(Ok(r)) => Meaning::Routine(Routine::Thunk(r)),
+        None => Meaning::Routine(Routine::Imported),
     }
 }
 
@@ -153,19 +243,7 @@ fn same_runtime(object: &Object<'_>, runtime: &Object<'_>) -> Result<(), String>
         {
             return Err(format!("{name} is not the runtime's"));
         }
-        let relocated = |o: &Object<'_>, r: &Relocation| {
-            (r.offset, r.kind, r.addend, target(o, r.symbol.0 as usize))
-        };
-        let mine: Vec<_> = mine
-            .relocations
-            .iter()
-            .map(|r| relocated(object, r))
-            .collect();
-        let theirs: Vec<_> = theirs
-            .relocations
-            .iter()
-            .map(|r| relocated(runtime, r))
-            .collect();
+        let (mine, theirs) = (relocated(object, mine), relocated(runtime, theirs));
         if mine != theirs {
             return Err(format!("the relocations of {name} are not the runtime's"));
         }
@@ -173,13 +251,34 @@ fn same_runtime(object: &Object<'_>, runtime: &Object<'_>) -> Result<(), String>
     Ok(())
 }
 
-/// Where a symbol is: section name and offset, or its own name.
-fn target(object: &Object<'_>, symbol: usize) -> (String, u64) {
-    match object.symbols.get(symbol) {
-        Some(symbol) => match symbol.place {
-            Place::In(id) => (object.section(id).name.to_string(), symbol.value),
-            _ => (format!("undefined {}", symbol.name), 0),
-        },
-        None => (String::new(), 0),
+/// A relocation, in terms that do not depend on the object.
+type Relocated<'a> = (u64, u32, i64, Option<(Place, &'a str, u64)>);
+
+fn relocated<'a>(object: &'a Object<'_>, section: &Section<'_>) -> Vec<Relocated<'a>> {
+    let list = section.relocations.iter();
+    list.map(|r| {
+        (
+            r.offset,
+            r.kind,
+            r.addend,
+            target(object, r.symbol.0 as usize),
+        )
+    })
+    .collect()
+}
+
+/// Where a symbol is, its section's name and offset; or what the kernel resolves it
+/// to, its own name.
+fn target<'a>(object: &'a Object<'_>, symbol: usize) -> Option<(Place, &'a str, u64)> {
+    let symbol = object.symbols.get(symbol)?;
+    match symbol.place {
+        // Sections have other numbers in another object.
+        Place::In(id) => Some((
+            Place::In(SectionId(0)),
+            &object.section(id).name,
+            symbol.value,
+        )),
+        Place::Undefined if symbol.binding != STB_WEAK => Some((Place::Undefined, &symbol.name, 0)),
+        place => Some((place, &symbol.name, symbol.value)),
     }
 }

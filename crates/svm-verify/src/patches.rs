@@ -34,6 +34,9 @@ pub struct Patches {
     pub ends: HashMap<u32, u32>,
     /// `ud2` of a WARN: goes on.
     pub warns: HashSet<u32>,
+    /// Instructions that give the address of code that is no function's start
+    /// ([`crate::references`]).
+    pub labels: HashSet<u32>,
     /// Ranges that are replaced as a whole: no branch leads inside.
     pub whole: Vec<std::ops::Range<u32>>,
 }
@@ -106,7 +109,8 @@ impl Patches {
             .fixups
             .keys()
             .chain(self.ends.keys())
-            .chain(&self.warns);
+            .chain(&self.warns)
+            .chain(&self.labels);
         before.chain(others.copied())
     }
 

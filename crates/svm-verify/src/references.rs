@@ -4,11 +4,12 @@
 //! Who has the address of a function may call it, so a reference to one makes it
 //! an entry. Data may refer to nothing else in code; an operand may refer to any
 //! instruction's start, for the kernel has such addresses put into registers
-//! (`lea 1f(%rip), %rdi`).
+//! (`lea 1f(%rip), %rdi`), but a register with such an address is called nowhere
+//! (`crate::domain::Form::Label`).
 
 use std::collections::HashSet;
 
-use elf_loader::consts::{R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC};
+use elf_loader::consts::{R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHF_WRITE};
 use elf_loader::special::{self, SpecialKind};
 use elf_loader::{Relocation, Role, Section, SectionId};
 
@@ -21,7 +22,16 @@ use crate::violation::Code;
 
 /// Farthest place behind the start of a kernel's symbol that may be named, in
 /// bytes: how large it is, this object does not say.
-const KERNEL_SYMBOL: i64 = 1 << 20;
+pub const KERNEL_SYMBOL: i64 = 1 << 20;
+
+/// Sections that are data to nobody but the kernel, which reads them from the file
+/// (`rewrite_section_headers`, kernel/module/main.c) or makes one of them for each
+/// processor.
+const KERNELS: [(&str, &str); 3] = [
+    (".modinfo", "a section that is gone when the module runs"),
+    ("__versions", "a section that is gone when the module runs"),
+    (".data..percpu", "per-CPU data, which only %gs reaches"),
+];
 
 /// Why an operand may not have the address of a place in code.
 const NO_START: (Code, &str) = (
@@ -29,15 +39,25 @@ const NO_START: (Code, &str) = (
     "the address of code that is no instruction's start",
 );
 
-/// Judges all references. Gives the functions that are referred to: each is an
-/// entry.
-pub fn check<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) -> Vec<CodeAt> {
+/// What is referred to.
+pub struct Found {
+    /// Functions: each is an entry.
+    pub functions: Vec<CodeAt>,
+    /// Instructions that give the address of other code.
+    pub labels: HashSet<u32>,
+}
+
+/// Judges all references.
+pub fn check<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) -> Found {
     let mut references = References {
         image,
         program,
         report,
         functions: image.globals.iter().chain(&image.locals).copied().collect(),
-        taken: Vec::new(),
+        found: Found {
+            functions: Vec::new(),
+            labels: HashSet::new(),
+        },
     };
     for (id, section) in image.object.sections() {
         if !is_judged(section) {
@@ -51,7 +71,23 @@ pub fn check<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) 
             None => references.data(id, section),
         }
     }
-    references.taken
+    references.found
+}
+
+/// Whether an operand may reach what is in a section.
+///
+/// # Errors
+/// Why it may not.
+pub fn is_reachable(section: &Section<'_>) -> Result<(), &'static str> {
+    let kernels = KERNELS.iter().find(|(name, _)| *name == section.name);
+    match kernels {
+        Some((_, reason)) => Err(reason),
+        None if section.role != Role::Contents || section.flags & SHF_ALLOC == 0 => {
+            Err("a section that is not loaded")
+        }
+        None if special::kind_of(&section.name).is_some() => Err("a table of the kernel's"),
+        None => Ok(()),
+    }
 }
 
 /// Whether the references in a section are judged here.
@@ -71,16 +107,16 @@ struct References<'a, 'o> {
     report: &'a mut Report<'o>,
     /// Starts of functions.
     functions: HashSet<CodeAt>,
-    /// Those of them that were referred to.
-    taken: Vec<CodeAt>,
+    found: Found,
 }
 
 impl<'o> References<'_, 'o> {
-    /// The address of a place in code is taken by an instruction. False if no
+    /// The address of a place in code is taken by instruction `n`. False if no
     /// instruction starts at that place.
-    fn take(&mut self, at: CodeAt) -> bool {
-        if self.functions.contains(&at) {
-            self.taken.push(at);
+    fn take(&mut self, n: u32, at: CodeAt) -> bool {
+        match self.functions.contains(&at) {
+            true => self.found.functions.push(at),
+            false => _ = self.found.labels.insert(n),
         }
         self.program.at(at).is_some()
     }
@@ -96,7 +132,7 @@ impl<'o> References<'_, 'o> {
                 Meaning::Code(at) => {
                     let at = moved(at, r.addend);
                     if self.functions.contains(&at) {
-                        self.taken.push(at);
+                        self.found.functions.push(at);
                         continue;
                     }
                     let reason = "data refers to code that is not the start of a function";
@@ -106,6 +142,9 @@ impl<'o> References<'_, 'o> {
                     (Code::Runtime, "data refers to the runtime")
                 }
                 Meaning::Unusable(reason) if loaded => (Code::Relocation, reason),
+                Meaning::Data(to, _) if loaded && self.is_table(to) => {
+                    (Code::Metadata, "data refers to a table of the kernel's")
+                }
                 _ => continue,
             };
             self.report.at(id, r.offset, code, reason);
@@ -134,7 +173,7 @@ impl<'o> References<'_, 'o> {
             }
             let accessed =
                 first && insn.memory.access != Access::None && insn.memory.origin == Origin::Symbol;
-            if let Some((code, reason)) = self.operand(r, insn, accessed) {
+            if let Some((code, reason)) = self.operand(r, n, insn, accessed) {
                 let id = image.code[usize::from(number)];
                 self.report.at(id, u64::from(insn.at), code, reason);
             }
@@ -146,6 +185,7 @@ impl<'o> References<'_, 'o> {
     fn operand(
         &mut self,
         r: &Relocation,
+        n: u32,
         insn: &Insn,
         accessed: bool,
     ) -> Option<(Code, &'static str)> {
@@ -156,16 +196,19 @@ impl<'o> References<'_, 'o> {
         let distance = r.addend.wrapping_add(bias);
         let size = i64::from(insn.memory.size);
         match self.image.meaning(r.symbol) {
-            Meaning::Code(at) => match self.take(moved(at, distance)) {
+            Meaning::Code(at) => match self.take(n, moved(at, distance)) {
                 _ if accessed => Some((Code::AddressForm, "it reaches code as data")),
                 false => Some(NO_START),
                 true => None,
             },
             Meaning::Data(data, at) if accessed => {
-                let start = at.wrapping_add(distance);
                 let section = self.image.object.section(data);
-                let inside = start >= 0 && start + size <= section.size as i64;
-                (!inside).then_some((Code::AddressForm, "a place outside the symbol's section"))
+                let writes = insn.memory.access == Access::Write;
+                let reason = is_inside(section, at.wrapping_add(distance), size, writes).err();
+                reason.map(|reason| (Code::AddressForm, reason))
+            }
+            Meaning::Data(data, _) if self.is_table(data) => {
+                Some((Code::Metadata, "the address of a table of the kernel's"))
             }
             Meaning::Routine(_) if accessed => {
                 let inside = (0..KERNEL_SYMBOL).contains(&distance);
@@ -175,12 +218,16 @@ impl<'o> References<'_, 'o> {
         }
     }
 
+    fn is_table(&self, id: SectionId) -> bool {
+        special::kind_of(&self.image.object.section(id).name).is_some()
+    }
+
     /// `lea` of a place in its own section, whose distance the assembler knows
     /// and writes without a relocation.
     fn computed_addresses(&mut self, number: u16) {
         let (image, program) = (self.image, self.program);
-        for insn in program.insns.iter().filter(|i| i.section == number) {
-            if insn.relocated || !matches!(insn.op, Op::Lea { .. }) {
+        for (n, insn) in program.insns.iter().enumerate() {
+            if insn.section != number || insn.relocated || !matches!(insn.op, Op::Lea { .. }) {
                 continue;
             }
             let Some(displacement) = image.bytes(insn).and_then(relative_lea) else {
@@ -191,7 +238,7 @@ impl<'o> References<'_, 'o> {
                 section: number,
                 offset: end + i64::from(displacement),
             };
-            if !self.take(at) {
+            if !self.take(n as u32, at) {
                 let ((code, reason), id) = (NO_START, image.code[usize::from(number)]);
                 self.report.at(id, u64::from(insn.at), code, reason);
             }
@@ -199,7 +246,27 @@ impl<'o> References<'_, 'o> {
     }
 }
 
-/// So many bytes further. What wraps is at no instruction.
+/// Whether `size` bytes at `start` are in a section that may be reached so.
+fn is_inside(
+    section: &Section<'_>,
+    start: i64,
+    size: i64,
+    writes: bool,
+) -> Result<(), &'static str> {
+    is_reachable(section)?;
+    let end = start.checked_add(size);
+    let inside = start >= 0 && end.is_some_and(|end| end as u64 <= section.size);
+    if !inside {
+        return Err("a place outside the symbol's section");
+    }
+    match writes && section.flags & SHF_WRITE == 0 {
+        true => Err("it writes what is read-only"),
+        false => Ok(()),
+    }
+}
+
+/// So many bytes further, as the kernel computes with 64 bits. What is negative or
+/// beyond the section is at no instruction.
 fn moved(at: CodeAt, by: i64) -> CodeAt {
     CodeAt {
         offset: at.offset.wrapping_add(by),

@@ -21,8 +21,8 @@ pub(super) fn kernel_operation(i: &Instruction, field: Field) -> Op {
         Mov if memory(1) => register(0).flatten().map_or(Op::Plain, |d| Op::Load { d }),
         Mov if memory(0) => register(1).flatten().map_or(Op::Plain, |s| Op::Store { s }),
         _ => match i.flow_control() {
-            FlowControl::IndirectCall => Op::CallIndirect,
-            FlowControl::IndirectBranch => Op::JumpIndirect,
+            FlowControl::IndirectCall => Op::CallIndirect(register(0).flatten()),
+            FlowControl::IndirectBranch => Op::JumpIndirect(register(0).flatten()),
             _ if allow::is_cache_hint(i.mnemonic()) => Op::Plain,
             _ => operation(i, field),
         },

@@ -54,6 +54,9 @@ pub enum Form {
     /// `rsp` as the function's `and $-N,%rsp` left it plus this many bytes
     /// (target `linux`).
     Aligned(i32),
+    /// A place in the object's own code that is no function's start (target
+    /// `linux`): to be told to somebody, not to be called.
+    Label,
     /// `rsp | (BLOCK - 1)`: the last byte of the CPU's block.
     ContextTop,
     /// `V(X) & 0xffff_ffff`.
@@ -87,9 +90,12 @@ impl Form {
     /// Whether the form speaks of `V(x)`.
     pub(super) fn mentions(self, x: Name) -> bool {
         match self {
-            Form::Any | Form::Stack(_) | Form::Aligned(_) | Form::ContextTop | Form::Below(_) => {
-                false
-            }
+            Form::Any
+            | Form::Stack(_)
+            | Form::Aligned(_)
+            | Form::Label
+            | Form::ContextTop
+            | Form::Below(_) => false,
             Form::Low32(n)
             | Form::Shifted(n)
             | Form::Page(n)
@@ -119,9 +125,12 @@ impl Form {
         let rename = |name: Name| if name == old { new } else { name };
         match self {
             form if !form.mentions(old) => form,
-            Form::Any | Form::Stack(_) | Form::Aligned(_) | Form::ContextTop | Form::Below(_) => {
-                self
-            }
+            Form::Any
+            | Form::Stack(_)
+            | Form::Aligned(_)
+            | Form::Label
+            | Form::ContextTop
+            | Form::Below(_) => self,
             Form::Low32(_) => Form::Low32(new),
             Form::Shifted(_) => Form::Shifted(new),
             Form::Page(_) => Form::Page(new),

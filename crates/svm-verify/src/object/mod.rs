@@ -31,6 +31,8 @@ pub enum Routine {
     Indirect,
     /// `twin_slow_<reg>`.
     Slow(Reg),
+    /// `__x86_indirect_thunk_<reg>`: goes on where the register points (target `linux`).
+    Thunk(Reg),
     /// [`twin_abi::names::PORT_IN`].
     PortIn,
     /// [`twin_abi::names::PORT_OUT`] and [`twin_abi::names::WARN`]: keep everything.

@@ -32,9 +32,32 @@ impl Step<'_> {
         }
     }
 
+    /// Goes on where a register points, which is nowhere that other facts arrive.
+    fn reaches_label(&self, r: Option<Reg>) -> Result<(), Broken> {
+        match r.map(|r| self.state.get(r).form) {
+            Some(Form::Label) => broken(
+                Code::Target,
+                "it goes to code of this object that is no function's start",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn call_indirect(&mut self, r: Option<Reg>) -> Result<Next, Broken> {
+        let known = self.reaches_label(r);
+        let next = self.call(Target::Routine(Routine::Imported));
+        known.and(next)
+    }
+
+    pub(super) fn jump_indirect(&self, r: Option<Reg>) -> Result<Next, Broken> {
+        self.reaches_label(r)?;
+        self.leaves().map(|()| Next::End)
+    }
+
     pub(super) fn call(&mut self, target: Target) -> Result<Next, Broken> {
         let direction = self.direction_clear();
         let next = match target {
+            Target::Routine(Routine::Thunk(r)) => return self.call_indirect(Some(r)),
             Target::Inside(callee) => {
                 self.called();
                 Next::Called(callee)
@@ -61,6 +84,7 @@ impl Step<'_> {
     pub(super) fn jump(&mut self, target: Target) -> Result<Next, Broken> {
         match target {
             Target::Inside(to) => Ok(Next::Jump(to)),
+            Target::Routine(Routine::Thunk(r)) => self.jump_indirect(Some(r)),
             Target::Routine(_) => self.leaves().map(|()| Next::End),
             Target::Bad => Ok(Next::End),
         }
@@ -70,6 +94,7 @@ impl Step<'_> {
         self.clobber()?;
         match target {
             Target::Inside(to) => Ok(Next::Branch(to)),
+            Target::Routine(Routine::Thunk(r)) => self.jump_indirect(Some(r)).map(|_| Next::Fall),
             Target::Routine(_) => self.leaves().map(|()| Next::Fall),
             Target::Bad => Ok(Next::Fall),
         }

@@ -22,8 +22,7 @@ use std::borrow::Cow;
 use twin_abi::Scheme;
 
 use crate::domain::{Direction, Flags, Form, Name, Reg, RegSet, State, Value};
-use crate::insn::{Alu, Insn, Op, TableRead, Target};
-use crate::object::Routine;
+use crate::insn::{Alu, Insn, Op, TableRead};
 use crate::violation::Code;
 
 /// How an instruction's memory operand was proved; also says that the
@@ -79,6 +78,8 @@ pub struct Step<'a> {
     pub linux: bool,
     /// Whether the kernel answers what its memory operand faults with.
     pub faulting: bool,
+    /// Whether it gives the address of code that is no function's start.
+    pub label: bool,
     /// The name that the instruction gives.
     pub name: Name,
     /// The instruction.
@@ -97,6 +98,9 @@ impl Step<'_> {
             self.state.forget_written(&self.insn.memory);
         }
         let next = self.effect();
+        if let (true, Op::Lea { d, .. } | Op::Constant { d }) = (self.label, self.insn.op) {
+            self.state.write(d, Value::of(Form::Label));
+        }
         if self.insn.flags && !sets_flags(self.insn.op) {
             self.state.flags = Flags::Unknown;
         }
@@ -154,10 +158,8 @@ impl Step<'_> {
             Op::Leave => self.leave().map(|()| (Next::Fall, Proved::Stack)),
             Op::Ret => self.leaves().map(|()| (Next::End, Proved::Reached)),
             Op::Call(target) => self.call(target).map(|next| (next, Proved::Reached)),
-            Op::CallIndirect => self
-                .call(Target::Routine(Routine::Imported))
-                .map(|next| (next, Proved::Reached)),
-            Op::JumpIndirect => self.leaves().map(|()| (Next::End, Proved::Reached)),
+            Op::CallIndirect(r) => self.call_indirect(r).map(|next| (next, Proved::Reached)),
+            Op::JumpIndirect(r) => self.jump_indirect(r).map(|next| (next, Proved::Reached)),
             Op::Jump(target) => self.jump(target).map(|next| (next, Proved::Reached)),
             Op::Branch(_, target) => self.branch(target).map(|next| (next, Proved::Reached)),
             Op::Stop => Ok((Next::End, Proved::Reached)),

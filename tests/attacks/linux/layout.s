@@ -1,0 +1,123 @@
+### an alignment of 8 KiB
+# refuse: object-section
+# from: Linux 6.1 arch/x86/kernel/module.c: MODULE_ALIGN
+ret
+.data
+.balign 8192
+.quad 0
+.text
+
+### an alignment of a page
+# accept
+ret
+.data
+.balign 4096
+.quad 0
+.text
+
+### sizes whose sum wraps
+# refuse: object-section
+# from: Linux 6.1 module_get_offset: 32 bits
+ret
+.section .bss.a,"aw",@nobits
+.skip 0x7ff00000
+.section .bss.b,"aw",@nobits
+.skip 0x7ff00000
+.section .bss.c,"aw",@nobits
+.skip 0x200000
+.text
+
+### writable code
+# refuse: object-section
+# from: module_enforce_rwx_sections
+ret
+.section .wx,"awx"
+ret
+.text
+
+### code that is not loaded
+# refuse: object-section
+ret
+.section .nx,"x",@progbits
+ret
+.text
+
+### code without bytes
+# refuse: object-section
+ret
+.section .zx,"ax",@nobits
+.skip 16
+.text
+
+### data with two relocations at one place
+# refuse: object-section
+# from: apply_relocate_add: the second is applied to what the first wrote
+ret
+.data
+.reloc ., R_X86_64_64, f
+.reloc ., R_X86_64_64, d
+.quad 0
+d: .quad 0
+.text
+
+### data with relocations that overlap
+# refuse: object-section
+# from: ibid.
+ret
+.data
+.reloc ., R_X86_64_64, d
+.reloc . + 4, R_X86_64_32S, d
+.quad 0
+d: .quad 0
+.text
+
+### code with two relocations in one field
+# refuse: P2-relocation
+# from: ibid.
+.reloc . + 3, R_X86_64_PC32, d - 4
+.byte 0x48,0x8b,0x05
+.reloc ., R_X86_64_PC32, d - 4
+.long 0
+ret
+.data
+d: .quad 0
+.text
+
+### a relocation over an opcode
+# refuse: P2-relocation
+.reloc ., R_X86_64_PC32, d
+nop; nop; nop; nop
+ret
+.data
+d: .quad 0
+.text
+
+### a relocation of two bytes
+# refuse: object-section
+# from: module.c: no such type
+ret
+.data
+.reloc ., R_X86_64_16, d
+d: .quad 0
+.text
+
+### a relocation to the table of global offsets
+# refuse: P2-relocation
+# from: module.c: no such type
+.byte 0x48,0x8b,0x05
+.reloc ., R_X86_64_GOTPCREL, d - 4
+.long 0
+ret
+.data
+d: .quad 0
+.text
+
+### a second note
+# refuse: object-foreign
+ret
+.section .note.twin,"",@note,unique,2
+.long 5, 16, 1
+.asciz "twin"
+.balign 4
+.long 2, 1, 64, 0
+.text

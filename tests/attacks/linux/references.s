@@ -1,0 +1,403 @@
+### a variable
+# accept
+# from: contract P1
+mov d+8(%rip), %rax
+ret
+.data
+d: .quad 0, 0
+.text
+
+### a place whose end wraps
+# refuse: P1-address-form
+# from: issue 14.13
+.byte 0x48,0x8b,0x05
+.reloc ., R_X86_64_PC32, d + 0x7ffffffffffffff7
+.long 0
+ret
+.data
+d: .quad 0, 0
+.text
+
+### a place that wraps to its section
+# refuse: P1-address-form
+# from: 2**64 and a little
+.byte 0x48,0x8b,0x05
+.reloc ., R_X86_64_PC32, d - 0x8000000000000000
+.long 0
+ret
+.data
+d: .quad 0, 0
+.text
+
+### a place 4 GiB on
+# refuse: P1-address-form
+# from: Linux 6.1 arch/x86/kernel/module.c: PC32 is cut off, not checked
+.byte 0x48,0x8b,0x05
+.reloc ., R_X86_64_PC32, d + 0xfffffffc
+.long 0
+ret
+.data
+d: .quad 0, 0
+.text
+
+### the last word that is half outside
+# refuse: P1-address-form
+mov d+12(%rip), %rax
+ret
+.data
+d: .quad 0, 0
+.text
+
+### sixteen bytes at the last eight
+# refuse: P1-address-form
+movups d+8(%rip), %xmm0
+ret
+.data
+d: .quad 0, 0
+.text
+
+### code at a distance that wraps
+# refuse: P2-target
+.byte 0x48,0x8d,0x05
+.reloc ., R_X86_64_PC32, f + 0x7fffffffffffffff
+.long 0
+ret
+.data
+d: .quad 0, 0
+.text
+
+### far before a symbol of the kernel
+# refuse: P1-address-form
+mov jiffies-8(%rip), %rax
+ret
+.data
+d: .quad 0, 0
+.text
+
+### writing read-only data
+# refuse: P1-address-form
+# from: Linux 6.1 kernel/module/strict_rwx.c
+mov %rax, r(%rip)
+ret
+.section .rodata,"a"
+r: .quad 0
+.text
+
+### reading read-only data
+# accept
+mov r(%rip), %rax
+ret
+.section .rodata,"a"
+r: .quad 0
+.text
+
+### absolute access to per-CPU data
+# refuse: P1-address-form
+# from: issue 14.17; simplify_symbols: an offset, not an address
+mov p(%rip), %rax
+ret
+.section .data..percpu,"aw"
+p: .quad 0
+.text
+
+### the same by an absolute operand
+# refuse: P1-address-form
+# from: ibid.
+mov %rdi, p
+ret
+.section .data..percpu,"aw"
+p: .quad 0
+.text
+
+### the same with gs
+# accept
+mov %gs:p(%rip), %rax
+ret
+.section .data..percpu,"aw"
+p: .quad 0
+.text
+
+### the number of per-CPU data
+# accept
+# from: per_cpu_ptr
+mov $p, %rdi
+ret
+.section .data..percpu,"aw"
+p: .quad 0
+.text
+
+### data that is not loaded
+# refuse: P1-address-form
+# from: Linux 6.1 move_module: it stays in a buffer that is freed
+mov n(%rip), %rax
+ret
+.section .scratch,"w",@progbits
+n: .quad 0
+.text
+
+### the module's information
+# refuse: P1-address-form
+# from: rewrite_section_headers: .modinfo is not kept
+mov n(%rip), %rax
+ret
+.section .modinfo,"a"
+n: .quad 0
+.text
+
+### the versions of symbols
+# refuse: P1-address-form
+# from: ibid., __versions
+mov n(%rip), %rax
+ret
+.section __versions,"a"
+n: .quad 0
+.text
+
+### notes that are loaded
+# accept
+mov n(%rip), %eax
+ret
+.section .note.mine,"a",@note
+n: .long 0
+.text
+
+### a table of the kernel, written
+# refuse: P1-address-form
+movl $0, n(%rip)
+ret
+.section .smp_locks,"a"
+n: .long 9f - .
+.text
+9: lock incl (%rsp)
+.text
+
+### where it is, told to a function
+# accept
+# from: _THIS_IP_, include/linux/instruction_pointer.h
+lea 1f(%rip), %rdi
+1: call g
+ret
+
+### its own code, called in the middle
+# refuse: P2-target
+# from: issue 14.17
+push %rbx
+lea 1f(%rip), %rax
+call *%rax
+1: pop %rbx
+ret
+
+### the same by a thunk
+# refuse: P2-target
+# from: issue 14.17
+push %rbx
+lea 1f(%rip), %rax
+call __x86_indirect_thunk_rax
+1: pop %rbx
+ret
+
+### the same by a copied register
+# refuse: P2-target
+# from: issue 14.17
+push %rbx
+lea 1f(%rip), %rax
+mov %rax, %rcx
+call *%rcx
+1: pop %rbx
+ret
+
+### the same by an address in an immediate
+# refuse: P2-target
+# from: issue 14.17
+push %rbx
+mov $1f, %rax
+call *%rax
+1: pop %rbx
+ret
+
+### the same by 64 bits of immediate
+# refuse: P2-target
+# from: issue 14.17
+push %rbx
+movabs $1f, %rax
+call *%rax
+1: pop %rbx
+ret
+
+### the same by a jump
+# refuse: P2-target
+# from: issue 14.17
+lea 1f(%rip), %rax
+jmp *%rax
+1: mov (%rdi), %rax
+ret
+
+### the same by the thunk of a jump
+# refuse: P2-target
+# from: issue 14.17
+lea 1f(%rip), %rax
+jmp __x86_indirect_thunk_rax
+1: ret
+
+### the same by a conditional jump to a thunk
+# refuse: P2-target
+# from: issue 14.17
+lea 1f(%rip), %rax
+test %edi, %edi
+.byte 0x0f,0x84
+.reloc ., R_X86_64_PLT32, __x86_indirect_thunk_rax - 4
+.long 0
+1: ret
+
+### a function of its own, called by its address
+# accept
+# from: issue 14.17
+lea g(%rip), %rax
+call *%rax
+ret
+.type g,@function
+g: ret
+.size g,.-g
+
+### a function that its address makes an entry
+# refuse: P1-untranslated
+# from: issue 14.17
+lea g(%rip), %rax
+call *%rax
+ret
+.type g,@function
+g: mov (%rdi), %rax
+ret
+.size g,.-g
+
+### the runtime's return bound to an address of its choice
+# refuse: P5-runtime
+# from: issue 14.14
+nop
+ret
+.globl __x86_return_thunk
+__x86_return_thunk = 0xffffffff81234567
+
+### the runtime's message bound to an address of its choice
+# refuse: P5-runtime
+# from: issue 14.14
+nop
+ret
+.globl _printk
+_printk = 0xffffffff81234567
+
+### the runtime's message in code of the module
+# refuse: P5-runtime
+# from: issue 14.14
+nop
+ret
+.globl _printk
+.type _printk,@function
+_printk: ret
+
+### a call of an absolute address
+# refuse: P2-relocation
+# from: Linux 6.1 kernel/module/main.c, simplify_symbols
+call there
+ret
+.globl there
+there = 0xffffffff81000000
+
+### a read of an absolute address
+# refuse: P2-relocation
+# from: Linux 6.1 kernel/module/main.c, simplify_symbols
+mov there(%rip), %rax
+ret
+.globl there
+there = 0xffffffff81000000
+
+### a call of a weak symbol
+# refuse: P2-relocation
+# from: Linux 6.1 kernel/module/main.c, simplify_symbols: zero if nobody exports it
+call maybe
+ret
+.weak maybe
+
+### a read of a weak symbol
+# refuse: P2-relocation
+# from: Linux 6.1 kernel/module/main.c, simplify_symbols
+mov maybe(%rip), %rax
+ret
+.weak maybe
+
+### the table of global offsets
+# refuse: P2-relocation
+# from: Linux 6.1 kernel/module/main.c, simplify_symbols, ignore_undef_symbol: zero
+mov _GLOBAL_OFFSET_TABLE_(%rip), %rax
+ret
+
+### a common symbol
+# refuse: P2-relocation
+# from: Linux 6.1 kernel/module/main.c, simplify_symbols: refused, unless its name begins with __gnu_lto
+mov __gnu_lto_x(%rip), %rax
+ret
+.comm __gnu_lto_x, 8
+
+### a thread's variable
+# refuse: P1-address-form
+# from: psABI 4.4
+mov %fs:0, %rax
+ret
+.section .tdata,"awT"
+x: .quad 0
+.text
+
+### a function that is chosen when it is linked
+# accept
+# from: STT_GNU_IFUNC means nothing to the kernel
+call g
+ret
+.type g,@gnu_indirect_function
+.globl g
+g: ret
+
+### a cold part as a function's address
+# refuse: P2-target
+# from: it is entered with a frame
+nop
+ret
+.type f.cold,@function
+f.cold: pop %rax
+ret
+.data
+.quad f.cold
+.text
+
+### a global name inside an instruction
+# refuse: P2-target
+mov $1, %eax
+ret
+.globl inside
+.type inside,@function
+inside = f + 1
+
+### an alias of a function
+# accept
+nop
+ret
+.globl alias
+.type alias,@function
+alias = f
+.data
+.quad alias
+.text
+
+### another name for the table
+# refuse: P5-table
+mov twin_stlb(%rdi), %rax
+ret
+
+### a place inside the table
+# refuse: P2-relocation
+sub twin_stlb+16(%rcx), %rax
+ret
+
+### the name of a slow path in the middle of one
+# refuse: P2-relocation
+call twin_slow_rax+3
+ret
