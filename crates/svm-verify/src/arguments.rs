@@ -8,6 +8,7 @@
 //! are forgotten at the call. Callers outside are taken to pass what is declared,
 //! and so are indirect calls; nobody can tell where they lead.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::domain::{Form, State};
@@ -108,8 +109,8 @@ impl Arguments {
         for (above, n) in order {
             let mut work = vec![n];
             while let Some(n) = work.pop() {
-                if !most.contains_key(&n) {
-                    most.insert(n, above);
+                if let Entry::Vacant(first) = most.entry(n) {
+                    first.insert(above);
                     work.extend(before.get(&n).into_iter().flatten());
                 }
             }
@@ -129,8 +130,9 @@ fn ways(program: &Program, patches: &Patches, n: u32) -> Vec<u32> {
     let stops = matches!(op, Op::Jump(_) | Op::JumpIndirect(_) | Op::Ret | Op::Stop);
     let warns = patches.warns.contains(&n);
     ways.extend(program.next(n).filter(|_| !stops || warns));
-    ways.extend(patches.before.get(&n).into_iter().flatten());
-    ways.extend(patches.fixups.get(&n));
+    let listed = [&patches.before, &patches.instead].map(|list| list.get(&n));
+    ways.extend(listed.into_iter().flatten().flatten());
+    ways.extend(patches.fixups.get(&n).map(|fixup| fixup.to));
     ways.extend(patches.ends.get(&n));
     ways
 }

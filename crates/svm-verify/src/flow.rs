@@ -164,8 +164,17 @@ impl<'a, 'o> Flow<'a, 'o> {
         self.arrive(n, &State::entry());
     }
 
-    /// Control comes to block `n` with these facts.
+    /// Control comes to block `n` with these facts, by itself: what the kernel only
+    /// copies does not run where it stands.
     fn arrive(&mut self, n: u32, state: &State) {
+        if self.patches.copies.contains(&n) {
+            let reason = "the kernel copies this code elsewhere, but something leads into it";
+            self.meetings.insert(n, (Code::Metadata, reason.into()));
+        }
+        self.reach(n, state);
+    }
+
+    fn reach(&mut self, n: u32, state: &State) {
         let changed = match self.slot[n as usize] {
             NONE => {
                 // Only the jump at the end of an out-of-line part is not
@@ -255,16 +264,19 @@ impl<'a, 'o> Flow<'a, 'o> {
         for &to in patches.before.get(&n).into_iter().flatten() {
             self.arrive(to, state);
         }
-        if let Some(&fixup) = patches.fixups.get(&n) {
+        for &to in patches.instead.get(&n).into_iter().flatten() {
+            self.reach(to, state);
+        }
+        if let Some(fixup) = patches.fixups.get(&n) {
             // What the instruction had done when it faulted, and what the handler
             // does, is as unknown as what a callee does, and what they write.
             let insn = &self.program.insns[n as usize];
             let mut after = state.clone();
             after.called_by_psabi();
-            after.clobber(insn.writes);
+            after.clobber(insn.writes.or(fixup.writes));
             after.forget_written(&insn.memory);
             after.direction = state.direction;
-            self.arrive(fixup, &after);
+            self.arrive(fixup.to, &after);
         }
     }
 
@@ -295,6 +307,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             scheme: self.image.scheme,
             linux: self.image.is_linux(),
             faulting: patched && self.patches.fixups.contains_key(&n),
+            leaving: patched && self.patches.leaves.contains(&n),
             label: patched && self.patches.labels.contains(&n),
             name: Name::of(n),
             insn,

@@ -83,6 +83,7 @@ impl Step<'_> {
 
     pub(super) fn jump(&mut self, target: Target) -> Result<Next, Broken> {
         match target {
+            Target::Inside(to) if self.leaving => self.leaves().map(|()| Next::Jump(to)),
             Target::Inside(to) => Ok(Next::Jump(to)),
             Target::Routine(Routine::Thunk(r)) => self.jump_indirect(Some(r)),
             Target::Routine(_) => self.leaves().map(|()| Next::End),

@@ -13,11 +13,14 @@ impl Step<'_> {
         if m.access == Access::None {
             return Ok(Proved::Reached);
         }
-        if self.faulting || m.origin != Origin::Registers {
+        let form = self.state.get(m.base).form;
+        // The frame does not fault: an entry of `__ex_table` says nothing about it.
+        let excused = self.faulting && !matches!(form, Form::Stack(_) | Form::Aligned(_));
+        if excused || m.origin != Origin::Registers {
             return Ok(Proved::Kernel);
         }
         let disp = i64::from(m.disp);
-        match self.state.get(m.base).form {
+        match form {
             Form::Stack(_) | Form::Aligned(_) if self.linux && !m.indexed => {
                 self.kernel_frame(m).map(|()| Proved::Stack)
             }

@@ -78,6 +78,8 @@ pub struct Step<'a> {
     pub linux: bool,
     /// Whether the kernel answers what its memory operand faults with.
     pub faulting: bool,
+    /// Whether the kernel may turn the jump into a return.
+    pub leaving: bool,
     /// Whether it gives the address of code that is no function's start.
     pub label: bool,
     /// The name that the instruction gives.

@@ -17,7 +17,11 @@ impl Step<'_> {
             StringKind::Outs => (&[Reg::RSI], Reg::RSI.set()),
             StringKind::Lods => (&[Reg::RSI], Reg::RSI.set().or(Reg::RAX.set())),
         };
-        let result = match self.faulting {
+        let in_frame = |&r: &Reg| {
+            let form = self.state.get(r).form;
+            matches!(form, Form::Stack(_) | Form::Aligned(_))
+        };
+        let result = match self.faulting && !pointers.iter().any(in_frame) {
             true => Ok(()),
             false => self.pointers(pointers, shift, rep),
         };

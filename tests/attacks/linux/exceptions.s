@@ -1,0 +1,368 @@
+### an access that the kernel answers for
+# accept
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 1
+.popsection
+
+### an entry of the type that moves rsp
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/mm/extable.c, EX_TYPE_POP_REG
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 16
+.popsection
+
+### a handler that writes rsp
+# refuse: P2-metadata
+# from: extable.c, EX_TYPE_IMM_REG with register 4
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 17 | 4 << 8 | 8 << 16
+.popsection
+
+### a handler that writes -EIO to rsp
+# refuse: P2-metadata
+# from: extable.c, EX_TYPE_RDMSR_SAFE
+1: rdmsr
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 11 | 4 << 8
+.popsection
+
+### a handler that writes the frame pointer
+# refuse: P4-rsp
+# from: extable.c, EX_TYPE_IMM_REG with register 5
+push %rbp
+mov %rsp, %rbp
+1: mov (%rdi), %rax
+2: leave
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 17 | 5 << 8 | 64 << 16
+.popsection
+
+### the same with the register that holds an error
+# accept
+push %rbp
+mov %rsp, %rbp
+1: mov (%rdi), %rax
+2: leave
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 17 | 6 << 8
+.popsection
+
+### a handler that writes -EIO to the frame pointer
+# refuse: P4-rsp
+# from: extable.c, EX_TYPE_WRMSR_SAFE
+push %rbp
+mov %rsp, %rbp
+1: wrmsr
+2: leave
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 10 | 5 << 8
+.popsection
+
+### a handler that writes another register with a frame address
+# refuse: P1-untranslated
+mov %rsp, %rbx
+1: mov (%rdi), %rax
+2: mov %rax, -8(%rbx)
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 17 | 3 << 8
+.popsection
+
+### an entry whose fixup is a register and a length
+# refuse: P2-metadata
+# from: extable.c, ex_handler_bpf
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 7
+.popsection
+
+### an entry of the type that loads a segment
+# refuse: P2-metadata
+# from: extable.c, ex_handler_clear_fs
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 5
+.popsection
+
+### an entry that restores the state of vector registers
+# refuse: P2-metadata
+# from: extable.c, ex_handler_fprestore
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 6
+.popsection
+
+### an entry without a type
+# refuse: P2-metadata
+# from: extable.c: EX_TYPE_NONE stops the kernel
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 0
+.popsection
+
+### an entry of a type that only a machine check has
+# refuse: P2-metadata
+# from: extable.c, EX_TYPE_WRMSR_IN_MCE
+1: wrmsr
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 12
+.popsection
+
+### an entry of a type of no kernel
+# refuse: P2-metadata
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 21
+.popsection
+
+### a load that fills up with zeros
+# accept
+# from: extable.c, EX_TYPE_ZEROPAD
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 20
+.popsection
+
+### an entry for a write to the return address
+# refuse: P1-return-slot
+# from: issue 14.15
+1: mov %rdi, (%rsp)
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 1
+.popsection
+
+### an entry for a write far above the frame
+# refuse: P1-stack-bounds
+1: mov %rdi, 4096(%rsp)
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 1
+.popsection
+
+### an entry for a write into the frame by an index
+# refuse: P1-stack-bounds
+1: mov %rdi, (%rsp,%rsi,8)
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 1
+.popsection
+
+### an entry for a string over the own frame
+# refuse: P1-string-pointer
+# from: Linux 6.1 arch/x86/include/asm/uaccess_64.h, __clear_user
+mov %rsp, %rdi
+mov %rsi, %rcx
+1: rep stosb
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 1
+.popsection
+
+### an entry for a string to the user
+# accept
+mov %rsi, %rcx
+1: rep stosb
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### an entry for the replacement, which runs elsewhere
+# refuse: P2-metadata
+# from: issue 14.15; search_extable goes by the address
+1: nop
+nop
+nop
+ret
+.pushsection .altinstr_replacement,"ax"
+2: mov (%rdi), %rax
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 3, 3b-2b
+.popsection
+.pushsection __ex_table,"a"
+.long 2b - ., 1b - .
+.long 1
+.popsection
+
+### an entry for the original, which the replacement comes in the place of
+# refuse: P1-untranslated
+# from: issue 14.15
+1: mov (%rdi), %rax
+nop
+4: ret
+.pushsection .altinstr_replacement,"ax"
+2: nop
+mov (%rsi), %rax
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 4, 3b-2b
+.popsection
+.pushsection __ex_table,"a"
+.long 1b - ., 4b - .
+.long 1
+.popsection
+
+### the original and the replacement at one address
+# accept
+# from: the entry is for the address, whichever is there
+1: mov (%rdi), %rax
+4: ret
+.pushsection .altinstr_replacement,"ax"
+2: mov (%rsi), %rax
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 3, 3b-2b
+.popsection
+.pushsection __ex_table,"a"
+.long 1b - ., 4b - .
+.long 1
+.popsection
+
+### a fixup into a replacement
+# refuse: P2-metadata
+5: mov (%rdi), %rax
+1: nop
+nop
+nop
+ret
+.pushsection .altinstr_replacement,"ax"
+2: clac
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 3, 3b-2b
+.popsection
+.pushsection __ex_table,"a"
+.long 5b - ., 2b - .
+.long 1
+.popsection
+
+### a fixup in the runtime
+# refuse: P2-metadata
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., twin_slow_rax - .
+.long 1
+.popsection
+
+### an entry for the runtime
+# refuse: P2-metadata
+ret
+1: ret
+.pushsection __ex_table,"a"
+.long twin_slow_rax - ., 1b - .
+.long 1
+.popsection
+
+### two fixups for one instruction
+# refuse: P2-metadata
+# from: sort_extable, lib/extable.c: which one is found, nobody says
+1: mov (%rdi), %rax
+2: nop
+3: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 1
+.long 1b - ., 3b - .
+.long 1
+.popsection
+
+### a fixup with another depth
+# refuse: P4-depth
+push %rdi
+1: mov (%rdi), %rax
+pop %rdi
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 1
+.popsection
+
+### an entry without its relocation
+# refuse: P2-metadata
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 0x100, 2b - .
+.long 1
+.popsection
+
+### an entry with one more relocation, over its type
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/module.c, apply_relocate_add
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 1b - .
+.popsection
+
+### half an entry
+# refuse: P2-metadata
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.popsection
+
+### the code behind a trap, by a fixup
+# refuse: P1-untranslated
+# from: Linux 6.1 arch/x86/kernel/traps.c: invalid opcodes have fixups, too
+1: ud2
+2: mov (%rdi), %rax
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 1
+.popsection

@@ -1,0 +1,1288 @@
+### a static branch with a key of its own
+# accept
+# from: Linux 6.1 kernel/jump_label.c, jump_label_add_module
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad k - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a static branch with a key of the kernel
+# accept
+# from: Linux 6.1 kernel/jump_label.c, jump_label_add_module
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad key + 2 - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a key without a relocation
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/jump_label.c, jump_label_add_module: the kernel writes to key->entries
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad 0x1000
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a key at the end of its section
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/jump_label.c, jump_label_add_module
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad k + 8 - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a key behind its section
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/jump_label.c, jump_label_add_module
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad k + 4096 - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a key in read-only data
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/jump_label.c, jump_label_add_module
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad r - .
+.popsection
+.section .rodata,"a"
+.balign 16
+r: .quad 0, 0
+.text
+
+### a key in code
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/jump_label.c, jump_label_add_module
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad f - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a key in the translation table
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/jump_label.c, jump_label_add_module: it would write a tag
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad twin_stlb - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a key in the table of static branches
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/jump_label.c, jump_label_add_module
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: ret
+.pushsection __jump_table,"aw"
+t:
+.long 1b - ., 2b - .
+.quad t - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a key at an absolute symbol
+# refuse: P2-metadata
+# from: issue 14.14
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad there - .
+.popsection
+.globl there
+there = 0xffffffff81000000
+
+### a key in per-CPU data
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/module/main.c, simplify_symbols
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad p - .
+.popsection
+.section .data..percpu,"aw"
+.balign 16
+p: .quad 0, 0
+.text
+
+### a key far behind a symbol of the kernel
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/jump_label.c, jump_label_add_module
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad key + 0x40000000 - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### two static branches at one place
+# refuse: P2-metadata
+# from: ibid., __jump_label_patch: BUG
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad k - .
+.long 1b - ., 2b - .
+.quad k - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a static branch to the middle of an instruction
+# refuse: P2-metadata
+# from: ibid.
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: mov $1, %eax
+ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b+1 - .
+.quad k - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a static branch that is a jump elsewhere
+# refuse: P2-metadata
+# from: ibid.: expects a jump to the target
+1: .byte 0xe9
+.long 3f - . - 4
+ret
+2: ret
+3: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad k - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a static branch of another length
+# refuse: P2-metadata
+# from: arch_jump_entry_size: BUG_ON
+1: nopl (%rax)
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad k - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a static branch over another long nop
+# refuse: P2-metadata
+# from: __jump_label_patch: memcmp
+1: .byte 0x66,0x0f,0x1f,0x04,0x00
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad k - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a static branch that loses the stack
+# refuse: P4-return
+1: push %rax; .byte 0x0f,0x1f,0x44,0,0
+pop %rax
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b+1 - ., 2b - .
+.quad k - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a static branch out of the runtime
+# refuse: P2-metadata
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long twin_slow_rax - ., 2b - .
+.quad key - .
+.popsection
+
+### a static branch into the runtime
+# refuse: P2-metadata
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., twin_slow_rax - .
+.quad key - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a table of static branches without bytes
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/jump_label.c, jump_label_add_module: entries of zeros, keys behind them
+ret
+.section __jump_table,"aw",@nobits
+.skip 16
+.text
+
+### a static call
+# accept
+# from: Linux 6.1 arch/x86/kernel/static_call.c
+1: call __SCT__x
+ret
+.pushsection .static_call_sites,"aw"
+.long 1b - ., __SCK__x - .
+.popsection
+
+### a static call in the place of a return
+# accept
+# from: Linux 6.1 arch/x86/kernel/static_call.c
+1: jmp __SCT__x
+int3
+.pushsection .static_call_sites,"aw"
+.long 1b - ., __SCK__x + 1 - .
+.popsection
+
+### a static call of a trampoline of its own
+# accept
+# from: Linux 6.1 arch/x86/kernel/static_call.c
+1: call __SCT__own
+ret
+.pushsection .static_call_sites,"aw"
+.long 1b - ., k - .
+.popsection
+.section .static_call.text,"ax"
+.type __SCT__own,@function
+__SCT__own: jmp g
+.byte 0x0f,0xb9,0xcc
+.text
+.type g,@function
+g: ret
+.size g,.-g
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a static jump with a frame
+# refuse: P4-return
+# from: issue 14.17: __static_call_transform makes a return of it
+push %rdi
+1: jmp __SCT__own
+int3
+.pushsection .static_call_sites,"aw"
+.long 1b - ., k + 1 - .
+.popsection
+.section .static_call.text,"ax"
+.type __SCT__own,@function
+__SCT__own: jmp g
+.byte 0x0f,0xb9,0xcc
+.text
+.type g,@function
+g: ret
+.size g,.-g
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### the same without the frame
+# accept
+# from: Linux 6.1 arch/x86/kernel/static_call.c
+1: .byte 0xe9
+.long __SCT__own - . - 4
+int3
+.pushsection .static_call_sites,"aw"
+.long 1b - ., k + 1 - .
+.popsection
+.section .static_call.text,"ax"
+.type __SCT__own,@function
+__SCT__own: jmp g
+.byte 0x0f,0xb9,0xcc
+.text
+.type g,@function
+g: ret
+.size g,.-g
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a static jump inside a function, with a frame
+# refuse: P2-metadata
+# from: issue 14.17
+push %rdi
+1: .byte 0xe9
+.reloc ., R_X86_64_PC32, .Lhere - 4
+.long 0
+.Lhere: pop %rdi
+ret
+.pushsection .static_call_sites,"aw"
+.long 1b - ., __SCK__x + 1 - .
+.popsection
+
+### a static jump where a call is expected
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/static_call.c, __static_call_validate: BUG
+1: jmp __SCT__x
+int3
+.pushsection .static_call_sites,"aw"
+.long 1b - ., __SCK__x - .
+.popsection
+
+### a static call where a jump is expected
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/static_call.c, __static_call_validate: BUG
+1: call __SCT__x
+ret
+.pushsection .static_call_sites,"aw"
+.long 1b - ., __SCK__x + 1 - .
+.popsection
+
+### a static call over the call of a slow path
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/static_call.c: the slow path would be replaced
+lea (%rdi), %rax
+mov %eax, %ecx
+shr $8, %ecx
+and $0xfff0, %ecx
+sub twin_stlb(%rcx), %rax
+cmp $0xfff, %rax
+ja 4f
+add twin_stlb+8(%rcx), %rax
+5: mov (%rax), %rax
+ret
+4: lea (%rdi), %rax
+1: call twin_slow_rax
+jmp 5b
+.pushsection .static_call_sites,"aw"
+.long 1b - ., __SCK__x - .
+.popsection
+
+### a static call of any function
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/static_call.c
+1: call g
+ret
+.pushsection .static_call_sites,"aw"
+.long 1b - ., __SCK__x - .
+.popsection
+
+### a static call with a key of any name
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/static_call_inline.c: it writes key->mods
+1: call __SCT__x
+ret
+.pushsection .static_call_sites,"aw"
+.long 1b - ., jiffies - .
+.popsection
+
+### a static call with a key behind the key
+# refuse: P2-metadata
+# from: ibid.
+1: call __SCT__x
+ret
+.pushsection .static_call_sites,"aw"
+.long 1b - ., __SCK__x + 64 - .
+.popsection
+
+### a static call with a key in the table of translations
+# refuse: P2-metadata
+# from: ibid.
+1: call __SCT__x
+ret
+.pushsection .static_call_sites,"aw"
+.long 1b - ., twin_stlb - .
+.popsection
+
+### a static call without a key
+# refuse: P2-metadata
+# from: ibid.
+1: call __SCT__x
+ret
+.pushsection .static_call_sites,"aw"
+.long 1b - ., 0x10
+.popsection
+
+### a prefix before a static call
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/static_call.c: five bytes are written
+1: .byte 0x2e
+call __SCT__x
+ret
+.pushsection .static_call_sites,"aw"
+.long 1b - ., __SCK__x - .
+.popsection
+
+### a static call at a call's second byte
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/static_call.c
+1: call __SCT__x
+ret
+.pushsection .static_call_sites,"aw"
+.long 1b+1 - ., __SCK__x - .
+.popsection
+
+### a trampoline entered with a frame
+# refuse: P4-return
+# from: Linux 6.1 arch/x86/kernel/static_call.c: a jump becomes a return
+push %rdi
+jmp __SCT__own
+.section .static_call.text,"ax"
+.type __SCT__own,@function
+__SCT__own: jmp g
+.byte 0x0f,0xb9,0xcc
+.text
+.type g,@function
+g: ret
+.size g,.-g
+
+### a trampoline outside of its section
+# refuse: P4-return
+# from: Linux 6.1 arch/x86/kernel/static_call.c, tramp_ud
+push %rdi
+jmp t
+.type g,@function
+g: pop %rdi
+ret
+.size g,.-g
+t: .byte 0xe9
+.long g - . - 4
+.byte 0x0f,0xb9,0xcc
+
+### a trace entry
+# accept
+# from: Linux 6.1 kernel/trace/ftrace.c, ftrace_process_locs
+1: call __fentry__
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a trace entry over a call of a name that begins so
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/trace/ftrace.c, ftrace_process_locs
+1: call __fentry__x
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a trace entry over a jump
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/trace/ftrace.c, ftrace_process_locs
+1: jmp __fentry__
+int3
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a trace entry over the call of a slow path
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/trace/ftrace.c, ftrace_process_locs: a nop in its place
+1: call twin_slow_rax
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a trace entry over a local function of that name
+# refuse: P2-metadata
+# from: issue 14.14
+1: call __fentry__
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+.type __fentry__,@function
+__fentry__: ret
+
+### a trace entry without a relocation
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/trace/ftrace.c, ftrace_process_locs
+ret
+.pushsection __mcount_loc,"a"
+.quad 0xffffffff81000000
+.popsection
+
+### a trace entry for the runtime
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/trace/ftrace.c, ftrace_process_locs
+ret
+.pushsection __mcount_loc,"a"
+.quad twin_slow_rax
+.popsection
+
+### half a trace entry
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/trace/ftrace.c, ftrace_process_locs
+1: call __fentry__
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.long 0
+.popsection
+
+### a lock prefix
+# accept
+# from: Linux 6.1 arch/x86/kernel/alternative.c, alternatives_smp_unlock
+1: lock incl -8(%rsp)
+ret
+.pushsection .smp_locks,"a"
+.long 1b - .
+.popsection
+
+### a lock after an operand-size prefix
+# accept
+# from: Linux 6.1 arch/x86/kernel/alternative.c, alternatives_smp_unlock
+1: .byte 0x66,0xf0,0xff,0x44,0x24,0xf8
+ret
+.pushsection .smp_locks,"a"
+.long 1b+1 - .
+.popsection
+
+### a lock of per-CPU data, which a segment takes the place of
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/alternative.c, alternatives_smp_unlock: 0x3e is a segment prefix, too
+1: .byte 0x65,0xf0,0xff,0x04,0x24
+ret
+.pushsection .smp_locks,"a"
+.long 1b+1 - .
+.popsection
+
+### a byte of an immediate that is 0xf0
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/alternative.c, alternatives_smp_unlock
+1: mov $0xf0f0f0f0, %eax
+ret
+.pushsection .smp_locks,"a"
+.long 1b+2 - .
+.popsection
+
+### a byte of a branch that is 0xf0
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/alternative.c, alternatives_smp_unlock
+1: .byte 0x0f,0x85
+.long 0xf0
+.skip 0xf0, 0xcc
+ret
+.pushsection .smp_locks,"a"
+.long 1b+2 - .
+.popsection
+
+### a lock for the runtime
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/alternative.c, alternatives_smp_unlock
+ret
+.pushsection .smp_locks,"a"
+.long twin_slow_rax + 1 - .
+.popsection
+
+### a lock in data
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/alternative.c, alternatives_smp_unlock
+ret
+.data
+d: .byte 0xf0
+.text
+.pushsection .smp_locks,"a"
+.long d - .
+.popsection
+
+### a thunk
+# accept
+# from: ibid., apply_retpolines
+1: call __x86_indirect_thunk_rax
+ret
+.pushsection .retpoline_sites,"a"
+.long 1b - .
+.popsection
+
+### a thunk by a conditional jump
+# accept
+# from: ibid., apply_retpolines
+1: .byte 0x0f,0x84
+.reloc ., R_X86_64_PLT32, __x86_indirect_thunk_rax - 4
+.long 0
+ret
+.pushsection .retpoline_sites,"a"
+.long 1b - .
+.popsection
+
+### a thunk of no register
+# refuse: P2-metadata
+# from: ibid., apply_retpolines: target - __x86_indirect_thunk_array
+1: call __x86_indirect_thunk_foo
+ret
+.pushsection .retpoline_sites,"a"
+.long 1b - .
+.popsection
+
+### a thunk of the stack pointer
+# refuse: P2-relocation
+# from: ibid., apply_retpolines: BUG_ON(reg == 4)
+1: call __x86_indirect_thunk_rsp
+ret
+.pushsection .retpoline_sites,"a"
+.long 1b - .
+.popsection
+
+### a thunk that the module defines
+# refuse: P2-metadata
+# from: ibid., apply_retpolines
+1: call __x86_indirect_thunk_rax
+ret
+.pushsection .retpoline_sites,"a"
+.long 1b - .
+.popsection
+.type __x86_indirect_thunk_rax,@function
+__x86_indirect_thunk_rax: ret
+
+### an indirect call itself
+# refuse: P2-metadata
+# from: ibid., apply_retpolines
+1: call *%rax
+ret
+.pushsection .retpoline_sites,"a"
+.long 1b - .
+.popsection
+
+### a return thunk
+# accept
+# from: ibid., apply_returns
+1: jmp __x86_return_thunk
+int3
+.pushsection .return_sites,"a"
+.long 1b - .
+.popsection
+
+### a return thunk that is called
+# refuse: P2-metadata
+# from: ibid., apply_returns
+1: call __x86_return_thunk
+ret
+.pushsection .return_sites,"a"
+.long 1b - .
+.popsection
+
+### a return thunk of a name that begins so
+# refuse: P2-metadata
+# from: ibid.
+1: jmp __x86_return_thunk_x
+int3
+.pushsection .return_sites,"a"
+.long 1b - .
+.popsection
+
+### a return in the middle of the runtime
+# refuse: P2-metadata
+# from: ibid.
+ret
+.pushsection .return_sites,"a"
+.long twin_slow_rax + 1 - .
+.popsection
+
+### a warning
+# accept
+# from: Linux 6.1 lib/bug.c, report_bug
+1: ud2
+ret
+.pushsection __bug_table,"aw"
+.long 1b - ., d - .
+.short 1, 1
+.popsection
+.data
+d: .quad 0
+.text
+
+### what follows a BUG
+# accept
+# from: Linux 6.1 lib/bug.c, report_bug
+1: ud2
+mov (%rdi), %rax
+.pushsection __bug_table,"aw"
+.long 1b - ., d - .
+.short 1, 0
+.popsection
+.data
+d: .quad 0
+.text
+
+### what follows a warning
+# refuse: P1-untranslated
+# from: Linux 6.1 lib/bug.c, report_bug
+1: ud2
+mov (%rdi), %rax; ret
+.pushsection __bug_table,"aw"
+.long 1b - ., d - .
+.short 1, 1
+.popsection
+.data
+d: .quad 0
+.text
+
+### a BUG that the module makes a warning
+# refuse: P1-address-form
+# from: Linux 6.1 lib/bug.c, report_bug: reads the flags when it happens
+movw $1, t+10(%rip)
+1: ud2
+mov (%rdi), %rax
+.pushsection __bug_table,"aw"
+t:
+.long 1b - ., d - .
+.short 1, 0
+.popsection
+.data
+d: .quad 0
+.text
+
+### the address of the table of warnings
+# refuse: P2-metadata
+# from: Linux 6.1 lib/bug.c, report_bug
+lea t(%rip), %rdi
+call g
+1: ud2
+ret
+.pushsection __bug_table,"aw"
+t:
+.long 1b - ., d - .
+.short 1, 1
+.popsection
+.data
+d: .quad 0
+.text
+
+### the address of the table of warnings in data
+# refuse: P2-metadata
+# from: Linux 6.1 lib/bug.c, report_bug
+1: ud2
+ret
+.pushsection __bug_table,"aw"
+t:
+.long 1b - ., d - .
+.short 1, 1
+.popsection
+.data
+d: .quad 0
+.text
+.data
+.quad t
+.text
+
+### a warning whose flags are relocated
+# refuse: P2-metadata
+# from: Linux 6.1 lib/bug.c, report_bug
+1: ud2
+ret
+.pushsection __bug_table,"aw"
+.long 1b - ., d - .
+.long d - .
+.popsection
+.data
+d: .quad 0
+.text
+
+### a warning at ud1
+# refuse: P2-metadata
+# from: Linux 6.1 lib/bug.c, report_bug: skips two bytes
+1: ud1 %esp, %ecx
+ret
+.pushsection __bug_table,"aw"
+.long 1b - ., d - .
+.short 1, 1
+.popsection
+.data
+d: .quad 0
+.text
+
+### a warning at a ud2 with a prefix
+# refuse: P2-metadata
+# from: Linux 6.1 lib/bug.c, report_bug
+1: .byte 0x66,0x0f,0x0b
+ret
+.pushsection __bug_table,"aw"
+.long 1b - ., d - .
+.short 1, 1
+.popsection
+.data
+d: .quad 0
+.text
+
+### a warning inside an immediate
+# refuse: P2-metadata
+# from: Linux 6.1 lib/bug.c, report_bug
+1: mov $0x0b0f, %eax
+ret
+.pushsection __bug_table,"aw"
+.long 1b+1 - ., d - .
+.short 1, 1
+.popsection
+.data
+d: .quad 0
+.text
+
+### a warning whose file is not relocated
+# refuse: P2-metadata
+# from: Linux 6.1 lib/bug.c, report_bug: it is printed
+1: ud2
+ret
+.pushsection __bug_table,"aw"
+.long 1b - ., 0x7fffffff
+.short 1, 1
+.popsection
+.data
+d: .quad 0
+.text
+
+### a warning whose file is the table of translations
+# refuse: P2-metadata
+# from: Linux 6.1 lib/bug.c, report_bug
+1: ud2
+ret
+.pushsection __bug_table,"aw"
+.long 1b - ., twin_stlb - .
+.short 1, 1
+.popsection
+.data
+d: .quad 0
+.text
+
+### a table of warnings of newer kernels
+# refuse: P2-metadata
+# from: Linux 7: 16 bytes, a format beside the file
+1: ud2
+ret
+.pushsection __bug_table,"aw"
+.long 1b - ., d - ., d - .
+.short 1, 1
+.popsection
+.data
+d: .quad 0
+.text
+
+### relocations over the warning's table that make two of one
+# refuse: object-section
+# from: apply_relocate_add: one after the other
+1: ud2
+ret
+.pushsection __bug_table,"aw"
+.long 1b - .
+.reloc . - 2, R_X86_64_PC32, d
+.long d - .
+.short 1, 1
+.popsection
+.data
+d: .quad 0
+.text
+
+### unwinding tables of one length
+# accept
+# from: Linux 6.1 arch/x86/kernel/unwind_orc.c, orc_sort_swap
+ret
+.pushsection .orc_unwind_ip,"a"
+.long f - .
+.popsection
+.pushsection .orc_unwind,"a"
+.skip 6
+.popsection
+
+### fewer entries than places to unwind from
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/unwind_orc.c, orc_sort_swap: swaps what is behind
+ret
+.pushsection .orc_unwind_ip,"a"
+.long f - ., f - .
+.popsection
+.pushsection .orc_unwind,"a"
+.skip 6
+.popsection
+
+### unwinding from half an instruction
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/unwind_orc.c, orc_sort_swap
+mov $1, %eax
+ret
+.pushsection .orc_unwind_ip,"a"
+.long f + 1 - .
+.popsection
+.pushsection .orc_unwind,"a"
+.skip 6
+.popsection
+
+### tables of kernels that track the depth of calls
+# refuse: P2-metadata
+# from: Linux 6.2 arch/x86/kernel/callthunks.c
+1: call g
+ret
+.pushsection .call_sites,"a"
+.long 1b - .
+.popsection
+
+### endbr that the kernel takes away
+# refuse: P2-metadata
+# from: Linux 6.1 apply_ibt_endbr
+1: endbr64
+ret
+.pushsection .ibt_endbr_seal,"a"
+.long 1b - .
+.popsection
+
+### preambles of kCFI
+# refuse: P2-metadata
+# from: Linux 6.2 apply_fineibt
+ret
+.pushsection .cfi_sites,"a"
+.long f - .
+.popsection
+
+### traps of kCFI that the kernel goes on from
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/cfi.c, handle_cfi_failure
+1: ud2
+mov (%rdi), %rax
+ret
+.pushsection __kcfi_traps,"a"
+.long 0
+.popsection
+
+### trace entries of other compilers
+# refuse: P2-metadata
+# from: Linux 6.1 include/asm-generic/vmlinux.lds.h
+ret
+.pushsection __patchable_function_entries,"aw"
+.quad f
+.popsection
+
+### .altinstructions that is not loaded
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/module.c, module_finalize: any section of that name, unrelocated
+1: nop
+ret
+.pushsection .altinstructions,"",@progbits
+.long 1b - ., 1b - .
+.short 20
+.byte 1, 0
+.popsection
+
+### .smp_locks that is not loaded
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/module.c, module_finalize: any section of that name, unrelocated
+1: lock incl (%rsp)
+ret
+.pushsection .smp_locks,"",@progbits
+.long 1b - .
+.popsection
+
+### .parainstructions that is not loaded
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/module.c, module_finalize: any section of that name, unrelocated
+1: call *pv_ops+8(%rip)
+ret
+.pushsection .parainstructions,"",@progbits
+.quad 1b
+.byte 1, 6
+.skip 6
+.popsection
+
+### .retpoline_sites that is not loaded
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/module.c, module_finalize: any section of that name, unrelocated
+1: call __x86_indirect_thunk_rax
+ret
+.pushsection .retpoline_sites,"",@progbits
+.long 1b - .
+.popsection
+
+### __bug_table that is not loaded
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/module.c, module_finalize: any section of that name, unrelocated
+1: ud2
+ret
+.pushsection __bug_table,"",@progbits
+.long 1b - ., f - .
+.short 1, 0
+.popsection
+
+### __ex_table that is not loaded
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/module.c, module_finalize: any section of that name, unrelocated
+1: nop
+ret
+.pushsection __ex_table,"",@progbits
+.long 1b - ., 1b - .
+.long 1
+.popsection
+
+### .static_call_sites that is not loaded
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/module.c, module_finalize: any section of that name, unrelocated
+1: call __SCT__x
+ret
+.pushsection .static_call_sites,"",@progbits
+.long 1b - ., __SCK__x - .
+.popsection
+
+### __mcount_loc that is not loaded
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/module.c, module_finalize: any section of that name, unrelocated
+1: call __fentry__
+ret
+.pushsection __mcount_loc,"",@progbits
+.quad 1b
+.popsection
+
+### .orc_unwind_ip that is not loaded
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/module.c, module_finalize: any section of that name, unrelocated
+1: nop
+ret
+.pushsection .orc_unwind_ip,"",@progbits
+.long 1b - .
+.popsection
+
+### two tables of one name
+# refuse: P2-metadata
+# from: module_finalize takes the last, find_sec the first
+# whole
+.section .note.twin,"",@note
+.long 5, 16, 1
+.asciz "twin"
+.balign 4
+.long 2, 1, 64, 1
+.text
+.globl f
+.type f,@function
+f: ret
+.section .smp_locks,"a",@progbits
+.long f - .
+.section .smp_locks,"a",@progbits,unique,2
+.long f - .
+
+### two tables of exceptions
+# refuse: P2-metadata
+# from: find_sec takes the first
+# whole
+.section .note.twin,"",@note
+.long 5, 16, 1
+.asciz "twin"
+.balign 4
+.long 2, 1, 64, 1
+.text
+.globl f
+.type f,@function
+f: 1: mov (%rdi), %rax
+2: ret
+.section __ex_table,"a",@progbits
+.section __ex_table,"a",@progbits,unique,2
+.long 1b - ., 2b - .
+.long 1
+
+### a table that is code
+# refuse: P2-metadata
+1: lock incl (%rsp)
+ret
+.pushsection .smp_locks,"ax"
+.long 1b - .
+.popsection
+
+### a table of notes
+# refuse: P2-metadata
+# from: find_sec does not look at types
+1: lock incl (%rsp)
+ret
+.pushsection .smp_locks,"a",@note
+.long 1b - .
+.popsection
+
+### replacements that are data
+# refuse: P2-metadata
+1: nop; nop; nop
+ret
+.pushsection .altinstr_replacement,"a"
+2: clac
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 3, 3
+.popsection
+
+### functions that are called before the module
+# accept
+# from: Linux 6.1 kernel/module/main.c, do_mod_ctors
+ret
+.section .init_array,"aw"
+.quad f
+.text
+
+### a constructor inside a function
+# refuse: P2-target
+# from: ibid.
+nop
+1: ret
+.section .ctors,"aw"
+.quad 1b
+.text
+
+### an export inside a function
+# refuse: P2-target
+# from: include/asm-generic/export.h
+nop
+1: ret
+.section ___ksymtab+x,"a"
+.long 1b - ., d - ., 0
+.data
+d: .quad 0
+.text
+
+### a list of functions that are not probed
+# accept
+# from: kernel/kprobes.c
+ret
+.section _kprobe_blacklist,"aw"
+.quad f
+.text
+
+### a list of functions, one of which is none
+# refuse: P2-target
+# from: kernel/kprobes.c
+nop
+1: ret
+.section _error_injection_whitelist,"aw"
+.quad 1b
+.text
+
+### keys of trampolines
+# refuse: P2-target
+# from: include/linux/static_call.h
+nop
+1: ret
+.section .static_call_tramp_key,"a"
+.long 1b - ., __SCK__x - .
+.text
+
+### a parameter whose operations are code
+# refuse: P2-target
+# from: kernel/params.c
+nop
+1: ret
+.section __param,"a"
+.quad 0, 0, 1b
+.text
+
+### a module whose init is inside a function
+# refuse: P2-target
+# from: kernel/module/main.c, do_init_module
+nop
+1: ret
+.section .gnu.linkonce.this_module,"aw"
+.skip 312
+.quad 1b
+.text
+
+### a tracepoint's function inside a function
+# refuse: P2-target
+# from: kernel/tracepoint.c
+nop
+1: ret
+.section __tracepoints,"aw"
+.quad 1b
+.text
+
+### code in .noinstr.text as anywhere
+# refuse: P1-untranslated
+# from: kernel/module/main.c
+call n
+ret
+.section .noinstr.text,"ax"
+.type n,@function
+n: mov (%rdi), %rax
+ret
+.text
+
+### code in a section of trampolines as anywhere
+# refuse: P1-untranslated
+ret
+.section .static_call.text,"ax"
+.type n,@function
+n: mov (%rdi), %rax
+ret
+.text
