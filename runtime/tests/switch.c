@@ -95,7 +95,7 @@ static void set_up(void)
 {
 	const struct twin_instance_config config = {
 		.scheme = TWIN_SCHEME_STLB, .stlb = stlb, .nodes = nodes, .node_count = 16,
-		.ops = &ops,
+		.ops = &ops, .vector_free = 1,
 	};
 
 	gone = round_the_world = false;

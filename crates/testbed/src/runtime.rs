@@ -95,6 +95,7 @@ pub struct Config {
     pub windows: u32,
     pub regions: u32,
     pub port_count: u32,
+    pub vector_free: u32,
     pub ports: *const PortRange,
     pub stlb: *mut c_void,
     pub host: Host,
