@@ -222,13 +222,14 @@ enum twin_switch_verdict twin_switch_receive(struct twin_switch *sw,
 					     const struct twin_arrival *arrival)
 {
 	enum twin_switch_verdict verdict;
-	uint8_t destination[TWIN_ETH_ALEN];	/* dom0 may change its own meanwhile */
+	uint64_t destination = 0;	/* a copy: dom0 may change its own meanwhile */
 
+	/* The first byte is the lowest, as in twin_switch.address: x86 is little-endian. */
 	if (arrival->length < TWIN_ETH_ALEN ||
-	    twin_copy_from_dom0(instance, destination, arrival->data, TWIN_ETH_ALEN))
+	    twin_copy_from_dom0(instance, &destination, arrival->data, TWIN_ETH_ALEN))
 		return TWIN_SWITCH_REFUSED;
 	lock(&sw->lock);
-	verdict = hold_packet(sw, address_of(destination), arrival);
+	verdict = hold_packet(sw, destination, arrival);
 	unlock(&sw->lock);
 	return verdict;
 }
