@@ -88,6 +88,60 @@ static void clear_incoming_args(uint64_t start)
 		argument[i] = 0;
 }
 
+/* ---- What is not in general registers ----------------------------------- */
+
+/* Alignment check and nested task (SDM vol. 1, 3.4.3): the driver has no instruction
+ * that sets them, and AC would let its accesses fault, or in a hypervisor reach
+ * users' pages (SMAP). */
+#define HOST_FLAGS 0x44000ull
+
+/* Clears the host's own flags; gives those that were set. */
+static uint64_t put_flags_aside(void)
+{
+	uint64_t flags = __builtin_ia32_readeflags_u64();
+
+	if (flags & HOST_FLAGS)
+		__builtin_ia32_writeeflags_u64(flags & ~HOST_FLAGS);
+	return flags & HOST_FLAGS;
+}
+
+static void take_flags_back(uint64_t flags)
+{
+	if (flags)
+		__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | flags);
+}
+
+/* twin_run_driver while the host's vector state is put aside. It returns here from
+ * an abort too. Not inlined: the state is large, and most drivers need none. */
+static __attribute__((noinline)) int run_shielded(struct twin_cpu *cpu, uint64_t hyp,
+						  const uint64_t args[6], uint64_t *result)
+{
+	struct twin_instance *instance = cpu->instance;
+	struct twin_vectors host;
+	int status;
+
+	instance->ops->vector_save(instance, &host);
+	instance->ops->vector_clear(instance);
+	status = twin_run_driver(cpu, hyp, args, result);
+	instance->ops->vector_restore(instance, &host);
+	return status;
+}
+
+static int run(struct twin_cpu *cpu, uint64_t hyp, const uint64_t args[6], uint64_t *result)
+{
+	uint64_t flags = put_flags_aside();
+	int status;
+
+	if (cpu->instance->vector_free)
+		status = twin_run_driver(cpu, hyp, args, result);
+	else
+		status = run_shielded(cpu, hyp, args, result);
+	take_flags_back(flags);
+	return status;
+}
+
+/* ---- Entry --------------------------------------------------------------- */
+
 /* cpu is free, or in an import of the same instance. */
 static bool may_enter(const struct twin_cpu *cpu, const struct twin_instance *instance)
 {
@@ -120,7 +174,7 @@ int twin_enter(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t hy
 		cpu->entry_function = hyp;
 		cpu->start_rsp = top;
 		cpu->may_nest = 0;
-		status = twin_run_driver(cpu, hyp, args, &rax);
+		status = run(cpu, hyp, args, &rax);
 		restore_outer(cpu, &outer);
 	}
 	if (!nested)
@@ -187,6 +241,14 @@ static int abort_call(struct twin_cpu *cpu, const struct twin_call_frame *frame)
 	return TWIN_ABORTED;
 }
 
+/* Vector registers carry nothing over a call (psABI 3.2.1), so what the host left in
+ * them is not restored to the driver's, but cleared. */
+static void clear_vectors(struct twin_instance *instance)
+{
+	if (!instance->vector_free)
+		instance->ops->vector_clear(instance);
+}
+
 /* saved is copied, for a nested entry uses it too. */
 static int call_out(struct twin_cpu *cpu, uint64_t target, twin_hot_routine hot)
 {
@@ -204,6 +266,7 @@ static int call_out(struct twin_cpu *cpu, uint64_t target, twin_hot_routine hot)
 	cpu->may_nest = 0;
 	if (status || is_dead(cpu->instance))
 		return abort_call(cpu, &frame);
+	clear_vectors(cpu->instance);
 	take_frame(&saved, &frame);
 	cpu->saved = saved;
 	return TWIN_OK;

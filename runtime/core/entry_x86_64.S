@@ -11,7 +11,8 @@
  * the driver's overflow. For that, in_driver is 1 at every push to the driver
  * stack, and 0 whenever C code runs.
  *
- * No vector register is touched, and none is by the C code.
+ * No vector register is touched, and none is by the C code: slow paths keep the
+ * driver's. What the host had in them was cleared before (core/enter.c).
  */
 #include <twin/abi.h>
 #include "offsets.h"

@@ -9,6 +9,11 @@ uint64_t twin_instance_size(void)
 	return sizeof(struct twin_instance);
 }
 
+static bool has_vector_ops(const struct twin_platform_ops *ops)
+{
+	return ops->vector_save && ops->vector_clear && ops->vector_restore;
+}
+
 static bool is_config_valid(const struct twin_instance_config *config)
 {
 	if (config->scheme != TWIN_SCHEME_PAPER && config->scheme != TWIN_SCHEME_STLB)
@@ -19,7 +24,9 @@ static bool is_config_valid(const struct twin_instance_config *config)
 		return false;
 	if (config->port_count && !config->ports)
 		return false;
-	return config->ops && config->ops->map_window;
+	if (!config->ops || !config->ops->map_window)
+		return false;
+	return config->vector_free || has_vector_ops(config->ops);
 }
 
 static void clear_bytes(void *start, uint64_t bytes)
@@ -36,6 +43,7 @@ int twin_instance_init(struct twin_instance *instance, const struct twin_instanc
 		return TWIN_INVALID;
 	clear_bytes(instance, sizeof(*instance));
 	instance->scheme = config->scheme;
+	instance->vector_free = config->vector_free;
 	instance->stlb = config->stlb;
 	instance->nodes = config->nodes;
 	instance->node_count = config->node_count;

@@ -127,6 +127,37 @@ uint32_t twin_switch_detach(struct twin_switch *sw, uint32_t guest, uint64_t *re
 	return count;
 }
 
+/* ---- Reading dom0 --------------------------------------------------------- */
+
+/* The core calls no library; rep movsb is what memcpy would come to. */
+static void copy(void *to, const void *from, uint64_t size)
+{
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
+}
+
+int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from, uint32_t size)
+{
+	uint8_t *at = to;
+	uint64_t mapped;
+	uint32_t chunk;
+
+	if (size && from + size - 1 < from)	/* round the end of all addresses */
+		return TWIN_ABORTED;
+	while (size) {
+		if (twin_translate(instance, from, &mapped))
+			return TWIN_ABORTED;
+		/* Of a window's pages only its own is surely dom0's. */
+		chunk = TWIN_PAGE_SIZE - (uint32_t)(from & PAGE_MASK);
+		if (chunk > size)
+			chunk = size;
+		copy(at, (const void *)mapped, chunk);
+		at += chunk;
+		from += chunk;
+		size -= chunk;
+	}
+	return TWIN_OK;
+}
+
 /* ---- Receiving ------------------------------------------------------------ */
 
 /* Which guests want a packet for that address, as bits. */
@@ -191,44 +222,19 @@ enum twin_switch_verdict twin_switch_receive(struct twin_switch *sw,
 					     const struct twin_arrival *arrival)
 {
 	enum twin_switch_verdict verdict;
-	uint64_t mapped;
+	uint64_t destination = 0;	/* a copy: dom0 may change its own meanwhile */
 
-	if (arrival->length < TWIN_ETH_ALEN || twin_translate(instance, arrival->data, &mapped))
+	/* The first byte is the lowest, as in twin_switch.address: x86 is little-endian. */
+	if (arrival->length < TWIN_ETH_ALEN ||
+	    twin_copy_from_dom0(instance, &destination, arrival->data, TWIN_ETH_ALEN))
 		return TWIN_SWITCH_REFUSED;
 	lock(&sw->lock);
-	verdict = hold_packet(sw, address_of((const uint8_t *)mapped), arrival);
+	verdict = hold_packet(sw, destination, arrival);
 	unlock(&sw->lock);
 	return verdict;
 }
 
 /* ---- Taking --------------------------------------------------------------- */
-
-/* The core calls no library; rep movsb is what memcpy would come to. */
-static void copy(void *to, const void *from, uint64_t size)
-{
-	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
-}
-
-int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from, uint32_t size)
-{
-	uint8_t *at = to;
-	uint64_t mapped;
-	uint32_t chunk;
-
-	while (size) {
-		if (twin_translate(instance, from, &mapped))
-			return TWIN_ABORTED;
-		/* Of a window's pages only its own is surely dom0's. */
-		chunk = TWIN_PAGE_SIZE - (uint32_t)(from & PAGE_MASK);
-		if (chunk > size)
-			chunk = size;
-		copy(at, (const void *)mapped, chunk);
-		at += chunk;
-		from += chunk;
-		size -= chunk;
-	}
-	return TWIN_OK;
-}
 
 /* The number of guest's next packet, or UINT32_MAX. */
 static uint32_t next_packet(struct twin_switch *sw, uint32_t guest)

@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# check-objects.sh CORE_OBJECT... -- OTHER_OBJECT...
-# No object uses a vector register (fxsave and fxrstor excepted); the core's
-# refer to nothing outside the core; nobody wants an executable stack.
+# check-objects.sh CORE_OBJECT... -- SLOW_PATH_OBJECT...
+# No object touches vector state, nor calls what may: none names a vector, mask, tile
+# or x87 register or changes MXCSR, and none refers to anything outside of the
+# objects given (the core's not even to the others). vectors.o alone restores such
+# state as a whole. Nobody wants an executable stack.
 status=0
 complain() {
 	echo "check: $*" >&2
@@ -13,16 +15,28 @@ for object in "$@"; do
 	[ "$object" = -- ] && break
 	core="$core $object"
 done
-defined=$(nm --defined-only $core | awk 'NF == 3 { print $3 }' | sort -u)
-wanted=$(nm -u $core | awk '$1 == "U" && $2 != "_GLOBAL_OFFSET_TABLE_" { print $2 }' | sort -u)
-for name in $wanted; do
-	printf '%s\n' "$defined" | grep -qxF "$name" || complain "the core refers to $name"
-done
-for object in "$@"; do
-	[ "$object" = -- ] && continue
-	if objdump -d "$object" | grep -qE '%([xyz]mm|mm[0-7]|st\b)'; then
-		complain "$object uses vector registers"
-	fi
+all=$(printf '%s\n' "$@" | grep -vxF -e --)
+
+# refers OBJECTS OBJECTS TEXT: the former want nothing that the latter do not define.
+refers() {
+	defined=$(nm --defined-only $2 | awk 'NF == 3 { print $3 }' | sort -u)
+	wanted=$(nm -u $1 | awk '$1 == "U" && $2 != "_GLOBAL_OFFSET_TABLE_" { print $2 }' | sort -u)
+	for name in $wanted; do
+		printf '%s\n' "$defined" | grep -qxF "$name" || complain "$3 refers to $name"
+	done
+}
+refers "$core" "$core" "the core"
+refers "$all" "$all" "the slow path"
+
+registers='%([xyzt]mm|mm[0-7]|k[0-7]\b|st\b)'
+whole='\b(f?xrstors?(64)?|v?ldmxcsr|vzero(upper|all)|fn?init|fldcw|fldenv|frstor|emms|wrpkru)\b'
+for object in $all; do
+	code=$(objdump -d --no-show-raw-insn "$object")
+	printf '%s\n' "$code" | grep -qE "$registers" && complain "$object uses vector registers"
+	case $object in
+	*/vectors.o) ;;
+	*) printf '%s\n' "$code" | grep -qE "$whole" && complain "$object changes vector state" ;;
+	esac
 	readelf -SW "$object" | grep -q 'note.GNU-stack' || complain "$object: no .note.GNU-stack"
 done
 exit $status

@@ -396,6 +396,194 @@ FUNCTION driver_image
 	IMAGE
 	ret
 
+/* ---- Vector registers -------------------------------------------------- */
+
+/*
+ * For each width, in bytes, that a processor may have: all registers filled from
+ * \from, and all written to \to, 64 bytes each; for 64 the masks k1-k7 too, 8 bytes
+ * each from +2048 on. MXCSR at +2104 (control and status; fill does not set it).
+ */
+#define VECTOR_MASKS 2048
+#define VECTOR_MXCSR 2104
+
+.macro EACH_VECTOR width, what, place
+	.irp	n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+	\what\width \n, \place
+	.endr
+	.if	\width == 64
+	.irp	n, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+	\what\width \n, \place
+	.endr
+	.irp	n, 1, 2, 3, 4, 5, 6, 7
+	\what\()_mask \n, \place
+	.endr
+	.endif
+.endm
+.macro LOAD16 n, place
+	movups	\place+64*\n(%rip), %xmm\n
+.endm
+.macro LOAD32 n, place
+	vmovups	\place+64*\n(%rip), %ymm\n
+.endm
+.macro LOAD64 n, place
+	vmovups	\place+64*\n(%rip), %zmm\n
+.endm
+.macro LOAD_mask n, place
+	kmovw	\place+VECTOR_MASKS+8*\n-8(%rip), %k\n
+.endm
+.macro STORE16 n, place
+	movups	%xmm\n, \place+64*\n(%rip)
+.endm
+.macro STORE32 n, place
+	vmovups	%ymm\n, \place+64*\n(%rip)
+.endm
+.macro STORE64 n, place
+	vmovups	%zmm\n, \place+64*\n(%rip)
+.endm
+.macro STORE_mask n, place
+	kmovw	%k\n, \place+VECTOR_MASKS+8*\n-8(%rip)
+.endm
+
+.macro FILL width, from
+	EACH_VECTOR \width, LOAD, \from
+.endm
+.macro SEE width, to
+	EACH_VECTOR \width, STORE, \to
+	stmxcsr	\to+VECTOR_MXCSR(%rip)
+.endm
+
+/*
+ * Driver functions, one set a width: what is there at entry; what is there after
+ * something that the driver filled them before; an end of each kind with all full.
+ */
+.macro VECTORS width
+FUNCTION vectors_at_entry_\width
+	SEE	\width, vectors_seen
+	FILL	\width, vectors_driver
+	ret
+FUNCTION vectors_after_import_\width
+	FILL	\width, vectors_driver
+	subq	$8, %rsp
+	call	*import_stub(%rip)
+	addq	$8, %rsp
+	SEE	\width, vectors_seen
+	FILL	\width, vectors_driver
+	ret
+FUNCTION vectors_after_hot_\width
+	FILL	\width, vectors_driver
+	subq	$8, %rsp
+	call	*hot_stub(%rip)
+	addq	$8, %rsp
+	SEE	\width, vectors_seen
+	ret
+FUNCTION vectors_after_slow_\width
+	FILL	\width, vectors_driver
+	movq	%rdi, %rax
+	call	twin_slow_rax
+	SEE	\width, vectors_seen
+	ret
+FUNCTION vectors_after_in_\width
+	FILL	\width, vectors_driver
+	movq	%rdi, %rdx
+	call	twin_in8
+	SEE	\width, vectors_seen
+	ret
+FUNCTION vectors_after_out_\width
+	FILL	\width, vectors_driver
+	movq	%rdi, %rdx
+	call	twin_out8
+	SEE	\width, vectors_seen
+	ret
+FUNCTION vectors_after_warn_\width
+	FILL	\width, vectors_driver
+	call	twin_warn
+	SEE	\width, vectors_seen
+	ret
+FUNCTION vectors_call_\width
+	FILL	\width, vectors_driver
+	movq	%rdi, %r11
+	jmp	twin_stlb_call
+FUNCTION vectors_called_\width
+	SEE	\width, vectors_seen
+	ret
+FUNCTION vectors_bug_\width
+	FILL	\width, vectors_driver
+	call	twin_bug
+FUNCTION vectors_ud2_\width
+	FILL	\width, vectors_driver
+	ud2
+FUNCTION vectors_wild_\width
+	FILL	\width, vectors_driver
+	movq	%rdi, %rax
+	call	twin_slow_rax
+	ret
+.endm
+	VECTORS	16
+	VECTORS	32
+	VECTORS	64
+
+/* void divide(void): a division by zero, which MXCSR's status remembers */
+FUNCTION driver_inexact
+	pxor	%xmm0, %xmm0
+	movl	$1, %eax
+	cvtsi2sdl %eax, %xmm1
+	divsd	%xmm0, %xmm1
+	ret
+
+/* u64 flags(void) */
+FUNCTION driver_flags_seen
+	pushfq
+	popq	%rax
+	ret
+
+/*
+ * Host code: twin_enter with all vector registers filled from vectors_host and MXCSR
+ * as host_mxcsr; what they hold afterwards is written to vectors_kept.
+ */
+.macro ENTER_VECTORS width
+	.globl	enter_vectors_\width
+enter_vectors_\width:
+	FILL	\width, vectors_host
+	ldmxcsr	host_mxcsr(%rip)
+	subq	$8, %rsp
+	call	twin_enter
+	addq	$8, %rsp
+	SEE	\width, vectors_kept
+	ldmxcsr	first_mxcsr(%rip)
+	.if	\width > 16
+	vzeroupper
+	.endif
+	ret
+/* The same in the host's code inside: another user of all registers. */
+	.globl	spoil_vectors_\width
+spoil_vectors_\width:
+	FILL	\width, vectors_host
+	ret
+.endm
+	ENTER_VECTORS 16
+	ENTER_VECTORS 32
+	ENTER_VECTORS 64
+
+/* Host code: twin_enter with host_flags set as well; gives the flags afterwards. */
+	.globl	enter_flags
+enter_flags:
+	subq	$8, %rsp
+	pushfq
+	movq	host_flags(%rip), %rax
+	orq	%rax, (%rsp)
+	popfq
+	call	twin_enter
+	pushfq
+	popq	%rcx
+	movq	%rcx, host_flags_kept(%rip)
+	movq	host_flags(%rip), %rdx
+	notq	%rdx
+	andq	%rdx, %rcx
+	pushq	%rcx
+	popfq
+	addq	$8, %rsp
+	ret
+
 /*
  * Host code, not the driver's: twin_enter with all bits set in every register
  * that carries no argument.
@@ -432,6 +620,10 @@ driver_text_end:
 import_stub:	.quad	0
 hot_stub:	.quad	0
 driver_flags:	.quad	0x202
+	.globl	host_mxcsr, host_flags
+host_mxcsr:	.long	0x3f80			# rounding down, none of the status
+first_mxcsr:	.long	0x1f80
+host_flags:	.quad	0
 	.globl	vectors
 vectors:
 	.set	n, 1
@@ -446,6 +638,13 @@ vectors:
 image:		.skip	136 + 256
 image_value:	.skip	8
 image_rsp:	.skip	8
+	.globl	vectors_host, vectors_driver, vectors_seen, vectors_kept, host_flags_kept
+	.balign	64
+vectors_host:	.skip	2112
+vectors_driver:	.skip	2112
+vectors_seen:	.skip	2112
+vectors_kept:	.skip	2112
+host_flags_kept: .skip	8
 	.balign	4096
 	.globl	twin_stlb
 twin_stlb:	.skip	16 * TWIN_STLB_ENTRIES

@@ -3,8 +3,11 @@
  * The switch against a dom0 that is an array: which guest gets which packet,
  * when a buffer comes back, and what happens when anything is full.
  */
+#define _GNU_SOURCE
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <twin/switch.h>
 
@@ -20,22 +23,35 @@ static struct twin_node nodes[16];
 static struct twin_instance instance;
 static struct twin_switch sw;
 static struct twin_packet packets[PACKETS];
-static uint8_t dom0[PAGES * TWIN_PAGE_SIZE] __attribute__((aligned(4096)));
-static bool gone;
+static uint8_t *dom0;
+static bool gone, round_the_world;
 
-/* Pages are shuffled, so that a copy that does not ask again at a page's end
- * copies the wrong bytes. */
+/*
+ * Pages are shuffled, and no page is next to another: a read beyond the page
+ * that was asked for faults, as it does where dom0 has nothing.
+ */
 static uint64_t frame(uint64_t page)
 {
-	return (page * 5 + 1) % PAGES;
+	return 2 * ((page * 5 + 1) % PAGES);
 }
 
+static void *make_dom0(void)
+{
+	uint8_t *at = mmap(NULL, 2 * PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint32_t i;
+
+	for (i = 0; i < PAGES; i++)
+		mprotect(at + frame(i) * PAGE, PAGE, PROT_READ | PROT_WRITE);
+	return at;
+}
+
+/* round_the_world: dom0's first two pages are the last and the first there are. */
 static int map_window(struct twin_instance *self, uint64_t page, uint64_t *mapped)
 {
-	uint64_t number = (page - DOM0) / PAGE;
+	uint64_t number = round_the_world ? (page + PAGE) / PAGE : (page - DOM0) / PAGE;
 
 	(void)self;
-	if (gone || page < DOM0 || number >= PAGES)
+	if (gone || (!round_the_world && page < DOM0) || number >= PAGES)
 		return TWIN_REFUSED_NOT_DOM0;
 	*mapped = (uint64_t)dom0 + frame(number) * PAGE;
 	return TWIN_MAPPED;
@@ -79,10 +95,10 @@ static void set_up(void)
 {
 	const struct twin_instance_config config = {
 		.scheme = TWIN_SCHEME_STLB, .stlb = stlb, .nodes = nodes, .node_count = 16,
-		.ops = &ops,
+		.ops = &ops, .vector_free = 1,
 	};
 
-	gone = false;
+	gone = round_the_world = false;
 	memset(&sw, 0xa5, sizeof(sw));
 	CHECK_EQUAL(twin_instance_init(&instance, &config), TWIN_OK);
 	CHECK_EQUAL(twin_switch_init(&sw, packets, PACKETS), TWIN_OK);
@@ -279,6 +295,115 @@ static void a_packet_whose_page_is_gone_is_dropped(void)
 	CHECK_EQUAL(take(0, to, sizeof(to), &delivery), TWIN_BUSY);
 }
 
+/* The destination's six bytes, wherever dom0's memory ends among them. */
+static void an_address_cut_off_by_the_end_of_dom0_is_refused(void)
+{
+	struct twin_arrival arrival = { .buffer = 1, .length = 60 };
+	uint64_t left;
+
+	set_up();
+	twin_switch_attach(&sw, anna);
+	for (left = 1; left < TWIN_ETH_ALEN; left++) {
+		arrival.data = DOM0 + PAGES * PAGE - left;
+		CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_REFUSED);
+		arrival.data = DOM0 - left;
+		CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_REFUSED);
+	}
+	CHECK_EQUAL(sw.unknown, 0);
+	/* All six are there: it is wanted, though not even 60 are. */
+	arrival = packet(PAGES * PAGE - 6, 6, anna);
+	arrival.length = 60;
+	CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_HELD);
+}
+
+static void an_address_in_two_pages_is_read_from_both(void)
+{
+	struct twin_arrival arrival;
+	uint64_t left;
+	int guest;
+
+	set_up();
+	guest = twin_switch_attach(&sw, anna);
+	for (left = 1; left < TWIN_ETH_ALEN; left++) {
+		arrival = packet(PAGE - left, 60, anna);
+		CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_HELD);
+		CHECK_EQUAL(twin_switch_news(&sw), 1ull << guest);
+	}
+}
+
+/* Address space does not go round, even where dom0 has both its ends. */
+static void a_packet_round_the_end_of_all_addresses_is_refused(void)
+{
+	struct twin_arrival arrival = { .buffer = 1, .data = -3ull, .length = 60 };
+	uint8_t to[16];
+
+	set_up();
+	twin_switch_attach(&sw, anna);
+	round_the_world = true;
+	CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_REFUSED);
+	CHECK_EQUAL(twin_copy_from_dom0(&instance, to, -3ull, 4), TWIN_ABORTED);
+	CHECK_EQUAL(twin_copy_from_dom0(&instance, to, -4ull, 4), TWIN_OK);
+	CHECK_EQUAL(twin_copy_from_dom0(&instance, to, 0, 4), TWIN_OK);
+	CHECK_EQUAL(twin_copy_from_dom0(&instance, to, -1ull, 0), TWIN_OK);
+}
+
+/* Nothing is read beyond what dom0 has, whatever the length says. */
+static void a_length_that_lies_is_noticed_when_the_bytes_are_taken(void)
+{
+	struct twin_delivery delivery;
+	struct twin_arrival arrival;
+	uint8_t to[1514];
+
+	set_up();
+	twin_switch_attach(&sw, anna);
+	arrival = packet(PAGES * PAGE - 100, 100, anna);
+	arrival.length = UINT32_MAX;
+	CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_HELD);
+	CHECK_EQUAL(take(0, to, sizeof(to), &delivery), TWIN_ABORTED);
+	CHECK_EQUAL(delivery.release, arrival.buffer);
+	arrival = packet(PAGES * PAGE - 6, 6, anna);
+	arrival.length = 7;
+	CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_HELD);
+	CHECK_EQUAL(take(0, to, sizeof(to), &delivery), TWIN_ABORTED);
+}
+
+static void *rewrite_destination(void *stop)
+{
+	uint8_t *at = byte_at(200);
+
+	while (!__atomic_load_n((uint32_t *)stop, __ATOMIC_RELAXED)) {
+		__atomic_store_n(at, 0xff, __ATOMIC_RELAXED);	/* a multicast address */
+		__atomic_store_n(at, 2, __ATOMIC_RELAXED);	/* anna's */
+	}
+	return NULL;
+}
+
+/* dom0 changes the address while it is judged: each packet goes to the guests of
+ * one address, never to those of a mixture, nor twice to one. */
+static void an_address_is_read_once(void)
+{
+	struct twin_arrival arrival;
+	struct twin_delivery delivery;
+	uint32_t stop = 0, i;
+	pthread_t thread;
+	uint8_t to[60];
+
+	set_up();
+	twin_switch_attach(&sw, anna);
+	twin_switch_attach(&sw, bert);
+	arrival = packet(200, 60, anna);
+	pthread_create(&thread, NULL, rewrite_destination, &stop);
+	for (i = 0; i < 20000; i++) {
+		CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_HELD);
+		CHECK_EQUAL(take(0, to, sizeof(to), &delivery), TWIN_OK);
+		if (!delivery.release)
+			CHECK_EQUAL(take(1, to, sizeof(to), &delivery), TWIN_OK);
+		CHECK_EQUAL(take(1, to, sizeof(to), &delivery), TWIN_BUSY);
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+}
+
 static void there_are_at_most_64_guests(void)
 {
 	uint8_t mac[6] = { 2, 9, 9, 9, 9, 0 };
@@ -295,6 +420,7 @@ static void there_are_at_most_64_guests(void)
 
 int main(void)
 {
+	dom0 = make_dom0();
 	RUN(unicast_goes_to_its_guest_alone);
 	RUN(bytes_are_right_at_every_offset_in_a_page);
 	RUN(a_long_packet_is_cut_and_says_so);
@@ -304,6 +430,11 @@ int main(void)
 	RUN(detaching_gives_back_what_nobody_else_wants);
 	RUN(addresses_are_checked);
 	RUN(a_packet_whose_page_is_gone_is_dropped);
+	RUN(an_address_cut_off_by_the_end_of_dom0_is_refused);
+	RUN(an_address_in_two_pages_is_read_from_both);
+	RUN(a_packet_round_the_end_of_all_addresses_is_refused);
+	RUN(a_length_that_lies_is_noticed_when_the_bytes_are_taken);
+	RUN(an_address_is_read_once);
 	RUN(there_are_at_most_64_guests);
 	return test_summary();
 }

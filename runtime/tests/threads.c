@@ -202,7 +202,7 @@ static void no_entry_is_ever_torn_or_stale(void)
 {
 	const struct twin_instance_config config = {
 		.scheme = TWIN_SCHEME_STLB, .stlb = stlb, .nodes = nodes, .node_count = NODES,
-		.ops = &ops,
+		.ops = &ops, .vector_free = 1,
 	};
 	pthread_t threads[CPUS], unmapper;
 	char *blocks = aligned_alloc(TWIN_STACK_BLOCK, CPUS * TWIN_STACK_BLOCK);

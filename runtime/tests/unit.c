@@ -87,7 +87,7 @@ static void set_up_scheme(uint32_t scheme, uint32_t node_count)
 {
 	const struct twin_instance_config config = {
 		.scheme = scheme, .stlb = stlb, .nodes = nodes, .node_count = node_count,
-		.ports = ports, .port_count = 3, .ops = &ops,
+		.ports = ports, .port_count = 3, .ops = &ops, .vector_free = 1,
 	};
 
 	memset(&fake, 0, sizeof(fake));
@@ -156,7 +156,7 @@ static void entries_are_found_by_name(void)
 static void bad_configurations_are_refused(void)
 {
 	static const struct twin_platform_ops no_map = { 0 };
-	const struct twin_instance_config good = { .stlb = stlb, .ops = &ops };
+	const struct twin_instance_config good = { .stlb = stlb, .ops = &ops, .vector_free = 1 };
 	struct twin_instance_config bad;
 
 	bad = good;
@@ -167,6 +167,9 @@ static void bad_configurations_are_refused(void)
 	CHECK_EQUAL(twin_instance_init(&instance, &bad), TWIN_INVALID);
 	bad = good;
 	bad.ops = &no_map;
+	CHECK_EQUAL(twin_instance_init(&instance, &bad), TWIN_INVALID);
+	bad = good;
+	bad.vector_free = 0;	/* and nobody who could save what it uses */
 	CHECK_EQUAL(twin_instance_init(&instance, &bad), TWIN_INVALID);
 	bad = good;
 	bad.node_count = 1;

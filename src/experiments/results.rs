@@ -110,6 +110,9 @@ pub struct Flow {
     pub lost: u64,
     /// Frames that arrived not as they were sent.
     pub corrupted: u64,
+    /// Packets refused because a frame was not their guest's.
+    #[serde(default)]
+    pub foreign: u64,
 }
 
 /// The translation table.
@@ -357,6 +360,7 @@ fn flow(m: &Measured) -> Flow {
         driver_cycles_per_packet: m.cycles_of(Component::Driver),
         lost: m.lost,
         corrupted: m.corrupted,
+        foreign: m.foreign,
     }
 }
 

@@ -194,5 +194,12 @@ fn twin(results: &Results) -> String {
         count(misses, "miss"),
         count(collisions, "collision")
     );
+    let flows = [&twin.tx, &twin.rx].into_iter().flatten();
+    let foreign = flows.map(|flow| flow.foreign).sum();
+    let _ = writeln!(
+        out,
+        "      {} refused because a frame was not the guest's",
+        count(foreign, "packet")
+    );
     out
 }

@@ -167,6 +167,7 @@ fn check_way(way: &Value) {
         "corrupted",
         "cycles_per_packet",
         "driver_cycles_per_packet",
+        "foreign",
         "instructions_per_packet",
         "lost",
         "packets",
@@ -175,6 +176,7 @@ fn check_way(way: &Value) {
     assert_eq!(way["packets"], 8);
     assert_eq!(way["bytes"], 8 * 1514);
     assert_eq!((&way["lost"], &way["corrupted"]), (&0.into(), &0.into()));
+    assert_eq!(way["foreign"], 0);
     // No driver moves a packet in a hundred instructions.
     assert!(way["instructions_per_packet"].as_f64() > Some(100.0));
 }

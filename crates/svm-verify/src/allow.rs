@@ -124,6 +124,15 @@ pub fn wide_move(code: Code) -> bool {
     )
 }
 
+/// Whether an encoding may read or write vector state: all that are not on the list
+/// of integer instructions alone. `movsd` and `cmpsd` are on both, as strings and as
+/// vectors.
+pub fn touches_vectors(code: Code) -> bool {
+    let mnemonic = code.mnemonic();
+    let string = matches!(code, Code::Movsd_m32_m32 | Code::Cmpsd_m32_m32);
+    !general(mnemonic) || vector(mnemonic) && !string
+}
+
 /// CPU features whose instructions may be on the list.
 fn feature(f: CpuidFeature) -> bool {
     use CpuidFeature::*;
@@ -359,6 +368,26 @@ mod tests {
                 _ => false,
             };
             assert!(direct, "{code:?}");
+        }
+    }
+
+    /// The other way round than `touches_vectors` asks: by what iced says of each
+    /// encoding's operands.
+    #[test]
+    fn what_names_a_vector_register_touches_vectors() {
+        use iced_x86::OpCodeOperandKind as Kind;
+        let names_one = |code: Code| {
+            let kinds = code.op_code().op_kinds().to_vec();
+            let general = |kind: &Kind| operands::general(*kind) || operands::branch(*kind);
+            !kinds.iter().all(general)
+        };
+        let without: Vec<Code> = allowed()
+            .filter(|&code| touches_vectors(code) && !names_one(code))
+            .collect();
+        // Every register, and none in particular.
+        assert_eq!(without, [Code::VEX_Vzeroupper, Code::VEX_Vzeroall]);
+        for code in allowed().filter(|&code| names_one(code)) {
+            assert!(touches_vectors(code), "{code:?}");
         }
     }
 

@@ -208,6 +208,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         if let Err((code, reason)) = allowed {
             self.violation(at, code, reason);
         }
+        self.program.vectors |= allow::touches_vectors(instruction.code());
         let operands = self.operands(decoder, instruction, at);
         let relocated = self.relocation(at, instruction.len(), operands);
         let (mut insn, good) = self.classified(instruction, relocated.field, at, rest, allowed);

@@ -56,7 +56,7 @@ pub fn unlisted(code: Code) -> bool {
 }
 
 #[cfg(test)]
-pub use kinds::branch;
+pub use kinds::{branch, general};
 
 #[cfg(test)]
 mod kinds {

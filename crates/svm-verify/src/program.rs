@@ -42,6 +42,8 @@ pub struct Program {
     pub insns: Vec<Insn>,
     /// Which of them are direct branches: all that have a target, in order.
     pub branches: Vec<u32>,
+    /// Whether any of them, reached or not, may touch vector state.
+    pub vectors: bool,
     /// For each code section, where they start.
     starts: Vec<Starts>,
 }
@@ -52,6 +54,7 @@ impl Program {
         Program {
             insns: Vec::with_capacity(instructions),
             branches: Vec::new(),
+            vectors: false,
             starts: Vec::new(),
         }
     }

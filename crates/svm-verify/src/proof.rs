@@ -22,6 +22,9 @@ pub struct Proof {
     pub checks: usize,
     /// Entries of the codemap.
     pub codemap: usize,
+    /// Whether any instruction, reached or not, may touch vector state: if none does,
+    /// a runtime need neither save it nor clear it.
+    pub vectors: bool,
     /// Instructions that touch memory, by how that was proved.
     pub accesses: Accesses,
 }
@@ -56,6 +59,7 @@ impl Proof {
             functions: outcome.functions,
             checks: outcome.checks,
             codemap: image.codemap.len(),
+            vectors: program.vectors,
             ..Proof::default()
         };
         for proved in &outcome.proved {

@@ -277,6 +277,25 @@ fn known_instructions_and_their_padding_are_accepted() {
 }
 
 #[test]
+fn the_proof_says_whether_vector_registers_are_touched() {
+    let vectors = |code: &str| accept(STLB, &format!(".globl f\nf: {code}; ret")).vectors;
+    assert!(!vectors("mov %rdi, %rax; cld; cqo; lahf"));
+    for code in [
+        "movq %xmm0, %rax",
+        "xorps %xmm1, %xmm1",
+        "cvtsi2sd %eax, %xmm2",
+        "vpaddd %ymm0, %ymm1, %ymm2",
+        "vzeroupper",
+        "vmovups -64(%rsp), %zmm17",
+        "nop; pshufd $1, %xmm0, %xmm1",
+    ] {
+        assert!(vectors(code), "{code}");
+    }
+    // Nor is there any in code that no path reaches.
+    assert!(accept(STLB, ".globl f\nf: ret; movd %xmm0, %eax; ret").vectors);
+}
+
+#[test]
 fn unreached_bytes_between_functions_are_decoded_only() {
     for scheme in BOTH {
         accept(scheme, ".globl f\nf: ret; int3; mov (%rax), %rax; nop; ret");

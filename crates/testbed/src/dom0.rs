@@ -187,8 +187,9 @@ unsafe impl Send for Shared {}
 impl Shared {
     /// A file of `length` zero bytes.
     pub fn new(length: u64) -> io::Result<Shared> {
+        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
         // SAFETY: the name is a terminated string.
-        let fd = unsafe { libc::memfd_create(c"twin-testbed".as_ptr(), libc::MFD_CLOEXEC) };
+        let fd = unsafe { libc::memfd_create(c"twin-testbed".as_ptr(), flags) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -196,6 +197,12 @@ impl Shared {
         let file = unsafe { OwnedFd::from_raw_fd(fd) };
         // SAFETY: plain system call on that file.
         if unsafe { libc::ftruncate(fd, length as libc::off_t) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // Whoever has the file and shortened it would make others' reads fault.
+        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+        // SAFETY: plain system call on that file.
+        if unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, seals) } != 0 {
             return Err(io::Error::last_os_error());
         }
         let length = length as usize;

@@ -8,6 +8,7 @@ use std::ffi::{c_char, c_int, c_void};
 pub const OK: c_int = 0;
 pub const ABORTED: c_int = 1;
 pub const DEAD: c_int = 2;
+pub const BUSY: c_int = 3;
 
 pub const ABORT_ACCESS: u32 = 1;
 pub const ABORT_CALL: u32 = 2;
@@ -95,6 +96,7 @@ pub struct Config {
     pub windows: u32,
     pub regions: u32,
     pub port_count: u32,
+    pub vector_free: u32,
     pub ports: *const PortRange,
     pub stlb: *mut c_void,
     pub host: Host,
@@ -164,6 +166,77 @@ pub struct Delivery {
     pub release: u64,
 }
 
+pub const OWNER_NOBODY: u32 = 0;
+pub const OWNER_DOM0: u32 = 0xffff;
+/// Guests have numbers below.
+pub const OWNER_GUESTS: u32 = 0xfffe;
+
+#[repr(C)]
+#[derive(Debug)]
+pub struct Frames {
+    pub words: *mut u32,
+    pub count: u64,
+}
+
+/// Pieces of a packet at most.
+pub const PIECES: usize = 17;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Piece {
+    pub address: u64,
+    pub length: u32,
+    pub zero: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Flight {
+    pub cookie: u64,
+    pub guest: u32,
+    pub pieces: u32,
+    pub uses: u32,
+    pub next: u32,
+    pub piece: [Piece; PIECES],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutgoingStatistics {
+    pub admitted: u64,
+    pub foreign: u64,
+    pub malformed: u64,
+    pub full: u64,
+    pub completed: u64,
+    pub unknown: u64,
+}
+
+#[repr(C)]
+#[derive(Debug)]
+pub struct Outgoing {
+    pub frames: *mut Frames,
+    pub flights: *mut Flight,
+    pub count: u32,
+    pub free: u32,
+    pub statistics: OutgoingStatistics,
+}
+
+impl Default for Outgoing {
+    fn default() -> Outgoing {
+        Outgoing {
+            frames: std::ptr::null_mut(),
+            flights: std::ptr::null_mut(),
+            count: 0,
+            free: 0,
+            statistics: OutgoingStatistics::default(),
+        }
+    }
+}
+
+pub const ADMITTED: c_int = 0;
+pub const FOREIGN: c_int = 1;
+pub const FULL: c_int = 3;
+
 unsafe extern "C" {
     pub static twin_abi_constants: [Constant; 0];
     pub static twin_abi_constants_count: u64;
@@ -228,6 +301,32 @@ unsafe extern "C" {
         delivery: *mut Delivery,
     ) -> c_int;
     pub fn twin_switch_news(switch: *mut Switch) -> u64;
+
+    pub fn twin_frames_init(frames: *mut Frames, words: *mut u32, count: u64);
+    pub fn twin_frame_owner(frames: *const Frames, frame: u64) -> u32;
+    pub fn twin_frame_pins(frames: *const Frames, frame: u64) -> u32;
+    pub fn twin_frame_move(frames: *mut Frames, frame: u64, from: u32, to: u32) -> c_int;
+    pub fn twin_outgoing_init(
+        outgoing: *mut Outgoing,
+        frames: *mut Frames,
+        flights: *mut Flight,
+        count: u32,
+    ) -> c_int;
+    pub fn twin_outgoing_admit(
+        outgoing: *mut Outgoing,
+        guest: u32,
+        cookie: u64,
+        piece: *const Piece,
+        pieces: u32,
+        ticket: *mut u64,
+    ) -> c_int;
+    pub fn twin_outgoing_complete(
+        outgoing: *mut Outgoing,
+        ticket: u64,
+        guest: *mut u32,
+        cookie: *mut u64,
+    ) -> c_int;
+    pub fn twin_outgoing_reset(outgoing: *mut Outgoing);
 }
 
 /// The address of a runtime entry that rewritten code may name.

@@ -99,6 +99,7 @@ impl<'f> Twin<'f> {
             windows: 512,
             regions: 16,
             port_count: 1,
+            vector_free: 0,
             ports: &raw const PORTS,
             stlb: STLB as *mut c_void,
             host: Host {

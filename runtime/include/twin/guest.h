@@ -37,6 +37,8 @@
 #define HOT_NO_BUFFER		2	/* pools exhausted: try again later */
 #define HOT_INVALID		3	/* malformed, or asks what the device cannot do */
 #define HOT_DOWN		4	/* interface not running or without carrier: dropped */
+#define HOT_FOREIGN		5	/* a fragment is not the guest's: told by whoever checks
+					 * that (<twin/frames.h>), before hot_transmit() */
 
 /* hot_features() */
 #define HOT_CAN_FRAGMENTS	(1u << 0)
@@ -55,7 +57,8 @@
 #define HOT_RX_UNWANTED		1	/* the hot routine frees it at once */
 
 struct hot_tx_fragment {
-	__u64 address;		/* machine address, in a guest's own frames */
+	__u64 address;		/* machine address, in a guest's own frames; whoever fills
+				 * requests has seen to that: hot routines do not know */
 	__u32 length;		/* bytes, > 0 */
 	__u32 zero;
 };

@@ -21,7 +21,9 @@
  *   [outside] not inside
  *
  * Everything here is compiled without vector registers, so that a site's
- * vector state survives a slow path that calls no host code.
+ * vector state survives a slow path that calls no host code. What the host has in
+ * them is saved and cleared before driver code runs, and restored after it: see
+ * struct twin_vectors.
  */
 #ifndef TWIN_RUNTIME_H
 #define TWIN_RUNTIME_H
@@ -153,14 +155,35 @@ struct twin_call_frame {
 };
 
 /*
+ * Vector state: xmm, ymm and zmm registers, their masks, MXCSR, and x87 with MMX,
+ * whose registers are saved together with them. Driver code may use the first
+ * three kinds (crates/svm-verify/src/allow.rs lists the instructions) and so would
+ * read whatever was last computed here: by the host, by a guest, by another driver.
+ *
+ * The rest that XSAVE knows is out of reach and stays: no instruction on that list
+ * touches PKRU (whose initial value would give more rights, not fewer), AMX tiles or
+ * bounds. TWIN_VECTOR_BYTES is what XSAVE's standard format takes up to the last
+ * zmm register (SDM vol. 1, 13.4 and 13.5); a platform is free to keep the state
+ * elsewhere and leave this memory alone.
+ */
+#define TWIN_VECTOR_BYTES	2688
+
+struct twin_vectors {
+	_Alignas(64) uint64_t words[TWIN_VECTOR_BYTES / sizeof(uint64_t)];
+};
+
+/*
  * What the runtime needs from the machine it runs on. Every operation may be
  * called on several CPUs at once unless it says otherwise, none may sleep
  * except import, and none but import may run a driver. None may leave except
  * by returning (no longjmp, no unwinding). map_window is required; where another
  * operation is NULL, what would call it is refused, but for unmap_window and
- * warn, which are left out. A site's vector registers must survive all but
- * import and resolve_upcall, which happen only at calls, where they are dead
- * (psABI 3.2.1).
+ * warn, which are left out. The vector operations are required unless the
+ * instance is vector_free.
+ *
+ * A site's vector registers must survive all but import: none of the others is a
+ * call in the driver's source. What an import leaves in them is cleared before the
+ * driver goes on.
  */
 struct twin_platform_ops {
 	/*
@@ -193,6 +216,16 @@ struct twin_platform_ops {
 			 uint32_t value);
 	/* The driver met a WARN; site is the return address. May be NULL. */
 	void (*warn)(struct twin_instance *instance, uint64_t site);
+	/*
+	 * Save this CPU's vector state; put it into the state that a processor
+	 * has at first, MXCSR 0x1f80 (SDM vol. 1, table 13-1 and 11.6.4); restore
+	 * what was saved. Each save is followed by one restore, on the same
+	 * CPU, in reverse order, whatever becomes of the driver. Called on the
+	 * host's stack by code that uses no vector register.
+	 */
+	void (*vector_save)(struct twin_instance *instance, struct twin_vectors *state);
+	void (*vector_clear)(struct twin_instance *instance);
+	void (*vector_restore)(struct twin_instance *instance, const struct twin_vectors *state);
 };
 
 /* Inclusive range of ports the policy permits. */
@@ -215,6 +248,9 @@ struct twin_instance_config {
 	uint32_t node_count;
 	const struct twin_port_range *ports;	/* the policy */
 	uint32_t port_count;
+	/* 1: no instruction of all its code can touch vector state. For a loader
+	 * that has it from the verifier; 0 is always right. */
+	uint32_t vector_free;
 	const struct twin_platform_ops *ops;
 	void *platform;				/* the platform's own */
 };
@@ -253,10 +289,11 @@ struct twin_gate {
  *   call cache                    under call_lock, or with the gate closed;
  *                                 likewise
  *   gate, dead, statistics        atomically
- *   codemap, text, ports, ops     [setup]
+ *   codemap, text, ports, ops, vector_free	[setup]
  */
 struct twin_instance {
 	uint32_t scheme;
+	uint32_t vector_free;
 	uint32_t node_count;
 	struct twin_stlb_entry *stlb;
 	struct twin_node *nodes;
@@ -329,7 +366,9 @@ void twin_instance_statistics(const struct twin_instance *instance,
  *
  * [outside], or [inside] an import, on cpu's own thread only. May be preempted
  * if the platform lets it; may sleep only in imports. The driver sees zeroes
- * in every register that carries no argument and DF clear.
+ * in every register that carries no argument, vector registers included, and DF,
+ * AC and NT clear. Of the host's state all that the psABI wants kept is kept, and
+ * its vector registers, AC and NT too, however the driver ends.
  */
 int twin_enter(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t hyp,
 	       const uint64_t args[6], uint64_t *result);

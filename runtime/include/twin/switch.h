@@ -84,7 +84,8 @@ uint32_t twin_switch_detach(struct twin_switch *sw, uint32_t guest, uint64_t *re
 enum twin_switch_verdict {
 	TWIN_SWITCH_HELD = 0,	/* the buffer is the switch's until it is released */
 	TWIN_SWITCH_UNWANTED = 1,	/* nobody takes it: free it */
-	TWIN_SWITCH_REFUSED = 2,	/* data is not dom0's: abort whoever said so */
+	TWIN_SWITCH_REFUSED = 2,	/* no address there, or not dom0's: abort whoever
+					 * said so */
 };
 
 /*
@@ -117,8 +118,13 @@ int twin_switch_take(struct twin_switch *sw, struct twin_instance *instance, uin
  * raise. [any] */
 uint64_t twin_switch_news(struct twin_switch *sw);
 
-/* Copy size bytes at dom0 address `from` to `to`. TWIN_OK, or TWIN_ABORTED if some
- * are not dom0's (others may have been copied). instance is held or [inside]. */
+/*
+ * Copy size bytes at dom0 address `from` to `to`. TWIN_OK, or TWIN_ABORTED if some
+ * are not dom0's (others may have been copied). from and size may be anything: they
+ * are dom0's or the driver's word. The only way in which the core reads dom0's
+ * memory, each byte once, so that what was judged is what is used. instance is held
+ * or [inside].
+ */
 int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from, uint32_t size);
 
 /* Bytes of struct twin_switch, for callers not in C. [any] */

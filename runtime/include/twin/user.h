@@ -6,9 +6,9 @@
  * Windows are three file pages, or holes for what dom0 does not have, mapped next
  * to each other in reserved address space, and a page that is never mapped
  * (platform/user/window.c). Mapping uses system calls only, no libc, so
- * a slow path keeps the driver's vector registers; ports and warnings save x87
- * and SSE state (not the upper halves of wider registers) around the host's
- * callbacks. Contexts as in <twin/runtime.h>.
+ * a slow path keeps the driver's vector registers; ports, warnings and
+ * resolve_upcall save vector state around the host's callbacks. Contexts as in
+ * <twin/runtime.h>.
  *
  * The process's own signal handlers should use SA_ONSTACK: one that interrupts
  * driver code otherwise runs on the driver stack.
@@ -29,7 +29,10 @@ struct twin_user_region {
 	uint64_t length;	/* bytes */
 	uint64_t file_offset;	/* where it begins in the file */
 	int32_t fd;		/* the host's, open as long as the region is
-				 * known; < 0: dom0's address space, but empty */
+				 * known, and never shorter than it: seal what
+				 * dom0 could shorten, for the host's own reads
+				 * would fault; < 0: dom0's address space, but
+				 * empty */
 	uint32_t writable;	/* 0: a write faults, and so aborts */
 };
 
@@ -49,6 +52,7 @@ struct twin_user_config {
 	uint32_t windows;		/* most windows mapped at once; 0: 8192 */
 	uint32_t regions;		/* most regions known at once; 0: 1024 */
 	uint32_t port_count;
+	uint32_t vector_free;		/* see struct twin_instance_config */
 	const struct twin_port_range *ports;	/* the caller's, kept */
 	struct twin_stlb_entry *stlb;	/* page aligned, below 2 GiB, the caller's;
 					 * NULL: found and owned by the platform */

@@ -2,29 +2,25 @@
 /*
  * From the runtime's operations to the host's callbacks.
  *
- * Port accesses and warnings are not calls in the driver's source, so its
- * vector registers may be live there, and the host's code may use them: x87
- * and SSE state is saved around it. Imports and calls through pointers are
- * calls, where they are dead (psABI 3.2.1). This file is compiled without
- * vector registers.
+ * Port accesses, warnings and the search for a call's target are not calls in the
+ * driver's source, so its vector registers may be live there, and the host's code may
+ * use them: they are saved around it, unless the driver has none. Imports are calls,
+ * where they are dead (psABI 3.2.1). This file is compiled without vector registers.
  */
 #include <stddef.h>
 
 #include "platform.h"
 
-/* FXSAVE's image (SDM vol. 1, 10.5.1). */
-struct vector_state {
-	_Alignas(16) uint8_t image[512];
-};
-
-static inline void save_vectors(struct vector_state *state)
+static void save_vectors(struct twin_instance *instance, struct twin_vectors *state)
 {
-	__asm__ volatile("fxsave64 %0" : "=m"(*state));
+	if (!instance->vector_free)
+		twin_user_vector_save(instance, state);
 }
 
-static inline void restore_vectors(const struct vector_state *state)
+static void restore_vectors(struct twin_instance *instance, const struct twin_vectors *state)
 {
-	__asm__ volatile("fxrstor64 %0" : : "m"(*state));
+	if (!instance->vector_free)
+		twin_user_vector_restore(instance, state);
 }
 
 static const struct twin_user_host *host_of(struct twin_instance *instance)
@@ -35,8 +31,13 @@ static const struct twin_user_host *host_of(struct twin_instance *instance)
 static uint64_t resolve_upcall(struct twin_instance *instance, uint64_t vm)
 {
 	const struct twin_user_host *host = host_of(instance);
+	struct twin_vectors state;
+	uint64_t stub;
 
-	return host->resolve_upcall(host->data, vm);
+	save_vectors(instance, &state);
+	stub = host->resolve_upcall(host->data, vm);
+	restore_vectors(instance, &state);
+	return stub;
 }
 
 static int import(struct twin_instance *instance, struct twin_call_frame *frame)
@@ -49,33 +50,33 @@ static int import(struct twin_instance *instance, struct twin_call_frame *frame)
 static uint32_t port_in(struct twin_instance *instance, uint16_t port, uint32_t size)
 {
 	const struct twin_user_host *host = host_of(instance);
-	struct vector_state state;
+	struct twin_vectors state;
 	uint32_t value;
 
-	save_vectors(&state);
+	save_vectors(instance, &state);
 	value = host->port_in(host->data, port, size);
-	restore_vectors(&state);
+	restore_vectors(instance, &state);
 	return value;
 }
 
 static void port_out(struct twin_instance *instance, uint16_t port, uint32_t size, uint32_t value)
 {
 	const struct twin_user_host *host = host_of(instance);
-	struct vector_state state;
+	struct twin_vectors state;
 
-	save_vectors(&state);
+	save_vectors(instance, &state);
 	host->port_out(host->data, port, size, value);
-	restore_vectors(&state);
+	restore_vectors(instance, &state);
 }
 
 static void warn(struct twin_instance *instance, uint64_t site)
 {
 	const struct twin_user_host *host = host_of(instance);
-	struct vector_state state;
+	struct twin_vectors state;
 
-	save_vectors(&state);
+	save_vectors(instance, &state);
 	host->warn(host->data, site);
-	restore_vectors(&state);
+	restore_vectors(instance, &state);
 }
 
 void twin_user_set_callbacks(struct twin_platform_ops *ops, const struct twin_user_host *host)
@@ -85,4 +86,7 @@ void twin_user_set_callbacks(struct twin_platform_ops *ops, const struct twin_us
 	ops->port_in = host->port_in ? port_in : NULL;
 	ops->port_out = host->port_out ? port_out : NULL;
 	ops->warn = host->warn ? warn : NULL;
+	ops->vector_save = twin_user_vector_save;
+	ops->vector_clear = twin_user_vector_clear;
+	ops->vector_restore = twin_user_vector_restore;
 }

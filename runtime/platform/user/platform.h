@@ -44,6 +44,16 @@ uint64_t twin_user_dom0_address(const struct twin_user *user, uint64_t address);
 void twin_user_lock(struct twin_user *user);
 void twin_user_unlock(struct twin_user *user);
 
+/* vectors.c; no libc. Choose a way to save vector state that the processor has, at
+ * best the one given; VECTORS_UNKNOWN if the state is larger than struct
+ * twin_vectors, and nothing is chosen. Twice is as once. [setup] */
+enum vector_method { VECTORS_UNKNOWN, VECTORS_FXSAVE, VECTORS_XSAVE, VECTORS_XSAVEC };
+enum vector_method twin_user_vectors_start(enum vector_method best);
+/* The operations. */
+void twin_user_vector_save(struct twin_instance *instance, struct twin_vectors *state);
+void twin_user_vector_clear(struct twin_instance *instance);
+void twin_user_vector_restore(struct twin_instance *instance, const struct twin_vectors *state);
+
 /* callback.c */
 void twin_user_set_callbacks(struct twin_platform_ops *ops, const struct twin_user_host *host);
 

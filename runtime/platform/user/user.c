@@ -70,6 +70,7 @@ static bool init_instance(struct twin_user *user, const struct twin_user_config 
 		.node_count = user->slot_limit,
 		.ports = config->ports,
 		.port_count = config->port_count,
+		.vector_free = config->vector_free,
 		.ops = &user->ops,
 		.platform = user,
 	};
@@ -95,6 +96,10 @@ struct twin_user *twin_user_create(const struct twin_user_config *config)
 
 	if (config->stlb && !is_reachable(config->stlb)) {
 		errno = EINVAL;
+		return NULL;
+	}
+	if (twin_user_vectors_start(VECTORS_XSAVEC) == VECTORS_UNKNOWN) {
+		errno = ENOTSUP;
 		return NULL;
 	}
 	user = calloc(1, sizeof(*user));

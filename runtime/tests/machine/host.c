@@ -18,6 +18,10 @@ struct host host;
 /* A host that uses the vector registers, as libc may. */
 static void spoil_vectors(void)
 {
+	if (host.spoil) {
+		host.spoil();
+		return;
+	}
 	__asm__ volatile("pcmpeqd %%xmm0, %%xmm0\n\tpcmpeqd %%xmm7, %%xmm7\n\t"
 			 "pcmpeqd %%xmm15, %%xmm15" ::: "xmm0", "xmm7", "xmm15");
 }
@@ -33,6 +37,9 @@ static void note_direction(void)
 static uint64_t host_resolve(void *data, uint64_t vm)
 {
 	(void)data;
+	spoil_vectors();
+	if (vm == VM_CALLED)
+		return (uint64_t)host.called;
 	return vm == VM_KERNEL ? import_stub : 0;
 }
 
@@ -77,7 +84,10 @@ static void host_warn(void *data, uint64_t site)
 int hot_read(struct twin_cpu *self, struct twin_call_frame *frame)
 {
 	uint64_t mapped;
-	int refusal = twin_translate(self->instance, frame->rdi, &mapped);
+	int refusal;
+
+	spoil_vectors();
+	refusal = twin_translate(self->instance, frame->rdi, &mapped);
 
 	if (refusal) {
 		twin_abort_record(self, TWIN_ABORT_ACCESS, refusal, frame->rdi, frame->site);
@@ -106,8 +116,14 @@ void add_region(uint64_t start, uint64_t pages, uint64_t file_page, bool writabl
 
 void set_up(uint32_t scheme)
 {
+	set_up_with(scheme, 0);
+}
+
+void set_up_with(uint32_t scheme, uint32_t vector_free)
+{
 	const struct twin_user_config config = {
 		.scheme = scheme, .windows = 64, .stlb = twin_stlb, .ports = ports, .port_count = 1,
+		.vector_free = vector_free,
 		.host = {
 			.resolve_upcall = host_resolve, .import = host_import, .port_in = host_in,
 			.port_out = host_out, .warn = host_warn,

@@ -42,6 +42,7 @@
 #define VM_DOUBLE 0xffffffffc0001000ull
 #define VM_IMAGE  0xffffffffc0001010ull
 #define VM_KERNEL 0xffffffff81000000ull
+#define VM_CALLED 0xffffffff81000010ull	/* host.called, by resolve_upcall */
 
 #define DRIVER(X)								\
 	X(driver_load) X(driver_store) X(driver_load_paper) X(driver_store_paper) \
@@ -57,7 +58,8 @@
 	X(keep_rax) X(keep_rcx) X(keep_rdx) X(keep_rbx) X(keep_rbp) X(keep_rsi)	\
 	X(keep_rdi) X(keep_r8) X(keep_r9) X(keep_r10) X(keep_r11) X(keep_r12)	\
 	X(keep_r13) X(keep_r14) X(keep_r15) X(keep_in16) X(keep_out32)		\
-	X(keep_warn) X(keep_import) X(keep_call)
+	X(keep_warn) X(keep_import) X(keep_call)				\
+	X(driver_inexact) X(driver_flags_seen)
 #define DECLARE(name) extern const char name[];
 DRIVER(DECLARE)
 int enter_dirty(struct twin_cpu *cpu, struct twin_instance *instance, const char *hyp,
@@ -72,6 +74,10 @@ extern struct {
 	uint8_t vectors[256];
 } __attribute__((packed)) image;
 
+extern uint64_t host_flags, host_flags_kept;
+int enter_flags(struct twin_cpu *cpu, struct twin_instance *instance, const char *hyp,
+		const uint64_t args[6], uint64_t *result);
+
 /* host.c */
 extern int memory_fd;
 extern uint64_t *memory;	/* all of the file, as dom0 sees it */
@@ -84,6 +90,8 @@ extern uint64_t result;
 /* What the host was asked last, and what it answers. */
 struct host {
 	int (*import)(struct twin_call_frame *frame);
+	const char *called;
+	void (*spoil)(void);	/* vector registers; NULL: some of xmm */
 	struct twin_call_frame last;
 	unsigned int warnings;
 	uint64_t warn_site;
@@ -94,6 +102,7 @@ struct host {
 extern struct host host;
 
 void set_up(uint32_t scheme);
+void set_up_with(uint32_t scheme, uint32_t vector_free);
 void tear_down(void);
 int enter6(const char *function, const uint64_t args[6]);
 int enter(const char *function, uint64_t a, uint64_t b);
@@ -136,6 +145,16 @@ void host_handler(int number);
 	X(ports_and_warnings_keep_everything) \
 	X(imports_change_only_what_they_say) \
 	X(a_nested_entry_changes_no_outer_register) \
+	X(the_driver_sees_no_vector_of_the_host) \
+	X(the_hosts_vectors_survive_every_end) \
+	X(imports_leave_no_vector_to_the_driver) \
+	X(what_is_no_call_keeps_the_drivers_vectors) \
+	X(nested_entries_have_vectors_of_their_own) \
+	X(instances_see_no_vector_of_each_other) \
+	X(mxcsr_is_the_hosts_again) \
+	X(x87_is_the_hosts_again) \
+	X(an_instance_without_vectors_pays_nothing) \
+	X(the_hosts_flags_are_put_aside) \
 	X(indirect_calls_keep_all_but_r10_and_r11) \
 	X(function_pointers_reach_their_counterparts) \
 	X(pointers_to_the_kernel_become_imports) \

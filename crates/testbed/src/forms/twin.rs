@@ -88,6 +88,7 @@ impl<'r> Twin<'r> {
             windows: 2 * self.pages as u32 + 8,
             regions: 8,
             port_count: ports::ALL.len() as u32,
+            vector_free: 0,
             ports: ports::ALL.as_ptr(),
             stlb: STLB as *mut c_void,
             host,

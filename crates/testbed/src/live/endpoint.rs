@@ -66,6 +66,8 @@ pub struct Endpoint<'m> {
     pub completed: u64,
     /// Completions of nothing that was outstanding.
     pub bad_completions: u64,
+    /// Packets that were refused.
+    pub refused: u64,
     /// What came in.
     pub received: Sink,
     buffer: Vec<u8>,
@@ -106,6 +108,7 @@ impl<'m> Endpoint<'m> {
             streamed: 0,
             completed: 0,
             bad_completions: 0,
+            refused: 0,
             received: Sink::new(flows),
             buffer: vec![0; SEGMENT_SLOT as usize],
             inbox: vec![0; INBOX],
@@ -188,6 +191,12 @@ impl<'m> Endpoint<'m> {
         if let Shape::Segments(payload) = self.shape {
             self.streamed = self.streamed.wrapping_sub(payload as u32);
         }
+    }
+
+    /// A prepared packet was refused and will not be sent: its number is used up.
+    pub fn refused(&mut self, packet: &Prepared) {
+        self.release(u64::from(packet.slot));
+        self.refused += 1;
     }
 
     /// A packet has been sent.

@@ -10,6 +10,7 @@ use super::image::{Module, Plan};
 use super::mailbox::Mailbox;
 use super::memory::{self, BarMode, Machine};
 use super::native_engine::{Directly, NativeEngine, Notify};
+use super::outgoing::Outgoing;
 use super::profile::{self, Component, Profiler};
 use super::pump::{Engine, Stop};
 use super::rendezvous::Limits;
@@ -202,6 +203,8 @@ type DomLane = Lane<'static, NativeEngine<Announced>>;
 thread_local! {
     /// The lane of the last job: its endpoints go on counting.
     static LANE: RefCell<Option<(Job, DomLane)>> = const { RefCell::new(None) };
+    /// Guests' packets on their way, perhaps from one job to the next.
+    static OUTGOING: RefCell<Option<Outgoing>> = const { RefCell::new(None) };
 }
 
 /// Where a job runs.
@@ -358,7 +361,10 @@ fn guests_packets(job: &Job, site: &Site) -> Result<(Round, Steps), Stop> {
     let mut back = Back(engine(job, site)?);
     let before = profile::Samples::now();
     let (round, steps) = observe(job.look, || {
-        domu::serve(&site.mailbox.net, &mut back, job.guests);
+        OUTGOING.with_borrow_mut(|outgoing| {
+            let outgoing = outgoing.get_or_insert_with(|| Outgoing::new(site.machine.frames()));
+            domu::serve(&site.mailbox.net, &mut back, outgoing, job.guests);
+        });
         Ok(Round {
             samples: profile::Samples::now().since(&before),
             ..Round::default()

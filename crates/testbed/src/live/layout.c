@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The layouts of <twin/guest.h> as the compiler sees them, for the test that
+ * The layouts of <twin/guest.h> and <twin/frames.h> as the compiler sees them, for the test that
  * compares them with rings.rs.
  */
 #include <stddef.h>
 
+#include <twin/frames.h>
 #include <twin/guest.h>
+
+/* What a request names is what the runtime looks at. */
+_Static_assert(TWIN_PIECES == HOT_FRAGMENTS, "as many pieces as fragments");
+_Static_assert(sizeof(struct twin_piece) == sizeof(struct hot_tx_fragment) &&
+	       offsetof(struct twin_piece, length) == offsetof(struct hot_tx_fragment, length),
+	       "a fragment is a piece");
 
 struct twin_layout {
 	const char *name;
@@ -33,9 +40,24 @@ const struct twin_layout twin_guest_layout[] = {
 	VALUE(HOT_CPUS), VALUE(HOT_REQUESTS), VALUE(HOT_TX_DONE), VALUE(HOT_RELEASE),
 	VALUE(HOT_HEADER), VALUE(HOT_FRAGMENTS), VALUE(HOT_DOM0), VALUE(HOT_GSO_TCPV4),
 	VALUE(HOT_GSO_TCPV6), VALUE(HOT_TX_VLAN), VALUE(HOT_SENT), VALUE(HOT_BUSY),
-	VALUE(HOT_NO_BUFFER), VALUE(HOT_INVALID), VALUE(HOT_DOWN), VALUE(HOT_RX_HELD),
-	VALUE(HOT_RX_UNWANTED), VALUE(HOT_RX_CHECKSUM_OK), VALUE(HOT_RX_VLAN),
-	VALUE(HOT_RX_FRAGMENTS), VALUE(HOT_COUNTERS),
+	VALUE(HOT_NO_BUFFER), VALUE(HOT_INVALID), VALUE(HOT_DOWN), VALUE(HOT_FOREIGN),
+	VALUE(HOT_RX_HELD), VALUE(HOT_RX_UNWANTED), VALUE(HOT_RX_CHECKSUM_OK),
+	VALUE(HOT_RX_VLAN), VALUE(HOT_RX_FRAGMENTS), VALUE(HOT_COUNTERS),
+	SIZE(twin_piece), SIZE(twin_flight), SIZE(twin_frames), SIZE(twin_outgoing),
+	SIZE(twin_outgoing_statistics),
+	FIELD(twin_piece, address), FIELD(twin_piece, length),
+	FIELD(twin_flight, cookie), FIELD(twin_flight, guest), FIELD(twin_flight, pieces),
+	FIELD(twin_flight, uses), FIELD(twin_flight, next), FIELD(twin_flight, piece),
+	FIELD(twin_frames, words), FIELD(twin_frames, count),
+	FIELD(twin_outgoing, frames), FIELD(twin_outgoing, flights),
+	FIELD(twin_outgoing, count), FIELD(twin_outgoing, free),
+	FIELD(twin_outgoing, statistics),
+	FIELD(twin_outgoing_statistics, admitted), FIELD(twin_outgoing_statistics, foreign),
+	FIELD(twin_outgoing_statistics, malformed), FIELD(twin_outgoing_statistics, full),
+	FIELD(twin_outgoing_statistics, completed), FIELD(twin_outgoing_statistics, unknown),
+	VALUE(TWIN_PIECES), VALUE(TWIN_OWNER_NOBODY), VALUE(TWIN_OWNER_DOM0),
+	VALUE(TWIN_OWNER_GUESTS), VALUE(TWIN_ADMITTED), VALUE(TWIN_FOREIGN), VALUE(TWIN_FULL),
+	VALUE(TWIN_BUSY),
 };
 const unsigned long twin_guest_layout_count =
 	sizeof(twin_guest_layout) / sizeof(twin_guest_layout[0]);

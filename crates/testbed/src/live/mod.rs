@@ -44,6 +44,7 @@ pub mod memory;
 mod names;
 pub mod native_engine;
 pub mod oops;
+pub mod outgoing;
 mod patch;
 pub mod paths;
 pub mod payload;

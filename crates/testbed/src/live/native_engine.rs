@@ -8,7 +8,7 @@ use super::image::Plan;
 use super::memory::Machine;
 use super::profile::Component;
 use super::pump::{Card, Engine, Stop};
-use super::rings::{Memory, Rings};
+use super::rings::{Done, Memory, Request, Rings, Sent};
 use super::view::View;
 
 impl Memory for View<'_> {
@@ -146,6 +146,11 @@ impl<N> NativeEngine<N> {
         Ok(answer as i64 != EAGAIN)
     }
 
+    /// This CPU's rings.
+    pub fn rings(&mut self) -> &mut Rings {
+        &mut self.rings
+    }
+
     /// Packets that dom0's stack has delivered.
     pub fn delivered(&mut self) -> &mut Delivered {
         &mut self.delivered
@@ -160,6 +165,11 @@ fn run(function: u64, arguments: [u64; 6]) -> Result<u64, Stop> {
 }
 
 impl<N: Notify> Engine for NativeEngine<N> {
+    /// dom0's own packets: dom0 may send what it can reach.
+    fn submit(&mut self, index: usize, _: u32, request: &Request) {
+        self.rings.put(index, request);
+    }
+
     fn transmit(&mut self, count: u32) -> Result<u32, Stop> {
         let arguments = [self.net_device, 0, u64::from(count), 0, 0, 0];
         Ok(run(self.transmit, arguments)? as u32)
@@ -180,8 +190,12 @@ impl<N: Notify> Engine for NativeEngine<N> {
         Ok(())
     }
 
-    fn rings(&mut self) -> &mut Rings {
-        &mut self.rings
+    fn result(&self, index: usize) -> Sent {
+        self.rings.result(index)
+    }
+
+    fn completion(&mut self) -> Option<Done> {
+        self.rings.completion()
     }
 
     fn host(&self) -> Component {

@@ -136,6 +136,18 @@ impl<'s> Paths<'s> {
         &mut self.twin
     }
 
+    /// The front end's lane.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn domu(&mut self) -> Result<&mut Lane<'s, DomuEngine<'s>>, SystemError> {
+        let lane = match self.domu.take() {
+            Some(lane) => lane,
+            None => self.new_domu()?,
+        };
+        Ok(self.domu.insert(lane))
+    }
+
     /// What packets are.
     pub fn shape(&self) -> Shape {
         self.shape

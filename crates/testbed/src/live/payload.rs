@@ -66,6 +66,8 @@ pub struct Payload {
     pub stubs: Vec<Stub>,
     /// Permitted targets of indirect calls, ascending.
     pub codemap: Vec<CodemapEntry>,
+    /// Whether the verifier says of all of it that it touches no vector register.
+    pub vector_free: bool,
 }
 
 /// What a payload is made from.
@@ -110,6 +112,7 @@ impl Payload {
         let numbers = numbers(&stubs);
         let linker = Linker { parts, numbers };
         let none = HashMap::new();
+        let vector_free = [&hot, &driver].into_iter().all(is_vector_free);
         let hot = Program::link_at(HOT, parts.variant, hot, &|name, use_| {
             linker.resolve(Module::Hot, &none, name, use_)
         })?;
@@ -124,6 +127,7 @@ impl Payload {
             driver,
             stubs,
             codemap,
+            vector_free,
         })
     }
 
@@ -142,6 +146,11 @@ impl Payload {
         let (section, offset) = self.hot.original(rip)?;
         Some(("hot.o", section, offset))
     }
+}
+
+/// What is not verified may do anything.
+fn is_vector_free(object: &Object<'_>) -> bool {
+    svm_verify::verify(object).is_ok_and(|proof| !proof.vectors)
 }
 
 /// Where stub `number` is.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::endpoint::Endpoint;
 use super::profile::{ByComponent, Component, cycles, enter_phase};
-use super::rings::{REQUESTS, Request, Rings, Sent};
+use super::rings::{Done, REQUESTS, Request, Sent, TX_DONE};
 use super::steps;
 
 /// Why the loop cannot go on.
@@ -41,6 +41,10 @@ impl std::fmt::Display for Stop {
 
 /// Where the driver runs, and how its packets come to endpoints.
 pub trait Engine {
+    /// Takes request number `index` of the next batch from `guest`, who is known by
+    /// who asks, not by what the request says.
+    fn submit(&mut self, index: usize, guest: u32, request: &Request);
+
     /// `hot_transmit` of requests 0 to `count`: how many were accepted.
     ///
     /// # Errors
@@ -60,8 +64,11 @@ pub trait Engine {
     /// [`Stop::Driver`].
     fn deliver(&mut self, endpoints: &mut [Endpoint<'_>]) -> Result<(), Stop>;
 
-    /// This CPU's rings.
-    fn rings(&mut self) -> &mut Rings;
+    /// What became of request `index` of that batch.
+    fn result(&self, index: usize) -> Sent;
+
+    /// The next packet that is sent, by its guest and its cookie.
+    fn completion(&mut self) -> Option<Done>;
 
     /// Whose the time outside of driver and support code is: the hypervisor's
     /// or dom0's.
@@ -200,6 +207,8 @@ pub struct Pump<E, C> {
     pub meter: Meter,
     /// Interrupts that dom0's virtual interrupt flag put off.
     pub deferred: u64,
+    /// Packets refused because a frame was not their guest's.
+    pub foreign: u64,
     put_off_since: Option<Instant>,
     request: Request,
 }
@@ -212,23 +221,28 @@ impl<E: Engine, C: Card> Pump<E, C> {
             card,
             meter: Meter::default(),
             deferred: 0,
+            foreign: 0,
             put_off_since: None,
             request: Request::default(),
         }
     }
 
     /// Sends `count` packets, endpoints taking turns, and sees them completed.
-    /// Gives how many were sent: fewer if no endpoint has a free slot.
+    /// Gives how many were sent: fewer if some were refused.
     ///
     /// # Errors
     /// [`Stop`].
     pub fn send(&mut self, endpoints: &mut [Endpoint<'_>], count: u32) -> Result<u32, Stop> {
         let mut sent = 0;
+        let mut refused = 0;
         let mut idle = 0;
-        while sent < count {
-            let asked = (count - sent).min(REQUESTS as u32);
+        while sent + refused < count {
+            let asked = (count - sent - refused).min(REQUESTS as u32);
+            let before = self.foreign;
             let accepted = self.send_batch(endpoints, asked)?;
             sent += accepted;
+            refused += (self.foreign - before) as u32;
+            let accepted = accepted + (self.foreign - before) as u32;
             if accepted > 0 {
                 self.put_off_since = None;
             } else if self.put_off()? {
@@ -267,18 +281,25 @@ impl<E: Engine, C: Card> Pump<E, C> {
         self.meter.switch(self.engine.user());
         for (turn, packet) in packets.iter().enumerate() {
             endpoints[turn % turns].describe(packet, &mut self.request);
-            self.engine.rings().put(turn, &self.request);
+            let guest = endpoints[turn % turns].flow().number;
+            self.engine.submit(turn, guest, &self.request);
         }
         self.meter.switch(self.engine.host());
         let accepted = self.engine.transmit(packets.len() as u32)?;
         self.meter.switch(Component::Card);
         self.attribute();
         // Taken back last first, for numbers were given first to last.
-        for (turn, packet) in packets.iter().enumerate().skip(accepted as usize).rev() {
-            if self.engine.rings().result(turn) == Sent::Invalid {
-                return Err(Stop::Stuck("a request was called malformed"));
+        for (turn, packet) in packets.iter().enumerate().rev() {
+            let endpoint = &mut endpoints[turn % turns];
+            match self.engine.result(turn) {
+                Sent::Sent => {}
+                Sent::Busy | Sent::NoBuffer | Sent::Down => endpoint.cancel(packet),
+                Sent::Foreign => {
+                    self.foreign += 1;
+                    endpoint.refused(packet);
+                }
+                Sent::Invalid => return Err(Stop::Stuck("a request was called malformed")),
             }
-            endpoints[turn % turns].cancel(packet);
         }
         self.card.settle(false)?;
         self.card.send();
@@ -295,7 +316,11 @@ impl<E: Engine, C: Card> Pump<E, C> {
     }
 
     fn complete(&mut self, endpoints: &mut [Endpoint<'_>]) {
-        while let Some(done) = self.engine.rings().completion() {
+        // More than a ring holds are none: dom0 writes on while this reads.
+        for _ in 0..TX_DONE {
+            let Some(done) = self.engine.completion() else {
+                break;
+            };
             let owner = endpoints.iter_mut().find(|e| e.flow().number == done.guest);
             if let Some(owner) = owner {
                 owner.complete(done.cookie);

@@ -48,6 +48,8 @@ pub enum Sent {
     Invalid = 3,
     /// The interface is down.
     Down = 4,
+    /// It names a frame that is not the guest's; the runtime's word, never dom0's.
+    Foreign = 5,
 }
 
 impl Sent {
@@ -58,6 +60,7 @@ impl Sent {
             1 => Sent::Busy,
             2 => Sent::NoBuffer,
             4 => Sent::Down,
+            5 => Sent::Foreign,
             _ => Sent::Invalid,
         }
     }
@@ -138,6 +141,17 @@ pub struct Done {
     zero: u32,
 }
 
+impl Done {
+    /// The completion of a guest's packet.
+    pub fn new(guest: u32, cookie: u64) -> Done {
+        Done {
+            cookie,
+            guest,
+            zero: 0,
+        }
+    }
+}
+
 /// `struct hot_shared`.
 #[repr(C)]
 struct Shared {
@@ -212,17 +226,19 @@ impl Rings {
         // SAFETY: mapped, as long as the memory itself is, and aligned; all its
         // fields are atomics or never used.
         let words = unsafe { &*shared };
-        let place = |word: &AtomicU64, size: usize| {
-            let address = word.load(Ordering::Acquire);
+        let place = |address: u64, size: usize| {
             let pointer = memory.dom0(address, size as u64)?;
             pointer.cast::<u64>().is_aligned().then_some(pointer)
         };
+        // Each once: dom0 may change them.
+        let [requests, done, release] = [&words.requests, &words.tx_done, &words.release]
+            .map(|word| word.load(Ordering::Acquire));
         Some(Rings {
             shared,
-            requests: place(&words.requests, REQUESTS * size_of::<Request>())?.cast(),
-            done: place(&words.tx_done, TX_DONE * size_of::<Done>())?.cast(),
-            release: place(&words.release, RELEASE * 8)?.cast(),
-            release_at: words.release.load(Ordering::Acquire),
+            requests: place(requests, REQUESTS * size_of::<Request>())?.cast(),
+            done: place(done, TX_DONE * size_of::<Done>())?.cast(),
+            release: place(release, RELEASE * 8)?.cast(),
+            release_at: release,
         })
     }
 
@@ -295,6 +311,7 @@ mod tests {
     use std::mem::offset_of;
 
     use super::*;
+    use crate::runtime;
 
     #[repr(C)]
     struct Layout {
@@ -341,13 +358,20 @@ mod tests {
                 cookie, guest, header_length, fragments, gso_size, gso_type, checksum_start,
                 checksum_offset, vlan_tag, flags, result, header, fragment
             }
+            "twin_piece" runtime::Piece { address, length }
+            "twin_flight" runtime::Flight { cookie, guest, pieces, uses, next, piece }
+            "twin_frames" runtime::Frames { words, count }
+            "twin_outgoing" runtime::Outgoing { frames, flights, count, free, statistics }
+            "twin_outgoing_statistics" runtime::OutgoingStatistics {
+                admitted, foreign, malformed, full, completed, unknown
+            }
             "hot_tx_done" Done { cookie, guest }
             "hot_shared" Shared {
                 requests, tx_done, release, tx_done_produce, tx_done_consume, tx_sent, tx_wake,
                 counter
             }
         };
-        let numbers: [(&str, u64); 21] = [
+        let numbers: [(&str, u64); 30] = [
             ("HOT_CPUS", CPUS as u64),
             ("HOT_REQUESTS", REQUESTS as u64),
             ("HOT_TX_DONE", TX_DONE as u64),
@@ -363,12 +387,21 @@ mod tests {
             ("HOT_NO_BUFFER", Sent::NoBuffer as u64),
             ("HOT_INVALID", Sent::Invalid as u64),
             ("HOT_DOWN", Sent::Down as u64),
+            ("HOT_FOREIGN", Sent::Foreign as u64),
             ("HOT_RX_HELD", u64::from(RX_HELD)),
             ("HOT_RX_UNWANTED", u64::from(RX_UNWANTED)),
             ("HOT_RX_CHECKSUM_OK", u64::from(RX_CHECKSUM_OK)),
             ("HOT_RX_VLAN", 2),
             ("HOT_RX_FRAGMENTS", u64::from(RX_FRAGMENTS)),
             ("HOT_COUNTERS", COUNTERS.len() as u64),
+            ("TWIN_PIECES", runtime::PIECES as u64),
+            ("TWIN_OWNER_NOBODY", u64::from(runtime::OWNER_NOBODY)),
+            ("TWIN_OWNER_DOM0", u64::from(runtime::OWNER_DOM0)),
+            ("TWIN_OWNER_GUESTS", u64::from(runtime::OWNER_GUESTS)),
+            ("TWIN_ADMITTED", runtime::ADMITTED as u64),
+            ("TWIN_FOREIGN", runtime::FOREIGN as u64),
+            ("TWIN_FULL", runtime::FULL as u64),
+            ("TWIN_BUSY", runtime::BUSY as u64),
         ];
         rust.extend(numbers.map(|(name, value)| (name.to_owned(), value)));
         assert_eq!(rust.into_iter().collect::<HashMap<_, _>>(), c_layout());

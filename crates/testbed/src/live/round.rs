@@ -46,6 +46,8 @@ pub struct Round {
     pub corrupted: u64,
     /// Interrupts put off by dom0's virtual interrupt flag.
     pub deferred: u64,
+    /// Packets refused because a frame was not their guest's.
+    pub foreign: u64,
     /// Cycles by whose turn it was, of typical batches: nine of ten, those that
     /// cost least. A batch into which something else of this machine fell says
     /// nothing about whose cycles are.
@@ -140,6 +142,7 @@ impl Batch {
 struct Before {
     samples: Samples,
     deferred: u64,
+    foreign: u64,
     arrived: (u64, u64),
     corrupted: u64,
 }
@@ -237,6 +240,7 @@ impl<'m, E: Engine> Lane<'m, E> {
         Before {
             samples: Samples::now(),
             deferred: self.pump.deferred,
+            foreign: self.pump.foreign,
             arrived,
             corrupted,
         }
@@ -263,6 +267,7 @@ impl<'m, E: Engine> Lane<'m, E> {
             lost: wanted.saturating_sub(frames),
             corrupted: corrupted - before.corrupted,
             deferred: self.pump.deferred - before.deferred,
+            foreign: self.pump.foreign - before.foreign,
             spent: std::array::from_fn(|i| typical.iter().map(|batch| batch.spent[i]).sum()),
             samples: Samples::now().since(&before.samples),
             median: at(0.5),

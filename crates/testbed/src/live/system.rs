@@ -21,6 +21,7 @@ use super::instance::{Instance, Loading, Service, Upcalls};
 use super::interface::{Info, IrqState, Plain, ReceiveMode};
 use super::mailbox::{InterruptOwner, Mailbox, UpcallSlot};
 use super::memory::{BAR, BAR_SIZE, DRIVER_STACK, Machine, PORTS, PORTS_SIZE, Sizes, percpu};
+use super::outgoing::Outgoing;
 use super::payload::{Parts, Payload};
 use super::pump::Stop;
 use super::rendezvous::Limits;
@@ -240,7 +241,8 @@ impl<'s> System<'s> {
         })?;
         let rings = self.rings(CPU)?;
         let interrupts = self.virtual_interrupts()?;
-        TwinEngine::new(instance, rings, self.driver, interrupts)
+        let outgoing = Outgoing::new(self.machine.frames());
+        TwinEngine::new(instance, rings, outgoing, self.driver, interrupts)
             .ok_or_else(|| lacking("hot.o lacks an entry point, or the driver its handler"))
     }
 
@@ -314,14 +316,15 @@ impl<'s> System<'s> {
             let offset = self.blueprint.plan.symbol(name)?;
             memory.word32(percpu(0) + offset)
         };
+        // dom0's word, as all of its information.
         let state = self.info.irq_state;
         let depth = std::mem::offset_of!(IrqState, depth) as u64;
         let running = std::mem::offset_of!(IrqState, running) as u64;
         let words = (
             word("hot_vif"),
             word("hot_vif_pending"),
-            memory.word32(state + depth),
-            memory.word32(state + running),
+            memory.word32(state.wrapping_add(depth)),
+            memory.word32(state.wrapping_add(running)),
         );
         match words {
             (Some(enabled), Some(pending), Some(depth), Some(running)) => Ok(VirtualInterrupts {

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::endpoint::Endpoint;
 use super::instance::{Instance, Service, Stopped};
+use super::outgoing::{Counts, Outgoing};
 use super::profile::Component;
 use super::pump::{Card, Engine, Stop};
-use super::rings::{RELEASE, RX_FRAGMENTS, RX_HELD, RX_UNWANTED, Rings};
+use super::rings::{Done, RELEASE, RX_FRAGMENTS, RX_HELD, RX_UNWANTED, Request, Rings, Sent};
 use crate::runtime::{self, Arrival, Cpu, Delivery, Frame, Packet, Switch};
 
 /// The hypervisor's own services, which hot routines import.
@@ -85,6 +86,7 @@ pub struct TwinEngine<'a> {
     /// The driver.
     pub instance: Instance<'a>,
     rings: Rings,
+    outgoing: Outgoing,
     driver: Driver,
     interrupts: VirtualInterrupts<'a>,
     switch: *mut Switch,
@@ -135,6 +137,7 @@ impl<'a> TwinEngine<'a> {
     pub fn new(
         instance: Instance<'a>,
         rings: Rings,
+        outgoing: Outgoing,
         driver: Driver,
         interrupts: VirtualInterrupts<'a>,
     ) -> Option<TwinEngine<'a>> {
@@ -145,6 +148,7 @@ impl<'a> TwinEngine<'a> {
         Some(TwinEngine {
             instance,
             rings,
+            outgoing,
             driver,
             interrupts,
             switch,
@@ -197,9 +201,16 @@ impl<'a> TwinEngine<'a> {
         INSTANCE.store(self.instance.raw(), Ordering::SeqCst);
         self.driver = driver;
         self.rings = rings;
+        // The card was reset and reads nothing of what was on its way.
+        self.outgoing.reset();
         self.stopped = None;
         self.entries = entries(&self.instance, &driver)?;
         Some(())
+    }
+
+    /// What the runtime has counted of guests' packets.
+    pub fn outgoing(&self) -> Counts {
+        self.outgoing.counts()
     }
 
     /// How the driver stopped, if it did, since this was asked last.
@@ -277,9 +288,23 @@ impl<'a> TwinEngine<'a> {
 }
 
 impl Engine for TwinEngine<'_> {
+    fn submit(&mut self, index: usize, guest: u32, request: &Request) {
+        self.outgoing.submit(index, guest, request);
+    }
+
     fn transmit(&mut self, count: u32) -> Result<u32, Stop> {
-        let arguments = [self.driver.net_device, 0, u64::from(count), 0, 0, 0];
-        Ok(self.run(self.entries.transmit, arguments)? as u32)
+        let placed = self.outgoing.place(count as usize, &mut self.rings);
+        let arguments = [self.driver.net_device, 0, u64::from(placed), 0, 0, 0];
+        self.run(self.entries.transmit, arguments)?;
+        Ok(self.outgoing.settle(&self.rings))
+    }
+
+    fn result(&self, index: usize) -> Sent {
+        self.outgoing.result(index)
+    }
+
+    fn completion(&mut self) -> Option<Done> {
+        self.outgoing.completion(&mut self.rings)
     }
 
     fn interrupt(&mut self, card: &mut dyn Card) -> Result<bool, Stop> {
@@ -317,10 +342,6 @@ impl Engine for TwinEngine<'_> {
         }
         self.owed = owed;
         taken.and(released)
-    }
-
-    fn rings(&mut self) -> &mut Rings {
-        &mut self.rings
     }
 
     fn host(&self) -> Component {

@@ -1,11 +1,13 @@
-//! dom0's side: a back end that trusts nothing in the ring.
+//! dom0's side: a back end that trusts nothing in the ring. Whether a guest's frames
+//! are its own, dom0 cannot know: it asks the hypervisor, whose table that is.
 
 use std::sync::atomic::Ordering;
 
 use super::ring::{Ask, DEFERRED, FAILED, NetRing};
+use crate::live::outgoing::Outgoing;
 use crate::live::profile::{Component, cycles, enter_phase};
 use crate::live::pump::Stop;
-use crate::live::rings::{REQUESTS, Request, Rings};
+use crate::live::rings::{REQUESTS, Request, Rings, TX_DONE};
 
 /// What the back end needs of dom0.
 pub trait BackEnd {
@@ -27,7 +29,7 @@ pub trait BackEnd {
 
 /// Serves the front end until it says that it ends, and counts the cycles that this
 /// takes, waits for the front end excepted. Runs in dom0.
-pub fn serve(ring: &NetRing, back: &mut dyn BackEnd, guests: u32) {
+pub fn serve(ring: &NetRing, back: &mut dyn BackEnd, outgoing: &mut Outgoing, guests: u32) {
     let mut go_on = true;
     while go_on {
         ring.meet.serve(0, || {
@@ -35,7 +37,7 @@ pub fn serve(ring: &NetRing, back: &mut dyn BackEnd, guests: u32) {
             enter_phase(Component::Dom0);
             let ask = ring.ask.load(Ordering::Relaxed);
             go_on = ask != Ask::End as u64;
-            let answer = answer(ring, back, guests, ask).unwrap_or_else(|stop| {
+            let answer = answer(ring, back, outgoing, guests, ask).unwrap_or_else(|stop| {
                 // SAFETY: the back end's turn.
                 unsafe { &mut *ring.failure.get() }.set(&stop.to_string());
                 FAILED
@@ -48,13 +50,22 @@ pub fn serve(ring: &NetRing, back: &mut dyn BackEnd, guests: u32) {
     }
 }
 
-fn answer(ring: &NetRing, back: &mut dyn BackEnd, guests: u32, ask: u64) -> Result<u64, Stop> {
+fn answer(
+    ring: &NetRing,
+    back: &mut dyn BackEnd,
+    outgoing: &mut Outgoing,
+    guests: u32,
+    ask: u64,
+) -> Result<u64, Stop> {
     if ask == Ask::Transmit as u64 {
-        return transmit(ring, back, guests);
+        return transmit(ring, back, outgoing, guests);
     }
     if ask == Ask::Interrupt as u64 {
         let ran = back.interrupt()?;
-        while let Some(done) = back.rings().completion() {
+        for _ in 0..TX_DONE {
+            let Some(done) = outgoing.completion(back.rings()) else {
+                break;
+            };
             ring.put_done(done);
         }
         back.packets(&mut |packet| ring.put_packet(packet));
@@ -65,7 +76,12 @@ fn answer(ring: &NetRing, back: &mut dyn BackEnd, guests: u32, ask: u64) -> Resu
 
 /// Each request is copied once, so that the guest cannot change it after it was
 /// looked at.
-fn transmit(ring: &NetRing, back: &mut dyn BackEnd, guests: u32) -> Result<u64, Stop> {
+fn transmit(
+    ring: &NetRing,
+    back: &mut dyn BackEnd,
+    outgoing: &mut Outgoing,
+    guests: u32,
+) -> Result<u64, Stop> {
     let count = (ring.count.load(Ordering::Relaxed) as usize).min(REQUESTS);
     for index in 0..count {
         // SAFETY: inside the ring; whatever is there is a valid value.
@@ -82,11 +98,13 @@ fn transmit(ring: &NetRing, back: &mut dyn BackEnd, guests: u32) -> Result<u64, 
                 request.guest
             )));
         }
-        back.rings().put(index, &request);
+        outgoing.submit(index, request.guest, &request);
     }
-    let accepted = back.transmit(count as u32)?;
+    let placed = outgoing.place(count, back.rings());
+    back.transmit(placed)?;
+    let accepted = outgoing.settle(back.rings());
     for index in 0..count {
-        let result = back.rings().result(index);
+        let result = outgoing.result(index);
         // SAFETY: inside the ring; the back end's turn.
         unsafe {
             let request = ring.requests.get().cast::<Request>().add(index);

@@ -8,7 +8,7 @@ use crate::live::native_engine::deliver_to;
 use crate::live::profile::Component;
 use crate::live::pump::{Card, Engine, Stop};
 use crate::live::rendezvous::Limits;
-use crate::live::rings::Rings;
+use crate::live::rings::{Done, Request, Rings, Sent};
 
 /// The guest's front end.
 pub struct DomuEngine<'m> {
@@ -58,6 +58,10 @@ impl<'m> DomuEngine<'m> {
 }
 
 impl Engine for DomuEngine<'_> {
+    fn submit(&mut self, index: usize, _: u32, request: &Request) {
+        self.rings.put(index, request);
+    }
+
     fn transmit(&mut self, count: u32) -> Result<u32, Stop> {
         Ok(self.ask(Ask::Transmit, count.into())? as u32)
     }
@@ -76,8 +80,12 @@ impl Engine for DomuEngine<'_> {
         Ok(())
     }
 
-    fn rings(&mut self) -> &mut Rings {
-        &mut self.rings
+    fn result(&self, index: usize) -> Sent {
+        self.rings.result(index)
+    }
+
+    fn completion(&mut self) -> Option<Done> {
+        self.rings.completion()
     }
 
     fn host(&self) -> Component {

@@ -27,6 +27,8 @@ pub struct Measured {
     pub lost: u64,
     /// Frames that arrived not as sent, likewise.
     pub corrupted: u64,
+    /// Packets refused because a frame was not their guest's, likewise.
+    pub foreign: u64,
     /// Cycles a packet, the card excepted.
     pub cycles: Spread,
     /// Whose these cycles are.
@@ -71,6 +73,7 @@ impl Measured {
             bytes: 0,
             lost: 0,
             corrupted: 0,
+            foreign: 0,
             cycles: Spread::default(),
             whose: Shares::new(path.host()),
             rounds: Vec::new(),
@@ -139,6 +142,7 @@ impl Measured {
     pub(super) fn add(&mut self, seen: &Seen) {
         self.lost += seen.round.lost;
         self.corrupted += seen.round.corrupted;
+        self.foreign += seen.round.foreign;
     }
 
     pub(super) fn add_steady(&mut self, seen: &Seen) {

@@ -12,7 +12,7 @@ use crate::live::endpoint::Endpoint;
 use crate::live::payload::Payload;
 use crate::live::profile::Component;
 use crate::live::pump::{Card, Engine, Stop};
-use crate::live::rings::Rings;
+use crate::live::rings::{Done, Request, Sent};
 use crate::live::twin_engine::TwinEngine;
 use crate::random::Random;
 
@@ -109,6 +109,10 @@ impl Faulty<'_> {
 }
 
 impl Engine for Faulty<'_> {
+    fn submit(&mut self, index: usize, guest: u32, request: &Request) {
+        self.engine.submit(index, guest, request);
+    }
+
     fn transmit(&mut self, count: u32) -> Result<u32, Stop> {
         self.outside(Moment::BeforeTransmit);
         let accepted = self.engine.transmit(count);
@@ -128,8 +132,12 @@ impl Engine for Faulty<'_> {
         self.engine.deliver(endpoints)
     }
 
-    fn rings(&mut self) -> &mut Rings {
-        self.engine.rings()
+    fn result(&self, index: usize) -> Sent {
+        self.engine.result(index)
+    }
+
+    fn completion(&mut self) -> Option<Done> {
+        self.engine.completion()
     }
 
     fn host(&self) -> Component {

@@ -7,6 +7,7 @@ use crate::live::card::OpenCard;
 use crate::live::endpoint::{Endpoint, Shape};
 use crate::live::mailbox::InterruptOwner;
 use crate::live::pump::{Engine, Pump, Stop};
+use crate::live::rings::TX_DONE;
 use crate::live::round;
 use crate::live::system::{System, SystemError};
 use crate::live::traffic::Datagrams;
@@ -133,7 +134,11 @@ impl<'a> Service<'a> {
 
     /// After a reset: nothing is on its way.
     pub fn settle_accounts(&mut self) {
-        while self.pump.engine.rings().completion().is_some() {}
+        for _ in 0..TX_DONE {
+            if self.pump.engine.completion().is_none() {
+                break;
+            }
+        }
         self.endpoints.iter_mut().for_each(Endpoint::reset);
     }
 }

@@ -131,6 +131,7 @@ impl<'a> Instance<'a> {
             windows: 0,
             regions: 64,
             port_count: 1,
+            vector_free: self.payload.vector_free.into(),
             ports: &raw const *self.ports,
             stlb: STLB as *mut c_void,
             host: Host {

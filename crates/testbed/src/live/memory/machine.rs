@@ -2,7 +2,8 @@
 
 use std::os::fd::RawFd;
 
-use super::layout::{BAR_SIZE, Sizes};
+use super::frames::{Frames, Owner};
+use super::layout::{BAR_SIZE, PAGE, Sizes};
 use crate::dom0::Shared;
 use crate::live::error::LiveError;
 
@@ -13,11 +14,23 @@ pub struct Machine {
     sizes: Sizes,
     ram: Shared,
     bar: Shared,
+    frames: Frames,
 }
 
 // SAFETY: other processes change the memory at any time anyway; it is reached
 // by copies through raw pointers, never by references.
 unsafe impl Sync for Machine {}
+
+/// dom0's frames and the guests', as the sizes say.
+fn owned(sizes: Sizes) -> Result<Frames, LiveError> {
+    let frames = Frames::new(sizes.total() / PAGE)?;
+    let guests = (0..sizes.guests).map(|number| (sizes.guest(number), Owner::Guest(number)));
+    for (range, owner) in guests.chain([(0..sizes.dom0, Owner::Dom0)]) {
+        let given = frames.give(&range, Owner::Nobody, owner);
+        given.expect("they were nobody's");
+    }
+    Ok(frames)
+}
 
 impl Machine {
     /// Zeroed memory.
@@ -31,7 +44,13 @@ impl Machine {
             sizes,
             ram: file(sizes.total())?,
             bar: file(BAR_SIZE)?,
+            frames: owned(sizes)?,
         })
+    }
+
+    /// Whose each frame is.
+    pub fn frames(&self) -> &Frames {
+        &self.frames
     }
 
     /// How much there is.

@@ -18,10 +18,12 @@
 //!
 //! The registers of the NIC are a second file, at [`BAR`].
 
+mod frames;
 mod layout;
 mod machine;
 mod space;
 
+pub use frames::{Frames, NotGiven, Owner};
 pub use layout::*;
 pub use machine::Machine;
 pub use space::{BarMode, Region, Space, set_bar};
