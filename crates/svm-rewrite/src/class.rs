@@ -67,6 +67,10 @@ impl StringOp {
     pub fn uses_rdi(self) -> bool {
         !matches!(self, StringOp::Lods | StringOp::Outs)
     }
+    /// Whether it writes to memory what it read from memory.
+    pub fn copies(self) -> bool {
+        self == StringOp::Movs
+    }
     /// Whether it sets the arithmetic flags and may stop early.
     pub fn compares(self) -> bool {
         matches!(self, StringOp::Cmps | StringOp::Scas)

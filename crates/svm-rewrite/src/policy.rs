@@ -78,6 +78,15 @@ impl Policy {
         }
     }
 
+    /// Whether every translation is the address itself (paper, 5.1.2), so that places
+    /// which lie over each other in the original do so here.
+    pub fn maps_to_itself(&self) -> bool {
+        match self.target {
+            Target::User => false,
+            Target::Linux | Target::Process => true,
+        }
+    }
+
     /// Whether a sequence may overwrite a register: unwinding a kernel module may
     /// need the caller's `rbp` at any place.
     pub fn may_be_scratch(&self, r: Reg) -> bool {

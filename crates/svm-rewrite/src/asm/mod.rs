@@ -128,6 +128,8 @@ pub enum Jump {
 
 /// `jcc` numbers used by sequences (SDM volume 2, appendix B, table B-10).
 pub mod cc {
+    /// Above or equal, unsigned: no carry.
+    pub const AE: u8 = 3;
     /// Equal, zero.
     pub const E: u8 = 4;
     /// Not equal.

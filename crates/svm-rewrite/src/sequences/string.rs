@@ -5,9 +5,9 @@ use iced_x86::{Code, Register};
 use liveness::Reg;
 use twin_abi::stlb;
 
-use super::address::indexed;
+use super::address::{at, indexed};
 use super::{Address, Emitter};
-use crate::asm::{JRCXZ, Jump, cc, ri, rr};
+use crate::asm::{JRCXZ, Jump, cc, r, ri, rr};
 use crate::class::{Repeat, StringOp};
 use crate::lift::InstIdx;
 use crate::plan::{Flags, Plan};
@@ -91,6 +91,7 @@ impl Emitter<'_> {
     ///     <elements covered from %rdi> -> %n
     ///     <elements covered from %rsi> -> %o
     ///     cmp   %o, %n ; cmova %o, %n
+    ///     <elements between %rsi and %rdi>  movs only, see `apart`
     ///     cmp   %rcx, %n ; cmova %rcx, %n   the chunk
     ///     sub   %n, %rcx ; push %rcx        what is left behind it
     ///     push  %rdi ; push %rsi
@@ -130,6 +131,9 @@ impl Emitter<'_> {
             if k > 0 {
                 self.minimum(n, count);
             }
+        }
+        if op.copies() && !self.policy.maps_to_itself() {
+            self.apart(n, roles.others[0], log2);
         }
         self.minimum(n, Reg::RCX);
         self.emit(&rr(Code::Sub_r64_rm64, Register::RCX, reg64(n)));
@@ -208,6 +212,50 @@ impl Emitter<'_> {
         if direction == Direction::Backward {
             self.emit(&ri(Code::Add_rm32_imm32, reg32(n), 1));
         }
+    }
+
+    /// `n = min(n, elements between source and target)`, at least one: no byte of a
+    /// chunk is both read and written.
+    ///
+    /// The two pointers are translated apart, so strings that lie over each other in
+    /// dom0 are two mappings of the same pages here. `rep movs` compares linear
+    /// addresses: where these are apart it takes groups of elements at a time and loads
+    /// ahead of its own stores (SDM volume 1, 7.3.9.3; volume 3, 8.2.4, whose condition
+    /// for it is that source and destination do not overlap). Whichever way it goes, it
+    /// cannot matter if what is read and what is written are disjoint, or one element.
+    ///
+    /// ```text
+    ///     lea   0x1fff(%rdi), %m            no chunk has more bytes than that
+    ///     sub   %rsi, %m
+    ///     cmp   $0x3ffe, %m
+    ///     ja    apart
+    ///     sub   $0x1fff, %md
+    ///     jae   above
+    ///     neg   %md
+    /// above:
+    ///     shr   $log2, %md
+    ///     cmp   $1, %md ; adc $0, %md       nearer than an element: one
+    ///     cmp   %m, %n ; cmova %m, %n
+    /// apart:
+    /// ```
+    fn apart(&mut self, n: Reg, m: Reg, log2: u8) {
+        const MOST_BYTES: i32 = (stlb::WINDOW_PAGES * stlb::PAGE_SIZE) as i32 - 1;
+        let (above, apart) = (self.labels.fresh(), self.labels.fresh());
+        self.lea(at(Reg::RDI, MOST_BYTES.into()), m);
+        self.emit(&rr(Code::Sub_r64_rm64, reg64(m), Register::RSI));
+        self.emit(&ri(Code::Cmp_rm64_imm32, reg64(m), 2 * MOST_BYTES));
+        self.asm.branch(Jump::If(cc::A), apart);
+        self.emit(&ri(Code::Sub_rm32_imm32, reg32(m), MOST_BYTES));
+        self.asm.branch(Jump::If(cc::AE), above);
+        self.emit(&r(Code::Neg_rm32, reg32(m)));
+        self.place(above);
+        if log2 > 0 {
+            self.emit(&ri(Code::Shr_rm32_imm8, reg32(m), i32::from(log2)));
+        }
+        self.emit(&ri(Code::Cmp_rm32_imm8, reg32(m), 1));
+        self.emit(&ri(Code::Adc_rm32_imm8, reg32(m), 0));
+        self.minimum(n, m);
+        self.place(apart);
     }
 
     /// `n = min(n, other)`, unsigned.

@@ -9,6 +9,7 @@ use iced_x86::EncodingKind;
 
 use super::cases::{self, Case, Live};
 use super::compare::{Difference, agree, describe, listing};
+use super::copies::Copies;
 use super::image::{self, Image, Rewritten};
 use super::native::Native;
 use super::object::{HELPER, object};
@@ -48,16 +49,37 @@ pub struct Way {
     pub variant: Variant,
     /// With the identity for a table.
     pub identity: bool,
+    /// Who copies strings.
+    pub copies: Copies,
 }
 
 impl Way {
     /// Which states are run this way. What poisoned code does differs by its
     /// registers, not by its table, and the identity is the same table in every
-    /// state: a quarter of the states shows it.
+    /// state: a quarter of the states shows it, as it does what other processors make
+    /// of copies.
     fn share(self) -> Share {
-        match self.identity || self.variant.poison {
-            true => Share(4),
-            false => Share(1),
+        let replayed = self.copies != Copies::Processor;
+        Share {
+            one_in: match self.identity || self.variant.poison || replayed {
+                true => 4,
+                false => 1,
+            },
+            only_copies: replayed,
+        }
+    }
+}
+
+/// How it is said in a difference.
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.variant.name())?;
+        if self.identity {
+            f.write_str(", identity")?;
+        }
+        match self.copies {
+            Copies::Processor => Ok(()),
+            copies => write!(f, ", strings copied by {}", copies.name()),
         }
     }
 }
@@ -66,17 +88,30 @@ const fn way(scheme: Scheme, poison: bool, identity: bool) -> Way {
     Way {
         variant: Variant { scheme, poison },
         identity,
+        copies: Copies::Processor,
+    }
+}
+
+/// Without the identity, which has one mapping of each page.
+const fn replayed(scheme: Scheme, copies: Copies) -> Way {
+    Way {
+        copies,
+        ..way(scheme, false, false)
     }
 }
 
 /// All ways.
-pub const WAYS: [Way; 6] = [
+pub const WAYS: [Way; 10] = [
     way(Scheme::Stlb, false, false),
     way(Scheme::Stlb, false, true),
     way(Scheme::Stlb, true, false),
     way(Scheme::Paper, false, false),
     way(Scheme::Paper, false, true),
     way(Scheme::Paper, true, false),
+    replayed(Scheme::Stlb, Copies::Cautious),
+    replayed(Scheme::Stlb, Copies::Fast),
+    replayed(Scheme::Paper, Copies::Cautious),
+    replayed(Scheme::Paper, Copies::Fast),
 ];
 
 /// The rewritings that [`WAYS`] needs.
@@ -105,6 +140,8 @@ pub struct Report {
     pub faults: u64,
     /// Of these, runs of string instructions.
     pub string_states: u64,
+    /// Of these, runs whose copies another machine than the processor did.
+    pub replayed: u64,
     /// Differences found; not all are described.
     pub differences: u64,
     /// Some of them.
@@ -120,6 +157,7 @@ impl Report {
         self.states += other.states;
         self.faults += other.faults;
         self.string_states += other.string_states;
+        self.replayed += other.replayed;
         self.differences += other.differences;
         self.described.extend(other.described);
         for (name, n) in other.refused {
@@ -155,6 +193,7 @@ impl fmt::Display for Report {
         row(f, "states compared", self.states)?;
         row(f, "  that fault in both", self.faults)?;
         row(f, "  of string instructions", self.string_states)?;
+        row(f, "    copied by machines of our own", self.replayed)?;
         for (name, n) in &self.known {
             row(f, &format!("  known: {name}"), *n as u64)?;
         }
@@ -266,7 +305,7 @@ struct Prepared<'b> {
     cases: Vec<(usize, &'b Case)>,
     original: Image,
     original_object: elf_loader::Object<'static>,
-    rewritten: Vec<Rewritten>,
+    rewritten: Vec<Rewritten<'static>>,
     report: Report,
 }
 
@@ -324,20 +363,21 @@ fn run_batch(batch: &Batch, plan: &Plan) -> Result<Report, Error> {
             setting,
             patience: PATIENCE,
         };
-        let native = run_all(&work, Share(1), "native", |memory| {
+        let native = run_all(&work, Share::ALL, "native", |memory| {
             Native::new(&prepared.original, memory)
         })?;
         if seed == plan.seeds.0 {
             count_skipped(&work, &native, &mut report);
         }
-        for way in WAYS {
+        let has_case = |way: &Way| batch.cases.iter().any(|c| way.share().has_case(c));
+        for way in WAYS.into_iter().filter(has_case) {
             let program = prepared
                 .rewritten
                 .iter()
                 .find(|r| r.variant == way.variant)
                 .expect("every variant was made");
             let twin = run_all(&work, way.share(), "rewritten", |memory| {
-                Twin::new(program, memory, way.identity)
+                Twin::new(program, memory, way)
             })?;
             compare(
                 &work,
@@ -379,7 +419,7 @@ const DESCRIBED: usize = 4;
 fn compare(
     work: &Work<'_>,
     prepared: &Prepared<'_>,
-    (way, program): (Way, &Rewritten),
+    (way, program): (Way, &Rewritten<'_>),
     (native, twin): (&Records, &Records),
     report: &mut Report,
 ) -> Result<(), Error> {
@@ -396,6 +436,7 @@ fn compare(
         }
         report.states += 1;
         report.string_states += u64::from(case.is_string());
+        report.replayed += u64::from(way.copies != Copies::Processor);
         report.faults += u64::from(a.is(Ending::Fault));
         if agree(&a, &b) {
             continue;
@@ -420,7 +461,7 @@ fn compare(
 fn difference(
     work: &Work<'_>,
     prepared: &Prepared<'_>,
-    (way, program): (Way, &Rewritten),
+    (way, program): (Way, &Rewritten<'_>),
     (number, case, state): (usize, &Case, u64),
     (native, twin): (Record, Record),
 ) -> Result<Difference, Error> {
@@ -429,7 +470,7 @@ fn difference(
         state,
         &work.setting,
         |memory| Native::new(&prepared.original, memory),
-        |memory| Twin::new(program, memory, way.identity),
+        |memory| Twin::new(program, memory, way),
     )?;
     text.push_str(&format!("  recorded: native {native}, rewritten {twin}\n"));
     let name = Case::symbol(number);
@@ -438,8 +479,7 @@ fn difference(
     text.push_str(&listing(&program.object, &name));
     Ok(Difference {
         case: *case,
-        variant: way.variant,
-        identity: way.identity,
+        way,
         state: (state, work.setting.seed),
         text,
     })

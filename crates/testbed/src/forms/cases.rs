@@ -85,6 +85,15 @@ impl Case {
             && self.instruction.mnemonic() != Mnemonic::Maskmovq
     }
 
+    /// Whether it is `rep movs`.
+    pub fn is_copy(&self) -> bool {
+        use Mnemonic::{Movsb, Movsd, Movsq, Movsw};
+        let i = &self.instruction;
+        self.is_string()
+            && matches!(i.mnemonic(), Movsb | Movsw | Movsd | Movsq)
+            && (i.has_rep_prefix() || i.has_repne_prefix())
+    }
+
     /// Whether it goes on to the next instruction, so that code can follow it.
     pub fn falls_through(&self) -> bool {
         self.instruction.flow_control() == FlowControl::Next

@@ -5,6 +5,7 @@ use std::fmt;
 
 use elf_loader::{Object, Place};
 
+use super::campaign::Way;
 use super::cases::{Case, FRAME};
 use super::enter::Block;
 use super::memory::Memory;
@@ -13,17 +14,14 @@ use super::record::{Ending, Record};
 use super::state::{FRAME_TOP, Setting, State, place, state};
 use crate::dom0::Shared;
 use crate::error::Error;
-use crate::program::Variant;
 
 /// A difference between the two runs of one state.
 #[derive(Clone, Debug)]
 pub struct Difference {
     /// The case.
     pub case: Case,
-    /// The way it was rewritten.
-    pub variant: Variant,
-    /// Whether the table was the identity.
-    pub identity: bool,
+    /// The way it was rewritten and run.
+    pub way: Way,
     /// Number of the state, and seed.
     pub state: (u64, u64),
     /// What is different, and how to see it again.
@@ -37,15 +35,14 @@ impl fmt::Display for Difference {
         let hex: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();
         writeln!(
             f,
-            "{}  [{}] form {}, {:?}, {:?} live, {:?}, {}{}, state {} of seed {}",
+            "{}  [{}] form {}, {:?}, {:?} live, {:?}, {}, state {} of seed {}",
             svm_rewrite::text::plain(&case.instruction),
             hex.join(" "),
             case.form,
             case.mode,
             case.live,
             case.way,
-            self.variant.name(),
-            if self.identity { ", identity" } else { "" },
+            self.way,
             self.state.0,
             self.state.1,
         )?;

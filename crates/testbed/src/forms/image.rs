@@ -25,13 +25,15 @@ pub struct Image {
 }
 
 /// The rewritten code.
-pub struct Rewritten {
+pub struct Rewritten<'o> {
     /// How it was rewritten.
     pub variant: Variant,
     /// The object.
-    pub object: Object<'static>,
+    pub object: Object<'o>,
     /// The code, trampolines included.
     pub image: Image,
+    /// Bytes of instructions that the image begins with; trampolines follow.
+    pub instructions: usize,
     /// The permitted targets of indirect calls, ascending.
     pub codemap: Vec<CodemapEntry>,
     /// Offset in the code, offset in the original.
@@ -49,16 +51,21 @@ pub fn original(object: &Object<'_>) -> Result<Image, Error> {
     Ok(image(object, &linked, MODULE, |id| placed.address(id)))
 }
 
-impl Rewritten {
+impl<'o> Rewritten<'o> {
     /// Links a rewritten object whose original is `original`.
     ///
     /// # Errors
     /// The linker's.
-    pub fn new(object: Object<'static>, variant: Variant) -> Result<Rewritten, Error> {
+    pub fn new(object: Object<'o>, variant: Variant) -> Result<Rewritten<'o>, Error> {
         let placed = layout(&object, CODE, |_, _| true)?;
         let trampolines = Trampolines::new(&object, placed.span().end, &resolve)?;
         let linked = link(&object, &placed, &trampolines.resolver(&resolve))?;
         let mut image = image(&object, &linked, CODE, |id| placed.address(id));
+        let code = linked
+            .iter()
+            .filter(|l| object.section(l.section).is_code());
+        let ends = code.map(|l| (l.address - CODE) as usize + l.bytes.len());
+        let instructions = ends.max().unwrap_or(0);
         let at = (trampolines.base - CODE) as usize;
         image.bytes.resize(at, 0xcc);
         image.bytes.extend(&trampolines.bytes);
@@ -70,6 +77,7 @@ impl Rewritten {
             variant,
             object,
             image,
+            instructions,
             codemap,
             map: map.collect(),
         })

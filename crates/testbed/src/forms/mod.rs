@@ -20,6 +20,7 @@
 pub mod campaign;
 pub mod cases;
 mod compare;
+pub mod copies;
 mod enter;
 mod image;
 pub mod known;
@@ -29,6 +30,7 @@ mod native;
 mod object;
 mod operands;
 mod ports;
+mod probe;
 mod process;
 pub mod programs;
 mod record;

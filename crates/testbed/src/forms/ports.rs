@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use libc::c_int;
 
+use super::probe::{self, Fault, Probe};
 use crate::random::mix;
 use crate::runtime::PortRange;
 
@@ -110,7 +111,7 @@ fn decode(bytes: &[u8]) -> Option<Access> {
 pub fn step(registers: &mut [i64]) -> Step {
     let mut code = [0; 15];
     let rip = registers[libc::REG_RIP as usize] as u64;
-    let readable = read(rip, &mut code);
+    let readable = probe::read(rip, &mut code);
     let Some(access) = decode(&code[..readable]) else {
         return Step::Other;
     };
@@ -152,7 +153,7 @@ fn single(access: &Access, registers: &mut [i64]) {
 }
 
 /// `ins` or `outs`, all of its elements.
-fn string(access: &Access, registers: &mut [i64]) -> Result<(), (u64, u64)> {
+fn string(access: &Access, registers: &mut [i64]) -> Result<(), Fault> {
     const DIRECTION: i64 = 0x400;
     let backward = registers[libc::REG_EFL as usize] & DIRECTION != 0;
     let pointer = if access.input {
@@ -160,21 +161,19 @@ fn string(access: &Access, registers: &mut [i64]) -> Result<(), (u64, u64)> {
     } else {
         libc::REG_RSI
     };
-    let (port, size) = (port(access, registers), access.size as usize);
+    let (port, size) = (port(access, registers), access.size as u32);
+    let mut probe = Probe::new(access.input);
     while !access.repeats || registers[libc::REG_RCX as usize] != 0 {
         let at = registers[pointer as usize] as u64;
-        let mut element = [0; 4];
-        reach(at, &mut element[..size], access.input)?;
+        probe.element(at, access.size)?;
         if access.input {
-            let value = port_in(std::ptr::null_mut(), port, size as u32);
-            write(at, &value.to_le_bytes()[..size]);
+            let value = u64::from(port_in(std::ptr::null_mut(), port, size));
+            // SAFETY: the probe found the element, to be written.
+            unsafe { probe::store(at, value.to_le_bytes(), access.size) };
         } else {
-            port_out(
-                std::ptr::null_mut(),
-                port,
-                size as u32,
-                u32::from_le_bytes(element),
-            );
+            // SAFETY: the probe found the element.
+            let value = u64::from_le_bytes(unsafe { probe::load(at, access.size) });
+            port_out(std::ptr::null_mut(), port, size, value as u32);
         }
         let next = match backward {
             true => at.wrapping_sub(access.size),
@@ -187,65 +186,6 @@ fn string(access: &Access, registers: &mut [i64]) -> Result<(), (u64, u64)> {
         registers[libc::REG_RCX as usize] -= 1;
     }
     Ok(())
-}
-
-/// Reads an element, and sees whether it could be written if `writes`.
-fn reach(at: u64, element: &mut [u8], writes: bool) -> Result<(), (u64, u64)> {
-    const PROTECTION: u64 = 13;
-    const PAGE_FAULT: u64 = 14;
-    let last = at.wrapping_add(element.len() as u64 - 1);
-    let canonical = |address: u64| matches!(address as i64 >> 47, 0 | -1);
-    if !canonical(at) || !canonical(last) {
-        return Err((PROTECTION, 0));
-    }
-    for n in 0..element.len() {
-        let address = at.wrapping_add(n as u64);
-        let byte = &mut element[n..=n];
-        // A byte is written back as it was: only whether that is possible matters.
-        if read(address, byte) != 1 || writes && write(address, byte) != 1 {
-            return Err((PAGE_FAULT, address));
-        }
-    }
-    Ok(())
-}
-
-/// Reads this process's memory, as far as it is there; how many bytes were.
-fn read(at: u64, into: &mut [u8]) -> usize {
-    let local = libc::iovec {
-        iov_base: into.as_mut_ptr().cast(),
-        iov_len: into.len(),
-    };
-    transfer(local, at, libc::process_vm_readv)
-}
-
-/// Writes this process's memory, as far as it may; how many bytes were.
-fn write(at: u64, from: &[u8]) -> usize {
-    let local = libc::iovec {
-        iov_base: from.as_ptr().cast_mut().cast(),
-        iov_len: from.len(),
-    };
-    transfer(local, at, libc::process_vm_writev)
-}
-
-type Transfer = unsafe extern "C" fn(
-    libc::pid_t,
-    *const libc::iovec,
-    libc::c_ulong,
-    *const libc::iovec,
-    libc::c_ulong,
-    libc::c_ulong,
-) -> libc::ssize_t;
-
-/// The kernel answers what is not there, where an access of our own would fault.
-fn transfer(local: libc::iovec, at: u64, call: Transfer) -> usize {
-    let remote = libc::iovec {
-        iov_base: at as *mut c_void,
-        iov_len: local.iov_len,
-    };
-    // SAFETY: the local part is a slice of the caller's; the remote one is checked by
-    // the kernel, and is memory of the code under test, not of Rust's.
-    let done = unsafe { call(libc::getpid(), &local, 1, &remote, 1, 0) };
-    usize::try_from(done).unwrap_or(0)
 }
 
 /// #GP, which a port access is without permission.

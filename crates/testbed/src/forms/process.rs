@@ -32,15 +32,32 @@ pub struct Work<'w> {
     pub patience: u32,
 }
 
-/// Which states are run: one in so many.
+/// Which states are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share(pub u64);
+pub struct Share {
+    /// One in so many.
+    pub one_in: u64,
+    /// Only those of `rep movs`.
+    pub only_copies: bool,
+}
 
 impl Share {
-    /// Whether a state of a case is run. The first always is: it shows whether
-    /// the processor knows the instruction.
+    /// All states.
+    pub const ALL: Share = Share {
+        one_in: 1,
+        only_copies: false,
+    };
+
+    /// Whether a state of a case is run. The first of a case is, if any is: it shows
+    /// whether the processor knows the instruction.
     pub fn has(self, case: &Case, state: u64) -> bool {
-        state == 0 || (state + case.form as u64).is_multiple_of(self.0)
+        let chosen = state == 0 || (state + case.form as u64).is_multiple_of(self.one_in);
+        chosen && self.has_case(case)
+    }
+
+    /// Whether states of a case are run.
+    pub fn has_case(self, case: &Case) -> bool {
+        !self.only_copies || case.is_copy()
     }
 }
 
@@ -326,7 +343,7 @@ mod tests {
             setting,
             patience: 1,
         };
-        let records = run_all(&work, Share(1), "slow", |_| {
+        let records = run_all(&work, Share::ALL, "slow", |_| {
             let (low, high) = crate::dom0::STACK;
             let stack = crate::mapping::new_memory(low, high - low);
             stack.map_err(Error::system("mapping a stack"))?;

@@ -78,10 +78,25 @@ pub fn run_object(made: &Object<'_>, way: Way, seed: u64, states: u64) -> Result
         let list: Vec<String> = violations.list.iter().map(ToString::to_string).collect();
         return Ok(Verdict::VerifierRefused(list.join("\n")));
     }
+    compare(made, rewritten, way, seed, states)
+}
+
+/// Executes an object as [`run_object`] takes it and what was made of it, in which
+/// `f0` is the same function.
+///
+/// # Errors
+/// A system call's or the linker's.
+pub fn compare(
+    made: &Object<'_>,
+    rewritten: Object<'_>,
+    way: Way,
+    seed: u64,
+    states: u64,
+) -> Result<Verdict, Error> {
     let original = image::original(made)?;
     let program = Rewritten::new(rewritten, way.variant)?;
     let native = |memory: &Memory| Native::new(&original, memory);
-    let twin = |memory: &Memory| Twin::new(&program, memory, way.identity);
+    let twin = |memory: &Memory| Twin::new(&program, memory, way);
     let states: Vec<State> = (0..states).map(|n| state(seed, n)).collect();
     let (a, b) = (
         run_states(&states, seed, native)?,
@@ -98,11 +113,7 @@ pub fn run_object(made: &Object<'_>, way: Way, seed: u64, states: u64) -> Result
         return Ok(Verdict::Same { states, faults });
     };
     let name = Case::symbol(0);
-    let mut text = format!(
-        "{}, identity {}, seed {seed:#x}, state {n}\n",
-        way.variant.name(),
-        way.identity
-    );
+    let mut text = format!("{way}, seed {seed:#x}, state {n}\n");
     text += &describe_state((0, &case()), &states[n], (PAGES, seed), native, twin)?;
     text += &format!("  recorded: native {}, rewritten {}\n", a[n], b[n]);
     text += &listing(made, &name);

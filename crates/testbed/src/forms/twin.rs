@@ -3,6 +3,8 @@
 
 use std::ffi::c_void;
 
+use super::campaign::Way;
+use super::copies;
 use super::enter::{self, Block};
 use super::image::Rewritten;
 use super::memory::{ALIASES, DATA, Memory, READ_ONLY, pieces};
@@ -25,7 +27,7 @@ unsafe extern "C" {
 
 /// The rewritten process's machine.
 pub struct Twin<'r> {
-    program: &'r Rewritten,
+    program: &'r Rewritten<'r>,
     block: Block,
     cpu: *mut Cpu,
     user: *mut User,
@@ -40,13 +42,10 @@ impl<'r> Twin<'r> {
     ///
     /// # Errors
     /// A system call's.
-    pub fn new(program: &'r Rewritten, memory: &Memory, identity: bool) -> Result<Twin<'r>, Error> {
-        if identity {
+    pub fn new(program: &'r Rewritten<'r>, memory: &Memory, way: Way) -> Result<Twin<'r>, Error> {
+        if way.identity {
             memory.map_at_dom0()?;
         }
-        let (start, end) = program.image.span();
-        code_memory::load(start, end, &[(start, &program.image.bytes)])
-            .map_err(Error::system("mapping memory for forms"))?;
         mapping::new_memory(STLB, STLB_SIZE).map_err(Error::system("mapping memory for forms"))?;
         // SAFETY: once in this process, on its only thread; nothing is at the
         // block's address.
@@ -59,6 +58,11 @@ impl<'r> Twin<'r> {
         if cpu.is_null() {
             return Err(Error::last("making a stack block"));
         }
+        let (start, end) = program.image.span();
+        let mut code = program.image.bytes.clone();
+        copies::replay(way.copies, start, &mut code[..program.instructions])?;
+        code_memory::load(start, end, &[(start, &code)])
+            .map_err(Error::system("mapping memory for forms"))?;
         let mut twin = Twin {
             program,
             block: Block::new()?,
@@ -66,7 +70,7 @@ impl<'r> Twin<'r> {
             user: std::ptr::null_mut(),
             fd: memory.fd(),
             pages: memory.pages(),
-            identity,
+            identity: way.identity,
             table: None,
         };
         twin.renew();
