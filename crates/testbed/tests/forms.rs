@@ -165,3 +165,35 @@ fn known_defects_that_are_verified_are_named() {
     }
     assert_eq!(names, BTreeSet::new());
 }
+
+/// AVX-512 is executed wherever the processor has it, its masks of 64 bits included;
+/// where it is not, the report says of how many forms that is.
+#[test]
+fn wide_moves_are_executed_or_said_to_be_skipped() {
+    use iced_x86::EncodingKind;
+    let surveyed = &*SURVEYED;
+    let pairs = surveyed.enumeration.forms.iter().zip(&surveyed.verdicts);
+    let rewritten = |form: &forms::Form, verdict: &Verdict| {
+        form.code.op_code().encoding() == EncodingKind::EVEX && verdict.is_rewritten()
+    };
+    let numbered = pairs.enumerate().filter(|(_, (f, v))| rewritten(f, v));
+    let wide: Vec<usize> = numbered.map(|(n, _)| n).collect();
+    assert!(wide.len() > 200, "{}", wide.len());
+    let report = execute(Plan {
+        states: 32,
+        string_states: 1,
+        seeds: (0x512, 1),
+        one_in: 1,
+        only: wide.clone(),
+        jobs: 2,
+        known: false,
+    });
+    println!("{report}");
+    let described: Vec<String> = report.described.iter().map(ToString::to_string).collect();
+    assert!(report.differences == 0, "{}", described.join("\n"));
+    let skipped = report.skipped.values().flatten();
+    let skipped = skipped.filter(|n| wide.contains(n)).count();
+    assert_eq!(report.forms.len() + skipped, wide.len(), "{report}");
+    let has = std::arch::is_x86_feature_detected!("avx512bw");
+    assert_eq!(skipped == 0, has, "{report}");
+}

@@ -1,6 +1,6 @@
 //! Executes forms natively and rewritten, in every way, and counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,6 +10,7 @@ use iced_x86::EncodingKind;
 use super::cases::{self, Case, Live};
 use super::compare::{Difference, agree, describe, listing};
 use super::copies::Copies;
+use super::enter::{self, Features};
 use super::image::{self, Image, Rewritten};
 use super::native::Native;
 use super::object::{HELPER, object};
@@ -129,8 +130,10 @@ pub struct Report {
     pub executed: usize,
     /// Functions refused where more is live, by code.
     pub refused: BTreeMap<String, usize>,
-    /// Functions skipped, by CPU feature.
-    pub skipped: BTreeMap<String, usize>,
+    /// Forms of which functions were executed.
+    pub forms: BTreeSet<usize>,
+    /// Forms of which none could be, by CPU feature or other reason.
+    pub skipped: BTreeMap<String, BTreeSet<usize>>,
     /// Functions that are rewritten and executed, as far as the processor knows
     /// them, although the verifier refuses them.
     pub unverified: usize,
@@ -163,8 +166,9 @@ impl Report {
         for (name, n) in other.refused {
             *self.refused.entry(name).or_default() += n;
         }
-        for (name, n) in other.skipped {
-            *self.skipped.entry(name).or_default() += n;
+        self.forms.extend(other.forms);
+        for (name, forms) in other.skipped {
+            self.skipped.entry(name).or_default().extend(forms);
         }
         for (name, n) in other.known {
             *self.known.entry(name).or_default() += n;
@@ -177,18 +181,16 @@ impl fmt::Display for Report {
         let row = |f: &mut fmt::Formatter<'_>, name: &str, value: u64| {
             writeln!(f, "{name:<34}{value:>12}")
         };
+        row(f, "forms executed", self.forms.len() as u64)?;
+        let skipped: usize = self.skipped.values().map(BTreeSet::len).sum();
+        row(f, "forms skipped", skipped as u64)?;
+        for (name, forms) in &self.skipped {
+            row(f, &format!("  {name}"), forms.len() as u64)?;
+        }
         row(f, "functions executed", self.executed as u64)?;
         row(f, "  of these not for the verifier", self.unverified as u64)?;
         for (name, n) in &self.refused {
             row(f, &format!("  refused in context: {name}"), *n as u64)?;
-        }
-        row(
-            f,
-            "functions skipped by feature",
-            self.skipped.values().sum::<usize>() as u64,
-        )?;
-        for (name, n) in &self.skipped {
-            row(f, &format!("  {name}"), *n as u64)?;
         }
         row(f, "states compared", self.states)?;
         row(f, "  that fault in both", self.faults)?;
@@ -242,11 +244,13 @@ pub fn run(
     }
 }
 
-/// Whether it changes registers that the machines neither set nor compare: those
-/// of 64 bytes. A processor without them is asked all the same.
+/// Whether it changes registers that the machines neither set nor compare, here: those
+/// of AVX-512 without its masks of 64 bits. A processor without AVX-512 is asked all
+/// the same, and does not know the instruction.
 fn is_unobserved(form: &Form) -> bool {
     let wide = form.code.op_code().encoding() == EncodingKind::EVEX;
-    wide && std::arch::is_x86_feature_detected!("avx512f")
+    let known = std::arch::is_x86_feature_detected!("avx512f");
+    wide && known && enter::features() != Features::Avx512
 }
 
 /// Rewritten forms that are not executed, by reason.
@@ -257,13 +261,17 @@ fn left_out(forms: &[Form], verdicts: &[Verdict]) -> Report {
             continue;
         }
         let reason = if is_unobserved(form) {
-            "AVX512F, whose registers are not observed here"
+            "AVX512F without AVX512BW, whose registers are not observed"
         } else if !Case::new(n, form, Live::Few, cases::Way::Up, 8).can_run() {
             "a jump through its own frame, or a return: no function of its own"
         } else {
             continue;
         };
-        *report.skipped.entry(reason.to_owned()).or_default() += 1;
+        report
+            .skipped
+            .entry(reason.to_owned())
+            .or_default()
+            .insert(n);
     }
     report
 }
@@ -349,6 +357,7 @@ fn run_batch(batch: &Batch, plan: &Plan) -> Result<Report, Error> {
     let mut prepared = prepare(batch, plan)?;
     let mut report = std::mem::take(&mut prepared.report);
     report.executed = prepared.cases.len();
+    report.forms = prepared.cases.iter().map(|(_, case)| case.form).collect();
     for seed in plan.seeds.0..plan.seeds.0 + plan.seeds.1 {
         let pristine = Setting::memory(batch.pages, seed);
         let setting = Setting {
@@ -402,7 +411,8 @@ fn count_skipped(work: &Work<'_>, native: &Records, report: &mut Report) {
         } else {
             continue;
         };
-        *report.skipped.entry(reason).or_default() += 1;
+        report.skipped.entry(reason).or_default().insert(case.form);
+        report.forms.remove(&case.form);
         report.executed -= 1;
     }
 }

@@ -3,16 +3,21 @@
 //! the block of memory that it loads and stores.
 //!
 //! ```text
-//! +0x000  rax rcx rdx rbx - rbp rsi rdi r8 ... r15      in
-//! +0x080  flags, +0x088 entry, +0x090 AVX is there
-//! +0x098  %fs base of the test, +0x0a0 of the host, +0x0a8 use it
-//! +0x0b0  host's rsp
-//! +0x100  registers, +0x180 flags                       out
-//! +0x200  fxsave image, +0x400 upper halves of ymm      in
-//! +0x600  fxsave image, +0x800 upper halves of ymm      out
+//! +0x0000  rax rcx rdx rbx - rbp rsi rdi r8 ... r15      in
+//! +0x0080  flags, +0x088 entry, +0x090 AVX is there, +0x0b8 AVX-512 is
+//! +0x0098  %fs base of the test, +0x0a0 of the host, +0x0a8 use it
+//! +0x00b0  host's rsp
+//! +0x0100  registers, +0x180 flags                       out
+//! +0x0200  fxsave image                                  in
+//! +0x0400  upper halves of ymm0 to ymm15
+//! +0x0500  upper halves of zmm0 to zmm15
+//! +0x0700  zmm16 to zmm31
+//! +0x0b00  k0 to k7
+//! +0x1200  the same from +0x200 on                       out
 //! ```
 //!
-//! The block is at an address that displacements reach, where dom0 has nothing.
+//! The block is at an address that displacements reach, where dom0 has nothing. What
+//! the processor does not have, of vectors, is neither set nor compared.
 
 use std::arch::global_asm;
 
@@ -33,12 +38,16 @@ const USE_FS: u64 = 0xa8;
 const OUT: u64 = 0x100;
 const OUT_FLAGS: u64 = 0x180;
 const VECTORS: u64 = 0x200;
-const OUT_VECTORS: u64 = 0x600;
+const HAS_AVX512: u64 = 0xb8;
+const OUT_VECTORS: u64 = 0x1200;
+/// Bytes of the block, whole pages.
+pub const BLOCK_BYTES: u64 = 2 * PAGE;
 
 global_asm!(
-    ".macro TWIN_FORMS_YMM operation, at",
+    // What a machine without AVX cannot assemble is not executed there.
+    ".macro TWIN_FORMS_EACH operation, at, size",
     "    .irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
-    "    \\operation \\n, \\at + 16 * \\n",
+    "    \\operation \\n, \\at + \\size * \\n",
     "    .endr",
     ".endm",
     ".macro TWIN_FORMS_YMM_IN n, at",
@@ -46,6 +55,23 @@ global_asm!(
     ".endm",
     ".macro TWIN_FORMS_YMM_OUT n, at",
     "    vextractf128 $1, %ymm\\n, \\at",
+    ".endm",
+    ".macro TWIN_FORMS_ZMM_IN n, at",
+    "    vinsertf64x4 $1, \\at, %zmm\\n, %zmm\\n",
+    ".endm",
+    ".macro TWIN_FORMS_ZMM_OUT n, at",
+    "    vextractf64x4 $1, %zmm\\n, \\at",
+    ".endm",
+    ".macro TWIN_FORMS_HIGH operation",
+    "    .irp n, 16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31",
+    "    \\operation \\n",
+    "    .endr",
+    ".endm",
+    ".macro TWIN_FORMS_HIGH_IN n",
+    "    vmovdqu64 {b}+0x700 + 64 * (\\n - 16), %zmm\\n",
+    ".endm",
+    ".macro TWIN_FORMS_HIGH_OUT n",
+    "    vmovdqu64 %zmm\\n, {b}+0x1700 + 64 * (\\n - 16)",
     ".endm",
     ".text",
     // On the driver's stack: everything in, call, everything out.
@@ -55,7 +81,14 @@ global_asm!(
     "    fxrstor64 {b}+0x200",
     "    cmpq  $0, {b}+0x90",
     "    je    1f",
-    "    TWIN_FORMS_YMM TWIN_FORMS_YMM_IN, {b}+0x400",
+    "    TWIN_FORMS_EACH TWIN_FORMS_YMM_IN, {b}+0x400, 16",
+    "    cmpq  $0, {b}+0xb8",
+    "    je    1f",
+    "    TWIN_FORMS_EACH TWIN_FORMS_ZMM_IN, {b}+0x500, 32",
+    "    TWIN_FORMS_HIGH TWIN_FORMS_HIGH_IN",
+    "    .irp n, 0,1,2,3,4,5,6,7",
+    "    kmovq {b}+0xb00 + 8 * \\n, %k\\n",
+    "    .endr",
     "1:  cmpq  $0, {b}+0xa8",
     "    je    2f",
     "    movq  {b}+0x98, %rax",
@@ -101,11 +134,18 @@ global_asm!(
     "    je    3f",
     "    movq  {b}+0xa0, %rax",
     "    wrfsbase %rax",
-    "3:  fxsave64 {b}+0x600",
+    "3:  fxsave64 {b}+0x1200",
     "    cmpq  $0, {b}+0x90",
     "    je    4f",
-    "    TWIN_FORMS_YMM TWIN_FORMS_YMM_OUT, {b}+0x800",
-    "    vzeroupper",
+    "    TWIN_FORMS_EACH TWIN_FORMS_YMM_OUT, {b}+0x1400, 16",
+    "    cmpq  $0, {b}+0xb8",
+    "    je    5f",
+    "    TWIN_FORMS_EACH TWIN_FORMS_ZMM_OUT, {b}+0x1500, 32",
+    "    TWIN_FORMS_HIGH TWIN_FORMS_HIGH_OUT",
+    "    .irp n, 0,1,2,3,4,5,6,7",
+    "    kmovq %k\\n, {b}+0x1b00 + 8 * \\n",
+    "    .endr",
+    "5:  vzeroupper",
     "4:  fninit",
     "    ldmxcsr {b}+0x218",
     "    ret",
@@ -183,7 +223,7 @@ pub fn signal_entry() -> usize {
 
 /// The mapped block of this process.
 pub struct Block {
-    avx: bool,
+    compared: usize,
     can_use_fs: bool,
     vectors: Vec<[u8; VECTOR_BYTES]>,
 }
@@ -194,14 +234,16 @@ impl Block {
     /// # Errors
     /// A system call's.
     pub fn new() -> Result<Block, Error> {
-        mapping::new_memory(BLOCK, PAGE).map_err(Error::system("mapping the register block"))?;
+        mapping::new_memory(BLOCK, BLOCK_BYTES)
+            .map_err(Error::system("mapping the register block"))?;
         let fs_base = segments::fs().map_err(Error::system("asking for the base of %fs"))?;
         let mut block = Block {
-            avx: std::arch::is_x86_feature_detected!("avx"),
+            compared: features().bytes(),
             can_use_fs: can_write_fs_base(),
             vectors: super::state::vectors(),
         };
-        block.put(HAS_AVX, u64::from(block.avx));
+        block.put(HAS_AVX, u64::from(features() != Features::Sse));
+        block.put(HAS_AVX512, u64::from(features() == Features::Avx512));
         block.put(VECTORS + 24, 0x1f80);
         block.put(HOST_FS, fs_base);
         Ok(block)
@@ -235,9 +277,8 @@ impl Block {
         let image = &self.vectors[state.vectors];
         // SAFETY: the image's bytes fit between its offset and the output.
         unsafe {
-            std::ptr::copy_nonoverlapping(image.as_ptr(), (BLOCK + VECTORS) as *mut u8, 512);
-            let upper = image[512..].as_ptr();
-            std::ptr::copy_nonoverlapping(upper, (BLOCK + VECTORS + 512) as *mut u8, 256);
+            let to = (BLOCK + VECTORS) as *mut u8;
+            std::ptr::copy_nonoverlapping(image.as_ptr(), to, self.compared);
         }
     }
 
@@ -251,13 +292,48 @@ impl Block {
     /// The vector and x87 registers that it left. The addresses of the last
     /// x87 instruction and operand, which rewriting changes, are left out.
     pub fn vectors(&self) -> Vec<u8> {
-        let length = if self.avx { VECTOR_BYTES } else { 512 };
+        let at = (BLOCK + OUT_VECTORS) as *const u8;
         // SAFETY: inside the block, see `put`.
-        let all = unsafe { std::slice::from_raw_parts((BLOCK + OUT_VECTORS) as *const u8, length) };
+        let all = unsafe { std::slice::from_raw_parts(at, self.compared) };
         let mut bytes = all[..416].to_vec();
         bytes[6..24].fill(0);
-        bytes.extend(&all[512.min(length)..]);
+        bytes.extend(&all[512..]);
         bytes
+    }
+}
+
+/// The vector registers that are set and compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Features {
+    /// `xmm`.
+    Sse,
+    /// `ymm` too.
+    Avx,
+    /// `zmm`, 32 of them, and masks of 64 bits, too.
+    Avx512,
+}
+
+impl Features {
+    /// Bytes of an image of them.
+    fn bytes(self) -> usize {
+        match self {
+            Features::Sse => 512,
+            Features::Avx => 512 + 256,
+            Features::Avx512 => VECTOR_BYTES,
+        }
+    }
+}
+
+/// Those of this processor. Masks have 64 bits with AVX-512BW (SDM volume 1, 15.1.3):
+/// where there are shorter ones only, AVX-512 is not observed.
+pub fn features() -> Features {
+    use std::arch::is_x86_feature_detected;
+    if is_x86_feature_detected!("avx512bw") {
+        Features::Avx512
+    } else if is_x86_feature_detected!("avx") {
+        Features::Avx
+    } else {
+        Features::Sse
     }
 }
 

@@ -120,3 +120,68 @@ pub(super) extern "C" fn on_signal(signal: c_int, _: *mut siginfo_t, context: *m
     registers[libc::REG_RIP as usize] = enter::unwind() as i64;
     registers[libc::REG_EFL as usize] &= !signals::DIRTY_FLAGS;
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::super::enter::{Features, features};
+    use super::super::process::in_child;
+    use super::super::state::Table;
+    use super::*;
+    use crate::dom0::MODULE;
+    use crate::forms::memory::Placement;
+
+    /// Functions of one instruction that changes one vector register, and of none.
+    const CHANGES: [(&str, &[u8]); 5] = [
+        ("nothing", &[]),
+        ("xmm7", &[0xc5, 0xf9, 0x6f, 0xf9]), // vmovdqa %xmm1,%xmm7
+        ("zmm9", &[0x62, 0x73, 0xb5, 0x48, 0x3a, 0xcb, 0x01]), // vinserti64x4 $1,%ymm3,%zmm9,%zmm9
+        ("zmm31", &[0x62, 0x61, 0xfe, 0x48, 0x6f, 0xfa]), // vmovdqu64 %zmm2,%zmm31
+        ("k5", &[0xc4, 0xe1, 0xfb, 0x92, 0xe8]), // kmovq %rax,%k5
+    ];
+
+    fn image() -> Image {
+        let (mut bytes, mut functions) = (Vec::new(), HashMap::new());
+        for (name, code) in CHANGES {
+            functions.insert(name.to_owned(), MODULE + bytes.len() as u64);
+            bytes.extend(code.iter().copied().chain([0xc3]));
+        }
+        Image {
+            start: MODULE,
+            bytes,
+            functions,
+        }
+    }
+
+    #[test]
+    fn every_vector_register_of_the_processor_is_seen() {
+        if features() != Features::Avx512 {
+            eprintln!("skipped: no AVX-512 with masks of 64 bits");
+            return;
+        }
+        let image = image();
+        let status = in_child(|| {
+            let memory = Memory::new(8, 0)?;
+            let mut native = Native::new(&image, &memory)?;
+            let state = State {
+                registers: [0x1234_5678; 16],
+                flags: 0x202,
+                fs_base: 0,
+                vectors: 0,
+                table: Table::Cold,
+                placement: Placement::Middle,
+                patches: Vec::new(),
+                order: 0,
+            };
+            let mut seen = Vec::new();
+            for (name, _) in CHANGES {
+                assert!(native.run(name, &state, false).is(Ending::Returned));
+                seen.push(native.block().vectors());
+            }
+            assert!(seen[1..].iter().all(|vectors| *vectors != seen[0]));
+            Ok(())
+        });
+        assert_eq!(status.expect("a child"), 0);
+    }
+}

@@ -22,7 +22,7 @@ use iced_x86::{Code, Decoder, DecoderOptions, Instruction, OpKind, Register};
 use super::campaign::Way;
 use super::cases::{self, Case, FRAME, Live};
 use super::compare::{agree, describe_state, listing};
-use super::enter::BLOCK;
+use super::enter::{BLOCK, BLOCK_BYTES};
 use super::image::{self, Rewritten};
 use super::memory::{DATA, Memory, Placement, READ_ONLY};
 use super::native::Native;
@@ -145,7 +145,7 @@ fn several_reasons(original: &Object<'_>, a: &Record, b: &Record) -> bool {
 /// and a string that runs over its own stack meets what its sequence has pushed there.
 fn is_harness_address(run: &Record) -> bool {
     let dom0 = DATA..READ_ONLY + PAGE;
-    let harness = MODULE..BLOCK + PAGE;
+    let harness = MODULE..BLOCK + BLOCK_BYTES;
     let page_fault = run.is(Ending::Fault) && run.trap == 14;
     page_fault && harness.contains(&run.address) && !dom0.contains(&run.address)
 }

@@ -329,8 +329,8 @@ fn word(setting: &Setting<'_>, address: u64) -> u64 {
 
 /// Images of vector registers to choose from.
 pub const VECTOR_IMAGES: usize = 8;
-/// Bytes of an image: what `fxsave` saves, and the upper halves of `ymm`.
-pub const VECTOR_BYTES: usize = 512 + 256;
+/// Bytes of an image, as drawn at [`vectors`].
+pub const VECTOR_BYTES: usize = 512 + 256 + 512 + 1024 + 64;
 
 /// The images.
 ///
@@ -340,6 +340,9 @@ pub const VECTOR_BYTES: usize = 512 + 256;
 /// +32   st0 ... st7, 16 bytes each
 /// +160  xmm0 ... xmm15
 /// +512  upper halves of ymm0 ... ymm15
+/// +768  upper halves of zmm0 ... zmm15
+/// +1280 zmm16 ... zmm31
+/// +2304 k0 ... k7
 /// ```
 pub fn vectors() -> Vec<[u8; VECTOR_BYTES]> {
     let mut random = Random::new(0x7665_6374);
