@@ -66,7 +66,7 @@ impl Case {
         if !matches!(form.mode, Mode::Rip | Mode::Absolute | Mode::Constant) {
             address = DATA;
         }
-        Case {
+        let mut case = Case {
             form: number,
             mode: form.mode,
             reach: form.reach,
@@ -74,7 +74,49 @@ impl Case {
             live,
             way,
             address,
+        };
+        case.align();
+        case
+    }
+
+    /// What is fixed here of a locked operand's address becomes a multiple of its size,
+    /// see [`Case::unsplit`].
+    fn align(&mut self) {
+        if !self.locks() {
+            return;
         }
+        let i = &mut self.instruction;
+        let mask = !(i.memory_size().size().max(1) as u64 - 1);
+        self.address &= mask;
+        if matches!(self.mode, Mode::Index | Mode::Constant) {
+            i.set_memory_displacement64(i.memory_displacement64() & mask);
+        }
+    }
+
+    /// Whether its access to memory is locked, as that of `xchg` always is (SDM volume
+    /// 3, 8.1.2.1).
+    fn locks(&self) -> bool {
+        let i = &self.instruction;
+        i.has_lock_prefix() || i.mnemonic() == Mnemonic::Xchg && self.reach == Reach::Explicit
+    }
+
+    /// Where a locked operand is put that was to be at `at`: not across the end of a
+    /// cache line. Such an access locks the bus (SDM volume 3, 8.1.2.2), which a kernel
+    /// may answer with a trap and a hypervisor with a pause of a tenth of a second.
+    /// [`Case::shows_split`] says which cases do it all the same; that a translation
+    /// leads across pages, the same instruction without `lock` shows everywhere.
+    pub fn unsplit(&self, at: u64) -> u64 {
+        const LINE: u64 = 64;
+        let size = self.instruction.memory_size().size().max(1) as u64;
+        match self.locks() && at % LINE + size > LINE {
+            true => at & !(size - 1),
+            false => at,
+        }
+    }
+
+    /// Whether a locked operand may lie across two pages in one of the case's states.
+    pub fn shows_split(&self) -> bool {
+        self.mode == Mode::Base && self.live == Live::Few
     }
 
     /// Whether this is a string instruction (SDM volume 1, 7.3.9): `movs`, `cmps`,

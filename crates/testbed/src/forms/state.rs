@@ -117,6 +117,11 @@ pub fn state(case: &Case, number: u64, setting: &Setting<'_>) -> State {
         state.placement = Placement::End(random.below(70) + 1);
     }
     let target = state.placement.address(&mut random, setting.pages);
+    let splits = case.shows_split() && number < Placement::COUNT;
+    let target = match state.placement {
+        Placement::End(1) if splits => target,
+        _ => case.unsplit(target),
+    };
     aim(&mut state, case, target);
     suit(&mut state, case, &mut random, setting);
     state
