@@ -293,3 +293,23 @@ impl Drop for Shared {
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever has the file: another's mapping of it would fault.
+    #[test]
+    fn nobody_shortens_shared_memory() {
+        let shared = Shared::new(2 * PAGE).expect("memory");
+        for length in [0, PAGE, 3 * PAGE] {
+            // SAFETY: plain system call on our own file.
+            let truncated = unsafe { libc::ftruncate(shared.fd(), length as libc::off_t) };
+            let error = io::Error::last_os_error().raw_os_error();
+            assert_eq!((truncated, error), (-1, Some(libc::EPERM)), "{length}");
+        }
+        let mut last = [1];
+        shared.read(2 * PAGE as usize - 1, &mut last);
+        assert_eq!(last, [0]);
+    }
+}
