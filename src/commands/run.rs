@@ -82,9 +82,9 @@ pub struct Opts {
     /// Packets to single-step each way on each path: slow.
     #[arg(long, value_name = "N", default_value_t = STEPPED, hide = true)]
     stepped: u64,
-    /// Samples that the parts of a packet's cycles come from, each way on each path.
-    #[arg(long, value_name = "N", default_value_t = experiment::SAMPLES, hide = true)]
-    samples: u64,
+    /// Turns that the driver gets alone, natively and rewritten, each way.
+    #[arg(long, value_name = "N", default_value_t = experiment::TURNS, hide = true)]
+    turns: u64,
     /// The instruction sequence that translates addresses.
     #[arg(long, value_enum, default_value_t = Scheme::Stlb)]
     scheme: Scheme,
@@ -179,7 +179,7 @@ impl Opts {
             module: &self.module,
             support,
             packets: self.packets,
-            samples: self.samples,
+            turns: self.turns,
             stepped: self.stepped,
             guests: self.guests,
         };
@@ -204,7 +204,7 @@ impl Opts {
             }],
             packets: self.packets,
             stepped: self.stepped.min(self.packets),
-            samples: self.samples,
+            turns: self.turns,
             guests: self.guests,
             variant: Variant {
                 scheme: self.scheme.into(),

@@ -2,6 +2,7 @@
 
 pub mod figures;
 pub mod plot;
+pub mod processor;
 pub mod progress;
 pub mod results;
 pub mod table;

@@ -55,7 +55,7 @@ pub struct Chart {
 pub struct Series {
     /// The kind.
     pub name: String,
-    /// By category.
+    /// By category. Side by side, 0 is a value that is not known.
     pub values: Vec<f64>,
     /// By category too, if it is known: most values lie between these.
     pub spread: Vec<(f64, f64)>,
@@ -100,7 +100,7 @@ impl Chart {
         let mut row = |name: &str, values: &[f64]| {
             let _ = write!(out, "  {name:<width$}");
             for (value, column) in values.iter().zip(&columns) {
-                let _ = write!(out, "{value:>column$.decimals$}", decimals = self.decimals);
+                let _ = write!(out, "{:>column$}", self.figure(*value));
             }
             out.push('\n');
         };
@@ -257,7 +257,10 @@ impl Chart {
     }
 
     fn figure(&self, value: f64) -> String {
-        format!("{value:.decimals$}", decimals = self.decimals)
+        match !self.stacked && value == 0.0 {
+            true => "-".to_owned(),
+            false => format!("{value:.decimals$}", decimals = self.decimals),
+        }
     }
 
     /// Values above bars, and above the lines of their spread.
@@ -393,6 +396,18 @@ mod tests {
         assert!((heights[1] - 2f64.log10()).abs() < 1e-9, "{heights:?}");
         let labels = [0.0, 1.0, 2.0, 2.5].map(|height| chart.value_at(height));
         assert_eq!(labels, ["0.1", "1", "10", ""]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_no_figure() {
+        let mut chart = chart(false);
+        chart.series[0].values[1] = 0.0;
+        assert!(
+            chart.text().contains("driver            100         -"),
+            "{}",
+            chart.text()
+        );
+        chart.svg().expect("a picture");
     }
 
     #[test]

@@ -3,11 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 use testbed::live::endpoint::Shape;
-use testbed::live::experiment::{Against, Measured, Spread};
+use testbed::live::experiment::{Against, Alone, Measured, Twice};
 use testbed::live::paths::Path;
 use testbed::live::profile::Component;
 use testbed::live::round::Direction;
 
+use super::processor::Processor;
 use crate::commands::run::Job;
 
 /// One load on some paths.
@@ -25,6 +26,8 @@ pub struct Results {
     pub guests: u32,
     /// Hot routines that were upcalls.
     pub upcalls: Vec<String>,
+    /// Whose cycles they are.
+    pub processor: Processor,
     /// Cycles a second of the counter.
     pub tsc_hz: f64,
     /// What was measured.
@@ -104,8 +107,9 @@ pub struct Flow {
     pub cycles_per_packet: f64,
     /// Of single-stepped packets.
     pub instructions_per_packet: f64,
-    /// The driver's share of samples, of the cycles.
-    pub driver_cycles_per_packet: f64,
+    /// The driver alone, with warm caches; nothing if it was not measured, or two
+    /// recordings disagree.
+    pub driver_cycles_per_packet: Option<f64>,
     /// Frames that did not arrive.
     pub lost: u64,
     /// Frames that arrived not as they were sent.
@@ -144,17 +148,17 @@ pub struct Detail {
     pub cycles_p10: f64,
     /// A tenth of the batches cost more a packet.
     pub cycles_p90: f64,
-    /// Profiler samples that shares come from.
-    pub samples: u64,
-    /// Cycles a packet by share of samples.
-    pub cycles: Parts,
+    /// Cycles a packet by whose turn it was, the driver's taken out of its host's.
+    pub cycles: Turns,
+    /// How the driver's were measured, if they were.
+    pub driver: Option<Driver>,
     /// Packets that were single-stepped.
     pub stepped_packets: u64,
     /// Instructions a packet, of these.
     pub instructions: Parts,
     /// Table look-ups a packet, of these.
     pub stlb_per_packet: f64,
-    /// Packets after the warm-up, profiled and single-stepped ones too.
+    /// Packets after the warm-up, recorded and single-stepped ones too.
     pub steady_packets: u64,
     /// Upcalls made for them.
     pub steady_upcalls: u64,
@@ -181,7 +185,72 @@ pub struct Function {
     pub slow_paths: f64,
 }
 
-/// By component.
+/// The driver alone, playing two recordings of packets.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Driver {
+    /// Cycles a packet: the median of turns, the player's own subtracted.
+    pub cycles: f64,
+    /// A tenth of the turns were below.
+    pub cycles_p10: f64,
+    /// A tenth of the turns were above.
+    pub cycles_p90: f64,
+    /// The medians of the turns with each recording.
+    pub halves: [f64; 2],
+    /// The player's own cycles a packet.
+    pub player_cycles: f64,
+    /// Instructions a packet of the last recording.
+    pub instructions: f64,
+}
+
+impl Driver {
+    fn new(alone: &Alone) -> Driver {
+        let Twice { all, halves } = alone.cycles();
+        Driver {
+            cycles: all.median,
+            cycles_p10: all.low,
+            cycles_p90: all.high,
+            halves,
+            player_cycles: alone.player(),
+            instructions: alone.instructions,
+        }
+    }
+}
+
+/// Cycles by whose turn it was. Hot routines work on their host's.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Turns {
+    /// The driver, taken out of its host's; 0 if that is not known.
+    pub driver: f64,
+    /// Runtime, switch, entries; in `guest`, the event channel is in dom0's part.
+    pub hypervisor: f64,
+    /// dom0's kernel and programs.
+    pub dom0: f64,
+    /// The guest.
+    pub guest: f64,
+}
+
+impl Turns {
+    fn new(of: impl Fn(Component) -> f64) -> Turns {
+        Turns {
+            driver: of(Component::Driver),
+            hypervisor: of(Component::Hypervisor),
+            dom0: of(Component::Dom0),
+            guest: of(Component::Guest),
+        }
+    }
+
+    /// By name, in the order of plots.
+    pub fn list(&self) -> [(&'static str, f64); 4] {
+        [
+            ("driver", self.driver),
+            ("hypervisor", self.hypervisor),
+            ("dom0", self.dom0),
+            ("guest", self.guest),
+        ]
+    }
+}
+
+/// Instructions by component.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Parts {
     /// The driver.
@@ -206,17 +275,6 @@ impl Parts {
             guest: of(Component::Guest),
         }
     }
-
-    /// By name, in the order of plots.
-    pub fn list(&self) -> [(&'static str, f64); 5] {
-        [
-            ("driver", self.driver),
-            ("support", self.support),
-            ("hypervisor", self.hypervisor),
-            ("dom0", self.dom0),
-            ("guest", self.guest),
-        ]
-    }
 }
 
 /// Calls of one routine.
@@ -239,8 +297,8 @@ pub struct Ratios {
     pub rx: Option<Ratio>,
 }
 
-/// One way. Those of cycles are medians of rounds in which both took turns, for the
-/// machine is not equally fast all the time.
+/// One way. Those of cycles are medians of rounds, or turns of the driver alone, that
+/// both took one after the other, for the machine is not equally fast all the time.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Ratio {
     /// Of cycles a packet.
@@ -251,25 +309,17 @@ pub struct Ratio {
     pub cycles_p90: f64,
     /// Of instructions a packet.
     pub instructions: f64,
-    /// Of the driver's cycles: the paper's slow-down.
-    pub driver_cycles: f64,
-    /// A tenth of the rounds were below.
-    pub driver_cycles_p10: f64,
-    /// A tenth of the rounds were above.
-    pub driver_cycles_p90: f64,
+    /// Of the driver's cycles: the paper's slow-down. Nothing if it was not measured,
+    /// or the two recordings disagree by more than a tenth.
+    pub driver_cycles: Option<f64>,
+    /// A tenth of the turns were below.
+    pub driver_cycles_p10: Option<f64>,
+    /// A tenth of the turns were above.
+    pub driver_cycles_p90: Option<f64>,
+    /// The medians of the turns with each recording.
+    pub driver_cycles_halves: Option<[f64; 2]>,
     /// Of the driver's instructions.
     pub driver_instructions: f64,
-}
-
-impl Ratio {
-    /// The paper's slow-down, with its spread.
-    pub fn driver_spread(&self) -> Spread {
-        Spread {
-            median: self.driver_cycles,
-            low: self.driver_cycles_p10,
-            high: self.driver_cycles_p90,
-        }
-    }
 }
 
 impl Results {
@@ -295,6 +345,7 @@ impl Results {
             tso,
             guests: job.setup.guests,
             upcalls,
+            processor: Processor::this(),
             tsc_hz,
             ratios: ratios(measured, shape),
             paths,
@@ -357,7 +408,7 @@ fn flow(m: &Measured) -> Flow {
         bytes: m.bytes,
         cycles_per_packet: m.cycles.median,
         instructions_per_packet: m.steps.costs() as f64 / m.stepped.max(1) as f64,
-        driver_cycles_per_packet: m.cycles_of(Component::Driver),
+        driver_cycles_per_packet: m.driver_cycles(),
         lost: m.lost,
         corrupted: m.corrupted,
         foreign: m.foreign,
@@ -370,8 +421,8 @@ fn detail(m: &Measured) -> Detail {
     Detail {
         cycles_p10: m.cycles.low,
         cycles_p90: m.cycles.high,
-        samples: m.whose.samples(),
-        cycles: Parts::new(|component| m.cycles_of(component)),
+        cycles: Turns::new(|component| m.cycles_of(component)),
+        driver: m.alone.as_ref().map(Driver::new),
         stepped_packets: m.stepped,
         instructions: Parts::new(|component| m.instructions_of(component)),
         stlb_per_packet: per_packet(m.steps.lookups),
@@ -418,9 +469,10 @@ fn ratio(twin: &Measured, native: &Measured) -> Ratio {
         cycles_p10: cycles.low,
         cycles_p90: cycles.high,
         instructions: of(&|m| m.steps.costs() as f64 / m.stepped.max(1) as f64),
-        driver_cycles: driver.median,
-        driver_cycles_p10: driver.low,
-        driver_cycles_p90: driver.high,
+        driver_cycles: driver.and_then(|twice| twice.figure()),
+        driver_cycles_p10: driver.map(|twice| twice.all.low),
+        driver_cycles_p90: driver.map(|twice| twice.all.high),
+        driver_cycles_halves: driver.map(|twice| twice.halves),
         driver_instructions: of(&|m| m.instructions_of(Component::Driver)),
     }
 }

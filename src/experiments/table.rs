@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use testbed::live::round::Direction;
 
-use super::results::{Results, Stlb};
+use super::results::{Ratio, Ratios, Results, Stlb};
 use crate::text::{count, number};
 
 /// What is not in the numbers, said wherever numbers are.
@@ -34,11 +34,12 @@ fn header(results: &Results) -> String {
         true => format!("segments of {} bytes", number(results.size as u64)),
     };
     let mut out = format!(
-        "{}: packets of {what}, {}, scheme {}, {:.2} GHz\n",
+        "{}: packets of {what}, {}, scheme {}, {:.2} GHz\n{}\n",
         results.module,
         count(results.guests.into(), "guest"),
         results.scheme,
         results.tsc_hz / 1e9,
+        results.processor.text(),
     );
     if !results.upcalls.is_empty() {
         let _ = writeln!(out, "upcalls: {}", results.upcalls.join(", "));
@@ -86,7 +87,9 @@ fn way(results: &Results, direction: Direction) -> String {
             number(flow.cycles_per_packet.round() as u64),
             spread,
             flow.instructions_per_packet,
-            number(flow.driver_cycles_per_packet.round() as u64),
+            known(flow.driver_cycles_per_packet, |cycles| {
+                number(cycles.round() as u64)
+            }),
             detail.instructions.driver,
             results.gigabits(flow),
         );
@@ -98,18 +101,8 @@ fn range(low: f64, high: f64) -> String {
     format!("{low:.2} .. {high:.2}")
 }
 
-/// Samples of the path that has fewest, native or twin.
-pub fn fewest_samples(results: &Results) -> u64 {
-    let paths = results.paths.list();
-    let details = paths
-        .iter()
-        .filter(|(name, _)| ["native", "twin"].contains(name));
-    let details = details.flat_map(|(_, path)| [&path.detail.tx, &path.detail.rx]);
-    details
-        .flatten()
-        .map(|detail| detail.samples)
-        .min()
-        .unwrap_or(0)
+fn known(figure: Option<f64>, text: impl Fn(f64) -> String) -> String {
+    figure.map_or_else(|| "-".to_owned(), text)
 }
 
 /// Where in the rewritten driver a packet's instructions are executed.
@@ -148,23 +141,16 @@ fn twin(results: &Results) -> String {
             let Some(ratio) = ratio else { continue };
             let _ = writeln!(
                 out,
-                "{name:<15}{:>8.2}{:>13}{:>8.2}{:>15.2}{:>13}{:>15.2}",
+                "{name:<15}{:>8.2}{:>13}{:>8.2}{:>15}{:>13}{:>15.2}",
                 ratio.cycles,
                 range(ratio.cycles_p10, ratio.cycles_p90),
                 ratio.instructions,
-                ratio.driver_cycles,
-                range(ratio.driver_cycles_p10, ratio.driver_cycles_p90),
+                known(ratio.driver_cycles, |times| format!("{times:.2}")),
+                driver_range(ratio),
                 ratio.driver_instructions
             );
         }
-        let _ = writeln!(
-            out,
-            "Driver cycles in the paper: {} sent, {} received. Medians of rounds in which both\n\
-             took turns; the driver's part by sampling, {} samples or more a path.",
-            PAPER_SLOWDOWN[0],
-            PAPER_SLOWDOWN[1],
-            number(fewest_samples(results)),
-        );
+        out += &slowdown(results, ratios);
     }
     let details = [&twin.detail.tx, &twin.detail.rx];
     let details = || details.into_iter().flatten();
@@ -200,6 +186,51 @@ fn twin(results: &Results) -> String {
         out,
         "      {} refused because a frame was not the guest's",
         count(foreign, "packet")
+    );
+    out
+}
+
+/// The spread of a figure that there is.
+fn driver_range(ratio: &Ratio) -> String {
+    match (
+        ratio.driver_cycles,
+        ratio.driver_cycles_p10,
+        ratio.driver_cycles_p90,
+    ) {
+        (Some(_), Some(low), Some(high)) => range(low, high),
+        _ => String::new(),
+    }
+}
+
+/// How the driver's slow-down was measured, and where it was not the same twice.
+fn slowdown(results: &Results, ratios: &Ratios) -> String {
+    let mut out = String::new();
+    for (name, ratio) in [("send", &ratios.tx), ("receive", &ratios.rx)] {
+        let Some(ratio) = ratio else { continue };
+        if let (None, Some([one, other])) = (ratio.driver_cycles, ratio.driver_cycles_halves) {
+            let _ = writeln!(
+                out,
+                "{name}: the driver's slow-down does not repeat: {one:.2} and {other:.2}"
+            );
+        }
+    }
+    let paths = results.paths.list();
+    let details = paths
+        .iter()
+        .flat_map(|(_, path)| [&path.detail.tx, &path.detail.rx]);
+    let players = details.flatten().filter_map(|detail| detail.driver);
+    let most = players
+        .map(|driver| driver.player_cycles)
+        .fold(0.0, f64::max);
+    let _ = writeln!(
+        out,
+        "Driver cycles in the paper: {} sent, {} received, on a machine of 2009. Whole paths:\n\
+         medians of rounds in which both took turns. The driver alone: recorded packets played\n\
+         again, natively and rewritten by turns, with warm caches, the player's own cycles ({}\n\
+         a packet at most) subtracted; a figure only if two recordings agree within a tenth.",
+        PAPER_SLOWDOWN[0],
+        PAPER_SLOWDOWN[1],
+        number(most.round() as u64),
     );
     out
 }

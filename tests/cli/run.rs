@@ -158,7 +158,16 @@ fn two_paths_as_json() {
     }
     let ratio = &json["ratios"]["tx"];
     assert!(ratio["driver_instructions"].as_f64() > Some(1.0), "{ratio}");
-    assert!(ratio["cycles"].is_f64() && ratio["driver_cycles"].is_f64());
+    assert!(ratio["cycles"].is_f64(), "{ratio}");
+    // Which figure it is, and whether there is one, depends on the machine.
+    let halves = ratio["driver_cycles_halves"].as_array();
+    assert_eq!(halves.map(Vec::len), Some(2), "{ratio}");
+    let [native, twin] = ["native", "twin"].map(|path| {
+        let driver = &json["paths"][path]["detail"]["tx"]["driver"];
+        driver["instructions"].as_f64().expect("a number")
+    });
+    assert!(100.0 < native && native < twin, "{native} {twin}");
+    assert!(json["processor"]["version"].is_string(), "{json}");
 }
 
 fn check_way(way: &Value) {
@@ -223,7 +232,7 @@ fn all_experiments_leave_figures_whose_parts_add_up() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.twin(&["run", "--experiment", "all", "--output", "out"]);
     command
-        .args(["--packets", "32", "--samples", "20", "--stepped", "2"])
+        .args(["--packets", "32", "--turns", "2", "--stepped", "2"])
         .args(["--guests", "2"])
         .arg(target("stock/e1000.ko"))
         .env("TWIN_SUPPORT", target("support"));
@@ -306,8 +315,8 @@ fn check_parts(run: &Value) {
     }
 }
 
-/// The stock driver does the same for a guest as for dom0, and is seen doing it in
-/// dom0's own turns, beside the switches between both.
+/// The stock driver does the same for a guest as for dom0, and whose turn it is, is
+/// told apart.
 fn check_paths(paths: &Value) {
     for way in ["tx", "rx"] {
         let of = |path: &str, what: &str, part: &str| {
@@ -317,7 +326,7 @@ fn check_paths(paths: &Value) {
         let driver = |path| of(path, "instructions", "driver");
         let apart = (driver("guest") - driver("native")).abs();
         assert!(apart < driver("native") / 20.0, "{way}: {apart}");
-        for part in ["driver", "support", "hypervisor", "dom0", "guest"] {
+        for part in ["hypervisor", "dom0", "guest"] {
             assert!(of("guest", "cycles", part) > 0.0, "{way} {part}");
         }
         assert!(of("dom0", "cycles", "hypervisor") > 0.0, "{way}");

@@ -24,6 +24,31 @@ pub fn seal(memory: *mut u8, length: u64) -> io::Result<()> {
     }
 }
 
+/// Writes code that was sealed, and gives what was there.
+///
+/// # Errors
+/// A system call's.
+///
+/// # Safety
+/// `N` bytes of sealed memory, which nobody executes now.
+pub unsafe fn patch<const N: usize>(address: u64, bytes: [u8; N]) -> io::Result<[u8; N]> {
+    let start = address & !(PAGE - 1);
+    let length = (address + N as u64).next_multiple_of(PAGE) - start;
+    // SAFETY: the caller's: whole pages of sealed memory.
+    let status = unsafe {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        libc::mprotect(start as *mut _, length as usize, protection)
+    };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let at = address as *mut [u8; N];
+    // SAFETY: inside these pages.
+    let was = unsafe { at.replace(bytes) };
+    seal(start as *mut u8, length)?;
+    Ok(was)
+}
+
 /// Loads `pieces` (address, bytes) of code into new memory from `start` to `end`,
 /// rounded up to whole pages.
 ///

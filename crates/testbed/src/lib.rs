@@ -34,6 +34,7 @@ pub mod model;
 pub mod mutate;
 pub mod native;
 pub mod nic;
+pub mod patience;
 mod policy;
 pub mod program;
 pub mod qemu;

@@ -276,6 +276,7 @@ unsafe extern "C" {
         at: *mut c_void,
         routine: extern "C" fn(*mut Cpu, *mut Frame) -> c_int,
     );
+    pub fn twin_translate(instance: *mut Instance, va: u64, mapped: *mut u64) -> c_int;
     pub fn twin_call_lookup(instance: *mut Instance, vm: u64) -> u64;
     pub fn twin_instance_hold(instance: *mut Instance);
     pub fn twin_instance_release(instance: *mut Instance);

@@ -9,8 +9,11 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::time::{Duration, Instant};
 
+use libc::c_int;
+
 use crate::dom0::Shared;
 use crate::error::Error;
+use crate::patience::Patience;
 use crate::trace::{Channel, Outcome, Request};
 
 /// What a worker runs functions on.
@@ -19,8 +22,10 @@ pub trait Machine {
     fn run(&mut self, memory: &mut Shared, channel: &mut Channel) -> Outcome;
 }
 
-/// How long a run may take before the worker counts as hung.
+/// How long a run may take before the worker counts as hung, of its own time.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Time between looks.
+const PIECE: Duration = Duration::from_millis(200);
 
 /// A worker process, seen from its parent.
 pub struct Worker {
@@ -117,7 +122,7 @@ impl Worker {
 
     /// Waits for the run's end. The error says what became of the worker.
     pub fn finish(&mut self) -> Result<Outcome, String> {
-        let deadline = Instant::now() + PATIENCE;
+        let mut patience = Patience::new(self.pid, PATIENCE);
         loop {
             let mut poll = libc::pollfd {
                 fd: self.from.as_raw_fd(),
@@ -125,7 +130,7 @@ impl Worker {
                 revents: 0,
             };
             // SAFETY: one descriptor, which is open.
-            let ready = unsafe { libc::poll(&mut poll, 1, 200) };
+            let ready = unsafe { libc::poll(&mut poll, 1, PIECE.as_millis() as c_int) };
             if ready > 0 && poll.revents & libc::POLLIN != 0 {
                 let mut reply = [0];
                 return match self.from.read_exact(&mut reply) {
@@ -137,7 +142,8 @@ impl Worker {
             if let Some(fate) = self.death() {
                 return Err(fate);
             }
-            if Instant::now() > deadline {
+            patience.waited(PIECE);
+            if patience.left().is_zero() {
                 return Err("does not answer".to_owned());
             }
         }

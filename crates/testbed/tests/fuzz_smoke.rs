@@ -1,10 +1,9 @@
 //! The fuzz targets' logic for a few seconds: every input of the corpus, random
-//! inputs, and mutations of real ones. `TWIN_FUZZ_SECONDS` is for how long each
-//! (3) and `TWIN_FUZZ_SEED` makes other inputs; `fuzz/README.md` tells how to run
-//! the same guided by coverage.
+//! inputs, and mutations of real ones, the same ones each time. `TWIN_FUZZ_TIMES`
+//! makes so many times as many (1) and `TWIN_FUZZ_SEED` others; `fuzz/README.md`
+//! tells how to run the same guided by coverage.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use elf_loader::consts::STT_FUNC;
 use elf_loader::{Object, Place};
@@ -28,18 +27,13 @@ impl Drop for Shown {
     }
 }
 
-/// Runs `check` on inputs from `make` until the time is over; at least once.
-fn run(seed: u64, make: impl Fn(&mut Random) -> Vec<u8>, check: impl Fn(&[u8])) {
-    let each = Duration::from_secs(setting("TWIN_FUZZ_SECONDS", 3));
+/// Runs `check` on so many inputs from `make`.
+fn run(seed: u64, inputs: u64, make: impl Fn(&mut Random) -> Vec<u8>, check: impl Fn(&[u8])) {
     let mut random = Random::new(seed ^ setting("TWIN_FUZZ_SEED", 0) << 8);
-    let started = Instant::now();
-    let mut count = 0u64;
-    while count == 0 || started.elapsed() < each {
+    for _ in 0..inputs * setting("TWIN_FUZZ_TIMES", 1) {
         let input = Shown(make(&mut random));
         check(&input.0);
-        count += 1;
     }
-    println!("{count} inputs");
 }
 
 /// Runs `check` on every file of `fuzz/corpus/NAME`.
@@ -115,15 +109,20 @@ fn the_corpus_of_bugs_found() {
 #[test]
 fn reading() {
     let stock = testbed::stock::find().expect("the stock module");
-    run(1, |r| bytes(r, 4096), fuzz::read);
-    run(2, |r| mutate(r, &stock), fuzz::read);
+    run(1, 20_000, |r| bytes(r, 4096), fuzz::read);
+    run(2, 500, |r| mutate(r, &stock), fuzz::read);
 }
 
 #[test]
 fn lifting() {
     let stock = testbed::stock::find().expect("the stock module");
-    run(8, |r| choices(r, 1, 128), fuzz::lift);
-    run(9, |r| [vec![0], mutate(r, &stock)].concat(), fuzz::lift);
+    run(8, 10_000, |r| choices(r, 1, 128), fuzz::lift);
+    run(
+        9,
+        500,
+        |r| [vec![0], mutate(r, &stock)].concat(),
+        fuzz::lift,
+    );
 }
 
 #[test]
@@ -136,15 +135,15 @@ fn executing() {
             faults.set(faults.get() + faulted);
         }
     };
-    run(10, |r| bytes(r, 160), check);
+    run(10, 100, |r| bytes(r, 160), check);
     println!("{} states, {} faults", executed.get(), faults.get());
     assert!(executed.get() > 0, "nothing was executed");
 }
 
 #[test]
 fn rewriting_bytes_and_programs() {
-    run(3, |r| choices(r, 0, 64), fuzz::rewrite);
-    run(4, |r| choices(r, 1, 128), fuzz::rewrite);
+    run(3, 5_000, |r| choices(r, 0, 64), fuzz::rewrite);
+    run(4, 2_000, |r| choices(r, 1, 128), fuzz::rewrite);
 }
 
 #[test]
@@ -155,6 +154,7 @@ fn rewriting_mutated_functions() {
     let any = |r: &mut Random| r.below(functions.len() as u64) as usize;
     run(
         5,
+        2_000,
         |r| {
             let n = any(r);
             mutate(r, &functions[n])
@@ -165,6 +165,6 @@ fn rewriting_mutated_functions() {
 
 #[test]
 fn verifying() {
-    run(6, |r| choices(r, 0, 48), fuzz::verify);
-    run(7, |r| choices(r, 1, 64), fuzz::verify);
+    run(6, 10_000, |r| choices(r, 0, 48), fuzz::verify);
+    run(7, 10_000, |r| choices(r, 1, 64), fuzz::verify);
 }

@@ -7,6 +7,7 @@ use testbed::live::job::Look;
 use testbed::live::paths::{Path, Paths, Seen, Work};
 use testbed::live::profile::Component;
 use testbed::live::rendezvous::Limits;
+use testbed::live::replay::Turn;
 use testbed::live::round::Direction;
 
 #[path = "live/system.rs"]
@@ -16,6 +17,8 @@ use system::with_system;
 
 /// Packets whose instructions are counted: a signal each.
 const STEPPED: u64 = 8;
+/// Packets of a recording: more than a batch.
+const RECORDED: u64 = 48;
 
 #[test]
 fn every_path_moves_packets_of_all_shapes() {
@@ -40,15 +43,10 @@ fn every_path_moves_packets_of_all_shapes() {
         paths
             .set_shape(Shape::Frames(1514))
             .unwrap_or_else(|error| panic!("{error}"));
+        for direction in [Direction::Send, Direction::Receive] {
+            plays_alone(&mut paths, direction);
+        }
         for (direction, path) in both_ways() {
-            let seen = moves(&mut paths, path, direction, Look::Profile, 960);
-            let samples = seen.round.samples;
-            assert!(samples.of(path.host()) > 0, "{path:?} {samples:?}");
-            // Others than the host are not sampled, whose turns are exact.
-            if path == Path::Domu {
-                assert_eq!(samples.of(Component::Hypervisor), 0, "{samples:?}");
-                assert_eq!(samples.of(Component::Guest), 0, "{samples:?}");
-            }
             let seen = moves(&mut paths, path, direction, Look::Steps, STEPPED);
             let steps = seen.steps;
             // A driver does not send or receive a packet in a hundred instructions.
@@ -63,8 +61,28 @@ fn every_path_moves_packets_of_all_shapes() {
     });
 }
 
-/// Cycles are told apart without the profiler: whose turn it was, also where one
-/// process waits for another.
+/// What the driver did can be played again by both, and nothing of it stays: the
+/// packets after it arrive.
+fn plays_alone(paths: &mut Paths<'_>, direction: Direction) {
+    let tape = paths
+        .record(direction, RECORDED)
+        .unwrap_or_else(|error| panic!("{direction:?}: {error}"));
+    assert_eq!(tape.packets, RECORDED);
+    assert!(tape.instructions > RECORDED * 100, "{}", tape.instructions);
+    let failed = |error| -> Turn { panic!("{direction:?}: {error}") };
+    // A turn compares what the driver leaves with what it left when recorded.
+    paths.play_natively().unwrap_or_else(failed);
+    paths.play_rewritten(&tape).unwrap_or_else(failed);
+    let rewritten = paths.count_rewritten(&tape).expect("single steps");
+    assert!(rewritten.of(Component::Driver) > tape.instructions);
+    assert!(rewritten.lookups > RECORDED * 10, "{rewritten:?}");
+    for path in [Path::Native, Path::Twin] {
+        moves(paths, path, direction, Look::Cycles, 320);
+    }
+}
+
+/// Cycles are told apart by whose turn it was, also where one process waits for
+/// another.
 fn check_turns(path: Path, seen: &Seen) {
     let turns = Component::COSTS.map(|cost| seen.round.spent[cost as usize] > 0);
     // Driver, support: never a turn; hypervisor, dom0, guest.

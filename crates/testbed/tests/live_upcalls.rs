@@ -2,7 +2,7 @@
 //! driver's caller, and stack variables go to dom0 by reference and back.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use testbed::live::inject::recovery::{Mended, Quiet, Recovery};
 use testbed::live::inject::service::{Exchanged, Service};
@@ -60,10 +60,8 @@ impl<'s> Bench<'s> {
 
     /// A packet stops the driver at the forced upcall.
     fn aborts(&mut self) -> Report {
-        let start = Instant::now();
         let stop = self.service.exchange(0..1, 1);
         stop.expect_err("dom0 cannot answer");
-        assert!(start.elapsed() < Duration::from_secs(30), "that is a hang");
         match self.service.pump.engine.engine.take_stopped() {
             Some(Stopped::Aborted(report)) => report,
             other => panic!("not aborted: {other:?}"),

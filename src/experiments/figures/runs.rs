@@ -21,8 +21,8 @@ const POINT_PACKETS: u64 = 1000;
 /// How many times as many packets of two paths are counted as of four: a round of
 /// few is over before the machine is the same for both.
 const LONGER: u64 = 4;
-/// Runs of each scheme that the slow-down comes from.
-const TURNS: usize = 3;
+/// Runs of each scheme that the slow-down comes from: one alone shows nothing.
+const RUNS: usize = 2;
 
 /// How to run `twin run` again.
 pub struct Again<'a> {
@@ -32,8 +32,8 @@ pub struct Again<'a> {
     pub support: &'a Path,
     /// Packets each way on each path.
     pub packets: u64,
-    /// Samples that parts of cycles come from.
-    pub samples: u64,
+    /// Turns of each driver alone.
+    pub turns: u64,
     /// Packets that are single-stepped.
     pub stepped: u64,
     /// Guests.
@@ -99,7 +99,7 @@ pub(super) fn run_all(
         ..Runs::default()
     };
     if wanted(Figure::Slowdown) {
-        runs.schemes = by_turns(&["stlb", "paper"], TURNS, again)?;
+        runs.schemes = by_turns(&["stlb", "paper"], RUNS, again)?;
     } else if any(&[Figure::Fig7, Figure::Fig8]) {
         runs.schemes = by_turns(&["paper"], 1, again)?;
     }
@@ -119,7 +119,7 @@ fn by_turns(schemes: &[&str], turns: usize, again: &Again<'_>) -> Result<Vec<Res
         progress.set(runs.len() as u64, all as u64);
         let options = ["--path", "native,twin", "--scheme", scheme];
         let packets = again.packets * LONGER;
-        runs.push(again.run(&options, packets, again.stepped, again.samples)?);
+        runs.push(again.run(&options, packets, again.stepped, again.turns)?);
     }
     Ok(runs)
 }
@@ -155,7 +155,7 @@ impl Again<'_> {
         options: &[&str],
         packets: u64,
         stepped: u64,
-        samples: u64,
+        turns: u64,
     ) -> Result<Results, Failure> {
         // This very program, also if its file has been replaced meanwhile.
         let output = Command::new("/proc/self/exe")
@@ -163,7 +163,7 @@ impl Again<'_> {
             .arg(self.module)
             .args(["--format", "json", "--packets", &packets.to_string()])
             .args(["--stepped", &stepped.to_string()])
-            .args(["--samples", &samples.to_string()])
+            .args(["--turns", &turns.to_string()])
             .args(["--guests", &self.guests.to_string(), "--support"])
             .arg(self.support)
             .args(options)

@@ -2,6 +2,7 @@
 //! packets, for its own packets on a hypervisor, or for guests.
 
 use std::cell::{RefCell, UnsafeCell};
+use std::ops::Range;
 
 use super::card::OpenCard;
 use super::domu::{self, BackEnd, ByEvent, Failure};
@@ -11,9 +12,12 @@ use super::mailbox::Mailbox;
 use super::memory::{self, BarMode, Machine};
 use super::native_engine::{Directly, NativeEngine, Notify};
 use super::outgoing::Outgoing;
-use super::profile::{self, Component, Profiler};
+use super::profile::{self, Component};
 use super::pump::{Engine, Stop};
 use super::rendezvous::Limits;
+use super::replay;
+use super::replay::grounds::Native;
+use super::replay::recorder::{self, Surroundings};
 use super::rings::Rings;
 use super::round::{Direction, Lane, Round, endpoints};
 use super::steps::{self, Steps};
@@ -28,6 +32,8 @@ pub enum Kind {
     OnHypervisor = 2,
     /// Guests', until the front end says that it ends.
     BackEnd = 3,
+    /// Those of the last tape, by the driver alone.
+    Tape = 4,
 }
 
 /// How a round is looked at.
@@ -36,8 +42,8 @@ pub enum Kind {
 pub enum Look {
     /// Cycles.
     Cycles = 0,
-    /// Cycles, and the profiler runs.
-    Profile = 1,
+    /// Instructions, and what the driver does is recorded; of [`Kind::Native`].
+    Record = 1,
     /// Instructions.
     Steps = 2,
 }
@@ -97,11 +103,12 @@ impl Job {
                 1 => Kind::Native,
                 2 => Kind::OnHypervisor,
                 3 => Kind::BackEnd,
+                4 => Kind::Tape,
                 _ => return None,
             },
             look: match words[0] >> 8 {
                 0 => Look::Cycles,
-                1 => Look::Profile,
+                1 => Look::Record,
                 2 => Look::Steps,
                 _ => return None,
             },
@@ -223,11 +230,12 @@ pub fn perform(job: &Job, site: &Site) {
     let result = match job.kind {
         Kind::Native | Kind::OnHypervisor => own_packets(job, site),
         Kind::BackEnd => guests_packets(job, site),
+        Kind::Tape => play(site).map(|()| (Round::default(), Steps::default())),
     };
     site.mailbox.outcome.put(result);
 }
 
-/// Tells the profiler whose code is where, once.
+/// Says whose code is where, once.
 fn declare(plan: &Plan<'_>) {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -240,12 +248,18 @@ fn declare(plan: &Plan<'_>) {
                 profile::declare(code.start, code.end, component);
             }
         }
-        // kernel/thunks.S has them one after the other.
-        let thunks = ["__x86_indirect_thunk_rax", "__SCT__cond_resched"];
-        if let [Some(start), Some(end)] = thunks.map(|name| plan.symbol(name)) {
-            profile::declare_callers(start, end);
-        }
+        let thunks = thunks(plan);
+        profile::declare_callers(thunks.start, thunks.end);
     });
+}
+
+/// kernel/thunks.S has them one after the other.
+fn thunks(plan: &Plan<'_>) -> Range<u64> {
+    let ends = ["__x86_indirect_thunk_rax", "__SCT__cond_resched"];
+    match ends.map(|name| plan.symbol(name)) {
+        [Some(start), Some(end)] => start..end,
+        _ => 0..0,
+    }
 }
 
 fn lacking() -> Stop {
@@ -262,7 +276,7 @@ fn engine(job: &Job, site: &Site) -> Result<NativeEngine<Announced>, Stop> {
             },
             waited: 0,
         }),
-        Kind::Native | Kind::BackEnd => Announced::Directly(Directly),
+        Kind::Native | Kind::BackEnd | Kind::Tape => Announced::Directly(Directly),
     };
     let (device, ring) = (job.net_device, job.rx_ring);
     NativeEngine::new(
@@ -296,7 +310,12 @@ fn own_packets(job: &Job, site: &Site) -> Result<(Round, Steps), Stop> {
             _ => new_lane(job, site)?,
         };
         let (_, lane) = kept.insert((*job, lane));
-        let result = observe(job.look, || lane.run(job.direction, job.packets));
+        let result = match job.look {
+            Look::Cycles | Look::Steps => {
+                observe(job.look, || lane.run(job.direction, job.packets))
+            }
+            Look::Record => record(job, site, || lane.run(job.direction, job.packets)),
+        };
         let closed = lane.pump.card.close();
         let (round, steps) = result?;
         closed?;
@@ -313,6 +332,52 @@ fn new_lane(job: &Job, site: &Site) -> Result<DomLane, Stop> {
     Ok(Lane::new(engine(job, site)?, card, endpoints, job.shape))
 }
 
+fn untold(why: impl std::fmt::Display) -> Stop {
+    Stop::Driver(why.to_string())
+}
+
+/// Records what the driver does in `work`, and sees that it does the same again.
+fn record(
+    job: &Job,
+    site: &Site,
+    work: impl FnOnce() -> Result<Round, Stop>,
+) -> Result<(Round, Steps), Stop> {
+    let around = Surroundings {
+        code: site.plan.code(Module::Driver).ok_or_else(lacking)?,
+        thunks: thunks(site.plan),
+        stack: memory::kernel_stack(0),
+        gs: memory::percpu(0),
+    };
+    let (counted, recorder) = recorder::record(around, || steps::count(work));
+    let (round, steps) = counted.map_err(untold)?;
+    let round = round?;
+    let tape = recorder.tape(job.packets, steps.of(Component::Driver));
+    let tape = tape.map_err(|why| untold(format!("no tape: {why}")))?;
+    let mut ground = Native::new(site.plan, site.machine);
+    let again = replay::count(&tape, &mut ground, Component::Dom0).map_err(untold)?;
+    if again.of(Component::Driver) != tape.instructions {
+        return Err(untold(format!(
+            "played, the driver takes {} instructions instead of {}",
+            again.of(Component::Driver),
+            tape.instructions
+        )));
+    }
+    if !site.mailbox.tape.put(&tape) {
+        return Err(untold("the tape is too long"));
+    }
+    Ok((round, steps))
+}
+
+/// Lets the driver play the last tape often enough.
+fn play(site: &Site) -> Result<(), Stop> {
+    let tape = site.mailbox.tape.get().ok_or_else(|| untold("no tape"))?;
+    set_bar(BarMode::Open)?;
+    let turn = replay::turn(&tape, &mut Native::new(site.plan, site.machine));
+    set_bar(BarMode::Trapped)?;
+    site.mailbox.tape.put_turn(turn.map_err(untold)?);
+    Ok(())
+}
+
 /// Runs `work` as it is to be looked at.
 ///
 /// # Errors
@@ -321,15 +386,10 @@ pub fn observe(
     look: Look,
     work: impl FnOnce() -> Result<Round, Stop>,
 ) -> Result<(Round, Steps), Stop> {
-    let unseen = |error: super::LiveError| Stop::Driver(error.to_string());
     match look {
         Look::Cycles => Ok((work()?, Steps::default())),
-        Look::Profile => {
-            let _profiler = Profiler::start().map_err(unseen)?;
-            Ok((work()?, Steps::default()))
-        }
-        Look::Steps => {
-            let (round, steps) = steps::count(work).map_err(unseen)?;
+        Look::Steps | Look::Record => {
+            let (round, steps) = steps::count(work).map_err(untold)?;
             Ok((round?, steps))
         }
     }
@@ -359,16 +419,12 @@ impl BackEnd for Back {
 fn guests_packets(job: &Job, site: &Site) -> Result<(Round, Steps), Stop> {
     set_bar(BarMode::Open)?;
     let mut back = Back(engine(job, site)?);
-    let before = profile::Samples::now();
     let (round, steps) = observe(job.look, || {
         OUTGOING.with_borrow_mut(|outgoing| {
             let outgoing = outgoing.get_or_insert_with(|| Outgoing::new(site.machine.frames()));
             domu::serve(&site.mailbox.net, &mut back, outgoing, job.guests);
         });
-        Ok(Round {
-            samples: profile::Samples::now().since(&before),
-            ..Round::default()
-        })
+        Ok(Round::default())
     })?;
     set_bar(BarMode::Trapped)?;
     Ok((round, steps))
@@ -382,7 +438,7 @@ mod tests {
     fn jobs_survive_the_crossing() {
         for (kind, look, shape) in [
             (Kind::Native, Look::Cycles, Shape::Frames(60)),
-            (Kind::OnHypervisor, Look::Profile, Shape::Segments(64240)),
+            (Kind::OnHypervisor, Look::Record, Shape::Segments(64240)),
             (Kind::BackEnd, Look::Steps, Shape::Frames(1514)),
         ] {
             let job = Job {

@@ -23,6 +23,7 @@ use super::job::OutcomeSlot;
 use super::lock::{Guard, SpinLock, Taken};
 use super::memory::{self, CPUS};
 use super::rendezvous::Rendezvous;
+use super::replay::TapeSlot;
 use super::wire::WireRing;
 use crate::nic::{Config, Nic};
 
@@ -104,6 +105,8 @@ pub struct Mailbox {
     pub event: Rendezvous,
     /// What dom0's last packet loop did.
     pub outcome: OutcomeSlot,
+    /// What its driver did in the last one that was recorded.
+    pub tape: TapeSlot,
     /// dom0's.
     pub console: Console,
     /// How often things happened.

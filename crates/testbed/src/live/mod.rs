@@ -13,6 +13,7 @@
 //! *_engine, domu  where the driver runs: dom0, hypervisor, dom0 for a guest
 //! system, paths   all of it put together
 //! profile, steps  whose the cycles and the instructions are
+//! replay          what the driver's own part costs
 //! ```
 //!
 //! Order in the supervisor: [`memory::Machine::new`], [`image::Plan::new`],
@@ -52,6 +53,7 @@ pub mod process;
 pub mod profile;
 pub mod pump;
 pub mod rendezvous;
+pub mod replay;
 pub mod rings;
 pub mod round;
 mod standstill;

@@ -20,6 +20,8 @@ use super::mailbox::InterruptOwner;
 use super::profile::{self, Component};
 use super::pump::Stop;
 use super::rendezvous::Limits;
+use super::replay::grounds::Rewritten;
+use super::replay::{self, Tape, Turn};
 use super::round::{Direction, Lane, Round, endpoints};
 use super::steps::{self, Marks, Steps};
 use super::system::{Blueprint, System, SystemError};
@@ -54,7 +56,7 @@ impl Path {
     }
 
     /// Whose turn it is when driver and hot routines run: its cycles are theirs
-    /// too, in parts that only the profiler knows.
+    /// too.
     pub fn host(self) -> Component {
         match self {
             Path::Native | Path::Dom0 | Path::Domu => Component::Dom0,
@@ -260,9 +262,7 @@ impl<'s> Paths<'s> {
             let back = scope.spawn(|| dom0.command("a back end", job).map(|_| ()));
             let front = lane.pump.card.open();
             let front = front.and_then(|()| {
-                let seen = observe(front_look(work.look), || {
-                    lane.run(work.direction, work.packets)
-                });
+                let seen = observe(work.look, || lane.run(work.direction, work.packets));
                 let closed = lane.pump.card.close();
                 // What stopped the packets explains what the registers look like.
                 let seen = seen?;
@@ -277,13 +277,63 @@ impl<'s> Paths<'s> {
         self.domu = Some(lane);
         let theirs = self.outcome()?;
         Ok(Seen {
-            round: Round {
-                samples: theirs.round.samples,
-                ..round
-            },
+            round,
             steps: steps.plus(&theirs.steps),
             upcalls: 0,
         })
+    }
+
+    /// Records what the driver does natively for so many packets.
+    ///
+    /// # Errors
+    /// [`SystemError`], also if it does not do the same when that is played.
+    pub fn record(&mut self, direction: Direction, packets: u64) -> Result<Tape, SystemError> {
+        let look = Look::Record;
+        let work = Work {
+            direction,
+            packets,
+            look,
+        };
+        self.run(Path::Native, work)?;
+        let tape = self.system.mailbox().tape.get();
+        tape.ok_or_else(|| SystemError::Lacking("dom0 left no tape".to_owned()))
+    }
+
+    /// Lets dom0's own driver play the tape that was recorded last.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn play_natively(&mut self) -> Result<Turn, SystemError> {
+        let work = Work {
+            direction: Direction::Send,
+            packets: 0,
+            look: Look::Cycles,
+        };
+        self.own(Kind::Tape, work)?;
+        Ok(self.system.mailbox().tape.turn())
+    }
+
+    /// Lets the rewritten driver play it.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn play_rewritten(&mut self, tape: &Tape) -> Result<Turn, SystemError> {
+        let instance = &mut self.twin.pump.engine.instance;
+        let mut ground = Rewritten::new(instance, self.system.blueprint());
+        Ok(replay::turn(tape, &mut ground).map_err(Stop::Driver)?)
+    }
+
+    /// What the rewritten driver executes when it plays it.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn count_rewritten(&mut self, tape: &Tape) -> Result<Steps, SystemError> {
+        let instance = &mut self.twin.pump.engine.instance;
+        let limited = instance.limit_time(ROUND_TIME);
+        let mut ground = Rewritten::new(instance, self.system.blueprint());
+        let steps = replay::count(tape, &mut ground, Component::Hypervisor);
+        limited.and_then(|()| instance.limit_time(super::time_limit::DEFAULT))?;
+        Ok(steps.map_err(Stop::Driver)?)
     }
 
     fn new_domu(&self) -> Result<Lane<'s, DomuEngine<'s>>, SystemError> {
@@ -324,17 +374,8 @@ impl<'s> Paths<'s> {
     }
 }
 
-/// How the front end is looked at: the profiler is dom0's, where the driver runs.
-/// Whose the front end's cycles are, its turns say.
-fn front_look(look: Look) -> Look {
-    match look {
-        Look::Profile => Look::Cycles,
-        Look::Cycles | Look::Steps => look,
-    }
-}
-
-/// Tells the profiler whose the rewritten code is, and the step counter where it
-/// looks up the table and calls hot routines.
+/// Says whose the rewritten code is, and where it looks up the table and calls hot
+/// routines.
 fn declare(blueprint: &Blueprint<'_>) {
     let payload = &blueprint.payload;
     let owners = [

@@ -1,22 +1,15 @@
-//! Where time goes: a sampling profiler for one thread.
+//! Who does what a packet costs.
 //!
-//! A timer interrupts the thread at a rate that is no multiple of anything the
-//! packet loop does, and the handler counts to whom the interrupted instruction
-//! belongs: to a range of code that was declared, else to the phase that the loop
-//! says it is in. Nothing is added to the code that is measured.
+//! The packet loop says whose turn it is. Code that was declared is its owner's on
+//! anybody's turn: driver and hot routines run on their host's.
 //!
 //! Code that driver and hot routines are made to go through, slow paths and thunks,
 //! belongs to whoever called it: without the rewriting, or on another processor,
 //! its work would be the caller's own.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
 
-use libc::{c_int, c_void, siginfo_t, ucontext_t};
-
-use super::error::LiveError;
-use super::timer::ThreadTimer;
-use crate::signals;
+use libc::{c_int, ucontext_t};
 
 /// Who spends time (paper, figures 7 and 8, and the card, which is no processor
 /// time on a real machine).
@@ -78,12 +71,8 @@ pub type ByComponent = [u64; Component::ALL.len()];
 
 /// Ranges that can be declared.
 const RANGES: usize = 8;
-/// Time between samples: 40 kHz, near enough; a prime number of nanoseconds.
-const INTERVAL: Duration = Duration::from_nanos(24_989);
 
 static PHASE: AtomicU32 = AtomicU32::new(0);
-static SAMPLES: [AtomicU64; Component::ALL.len()] =
-    [const { AtomicU64::new(0) }; Component::ALL.len()];
 static STARTS: [AtomicU64; RANGES] = [const { AtomicU64::new(0) }; RANGES];
 static ENDS: [AtomicU64; RANGES] = [const { AtomicU64::new(0) }; RANGES];
 static OWNERS: [AtomicU32; RANGES] = [const { AtomicU32::new(0) }; RANGES];
@@ -117,66 +106,6 @@ pub fn declare(start: u64, end: u64, component: Component) {
 pub fn declare_callers(start: u64, end: u64) {
     CALLERS[0].store(start, Ordering::Relaxed);
     CALLERS[1].store(end, Ordering::Relaxed);
-}
-
-/// Samples so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Samples(pub ByComponent);
-
-impl Samples {
-    /// Those of this process.
-    pub fn now() -> Samples {
-        Samples(std::array::from_fn(|i| SAMPLES[i].load(Ordering::Relaxed)))
-    }
-
-    /// Those since `before`.
-    pub fn since(&self, before: &Samples) -> Samples {
-        Samples(std::array::from_fn(|i| self.0[i] - before.0[i]))
-    }
-
-    /// Both together.
-    pub fn plus(&self, other: &Samples) -> Samples {
-        Samples(std::array::from_fn(|i| self.0[i] + other.0[i]))
-    }
-
-    /// A component's.
-    pub fn of(&self, component: Component) -> u64 {
-        self.0[component as usize]
-    }
-
-    /// Those of all that a packet costs.
-    pub fn costs(&self) -> u64 {
-        Component::COSTS.iter().map(|c| self.of(*c)).sum()
-    }
-}
-
-/// A running profiler of the thread that started it; stops when dropped.
-pub struct Profiler {
-    _timer: ThreadTimer,
-}
-
-impl Profiler {
-    /// Starts it.
-    ///
-    /// # Errors
-    /// A system call's.
-    pub fn start() -> Result<Profiler, LiveError> {
-        let signal = libc::SIGRTMIN();
-        signals::handle(signal, on_sample)
-            .map_err(|_| LiveError::last("installing the profiler's handler"))?;
-        let timer = ThreadTimer::new(libc::CLOCK_MONOTONIC, signal)
-            .map_err(LiveError::system("making the profiler's timer"))?;
-        let set = timer.run(INTERVAL);
-        set.map_err(LiveError::system("setting the profiler's timer"))?;
-        Ok(Profiler { _timer: timer })
-    }
-}
-
-extern "C" fn on_sample(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel gives a handler the interrupted context.
-    let owner = unsafe { owner(&*context.cast()) };
-    SAMPLES[owner as usize].fetch_add(1, Ordering::Relaxed);
 }
 
 /// Whose the instruction is that was interrupted.
@@ -228,27 +157,4 @@ fn declared(address: u64) -> Option<u32> {
 pub fn cycles() -> u64 {
     // SAFETY: every x86-64 processor has it.
     unsafe { std::arch::x86_64::_rdtsc() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_busy_phase_is_seen() {
-        let before = Samples::now();
-        let profiler = Profiler::start().expect("a timer");
-        enter_phase(Component::Guest);
-        let start = std::time::Instant::now();
-        let mut sum = 0u64;
-        while start.elapsed().as_millis() < 50 {
-            sum = sum.wrapping_add(cycles());
-        }
-        enter_phase(Component::Idle);
-        drop(profiler);
-        std::hint::black_box(sum);
-        let samples = Samples::now().since(&before);
-        assert!(samples.of(Component::Guest) > 20, "{samples:?}");
-        assert_eq!(samples.of(Component::Driver), 0);
-    }
 }

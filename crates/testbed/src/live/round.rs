@@ -4,7 +4,7 @@
 use super::card::OpenCard;
 use super::endpoint::{Endpoint, Shape};
 use super::memory::Machine;
-use super::profile::{ByComponent, Component, Samples};
+use super::profile::{ByComponent, Component};
 use super::pump::{Engine, Pump, Stop};
 use super::traffic::{Datagrams, Flow, Mac, Sink};
 
@@ -52,8 +52,6 @@ pub struct Round {
     /// cost least. A batch into which something else of this machine fell says
     /// nothing about whose cycles are.
     pub spent: ByComponent,
-    /// Profiler samples by component.
-    pub samples: Samples,
     /// Cycles a packet, card excepted: median of batches.
     pub median: f64,
     /// A tenth of the batches were below.
@@ -140,7 +138,6 @@ impl Batch {
 
 /// What was seen so far, to tell what a round adds.
 struct Before {
-    samples: Samples,
     deferred: u64,
     foreign: u64,
     arrived: (u64, u64),
@@ -238,7 +235,6 @@ impl<'m, E: Engine> Lane<'m, E> {
     fn before(&self, direction: Direction) -> Before {
         let (arrived, corrupted) = self.arrived(direction);
         Before {
-            samples: Samples::now(),
             deferred: self.pump.deferred,
             foreign: self.pump.foreign,
             arrived,
@@ -269,7 +265,6 @@ impl<'m, E: Engine> Lane<'m, E> {
             deferred: self.pump.deferred - before.deferred,
             foreign: self.pump.foreign - before.foreign,
             spent: std::array::from_fn(|i| typical.iter().map(|batch| batch.spent[i]).sum()),
-            samples: Samples::now().since(&before.samples),
             median: at(0.5),
             low: at(0.1),
             high: at(TYPICAL),

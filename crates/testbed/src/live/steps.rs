@@ -11,6 +11,7 @@ use libc::{c_int, c_void, siginfo_t, ucontext_t};
 
 use super::error::LiveError;
 use super::profile::{ByComponent, Component, owner};
+use super::replay::recorder;
 use crate::signals;
 
 /// `si_code` of a single-step trap (sigaction(2)).
@@ -230,6 +231,8 @@ extern "C" fn on_step(signal: c_int, info: *mut siginfo_t, context: *mut c_void)
         // int3 in the measured code: nothing here can perform it.
         signals::give_up(signal);
     }
+    // SAFETY: this is a handler, and the context its own.
+    recorder::step(unsafe { &(*context.cast::<ucontext_t>()).uc_mcontext.gregs });
     // The trap comes before the instruction at rip; a repeated string instruction
     // traps before each of its elements (SDM volume 3, 17.3.1.4).
     let last = LAST.swap(rip, Ordering::Relaxed);

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{Error, io, target};
+use crate::patience::Patience;
 
 /// What to boot.
 pub struct Guest<'g> {
@@ -22,7 +23,7 @@ pub struct Guest<'g> {
     pub ramdisk: Vec<u8>,
     /// More for the kernel's command line.
     pub options: String,
-    /// How long it may take.
+    /// How long it may take, of its own time ([`Patience`]).
     pub limit: Duration,
 }
 
@@ -53,7 +54,7 @@ impl Guest<'_> {
         let (console, results) = (directory.join("console.log"), directory.join("results.log"));
         let begin = Instant::now();
         let mut child = self.start(&kernel()?, &ramdisk, &console, &results)?;
-        let ended = self.wait(&mut child, begin)?;
+        let ended = self.wait(&mut child)?;
         // Nothing of it runs on, in whatever way it ended.
         if !ended {
             let _ = child.kill();
@@ -113,12 +114,15 @@ impl Guest<'_> {
         )
     }
 
-    fn wait(&self, child: &mut Child, begin: Instant) -> Result<bool, Error> {
-        while begin.elapsed() < self.limit {
+    fn wait(&self, child: &mut Child) -> Result<bool, Error> {
+        const PIECE: Duration = Duration::from_millis(50);
+        let mut patience = Patience::new(child.id() as libc::pid_t, self.limit);
+        while !patience.left().is_zero() {
             if io("qemu-system-x86_64", child.try_wait())?.is_some() {
                 return Ok(true);
             }
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(PIECE);
+            patience.waited(PIECE);
         }
         Ok(false)
     }

@@ -1,10 +1,10 @@
 //! What one path costs in one direction, and in comparison with another.
 
-use super::{Shares, Spent, Spread};
+use super::{Alone, Spent, Spread, Twice};
 use crate::live::endpoint::Shape;
 use crate::live::job::Look;
 use crate::live::paths::{Path, Seen, Work};
-use crate::live::profile::Component;
+use crate::live::profile::{ByComponent, Component};
 use crate::live::round::Direction;
 use crate::live::steps::Steps;
 
@@ -31,13 +31,15 @@ pub struct Measured {
     pub foreign: u64,
     /// Cycles a packet, the card excepted.
     pub cycles: Spread,
-    /// Whose these cycles are.
-    pub whose: Shares,
-    /// What each round's packets cost, and whose it was.
-    pub rounds: Vec<(Spread, Shares)>,
+    /// Cycles of these packets by whose turn it was.
+    pub turns: ByComponent,
+    /// What each round's packets cost.
+    pub rounds: Vec<Spread>,
+    /// What the driver costs alone, if that was measured.
+    pub alone: Option<Alone>,
     /// Upcalls made for the packets whose cycles were counted.
     pub upcalls: u64,
-    /// Packets after the warm-up, the profiled and the single-stepped ones too.
+    /// Packets after the warm-up, the recorded and the single-stepped ones too.
     pub steady: u64,
     /// Upcalls made for these.
     pub steady_upcalls: u64,
@@ -75,8 +77,9 @@ impl Measured {
             corrupted: 0,
             foreign: 0,
             cycles: Spread::default(),
-            whose: Shares::new(path.host()),
+            turns: ByComponent::default(),
             rounds: Vec::new(),
+            alone: None,
             upcalls: 0,
             steady: 0,
             steady_upcalls: 0,
@@ -88,24 +91,38 @@ impl Measured {
         }
     }
 
-    /// Cycles a packet of one component; all of them add up to what a packet costs.
-    pub fn cycles_of(&self, component: Component) -> f64 {
-        self.cycles.median * self.whose.part(component)
+    /// The driver's cycles a packet, if they are known.
+    pub fn driver_cycles(&self) -> Option<f64> {
+        self.alone.as_ref()?.cycles().figure()
     }
 
-    /// How many times as much as for `other` a packet costs, or its driver's part,
-    /// round by round.
+    /// Cycles a packet of one component; all of them add up to what a packet costs.
+    /// The driver works on its host's turns, and so do the hot routines, whose part
+    /// is the host's here; so is the driver's if it is not known.
+    pub fn cycles_of(&self, component: Component) -> f64 {
+        let costs = Component::COSTS.iter();
+        let all: u64 = costs.map(|cost| self.turns[*cost as usize]).sum();
+        let turn =
+            |of: Component| self.cycles.median * self.turns[of as usize] as f64 / all.max(1) as f64;
+        // Alone, its caches are warm: it never takes more than there is.
+        let driver = self.driver_cycles().unwrap_or(0.0);
+        let driver = driver.min(turn(self.path.host()));
+        match component {
+            Component::Driver => driver,
+            other if other == self.path.host() => turn(other) - driver,
+            other => turn(other),
+        }
+    }
+
+    /// How many times as much as for `other` a packet costs, round by round, and the
+    /// driver alone, turn by turn.
     pub fn against(&self, other: &Measured) -> Against {
-        let pairs = || self.rounds.iter().zip(&other.rounds);
-        let cycles = pairs().map(|((mine, _), (theirs, _))| mine.median / theirs.median);
-        let driver = pairs().filter_map(|((mine, whose), (theirs, others))| {
-            let mine = mine.median * whose.part(Component::Driver);
-            let theirs = theirs.median * others.part(Component::Driver);
-            (theirs > 0.0).then(|| mine / theirs)
-        });
+        let pairs = self.rounds.iter().zip(&other.rounds);
+        let cycles = pairs.map(|(mine, theirs)| mine.median / theirs.median);
+        let alone = self.alone.as_ref().zip(other.alone.as_ref());
         Against {
             cycles: Spread::of_values(cycles),
-            driver: Spread::of_values(driver),
+            driver: alone.map(|(mine, theirs)| mine.against(theirs)),
         }
     }
 
@@ -122,11 +139,7 @@ impl Measured {
 
     /// All rounds together.
     pub(super) fn sum_up(&mut self) {
-        let costs: Vec<Spread> = self.rounds.iter().map(|(cost, _)| *cost).collect();
-        self.cycles = Spread::of(&costs);
-        for (_, whose) in &self.rounds {
-            self.whose.add(whose);
-        }
+        self.cycles = Spread::of(&self.rounds);
     }
 
     /// What a path is asked for in a round.
@@ -157,35 +170,50 @@ impl Measured {
 pub struct Against {
     /// Of what a packet costs.
     pub cycles: Spread,
-    /// Of the driver's part of it.
-    pub driver: Spread,
+    /// Of the driver alone.
+    pub driver: Option<Twice>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::profile::{ByComponent, Samples};
+    use crate::live::replay::Turn;
+
+    fn lane(costs: [f64; 3], driver: f64) -> Measured {
+        let mut lane = Measured::new(Path::Twin, Shape::Frames(60), Direction::Send);
+        let costs = costs.map(|cost| Spread::of_values([cost].into_iter()));
+        lane.rounds.extend(costs);
+        lane.turns[Component::Hypervisor as usize] = 6000;
+        lane.turns[Component::Guest as usize] = 2000;
+        lane.turns[Component::Card as usize] = 50_000;
+        let turn = Turn {
+            cycles: driver,
+            player: 5.0,
+        };
+        lane.alone = Some(Alone {
+            instructions: 1.0,
+            halves: [vec![turn], vec![turn]],
+        });
+        lane.sum_up();
+        lane
+    }
 
     #[test]
     fn paths_are_compared_round_by_round() {
-        let lane = |costs: [f64; 3], driver: u64| {
-            let mut lane = Measured::new(Path::Twin, Shape::Frames(60), Direction::Send);
-            lane.rounds.extend(costs.map(|cost| {
-                let mut whose = Shares::new(Component::Hypervisor);
-                let mut samples = Samples::default();
-                samples.0[Component::Driver as usize] = driver;
-                samples.0[Component::Support as usize] = 10 - driver;
-                whose.add_samples(&samples);
-                let mut turns = ByComponent::default();
-                turns[Component::Hypervisor as usize] = 1000;
-                whose.add_turns(&turns);
-                (Spread::of_values([cost].into_iter()), whose)
-            }));
-            lane
-        };
         // The machine was slower in the second round, for both.
-        let against = lane([200.0, 400.0, 200.0], 6).against(&lane([100.0, 200.0, 100.0], 4));
+        let against = lane([200.0, 400.0, 200.0], 90.0).against(&lane([100.0, 200.0, 100.0], 30.0));
         assert_eq!((against.cycles.median, against.cycles.high), (2.0, 2.0));
-        assert!((against.driver.median - 3.0).abs() < 1e-9, "{against:?}");
+        let driver = against.driver.expect("both were measured");
+        assert_eq!(driver.figure(), Some(3.0));
+    }
+
+    #[test]
+    fn the_driver_is_a_part_of_its_hosts_turns() {
+        let mut lane = lane([800.0; 3], 200.0);
+        let parts = |lane: &Measured| Component::COSTS.map(|cost| lane.cycles_of(cost));
+        // Driver, support, hypervisor, dom0, guest.
+        assert_eq!(parts(&lane), [200.0, 0.0, 400.0, 0.0, 200.0]);
+        lane.alone = None;
+        assert_eq!(parts(&lane), [0.0, 0.0, 600.0, 0.0, 200.0]);
     }
 }

@@ -2,29 +2,28 @@
 //!
 //! ```text
 //! Setup ─> boot ─> for each load:  warm up
+//!                                  the driver alone, by turns                 its part
 //!                                  rounds: every path and direction in turn   cycles
-//!                                          ... and again, profiled, until
-//!                                          there are samples enough           shares
+//!                                  the driver alone, from another recording   again
 //!                                  single-stepped packets                     instructions
 //!                  ─> Measured, one for each load, path and direction
 //! ```
 //!
-//! Cycles are counted without the profiler; it only says whose they are.
 //! Instructions, table look-ups and calls are counted one by one, on fewer packets.
 //!
 //! Another virtual machine may share the core: it makes everything half as slow
 //! again for seconds, and not every path alike. So paths are compared round by
-//! round, in which they take turns, profiled or not ([`Measured::against`]).
+//! round, in which they take turns, and so are drivers ([`Measured::against`]).
 
+mod alone;
 mod measured;
 mod routines;
-mod shares;
 mod spent;
 mod spread;
 
+pub use alone::{Alone, Twice, agree};
 pub use measured::{Against, Measured, Missed};
 pub use routines::{PAPER_ORDER, cumulative};
-pub use shares::Shares;
 pub use spent::Spent;
 pub use spread::Spread;
 
@@ -36,6 +35,7 @@ use super::job::Look;
 use super::mailbox::Mailbox;
 use super::memory::{Machine, Sizes};
 use super::paths::{self, Path, Paths};
+use super::profile::Component;
 use super::rendezvous::Limits;
 use super::round::{BATCH, Direction};
 use super::steps;
@@ -45,15 +45,12 @@ use crate::runtime::Statistics;
 
 /// Rounds that a path's packets of one direction are divided into.
 pub const ROUNDS: u64 = 20;
-/// Samples that shares of components come from, unless another number is asked for.
-pub const SAMPLES: u64 = 6000;
-/// Times that paths are profiled in a round, at most: a path that costs nothing
-/// has no shares.
-const PROFILED: u64 = 40;
-/// Packets of a profiled turn.
-const PROFILED_PACKETS: u64 = 1024;
+/// Turns of each driver alone, unless another number is asked for.
+pub const TURNS: u64 = 100;
+/// Packets that are recorded for these, at most: some batches.
+const RECORDED: u64 = 4 * BATCH as u64;
 /// Likewise, of 64 KiB each.
-const PROFILED_SEGMENTS: u64 = 128;
+const RECORDED_SEGMENTS: u64 = 4;
 /// Most packets of 64 KiB that are single-stepped.
 const STEPPED_SEGMENTS: u64 = 4;
 /// Packets before anything is counted: rings and pools have gone round.
@@ -81,8 +78,9 @@ pub struct Setup {
     pub packets: u64,
     /// How many of them, or of others like them, are single-stepped.
     pub stepped: u64,
-    /// How many samples shares of components are to come from, about.
-    pub samples: u64,
+    /// How many turns each driver gets alone; none if hot routines are upcalls, for
+    /// then it is never alone.
+    pub turns: u64,
     /// From how many guests, or programs in dom0.
     pub guests: u32,
     /// How the hypervisor instance is rewritten.
@@ -137,15 +135,16 @@ fn measure(
     for lane in &mut lanes {
         warm_up(paths, lane, setup.packets)?;
     }
-    tell(1);
     // Nothing is new to anybody beyond this point.
+    play(paths, setup, &mut lanes, 0)?;
+    tell(1);
     for (number, packets) in rounds(setup.packets).enumerate() {
         for lane in &mut lanes {
             count_cycles(paths, lane, packets)?;
         }
-        profile(paths, &mut lanes, setup.samples / ROUNDS)?;
         tell(2 + number as u64);
     }
+    play(paths, setup, &mut lanes, 1)?;
     for lane in &mut lanes {
         lane.sum_up();
         count_steps(paths, lane, setup.stepped)?;
@@ -194,45 +193,64 @@ fn count_cycles(
     lane.packets += round.packets;
     lane.frames += round.frames;
     lane.bytes += round.bytes;
-    let cost = Spread {
+    lane.rounds.push(Spread {
         median: round.median,
         low: round.low,
         high: round.high,
-    };
-    let mut whose = Shares::new(lane.path.host());
-    whose.add_turns(&round.spent);
-    lane.rounds.push((cost, whose));
+    });
+    for (sum, cycles) in lane.turns.iter_mut().zip(round.spent) {
+        *sum += cycles;
+    }
     Ok(())
 }
 
-/// Lets all paths take turns until each has so many samples in this round.
-fn profile(paths: &mut Paths<'_>, lanes: &mut [Measured], samples: u64) -> Result<(), SystemError> {
-    for _ in 0..PROFILED {
-        let mut done = true;
-        for lane in &mut *lanes {
-            let work = lane.work(Look::Profile, profiled_packets(lane.shape));
-            let Some((_, whose)) = lane.rounds.last_mut() else {
-                continue;
-            };
-            if whose.samples() < samples {
-                let seen = paths.run(lane.path, work)?;
-                whose.add_samples(&seen.round.samples);
-                done &= whose.samples() >= samples;
-                lane.add_steady(&seen);
+/// Records each direction's packets anew, and lets both drivers play them by turns.
+fn play(
+    paths: &mut Paths<'_>,
+    setup: &Setup,
+    lanes: &mut [Measured],
+    half: usize,
+) -> Result<(), SystemError> {
+    if setup.turns == 0 || !setup.upcalls.is_empty() {
+        return Ok(());
+    }
+    for direction in [Direction::Send, Direction::Receive] {
+        let mut lanes: Vec<&mut Measured> = lanes
+            .iter_mut()
+            .filter(|lane| lane.direction == direction)
+            .collect();
+        let Some(shape) = lanes.first().map(|lane| lane.shape) else {
+            continue;
+        };
+        let rewritten = lanes.iter().any(|lane| lane.path == Path::Twin);
+        let tape = paths.record(direction, recorded_packets(shape).min(setup.packets))?;
+        let packets = tape.packets.max(1) as f64;
+        let mut executed = [tape.instructions; 2];
+        if rewritten {
+            executed[1] = paths.count_rewritten(&tape)?.of(Component::Driver);
+        }
+        let mut drivers = [Vec::new(), Vec::new()];
+        for _ in 0..setup.turns.div_ceil(2) {
+            drivers[0].push(paths.play_natively()?);
+            if rewritten {
+                drivers[1].push(paths.play_rewritten(&tape)?);
             }
         }
-        if done {
-            break;
+        for lane in &mut lanes {
+            let driver = usize::from(lane.path == Path::Twin);
+            let alone = lane.alone.get_or_insert_default();
+            alone.instructions = executed[driver] as f64 / packets;
+            alone.halves[half].clone_from(&drivers[driver]);
         }
     }
     Ok(())
 }
 
-/// Packets of a profiled turn.
-fn profiled_packets(shape: Shape) -> u64 {
+/// Packets of a recording, at most.
+fn recorded_packets(shape: Shape) -> u64 {
     match shape {
-        Shape::Frames(_) => PROFILED_PACKETS,
-        Shape::Segments(_) => PROFILED_SEGMENTS,
+        Shape::Frames(_) => RECORDED,
+        Shape::Segments(_) => RECORDED_SEGMENTS,
     }
 }
 

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::anatomy::Anatomy;
 use super::fault::{Ending, Kind, Moment, Struck};
@@ -32,6 +32,7 @@ use crate::live::pump::Stop;
 use crate::live::rendezvous::Limits;
 use crate::live::system::{Blueprint, System, SystemError};
 use crate::nic::{Faults, Ring};
+use crate::patience::Patience;
 use crate::program::Variant;
 use crate::random::{self, Random};
 
@@ -45,8 +46,11 @@ const TIME_LIMIT: Duration = Duration::from_millis(100);
 const COMMAND: u64 = 1;
 /// All code is looked at after so many faults.
 const CODE_EVERY: u64 = 100;
-/// Time without a pulse that is a hang.
-const HANG: Duration = Duration::from_secs(60);
+/// Time of the hypervisor's own without a pulse that is a hang. dom0's hangs, which it
+/// waits for, are over much sooner.
+const HANG: Duration = Duration::from_secs(600);
+/// Time between looks.
+const PIECE: Duration = Duration::from_millis(20);
 
 /// What is to be done.
 #[derive(Clone, Debug)]
@@ -73,13 +77,16 @@ pub fn supervised(options: &Options) -> Result<(SharedPages<Tally>, Vec<String>)
     let tally = pages.get();
     let mut child = process::fork(|| run_here(options, tally))?;
     let mut violations = Vec::new();
-    let mut seen = (tally.pulse.load(Ordering::Relaxed), Instant::now());
+    let pid = child.pid();
+    let patience = || Patience::new(pid, HANG);
+    let mut seen = (tally.pulse.load(Ordering::Relaxed), patience());
     while child.is_alive() {
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(PIECE);
+        seen.1.waited(PIECE);
         let pulse = tally.pulse.load(Ordering::Relaxed);
         if pulse != seen.0 {
-            seen = (pulse, Instant::now());
-        } else if seen.1.elapsed() > HANG {
+            seen = (pulse, patience());
+        } else if seen.1.left().is_zero() {
             violations.push(format!("the hypervisor hangs: no progress in {HANG:?}"));
             child.kill();
         }

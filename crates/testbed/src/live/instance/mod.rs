@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use super::error::LiveError;
 use super::image::{Module, Plan};
 use super::payload::{Payload, STUB, Target};
+use super::replay::player;
 use super::time_limit::TimeLimit;
 use crate::program::{STLB, STLB_SIZE, STUBS};
 use crate::runtime::{self, AbortReport, Config, Cpu, Frame, Host, PortRange, Region, User};
@@ -213,6 +214,20 @@ impl<'a> Instance<'a> {
         (hyp != 0).then_some(hyp)
     }
 
+    /// Where the driver finds what is at a dom0 address.
+    pub fn translate(&self, dom0: u64) -> Option<u64> {
+        let mut mapped = 0;
+        let instance = self.raw();
+        // SAFETY: the instance is alive, and held meanwhile.
+        let refusal = unsafe {
+            runtime::twin_instance_hold(instance);
+            let refusal = runtime::twin_translate(instance, dom0, &mut mapped);
+            runtime::twin_instance_release(instance);
+            refusal
+        };
+        (refusal == runtime::OK).then_some(mapped)
+    }
+
     fn report(&self) -> Report {
         // SAFETY: the context is this thread's; its report was just written.
         let report =
@@ -305,9 +320,15 @@ impl Drop for Instance<'_> {
     }
 }
 
-fn texts(payload: &Payload) -> [(u64, u64); 3] {
+fn texts(payload: &Payload) -> [(u64, u64); 4] {
     let stubs = STUBS + payload.stubs.len() as u64 * STUB;
-    [payload.hot.text(), payload.driver.text(), (STUBS, stubs)]
+    let player = player::code();
+    [
+        payload.hot.text(),
+        payload.driver.text(),
+        (STUBS, stubs),
+        (player.start, player.end),
+    ]
 }
 
 /// A failure to load code.
