@@ -47,10 +47,18 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             Assembly("jmp 1f+1\n1: mov $1,%eax\nret"),
         ),
         Code::Metadata => (
-            "One of the kernel's tables (.altinstructions, __jump_table, __bug_table, .orc_unwind ...) is not laid out as in Linux 6.1, or names something that is not where it should be.",
+            "The module is of another kernel series than Linux 6.1, by its vermagic or by a table that 6.1 does not have; or one of the kernel's tables (.altinstructions, __jump_table, __bug_table, .orc_unwind ...) is not laid out as in 6.1, or names something that is not where it should be.",
             "The kernel writes over instructions that these tables name. If an entry is misread, it writes over something else.",
-            "Build the module against Linux 6.1. For another kernel, add the layout to crates/elf-loader/src/special.rs; the sizes stand in the kernel's headers that the file cites.",
+            "Build the module against Linux 6.1. For another kernel, add the layout to crates/elf-loader/src/special.rs and the series to crates/svm-rewrite/src/linux/series.rs; the sizes stand in the kernel's headers that the files cite.",
             Assembly("ret\n.section __jump_table,\"aw\"\n.long 0\n.text"),
+        ),
+        Code::Patched => (
+            "A module for a stock kernel reaches memory through a register in a range that .altinstructions or .parainstructions lets the kernel replace, or in what it puts there.",
+            "The kernel writes the replacement over the range byte for byte, so a translation in it would be cut off, and it must not become longer.",
+            "Leave the function in a module that is not rewritten, or build it without the alternative: without CONFIG_PARAVIRT_SPINLOCKS for spin locks that store, without `alternative_io` in a driver's own assembly.",
+            Text(
+                "1: nop; nop; nop\n.pushsection .altinstr_replacement,\"ax\"\n2: movb $0,(%rdi)        # --target linux\n.popsection",
+            ),
         ),
         Code::CodeReference => (
             "Data refers to the middle of a function: a jump table, or the address of a label.",

@@ -182,6 +182,9 @@ fn decide<'a>(
     hints: &Hints,
     options: Options,
 ) -> Result<Decided<'a>, Vec<Refusal>> {
+    if options.target == Target::Linux {
+        linux::check_series(lifted.object).map_err(|refusal| vec![refusal])?;
+    }
     // Control flow, what each instruction is, what is live before it.
     let analysis = analysis::analyse(lifted, hints, options.target)?;
     let mut classes = accepted(&analysis)?;

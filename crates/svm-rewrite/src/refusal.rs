@@ -24,6 +24,8 @@ pub enum Code {
     BranchTarget,
     /// Kernel metadata that is not laid out as expected.
     Metadata,
+    /// An access that the kernel may replace by other instructions.
+    Patched,
     /// Data that refers to the middle of a function.
     CodeReference,
     /// A function that begins or ends inside an instruction.
@@ -58,6 +60,7 @@ impl Code {
         Code::Relocation,
         Code::BranchTarget,
         Code::Metadata,
+        Code::Patched,
         Code::CodeReference,
         Code::Overlap,
         Code::Privileged,
@@ -86,6 +89,7 @@ impl Code {
             Code::Relocation => "relocation",
             Code::BranchTarget => "branch-target",
             Code::Metadata => "metadata",
+            Code::Patched => "patched",
             Code::CodeReference => "code-reference",
             Code::Overlap => "overlap",
             Code::Privileged => "privileged",
@@ -118,6 +122,9 @@ impl Code {
                 "make the target a labelled instruction in a code section of this object"
             }
             Code::Metadata => "give a module of Linux 6.1, whose layout is known",
+            Code::Patched => {
+                "leave this function in a module that is not rewritten, or build it without the alternative (CONFIG_PARAVIRT_SPINLOCKS and the like)"
+            }
             Code::CodeReference => "compile with -fno-jump-tables, as the kernel does",
             Code::Overlap => "give each function its own bytes",
             Code::Privileged => {

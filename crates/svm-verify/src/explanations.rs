@@ -69,13 +69,13 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             Assembly("mov 72(%rsp),%rax\nret"),
         ),
         Code::ReturnSlot => (
-            "A write through a stack address reaches the return address or above it.",
+            "A write through a stack address reaches the return address or above it, or a function writes its stack arguments over the return address of a caller that passes none.",
             "Whoever writes the return address chooses where the function returns to.",
-            "Write below the return address only. Arguments on the stack are written through a translation.",
+            "Write below the return address only. Arguments on the stack are written through a translation; in a module for a stock kernel in place, if each caller in the object has passed them.",
             Assembly("movq $0,(%rsp)\nret"),
         ),
         Code::AddressForm => (
-            "A memory operand uses %fs: or %gs:, 32-bit addressing, an absolute address, %rip, or a scaled translation.",
+            "A memory operand uses %fs: or %gs:, 32-bit addressing, an absolute address, %rip, or a scaled translation. In a module for a stock kernel: it names a place outside its section, or a section that is not loaded, read-only, per-CPU or the kernel's.",
             "Segment bases in the hypervisor are the hypervisor's; fixed addresses are not dom0's; a wrapped or scaled address is not the one that was translated.",
             "Compute the whole address into a 64-bit register and translate that. Per-CPU data is reached through the CPU's context first (see ARCHITECTURE.md, `%gs:`).",
             Assembly("mov %gs:0x28,%rax\nret"),
@@ -125,7 +125,7 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             Assembly("mov %rsp,%rax\nor $0x7fff,%rax\nmov -0xff7(%rax,%rsi),%rdi\nret"),
         ),
         Code::Target => (
-            "A direct branch lands on something that is not the start of an instruction of this object.",
+            "A direct branch lands on something that is not the start of an instruction of this object, or the address of code that is no function's start is taken as data or called.",
             "Bytes read from another offset are other instructions, which were not verified.",
             "Branch to instruction starts of code sections. A call goes to a function's entry.",
             Assembly("jmp g+1\ng: mov $0x0b0f9090,%eax\nret"),
@@ -149,9 +149,9 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             Assembly("mov $twin_stlb,%rax\nret"),
         ),
         Code::Metadata => (
-            "A table of the kernel (.smp_locks, __jump_table, .altinstructions ...) has an entry that does not fit the code it names.",
+            "A table of the kernel (.smp_locks, __jump_table, .altinstructions, __ex_table ...) has an entry that does not fit the code it names, is not loaded as the kernel reads it, or is referred to by the module.",
             "The kernel writes over instructions that these tables name; over a check it would open a hole.",
-            "Let each entry name the first byte of an instruction of the kind that the kernel expects there, never one of a check.",
+            "Let each entry name the first byte of an instruction of the kind that the kernel expects there, never one of a check. crates/svm-verify/src/patches/ has a rule for each table, with the kernel's source that it follows.",
             Text(
                 "1: nop; ret\n.pushsection .smp_locks,\"a\"\n.long 1b - .        # names no lock prefix\n.popsection",
             ),

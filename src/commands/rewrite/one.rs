@@ -1,6 +1,7 @@
 //! One input, from reading to the finished file.
 
-use svm_rewrite::Rewritten;
+use svm_rewrite::{Refusal, Rewritten};
+use svm_verify::{Violation, Violations};
 
 use super::jobs::Job;
 use super::{Opts, Target};
@@ -90,11 +91,42 @@ fn verify(file: &str, bytes: &[u8]) -> Result<(), Failure> {
     let object = elf_loader::read(bytes).map_err(|error| internal(file, &error))?;
     svm_verify::verify(&object)
         .map(|_| ())
-        .map_err(|violations| Failure::Violated {
+        .map_err(|violations| unproved(file, violations))
+}
+
+/// What the verifier says about our own work. Whether a move of `rsp` in a module for
+/// a stock kernel can be followed, the rewriter leaves to it; anything else is a
+/// mistake of ours.
+fn unproved(file: &str, violations: Violations) -> Failure {
+    let moves = |v: &&Violation| v.code == svm_verify::Code::StackPointer;
+    if violations.total == violations.list.iter().filter(moves).count() {
+        let refused = violations.list.iter().map(unfollowed).collect();
+        return Failure::Refused {
             file: file.to_owned(),
-            own: true,
-            violations,
-        })
+            refusals: refused,
+        };
+    }
+    Failure::Violated {
+        file: file.to_owned(),
+        own: true,
+        violations,
+    }
+}
+
+/// A move of `rsp` that nothing proves, as the refusal that it is.
+fn unfollowed(violation: &Violation) -> Refusal {
+    let reason = "the register or word that %rsp comes from cannot be followed to where the frame's address was put into it";
+    Refusal {
+        function: violation.function.clone().unwrap_or_default(),
+        function_offset: violation.function_offset,
+        instruction: violation.instruction.clone(),
+        ..Refusal::at(
+            svm_rewrite::Code::StackPointer,
+            &violation.section,
+            violation.offset,
+            reason,
+        )
+    }
 }
 
 /// An object that this program made itself and cannot handle.

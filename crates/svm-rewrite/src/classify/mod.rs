@@ -46,7 +46,8 @@ pub fn classify(
 ) -> Result<Class, Refusal> {
     let iced = &lifted.inst(i).iced;
     let class = match policy.kept(i) {
-        Some(Kept::Section) => linux::refuse_system(iced).map(|()| Class::Keep(None)),
+        Some(Kept::Section) => linux::refuse_system(iced)
+            .and_then(|()| in_kept_section(lifted, unseen, survey, i, policy)),
         Some(Kept::StaticBranch) => Ok(Class::StaticBranch),
         Some(Kept::Fixup) => linux::refuse_system(iced).map(|()| Class::Keep(Some(Kind::Other))),
         _ if function.padding => Ok(Class::Drop),
@@ -82,9 +83,24 @@ fn in_kept_range(
         Class::Keep(_) | Class::Branch | Class::Plain => Ok(class),
         _ if policy::is_cache_hint(iced) => Ok(Class::Plain),
         _ => Err((
-            Code::Metadata,
+            Code::Patched,
             "it reaches memory through a register where the kernel may put another instruction",
         )),
+    }
+}
+
+/// An instruction of a section that stays as it is: it may be anything that reaches
+/// no memory through a register.
+fn in_kept_section(
+    lifted: &Lifted<'_>,
+    unseen: &Unseen,
+    survey: &Survey,
+    i: InstIdx,
+    policy: &Policy,
+) -> Result<Class, (Code, &'static str)> {
+    match in_kept_range(lifted, unseen, survey, i, policy) {
+        Err(refused @ (Code::Patched, _)) => Err(refused),
+        _ => Ok(Class::Keep(None)),
     }
 }
 

@@ -3,6 +3,7 @@
 //! (`--target linux`)".
 //!
 //! ```text
+//! series    whether its tables are those that are known
 //! kept      which instructions the kernel's metadata wants as they are   (before anything is decided)
 //! system    which instructions it may have
 //! own       what references in code are called
@@ -20,6 +21,7 @@ mod orc;
 mod own;
 mod places;
 mod runtime;
+mod series;
 mod system;
 mod tables;
 mod versions;
@@ -27,4 +29,5 @@ mod versions;
 pub use emit::emit;
 pub use kept::{Kept, is_verbatim, keep_realigned, kept};
 pub use own::{check, field, referent};
+pub use series::check as check_series;
 pub use system::refuse as refuse_system;
