@@ -203,3 +203,21 @@ fn without_a_runtime_it_is_refused() {
     let source = format!("{}.text\n{}", note([ABI, 1, 64, 1]), expand("ret"));
     assert!(codes(&common::assemble(&source)).contains(&"P5-runtime"));
 }
+
+/// `SHF_RELA_LIVEPATCH` (include/uapi/linux/elf.h): the kernel leaves such a table to
+/// whoever patches it live, and the code unrelocated.
+#[test]
+fn relocations_that_the_kernel_applies_later_are_refused() {
+    const HEADERS: usize = 0x28;
+    let mut module = module(&expand("call g; ret"));
+    assert!(codes(&module).is_empty());
+    let object = elf_loader::read(&module).expect("the module");
+    let is_table = |role| matches!(role, elf_loader::Role::Relocations(_));
+    let table = object.sections.iter().position(|s| is_table(s.role));
+    let word = |at: usize| module[at..at + 8].try_into().expect("eight bytes");
+    let headers = u64::from_le_bytes(word(HEADERS)) as usize;
+    let flags = headers + 64 * table.expect("relocations") + 8;
+    drop(object);
+    module[flags + 2] |= 0x10;
+    assert!(codes(&module).contains(&"object-section"));
+}
