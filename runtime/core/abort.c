@@ -61,6 +61,15 @@ void twin_bug_site(struct twin_cpu *cpu, uint64_t site)
 	twin_abort_record(cpu, TWIN_ABORT_BUG, 0, 0, site);
 }
 
+/* A function's return address is not what it was when the function began. What
+ * stands there instead is above the site. */
+void twin_smashed_site(struct twin_cpu *cpu, uint64_t site)
+{
+	const uint64_t *stack = (const uint64_t *)cpu->saved.rsp;
+
+	twin_abort_record(cpu, TWIN_ABORT_RETURN, 0, stack[1], site);
+}
+
 /* ---- Faults ------------------------------------------------------------ */
 
 static bool in_entry_text(uint64_t rip)

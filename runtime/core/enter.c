@@ -42,6 +42,7 @@ OFFSET(CPU_R10, saved.r10);
 OFFSET(CPU_R11, saved.r11);
 OFFSET(CPU_FLAGS, saved.flags);
 OFFSET(CPU_RSP, saved.rsp);
+OFFSET(CPU_SITE, saved.site);
 _Static_assert(sizeof(struct twin_cpu) <= TWIN_PAGE_SIZE, "the context is one page");
 _Static_assert(CALL_SHIFT == TWIN_CALL_SHIFT, "twin_stlb_call's hash");
 _Static_assert(STATUS_ABORTED == TWIN_ABORTED, "twin_unwind's result");
@@ -198,7 +199,7 @@ static void fill_frame(struct twin_call_frame *frame, const struct twin_register
 	frame->r8 = saved->r8;
 	frame->r9 = saved->r9;
 	frame->rax = saved->rax;
-	frame->site = stack[0];
+	frame->site = saved->site;
 	frame->stack = stack + 1;
 	frame->target = target;
 }
@@ -249,7 +250,8 @@ static void clear_vectors(struct twin_instance *instance)
 		instance->ops->vector_clear(instance);
 }
 
-/* saved is copied, for a nested entry uses it too. */
+/* saved is copied, for a nested entry uses it too. The copy has the site: dom0 and
+ * nested driver code may write where it stands on the driver stack. */
 static int call_out(struct twin_cpu *cpu, uint64_t target, twin_hot_routine hot)
 {
 	struct twin_registers saved = cpu->saved;

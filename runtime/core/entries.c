@@ -21,6 +21,7 @@ void twin_out16(void);
 void twin_out32(void);
 void twin_warn(void);
 void twin_bug(void);
+void twin_smashed(void);
 
 const struct twin_entry_point twin_entry_points[] = {
 	SLOW_REGISTERS(LIST_SLOW)
@@ -33,6 +34,7 @@ const struct twin_entry_point twin_entry_points[] = {
 	{ TWIN_NAME_OUT32, twin_out32 },
 	{ TWIN_NAME_WARN, twin_warn },
 	{ TWIN_NAME_BUG, twin_bug },
+	{ TWIN_NAME_SMASHED, twin_smashed },
 	{ NULL, NULL },
 };
 

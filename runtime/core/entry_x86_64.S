@@ -13,6 +13,21 @@
  *
  * No vector register is touched, and none is by the C code: slow paths keep the
  * driver's. What the host had in them was cleared before (core/enter.c).
+ *
+ * Return addresses. `ret` takes its target from the driver stack, which the
+ * driver reaches by pointer, and so does dom0 while it answers an upcall. Each
+ * one here goes where it should:
+ *
+ *   to driver code   TO_RUNTIME keeps the word at the top in the context, which
+ *                    nothing of the driver reaches, and TO_DRIVER puts it back:
+ *                    whatever ran meanwhile, `ret` finds what the call pushed
+ *   slow paths       the word below it and the site above (twin_slow_<reg>) have
+ *                    had nothing but this file and trusted C code between call
+ *                    and `ret`; other CPUs' translations never lead here
+ *   to the host      twin_run_driver returns on the host's stack, and a driver
+ *                    function comes to twin_driver_return by its own `ret`, which
+ *                    compares the word with its shadow where it may have been
+ *                    written (the verifier's P2-return-word)
  */
 #include <twin/abi.h>
 #include "offsets.h"
@@ -35,7 +50,7 @@
  * From driver code to C: save what C may destroy, go to the host's stack.
  *
  *   driver stack            gives   cpu->saved  rax rcx rdx rsi rdi r8-r11
- *   rsp+0  site                                 flags, rsp
+ *   rsp+0  site                                 flags, rsp, site
  *   rsp-8  flags   (moved)          rdi = cpu, rsp = host's, 16-byte aligned
  *   rsp-16 rax     (moved)          DF clear, in_driver = 0, rax destroyed
  */
@@ -54,17 +69,21 @@
 	movq	%r11, TOP(CPU_R11)(%rax)
 	popq	TOP(CPU_RAX)(%rax)
 	popq	TOP(CPU_FLAGS)(%rax)
+	movq	(%rsp), %rcx
 	movq	%rsp, TOP(CPU_RSP)(%rax)
+	movq	%rcx, TOP(CPU_SITE)(%rax)
 	leaq	TOP(0)(%rax), %rdi
 	movl	$0, CPU_IN_DRIVER(%rdi)
 	movq	CPU_HOST_RSP(%rdi), %rsp
 	cld
 .endm
 
-/* Back, rdi = cpu: all registers and flags from cpu->saved. */
+/* Back, rdi = cpu: all registers and flags from cpu->saved, and the site. */
 .macro TO_DRIVER
 	movl	$1, CPU_IN_DRIVER(%rdi)
 	movq	CPU_RSP(%rdi), %rsp
+	movq	CPU_SITE(%rdi), %rax
+	movq	%rax, (%rsp)
 	pushq	CPU_FLAGS(%rdi)		# a slot that TO_RUNTIME wrote: no fault
 	popfq
 	movq	CPU_RAX(%rdi), %rax
@@ -87,10 +106,9 @@
 	popq	%rdi
 .endm
 
-/* reg = the site's return address, on top of the driver stack. */
+/* reg = the site's return address, which was on top of the driver stack. */
 .macro LOAD_SITE reg
-	movq	CPU_RSP(%rdi), \reg
-	movq	(\reg), \reg
+	movq	CPU_SITE(%rdi), \reg
 .endm
 
 	.text
@@ -331,7 +349,7 @@ ENTRY twin_out32
 	PORT_OUT 4
 END twin_out32
 
-/* ---- WARN and BUG ------------------------------------------------------ */
+/* ---- WARN, BUG, and return addresses that were overwritten ------------ */
 
 /* Report and go on; everything kept. */
 ENTRY twin_warn
@@ -349,6 +367,14 @@ ENTRY twin_bug
 	CALL_C	twin_bug_site
 	jmp	twin_unwind
 END twin_bug
+
+/* Abort: the caller's return address is not what its shadow says. */
+ENTRY twin_smashed
+	TO_RUNTIME
+	LOAD_SITE %rsi
+	CALL_C	twin_smashed_site
+	jmp	twin_unwind
+END twin_smashed
 
 /* ---- Calls out of the driver ------------------------------------------- */
 

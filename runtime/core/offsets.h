@@ -21,6 +21,7 @@
 #define CPU_R11		(CPU_SAVED + 64)
 #define CPU_FLAGS	(CPU_SAVED + 72)
 #define CPU_RSP		(CPU_SAVED + 80)
+#define CPU_SITE	(CPU_SAVED + 88)
 
 /* log2 of the call cache's entries: TWIN_CALL_SHIFT */
 #define CALL_SHIFT	10

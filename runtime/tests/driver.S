@@ -137,7 +137,7 @@ FUNCTION driver_destroy
 /* u64 gs(u64 offset): mov %gs:(offset) */
 FUNCTION driver_gs
 	movq	%rsp, %rdx
-	orq	$0x7fff, %rdx
+	orq	$(TWIN_STACK_BLOCK - 1), %rdx
 	movq	TWIN_GS_BASE_FROM_TOP(%rdx), %rdx
 	leaq	(%rdx,%rdi), %rdx
 	TRANSLATE 0(%rdx), rax, eax, rcx, ecx
@@ -235,6 +235,14 @@ FUNCTION driver_bug
 	call	twin_bug
 	.globl	driver_bug_site
 driver_bug_site:
+	ud2
+
+/* What a function does that finds its return address changed. */
+FUNCTION driver_smashed
+	movq	$0x5a5a, (%rsp)
+	call	twin_smashed
+	.globl	driver_smashed_site
+driver_smashed_site:
 	ud2
 
 FUNCTION driver_ud2

@@ -232,6 +232,8 @@ static void blocks_are_laid_out_as_agreed(void)
 	for (offset = 0; offset < TWIN_STACK_BLOCK; offset += PAGE)
 		CHECK_EQUAL(can_write(block + offset),
 			    (offset >= TWIN_STACK_LOW && offset < TWIN_STACK_HIGH) ||
+			    (offset >= TWIN_STACK_LOW - TWIN_STACK_SHADOW &&
+			     offset < TWIN_STACK_HIGH - TWIN_STACK_SHADOW) ||
 			    offset == TWIN_STACK_CONTEXT);
 	CHECK(twin_user_cpu_at(block) == cpu);
 	CHECK(twin_user_cpu_at(block + 0x3456) == cpu);

@@ -8,7 +8,7 @@
 
 /// Version of everything in this crate, carried by every rewritten object
 /// (`.note.twin`). A verifier or loader refuses any other.
-pub const ABI_VERSION: u32 = 2;
+pub const ABI_VERSION: u32 = 3;
 
 pub mod explanation;
 
@@ -101,19 +101,27 @@ impl Target {
 ///
 /// ```text
 /// +0x0000  guard page, never mapped
-/// +0x1000  driver stack, 5 pages, grows down from +0x6000
-/// +0x6000  guard page, never mapped
-/// +0x7000  struct twin_cpu   = (rsp | 0x7fff) - 0xfff
+/// +0x1000  shadow of the driver stack: where the stack has a return address, the
+///          same address stands [`SHADOW`](stack::SHADOW) bytes below it
+/// +0x6000  guard pages, never mapped
+/// +0x9000  driver stack, 5 pages, grows down from +0xe000
+/// +0xe000  guard page, never mapped
+/// +0xf000  struct twin_cpu   = (rsp | 0xffff) - 0xfff
 /// ```
+///
+/// Translations lead to pages of the stack and cover the page before and the page
+/// after: guards. So no pointer of the driver reaches the shadow.
 pub mod stack {
     /// Size and alignment of the block in bytes.
-    pub const BLOCK: u64 = 0x8000;
+    pub const BLOCK: u64 = 0x10000;
     /// Offset of the lowest stack byte.
-    pub const LOW: u64 = 0x1000;
+    pub const LOW: u64 = 0x9000;
     /// Offset one past the highest stack byte.
-    pub const HIGH: u64 = 0x6000;
+    pub const HIGH: u64 = 0xe000;
     /// Offset of `struct twin_cpu`.
-    pub const CONTEXT: u64 = 0x7000;
+    pub const CONTEXT: u64 = 0xf000;
+    /// Bytes from a return address on the stack down to its shadow copy.
+    pub const SHADOW: u64 = 0x8000;
     /// Offset of the context's dom0 `%fs` base from `rsp | (BLOCK - 1)`.
     pub const FS_BASE_FROM_TOP: i64 = CONTEXT as i64 - (BLOCK as i64 - 1);
     /// Offset of the context's dom0 `%gs` base from `rsp | (BLOCK - 1)`.
@@ -164,6 +172,8 @@ pub mod names {
     pub const WARN: &str = "twin_warn";
     /// In place of any other `ud2`: abort. Does not return.
     pub const BUG: &str = "twin_bug";
+    /// Where a return address is not what it was: abort. Does not return.
+    pub const SMASHED: &str = "twin_smashed";
     /// Every name of the runtime begins so; a driver's own imports may not.
     pub const RUNTIME_PREFIX: &str = "twin_";
 }

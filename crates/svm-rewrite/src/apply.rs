@@ -17,6 +17,7 @@ use crate::forward::{Facts, FactsBefore};
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
 use crate::plan::Plan;
 use crate::refusal::{Code, Hitch, Refusal};
+use crate::returns::ReturnWords;
 use crate::sequences::{Depth, Direction, Emitter, StubPlace};
 use crate::{Analysis, Options};
 
@@ -54,18 +55,30 @@ impl Applied {
     }
 }
 
+/// What was decided about an object's code.
+#[derive(Clone, Copy)]
+pub struct Decisions<'d> {
+    /// How each instruction is treated.
+    pub plans: &'d [Plan],
+    /// What is known of rsp.
+    pub facts: &'d FactsBefore,
+    /// How often functions are written.
+    pub copies: &'d Copies,
+    /// What is done about return addresses.
+    pub returns: &'d ReturnWords,
+}
+
 /// Emits all code of an object.
 ///
 /// # Errors
 /// Instructions that no sequence could be made for.
 pub fn apply(
     analysis: &Analysis<'_>,
-    plans: &[Plan],
-    facts: &FactsBefore,
-    copies: &Copies,
+    decisions: Decisions<'_>,
     options: Options,
 ) -> Result<Applied, Vec<Refusal>> {
     let lifted = analysis.lifted;
+    let Decisions { copies, .. } = decisions;
     let mut labels = Labels::new(lifted.insts.len());
     let by_copy = LabelsByCopy::new(lifted, copies, &mut labels);
     let mut written = Written::default();
@@ -73,14 +86,13 @@ pub fn apply(
         let policy = &analysis.policy;
         let mut emitter = Emitter::new(lifted, policy, &mut labels, section, options.scheme);
         for f in functions_of(lifted, CodeIdx(section)) {
+            emitter.own_beginning = beginning(lifted, f, decisions.returns, emitter.labels);
             for copy in copies.of(f) {
                 emitter.inst_labels = by_copy.of(copy);
                 let mut writer = FunctionWriter {
                     emitter: &mut emitter,
                     flow: &analysis.flow,
-                    plans,
-                    facts,
-                    copies,
+                    decisions,
                     copy,
                     poison: options.poison,
                     refusals: &mut written.refusals,
@@ -145,6 +157,18 @@ impl Written {
         self.depths.push(emitter.depths);
         self.assemblers.push(emitter.asm);
     }
+}
+
+/// Where jumps of a function to its own beginning go, if that is not where it begins:
+/// behind the keeping of its return address.
+fn beginning(
+    lifted: &Lifted<'_>,
+    f: FuncIdx,
+    returns: &ReturnWords,
+    labels: &mut Labels,
+) -> Option<Label> {
+    let entry = InstIdx(lifted.function(f).insts.start);
+    returns.kept_at(entry).map(|_| labels.fresh())
 }
 
 fn lay_out(
@@ -215,11 +239,7 @@ pub struct FunctionWriter<'w, 'a> {
     /// Control flow.
     pub flow: &'w Flow,
     /// What was decided.
-    pub plans: &'w [Plan],
-    /// What is known of rsp.
-    pub facts: &'w FactsBefore,
-    /// How often functions are written.
-    pub copies: &'w Copies,
+    pub decisions: Decisions<'w>,
     /// Which copy this is.
     pub copy: Copy,
     /// See [`Options::poison`].
@@ -239,7 +259,11 @@ impl FunctionWriter<'_, '_> {
         }
         for i in function.insts.clone() {
             let label = self.emitter.inst_labels.of(InstIdx(i));
+            if i != function.insts.start {
+                self.check_above(InstIdx(i));
+            }
             self.emitter.begin(InstIdx(i), label);
+            self.keep_return_word(f, InstIdx(i));
             if i == function.insts.start && self.copy == Copy::FIRST && is_entered(lifted, f) {
                 self.choose_copy(f, labels);
             }
@@ -253,15 +277,46 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
+    /// At an entry, puts the return address where no pointer leads. The copies of a
+    /// function have one beginning.
+    fn keep_return_word(&mut self, f: FuncIdx, i: InstIdx) {
+        let begins = i.0 == self.emitter.lifted.function(f).insts.start;
+        if begins && self.copy != Copy::FIRST {
+            return;
+        }
+        if let Some(holder) = self.decisions.returns.kept_at(i) {
+            self.emitter.keep_return_word(holder);
+            if let (true, Some(label)) = (begins, self.emitter.own_beginning) {
+                self.emitter.place(label);
+            }
+        }
+    }
+
+    /// Before an entry that control runs into from above.
+    fn check_above(&mut self, entry: InstIdx) {
+        if let Some(check) = self.decisions.returns.check_above(entry) {
+            self.emitter.check_return_word(entry, check);
+        }
+    }
+
     /// Emits one instruction as its plan says.
     ///
     /// # Errors
     /// Why no sequence could be made for it.
     pub fn instruction(&mut self, i: InstIdx) -> Result<(), Hitch> {
-        let plan = &self.plans[i.0 as usize];
+        let Decisions {
+            plans,
+            facts,
+            copies: _,
+            returns,
+        } = self.decisions;
+        let plan = &plans[i.0 as usize];
         let e = &mut *self.emitter;
         if self.poison && !plan.scratch.all().is_empty() {
             e.poison(plan);
+        }
+        if let Some(check) = returns.check_before(i) {
+            e.check_return_word(i, check);
         }
         match plan.class {
             Class::Plain | Class::Stack => e.copy_inst(i),
@@ -276,12 +331,12 @@ impl FunctionWriter<'_, '_> {
                 Ok(())
             }
             Class::String(op, log2, repeat) => {
-                let direction = direction(self.facts.get(i, self.copy))?;
+                let direction = direction(facts.get(i, self.copy))?;
                 e.string(i, plan, op, log2, repeat, direction);
                 Ok(())
             }
             Class::PortString(port, repeat) => {
-                let direction = direction(self.facts.get(i, self.copy))?;
+                let direction = direction(facts.get(i, self.copy))?;
                 e.port_string(i, plan, port, repeat, direction);
                 Ok(())
             }
@@ -311,7 +366,7 @@ impl FunctionWriter<'_, '_> {
             }
             Class::FramePointerToStack => {
                 let from = e.frame_pointer(i);
-                let facts = self.facts.get(i, self.copy);
+                let facts = facts.get(i, self.copy);
                 let distance = facts.and_then(|facts| facts.distance_to(from));
                 let unknown = || {
                     Hitch::new(
@@ -323,7 +378,7 @@ impl FunctionWriter<'_, '_> {
                 Ok(())
             }
             Class::Realign(alignment) => {
-                let facts = self.facts.get(i, self.copy);
+                let facts = facts.get(i, self.copy);
                 let padding = facts.and_then(|facts| facts.padding(alignment, self.copy));
                 let unknown =
                     || Hitch::new(Code::StackPointer, "the frame's size is not known here");
@@ -337,11 +392,16 @@ impl FunctionWriter<'_, '_> {
     /// are several.
     fn choose_copy(&mut self, f: FuncIdx, labels: &LabelsByCopy) {
         let entry = InstIdx(self.emitter.lifted.function(f).insts.start);
-        let entries: Vec<Label> = self.copies.of(f).map(|c| labels.of(c).of(entry)).collect();
+        let entries: Vec<Label> = self
+            .decisions
+            .copies
+            .of(f)
+            .map(|c| labels.of(c).of(entry))
+            .collect();
         if entries.len() < 2 {
             return;
         }
-        if self.plans[entry.0 as usize]
+        if self.decisions.plans[entry.0 as usize]
             .live
             .intersects(LocSet::flags())
         {
@@ -373,11 +433,12 @@ impl FunctionWriter<'_, '_> {
             _ => return,
         };
         match next {
-            Some(next) => self.emitter.asm.branch(
-                Jump::Always,
-                self.emitter
-                    .target(InstIdx(lifted.function(next).insts.start)),
-            ),
+            Some(next) => {
+                let entry = InstIdx(lifted.function(next).insts.start);
+                self.check_above(entry);
+                let target = self.emitter.target(entry);
+                self.emitter.asm.branch(Jump::Always, target);
+            }
             None => self.emitter.stop(),
         }
     }

@@ -35,6 +35,8 @@ pub enum Service {
     Warn,
     /// Ends the invocation.
     Bug,
+    /// Ends it because a return address was overwritten.
+    Smashed,
     /// Reads a port; log2 of the width in bytes.
     In(u8),
     /// Writes one.
@@ -48,6 +50,7 @@ impl Service {
             Service::Call => names::CALL,
             Service::Warn => names::WARN,
             Service::Bug => names::BUG,
+            Service::Smashed => names::SMASHED,
             Service::In(log2) => names::PORT_IN[usize::from(log2)],
             Service::Out(log2) => names::PORT_OUT[usize::from(log2)],
         }

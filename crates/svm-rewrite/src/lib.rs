@@ -41,6 +41,7 @@ mod process;
 mod refusal;
 mod registers;
 mod report;
+mod returns;
 mod reuse;
 mod scheme;
 mod sequences;
@@ -62,19 +63,21 @@ pub use stats::{DeadRegisters, LivenessCounts, Sites, Stats};
 pub use target::Target;
 
 use analysis::Analysis;
-use apply::Applied;
+use apply::{Applied, Decisions};
 use class::Class;
 use copies::Copies;
 use flow::Hints;
 use forward::FactsBefore;
 use lift::Lifted;
 use plan::{Plan, Planner};
+use returns::ReturnWords;
 
 /// Everything that was decided and done.
 struct Rewriting<'a> {
     lifted: &'a Lifted<'a>,
     scheme: Scheme,
     plans: Vec<Plan>,
+    returns: ReturnWords,
     applied: Applied,
 }
 
@@ -134,12 +137,31 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
         facts,
         plans,
     } = decide(&lifted, &Hints::default(), options)?;
+    let returns = match options.target {
+        Target::User => returns::plan(&returns::Input {
+            lifted: &lifted,
+            surveys: &analysis.surveys,
+            flow: &analysis.flow,
+            plans: &plans,
+            live_before: &analysis.live_before,
+            codemap: &codemap,
+        }),
+        // The kernel's stack, and a program's own, are theirs.
+        Target::Linux | Target::Process => ReturnWords::default(),
+    };
     // --- nothing is decided beyond this point ---
-    let applied = apply::apply(&analysis, &plans, &facts, &copies, options)?;
+    let decisions = Decisions {
+        plans: &plans,
+        facts: &facts,
+        copies: &copies,
+        returns: &returns,
+    };
+    let applied = apply::apply(&analysis, decisions, options)?;
     let mut rewriting = Rewriting {
         lifted: &lifted,
         scheme: options.scheme,
         plans,
+        returns,
         applied,
     };
     let sites = if options.report {

@@ -30,6 +30,9 @@ pub struct Site {
     pub spills: Vec<&'static str>,
     /// `dead`, `recomputed` or `saved`.
     pub flags: &'static str,
+    /// What is done here about the function's return address: `kept`, `compared`,
+    /// `restored`.
+    pub return_address: Vec<&'static str>,
     /// Emitted instructions less the original one.
     pub added_instructions: i64,
     /// Bytes emitted in line, as a range of offsets in the new section.
@@ -55,7 +58,9 @@ pub fn sites(rewriting: &Rewriting<'_>) -> Vec<Site> {
     {
         for i in function.insts.clone() {
             let plan = &rewriting.plans[i as usize];
-            let Some(class) = plan.class.kind() else {
+            let return_address = rewriting.returns.at(InstIdx(i));
+            let other = (!return_address.is_empty()).then_some(Kind::Other);
+            let Some(class) = plan.class.kind().or(other) else {
                 continue;
             };
             let next = if i + 1 == function.insts.end {
@@ -85,6 +90,7 @@ pub fn sites(rewriting: &Rewriting<'_>) -> Vec<Site> {
                 scratch: names(plan.scratch.all()),
                 spills: names(plan.scratch.spilled()),
                 flags: plan.flags.as_str(),
+                return_address,
                 added_instructions: count(&emitted) + out_of_line.iter().map(count).sum::<i64>()
                     - 1,
                 emitted,

@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use iced_x86::FlowControl;
 
-use crate::apply::FunctionWriter;
+use crate::apply::{Decisions, FunctionWriter};
 use crate::asm::{Assembler, Label, Labels, Position};
 use crate::class::{Callee, Class, Space};
 use crate::copies::Copy;
 use crate::lift::{CodeIdx, FuncIdx, InstIdx};
 use crate::refusal::Refusal;
+use crate::returns::ReturnWords;
 use crate::sequences::Emitter;
 use crate::{Analysis, Decided, Options, Target};
 
@@ -123,6 +124,8 @@ fn emit_sites(
     refusals: &mut Vec<Refusal>,
 ) -> Vec<Site> {
     let lifted = decided.analysis.lifted;
+    // Only what a hypervisor runs keeps return addresses.
+    let returns = ReturnWords::default();
     let mut sites = Vec::new();
     for i in lifted.function(f).insts.clone().map(InstIdx) {
         if !is_site(decided.plans[i.0 as usize].class) {
@@ -133,9 +136,12 @@ fn emit_sites(
         let mut writer = FunctionWriter {
             emitter,
             flow: &decided.analysis.flow,
-            plans: &decided.plans,
-            facts: &decided.facts,
-            copies: &decided.copies,
+            decisions: Decisions {
+                plans: &decided.plans,
+                facts: &decided.facts,
+                copies: &decided.copies,
+                returns: &returns,
+            },
             copy: Copy::FIRST,
             poison: false,
             refusals,

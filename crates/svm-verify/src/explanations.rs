@@ -119,10 +119,10 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             ),
         ),
         Code::Context => (
-            "The CPU's context (`rsp | 0x7fff`) is read at another place than its two segment bases, in part, with an index, or written.",
+            "The CPU's context (`rsp | 0xffff`) is read at another place than its two segment bases, in part, with an index, or written.",
             "The context is the runtime's: what else stands there is not for the driver.",
             "Read only the two segment bases, 8 bytes each, at GS_BASE_FROM_TOP and FS_BASE_FROM_TOP.",
-            Assembly("mov %rsp,%rax\nor $0x7fff,%rax\nmov -0xff7(%rax,%rsi),%rdi\nret"),
+            Assembly("mov %rsp,%rax\nor $0xffff,%rax\nmov -0xff7(%rax,%rsi),%rdi\nret"),
         ),
         Code::Target => (
             "A direct branch lands on something that is not the start of an instruction of this object, or the address of code that is no function's start is taken as data or called.",
@@ -161,6 +161,12 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             "The slow path must be asked for exactly the address that the check computed, and come back to exactly the place after it.",
             "Give each check its own part: the same address again (scheme stlb), `call twin_slow_<v>`, `jmp` back; no other way in, no symbol on it.",
             Assembly("mov %rdi,%rax\ncall twin_slow_rax\nmov (%rax),%rdx\nret"),
+        ),
+        Code::ReturnWord => (
+            "A return, or a jump out of the object, where the return address may have been overwritten since the function began; or an instruction that touches the shadow of a return address in another way than to keep or to take that address.",
+            "The return address lies on the driver's own stack, which pointers lead to: a buffer that overflows would choose where the hypervisor goes on. So whatever may have been written by pointer, or by a function that was called, is compared with a copy that no translation reaches, 32768 bytes below.",
+            "Where the function begins: `mov (%rsp),%r11; mov %r11,-0x8000(%rsp)`. Before each `ret` and jump out behind a translated write or a call: `mov -0x8000(%rsp),%r11; cmp %r11,(%rsp); jne` to a `call twin_smashed`; or `mov %r11,(%rsp)` in place of the comparison.",
+            Assembly("sub $8,%rsp\ncall imported\nadd $8,%rsp\nret"),
         ),
         Code::FallOff => (
             "Code runs past the end of its section.",

@@ -15,7 +15,7 @@ use crate::insn::{Condition, Op, Target};
 use crate::object::{Image, Routine};
 use crate::patches::Patches;
 use crate::program::Program;
-use crate::transfer::{Broken, Next, Proved, Step};
+use crate::transfer::{self, Broken, Next, Proved, Step};
 use crate::violation::Code;
 
 /// No state, no block's start, no check.
@@ -316,7 +316,11 @@ impl<'a, 'o> Flow<'a, 'o> {
         match step.run() {
             Ok((next, proved)) => {
                 self.proved[n as usize] = proved;
-                self.go(next, state)
+                let follows = self.go(next, state);
+                if let Op::Branch(condition, _) = insn.op {
+                    transfer::fell_through(condition, state);
+                }
+                follows
             }
             Err(broken) => {
                 self.proved[n as usize] = Proved::Reached;
@@ -370,7 +374,7 @@ impl<'a, 'o> Flow<'a, 'o> {
                 state.write(register, Value::of(Form::Checked(address)));
             }
             Flags::Tag(address) => state.matched = Some(address),
-            Flags::Unknown | Flags::Compared { .. } => {}
+            Flags::Unknown | Flags::ReturnWord | Flags::Compared { .. } => {}
         }
         result.and_then(|owned| owned)
     }

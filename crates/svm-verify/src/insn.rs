@@ -190,10 +190,12 @@ pub enum Op {
     Push,
     /// `push %s` (target `linux`).
     PushRegister { s: Reg },
-    /// `mov memory, %d` of 64 bits (target `linux`).
+    /// `mov memory, %d` of 64 bits.
     Load { d: Reg },
-    /// `mov %s, memory` of 64 bits (target `linux`).
+    /// `mov %s, memory` of 64 bits.
     Store { s: Reg },
+    /// `cmp %s, memory` of 64 bits.
+    CompareMemory { s: Reg },
     /// `popf` (target `linux`).
     PopFlags,
     /// `pop %d`.

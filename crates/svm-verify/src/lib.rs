@@ -9,7 +9,8 @@
 //!   the CPU's context.
 //! * **P2, control.** Every direct branch leads to an instruction that is
 //!   interpreted with the facts that arrive there; calls lead to function
-//!   entries or to names that the ABI permits; there is no indirect transfer.
+//!   entries or to names that the ABI permits; there is no indirect transfer. A
+//!   function returns to where it was called from (target `user`).
 //! * **P3, instructions.** Every instruction is on an allow-list, and every
 //!   byte of code belongs to exactly one, on which two decoders agree.
 //! * **P4, stack.** `rsp` moves by constants, is equally deep on every path,
@@ -29,9 +30,8 @@
 //!                         relocation    patches, references (target `linux`)
 //! ```
 //!
-//! What is not proved: that the code does what the original did, and that a
-//! return address stays as it was. `ARCHITECTURE.md`, "What the verifier proves",
-//! has both, and what the proof takes from the runtime.
+//! What is not proved: that the code does what the original did. `ARCHITECTURE.md`,
+//! "What the verifier proves", has that, and what the proof takes from the runtime.
 
 mod allow;
 mod arguments;

@@ -122,6 +122,9 @@ codes! {
     /// A check without an out-of-line part of its own of the required form.
     OutOfLine = "P2-out-of-line", P2,
         "give each check its own out-of-line part: the same address, the slow path, back";
+    /// A return address that may not be the caller's, or its shadow misused.
+    ReturnWord = "P2-return-word", P2,
+        "keep the return address in its shadow where the function begins, and compare it before leaving";
     /// Code that runs past the end of its section.
     FallOff = "P2-fall-off", P2,
         "end the function with ret, a jump or ud2";

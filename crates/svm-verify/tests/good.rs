@@ -11,7 +11,7 @@ fn a_load_and_a_store_through_a_check() {
         let proof = accept(
             scheme,
             &format!(
-                ".globl f\n.type f,@function\nf: {} mov (%rax), %rbx\n {} mov %rbx, (%rax)\n ret",
+                ".globl f\n.type f,@function\nf: {{KEEP}} {} mov (%rax), %rbx\n {} mov %rbx, (%rax)\n {{RET}}",
                 check(scheme, "8(%rdi,%rsi,4)", 1),
                 check(scheme, "(%rdi)", 2)
             ),
@@ -30,10 +30,10 @@ fn one_translation_serves_all_bytes_that_it_covers() {
         let code = "mov (%rax), %rbx; movb $1, 4096(%rax); mov 4089(%rax), %rdx; incl 64(%rax)
                     mov -4096(%rax), %rsi; movb $1, -1(%rax); mov %rbx, -4(%rax)
                     lock; xaddl %ebx, 8(%rax); movdqu 16(%rax), %xmm0; vmovdqu %ymm0, (%rax)
-                    testb $1, 9(%rax); push (%rax); pop 8(%rax); cmpxchg16b 32(%rax); ret";
+                    testb $1, 9(%rax); push (%rax); pop 8(%rax); cmpxchg16b 32(%rax); {RET}";
         accept(
             scheme,
-            &format!(".globl f\nf: {}{code}", check(scheme, "(%rdi)", 1)),
+            &format!(".globl f\nf: {{KEEP}}{}{code}", check(scheme, "(%rdi)", 1)),
         );
     }
 }
@@ -42,12 +42,12 @@ fn one_translation_serves_all_bytes_that_it_covers() {
 fn symbols_of_dom0_are_addresses_and_numbers() {
     for scheme in BOTH {
         let code = format!(
-            ".globl f\nf: {} mov (%rax), %rbx
+            ".globl f\nf: {{KEEP}} {} mov (%rax), %rbx
              {} movq $\"twin_vm:.text\"+64, (%rax)
              mov $\"twin_vm:jiffies\", %rdi
              movabs $\"twin_vm:jiffies\"+8, %rsi
              cmp $\"twin_vm:.bss\", %rsi
-             ret",
+             {{RET}}",
             check(scheme, "\"twin_vm:.rodata\"+16", 1),
             check(scheme, "\"twin_vm:.data\"-8(,%rdi,8)", 2)
         );
@@ -58,7 +58,7 @@ fn symbols_of_dom0_are_addresses_and_numbers() {
 #[test]
 fn the_stack_is_left_alone() {
     let code = ".globl f
-        f: push %rbx; push %rbp; mov %rsp, %rbp; sub $0x78, %rsp
+        f: {KEEP} push %rbx; push %rbp; mov %rsp, %rbp; sub $0x78, %rsp
         mov %rdi, 8(%rsp); movups %xmm0, 0x20(%rsp); lock; addl $0, -4(%rsp)
         mov 0x90(%rsp), %rax           # an argument above the return address
         lea 0x40(%rsp), %rdx; mov (%rdx), %rcx
@@ -66,7 +66,7 @@ fn the_stack_is_left_alone() {
         pushq 8(%rsp); popq %rdi; push $5; lea 8(%rsp), %rsp
         test %rax, %rax; je 1f
         sub $0x100, %rsp; call g; add $0x100, %rsp
-        1: add $0x78, %rsp; pop %rbp; pop %rbx; rep; ret
+        1: add $0x78, %rsp; pop %rbp; pop %rbx; {CHECK} rep; ret
         g: mov %rsp, %rbp; sub $16, %rsp; mov %rbp, %rsp; push %rax
         mov %rsp, %rbp; sub $16, %rsp; leave; ret";
     for scheme in BOTH {
@@ -79,10 +79,10 @@ fn the_stack_is_left_alone() {
 fn own_stack_addresses_are_translated_like_others() {
     for scheme in BOTH {
         let code = format!(
-            ".globl f\nf: sub $24, %rsp; lea 8(%rsp), %rdi
+            ".globl f\nf: {{KEEP}} sub $24, %rsp; lea 8(%rsp), %rdi
              {} movl $0, (%rax)
              {} movl $0, (%rax)
-             add $24, %rsp; ret",
+             add $24, %rsp; {{RET}}",
             check(scheme, "(%rdi)", 1),
             check_register(scheme, "rdi", "rax", "rcx", "rdx", 2)
         );
@@ -94,8 +94,8 @@ fn own_stack_addresses_are_translated_like_others() {
 fn spills_surround_the_site() {
     for scheme in BOTH {
         let code = format!(
-            ".globl f\nf: push %rax; push %rcx; push %rdx\n {} mov %rbx, (%rax)
-             pop %rdx; pop %rcx; pop %rax; jmp imported",
+            ".globl f\nf: {{KEEP}} push %rax; push %rcx; push %rdx\n {} mov %rbx, (%rax)
+             pop %rdx; pop %rcx; pop %rax; {{CHECK}} jmp imported",
             check(scheme, "16(%rsp,%rdi)", 1)
         );
         accept(scheme, &code);
@@ -106,9 +106,10 @@ fn spills_surround_the_site() {
 fn flags_are_saved_around_the_site() {
     for scheme in BOTH {
         let code = format!(
-            ".globl f\nf: push %rax; lahf; seto %al; push %rax
+            ".globl f\nf: {{KEEP}} push %rax; lahf; seto %al; push %rax
              {} pop %rdx; mov %rbx, (%rax); mov %rdx, %rax
-             add $0x7f, %al; sahf; pop %rax; jne 1f; ret\n1: jmp imported",
+             add $0x7f, %al; sahf; pop %rax; mov -0x8000(%rsp), %r11; mov %r11, (%rsp)
+             jne 1f; ret\n1: jmp imported",
             check(scheme, "(%rdi)", 1)
         );
         accept(scheme, &code);
@@ -129,11 +130,11 @@ fn an_address_of_several_instructions_is_left_in_a_register() {
 #[test]
 fn per_cpu_data_is_found_through_the_context() {
     for scheme in BOTH {
-        let context = "mov %rsp, %r9; or $0x7fff, %r9; mov -0xff7(%r9), %r9";
+        let context = "mov %rsp, %r9; or $0xffff, %r9; mov -0xff7(%r9), %r9";
         let code = format!(
-            ".globl f\nf: {context}; lea 0x28(%r9), %r9\n {} mov (%rax), %rbx
-             mov %rsp, %r9; or $0x7fff, %r9; mov -0xfff(%r9), %r9; add $8, %r9\n {} incl (%rax)
-             mov %rsp, %rsi; or $0x7fff, %rsi; add -0xff7(%rsi), %rdi; ret",
+            ".globl f\nf: {{KEEP}} {context}; lea 0x28(%r9), %r9\n {} mov (%rax), %rbx
+             mov %rsp, %r9; or $0xffff, %r9; mov -0xfff(%r9), %r9; add $8, %r9\n {} incl (%rax)
+             mov %rsp, %rsi; or $0xffff, %rsi; add -0xff7(%rsi), %rdi; {{RET}}",
             check_register(scheme, "r9", "rax", "r10", "r11", 1),
             check_register(scheme, "r9", "rax", "r10", "r11", 2)
         );
@@ -157,10 +158,10 @@ fn a_prefetch_is_skipped_on_a_miss() {
 fn bit_strings_are_accessed_at_the_masked_bit() {
     for scheme in BOTH {
         let code = format!(
-            ".globl f\nf: mov %rsi, %rbx; sar $6, %rbx; lea (%rdi,%rbx,8), %r9
+            ".globl f\nf: {{KEEP}} mov %rsi, %rbx; sar $6, %rbx; lea (%rdi,%rbx,8), %r9
              {} mov %esi, %r8d; and $63, %r8d; bts %r8, (%rax)
              and $31, %r8d; lock; btr %r8d, (%rax); and $15, %r8d; bt %r8w, 4(%rax)
-             btcl $77, (%rax); bt %rsi, %rdi; ret",
+             btcl $77, (%rax); bt %rsi, %rdi; {{RET}}",
             check_register(scheme, "r9", "rax", "r10", "r11", 1)
         );
         accept(scheme, &code);
@@ -171,8 +172,8 @@ fn bit_strings_are_accessed_at_the_masked_bit() {
 fn indirect_calls_go_through_the_runtime() {
     for scheme in BOTH {
         let code = format!(
-            ".globl f\nf: sub $8, %rsp\n {} mov (%rax), %r11; call twin_stlb_call
-             add $8, %rsp; mov %rbx, %r11; jmp twin_stlb_call",
+            ".globl f\nf: {{KEEP}} sub $8, %rsp\n {} mov (%rax), %r11; call twin_stlb_call
+             add $8, %rsp; {{CHECK}} mov %rbx, %r11; jmp twin_stlb_call",
             check(scheme, "(%rdi)", 1)
         );
         accept(scheme, &code);
@@ -197,8 +198,8 @@ fn ports_warnings_and_bugs_go_to_the_runtime() {
 fn translations_survive_the_port_calls_that_keep_them() {
     for scheme in BOTH {
         let code = format!(
-            ".globl f\nf: {} mov %rax, %r8; call twin_in8; mov %al, (%r8); call twin_warn
-             mov %al, 1(%r8); ret",
+            ".globl f\nf: {{KEEP}} {} mov %rax, %r8; call twin_in8; mov %al, (%r8); call twin_warn
+             mov %al, 1(%r8); {{RET}}",
             check(scheme, "(%rdi)", 1)
         );
         accept(scheme, &code);
@@ -209,12 +210,12 @@ fn translations_survive_the_port_calls_that_keep_them() {
 fn hot_and_cold_parts_of_a_function_jump_between_sections() {
     for scheme in BOTH {
         let code = format!(
-            ".globl f\nf: push %rbx; test %edi, %edi; jne cold; 1: pop %rbx; ret
+            ".globl f\nf: {{KEEP}} push %rbx; test %edi, %edi; jne cold; 1: pop %rbx; {{RET}}
              .section .text.unlikely,\"ax\",@progbits
              .type cold,@function\ncold: {} mov (%rax), %rbx; push %rdi; call g; pop %rdi
              jmp .text+{}\n.text\n.balign 16\n g: ret",
             check(scheme, "(%rdi)", 1),
-            9
+            9 + 12
         );
         let object = object(scheme, &code);
         let proof = verify(&object).unwrap_or_else(|v| panic!("{v}"));
@@ -226,8 +227,8 @@ fn hot_and_cold_parts_of_a_function_jump_between_sections() {
 fn loops_keep_a_translation_that_every_path_has() {
     for scheme in BOTH {
         let code = format!(
-            ".globl f\nf: {} xor %ecx, %ecx\n1: mov %ecx, (%rax); inc %ecx; cmp $9, %ecx; jne 1b
-             ret\ng: xor %ebx, %ebx\n2: {} add (%rax), %ebx; cmp $9, %ebx; jb 2b; ret\n.globl g",
+            ".globl f\nf: {{KEEP}} {} xor %ecx, %ecx\n1: mov %ecx, (%rax); inc %ecx; cmp $9, %ecx; jne 1b
+             {{RET}}\ng: xor %ebx, %ebx\n2: {} add (%rax), %ebx; cmp $9, %ebx; jb 2b; ret\n.globl g",
             check(scheme, "(%rdi)", 1),
             check(scheme, "(%rdi,%rbx)", 2)
         );
@@ -362,14 +363,16 @@ fn strings_go_forward_in_covered_chunks() {
     for scheme in BOTH {
         for (instruction, shift, both) in cases {
             let site = string(scheme, instruction, shift, both, false);
-            accept(scheme, &format!(".globl f\nf: {site} ret"));
+            accept(scheme, &format!(".globl f\nf: {{KEEP}} {site} {{RET}}"));
             accept(
                 scheme,
-                &format!(".globl f\nf: mov %rax, %rdi; mov %rax, %rcx; {site} ret"),
+                &format!(".globl f\nf: {{KEEP}} mov %rax, %rdi; mov %rax, %rcx; {site} {{RET}}"),
             );
             accept(
                 scheme,
-                &format!(".globl f\nf: sub $64, %rsp; mov %rsp, %rdi; {site} add $64, %rsp; ret"),
+                &format!(
+                    ".globl f\nf: {{KEEP}} sub $64, %rsp; mov %rsp, %rdi; {site} add $64, %rsp; {{RET}}"
+                ),
             );
         }
     }
@@ -384,7 +387,10 @@ fn strings_go_backward_to_the_start_of_their_page() {
             ("repe; cmpsw", 1, true),
         ] {
             let site = string(scheme, instruction, shift, both, true);
-            accept(scheme, &format!(".globl f\nf: std; {site} cld; ret"));
+            accept(
+                scheme,
+                &format!(".globl f\nf: {{KEEP}} std; {site} cld; {{RET}}"),
+            );
         }
     }
 }
@@ -394,10 +400,10 @@ fn single_string_elements_need_translations_only() {
     for scheme in BOTH {
         for direction in ["cld", "std"] {
             let code = format!(
-                ".globl f\nf: {direction}\n {} {} push %rdi; push %rsi
+                ".globl f\nf: {{KEEP}} {direction}\n {} {} push %rdi; push %rsi
                  mov %rbx, %rdi; mov %rbp, %rsi; movsq; pop %rsi; pop %rdi
                  mov %rbp, %rsi; lodsl; mov %rbx, %rdi; stosb; mov %rbx, %rdi; scasw
-                 mov %rbp, %rsi; mov %rbx, %rdi; cmpsb; cld; ret",
+                 mov %rbp, %rsi; mov %rbx, %rdi; cmpsb; cld; {{RET}}",
                 check_register(scheme, "rdi", "rbx", "r10", "r11", 1),
                 check_register(scheme, "rsi", "rbp", "r10", "r11", 2)
             );

@@ -89,7 +89,7 @@ fn a_relocation_at_another_byte() {
 fn equal_calls_of_other_names() {
     judged(
         ".globl f
-        f: call imported; call other; call twin_slow_rax; call imported+1; call imported; ret",
+        f: call imported; call other; call twin_slow_rax; call imported+1; call imported; ud2",
         &[(10, "P2-out-of-line"), (16, "P2-relocation")],
     );
 }

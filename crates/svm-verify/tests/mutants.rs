@@ -257,7 +257,9 @@ impl Random {
                 regs[r] = self.next() % 2000;
             }
         }
-        Machine::new(scheme == PAPER, regs, &pages)
+        let mut machine = Machine::new(scheme == PAPER, regs, &pages);
+        machine.hostile = self.next() % 2 == 0;
+        machine
     }
 }
 

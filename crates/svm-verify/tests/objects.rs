@@ -6,7 +6,7 @@ use common::*;
 use elf_loader::consts::*;
 use elf_loader::{Object, Place, Relocation, SymbolId};
 
-const GOOD: &str = ".globl f\n.type f,@function\nf: mov %edi, %eax; call imported; ret\n";
+const GOOD: &str = ".globl f\n.type f,@function\nf: mov %edi, %eax; jmp imported; ret\n";
 const CODEMAP: &str = ".section .twin.codemap,\"a\",@progbits\n";
 const MAP: &str = ".section .twin.map,\"\",@progbits\n";
 
@@ -225,8 +225,8 @@ fn refused(object: &Object<'_>) -> Vec<&'static str> {
 /// some symbols.
 fn relocated() -> Vec<u8> {
     let code = format!(
-        ".globl f\nf: {} mov (%rax), %rbx; mov $\"twin_vm:jiffies\", %rdi
-         movabs $\"twin_vm:jiffies\", %rsi; call imported; call .text.b; ret
+        ".globl f\nf: {{KEEP}} {} mov (%rax), %rbx; mov $\"twin_vm:jiffies\", %rdi
+         movabs $\"twin_vm:jiffies\", %rsi; call imported; call .text.b; {{RET}}
          .section .text.b,\"ax\",@progbits\nret\n.text",
         stlb("\"twin_vm:.data\"(%rdi)", 1)
     );
@@ -282,7 +282,7 @@ fn relocations_keep_their_roles_whatever_symbol_they_name() {
         let s = good.symbol(symbol);
         match (s.place, &*s.name) {
             (Place::Undefined, name) if name.starts_with("twin_vm:") => 'v',
-            (Place::Undefined, "imported") => 'r',
+            (Place::Undefined, "imported" | "twin_smashed") => 'r',
             (Place::In(section), _) if good.section(section).is_code() => 'c',
             _ => 'x',
         }

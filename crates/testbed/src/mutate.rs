@@ -1,4 +1,5 @@
-//! Mutants of the rewriter's checks: does the verifier notice each?
+//! Mutants of the rewriter's checks, and of what it does about return addresses
+//! (`returned.rs`): does the verifier notice each?
 //!
 //! Takes a rewritten object and its sites, finds the checks by their
 //! relocations against the translation table, and makes objects that differ
@@ -51,12 +52,14 @@ mod held;
 mod inserted;
 mod mutant;
 mod replaced;
+mod returned;
 mod splice;
 mod tally;
 
 pub use check::{Check, checks};
 pub use everywhere::{Systematic, systematic};
 pub use mutant::{Mutant, Undo};
+pub use returned::{Guard, guards, judge_guards};
 pub use tally::{Count, Survivor, Tally, judge};
 
 use check::Piece;
@@ -80,11 +83,15 @@ pub enum Kind {
     Grown,
     /// The stack pointer is moved, or used for another register.
     StackPointer,
+    /// A word of the stack is another one.
+    Displaced,
+    /// A branch is on another condition.
+    Condition,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 10] = [
         Kind::Deleted,
         Kind::Swapped,
         Kind::Retargeted,
@@ -93,5 +100,7 @@ impl Kind {
         Kind::Entered,
         Kind::Grown,
         Kind::StackPointer,
+        Kind::Displaced,
+        Kind::Condition,
     ];
 }

@@ -19,6 +19,7 @@ pub const ABORT_FAULT: u32 = 6;
 pub const ABORT_RESOURCES: u32 = 7;
 pub const ABORT_IMPORT: u32 = 8;
 pub const ABORT_DEAD: u32 = 9;
+pub const ABORT_RETURN: u32 = 10;
 
 #[repr(C)]
 pub struct Constant {

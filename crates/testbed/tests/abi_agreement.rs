@@ -28,6 +28,7 @@ fn rust_constants() -> BTreeMap<&'static str, i64> {
         ("LOW", stack::LOW as i64),
         ("HIGH", stack::HIGH as i64),
         ("CONTEXT", stack::CONTEXT as i64),
+        ("SHADOW", stack::SHADOW as i64),
         ("FS_BASE_FROM_TOP", stack::FS_BASE_FROM_TOP),
         ("GS_BASE_FROM_TOP", stack::GS_BASE_FROM_TOP),
         ("MAX_FRAME", stack::MAX_FRAME),
@@ -46,6 +47,7 @@ fn rust_names() -> Vec<(&'static str, &'static str)> {
         ("CALL", names::CALL),
         ("WARN", names::WARN),
         ("BUG", names::BUG),
+        ("SMASHED", names::SMASHED),
         ("RUNTIME_PREFIX", names::RUNTIME_PREFIX),
         ("NOTE", sections::NOTE),
         ("NOTE_OWNER", sections::NOTE_OWNER),
@@ -85,7 +87,7 @@ fn names_agree_both_ways() {
 #[test]
 fn the_runtime_has_every_entry() {
     let slow = names::SLOW_REGISTERS.map(|register| format!("{}{register}", names::SLOW_PREFIX));
-    let others = [names::CALL, names::WARN, names::BUG].map(str::to_owned);
+    let others = [names::CALL, names::WARN, names::BUG, names::SMASHED].map(str::to_owned);
     let ports = names::PORT_IN
         .into_iter()
         .chain(names::PORT_OUT)

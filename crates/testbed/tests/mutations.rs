@@ -27,7 +27,11 @@ fn every_mutant_is_rejected(scheme: Scheme) {
         svm_verify::verify(&object).is_ok(),
         "the original is accepted"
     );
-    let tally = mutate::judge(&mut object, &chosen, &all, 7);
+    let mut tally = mutate::judge(&mut object, &chosen, &all, 7);
+    let guards = mutate::guards(&object, &rewritten.sites);
+    assert!(guards.len() > 300, "{} guards", guards.len());
+    let one_in = guards.len() / CHECKS;
+    tally.add(mutate::judge_guards(&mut object, &guards, 3, one_in));
     println!("scheme {}\n{tally}", scheme.as_str());
     assert!(tally.survivors.is_empty(), "{:#?}", tally.survivors);
     for (kind, count) in mutate::Kind::ALL.iter().zip(tally.counts) {
@@ -62,6 +66,7 @@ fn of_a_small_object_systematically() {
         let mut subject = mutate::Systematic::new(scheme);
         assert!(svm_verify::verify(&subject.object).is_ok());
         assert!(subject.checks.len() > 100, "{}", subject.checks.len());
+        assert!(subject.guards.len() > 100, "{}", subject.guards.len());
         let tally = mutate::systematic(&mut subject, 7, 60);
         println!("scheme {}\n{tally}", scheme.as_str());
         let survivors: Vec<_> = tally.survivors.iter().map(|s| &s.mutant.text).collect();

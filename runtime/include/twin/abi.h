@@ -10,7 +10,7 @@
 #define TWIN_ABI_H
 
 /* Version of everything here, carried by every rewritten object. */
-#define TWIN_ABI_VERSION	2
+#define TWIN_ABI_VERSION	3
 
 /* Memory and the software translation table (paper, 4.1). */
 #define TWIN_PAGE_SHIFT		12
@@ -41,15 +41,22 @@
  * The block of memory that one CPU runs a driver on, aligned to its size:
  *
  *   +0x0000  guard page, never mapped
- *   +0x1000  driver stack, 5 pages, grows down from +0x6000
- *   +0x6000  guard page, never mapped
- *   +0x7000  struct twin_cpu, at (rsp | 0x7fff) - 0xfff
+ *   +0x1000  shadow of the driver stack, 5 pages: where the stack has a return
+ *            address, the same address stands TWIN_STACK_SHADOW bytes below it
+ *   +0x6000  guard pages, never mapped
+ *   +0x9000  driver stack, 5 pages, grows down from +0xe000
+ *   +0xe000  guard page, never mapped
+ *   +0xf000  struct twin_cpu, at (rsp | 0xffff) - 0xfff
+ *
+ * Translations lead to pages of the stack and cover the page before and the
+ * page after: guards. So no pointer of the driver reaches the shadow.
  */
-#define TWIN_STACK_BLOCK	0x8000
-#define TWIN_STACK_LOW		0x1000
-#define TWIN_STACK_HIGH		0x6000
-#define TWIN_STACK_CONTEXT	0x7000
-/* The two words of the context that emitted code reads, from rsp | 0x7fff. */
+#define TWIN_STACK_BLOCK	0x10000
+#define TWIN_STACK_LOW		0x9000
+#define TWIN_STACK_HIGH		0xe000
+#define TWIN_STACK_CONTEXT	0xf000
+#define TWIN_STACK_SHADOW	0x8000
+/* The two words of the context that emitted code reads, from rsp | 0xffff. */
 #define TWIN_FS_BASE_FROM_TOP	(TWIN_STACK_CONTEXT - (TWIN_STACK_BLOCK - 1))
 #define TWIN_GS_BASE_FROM_TOP	(TWIN_FS_BASE_FROM_TOP + 8)
 /* Most bytes a function has below its return address. */
@@ -72,6 +79,7 @@
 #define TWIN_NAME_OUT32		"twin_out32"
 #define TWIN_NAME_WARN		"twin_warn"
 #define TWIN_NAME_BUG		"twin_bug"
+#define TWIN_NAME_SMASHED	"twin_smashed"
 #define TWIN_NAME_RUNTIME_PREFIX "twin_"
 
 /* Sections that the rewriter adds. */
@@ -123,8 +131,12 @@ _Static_assert(offsetof(struct twin_stlb_entry, xlate) == TWIN_STLB_XLATE, "xlat
 _Static_assert((TWIN_STLB_ENTRIES & (TWIN_STLB_ENTRIES - 1)) == 0, "power of two");
 _Static_assert(TWIN_STLB_INDEX_MASK == 0xfff0 && TWIN_STLB_INDEX_SHIFT == 8, "emitted immediates");
 _Static_assert(TWIN_COVERED == 4097, "emitted displacements rely on it");
-_Static_assert(TWIN_MAX_FRAME + TWIN_BELOW_RSP <= TWIN_STACK_LOW,
-	       "a frame cannot step over the guard");
+_Static_assert(TWIN_STACK_LOW - TWIN_STACK_SHADOW == TWIN_PAGE_SIZE,
+	       "the shadow is mapped where the stack is, above a guard page");
+_Static_assert(TWIN_STACK_HIGH - TWIN_STACK_SHADOW + TWIN_BELOW + TWIN_PAGE_SIZE <= TWIN_STACK_LOW,
+	       "what a translation of the stack covers ends a guard page above the shadow");
+_Static_assert(TWIN_MAX_FRAME + TWIN_BELOW_RSP <= TWIN_PAGE_SIZE,
+	       "a frame cannot step over a guard page");
 _Static_assert((TWIN_STACK_BLOCK & (TWIN_STACK_BLOCK - 1)) == 0, "found by masking rsp");
 _Static_assert(TWIN_STACK_CONTEXT + TWIN_PAGE_SIZE == TWIN_STACK_BLOCK, "context is the last page");
 _Static_assert(TWIN_STACK_HIGH + TWIN_PAGE_SIZE == TWIN_STACK_CONTEXT, "guard above the stack");

@@ -66,6 +66,7 @@ enum twin_abort_kind {
 	TWIN_ABORT_RESOURCES = 7,	/* no window or node; reason: twin_refusal */
 	TWIN_ABORT_IMPORT = 8,		/* an imported routine asked for it */
 	TWIN_ABORT_DEAD = 9,		/* another invocation had aborted */
+	TWIN_ABORT_RETURN = 10,		/* return address overwritten; address: by what */
 };
 
 /* What was wrong, where. */
@@ -87,6 +88,7 @@ struct twin_registers {
 	uint64_t rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11;
 	uint64_t flags;
 	uint64_t rsp;		/* as on entry: points to the site's return address */
+	uint64_t site;		/* that address: the stack's own word may be written */
 };
 
 struct twin_instance;
@@ -115,8 +117,9 @@ struct twin_cpu {
 
 /*
  * Prepare the context of a stack block. cpu must lie TWIN_STACK_CONTEXT bytes
- * into a block aligned to TWIN_STACK_BLOCK whose stack pages are mapped and
- * whose guard pages are not. One block serves one CPU; it may run several
+ * into a block aligned to TWIN_STACK_BLOCK whose stack and shadow pages are
+ * mapped and whose guard pages are not; nobody else is ever given the shadow,
+ * to read or to write, dom0 least of all. One block serves one CPU; it may run several
  * instances one after the other, which then can read each other's leavings.
  * Choose block addresses where dom0 has nothing: the own stack hides dom0
  * pages of the same address. [setup]

@@ -101,6 +101,7 @@ static struct twin_cpu *furnish(uint64_t block)
 	struct twin_cpu *cpu = (struct twin_cpu *)(block + TWIN_STACK_CONTEXT);
 
 	if (!allow(block + TWIN_STACK_LOW, TWIN_STACK_HIGH - TWIN_STACK_LOW) ||
+	    !allow(block + TWIN_STACK_LOW - TWIN_STACK_SHADOW, TWIN_STACK_HIGH - TWIN_STACK_LOW) ||
 	    !allow(block + TWIN_STACK_CONTEXT, PAGE))
 		return NULL;
 	if (twin_cpu_init(cpu) != TWIN_OK || !remember(block))

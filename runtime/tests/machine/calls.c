@@ -88,6 +88,42 @@ void an_import_may_abort(void)
 	tear_down();
 }
 
+/* What dom0 may do while it answers: its view of the stack is copied back. */
+static int overwrite_site(struct twin_call_frame *frame)
+{
+	uint64_t *word = (uint64_t *)frame->stack - 1;
+
+	CHECK_EQUAL(*word, (uint64_t)driver_import_site);
+	*word = (uint64_t)driver_bug;
+	frame->rax = 1000;
+	frame->rdx = 0;
+	return TWIN_OK;
+}
+
+/* The same by driver code that an import enters, through a translation. */
+static int overwrite_site_inside(struct twin_call_frame *frame)
+{
+	const uint64_t args[6] = { (uint64_t)(frame->stack - 1), (uint64_t)driver_bug };
+
+	CHECK_EQUAL(twin_enter(cpu, instance, (uint64_t)driver_store, args, NULL), TWIN_OK);
+	CHECK_EQUAL(frame->stack[-1], (uint64_t)driver_bug);
+	frame->rax = 1000;
+	frame->rdx = 0;
+	return TWIN_OK;
+}
+
+void imports_return_to_their_site_whatever_was_written_there(void)
+{
+	set_up(TWIN_SCHEME_STLB);
+	host.import = overwrite_site;
+	CHECK_EQUAL(enter(driver_import, 0, 0), TWIN_OK);
+	CHECK_EQUAL(result, 1000);
+	host.import = overwrite_site_inside;
+	CHECK_EQUAL(enter(driver_import, 0, 0), TWIN_OK);
+	CHECK_EQUAL(result, 1000);
+	tear_down();
+}
+
 static unsigned int depth;
 static uint64_t inner_low = UINT64_MAX;
 
@@ -166,6 +202,24 @@ void unmapping_inside_is_busy(void)
 	host.import = unmap_inside;
 	CHECK_EQUAL(enter(driver_import, 0, 0), TWIN_OK);
 	CHECK_EQUAL(result, TWIN_BUSY);
+	tear_down();
+}
+
+int hot_overwrite(struct twin_cpu *self, struct twin_call_frame *frame)
+{
+	(void)self;
+	*((uint64_t *)frame->stack - 1) = (uint64_t)driver_bug;
+	frame->rax = 7;
+	return TWIN_OK;
+}
+
+void hot_routines_return_to_their_site_too(void)
+{
+	set_up(TWIN_SCHEME_STLB);
+	hot_stub = (uint64_t)stubs + 3 * TWIN_USER_STUB;
+	CHECK_EQUAL(enter(driver_hot, 0, 0), TWIN_OK);
+	CHECK_EQUAL(result, 7);
+	hot_stub = (uint64_t)stubs + TWIN_USER_STUB;
 	tear_down();
 }
 

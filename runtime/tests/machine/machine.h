@@ -51,7 +51,7 @@
 	X(driver_call_site) X(driver_tail) X(driver_double) X(driver_copy)	\
 	X(driver_in8) X(driver_in16) X(driver_in32) X(driver_out8)		\
 	X(driver_out16) X(driver_out32) X(driver_warn) X(driver_bug)		\
-	X(driver_bug_site) X(driver_ud2) X(driver_int3) X(driver_divide)	\
+	X(driver_bug_site) X(driver_smashed) X(driver_smashed_site) X(driver_ud2) X(driver_int3) X(driver_divide)	\
 	X(driver_wild_jump) X(driver_wild_return) X(driver_raw_load)		\
 	X(driver_recurse) X(driver_recurse_large) X(driver_slow_at_the_end)	\
 	X(driver_import) X(driver_import_site) X(driver_hot) X(driver_image)	\
@@ -112,6 +112,9 @@ void aborts_with(const char *function, uint64_t a, uint64_t b, uint32_t kind, ui
 bool reported_rip_within(uint64_t start, uint64_t end);
 int hot_read(struct twin_cpu *self, struct twin_call_frame *frame);
 
+/* calls.c */
+int hot_overwrite(struct twin_cpu *self, struct twin_call_frame *frame);
+
 /* registers.c */
 int answer_42(struct twin_call_frame *frame);
 
@@ -161,6 +164,8 @@ void host_handler(int number);
 	X(bad_call_targets_abort) \
 	X(imports_get_all_arguments) \
 	X(an_import_may_abort) \
+	X(imports_return_to_their_site_whatever_was_written_there) \
+	X(hot_routines_return_to_their_site_too) \
 	X(imports_may_enter_the_driver_again) \
 	X(endless_nesting_runs_out_of_stack_and_aborts) \
 	X(an_inner_abort_aborts_the_outer_invocation) \
@@ -171,6 +176,7 @@ void host_handler(int number);
 	X(refused_ports_abort) \
 	X(warnings_go_on) \
 	X(bugs_abort) \
+	X(overwritten_return_addresses_abort) \
 	X(every_kind_of_fault_aborts) \
 	X(stack_overflow_aborts) \
 	X(sent_signals_go_to_the_host) \

@@ -15,6 +15,7 @@ static void start(void)
 	twin_user_write_hot(stubs + TWIN_USER_STUB, hot_read);
 	/* The import's stub is reached by way of a jump. */
 	twin_user_write_jump(stubs + 2 * TWIN_USER_STUB, (uint64_t)stubs);
+	twin_user_write_hot(stubs + 3 * TWIN_USER_STUB, hot_overwrite);
 	mprotect(stubs, PAGE, PROT_READ | PROT_EXEC);
 	import_stub = (uint64_t)stubs + 2 * TWIN_USER_STUB;
 	hot_stub = (uint64_t)stubs + TWIN_USER_STUB;

@@ -58,6 +58,14 @@ void warnings_go_on(void)
 	tear_down();
 }
 
+void overwritten_return_addresses_abort(void)
+{
+	set_up(TWIN_SCHEME_STLB);
+	aborts_with(driver_smashed, 0, 0, TWIN_ABORT_RETURN, 0x5a5a);
+	CHECK_EQUAL(cpu->report.rip, (uint64_t)driver_smashed_site);
+	tear_down();
+}
+
 void bugs_abort(void)
 {
 	set_up(TWIN_SCHEME_STLB);

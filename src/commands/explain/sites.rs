@@ -59,6 +59,9 @@ fn heading(out: &mut impl Write, site: &Site) -> std::io::Result<()> {
     if let Some(scheme) = site.scheme {
         write!(out, "  {scheme}")?;
     }
+    if !site.return_address.is_empty() {
+        write!(out, "  return address {}", site.return_address.join(", "))?;
+    }
     writeln!(
         out,
         "  scratch {}  spills {}  flags {flags}  {:+} instructions",

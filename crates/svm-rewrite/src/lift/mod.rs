@@ -114,6 +114,8 @@ pub struct CodeSection {
 pub struct Function {
     /// Name of the symbol, or `section+offset` for code that has none.
     pub name: String,
+    /// Whether a symbol names it.
+    pub named: bool,
     /// Section.
     pub section: CodeIdx,
     /// Its instructions.

@@ -31,7 +31,11 @@ impl Emitter<'_> {
         let jump = jump_of(iced)?;
         match inst.target {
             Some(Target::Inst(to)) if self.lifted.inst(to).section == CodeIdx(self.section) => {
-                self.branch_near(jump, self.target(to));
+                let label = match jump {
+                    Jump::Call => self.target(to),
+                    _ => self.jump_target(i, to),
+                };
+                self.branch_near(jump, label);
             }
             Some(Target::Inst(to)) => self.branch_far(jump, Referent::Label(self.target(to)))?,
             Some(Target::Import(s)) => {

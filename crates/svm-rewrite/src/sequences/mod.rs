@@ -11,6 +11,7 @@ mod copy;
 mod keep;
 mod memory;
 mod port;
+mod returns;
 mod stack_pointer;
 mod string;
 
@@ -31,6 +32,7 @@ use crate::linux;
 use crate::plan::{Flags, Plan};
 use crate::policy::Policy;
 use crate::registers::reg64;
+use crate::returns::begins_own;
 use crate::scheme::Scheme;
 use address::movabs;
 
@@ -78,6 +80,9 @@ pub struct Emitter<'a> {
     pub section: u16,
     /// Labels of instructions in the copy of the function at hand.
     pub inst_labels: InstLabels,
+    /// Where jumps of the function at hand to its own beginning go, unless to where
+    /// it begins.
+    pub own_beginning: Option<Label>,
     /// How deep the stack is, place by place.
     pub depths: Vec<Depth>,
     /// Where accesses with a `lock` prefix are.
@@ -87,6 +92,8 @@ pub struct Emitter<'a> {
     policy: &'a Policy,
     scheme: Scheme,
     stubs: Vec<Stub>,
+    /// Where a return address was found overwritten, and before what.
+    smashed: Vec<StubPlace>,
     /// The instruction whose sequence is being emitted.
     current: InstIdx,
     /// Words pushed in it so far.
@@ -109,12 +116,14 @@ impl<'a> Emitter<'a> {
             labels,
             section,
             inst_labels: InstLabels::default(),
+            own_beginning: None,
             depths: Vec::new(),
             locked: Vec::new(),
             kept_ends: Vec::new(),
             policy,
             scheme,
             stubs: Vec::new(),
+            smashed: Vec::new(),
             current: InstIdx(0),
             words: 0,
         }
@@ -372,7 +381,17 @@ impl<'a> Emitter<'a> {
         }
         // The next function's go to the same memory.
         self.stubs = stubs;
+        places.extend(self.finish_smashed());
         places
+    }
+
+    /// Where a jump goes: to the instruction; but one of a function to its own
+    /// beginning stays in the invocation, whose return address is kept.
+    fn jump_target(&self, from: InstIdx, to: InstIdx) -> Label {
+        match self.own_beginning {
+            Some(label) if begins_own(self.lifted, from, to) => label,
+            _ => self.target(to),
+        }
     }
 
     fn call_runtime(&mut self, jump: Jump, service: Service) {

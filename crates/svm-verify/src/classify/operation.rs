@@ -10,7 +10,6 @@ use crate::insn::{Alu, Condition, Op, StringKind, TableRead, Target};
 /// What it does in a module for a stock kernel, which has more of them.
 pub(super) fn kernel_operation(i: &Instruction, field: Field) -> Op {
     use Mnemonic::*;
-    let memory = |op| i.op_kind(op) == OpKind::Memory;
     let register = |op: u32| (i.op_kind(op) == OpKind::Register).then(|| gpr64(i.op_register(op)));
     match i.mnemonic() {
         Push => register(0)
@@ -18,8 +17,6 @@ pub(super) fn kernel_operation(i: &Instruction, field: Field) -> Op {
             .map_or(Op::Push, |s| Op::PushRegister { s }),
         Pushfq => Op::Push,
         Popfq => Op::PopFlags,
-        Mov if memory(1) => register(0).flatten().map_or(Op::Plain, |d| Op::Load { d }),
-        Mov if memory(0) => register(1).flatten().map_or(Op::Plain, |s| Op::Store { s }),
         _ => match i.flow_control() {
             FlowControl::IndirectCall => Op::CallIndirect(register(0).flatten()),
             FlowControl::IndirectBranch => Op::JumpIndirect(register(0).flatten()),
@@ -96,8 +93,16 @@ fn is_immediate(kind: OpKind) -> bool {
 }
 
 fn mov(i: &Instruction) -> Op {
-    if i.op0_kind() != OpKind::Register {
-        return Op::Plain;
+    let whole = |op: u32| gpr64(i.op_register(op));
+    match (i.op0_kind(), i.op1_kind()) {
+        (OpKind::Register, OpKind::Memory) => {
+            return whole(0).map_or(Op::Plain, |d| Op::Load { d });
+        }
+        (OpKind::Memory, OpKind::Register) => {
+            return whole(1).map_or(Op::Plain, |s| Op::Store { s });
+        }
+        (OpKind::Register, _) => {}
+        _ => return Op::Plain,
     }
     let d = i.op0_register();
     if is_immediate(i.op1_kind()) {
@@ -141,6 +146,11 @@ fn arithmetic(i: &Instruction, field: Field) -> Op {
     }
     if let (Mnemonic::Cmp, Some((left, right))) = (i.mnemonic(), two_registers(i)) {
         return Op::Compare { left, right };
+    }
+    if let (Mnemonic::Cmp, OpKind::Memory, OpKind::Register) =
+        (i.mnemonic(), i.op0_kind(), i.op1_kind())
+    {
+        return gpr64(i.op1_register()).map_or(Op::Plain, |s| Op::CompareMemory { s });
     }
     immediate(i, field).unwrap_or(Op::Plain)
 }

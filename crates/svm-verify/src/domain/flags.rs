@@ -17,6 +17,9 @@ pub enum Flags {
     },
     /// `cmp twin_stlb(%i), %p`: the page of the name with the tag of its entry.
     Tag(Name),
+    /// `cmp` of the caller's return address with the word at `rsp` at entry, which
+    /// nothing can have written since.
+    ReturnWord,
     /// `cmp %right, %left`, both 64 bits wide and not written since.
     Compared {
         /// Minuend.
@@ -33,7 +36,7 @@ impl Flags {
 
     pub(super) fn speaks_of(self, written: RegSet) -> bool {
         match self {
-            Flags::Unknown | Flags::Tag(_) => false,
+            Flags::Unknown | Flags::Tag(_) | Flags::ReturnWord => false,
             Flags::Window { register, .. } => written.has(register),
             Flags::Compared { left, right } => written.has(left) || written.has(right),
         }

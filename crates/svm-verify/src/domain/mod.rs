@@ -32,12 +32,14 @@
 
 mod flags;
 mod registers;
+mod returns;
 mod saved;
 mod state;
 mod value;
 
 pub use flags::Flags;
 pub use registers::{Reg, RegSet};
+pub use returns::Returns;
 pub use saved::Saved;
 pub use state::{Again, State};
 pub use value::{Bound, Direction, Form, Name, Value};

@@ -2,7 +2,7 @@
 
 use twin_abi::stack;
 
-use super::{Direction, Flags, Form, Name, Reg, RegSet, Saved, Value};
+use super::{Direction, Flags, Form, Name, Reg, RegSet, Returns, Saved, Value};
 use crate::insn::{Access, Memory, Origin};
 
 /// A name whose instruction would give the same number again: it reads only
@@ -60,6 +60,8 @@ pub struct State {
     pub again: Option<Again>,
     /// The direction flag, if known.
     pub direction: Option<Direction>,
+    /// The return address (target `user`).
+    pub returns: Returns,
     /// Every name that is mentioned above went through [`State::rename`] first.
     mentioned: Mentioned,
 }
@@ -77,6 +79,7 @@ impl State {
             matched: None,
             again: None,
             direction: Some(Direction::Forward),
+            returns: Returns::ENTRY,
             mentioned: Mentioned::default(),
         }
     }
@@ -277,11 +280,23 @@ impl State {
         }
     }
 
-    /// After a call: nothing but `rsp` is known, and DF is clear.
+    /// After a call: nothing but `rsp` is known, that DF is clear, and what a callee
+    /// cannot reach of the return address.
     pub fn called(&mut self) {
-        let rsp = self.get(Reg::RSP);
+        let (rsp, returns) = (self.get(Reg::RSP), self.returns);
         *self = State::entry();
         self.regs[usize::from(Reg::RSP.0)] = rsp;
+        self.returns = returns;
+        self.written_by_pointer();
+    }
+
+    /// A place that a pointer leads to may have been written: also the one where the
+    /// return address lies.
+    pub fn written_by_pointer(&mut self) {
+        self.returns.intact = false;
+        if self.flags == Flags::ReturnWord {
+            self.flags = Flags::Unknown;
+        }
     }
 
     /// After a call where callees are trusted to keep what the psABI (3.2.1)
@@ -319,6 +334,7 @@ impl State {
         changed |= keep(&mut self.matched, &other.matched, None);
         changed |= keep(&mut self.again, &other.again, None);
         changed |= keep(&mut self.direction, &other.direction, None);
+        changed |= self.returns.join(other.returns);
         // `mentioned` stays: what is left was among the own facts.
         changed
     }

@@ -59,6 +59,8 @@ pub enum Form {
     Label,
     /// `rsp | (BLOCK - 1)`: the last byte of the CPU's block.
     ContextTop,
+    /// The address that the caller's `call` pushed.
+    ReturnWord,
     /// `V(X) & 0xffff_ffff`.
     Low32(Name),
     /// `(V(X) & 0xffff_ffff) >> INDEX_SHIFT`.
@@ -95,6 +97,7 @@ impl Form {
             | Form::Aligned(_)
             | Form::Label
             | Form::ContextTop
+            | Form::ReturnWord
             | Form::Below(_) => false,
             Form::Low32(n)
             | Form::Shifted(n)
@@ -130,6 +133,7 @@ impl Form {
             | Form::Aligned(_)
             | Form::Label
             | Form::ContextTop
+            | Form::ReturnWord
             | Form::Below(_) => self,
             Form::Low32(_) => Form::Low32(new),
             Form::Shifted(_) => Form::Shifted(new),

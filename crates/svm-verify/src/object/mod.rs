@@ -37,7 +37,7 @@ pub enum Routine {
     PortIn,
     /// [`twin_abi::names::PORT_OUT`] and [`twin_abi::names::WARN`]: keep everything.
     Keeps,
-    /// [`twin_abi::names::BUG`]: does not return.
+    /// [`twin_abi::names::BUG`] and [`twin_abi::names::SMASHED`]: do not return.
     Bug,
 }
 

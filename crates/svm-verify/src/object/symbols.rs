@@ -144,7 +144,7 @@ fn judge_undefined(symbol: &Symbol<'_>, exported: &HashSet<&str>) -> Result<Mean
         names::STLB => Meaning::Table,
         names::CALL => Meaning::Routine(Routine::Indirect),
         names::WARN => Meaning::Routine(Routine::Keeps),
-        names::BUG => Meaning::Routine(Routine::Bug),
+        names::BUG | names::SMASHED => Meaning::Routine(Routine::Bug),
         _ if names::PORT_IN.contains(&name) => Meaning::Routine(Routine::PortIn),
         _ if names::PORT_OUT.contains(&name) => Meaning::Routine(Routine::Keeps),
         _ => match name.strip_prefix(names::SLOW_PREFIX) {

@@ -48,6 +48,7 @@ pub(super) fn does(op: Op, i: &Instruction, second: &Second) -> bool {
         Op::PopFlags => opcode == Opcode::POPF,
         Op::Load { d } => opcode == Opcode::MOV && register(second, 0, d, 8),
         Op::Store { s } => opcode == Opcode::MOV && register(second, 1, s, 8),
+        Op::CompareMemory { s } => opcode == Opcode::CMP && register(second, 1, s, 8),
         Op::CallIndirect(_) => opcode == Opcode::CALL,
         Op::JumpIndirect(_) => opcode == Opcode::JMP,
         Op::Pop { d } => opcode == Opcode::POP && register(second, 0, d, 8),

@@ -10,7 +10,7 @@ impl Step<'_> {
     /// Leaves the function for good: `ret` and tail calls.
     pub(super) fn leaves(&self) -> Result<(), Broken> {
         match self.state.get(Reg::RSP).form {
-            Form::Stack(0) => self.direction_clear(),
+            Form::Stack(0) => self.direction_clear().and_then(|()| self.returns()),
             _ => broken(Code::Return, "the frame is not empty"),
         }
     }

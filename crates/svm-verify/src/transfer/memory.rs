@@ -5,7 +5,7 @@ use twin_abi::{stack, stlb};
 use super::stack::MAX_ALIGNMENT;
 use super::{Broken, Proved, Step, broken};
 use crate::domain::{Form, Reg};
-use crate::insn::{Access, Memory, Origin};
+use crate::insn::{Access, Memory, Op, Origin, StringKind};
 use crate::violation::Code;
 
 impl Step<'_> {
@@ -18,6 +18,9 @@ impl Step<'_> {
         let excused = self.faulting && !matches!(form, Form::Stack(_) | Form::Aligned(_));
         if excused || m.origin != Origin::Registers {
             return Ok(Proved::Kernel);
+        }
+        if let Some(judged) = self.return_word(m) {
+            return judged.map(|()| Proved::Stack);
         }
         let disp = i64::from(m.disp);
         match form {
@@ -51,6 +54,19 @@ impl Step<'_> {
             }
             form => Err((Code::Untranslated, untranslated_reason(m.base, form).into())),
         }
+    }
+
+    /// Whether it writes elsewhere than in the own frame, or nobody knows where.
+    pub(super) fn writes_by_pointer(&self) -> bool {
+        let strings = matches!(
+            self.insn.op,
+            Op::String {
+                kind: StringKind::Movs | StringKind::Stos | StringKind::Ins,
+                ..
+            }
+        );
+        let m = &self.insn.memory;
+        strings || m.access == Access::Write && self.state.frame_place(m).is_none()
     }
 
     /// What a word of the frame holds.

@@ -5,17 +5,20 @@
 //! unknown; rules only ever add knowledge to that. Above each rule stands the
 //! code it is for.
 //!
-//! One file a rule: [`memory`] and [`strings`] are P1, [`control`] is P2,
+//! One file a rule: [`memory`] and [`strings`] are P1, [`control`] and [`returns`] P2,
 //! [`stack`] P4 and [`table`] P5; [`registers`] and [`stages`] follow the values
 //! that those rules ask about.
 
 mod control;
 mod memory;
 mod registers;
+mod returns;
 mod stack;
 mod stages;
 mod strings;
 mod table;
+
+pub use returns::fell_through;
 
 use std::borrow::Cow;
 
@@ -99,7 +102,11 @@ impl Step<'_> {
         if self.linux && !matches!(self.insn.op, Op::Store { .. }) {
             self.state.forget_written(&self.insn.memory);
         }
+        let by_pointer = self.writes_by_pointer();
         let next = self.effect();
+        if by_pointer {
+            self.state.written_by_pointer();
+        }
         if let (true, Op::Lea { d, .. } | Op::Constant { d }) = (self.label, self.insn.op) {
             self.state.write(d, Value::of(Form::Label));
         }
@@ -140,14 +147,20 @@ impl Step<'_> {
                 Ok((Next::Fall, Proved::Stack))
             }
             Op::Load { d } => {
-                let loaded = self.saved_at(&self.insn.memory);
+                let saved = || self.saved_at(&self.insn.memory);
+                let loaded = self.load_return_word().unwrap_or_else(saved);
                 self.set(d, Value::of(loaded)).map(fall)
             }
             Op::Store { s } => {
                 let (stored, m) = (self.state.get(s).form, self.insn.memory);
-                if let Some(at) = self.state.frame_place(&m) {
+                if let (true, Some(at)) = (self.linux, self.state.frame_place(&m)) {
                     self.state.store(at, m.size, stored);
                 }
+                self.store_return_word(s);
+                Ok((Next::Fall, Proved::Reached))
+            }
+            Op::CompareMemory { s } => {
+                self.compare_return_word(s);
                 Ok((Next::Fall, Proved::Reached))
             }
             Op::PopFlags => {
@@ -179,6 +192,7 @@ fn sets_flags(op: Op) -> bool {
     matches!(
         op,
         Op::Compare { .. }
+            | Op::CompareMemory { .. }
             | Op::Alu { op: Alu::Cmp, .. }
             | Op::Table {
                 read: TableRead::CmpTag,

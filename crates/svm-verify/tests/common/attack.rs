@@ -7,7 +7,7 @@ use std::{fs, io};
 use twin_abi::Scheme;
 
 use super::module::link;
-use super::{ABI, PAPER, STLB, assemble, check, note};
+use super::{ABI, PAPER, STLB, assemble, check, note, returning};
 
 /// What must become of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ pub fn parse(target: Target, directory: &str, topic: &str, text: &str) -> Vec<Ca
 impl Case {
     /// The object that the case stands for.
     pub fn object(&self) -> Vec<u8> {
-        let code = expand(self.scheme, &self.code);
+        let code = expand(self.target, self.scheme, &self.code);
         if self.whole {
             return assemble(&code);
         }
@@ -138,9 +138,13 @@ impl Case {
     }
 }
 
-/// Fills in `{T:ADDRESS}`, `{KEEP}` and `{RET}`.
-fn expand(scheme: u32, code: &str) -> String {
-    let mut text = code.replace("{KEEP}", "").replace("{RET}", "ret");
+/// Fills in `{T:ADDRESS}`, `{KEEP}`, `{CHECK}` and `{RET}`. Only a hypervisor's
+/// objects keep return addresses.
+fn expand(target: Target, scheme: u32, code: &str) -> String {
+    let mut text = match target {
+        Target::User => returning(code),
+        Target::Linux => code.replace("{KEEP}", "").replace("{RET}", "ret"),
+    };
     let mut n = 0;
     while let Some(start) = text.find("{T:") {
         n += 1;

@@ -28,9 +28,22 @@ pub fn note(words: [u32; 4]) -> String {
     )
 }
 
-/// A whole object of that scheme with this code in `.text`.
+/// A whole object of that scheme with this code in `.text`, `{KEEP}` and `{RET}`
+/// filled in.
 pub fn object(scheme: u32, code: &str) -> Vec<u8> {
+    let code = returning(code);
     assemble(&format!("{}.text\n{code}\n", note([ABI, scheme, 64, 0])))
+}
+
+/// `{KEEP}`: keeps the return address, where a function begins. `{RET}`: compares it
+/// and returns. `{CHECK}`: compares it, before a tail call.
+pub fn returning(code: &str) -> String {
+    const KEEP: &str = "mov (%rsp), %r11; mov %r11, -0x8000(%rsp)\n";
+    const CHECK: &str = "mov -0x8000(%rsp), %r11; cmp %r11, (%rsp); jne 999f\n";
+    const APART: &str = "\n.subsection 1\n999: call twin_smashed\n.subsection 0\n";
+    code.replace("{KEEP}", KEEP)
+        .replace("{RET}", &format!("{CHECK}ret{APART}"))
+        .replace("{CHECK}", &format!("{CHECK}{APART}"))
 }
 
 /// Assembles a source as it is.

@@ -1,8 +1,8 @@
 //! Good sequences to change.
 //!
 //! A line that begins with `!` is the driver's own: its address, its access, how
-//! far a string goes. A change there makes another driver, which only has to be
-//! confined. A line in braces stands for the lines of a check, see
+//! far a string goes, by which registers it returns. A change there makes another
+//! driver, which only has to be confined. A line in braces stands for the lines of a check, see
 //! [`Sequence::lines`].
 
 use super::{PAPER, STLB, low32};
@@ -24,7 +24,8 @@ impl Sequence {
     /// `{stlb V I}` is the check that translates the address in `%V` by way of
     /// `%I`, with the labels `.Lslow@` and `.Lback@`; `{stlb V I er}` that with
     /// `.Lslower@` and `.Lbacker@`; `{paper V I P}` the one of scheme `paper`, of
-    /// the address in `%I`.
+    /// the address in `%I`. `{keep R}`, `{compare R}` and `{restore R}` are what is done
+    /// about the return address.
     pub fn lines(&self) -> Vec<String> {
         self.source.iter().flat_map(|line| expanded(line)).collect()
     }
@@ -48,6 +49,19 @@ fn expanded(line: &str) -> Vec<String> {
         ["stlb", v, i] => stlb(v, i, ""),
         ["stlb", v, i, suffix] => stlb(v, i, suffix),
         ["paper", v, i, p] => paper(v, i, p),
+        ["keep", r] => vec![
+            format!("!mov (%rsp), %{r}"),
+            format!("!mov %{r}, -0x8000(%rsp)"),
+        ],
+        ["compare", r] => vec![
+            format!("!mov -0x8000(%rsp), %{r}"),
+            format!("!cmp %{r}, (%rsp)"),
+            "!jne .Lsmashed@".to_string(),
+        ],
+        ["restore", r] => vec![
+            format!("!mov -0x8000(%rsp), %{r}"),
+            format!("!mov %{r}, (%rsp)"),
+        ],
         _ => panic!("{line}"),
     }
 }
@@ -100,6 +114,7 @@ const STLB_COPY: Sequence = Sequence {
     name: "stlb store through a copied register, spilled and with flags kept",
     scheme: STLB,
     source: &[
+        "{keep r11}",
         "!push %rcx",
         "!lahf",
         "!seto %al",
@@ -111,13 +126,14 @@ const STLB_COPY: Sequence = Sequence {
         "!add $0x7f, %al",
         "!sahf",
         "!pop %rcx",
+        "{restore r11}",
         "!ret",
         ".Lslow@:",
         "mov %rdi, %r8",
         "call twin_slow_r8",
         "jmp .Lback@",
     ],
-    scratch: &[0, 8],
+    scratch: &[0, 8, 11],
 };
 
 const PAPER_LOAD: Sequence = Sequence {
@@ -139,6 +155,7 @@ const TWO_CHECKS: Sequence = Sequence {
     name: "two checks, the second of an address from memory",
     scheme: STLB,
     source: &[
+        "{keep r11}",
         "!lea (%rdi), %rax",
         "{stlb rax rcx}",
         "!mov (%rax), %rdx",
@@ -146,7 +163,11 @@ const TWO_CHECKS: Sequence = Sequence {
         "{stlb rbx rcx er}",
         "!incl 4(%rbx)",
         "!mov %r9, 8(%rax)",
+        "{compare r11}",
         "!ret",
+        ".Lsmashed@:",
+        "!call twin_smashed",
+        "!ud2",
         ".Lslow@:",
         "lea (%rdi), %rax",
         "call twin_slow_rax",
@@ -156,25 +177,58 @@ const TWO_CHECKS: Sequence = Sequence {
         "call twin_slow_rbx",
         "jmp .Lbacker@",
     ],
-    scratch: &[0, 1, 3],
+    scratch: &[0, 1, 3, 11],
+};
+
+const SPILLED: Sequence = Sequence {
+    name: "the return address by way of a register that is live",
+    scheme: STLB,
+    source: &[
+        "!push %rdx",
+        "!mov 8(%rsp), %rdx",
+        "!mov %rdx, -0x7ff8(%rsp)",
+        "!pop %rdx",
+        "!lea (%rdi), %rax",
+        "{stlb rax rcx}",
+        "!mov %rbx, (%rax)",
+        "!push %rdx",
+        "!mov -0x7ff8(%rsp), %rdx",
+        "!cmp %rdx, 8(%rsp)",
+        "!pop %rdx",
+        "!jne .Lsmashed@",
+        "!ret",
+        ".Lsmashed@:",
+        "!call twin_smashed",
+        "!ud2",
+        ".Lslow@:",
+        "lea (%rdi), %rax",
+        "call twin_slow_rax",
+        "jmp .Lback@",
+    ],
+    scratch: &[0, 1],
 };
 
 const BIT: Sequence = Sequence {
     name: "a bit set in memory",
     scheme: STLB,
     source: &[
+        "{keep r11}",
         "mov %rdi, %rax",
         "{stlb rax rcx}",
         "!mov %esi, %ecx",
         "!and $63, %ecx",
         "!bts %rcx, (%rax)",
+        "{compare r11}",
         "!ret",
+        ".Lsmashed@:",
+        "!call twin_smashed",
+        "!ud2",
         ".Lslow@:",
         "mov %rdi, %rax",
         "call twin_slow_rax",
         "jmp .Lback@",
     ],
-    scratch: &[0, 1],
+    scratch: &[0, 1, 11],
 };
 
 const PER_CPU: Sequence = Sequence {
@@ -182,7 +236,7 @@ const PER_CPU: Sequence = Sequence {
     scheme: STLB,
     source: &[
         "!mov %rsp, %r9",
-        "!or $0x7fff, %r9",
+        "!or $0xffff, %r9",
         "!mov -0xff7(%r9), %r9",
         "!lea 0x28(%r9), %r9",
         "mov %r9, %rax",
@@ -220,6 +274,7 @@ const MOVS: Sequence = Sequence {
     name: "rep movsq",
     scheme: STLB,
     source: &[
+        "{keep r11}",
         "!and $0x7ff, %ecx",
         ".Lloop@:",
         "!test %rcx, %rcx",
@@ -262,7 +317,11 @@ const MOVS: Sequence = Sequence {
         "!add %r8, %rcx",
         "!jmp .Lloop@",
         ".Ldone@:",
+        "{compare r11}",
         "!ret",
+        ".Lsmashed@:",
+        "!call twin_smashed",
+        "!ud2",
         ".Lslow@:",
         "mov %rdi, %rbx",
         "call twin_slow_rbx",
@@ -272,13 +331,14 @@ const MOVS: Sequence = Sequence {
         "call twin_slow_rbp",
         "jmp .Lbacker@",
     ],
-    scratch: &[3, 5, 8, 9, 10],
+    scratch: &[3, 5, 8, 9, 10, 11],
 };
 
 const STOS: Sequence = Sequence {
     name: "rep stosw backward, paper",
     scheme: PAPER,
     source: &[
+        "{keep r11}",
         "!and $0xfff, %ecx",
         "!std",
         ".Lloop@:",
@@ -307,7 +367,11 @@ const STOS: Sequence = Sequence {
         "!jmp .Lloop@",
         ".Ldone@:",
         "!cld",
+        "{compare r11}",
         "!ret",
+        ".Lsmashed@:",
+        "!call twin_smashed",
+        "!ud2",
         ".Lslow@:",
         "call twin_slow_rbx",
         "jmp .Lback@",
@@ -316,11 +380,12 @@ const STOS: Sequence = Sequence {
 };
 
 /// All of them.
-pub const SEQUENCES: [&Sequence; 9] = [
+pub const SEQUENCES: [&Sequence; 10] = [
     &STLB_LOAD,
     &STLB_COPY,
     &PAPER_LOAD,
     &TWO_CHECKS,
+    &SPILLED,
     &BIT,
     &PER_CPU,
     &PREFETCH,

@@ -11,7 +11,7 @@ use super::enter::Block;
 use super::memory::Memory;
 use super::process::{Machine, counts, frame_bytes, frame_left, in_child, one};
 use super::record::{Ending, Record};
-use super::state::{FRAME_TOP, Setting, State, place, state};
+use super::state::{FRAME_END, FRAME_TOP, Setting, State, place, state};
 use crate::dom0::Shared;
 use crate::error::Error;
 
@@ -201,7 +201,7 @@ fn differing(case: &Case, native: &Outcome, twin: &Outcome) -> String {
             say(NAMES[n], native.registers[n], twin.registers[n]);
         }
         say("flags", native.flags & mask, twin.flags & mask);
-        let low = FRAME_TOP - native.frame.len() as u64;
+        let low = FRAME_END - native.frame.len() as u64;
         for (n, (a, b)) in native.frame.iter().zip(&twin.frame).enumerate() {
             let what = format!(
                 "frame {:+}",

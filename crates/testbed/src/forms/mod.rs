@@ -29,6 +29,7 @@ mod modes;
 mod native;
 mod object;
 mod operands;
+pub mod overflow;
 mod ports;
 mod probe;
 mod process;

@@ -9,7 +9,7 @@ use super::memory::{Memory, digest};
 use super::object::pushed;
 use super::ports;
 use super::record::{Ending, Record, Records};
-use super::state::{FRAME_TOP, SITE_RSP, Setting, State, state};
+use super::state::{FRAME_END, FRAME_TOP, SITE_RSP, Setting, State, state};
 use crate::dom0::PAGE;
 use crate::error::Error;
 use crate::random::mix;
@@ -240,11 +240,14 @@ pub fn one(
 /// Registers by number that a caller gets back: rax rdx rbx rsp rbp r12 to r15.
 const RETURNED: [usize; 9] = [0, 2, 3, 4, 5, 12, 13, 14, 15];
 
-/// Which registers, and which flags, count.
+/// Which registers, and which flags, count when the function has returned. Where all
+/// are live behind the instruction, it has pushed them; on the way back to a caller
+/// who reads none, the comparison of the return address may have `r11` and the flags.
 pub fn counts(live: Live) -> (Vec<usize>, u64) {
     const DIRECTION: u64 = 0x400;
+    const R11: usize = 11;
     match live {
-        Live::All => ((0..16).collect(), u64::MAX),
+        Live::All => ((0..16).filter(|r| *r != R11).collect(), DIRECTION),
         Live::Few | Live::Compared => (RETURNED.to_vec(), DIRECTION),
     }
 }
@@ -281,7 +284,8 @@ fn patch_frame(address: u64, bytes: &[u8]) {
 }
 
 /// The bytes of its frame that a function is responsible for: with what it
-/// pushed, without what a sequence may have spilled below.
+/// pushed, without what a sequence may have spilled below, or where it begins: no
+/// function reads the word there before it writes it.
 pub fn frame_left(case: &Case) -> &'static [u8] {
     if case.is_jump() || case.is_frame() {
         return &[];
@@ -290,7 +294,7 @@ pub fn frame_left(case: &Case) -> &'static [u8] {
     let low = SITE_RSP.wrapping_add_signed(-i64::from(below));
     // SAFETY: inside the mapped driver stack, on which nobody runs while the
     // slice is used.
-    unsafe { std::slice::from_raw_parts(low as *const u8, (FRAME_TOP - low) as usize) }
+    unsafe { std::slice::from_raw_parts(low as *const u8, (FRAME_END - low) as usize) }
 }
 
 const _: () = assert!(FRAME_TOP - FRAME_LOW < PAGE);

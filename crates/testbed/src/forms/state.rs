@@ -14,6 +14,9 @@ use crate::random::{Random, mix};
 
 /// `rsp` at a function's entry, plus 8: where its frame ends.
 pub const FRAME_TOP: u64 = START_RSP - 8 - 8;
+/// Where what a function leaves in its frame ends: the word above is one that it may
+/// push before it makes the frame.
+pub const FRAME_END: u64 = FRAME_TOP - 8;
 /// `rsp` at the instruction.
 pub const SITE_RSP: u64 = FRAME_TOP - FRAME as u64;
 /// The base of `%gs`.

@@ -200,6 +200,12 @@ impl<'r> Twin<'r> {
             runtime::ABORT_ACCESS if top != 0 && top != -1 => fault(13, 0, place(report.rip - 1)),
             runtime::ABORT_ACCESS => fault(14, report.address, place(report.rip - 1)),
             runtime::ABORT_FAULT => fault(report.reason.into(), report.address, place(report.rip)),
+            runtime::ABORT_RETURN => Record {
+                trap: report.kind.into(),
+                address: report.address,
+                place: place(report.rip - 1),
+                ..Record::ended(Ending::Aborted)
+            },
             kind => Record {
                 trap: kind.into(),
                 address: report.address,

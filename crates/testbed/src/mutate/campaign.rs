@@ -9,7 +9,7 @@ use std::fmt;
 use elf_loader::Object;
 use svm_rewrite::{Options as Rewriting, Scheme, rewrite};
 
-use super::{Survivor, Systematic, Tally, checks, judge, systematic};
+use super::{Survivor, Systematic, Tally, checks, guards, judge, judge_guards, systematic};
 use crate::campaign;
 use crate::error::Error;
 use crate::functions::subject;
@@ -212,6 +212,9 @@ fn scheme_tally(
     };
     let rewritten = rewrite(object, rewriting)?;
     let all = checks(&rewritten.object, &rewritten.sites, scheme);
+    // As many of them as a third of the checks.
+    let guards = guards(&rewritten.object, &rewritten.sites);
+    let one_in = plan.threads() * (3 * guards.len()).div_ceil(plan.checks.max(1)).max(1);
     let mut random = Random::new(plan.seed);
     let chosen: Vec<_> = (0..plan.checks)
         .map(|_| all[random.below(all.len() as u64) as usize].clone())
@@ -222,8 +225,12 @@ fn scheme_tally(
             .chunks(chosen.len().div_ceil(plan.threads()).max(1))
             .enumerate()
             .map(|(i, part)| {
-                let (mut object, all) = (rewritten.object.clone(), &all);
-                scope.spawn(move || judge(&mut object, part, all, plan.seed + i as u64))
+                let (mut object, all, guards) = (rewritten.object.clone(), &all, &guards);
+                scope.spawn(move || {
+                    let mut tally = judge(&mut object, part, all, plan.seed + i as u64);
+                    tally.add(judge_guards(&mut object, guards, i, one_in));
+                    tally
+                })
             })
             .collect();
         for thread in threads {

@@ -11,7 +11,7 @@ use svm_rewrite::{Options, Scheme, rewrite};
 
 use super::inserted::function_of;
 use super::tally::ask;
-use super::{Check, Tally, checks};
+use super::{Check, Guard, Tally, checks, guards, judge_guards};
 use crate::forms;
 use crate::random::Random;
 
@@ -22,6 +22,8 @@ pub struct Systematic {
     pub object: Object<'static>,
     /// Its checks.
     pub checks: Vec<Check>,
+    /// What it does about return addresses.
+    pub guards: Vec<Guard>,
 }
 
 impl Systematic {
@@ -34,9 +36,11 @@ impl Systematic {
         };
         let rewritten = rewrite(&object, options).expect("plain forms are rewritten");
         let checks = checks(&rewritten.object, &rewritten.sites, scheme);
+        let guards = guards(&rewritten.object, &rewritten.sites);
         Systematic {
             object: rewritten.object,
             checks,
+            guards,
         }
     }
 }
@@ -65,5 +69,7 @@ pub fn systematic(subject: &mut Systematic, first: usize, one_in: usize) -> Tall
             }
         }
     }
+    let guards = subject.guards.clone();
+    tally.add(judge_guards(&mut subject.object, &guards, first, one_in));
     tally
 }

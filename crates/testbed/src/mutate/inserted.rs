@@ -33,7 +33,14 @@ impl Check {
         made
     }
 
-    fn splice(&self, kind: Kind, at: u64, length: usize, new: Vec<New>, how: &str) -> Mutant {
+    pub(super) fn splice(
+        &self,
+        kind: Kind,
+        at: u64,
+        length: usize,
+        new: Vec<New>,
+        how: &str,
+    ) -> Mutant {
         Mutant {
             kind,
             harmless: false,
@@ -44,7 +51,7 @@ impl Check {
         }
     }
 
-    fn twice(&self, piece: &Piece, harmless: bool) -> Mutant {
+    pub(super) fn twice(&self, piece: &Piece, harmless: bool) -> Mutant {
         let how = format!("`{}` twice", piece.decoded);
         let new = vec![New::copy(piece)];
         let mutant = self.splice(Kind::Duplicated, piece.at, 0, new, &how);

@@ -39,7 +39,7 @@ impl Check {
         all
     }
 
-    fn mutant(
+    pub(super) fn mutant(
         &self,
         kind: Kind,
         piece: &Piece,
@@ -66,13 +66,13 @@ impl Check {
         }
     }
 
-    fn deleted(&self, piece: &Piece, harmless: bool) -> Mutant {
+    pub(super) fn deleted(&self, piece: &Piece, harmless: bool) -> Mutant {
         let nops = vec![0x90; piece.bytes.len()];
         let mutant = self.mutant(Kind::Deleted, piece, nops, Vec::new(), "deleted");
         Mutant { harmless, ..mutant }
     }
 
-    fn swapped(&self, i: usize) -> Mutant {
+    pub(super) fn swapped(&self, i: usize) -> Mutant {
         let (a, b) = (&self.pieces[i], &self.pieces[i + 1]);
         // A branch goes to the same place from where it is now.
         let mut bytes = moved(b, a.at);

@@ -5,7 +5,7 @@
 //! ```text
 //! dom0 page p       --translation-->  WINDOWS + k * 0x4000 + 0x1000, mapped with
 //!                                     the pages before and after it
-//! the CPU's block   at BLOCK, entered with rsp = BLOCK + 0x4000
+//! the CPU's block   at BLOCK, entered with rsp = ENTRY
 //! the table         at TABLE
 //! ```
 
@@ -20,7 +20,8 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, Register};
 
 const WINDOWS: u64 = 0x7f00_0000_0000;
 const BLOCK: u64 = 0x7e00_0000_0000;
-const ENTRY: u64 = BLOCK + 0x4000;
+const ENTRY: u64 = BLOCK + 0xc000;
+const SHADOW: u64 = ENTRY - 0x8000;
 const TABLE: u64 = 0x4000_0000;
 const RETURN: u64 = 0x5ec2_e7ad;
 
@@ -45,6 +46,9 @@ pub struct Machine {
     pub regs: [u64; 16],
     /// What dom0 memory was touched.
     pub events: Vec<Event>,
+    /// Whether every write by pointer hits the return address as well: the driver
+    /// may have passed a pointer to it.
+    pub hostile: bool,
     paper: bool,
     flags: Flags,
     memory: HashMap<u64, u8, BuildHasherDefault<AddressHasher>>,
@@ -87,6 +91,7 @@ impl Machine {
         let mut machine = Machine {
             regs,
             events: Vec::new(),
+            hostile: false,
             paper,
             flags: Flags::default(),
             memory: HashMap::default(),
@@ -147,7 +152,13 @@ impl Machine {
         if at >= ENTRY - 4096 && end <= top {
             return Ok((at, false));
         }
-        let context = BLOCK + 0x7000;
+        if at == SHADOW && size == 8 && (write || self.memory.contains_key(&SHADOW)) {
+            return Ok((at, false));
+        }
+        if at == ENTRY && size == 8 && write {
+            return Ok((at, false));
+        }
+        let context = BLOCK + 0xf000;
         if !write && size == 8 && (at == context || at == context + 8) {
             return Ok((at, false));
         }
@@ -175,6 +186,12 @@ impl Machine {
 
     fn write(&mut self, at: u64, size: usize, value: u64) -> Result<(), String> {
         let (place, dom0) = self.locate(at, size, true)?;
+        if (at == ENTRY || at == SHADOW) && value != RETURN {
+            return Err(format!("{value:#x} as a return address"));
+        }
+        if dom0 && self.hostile {
+            self.memory.insert(ENTRY + 1, 0x66);
+        }
         for n in 0..size {
             self.memory
                 .insert(place.wrapping_add(n as u64), (value >> (8 * n)) as u8);
@@ -244,6 +261,9 @@ impl Machine {
         match i.flow_control() {
             FlowControl::Call => {
                 let (name, _) = name.ok_or("the machine does not know calls inside")?;
+                if name == "twin_smashed" {
+                    return Ok(None);
+                }
                 let r = name
                     .strip_prefix("twin_slow_")
                     .ok_or("a call of another routine")?;

@@ -60,6 +60,7 @@ impl Report {
             runtime::ABORT_FAULT => "processor fault",
             runtime::ABORT_RESOURCES => "no window or node left",
             runtime::ABORT_IMPORT => "an imported routine failed",
+            runtime::ABORT_RETURN => "return address overwritten",
             runtime::ABORT_DEAD => "another invocation was aborted",
             _ => "unknown",
         }
