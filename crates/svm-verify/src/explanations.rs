@@ -20,6 +20,14 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             "Give the verifier the output of `twin rewrite` of the same version. A plain driver is rewritten first.",
             Text("$ gcc -O2 -c driver.c && twin verify driver.o"),
         ),
+        Code::Contract => (
+            "The object was made for another contract than the one that is demanded: another target, or another scheme.",
+            "What an object says of itself is compared with what was asked, and decides nothing. A module for a stock kernel may do what a kernel does; proving that of it says nothing about what it does in a hypervisor.",
+            "Rewrite the original for the contract that is demanded. If the object is to be loaded where the other one holds, demand that: `twin verify --target linux`, or `--scheme`.",
+            Text(
+                "$ twin rewrite --target linux e1000.ko -o e1000.twin.ko && twin verify e1000.twin.ko",
+            ),
+        ),
         Code::Section => (
             "The object has a section that a rewritten object does not have: data, a table, writable code.",
             "Data of a hypervisor instance stays in dom0; code that can be written is not the code that was verified.",

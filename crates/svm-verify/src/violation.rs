@@ -59,6 +59,9 @@ codes! {
     /// Not an object made by this version of the rewriter.
     Foreign = "object-foreign", Object,
         "give the verifier the output of `twin rewrite` of this version";
+    /// An object made for another contract than the one that is demanded.
+    Contract = "object-contract", Object,
+        "rewrite the original for this contract, or, if it is to be loaded where the other one holds, demand that";
     /// A section that a rewritten object does not have.
     Section = "object-section", Object,
         "keep only code, .note.twin, .twin.codemap and .twin.map; data stays in dom0";

@@ -217,7 +217,7 @@ fn hot_and_cold_parts_of_a_function_jump_between_sections() {
             9
         );
         let object = object(scheme, &code);
-        let proof = verify(&object).unwrap_or_else(|v| panic!("{v}"));
+        let proof = verify(&object, USER).unwrap_or_else(|v| panic!("{v}"));
         assert_eq!(proof.functions, 2);
     }
 }

@@ -15,6 +15,7 @@ use elf_loader::consts::STT_FUNC;
 use elf_loader::link::{Layout, Linked, SymbolUse, Trampolines, layout, link};
 use elf_loader::{Object, Place, SectionId};
 use iced_x86::{Decoder, DecoderOptions};
+use svm_verify::{Contract, Target};
 use twin_abi::{names, sections};
 
 use crate::dom0::PAGE;
@@ -77,6 +78,11 @@ impl Variant {
         }
     }
 
+    /// What an object has to keep to be loaded into an instance of this variant.
+    pub fn contract(self) -> Contract {
+        Contract::of(Target::User).with(self.scheme.abi())
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -114,7 +120,7 @@ pub struct Program {
 /// The rewriter's refusals and the verifier's violations.
 pub fn rewrite(object: &Object<'_>, variant: Variant) -> Result<Object<'static>, Error> {
     let rewritten = svm_rewrite::rewrite(object, variant.options())?;
-    match svm_verify::verify(&rewritten.object) {
+    match svm_verify::verify(&rewritten.object, variant.contract()) {
         Ok(_) => Ok(rewritten.object),
         Err(violations) => Err(Error::Rejected(violations.to_string())),
     }

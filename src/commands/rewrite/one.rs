@@ -35,7 +35,7 @@ impl Opts {
         let rewritten = self.rewritten(input)?;
         let bytes = serialise(file, &rewritten)?;
         if !self.no_verify {
-            verify(file, &bytes)?;
+            self.verify(file, &bytes)?;
         }
         // Verified as it will lie on disk; nothing changes it beyond this point.
         Pending::create(&job.output)?.finish_with(&bytes)?;
@@ -43,6 +43,18 @@ impl Opts {
             sites: Sites::new(file, &rewritten.sites),
             unverified: self.no_verify.then_some("--no-verify"),
         })
+    }
+
+    /// Proves what was asked for, of the bytes as they will lie on disk.
+    fn verify(&self, file: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let object = elf_loader::read(bytes).map_err(|error| internal(file, &error))?;
+        svm_verify::verify(&object, self.contract())
+            .map(|_| ())
+            .map_err(|violations| Failure::Violated {
+                file: file.to_owned(),
+                own: true,
+                violations,
+            })
     }
 
     fn rewritten(&self, input: &Input) -> Result<Rewritten, Failure> {
@@ -84,17 +96,6 @@ impl Opts {
 
 fn serialise(file: &str, rewritten: &Rewritten) -> Result<Vec<u8>, Failure> {
     elf_loader::write(&rewritten.object).map_err(|error| internal(file, &error))
-}
-
-fn verify(file: &str, bytes: &[u8]) -> Result<(), Failure> {
-    let object = elf_loader::read(bytes).map_err(|error| internal(file, &error))?;
-    svm_verify::verify(&object)
-        .map(|_| ())
-        .map_err(|violations| Failure::Violated {
-            file: file.to_owned(),
-            own: true,
-            violations,
-        })
 }
 
 /// An object that this program made itself and cannot handle.

@@ -14,6 +14,7 @@ mod tables;
 use elf_loader::{Object, Relocation, Section, SectionId, SymbolId};
 use twin_abi::{Scheme, Target};
 
+use crate::contract::Contract;
 use crate::domain::Reg;
 use crate::insn::Insn;
 use crate::linux;
@@ -89,8 +90,12 @@ pub struct Image<'o> {
 
 impl<'o> Image<'o> {
     /// Looks at everything but the instructions. `None` if the object is
-    /// foreign, which alone is reported then.
-    pub fn new(object: &'o Object<'o>, report: &mut Report<'o>) -> Option<Image<'o>> {
+    /// foreign, or made for another contract, which alone is reported then.
+    pub fn new(
+        object: &'o Object<'o>,
+        contract: Contract,
+        report: &mut Report<'o>,
+    ) -> Option<Image<'o>> {
         let (scheme, target) = match note::made_for(object) {
             Ok(made) => made,
             Err(reason) => {
@@ -98,6 +103,10 @@ impl<'o> Image<'o> {
                 return None;
             }
         };
+        if let Err(reason) = contract.admits(scheme, target) {
+            report.object(Code::Contract, reason);
+            return None;
+        }
         let mut image = Image {
             object,
             scheme,

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use twin_abi::Scheme;
+use svm_verify::{Contract, Scheme};
 
 use super::module::link;
 use super::{ABI, PAPER, STLB, assemble, check, note};
@@ -117,6 +117,16 @@ pub fn parse(target: Target, directory: &str, topic: &str, text: &str) -> Vec<Ca
 }
 
 impl Case {
+    /// What whoever loads it demands: never what the object says.
+    pub fn contract(&self) -> Contract {
+        let scheme = Scheme::from_number(self.scheme).expect("a scheme");
+        Contract::of(match self.target {
+            Target::User => svm_verify::Target::User,
+            Target::Linux => svm_verify::Target::Linux,
+        })
+        .with(scheme)
+    }
+
     /// The object that the case stands for.
     pub fn object(&self) -> Vec<u8> {
         let code = expand(self.scheme, &self.code);
