@@ -148,9 +148,14 @@ impl Case {
     }
 }
 
-/// Fills in `{T:ADDRESS}`, `{KEEP}` and `{RET}`.
+/// Fills in `{T:ADDRESS}`, `{KEEP}` and `{RET}`, and in whole sources `{NOTE}` and
+/// `{ABI}`.
 fn expand(scheme: u32, code: &str) -> String {
-    let mut text = code.replace("{KEEP}", "").replace("{RET}", "ret");
+    let mut text = code
+        .replace("{KEEP}", "")
+        .replace("{RET}", "ret")
+        .replace("{NOTE}", &note([ABI, scheme, 64, 0]))
+        .replace("{ABI}", &ABI.to_string());
     let mut n = 0;
     while let Some(start) = text.find("{T:") {
         n += 1;
