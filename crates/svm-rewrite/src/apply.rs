@@ -319,8 +319,7 @@ impl FunctionWriter<'_, '_> {
                         "the distance from rsp to what it is set to is not known here",
                     )
                 };
-                e.frame_pointer_to_stack(i, distance.ok_or_else(unknown)?);
-                Ok(())
+                e.frame_pointer_to_stack(i, distance.ok_or_else(unknown)?)
             }
             Class::Realign(alignment) => {
                 let facts = self.facts.get(i, self.copy);

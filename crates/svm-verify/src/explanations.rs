@@ -218,6 +218,12 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             "Leave the same depth on every path to a place.",
             Assembly("test %edi,%edi\nje 1f\npush %rax\n1: ret"),
         ),
+        Code::Alignment => (
+            "%rsp moves by something that is not a multiple of 8.",
+            "Whoever is called counts on words (psABI 3.2.2), and so does the proof: the return address, saved registers and the words of a frame lie at multiples of 8. More is not asked for: kernel code is built so that calls are made at any multiple of 8.",
+            "Make frames of whole words.",
+            Assembly("sub $12,%rsp\nadd $12,%rsp\nret"),
+        ),
         Code::Frame => (
             "A frame deeper than the guard page protects, or a pop above the frame's own start.",
             "The guard catches a stack that overflows only if no function steps over it.",

@@ -320,7 +320,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             }
             Err(broken) => {
                 self.proved[n as usize] = Proved::Reached;
-                let lost = matches!(broken.0, Code::StackPointer | Code::Frame);
+                let lost = matches!(broken.0, Code::StackPointer | Code::Frame | Code::Alignment);
                 found.push((n, broken));
                 !lost && !matches!(insn.op, Op::Jump(_) | Op::JumpIndirect(_) | Op::Ret)
             }

@@ -149,6 +149,9 @@ codes! {
     /// Two paths meet with different depths of the stack.
     Depth = "P4-depth", P4,
         "leave the same depth on every path";
+    /// `rsp` moved by something that is not a multiple of a word.
+    Alignment = "P4-alignment", P4,
+        "move %rsp by multiples of 8 bytes";
     /// A frame deeper than the guard page protects, or above its own start.
     Frame = "P4-frame", P4,
         "keep the frame within 3968 bytes, and never pop more than was pushed";
