@@ -41,6 +41,8 @@ pub struct Applied {
     pub locked: Vec<(u16, InstIdx, Position)>,
     /// Where kept instructions end, by index.
     pub kept_ends: HashMap<u32, Position>,
+    /// Whether an instruction has no place: no path comes to it.
+    pub left_out: Vec<bool>,
 }
 
 impl Applied {
@@ -106,6 +108,10 @@ pub fn apply(
         depths: written.depths,
         locked: written.locked,
         kept_ends: written.kept_ends,
+        left_out: plans
+            .iter()
+            .map(|p| matches!(p.class, Class::Unreached(_)))
+            .collect(),
     })
 }
 
@@ -267,7 +273,7 @@ impl FunctionWriter<'_, '_> {
             Class::Plain | Class::Stack => e.copy_inst(i),
             Class::Keep(_) => e.keep(i),
             Class::StaticBranch => e.static_branch(i),
-            Class::Drop => Ok(()),
+            Class::Drop | Class::Unreached(_) => Ok(()),
             Class::Memory(space) => e.memory(i, plan, space),
             Class::Prefetch(space) => e.prefetch(i, plan, space),
             Class::BitString(space) => e.bit_string(i, plan, space),
@@ -359,6 +365,9 @@ impl FunctionWriter<'_, '_> {
     fn leave(&mut self, f: FuncIdx) {
         let lifted = self.emitter.lifted;
         let last = InstIdx(lifted.function(f).insts.end - 1);
+        if matches!(self.plans[last.0 as usize].class, Class::Unreached(_)) {
+            return self.emitter.stop();
+        }
         let next = match lifted.inst(last).iced.flow_control() {
             FlowControl::Next | FlowControl::ConditionalBranch => self.continuation(f),
             // A call at the end does not return, or what follows at once is its

@@ -38,6 +38,7 @@ mod plan;
 mod policy;
 mod prefix;
 mod process;
+mod reach;
 mod refusal;
 mod registers;
 mod report;
@@ -53,6 +54,8 @@ pub mod text;
 mod trace;
 mod values;
 
+use std::collections::BTreeSet;
+
 use elf_loader::Object;
 
 pub use refusal::{Code, Refusal};
@@ -67,7 +70,7 @@ use class::Class;
 use copies::Copies;
 use flow::Hints;
 use forward::FactsBefore;
-use lift::Lifted;
+use lift::{CodeIdx, Lifted};
 use plan::{Plan, Planner};
 
 /// Everything that was decided and done.
@@ -133,7 +136,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
         copies,
         facts,
         plans,
-    } = decide(&lifted, &Hints::default(), options)?;
+    } = decide(&lifted, &Hints::default(), &codemap, options)?;
     // --- nothing is decided beyond this point ---
     let applied = apply::apply(&analysis, &plans, &facts, &copies, options)?;
     let mut rewriting = Rewriting {
@@ -173,18 +176,29 @@ struct Decided<'a> {
     plans: Vec<Plan>,
 }
 
-/// Analyses and plans.
+/// Analyses and plans. `codemap` is what indirect calls may reach, where nothing else
+/// is known to be entered.
 ///
 /// # Errors
 /// Every place that cannot be rewritten soundly.
 fn decide<'a>(
     lifted: &'a Lifted<'a>,
     hints: &Hints,
+    codemap: &BTreeSet<(CodeIdx, u64)>,
     options: Options,
 ) -> Result<Decided<'a>, Vec<Refusal>> {
     // Control flow, what each instruction is, what is live before it.
     let analysis = analysis::analyse(lifted, hints, options.target)?;
     let mut classes = accepted(&analysis)?;
+    if options.target == Target::User {
+        reach::leave_out(
+            lifted,
+            &analysis.flow,
+            &analysis.exits,
+            codemap,
+            &mut classes,
+        );
+    }
     let copies = Copies::find(lifted, &analysis.flow, &classes);
     let input = forward::Input {
         lifted,

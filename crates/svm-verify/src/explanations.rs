@@ -132,6 +132,12 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             "Read only the two segment bases, 8 bytes each, at GS_BASE_FROM_TOP and FS_BASE_FROM_TOP.",
             Assembly("mov %rsp,%rax\nor $0x7fff,%rax\nmov -0xff7(%rax,%rsi),%rdi\nret"),
         ),
+        Code::Unreached => (
+            "No path reaches this code: neither a branch nor a call leads there, and it is no entry. It is not padding either, which is `nop`, `int3` and `ud2`.",
+            "What no path reaches is not interpreted, so nothing is known of it. If a loader or a handler of faults came there after all, it would run what nobody proved.",
+            "Leave the code out; `twin rewrite` does, where a static branch is compiled off. If it is a function, give it a symbol of type STT_FUNC: then it is interpreted as an entry.",
+            Assembly("ret\nmov (%rdi),%rax\nret"),
+        ),
         Code::Target => (
             "A direct branch lands on something that is not the start of an instruction of this object.",
             "Bytes read from another offset are other instructions, which were not verified.",
@@ -212,17 +218,17 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             "Move %rsp by `push`, `pop`, `add`/`sub`/`lea` with constants only. Aligned frames are written once for each alignment at entry (crates/svm-rewrite/src/copies.rs).",
             Assembly("mov %rdi,%rsp\nret"),
         ),
-        Code::Depth => (
-            "Two paths meet with different depths of the stack.",
-            "After the meeting neither depth is known, and a loop could grow the stack without bound.",
-            "Leave the same depth on every path to a place.",
-            Assembly("test %edi,%edi\nje 1f\npush %rax\n1: ret"),
-        ),
         Code::Alignment => (
             "%rsp moves by something that is not a multiple of 8.",
             "Whoever is called counts on words (psABI 3.2.2), and so does the proof: the return address, saved registers and the words of a frame lie at multiples of 8. More is not asked for: kernel code is built so that calls are made at any multiple of 8.",
             "Make frames of whole words.",
             Assembly("sub $12,%rsp\nadd $12,%rsp\nret"),
+        ),
+        Code::Depth => (
+            "Two paths meet with different depths of the stack.",
+            "After the meeting neither depth is known, and a loop could grow the stack without bound.",
+            "Leave the same depth on every path to a place.",
+            Assembly("test %edi,%edi\nje 1f\npush %rax\n1: ret"),
         ),
         Code::Frame => (
             "A frame deeper than the guard page protects, or a pop above the frame's own start.",

@@ -66,6 +66,7 @@ use crate::program::Program;
 use crate::report::Report;
 
 pub use contract::Contract;
+pub use object::is_entry;
 pub use proof::{Accesses, Proof};
 pub use twin_abi::{Scheme, Target};
 pub use violation::{Code, Rule, Violation, Violations};
@@ -153,9 +154,17 @@ fn prove<'o>(
     // Every instruction and every way in is known beyond this point.
     let outcome = flow::interpret(&image, &program, &entries, &rest, &patches);
     for (n, (code, reason)) in &outcome.broken {
-        let insn = &program.insns[*n as usize];
-        let section = image.code[usize::from(insn.section)];
-        report.at(section, u64::from(insn.at), *code, reason.clone());
+        let (section, offset) = image.place(&program.insns[*n as usize]);
+        report.at(section, offset, *code, reason.clone());
+    }
+    // In a hypervisor instance nobody opens a way to code that no path reaches. A
+    // broken rule ends paths: what lies behind it is not said to be unreached.
+    if !image.is_linux() && report.is_empty() {
+        for n in outcome.unreached(&program) {
+            let (section, offset) = image.place(&program.insns[n as usize]);
+            let reason = "no path leads here, and it is not padding";
+            report.at(section, offset, Code::Unreached, reason);
+        }
     }
     Some(Proof::new(&image, &program, &outcome))
 }
@@ -183,7 +192,7 @@ fn entries<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) ->
                 section,
                 offset,
                 Code::Target,
-                "a global name is at no instruction",
+                "no instruction starts at the function or visible name",
             );
         }
     }

@@ -107,6 +107,9 @@ codes! {
     /// The CPU's context at any other place than its two segment bases.
     Context = "P1-context", P1,
         "read only the two segment bases, 8 bytes each";
+    /// Code that no path reaches, and that is not padding.
+    Unreached = "P2-unreached", P2,
+        "leave the code out, or reach it: by a branch, a call, a function's symbol or the codemap";
     /// A branch to something that is not an instruction of this object.
     Target = "P2-target", P2,
         "branch to instruction starts of code sections";
@@ -146,12 +149,12 @@ codes! {
     /// `rsp` changed by something other than a constant.
     StackPointer = "P4-rsp", P4,
         "move %rsp by constants only";
-    /// Two paths meet with different depths of the stack.
-    Depth = "P4-depth", P4,
-        "leave the same depth on every path";
     /// `rsp` moved by something that is not a multiple of a word.
     Alignment = "P4-alignment", P4,
         "move %rsp by multiples of 8 bytes";
+    /// Two paths meet with different depths of the stack.
+    Depth = "P4-depth", P4,
+        "leave the same depth on every path";
     /// A frame deeper than the guard page protects, or above its own start.
     Frame = "P4-frame", P4,
         "keep the frame within 3968 bytes, and never pop more than was pushed";

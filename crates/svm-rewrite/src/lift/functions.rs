@@ -116,6 +116,7 @@ impl Lifter<'_> {
                 && (first..last).all(|i| {
                     is_filler(&self.lifted.insts[i as usize].iced) && !is_target[i as usize]
                 });
+        let has_symbol = name.is_some();
         let name = match name {
             Some(name) => name.to_owned(),
             None => format!("{}+{start:#x}", self.lifted.section_name(section)),
@@ -127,6 +128,7 @@ impl Lifter<'_> {
             start,
             end,
             padding,
+            has_symbol,
         });
     }
 }

@@ -126,6 +126,8 @@ pub struct Function {
     /// replacements of alternatives, which the kernel copies elsewhere. It is not
     /// emitted, but where `--target linux` keeps the whole section.
     pub padding: bool,
+    /// Whether a function symbol names it.
+    pub has_symbol: bool,
 }
 
 /// The code of an object.

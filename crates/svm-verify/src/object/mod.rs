@@ -21,7 +21,7 @@ use crate::linux;
 use crate::report::Report;
 use crate::violation::Code;
 
-pub use symbols::slow_register;
+pub use symbols::{is_entry, slow_register};
 
 /// An entry of the runtime, or an imported routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,9 +82,10 @@ pub struct Image<'o> {
     pub symbols: Vec<Meaning>,
     /// Codemap entries, each with its offset in the codemap.
     pub codemap: Vec<(u64, CodeAt)>,
-    /// Names that other objects or the loader can see: entered from outside.
+    /// Places that are entered from outside: for target `user`, those of
+    /// [`is_entry`].
     pub globals: Vec<CodeAt>,
-    /// Starts of the other functions.
+    /// Starts of the other functions (target `linux`).
     pub locals: Vec<CodeAt>,
 }
 
@@ -140,6 +141,11 @@ impl<'o> Image<'o> {
     /// The code section with this number.
     pub fn section(&self, number: u16) -> &'o Section<'o> {
         self.object.section(self.code[usize::from(number)])
+    }
+
+    /// Where an instruction is: section and offset.
+    pub fn place(&self, insn: &Insn) -> (SectionId, u64) {
+        (self.code[usize::from(insn.section)], insn.at.into())
     }
 
     /// The bytes of an instruction; `None` if its section has not all of them.
