@@ -16,6 +16,7 @@ use elf_loader::Object;
 use mimalloc::MiMalloc;
 use svm_rewrite::class::Kind;
 use svm_rewrite::{Options, Scheme, Site};
+use svm_verify::{Contract, Target};
 
 /// As in `twin`.
 #[global_allocator]
@@ -129,7 +130,8 @@ fn rewrite(bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
 
 fn verify(bytes: &[u8]) -> Option<u64> {
     let object = elf_loader::read(bytes).ok()?;
-    Some(svm_verify::verify(&object).ok()?.instructions as u64)
+    let contract = Contract::of(Target::User).with(Scheme::Stlb.abi());
+    Some(svm_verify::verify(&object, contract).ok()?.instructions as u64)
 }
 
 fn objdump(paths: &[&Path]) -> Option<()> {

@@ -9,13 +9,14 @@
 set -eu
 twin=$1 directory=$2 wrong=0 right=0
 
-# expect STATUS FILES...: counts those that end so in `right`, others in `wrong`.
+# expect TARGET STATUS FILES...: counts those that end so in `right`, others in
+# `wrong`. Target and scheme are demanded; a file's name ends in its scheme.
 expect() {
-    status=$1 right=0
-    shift
+    demanded=$1 status=$2 right=0
+    shift 2
     for file; do
-        code=0
-        answer=$("$twin" verify "$file" 2>&1) || code=$?
+        code=0 scheme=${file##*-}
+        answer=$("$twin" verify --target "$demanded" --scheme "${scheme%.o}" "$file" 2>&1) || code=$?
         if [ "$code" -eq "$status" ]; then
             right=$((right + 1))
         else
@@ -26,9 +27,9 @@ expect() {
 }
 
 for target in user linux; do
-    expect 1 "$directory/$target"/refused/*.o
+    expect "$target" 1 "$directory/$target"/refused/*.o
     refused=$right
-    expect 0 "$directory/$target"/accepted/*.o
+    expect "$target" 0 "$directory/$target"/accepted/*.o
     echo "$target: $refused attacks refused, $right controls accepted"
 done
 echo "$wrong wrong"

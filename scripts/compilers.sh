@@ -88,7 +88,7 @@ kernel() {
     "$twin" cc --target linux -- "$1" $2 -w -c "$kernel" -o "$work/kernel.o" \
         >"$work/log" 2>&1 || die "$1 $2: $(head -n 3 "$work/log")"
     ld -r "$work/kernel.o" "$work/runtime.o" -o "$work/module.o"
-    "$twin" verify "$work/module.o" >"$work/log" 2>&1 || die "$1 $2: $(head -n 3 "$work/log")"
+    "$twin" verify --target linux "$work/module.o" >"$work/log" 2>&1 || die "$1 $2: $(head -n 3 "$work/log")"
     built=$((built + 1))
 }
 

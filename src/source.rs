@@ -13,6 +13,7 @@
 
 use svm_rewrite::source::{Printed, Source};
 use svm_rewrite::{Options, Scheme, Target};
+use svm_verify::Contract;
 
 use crate::assembler;
 use crate::failure::Failure;
@@ -72,7 +73,8 @@ pub fn verify(name: &str, text: &[u8], scheme: Scheme) -> Result<(), Failure> {
     let object = assembler::assemble(name, text)?;
     let linked = assembler::link(name, &[&object, &module_runtime(scheme)?])?;
     let object = elf_loader::read(&linked).map_err(|e| Failure::unreadable(name, &e))?;
-    svm_verify::verify(&object)
+    let contract = Contract::of(svm_verify::Target::Linux).with(scheme.abi());
+    svm_verify::verify(&object, contract)
         .map(|_| ())
         .map_err(|violations| Failure::Violated {
             file: name.to_owned(),

@@ -62,5 +62,5 @@ build "$directory" "$twin cc --target linux --report $report -- $compiler"
 sed "s#$directory/original#$directory#g" "$directory/original/warnings" |
     diff - "$directory/warnings" >&2 || die "the rewritten build has other warnings"
 # The proof is about the module as kbuild left it, objtool's tables included.
-"$twin" verify "$directory/e1000.ko"
+"$twin" verify --target linux "$directory/e1000.ko"
 echo "$directory/e1000.ko"

@@ -15,6 +15,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use svm_verify::Contract;
 
 use super::Scheme;
 use crate::failure::Failure;
@@ -128,6 +129,12 @@ impl Opts {
         }
     }
 
+    /// What the result has to keep.
+    fn contract(&self) -> Contract {
+        let scheme = svm_rewrite::Scheme::from(self.scheme).abi();
+        Contract::of(self.target.demanded()).with(scheme)
+    }
+
     /// Says what became of one input.
     fn account(
         &self,
@@ -167,6 +174,13 @@ impl Target {
         match self {
             Target::User | Target::Xen => svm_rewrite::Target::User,
             Target::Linux => svm_rewrite::Target::Linux,
+        }
+    }
+
+    fn demanded(self) -> svm_verify::Target {
+        match self {
+            Target::User | Target::Xen => svm_verify::Target::User,
+            Target::Linux => svm_verify::Target::Linux,
         }
     }
 

@@ -1,12 +1,15 @@
-//! `twin verify`: the proof that rewritten objects are confined.
+//! `twin verify`: the proof that rewritten objects keep a contract.
+//!
+//! Which one, whoever is going to load them says: what an object says of itself
+//! is compared with that, and decides nothing.
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
-use svm_verify::{Proof, Violation};
+use svm_verify::{Contract, Proof, Violation};
 
-use super::Format;
+use super::{Format, Scheme};
 use crate::codes::Code;
 use crate::failure::Failure;
 use crate::input::{self, Input};
@@ -17,13 +20,19 @@ use crate::text::count;
 const EXAMPLES: &str = "\
 Examples:
   twin verify e1000.twin.o
-  twin verify confined/*.twin.o
+  twin verify --scheme stlb confined/*.twin.o
+  twin verify --target linux e1000.twin.ko
   twin verify --format json e1000.twin.o | jq '.[].violations'
+
+The contract is what you demand, never what the object says of itself: one that
+was made for another is refused. A hypervisor demands `user`, and the scheme of
+its instance. A module for a stock kernel has that kernel's rights: of it less is
+proved, and `checked` is printed for it instead of `verified`.
 
 The proof needs no trust in whoever made the object, and fails closed.
 
 Exit status:
-  0  every file is confined
+  0  every file keeps the contract
   1  a violation was found, or a file is no rewritten object
   2  wrong usage, or a file that cannot be read";
 
@@ -34,19 +43,71 @@ pub struct Opts {
     /// Rewritten objects; `-` is standard input.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
+    /// The contract that is demanded: that of what the code is to run on.
+    #[arg(long, value_enum, default_value_t = Target::User)]
+    target: Target,
+    /// The scheme that is demanded [default: any; the result says which].
+    #[arg(long, value_enum)]
+    scheme: Option<Scheme>,
     /// How to print the results.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
+/// Whose rules are demanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Target {
+    /// A hypervisor's: confined to dom0's memory, whatever the object does.
+    User,
+    /// A stock Linux kernel's: a module with that kernel's rights.
+    Linux,
+}
+
+impl From<Target> for svm_verify::Target {
+    fn from(target: Target) -> svm_verify::Target {
+        match target {
+            Target::User => svm_verify::Target::User,
+            Target::Linux => svm_verify::Target::Linux,
+        }
+    }
+}
+
+/// What is said of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    /// It reaches nothing but what the hypervisor gives it.
+    Confined,
+    /// It is what rewriting makes of a module, which has the kernel's rights.
+    Checked,
+    /// It does not keep the contract.
+    Refused,
+    /// It cannot be read, or is no object.
+    Unreadable,
+}
+
+impl Verdict {
+    /// What a proof amounts to.
+    fn of(proof: &Proof) -> Verdict {
+        match proof.target {
+            svm_verify::Target::User => Verdict::Confined,
+            svm_verify::Target::Linux => Verdict::Checked,
+        }
+    }
+}
+
 /// The result for one file, as JSON has it.
 #[derive(Serialize)]
-struct Verdict {
+struct Report {
     file: String,
-    verified: bool,
-    /// What was proved.
+    /// The contract that was demanded.
+    target: &'static str,
+    /// The scheme that was proved, else the one that was demanded, if any.
+    scheme: Option<&'static str>,
+    verdict: Verdict,
+    /// Numbers of what was proved.
     #[serde(skip_serializing_if = "Option::is_none")]
-    proof: Option<Proof>,
+    counts: Option<Proof>,
     /// The stable code of why it could not be read as an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<&'static str>,
@@ -61,29 +122,37 @@ struct Verdict {
 impl Opts {
     /// Verifies all files.
     pub fn run(self) -> Result<(), Failure> {
-        let mut verdicts = Vec::new();
+        let contract = self.contract();
+        let mut results = Vec::new();
         let result = parallel::each(
             &self.files,
             parallel::cores(),
-            |path| verify(path),
+            |path| verify(path, contract),
             |path, result| match self.format {
                 Format::Text => print(path, &result),
                 Format::Json => {
-                    verdicts.push(Verdict::new(path, result));
+                    results.push(Report::new(path, contract, result));
                     Ok(())
                 }
             },
         );
         if self.format == Format::Json {
-            output::json(&verdicts)?;
+            output::json(&results)?;
         }
         result
     }
+
+    fn contract(&self) -> Contract {
+        Contract {
+            target: self.target.into(),
+            scheme: self.scheme.map(|s| svm_rewrite::Scheme::from(s).abi()),
+        }
+    }
 }
 
-fn verify(path: &Path) -> Result<Proof, Failure> {
+fn verify(path: &Path, contract: Contract) -> Result<Proof, Failure> {
     let input = Input::read(path)?;
-    svm_verify::verify(&input.object()?).map_err(|violations| Failure::Violated {
+    svm_verify::verify(&input.object()?, contract).map_err(|violations| Failure::Violated {
         file: input.name.clone(),
         own: false,
         violations,
@@ -104,36 +173,59 @@ fn print(path: &Path, result: &Result<Proof, Failure>) -> Result<(), Failure> {
         (proof.codemap, "entry point"),
     ];
     let parts = parts.map(|(n, thing)| count(n as u64, thing)).join(", ");
-    output::text(format!("{}: verified: {parts}\n", input::name(path)).as_bytes())
+    let name = input::name(path);
+    output::text(format!("{name}: {}: {parts}\n", proved(proof)).as_bytes())
 }
 
-impl Verdict {
-    fn new(path: &Path, result: Result<Proof, Failure>) -> Verdict {
-        let mut verdict = Verdict {
+/// What was proved, in words.
+fn proved(proof: &Proof) -> String {
+    let contract = format!(
+        "(contract {}, scheme {})",
+        proof.target.as_str(),
+        proof.scheme.as_str()
+    );
+    match proof.target {
+        svm_verify::Target::User => format!("verified: confined {contract}"),
+        svm_verify::Target::Linux => format!(
+            "checked: as a module for a stock kernel {contract}, not confined from that kernel"
+        ),
+    }
+}
+
+impl Report {
+    fn new(path: &Path, contract: Contract, result: Result<Proof, Failure>) -> Report {
+        let mut made = Report {
             file: input::name(path),
-            verified: result.is_ok(),
-            proof: None,
+            target: contract.target.as_str(),
+            scheme: contract.scheme.map(svm_verify::Scheme::as_str),
+            verdict: Verdict::Unreadable,
+            counts: None,
             code: None,
             error: None,
             violation_count: 0,
             violations: Vec::new(),
         };
         match result {
-            Ok(proof) => verdict.proof = Some(proof),
+            Ok(proof) => {
+                made.scheme = Some(proof.scheme.as_str());
+                made.verdict = Verdict::of(&proof);
+                made.counts = Some(proof);
+            }
             Err(Failure::Violated { violations, .. }) => {
-                verdict.violation_count = violations.total;
-                verdict.violations = violations.list;
+                made.verdict = Verdict::Refused;
+                made.violation_count = violations.total;
+                made.violations = violations.list;
             }
             Err(Failure::Input { code, why, .. }) => {
-                verdict.code = Some(code.as_str());
-                verdict.error = Some(why);
+                made.code = Some(code.as_str());
+                made.error = Some(why);
             }
             Err(Failure::Access { why, .. }) => {
-                verdict.code = Some(Code::Access.as_str());
-                verdict.error = Some(why);
+                made.code = Some(Code::Access.as_str());
+                made.error = Some(why);
             }
-            Err(other) => verdict.error = Some(other.to_string()),
+            Err(other) => made.error = Some(other.to_string()),
         }
-        verdict
+        made
     }
 }

@@ -29,7 +29,7 @@ fn e1000_is_rewritten_and_verified_with_both_schemes() {
             .run(&["verify", "--format", "json", "e1000.twin.o"])
             .ok()
             .json();
-        let proof = &verdict[0]["proof"];
+        let proof = &verdict[0]["counts"];
         assert!(
             proof["instructions"].as_u64() > Some(18_000),
             "{scheme}: {proof}"

@@ -29,9 +29,14 @@ fn verify_as_json() {
     let outcome = sandbox.run(&["verify", "--format", "json", "out.o", "driver.o", "empty.o"]);
     assert_eq!(outcome.status, 1);
     let verdicts = outcome.json();
-    let verified: Vec<_> = (0..3).map(|i| verdicts[i]["verified"].as_bool()).collect();
-    assert_eq!(verified, [Some(true), Some(false), Some(false)]);
-    assert!(verdicts[0]["proof"]["checks"].as_u64() > Some(0));
+    let said: Vec<_> = (0..3).map(|i| verdicts[i]["verdict"].as_str()).collect();
+    let expected = ["confined", "refused", "unreadable"].map(Some);
+    assert_eq!(said, expected);
+    for i in 0..3 {
+        assert_eq!(verdicts[i]["target"], "user", "demanded, not claimed");
+    }
+    assert_eq!(verdicts[0]["scheme"], "stlb", "the one that was proved");
+    assert!(verdicts[0]["counts"]["checks"].as_u64() > Some(0));
     assert_eq!(verdicts[1]["violations"][0]["file"].as_str(), None);
     assert!(verdicts[1]["violation_count"].as_u64() > Some(0));
     assert!(
@@ -39,6 +44,40 @@ fn verify_as_json() {
             .as_str()
             .is_some_and(|why| why.contains("empty"))
     );
+}
+
+/// A module for a stock kernel may do what a kernel does, `cli` among it. What
+/// was demanded decides, and the words say how much was proved.
+#[test]
+fn verify_proves_what_is_demanded_not_what_the_object_claims() {
+    let sandbox = Sandbox::new();
+    sandbox.assemble(
+        "driver.o",
+        ".globl f\n.type f,@function\nf: cli; sti; ret\n.size f,.-f\n",
+    );
+    sandbox
+        .run(&["rewrite", "--target", "linux", "driver.o", "-o", "out.ko"])
+        .ok();
+    assert_snapshot!(sandbox.run(&["verify", "--target", "linux", "out.ko"]));
+    assert_snapshot!(
+        "verify_of_another_target",
+        sandbox.run(&["verify", "out.ko"])
+    );
+    let outcome = sandbox.run(&["verify", "--target", "linux", "--format", "json", "out.ko"]);
+    assert_eq!(outcome.json()[0]["verdict"], "checked");
+}
+
+#[test]
+fn verify_compares_the_scheme_with_the_one_that_is_demanded() {
+    let sandbox = Sandbox::with_driver();
+    sandbox
+        .run(&["rewrite", "--scheme", "paper", "driver.o", "-o", "out.o"])
+        .ok();
+    sandbox.run(&["verify", "--scheme", "paper", "out.o"]).ok();
+    let either = sandbox.run(&["verify", "out.o"]).ok();
+    let said = "verified: confined (contract user, scheme paper): ";
+    assert!(either.text().contains(said), "{}", either.text());
+    assert_snapshot!(sandbox.run(&["verify", "--scheme", "stlb", "out.o"]));
 }
 
 #[test]

@@ -55,7 +55,12 @@ fn text_for_a_kernel_is_verified_and_becomes_part_of_a_module() {
         &sandbox,
         &["-r", "driver.o", "runtime.o", "-o", "module.o"],
     );
-    assert_eq!(sandbox.run(&["verify", "module.o"]).status, 0);
+    assert_eq!(
+        sandbox
+            .run(&["verify", "--target", "linux", "module.o"])
+            .status,
+        0
+    );
 }
 
 #[test]

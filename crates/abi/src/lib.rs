@@ -64,6 +64,14 @@ impl Scheme {
             _ => None,
         }
     }
+
+    /// Name on the command line and in reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Scheme::Paper => "paper",
+            Scheme::Stlb => "stlb",
+        }
+    }
 }
 
 /// What a rewritten object is loaded by, and so which contract it keeps.

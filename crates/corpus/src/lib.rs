@@ -14,6 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use svm_rewrite::{Options, Scheme, Target};
+use svm_verify::Contract;
 
 pub use cost::{Cost, Meter, disassemble};
 
@@ -64,9 +65,13 @@ pub fn try_module(path: &Path, target: Target) -> Outcome {
         Err(error) => return Outcome::Unreadable(error.to_string()),
     };
     drop(rewritten);
+    let contract = Contract::of(match target {
+        Target::User | Target::Process => svm_verify::Target::User,
+        Target::Linux => svm_verify::Target::Linux,
+    });
     // What is verified are the bytes, not what they were made from.
     let proof = match elf_loader::read(&made) {
-        Ok(object) => svm_verify::verify(&object),
+        Ok(object) => svm_verify::verify(&object, contract),
         Err(error) => return Outcome::Unreadable(error.to_string()),
     };
     match proof {

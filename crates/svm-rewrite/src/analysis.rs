@@ -23,6 +23,8 @@ pub struct Analysis<'a> {
     pub(crate) changes_facts: Vec<bool>,
     pub(crate) policy: Policy,
     pub(crate) flow: Flow,
+    /// How each instruction continues.
+    pub(crate) exits: Vec<Exit>,
     /// Class of each instruction; `None` where it is refused.
     pub(crate) classes: Vec<Option<Class>>,
     /// Live locations before each instruction.
@@ -62,6 +64,7 @@ pub(crate) fn analyse<'a>(
         changes_facts: answers.changes_facts,
         policy,
         flow,
+        exits: answers.exits,
         classes: answers.classes,
         live_before,
         refusals: answers.refusals,

@@ -42,6 +42,8 @@ pub struct Applied {
     pub locked: Vec<(u16, InstIdx, Position)>,
     /// Where kept instructions end, by index.
     pub kept_ends: HashMap<u32, Position>,
+    /// Whether an instruction has no place: no path comes to it.
+    pub left_out: Vec<bool>,
 }
 
 impl Applied {
@@ -118,6 +120,11 @@ pub fn apply(
         depths: written.depths,
         locked: written.locked,
         kept_ends: written.kept_ends,
+        left_out: decisions
+            .plans
+            .iter()
+            .map(|p| matches!(p.class, Class::Unreached(_)))
+            .collect(),
     })
 }
 
@@ -322,7 +329,7 @@ impl FunctionWriter<'_, '_> {
             Class::Plain | Class::Stack => e.copy_inst(i),
             Class::Keep(_) => e.keep(i),
             Class::StaticBranch => e.static_branch(i),
-            Class::Drop => Ok(()),
+            Class::Drop | Class::Unreached(_) => Ok(()),
             Class::Memory(space) => e.memory(i, plan, space),
             Class::Prefetch(space) => e.prefetch(i, plan, space),
             Class::BitString(space) => e.bit_string(i, plan, space),
@@ -374,8 +381,7 @@ impl FunctionWriter<'_, '_> {
                         "the distance from rsp to what it is set to is not known here",
                     )
                 };
-                e.frame_pointer_to_stack(i, distance.ok_or_else(unknown)?);
-                Ok(())
+                e.frame_pointer_to_stack(i, distance.ok_or_else(unknown)?)
             }
             Class::Realign(alignment) => {
                 let facts = facts.get(i, self.copy);
@@ -420,6 +426,12 @@ impl FunctionWriter<'_, '_> {
     fn leave(&mut self, f: FuncIdx) {
         let lifted = self.emitter.lifted;
         let last = InstIdx(lifted.function(f).insts.end - 1);
+        if matches!(
+            self.decisions.plans[last.0 as usize].class,
+            Class::Unreached(_)
+        ) {
+            return self.emitter.stop();
+        }
         let next = match lifted.inst(last).iced.flow_control() {
             FlowControl::Next | FlowControl::ConditionalBranch => self.continuation(f),
             // A call at the end does not return, or what follows at once is its

@@ -108,6 +108,9 @@ pub enum Class {
     Stack,
     /// Fills space, or only serves tracing: dropped.
     Drop,
+    /// No path of a hypervisor instance comes here: dropped ([`crate::reach`]). What it
+    /// would have been, for statistics.
+    Unreached(Option<Kind>),
     /// One explicit memory operand outside the frame.
     Memory(Space),
     /// `prefetch*`: a hint, which must not become an abort.
@@ -214,7 +217,7 @@ impl Class {
     pub fn kind(self) -> Option<Kind> {
         match self {
             Class::Plain | Class::Drop | Class::Branch | Class::StaticBranch => None,
-            Class::Keep(kind) => kind,
+            Class::Keep(kind) | Class::Unreached(kind) => kind,
             Class::Stack => Some(Kind::Stack),
             Class::Memory(space) | Class::Prefetch(space) => Some(Kind::of_space(space)),
             Class::BitString(_) => Some(Kind::Bitstring),

@@ -17,7 +17,8 @@ use twin_abi::{Target, sections};
 use crate::apply::Applied;
 use crate::asm::{Field, Label, Laid, Referent};
 use crate::import::Import;
-use crate::lift::{CodeIdx, Lifted};
+use crate::lift::{CodeIdx, FuncIdx, Lifted};
+use crate::reach;
 use crate::scheme::Scheme;
 
 /// Builds the object, and takes the code for it.
@@ -134,10 +135,15 @@ impl<'l, 'a> Builder<'l, 'a> {
             let (_, end) = applied.place(applied.function_ends[n]);
             let place = Place::In(code_section_id(code));
             let original = self.lifted.sections[usize::from(code.0)].id;
+            // Whatever is called a function may be entered with an empty frame.
+            let kind = match reach::is_entry(self.lifted, FuncIdx(n as u32)) {
+                true => STT_FUNC,
+                false => STT_NOTYPE,
+            };
             self.object.symbols.push(symbol(
                 &function.name,
                 STB_LOCAL,
-                STT_FUNC,
+                kind,
                 place,
                 start,
                 end - start,
@@ -306,10 +312,14 @@ pub fn map_section(
         rows.push((id(code).0, at as u32, original as u32));
     };
     for (n, inst) in lifted.insts.iter().enumerate() {
-        row(Label(n as u32), inst.offset());
+        if !applied.left_out[n] {
+            row(Label(n as u32), inst.offset());
+        }
     }
     for (stub, inst) in applied.stubs.iter().chain(&applied.further_copies) {
-        row(*stub, lifted.inst(*inst).offset());
+        if !applied.left_out[inst.0 as usize] {
+            row(*stub, lifted.inst(*inst).offset());
+        }
     }
     // The rows are a few ascending runs, which a stable sort only has to merge.
     rows.sort();

@@ -38,6 +38,7 @@ mod plan;
 mod policy;
 mod prefix;
 mod process;
+mod reach;
 mod refusal;
 mod registers;
 mod report;
@@ -54,6 +55,8 @@ pub mod text;
 mod trace;
 mod values;
 
+use std::collections::BTreeSet;
+
 use elf_loader::Object;
 
 pub use refusal::{Code, Refusal};
@@ -68,7 +71,7 @@ use class::Class;
 use copies::Copies;
 use flow::Hints;
 use forward::FactsBefore;
-use lift::Lifted;
+use lift::{CodeIdx, Lifted};
 use plan::{Plan, Planner};
 use returns::ReturnWords;
 
@@ -136,7 +139,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
         copies,
         facts,
         plans,
-    } = decide(&lifted, &Hints::default(), options)?;
+    } = decide(&lifted, &Hints::default(), &codemap, options)?;
     let returns = match options.target {
         Target::User => returns::plan(&returns::Input {
             lifted: &lifted,
@@ -195,13 +198,15 @@ struct Decided<'a> {
     plans: Vec<Plan>,
 }
 
-/// Analyses and plans.
+/// Analyses and plans. `codemap` is what indirect calls may reach, where nothing else
+/// is known to be entered.
 ///
 /// # Errors
 /// Every place that cannot be rewritten soundly.
 fn decide<'a>(
     lifted: &'a Lifted<'a>,
     hints: &Hints,
+    codemap: &BTreeSet<(CodeIdx, u64)>,
     options: Options,
 ) -> Result<Decided<'a>, Vec<Refusal>> {
     if options.target == Target::Linux {
@@ -210,6 +215,15 @@ fn decide<'a>(
     // Control flow, what each instruction is, what is live before it.
     let analysis = analysis::analyse(lifted, hints, options.target)?;
     let mut classes = accepted(&analysis)?;
+    if options.target == Target::User {
+        reach::leave_out(
+            lifted,
+            &analysis.flow,
+            &analysis.exits,
+            codemap,
+            &mut classes,
+        );
+    }
     let copies = Copies::find(lifted, &analysis.flow, &classes);
     let input = forward::Input {
         lifted,

@@ -143,7 +143,11 @@ fn settle(class: Class, iced: &Instruction) -> Class {
     match class {
         // Calls of `__fentry__`, and what stops speculation.
         Class::Drop if iced.flow_control() != FlowControl::Next => keep,
-        Class::Drop | Class::Branch | Class::Keep(_) | Class::StaticBranch => class,
+        Class::Drop
+        | Class::Unreached(_)
+        | Class::Branch
+        | Class::Keep(_)
+        | Class::StaticBranch => class,
         Class::Plain
         | Class::Stack
         | Class::Prefetch(_)

@@ -175,7 +175,8 @@ impl Input<'_> {
         let begins = functions.filter_map(|f| {
             let function = lifted.function(f);
             let place = (function.section, function.start);
-            let known = function.named && is_entered(lifted, f) || self.codemap.contains(&place);
+            let known =
+                function.has_symbol && is_entered(lifted, f) || self.codemap.contains(&place);
             (known && !function.padding).then_some(function.insts.start)
         });
         let called =
@@ -210,6 +211,7 @@ impl Input<'_> {
             Class::Plain
             | Class::Stack
             | Class::Drop
+            | Class::Unreached(_)
             | Class::Prefetch(_)
             | Class::Xlat
             | Class::PushMemory(_)
@@ -279,6 +281,9 @@ impl Ways {
         let (mut to, mut from) = (Vec::new(), Vec::new());
         for (n, insts) in blocks.iter().enumerate() {
             let (here, last) = (BlockId(n as u32), InstIdx(insts.end - 1));
+            if matches!(input.plans[last.0 as usize].class, Class::Unreached(_)) {
+                continue;
+            }
             leaves[n] = input.leaves(last, entries);
             let jumps_to = match (
                 lifted.inst(last).iced.flow_control(),

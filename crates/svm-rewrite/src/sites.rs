@@ -187,6 +187,7 @@ pub fn is_site(class: Class) -> bool {
         Class::Plain
         | Class::Stack
         | Class::Drop
+        | Class::Unreached(_)
         | Class::AddressOf
         | Class::Branch
         | Class::CallIndirect(_)

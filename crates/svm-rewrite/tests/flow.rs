@@ -6,6 +6,7 @@ mod common;
 
 use common::assemble_text;
 use svm_rewrite::{Options, Scheme, Site, rewrite};
+use svm_verify::Contract;
 
 /// The sites of `body`, which is put into a global function `f`.
 fn sites(body: &str) -> Vec<Site> {
@@ -17,7 +18,11 @@ fn sites(body: &str) -> Vec<Site> {
         ..Options::new(Scheme::Stlb)
     };
     let rewritten = rewrite(&object, options).unwrap_or_else(|r| panic!("{}", r[0]));
-    svm_verify::verify(&rewritten.object).unwrap_or_else(|v| panic!("{v:#?}"));
+    svm_verify::verify(
+        &rewritten.object,
+        Contract::of(svm_verify::Target::User).with(svm_verify::Scheme::Stlb),
+    )
+    .unwrap_or_else(|v| panic!("{v:#?}"));
     rewritten.sites
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use common::{assemble, fixtures, name};
 use svm_rewrite::{Options, Refusal, Rewritten, Scheme, listing, rewrite};
+use svm_verify::Contract;
 
 fn try_rewrite(source: &Path, scheme: Scheme) -> Result<Rewritten, Vec<Refusal>> {
     let bytes = assemble(source);
@@ -31,7 +32,10 @@ fn emitted_code() {
             });
             let bytes = elf_loader::write(&rewritten.object).expect("a writable object");
             let object = elf_loader::read(&bytes).expect("a readable object");
-            if let Err(violations) = svm_verify::verify(&object) {
+            if let Err(violations) = svm_verify::verify(
+                &object,
+                Contract::of(svm_verify::Target::User).with(scheme.abi()),
+            ) {
                 panic!(
                     "{} ({}): {violations:#?}",
                     source.display(),

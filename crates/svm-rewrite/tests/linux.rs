@@ -13,6 +13,7 @@ use elf_loader::special::{self, FieldRole, Referent, SpecialKind};
 use elf_loader::{Object, SectionId};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use svm_rewrite::{Options, Refusal, Rewritten, Scheme, Target, listing, rewrite, text};
+use svm_verify::Contract;
 
 fn try_rewrite(bytes: &[u8]) -> Result<Rewritten, Vec<Refusal>> {
     let object = elf_loader::read(bytes).expect("a readable object");
@@ -119,7 +120,10 @@ fn emitted_modules() {
         });
         let bytes = elf_loader::write(&rewritten.object).expect("a writable object");
         let object = elf_loader::read(&bytes).expect("a readable object");
-        if let Err(violations) = svm_verify::verify(&object) {
+        if let Err(violations) = svm_verify::verify(
+            &object,
+            Contract::of(svm_verify::Target::Linux).with(svm_verify::Scheme::Stlb),
+        ) {
             panic!("{}: {violations:#?}", source.display());
         }
         let shown = format!(

@@ -3,6 +3,8 @@
 
 use std::time::Instant;
 
+use svm_verify::{Contract, Target};
+
 fn main() {
     for path in std::env::args().skip(1) {
         let bytes = std::fs::read(&path).expect("the file");
@@ -11,7 +13,7 @@ fn main() {
         let mut result = None;
         for _ in 0..5 {
             let start = Instant::now();
-            result = Some(svm_verify::verify(&object));
+            result = Some(svm_verify::verify(&object, Contract::of(Target::User)));
             best = best.min(start.elapsed().as_secs_f64());
         }
         match result {

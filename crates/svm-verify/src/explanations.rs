@@ -20,6 +20,14 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             "Give the verifier the output of `twin rewrite` of the same version. A plain driver is rewritten first.",
             Text("$ gcc -O2 -c driver.c && twin verify driver.o"),
         ),
+        Code::Contract => (
+            "The object was made for another contract than the one that is demanded: another target, or another scheme.",
+            "What an object says of itself is compared with what was asked, and decides nothing. A module for a stock kernel may do what a kernel does; proving that of it says nothing about what it does in a hypervisor.",
+            "Rewrite the original for the contract that is demanded. If the object is to be loaded where the other one holds, demand that: `twin verify --target linux`, or `--scheme`.",
+            Text(
+                "$ twin rewrite --target linux e1000.ko -o e1000.twin.ko && twin verify e1000.twin.ko",
+            ),
+        ),
         Code::Section => (
             "The object has a section that a rewritten object does not have: data, a table, writable code.",
             "Data of a hypervisor instance stays in dom0; code that can be written is not the code that was verified.",
@@ -124,6 +132,12 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             "Read only the two segment bases, 8 bytes each, at GS_BASE_FROM_TOP and FS_BASE_FROM_TOP.",
             Assembly("mov %rsp,%rax\nor $0xffff,%rax\nmov -0xff7(%rax,%rsi),%rdi\nret"),
         ),
+        Code::Unreached => (
+            "No path reaches this code: neither a branch nor a call leads there, and it is no entry. It is not padding either, which is `nop`, `int3` and `ud2`.",
+            "What no path reaches is not interpreted, so nothing is known of it. If a loader or a handler of faults came there after all, it would run what nobody proved.",
+            "Leave the code out; `twin rewrite` does, where a static branch is compiled off. If it is a function, give it a symbol of type STT_FUNC: then it is interpreted as an entry.",
+            Assembly("ret\nmov (%rdi),%rax\nret"),
+        ),
         Code::Target => (
             "A direct branch lands on something that is not the start of an instruction of this object, or the address of code that is no function's start is taken as data or called.",
             "Bytes read from another offset are other instructions, which were not verified.",
@@ -209,6 +223,12 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             "Its distance from the return address is what makes stack accesses safe without translation.",
             "Move %rsp by `push`, `pop`, `add`/`sub`/`lea` with constants only. Aligned frames are written once for each alignment at entry (crates/svm-rewrite/src/copies.rs).",
             Assembly("mov %rdi,%rsp\nret"),
+        ),
+        Code::Alignment => (
+            "%rsp moves by something that is not a multiple of 8.",
+            "Whoever is called counts on words (psABI 3.2.2), and so does the proof: the return address, saved registers and the words of a frame lie at multiples of 8. More is not asked for: kernel code is built so that calls are made at any multiple of 8.",
+            "Make frames of whole words.",
+            Assembly("sub $12,%rsp\nadd $12,%rsp\nret"),
         ),
         Code::Depth => (
             "Two paths meet with different depths of the stack.",

@@ -36,6 +36,18 @@ pub struct Outcome {
     pub functions: usize,
 }
 
+impl Outcome {
+    /// Code that no path reaches: the first instruction of each run of it that is
+    /// no padding.
+    pub fn unreached(&self, program: &Program) -> impl Iterator<Item = u32> {
+        let stray =
+            |n: usize| self.proved[n] == Proved::Unreached && !program.insns[n].is_padding();
+        (0..self.proved.len())
+            .filter(move |&n| stray(n) && (n == 0 || !stray(n - 1)))
+            .map(|n| n as u32)
+    }
+}
+
 /// Interprets the whole program.
 pub fn interpret(
     image: &Image<'_>,
@@ -324,7 +336,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             }
             Err(broken) => {
                 self.proved[n as usize] = Proved::Reached;
-                let lost = matches!(broken.0, Code::StackPointer | Code::Frame);
+                let lost = matches!(broken.0, Code::StackPointer | Code::Frame | Code::Alignment);
                 found.push((n, broken));
                 !lost && !matches!(insn.op, Op::Jump(_) | Op::JumpIndirect(_) | Op::Ret)
             }

@@ -26,6 +26,13 @@ pub struct Insn {
     pub op: Op,
 }
 
+impl Insn {
+    /// Whether it only fills space, where no path leads.
+    pub fn is_padding(&self) -> bool {
+        matches!(self.op, Op::Nop | Op::Breakpoint | Op::Stop)
+    }
+}
+
 /// An explicit memory operand, `disp(%base)` or, if indexed, anything else.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
@@ -216,8 +223,12 @@ pub enum Op {
     Jump(Target),
     /// A conditional branch.
     Branch(Condition, Target),
-    /// `ud2`, `int3`.
+    /// `nop` of any length.
+    Nop,
+    /// `ud2`.
     Stop,
+    /// `int3`.
+    Breakpoint,
     /// `cld`.
     Cld,
     /// `std`.

@@ -1,15 +1,22 @@
 //! What was proved, in numbers.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use twin_abi::{Scheme, Target};
 
 use crate::flow::Outcome;
 use crate::object::Image;
 use crate::program::Program;
 use crate::transfer::Proved;
 
-/// Statistics of an object that keeps the contract.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// Which contract an object keeps, and statistics of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Proof {
+    /// Whose rules it keeps.
+    #[serde(serialize_with = "target")]
+    pub target: Target,
+    /// How it translates.
+    #[serde(serialize_with = "scheme")]
+    pub scheme: Scheme,
     /// Bytes of code.
     pub bytes: u64,
     /// Instructions.
@@ -50,6 +57,8 @@ pub struct Accesses {
 impl Proof {
     pub(crate) fn new(image: &Image<'_>, program: &Program, outcome: &Outcome) -> Proof {
         let mut proof = Proof {
+            target: image.target,
+            scheme: image.scheme,
             bytes: image
                 .code
                 .iter()
@@ -60,7 +69,8 @@ impl Proof {
             checks: outcome.checks,
             codemap: image.codemap.len(),
             vectors: program.vectors,
-            ..Proof::default()
+            unreached: 0,
+            accesses: Accesses::default(),
         };
         for proved in &outcome.proved {
             let count = match proved {
@@ -77,4 +87,12 @@ impl Proof {
         }
         proof
     }
+}
+
+fn target<S: Serializer>(target: &Target, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(target.as_str())
+}
+
+fn scheme<S: Serializer>(scheme: &Scheme, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(scheme.as_str())
 }

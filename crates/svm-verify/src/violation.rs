@@ -59,6 +59,9 @@ codes! {
     /// Not an object made by this version of the rewriter.
     Foreign = "object-foreign", Object,
         "give the verifier the output of `twin rewrite` of this version";
+    /// An object made for another contract than the one that is demanded.
+    Contract = "object-contract", Object,
+        "rewrite the original for this contract, or, if it is to be loaded where the other one holds, demand that";
     /// A section that a rewritten object does not have.
     Section = "object-section", Object,
         "keep only code, .note.twin, .twin.codemap and .twin.map; data stays in dom0";
@@ -104,6 +107,9 @@ codes! {
     /// The CPU's context at any other place than its two segment bases.
     Context = "P1-context", P1,
         "read only the two segment bases, 8 bytes each";
+    /// Code that no path reaches, and that is not padding.
+    Unreached = "P2-unreached", P2,
+        "leave the code out, or reach it: by a branch, a call, a function's symbol or the codemap";
     /// A branch to something that is not an instruction of this object.
     Target = "P2-target", P2,
         "branch to instruction starts of code sections";
@@ -146,6 +152,9 @@ codes! {
     /// `rsp` changed by something other than a constant.
     StackPointer = "P4-rsp", P4,
         "move %rsp by constants only";
+    /// `rsp` moved by something that is not a multiple of a word.
+    Alignment = "P4-alignment", P4,
+        "move %rsp by multiples of 8 bytes";
     /// Two paths meet with different depths of the stack.
     Depth = "P4-depth", P4,
         "leave the same depth on every path";

@@ -13,13 +13,14 @@ use std::path::Path;
 
 use common::attack::{self, Case, Expected, Target};
 use common::verify;
+use svm_verify::Contract;
 
 /// The codes that a case is refused with, by the reader or by the verifier.
-fn found(bytes: &[u8]) -> Vec<&'static str> {
+fn found(bytes: &[u8], contract: Contract) -> Vec<&'static str> {
     if let Err(error) = elf_loader::read(bytes) {
         return vec![error.code().as_str()];
     }
-    match verify(bytes) {
+    match verify(bytes, contract) {
         Ok(_) => Vec::new(),
         Err(violations) => violations.list.iter().map(|v| v.code.as_str()).collect(),
     }
@@ -27,7 +28,7 @@ fn found(bytes: &[u8]) -> Vec<&'static str> {
 
 /// What is wrong with how a case is answered.
 fn wrong(case: &Case, bytes: &[u8]) -> Option<String> {
-    let found = found(bytes);
+    let found = found(bytes, case.contract());
     let title = &case.title;
     match &case.expected {
         Expected::Refuse(_) if found.is_empty() => Some(format!("{title}: accepted")),

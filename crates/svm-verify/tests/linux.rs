@@ -4,7 +4,7 @@
 mod common;
 
 use common::module::module as linked;
-use common::{ABI, codes, note, verify};
+use common::{ABI, LINUX, codes_for, note, verify};
 use twin_abi::Scheme;
 
 /// A module with this code and these further sections, the runtime linked in.
@@ -14,14 +14,14 @@ fn module(source: &str) -> Vec<u8> {
 
 #[track_caller]
 fn accept(source: &str) {
-    if let Err(violations) = verify(&module(&expand(source))) {
+    if let Err(violations) = verify(&module(&expand(source)), LINUX) {
         panic!("refused:\n{violations}\n{source}");
     }
 }
 
 /// What is wrong with how a trick is answered.
 fn answer(name: &str, code: &str, source: &str) -> Option<String> {
-    match verify(&module(&expand(source))) {
+    match verify(&module(&expand(source)), LINUX) {
         Ok(_) => Some(format!("{name}: accepted")),
         Err(violations) => {
             let found = violations.list.iter().any(|v| v.code.as_str() == code);
@@ -189,19 +189,19 @@ fn a_runtime_with_one_byte_changed_is_refused() {
         .position(|w| w == code)
         .expect("its bytes");
     runtime[at] ^= 1;
-    assert!(codes(&linked(&expand("ret"), &runtime)).contains(&"P5-runtime"));
+    assert!(codes_for(LINUX, &linked(&expand("ret"), &runtime)).contains(&"P5-runtime"));
 }
 
 #[test]
 fn the_other_scheme_s_runtime_is_refused() {
     let module = linked(&expand("ret"), twin_linux_runtime::object(Scheme::Paper));
-    assert!(codes(&module).contains(&"P5-runtime"));
+    assert!(codes_for(LINUX, &module).contains(&"P5-runtime"));
 }
 
 #[test]
 fn without_a_runtime_it_is_refused() {
     let source = format!("{}.text\n{}", note([ABI, 1, 64, 1]), expand("ret"));
-    assert!(codes(&common::assemble(&source)).contains(&"P5-runtime"));
+    assert!(codes_for(LINUX, &common::assemble(&source)).contains(&"P5-runtime"));
 }
 
 /// `SHF_RELA_LIVEPATCH` (include/uapi/linux/elf.h): the kernel leaves such a table to
@@ -210,7 +210,7 @@ fn without_a_runtime_it_is_refused() {
 fn relocations_that_the_kernel_applies_later_are_refused() {
     const HEADERS: usize = 0x28;
     let mut module = module(&expand("call g; ret"));
-    assert!(codes(&module).is_empty());
+    assert!(codes_for(LINUX, &module).is_empty());
     let object = elf_loader::read(&module).expect("the module");
     let is_table = |role| matches!(role, elf_loader::Role::Relocations(_));
     let table = object.sections.iter().position(|s| is_table(s.role));
@@ -219,5 +219,5 @@ fn relocations_that_the_kernel_applies_later_are_refused() {
     let flags = headers + 64 * table.expect("relocations") + 8;
     drop(object);
     module[flags + 2] |= 0x10;
-    assert!(codes(&module).contains(&"object-section"));
+    assert!(codes_for(LINUX, &module).contains(&"object-section"));
 }

@@ -13,7 +13,7 @@ const TAIL: &str = "\n.p2align 4\nnop; nop; nop; nop; nop; nop; nop; nop\n.p2ali
 #[track_caller]
 fn judged(code: &str, expected: &[(u64, &str)]) {
     let bytes = object(STLB, &format!("{code}{TAIL}"));
-    let found: Vec<(u64, &str)> = match verify(&bytes) {
+    let found: Vec<(u64, &str)> = match verify(&bytes, USER) {
         Ok(_) => Vec::new(),
         Err(v) => v.list.iter().map(|v| (v.offset, v.code.as_str())).collect(),
     };

@@ -318,8 +318,8 @@ fn breaches(sequence: &Sequence, object: &elf_loader::Object<'_>, section: &str)
 /// Sections of the object that have a violation.
 fn refused(object: &elf_loader::Object<'_>) -> HashSet<String> {
     let options = Options { limit: usize::MAX };
-    let result = svm_verify::verify_with(object, options);
-    let anew = svm_verify::verify_without_memo(object, options);
+    let result = svm_verify::verify_with(object, common::USER, options);
+    let anew = svm_verify::verify_without_memo(object, common::USER, options);
     assert_eq!(format!("{result:?}"), format!("{anew:?}"));
     match result {
         Ok(_) => HashSet::new(),

@@ -5,6 +5,7 @@ mod common;
 use common::*;
 use elf_loader::consts::*;
 use elf_loader::{Object, Place, Relocation, SymbolId};
+use svm_verify::{Contract, Scheme, Target};
 
 const GOOD: &str = ".globl f\n.type f,@function\nf: mov %edi, %eax; jmp imported; ret\n";
 const CODEMAP: &str = ".section .twin.codemap,\"a\",@progbits\n";
@@ -44,7 +45,7 @@ fn foreign_objects_are_refused_clearly() {
     ] {
         refuse_source(&(good.replace(from, to) + &text), "object-foreign");
     }
-    let error = verify(&assemble(&text)).unwrap_err();
+    let error = verify(&assemble(&text), USER).unwrap_err();
     assert_eq!((error.total, error.list.len()), (1, 1));
     assert!(error.to_string().contains(".note.twin"), "{error}");
 }
@@ -126,6 +127,28 @@ fn visible_names_of_code_are_entries_whatever_their_type() {
         &format!("{GOOD}.type g,@function\ng: mov (%rax), %al; ret"),
         "P1-untranslated",
     );
+}
+
+/// The audit's object: everything in it is allowed to a module for a stock kernel,
+/// which is what it claims to be.
+#[test]
+fn an_object_does_not_choose_its_contract() {
+    let kernel = "wrmsr; mov %rdi, %cr0; ret";
+    let source = |scheme, target| {
+        let note = note([ABI, scheme, 64, target]);
+        format!("{note}.text\n.globl f\nf: {kernel}\n")
+    };
+    refuse_source(&source(STLB, 1), "object-contract");
+    refuse_source(&source(STLB, 0), "P3-instruction");
+    let good = object(STLB, GOOD);
+    let linux = codes_for(Contract::of(Target::Linux), &good);
+    assert_eq!(linux, ["object-contract"], "and nothing else is said");
+    for (demanded, made) in [(Scheme::Stlb, PAPER), (Scheme::Paper, STLB)] {
+        let found = codes_for(USER.with(demanded), &object(made, GOOD));
+        assert_eq!(found, ["object-contract"]);
+    }
+    let proof = verify(&object(PAPER, GOOD), USER.with(Scheme::Paper)).unwrap();
+    assert_eq!((proof.target, proof.scheme), (Target::User, Scheme::Paper));
 }
 
 #[test]
@@ -215,7 +238,7 @@ fn a_name_is_not_both_imported_and_exported() {
 }
 
 fn refused(object: &Object<'_>) -> Vec<&'static str> {
-    match svm_verify::verify(object) {
+    match svm_verify::verify(object, USER) {
         Ok(_) => Vec::new(),
         Err(v) => v.list.iter().map(|v| v.code.as_str()).collect(),
     }
@@ -331,7 +354,7 @@ fn code_bytes_and_relocations_disagree_in_the_out_of_line_part() {
 #[test]
 fn violations_name_the_place_and_serialize() {
     let code = ".globl f\n.type f,@function\nf: nop; mov %rax, 8(%rdi); ret";
-    let error = verify(&object(STLB, code)).unwrap_err();
+    let error = verify(&object(STLB, code), USER).unwrap_err();
     let text = error.to_string();
     assert!(
         text.contains("P1-untranslated: .text+0x1 (f+0x1): `mov %rax, 8(%rdi)`"),
@@ -341,7 +364,7 @@ fn violations_name_the_place_and_serialize() {
     assert_eq!(json["list"][0]["code"], "P1-untranslated");
     assert_eq!(json["list"][0]["rule"], "P1");
     assert_eq!(json["list"][0]["function"], "f");
-    let proof = verify(&object(STLB, GOOD)).unwrap();
+    let proof = verify(&object(STLB, GOOD), USER).unwrap();
     assert_eq!(serde_json::to_value(proof).unwrap()["instructions"], 3);
 }
 
@@ -353,7 +376,7 @@ fn violations_are_counted_beyond_the_limit() {
     );
     let object = elf_loader::read(&bytes).unwrap();
     let options = svm_verify::Options { limit: 7 };
-    let error = svm_verify::verify_with(&object, options).unwrap_err();
+    let error = svm_verify::verify_with(&object, USER, options).unwrap_err();
     assert_eq!((error.list.len(), error.total), (7, 50));
     assert!(error.to_string().ends_with("and 43 more\n"));
 }
@@ -370,7 +393,7 @@ fn no_object_makes_it_panic() {
         ] {
             let mut object = good.clone();
             object.sections[text].data.to_mut()[at] = value;
-            let _ = svm_verify::verify(&object);
+            let _ = svm_verify::verify(&object, USER);
         }
     }
     for n in 0..good.sections[text].relocations.len() {

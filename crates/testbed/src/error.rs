@@ -34,6 +34,9 @@ pub enum Error {
     /// The verifier rejected the rewritten object.
     #[error("the verifier rejected the rewritten object: {0}")]
     Rejected(String),
+    /// The object would be entered where it must not be.
+    #[error("the rewritten object's entries: {0}")]
+    Entries(String),
     /// A system call failed.
     #[error("{what}: {source}")]
     System {

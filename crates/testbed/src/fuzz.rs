@@ -24,11 +24,14 @@ use std::sync::OnceLock;
 use elf_loader::consts::{SHF_ALLOC, SHF_EXECINSTR, STB_GLOBAL, STT_FUNC};
 use elf_loader::{Machine, Object, Place, Section, SectionId, Symbol, SymbolId};
 use svm_rewrite::{Options, Scheme};
-use svm_verify::{Code, Rule, Violation};
+use svm_verify::{Code, Contract, Rule, Target, Violation};
 
 pub use execute::{Outcome, execute};
 pub use lift::{lift, lift_object};
 pub use program::program;
+
+/// What is demanded of the objects here.
+const USER: Contract = Contract::of(Target::User);
 
 /// Reading any bytes gives an object or an error. What was read can be written,
 /// with the same sections; and written once, it stays as it is. (The first time,
@@ -81,7 +84,7 @@ pub fn rewrite_code(code: &[u8]) {
         let bytes =
             elf_loader::write(&rewritten.object).expect("a rewritten object can be written");
         let reread = elf_loader::read(&bytes).expect("a rewritten object can be read");
-        if let Err(violations) = svm_verify::verify(&reread) {
+        if let Err(violations) = svm_verify::verify(&reread, USER.with(scheme.abi())) {
             for violation in &violations.list {
                 let listing = || svm_rewrite::listing::all(&reread);
                 assert!(is_the_drivers_own(violation), "{violation}\n{}", listing());
@@ -128,14 +131,14 @@ fn replace_code(object: &mut Object<'_>, code: &[u8]) {
 /// The verifier judges any object without panicking. What it accepts, it
 /// accepts also after the object was written and read.
 fn judge(object: &Object<'_>) {
-    let Ok(proof) = svm_verify::verify(object) else {
+    let Ok(proof) = svm_verify::verify(object, USER) else {
         return;
     };
     let Ok(bytes) = elf_loader::write(object) else {
         return;
     };
     let reread = elf_loader::read(&bytes).expect("what was written can be read");
-    let again = svm_verify::verify(&reread).expect("it was accepted before it was written");
+    let again = svm_verify::verify(&reread, USER).expect("it was accepted before it was written");
     assert_eq!(proof.instructions, again.instructions);
     assert_eq!(proof.checks, again.checks);
 }
@@ -188,7 +191,7 @@ fn accepted() -> Object<'static> {
     let object = object_of(&CODE);
     let rewritten =
         svm_rewrite::rewrite(&object, Options::new(Scheme::Stlb)).expect("plain code is rewritten");
-    svm_verify::verify(&rewritten.object).expect("and accepted");
+    svm_verify::verify(&rewritten.object, USER).expect("and accepted");
     rewritten.object
 }
 

@@ -21,6 +21,7 @@ mod code_memory;
 pub mod compare;
 mod decode;
 pub mod dom0;
+pub mod entries;
 pub mod error;
 pub mod features;
 pub mod forms;

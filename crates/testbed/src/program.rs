@@ -9,18 +9,17 @@
 //!
 //! Nothing is mapped here; the rewritten worker does that.
 
-use std::collections::HashMap;
-
-use elf_loader::consts::STT_FUNC;
 use elf_loader::link::{Layout, Linked, SymbolUse, Trampolines, layout, link};
 use elf_loader::{Object, Place, SectionId};
 use iced_x86::{Decoder, DecoderOptions};
+use svm_verify::{Contract, Proof, Target};
 use twin_abi::{names, sections};
 
 use crate::dom0::PAGE;
+use crate::entries::Entries;
 use crate::error::Error;
 use crate::imports::{self, IMPORTS, Returns};
-use crate::runtime::{self, CodemapEntry};
+use crate::runtime;
 use crate::stock::{Stock, dom0_address};
 
 /// Where the rewritten code is.
@@ -77,6 +76,11 @@ impl Variant {
         }
     }
 
+    /// What an object has to keep to be loaded into an instance of this variant.
+    pub fn contract(self) -> Contract {
+        Contract::of(Target::User).with(self.scheme.abi())
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -100,39 +104,35 @@ pub struct Program {
     pub linked: Vec<Linked>,
     /// Code behind them.
     pub trampolines: Trampolines,
-    /// The permitted targets of indirect calls, ascending.
-    pub codemap: Vec<CodemapEntry>,
-    /// Addresses of functions by name.
-    pub functions: HashMap<String, u64>,
+    /// Where it may be entered.
+    pub entries: Entries,
+    /// What was proved of it.
+    pub proof: Proof,
     /// Rows of `.twin.map`: section, offset in it, offset in the original.
     map: Vec<(u32, u32, u32)>,
 }
 
-/// Rewrites an object and verifies the result.
+/// Rewrites an object. [`Program::link_at`] verifies it.
 ///
 /// # Errors
-/// The rewriter's refusals and the verifier's violations.
+/// The rewriter's refusals.
 pub fn rewrite(object: &Object<'_>, variant: Variant) -> Result<Object<'static>, Error> {
-    let rewritten = svm_rewrite::rewrite(object, variant.options())?;
-    match svm_verify::verify(&rewritten.object) {
-        Ok(_) => Ok(rewritten.object),
-        Err(violations) => Err(Error::Rejected(violations.to_string())),
-    }
+    Ok(svm_rewrite::rewrite(object, variant.options())?.object)
 }
 
 impl Program {
     /// Rewrites, verifies and links.
     ///
     /// # Errors
-    /// As [`rewrite`], or the linker's.
+    /// As [`rewrite`] and [`Program::link_at`].
     pub fn new(stock: &Stock<'_>, variant: Variant) -> Result<Program, Error> {
         Program::link(stock, variant, rewrite(&stock.object, variant)?)
     }
 
-    /// Links an object that was rewritten from the stock module.
+    /// Verifies and links an object that was rewritten from the stock module.
     ///
     /// # Errors
-    /// The linker's.
+    /// As [`Program::link_at`].
     pub fn link(
         stock: &Stock<'_>,
         variant: Variant,
@@ -144,22 +144,25 @@ impl Program {
 
     /// Links a rewritten object to run at `base`, with the addresses that
     /// `resolve` gives for what it names: `ARCHITECTURE.md`, "What a rewritten
-    /// object is (`--target user`)", says which names those are.
+    /// object is (`--target user`)", says which names those are. Nothing is linked that
+    /// the verifier does not prove to keep the contract of an instance of this variant.
     ///
     /// # Errors
-    /// The linker's.
+    /// The verifier's violations, or the linker's.
     pub fn link_at(
         base: u64,
         variant: Variant,
         object: Object<'static>,
         resolve: &dyn Fn(&str, SymbolUse) -> Option<u64>,
     ) -> Result<Program, Error> {
+        let proof = svm_verify::verify(&object, variant.contract())
+            .map_err(|violations| Error::Rejected(violations.to_string()))?;
+        // Only what was verified is laid out, and only its entries are entered.
         let layout = layout(&object, base, |_, _| true)?;
         let trampolines = Trampolines::new(&object, layout.span().end, &resolve)?;
         let linked = link(&object, &layout, &trampolines.resolver(&resolve))?;
-        let codemap = codemap(&object, &linked);
+        let entries = Entries::of(&object, &layout, &linked)?;
         let map = map_rows(&object);
-        let functions = functions(&object, &layout);
         Ok(Program {
             base,
             variant,
@@ -167,8 +170,8 @@ impl Program {
             layout,
             linked,
             trampolines,
-            codemap,
-            functions,
+            entries,
+            proof,
             map,
         })
     }
@@ -188,6 +191,23 @@ impl Program {
             .partition_point(|row| (row.0, row.1) <= (section.0, offset as u32));
         let row = self.map.get(after.checked_sub(1)?)?;
         (row.0 == section.0).then(|| (&*self.object.section(section).name, u64::from(row.2)))
+    }
+
+    /// Functions, and the parts that compilers split off, by address: for reports.
+    pub fn labels(&self) -> Vec<(u64, &str)> {
+        let code = |id: SectionId| self.object.section(id).is_code();
+        let mut labels: Vec<_> = self
+            .object
+            .symbols()
+            .filter_map(|(_, symbol)| match symbol.place {
+                Place::In(id) if code(id) && !symbol.name.is_empty() => {
+                    Some((self.layout.address(id)? + symbol.value, &*symbol.name))
+                }
+                _ => None,
+            })
+            .collect();
+        labels.sort_unstable();
+        labels
     }
 
     /// Addresses of the instructions that look up the translation table: those
@@ -289,43 +309,6 @@ fn resolve(stock: &Stock<'_>, name: &str, use_: SymbolUse) -> Option<u64> {
         return None;
     }
     runtime::entry(name).or_else(|| imports::number(name).map(stub))
-}
-
-fn functions(object: &Object<'_>, layout: &Layout) -> HashMap<String, u64> {
-    let symbols = object.symbols().filter(|(_, s)| s.kind == STT_FUNC);
-    symbols
-        .filter_map(|(_, symbol)| {
-            let Place::In(section) = symbol.place else {
-                return None;
-            };
-            Some((
-                symbol.name.to_string(),
-                layout.address(section)? + symbol.value,
-            ))
-        })
-        .collect()
-}
-
-/// The entries of a linked object's `.twin.codemap`, by dom0 address ascending:
-/// the runtime searches them by bisection.
-pub(crate) fn codemap(object: &Object<'_>, linked: &[Linked]) -> Vec<CodemapEntry> {
-    let Some(id) = object.section_named(sections::CODEMAP) else {
-        return Vec::new();
-    };
-    let Some(linked) = linked.iter().find(|l| l.section == id) else {
-        return Vec::new();
-    };
-    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-    let mut entries: Vec<_> = linked
-        .bytes
-        .chunks_exact(16)
-        .map(|entry| CodemapEntry {
-            vm: word(&entry[..8]),
-            hyp: word(&entry[8..]),
-        })
-        .collect();
-    entries.sort_by_key(|entry| entry.vm);
-    entries
 }
 
 /// Rows of `.twin.map`: section, offset in it, offset in the original's section.

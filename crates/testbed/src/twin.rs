@@ -134,7 +134,7 @@ impl<'f> Twin<'f> {
                     "a region"
                 );
             }
-            let codemap = &self.program.codemap;
+            let codemap = self.program.entries.codemap();
             let set = runtime::twin_instance_set_codemap(
                 instance,
                 codemap.as_ptr(),
@@ -156,7 +156,7 @@ impl<'f> Twin<'f> {
 
     fn function(&self, dom0: u64) -> Option<u64> {
         let function = self.stock.functions.iter().find(|f| f.address == dom0)?;
-        self.program.functions.get(&function.name).copied()
+        self.program.entries.function(&function.name)
     }
 }
 

@@ -2,6 +2,7 @@
 //! of the rewritten stock module.
 
 use svm_rewrite::{Options, Scheme, rewrite};
+use svm_verify::{Contract, Target};
 use testbed::mutate;
 use testbed::random::Random;
 use testbed::stock;
@@ -23,8 +24,9 @@ fn every_mutant_is_rejected(scheme: Scheme) {
         .map(|_| all[random.below(all.len() as u64) as usize].clone())
         .collect();
     let mut object = rewritten.object;
+    let contract = Contract::of(Target::User).with(scheme.abi());
     assert!(
-        svm_verify::verify(&object).is_ok(),
+        svm_verify::verify(&object, contract).is_ok(),
         "the original is accepted"
     );
     let mut tally = mutate::judge(&mut object, &chosen, &all, 7);
@@ -43,7 +45,7 @@ fn every_mutant_is_rejected(scheme: Scheme) {
     let twice = tally.counts[mutate::Kind::Duplicated as usize];
     assert!(twice.harmless > 0, "{twice:?}");
     assert!(
-        svm_verify::verify(&object).is_ok(),
+        svm_verify::verify(&object, contract).is_ok(),
         "every mutation was undone"
     );
 }
@@ -64,7 +66,13 @@ fn of_the_papers_scheme() {
 fn of_a_small_object_systematically() {
     for scheme in [Scheme::Stlb, Scheme::Paper] {
         let mut subject = mutate::Systematic::new(scheme);
-        assert!(svm_verify::verify(&subject.object).is_ok());
+        assert!(
+            svm_verify::verify(
+                &subject.object,
+                Contract::of(Target::User).with(scheme.abi())
+            )
+            .is_ok()
+        );
         assert!(subject.checks.len() > 100, "{}", subject.checks.len());
         assert!(subject.guards.len() > 100, "{}", subject.guards.len());
         let tally = mutate::systematic(&mut subject, 7, 60);

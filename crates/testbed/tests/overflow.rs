@@ -90,7 +90,9 @@ fn an_overflow_ends_in_a_report_that_names_the_function() {
 
         // Without the comparisons the same packet has what it wants, and the verifier
         // knows.
-        let violations = svm_verify::verify(&bare).expect_err("refused").list;
+        let violations = svm_verify::verify(&bare, variant.contract())
+            .expect_err("refused")
+            .list;
         let code = svm_verify::Code::ReturnWord;
         assert!(violations.iter().any(|v| v.code == code), "{violations:?}");
         let driver = Driver::new(&original, bare, variant).expect("linked");

@@ -36,7 +36,7 @@ impl Opts {
         let rewritten = self.rewritten(input)?;
         let bytes = serialise(file, &rewritten)?;
         if !self.no_verify {
-            verify(file, &bytes)?;
+            self.verify(file, &bytes)?;
         }
         // Verified as it will lie on disk; nothing changes it beyond this point.
         Pending::create(&job.output)?.finish_with(&bytes)?;
@@ -44,6 +44,14 @@ impl Opts {
             sites: Sites::new(file, &rewritten.sites),
             unverified: self.no_verify.then_some("--no-verify"),
         })
+    }
+
+    /// Proves what was asked for, of the bytes as they will lie on disk.
+    fn verify(&self, file: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let object = elf_loader::read(bytes).map_err(|error| internal(file, &error))?;
+        svm_verify::verify(&object, self.contract())
+            .map(|_| ())
+            .map_err(|violations| unproved(file, violations))
     }
 
     fn rewritten(&self, input: &Input) -> Result<Rewritten, Failure> {
@@ -85,13 +93,6 @@ impl Opts {
 
 fn serialise(file: &str, rewritten: &Rewritten) -> Result<Vec<u8>, Failure> {
     elf_loader::write(&rewritten.object).map_err(|error| internal(file, &error))
-}
-
-fn verify(file: &str, bytes: &[u8]) -> Result<(), Failure> {
-    let object = elf_loader::read(bytes).map_err(|error| internal(file, &error))?;
-    svm_verify::verify(&object)
-        .map(|_| ())
-        .map_err(|violations| unproved(file, violations))
 }
 
 /// What the verifier says about our own work. Whether a move of `rsp` in a module for

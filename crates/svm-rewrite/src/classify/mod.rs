@@ -30,7 +30,8 @@ pub use memory::{MemoryOperands, memory_operands, one_memory_operand};
 use implied::{port, port_string};
 use memory::space;
 use sensitive::refuse_sensitive;
-use stack_pointer::stack_pointer;
+pub use stack_pointer::{PART_OF_A_WORD, WORD};
+use stack_pointer::{in_words, stack_pointer};
 
 /// Classifies one instruction of a function.
 ///
@@ -228,6 +229,7 @@ fn classify_straight(
     if policy.is_linux() && policy::is_cache_hint(iced) {
         return Ok(Class::Prefetch(Space::Heap));
     }
+    in_words(iced)?;
     if let Some(port) = port(iced) {
         return Ok(Class::Port(port));
     }

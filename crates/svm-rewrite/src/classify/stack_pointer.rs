@@ -8,6 +8,34 @@ use crate::copies;
 use crate::refusal::Code;
 use crate::survey::Survey;
 
+/// Bytes of a word: what `rsp` moves by.
+pub const WORD: i64 = 8;
+
+/// Why a frame that is not made of words is refused.
+pub const PART_OF_A_WORD: (Code, &str) = (
+    Code::StackPointer,
+    "rsp is moved by a part of a word: whoever is called counts on multiples of 8",
+);
+
+/// Whether `rsp` stays at whole words, as far as the instruction alone tells.
+///
+/// # Errors
+/// It does not.
+pub fn in_words(iced: &Instruction) -> Result<(), (Code, &'static str)> {
+    let distance = match iced.code() {
+        Op::Add_rm64_imm8 | Op::Add_rm64_imm32 | Op::Sub_rm64_imm8 | Op::Sub_rm64_imm32 => {
+            iced.immediate(1) as i64
+        }
+        Op::Lea_r64_m if iced.memory_base() == Register::RSP => iced.memory_displacement64() as i64,
+        _ => return Ok(()),
+    };
+    let rsp = iced.op0_kind() == OpKind::Register && iced.op0_register() == Register::RSP;
+    match rsp && distance % WORD != 0 {
+        true => Err(PART_OF_A_WORD),
+        false => Ok(()),
+    }
+}
+
 /// Instructions that move `rsp` other than by `push` and `pop`.
 ///
 /// # Errors

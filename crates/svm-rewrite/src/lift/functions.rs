@@ -116,19 +116,19 @@ impl Lifter<'_> {
                 && (first..last).all(|i| {
                     is_filler(&self.lifted.insts[i as usize].iced) && !is_target[i as usize]
                 });
-        let named = name.is_some();
+        let has_symbol = name.is_some();
         let name = match name {
             Some(name) => name.to_owned(),
             None => format!("{}+{start:#x}", self.lifted.section_name(section)),
         };
         self.lifted.functions.push(Function {
             name,
-            named,
             section,
             insts: first..last,
             start,
             end,
             padding,
+            has_symbol,
         });
     }
 }

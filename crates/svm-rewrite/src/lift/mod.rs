@@ -114,8 +114,6 @@ pub struct CodeSection {
 pub struct Function {
     /// Name of the symbol, or `section+offset` for code that has none.
     pub name: String,
-    /// Whether a symbol names it.
-    pub named: bool,
     /// Section.
     pub section: CodeIdx,
     /// Its instructions.
@@ -128,6 +126,8 @@ pub struct Function {
     /// replacements of alternatives, which the kernel copies elsewhere. It is not
     /// emitted, but where `--target linux` keeps the whole section.
     pub padding: bool,
+    /// Whether a function symbol names it.
+    pub has_symbol: bool,
 }
 
 /// The code of an object.

@@ -32,6 +32,7 @@ impl Need {
             Class::Plain
             | Class::Stack
             | Class::Drop
+            | Class::Unreached(_)
             | Class::AddressOf
             | Class::Branch
             | Class::Return

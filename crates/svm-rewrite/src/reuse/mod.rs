@@ -53,6 +53,7 @@ pub fn survives(class: Class) -> bool {
         Class::Plain
         | Class::Stack
         | Class::Drop
+        | Class::Unreached(_)
         | Class::AddressOf
         | Class::Memory(_)
         | Class::Prefetch(_)

@@ -7,7 +7,9 @@ use liveness::Reg;
 use super::Emitter;
 use super::address::at;
 use crate::asm::{Jump, Label, cc, r, ri, rr};
+use crate::classify::{PART_OF_A_WORD, WORD};
 use crate::lift::InstIdx;
+use crate::refusal::Hitch;
 
 impl Emitter<'_> {
     /// The register that `rsp` is set to.
@@ -27,16 +29,21 @@ impl Emitter<'_> {
     ///     lea   distance+d(%rsp), %rsp
     ///     pop   %rbp                        for leave
     /// ```
-    pub fn frame_pointer_to_stack(&mut self, i: InstIdx, distance: i64) {
+    pub fn frame_pointer_to_stack(&mut self, i: InstIdx, distance: i64) -> Result<(), Hitch> {
         let iced = &self.lifted.inst(i).iced;
         let displacement = match iced.code() {
             Code::Lea_r64_m => iced.memory_displacement64() as i64,
             _ => 0,
         };
+        if (distance + displacement) % WORD != 0 {
+            let (code, reason) = PART_OF_A_WORD;
+            return Err(Hitch::new(code, reason));
+        }
         self.lea(at(Reg::RSP, distance + displacement), Reg::RSP);
         if iced.code() == Code::Leaveq {
             self.emit(&r(Code::Pop_r64, Register::RBP));
         }
+        Ok(())
     }
 
     /// `and $-alignment,%rsp` where it is known how far that moves `rsp`, and

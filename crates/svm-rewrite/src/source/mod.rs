@@ -24,7 +24,7 @@ mod runtime;
 mod statement;
 mod taken;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use elf_loader::Object;
 
@@ -82,7 +82,8 @@ impl<'t> Source<'t> {
         let tie = Tie::find(&lifted, &self.statements, &self.marks);
         let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
         let reached = taken::find(self.text, &self.statements, &tie, &lifted, options.target);
-        let decided = crate::decide(&lifted, &reached, options).map_err(located)?;
+        let decided =
+            crate::decide(&lifted, &reached, &BTreeSet::new(), options).map_err(located)?;
         let code = sites::emit(&decided, options).map_err(located)?;
         // --- nothing is decided beyond this point ---
         let input = print::Input {

@@ -14,13 +14,14 @@ mod tables;
 use elf_loader::{Object, Relocation, Section, SectionId, SymbolId};
 use twin_abi::{Scheme, Target};
 
+use crate::contract::Contract;
 use crate::domain::Reg;
 use crate::insn::Insn;
 use crate::linux;
 use crate::report::Report;
 use crate::violation::Code;
 
-pub use symbols::slow_register;
+pub use symbols::{is_entry, slow_register};
 
 /// An entry of the runtime, or an imported routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,16 +82,21 @@ pub struct Image<'o> {
     pub symbols: Vec<Meaning>,
     /// Codemap entries, each with its offset in the codemap.
     pub codemap: Vec<(u64, CodeAt)>,
-    /// Names that other objects or the loader can see: entered from outside.
+    /// Places that are entered from outside: for target `user`, those of
+    /// [`is_entry`].
     pub globals: Vec<CodeAt>,
-    /// Starts of the other functions.
+    /// Starts of the other functions (target `linux`).
     pub locals: Vec<CodeAt>,
 }
 
 impl<'o> Image<'o> {
     /// Looks at everything but the instructions. `None` if the object is
-    /// foreign, which alone is reported then.
-    pub fn new(object: &'o Object<'o>, report: &mut Report<'o>) -> Option<Image<'o>> {
+    /// foreign, or made for another contract, which alone is reported then.
+    pub fn new(
+        object: &'o Object<'o>,
+        contract: Contract,
+        report: &mut Report<'o>,
+    ) -> Option<Image<'o>> {
         let (scheme, target) = match note::made_for(object) {
             Ok(made) => made,
             Err(reason) => {
@@ -98,6 +104,10 @@ impl<'o> Image<'o> {
                 return None;
             }
         };
+        if let Err(reason) = contract.admits(scheme, target) {
+            report.object(Code::Contract, reason);
+            return None;
+        }
         let mut image = Image {
             object,
             scheme,
@@ -131,6 +141,11 @@ impl<'o> Image<'o> {
     /// The code section with this number.
     pub fn section(&self, number: u16) -> &'o Section<'o> {
         self.object.section(self.code[usize::from(number)])
+    }
+
+    /// Where an instruction is: section and offset.
+    pub fn place(&self, insn: &Insn) -> (SectionId, u64) {
+        (self.code[usize::from(insn.section)], insn.at.into())
     }
 
     /// The bytes of an instruction; `None` if its section has not all of them.

@@ -13,9 +13,13 @@ use crate::violation::Code;
 
 impl<'o> Image<'o> {
     pub(super) fn check_sections(&mut self, report: &mut Report<'o>) {
-        let mut tables = HashSet::new();
+        let (mut tables, mut names) = (HashSet::new(), HashSet::new());
         for (id, section) in self.object.sections() {
             match judge_section(section) {
+                // `twin_vm:<name>` and the codemap go by name.
+                Ok(Kind::Code) if !names.insert(&section.name) => {
+                    report.at(id, 0, Code::Section, "a second one of this name");
+                }
                 Ok(Kind::Code) if self.code.len() < usize::from(u16::MAX) => self.code.push(id),
                 Ok(Kind::Code) => report.at(id, 0, Code::Section, "too many code sections"),
                 Ok(Kind::Table) if tables.insert(&section.name) => {}

@@ -13,6 +13,15 @@ use crate::domain::Reg;
 use crate::report::Report;
 use crate::violation::Code;
 
+/// Whether a loader may enter the code at this symbol, whatever its name: it is a
+/// function's, or one that other objects see. Every such place of an object for a
+/// hypervisor is interpreted as the start of a function, with an empty frame, and
+/// no loader enters code anywhere else but by the codemap.
+pub fn is_entry(symbol: &Symbol<'_>) -> bool {
+    let defined = matches!(symbol.place, Place::In(_));
+    defined && (symbol.kind == STT_FUNC || symbol.binding != STB_LOCAL)
+}
+
 impl<'o> Image<'o> {
     pub(super) fn check_symbols(&mut self, report: &mut Report<'o>) {
         let exported: HashSet<&str> = self
@@ -21,6 +30,7 @@ impl<'o> Image<'o> {
             .filter(|(_, s)| s.binding != STB_LOCAL && s.place != Place::Undefined)
             .map(|(_, s)| &*s.name)
             .collect();
+        self.check_twice(report);
         for (id, symbol) in self.object.symbols() {
             let meaning = if id.0 == 0 {
                 Ok(Meaning::Unusable("it is the null symbol"))
@@ -32,29 +42,39 @@ impl<'o> Image<'o> {
                 Meaning::Unusable(reason)
             });
             self.symbols.push(meaning);
-            match symbol.place {
-                Place::In(section) => self.note_entry(symbol, section),
-                Place::Undefined | Place::Absolute | Place::Common => {}
+            if let (true, Place::In(section)) = (is_entry(symbol), symbol.place) {
+                self.add_entry(symbol, section, report);
             }
         }
     }
 
-    /// Remembers a function's start. A name that is visible outside is one
-    /// whatever its type: another object may call it.
-    fn note_entry(&mut self, symbol: &Symbol<'_>, section: SectionId) {
-        let Some(section) = self.number(section) else {
-            return;
-        };
-        let at = CodeAt {
-            section,
-            offset: symbol.value as i64,
-        };
-        if symbol.binding != STB_LOCAL {
-            self.globals.push(at);
-        } else if symbol.kind == STT_FUNC && !symbol.name.contains(".cold") {
-            // gcc marks the cold part of a function as one, too, although it
-            // is entered with the frame of the hot one.
-            self.locals.push(at);
+    /// Code is entered at this symbol from outside.
+    fn add_entry(&mut self, symbol: &Symbol<'_>, section: SectionId, report: &mut Report<'o>) {
+        match self.number(section) {
+            Some(section) => self.globals.push(CodeAt {
+                section,
+                offset: i64::try_from(symbol.value).unwrap_or(-1),
+            }),
+            None => report.object(
+                Code::Symbol,
+                format!("symbol `{}`: a function outside the code", symbol.name),
+            ),
+        }
+    }
+
+    /// A name that others see is defined once: else it is the loader's choice what
+    /// they get.
+    fn check_twice(&self, report: &mut Report<'o>) {
+        let visible = |s: &Symbol<'_>| s.binding != STB_LOCAL && s.place != Place::Undefined;
+        let mut seen = HashSet::new();
+        for (_, symbol) in self.object.symbols().filter(|(_, s)| visible(s)) {
+            if !seen.insert(&*symbol.name) {
+                let name = &symbol.name;
+                report.object(
+                    Code::Symbol,
+                    format!("symbol `{name}`: it is defined twice"),
+                );
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! The two tables: `.twin.codemap`, where the code may be entered, and
 //! `.twin.map`, what each place was in the original. `twin_abi` has their layout.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use elf_loader::consts::R_X86_64_64;
 use elf_loader::{SectionId, SymbolId};
@@ -32,22 +32,21 @@ impl<'o> Image<'o> {
             report.at(id, 0, Code::Codemap, "not two relocations for each entry");
             return;
         }
-        let mut seen = HashSet::new();
-        let names: HashSet<&str> = self
+        let names: HashMap<&str, usize> = self
             .code
             .iter()
-            .map(|&c| &*self.object.section(c).name)
+            .enumerate()
+            .map(|(n, &c)| (&*self.object.section(c).name, n))
             .collect();
-        let mut expected = 0;
+        let (mut expected, mut last) = (0, None);
         for r in &section.relocations {
             let target = if r.offset != expected || r.kind != R_X86_64_64 {
                 Err("a relocation that is not R_X86_64_64 on a word of its own")
             } else if expected % 16 == 0 {
-                self.vm_code(r.symbol, &names).and_then(|()| {
-                    match seen.insert((r.symbol, r.addend)) {
-                        true => Ok(None),
-                        false => Err("two entries for one VM address"),
-                    }
+                let at = self.vm_code(r.symbol, r.addend, &names);
+                at.and_then(|at| match last.replace(at) < Some(at) {
+                    true => Ok(None),
+                    false => Err("VM addresses do not ascend, or one has two entries"),
                 })
             } else {
                 self.entry_point(r.symbol, r.addend).map(Some)
@@ -61,15 +60,23 @@ impl<'o> Image<'o> {
         }
     }
 
-    /// The first half of a codemap entry: an address in a VM code section.
-    fn vm_code(&self, symbol: SymbolId, names: &HashSet<&str>) -> Result<(), &'static str> {
+    /// The first half of a codemap entry: an address in a VM code section. Gives
+    /// the number of the section here and the offset in it there: one address, one
+    /// spelling. (That sections do not overlap in dom0 is for the loader to see.)
+    fn vm_code(
+        &self,
+        symbol: SymbolId,
+        offset: i64,
+        names: &HashMap<&str, usize>,
+    ) -> Result<(usize, u32), &'static str> {
         let vm = self.meaning(symbol) == Meaning::Vm;
         let symbol = self.object.symbols.get(symbol.0 as usize);
         let name = symbol.and_then(|s| s.name.strip_prefix(names::VM_PREFIX));
-        match name {
-            Some(name) if vm && names.contains(name) => Ok(()),
-            _ => Err("the VM address is not `twin_vm:` and a code section of this object"),
-        }
+        let section = name.filter(|_| vm).and_then(|name| names.get(name));
+        let section =
+            section.ok_or("the VM address is not `twin_vm:` and a code section of this object")?;
+        let offset = u32::try_from(offset).map_err(|_| "the VM address is outside its section")?;
+        Ok((*section, offset))
     }
 
     /// The second half: a place in this object's code.

@@ -12,7 +12,7 @@ use crate::insn::{Alu, Condition, Op, StringKind, TableRead};
 pub(super) fn does(op: Op, i: &Instruction, second: &Second) -> bool {
     let opcode = second.opcode();
     match op {
-        Op::Plain => !is_special(opcode),
+        Op::Plain | Op::Nop => !is_special(opcode),
         Op::Copy { d, s } => opcode == Opcode::MOV && registers(second, d, s, 8),
         Op::Copy32 { d, s } => opcode == Opcode::MOV && registers(second, d, s, 4),
         Op::Constant { d } => {
@@ -58,10 +58,8 @@ pub(super) fn does(op: Op, i: &Instruction, second: &Second) -> bool {
         Op::Call(_) => opcode == Opcode::CALL && same_target(i, second),
         Op::Jump(_) => opcode == Opcode::JMP && same_target(i, second),
         Op::Branch(condition, _) => is_branch(condition, opcode) && same_target(i, second),
-        Op::Stop => matches!(
-            opcode,
-            Opcode::UD0 | Opcode::UD1 | Opcode::UD2 | Opcode::INT
-        ),
+        Op::Stop => matches!(opcode, Opcode::UD0 | Opcode::UD1 | Opcode::UD2),
+        Op::Breakpoint => opcode == Opcode::INT,
         Op::Cld => opcode == Opcode::CLD,
         Op::Std => opcode == Opcode::STD,
         Op::String { kind, shift, rep } => is_string(kind, shift, rep, second),

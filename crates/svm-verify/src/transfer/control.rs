@@ -91,6 +91,19 @@ impl Step<'_> {
         }
     }
 
+    /// `#BP` is a trap: the saved `rip` is behind the instruction (SDM volume 3,
+    /// 6.3.1), and there a hypervisor's handler may go on. Linux takes it for the
+    /// end of the kernel's thread (`arch/x86/kernel/traps.c`, `do_int3`).
+    pub(super) fn breakpoint(&self) -> Result<Next, Broken> {
+        match self.linux {
+            true => Ok(Next::End),
+            false => broken(
+                Code::Instruction,
+                "a handler of breakpoints may go on behind it; only padding has it",
+            ),
+        }
+    }
+
     pub(super) fn branch(&mut self, target: Target) -> Result<Next, Broken> {
         self.clobber()?;
         match target {

@@ -123,7 +123,7 @@ impl Step<'_> {
     fn effect(&mut self) -> Result<(Next, Proved), Broken> {
         let fall = |()| (Next::Fall, Proved::Reached);
         match self.insn.op {
-            Op::Plain | Op::Prefetch => self.clobber().map(fall),
+            Op::Plain | Op::Nop | Op::Prefetch => self.clobber().map(fall),
             Op::Copy { d, s } => self.copy(d, s).map(fall),
             Op::Copy32 { d, s } => self.copy32(d, s).map(fall),
             Op::Constant { d } => self.computed(d, RegSet::NONE, Form::Any).map(fall),
@@ -178,6 +178,7 @@ impl Step<'_> {
             Op::Jump(target) => self.jump(target).map(|next| (next, Proved::Reached)),
             Op::Branch(_, target) => self.branch(target).map(|next| (next, Proved::Reached)),
             Op::Stop => Ok((Next::End, Proved::Reached)),
+            Op::Breakpoint => self.breakpoint().map(|next| (next, Proved::Reached)),
             Op::Cld => Ok(self.set_direction(Direction::Forward)),
             Op::Std => Ok(self.set_direction(Direction::Backward)),
             Op::String { kind, shift, rep } => self

@@ -7,10 +7,22 @@ use crate::violation::Code;
 /// The largest alignment of a frame, in bytes.
 pub(super) const MAX_ALIGNMENT: i64 = 4096;
 
+/// `rsp` stays at whole words, counted from the entry: so calls are made, and
+/// functions returned from, at multiples of 8 if they are entered at one.
+///
+/// Not of 16, as the psABI (3.2.2) has it for calls: kernels are built with
+/// `-mpreferred-stack-boundary=3`, and whoever is called by kernel code knows.
+fn in_words(at: i32) -> Result<(), Broken> {
+    match at % 8 {
+        0 => Ok(()),
+        _ => broken(Code::Alignment, "%rsp is moved by a part of a word"),
+    }
+}
+
 impl Step<'_> {
     fn move_rsp(&mut self, at: i64) -> Result<(), Broken> {
         match self.state.set_rsp(at) {
-            true => Ok(()),
+            true => in_words(self.state.rsp()),
             false if at > 0 => broken(Code::Frame, "%rsp would be above the return address"),
             false => broken(Code::Frame, "the frame would reach over the guard page"),
         }
@@ -18,7 +30,7 @@ impl Step<'_> {
 
     pub(super) fn move_rsp_to(&mut self, form: Form) -> Result<(), Broken> {
         match self.state.set_rsp_to(form) {
-            true => Ok(()),
+            true => in_words(self.state.rsp()),
             false => broken(
                 Code::Frame,
                 "%rsp would be above its origin, or reach over the guard page",

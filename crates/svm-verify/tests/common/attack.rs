@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use twin_abi::Scheme;
+use svm_verify::{Contract, Scheme};
 
 use super::module::link;
 use super::{ABI, PAPER, STLB, assemble, check, note, returning};
@@ -117,6 +117,16 @@ pub fn parse(target: Target, directory: &str, topic: &str, text: &str) -> Vec<Ca
 }
 
 impl Case {
+    /// What whoever loads it demands: never what the object says.
+    pub fn contract(&self) -> Contract {
+        let scheme = Scheme::from_number(self.scheme).expect("a scheme");
+        Contract::of(match self.target {
+            Target::User => svm_verify::Target::User,
+            Target::Linux => svm_verify::Target::Linux,
+        })
+        .with(scheme)
+    }
+
     /// The object that the case stands for.
     pub fn object(&self) -> Vec<u8> {
         let code = expand(self.target, self.scheme, &self.code);
@@ -138,13 +148,16 @@ impl Case {
     }
 }
 
-/// Fills in `{T:ADDRESS}`, `{KEEP}`, `{CHECK}` and `{RET}`. Only a hypervisor's
-/// objects keep return addresses.
+/// Fills in `{T:ADDRESS}`, `{KEEP}`, `{CHECK}` and `{RET}`, and in whole sources
+/// `{NOTE}` and `{ABI}`. Only a hypervisor's objects keep return addresses.
 fn expand(target: Target, scheme: u32, code: &str) -> String {
-    let mut text = match target {
+    let text = match target {
         Target::User => returning(code),
         Target::Linux => code.replace("{KEEP}", "").replace("{RET}", "ret"),
     };
+    let mut text = text
+        .replace("{NOTE}", &note([ABI, scheme, 64, 0]))
+        .replace("{ABI}", &ABI.to_string());
     let mut n = 0;
     while let Some(start) = text.find("{T:") {
         n += 1;

@@ -9,7 +9,12 @@ pub mod sequences;
 use std::fs;
 use std::process::Command;
 
-use svm_verify::{Options, Proof, Violations};
+use svm_verify::{Contract, Options, Proof, Target, Violations};
+
+/// What a hypervisor demands, in either scheme.
+pub const USER: Contract = Contract::of(Target::User);
+/// What is demanded of a module for a stock kernel.
+pub const LINUX: Contract = Contract::of(Target::Linux);
 
 /// Number of the scheme in `.note.twin`.
 pub const PAPER: u32 = 0;
@@ -61,13 +66,13 @@ pub fn assemble(source: &str) -> Vec<u8> {
     fs::read(&output).expect("the object")
 }
 
-/// Verifies the bytes of an object, and that nothing depends on what the
+/// Verifies the bytes of an object by that contract, and that nothing depends on what the
 /// verifier remembers of equal instructions.
-pub fn verify(bytes: &[u8]) -> Result<Proof, Violations> {
+pub fn verify(bytes: &[u8], contract: Contract) -> Result<Proof, Violations> {
     let object = elf_loader::read(bytes).expect("a relocatable object");
     let options = Options { limit: 100_000 };
-    let result = svm_verify::verify_with(&object, options);
-    let anew = svm_verify::verify_without_memo(&object, options);
+    let result = svm_verify::verify_with(&object, contract, options);
+    let anew = svm_verify::verify_without_memo(&object, contract, options);
     assert_eq!(format!("{result:?}"), format!("{anew:?}"));
     result
 }
@@ -75,13 +80,19 @@ pub fn verify(bytes: &[u8]) -> Result<Proof, Violations> {
 /// Asserts that the object is accepted.
 #[track_caller]
 pub fn accept(scheme: u32, code: &str) -> Proof {
-    verify(&object(scheme, code)).unwrap_or_else(|v| panic!("refused:\n{v}\n{code}"))
+    verify(&object(scheme, code), USER).unwrap_or_else(|v| panic!("refused:\n{v}\n{code}"))
 }
 
-/// The codes that the object is refused with.
+/// The codes that the object is refused with in a hypervisor.
 #[track_caller]
 pub fn codes(bytes: &[u8]) -> Vec<&'static str> {
-    match verify(bytes) {
+    codes_for(USER, bytes)
+}
+
+/// The codes that the object is refused with by that contract.
+#[track_caller]
+pub fn codes_for(contract: Contract, bytes: &[u8]) -> Vec<&'static str> {
+    match verify(bytes, contract) {
         Ok(_) => Vec::new(),
         Err(v) => v.list.iter().map(|v| v.code.as_str()).collect(),
     }

@@ -10,9 +10,10 @@ use twin_abi::names;
 use super::memory::DATA;
 use super::object::SYMBOL;
 use crate::dom0::{MODULE, PAGE};
+use crate::entries::Entries;
 use crate::error::Error;
-use crate::program::{CODE, STLB, Variant, codemap, map_rows};
-use crate::runtime::{self, CodemapEntry};
+use crate::program::{CODE, STLB, Variant, map_rows};
+use crate::runtime;
 
 /// Code at addresses.
 pub struct Image {
@@ -34,8 +35,8 @@ pub struct Rewritten<'o> {
     pub image: Image,
     /// Bytes of instructions that the image begins with; trampolines follow.
     pub instructions: usize,
-    /// The permitted targets of indirect calls, ascending.
-    pub codemap: Vec<CodemapEntry>,
+    /// Where it may be entered.
+    pub entries: Entries,
     /// Offset in the code, offset in the original.
     map: Vec<(u32, u32)>,
 }
@@ -52,7 +53,8 @@ pub fn original(object: &Object<'_>) -> Result<Image, Error> {
 }
 
 impl<'o> Rewritten<'o> {
-    /// Links a rewritten object whose original is `original`.
+    /// Links a rewritten object. Not a loader's way: what the verifier refuses of the
+    /// forms is run here as well, to be compared.
     ///
     /// # Errors
     /// The linker's.
@@ -69,7 +71,7 @@ impl<'o> Rewritten<'o> {
         let at = (trampolines.base - CODE) as usize;
         image.bytes.resize(at, 0xcc);
         image.bytes.extend(&trampolines.bytes);
-        let codemap = codemap(&object, &linked);
+        let entries = Entries::of(&object, &placed, &linked)?;
         // There is one code section, so its number tells nothing.
         let rows = map_rows(&object).into_iter();
         let map = rows.map(|(_, offset, original)| (offset, original));
@@ -78,7 +80,7 @@ impl<'o> Rewritten<'o> {
             object,
             image,
             instructions,
-            codemap,
+            entries,
             map: map.collect(),
         })
     }

@@ -74,7 +74,7 @@ pub fn run_object(made: &Object<'_>, way: Way, seed: u64, states: u64) -> Result
         Ok(object) => object,
         Err(refusals) => return Ok(Verdict::Refused(refusals[0].to_string())),
     };
-    if let Err(violations) = svm_verify::verify(&rewritten) {
+    if let Err(violations) = svm_verify::verify(&rewritten, way.variant.contract()) {
         let list: Vec<String> = violations.list.iter().map(ToString::to_string).collect();
         return Ok(Verdict::VerifierRefused(list.join("\n")));
     }

@@ -52,7 +52,7 @@ pub fn judge(cases: &[Case], variant: Variant) -> Vec<Verdict> {
             }
         }
     };
-    for (n, codes) in violations(&rewritten) {
+    for (n, codes) in violations(&rewritten, variant) {
         verdicts[n] = Some(Verdict::VerifierRefused(codes));
     }
     let accepted = |v: Option<Verdict>| v.unwrap_or(Verdict::Accepted);
@@ -78,9 +78,9 @@ fn refused(refusal: &svm_rewrite::Refusal) -> Verdict {
 const NOT_ALLOWED: &str = "P3-instruction";
 
 /// The verifier's codes by function.
-fn violations(object: &Object<'_>) -> HashMap<usize, String> {
+fn violations(object: &Object<'_>, variant: Variant) -> HashMap<usize, String> {
     let options = svm_verify::Options { limit: usize::MAX };
-    let Err(violations) = svm_verify::verify_with(object, options) else {
+    let Err(violations) = svm_verify::verify_with(object, variant.contract(), options) else {
         return HashMap::new();
     };
     let mut codes: HashMap<usize, BTreeSet<&str>> = HashMap::new();

@@ -120,7 +120,8 @@ impl<'r> Twin<'r> {
 
     /// Tells the new instance of dom0's memory, the codemap and the code.
     fn furnish(&self) {
-        let (codemap, (start, end)) = (&self.program.codemap, self.program.image.span());
+        let (start, end) = self.program.image.span();
+        let codemap = self.program.entries.codemap();
         // SAFETY: the instance does not run; the codemap outlives it.
         unsafe {
             for piece in pieces(self.pages) {
@@ -217,7 +218,7 @@ impl<'r> Twin<'r> {
 
 impl Machine for Twin<'_> {
     fn run(&mut self, name: &str, state: &State, _uses_fs: bool) -> Record {
-        let Some(&entry) = self.program.image.functions.get(name) else {
+        let Some(entry) = self.program.entries.function(name) else {
             return Record::ended(Ending::None);
         };
         self.prepare(state);

@@ -394,7 +394,8 @@ fn declare(blueprint: &Blueprint<'_>) {
     marks.lookups(payload.hot.lookups());
     marks.lookups(payload.driver.lookups());
     let routines = blueprint.routines();
-    marks.routines(routines.iter().map(|name| payload.hot.functions[name]));
+    let entry = |name: &String| payload.hot.entries.exported(name);
+    marks.routines(routines.iter().filter_map(entry));
     steps::mark(marks);
 }
 

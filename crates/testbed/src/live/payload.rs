@@ -25,6 +25,7 @@ use elf_loader::{Object, Place};
 use twin_abi::names;
 
 use super::image::{Module, Plan};
+use crate::entries::{self, Entries};
 use crate::error::Error;
 use crate::program::{self, Program, STLB, STUBS, Variant};
 use crate::runtime::{self, CodemapEntry};
@@ -99,10 +100,10 @@ impl Payload {
         Payload::link(parts, rewritten(Module::Hot)?, rewritten(Module::Driver)?)
     }
 
-    /// Links what was rewritten before.
+    /// Verifies and links what was rewritten before.
     ///
     /// # Errors
-    /// A name that nobody defines.
+    /// A violation, or a name that nobody defines.
     pub fn link(
         parts: &Parts<'_>,
         hot: Object<'static>,
@@ -111,17 +112,17 @@ impl Payload {
         let stubs = stubs(parts);
         let numbers = numbers(&stubs);
         let linker = Linker { parts, numbers };
-        let none = HashMap::new();
-        let vector_free = [&hot, &driver].into_iter().all(is_vector_free);
+        let none = Entries::default();
         let hot = Program::link_at(HOT, parts.variant, hot, &|name, use_| {
             linker.resolve(Module::Hot, &none, name, use_)
         })?;
         let driver = Program::link_at(DRIVER, parts.variant, driver, &|name, use_| {
-            linker.resolve(Module::Driver, &hot.functions, name, use_)
+            linker.resolve(Module::Driver, &hot.entries, name, use_)
         })?;
-        let mut codemap = [hot.codemap.as_slice(), driver.codemap.as_slice()].concat();
+        let mut codemap = [hot.entries.codemap(), driver.entries.codemap()].concat();
         codemap.retain(|entry| !linker.is_upcall(entry.vm));
-        codemap.sort_by_key(|entry| entry.vm);
+        let codemap = entries::distinct(codemap)?;
+        let vector_free = !hot.proof.vectors && !driver.proof.vectors;
         Ok(Payload {
             hot,
             driver,
@@ -131,10 +132,11 @@ impl Payload {
         })
     }
 
-    /// Hypervisor address of a function of the driver or of the hot routines.
+    /// Hypervisor address of a hot routine, or else of a function of the driver: a
+    /// name that a driver chose does not take a hot routine's place.
     pub fn function(&self, name: &str) -> Option<u64> {
-        let function = self.driver.functions.get(name);
-        function.or_else(|| self.hot.functions.get(name)).copied()
+        let hot = self.hot.entries.exported(name);
+        hot.or_else(|| self.driver.entries.function(name))
     }
 
     /// Which object's code `rip` is in, and where it was in the original:
@@ -146,11 +148,6 @@ impl Payload {
         let (section, offset) = self.hot.original(rip)?;
         Some(("hot.o", section, offset))
     }
-}
-
-/// What is not verified may do anything.
-fn is_vector_free(object: &Object<'_>) -> bool {
-    svm_verify::verify(object).is_ok_and(|proof| !proof.vectors)
 }
 
 /// Where stub `number` is.
@@ -227,13 +224,7 @@ impl Linker<'_> {
         forced.any(|name| self.parts.plan.symbol(name) == Some(vm))
     }
 
-    fn resolve(
-        &self,
-        module: Module,
-        hot: &HashMap<String, u64>,
-        name: &str,
-        use_: SymbolUse,
-    ) -> Option<u64> {
+    fn resolve(&self, module: Module, hot: &Entries, name: &str, use_: SymbolUse) -> Option<u64> {
         if let Some(name) = name.strip_prefix(names::VM_PREFIX) {
             return self.parts.plan.vm_address(module, name);
         }
@@ -246,8 +237,8 @@ impl Linker<'_> {
         if let Some(entry) = runtime::entry(name) {
             return Some(entry);
         }
-        let hot = hot.get(name).filter(|_| !self.parts.upcalls.contains(name));
-        hot.copied()
+        let hot = hot.exported(name);
+        hot.filter(|_| !self.parts.upcalls.contains(name))
             .or_else(|| self.numbers.get(name).map(|number| stub_address(*number)))
     }
 }

@@ -1,6 +1,7 @@
 //! What the verifier says to mutants.
 
 use elf_loader::Object;
+use svm_verify::{Contract, Target};
 
 use super::{Check, Kind, Mutant};
 use crate::random::Random;
@@ -95,7 +96,8 @@ pub(super) fn ask(object: &mut Object<'static>, check: &Check, mutant: Mutant, t
     };
     let count = &mut tally.counts[mutant.kind as usize];
     count.made += 1;
-    let accepted = svm_verify::verify_with(object, svm_verify::Options { limit: 1 }).is_ok();
+    let options = svm_verify::Options { limit: 1 };
+    let accepted = svm_verify::verify_with(object, Contract::of(Target::User), options).is_ok();
     undo.undo(object);
     match (accepted, mutant.harmless) {
         (false, _) => count.rejected += 1,

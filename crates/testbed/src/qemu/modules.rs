@@ -7,6 +7,7 @@ use elf_loader::consts::STT_FUNC;
 use elf_loader::{Object, Place};
 use iced_x86::{Decoder, DecoderOptions};
 use svm_rewrite::{Options, Scheme, Site, Target};
+use svm_verify::Contract;
 use twin_abi::names;
 
 use super::{Error, io, target};
@@ -61,7 +62,8 @@ pub fn built(path: &str) -> Result<Module, Error> {
         why,
     };
     let object = elf_loader::read(&bytes).map_err(|e| fail(e.to_string()))?;
-    svm_verify::verify(&object).map_err(|violations| fail(violations.list[0].to_string()))?;
+    svm_verify::verify(&object, Contract::of(svm_verify::Target::Linux))
+        .map_err(|violations| fail(violations.list[0].to_string()))?;
     let functions = functions(&object);
     Ok(Module {
         bytes,
@@ -88,7 +90,9 @@ pub fn rewrite(name: &str, bytes: &[u8], scheme: Scheme) -> Result<Module, Error
         svm_rewrite::rewrite(&object, options).map_err(|refusals| fail(refusals[0].to_string()))?;
     let bytes = elf_loader::write(&rewritten.object).map_err(|e| fail(e.to_string()))?;
     let reread = elf_loader::read(&bytes).map_err(|e| fail(e.to_string()))?;
-    svm_verify::verify(&reread).map_err(|violations| fail(violations.list[0].to_string()))?;
+    let contract = Contract::of(svm_verify::Target::Linux).with(scheme.abi());
+    svm_verify::verify(&reread, contract)
+        .map_err(|violations| fail(violations.list[0].to_string()))?;
     let functions = functions(&rewritten.object);
     let spilled = rewritten.sites.iter().filter(|s| !s.spills.is_empty());
     let spills = spilled

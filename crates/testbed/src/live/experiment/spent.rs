@@ -22,12 +22,11 @@ pub struct Spent {
 /// By function, most instructions first; `executed` says how often each address
 /// was.
 pub fn spent(program: &Program, executed: &[(u64, u64)]) -> Vec<Spent> {
-    let mut starts: Vec<_> = program.functions.iter().map(|(n, at)| (*at, n)).collect();
-    starts.sort();
+    let starts = program.labels();
     let mut all: Vec<Spent> = starts
         .iter()
         .map(|(_, name)| Spent {
-            function: (*name).clone(),
+            function: (*name).to_owned(),
             ..Spent::default()
         })
         .collect();

@@ -72,7 +72,7 @@ impl<'i, 'a> Rewritten<'i, 'a> {
         let names = blueprint.routines();
         let addresses = names.iter().filter_map(|name| {
             let dom0 = blueprint.plan.symbol(name)?;
-            Some((dom0, *blueprint.payload.hot.functions.get(name)?))
+            Some((dom0, blueprint.payload.hot.entries.exported(name)?))
         });
         Rewritten {
             routines: addresses.collect(),
