@@ -61,7 +61,9 @@ impl Outgoing {
 
     /// Takes request number `index` of the next batch from `guest`.
     pub fn submit(&mut self, index: usize, guest: u32, request: &Request) {
-        self.submitted[index] = (guest, *request);
+        let (who, copy) = &mut self.submitted[index];
+        *who = guest;
+        copy.copy_from(request);
     }
 
     /// Puts the first `count` submitted requests into the rings, but for those that

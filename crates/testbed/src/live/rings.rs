@@ -109,6 +109,31 @@ pub struct Request {
     reserved: [u8; 80],
 }
 
+impl Request {
+    /// Bytes from its begin on that say something: the fragments that it does not
+    /// have are left out.
+    fn used(&self) -> usize {
+        let fragments = usize::from(self.fragments).min(FRAGMENTS);
+        std::mem::offset_of!(Request, fragment) + fragments * size_of::<Fragment>()
+    }
+
+    /// Makes it a copy of another, as far as that says something.
+    pub fn copy_from(&mut self, other: &Request) {
+        // SAFETY: both are of this size or larger, plain bytes, and not the same.
+        unsafe { copy(other, self) };
+    }
+}
+
+/// Copies what a request says.
+///
+/// # Safety
+/// `to` is memory for a request, aligned, and not `from`'s.
+unsafe fn copy(from: &Request, to: *mut Request) {
+    let from_bytes = std::ptr::from_ref(from).cast::<u8>();
+    // SAFETY: no more than a request's bytes; the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(from_bytes, to.cast::<u8>(), from.used()) };
+}
+
 impl Default for Request {
     fn default() -> Request {
         Request {
@@ -250,7 +275,7 @@ impl Rings {
     /// Writes request `index`, modulo their number.
     pub fn put(&mut self, index: usize, request: &Request) {
         // SAFETY: inside the ring that `new` checked; no reference is made.
-        unsafe { self.requests.add(index % REQUESTS).write_volatile(*request) };
+        unsafe { copy(request, self.requests.add(index % REQUESTS)) };
     }
 
     /// What became of request `index`.
