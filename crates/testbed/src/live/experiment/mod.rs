@@ -223,7 +223,7 @@ fn play(
             continue;
         };
         let rewritten = lanes.iter().any(|lane| lane.path == Path::Twin);
-        let tape = paths.record(direction, recorded_packets(shape).min(setup.packets))?;
+        let tape = paths.record(direction, recorded_packets(shape, setup.packets))?;
         let packets = tape.packets.max(1) as f64;
         let mut executed = [tape.instructions; 2];
         if rewritten {
@@ -246,12 +246,14 @@ fn play(
     Ok(())
 }
 
-/// Packets of a recording, at most.
-fn recorded_packets(shape: Shape) -> u64 {
-    match shape {
+/// Packets of a recording: each instruction of theirs is a signal, so few where few
+/// are counted.
+fn recorded_packets(shape: Shape, packets: u64) -> u64 {
+    let most = match shape {
         Shape::Frames(_) => RECORDED,
         Shape::Segments(_) => RECORDED_SEGMENTS,
-    }
+    };
+    (packets / 8).clamp(1, most)
 }
 
 fn count_steps(
