@@ -1126,7 +1126,7 @@ ret
 .long 5, 16, 1
 .asciz "twin"
 .balign 4
-.long 2, 1, 64, 1
+.long {ABI}, 1, 64, 1
 .text
 .globl f
 .type f,@function
@@ -1144,7 +1144,7 @@ f: ret
 .long 5, 16, 1
 .asciz "twin"
 .balign 4
-.long 2, 1, 64, 1
+.long {ABI}, 1, 64, 1
 .text
 .globl f
 .type f,@function

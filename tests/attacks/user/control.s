@@ -176,16 +176,18 @@ ret
 ### functions that call each other
 # accept
 # from: C
+{KEEP}
 test %edi, %edi
 je 1f
 sub $8, %rsp
 call g
 add $8, %rsp
-1: ret
-g: sub $8, %rsp
+1: {RET}
+g: {KEEP}
+sub $8, %rsp
 call f
 add $8, %rsp
-ret
+{RET}
 
 ### an indirect tail call from inside a frame
 # refuse: P4-return

@@ -634,16 +634,18 @@ ret
 ### a store of 16 bytes that a comparison decides
 # accept
 # from: SDM vol. 2, CMPXCHG16B
+{KEEP}
 {T:(%rdi)}
 cmpxchg16b (%rax)
-ret
+{RET}
 
 ### a move of 64 bytes without a mask
 # accept
 # from: SDM vol. 2, VMOVDQU64
+{KEEP}
 {T:(%rdi)}
 vmovdqu64 %zmm1, (%rax)
-ret
+{RET}
 
 ### a landing pad
 # accept

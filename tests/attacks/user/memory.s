@@ -88,9 +88,10 @@ ret
 ### a vector that ends with the window
 # accept
 # from: SDM vol. 2, VMOVDQU
+{KEEP}
 {T:(%rdi)}
 vmovdqu %ymm0, 4065(%rax)
-ret
+{RET}
 
 ### 64 bytes that end a byte behind the window
 # refuse: P1-window
@@ -225,10 +226,11 @@ ret
 ### a bit of 64, bounded
 # accept
 # from: SDM vol. 2, BT
+{KEEP}
 {T:(%rdi)}
 and $63, %esi
 bts %rsi, (%rax)
-ret
+{RET}
 
 ### a bit of 64 bounded by 63, in an operand of 32
 # refuse: P1-bit-offset
@@ -241,9 +243,10 @@ ret
 ### a bit of 64 by a constant, which wraps in the operand
 # accept
 # from: SDM vol. 2, BT (an immediate is taken modulo the size)
+{KEEP}
 {T:(%rdi)}
 btsq $200, (%rax)
-ret
+{RET}
 
 ### a bit bounded by its low byte alone
 # refuse: P1-bit-offset

@@ -183,9 +183,10 @@ ret
 ### an atomic increment
 # accept
 # from: SDM vol. 2, LOCK
+{KEEP}
 {T:(%rdi)}
 lock incl (%rax)
-ret
+{RET}
 
 ### both repeats
 # refuse: P3-prefix

@@ -335,8 +335,9 @@ ret
 ### a code section by its symbol
 # accept
 # from: ARCHITECTURE.md, relocations in code
+{KEEP}
 call .text.b
-ret
+{RET}
 .section .text.b, "ax", @progbits
 ret
 

@@ -32,7 +32,7 @@ add $12, %rsp
 ret
 
 ### one byte at a time
-# refuse: P4-alignment
+# refuse: P4-rsp
 # from: SDM vol. 2, INC
 dec %rsp
 inc %rsp
@@ -52,12 +52,13 @@ ret
 ### frames of one word and of two
 # accept
 # from: psABI 3.2.2; the kernel's -mpreferred-stack-boundary=3
+{KEEP}
 sub $8, %rsp
 call imported
 sub $8, %rsp
 call imported
 add $16, %rsp
-ret
+{RET}
 
 ### a frame aligned to 16 bytes by a mask
 # refuse: P4-rsp
@@ -274,10 +275,11 @@ ret
 ### a frame as deep as the guard page allows
 # accept
 # from: contract P4
+{KEEP}
 sub $3968, %rsp
 call imported
 add $3968, %rsp
-ret
+{RET}
 
 ### a frame that wraps
 # refuse: P4-rsp
@@ -547,7 +549,7 @@ ret
 # refuse: P1-untranslated
 # from: crates/abi, stack
 lea 8(%rsp), %rax
-or $0x7fff, %rax
+or $0xffff, %rax
 mov -0xff7(%rax), %rdx
 ret
 
@@ -555,7 +557,7 @@ ret
 # accept
 # from: crates/abi, stack
 mov %rsp, %rax
-or $0x7fff, %rax
+or $0xffff, %rax
 mov -0xff7(%rax), %rdx
 ret
 
@@ -563,7 +565,7 @@ ret
 # refuse: P1-context
 # from: crates/abi, stack
 mov %rsp, %rax
-or $0x7fff, %rax
+or $0xffff, %rax
 mov %rdx, -0xff7(%rax)
 ret
 
@@ -571,7 +573,7 @@ ret
 # refuse: P1-context
 # from: SDM vol. 2, XADD
 mov %rsp, %rax
-or $0x7fff, %rax
+or $0xffff, %rax
 xadd %rdx, -0xff7(%rax)
 ret
 
@@ -579,7 +581,7 @@ ret
 # refuse: P1-context
 # from: runtime/core/offsets.h
 mov %rsp, %rax
-or $0x7fff, %rax
+or $0xffff, %rax
 mov -0xfe7(%rax), %rdx
 ret
 
@@ -587,7 +589,7 @@ ret
 # refuse: P1-context
 # from: SDM vol. 2, POP
 mov %rsp, %rax
-or $0x7fff, %rax
+or $0xffff, %rax
 push %rdi
 pop -0xff7(%rax)
 ret
@@ -596,7 +598,7 @@ ret
 # refuse: P1-untranslated
 # from: crates/abi, stack
 mov %rsp, %rax
-or $0xffff, %rax
+or $0x7fff, %rax
 mov -0xff7(%rax), %rdx
 ret
 
@@ -604,6 +606,6 @@ ret
 # refuse: P1-untranslated
 # from: SDM vol. 1, 3.4.1.1
 mov %rsp, %rax
-or $0x7fff, %eax
+or $0xffff, %eax
 mov -0xff7(%rax), %rdx
 ret
