@@ -35,6 +35,7 @@
 
 mod allow;
 mod arguments;
+mod bounds;
 mod checks;
 mod classify;
 mod contract;

@@ -13,6 +13,7 @@ use elf_loader::consts::{R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHF_WRITE};
 use elf_loader::special::{self, SpecialKind};
 use elf_loader::{Relocation, Role, Section, SectionId};
 
+use crate::bounds;
 use crate::insn::{Access, Insn, Op, Origin};
 use crate::linux::RUNTIME;
 use crate::object::{CodeAt, Image, Meaning, Routine};
@@ -254,9 +255,8 @@ fn is_inside(
     writes: bool,
 ) -> Result<(), &'static str> {
     is_reachable(section)?;
-    let end = start.checked_add(size);
-    let inside = start >= 0 && end.is_some_and(|end| end as u64 <= section.size);
-    if !inside {
+    // No section has 2 GiB (`elf_loader::MAX_SECTION_SIZE`).
+    if !bounds::in_section(start, size, section.size as i64) {
         return Err("a place outside the symbol's section");
     }
     match writes && section.flags & SHF_WRITE == 0 {

@@ -31,6 +31,8 @@
 //! variable is a *stack* form and, once copied for a check, has a name as well.
 
 mod flags;
+#[cfg(test)]
+mod laws;
 mod registers;
 mod returns;
 mod saved;

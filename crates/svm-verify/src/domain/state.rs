@@ -1,8 +1,7 @@
 //! All that is known at a program point: the facts and what changes them.
 
-use twin_abi::stack;
-
 use super::{Direction, Flags, Form, Name, Reg, RegSet, Returns, Saved, Value};
+use crate::bounds;
 use crate::insn::{Access, Memory, Origin};
 
 /// A name whose instruction would give the same number again: it reads only
@@ -108,10 +107,10 @@ impl State {
     }
 
     /// `rsp` is moved to `at`. False, and `rsp` stays, if that is above the
-    /// entry or deeper than [`stack::MAX_FRAME`].
+    /// entry or deeper than [`twin_abi::stack::MAX_FRAME`].
     #[must_use]
     pub fn set_rsp(&mut self, at: i64) -> bool {
-        if !(-stack::MAX_FRAME..=0).contains(&at) {
+        if !bounds::in_frame(at) {
             return false;
         }
         self.forget(Reg::RSP.set());
@@ -366,6 +365,8 @@ fn keep<T: PartialEq>(mine: &mut T, theirs: &T, unknown: T) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use twin_abi::stack;
+
     use super::super::Bound;
     use super::*;
 

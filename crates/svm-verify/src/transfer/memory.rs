@@ -2,8 +2,8 @@
 
 use twin_abi::{stack, stlb};
 
-use super::stack::MAX_ALIGNMENT;
 use super::{Broken, Proved, Step, broken};
+use crate::bounds::{self, MAX_ALIGNMENT};
 use crate::domain::{Form, Reg};
 use crate::insn::{Access, Memory, Op, Origin, StringKind};
 use crate::violation::Code;
@@ -40,7 +40,7 @@ impl Step<'_> {
                 Code::Window,
                 "an index register is added to a translated address",
             ),
-            Form::Translated(_) if !covered(disp, m.size) => {
+            Form::Translated(_) if !bounds::covered(disp, m.size.into()) => {
                 Err((Code::Window, window_reason(m).into()))
             }
             Form::Translated(_) => Ok(Proved::Translated),
@@ -84,12 +84,12 @@ impl Step<'_> {
         const ARGUMENTS: i64 = 1024;
         let place = self.state.get(m.base).form.moved(m.disp);
         let (rsp, size) = (self.state.get(Reg::RSP).form, i64::from(m.size));
-        let (at, end, origin) = match (place, self.state.realigned) {
-            (Some(Form::Stack(at)), _) => (i64::from(at), i64::from(at) + size, 0),
+        let (at, start, slack) = match (place, self.state.realigned) {
+            (Some(Form::Stack(at)), _) => (i64::from(at), i64::from(at), 0),
             // The aligned stack begins at or below where `rsp` was before.
             (Some(Form::Aligned(at)), Some(from)) => {
-                let end = i64::from(at) + size;
-                (i64::from(at), end + i64::from(from), -MAX_ALIGNMENT)
+                let start = i64::from(at) + i64::from(from);
+                (i64::from(at), start, MAX_ALIGNMENT)
             }
             _ => return broken(Code::StackBounds, "a stack address that wraps"),
         };
@@ -98,15 +98,14 @@ impl Step<'_> {
             | (Form::Aligned(rsp), Some(Form::Aligned(_))) => i64::from(rsp),
             _ => -stack::MAX_FRAME,
         };
-        if at < lowest - stack::BELOW_RSP {
+        if bounds::below_frame(at, lowest) {
             return broken(Code::StackBounds, "more than 128 bytes below %rsp");
         }
-        let start = end - size;
         match m.access {
-            Access::Write if end > 0 && start + origin < 8 => {
+            Access::Write if bounds::reaches_return(start, size, slack) => {
                 broken(Code::ReturnSlot, "it may write the return address")
             }
-            _ if end > 8 + ARGUMENTS => broken(
+            _ if bounds::above_arguments(start, size, ARGUMENTS) => broken(
                 Code::StackBounds,
                 "above the arguments that any caller provides",
             ),
@@ -117,17 +116,16 @@ impl Step<'_> {
     /// `size` bytes at `at` from the stack pointer at entry, where the return
     /// address lies.
     fn frame(&self, at: i64, size: u16, access: Access) -> Result<(), Broken> {
-        let end = at + i64::from(size);
-        let arguments = 8 + stack::INCOMING_ARGS;
-        if at < i64::from(self.state.rsp()) - stack::BELOW_RSP {
+        let size = i64::from(size);
+        if bounds::below_frame(at, self.state.rsp().into()) {
             return broken(Code::StackBounds, "more than 128 bytes below %rsp");
         }
         match access {
-            Access::Write if end > 0 => broken(
+            Access::Write if bounds::reaches_caller(at, size) => broken(
                 Code::ReturnSlot,
                 "it writes the return address or the caller's frame",
             ),
-            _ if end > arguments => broken(
+            _ if bounds::above_arguments(at, size, stack::INCOMING_ARGS) => broken(
                 Code::StackBounds,
                 "above the arguments that any caller provides",
             ),
@@ -149,12 +147,6 @@ impl Step<'_> {
             ),
         }
     }
-}
-
-/// Whether `size` bytes at a displacement from a translated address are all in
-/// its window, or in a hole of it.
-fn covered(disp: i64, size: u16) -> bool {
-    -(stlb::BELOW as i64) <= disp && disp + i64::from(size) <= stlb::COVERED as i64
 }
 
 fn window_reason(m: &Memory) -> String {

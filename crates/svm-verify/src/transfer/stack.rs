@@ -1,11 +1,9 @@
 //! P4: how `rsp` moves.
 
 use super::{Broken, Step, broken};
+use crate::bounds::MAX_ALIGNMENT;
 use crate::domain::{Form, Reg, Value};
 use crate::violation::Code;
-
-/// The largest alignment of a frame, in bytes.
-pub(super) const MAX_ALIGNMENT: i64 = 4096;
 
 /// `rsp` stays at whole words, counted from the entry: so calls are made, and
 /// functions returned from, at multiples of 8 if they are entered at one.
