@@ -57,6 +57,7 @@ test: setup support ## every check and test
 	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
 
 test-exhaustive: setup stock prove ## every instruction form executed against its rewritten self, every mutant of the checks rejected (an hour)
+	$(CARGO) run --release -p testbed --bin belief
 	$(CARGO) run --release -p testbed --bin exhaustive
 
 prove: ## the verifier's arithmetic for all numbers, by a solver (a minute)

@@ -341,7 +341,7 @@ fn decode_at(decoder: &mut Decoder<'_>, at: usize, instruction: &mut Instruction
 }
 
 /// Whether the instruction is on the allow-list, with the prefixes that it has.
-fn allowed(instruction: &Instruction, raw: &[u8], linux: bool) -> Result<(), (Code, &'static str)> {
+pub fn allowed(instruction: &Instruction, raw: &[u8], linux: bool) -> Result<(), (Code, &'static str)> {
     let verdict = match linux {
         true => allow::verdict_kernel(instruction),
         false => allow::verdict(instruction.code()),

@@ -35,6 +35,8 @@
 
 mod allow;
 mod arguments;
+#[doc(hidden)]
+pub mod belief;
 mod bounds;
 mod checks;
 mod classify;

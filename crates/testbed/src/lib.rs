@@ -16,6 +16,7 @@
 //! session ─> compare ─> campaign
 //! ```
 
+pub mod belief;
 pub mod campaign;
 mod code_memory;
 pub mod compare;

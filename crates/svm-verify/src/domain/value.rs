@@ -11,6 +11,9 @@ use std::num::NonZeroU32;
 pub struct Name(pub NonZeroU32);
 
 impl Name {
+    /// That of the first instruction.
+    pub const FIRST: Name = Name(NonZeroU32::MIN);
+
     /// The name that instruction number `index`, from 0, gives.
     pub fn of(index: u32) -> Name {
         Name(NonZeroU32::MIN.saturating_add(index))

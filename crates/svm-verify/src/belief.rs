@@ -1,0 +1,280 @@
+//! What the verifier believes of a single instruction, for a test that executes it
+//! and compares (`testbed::belief`).
+//!
+//! Nothing here is a list. An instruction goes through the rules of P3 as if it
+//! stood in an object, and then one [`Step`] is taken from facts made up for it:
+//! each register holds a number with a name of its own, and those that it reaches
+//! memory through hold translated addresses. What is still known behind it is what
+//! the verifier takes for unchanged; everything else may have changed.
+
+use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
+use twin_abi::Scheme;
+use yaxpeax_x86::long_mode::InstDecoder;
+
+use crate::classify::{self, Field};
+use crate::decode;
+use crate::domain::{Bound, Direction, Form, Name, Reg, State, Value};
+use crate::insn::{Access, Insn, Op};
+use crate::second;
+use crate::transfer::Step;
+
+/// Where `rsp` is before the instruction, from where it was at the function's entry.
+const DEPTH: i32 = -2048;
+
+/// What a register has to hold before the instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// Any number.
+    Any,
+    /// A translated address: what the instruction reaches counts from it.
+    Pointer,
+    /// So many bytes more than `rsp`.
+    Frame(i32),
+    /// At most this.
+    AtMost(u8),
+    /// How often a string instruction is repeated: no further than its pointers
+    /// reach.
+    Count,
+}
+
+/// What the verifier knows of a register after the instruction. All of it is true.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct After {
+    /// It holds what this register held before.
+    pub same: Option<u8>,
+    /// It holds what was in `rsp` before and so many bytes more.
+    pub frame: Option<i32>,
+    /// It holds the low half of what this register held before.
+    pub low_half: Option<u8>,
+    /// It holds the page of what this register held before.
+    pub page: Option<u8>,
+    /// It holds at most this.
+    pub at_most: Option<u8>,
+    /// It holds the number that the instruction itself names, as all others do of
+    /// which this is said.
+    pub named: bool,
+}
+
+/// How control leaves the instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves {
+    /// To the next instruction.
+    Next,
+    /// To its target, and to the next instruction if it is conditional.
+    Branch,
+    /// To its target, with the address of the next instruction pushed.
+    Call,
+    /// To the address on top of the stack.
+    Return,
+    /// Not at all: it traps.
+    Nowhere,
+}
+
+/// A memory operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// Number of the register that its address counts from.
+    pub base: u8,
+    /// Displacement in bytes.
+    pub displacement: i32,
+    /// Bytes reached.
+    pub size: u16,
+    /// Whether they may be written.
+    pub written: bool,
+}
+
+/// What the verifier believes of an instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Belief {
+    /// Bytes of the instruction.
+    pub length: usize,
+    /// What is known of each register before it, by its number in the encoding.
+    pub before: [Before; 16],
+    /// What is known after it.
+    pub after: [After; 16],
+    /// Whether it may change a status flag.
+    pub flags: bool,
+    /// The direction flag after it; `None` if it is as it was.
+    pub direction: Option<bool>,
+    /// Its explicit memory operand.
+    pub operand: Option<Operand>,
+    /// For string instructions, bytes of an element, and whether it is repeated.
+    pub elements: Option<(u16, bool)>,
+    /// How control leaves it.
+    pub leaves: Leaves,
+}
+
+/// What the verifier believes of the instruction that the bytes begin with, in an
+/// object for `target user`. `backward`: with the direction flag set. `None` if a
+/// rule refuses it.
+pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
+    let i = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode();
+    if i.is_invalid() || decode::allowed(&i, &bytes[..i.len()], false).is_err() {
+        return None;
+    }
+    let mut factory = InstructionInfoFactory::new();
+    let insn = classify::classify(&i, Field::None, false, &mut factory).ok()?;
+    second::agrees(&InstDecoder::default(), &i, &insn, bytes).ok()?;
+    let insn = Insn {
+        len: i.len() as u8,
+        ..insn
+    };
+    let before = before(&insn);
+    let mut state = facts(&insn, &before, backward);
+    let rsp = state.rsp();
+    let step = Step {
+        scheme: Scheme::Stlb,
+        linux: false,
+        faulting: false,
+        name: OWN,
+        insn: &insn,
+        state: &mut state,
+    };
+    step.run().ok()?;
+    Some(Belief {
+        length: i.len(),
+        before,
+        after: std::array::from_fn(|n| after(state.get(Reg(n as u8)), rsp)),
+        flags: insn.flags,
+        direction: direction(insn.op),
+        operand: operand(&insn),
+        elements: match insn.op {
+            Op::String { shift, rep, .. } => Some((1 << shift, rep)),
+            _ => None,
+        },
+        leaves: leaves(insn.op),
+    })
+}
+
+/// The name that the instruction itself gives.
+const OWN: Name = Name::FIRST;
+
+/// The name of what a register holds before it.
+fn name_of(r: u8) -> Name {
+    Name::of(u32::from(r) + 1)
+}
+
+/// The name of the address that is translated in a register.
+fn address_in(r: u8) -> Name {
+    Name::of(u32::from(r) + 17)
+}
+
+fn before(insn: &Insn) -> [Before; 16] {
+    let mut before = [Before::Any; 16];
+    before[usize::from(Reg::RSP.0)] = Before::Frame(0);
+    let m = &insn.memory;
+    if m.access != Access::None && m.base != Reg::RSP {
+        before[usize::from(m.base.0)] = Before::Pointer;
+    }
+    match insn.op {
+        Op::String { .. } => {
+            before[usize::from(Reg::RDI.0)] = Before::Pointer;
+            before[usize::from(Reg::RSI.0)] = Before::Pointer;
+            before[usize::from(Reg::RCX.0)] = Before::Count;
+        }
+        Op::BitAt { r, bits } => before[usize::from(r.0)] = Before::AtMost(bits - 1),
+        Op::Leave => before[usize::from(Reg::RBP.0)] = Before::Frame(64),
+        _ => {}
+    }
+    before
+}
+
+/// The facts in which all that is true.
+fn facts(insn: &Insn, before: &[Before; 16], backward: bool) -> State {
+    let mut state = State::entry();
+    state.direction = Some(match backward {
+        true => Direction::Backward,
+        false => Direction::Forward,
+    });
+    for n in 1..64 {
+        // Every name in a state was given once.
+        state.rename(Name::of(n));
+    }
+    // A function returns with an empty frame.
+    let empty = matches!(insn.op, Op::Ret);
+    let _ = empty || state.set_rsp(DEPTH.into());
+    for (n, before) in (0..).zip(before) {
+        let form = match *before {
+            Before::Any => Form::Any,
+            Before::Pointer => Form::Translated(Some(address_in(n))),
+            Before::Frame(by) => Form::Stack(state.rsp() + by),
+            Before::AtMost(most) => Form::Below(most),
+            Before::Count => counted(insn.op, state.direction),
+        };
+        let name = Some(name_of(n));
+        state.write(Reg(n), Value { name, form });
+    }
+    state
+}
+
+/// As many elements as both pointers of a string instruction cover.
+fn counted(op: Op, direction: Option<Direction>) -> Form {
+    match (op, direction) {
+        (Op::String { shift, .. }, Some(direction)) => {
+            let bound = Bound {
+                from: address_in(Reg::RDI.0),
+                shift,
+                direction,
+            };
+            Form::Count(bound, Some(address_in(Reg::RSI.0)))
+        }
+        _ => Form::Any,
+    }
+}
+
+/// What a value says in terms of the registers before the instruction.
+fn after(value: Value, rsp: i32) -> After {
+    let held_by = |name: Name| (0..16).find(|&r| name_of(r) == name);
+    let mut after = After {
+        same: value.name.and_then(held_by),
+        named: value.name == Some(OWN),
+        ..After::default()
+    };
+    match value.form {
+        Form::Stack(at) => after.frame = Some(at - rsp),
+        Form::Low32(name) => after.low_half = held_by(name),
+        Form::Page(name) => after.page = held_by(name),
+        Form::Below(most) => after.at_most = Some(most),
+        // Of names that no register has here, or of addresses that are made up.
+        Form::Any
+        | Form::Aligned(_)
+        | Form::ContextTop
+        | Form::Shifted(_)
+        | Form::PageBits(_)
+        | Form::Index(_)
+        | Form::Offset(_)
+        | Form::Checked(_)
+        | Form::Translated(_)
+        | Form::PageOffset(..)
+        | Form::Count(..) => {}
+    }
+    after
+}
+
+fn direction(op: Op) -> Option<bool> {
+    match op {
+        Op::Cld => Some(false),
+        Op::Std => Some(true),
+        _ => None,
+    }
+}
+
+fn operand(insn: &Insn) -> Option<Operand> {
+    let m = &insn.memory;
+    (m.access != Access::None).then_some(Operand {
+        base: m.base.0,
+        displacement: m.disp,
+        size: m.size,
+        written: m.access == Access::Write,
+    })
+}
+
+fn leaves(op: Op) -> Leaves {
+    match op {
+        Op::Jump(_) | Op::Branch(..) => Leaves::Branch,
+        Op::Call(_) => Leaves::Call,
+        Op::Ret => Leaves::Return,
+        Op::Stop => Leaves::Nowhere,
+        _ => Leaves::Next,
+    }
+}
