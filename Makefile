@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo programs e1000 test attacks test-exhaustive prove test-html corpus boot differential mutations faults bench stock support setup build install uninstall deb test-deb test-bare
+.PHONY: help demo programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock support setup build install uninstall deb test-deb test-bare
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
@@ -56,9 +56,13 @@ test: setup support ## every check and test
 	$(MAKE) -C runtime/hot test HEADERS=$(HEADERS)
 	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
 
-test-exhaustive: setup stock prove ## every instruction form executed against its rewritten self, every mutant of the checks rejected (an hour)
+test-exhaustive: setup stock prove cost ## every instruction form executed against its rewritten self, every mutant of the checks rejected (an hour)
 	$(CARGO) run --release -p testbed --bin belief
 	$(CARGO) run --release -p testbed --bin exhaustive
+
+cost: stock ## what objects cost that are made to be expensive, steps counted by the compiler
+	CARGO_TARGET_DIR=target/cost RUSTFLAGS='-C instrument-coverage --cfg twin_steps' LLVM_PROFILE_FILE=/dev/null \
+		$(CARGO) test --release -p testbed --test cost -- --nocapture
 
 prove: ## the verifier's arithmetic for all numbers, by a solver (a minute)
 	@sh scripts/setup.sh z3:z3

@@ -199,8 +199,8 @@ fn text(code: Code) -> (&'static str, &'static str, &'static str, &'static str) 
             "$ head -c 9000 e1000.ko.xz >cut.xz; twin rewrite cut.xz -o out.o",
         ),
         Code::TooLarge => (
-            "The compressed data expands to more than 512 MiB.",
-            "No module is that large, and a few bytes can expand to fill the memory.",
+            "The compressed data expands to more than 512 MiB, or to more than 1 MiB and a hundred times its own size.",
+            "No module is that large, none is packed that well, and a few bytes can expand to fill the memory.",
             "Decompress it yourself if it really is one, and give the plain object.",
             "$ head -c 1G /dev/zero | xz >bomb.xz; twin rewrite bomb.xz -o out.o",
         ),

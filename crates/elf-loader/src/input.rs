@@ -11,6 +11,13 @@ use thiserror::Error;
 /// Most bytes that a file may decompress to: far more than any module, far
 /// less than memory.
 pub const MAX_DECOMPRESSED: u64 = 512 << 20;
+/// Most bytes that a file may decompress to for each of its own, beside
+/// [`FREE_DECOMPRESSED`]: compiled code is packed to a fifth at best. What comes
+/// after reading takes memory for each byte of code, so that a few kilobytes must
+/// not become many megabytes.
+pub const MAX_RATIO: u64 = 100;
+/// Bytes that any file may decompress to.
+pub const FREE_DECOMPRESSED: u64 = 1 << 20;
 /// Most memory that the xz decoder may use for its dictionary, in bytes.
 const XZ_MEMORY: u64 = 256 << 20;
 
@@ -29,7 +36,8 @@ pub enum InputError {
         /// What the decoder says.
         source: std::io::Error,
     },
-    /// It expands to more than [`MAX_DECOMPRESSED`] bytes.
+    /// It expands to more than [`MAX_DECOMPRESSED`] bytes, or to more than such a
+    /// file does ([`MAX_RATIO`]).
     #[error(
         "the {format} data expands to more than {limit} bytes, which no module does; decompress it yourself if it is one"
     )]
@@ -46,9 +54,13 @@ pub enum InputError {
 ///
 /// # Errors
 /// [`InputError`] if the data is damaged or expands to more than
-/// [`MAX_DECOMPRESSED`] bytes.
+/// [`MAX_DECOMPRESSED`] bytes, or than [`MAX_RATIO`] allows.
 pub fn decompress(bytes: Vec<u8>) -> Result<Vec<u8>, InputError> {
-    decompress_up_to(bytes, MAX_DECOMPRESSED)
+    let limit = (bytes.len() as u64)
+        .saturating_mul(MAX_RATIO)
+        .saturating_add(FREE_DECOMPRESSED)
+        .min(MAX_DECOMPRESSED);
+    decompress_up_to(bytes, limit)
 }
 
 fn decompress_up_to(bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, InputError> {
@@ -153,6 +165,21 @@ mod tests {
             matches!(error, InputError::TooLarge { limit: 999, .. }),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_small_file_does_not_become_a_large_one() {
+        let free = FREE_DECOMPRESSED as usize;
+        let small = gzip(&vec![0x74; free]);
+        assert_eq!(decompress(small).expect("fits").len(), free);
+        // A thousandth: what a file of nothing but `je .+2` is packed to.
+        let packed = gzip(&vec![0x74; 4 * free]);
+        let limit = packed.len() as u64 * MAX_RATIO + FREE_DECOMPRESSED;
+        let error = decompress(packed).expect_err("too large");
+        let InputError::TooLarge { limit: found, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!(found, limit);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::class::Class;
 use crate::flow::{self, Exit, Flow, Hints, Unseen};
 use crate::lift::{FuncIdx, InstIdx, Lifted};
 use crate::policy::Policy;
-use crate::refusal::Refusal;
+use crate::refusal::{self, Refusal};
 use crate::survey::{self, Survey, Surveyor};
 use crate::{Target, classify, effects, forward};
 
@@ -125,7 +125,7 @@ impl Asking<'_> {
             answers.classes.push(match class {
                 Ok(class) => Some(class),
                 Err(refusal) => {
-                    answers.refusals.push(refusal);
+                    refusal::add(&mut answers.refusals, refusal);
                     None
                 }
             });

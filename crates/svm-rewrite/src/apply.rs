@@ -16,7 +16,7 @@ use crate::flow::Flow;
 use crate::forward::{Facts, FactsBefore};
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
 use crate::plan::Plan;
-use crate::refusal::{Code, Hitch, Refusal};
+use crate::refusal::{self, Code, Hitch, Refusal};
 use crate::returns::ReturnWords;
 use crate::sequences::{Depth, Direction, Emitter, StubPlace};
 use crate::{Analysis, Options};
@@ -87,7 +87,7 @@ pub fn apply(
     for section in 0..lifted.sections.len() as u16 {
         let policy = &analysis.policy;
         let mut emitter = Emitter::new(lifted, policy, &mut labels, section, options.scheme);
-        for f in functions_of(lifted, CodeIdx(section)) {
+        for f in lifted.functions_of(CodeIdx(section)) {
             emitter.own_beginning = beginning(lifted, f, decisions.returns, emitter.labels);
             for copy in copies.of(f) {
                 emitter.inst_labels = by_copy.of(copy);
@@ -162,7 +162,9 @@ impl Written {
         self.locked.extend(locked.map(|(i, at)| (section, i, at)));
         self.kept_ends.extend(emitter.kept_ends);
         self.depths.push(emitter.depths);
-        self.assemblers.push(emitter.asm);
+        let mut assembler = emitter.asm;
+        assembler.forget_encodings();
+        self.assemblers.push(assembler);
     }
 }
 
@@ -232,13 +234,6 @@ impl InstLabels {
     }
 }
 
-fn functions_of(lifted: &Lifted<'_>, section: CodeIdx) -> Vec<FuncIdx> {
-    (0..lifted.functions.len() as u32)
-        .map(FuncIdx)
-        .filter(|&f| lifted.function(f).section == section)
-        .collect()
-}
-
 /// Writes instructions of one copy of a function.
 pub struct FunctionWriter<'w, 'a> {
     /// Where it goes.
@@ -275,8 +270,8 @@ impl FunctionWriter<'_, '_> {
                 self.choose_copy(f, labels);
             }
             if emitted && let Err(hitch) = self.instruction(InstIdx(i)) {
-                self.refusals
-                    .push(lifted.refusal(hitch.code, InstIdx(i), hitch.reason));
+                let refused = lifted.refusal(hitch.code, InstIdx(i), hitch.reason);
+                refusal::add(self.refusals, refused);
             }
         }
         if emitted && !verbatim {

@@ -12,7 +12,7 @@ use elf_loader::consts::{SHF_ALLOC, STB_LOCAL, STT_FUNC};
 use elf_loader::special;
 
 use crate::lift::{CodeIdx, InstIdx, Lifted};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{self, Code, Refusal};
 
 /// Finds the functions whose address is taken, by section and offset.
 ///
@@ -37,9 +37,10 @@ pub fn entries(lifted: &Lifted<'_>) -> Result<BTreeSet<(CodeIdx, u64)>, Vec<Refu
                 Some(place) if starts.contains(&place) => {
                     found.insert(place);
                 }
-                Some((code, offset)) => {
-                    refusals.push(middle(lifted, &section.name, r.offset, code, offset))
-                }
+                Some((code, offset)) => refusal::add(
+                    &mut refusals,
+                    middle(lifted, &section.name, r.offset, code, offset),
+                ),
                 None => {}
             }
         }

@@ -13,7 +13,7 @@ use elf_loader::{Object, Place};
 use crate::asm::{Field, Referent};
 use crate::import::Import;
 use crate::lift::{Lifted, Value};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{self, Code, Refusal};
 
 /// What `value` refers to, as emitted code names it.
 ///
@@ -52,7 +52,7 @@ pub fn check(lifted: &Lifted<'_>) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     for &(i, value) in &lifted.values {
         if let Err(reason) = check_value(lifted, value, &uses) {
-            refusals.push(lifted.refusal(Code::Relocation, i, reason));
+            refusal::add(&mut refusals, lifted.refusal(Code::Relocation, i, reason));
         }
     }
     refusals

@@ -120,10 +120,12 @@ impl<'l, 'a> Builder<'l, 'a> {
     fn functions(&mut self, applied: &Applied) {
         let mut globals = Vec::new();
         let symbols = &self.lifted.object.symbols;
-        let exported: Vec<_> = symbols
-            .iter()
-            .filter(|s| s.kind == STT_FUNC && s.binding != STB_LOCAL)
-            .collect();
+        let mut exported: HashMap<(SectionId, u64), Vec<&Symbol<'_>>> = HashMap::default();
+        for s in symbols.iter().filter(|s| s.kind == STT_FUNC) {
+            if let (Place::In(id), true) = (s.place, s.binding != STB_LOCAL) {
+                exported.entry((id, s.value)).or_default().push(s);
+            }
+        }
         for (n, function) in self
             .lifted
             .functions
@@ -149,8 +151,9 @@ impl<'l, 'a> Builder<'l, 'a> {
                 end - start,
             ));
             for s in exported
-                .iter()
-                .filter(|s| s.place == Place::In(original) && s.value == function.start)
+                .get(&(original, function.start))
+                .into_iter()
+                .flatten()
             {
                 globals.push(symbol(
                     &s.name,

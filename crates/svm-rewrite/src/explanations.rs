@@ -16,6 +16,12 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             "Give an x86-64 relocatable object (`gcc -c -m64`). For a target, give one that `twin rewrite --help` lists.",
             Text("$ gcc -m32 -c driver.c && twin rewrite driver.o -o driver.twin.o"),
         ),
+        Code::TooMany => (
+            "The object has more than 4,194,304 instructions, some 16 MiB of code; or more than 100,000 places that are refused, of which the others are listed.",
+            "Rewriting takes several hundred bytes of memory for each instruction. Without a limit, a file of a few kilobytes that expands to branches and nothing else would fill the machine's memory.",
+            "Give the objects one by one, before they are linked together. Of refusals, look at the first ones: so many have one cause.",
+            Assembly(".fill 4194304,1,0x90\nret"),
+        ),
         Code::AlreadyRewritten => (
             "The object has a .note.twin section: it is the output of an earlier run.",
             "A second translation would take the addresses of the first, which are the hypervisor's, for dom0's.",

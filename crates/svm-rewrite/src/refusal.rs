@@ -48,6 +48,8 @@ pub enum Code {
     Direction,
     /// A line of assembly text that cannot be changed or printed.
     Statement,
+    /// More instructions than any driver has, or more refusals than are listed.
+    TooMany,
 }
 
 impl Code {
@@ -72,6 +74,7 @@ impl Code {
         Code::NoScratch,
         Code::Direction,
         Code::Statement,
+        Code::TooMany,
     ];
 
     /// What it means, why it cannot be passed through, what to do, an example.
@@ -101,6 +104,7 @@ impl Code {
             Code::NoScratch => "no-scratch",
             Code::Direction => "direction",
             Code::Statement => "statement",
+            Code::TooMany => "too-many",
         }
     }
 
@@ -148,6 +152,7 @@ impl Code {
             Code::Statement => {
                 "write it as plain AT&T instructions, one a statement, without macros"
             }
+            Code::TooMany => "give the objects one by one, before they are linked",
         }
     }
 }
@@ -225,6 +230,22 @@ impl std::fmt::Display for Refusal {
             self.code.as_str(),
             self.code.remedy()
         )
+    }
+}
+
+/// Most refusals of one object that are listed: far more than any driver has, and an
+/// object of nothing else cannot use up the memory.
+pub const MOST_REFUSALS: usize = 100_000;
+
+/// Adds to the list of an object. The last that it has room for says so.
+pub fn add(list: &mut Vec<Refusal>, refusal: Refusal) {
+    match list.len() + 1 {
+        n if n < MOST_REFUSALS => list.push(refusal),
+        MOST_REFUSALS => list.push(Refusal::of_object(
+            Code::TooMany,
+            "what else is refused is not listed",
+        )),
+        _ => {}
     }
 }
 

@@ -10,7 +10,7 @@ use crate::asm::{Assembler, Label, Labels, Position};
 use crate::class::{Callee, Class, Space};
 use crate::copies::Copy;
 use crate::lift::{CodeIdx, FuncIdx, InstIdx};
-use crate::refusal::Refusal;
+use crate::refusal::{self, Refusal};
 use crate::returns::ReturnWords;
 use crate::sequences::Emitter;
 use crate::{Analysis, Decided, Options, Target};
@@ -147,7 +147,7 @@ fn emit_sites(
             refusals,
         };
         if let Err(hitch) = writer.instruction(i) {
-            refusals.push(lifted.refusal(hitch.code, i, hitch.reason));
+            refusal::add(refusals, lifted.refusal(hitch.code, i, hitch.reason));
         }
         sites.push(Site {
             inst: i,

@@ -126,6 +126,8 @@ pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
         scheme: Scheme::Stlb,
         linux: false,
         faulting: false,
+        leaving: false,
+        label: false,
         name: OWN,
         insn: &insn,
         state: &mut state,
@@ -238,7 +240,9 @@ fn after(value: Value, rsp: i32) -> After {
         // Of names that no register has here, or of addresses that are made up.
         Form::Any
         | Form::Aligned(_)
+        | Form::Label
         | Form::ContextTop
+        | Form::ReturnWord
         | Form::Shifted(_)
         | Form::PageBits(_)
         | Form::Index(_)

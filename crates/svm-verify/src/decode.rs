@@ -21,6 +21,13 @@ use crate::report::Report;
 use crate::second;
 use crate::violation::Code;
 
+/// Most instructions of an object. Each takes some 60 bytes of memory until the end.
+const MOST_INSTRUCTIONS: usize = 1 << 24;
+
+/// Most direct branches of an object. Where one leads a block may begin, and what is
+/// known there takes some 400 bytes.
+const MOST_BRANCHES: usize = 1 << 22;
+
 /// Decodes all code. Reports what is wrong with single instructions; `None` if
 /// some bytes are none, so that nothing can be said about the rest.
 pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) -> Option<Program> {
@@ -35,7 +42,8 @@ pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) ->
         return None;
     }
     // An instruction is about 4 bytes long.
-    let mut program = Program::with_capacity(bytes as usize / 4);
+    let room = (bytes as usize / 4).min(MOST_INSTRUCTIONS);
+    let mut program = Program::with_capacity(room);
     let mut branches = Vec::new();
     let mut memo = match remember {
         true => Memo::new(bytes as usize),
@@ -57,6 +65,11 @@ pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) ->
             second: InstDecoder::default(),
         };
         complete &= section.run();
+    }
+    if branches.len() > MOST_BRANCHES {
+        let reason = format!("more than {MOST_BRANCHES} direct branches");
+        report.object(Code::Section, reason);
+        return None;
     }
     // Every instruction's number is known beyond this point.
     program.branches = branches.iter().map(|(n, _)| *n).collect();
@@ -153,6 +166,11 @@ impl<'o> SectionDecoder<'_, 'o> {
         while at < bytes.len() {
             let rest = &bytes[at..];
             let first = self.program.insns.len() as u32;
+            if first as usize == MOST_INSTRUCTIONS {
+                let reason = format!("more than {MOST_INSTRUCTIONS} instructions");
+                self.report.at(self.id, at as u64, Code::Section, reason);
+                break;
+            }
             if !self.again(at as u32, rest) {
                 if !decode_at(&mut decoder, at, &mut instruction) {
                     self.violation(at as u32, Code::Undecodable, "no instruction");
@@ -341,7 +359,11 @@ fn decode_at(decoder: &mut Decoder<'_>, at: usize, instruction: &mut Instruction
 }
 
 /// Whether the instruction is on the allow-list, with the prefixes that it has.
-pub fn allowed(instruction: &Instruction, raw: &[u8], linux: bool) -> Result<(), (Code, &'static str)> {
+pub fn allowed(
+    instruction: &Instruction,
+    raw: &[u8],
+    linux: bool,
+) -> Result<(), (Code, &'static str)> {
     let verdict = match linux {
         true => allow::verdict_kernel(instruction),
         false => allow::verdict(instruction.code()),

@@ -80,6 +80,15 @@ impl Program {
         starts.into_iter().find_map(|start| self.at(start))
     }
 
+    /// The instructions of a code section, with their numbers.
+    pub fn of_section(&self, number: u16) -> impl Iterator<Item = (u32, &Insn)> {
+        let first = self.insns.partition_point(|i| i.section < number);
+        let own = self.insns[first..]
+            .iter()
+            .take_while(move |i| i.section == number);
+        (first as u32..).zip(own)
+    }
+
     /// Instruction number `n`.
     pub fn get(&self, n: u32) -> Option<&Insn> {
         self.insns.get(n as usize)

@@ -227,8 +227,8 @@ impl<'o> References<'_, 'o> {
     /// and writes without a relocation.
     fn computed_addresses(&mut self, number: u16) {
         let (image, program) = (self.image, self.program);
-        for (n, insn) in program.insns.iter().enumerate() {
-            if insn.section != number || insn.relocated || !matches!(insn.op, Op::Lea { .. }) {
+        for (n, insn) in program.of_section(number) {
+            if insn.relocated || !matches!(insn.op, Op::Lea { .. }) {
                 continue;
             }
             let Some(displacement) = image.bytes(insn).and_then(relative_lea) else {
@@ -239,7 +239,7 @@ impl<'o> References<'_, 'o> {
                 section: number,
                 offset: end + i64::from(displacement),
             };
-            if !self.take(n as u32, at) {
+            if !self.take(n, at) {
                 let ((code, reason), id) = (NO_START, image.code[usize::from(number)]);
                 self.report.at(id, u64::from(insn.at), code, reason);
             }

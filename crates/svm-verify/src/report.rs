@@ -135,7 +135,9 @@ fn instruction(object: &Object<'_>, id: SectionId, offset: u64) -> String {
     let first = section.relocations.partition_point(|r| r.offset < offset);
     let inside = section.relocations[first..]
         .iter()
-        .take_while(|r| r.offset < offset + decoded.len() as u64);
+        .take_while(|r| r.offset < offset + decoded.len() as u64)
+        // No instruction has more operands that could be relocated.
+        .take(2);
     for r in inside {
         let name = object
             .symbols

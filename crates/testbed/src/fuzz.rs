@@ -13,6 +13,7 @@
 //!
 //! For [`execute()`] the first byte is the way to rewrite, and a seed.
 
+pub mod cost;
 mod execute;
 mod lift;
 mod program;
@@ -26,6 +27,7 @@ use elf_loader::{Machine, Object, Place, Section, SectionId, Symbol, SymbolId};
 use svm_rewrite::{Options, Scheme};
 use svm_verify::{Code, Contract, Rule, Target, Violation};
 
+pub use cost::cost;
 pub use execute::{Outcome, execute};
 pub use lift::{lift, lift_object};
 pub use program::program;

@@ -20,6 +20,7 @@ pub mod belief;
 pub mod campaign;
 mod code_memory;
 pub mod compare;
+pub mod counting;
 mod decode;
 pub mod dom0;
 pub mod entries;

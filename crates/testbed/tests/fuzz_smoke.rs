@@ -7,8 +7,12 @@ use std::path::Path;
 
 use elf_loader::consts::STT_FUNC;
 use elf_loader::{Object, Place};
+use testbed::counting::Counting;
 use testbed::fuzz;
 use testbed::random::Random;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 /// A number from the environment.
 fn setting(name: &str, default: u64) -> u64 {
@@ -161,6 +165,12 @@ fn rewriting_mutated_functions() {
         },
         fuzz::rewrite_code,
     );
+}
+
+/// Twice as much costs at most two and a half times as much, whatever it is.
+#[test]
+fn costing() {
+    run(11, |r| bytes(r, 64), fuzz::cost);
 }
 
 #[test]

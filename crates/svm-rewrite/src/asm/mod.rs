@@ -179,6 +179,12 @@ impl Assembler {
         }
     }
 
+    /// Nothing more will be assembled. (What the encoder remembers is larger than many
+    /// a section, of which there may be thousands.)
+    pub fn forget_encodings(&mut self) {
+        self.encoder = Encoder::new();
+    }
+
     /// The place after everything assembled so far.
     pub fn here(&self) -> Position {
         Position {

@@ -240,22 +240,31 @@ impl Flow {
             let Ending::Call(to, next) = ending else {
                 continue;
             };
-            if callees[to].comes_back {
+            if callees.each[to].comes_back {
                 behind.entry(*to).or_default().extend(*next);
             } else {
                 self.stops.insert(self.blocks[block].end - 1);
             }
         }
-        for (entry, mut places) in behind {
-            places.sort();
-            places.dedup();
-            let hub = BlockId(self.at_exit.len() as u32);
-            found.extend(places.into_iter().map(|to| (hub, to)));
-            self.at_exit.push(LocSet::empty());
-            let returns = callees[&entry].returns.iter();
-            found.extend(returns.map(|from| (*from, hub)));
+        // What invocations share too much to be told apart goes back through one hub.
+        if let Some(returns) = &callees.shared {
+            let places = std::mem::take(&mut behind).into_values().flatten();
+            self.connect_hub(places.collect(), returns, &mut found);
+        }
+        for (entry, places) in behind {
+            self.connect_hub(places, &callees.each[&entry].returns, &mut found);
         }
         self.successors = Edges::sorted(self.at_exit.len(), &found);
+    }
+
+    /// Edges from returns to a new hub, and from there to places behind calls.
+    fn connect_hub(&mut self, mut places: Vec<BlockId>, returns: &[BlockId], found: &mut Found) {
+        places.sort();
+        places.dedup();
+        let hub = BlockId(self.at_exit.len() as u32);
+        found.extend(places.into_iter().map(|to| (hub, to)));
+        self.at_exit.push(LocSet::empty());
+        found.extend(returns.iter().map(|from| (*from, hub)));
     }
 
     fn ending(&self, lifted: &Lifted<'_>, exits: &[Exit], block: usize) -> Ending {

@@ -9,7 +9,8 @@ use iced_x86::{Decoder, DecoderOptions, Instruction};
 use super::relocation::{Tie, tie};
 use super::starts::Starts;
 use super::{
-    CodeIdx, CodeSection, Inst, InstIdx, Lifter, Target, Value, ValueIdx, is_direct_branch,
+    CodeIdx, CodeSection, Inst, InstIdx, Lifter, MOST_INSTRUCTIONS, Target, Value, ValueIdx,
+    is_direct_branch,
 };
 use crate::refusal::Code;
 
@@ -64,9 +65,15 @@ impl Lifter<'_> {
             .filter(|r| !matches!(r.kind, R_X86_64_NONE | R_X86_64_TLSDESC_CALL))
             .peekable();
         let mut decoder = Decoder::with_ip(64, &section.data, 0, DecoderOptions::NONE);
-        self.lifted.insts.reserve(section.data.len() / 4);
+        let room = (section.data.len() / 4).min(MOST_INSTRUCTIONS);
+        self.lifted.insts.reserve(room);
         self.lifted.values.reserve(section.relocations.len());
         while decoder.can_decode() {
+            if self.lifted.insts.len() == MOST_INSTRUCTIONS {
+                let reason = format!("more than {MOST_INSTRUCTIONS} instructions");
+                self.refuse(Code::TooMany, id, decoder.ip(), reason);
+                break;
+            }
             let iced = decoder.decode();
             if iced.is_invalid() {
                 self.refuse(

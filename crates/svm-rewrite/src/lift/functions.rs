@@ -7,6 +7,9 @@ use super::starts::Start;
 use super::{CodeIdx, Function, Lifter, Target, is_filler};
 use crate::refusal::Code;
 
+/// A function symbol: where it begins, whether it is exported, where it ends, its name.
+type Named = (u64, bool, u64, String);
+
 impl Lifter<'_> {
     /// Cuts each section at function symbols; what no symbol covers is padding
     /// or a function named after its place.
@@ -21,9 +24,8 @@ impl Lifter<'_> {
                 is_target[t.0 as usize] = true;
             }
         }
-        for section in 0..self.lifted.sections.len() {
-            let index = CodeIdx(section as u16);
-            let spans = self.function_symbols(index);
+        for (index, found) in (0..).map(CodeIdx).zip(self.function_symbols()) {
+            let spans = self.spans(index, found);
             self.cut_section(index, &spans, &is_target);
         }
         if !decoded {
@@ -31,28 +33,32 @@ impl Lifter<'_> {
         }
     }
 
+    /// The function symbols of each code section, in one pass over all symbols.
+    fn function_symbols(&self) -> Vec<Vec<Named>> {
+        let mut found = vec![Vec::new(); self.lifted.sections.len()];
+        let functions = self.lifted.object.symbols.iter();
+        for s in functions.filter(|s| s.kind == STT_FUNC) {
+            let Place::In(id) = s.place else { continue };
+            let Some(section) = self.lifted.code_section(id) else {
+                continue;
+            };
+            let size = self.lifted.object.section(id).data.len() as u64;
+            if s.value < size {
+                let end = s.value.saturating_add(s.size).min(size);
+                // Of aliases the local name is the driver's own (`cleanup_module`
+                // is everybody's).
+                let exported = s.binding != STB_LOCAL;
+                found[section.0 as usize].push((s.value, exported, end, s.name.to_string()));
+            }
+        }
+        found
+    }
+
     /// `(start, end, name)` of the function symbols of a section, one for each
     /// start, in order.
-    fn function_symbols(&mut self, section: CodeIdx) -> Vec<(u64, u64, String)> {
+    fn spans(&self, section: CodeIdx, mut found: Vec<Named>) -> Vec<(u64, u64, String)> {
         let id = self.lifted.sections[section.0 as usize].id;
         let size = self.lifted.object.section(id).data.len() as u64;
-        let mut found: Vec<_> = self
-            .lifted
-            .object
-            .symbols
-            .iter()
-            .filter(|s| s.kind == STT_FUNC && s.place == Place::In(id) && s.value < size)
-            // Of aliases the local name is the driver's own (`cleanup_module`
-            // is everybody's).
-            .map(|s| {
-                (
-                    s.value,
-                    s.binding != STB_LOCAL,
-                    s.value.saturating_add(s.size).min(size),
-                    s.name.to_string(),
-                )
-            })
-            .collect();
         found.sort();
         found.dedup_by_key(|f| f.0);
         let mut spans: Vec<(u64, u64, String)> = found

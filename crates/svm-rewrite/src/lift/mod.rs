@@ -14,13 +14,18 @@ mod starts;
 use std::num::NonZeroU32;
 
 use elf_loader::{Machine, Object, Place, SectionId, SymbolId, Word};
+use foldhash::HashMap;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{self, Code, Refusal};
 use crate::text;
 
 use decode::PendingBranch;
 use starts::{Start, Starts};
+
+/// Most instructions of an object, some 16 MiB of code. What is known of each takes
+/// several hundred bytes until the object is rewritten.
+pub const MOST_INSTRUCTIONS: usize = 1 << 22;
 
 /// Index of an instruction in [`Lifted::insts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -173,10 +178,19 @@ impl Lifted<'_> {
 
     /// The code section with this id, if it is one.
     pub fn code_section(&self, id: SectionId) -> Option<CodeIdx> {
-        self.sections
-            .iter()
-            .position(|s| s.id == id)
-            .map(|i| CodeIdx(i as u16))
+        // They are in file order. Every reference asks, and there may be thousands.
+        let found = self.sections.binary_search_by_key(&id, |s| s.id);
+        found.ok().map(|i| CodeIdx(i as u16))
+    }
+
+    /// The functions of a code section.
+    pub fn functions_of(&self, section: CodeIdx) -> impl Iterator<Item = FuncIdx> + use<> {
+        let before = |s: u16| self.functions.partition_point(|f| f.section.0 < s) as u32;
+        let end = match section.0.checked_add(1) {
+            Some(next) => before(next),
+            None => self.functions.len() as u32,
+        };
+        (before(section.0)..end).map(FuncIdx)
     }
 
     /// Name of a code section.
@@ -301,17 +315,18 @@ struct Lifter<'a> {
 impl Lifter<'_> {
     fn refuse(&mut self, code: Code, section: SectionId, offset: u64, reason: impl Into<String>) {
         let name = self.lifted.object.section(section).name.clone();
-        self.refusals.push(Refusal::at(code, &name, offset, reason));
+        let refusal = Refusal::at(code, &name, offset, reason);
+        refusal::add(&mut self.refusals, refusal);
     }
 
     /// The refusals, with function and instruction where these are known.
     fn located(self) -> Vec<Refusal> {
         let lifted = &self.lifted;
+        let ids = lifted.sections.iter().map(|s| s.id);
+        let named = ids.map(|id| &*lifted.object.section(id).name);
+        let by_name: HashMap<&str, CodeIdx> = named.zip((0..).map(CodeIdx)).collect();
         let locate = |refusal: Refusal| {
-            let section = lifted
-                .object
-                .section_named(&refusal.section)
-                .and_then(|id| lifted.code_section(id));
+            let section = by_name.get(&*refusal.section).copied();
             let place = section.and_then(|s| {
                 (0..16).find_map(|back| lifted.inst_at(s, refusal.offset.checked_sub(back)?))
             });

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use elf_loader::consts::{STB_LOCAL, STT_SECTION};
-use elf_loader::{Object, Place, Relocation, Section, Symbol, SymbolId};
+use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
 use foldhash::HashMap;
 use twin_abi::Target;
 
@@ -81,12 +81,16 @@ fn section_symbols(
     lifted: &Lifted<'_>,
 ) -> HashMap<CodeIdx, SymbolId> {
     let mut found = HashMap::default();
+    let mut known: HashMap<SectionId, SymbolId> = HashMap::default();
+    for (id, symbol) in object.symbols() {
+        if let (Place::In(section), STT_SECTION) = (symbol.place, symbol.kind) {
+            known.entry(section).or_insert(id);
+        }
+    }
     for (n, section) in lifted.sections.iter().enumerate() {
         let place = Place::In(section.id);
-        let known = object
-            .symbols()
-            .find(|(_, s)| s.kind == STT_SECTION && s.place == place);
-        let id = known.map_or(SymbolId(object.symbols.len() as u32), |(id, _)| id);
+        let id = known.get(&section.id).copied();
+        let id = id.unwrap_or(SymbolId(object.symbols.len() as u32));
         if id.0 as usize == object.symbols.len() {
             object.symbols.push(Symbol {
                 name: Cow::Borrowed(""),

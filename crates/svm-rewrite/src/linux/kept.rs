@@ -88,14 +88,19 @@ pub fn keep_realigned(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [C
         let iced = &lifted.insts[i as usize].iced;
         iced.mnemonic() == Mnemonic::And && iced.op0_register() == Register::RSP
     };
+    // Asked once a function: there may be as many moves in it as instructions.
+    let mut aligning: HashMap<u32, bool> = HashMap::default();
     for (i, class) in classes.iter_mut().enumerate() {
         if *class == Class::FramePointerToStack {
             let i = InstIdx(i as u32);
             let function = lifted.function(lifted.function_of(i));
+            let realigned = aligning
+                .entry(function.insts.start)
+                .or_insert_with(|| function.insts.clone().any(aligns));
             let from = lifted.inst(i).iced.op1_register();
             let before = facts.get(i, Copy::FIRST);
             let known = before.is_some_and(|facts| facts.distance_to(from).is_some());
-            if !known || function.insts.clone().any(aligns) {
+            if !known || *realigned {
                 *class = Class::Keep(None);
             }
         }

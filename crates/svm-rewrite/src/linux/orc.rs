@@ -12,7 +12,7 @@ use foldhash::HashMap;
 
 use crate::apply::Applied;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{self, Code, Refusal};
 
 type Entry = [u8; 6];
 
@@ -93,7 +93,7 @@ fn rows(
         };
         match deeper(entry, depth.words) {
             Some(entry) => put(laid.offset(depth.at), entry),
-            None => refusals.push(beyond(lifted, depth.inst)),
+            None => refusal::add(refusals, beyond(lifted, depth.inst)),
         }
         if depth.words == 0 {
             let end = lifted.inst(depth.inst).iced.next_ip();

@@ -7,7 +7,7 @@ use elf_loader::consts::{R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, 
 use crate::asm::{Field, Label, Referent};
 use crate::import::Import;
 use crate::lift::{Lifted, Value};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{self, Code, Refusal};
 
 /// What `value` refers to, as emitted code names it.
 ///
@@ -39,7 +39,7 @@ pub fn check(lifted: &Lifted<'_>) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     for &(i, value) in &lifted.values {
         if let Err(reason) = check_value(lifted, value) {
-            refusals.push(lifted.refusal(Code::Relocation, i, reason));
+            refusal::add(&mut refusals, lifted.refusal(Code::Relocation, i, reason));
         }
     }
     refusals

@@ -8,7 +8,7 @@ use foldhash::HashMap;
 
 use super::places::Places;
 use crate::lift::{CodeIdx, Lifted};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{self, Code, Refusal};
 
 /// `instrlen` in `struct alt_instr` (arch/x86/include/asm/alternative.h).
 const ALTERNATIVE_LEN: u64 = 10;
@@ -66,7 +66,7 @@ struct Mover<'m, 'p, 'a> {
 impl Mover<'_, '_, '_> {
     fn refuse(&mut self, section: &str, offset: u64, reason: impl Into<String>) {
         let refusal = Refusal::at(Code::Metadata, section, offset, reason);
-        self.refusals.push(refusal);
+        refusal::add(&mut self.refusals, refusal);
     }
 
     fn section(&mut self, id: SectionId, section: &mut Section<'static>) {

@@ -32,7 +32,7 @@ use crate::class::Class;
 use crate::flow::Flow;
 use crate::lift::{InstIdx, Lifted};
 use crate::policy::Policy;
-use crate::refusal::Refusal;
+use crate::refusal::{MOST_REFUSALS, Refusal};
 use crate::reuse::{Holding, Operand};
 use crate::scheme::Scheme;
 use crate::survey::Survey;
@@ -115,7 +115,10 @@ impl<'a> Planner<'a> {
             for i in insts {
                 match self.plan(InstIdx(i)) {
                     Ok(plan) => plans[i as usize] = Some(plan),
-                    Err(refusal) => refusals.push((i, refusal)),
+                    Err(refusal) if refusals.len() < MOST_REFUSALS => {
+                        refusals.push((i, refusal));
+                    }
+                    Err(_) => {}
                 }
             }
             ways.leave(block, &self.holding);

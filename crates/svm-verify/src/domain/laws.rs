@@ -18,6 +18,8 @@ use super::{Bound, Direction, Form, Name, Reg, State, Value};
 type Env = [u64; 3];
 
 const ENTRY: u64 = 0x7f_0000_5ff8;
+/// What the word at `rsp` at entry was.
+const RETURN: u64 = 0x5000_0123_4567;
 const ALIGNED: u64 = 0x7f_0000_5f00;
 const VALUES: [u64; 3] = [5, 0x1fff, 0xffff_8000_0000_1234];
 
@@ -63,7 +65,9 @@ fn holds(form: Form, v: u64, env: &Env) -> bool {
         Form::Any => true,
         Form::Stack(at) => v == ENTRY.wrapping_add_signed(at.into()),
         Form::Aligned(at) => v == ALIGNED.wrapping_add_signed(at.into()),
+        Form::Label => v >> 48 == 0x5ea1,
         Form::ContextTop => v == ENTRY | (stack::BLOCK - 1),
+        Form::ReturnWord => v == RETURN,
         Form::Low32(x) => v == n(x) & 0xffff_ffff,
         Form::Shifted(x) => v == (n(x) & 0xffff_ffff) >> shift,
         Form::Page(x) => v == n(x) & !(stlb::PAGE_SIZE - 1),
@@ -90,7 +94,9 @@ fn forms() -> Vec<Form> {
         Form::Stack(-8),
         Form::Stack(-16),
         Form::Aligned(-8),
+        Form::Label,
         Form::ContextTop,
+        Form::ReturnWord,
         Form::Translated(None),
         Form::Below(0),
         Form::Below(63),
@@ -131,7 +137,12 @@ fn forms() -> Vec<Form> {
 fn numbers(env: &Env) -> Vec<u64> {
     let mut all = vec![0, 1, 63, 64, u64::MAX];
     all.extend([-8, -16].map(|at| ENTRY.wrapping_add_signed(at)));
-    all.extend([ALIGNED - 8, ENTRY | (stack::BLOCK - 1)]);
+    all.extend([
+        ALIGNED - 8,
+        ENTRY | (stack::BLOCK - 1),
+        0x5ea1 << 48,
+        RETURN,
+    ]);
     for &x in env {
         let in_page = x & (stlb::PAGE_SIZE - 1);
         all.extend([x, x & 0xffff_ffff, (x & 0xffff_ffff) >> 8, x & !0xfff]);

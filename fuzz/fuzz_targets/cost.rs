@@ -1,0 +1,12 @@
+//! A unit of code or of a table, repeated: twice as much costs at most two and a half
+//! times as much: `testbed::fuzz::cost`.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use testbed::counting::Counting;
+use testbed::fuzz;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fuzz_target!(|data: &[u8]| fuzz::cost(data));
