@@ -258,7 +258,7 @@ impl Random {
             }
         }
         let mut machine = Machine::new(scheme == PAPER, regs, &pages);
-        machine.hostile = self.next() % 2 == 0;
+        machine.hostile = self.next().is_multiple_of(2);
         machine
     }
 }

@@ -170,7 +170,7 @@ fn rewriting_mutated_functions() {
 /// Twice as much costs at most two and a half times as much, whatever it is.
 #[test]
 fn costing() {
-    run(11, |r| bytes(r, 64), fuzz::cost);
+    run(11, 2_000, |r| bytes(r, 64), fuzz::cost);
 }
 
 #[test]

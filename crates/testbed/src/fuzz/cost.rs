@@ -14,6 +14,7 @@ use elf_loader::consts::{
 use elf_loader::special::{FieldForm, FieldRole, SpecialKind};
 use elf_loader::{Machine, Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
 use svm_rewrite::{Options, Scheme, Target};
+use svm_verify::Contract;
 
 use super::program;
 use crate::counting::{Used, count};
@@ -199,6 +200,10 @@ pub fn grows(unit: &Unit, target: Target, units: usize) -> [Used; 2] {
 /// Reads, rewrites, verifies, writes; whatever comes of it. Gives the file's length, too.
 fn spent(object: &Object<'_>, target: Target) -> (Used, u64) {
     let file = elf_loader::write(object).expect("an object can be written");
+    let contract = Contract::of(match target {
+        Target::Linux => twin_abi::Target::Linux,
+        Target::User | Target::Process => twin_abi::Target::User,
+    });
     let work = || {
         let Ok(object) = elf_loader::read(&file) else {
             return;
@@ -212,7 +217,7 @@ fn spent(object: &Object<'_>, target: Target) -> (Used, u64) {
         };
         drop(rewritten);
         let reread = elf_loader::read(&bytes).expect("what was written can be read");
-        let _ = svm_verify::verify(&reread);
+        let _ = svm_verify::verify(&reread, contract);
     };
     let ((), used) = count(work);
     (used, file.len() as u64)
