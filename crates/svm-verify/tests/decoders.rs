@@ -154,10 +154,14 @@ const CASES: &[(&str, &str, &str)] = &[
     ("mov %rsp, %rsp by the other opcode", "48 8b e4", ""),
 ];
 
-/// The first code that `bytes; ret` is refused with.
+/// The first code that `bytes; ret` is refused with. The `ret` is a function, so that
+/// it may follow what does not go on.
 fn verdict(bytes: &str) -> String {
     let list = format!("0x{}", bytes.replace(' ', ", 0x"));
-    let found = codes(&object(STLB, &format!(".globl f\nf: .byte {list}\nret\n")));
+    let found = codes(&object(
+        STLB,
+        &format!(".globl f, g\nf: .byte {list}\ng: ret\n"),
+    ));
     found.first().map_or_else(String::new, ToString::to_string)
 }
 
