@@ -403,7 +403,7 @@ mod tests {
         let mut chart = chart(false);
         chart.series[0].values[1] = 0.0;
         assert!(
-            chart.text().contains("driver            100         -"),
+            chart.text().contains("driver           100         -"),
             "{}",
             chart.text()
         );
