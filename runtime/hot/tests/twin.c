@@ -107,6 +107,7 @@ static void start(void)
 		.stlb = twin_stlb,
 		.nodes = nodes,
 		.node_count = NODES,
+		.vector_free = 1,	/* kbuild's flags: -mno-sse -mno-avx */
 		.ops = &ops,
 	};
 	uint64_t count = __stop_hot_codemap - __start_hot_codemap;
