@@ -1286,3 +1286,23 @@ ret
 n: mov (%rdi), %rax
 ret
 .text
+
+### a warning whose file has no name
+# accept
+# from: lib/bug.c, __report_bug
+1: ud2
+ret
+.pushsection __bug_table,"aw"
+.long 1b - ., 0 - .
+.short 1, 1
+.popsection
+
+### a warning whose file is at an address
+# refuse: P2-metadata
+# from: lib/bug.c, __report_bug
+1: ud2
+ret
+.pushsection __bug_table,"aw"
+.long 1b - ., 0x1000 - .
+.short 1, 1
+.popsection
