@@ -80,7 +80,7 @@ attacks: build ## every attack object of tests/attacks, given to `twin verify`
 	TWIN_ATTACKS=$(CURDIR)/target/attacks $(CARGO) test -p svm-verify --test attacks -- --nocapture
 	@sh scripts/attacks.sh $(TWIN) target/attacks
 
-corpus: setup stock ## every module of the stock kernel for linux, the Ethernet ones for user
+corpus: setup stock ## every module of the stock kernel for linux, the Ethernet ones for the hypervisor
 	$(CARGO) run --release -p corpus
 
 boot: setup stock ## rewritten Ethernet modules in a stock kernel under QEMU, on every card that it has (or MODULE=e100)

@@ -130,7 +130,7 @@ fn rewrite(bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
 
 fn verify(bytes: &[u8]) -> Option<u64> {
     let object = elf_loader::read(bytes).ok()?;
-    let contract = Contract::of(Target::User).with(Scheme::Stlb.abi());
+    let contract = Contract::of(Target::Hypervisor).with(Scheme::Stlb.abi());
     Some(svm_verify::verify(&object, contract).ok()?.instructions as u64)
 }
 

@@ -26,7 +26,7 @@ expect() {
     done
 }
 
-for target in user linux; do
+for target in hypervisor linux; do
     expect "$target" 1 "$directory/$target"/refused/*.o
     refused=$right
     expect "$target" 0 "$directory/$target"/accepted/*.o

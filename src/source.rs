@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Text for `linux` is a part of a module, and what it is assembled to is proved
-//! as part of one. Text for `user` is a program's, mapped to itself: the proof is
+//! as part of one. Text for `hypervisor` is a program's, mapped to itself: the proof is
 //! about drivers, whose stack and frames have known sizes, and does not hold for
 //! programs.
 
@@ -20,21 +20,24 @@ use crate::failure::Failure;
 
 /// The table and the slow paths of a program, part of each of its texts, linked
 /// once.
-const IDENTITY: &str = include_str!("../runtime/platform/identity/identity.s");
+const PROCESS_RUNTIME: &str = include_str!("../runtime/platform/process/process.s");
 
-/// How a text is rewritten for what a driver's object would be rewritten for.
+/// How a text that stays text is rewritten for a target.
 ///
 /// # Errors
-/// The scheme is not for programs.
+/// The target takes no text, or the scheme is not for programs.
 pub fn options(target: Target, scheme: Scheme) -> Result<Options, Failure> {
     match (target, scheme) {
-        (Target::Linux, _) => Ok(Options::of(Target::Linux, scheme)),
-        (Target::User | Target::Process, Scheme::Paper) => {
+        (Target::Hypervisor, _) => {
+            let why = "a hypervisor takes objects: give -o FILE.o, which assembles the text";
+            Err(Failure::Usage(why.to_owned()))
+        }
+        (Target::Process, Scheme::Paper) => {
             let why = "--scheme paper has absolute addresses, which programs cannot have; \
                        `stlb` is for them";
             Err(Failure::Usage(why.to_owned()))
         }
-        (Target::User | Target::Process, Scheme::Stlb) => Ok(Options::of(Target::Process, scheme)),
+        (Target::Linux, _) | (Target::Process, Scheme::Stlb) => Ok(Options::of(target, scheme)),
     }
 }
 
@@ -59,7 +62,7 @@ pub fn rewrite<E: From<Failure>>(
         })?;
     if options.target == Target::Process {
         printed.text.extend_from_slice(b"\n\t.att_syntax\n");
-        printed.text.extend_from_slice(IDENTITY.as_bytes());
+        printed.text.extend_from_slice(PROCESS_RUNTIME.as_bytes());
     }
     Ok(printed)
 }

@@ -15,12 +15,12 @@ pub fn long() -> &'static str {
             commit => commit,
         };
         format!(
-            "{} ({commit})\nbuild:  {} for {}\nscheme: {}\ntarget: {}",
+            "{} ({commit})\nbuild:  {} for {}\nscheme: {}\ntarget: {} (default for objects)",
             env!("CARGO_PKG_VERSION"),
             env!("TWIN_PROFILE"),
             env!("TWIN_TARGET"),
             default_of("scheme"),
-            default_of("target"),
+            twin_abi::Target::ALL[0].as_str(),
         )
     });
     &TEXT

@@ -1,4 +1,4 @@
-//! Compiles the runtime (core and user platform) into this crate, with the
+//! Compiles the runtime (core and the testbed platform) into this crate, with the
 //! flags of `runtime/Makefile`: vector registers are the driver's while a slow
 //! path runs, and the core needs no C library.
 
@@ -48,7 +48,7 @@ fn compile(name: &str, directory: &str, extra: &[&str]) {
 fn main() {
     println!("cargo::rerun-if-changed={RUNTIME}/include");
     // The platform refers to the core, so it comes first.
-    compile("twin-user", "platform/user", &[]);
+    compile("twin-testbed", "platform/testbed", &[]);
     compile("twin-core", "core", &["-ffreestanding"]);
     println!("cargo::rerun-if-changed=src/live/layout.c");
     cc::Build::new()

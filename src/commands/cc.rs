@@ -7,11 +7,12 @@ use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
+use svm_rewrite::Target;
 use svm_rewrite::class::Kind;
 
-use super::Scheme;
+use super::{Scheme, target_among};
 use crate::cc::{CommandLine, Compiled, Job, Stop};
 use crate::failure::Failure;
 use crate::output::{Destination, Pending};
@@ -25,7 +26,7 @@ Examples:
 
 C sources (.c, .i, -x c) are compiled to assembly, rewritten and assembled. All
 else is passed to the compiler as it is: preprocessing, linking, assembly
-sources, other languages. What is compiled for `user` runs in its own process:
+sources, other languages. What is compiled for `process` is a program:
 addresses are translated to themselves.
 
 Exit status:
@@ -36,7 +37,8 @@ Exit status:
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
     /// What the rewritten code is to run on.
-    #[arg(long, value_enum, default_value_t = Target::User)]
+    #[arg(long, value_name = "TARGET", default_value = Target::Process.as_str(),
+          value_parser = target_among(&[Target::Process, Target::Linux]))]
     target: Target,
     /// The instruction sequence that translates addresses.
     #[arg(long, value_enum, default_value_t = Scheme::Stlb)]
@@ -55,15 +57,6 @@ pub struct Opts {
         value_name = "COMPILER ARGS"
     )]
     command: Vec<OsString>,
-}
-
-/// What the rewritten code is to run on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Target {
-    /// A program, in its own process.
-    User,
-    /// A stock Linux kernel.
-    Linux,
 }
 
 /// A line of the report.
@@ -104,11 +97,7 @@ impl Opts {
     }
 
     fn options(&self) -> Result<svm_rewrite::Options, Failure> {
-        let target = match self.target {
-            Target::User => svm_rewrite::Target::Process,
-            Target::Linux => svm_rewrite::Target::Linux,
-        };
-        source::options(target, self.scheme.into())
+        source::options(self.target, self.scheme.into())
     }
 
     fn write_runtime(&self, path: &Path) -> Result<(), Failure> {

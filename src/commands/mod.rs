@@ -1,5 +1,8 @@
 //! One file a subcommand: its options and `run()`.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use twin_abi::Target;
+
 pub mod cc;
 pub mod completions;
 pub mod explain;
@@ -25,6 +28,19 @@ impl From<Scheme> for svm_rewrite::Scheme {
             Scheme::Paper => svm_rewrite::Scheme::Paper,
         }
     }
+}
+
+/// Reads a target by its name, out of `allowed`; help shows each with its summary.
+pub fn target_among(allowed: &'static [Target]) -> impl TypedValueParser<Value = Target> {
+    let shown = allowed
+        .iter()
+        .map(|target| PossibleValue::new(target.as_str()).help(target.summary()));
+    PossibleValuesParser::new(shown).map(|name| {
+        Target::ALL
+            .into_iter()
+            .find(|target| target.as_str() == name)
+            .expect("clap takes names of targets only")
+    })
 }
 
 /// How results are printed.

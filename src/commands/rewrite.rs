@@ -14,10 +14,11 @@ mod one;
 use std::num::NonZero;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use svm_rewrite::Target;
 use svm_verify::Contract;
 
-use super::Scheme;
+use super::{Scheme, target_among};
 use crate::failure::Failure;
 use crate::output::{self, Destination};
 use crate::parallel;
@@ -41,10 +42,9 @@ foo.s becomes foo.twin.s. An output appears whole under its name or not at
 all.
 
 Text is assembled and rewritten as an object if OUT has another ending than
-.s. Rewritten text for `linux` is verified as part of a module, which is linked
-with what `twin cc --target linux --runtime FILE.o` writes. Rewritten text for
-`user` is a program's, mapped to itself, as `twin cc` makes it; programs are
-not verified.
+.s. Text that stays text is a program's (`process`), as `twin cc` makes it, or
+part of a module for `linux`. Such a part is verified linked with what
+`twin cc --target linux --runtime FILE.o` writes. Programs are not verified.
 
 Exit status:
   0  done
@@ -66,9 +66,9 @@ pub struct Opts {
     #[arg(short, long, value_name = "DIR", group = "destination")]
     directory: Option<PathBuf>,
     /// What the rewritten code is to run on.
-    #[arg(long, value_enum, default_value_t = Target::User, hide_possible_values = true,
-          value_name = "user|linux|xen")]
-    target: Target,
+    /// [default: hypervisor, for text `process`]
+    #[arg(long, value_name = "TARGET", value_parser = target_among(&Target::ALL))]
+    target: Option<Target>,
     /// The instruction sequence that translates addresses.
     #[arg(long, value_enum, default_value_t = Scheme::Stlb)]
     scheme: Scheme,
@@ -83,21 +83,9 @@ pub struct Opts {
     no_verify: bool,
 }
 
-/// What the rewritten code is to run on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Target {
-    /// The testbed, in user space.
-    User,
-    /// A stock Linux kernel.
-    Linux,
-    /// A stock Xen hypervisor.
-    Xen,
-}
-
 impl Opts {
     /// Rewrites all inputs.
     pub fn run(self) -> Result<(), Failure> {
-        self.target.supported()?;
         let jobs = self.jobs()?;
         let report_to = self.report.clone().map(Destination::new);
         refuse_clashes(&jobs, report_to.as_ref())?;
@@ -106,7 +94,10 @@ impl Opts {
             output::create_dir(dir)?;
         }
         let mut report = match &report_to {
-            Some(to) => Some(Report::create(to, self.options().scheme.as_str())?),
+            Some(to) => Some(Report::create(
+                to,
+                svm_rewrite::Scheme::from(self.scheme).as_str(),
+            )?),
             None => None,
         };
         // Nothing about the command line is wrong beyond this point.
@@ -122,17 +113,17 @@ impl Opts {
         }
     }
 
-    fn options(&self) -> svm_rewrite::Options {
+    fn options(&self, target: Target) -> svm_rewrite::Options {
         svm_rewrite::Options {
             report: self.report.is_some(),
-            ..svm_rewrite::Options::of(self.target.target(), self.scheme.into())
+            ..svm_rewrite::Options::of(target, self.scheme.into())
         }
     }
 
-    /// What the result has to keep.
-    fn contract(&self) -> Contract {
+    /// What a result for `target` has to keep.
+    fn contract(&self, target: Target) -> Contract {
         let scheme = svm_rewrite::Scheme::from(self.scheme).abi();
-        Contract::of(self.target.demanded()).with(scheme)
+        Contract::of(target).with(scheme)
     }
 
     /// Says what became of one input.
@@ -159,37 +150,6 @@ impl Opts {
             ));
         }
         Ok(())
-    }
-}
-
-impl Target {
-    fn supported(self) -> Result<(), Failure> {
-        match self {
-            Target::User | Target::Linux => Ok(()),
-            Target::Xen => usage("--target xen is not supported yet; `user` and `linux` are"),
-        }
-    }
-
-    fn target(self) -> svm_rewrite::Target {
-        match self {
-            Target::User | Target::Xen => svm_rewrite::Target::User,
-            Target::Linux => svm_rewrite::Target::Linux,
-        }
-    }
-
-    fn demanded(self) -> svm_verify::Target {
-        match self {
-            Target::User | Target::Xen => svm_verify::Target::User,
-            Target::Linux => svm_verify::Target::Linux,
-        }
-    }
-
-    /// What the name of a rewritten file ends in.
-    fn ending(self) -> &'static str {
-        match self {
-            Target::User | Target::Xen => ".twin.o",
-            Target::Linux => ".twin.ko",
-        }
     }
 }
 

@@ -5,11 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
-use svm_verify::{Contract, Proof, Violation};
+use svm_verify::{Contract, Proof, Target, Violation};
 
-use super::{Format, Scheme};
+use super::{Format, Scheme, target_among};
 use crate::codes::Code;
 use crate::failure::Failure;
 use crate::input::{self, Input};
@@ -25,7 +25,7 @@ Examples:
   twin verify --format json e1000.twin.o | jq '.[].violations'
 
 The contract is what you demand, never what the object says of itself: one that
-was made for another is refused. A hypervisor demands `user`, and the scheme of
+was made for another is refused. A hypervisor demands `hypervisor`, and the scheme of
 its instance. A module for a stock kernel has that kernel's rights: of it less is
 proved, and `checked` is printed for it instead of `verified`.
 
@@ -44,7 +44,8 @@ pub struct Opts {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The contract that is demanded: that of what the code is to run on.
-    #[arg(long, value_enum, default_value_t = Target::User)]
+    #[arg(long, value_name = "TARGET", default_value = Target::Hypervisor.as_str(),
+          value_parser = target_among(&[Target::Hypervisor, Target::Linux]))]
     target: Target,
     /// The scheme that is demanded [default: any; the result says which].
     #[arg(long, value_enum)]
@@ -52,24 +53,6 @@ pub struct Opts {
     /// How to print the results.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-/// Whose rules are demanded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Target {
-    /// A hypervisor's: confined to dom0's memory, whatever the object does.
-    User,
-    /// A stock Linux kernel's: a module with that kernel's rights.
-    Linux,
-}
-
-impl From<Target> for svm_verify::Target {
-    fn from(target: Target) -> svm_verify::Target {
-        match target {
-            Target::User => svm_verify::Target::User,
-            Target::Linux => svm_verify::Target::Linux,
-        }
-    }
 }
 
 /// What is said of a file.
@@ -90,8 +73,8 @@ impl Verdict {
     /// What a proof amounts to.
     fn of(proof: &Proof) -> Verdict {
         match proof.target {
-            svm_verify::Target::User => Verdict::Confined,
-            svm_verify::Target::Linux => Verdict::Checked,
+            Target::Hypervisor => Verdict::Confined,
+            Target::Linux | Target::Process => Verdict::Checked,
         }
     }
 }
@@ -144,7 +127,7 @@ impl Opts {
 
     fn contract(&self) -> Contract {
         Contract {
-            target: self.target.into(),
+            target: self.target,
             scheme: self.scheme.map(|s| svm_rewrite::Scheme::from(s).abi()),
         }
     }
@@ -185,8 +168,8 @@ fn proved(proof: &Proof) -> String {
         proof.scheme.as_str()
     );
     match proof.target {
-        svm_verify::Target::User => format!("verified: confined {contract}"),
-        svm_verify::Target::Linux => format!(
+        svm_verify::Target::Hypervisor => format!("verified: confined {contract}"),
+        svm_verify::Target::Linux | svm_verify::Target::Process => format!(
             "checked: as a module for a stock kernel {contract}, not confined from that kernel"
         ),
     }

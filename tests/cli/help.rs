@@ -63,6 +63,9 @@ fn version() {
     assert!(lines[1].starts_with("build:  ") && lines[1].contains(" for "));
     assert_eq!(
         lines[2..],
-        ["scheme: stlb (default)", "target: user (default)"]
+        [
+            "scheme: stlb (default)",
+            "target: hypervisor (default for objects)"
+        ]
     );
 }

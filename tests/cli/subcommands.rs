@@ -33,7 +33,7 @@ fn verify_as_json() {
     let expected = ["confined", "refused", "unreadable"].map(Some);
     assert_eq!(said, expected);
     for i in 0..3 {
-        assert_eq!(verdicts[i]["target"], "user", "demanded, not claimed");
+        assert_eq!(verdicts[i]["target"], "hypervisor", "demanded, not claimed");
     }
     assert_eq!(verdicts[0]["scheme"], "stlb", "the one that was proved");
     assert!(verdicts[0]["counts"]["checks"].as_u64() > Some(0));
@@ -75,7 +75,7 @@ fn verify_compares_the_scheme_with_the_one_that_is_demanded() {
         .ok();
     sandbox.run(&["verify", "--scheme", "paper", "out.o"]).ok();
     let either = sandbox.run(&["verify", "out.o"]).ok();
-    let said = "verified: confined (contract user, scheme paper): ";
+    let said = "verified: confined (contract hypervisor, scheme paper): ";
     assert!(either.text().contains(said), "{}", either.text());
     assert_snapshot!(sandbox.run(&["verify", "--scheme", "stlb", "out.o"]));
 }

@@ -88,7 +88,7 @@ fn standard_input_into_a_directory() {
 #[test]
 fn targets_to_come() {
     assert_snapshot!(
-        "xen",
+        "unknown_target",
         wrong(&["rewrite", "--target", "xen", "driver.o", "-o", "out.o"])
     );
 }

@@ -56,13 +56,12 @@ pub enum Scheme {
 }
 
 impl Scheme {
+    /// All schemes, the default first.
+    pub const ALL: [Scheme; 2] = [Scheme::Stlb, Scheme::Paper];
+
     /// The scheme with this number in `.note.twin`, if there is one.
     pub fn from_number(n: u32) -> Option<Scheme> {
-        match n {
-            0 => Some(Scheme::Paper),
-            1 => Some(Scheme::Stlb),
-            _ => None,
-        }
+        Scheme::ALL.into_iter().find(|&s| s as u32 == n)
     }
 
     /// Name on the command line and in reports.
@@ -74,32 +73,45 @@ impl Scheme {
     }
 }
 
-/// What a rewritten object is loaded by, and so which contract it keeps.
+/// What rewritten code runs on, and so which contract it keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Target {
-    /// The testbed's hypervisor: code only, data stays in dom0.
-    User = 0,
+    /// A hypervisor, the testbed's or Xen: code only, whose data stays in dom0.
+    /// Where the code is placed is the loader's affair.
+    Hypervisor = 0,
     /// A stock Linux kernel: a module in place of the original, whose translations
     /// are the identity.
     Linux = 1,
+    /// A program in its own process, whose translations are the identity. Made from
+    /// assembly text; nothing is proved of it.
+    Process = 2,
 }
 
 impl Target {
+    /// All targets, the default first.
+    pub const ALL: [Target; 3] = [Target::Hypervisor, Target::Linux, Target::Process];
+
     /// The target with this number in `.note.twin`, if there is one.
     pub fn from_number(n: u32) -> Option<Target> {
-        match n {
-            0 => Some(Target::User),
-            1 => Some(Target::Linux),
-            _ => None,
-        }
+        Target::ALL.into_iter().find(|&t| t as u32 == n)
     }
 
     /// Name on the command line and in reports.
     pub fn as_str(self) -> &'static str {
         match self {
-            Target::User => "user",
+            Target::Hypervisor => "hypervisor",
             Target::Linux => "linux",
+            Target::Process => "process",
+        }
+    }
+
+    /// One line for people: what such code is.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Target::Hypervisor => "A driver inside a hypervisor: confined to dom0's memory",
+            Target::Linux => "A module for a stock Linux kernel, with that kernel's rights",
+            Target::Process => "A program in its own process, mapped to itself",
         }
     }
 }

@@ -66,7 +66,7 @@ pub fn try_module(path: &Path, target: Target) -> Outcome {
     };
     drop(rewritten);
     let contract = Contract::of(match target {
-        Target::User | Target::Process => svm_verify::Target::User,
+        Target::Hypervisor | Target::Process => svm_verify::Target::Hypervisor,
         Target::Linux => svm_verify::Target::Linux,
     });
     // What is verified are the bytes, not what they were made from.

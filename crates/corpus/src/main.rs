@@ -1,5 +1,5 @@
 //! `make corpus`: every module of the stock kernel for `linux`, the Ethernet
-//! modules for `user`, beside what `objdump -d` costs over the same files.
+//! modules for `hypervisor`, beside what `objdump -d` costs over the same files.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -63,26 +63,29 @@ fn run(arguments: &Arguments) -> std::io::Result<bool> {
     let linux = corpus::run(&all, Target::Linux, arguments.jobs, &progress);
     let cost = meter.read();
     let meter = Meter::own();
-    let user = corpus::run(&ethernet, Target::User, arguments.jobs, &progress);
-    let user_cost = meter.read();
+    let hypervisor = corpus::run(&ethernet, Target::Hypervisor, arguments.jobs, &progress);
+    let hypervisor_cost = meter.read();
     println!("| target | modules | instructions | sites | accepted | share |");
     println!("|---|---|---|---|---|---|");
     let ethernet_linux = of_ethernet(&linux);
     println!("{}", linux.row("linux"));
     println!("{}", ethernet_linux.row("linux, Ethernet"));
-    println!("{}\n", user.row("user, Ethernet"));
+    println!("{}\n", hypervisor.row("hypervisor, Ethernet"));
     print!("{}", linux.refused());
-    print!("{}", user.refused());
+    print!("{}", hypervisor.refused());
     println!("\n| | elapsed s | processor s | peak MiB |\n|---|---|---|---|");
     print_cost("rewrite and verify all for linux", cost);
-    print_cost("rewrite and verify Ethernet for user", user_cost);
+    print_cost(
+        "rewrite and verify Ethernet for hypervisor",
+        hypervisor_cost,
+    );
     if let Some(cost) = objdump {
         print_cost("objdump -d of all", cost);
     }
     let share = linux.accepted() as f64 / linux.modules.len() as f64;
     Ok(share >= 0.995
         && ethernet_linux.accepted() == ethernet_linux.modules.len()
-        && user.accepted() == user.modules.len())
+        && hypervisor.accepted() == hypervisor.modules.len())
 }
 
 fn of_ethernet(tally: &Tally) -> Tally {

@@ -36,7 +36,7 @@ pub fn emit(
     builder
         .object
         .sections
-        .push(note_section(scheme, Target::User));
+        .push(note_section(scheme, Target::Hypervisor));
     builder.codemap(applied, codemap, &imports);
     let map = map_section(lifted, applied, code_section_id);
     builder.object.sections.push(map);

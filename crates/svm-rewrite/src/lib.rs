@@ -50,7 +50,6 @@ mod sites;
 pub mod source;
 mod stats;
 mod survey;
-mod target;
 pub mod text;
 mod trace;
 mod values;
@@ -63,7 +62,7 @@ pub use refusal::{Code, Refusal};
 pub use report::Site;
 pub use scheme::Scheme;
 pub use stats::{DeadRegisters, LivenessCounts, Sites, Stats};
-pub use target::Target;
+pub use twin_abi::Target;
 
 use analysis::Analysis;
 use apply::{Applied, Decisions};
@@ -112,7 +111,7 @@ pub struct Options {
 impl Options {
     /// The ordinary rewriting for the testbed under a scheme.
     pub fn new(scheme: Scheme) -> Options {
-        Options::of(Target::User, scheme)
+        Options::of(Target::Hypervisor, scheme)
     }
 
     /// The ordinary rewriting for a target under a scheme.
@@ -141,7 +140,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
         plans,
     } = decide(&lifted, &Hints::default(), &codemap, options)?;
     let returns = match options.target {
-        Target::User => returns::plan(&returns::Input {
+        Target::Hypervisor => returns::plan(&returns::Input {
             lifted: &lifted,
             surveys: &analysis.surveys,
             flow: &analysis.flow,
@@ -175,7 +174,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     // --- the code itself goes into the object beyond this point ---
     let applied = &mut rewriting.applied;
     let object = match options.target {
-        Target::User => emit::emit(&lifted, applied, &codemap, options.scheme),
+        Target::Hypervisor => emit::emit(&lifted, applied, &codemap, options.scheme),
         Target::Linux => linux::emit(&lifted, applied, options.scheme)?,
         Target::Process => {
             let reason = "programs are rewritten as assembly text, for their jump tables are in it";
@@ -215,7 +214,7 @@ fn decide<'a>(
     // Control flow, what each instruction is, what is live before it.
     let analysis = analysis::analyse(lifted, hints, options.target)?;
     let mut classes = accepted(&analysis)?;
-    if options.target == Target::User {
+    if options.target == Target::Hypervisor {
         reach::leave_out(
             lifted,
             &analysis.flow,
@@ -231,9 +230,9 @@ fn decide<'a>(
         flow: &analysis.flow,
         classes: &classes,
     };
-    let facts = forward::analyse(input, &copies, options.target != Target::User);
+    let facts = forward::analyse(input, &copies, options.target != Target::Hypervisor);
     match options.target {
-        Target::User => {
+        Target::Hypervisor => {
             forward::translate_callers_frame(lifted, &analysis.surveys, &facts, &mut classes)
         }
         Target::Linux => {
@@ -262,7 +261,7 @@ pub fn statistics(object: &Object<'_>) -> Result<Stats, Vec<Refusal>> {
     Ok(stats::stats(&analysis::analyse(
         &lifted,
         &Hints::default(),
-        Target::User,
+        Target::Hypervisor,
     )?))
 }
 

@@ -2,7 +2,7 @@
 //! stay as they are, which are refused, which registers a sequence may have,
 //! and what references in kept code mean.
 //!
-//! `user` confines: nothing may stay that reaches memory outside the frame.
+//! `hypervisor` confines: nothing may stay that reaches memory outside the frame.
 //! `linux` is a module in place of the original, mapped to itself (paper,
 //! 5.1.2): its own and the kernel's variables, per-CPU data and privileged
 //! instructions are its business, and what the kernel patches stays what it is.
@@ -20,7 +20,7 @@ use crate::lift::{InstIdx, Lifted, Value};
 use crate::linux::{self, Kept};
 use crate::refusal::Refusal;
 use crate::scheme::Table;
-use crate::target::Target;
+use twin_abi::Target;
 
 /// The policy for one object.
 pub struct Policy {
@@ -37,7 +37,7 @@ impl Policy {
     /// whose relocations cannot be carried over.
     pub fn new(target: Target, lifted: &Lifted<'_>) -> Result<(Policy, Vec<Refusal>), Refusal> {
         let (kept, refusals) = match target {
-            Target::User => (HashMap::default(), dom0::check(lifted)),
+            Target::Hypervisor => (HashMap::default(), dom0::check(lifted)),
             Target::Linux => (linux::kept(lifted)?, linux::check(lifted)),
             // The text keeps its symbols.
             Target::Process => (HashMap::default(), Vec::new()),
@@ -73,7 +73,7 @@ impl Policy {
     /// How checks reach the table: a program may be loaded anywhere.
     pub fn table(&self) -> Table {
         match self.target {
-            Target::User | Target::Linux => Table::Absolute,
+            Target::Hypervisor | Target::Linux => Table::Absolute,
             Target::Process => Table::Relative,
         }
     }
@@ -82,7 +82,7 @@ impl Policy {
     /// which lie over each other in the original do so here.
     pub fn maps_to_itself(&self) -> bool {
         match self.target {
-            Target::User => false,
+            Target::Hypervisor => false,
             Target::Linux | Target::Process => true,
         }
     }
@@ -91,7 +91,7 @@ impl Policy {
     /// need the caller's `rbp` at any place.
     pub fn may_be_scratch(&self, r: Reg) -> bool {
         match self.target {
-            Target::User => true,
+            Target::Hypervisor => true,
             Target::Linux | Target::Process => r != Reg::RBP,
         }
     }
@@ -100,7 +100,7 @@ impl Policy {
     /// overwrite `r10` and `r11` (psABI 3.2.1).
     pub fn has_veneers(&self) -> bool {
         match self.target {
-            Target::User => true,
+            Target::Hypervisor => true,
             Target::Linux | Target::Process => false,
         }
     }
@@ -108,7 +108,7 @@ impl Policy {
     /// What an instruction of this class is under the target.
     pub fn settle(&self, class: Class, iced: &Instruction) -> Class {
         match self.target {
-            Target::User | Target::Process => class,
+            Target::Hypervisor | Target::Process => class,
             Target::Linux => settle(class, iced),
         }
     }
@@ -119,7 +119,7 @@ impl Policy {
     /// Why it cannot be named.
     pub fn referent(&self, lifted: &Lifted<'_>, value: Value) -> Result<Referent, &'static str> {
         match self.target {
-            Target::User => dom0::referent(lifted.object, value),
+            Target::Hypervisor => dom0::referent(lifted.object, value),
             Target::Linux => linux::referent(lifted, value),
             Target::Process => Ok(Referent::Import(Import::Own(value.symbol), value.addend)),
         }
@@ -129,7 +129,7 @@ impl Policy {
     /// type; `None` if it cannot be carried over.
     pub fn field(&self, kind: u32) -> Option<Field> {
         match self.target {
-            Target::User => dom0::field(kind),
+            Target::Hypervisor => dom0::field(kind),
             Target::Linux => linux::field(kind),
             // Its text says what it is.
             Target::Process => Some(Field::Abs32S),

@@ -1,5 +1,5 @@
 //! Where a function keeps its return address, and where it looks at it again
-//! (target `user`).
+//! (target `hypervisor`).
 //!
 //! The return address lies on the driver's own stack, which the driver reaches by
 //! pointer. So a function puts a copy where no pointer leads

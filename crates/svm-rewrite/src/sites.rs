@@ -225,7 +225,7 @@ fn falls_through(analysis: &Analysis<'_>, f: FuncIdx) -> bool {
 fn closed(analysis: &Analysis<'_>, target: Target) -> Vec<InstIdx> {
     match target {
         Target::Process => Vec::new(),
-        Target::User | Target::Linux => {
+        Target::Hypervisor | Target::Linux => {
             let lifted = analysis.lifted;
             let calls = (0..lifted.insts.len() as u32).map(InstIdx).filter(|i| {
                 let flow = lifted.inst(*i).iced.flow_control();

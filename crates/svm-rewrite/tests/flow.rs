@@ -20,7 +20,7 @@ fn sites(body: &str) -> Vec<Site> {
     let rewritten = rewrite(&object, options).unwrap_or_else(|r| panic!("{}", r[0]));
     svm_verify::verify(
         &rewritten.object,
-        Contract::of(svm_verify::Target::User).with(svm_verify::Scheme::Stlb),
+        Contract::of(svm_verify::Target::Hypervisor).with(svm_verify::Scheme::Stlb),
     )
     .unwrap_or_else(|v| panic!("{v:#?}"));
     rewritten.sites

@@ -34,7 +34,7 @@ fn emitted_code() {
             let object = elf_loader::read(&bytes).expect("a readable object");
             if let Err(violations) = svm_verify::verify(
                 &object,
-                Contract::of(svm_verify::Target::User).with(scheme.abi()),
+                Contract::of(svm_verify::Target::Hypervisor).with(scheme.abi()),
             ) {
                 panic!(
                     "{} ({}): {violations:#?}",

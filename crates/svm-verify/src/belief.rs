@@ -105,7 +105,7 @@ pub struct Belief {
 }
 
 /// What the verifier believes of the instruction that the bytes begin with, in an
-/// object for `target user`. `backward`: with the direction flag set. `None` if a
+/// object for `target hypervisor`. `backward`: with the direction flag set. `None` if a
 /// rule refuses it.
 pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
     let i = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode();

@@ -6,7 +6,7 @@ use twin_abi::{Scheme, Target};
 /// The rules that an object has to keep.
 ///
 /// Serves nobody but who is going to load the object, so there is no default: a
-/// hypervisor demands [`Target::User`] and the scheme of its instance.
+/// hypervisor demands [`Target::Hypervisor`] and the scheme of its instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contract {
     /// Whose rules.
@@ -38,6 +38,9 @@ impl Contract {
     /// # Errors
     /// What it was made for instead.
     pub(crate) fn admits(self, scheme: Scheme, target: Target) -> Result<(), String> {
+        if self.target == Target::Process {
+            return Err("nothing is proved of programs (`process`)".to_owned());
+        }
         let (made, demanded) = (target.as_str(), self.target.as_str());
         if made != demanded {
             return Err(format!(
@@ -61,18 +64,20 @@ mod tests {
 
     #[test]
     fn an_object_keeps_what_is_demanded_or_is_told_what_it_was_made_for() {
-        let demanded = Contract::of(Target::User);
+        let demanded = Contract::of(Target::Hypervisor);
         for scheme in [Scheme::Paper, Scheme::Stlb] {
-            assert_eq!(demanded.admits(scheme, Target::User), Ok(()));
+            assert_eq!(demanded.admits(scheme, Target::Hypervisor), Ok(()));
             let said = demanded.admits(scheme, Target::Linux).unwrap_err();
             assert!(
-                said.contains("`linux`") && said.contains("`user`"),
+                said.contains("`linux`") && said.contains("`hypervisor`"),
                 "{said}"
             );
         }
         let demanded = demanded.with(Scheme::Stlb);
-        assert_eq!(demanded.admits(Scheme::Stlb, Target::User), Ok(()));
-        let said = demanded.admits(Scheme::Paper, Target::User).unwrap_err();
+        assert_eq!(demanded.admits(Scheme::Stlb, Target::Hypervisor), Ok(()));
+        let said = demanded
+            .admits(Scheme::Paper, Target::Hypervisor)
+            .unwrap_err();
         assert!(
             said.contains("`paper`") && said.contains("`stlb`"),
             "{said}"

@@ -10,7 +10,7 @@
 //! * **P2, control.** Every direct branch leads to an instruction that is
 //!   interpreted with the facts that arrive there; calls lead to function
 //!   entries or to names that the ABI permits; there is no indirect transfer. A
-//!   function returns to where it was called from (target `user`).
+//!   function returns to where it was called from (target `hypervisor`).
 //! * **P3, instructions.** Every instruction is on an allow-list, and every
 //!   byte of code belongs to exactly one, on which two decoders agree.
 //! * **P4, stack.** `rsp` moves by constants, is equally deep on every path,

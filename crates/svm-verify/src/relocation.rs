@@ -110,7 +110,7 @@ pub fn judge_both(
     }
 }
 
-/// The rest of the table of `--target user`.
+/// The rest of the table of `--target hypervisor`.
 fn judge_user(
     r: &Relocation,
     meaning: Meaning,

@@ -45,7 +45,7 @@ fn write(directory: &Path, case: &Case, bytes: &[u8]) {
         Expected::Accept => "accepted",
     };
     let target = match case.target {
-        Target::User => "user",
+        Target::Hypervisor => "hypervisor",
         Target::Linux => "linux",
     };
     let directory = directory.join(target).join(verdict);
@@ -81,7 +81,7 @@ fn the_harness_notices_a_case_that_is_answered_otherwise() {
     let text = "### a plain load\n# accept\nmov (%rdi), %rax\nret\n\
                 ### nothing\n# refuse: P1-untranslated\nret\n\
                 ### another rule\n# refuse: P1-window\nmov (%rdi), %rax\nret\n";
-    let cases = attack::parse(Target::User, "user", "none", text);
+    let cases = attack::parse(Target::Hypervisor, "hypervisor", "none", text);
     assert_eq!(cases.len(), 3);
     assert!(
         cases

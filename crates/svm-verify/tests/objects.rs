@@ -29,7 +29,7 @@ fn foreign_objects_are_refused_clearly() {
         [ABI - 1, 1, 64, 0],
         [ABI, 2, 64, 0],
         [ABI, 1, 32, 0],
-        [ABI, 1, 64, 2],
+        [ABI, 1, 64, 3],
         [0, 1, 64, 0],
     ] {
         refuse_source(&(note(words) + &text), "object-foreign");
@@ -148,7 +148,10 @@ fn an_object_does_not_choose_its_contract() {
         assert_eq!(found, ["object-contract"]);
     }
     let proof = verify(&object(PAPER, GOOD), USER.with(Scheme::Paper)).unwrap();
-    assert_eq!((proof.target, proof.scheme), (Target::User, Scheme::Paper));
+    assert_eq!(
+        (proof.target, proof.scheme),
+        (Target::Hypervisor, Scheme::Paper)
+    );
 }
 
 #[test]

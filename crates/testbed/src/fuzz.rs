@@ -33,7 +33,7 @@ pub use lift::{lift, lift_object};
 pub use program::program;
 
 /// What is demanded of the objects here.
-const USER: Contract = Contract::of(Target::User);
+const USER: Contract = Contract::of(Target::Hypervisor);
 
 /// Reading any bytes gives an object or an error. What was read can be written,
 /// with the same sections; and written once, it stays as it is. (The first time,

@@ -78,7 +78,7 @@ impl Variant {
 
     /// What an object has to keep to be loaded into an instance of this variant.
     pub fn contract(self) -> Contract {
-        Contract::of(Target::User).with(self.scheme.abi())
+        Contract::of(Target::Hypervisor).with(self.scheme.abi())
     }
 
     /// Its name.
@@ -144,7 +144,7 @@ impl Program {
 
     /// Links a rewritten object to run at `base`, with the addresses that
     /// `resolve` gives for what it names: `ARCHITECTURE.md`, "What a rewritten
-    /// object is (`--target user`)", says which names those are. Nothing is linked that
+    /// object is (`--target hypervisor`)", says which names those are. Nothing is linked that
     /// the verifier does not prove to keep the contract of an instance of this variant.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! The runtime's C interface as far as the testbed uses it: the shapes of
-//! `runtime/include/twin/{abi,runtime,switch,user}.h`, which explain each item.
+//! `runtime/include/twin/{abi,runtime,switch,testbed}.h`, which explain each item.
 
 #![allow(missing_docs, reason = "the headers say what each item is")]
 
@@ -103,9 +103,9 @@ pub struct Config {
     pub host: Host,
 }
 
-/// `struct twin_user`, opaque.
+/// `struct twin_testbed`, opaque.
 #[repr(C)]
-pub struct User {
+pub struct Testbed {
     _opaque: [u8; 0],
 }
 
@@ -265,15 +265,15 @@ unsafe extern "C" {
     pub fn twin_abort_from_fault();
     pub fn twin_import_entry();
 
-    pub fn twin_user_create(config: *const Config) -> *mut User;
-    pub fn twin_user_destroy(user: *mut User);
-    pub fn twin_user_instance(user: *mut User) -> *mut Instance;
-    pub fn twin_user_add_region(user: *mut User, region: *const Region) -> c_int;
-    pub fn twin_user_block_create(wanted: u64) -> *mut Cpu;
-    pub fn twin_user_faults_start() -> c_int;
-    pub fn twin_user_thread_start() -> c_int;
-    pub fn twin_user_write_import(at: *mut c_void, number: u32);
-    pub fn twin_user_write_hot(
+    pub fn twin_testbed_create(config: *const Config) -> *mut Testbed;
+    pub fn twin_testbed_destroy(testbed: *mut Testbed);
+    pub fn twin_testbed_instance(testbed: *mut Testbed) -> *mut Instance;
+    pub fn twin_testbed_add_region(testbed: *mut Testbed, region: *const Region) -> c_int;
+    pub fn twin_testbed_block_create(wanted: u64) -> *mut Cpu;
+    pub fn twin_testbed_faults_start() -> c_int;
+    pub fn twin_testbed_thread_start() -> c_int;
+    pub fn twin_testbed_write_import(at: *mut c_void, number: u32);
+    pub fn twin_testbed_write_hot(
         at: *mut c_void,
         routine: extern "C" fn(*mut Cpu, *mut Frame) -> c_int,
     );

@@ -17,7 +17,7 @@ use crate::mapping;
 use crate::model::{Call, Recorder};
 use crate::policy::PORTS;
 use crate::program::{Program, STLB, STLB_SIZE, STUBS, stub};
-use crate::runtime::{self, AbortReport, Config, Cpu, Frame, Host, Instance, Region, User};
+use crate::runtime::{self, AbortReport, Config, Cpu, Frame, Host, Instance, Region, Testbed};
 use crate::signals;
 use crate::stock::{self, Stock};
 use crate::trace::{Channel, Ending, Outcome};
@@ -42,7 +42,7 @@ pub struct Twin<'f> {
     program: &'f Program,
     fd: c_int,
     cpu: *mut Cpu,
-    user: *mut User,
+    testbed: *mut Testbed,
 }
 
 impl<'f> Twin<'f> {
@@ -64,14 +64,14 @@ impl<'f> Twin<'f> {
         signals::alternate_stack()?;
         // SAFETY: once in this process, on its only thread.
         let ready = unsafe {
-            runtime::twin_user_faults_start() == 0 && runtime::twin_user_thread_start() == 0
+            runtime::twin_testbed_faults_start() == 0 && runtime::twin_testbed_thread_start() == 0
         };
         if !ready {
             return Err(Error::last("catching faults"));
         }
         signals::handle(libc::SIGPROF, on_timer)?;
         // SAFETY: nothing is at the block's address: this is its only maker.
-        let cpu = unsafe { runtime::twin_user_block_create(STACK_BLOCK) };
+        let cpu = unsafe { runtime::twin_testbed_block_create(STACK_BLOCK) };
         if cpu.is_null() {
             return Err(Error::last("making a stack block"));
         }
@@ -81,19 +81,19 @@ impl<'f> Twin<'f> {
             program,
             fd: memory.fd(),
             cpu,
-            user: std::ptr::null_mut(),
+            testbed: std::ptr::null_mut(),
         })
     }
 
     fn renew(&mut self) {
-        if !self.user.is_null() {
+        if !self.testbed.is_null() {
             // SAFETY: made by `create`, and nothing runs in it.
-            unsafe { runtime::twin_user_destroy(self.user) };
+            unsafe { runtime::twin_testbed_destroy(self.testbed) };
         }
-        self.user = self.create();
+        self.testbed = self.create();
     }
 
-    fn create(&self) -> *mut User {
+    fn create(&self) -> *mut Testbed {
         let config = Config {
             scheme: self.program.variant.scheme.abi() as u32,
             windows: 512,
@@ -114,9 +114,9 @@ impl<'f> Twin<'f> {
         // SAFETY: the table is mapped here and the ports are static; the rest
         // of the configuration is copied.
         unsafe {
-            let user = runtime::twin_user_create(&config);
-            assert!(!user.is_null(), "no instance");
-            let instance = runtime::twin_user_instance(user);
+            let testbed = runtime::twin_testbed_create(&config);
+            assert!(!testbed.is_null(), "no instance");
+            let instance = runtime::twin_testbed_instance(testbed);
             for region in self.stock.space.regions() {
                 let writable = u32::from(region.access == crate::dom0::Access::Writable);
                 let (dom0_start, length, file_offset) =
@@ -129,7 +129,7 @@ impl<'f> Twin<'f> {
                     writable,
                 };
                 assert_eq!(
-                    runtime::twin_user_add_region(user, &region),
+                    runtime::twin_testbed_add_region(testbed, &region),
                     runtime::OK,
                     "a region"
                 );
@@ -150,7 +150,7 @@ impl<'f> Twin<'f> {
                     "text"
                 );
             }
-            user
+            testbed
         }
     }
 
@@ -163,7 +163,7 @@ impl<'f> Twin<'f> {
 impl Machine for Twin<'_> {
     fn run(&mut self, memory: &mut Shared, channel: &mut Channel) -> Outcome {
         let request = channel.request();
-        if self.user.is_null() || request.fresh != 0 {
+        if self.testbed.is_null() || request.fresh != 0 {
             self.renew();
         }
         let broken = |detail| Outcome {
@@ -187,7 +187,7 @@ impl Machine for Twin<'_> {
         let (status, report) = unsafe {
             (*self.cpu).gs_base = PERCPU;
             (*self.cpu).fs_base = 0;
-            let instance = runtime::twin_user_instance(self.user);
+            let instance = runtime::twin_testbed_instance(self.testbed);
             let status =
                 runtime::twin_enter(self.cpu, instance, entry, &request.arguments, &mut result);
             signals::arm_timer(0);

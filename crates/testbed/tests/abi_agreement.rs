@@ -22,7 +22,7 @@ fn rust_constants() -> BTreeMap<&'static str, i64> {
         ("BELOW", stlb::BELOW as i64),
         ("SCHEME_PAPER", Scheme::Paper as i64),
         ("SCHEME_STLB", Scheme::Stlb as i64),
-        ("TARGET_USER", Target::User as i64),
+        ("TARGET_USER", Target::Hypervisor as i64),
         ("TARGET_LINUX", Target::Linux as i64),
         ("BLOCK", stack::BLOCK as i64),
         ("LOW", stack::LOW as i64),

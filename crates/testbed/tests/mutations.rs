@@ -24,7 +24,7 @@ fn every_mutant_is_rejected(scheme: Scheme) {
         .map(|_| all[random.below(all.len() as u64) as usize].clone())
         .collect();
     let mut object = rewritten.object;
-    let contract = Contract::of(Target::User).with(scheme.abi());
+    let contract = Contract::of(Target::Hypervisor).with(scheme.abi());
     assert!(
         svm_verify::verify(&object, contract).is_ok(),
         "the original is accepted"
@@ -69,7 +69,7 @@ fn of_a_small_object_systematically() {
         assert!(
             svm_verify::verify(
                 &subject.object,
-                Contract::of(Target::User).with(scheme.abi())
+                Contract::of(Target::Hypervisor).with(scheme.abi())
             )
             .is_ok()
         );

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <twin/runtime.h>
-#include <twin/user.h>
+#include <twin/testbed.h>
 #include "test.h"
 
 typedef uint64_t (*native)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
@@ -59,7 +59,7 @@ static uint32_t number_of(native pointer)
 			return n;
 	if (n < POINTERS) {
 		pointers[n] = pointer;
-		twin_user_write_import(stubs + n * TWIN_USER_STUB, test_imports_count + n);
+		twin_testbed_write_import(stubs + n * TWIN_TESTBED_STUB, test_imports_count + n);
 		pointer_count = n + 1;
 	}
 	return n;
@@ -73,7 +73,7 @@ static uint64_t resolve_upcall(struct twin_instance *i, uint64_t vm)
 	pthread_mutex_lock(&pointers_lock);
 	n = number_of((native)vm);
 	pthread_mutex_unlock(&pointers_lock);
-	return n < POINTERS ? (uint64_t)stubs + n * TWIN_USER_STUB : 0;
+	return n < POINTERS ? (uint64_t)stubs + n * TWIN_TESTBED_STUB : 0;
 }
 
 static int import(struct twin_instance *i, struct twin_call_frame *frame)
@@ -112,7 +112,7 @@ static void start(void)
 	};
 	uint64_t count = __stop_hot_codemap - __start_hot_codemap;
 
-	stubs = mmap(NULL, POINTERS * TWIN_USER_STUB, PROT_READ | PROT_WRITE | PROT_EXEC,
+	stubs = mmap(NULL, POINTERS * TWIN_TESTBED_STUB, PROT_READ | PROT_WRITE | PROT_EXEC,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memcpy(codemap, __start_hot_codemap, count * sizeof(codemap[0]));
 	qsort(codemap, count, sizeof(codemap[0]), by_vm);
@@ -129,9 +129,9 @@ void test_thread_start(unsigned long gs_base)
 	if (!stubs)
 		start();
 	if (!cpu)
-		cpu = twin_user_block_create(0);
+		cpu = twin_testbed_block_create(0);
 	if (!cpu) {
-		perror("twin_user_block_create");
+		perror("twin_testbed_block_create");
 		exit(2);
 	}
 	cpu->gs_base = gs_base;
@@ -139,7 +139,7 @@ void test_thread_start(unsigned long gs_base)
 
 void test_thread_stop(void)
 {
-	twin_user_block_destroy(cpu);
+	twin_testbed_block_destroy(cpu);
 	cpu = NULL;
 }
 

@@ -216,10 +216,10 @@ int hot_overwrite(struct twin_cpu *self, struct twin_call_frame *frame)
 void hot_routines_return_to_their_site_too(void)
 {
 	set_up(TWIN_SCHEME_STLB);
-	hot_stub = (uint64_t)stubs + 3 * TWIN_USER_STUB;
+	hot_stub = (uint64_t)stubs + 3 * TWIN_TESTBED_STUB;
 	CHECK_EQUAL(enter(driver_hot, 0, 0), TWIN_OK);
 	CHECK_EQUAL(result, 7);
-	hot_stub = (uint64_t)stubs + TWIN_USER_STUB;
+	hot_stub = (uint64_t)stubs + TWIN_TESTBED_STUB;
 	tear_down();
 }
 

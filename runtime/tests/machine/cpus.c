@@ -15,7 +15,7 @@ static void *work(void *argument)
 	struct worker *worker = argument;
 	uint64_t i, value;
 
-	twin_user_thread_start();
+	twin_testbed_thread_start();
 	for (i = 0; i < 20000; i++) {
 		const uint64_t args[6] = { DATA + i * 8 % (3 * PAGE) };
 
@@ -23,7 +23,7 @@ static void *work(void *argument)
 		    value != 0x1000000 + i * 8 % (3 * PAGE) / 8)
 			worker->wrong++;
 	}
-	twin_user_thread_stop();
+	twin_testbed_thread_stop();
 	return NULL;
 }
 
@@ -53,11 +53,11 @@ static void *overflow_on_a_thread(void *unused)
 	const uint64_t args[6] = { 0 };
 
 	(void)unused;
-	twin_user_thread_start();
+	twin_testbed_thread_start();
 	CHECK_EQUAL(twin_enter(other_cpu, instance, (uint64_t)driver_recurse, args, NULL),
 		    TWIN_ABORTED);
 	CHECK_EQUAL(other_cpu->report.kind, TWIN_ABORT_STACK);
-	twin_user_thread_stop();
+	twin_testbed_thread_stop();
 	return NULL;
 }
 

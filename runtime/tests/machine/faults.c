@@ -146,9 +146,9 @@ static void *spin(void *status)
 {
 	const uint64_t args[6] = { DATA };
 
-	twin_user_thread_start();
+	twin_testbed_thread_start();
 	*(int *)status = twin_enter(other_cpu, instance, (uint64_t)driver_spin, args, NULL);
-	twin_user_thread_stop();
+	twin_testbed_thread_stop();
 	return NULL;
 }
 

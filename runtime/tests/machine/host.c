@@ -8,7 +8,7 @@
 int memory_fd;
 uint64_t *memory;	/* all of the file, as dom0 sees it */
 uint8_t *stubs;
-struct twin_user *user;
+struct twin_testbed *user;
 struct twin_instance *instance;
 struct twin_cpu *cpu, *other_cpu;
 uint64_t result;
@@ -106,12 +106,12 @@ static const struct twin_codemap_entry codemap[] = {
 void add_region(uint64_t start, uint64_t pages, uint64_t file_page, bool writable,
 		bool there)
 {
-	const struct twin_user_region region = {
+	const struct twin_testbed_region region = {
 		.dom0_start = start, .length = pages * PAGE, .file_offset = file_page * PAGE,
 		.fd = there ? memory_fd : -1, .writable = writable,
 	};
 
-	CHECK_EQUAL(twin_user_add_region(user, &region), TWIN_OK);
+	CHECK_EQUAL(twin_testbed_add_region(user, &region), TWIN_OK);
 }
 
 void set_up(uint32_t scheme)
@@ -121,7 +121,7 @@ void set_up(uint32_t scheme)
 
 void set_up_with(uint32_t scheme, uint32_t vector_free)
 {
-	const struct twin_user_config config = {
+	const struct twin_testbed_config config = {
 		.scheme = scheme, .windows = 64, .stlb = twin_stlb, .ports = ports, .port_count = 1,
 		.vector_free = vector_free,
 		.host = {
@@ -134,8 +134,8 @@ void set_up_with(uint32_t scheme, uint32_t vector_free)
 	for (i = 0; i < FILE_PAGES * PAGE / 8; i++)
 		memory[i] = 0x1000000 + i;
 	memset(&host, 0, sizeof(host));
-	user = twin_user_create(&config);
-	instance = twin_user_instance(user);
+	user = twin_testbed_create(&config);
+	instance = twin_testbed_instance(user);
 	add_region(DATA, 4, 0, true, true);
 	add_region(DATA + 4 * PAGE, 1, 8, true, true);
 	add_region(RODATA, 1, 9, false, true);
@@ -151,7 +151,7 @@ void tear_down(void)
 {
 	CHECK_EQUAL(instance->gate.word, 0);
 	CHECK(!cpu->instance && !cpu->in_driver && !cpu->may_nest);
-	twin_user_destroy(user);
+	twin_testbed_destroy(user);
 }
 
 int enter6(const char *function, const uint64_t args[6])

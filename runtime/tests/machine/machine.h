@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <twin/user.h>
+#include <twin/testbed.h>
 
 #include "../test.h"
 
@@ -82,7 +82,7 @@ int enter_flags(struct twin_cpu *cpu, struct twin_instance *instance, const char
 extern int memory_fd;
 extern uint64_t *memory;	/* all of the file, as dom0 sees it */
 extern uint8_t *stubs;
-extern struct twin_user *user;
+extern struct twin_testbed *user;
 extern struct twin_instance *instance;
 extern struct twin_cpu *cpu, *other_cpu;
 extern uint64_t result;

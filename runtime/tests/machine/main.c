@@ -11,21 +11,21 @@ static void start(void)
 		perror("memfd");
 	memory = mmap(NULL, FILE_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
 	stubs = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	twin_user_write_import(stubs, 0x12345678);
-	twin_user_write_hot(stubs + TWIN_USER_STUB, hot_read);
+	twin_testbed_write_import(stubs, 0x12345678);
+	twin_testbed_write_hot(stubs + TWIN_TESTBED_STUB, hot_read);
 	/* The import's stub is reached by way of a jump. */
-	twin_user_write_jump(stubs + 2 * TWIN_USER_STUB, (uint64_t)stubs);
-	twin_user_write_hot(stubs + 3 * TWIN_USER_STUB, hot_overwrite);
+	twin_testbed_write_jump(stubs + 2 * TWIN_TESTBED_STUB, (uint64_t)stubs);
+	twin_testbed_write_hot(stubs + 3 * TWIN_TESTBED_STUB, hot_overwrite);
 	mprotect(stubs, PAGE, PROT_READ | PROT_EXEC);
-	import_stub = (uint64_t)stubs + 2 * TWIN_USER_STUB;
-	hot_stub = (uint64_t)stubs + TWIN_USER_STUB;
+	import_stub = (uint64_t)stubs + 2 * TWIN_TESTBED_STUB;
+	hot_stub = (uint64_t)stubs + TWIN_TESTBED_STUB;
 
 	signal(SIGFPE, host_handler);
-	CHECK_EQUAL(twin_user_faults_start(), 0);
-	CHECK_EQUAL(twin_user_faults_start(), 0);
-	CHECK_EQUAL(twin_user_thread_start(), 0);
-	cpu = twin_user_block_create(0);
-	other_cpu = twin_user_block_create(0x40000000);
+	CHECK_EQUAL(twin_testbed_faults_start(), 0);
+	CHECK_EQUAL(twin_testbed_faults_start(), 0);
+	CHECK_EQUAL(twin_testbed_thread_start(), 0);
+	cpu = twin_testbed_block_create(0);
+	other_cpu = twin_testbed_block_create(0x40000000);
 	CHECK_EQUAL((uint64_t)other_cpu, 0x40000000 + TWIN_STACK_CONTEXT);
 }
 
@@ -35,7 +35,7 @@ int main(void)
 #define RUN_TEST(name)	RUN(name);
 	MACHINE_TESTS(RUN_TEST)
 #undef RUN_TEST
-	twin_user_block_destroy(cpu);
-	twin_user_block_destroy(other_cpu);
+	twin_testbed_block_destroy(cpu);
+	twin_testbed_block_destroy(other_cpu);
 	return test_summary();
 }

@@ -147,14 +147,14 @@ void the_paper_scheme_refuses_too(void)
 
 void windows_are_limited(void)
 {
-	static const struct twin_user_config small = {
+	static const struct twin_testbed_config small = {
 		.scheme = TWIN_SCHEME_STLB, .windows = 1, .stlb = twin_stlb,
 	};
 
 	set_up(TWIN_SCHEME_STLB);
-	twin_user_destroy(user);
-	user = twin_user_create(&small);
-	instance = twin_user_instance(user);
+	twin_testbed_destroy(user);
+	user = twin_testbed_create(&small);
+	instance = twin_testbed_instance(user);
 	add_region(DATA, 4, 0, true, true);
 	CHECK_EQUAL(enter(driver_load, DATA, 0), TWIN_OK);
 	aborts_with(driver_load, DATA + PAGE, 0, TWIN_ABORT_RESOURCES, DATA + PAGE);
@@ -219,12 +219,12 @@ void unmapped_pages_are_asked_for_anew(void)
 {
 	set_up(TWIN_SCHEME_STLB);
 	CHECK_EQUAL(enter(driver_load, DATA + 3 * PAGE, 0), TWIN_OK);
-	CHECK_EQUAL(twin_user_remove_region(user, DATA + 4 * PAGE, 0), TWIN_OK);
-	CHECK_EQUAL(twin_user_remove_region(user, DATA + 4 * PAGE, 0), TWIN_INVALID);
+	CHECK_EQUAL(twin_testbed_remove_region(user, DATA + 4 * PAGE, 0), TWIN_OK);
+	CHECK_EQUAL(twin_testbed_remove_region(user, DATA + 4 * PAGE, 0), TWIN_INVALID);
 	add_region(DATA + 4 * PAGE, 1, 10, true, true);
 	CHECK_EQUAL(enter(driver_load, DATA + 4 * PAGE - 4, 0), TWIN_OK);
 	CHECK_EQUAL(result, joined(word(3, PAGE - 8), word(10, 0)));
-	CHECK_EQUAL(twin_user_remove_region(user, DATA + 4 * PAGE, 0), TWIN_OK);
+	CHECK_EQUAL(twin_testbed_remove_region(user, DATA + 4 * PAGE, 0), TWIN_OK);
 	aborts_with(driver_load, DATA + 4 * PAGE - 4, 0, TWIN_ABORT_FAULT, DATA + 4 * PAGE);
 	tear_down();
 }

@@ -130,7 +130,7 @@ static void each_width(void (*test)(const struct width *width))
 				continue;
 			}
 			set_up(TWIN_SCHEME_STLB);
-			if (twin_user_vectors_start(methods[m]) == methods[m])
+			if (twin_testbed_vectors_start(methods[m]) == methods[m])
 				test(&widths[w]);
 			else
 				fprintf(stderr, "left out: way %u of saving vectors, which this "

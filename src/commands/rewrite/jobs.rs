@@ -5,7 +5,9 @@ use std::io::IsTerminal;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{Opts, Target, usage};
+use svm_rewrite::Target;
+
+use super::{Opts, usage};
 use crate::failure::Failure;
 use crate::input;
 use crate::output::{self, Destination};
@@ -55,8 +57,8 @@ impl Opts {
 }
 
 /// `foo.ko`, `foo.ko.xz`, `foo.o`: `foo.twin.o`, for a stock kernel `foo.twin.ko`;
-/// `foo.s`: `foo.twin.s`.
-fn output_name(path: &Path, target: Target) -> Result<String, Failure> {
+/// `foo.s`: `foo.twin.s`, but for a hypervisor, which takes objects only.
+fn output_name(path: &Path, target: Option<Target>) -> Result<String, Failure> {
     if input::is_stdin(path) {
         return usage("standard input (`-`) has no name to use in -d DIR; give -o OUT");
     }
@@ -73,9 +75,17 @@ fn output_name(path: &Path, target: Target) -> Result<String, Failure> {
     };
     let name = strip(&name, &[".xz", ".zst", ".gz"]);
     if let Some(stem) = name.strip_suffix(".s").filter(|stem| !stem.is_empty()) {
-        return Ok(format!("{stem}.twin.s"));
+        let ending = match target {
+            Some(Target::Hypervisor) => ".twin.o",
+            Some(Target::Linux | Target::Process) | None => ".twin.s",
+        };
+        return Ok(format!("{stem}{ending}"));
     }
-    Ok(strip(&name, &[".ko", ".o"]) + target.ending())
+    let ending = match target {
+        Some(Target::Linux) => ".twin.ko",
+        Some(Target::Hypervisor | Target::Process) | None => ".twin.o",
+    };
+    Ok(strip(&name, &[".ko", ".o"]) + ending)
 }
 
 /// Refuses outputs that would overwrite an input or each other.
@@ -148,15 +158,21 @@ mod tests {
         let expected = ["foo", "foo", "foo", "foo", "foo", ".ko", "x"];
         for (name, stem) in names.iter().zip(expected) {
             assert_eq!(
-                output_name(Path::new(name), Target::User).expect("a name"),
+                output_name(Path::new(name), None).expect("a name"),
                 format!("{stem}.twin.o")
             );
             assert_eq!(
-                output_name(Path::new(name), Target::Linux).expect("a name"),
+                output_name(Path::new(name), Some(Target::Linux)).expect("a name"),
                 format!("{stem}.twin.ko")
             );
         }
-        let text = output_name(Path::new("a/foo.s"), Target::Linux).expect("a name");
-        assert_eq!(text, "foo.twin.s");
+        for (target, expected) in [
+            (None, "foo.twin.s"),
+            (Some(Target::Linux), "foo.twin.s"),
+            (Some(Target::Hypervisor), "foo.twin.o"),
+        ] {
+            let text = output_name(Path::new("a/foo.s"), target).expect("a name");
+            assert_eq!(text, expected);
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! One input, from reading to the finished file.
 
-use svm_rewrite::{Refusal, Rewritten};
+use svm_rewrite::{Refusal, Rewritten, Target};
 use svm_verify::{Violation, Violations};
 
+use super::Opts;
 use super::jobs::Job;
-use super::{Opts, Target};
 use crate::assembler;
 use crate::codes::Code;
 use crate::failure::Failure;
@@ -33,10 +33,11 @@ impl Opts {
 
     fn rewrite_object(&self, job: &Job, input: &Input) -> Result<Done, Failure> {
         let file = &input.name;
-        let rewritten = self.rewritten(input)?;
+        let target = self.target.unwrap_or(Target::Hypervisor);
+        let rewritten = self.rewritten(input, target)?;
         let bytes = serialise(file, &rewritten)?;
         if !self.no_verify {
-            self.verify(file, &bytes)?;
+            self.verify(file, &bytes, target)?;
         }
         // Verified as it will lie on disk; nothing changes it beyond this point.
         Pending::create(&job.output)?.finish_with(&bytes)?;
@@ -47,15 +48,15 @@ impl Opts {
     }
 
     /// Proves what was asked for, of the bytes as they will lie on disk.
-    fn verify(&self, file: &str, bytes: &[u8]) -> Result<(), Failure> {
+    fn verify(&self, file: &str, bytes: &[u8], target: Target) -> Result<(), Failure> {
         let object = elf_loader::read(bytes).map_err(|error| internal(file, &error))?;
-        svm_verify::verify(&object, self.contract())
+        svm_verify::verify(&object, self.contract(target))
             .map(|_| ())
             .map_err(|violations| unproved(file, violations))
     }
 
-    fn rewritten(&self, input: &Input) -> Result<Rewritten, Failure> {
-        let rewritten = svm_rewrite::rewrite(&input.object()?, self.options());
+    fn rewritten(&self, input: &Input, target: Target) -> Result<Rewritten, Failure> {
+        let rewritten = svm_rewrite::rewrite(&input.object()?, self.options(target));
         rewritten.map_err(|refusals| Failure::Refused {
             file: input.name.clone(),
             refusals,
@@ -64,8 +65,9 @@ impl Opts {
 
     fn rewrite_text(&self, job: &Job, input: &Input, text: &[u8]) -> Result<Done, Failure> {
         let file = &input.name;
-        let module = self.target == Target::Linux;
-        let options = source::options(self.target.target(), self.scheme.into())?;
+        let target = self.target.unwrap_or(Target::Process);
+        let module = target == Target::Linux;
+        let options = source::options(target, self.scheme.into())?;
         let assemble = |marked: &[u8]| assembler::assemble(file, marked);
         let printed = source::rewrite(file, text, options, assemble)?;
         let unverified = match (module, self.no_verify) {
@@ -78,7 +80,7 @@ impl Opts {
         }
         // Both ways have the same plans, and the report is about the original.
         let sites = match self.report.is_some() {
-            true if module => Sites::new(file, &self.rewritten(input)?.sites),
+            true if module => Sites::new(file, &self.rewritten(input, target)?.sites),
             true => {
                 let why = "a report of the sites of text is for --target linux; \
                            `twin cc --report` counts those of programs";

@@ -257,7 +257,7 @@ impl Lifted<'_> {
 /// # Errors
 /// Every place that is not understood.
 pub fn lift<'a>(object: &'a Object<'a>) -> Result<Lifted<'a>, Vec<Refusal>> {
-    lift_for(object, crate::Target::User)
+    lift_for(object, crate::Target::Hypervisor)
 }
 
 /// Lifts all code of `object` for a target. A program's code may have relocations

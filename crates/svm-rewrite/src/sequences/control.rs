@@ -104,7 +104,7 @@ impl Emitter<'_> {
             Callee::Memory(space) => self.load_target(i, plan, space),
         }
         match self.policy.target() {
-            crate::Target::User => self.call_runtime(jump, Service::Call),
+            crate::Target::Hypervisor => self.call_runtime(jump, Service::Call),
             crate::Target::Linux | crate::Target::Process => self.through_register(jump),
         }
         Ok(())

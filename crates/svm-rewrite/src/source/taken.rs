@@ -12,7 +12,7 @@ use super::marks::{StatementIdx, Tie};
 use super::statement::{Kind, Statement};
 use crate::flow::Hints;
 use crate::lift::Lifted;
-use crate::target::Target;
+use twin_abi::Target;
 
 /// What a section's contents mean to control flow.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ fn replaceable(lifted: &Lifted<'_>, target: Target) -> HashSet<u32> {
     let symbols = lifted.object.symbols();
     let global = symbols.filter(|(_, s)| match target {
         Target::Process => s.binding != STB_LOCAL && s.kind != STT_SECTION,
-        Target::User | Target::Linux => s.binding == STB_WEAK,
+        Target::Hypervisor | Target::Linux => s.binding == STB_WEAK,
     });
     global
         .filter_map(|(id, _)| {

@@ -1,4 +1,4 @@
-//! What is known of the address that a function returns to (target `user`).
+//! What is known of the address that a function returns to (target `hypervisor`).
 
 /// The word at `rsp` at entry, and its shadow `twin_abi::stack::SHADOW` bytes below.
 ///

@@ -59,7 +59,7 @@ pub struct State {
     pub again: Option<Again>,
     /// The direction flag, if known.
     pub direction: Option<Direction>,
-    /// The return address (target `user`).
+    /// The return address (target `hypervisor`).
     pub returns: Returns,
     /// Every name that is mentioned above went through [`State::rename`] first.
     mentioned: Mentioned,

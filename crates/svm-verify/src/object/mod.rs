@@ -82,7 +82,7 @@ pub struct Image<'o> {
     pub symbols: Vec<Meaning>,
     /// Codemap entries, each with its offset in the codemap.
     pub codemap: Vec<(u64, CodeAt)>,
-    /// Places that are entered from outside: for target `user`, those of
+    /// Places that are entered from outside: for target `hypervisor`, those of
     /// [`is_entry`].
     pub globals: Vec<CodeAt>,
     /// Starts of the other functions (target `linux`).
@@ -119,7 +119,7 @@ impl<'o> Image<'o> {
             locals: Vec::new(),
         };
         match target {
-            Target::User => {
+            Target::Hypervisor => {
                 image.check_sections(report);
                 image.check_symbols(report);
                 image.check_codemap(report);
@@ -127,6 +127,10 @@ impl<'o> Image<'o> {
             Target::Linux => {
                 linux::sections(&mut image, report);
                 linux::symbols(&mut image, report);
+            }
+            Target::Process => {
+                report.object(Code::Contract, "nothing is proved of programs");
+                return None;
             }
         }
         image.check_map(report);

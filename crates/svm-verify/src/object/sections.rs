@@ -1,4 +1,4 @@
-//! Sections (target `user`): code, the tables of the ABI, and nothing else that
+//! Sections (target `hypervisor`): code, the tables of the ABI, and nothing else that
 //! would be loaded.
 
 use std::collections::HashSet;

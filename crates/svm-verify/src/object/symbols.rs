@@ -1,4 +1,4 @@
-//! Symbols (target `user`): what each may be used for, and which are ways in.
+//! Symbols (target `hypervisor`): what each may be used for, and which are ways in.
 
 use std::collections::HashSet;
 

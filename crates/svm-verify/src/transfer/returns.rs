@@ -1,4 +1,4 @@
-//! P2: a function returns to where it was called from (target `user`).
+//! P2: a function returns to where it was called from (target `hypervisor`).
 //!
 //! ```text
 //!         mov  (%rsp), %s               # where it begins: a register with the

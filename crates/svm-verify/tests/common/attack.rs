@@ -21,8 +21,8 @@ pub enum Expected {
 /// What a case is loaded by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// `tests/attacks/user`
-    User,
+    /// `tests/attacks/hypervisor`
+    Hypervisor,
     /// `tests/attacks/linux`
     Linux,
 }
@@ -52,7 +52,7 @@ pub struct Case {
 pub fn all() -> Vec<Case> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/attacks");
     let mut cases = Vec::new();
-    for (target, name) in [(Target::User, "user"), (Target::Linux, "linux")] {
+    for (target, name) in [(Target::Hypervisor, "hypervisor"), (Target::Linux, "linux")] {
         for path in sources(&root.join(name)).expect("tests/attacks") {
             let topic = path.file_stem().expect("a name").to_string_lossy();
             let text = fs::read_to_string(&path).expect("a readable file");
@@ -121,7 +121,7 @@ impl Case {
     pub fn contract(&self) -> Contract {
         let scheme = Scheme::from_number(self.scheme).expect("a scheme");
         Contract::of(match self.target {
-            Target::User => svm_verify::Target::User,
+            Target::Hypervisor => svm_verify::Target::Hypervisor,
             Target::Linux => svm_verify::Target::Linux,
         })
         .with(scheme)
@@ -138,7 +138,7 @@ impl Case {
              .section .note.GNU-stack,\"\",@progbits\n"
         );
         match self.target {
-            Target::User => assemble(&(note([ABI, self.scheme, 64, 0]) + &function)),
+            Target::Hypervisor => assemble(&(note([ABI, self.scheme, 64, 0]) + &function)),
             Target::Linux => {
                 let scheme = Scheme::from_number(self.scheme).expect("a scheme");
                 let source = note([ABI, self.scheme, 64, 1]) + &function;
@@ -152,7 +152,7 @@ impl Case {
 /// `{NOTE}` and `{ABI}`. Only a hypervisor's objects keep return addresses.
 fn expand(target: Target, scheme: u32, code: &str) -> String {
     let text = match target {
-        Target::User => returning(code),
+        Target::Hypervisor => returning(code),
         Target::Linux => code.replace("{KEEP}", "").replace("{RET}", "ret"),
     };
     let mut text = text

@@ -12,7 +12,7 @@ use std::process::Command;
 use svm_verify::{Contract, Options, Proof, Target, Violations};
 
 /// What a hypervisor demands, in either scheme.
-pub const USER: Contract = Contract::of(Target::User);
+pub const USER: Contract = Contract::of(Target::Hypervisor);
 /// What is demanded of a module for a stock kernel.
 pub const LINUX: Contract = Contract::of(Target::Linux);
 

@@ -17,7 +17,7 @@ use crate::dom0::{PAGE, STACK_BLOCK};
 use crate::error::Error;
 use crate::program::{STLB, STLB_SIZE, Scheme};
 use crate::random::Random;
-use crate::runtime::{self, Config, Cpu, Host, Instance, Region, User};
+use crate::runtime::{self, Config, Cpu, Host, Instance, Region, Testbed};
 use crate::{code_memory, mapping};
 
 unsafe extern "C" {
@@ -30,7 +30,7 @@ pub struct Twin<'r> {
     program: &'r Rewritten<'r>,
     block: Block,
     cpu: *mut Cpu,
-    user: *mut User,
+    testbed: *mut Testbed,
     fd: i32,
     pages: u64,
     identity: bool,
@@ -50,10 +50,12 @@ impl<'r> Twin<'r> {
         // SAFETY: once in this process, on its only thread; nothing is at the
         // block's address.
         let cpu = unsafe {
-            if runtime::twin_user_faults_start() != 0 || runtime::twin_user_thread_start() != 0 {
+            if runtime::twin_testbed_faults_start() != 0
+                || runtime::twin_testbed_thread_start() != 0
+            {
                 return Err(Error::last("catching faults"));
             }
-            runtime::twin_user_block_create(STACK_BLOCK)
+            runtime::twin_testbed_block_create(STACK_BLOCK)
         };
         if cpu.is_null() {
             return Err(Error::last("making a stack block"));
@@ -67,7 +69,7 @@ impl<'r> Twin<'r> {
             program,
             block: Block::new()?,
             cpu,
-            user: std::ptr::null_mut(),
+            testbed: std::ptr::null_mut(),
             fd: memory.fd(),
             pages: memory.pages(),
             identity: way.identity,
@@ -100,12 +102,12 @@ impl<'r> Twin<'r> {
         // SAFETY: the former instance does not run; the table is mapped here;
         // the rest of the configuration is copied.
         unsafe {
-            if !self.user.is_null() {
-                runtime::twin_user_destroy(self.user);
+            if !self.testbed.is_null() {
+                runtime::twin_testbed_destroy(self.testbed);
             }
-            self.user = runtime::twin_user_create(&config);
+            self.testbed = runtime::twin_testbed_create(&config);
         }
-        assert!(!self.user.is_null(), "no instance");
+        assert!(!self.testbed.is_null(), "no instance");
         self.furnish();
         if self.identity {
             self.fill_identity();
@@ -114,8 +116,8 @@ impl<'r> Twin<'r> {
     }
 
     fn instance(&self) -> *mut Instance {
-        // SAFETY: `user` is an instance from `renew` on.
-        unsafe { runtime::twin_user_instance(self.user) }
+        // SAFETY: `testbed` is an instance from `renew` on.
+        unsafe { runtime::twin_testbed_instance(self.testbed) }
     }
 
     /// Tells the new instance of dom0's memory, the codemap and the code.
@@ -132,7 +134,7 @@ impl<'r> Twin<'r> {
                     fd: self.fd,
                     writable: u32::from(piece.writable),
                 };
-                let added = runtime::twin_user_add_region(self.user, &region);
+                let added = runtime::twin_testbed_add_region(self.testbed, &region);
                 assert_eq!(added, runtime::OK, "a region");
             }
             let (instance, count) = (self.instance(), codemap.len() as u64);

@@ -32,7 +32,7 @@ pub enum Unit {
     ToTheEnd,
     /// A function that calls the first one.
     Function,
-    /// A function that aligns its stack by 64: written eight times for `user`.
+    /// A function that aligns its stack by 64: written eight times for `hypervisor`.
     Aligned,
     /// A call of the next instruction, and a return: every place is entered, and
     /// every return may be that of every call.
@@ -135,7 +135,7 @@ impl Unit {
 fn chosen(data: &[u8]) -> Option<(Unit, Target)> {
     let (&kind, rest) = data.split_first()?;
     let target = if kind & 1 == 0 {
-        Target::User
+        Target::Hypervisor
     } else {
         Target::Linux
     };
@@ -202,7 +202,7 @@ fn spent(object: &Object<'_>, target: Target) -> (Used, u64) {
     let file = elf_loader::write(object).expect("an object can be written");
     let contract = Contract::of(match target {
         Target::Linux => twin_abi::Target::Linux,
-        Target::User | Target::Process => twin_abi::Target::User,
+        Target::Hypervisor | Target::Process => twin_abi::Target::Hypervisor,
     });
     let work = || {
         let Ok(object) = elf_loader::read(&file) else {

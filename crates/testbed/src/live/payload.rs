@@ -34,7 +34,7 @@ use crate::runtime::{self, CodemapEntry};
 pub const HOT: u64 = 0x5000_0000;
 /// Where the rewritten driver is.
 pub const DRIVER: u64 = 0x5100_0000;
-/// Bytes of a stub, the runtime's `TWIN_USER_STUB`.
+/// Bytes of a stub, the runtime's `TWIN_TESTBED_STUB`.
 pub const STUB: u64 = 32;
 
 /// What a stub does.

@@ -97,7 +97,8 @@ pub(super) fn ask(object: &mut Object<'static>, check: &Check, mutant: Mutant, t
     let count = &mut tally.counts[mutant.kind as usize];
     count.made += 1;
     let options = svm_verify::Options { limit: 1 };
-    let accepted = svm_verify::verify_with(object, Contract::of(Target::User), options).is_ok();
+    let accepted =
+        svm_verify::verify_with(object, Contract::of(Target::Hypervisor), options).is_ok();
     undo.undo(object);
     match (accepted, mutant.harmless) {
         (false, _) => count.rejected += 1,

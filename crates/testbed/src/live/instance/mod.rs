@@ -16,7 +16,7 @@ use super::payload::{Payload, STUB, Target};
 use super::replay::player;
 use super::time_limit::TimeLimit;
 use crate::program::{STLB, STLB_SIZE, STUBS};
-use crate::runtime::{self, AbortReport, Config, Cpu, Frame, Host, PortRange, Region, User};
+use crate::runtime::{self, AbortReport, Config, Cpu, Frame, Host, PortRange, Region, Testbed};
 use crate::{code_memory, mapping};
 use imports::{CALLBACKS, Callbacks, callbacks, import, resolve_upcall, warn};
 
@@ -56,7 +56,7 @@ pub struct Instance<'a> {
     regions: Vec<Region>,
     ports: Box<PortRange>,
     cpu: *mut Cpu,
-    user: *mut User,
+    testbed: *mut Testbed,
     callbacks: *mut Callbacks<'a>,
 }
 
@@ -76,13 +76,13 @@ impl<'a> Instance<'a> {
         mapping::new_memory(STLB, STLB_SIZE).map_err(unloaded)?;
         // SAFETY: once in this process, before it has other threads.
         let ready = unsafe {
-            runtime::twin_user_faults_start() == 0 && runtime::twin_user_thread_start() == 0
+            runtime::twin_testbed_faults_start() == 0 && runtime::twin_testbed_thread_start() == 0
         };
         if !ready {
             return Err(LiveError::last("catching faults"));
         }
         // SAFETY: nothing is at the block's address: this is its only maker.
-        let cpu = unsafe { runtime::twin_user_block_create(loading.block) };
+        let cpu = unsafe { runtime::twin_testbed_block_create(loading.block) };
         if cpu.is_null() {
             return Err(LiveError::last("making a stack block"));
         }
@@ -101,7 +101,7 @@ impl<'a> Instance<'a> {
             regions: loading.regions,
             ports: Box::new(loading.ports),
             cpu,
-            user: std::ptr::null_mut(),
+            testbed: std::ptr::null_mut(),
             callbacks,
         };
         instance.renew();
@@ -119,14 +119,14 @@ impl<'a> Instance<'a> {
 
     /// Starts anew after an abort: empty tables, nothing mapped.
     pub fn renew(&mut self) {
-        if !self.user.is_null() {
+        if !self.testbed.is_null() {
             // SAFETY: made by `create`, and nothing runs in it.
-            unsafe { runtime::twin_user_destroy(self.user) };
+            unsafe { runtime::twin_testbed_destroy(self.testbed) };
         }
-        self.user = self.create();
+        self.testbed = self.create();
     }
 
-    fn create(&self) -> *mut User {
+    fn create(&self) -> *mut Testbed {
         let config = Config {
             scheme: self.payload.driver.variant.scheme.abi() as u32,
             windows: 0,
@@ -147,11 +147,11 @@ impl<'a> Instance<'a> {
         // SAFETY: the table is mapped, ports and codemap live as long as `self`;
         // the rest of the configuration is copied.
         unsafe {
-            let user = runtime::twin_user_create(&config);
-            assert!(!user.is_null(), "no memory for an instance");
-            let instance = runtime::twin_user_instance(user);
+            let testbed = runtime::twin_testbed_create(&config);
+            assert!(!testbed.is_null(), "no memory for an instance");
+            let instance = runtime::twin_testbed_instance(testbed);
             for region in &self.regions {
-                let added = runtime::twin_user_add_region(user, region);
+                let added = runtime::twin_testbed_add_region(testbed, region);
                 assert_eq!(added, runtime::OK, "region {:#x}", region.dom0_start);
             }
             let codemap = &self.payload.codemap;
@@ -162,7 +162,7 @@ impl<'a> Instance<'a> {
                 let added = runtime::twin_instance_add_text(instance, start, end);
                 assert_eq!(added, runtime::OK, "text {start:#x}");
             }
-            user
+            testbed
         }
     }
 
@@ -175,7 +175,7 @@ impl<'a> Instance<'a> {
         // SAFETY: the instance is alive, the block is this thread's, and
         // `function` is one of verified code: only the payload gives addresses.
         let status = unsafe {
-            let instance = runtime::twin_user_instance(self.user);
+            let instance = runtime::twin_testbed_instance(self.testbed);
             self.limit
                 .watch(|| runtime::twin_enter(self.cpu, instance, function, arguments, &mut result))
         };
@@ -210,7 +210,8 @@ impl<'a> Instance<'a> {
     /// Hypervisor address for a dom0 code address, as an indirect call finds it.
     pub fn lookup(&self, vm: u64) -> Option<u64> {
         // SAFETY: the instance is alive.
-        let hyp = unsafe { runtime::twin_call_lookup(runtime::twin_user_instance(self.user), vm) };
+        let hyp =
+            unsafe { runtime::twin_call_lookup(runtime::twin_testbed_instance(self.testbed), vm) };
         (hyp != 0).then_some(hyp)
     }
 
@@ -231,7 +232,7 @@ impl<'a> Instance<'a> {
     fn report(&self) -> Report {
         // SAFETY: the context is this thread's; its report was just written.
         let report =
-            unsafe { runtime::twin_instance_report(runtime::twin_user_instance(self.user)) };
+            unsafe { runtime::twin_instance_report(runtime::twin_testbed_instance(self.testbed)) };
         // SAFETY: null, or good as long as the instance.
         let report = unsafe { report.as_ref() }.copied().unwrap_or_default();
         // SAFETY: only this thread runs callbacks, and none runs now.
@@ -269,7 +270,7 @@ impl<'a> Instance<'a> {
     /// The runtime's instance, for its C interface.
     pub fn raw(&self) -> *mut runtime::Instance {
         // SAFETY: the instance is alive.
-        unsafe { runtime::twin_user_instance(self.user) }
+        unsafe { runtime::twin_testbed_instance(self.testbed) }
     }
 
     /// Upcalls so far, by name, those that happened.
@@ -313,7 +314,7 @@ impl Drop for Instance<'_> {
     fn drop(&mut self) {
         // SAFETY: nothing runs in it; the callbacks are used by nothing else.
         unsafe {
-            runtime::twin_user_destroy(self.user);
+            runtime::twin_testbed_destroy(self.testbed);
             CALLBACKS.store(std::ptr::null_mut(), Ordering::SeqCst);
             drop(Box::from_raw(self.callbacks));
         }
@@ -344,9 +345,9 @@ fn load_stubs(payload: &Payload, services: &[Service]) -> Result<(), LiveError> 
         unsafe {
             let at = memory.add(number * STUB as usize).cast();
             match stub.target {
-                Target::Host(service) => runtime::twin_user_write_hot(at, services[service]),
+                Target::Host(service) => runtime::twin_testbed_write_hot(at, services[service]),
                 Target::Upcall(_) | Target::StackCorrupted => {
-                    runtime::twin_user_write_import(at, number as u32);
+                    runtime::twin_testbed_write_import(at, number as u32);
                 }
             }
         }

@@ -79,9 +79,9 @@ static uint64_t accessed(const struct twin_cpu *cpu, const greg_t *regs)
 	const struct twin_instance *instance = cpu->instance;
 	uint64_t address = regs[REG_TRAPNO] == TRAP_PAGE ? regs[REG_CR2] : 0;
 
-	if (instance->ops->map_window != twin_user_map_window)
+	if (instance->ops->map_window != twin_testbed_map_window)
 		return address;
-	return twin_user_dom0_address(instance->platform, address);
+	return twin_testbed_dom0_address(instance->platform, address);
 }
 
 /* Traps report the next instruction. */
@@ -102,7 +102,7 @@ static void abort_driver(struct twin_cpu *cpu, greg_t *regs)
 static void on_fault(int number, siginfo_t *info, void *context)
 {
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
-	struct twin_cpu *cpu = twin_user_cpu_at(regs[REG_RSP]);
+	struct twin_cpu *cpu = twin_testbed_cpu_at(regs[REG_RSP]);
 
 	if (cpu && info->si_code > 0 &&
 	    twin_fault_is_drivers(cpu, faulting_rip(regs), regs[REG_RSP], is_fetch(regs)))
@@ -124,7 +124,7 @@ static int install(int number)
 	return sigaction(number, &action, NULL);
 }
 
-int twin_user_faults_start(void)
+int twin_testbed_faults_start(void)
 {
 	static uint32_t started;
 	uint32_t i;
@@ -152,7 +152,7 @@ static uint64_t needed(void)
 	return (frame ? frame : 0x1000) + HANDLER_BYTES;
 }
 
-int twin_user_thread_start(void)
+int twin_testbed_thread_start(void)
 {
 	uint64_t size = (needed() + PAGE - 1) & ~(PAGE - 1);
 	void *stack;
@@ -174,7 +174,7 @@ int twin_user_thread_start(void)
 	return -1;
 }
 
-void twin_user_thread_stop(void)
+void twin_testbed_thread_stop(void)
 {
 	if (!own.ss_sp)
 		return;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the files of the user platform share.
+ * What the files of the testbed platform share.
  */
 #ifndef TWIN_PLATFORM_H
 #define TWIN_PLATFORM_H
 
-#include <twin/user.h>
+#include <twin/testbed.h>
 
 #define PAGE ((uint64_t)TWIN_PAGE_SIZE)
 
@@ -15,14 +15,14 @@
 #define SLOT_BYTES ((SLOT_PAGES + 1) * PAGE)
 
 /* Regions and windows of one driver; all of it under lock. */
-struct twin_user {
+struct twin_testbed {
 	struct twin_platform_ops ops;
-	struct twin_user_host host;
+	struct twin_testbed_host host;
 	struct twin_stlb_entry *stlb;
 	struct twin_stlb_entry *own_stlb;	/* NULL if the caller's */
 
 	struct twin_lock lock;
-	struct twin_user_region *regions;	/* in no order */
+	struct twin_testbed_region *regions;	/* in no order */
 	uint32_t region_count, region_limit;
 
 	uint64_t slots;			/* first window; a guard page is before it */
@@ -36,29 +36,29 @@ struct twin_user {
 };
 
 /* window.c; no libc */
-int twin_user_map_window(struct twin_instance *instance, uint64_t page, uint64_t *mapped);
-void twin_user_unmap_window(struct twin_instance *instance, uint64_t page, uint64_t mapped);
+int twin_testbed_map_window(struct twin_instance *instance, uint64_t page, uint64_t *mapped);
+void twin_testbed_unmap_window(struct twin_instance *instance, uint64_t page, uint64_t mapped);
 /* The dom0 address that `address` shows if it lies in a slot, else `address`.
  * For reports; takes no lock. */
-uint64_t twin_user_dom0_address(const struct twin_user *user, uint64_t address);
-void twin_user_lock(struct twin_user *user);
-void twin_user_unlock(struct twin_user *user);
+uint64_t twin_testbed_dom0_address(const struct twin_testbed *testbed, uint64_t address);
+void twin_testbed_lock(struct twin_testbed *testbed);
+void twin_testbed_unlock(struct twin_testbed *testbed);
 
 /* vectors.c; no libc. Choose a way to save vector state that the processor has, at
  * best the one given; VECTORS_UNKNOWN if the state is larger than struct
  * twin_vectors, and nothing is chosen. Twice is as once. [setup] */
 enum vector_method { VECTORS_UNKNOWN, VECTORS_FXSAVE, VECTORS_XSAVE, VECTORS_XSAVEC };
-enum vector_method twin_user_vectors_start(enum vector_method best);
+enum vector_method twin_testbed_vectors_start(enum vector_method best);
 /* The operations. */
-void twin_user_vector_save(struct twin_instance *instance, struct twin_vectors *state);
-void twin_user_vector_clear(struct twin_instance *instance);
-void twin_user_vector_restore(struct twin_instance *instance, const struct twin_vectors *state);
+void twin_testbed_vector_save(struct twin_instance *instance, struct twin_vectors *state);
+void twin_testbed_vector_clear(struct twin_instance *instance);
+void twin_testbed_vector_restore(struct twin_instance *instance, const struct twin_vectors *state);
 
 /* callback.c */
-void twin_user_set_callbacks(struct twin_platform_ops *ops, const struct twin_user_host *host);
+void twin_testbed_set_callbacks(struct twin_platform_ops *ops, const struct twin_testbed_host *host);
 
 /* block.c: the context of the known block that rsp points into, or NULL. Safe
  * in signal handlers. */
-struct twin_cpu *twin_user_cpu_at(uint64_t rsp);
+struct twin_cpu *twin_testbed_cpu_at(uint64_t rsp);
 
 #endif /* TWIN_PLATFORM_H */

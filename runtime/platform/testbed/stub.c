@@ -13,7 +13,7 @@
 #include "platform.h"
 
 #define TARGET 24
-_Static_assert(TARGET + 8 == TWIN_USER_STUB, "the target ends a stub");
+_Static_assert(TARGET + 8 == TWIN_TESTBED_STUB, "the target ends a stub");
 
 /* The jump at byte `offset` of the stub. */
 static void write_jump(uint8_t *stub, uint32_t offset, uint64_t target)
@@ -27,11 +27,11 @@ static void write_jump(uint8_t *stub, uint32_t offset, uint64_t target)
 }
 
 /* mov $number, %r11d; jmp twin_import_entry */
-void twin_user_write_import(void *at, uint32_t number)
+void twin_testbed_write_import(void *at, uint32_t number)
 {
 	uint8_t *stub = at;
 
-	memset(stub, 0xcc, TWIN_USER_STUB);
+	memset(stub, 0xcc, TWIN_TESTBED_STUB);
 	stub[0] = 0x41;
 	stub[1] = 0xbb;
 	memcpy(stub + 2, &number, sizeof(number));
@@ -39,12 +39,12 @@ void twin_user_write_import(void *at, uint32_t number)
 }
 
 /* movabs $routine, %r11; jmp twin_call_out */
-void twin_user_write_hot(void *at, twin_hot_routine routine)
+void twin_testbed_write_hot(void *at, twin_hot_routine routine)
 {
 	uint64_t address = (uint64_t)routine;
 	uint8_t *stub = at;
 
-	memset(stub, 0xcc, TWIN_USER_STUB);
+	memset(stub, 0xcc, TWIN_TESTBED_STUB);
 	stub[0] = 0x49;
 	stub[1] = 0xbb;
 	memcpy(stub + 2, &address, sizeof(address));
@@ -52,8 +52,8 @@ void twin_user_write_hot(void *at, twin_hot_routine routine)
 }
 
 /* jmp target */
-void twin_user_write_jump(void *at, uint64_t target)
+void twin_testbed_write_jump(void *at, uint64_t target)
 {
-	memset(at, 0xcc, TWIN_USER_STUB);
+	memset(at, 0xcc, TWIN_TESTBED_STUB);
 	write_jump(at, 0, target);
 }

@@ -123,6 +123,20 @@ f: ret
 .long 5, 16, 1
 .asciz "twin"
 .balign 4
+.long {ABI}, 1, 64, 3
+.text
+.globl f
+.type f, @function
+f: ret
+
+### a program (`process`)
+# refuse: object-contract
+# from: ARCHITECTURE.md, the note
+# whole
+.section .note.twin, "a", @note
+.long 5, 16, 1
+.asciz "twin"
+.balign 4
 .long {ABI}, 1, 64, 2
 .text
 .globl f

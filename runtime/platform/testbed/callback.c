@@ -14,23 +14,23 @@
 static void save_vectors(struct twin_instance *instance, struct twin_vectors *state)
 {
 	if (!instance->vector_free)
-		twin_user_vector_save(instance, state);
+		twin_testbed_vector_save(instance, state);
 }
 
 static void restore_vectors(struct twin_instance *instance, const struct twin_vectors *state)
 {
 	if (!instance->vector_free)
-		twin_user_vector_restore(instance, state);
+		twin_testbed_vector_restore(instance, state);
 }
 
-static const struct twin_user_host *host_of(struct twin_instance *instance)
+static const struct twin_testbed_host *host_of(struct twin_instance *instance)
 {
-	return &((struct twin_user *)instance->platform)->host;
+	return &((struct twin_testbed *)instance->platform)->host;
 }
 
 static uint64_t resolve_upcall(struct twin_instance *instance, uint64_t vm)
 {
-	const struct twin_user_host *host = host_of(instance);
+	const struct twin_testbed_host *host = host_of(instance);
 	struct twin_vectors state;
 	uint64_t stub;
 
@@ -42,14 +42,14 @@ static uint64_t resolve_upcall(struct twin_instance *instance, uint64_t vm)
 
 static int import(struct twin_instance *instance, struct twin_call_frame *frame)
 {
-	const struct twin_user_host *host = host_of(instance);
+	const struct twin_testbed_host *host = host_of(instance);
 
 	return host->import(host->data, frame);
 }
 
 static uint32_t port_in(struct twin_instance *instance, uint16_t port, uint32_t size)
 {
-	const struct twin_user_host *host = host_of(instance);
+	const struct twin_testbed_host *host = host_of(instance);
 	struct twin_vectors state;
 	uint32_t value;
 
@@ -61,7 +61,7 @@ static uint32_t port_in(struct twin_instance *instance, uint16_t port, uint32_t 
 
 static void port_out(struct twin_instance *instance, uint16_t port, uint32_t size, uint32_t value)
 {
-	const struct twin_user_host *host = host_of(instance);
+	const struct twin_testbed_host *host = host_of(instance);
 	struct twin_vectors state;
 
 	save_vectors(instance, &state);
@@ -71,7 +71,7 @@ static void port_out(struct twin_instance *instance, uint16_t port, uint32_t siz
 
 static void warn(struct twin_instance *instance, uint64_t site)
 {
-	const struct twin_user_host *host = host_of(instance);
+	const struct twin_testbed_host *host = host_of(instance);
 	struct twin_vectors state;
 
 	save_vectors(instance, &state);
@@ -79,14 +79,14 @@ static void warn(struct twin_instance *instance, uint64_t site)
 	restore_vectors(instance, &state);
 }
 
-void twin_user_set_callbacks(struct twin_platform_ops *ops, const struct twin_user_host *host)
+void twin_testbed_set_callbacks(struct twin_platform_ops *ops, const struct twin_testbed_host *host)
 {
 	ops->resolve_upcall = host->resolve_upcall ? resolve_upcall : NULL;
 	ops->import = host->import ? import : NULL;
 	ops->port_in = host->port_in ? port_in : NULL;
 	ops->port_out = host->port_out ? port_out : NULL;
 	ops->warn = host->warn ? warn : NULL;
-	ops->vector_save = twin_user_vector_save;
-	ops->vector_clear = twin_user_vector_clear;
-	ops->vector_restore = twin_user_vector_restore;
+	ops->vector_save = twin_testbed_vector_save;
+	ops->vector_clear = twin_testbed_vector_clear;
+	ops->vector_restore = twin_testbed_vector_restore;
 }

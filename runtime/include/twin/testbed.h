@@ -5,7 +5,7 @@
  *
  * Windows are three file pages, or holes for what dom0 does not have, mapped next
  * to each other in reserved address space, and a page that is never mapped
- * (platform/user/window.c). Mapping uses system calls only, no libc, so
+ * (platform/testbed/window.c). Mapping uses system calls only, no libc, so
  * a slow path keeps the driver's vector registers; ports, warnings and
  * resolve_upcall save vector state around the host's callbacks. Contexts as in
  * <twin/runtime.h>.
@@ -13,8 +13,8 @@
  * The process's own signal handlers should use SA_ONSTACK: one that interrupts
  * driver code otherwise runs on the driver stack.
  */
-#ifndef TWIN_USER_H
-#define TWIN_USER_H
+#ifndef TWIN_TESTBED_H
+#define TWIN_TESTBED_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,7 +24,7 @@
 /* ---- Drivers ----------------------------------------------------------- */
 
 /* A piece of dom0's address space. All numbers are multiples of the page. */
-struct twin_user_region {
+struct twin_testbed_region {
 	uint64_t dom0_start;	/* dom0 address */
 	uint64_t length;	/* bytes */
 	uint64_t file_offset;	/* where it begins in the file */
@@ -38,7 +38,7 @@ struct twin_user_region {
 
 /* What the host does for the driver. Callbacks may be NULL, see struct
  * twin_platform_ops for their rules; data is passed on to each. */
-struct twin_user_host {
+struct twin_testbed_host {
 	void *data;
 	uint64_t (*resolve_upcall)(void *data, uint64_t vm);
 	int (*import)(void *data, struct twin_call_frame *frame);
@@ -47,7 +47,7 @@ struct twin_user_host {
 	void (*warn)(void *data, uint64_t site);
 };
 
-struct twin_user_config {
+struct twin_testbed_config {
 	uint32_t scheme;		/* TWIN_SCHEME_* */
 	uint32_t windows;		/* most windows mapped at once; 0: 8192 */
 	uint32_t regions;		/* most regions known at once; 0: 1024 */
@@ -56,44 +56,44 @@ struct twin_user_config {
 	const struct twin_port_range *ports;	/* the caller's, kept */
 	struct twin_stlb_entry *stlb;	/* page aligned, below 2 GiB, the caller's;
 					 * NULL: found and owned by the platform */
-	struct twin_user_host host;	/* copied */
+	struct twin_testbed_host host;	/* copied */
 };
 
-struct twin_user;
+struct twin_testbed;
 
 /* Make a driver instance, or NULL with errno set. [setup] */
-struct twin_user *twin_user_create(const struct twin_user_config *config);
+struct twin_testbed *twin_testbed_create(const struct twin_testbed_config *config);
 
 /* Free it and unmap its windows. No CPU is inside, and none will be. [setup] */
-void twin_user_destroy(struct twin_user *user);
+void twin_testbed_destroy(struct twin_testbed *testbed);
 
 /* The instance, for <twin/runtime.h>: twin_enter, twin_instance_set_codemap,
- * twin_instance_add_text ... Lives as long as user. [any] */
-struct twin_instance *twin_user_instance(struct twin_user *user);
+ * twin_instance_add_text ... Lives as long as testbed. [any] */
+struct twin_instance *twin_testbed_instance(struct twin_testbed *testbed);
 
 /* Its translation table: what `twin_stlb` in its code is to be. [any] */
-struct twin_stlb_entry *twin_user_stlb(struct twin_user *user);
+struct twin_stlb_entry *twin_testbed_stlb(struct twin_testbed *testbed);
 
 /* Tell the platform of a region of dom0. TWIN_INVALID if it overlaps a known
  * one, is not made of pages, or is one too many. [any]; spins on a lock. */
-int twin_user_add_region(struct twin_user *user, const struct twin_user_region *region);
+int twin_testbed_add_region(struct twin_testbed *testbed, const struct twin_testbed_region *region);
 
 /* Forget the region that begins at dom0_start and every window into it; see
  * twin_unmap for patience and TWIN_BUSY. TWIN_INVALID: there is none. [outside] */
-int twin_user_remove_region(struct twin_user *user, uint64_t dom0_start, uint64_t patience);
+int twin_testbed_remove_region(struct twin_testbed *testbed, uint64_t dom0_start, uint64_t patience);
 
 /* ---- CPUs -------------------------------------------------------------- */
 
 /*
  * Make a stack block, at the address `wanted` (a multiple of TWIN_STACK_BLOCK) or
  * anywhere if that is 0. Returns its context or NULL with errno set. At most
- * TWIN_USER_BLOCKS exist at once. [any]
+ * TWIN_TESTBED_BLOCKS exist at once. [any]
  */
-#define TWIN_USER_BLOCKS 256
-struct twin_cpu *twin_user_block_create(uint64_t wanted);
+#define TWIN_TESTBED_BLOCKS 256
+struct twin_cpu *twin_testbed_block_create(uint64_t wanted);
 
 /* Not while in use. [any] */
-void twin_user_block_destroy(struct twin_cpu *cpu);
+void twin_testbed_block_destroy(struct twin_cpu *cpu);
 
 /* ---- Faults ------------------------------------------------------------ */
 
@@ -103,7 +103,7 @@ void twin_user_block_destroy(struct twin_cpu *cpu);
  * function is called; its sa_mask and SA_RESETHAND are not imitated). Once a
  * process; later calls do nothing. Returns 0, or -1 with errno. [setup]
  */
-int twin_user_faults_start(void);
+int twin_testbed_faults_start(void);
 
 /*
  * Give the calling thread an alternate signal stack large enough for the
@@ -111,20 +111,20 @@ int twin_user_faults_start(void);
  * an overflowing driver stack has no room for a handler. Returns 0 or -1 with
  * errno. stop gives back what start took; call it before the thread ends.
  */
-int twin_user_thread_start(void);
-void twin_user_thread_stop(void);
+int twin_testbed_thread_start(void);
+void twin_testbed_thread_stop(void);
 
 /* ---- Stubs ------------------------------------------------------------- */
 
 /*
- * Write a stub of TWIN_USER_STUB bytes at `at`, which the caller makes
+ * Write a stub of TWIN_TESTBED_STUB bytes at `at`, which the caller makes
  * executable afterwards and declares by twin_instance_add_text. A stub reaches
  * any address and changes nothing but r11.
  */
-#define TWIN_USER_STUB 32
-void twin_user_write_import(void *at, uint32_t number);
-void twin_user_write_hot(void *at, twin_hot_routine routine);
+#define TWIN_TESTBED_STUB 32
+void twin_testbed_write_import(void *at, uint32_t number);
+void twin_testbed_write_hot(void *at, twin_hot_routine routine);
 /* Likewise, changes nothing at all: for runtime entries out of a call's reach. */
-void twin_user_write_jump(void *at, uint64_t target);
+void twin_testbed_write_jump(void *at, uint64_t target);
 
-#endif /* TWIN_USER_H */
+#endif /* TWIN_TESTBED_H */

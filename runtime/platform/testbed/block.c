@@ -13,13 +13,13 @@
 
 /* Block addresses or 0. Slots are taken and given back atomically, so that the
  * handler can look at any time. */
-static uint64_t blocks[TWIN_USER_BLOCKS];
+static uint64_t blocks[TWIN_TESTBED_BLOCKS];
 
 static bool remember(uint64_t block)
 {
 	uint32_t i;
 
-	for (i = 0; i < TWIN_USER_BLOCKS; i++) {
+	for (i = 0; i < TWIN_TESTBED_BLOCKS; i++) {
 		uint64_t none = 0;
 
 		if (__atomic_compare_exchange_n(&blocks[i], &none, block, false, __ATOMIC_RELEASE,
@@ -34,7 +34,7 @@ static void forget(uint64_t block)
 {
 	uint32_t i;
 
-	for (i = 0; i < TWIN_USER_BLOCKS; i++) {
+	for (i = 0; i < TWIN_TESTBED_BLOCKS; i++) {
 		uint64_t expected = block;
 
 		if (__atomic_compare_exchange_n(&blocks[i], &expected, 0, false, __ATOMIC_RELEASE,
@@ -43,14 +43,14 @@ static void forget(uint64_t block)
 	}
 }
 
-struct twin_cpu *twin_user_cpu_at(uint64_t rsp)
+struct twin_cpu *twin_testbed_cpu_at(uint64_t rsp)
 {
 	uint64_t block = rsp & ~(BLOCK - 1);
 	uint32_t i;
 
 	if (!block)
 		return NULL;
-	for (i = 0; i < TWIN_USER_BLOCKS; i++)
+	for (i = 0; i < TWIN_TESTBED_BLOCKS; i++)
 		if (__atomic_load_n(&blocks[i], __ATOMIC_ACQUIRE) == block)
 			return (struct twin_cpu *)(block + TWIN_STACK_CONTEXT);
 	return NULL;
@@ -109,7 +109,7 @@ static struct twin_cpu *furnish(uint64_t block)
 	return cpu;
 }
 
-struct twin_cpu *twin_user_block_create(uint64_t wanted)
+struct twin_cpu *twin_testbed_block_create(uint64_t wanted)
 {
 	uint64_t block = wanted ? reserve_at(wanted) : reserve_anywhere();
 	struct twin_cpu *cpu = block ? furnish(block) : NULL;
@@ -123,7 +123,7 @@ struct twin_cpu *twin_user_block_create(uint64_t wanted)
 	return cpu;
 }
 
-void twin_user_block_destroy(struct twin_cpu *cpu)
+void twin_testbed_block_destroy(struct twin_cpu *cpu)
 {
 	uint64_t block = (uint64_t)cpu - TWIN_STACK_CONTEXT;
 

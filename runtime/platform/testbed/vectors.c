@@ -31,7 +31,7 @@ enum { FIRST_FCW = 0x37f, FIRST_MXCSR = 0x1f80 };
  * from the area; FXRSTOR takes all from it. */
 static const struct twin_vectors first = { .words = { [FCW] = FIRST_FCW, [MXCSR] = FIRST_MXCSR } };
 
-/* The way and the components: set by twin_user_vectors_start, one word so that a
+/* The way and the components: set by twin_testbed_vectors_start, one word so that a
  * thread which starts another driver writes the same again in one piece. */
 static uint32_t chosen;
 
@@ -85,7 +85,7 @@ static uint32_t standard_bytes(uint32_t components)
 	return end;
 }
 
-enum vector_method twin_user_vectors_start(enum vector_method best)
+enum vector_method twin_testbed_vectors_start(enum vector_method best)
 {
 	enum vector_method method = VECTORS_FXSAVE;
 	uint32_t components = 0;
@@ -113,7 +113,7 @@ static void clear_header(struct twin_vectors *state)
 		header[i] = 0;
 }
 
-void twin_user_vector_save(struct twin_instance *instance, struct twin_vectors *state)
+void twin_testbed_vector_save(struct twin_instance *instance, struct twin_vectors *state)
 {
 	(void)instance;
 	if (chosen_method() == VECTORS_FXSAVE) {
@@ -129,7 +129,7 @@ void twin_user_vector_save(struct twin_instance *instance, struct twin_vectors *
 				 : "+m"(*state) : "a"(chosen_components()), "d"(0));
 }
 
-void twin_user_vector_restore(struct twin_instance *instance, const struct twin_vectors *state)
+void twin_testbed_vector_restore(struct twin_instance *instance, const struct twin_vectors *state)
 {
 	(void)instance;
 	if (chosen_method() == VECTORS_FXSAVE)
@@ -139,7 +139,7 @@ void twin_user_vector_restore(struct twin_instance *instance, const struct twin_
 				 : : "m"(*state), "a"(chosen_components()), "d"(0));
 }
 
-void twin_user_vector_clear(struct twin_instance *instance)
+void twin_testbed_vector_clear(struct twin_instance *instance)
 {
-	twin_user_vector_restore(instance, &first);
+	twin_testbed_vector_restore(instance, &first);
 }

@@ -33,29 +33,29 @@ static uint64_t map_pages(uint64_t at, uint64_t length, uint64_t protection, uin
 	return result;
 }
 
-void twin_user_lock(struct twin_user *user)
+void twin_testbed_lock(struct twin_testbed *testbed)
 {
-	while (__atomic_exchange_n(&user->lock.held, 1, __ATOMIC_ACQUIRE))
+	while (__atomic_exchange_n(&testbed->lock.held, 1, __ATOMIC_ACQUIRE))
 		__asm__ volatile("pause" ::: "memory");
 }
 
-void twin_user_unlock(struct twin_user *user)
+void twin_testbed_unlock(struct twin_testbed *testbed)
 {
-	__atomic_store_n(&user->lock.held, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&testbed->lock.held, 0, __ATOMIC_RELEASE);
 }
 
 /* Lock held. */
-static const struct twin_user_region *region_of(const struct twin_user *user, uint64_t page)
+static const struct twin_testbed_region *region_of(const struct twin_testbed *testbed, uint64_t page)
 {
 	uint32_t i;
 
-	for (i = 0; i < user->region_count; i++)
-		if (page - user->regions[i].dom0_start < user->regions[i].length)
-			return &user->regions[i];
+	for (i = 0; i < testbed->region_count; i++)
+		if (page - testbed->regions[i].dom0_start < testbed->regions[i].length)
+			return &testbed->regions[i];
 	return NULL;
 }
 
-static bool map_page(const struct twin_user_region *region, uint64_t page, uint64_t at)
+static bool map_page(const struct twin_testbed_region *region, uint64_t page, uint64_t at)
 {
 	uint64_t protection = PROT_READ | (region->writable ? PROT_WRITE : 0);
 	uint64_t offset = region->file_offset + (page - region->dom0_start);
@@ -71,25 +71,25 @@ static bool punch_hole(uint64_t at, uint64_t length)
 }
 
 /* A page beside the window's own, if dom0 has one there. Lock held. */
-static bool map_beside(const struct twin_user *user, uint64_t page, uint64_t at)
+static bool map_beside(const struct twin_testbed *testbed, uint64_t page, uint64_t at)
 {
-	const struct twin_user_region *region = region_of(user, page);
+	const struct twin_testbed_region *region = region_of(testbed, page);
 
 	return !region || region->fd < 0 || map_page(region, page, at);
 }
 
 /* Address space does not go round: the last page has no next one, and the first
  * none before it. */
-static bool map_neighbours(const struct twin_user *user, uint64_t page, uint64_t at)
+static bool map_neighbours(const struct twin_testbed *testbed, uint64_t page, uint64_t at)
 {
-	return (!page || map_beside(user, page - PAGE, at - PAGE)) &&
-	       (!(page + PAGE) || map_beside(user, page + PAGE, at + PAGE));
+	return (!page || map_beside(testbed, page - PAGE, at - PAGE)) &&
+	       (!(page + PAGE) || map_beside(testbed, page + PAGE, at + PAGE));
 }
 
 /* Lock held. Returns enum twin_refusal. */
-static int map_window(struct twin_user *user, uint64_t page, uint64_t *mapped)
+static int map_window(struct twin_testbed *testbed, uint64_t page, uint64_t *mapped)
 {
-	const struct twin_user_region *region = region_of(user, page);
+	const struct twin_testbed_region *region = region_of(testbed, page);
 	uint32_t slot;
 	uint64_t at;
 
@@ -97,50 +97,50 @@ static int map_window(struct twin_user *user, uint64_t page, uint64_t *mapped)
 		return TWIN_REFUSED_NOT_DOM0;
 	if (region->fd < 0)
 		return TWIN_REFUSED_UNMAPPED;
-	if (!user->free_count)
+	if (!testbed->free_count)
 		return TWIN_REFUSED_NO_SPACE;
-	slot = user->free_slots[user->free_count - 1];
-	at = user->slots + slot * SLOT_BYTES + TWIN_BELOW;
-	if (!map_page(region, page, at) || !map_neighbours(user, page, at)) {
+	slot = testbed->free_slots[testbed->free_count - 1];
+	at = testbed->slots + slot * SLOT_BYTES + TWIN_BELOW;
+	if (!map_page(region, page, at) || !map_neighbours(testbed, page, at)) {
 		punch_hole(at - TWIN_BELOW, SLOT_PAGES * PAGE);
 		return TWIN_REFUSED_NO_SPACE;
 	}
-	user->free_count--;
-	user->slot_pages[slot] = page;
+	testbed->free_count--;
+	testbed->slot_pages[slot] = page;
 	*mapped = at;
 	return TWIN_MAPPED;
 }
 
-int twin_user_map_window(struct twin_instance *instance, uint64_t page, uint64_t *mapped)
+int twin_testbed_map_window(struct twin_instance *instance, uint64_t page, uint64_t *mapped)
 {
-	struct twin_user *user = instance->platform;
+	struct twin_testbed *testbed = instance->platform;
 	int refusal;
 
-	twin_user_lock(user);
-	refusal = map_window(user, page, mapped);
-	twin_user_unlock(user);
+	twin_testbed_lock(testbed);
+	refusal = map_window(testbed, page, mapped);
+	twin_testbed_unlock(testbed);
 	return refusal;
 }
 
 /* A slot whose pages cannot be taken away again is lost, not reused. */
-void twin_user_unmap_window(struct twin_instance *instance, uint64_t page, uint64_t mapped)
+void twin_testbed_unmap_window(struct twin_instance *instance, uint64_t page, uint64_t mapped)
 {
-	struct twin_user *user = instance->platform;
-	uint32_t slot = (mapped - user->slots) / SLOT_BYTES;
+	struct twin_testbed *testbed = instance->platform;
+	uint32_t slot = (mapped - testbed->slots) / SLOT_BYTES;
 
 	(void)page;
 	if (!punch_hole(mapped - TWIN_BELOW, SLOT_PAGES * PAGE))
 		return;
-	twin_user_lock(user);
-	user->free_slots[user->free_count++] = slot;
-	twin_user_unlock(user);
+	twin_testbed_lock(testbed);
+	testbed->free_slots[testbed->free_count++] = slot;
+	twin_testbed_unlock(testbed);
 }
 
-uint64_t twin_user_dom0_address(const struct twin_user *user, uint64_t address)
+uint64_t twin_testbed_dom0_address(const struct twin_testbed *testbed, uint64_t address)
 {
-	uint64_t offset = address - user->slots;
+	uint64_t offset = address - testbed->slots;
 
-	if (offset >= user->slot_limit * SLOT_BYTES)
+	if (offset >= testbed->slot_limit * SLOT_BYTES)
 		return address;
-	return user->slot_pages[offset / SLOT_BYTES] - TWIN_BELOW + offset % SLOT_BYTES;
+	return testbed->slot_pages[offset / SLOT_BYTES] - TWIN_BELOW + offset % SLOT_BYTES;
 }

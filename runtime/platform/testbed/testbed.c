@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Making and freeing driver instances in a process; dom0's regions.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "platform.h"
+
+#define DEFAULT_WINDOWS 8192
+#define DEFAULT_REGIONS 1024
+#define STLB_BYTES (TWIN_STLB_ENTRIES * sizeof(struct twin_stlb_entry))
+
+/* The reserved address space: a guard page, then the slots. */
+static uint64_t reserved_bytes(const struct twin_testbed *testbed)
+{
+	return PAGE + testbed->slot_limit * SLOT_BYTES;
+}
+
+static bool reserve_slots(struct twin_testbed *testbed)
+{
+	void *start = mmap(NULL, reserved_bytes(testbed), PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint32_t i;
+
+	if (start == MAP_FAILED)
+		return false;
+	testbed->slots = (uint64_t)start + PAGE;
+	for (i = 0; i < testbed->slot_limit; i++)	/* the lowest slot on top */
+		testbed->free_slots[i] = testbed->slot_limit - 1 - i;
+	testbed->free_count = testbed->slot_limit;
+	return true;
+}
+
+/* Emitted code reaches the table by a sign-extended 32-bit displacement. */
+static bool find_stlb(struct twin_testbed *testbed, struct twin_stlb_entry *given)
+{
+	testbed->stlb = given;
+	if (given)
+		return true;
+	testbed->own_stlb = mmap(NULL, STLB_BYTES, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	if (testbed->own_stlb == MAP_FAILED) {
+		testbed->own_stlb = NULL;
+		return false;
+	}
+	testbed->stlb = testbed->own_stlb;
+	return true;
+}
+
+static bool allocate(struct twin_testbed *testbed, const struct twin_testbed_config *config)
+{
+	testbed->slot_limit = config->windows ? config->windows : DEFAULT_WINDOWS;
+	testbed->region_limit = config->regions ? config->regions : DEFAULT_REGIONS;
+	testbed->regions = calloc(testbed->region_limit, sizeof(*testbed->regions));
+	testbed->free_slots = calloc(testbed->slot_limit, sizeof(*testbed->free_slots));
+	testbed->slot_pages = calloc(testbed->slot_limit, sizeof(*testbed->slot_pages));
+	testbed->nodes = calloc(testbed->slot_limit, sizeof(*testbed->nodes));
+	return testbed->regions && testbed->free_slots && testbed->slot_pages && testbed->nodes;
+}
+
+static bool init_instance(struct twin_testbed *testbed, const struct twin_testbed_config *config)
+{
+	const struct twin_instance_config instance = {
+		.scheme = config->scheme,
+		.stlb = testbed->stlb,
+		.nodes = testbed->nodes,
+		.node_count = testbed->slot_limit,
+		.ports = config->ports,
+		.port_count = config->port_count,
+		.vector_free = config->vector_free,
+		.ops = &testbed->ops,
+		.platform = testbed,
+	};
+
+	testbed->host = config->host;
+	testbed->ops.map_window = twin_testbed_map_window;
+	testbed->ops.unmap_window = twin_testbed_unmap_window;
+	twin_testbed_set_callbacks(&testbed->ops, &testbed->host);
+	if (twin_instance_init(&testbed->instance, &instance) == TWIN_OK)
+		return true;
+	errno = EINVAL;
+	return false;
+}
+
+static bool is_reachable(const struct twin_stlb_entry *stlb)
+{
+	return (uint64_t)stlb + STLB_BYTES <= 1ull << 31;
+}
+
+struct twin_testbed *twin_testbed_create(const struct twin_testbed_config *config)
+{
+	struct twin_testbed *testbed;
+
+	if (config->stlb && !is_reachable(config->stlb)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (twin_testbed_vectors_start(VECTORS_XSAVEC) == VECTORS_UNKNOWN) {
+		errno = ENOTSUP;
+		return NULL;
+	}
+	testbed = calloc(1, sizeof(*testbed));
+	if (!testbed)
+		return NULL;
+	if (allocate(testbed, config) && reserve_slots(testbed) && find_stlb(testbed, config->stlb) &&
+	    init_instance(testbed, config))
+		return testbed;
+	twin_testbed_destroy(testbed);
+	return NULL;
+}
+
+void twin_testbed_destroy(struct twin_testbed *testbed)
+{
+	int error = errno;
+
+	if (testbed->slots)
+		munmap((void *)(testbed->slots - PAGE), reserved_bytes(testbed));
+	if (testbed->own_stlb)
+		munmap(testbed->own_stlb, STLB_BYTES);
+	free(testbed->nodes);
+	free(testbed->slot_pages);
+	free(testbed->free_slots);
+	free(testbed->regions);
+	free(testbed);
+	errno = error;
+}
+
+struct twin_instance *twin_testbed_instance(struct twin_testbed *testbed)
+{
+	return &testbed->instance;
+}
+
+struct twin_stlb_entry *twin_testbed_stlb(struct twin_testbed *testbed)
+{
+	return testbed->stlb;
+}
+
+/* ---- Regions ----------------------------------------------------------- */
+
+static bool is_region_valid(const struct twin_testbed_region *region)
+{
+	uint64_t bits = region->dom0_start | region->length | region->file_offset;
+	uint64_t last = region->dom0_start + region->length - 1;
+
+	return region->length && !(bits & (PAGE - 1)) && last > region->dom0_start;
+}
+
+static bool overlap(const struct twin_testbed_region *a, const struct twin_testbed_region *b)
+{
+	return a->dom0_start - b->dom0_start < b->length ||
+	       b->dom0_start - a->dom0_start < a->length;
+}
+
+/* Lock held. */
+static bool fits(const struct twin_testbed *testbed, const struct twin_testbed_region *region)
+{
+	uint32_t i;
+
+	for (i = 0; i < testbed->region_count; i++)
+		if (overlap(&testbed->regions[i], region))
+			return false;
+	return testbed->region_count < testbed->region_limit;
+}
+
+int twin_testbed_add_region(struct twin_testbed *testbed, const struct twin_testbed_region *region)
+{
+	int status = TWIN_INVALID;
+
+	if (!is_region_valid(region))
+		return TWIN_INVALID;
+	twin_testbed_lock(testbed);
+	if (fits(testbed, region)) {
+		testbed->regions[testbed->region_count++] = *region;
+		status = TWIN_OK;
+	}
+	twin_testbed_unlock(testbed);
+	return status;
+}
+
+/* Take the region out of the list; its length, or 0 if there is none. */
+static uint64_t take_region(struct twin_testbed *testbed, uint64_t dom0_start)
+{
+	uint64_t length = 0;
+	uint32_t i;
+
+	twin_testbed_lock(testbed);
+	for (i = 0; i < testbed->region_count; i++) {
+		if (testbed->regions[i].dom0_start != dom0_start)
+			continue;
+		length = testbed->regions[i].length;
+		testbed->regions[i] = testbed->regions[--testbed->region_count];
+		break;
+	}
+	twin_testbed_unlock(testbed);
+	return length;
+}
+
+int twin_testbed_remove_region(struct twin_testbed *testbed, uint64_t dom0_start, uint64_t patience)
+{
+	int status = twin_instance_quiesce(&testbed->instance, patience);
+	uint64_t length;
+
+	if (status)
+		return status;
+	length = take_region(testbed, dom0_start);
+	twin_instance_drop(&testbed->instance, dom0_start, length / PAGE);
+	twin_instance_resume(&testbed->instance);
+	return length ? TWIN_OK : TWIN_INVALID;
+}
