@@ -185,20 +185,21 @@ pub struct Function {
     pub slow_paths: f64,
 }
 
-/// The driver alone, playing two recordings of packets.
+/// The driver alone, playing recordings of packets.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Driver {
-    /// Cycles a packet: the median of turns, the player's own subtracted.
+    /// Cycles a packet, undisturbed: the median of the recordings, the player's own
+    /// subtracted.
     pub cycles: f64,
-    /// A tenth of the turns were below.
+    /// A tenth of the recordings were below.
     pub cycles_p10: f64,
-    /// A tenth of the turns were above.
+    /// A tenth of the recordings were above.
     pub cycles_p90: f64,
-    /// The medians of the turns with each recording.
+    /// The medians of the recordings of each half.
     pub halves: [f64; 2],
     /// The player's own cycles a packet.
     pub player_cycles: f64,
-    /// Instructions a packet of the last recording.
+    /// Instructions a packet of the recordings.
     pub instructions: f64,
 }
 
@@ -211,7 +212,7 @@ impl Driver {
             cycles_p90: all.high,
             halves,
             player_cycles: alone.player(),
-            instructions: alone.instructions,
+            instructions: alone.instructions(),
         }
     }
 }
@@ -297,8 +298,9 @@ pub struct Ratios {
     pub rx: Option<Ratio>,
 }
 
-/// One way. Those of cycles are medians of rounds, or turns of the driver alone, that
-/// both took one after the other, for the machine is not equally fast all the time.
+/// One way. Those of cycles are medians of rounds that both took one after the other,
+/// for the machine is not equally fast all the time; those of the driver alone, of
+/// recordings that both played by turns.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Ratio {
     /// Of cycles a packet.
@@ -310,13 +312,13 @@ pub struct Ratio {
     /// Of instructions a packet.
     pub instructions: f64,
     /// Of the driver's cycles: the paper's slow-down. Nothing if it was not measured,
-    /// or the two recordings disagree by more than a tenth.
+    /// or two halves of the recordings disagree by more than a tenth.
     pub driver_cycles: Option<f64>,
-    /// A tenth of the turns were below.
+    /// A tenth of the recordings were below.
     pub driver_cycles_p10: Option<f64>,
-    /// A tenth of the turns were above.
+    /// A tenth of the recordings were above.
     pub driver_cycles_p90: Option<f64>,
-    /// The medians of the turns with each recording.
+    /// The medians of the recordings of each half.
     pub driver_cycles_halves: Option<[f64; 2]>,
     /// Of the driver's instructions.
     pub driver_instructions: f64,

@@ -226,8 +226,9 @@ fn slowdown(results: &Results, ratios: &Ratios) -> String {
         out,
         "Driver cycles in the paper: {} sent, {} received, on a machine of 2009. Whole paths:\n\
          medians of rounds in which both took turns. The driver alone: recorded packets played\n\
-         again, natively and rewritten by turns, with warm caches, the player's own cycles ({}\n\
-         a packet at most) subtracted; a figure only if two recordings agree within a tenth.",
+         again, natively and rewritten by turns, with warm caches, where nothing else disturbed\n\
+         them, the player's own cycles ({} a packet at most) subtracted; a figure only if two\n\
+         halves of the recordings agree within a tenth.",
         PAPER_SLOWDOWN[0],
         PAPER_SLOWDOWN[1],
         number(most.round() as u64),

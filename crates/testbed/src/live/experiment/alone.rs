@@ -13,12 +13,12 @@ pub fn agree(values: &[f64]) -> bool {
     least > 0.0 && most <= least * (1.0 + WITHIN)
 }
 
-/// What was measured twice, with recordings of its own each time.
+/// What was measured twice, each time with recordings of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Twice {
-    /// Both together.
+    /// All recordings together.
     pub all: Spread,
-    /// The medians of each.
+    /// The medians of the recordings of each half.
     pub halves: [f64; 2],
 }
 
@@ -38,17 +38,25 @@ impl Twice {
     }
 }
 
-/// The turns of one driver that played two tapes ([`crate::live::replay`]).
+/// What one driver cost that played recordings ([`crate::live::replay`]), half of them
+/// for each of two measurements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Alone {
-    /// Its instructions for a packet of the tape: the driver's, the thunks and slow
-    /// paths that it goes through.
-    pub instructions: f64,
-    /// Turns with the one tape, and with the other.
+    /// Its instructions for all recordings: the driver's, the thunks and slow paths
+    /// that it goes through.
+    pub executed: u64,
+    /// Packets of all recordings.
+    pub packets: u64,
+    /// What each recording cost.
     pub halves: [Vec<Turn>; 2],
 }
 
 impl Alone {
+    /// Instructions a packet.
+    pub fn instructions(&self) -> f64 {
+        self.executed as f64 / self.packets.max(1) as f64
+    }
+
     /// Cycles a packet.
     pub fn cycles(&self) -> Twice {
         let [a, b] = &self.halves;
@@ -62,7 +70,7 @@ impl Alone {
         Spread::of_values(turns.map(|turn| turn.player)).median
     }
 
-    /// How many times as much it costs as `other`, turn by turn.
+    /// How many times as much it costs as `other`, recording by recording.
     pub fn against(&self, other: &Alone) -> Twice {
         let ratios = |half: usize| -> Vec<f64> {
             let pairs = self.halves[half].iter().zip(&other.halves[half]);
@@ -85,7 +93,8 @@ mod tests {
             player: 10.0,
         };
         Alone {
-            instructions: 1.0,
+            executed: 10,
+            packets: 10,
             halves: halves.map(|half| half.iter().map(turn).collect()),
         }
     }
@@ -93,7 +102,7 @@ mod tests {
     #[test]
     fn a_figure_needs_two_halves_that_agree() {
         let native = alone([&[100.0, 200.0, 100.0], &[100.0]]);
-        // The machine was slower in the second turn, for both.
+        // The second recording costs more, with both.
         let same = alone([&[250.0, 500.0, 250.0], &[260.0]]).against(&native);
         assert_eq!((same.figure(), same.halves), (Some(2.5), [2.5, 2.6]));
         let apart = alone([&[250.0, 500.0, 250.0], &[300.0]]).against(&native);

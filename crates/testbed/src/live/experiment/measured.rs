@@ -115,7 +115,7 @@ impl Measured {
     }
 
     /// How many times as much as for `other` a packet costs, round by round, and the
-    /// driver alone, turn by turn.
+    /// driver alone, recording by recording.
     pub fn against(&self, other: &Measured) -> Against {
         let pairs = self.rounds.iter().zip(&other.rounds);
         let cycles = pairs.map(|(mine, theirs)| mine.median / theirs.median);
@@ -191,7 +191,8 @@ mod tests {
             player: 5.0,
         };
         lane.alone = Some(Alone {
-            instructions: 1.0,
+            executed: 1,
+            packets: 1,
             halves: [vec![turn], vec![turn]],
         });
         lane.sum_up();

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! Setup ─> boot ─> for each load:  warm up
-//!                                  the driver alone, by turns                 its part
 //!                                  rounds: every path and direction in turn   cycles
-//!                                  the driver alone, from another recording   again
+//!                                    between them: packets are recorded, and
+//!                                    the driver plays them alone, by turns    its part
 //!                                  single-stepped packets                     instructions
 //!                  ─> Measured, one for each load, path and direction
 //! ```
@@ -37,6 +37,7 @@ use super::memory::{Machine, Sizes};
 use super::paths::{self, Path, Paths};
 use super::profile::Component;
 use super::rendezvous::Limits;
+use super::replay::Turn;
 use super::round::{BATCH, Direction};
 use super::steps;
 use super::system::{Blueprint, System, SystemError};
@@ -47,10 +48,16 @@ use crate::runtime::Statistics;
 pub const ROUNDS: u64 = 20;
 /// Turns of each driver alone, unless another number is asked for.
 pub const TURNS: u64 = 100;
-/// Packets that are recorded for these, at most: some batches.
-const RECORDED: u64 = 4 * BATCH as u64;
+/// Recordings that these are divided among, at most. Where in rings and pools a recording's
+/// packets lie changes what they cost, and the rewritten driver, which needs more of
+/// the TLB, more than the native one: single recordings differ by a third.
+const RECORDINGS: u64 = 8;
+/// Counted packets for each recording; a small run has two.
+const PER_RECORDING: u64 = 512;
+/// Packets of a recording, at most: some batches.
+const RECORDED: u64 = 2 * BATCH as u64;
 /// Likewise, of 64 KiB each.
-const RECORDED_SEGMENTS: u64 = 4;
+const RECORDED_SEGMENTS: u64 = 2;
 /// Most packets of 64 KiB that are single-stepped.
 const STEPPED_SEGMENTS: u64 = 4;
 /// Packets before anything is counted: rings and pools have gone round.
@@ -136,15 +143,21 @@ fn measure(
         warm_up(paths, lane, setup.packets)?;
     }
     // Nothing is new to anybody beyond this point.
-    play(paths, setup, &mut lanes, 0)?;
     tell(1);
-    for (number, packets) in rounds(setup.packets).enumerate() {
+    let rounds: Vec<u64> = rounds(setup.packets).collect();
+    let recordings = recordings(setup.packets);
+    let mut recorded = 0;
+    for (number, packets) in rounds.iter().enumerate() {
         for lane in &mut lanes {
-            count_cycles(paths, lane, packets)?;
+            count_cycles(paths, lane, *packets)?;
+        }
+        // Both halves see the same hours of the machine, and all ages of the pools.
+        while recorded < recordings * (number as u64 + 1) / rounds.len() as u64 {
+            play(paths, setup, &mut lanes, recorded as usize % 2)?;
+            recorded += 1;
         }
         tell(2 + number as u64);
     }
-    play(paths, setup, &mut lanes, 1)?;
     for lane in &mut lanes {
         lane.sum_up();
         count_steps(paths, lane, setup.stepped)?;
@@ -167,6 +180,11 @@ fn rounds(packets: u64) -> impl Iterator<Item = u64> {
     let batch = u64::from(BATCH);
     let size = packets.div_ceil(ROUNDS).next_multiple_of(batch).max(1);
     (0..packets.div_ceil(size)).map(move |round| size.min(packets - round * size))
+}
+
+/// How many recordings a run of so many packets has: two halves of some.
+fn recordings(packets: u64) -> u64 {
+    (packets / PER_RECORDING).clamp(2, RECORDINGS)
 }
 
 fn warm_up(paths: &mut Paths<'_>, lane: &mut Measured, packets: u64) -> Result<(), SystemError> {
@@ -224,13 +242,12 @@ fn play(
         };
         let rewritten = lanes.iter().any(|lane| lane.path == Path::Twin);
         let tape = paths.record(direction, recorded_packets(shape, setup.packets))?;
-        let packets = tape.packets.max(1) as f64;
         let mut executed = [tape.instructions; 2];
         if rewritten {
             executed[1] = paths.count_rewritten(&tape)?.of(Component::Driver);
         }
         let mut drivers = [Vec::new(), Vec::new()];
-        for _ in 0..setup.turns.div_ceil(2) {
+        for _ in 0..setup.turns.div_ceil(recordings(setup.packets)) {
             drivers[0].push(paths.play_natively()?);
             if rewritten {
                 drivers[1].push(paths.play_rewritten(&tape)?);
@@ -239,8 +256,9 @@ fn play(
         for lane in &mut lanes {
             let driver = usize::from(lane.path == Path::Twin);
             let alone = lane.alone.get_or_insert_default();
-            alone.instructions = executed[driver] as f64 / packets;
-            alone.halves[half].clone_from(&drivers[driver]);
+            alone.executed += executed[driver];
+            alone.packets += tape.packets;
+            alone.halves[half].extend(Turn::undisturbed(&drivers[driver]));
         }
     }
     Ok(())
@@ -296,6 +314,11 @@ fn missed(before: &Statistics, after: &Statistics) -> Missed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn recordings_make_two_halves() {
+        assert_eq!([1, 2000, 10_000].map(recordings), [2, 3, RECORDINGS]);
+    }
 
     #[test]
     fn rounds_are_whole_batches_and_all_packets() {
