@@ -20,6 +20,7 @@
 use iced_x86::{Code, CpuidFeature, EncodingKind, Instruction, Mnemonic};
 
 use crate::operands;
+use crate::targets::Instructions;
 
 /// What the list says about an encoding, its prefixes aside ([`crate::prefix`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +36,23 @@ pub enum Verdict {
     Refused,
 }
 
+/// The verdict on an instruction where these may occur.
+pub fn verdict_among(i: &Instruction, listed: Instructions) -> Verdict {
+    match listed {
+        Instructions::Unprivileged => verdict(i.code()),
+        Instructions::Kernel => verdict_kernel(i),
+    }
+}
+
+/// Whether an instruction is allowed for the kernel alone, where these may occur.
+pub fn is_system(i: &Instruction, listed: Instructions) -> bool {
+    listed == Instructions::Kernel && verdict_kernel(i) == Verdict::System
+}
+
 /// The verdict on an instruction of a module for a stock kernel, which may do
 /// what the kernel does, but for going into other worlds: those of guests,
 /// enclaves and users.
-pub fn verdict_kernel(i: &Instruction) -> Verdict {
+fn verdict_kernel(i: &Instruction) -> Verdict {
     match verdict(i.code()) {
         Verdict::Refused if system(i.mnemonic()) => Verdict::System,
         Verdict::Refused if is_cache_hint(i.mnemonic()) => Verdict::Allowed,

@@ -16,6 +16,7 @@ use crate::decode;
 use crate::domain::{Bound, Direction, Form, Name, Reg, State, Value};
 use crate::insn::{Access, Insn, Op};
 use crate::second;
+use crate::targets::Rules;
 use crate::transfer::Step;
 
 /// Where `rsp` is before the instruction, from where it was at the function's entry.
@@ -109,11 +110,11 @@ pub struct Belief {
 /// rule refuses it.
 pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
     let i = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode();
-    if i.is_invalid() || decode::allowed(&i, &bytes[..i.len()], false).is_err() {
+    if i.is_invalid() || decode::allowed(&i, &bytes[..i.len()], Rules::hypervisor()).is_err() {
         return None;
     }
     let mut factory = InstructionInfoFactory::new();
-    let insn = classify::classify(&i, Field::None, false, &mut factory).ok()?;
+    let insn = classify::classify(&i, Field::None, Rules::hypervisor(), &mut factory).ok()?;
     second::agrees(&InstDecoder::default(), &i, &insn, bytes).ok()?;
     let insn = Insn {
         len: i.len() as u8,
@@ -124,7 +125,7 @@ pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
     let rsp = state.rsp();
     let step = Step {
         scheme: Scheme::Stlb,
-        linux: false,
+        rules: Rules::hypervisor(),
         faulting: false,
         leaving: false,
         label: false,

@@ -19,6 +19,7 @@ use crate::program::{Program, Starts};
 use crate::relocation::{self, Destination, Relocated};
 use crate::report::Report;
 use crate::second;
+use crate::targets::{IndirectBranches, NamedMemory, Rules};
 use crate::violation::Code;
 
 /// Most instructions of an object. Each takes some 60 bytes of memory until the end.
@@ -221,8 +222,7 @@ impl<'o> SectionDecoder<'_, 'o> {
 
     /// Judges the instruction at the start of `rest` by all rules.
     fn anew(&mut self, decoder: &Decoder<'_>, instruction: &Instruction, at: u32, rest: &[u8]) {
-        let linux = self.image.is_linux();
-        let allowed = allowed(instruction, &rest[..instruction.len()], linux);
+        let allowed = allowed(instruction, &rest[..instruction.len()], self.image.rules);
         if let Err((code, reason)) = allowed {
             self.violation(at, code, reason);
         }
@@ -254,16 +254,15 @@ impl<'o> SectionDecoder<'_, 'o> {
         rest: &[u8],
         allowed: Result<(), (Code, &'static str)>,
     ) -> (Insn, bool) {
-        let linux = self.image.is_linux();
-        let classified = classify::classify(instruction, field, linux, &mut self.factory);
+        let rules = self.image.rules;
+        let classified = classify::classify(instruction, field, rules, &mut self.factory);
         if allowed.is_err() {
             // Said once: what is not allowed is not looked at further.
             return (classified.unwrap_or_else(|(.., insn)| insn), false);
         }
         let (insn, result) = match classified {
             Ok(insn) => {
-                let system = linux && allow::verdict_kernel(instruction) == Verdict::System;
-                let agrees = match system {
+                let agrees = match allow::is_system(instruction, rules.instructions) {
                     true => second::same_length(&self.second, instruction, rest),
                     false => second::agrees(&self.second, instruction, &insn, rest),
                 };
@@ -339,7 +338,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         match inside.count() {
             0 => (0, Ok(Relocated::NONE)),
             1 => (1, relocation::judge(self.image, &rest[0], at, operands)),
-            2 if self.image.is_linux() => {
+            2 if self.image.rules.named_memory == NamedMemory::SymbolsAndPerCpu => {
                 let both = [&rest[0], &rest[1]];
                 (2, relocation::judge_both(self.image, both, at, operands))
             }
@@ -362,20 +361,18 @@ fn decode_at(decoder: &mut Decoder<'_>, at: usize, instruction: &mut Instruction
 pub fn allowed(
     instruction: &Instruction,
     raw: &[u8],
-    linux: bool,
+    rules: &Rules,
 ) -> Result<(), (Code, &'static str)> {
-    let verdict = match linux {
-        true => allow::verdict_kernel(instruction),
-        false => allow::verdict(instruction.code()),
-    };
-    match verdict {
+    match allow::verdict_among(instruction, rules.instructions) {
         Verdict::Allowed if instruction.has_op_mask() => {
             Err((Code::Instruction, "with a mask it is not on the allow-list"))
         }
-        Verdict::Allowed | Verdict::System => prefix::check(instruction, raw, linux),
+        Verdict::Allowed | Verdict::System => prefix::check(instruction, raw, rules),
         // Thunks and retpolines lead anywhere as well: the kernel's own policy.
-        Verdict::Indirect if linux && is_near(instruction) => {
-            prefix::check(instruction, raw, linux)
+        Verdict::Indirect
+            if rules.indirect_branches == IndirectBranches::Near && is_near(instruction) =>
+        {
+            prefix::check(instruction, raw, rules)
         }
         Verdict::Indirect => Err((Code::Indirect, "its target is not known")),
         Verdict::Refused => Err((Code::Instruction, "it is not on the allow-list")),

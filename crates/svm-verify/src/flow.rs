@@ -15,6 +15,7 @@ use crate::insn::{Condition, Op, Target};
 use crate::object::{Image, Routine};
 use crate::patches::Patches;
 use crate::program::Program;
+use crate::targets::Frames;
 use crate::transfer::{self, Broken, Next, Proved, Step};
 use crate::violation::Code;
 
@@ -307,7 +308,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             self.proved[n as usize] = Proved::Reached;
             return true;
         }
-        if self.image.is_linux() {
+        if self.image.rules.frames == Frames::Compiled {
             self.arguments.note(n, insn, state);
             if let Op::Call(Target::Inside(callee)) = insn.op
                 && let Some(&bytes) = self.known.get(&callee)
@@ -317,7 +318,7 @@ impl<'a, 'o> Flow<'a, 'o> {
         }
         let step = Step {
             scheme: self.image.scheme,
-            linux: self.image.is_linux(),
+            rules: self.image.rules,
             faulting: patched && self.patches.fixups.contains_key(&n),
             leaving: patched && self.patches.leaves.contains(&n),
             label: patched && self.patches.labels.contains(&n),

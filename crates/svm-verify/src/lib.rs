@@ -44,7 +44,6 @@ pub mod belief;
 mod bounds;
 mod checks;
 mod classify;
-mod contract;
 mod decode;
 mod domain;
 mod explanations;
@@ -62,6 +61,7 @@ mod references;
 mod relocation;
 mod report;
 mod second;
+mod targets;
 mod transfer;
 mod violation;
 
@@ -71,10 +71,11 @@ use crate::object::{CodeAt, Image};
 use crate::patches::Patches;
 use crate::program::Program;
 use crate::report::Report;
+use crate::targets::{Contents, Patching, UnreachedCode};
 
-pub use contract::Contract;
 pub use object::is_entry;
 pub use proof::{Accesses, Proof};
+pub use targets::Contract;
 pub use twin_abi::{Scheme, Target};
 pub use violation::{Code, Rule, Violation, Violations};
 
@@ -149,8 +150,10 @@ fn prove<'o>(
     let image = Image::new(object, contract, report)?;
     let program = decode::decode(&image, remember, report)?;
     let (mut entries, mut patches) = (entries(&image, &program, report), Patches::default());
-    if image.is_linux() {
+    if image.rules.patching == Patching::ByKernelTables {
         patches = Patches::new(&image, &program, report);
+    }
+    if image.rules.contents == Contents::Module {
         let found = references::check(&image, &program, report);
         patches.labels = found.labels;
         entries.extend(starts(&program, &found.functions));
@@ -166,7 +169,7 @@ fn prove<'o>(
     }
     // In a hypervisor instance nobody opens a way to code that no path reaches. A
     // broken rule ends paths: what lies behind it is not said to be unreached.
-    if !image.is_linux() && report.is_empty() {
+    if image.rules.unreached_code == UnreachedCode::Refused && report.is_empty() {
         for n in outcome.unreached(&program) {
             let (section, offset) = image.place(&program.insns[n as usize]);
             let reason = "no path leads here, and it is not padding";

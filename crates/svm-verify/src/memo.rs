@@ -296,6 +296,7 @@ mod tests {
 
     use super::*;
     use crate::classify;
+    use crate::targets::Rules;
 
     /// What would be kept of the instruction that the bytes begin with, at an
     /// address.
@@ -303,7 +304,12 @@ mod tests {
         let mut decoder = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE);
         let i = decoder.decode();
         let operands = Operands::new(&i, &decoder.get_constant_offsets(&i));
-        let insn = classify::classify(&i, field, false, &mut InstructionInfoFactory::new());
+        let insn = classify::classify(
+            &i,
+            field,
+            Rules::hypervisor(),
+            &mut InstructionInfoFactory::new(),
+        );
         let insn = insn.unwrap_or_else(|(.., insn)| insn);
         let len = i.len() as u8;
         Known::new(&i, Insn { len, ..insn }, field, operands)

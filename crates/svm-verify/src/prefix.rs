@@ -8,6 +8,7 @@
 
 use iced_x86::{Code as Encoding, Instruction, Mnemonic, OpKind, Register};
 
+use crate::targets::{NamedMemory, Rules};
 use crate::violation::Code;
 
 /// How often each prefix stands before an instruction.
@@ -71,7 +72,7 @@ fn plain(bytes: &[u8]) -> bool {
 pub fn check(
     instruction: &Instruction,
     bytes: &[u8],
-    linux: bool,
+    rules: &Rules,
 ) -> Result<(), (Code, &'static str)> {
     let rex = matches!(bytes.first(), Some(0x40..=0x4f));
     if plain(bytes) && !(rex && is_transfer(instruction)) {
@@ -83,7 +84,7 @@ pub fn check(
     // What string instructions reach, no operand shows: a segment would move it.
     let shown = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
     let gs = p.segment == 1 && instruction.segment_prefix() == Register::GS;
-    let percpu = linux && gs && shown;
+    let percpu = rules.named_memory == NamedMemory::SymbolsAndPerCpu && gs && shown;
     if p.segment != 0 && !percpu {
         return Err((Code::AddressForm, "%fs and %gs are not dom0's here"));
     }

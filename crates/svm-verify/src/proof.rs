@@ -57,7 +57,7 @@ pub struct Accesses {
 impl Proof {
     pub(crate) fn new(image: &Image<'_>, program: &Program, outcome: &Outcome) -> Proof {
         let mut proof = Proof {
-            target: image.target,
+            target: image.rules.target,
             scheme: image.scheme,
             bytes: image
                 .code

@@ -13,6 +13,7 @@ use twin_abi::stlb;
 use crate::classify::Field;
 use crate::memo::Operands;
 use crate::object::{CodeAt, Image, Meaning, Routine};
+use crate::targets::Contents;
 
 /// Where a direct branch leads, before it is known where instructions start.
 #[derive(Clone, Copy)]
@@ -81,8 +82,10 @@ pub fn judge(
     match meaning {
         Meaning::Routine(routine) if branch => to_routine(r, routine),
         Meaning::Code(place) if branch => to_code(r, place),
-        _ if image.is_linux() => judge_linux(r, meaning, &field),
-        _ => judge_user(r, meaning, &field),
+        _ => match image.rules.contents {
+            Contents::CodeAlone => in_code_alone(r, meaning, &field),
+            Contents::Module => in_module(r, meaning, &field),
+        },
     }
 }
 
@@ -110,8 +113,8 @@ pub fn judge_both(
     }
 }
 
-/// The rest of the table of `--target hypervisor`.
-fn judge_user(
+/// The rest of the table where data stays in dom0.
+fn in_code_alone(
     r: &Relocation,
     meaning: Meaning,
     at: &Fields<'_>,
@@ -130,12 +133,8 @@ fn judge_user(
     }
 }
 
-/// The rest of the table of `--target linux`.
-fn judge_linux(
-    r: &Relocation,
-    meaning: Meaning,
-    at: &Fields<'_>,
-) -> Result<Relocated, &'static str> {
+/// The rest of the table of modules.
+fn in_module(r: &Relocation, meaning: Meaning, at: &Fields<'_>) -> Result<Relocated, &'static str> {
     let branch = at.operands.branch;
     match (r.kind, meaning) {
         (R_X86_64_32S, Meaning::Table) if at.displacement() => table_half(r),

@@ -7,22 +7,24 @@ use super::{Field, addressed, gpr64, writes};
 use crate::allow;
 use crate::domain::Reg;
 use crate::insn::{Access, Insn, Memory, Op, Origin};
+use crate::targets::{Instructions, NamedMemory, Rules};
 use crate::violation::Code;
 
 /// Fills in the explicit memory operand and makes sure there is no other.
 pub(super) fn memory(
     i: &Instruction,
     field: Field,
-    linux: bool,
+    rules: &Rules,
     used: &[UsedMemory],
     insn: &mut Insn,
 ) -> Result<(), (Code, &'static str)> {
     let explicit = (0..i.op_count()).find(|&n| i.op_kind(n) == OpKind::Memory);
     let silent = matches!(i.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
-    let silent = silent || linux && allow::is_cache_hint(i.mnemonic());
-    let origin = match linux {
-        true => origin(i, field),
-        false => Origin::Registers,
+    let silent =
+        silent || rules.instructions == Instructions::Kernel && allow::is_cache_hint(i.mnemonic());
+    let origin = match rules.named_memory {
+        NamedMemory::None => Origin::Registers,
+        NamedMemory::SymbolsAndPerCpu => origin(i, field),
     };
     let registers = origin == Origin::Registers;
     if explicit.is_some() && !silent && registers && gpr64(i.memory_base()).is_none() {
@@ -34,7 +36,7 @@ pub(super) fn memory(
     if is_stack_or_string(i) {
         // Their implicit operands have rules of their own (`crate::transfer`).
     } else if used.iter().any(|m| explicit.is_none() || !is_operand(m, i))
-        && !(linux && explicit.is_none() && allow::verdict_kernel(i) == allow::Verdict::System)
+        && !(explicit.is_none() && allow::is_system(i, rules.instructions))
     {
         return Err((Code::Implicit, "it reaches memory that no operand shows"));
     }
@@ -65,7 +67,7 @@ pub(super) fn memory(
         }
         // Reported already.
         Field::Bad => return Ok(()),
-        _ if silent => return addressed(i, field, linux),
+        _ if silent => return addressed(i, field, rules),
         _ => {}
     }
     if access == Access::None || insn.memory.size == 0 {

@@ -12,6 +12,7 @@ use iced_x86::{Code as Code86, Instruction, InstructionInfoFactory, Mnemonic, Op
 
 use crate::domain::{Reg, RegSet};
 use crate::insn::{Condition, Insn, Memory, Op, TableRead};
+use crate::targets::{Instructions, NamedMemory, Rules};
 use crate::violation::Code;
 use memory::memory;
 use operation::{kernel_operation, operation};
@@ -44,7 +45,7 @@ type Refused = (Code, &'static str, Insn);
 pub fn classify(
     i: &Instruction,
     field: Field,
-    linux: bool,
+    rules: &Rules,
     factory: &mut InstructionInfoFactory,
 ) -> Result<Insn, Refused> {
     let mut insn = Insn {
@@ -55,25 +56,26 @@ pub fn classify(
         section: 0,
         writes: RegSet::NONE,
         memory: Memory::NONE,
-        op: match linux {
-            true => kernel_operation(i, field),
-            false => operation(i, field),
+        op: match rules.instructions {
+            Instructions::Unprivileged => operation(i, field),
+            Instructions::Kernel => kernel_operation(i, field),
         },
     };
     if let Some(writes) = known_writes(insn.op) {
         insn.writes = writes;
-        return match addressed(i, field, linux) {
+        return match addressed(i, field, rules) {
             Ok(()) => Ok(insn),
             Err((code, reason)) => Err((code, reason, insn)),
         };
     }
+    let kernel = rules.instructions == Instructions::Kernel;
     let info = factory.info(i);
     for used in info.used_registers() {
         if writes(used.access()) {
             match gpr(used.register()) {
                 Some(r) => insn.writes = insn.writes.or(r.set()),
                 None if used.register().is_vector_register() => {}
-                None if linux && !used.register().is_segment_register() => {}
+                None if kernel && !used.register().is_segment_register() => {}
                 None => {
                     return Err((
                         Code::Instruction,
@@ -84,10 +86,10 @@ pub fn classify(
             }
         }
     }
-    if linux && i.code() == Code86::In_EAX_DX {
+    if kernel && i.code() == Code86::In_EAX_DX {
         insn.writes = insn.writes.or(BACKDOOR);
     }
-    match memory(i, field, linux, info.used_memory(), &mut insn) {
+    match memory(i, field, rules, info.used_memory(), &mut insn) {
         Ok(()) => Ok(insn),
         Err((code, reason)) => Err((code, reason, insn)),
     }
@@ -122,7 +124,7 @@ fn known_writes(op: Op) -> Option<RegSet> {
 
 /// Whether the address that `lea` computes may be in a register; other
 /// instructions of [`known_writes`] compute none.
-fn addressed(i: &Instruction, field: Field, linux: bool) -> Result<(), (Code, &'static str)> {
+fn addressed(i: &Instruction, field: Field, rules: &Rules) -> Result<(), (Code, &'static str)> {
     if i.mnemonic() != Mnemonic::Lea {
         return Ok(());
     }
@@ -133,7 +135,8 @@ fn addressed(i: &Instruction, field: Field, linux: bool) -> Result<(), (Code, &'
         ));
     }
     // An address in a module's own code is for `crate::references` to judge.
-    let own = linux && matches!(field, Field::Displacement | Field::None);
+    let own = rules.named_memory == NamedMemory::SymbolsAndPerCpu
+        && matches!(field, Field::Displacement | Field::None);
     if i.is_ip_rel_memory_operand() && !own {
         return Err((
             Code::AddressForm,

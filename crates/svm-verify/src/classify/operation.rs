@@ -10,19 +10,12 @@ use crate::insn::{Alu, Condition, Op, StringKind, TableRead, Target};
 /// What it does in a module for a stock kernel, which has more of them.
 pub(super) fn kernel_operation(i: &Instruction, field: Field) -> Op {
     use Mnemonic::*;
-    let register = |op: u32| (i.op_kind(op) == OpKind::Register).then(|| gpr64(i.op_register(op)));
     match i.mnemonic() {
-        Push => register(0)
-            .flatten()
-            .map_or(Op::Push, |s| Op::PushRegister { s }),
+        Push => first_register(i).map_or(Op::Push, |s| Op::PushRegister { s }),
         Pushfq => Op::Push,
         Popfq => Op::PopFlags,
-        _ => match i.flow_control() {
-            FlowControl::IndirectCall => Op::CallIndirect(register(0).flatten()),
-            FlowControl::IndirectBranch => Op::JumpIndirect(register(0).flatten()),
-            _ if allow::is_cache_hint(i.mnemonic()) => Op::Plain,
-            _ => operation(i, field),
-        },
+        _ if allow::is_cache_hint(i.mnemonic()) => Op::Plain,
+        _ => operation(i, field),
     }
 }
 
@@ -54,10 +47,17 @@ pub(super) fn operation(i: &Instruction, field: Field) -> Op {
     }
 }
 
+/// The first operand, if it is a 64-bit register.
+fn first_register(i: &Instruction) -> Option<Reg> {
+    (i.op0_kind() == OpKind::Register).then(|| gpr64(i.op0_register()))?
+}
+
 fn branch(i: &Instruction) -> Op {
     match i.flow_control() {
         FlowControl::Next => Op::Plain,
         FlowControl::Call => Op::Call(Target::Bad),
+        FlowControl::IndirectCall => Op::CallIndirect(first_register(i)),
+        FlowControl::IndirectBranch => Op::JumpIndirect(first_register(i)),
         FlowControl::UnconditionalBranch => Op::Jump(Target::Bad),
         FlowControl::ConditionalBranch => {
             let condition = match i.mnemonic() {

@@ -12,13 +12,13 @@ mod symbols;
 mod tables;
 
 use elf_loader::{Object, Relocation, Section, SectionId, SymbolId};
-use twin_abi::{Scheme, Target};
+use twin_abi::Scheme;
 
-use crate::contract::Contract;
 use crate::domain::Reg;
 use crate::insn::Insn;
 use crate::linux;
 use crate::report::Report;
+use crate::targets::{Contents, Contract, Rules};
 use crate::violation::Code;
 
 pub use symbols::{is_entry, slow_register};
@@ -74,8 +74,8 @@ pub struct Image<'o> {
     pub object: &'o Object<'o>,
     /// How it translates.
     pub scheme: Scheme,
-    /// What it is for.
-    pub target: Target,
+    /// What is demanded of it: the rules of the target that it was made for.
+    pub rules: &'static Rules,
     /// The code sections in file order.
     pub code: Vec<SectionId>,
     /// Meaning of each symbol.
@@ -108,38 +108,33 @@ impl<'o> Image<'o> {
             report.object(Code::Contract, reason);
             return None;
         }
+        let Some(rules) = Rules::of(target) else {
+            report.object(Code::Contract, "nothing is proved of programs");
+            return None;
+        };
         let mut image = Image {
             object,
             scheme,
-            target,
+            rules,
             code: Vec::new(),
             symbols: Vec::new(),
             codemap: Vec::new(),
             globals: Vec::new(),
             locals: Vec::new(),
         };
-        match target {
-            Target::Hypervisor => {
+        match rules.contents {
+            Contents::CodeAlone => {
                 image.check_sections(report);
                 image.check_symbols(report);
                 image.check_codemap(report);
             }
-            Target::Linux => {
+            Contents::Module => {
                 linux::sections(&mut image, report);
                 linux::symbols(&mut image, report);
-            }
-            Target::Process => {
-                report.object(Code::Contract, "nothing is proved of programs");
-                return None;
             }
         }
         image.check_map(report);
         Some(image)
-    }
-
-    /// Whether this is a module for a stock kernel.
-    pub fn is_linux(&self) -> bool {
-        self.target == Target::Linux
     }
 
     /// The code section with this number.

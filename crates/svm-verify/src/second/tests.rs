@@ -9,6 +9,7 @@ use super::*;
 use crate::allow::{self, Verdict};
 use crate::classify::{self, Field};
 use crate::prefix;
+use crate::targets::Rules;
 
 /// Every opcode byte of these maps behind `head`, with every register field
 /// and each way to write an address.
@@ -70,8 +71,8 @@ fn compared(
     if allow::verdict(i.code()) != Verdict::Allowed {
         return None;
     }
-    prefix::check(&i, &bytes[..i.len()], false).ok()?;
-    let insn = classify::classify(&i, Field::None, false, factory).ok()?;
+    prefix::check(&i, &bytes[..i.len()], Rules::hypervisor()).ok()?;
+    let insn = classify::classify(&i, Field::None, Rules::hypervisor(), factory).ok()?;
     Some((i, agrees(&InstDecoder::default(), &i, &insn, bytes)))
 }
 

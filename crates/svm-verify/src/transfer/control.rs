@@ -4,6 +4,7 @@ use super::{Broken, Next, Step, broken};
 use crate::domain::{Direction, Form, Reg};
 use crate::insn::Target;
 use crate::object::Routine;
+use crate::targets::{Breakpoints, Callees};
 use crate::violation::Code;
 
 impl Step<'_> {
@@ -26,9 +27,9 @@ impl Step<'_> {
     }
 
     fn called(&mut self) {
-        match self.linux {
-            true => self.state.called_by_psabi(),
-            false => self.state.called(),
+        match self.rules.callees {
+            Callees::KeepByPsabi => self.state.called_by_psabi(),
+            Callees::Untrusted => self.state.called(),
         }
     }
 
@@ -95,9 +96,9 @@ impl Step<'_> {
     /// 6.3.1), and there a hypervisor's handler may go on. Linux takes it for the
     /// end of the kernel's thread (`arch/x86/kernel/traps.c`, `do_int3`).
     pub(super) fn breakpoint(&self) -> Result<Next, Broken> {
-        match self.linux {
-            true => Ok(Next::End),
-            false => broken(
+        match self.rules.breakpoints {
+            Breakpoints::EndThread => Ok(Next::End),
+            Breakpoints::MayContinue => broken(
                 Code::Instruction,
                 "a handler of breakpoints may go on behind it; only padding has it",
             ),

@@ -6,6 +6,7 @@ use super::{Broken, Proved, Step, broken};
 use crate::bounds::{self, MAX_ALIGNMENT};
 use crate::domain::{Form, Reg};
 use crate::insn::{Access, Memory, Op, Origin, StringKind};
+use crate::targets::Frames;
 use crate::violation::Code;
 
 impl Step<'_> {
@@ -24,8 +25,10 @@ impl Step<'_> {
         }
         let disp = i64::from(m.disp);
         match form {
-            Form::Stack(_) | Form::Aligned(_) if self.linux && !m.indexed => {
-                self.kernel_frame(m).map(|()| Proved::Stack)
+            Form::Stack(_) | Form::Aligned(_)
+                if self.rules.frames == Frames::Compiled && !m.indexed =>
+            {
+                self.compiled_frame(m).map(|()| Proved::Stack)
             }
             // op disp(%rsp), or through a register that holds a stack address
             Form::Stack(at) if !m.indexed => self
@@ -78,9 +81,9 @@ impl Step<'_> {
     //      op disp(%rsp)
     //      op disp(%rbp)       # and other registers with a frame address
     //
-    // In a module for a stock kernel: anywhere from 128 bytes below `rsp` up to
+    // In a frame as compilers make it: anywhere from 128 bytes below `rsp` up to
     // what the caller passes, but not the return address.
-    fn kernel_frame(&self, m: &Memory) -> Result<(), Broken> {
+    fn compiled_frame(&self, m: &Memory) -> Result<(), Broken> {
         const ARGUMENTS: i64 = 1024;
         let place = self.state.get(m.base).form.moved(m.disp);
         let (rsp, size) = (self.state.get(Reg::RSP).form, i64::from(m.size));

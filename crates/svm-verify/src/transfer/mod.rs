@@ -26,6 +26,7 @@ use twin_abi::Scheme;
 
 use crate::domain::{Direction, Flags, Form, Name, Reg, RegSet, State, Value};
 use crate::insn::{Alu, Insn, Op, TableRead};
+use crate::targets::{Frames, Rules};
 use crate::violation::Code;
 
 /// How an instruction's memory operand was proved; also says that the
@@ -77,8 +78,8 @@ fn broken<T>(code: Code, reason: &'static str) -> Result<T, Broken> {
 pub struct Step<'a> {
     /// Which table reads are valid.
     pub scheme: Scheme,
-    /// Whether this is a module for a stock kernel.
-    pub linux: bool,
+    /// The rules of the target.
+    pub rules: &'static Rules,
     /// Whether the kernel answers what its memory operand faults with.
     pub faulting: bool,
     /// Whether the kernel may turn the jump into a return.
@@ -99,7 +100,7 @@ impl Step<'_> {
     /// path ends ([`Code::StackPointer`], [`Code::Frame`]).
     pub fn run(mut self) -> Result<(Next, Proved), Broken> {
         let proved = self.memory(&self.insn.memory);
-        if self.linux && !matches!(self.insn.op, Op::Store { .. }) {
+        if self.rules.frames == Frames::Compiled && !matches!(self.insn.op, Op::Store { .. }) {
             self.state.forget_written(&self.insn.memory);
         }
         let by_pointer = self.writes_by_pointer();
@@ -153,7 +154,9 @@ impl Step<'_> {
             }
             Op::Store { s } => {
                 let (stored, m) = (self.state.get(s).form, self.insn.memory);
-                if let (true, Some(at)) = (self.linux, self.state.frame_place(&m)) {
+                if self.rules.frames == Frames::Compiled
+                    && let Some(at) = self.state.frame_place(&m)
+                {
                     self.state.store(at, m.size, stored);
                 }
                 self.store_return_word(s);

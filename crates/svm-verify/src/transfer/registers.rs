@@ -8,6 +8,7 @@ use super::stages::{context_top, covered_forward, mask, plus, shift};
 use super::{Broken, Step, broken};
 use crate::domain::{Again, Flags, Form, Reg, RegSet, Value};
 use crate::insn::Alu;
+use crate::targets::Frames;
 use crate::violation::Code;
 
 /// `rsp` is written, and nobody can tell where to: the path ends.
@@ -118,7 +119,8 @@ impl Step<'_> {
             self.state.flags = self.window(d, before.form, imm, wide);
             return Ok(());
         }
-        if self.linux && d == Reg::RSP && op == Alu::And && wide {
+        let aligns = d == Reg::RSP && op == Alu::And && wide;
+        if aligns && self.rules.frames == Frames::Compiled {
             return self.realign(before.form, imm);
         }
         let form = match op {

@@ -19,6 +19,7 @@ use twin_abi::stack;
 use super::{Broken, Step, broken};
 use crate::domain::{Flags, Form, Reg, State};
 use crate::insn::{Condition, Memory, Op};
+use crate::targets::ReturnWords;
 use crate::violation::Code;
 
 //      jne .Lsmashed
@@ -42,7 +43,7 @@ enum Place {
 impl Step<'_> {
     /// Which of the two the eight bytes of a memory operand are.
     fn place_of_return_word(&self, m: &Memory) -> Option<Place> {
-        if self.linux || m.size != 8 {
+        if self.rules.return_words == ReturnWords::Trusted || m.size != 8 {
             return None;
         }
         match self.state.frame_place(m)? {
@@ -102,7 +103,7 @@ impl Step<'_> {
 
     /// `ret`, and jumps to what returns in the function's place.
     pub(super) fn returns(&self) -> Result<(), Broken> {
-        match self.linux || self.state.returns.intact {
+        match self.rules.return_words == ReturnWords::Trusted || self.state.returns.intact {
             true => Ok(()),
             false => broken(
                 Code::ReturnWord,

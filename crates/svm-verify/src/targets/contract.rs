@@ -3,6 +3,8 @@
 
 use twin_abi::{Scheme, Target};
 
+use super::Rules;
+
 /// The rules that an object has to keep.
 ///
 /// Serves nobody but who is going to load the object, so there is no default: a
@@ -38,7 +40,7 @@ impl Contract {
     /// # Errors
     /// What it was made for instead.
     pub(crate) fn admits(self, scheme: Scheme, target: Target) -> Result<(), String> {
-        if self.target == Target::Process {
+        if Rules::of(self.target).is_none() {
             return Err("nothing is proved of programs (`process`)".to_owned());
         }
         let (made, demanded) = (target.as_str(), self.target.as_str());
