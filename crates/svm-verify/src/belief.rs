@@ -15,6 +15,7 @@ use crate::classify::{self, Field};
 use crate::decode;
 use crate::domain::{Bound, Direction, Form, Name, Reg, State, Value};
 use crate::insn::{Access, Insn, Op};
+use crate::schemes;
 use crate::second;
 use crate::targets::Rules;
 use crate::transfer::Step;
@@ -124,7 +125,7 @@ pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
     let mut state = facts(&insn, &before, backward);
     let rsp = state.rsp();
     let step = Step {
-        scheme: Scheme::Stlb,
+        scheme: schemes::of(Scheme::Stlb),
         rules: Rules::hypervisor(),
         faulting: false,
         leaving: false,

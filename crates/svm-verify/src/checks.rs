@@ -36,7 +36,7 @@ use std::borrow::Cow;
 use elf_loader::Relocation;
 
 use crate::domain::{Name, Reg, State};
-use crate::insn::{Access, Insn, Op, TableRead, Target};
+use crate::insn::{Access, Half, Insn, Op, TableRead, Target};
 use crate::object::{Image, Routine};
 use crate::program::Program;
 use crate::transfer::Broken;
@@ -111,7 +111,9 @@ fn translation(program: &Program, branch: u32) -> Option<(u32, Reg)> {
     let n = program.next(branch)?;
     match program.get(n)?.op {
         Op::Table {
-            read: TableRead::AddXlate | TableRead::XorXlate,
+            read: TableRead {
+                half: Half::Xlate, ..
+            },
             r,
             ..
         } => Some((n, r)),

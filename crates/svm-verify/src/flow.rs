@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::arguments::{Arguments, Written};
 use crate::checks::{self, Miss};
-use crate::domain::{Flags, Form, Name, Reg, State, Value};
-use crate::insn::{Condition, Op, Target};
+use crate::domain::{Flags, Form, Name, Reg, State};
+use crate::insn::{Op, Target};
 use crate::object::{Image, Routine};
 use crate::patches::Patches;
 use crate::program::Program;
@@ -296,9 +296,11 @@ impl<'a, 'o> Flow<'a, 'o> {
     /// Interprets one instruction. True if the next one may follow.
     fn instruction(&mut self, n: u32, state: &mut State, found: &mut Vec<(u32, Broken)>) -> bool {
         let insn = &self.program.insns[n as usize];
-        if let Some((target, check)) = branch_of_check(insn.op, state.flags) {
+        if let Op::Branch(condition, target) = insn.op
+            && let Some(address) = self.image.scheme.checked(condition, state.flags)
+        {
             self.proved[n as usize] = Proved::Reached;
-            if let Err(broken) = self.check(n, target, check, state) {
+            if let Err(broken) = self.check(n, target, address, state) {
                 found.push((n, broken));
             }
             return true;
@@ -363,32 +365,24 @@ impl<'a, 'o> Flow<'a, 'o> {
         }
     }
 
-    /// The branch of a check: `state` becomes that of the fall-through.
+    /// The branch of a check for `address`: `state` becomes that of the fall-through.
     fn check(
         &mut self,
         n: u32,
         target: Target,
-        check: Flags,
+        address: Name,
         state: &mut State,
     ) -> Result<(), Broken> {
-        state.flags = Flags::Unknown;
-        let result = match (target, check) {
-            (Target::Inside(to), Flags::Window { address, .. } | Flags::Tag(address)) => {
-                checks::confirm(self.image, self.program, state, n, to, address)
-                    .map(|miss| self.missed(n, to, miss, state))
-            }
-            _ => Err((
+        let compared = std::mem::replace(&mut state.flags, Flags::Unknown);
+        let result = match target {
+            Target::Inside(to) => checks::confirm(self.image, self.program, state, n, to, address)
+                .map(|miss| self.missed(n, to, miss, state)),
+            Target::Routine(_) | Target::Bad => Err((
                 Code::OutOfLine,
                 "the check's branch leaves the object".into(),
             )),
         };
-        match check {
-            Flags::Window { register, address } => {
-                state.write(register, Value::of(Form::Checked(address)));
-            }
-            Flags::Tag(address) => state.matched = Some(address),
-            Flags::Unknown | Flags::ReturnWord | Flags::Compared { .. } => {}
-        }
+        self.image.scheme.passed(state, compared);
         result.and_then(|owned| owned)
     }
 
@@ -472,16 +466,6 @@ fn leads_to(program: &Program, n: u32) -> Option<u32> {
             (!slow).then_some(to)
         }
         Op::Call(Target::Inside(to)) | Op::Branch(_, Target::Inside(to)) => Some(to),
-        _ => None,
-    }
-}
-
-/// The branch of a check: `ja` after `cmp $0xfff, %v`, `jne` after
-/// `cmp twin_stlb(%i), %p`.
-fn branch_of_check(op: Op, flags: Flags) -> Option<(Target, Flags)> {
-    match (op, flags) {
-        (Op::Branch(Condition::Above, target), Flags::Window { .. })
-        | (Op::Branch(Condition::NotEqual, target), Flags::Tag(_)) => Some((target, flags)),
         _ => None,
     }
 }

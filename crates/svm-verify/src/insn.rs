@@ -103,17 +103,23 @@ pub enum Alu {
     Cmp,
 }
 
-/// The four instructions that read the translation table.
+/// A read of half a table entry, `op twin_stlb(%i), %v` or `op twin_stlb+8(%i), %v`.
+/// The schemes say which there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TableRead {
-    /// `sub twin_stlb(%i), %v`.
-    SubTag,
-    /// `add twin_stlb+8(%i), %v`.
-    AddXlate,
-    /// `cmp twin_stlb(%i), %p`.
-    CmpTag,
-    /// `xor twin_stlb+8(%i), %v`.
-    XorXlate,
+pub struct TableRead {
+    /// What is done with it and the register.
+    pub op: Alu,
+    /// Which half is read.
+    pub half: Half,
+}
+
+/// Half of a table entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// The page that the entry is about.
+    Tag,
+    /// Its translation.
+    Xlate,
 }
 
 /// The condition of a conditional branch, as far as it matters.
@@ -187,7 +193,7 @@ pub enum Op {
     Compare { left: Reg, right: Reg },
     /// `cmova %s, %d` of 64 bits.
     MoveIfAbove { d: Reg, s: Reg },
-    /// A read of half a table entry.
+    /// A read of half a table entry; `cmp` writes no register.
     Table { read: TableRead, r: Reg, index: Reg },
     /// `prefetch (...)`.
     Prefetch,

@@ -60,6 +60,7 @@ mod proof;
 mod references;
 mod relocation;
 mod report;
+mod schemes;
 mod second;
 mod targets;
 mod transfer;

@@ -212,7 +212,7 @@ fn undefined(symbol: &Symbol<'_>) -> Meaning {
 /// them, if the runtime in the object is that one.
 fn slow_paths<'o>(image: &Image<'o>, report: &mut Report<'o>) -> HashMap<u64, Routine> {
     let mut slow = HashMap::new();
-    let Ok(runtime) = elf_loader::read(twin_linux_runtime::object(image.scheme)) else {
+    let Ok(runtime) = elf_loader::read(twin_linux_runtime::object(image.scheme.scheme())) else {
         report.object(Code::Runtime, "the verifier's own copy cannot be read");
         return slow;
     };

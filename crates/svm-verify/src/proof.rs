@@ -58,7 +58,7 @@ impl Proof {
     pub(crate) fn new(image: &Image<'_>, program: &Program, outcome: &Outcome) -> Proof {
         let mut proof = Proof {
             target: image.rules.target,
-            scheme: image.scheme,
+            scheme: image.scheme.scheme(),
             bytes: image
                 .code
                 .iter()

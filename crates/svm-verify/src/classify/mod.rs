@@ -11,7 +11,7 @@ mod operation;
 use iced_x86::{Code as Code86, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 
 use crate::domain::{Reg, RegSet};
-use crate::insn::{Condition, Insn, Memory, Op, TableRead};
+use crate::insn::{Alu, Condition, Insn, Memory, Op, TableRead};
 use crate::targets::{Instructions, NamedMemory, Rules};
 use crate::violation::Code;
 use memory::memory;
@@ -112,7 +112,7 @@ fn known_writes(op: Op) -> Option<RegSet> {
         | Op::MoveIfAbove { d, .. }
         | Op::Alu { d, .. } => Some(d.set()),
         Op::Table {
-            read: TableRead::CmpTag,
+            read: TableRead { op: Alu::Cmp, .. },
             ..
         }
         | Op::Compare { .. } => Some(RegSet::NONE),

@@ -5,7 +5,8 @@ use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 use super::{Field, gpr, gpr32, gpr64};
 use crate::allow;
 use crate::domain::{Reg, RegSet};
-use crate::insn::{Alu, Condition, Op, StringKind, TableRead, Target};
+use crate::insn::{Alu, Condition, Half, Op, StringKind, TableRead, Target};
+use crate::schemes;
 
 /// What it does in a module for a stock kernel, which has more of them.
 pub(super) fn kernel_operation(i: &Instruction, field: Field) -> Op {
@@ -157,9 +158,8 @@ fn arithmetic(i: &Instruction, field: Field) -> Op {
     immediate(i, field).unwrap_or(Op::Plain)
 }
 
-/// `op $imm, %d` with the immediate that is in the bytes.
-fn immediate(i: &Instruction, field: Field) -> Option<Op> {
-    let op = match i.mnemonic() {
+fn alu(mnemonic: Mnemonic) -> Option<Alu> {
+    Some(match mnemonic {
         Mnemonic::Add | Mnemonic::Inc => Alu::Add,
         Mnemonic::Sub => Alu::Sub,
         Mnemonic::And => Alu::And,
@@ -168,7 +168,12 @@ fn immediate(i: &Instruction, field: Field) -> Option<Op> {
         Mnemonic::Shr => Alu::Shr,
         Mnemonic::Cmp => Alu::Cmp,
         _ => return None,
-    };
+    })
+}
+
+/// `op $imm, %d` with the immediate that is in the bytes.
+fn immediate(i: &Instruction, field: Field) -> Option<Op> {
+    let op = alu(i.mnemonic())?;
     if i.op0_kind() != OpKind::Register || field != Field::None {
         return None;
     }
@@ -186,15 +191,18 @@ fn immediate(i: &Instruction, field: Field) -> Option<Op> {
     Some(Op::Alu { op, d, imm, wide })
 }
 
-/// `op twin_stlb(%index), %r`, 64 bits wide, no other form.
+/// `op twin_stlb(%index), %r` as some scheme has it, 64 bits wide, no other form.
 fn table_read(i: &Instruction, field: Field) -> Option<Op> {
-    let read = match (field, i.mnemonic()) {
-        (Field::Tag, Mnemonic::Sub) => TableRead::SubTag,
-        (Field::Xlate, Mnemonic::Add) => TableRead::AddXlate,
-        (Field::Tag, Mnemonic::Cmp) => TableRead::CmpTag,
-        (Field::Xlate, Mnemonic::Xor) => TableRead::XorXlate,
+    let half = match field {
+        Field::Tag => Half::Tag,
+        Field::Xlate => Half::Xlate,
         _ => return None,
     };
+    let read = TableRead {
+        op: alu(i.mnemonic())?,
+        half,
+    };
+    schemes::is_read(read).then_some(())?;
     let form = i.op0_kind() == OpKind::Register
         && i.op1_kind() == OpKind::Memory
         && i.memory_index() == Register::None;

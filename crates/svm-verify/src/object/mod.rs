@@ -11,15 +11,14 @@ mod sections;
 mod symbols;
 mod tables;
 
-use elf_loader::{Object, Relocation, Section, SectionId, SymbolId};
-use twin_abi::Scheme;
-
 use crate::domain::Reg;
 use crate::insn::Insn;
 use crate::linux;
 use crate::report::Report;
+use crate::schemes::{self, SchemeRules};
 use crate::targets::{Contents, Contract, Rules};
 use crate::violation::Code;
+use elf_loader::{Object, Relocation, Section, SectionId, SymbolId};
 
 pub use symbols::{is_entry, slow_register};
 
@@ -72,8 +71,8 @@ pub enum Meaning {
 pub struct Image<'o> {
     /// As it was read.
     pub object: &'o Object<'o>,
-    /// How it translates.
-    pub scheme: Scheme,
+    /// How it translates: what its checks have to look like.
+    pub scheme: &'static dyn SchemeRules,
     /// What is demanded of it: the rules of the target that it was made for.
     pub rules: &'static Rules,
     /// The code sections in file order.
@@ -114,7 +113,7 @@ impl<'o> Image<'o> {
         };
         let mut image = Image {
             object,
-            scheme,
+            scheme: schemes::of(scheme),
             rules,
             code: Vec::new(),
             symbols: Vec::new(),

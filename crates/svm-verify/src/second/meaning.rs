@@ -6,7 +6,7 @@ use yaxpeax_x86::long_mode::{Instruction as Second, Opcode, Operand, RegSpec, re
 
 use super::size;
 use crate::domain::Reg;
-use crate::insn::{Alu, Condition, Op, StringKind, TableRead};
+use crate::insn::{Alu, Condition, Op, StringKind};
 
 /// Whether the second decoding does what the interpretation believes.
 pub(super) fn does(op: Op, i: &Instruction, second: &Second) -> bool {
@@ -38,7 +38,9 @@ pub(super) fn does(op: Op, i: &Instruction, second: &Second) -> bool {
         }
         Op::Compare { left, right } => opcode == Opcode::CMP && registers(second, left, right, 8),
         Op::MoveIfAbove { d, s } => opcode == Opcode::CMOVA && registers(second, d, s, 8),
-        Op::Table { read, r, .. } => opcode == table_opcode(read) && register(second, 0, r, 8),
+        Op::Table { read, r, .. } => {
+            is_alu(read.op, opcode) && opcode != Opcode::INC && register(second, 0, r, 8)
+        }
         Op::Prefetch => is_prefetch(opcode),
         Op::BitAt { r, bits } => {
             matches!(opcode, Opcode::BT | Opcode::BTS | Opcode::BTR | Opcode::BTC)
@@ -105,15 +107,6 @@ fn is_alu(op: Alu, opcode: Opcode) -> bool {
         Alu::Xor => opcode == Opcode::XOR,
         Alu::Shr => opcode == Opcode::SHR,
         Alu::Cmp => opcode == Opcode::CMP,
-    }
-}
-
-fn table_opcode(read: TableRead) -> Opcode {
-    match read {
-        TableRead::SubTag => Opcode::SUB,
-        TableRead::AddXlate => Opcode::ADD,
-        TableRead::CmpTag => Opcode::CMP,
-        TableRead::XorXlate => Opcode::XOR,
     }
 }
 

@@ -22,10 +22,9 @@ pub use returns::fell_through;
 
 use std::borrow::Cow;
 
-use twin_abi::Scheme;
-
 use crate::domain::{Direction, Flags, Form, Name, Reg, RegSet, State, Value};
 use crate::insn::{Alu, Insn, Op, TableRead};
+use crate::schemes::SchemeRules;
 use crate::targets::{Frames, Rules};
 use crate::violation::Code;
 
@@ -76,8 +75,8 @@ fn broken<T>(code: Code, reason: &'static str) -> Result<T, Broken> {
 
 /// One instruction in the state before it, which becomes the state after it.
 pub struct Step<'a> {
-    /// Which table reads are valid.
-    pub scheme: Scheme,
+    /// The rules of the scheme.
+    pub scheme: &'static dyn SchemeRules,
     /// The rules of the target.
     pub rules: &'static Rules,
     /// Whether the kernel answers what its memory operand faults with.
@@ -199,7 +198,7 @@ fn sets_flags(op: Op) -> bool {
             | Op::CompareMemory { .. }
             | Op::Alu { op: Alu::Cmp, .. }
             | Op::Table {
-                read: TableRead::CmpTag,
+                read: TableRead { op: Alu::Cmp, .. },
                 ..
             }
     )

@@ -2,8 +2,6 @@
 //! arithmetic takes a value to its next stage ([`super::stages`]), and whatever
 //! else is written is unknown.
 
-use twin_abi::stlb;
-
 use super::stages::{context_top, covered_forward, mask, plus, shift};
 use super::{Broken, Step, broken};
 use crate::domain::{Again, Flags, Form, Reg, RegSet, Value};
@@ -116,7 +114,8 @@ impl Step<'_> {
     ) -> Result<(), Broken> {
         let before = self.state.get(d);
         if op == Alu::Cmp {
-            self.state.flags = self.window(d, before.form, imm, wide);
+            let says = self.scheme.compared(d, before.form, imm, wide);
+            self.state.flags = says.unwrap_or(Flags::Unknown);
             return Ok(());
         }
         let aligns = d == Reg::RSP && op == Alu::And && wide;
@@ -125,7 +124,7 @@ impl Step<'_> {
         }
         let form = match op {
             Alu::And => mask(before, imm, wide),
-            Alu::Shr => shift(before.form, imm),
+            Alu::Shr => shift(before, imm, wide),
             Alu::Xor => covered_forward(before.form, imm),
             Alu::Add => plus(before.form, imm, wide),
             Alu::Sub => imm
@@ -137,19 +136,6 @@ impl Step<'_> {
         match (d, form) {
             (Reg::RSP, Form::Stack(_) | Form::Aligned(_)) => self.move_rsp_to(form),
             _ => self.set(d, Value::of(form)),
-        }
-    }
-
-    //      cmp $0xfff, %v      # %v = address - tag
-    fn window(&self, v: Reg, form: Form, imm: i32, wide: bool) -> Flags {
-        match form {
-            Form::Offset(address) if wide && i64::from(imm) == stlb::PAGE_SIZE as i64 - 1 => {
-                Flags::Window {
-                    register: v,
-                    address,
-                }
-            }
-            _ => Flags::Unknown,
         }
     }
 

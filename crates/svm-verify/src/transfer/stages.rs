@@ -1,38 +1,30 @@
-//! Arithmetic with constants that takes a value from one stage of a check or of
-//! a count to the next. Each function is one kind of instruction; the code it
-//! is for stands above it. What is not listed gives [`Form::Any`].
+//! Arithmetic with constants that takes a value from one stage of a count, or of an
+//! address in the frame, to the next; the stages of an index, the schemes know
+//! ([`crate::schemes`]). Each function is one kind of instruction; the code it is for
+//! stands above it. What is not listed gives [`Form::Any`].
 
 use twin_abi::{stack, stlb};
 
 use crate::domain::{Bound, Direction, Form, Value};
+use crate::insn::Alu;
+use crate::schemes;
 
-//      and $0xfff0, %id        # stlb: %id = low half >> 8
-//      and $-4096, %i          # paper: the page
-//      and $0xfff000, %i       # paper: its bits in the index
+//      and $MASK, %i           # towards an index
 //      and $0xfff, %nd         # strings: offset in the page
 //      and $63, %r             # bit offsets
 pub fn mask(before: Value, imm: i32, wide: bool) -> Form {
-    const PAGE: i32 = -(stlb::PAGE_SIZE as i32);
     const IN_PAGE: i32 = stlb::PAGE_SIZE as i32 - 1;
-    const INDEX: i32 = stlb::INDEX_MASK as i32;
-    const INDEX_BITS: i32 = (stlb::INDEX_MASK << stlb::INDEX_SHIFT) as i32;
-    match (before.form, imm, before.name) {
-        (Form::Shifted(x), INDEX, _) => Form::Index(x),
-        (Form::Page(x), INDEX_BITS, _) => Form::PageBits(x),
-        (Form::Low32(x), IN_PAGE, _) => Form::PageOffset(x, 0),
-        (_, PAGE, Some(x)) if wide => Form::Page(x),
-        (_, 0..=63, _) => Form::Below(imm as u8),
-        _ => Form::Any,
+    match (before.form, imm) {
+        (Form::Low32(x), IN_PAGE) => Form::PageOffset(x, 0),
+        (_, 0..=63) => Form::Below(imm as u8),
+        _ => schemes::index_step(Alu::And, before, imm, wide),
     }
 }
 
-//      shr $8, %id             # towards the index
+//      shr $8, %id             # towards an index
 //      shr $shift, %nd         # bytes to elements
-pub fn shift(before: Form, imm: i32) -> Form {
-    const INDEX_SHIFT: i32 = stlb::INDEX_SHIFT as i32;
-    match (before, imm) {
-        (Form::Low32(x), INDEX_SHIFT) => Form::Shifted(x),
-        (Form::PageBits(x), INDEX_SHIFT) => Form::Index(x),
+pub fn shift(before: Value, imm: i32, wide: bool) -> Form {
+    match (before.form, imm) {
         (Form::PageOffset(x, 0), 0..=3) => Form::PageOffset(x, imm as u8),
         (Form::Count(b, None), 0..=3) if b.shift == 0 && b.direction == Direction::Forward => {
             Form::Count(
@@ -43,7 +35,7 @@ pub fn shift(before: Form, imm: i32) -> Form {
                 None,
             )
         }
-        _ => Form::Any,
+        _ => schemes::index_step(Alu::Shr, before, imm, wide),
     }
 }
 
