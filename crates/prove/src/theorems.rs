@@ -1,7 +1,7 @@
 //! What the verifier's arithmetic is for, as statements about all 64-bit numbers.
 //!
 //! A [`Theorem`] is text of SMT-LIB 2.6 over bit vectors of 64 bits. It may name the
-//! functions of `svm-verify/src/bounds.rs`, each with `.fits` behind it to say that
+//! functions of `svm-verify/src/domain/bounds.rs`, each with `.fits` behind it to say that
 //! nothing in it overflows, and the constants of [`constants`]. Its places count in
 //! bytes: in the window from the start of the translated address's own page, in a
 //! frame from `rsp` at the function's entry, where the return address lies.

@@ -11,14 +11,14 @@ use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use twin_abi::Scheme;
 use yaxpeax_x86::long_mode::InstDecoder;
 
-use crate::classify::{self, Field};
 use crate::decode;
-use crate::domain::{Bound, Direction, Form, Name, Reg, State, Value};
-use crate::insn::{Access, Insn, Op};
+use crate::decode::classify::{self, Field};
+use crate::decode::second;
+use crate::domain::{Bound, Direction, Form, Name, State, Value};
+use crate::insn::{Access, Insn, Op, Reg};
+use crate::rules::Step;
 use crate::schemes;
-use crate::second;
 use crate::targets::Rules;
-use crate::transfer::Step;
 
 /// Where `rsp` is before the instruction, from where it was at the function's entry.
 const DEPTH: i32 = -2048;

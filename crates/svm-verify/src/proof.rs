@@ -3,10 +3,10 @@
 use serde::{Serialize, Serializer};
 use twin_abi::{Scheme, Target};
 
-use crate::flow::Outcome;
+use crate::insn::Program;
 use crate::object::Image;
-use crate::program::Program;
-use crate::transfer::Proved;
+use crate::paths::Outcome;
+use crate::rules::Proved;
 
 /// Which contract an object keeps, and statistics of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -1,7 +1,8 @@
 //! What the status flags say, as far as a branch or a conditional move that the
 //! verifier follows asks them.
 
-use super::{Name, Reg, RegSet};
+use super::Name;
+use crate::insn::{Reg, RegSet};
 
 /// What the status flags say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! that number came about ([`Form`]).
 //!
 //! The forms are the stages that a check, a count of a string instruction or an
-//! address in the frame goes through; `crate::transfer` takes one to the next.
+//! address in the frame goes through; `crate::rules` takes one to the next.
 
 use std::num::NonZeroU32;
 

@@ -6,49 +6,19 @@
 //! not expected here is a violation, so that nothing is loaded that the rest of
 //! the verifier did not look at.
 
+pub mod module;
 mod note;
 mod sections;
 mod symbols;
 mod tables;
 
-use crate::domain::Reg;
-use crate::insn::Insn;
-use crate::linux;
-use crate::report::Report;
+use crate::insn::{CodeAt, Insn, Routine};
+use crate::report::{Code, Report};
 use crate::schemes::{self, SchemeRules};
 use crate::targets::{Contents, Contract, Rules};
-use crate::violation::Code;
 use elf_loader::{Object, Relocation, Section, SectionId, SymbolId};
 
 pub use symbols::{is_entry, slow_register};
-
-/// An entry of the runtime, or an imported routine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Routine {
-    /// Whatever the loader resolves an imported name to: follows the psABI.
-    Imported,
-    /// [`twin_abi::names::CALL`]: goes on at a codemap entry.
-    Indirect,
-    /// `twin_slow_<reg>`.
-    Slow(Reg),
-    /// `__x86_indirect_thunk_<reg>`: goes on where the register points (target `linux`).
-    Thunk(Reg),
-    /// [`twin_abi::names::PORT_IN`].
-    PortIn,
-    /// [`twin_abi::names::PORT_OUT`] and [`twin_abi::names::WARN`]: keep everything.
-    Keeps,
-    /// [`twin_abi::names::BUG`] and [`twin_abi::names::SMASHED`]: do not return.
-    Bug,
-}
-
-/// A place in code: number of the code section, byte offset in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CodeAt {
-    /// Index in [`Image::code`].
-    pub section: u16,
-    /// Byte offset.
-    pub offset: i64,
-}
 
 /// What a symbol may be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,8 +98,8 @@ impl<'o> Image<'o> {
                 image.check_codemap(report);
             }
             Contents::Module => {
-                linux::sections(&mut image, report);
-                linux::symbols(&mut image, report);
+                module::sections(&mut image, report);
+                module::symbols(&mut image, report);
             }
         }
         image.check_map(report);

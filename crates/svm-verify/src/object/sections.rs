@@ -8,8 +8,7 @@ use elf_loader::{Role, Section};
 use twin_abi::sections;
 
 use super::Image;
-use crate::report::Report;
-use crate::violation::Code;
+use crate::report::{Code, Report};
 
 impl<'o> Image<'o> {
     pub(super) fn check_sections(&mut self, report: &mut Report<'o>) {

@@ -19,8 +19,8 @@ mod stlb;
 
 use twin_abi::Scheme;
 
-use crate::domain::{Flags, Form, Name, Reg, State, Value};
-use crate::insn::{Alu, Condition, TableRead};
+use crate::domain::{Flags, Form, Name, State, Value};
+use crate::insn::{Alu, Condition, Reg, TableRead};
 
 /// What the verifier has to recognise of a scheme's check.
 pub trait SchemeRules: Sync {

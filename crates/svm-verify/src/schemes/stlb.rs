@@ -14,8 +14,8 @@
 use twin_abi::{Scheme, stlb};
 
 use super::{Gives, NOT_THIS_SCHEME, SchemeRules};
-use crate::domain::{Flags, Form, Name, Reg, State, Value};
-use crate::insn::{Alu, Condition, Half, TableRead};
+use crate::domain::{Flags, Form, Name, State, Value};
+use crate::insn::{Alu, Condition, Half, Reg, TableRead};
 
 /// The scheme `stlb`.
 pub struct Stlb;
