@@ -66,9 +66,6 @@ pub enum LinkError {
         /// Its name.
         name: String,
     },
-    /// Trampolines were asked for a machine that needs none.
-    #[error("trampolines are for x86-64; i386 branches reach every address, link without them")]
-    NoTrampolines,
 }
 
 /// What is wrong with one relocation.

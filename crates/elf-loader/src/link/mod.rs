@@ -8,7 +8,7 @@
 //!
 //! Nothing is mapped or copied to its place here; that is the caller's, who
 //! knows whose memory it is. Arithmetic is that of psABI x86-64 4.4.1 (table
-//! 4.9) and psABI i386 (table 2.14); a value that its field cannot hold is an
+//! 4.9); a value that its field cannot hold is an
 //! error, never truncated.
 
 mod error;
@@ -98,7 +98,6 @@ pub(crate) fn is_branch_field(section: &Section<'_>, offset: u64) -> bool {
 pub fn symbol_use(machine: Machine, section: &Section<'_>, relocation: &Relocation) -> SymbolUse {
     let (pc32, plt32) = match machine {
         Machine::X86_64 => (consts::R_X86_64_PC32, consts::R_X86_64_PLT32),
-        Machine::I386 => (consts::R_386_PC32, consts::R_386_PLT32),
     };
     let pc_relative = relocation.kind == pc32 || relocation.kind == plt32;
     if section.is_code() && pc_relative && is_branch_field(section, relocation.offset) {
@@ -163,7 +162,7 @@ impl Linker<'_> {
         let symbol = self.symbol_address(section, relocation)?;
         let place = address.wrapping_add(relocation.offset);
         let value = symbol.wrapping_add_signed(relocation.addend);
-        let value = rule.checked(value, place, symbol)?;
+        let value = rule.checked(value, place)?;
         let end = relocation.offset.checked_add(width);
         let range = end.map(|end| relocation.offset as usize..end as usize);
         let field = range.and_then(|range| bytes.get_mut(range));
@@ -223,23 +222,17 @@ enum Rule {
     Unsigned32,
     /// `S + A`, sign-extended by the processor.
     Signed32,
-    /// `S + A` modulo 2^32, in an address space of 32 bits.
-    Address32,
-    /// `S + A - P` modulo 2^32, in an address space of 32 bits.
-    Wrapping32,
 }
 
 fn rule(machine: Machine, kind: u32) -> Result<Rule, RelocationFault> {
     use consts::*;
     Ok(match (machine, kind) {
-        (Machine::X86_64, R_X86_64_NONE) | (Machine::I386, R_386_NONE) => Rule::Nothing,
+        (Machine::X86_64, R_X86_64_NONE) => Rule::Nothing,
         (Machine::X86_64, R_X86_64_64) => Rule::Address64,
         (Machine::X86_64, R_X86_64_PC64) => Rule::Distance64,
         (Machine::X86_64, R_X86_64_PC32 | R_X86_64_PLT32) => Rule::Distance32,
         (Machine::X86_64, R_X86_64_32) => Rule::Unsigned32,
         (Machine::X86_64, R_X86_64_32S) => Rule::Signed32,
-        (Machine::I386, R_386_32) => Rule::Address32,
-        (Machine::I386, R_386_PC32 | R_386_PLT32) => Rule::Wrapping32,
         _ => {
             let name = crate::reloc::relocation_name(machine, kind);
             return Err(RelocationFault::Unsupported { name });
@@ -249,7 +242,7 @@ fn rule(machine: Machine, kind: u32) -> Result<Rule, RelocationFault> {
 
 impl Rule {
     /// The field's value for `target` (S + A) and `place` (P), if it fits.
-    fn checked(self, target: u64, place: u64, symbol: u64) -> Result<u64, RelocationFault> {
+    fn checked(self, target: u64, place: u64) -> Result<u64, RelocationFault> {
         let distance = target.wrapping_sub(place);
         let fits_signed = |value: u64| i32::try_from(value as i64).is_ok();
         let narrow = |value: u64| value <= u64::from(u32::MAX);
@@ -263,12 +256,6 @@ impl Rule {
                 fits_signed(target),
                 target,
                 "an address in the lowest or highest 2 GiB",
-            ),
-            Rule::Address32 => (narrow(symbol), target, "an address below 4 GiB"),
-            Rule::Wrapping32 => (
-                narrow(symbol) && narrow(place),
-                distance,
-                "addresses below 4 GiB",
             ),
         };
         if fits {

@@ -11,7 +11,7 @@
 //! Bytes that no section header covers are not looked at, among them the
 //! signature that the kernel build appends to modules.
 //!
-//! Layout: gABI chapter 4; psABI x86-64 4.1 to 4.4 and psABI i386 chapter 4.
+//! Layout: gABI chapter 4; psABI x86-64 4.1 to 4.4.
 
 mod entry;
 mod error;
@@ -26,7 +26,7 @@ use goblin::elf::section_header::{self as sh, SectionHeader};
 use goblin::elf::sym::{Sym, Symtab};
 
 use crate::model::{
-    MAX_SECTION_SIZE, Machine, Object, Relocation, Role, Section, SectionId, Symbol,
+    MAX_SECTION_SIZE, Machine, Object, Relocation, Role, Section, SectionId, Symbol, Word,
 };
 use entry::{relocation, string, symbol};
 pub use error::{ReadError, RelocationProblem, SectionProblem, SymbolProblem};
@@ -34,22 +34,24 @@ use header::{damaged, file_header, part, section_headers};
 
 const SHF_COMPRESSED: u64 = 0x800;
 const SHT_RELR: u32 = 19;
+/// Addends are beside the relocations.
+const IS_RELA: bool = true;
 
-/// Parses a relocatable object for x86-64 (ELF64, RELA) or i386 (ELF32, REL).
+/// Parses a relocatable object for x86-64 (ELF64, RELA).
 ///
 /// # Errors
 /// [`ReadError`] says what is wrong, where and what to do. Whatever the model
 /// cannot represent faithfully is refused.
 pub fn read(bytes: &[u8]) -> Result<Object<'_>, ReadError> {
-    let (header, machine) = file_header(bytes)?;
-    let file = File::new(bytes, &header, machine)?;
+    let header = file_header(bytes)?;
+    let file = File::new(bytes, &header)?;
     let mut sections = file.sections()?;
     // No section is added, moved or given another role beyond this point.
     let symbols = file.symbols(&sections)?;
     file.relocations(&mut sections, symbols.len())?;
     Ok(Object {
-        word: machine.word(),
-        machine,
+        word: Word::W64,
+        machine: Machine::X86_64,
         flags: header.e_flags,
         os_abi: (header.e_ident[EI_OSABI], header.e_ident[EI_ABIVERSION]),
         sections,
@@ -61,7 +63,6 @@ pub fn read(bytes: &[u8]) -> Result<Object<'_>, ReadError> {
 struct File<'a> {
     bytes: &'a [u8],
     ctx: Ctx,
-    machine: Machine,
     headers: Vec<SectionHeader>,
     names: Vec<&'a str>,
     /// Index of the section name table.
@@ -71,17 +72,12 @@ struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    fn new(bytes: &'a [u8], header: &Header, machine: Machine) -> Result<Self, ReadError> {
-        let container = match machine {
-            Machine::X86_64 => Container::Big,
-            Machine::I386 => Container::Little,
-        };
-        let ctx = Ctx::new(container, Endian::Little);
+    fn new(bytes: &'a [u8], header: &Header) -> Result<Self, ReadError> {
+        let ctx = Ctx::new(Container::Big, Endian::Little);
         let headers = section_headers(bytes, header, ctx)?;
         let mut file = File {
             bytes,
             ctx,
-            machine,
             headers,
             names: Vec::new(),
             section_names: usize::from(header.e_shstrndx),
@@ -236,14 +232,10 @@ impl<'a> File<'a> {
     /// Checks the header of a relocation section.
     fn relocation_role(&self, index: usize) -> Result<Role, ReadError> {
         let header = &self.headers[index];
-        let (expected, flavour, other) = match self.machine {
-            Machine::X86_64 => (sh::SHT_RELA, "RELA", "REL"),
-            Machine::I386 => (sh::SHT_REL, "REL", "RELA"),
-        };
-        if header.sh_type != expected {
+        if header.sh_type != sh::SHT_RELA {
             let problem = SectionProblem::Flavour {
-                found: other,
-                expected: flavour,
+                found: "REL",
+                expected: "RELA",
             };
             return Err(self.refuse(index, problem));
         }
@@ -253,16 +245,12 @@ impl<'a> File<'a> {
         {
             return Err(self.bad_link(index, "sh_link", header.sh_link, "the symbol table"));
         }
-        self.check_entries(index, Reloc::size(self.is_rela(), self.ctx) as u64)?;
+        self.check_entries(index, Reloc::size(IS_RELA, self.ctx) as u64)?;
         let info = header.sh_info;
         match self.headers.get(info as usize) {
             Some(t) if info != 0 && can_be_relocated(t) => Ok(Role::Relocations(SectionId(info))),
             _ => Err(self.bad_link(index, "sh_info", info, "a section with contents")),
         }
-    }
-
-    fn is_rela(&self) -> bool {
-        self.machine == Machine::X86_64
     }
 
     fn check_entries(&self, index: usize, expected: u64) -> Result<(), ReadError> {
@@ -351,19 +339,18 @@ impl<'a> File<'a> {
         symbols: usize,
     ) -> Result<Vec<Relocation>, ReadError> {
         let bytes = self.contents(index)?;
-        let raw = RelocSection::parse(bytes, 0, bytes.len(), self.is_rela(), self.ctx)
+        let raw = RelocSection::parse(bytes, 0, bytes.len(), IS_RELA, self.ctx)
             .map_err(|e| damaged(e.to_string()))?;
         let mut list = Vec::with_capacity(raw.len());
         for (entry, r) in raw.iter().enumerate() {
-            let relocation = relocation(self.machine, &r, target, symbols).map_err(|problem| {
-                ReadError::Relocation {
+            let relocation =
+                relocation(&r, target, symbols).map_err(|problem| ReadError::Relocation {
                     table: self.name(index).into(),
                     entry,
                     target: target.name.to_string(),
                     offset: r.r_offset,
                     problem,
-                }
-            })?;
+                })?;
             list.push(relocation);
         }
         if !list.is_sorted_by_key(|r| r.offset) {

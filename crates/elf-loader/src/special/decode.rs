@@ -408,10 +408,6 @@ fn relocation_of(machine: Machine, form: FieldForm) -> (u32, &'static str) {
         (Machine::X86_64, FieldForm::Relative32) => (consts::R_X86_64_PC32, "R_X86_64_PC32"),
         (Machine::X86_64, FieldForm::RelativeWord) => (consts::R_X86_64_PC64, "R_X86_64_PC64"),
         (Machine::X86_64, FieldForm::AbsoluteWord) => (consts::R_X86_64_64, "R_X86_64_64"),
-        (Machine::I386, FieldForm::Relative32 | FieldForm::RelativeWord) => {
-            (consts::R_386_PC32, "R_386_PC32")
-        }
-        (Machine::I386, FieldForm::AbsoluteWord) => (consts::R_386_32, "R_386_32"),
     }
 }
 

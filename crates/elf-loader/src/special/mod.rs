@@ -1,8 +1,8 @@
 //! The sections that the kernel gives a meaning: what an entry looks like and
 //! which of its fields refer to code.
 //!
-//! One row a section. The layouts are those of Linux 6.1 (x86-64, and i386
-//! where its fields differ), each named after the structure and the header
+//! One row a section. The layouts are those of Linux 6.1 on x86-64,
+//! each named after the structure and the header
 //! that define it. [`entries`] decodes; it fails closed: an entry or a
 //! relocation that does not fit the row is an error that names the place.
 
@@ -161,7 +161,6 @@ const SITE_WORD: Field = field(0, FieldRole::Site, FieldForm::AbsoluteWord);
 const FUNCTION: Field = field(0, FieldRole::Function, FieldForm::Relative32);
 const RANGE_START: Field = field(0, FieldRole::RangeStart, FieldForm::Relative32);
 const FILE: Field = field(4, FieldRole::File, FieldForm::Relative32);
-const FILE_WORD: Field = field(4, FieldRole::File, FieldForm::AbsoluteWord);
 const TARGET: Field = field(4, FieldRole::Target, FieldForm::Relative32);
 const FIXUP: Field = field(4, FieldRole::Fixup, FieldForm::Relative32);
 const REPLACEMENT: Field = field(4, FieldRole::Replacement, FieldForm::Relative32);
@@ -179,10 +178,10 @@ impl SpecialKind {
 
     /// The layout of its entries.
     pub fn layout(self, machine: Machine) -> EntryLayout {
-        let is_64 = machine == Machine::X86_64;
+        let Machine::X86_64 = machine;
         let (size, fields): (u64, &'static [Field]) = match self {
             // word ip
-            SpecialKind::McountLoc => (if is_64 { 8 } else { 4 }, &[SITE_WORD]),
+            SpecialKind::McountLoc => (8, &[SITE_WORD]),
             // s32 site
             SpecialKind::SmpLocks
             | SpecialKind::RetpolineSites
@@ -194,19 +193,17 @@ impl SpecialKind {
             SpecialKind::OrcUnwind => (6, &[]),
             // s32 start
             SpecialKind::OrcUnwindIp => (4, &[RANGE_START]),
-            // s32 address, s32 file, u16 line, u16 flags; i386 has addresses
-            // instead of distances
-            SpecialKind::BugTable if is_64 => (12, &[SITE, FILE]),
-            SpecialKind::BugTable => (12, &[SITE_WORD, FILE_WORD]),
+            // s32 address, s32 file, u16 line, u16 flags
+            SpecialKind::BugTable => (12, &[SITE, FILE]),
             // s32 code, s32 target, word key with flags in its low bits
-            SpecialKind::JumpTable => (if is_64 { 16 } else { 12 }, &[SITE, TARGET, KEY_WORD]),
+            SpecialKind::JumpTable => (16, &[SITE, TARGET, KEY_WORD]),
             // s32 site, s32 key with flags in its low bits
             SpecialKind::StaticCallSites => (8, &[SITE, KEY]),
             // s32 site, s32 replacement, u16 cpuid, u8 instrlen, u8 replacementlen
             SpecialKind::AltInstructions => (12, &[SITE, REPLACEMENT]),
             SpecialKind::AltInstrReplacement => (0, &[]),
             // word site, u8 type, u8 length, padding
-            SpecialKind::ParaInstructions => (if is_64 { 16 } else { 8 }, &[SITE_WORD]),
+            SpecialKind::ParaInstructions => (16, &[SITE_WORD]),
             // s32 site, s32 fixup, u32 handler
             SpecialKind::ExTable => (12, &[SITE, FIXUP]),
         };

@@ -8,9 +8,6 @@ pub enum WriteError {
     /// Section 0 or symbol 0 is missing or not the null entry.
     #[error("{0} 0 must be the null {0}; begin with `Object::new`")]
     NoNull(&'static str),
-    /// Word size and machine disagree.
-    #[error("the word size does not belong to the machine; set both with `Object::new`")]
-    Word,
     /// More sections than plain section indices can number.
     #[error("{0} sections are more than an ELF file numbers plainly (65279); merge some")]
     TooManySections(usize),

@@ -21,13 +21,15 @@ use object::elf;
 use object::endian::Endianness;
 use object::write::elf::{FileHeader, Rel, SectionHeader, Sym, Writer};
 
-use crate::model::{Machine, Object, Place, Relocation, Word};
+use crate::model::{Machine, Object, Place, Relocation};
 pub use error::WriteError;
 use plan::{Body, Names, Output, Plan};
 
 /// Alignment that contents get in the file; what they need in memory is in the
 /// section header, and no reader of relocatable objects maps them.
 const MAX_FILE_ALIGN: u64 = 4096;
+/// Addends are beside the relocations.
+const IS_RELA: bool = true;
 
 /// Writes `object` as an ELF file.
 ///
@@ -37,7 +39,7 @@ const MAX_FILE_ALIGN: u64 = 4096;
 ///
 /// # Errors
 /// [`WriteError`] if the object refers to what it does not have, or holds
-/// what its word size cannot express.
+/// what an ELF file cannot express.
 pub fn write(object: &Object<'_>) -> Result<Vec<u8>, WriteError> {
     let plan = Plan::new(object)?;
     // No section or symbol is added or moved beyond this point.
@@ -64,11 +66,10 @@ struct Emitter<'p> {
 
 impl<'p> Emitter<'p> {
     fn new(object: &'p Object<'p>, plan: &'p Plan<'p>, bytes: &'p mut Vec<u8>) -> Self {
-        let is_64 = object.word == Word::W64;
         Emitter {
             object,
             plan,
-            writer: Writer::new(Endianness::Little, is_64, bytes),
+            writer: Writer::new(Endianness::Little, true, bytes),
             section_names: Vec::new(),
             symbol_names: Vec::new(),
             ranges: vec![(0, 0)],
@@ -133,7 +134,7 @@ impl<'p> Emitter<'p> {
                 };
                 self.writer.reserve(bytes.len() as u64, align)
             }
-            Body::Relocations(list) => self.writer.reserve_relocations(list.len(), self.is_rela()),
+            Body::Relocations(list) => self.writer.reserve_relocations(list.len(), IS_RELA),
             Body::Symbols => {
                 let start = self.writer.reserve(0, self.object.word.bytes());
                 self.writer.reserve_symtab();
@@ -153,10 +154,6 @@ impl<'p> Emitter<'p> {
         Ok((offset, self.writer.reserved_len() - offset))
     }
 
-    fn is_rela(&self) -> bool {
-        self.object.machine == Machine::X86_64
-    }
-
     /// Writes the file in the order in which it was reserved.
     fn emit(&mut self) -> Result<(), WriteError> {
         self.writer
@@ -174,7 +171,7 @@ impl<'p> Emitter<'p> {
                 Body::Relocations(list) => {
                     for relocation in *list {
                         let relocation = self.relocation(relocation);
-                        self.writer.write_relocation(self.is_rela(), &relocation);
+                        self.writer.write_relocation(IS_RELA, &relocation);
                     }
                 }
                 Body::Symbols => self.symbols(),
@@ -193,7 +190,6 @@ impl<'p> Emitter<'p> {
             e_type: elf::ET_REL,
             e_machine: match self.object.machine {
                 Machine::X86_64 => elf::EM_X86_64,
-                Machine::I386 => elf::EM_386,
             },
             e_entry: 0,
             e_flags: elf::FileFlags(self.object.flags),
