@@ -57,9 +57,9 @@ impl Machine {
 /// A relocatable object.
 #[derive(Clone, Debug)]
 pub struct Object<'a> {
-    /// Word size.
+    /// Word size, that of the machine.
     pub word: Word,
-    /// Machine.
+    /// The machine whose code it holds (`e_machine`).
     pub machine: Machine,
     /// `e_flags`.
     pub flags: u32,
@@ -124,7 +124,7 @@ pub struct Relocation {
     pub offset: u64,
     /// `ELF64_R_TYPE` (`R_X86_64_*`).
     pub kind: u32,
-    /// The symbol.
+    /// The symbol whose address the field is computed from.
     pub symbol: SymbolId,
     /// What is added to the symbol's address.
     pub addend: i64,

@@ -12,7 +12,7 @@ use twin_abi::{stack, stlb};
 
 /// A statement about all numbers.
 pub struct Theorem {
-    /// Its name.
+    /// What it says, in words; reports name it so.
     pub name: &'static str,
     /// The numbers that it is about.
     pub about: &'static [&'static str],
@@ -59,7 +59,7 @@ pub const PRELUDE: &str = "
 (define-fun return-address () W #x0000000000000008)
 ";
 
-/// What holds.
+/// The statements that have to follow for all numbers.
 pub const THEOREMS: &[Theorem] = &[
     // P1 (b). Every byte of an access that is covered lies in the page of the
     // translated address, the one before it or the one after it.

@@ -25,7 +25,7 @@ pub struct Mutant {
 
 /// What was translated.
 pub struct Translation {
-    /// Definitions.
+    /// One SMT-LIB definition for each function.
     pub text: String,
     /// Names of functions, in order.
     pub functions: Vec<String>,

@@ -12,7 +12,7 @@ use twin_abi::Scheme;
 use yaxpeax_x86::long_mode::InstDecoder;
 
 use crate::decode;
-use crate::decode::classify::{self, Field};
+use crate::decode::classify::{self, OperandField};
 use crate::decode::second;
 use crate::domain::{Bound, Direction, Form, Name, State, Value};
 use crate::insn::{Access, Insn, Op, Reg};
@@ -26,7 +26,7 @@ const DEPTH: i32 = -2048;
 /// What a register has to hold before the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// Any number.
+    /// Any number: the instruction asks nothing of it.
     Any,
     /// A translated address: what the instruction reaches counts from it.
     Pointer,
@@ -79,7 +79,7 @@ pub struct Operand {
     pub base: u8,
     /// Displacement in bytes.
     pub displacement: i32,
-    /// Bytes reached.
+    /// How many bytes are reached.
     pub size: u16,
     /// Whether they may be written.
     pub written: bool,
@@ -115,7 +115,8 @@ pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
         return None;
     }
     let mut factory = InstructionInfoFactory::new();
-    let insn = classify::classify(&i, Field::None, Rules::hypervisor(), &mut factory).ok()?;
+    let insn =
+        classify::classify(&i, OperandField::None, Rules::hypervisor(), &mut factory).ok()?;
     second::agrees(&InstDecoder::default(), &i, &insn, bytes).ok()?;
     let insn = Insn {
         len: i.len() as u8,

@@ -22,7 +22,7 @@
 //! a [`Violation`], and an unknown value confines nothing.
 //!
 //! ```text
-//! Object ──object──> Image ──decode──> Program ──kernel──> Patches ──paths──> Outcome
+//! Object ──object──> Image ──decode──> Program ──kernel──> Patches ──paths──> Interpretation
 //!                                                                         Proof or Violations
 //! ```
 //!

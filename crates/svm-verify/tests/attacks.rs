@@ -11,9 +11,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use common::attack::{self, Case, Expected, Target};
+use common::attack::{self, Case, Expected};
 use common::verify;
-use svm_verify::Contract;
+use svm_verify::{Contract, Target};
 
 /// The codes that a case is refused with, by the reader or by the verifier.
 fn found(bytes: &[u8], contract: Contract) -> Vec<&'static str> {
@@ -44,11 +44,7 @@ fn write(directory: &Path, case: &Case, bytes: &[u8]) {
         Expected::Refuse(_) => "refused",
         Expected::Accept => "accepted",
     };
-    let target = match case.target {
-        Target::Hypervisor => "hypervisor",
-        Target::Linux => "linux",
-    };
-    let directory = directory.join(target).join(verdict);
+    let directory = directory.join(case.target.as_str()).join(verdict);
     fs::create_dir_all(&directory).expect("a directory");
     fs::write(directory.join(&case.file), bytes).expect("the object");
 }

@@ -48,7 +48,7 @@ impl<F: Fn(&str, SymbolUse) -> Option<u64>> Resolve for F {
 /// A section with all relocations applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linked {
-    /// Which section.
+    /// The section of the object.
     pub section: SectionId,
     /// Where it was linked to run.
     pub address: u64,
@@ -155,7 +155,7 @@ impl Linker<'_> {
     ) -> Result<(), RelocationFault> {
         let machine = self.object.machine;
         let rule = rule(machine, relocation.kind)?;
-        if rule == Rule::Nothing {
+        if rule == Computation::Nothing {
             return Ok(());
         }
         let width = relocation_type(machine, relocation.kind).map_or(0, |t| t.width);
@@ -210,7 +210,7 @@ impl Linker<'_> {
 
 /// How a field is computed, and what it can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
+enum Computation {
     Nothing,
     /// `S + A`, 64 bits.
     Address64,
@@ -224,15 +224,15 @@ enum Rule {
     Signed32,
 }
 
-fn rule(machine: Machine, kind: u32) -> Result<Rule, RelocationFault> {
+fn rule(machine: Machine, kind: u32) -> Result<Computation, RelocationFault> {
     use consts::*;
     Ok(match (machine, kind) {
-        (Machine::X86_64, R_X86_64_NONE) => Rule::Nothing,
-        (Machine::X86_64, R_X86_64_64) => Rule::Address64,
-        (Machine::X86_64, R_X86_64_PC64) => Rule::Distance64,
-        (Machine::X86_64, R_X86_64_PC32 | R_X86_64_PLT32) => Rule::Distance32,
-        (Machine::X86_64, R_X86_64_32) => Rule::Unsigned32,
-        (Machine::X86_64, R_X86_64_32S) => Rule::Signed32,
+        (Machine::X86_64, R_X86_64_NONE) => Computation::Nothing,
+        (Machine::X86_64, R_X86_64_64) => Computation::Address64,
+        (Machine::X86_64, R_X86_64_PC64) => Computation::Distance64,
+        (Machine::X86_64, R_X86_64_PC32 | R_X86_64_PLT32) => Computation::Distance32,
+        (Machine::X86_64, R_X86_64_32) => Computation::Unsigned32,
+        (Machine::X86_64, R_X86_64_32S) => Computation::Signed32,
         _ => {
             let name = crate::reloc::relocation_name(machine, kind);
             return Err(RelocationFault::Unsupported { name });
@@ -240,19 +240,19 @@ fn rule(machine: Machine, kind: u32) -> Result<Rule, RelocationFault> {
     })
 }
 
-impl Rule {
+impl Computation {
     /// The field's value for `target` (S + A) and `place` (P), if it fits.
     fn checked(self, target: u64, place: u64) -> Result<u64, RelocationFault> {
         let distance = target.wrapping_sub(place);
         let fits_signed = |value: u64| i32::try_from(value as i64).is_ok();
         let narrow = |value: u64| value <= u64::from(u32::MAX);
         let (fits, value, what) = match self {
-            Rule::Nothing => (true, 0, ""),
-            Rule::Address64 => (true, target, ""),
-            Rule::Distance64 => (true, distance, ""),
-            Rule::Distance32 => (fits_signed(distance), distance, "a distance within 2 GiB"),
-            Rule::Unsigned32 => (narrow(target), target, "an address below 4 GiB"),
-            Rule::Signed32 => (
+            Computation::Nothing => (true, 0, ""),
+            Computation::Address64 => (true, target, ""),
+            Computation::Distance64 => (true, distance, ""),
+            Computation::Distance32 => (fits_signed(distance), distance, "a distance within 2 GiB"),
+            Computation::Unsigned32 => (narrow(target), target, "an address below 4 GiB"),
+            Computation::Signed32 => (
                 fits_signed(target),
                 target,
                 "an address in the lowest or highest 2 GiB",

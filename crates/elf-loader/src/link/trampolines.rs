@@ -48,7 +48,7 @@ pub fn called_imports<'o>(object: &'o Object<'_>) -> Vec<&'o str> {
 pub struct Trampolines {
     /// Where [`Trampolines::bytes`] must be, executable.
     pub base: u64,
-    /// The code.
+    /// The code of all trampolines, 16 bytes each.
     pub bytes: Vec<u8>,
     addresses: HashMap<String, u64>,
 }

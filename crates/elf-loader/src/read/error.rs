@@ -6,7 +6,7 @@ use thiserror::Error;
 /// Why [`crate::read()`] refused a file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReadError {
-    /// No bytes.
+    /// The file has no bytes.
     #[error("the file is empty; give a relocatable object (.o, .ko)")]
     Empty,
     /// The first four bytes are not the ELF magic.
@@ -20,7 +20,7 @@ pub enum ReadError {
         "the file is truncated: {what} takes bytes {start:#x}..{end:#x}, but the file ends at {len:#x}; copy or build it again"
     )]
     Truncated {
-        /// Which part.
+        /// The part of the file that is missing.
         what: String,
         /// File offset of its first byte.
         start: u64,
@@ -114,7 +114,7 @@ pub enum SectionProblem {
     Link {
         /// `sh_link` or `sh_info`.
         field: &'static str,
-        /// Its value.
+        /// The value that it has.
         value: u32,
         /// What it should name.
         expected: &'static str,

@@ -110,7 +110,7 @@ pub struct Field {
     pub offset: u64,
     /// What it refers to.
     pub role: FieldRole,
-    /// How.
+    /// How it is encoded.
     pub form: FieldForm,
 }
 

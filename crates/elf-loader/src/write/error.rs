@@ -17,9 +17,9 @@ pub enum WriteError {
     /// A section that cannot be written.
     #[error("section {index} `{name}`: {problem}")]
     Section {
-        /// Its id.
+        /// Its index in the object.
         index: usize,
-        /// Its name.
+        /// Its name in the object.
         name: String,
         /// What is wrong and what to do.
         problem: String,
@@ -27,9 +27,9 @@ pub enum WriteError {
     /// A symbol that cannot be written.
     #[error("symbol {index} `{name}`: {problem}")]
     Symbol {
-        /// Its id.
+        /// Its index in the object.
         index: usize,
-        /// Its name.
+        /// Its name in the object.
         name: String,
         /// What is wrong and what to do.
         problem: String,

@@ -23,7 +23,7 @@ use object::write::elf::{FileHeader, Rel, SectionHeader, Sym, Writer};
 
 use crate::model::{Machine, Object, Place, Relocation};
 pub use error::WriteError;
-use plan::{Body, Names, Output, Plan};
+use plan::{Body, FilePlan, Names, OutputSection};
 
 /// Alignment that contents get in the file; what they need in memory is in the
 /// section header, and no reader of relocatable objects maps them.
@@ -41,7 +41,7 @@ const IS_RELA: bool = true;
 /// [`WriteError`] if the object refers to what it does not have, or holds
 /// what an ELF file cannot express.
 pub fn write(object: &Object<'_>) -> Result<Vec<u8>, WriteError> {
-    let plan = Plan::new(object)?;
+    let plan = FilePlan::new(object)?;
     // No section or symbol is added or moved beyond this point.
     let mut bytes = Vec::new();
     let mut emitter = Emitter::new(object, &plan, &mut bytes);
@@ -54,7 +54,7 @@ pub fn write(object: &Object<'_>) -> Result<Vec<u8>, WriteError> {
 /// The plan on its way through the writer.
 struct Emitter<'p> {
     object: &'p Object<'p>,
-    plan: &'p Plan<'p>,
+    plan: &'p FilePlan<'p>,
     writer: Writer<'p>,
     /// Name of each section, by its index, in the section name table.
     section_names: Vec<object::write::StringId>,
@@ -65,7 +65,7 @@ struct Emitter<'p> {
 }
 
 impl<'p> Emitter<'p> {
-    fn new(object: &'p Object<'p>, plan: &'p Plan<'p>, bytes: &'p mut Vec<u8>) -> Self {
+    fn new(object: &'p Object<'p>, plan: &'p FilePlan<'p>, bytes: &'p mut Vec<u8>) -> Self {
         Emitter {
             object,
             plan,
@@ -122,7 +122,7 @@ impl<'p> Emitter<'p> {
     }
 
     /// File offset and size of one section.
-    fn reserve_body(&mut self, section: &Output<'p>) -> Result<(u64, u64), WriteError> {
+    fn reserve_body(&mut self, section: &OutputSection<'p>) -> Result<(u64, u64), WriteError> {
         let before = self.writer.reserved_len();
         let offset = match &section.body {
             Body::Nobits(size) => return Ok((before, *size)),

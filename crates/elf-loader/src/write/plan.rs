@@ -22,9 +22,9 @@ const SHT_LLVM_CALL_GRAPH_PROFILE: u32 = 0x6fff_4c09;
 const SHN_LORESERVE: usize = 0xff00;
 
 /// Sections and symbols in their final order.
-pub(super) struct Plan<'a> {
+pub(super) struct FilePlan<'a> {
     /// Sections from index 1 on.
-    pub sections: Vec<Output<'a>>,
+    pub sections: Vec<OutputSection<'a>>,
     /// Symbols by new index.
     pub symbols: Vec<SymbolId>,
     /// New index of each symbol.
@@ -34,7 +34,7 @@ pub(super) struct Plan<'a> {
 }
 
 /// One section of the file.
-pub(super) struct Output<'a> {
+pub(super) struct OutputSection<'a> {
     pub name: Cow<'a, str>,
     pub kind: u32,
     pub flags: u64,
@@ -62,7 +62,7 @@ pub(super) enum Names {
     Both,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> FilePlan<'a> {
     pub fn new(object: &'a Object<'a>) -> Result<Self, WriteError> {
         check_object(object)?;
         let (symbols, first_global) = symbol_order(object);
@@ -91,7 +91,7 @@ impl<'a> Plan<'a> {
                 tables.output(object, &new_index, index, *role, *section)
             });
         let sections = sections.collect::<Result<_, _>>()?;
-        Ok(Plan {
+        Ok(FilePlan {
             sections,
             symbols,
             new_index,
@@ -263,7 +263,7 @@ impl Tables {
         index: usize,
         role: Role,
         section: Option<&'a Section<'a>>,
-    ) -> Result<Output<'a>, WriteError> {
+    ) -> Result<OutputSection<'a>, WriteError> {
         let mut output = match section {
             Some(section) => output_of(section),
             None => appended(object, role),
@@ -308,8 +308,8 @@ impl Tables {
 }
 
 /// The header fields of a section as they are.
-fn output_of<'a>(section: &'a Section<'a>) -> Output<'a> {
-    Output {
+fn output_of<'a>(section: &'a Section<'a>) -> OutputSection<'a> {
+    OutputSection {
         name: Cow::Borrowed(&section.name),
         kind: section.kind,
         flags: section.flags,
@@ -322,7 +322,7 @@ fn output_of<'a>(section: &'a Section<'a>) -> Output<'a> {
 }
 
 /// The header fields of a table that the object lacks.
-fn appended<'a>(object: &'a Object<'a>, role: Role) -> Output<'a> {
+fn appended<'a>(object: &'a Object<'a>, role: Role) -> OutputSection<'a> {
     let (name, kind, flags) = match role {
         Role::SymbolTable => (Cow::Borrowed(".symtab"), consts::SHT_SYMTAB, 0),
         Role::SymbolNames => (Cow::Borrowed(".strtab"), consts::SHT_STRTAB, 0),
@@ -332,7 +332,7 @@ fn appended<'a>(object: &'a Object<'a>, role: Role) -> Output<'a> {
         }
         _ => (Cow::Borrowed(".shstrtab"), consts::SHT_STRTAB, 0),
     };
-    Output {
+    OutputSection {
         name,
         kind,
         flags,

@@ -32,7 +32,7 @@ pub enum Verdict {
     /// For the kernel alone, and reaches no memory but as `ins`, `outs`, `pushf`
     /// and `popf` do: a module for a stock kernel may have it.
     System,
-    /// Anything else.
+    /// Anything else: it may not occur.
     Refused,
 }
 

@@ -20,7 +20,7 @@
 //!    is looked up.
 //! 3. *The rest is a function of the bytes and of the kind of relocation.* No
 //!    rule of P3 looks at where an instruction stands. The exceptions are parts
-//!    of a [`Known`] that are not taken as they are: the place is filled in by
+//!    of a [`Remembered`] that are not taken as they are: the place is filled in by
 //!    the caller; the target of a direct branch is kept as its distance, which is
 //!    in the bytes, and counted from the new place; what is relative to `rip` is
 //!    not kept at all.
@@ -28,7 +28,7 @@
 //!    and the distance, nothing else ([`Branch`]), so all with one opcode mean the
 //!    same but for how far they go. That is read from the bytes here, each time.
 //! 5. *A relocation is judged each time.* Nothing is kept of it but its
-//!    [`Field`], which is all that classification sees: the caller judges the
+//!    [`OperandField`], which is all that classification sees: the caller judges the
 //!    relocation at hand anew, with the symbol, the addend and the offset that it
 //!    has here, and takes the answer only if the field is the same. Keys of
 //!    relocated instructions differ from those of others.
@@ -37,7 +37,7 @@
 
 use iced_x86::{ConstantOffsets, Instruction, OpKind};
 
-use crate::decode::classify::Field;
+use crate::decode::classify::OperandField;
 use crate::insn::Insn;
 
 /// Fewest and most instructions that are remembered at a time. The most is about
@@ -87,21 +87,26 @@ impl Operands {
 
 /// An instruction that keeps the rules of P3, wherever it stands.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct Remembered {
     /// What the interpretation follows of it, but for its place and target.
     pub insn: Insn,
-    /// What its relocation was of, [`Field::None`] if it had none.
-    pub field: Field,
+    /// What its relocation was of, [`OperandField::None`] if it had none.
+    pub field: OperandField,
     /// Where a relocation may be; the default if it had none.
     pub operands: Operands,
     /// From its end to where it branches, if it is a direct branch.
     distance: u64,
 }
 
-impl Known {
+impl Remembered {
     /// What to keep of an instruction that nothing refused; `None` if its
     /// meaning depends on where it stands.
-    pub fn new(i: &Instruction, insn: Insn, field: Field, operands: Operands) -> Option<Known> {
+    pub fn new(
+        i: &Instruction,
+        insn: Insn,
+        field: OperandField,
+        operands: Operands,
+    ) -> Option<Remembered> {
         let elsewhere = |kind| {
             use OpKind::*;
             matches!(
@@ -116,7 +121,7 @@ impl Known {
             OpKind::NearBranch64 => i.near_branch64().wrapping_sub(i.next_ip()),
             _ => 0,
         };
-        Some(Known {
+        Some(Remembered {
             insn,
             field,
             operands,
@@ -218,7 +223,7 @@ fn length_place(window: u128) -> usize {
 /// Instructions by their bytes. See the top of the file.
 pub struct Memo {
     /// As many as a power of two; none if nothing is to be remembered.
-    entries: Vec<Option<(Key, Known)>>,
+    entries: Vec<Option<(Key, Remembered)>>,
     /// How long the last instruction with the same first bytes was; 0 if there
     /// was none. A guess.
     lengths: Vec<u8>,
@@ -249,7 +254,7 @@ impl Memo {
     /// What is known of the instruction that the bytes begin with, and how far it
     /// goes if it is a direct branch. The next relocation is so many bytes from
     /// their start.
-    pub fn find(&self, bytes: &[u8], relocation: u64) -> Option<(&Known, u64)> {
+    pub fn find(&self, bytes: &[u8], relocation: u64) -> Option<(&Remembered, u64)> {
         let window = window(bytes)?;
         let branch = Branch::of(window);
         let (compared, length) = match branch {
@@ -273,12 +278,12 @@ impl Memo {
     }
 
     /// Keeps what is known of the instruction that the bytes begin with.
-    pub fn keep(&mut self, bytes: &[u8], known: Known) {
+    pub fn keep(&mut self, bytes: &[u8], known: Remembered) {
         let (Some(window), length) = (window(bytes), usize::from(known.insn.len)) else {
             return;
         };
         let compared = Branch::of(window).map_or(length, |branch| branch.opcode);
-        let key = Key::new(window, compared, length, known.field != Field::None);
+        let key = Key::new(window, compared, length, known.field != OperandField::None);
         let place = key.place(self.entries.len().max(2));
         if let (Some(entry), Some(guess)) = (
             self.entries.get_mut(place),
@@ -300,7 +305,7 @@ mod tests {
 
     /// What would be kept of the instruction that the bytes begin with, at an
     /// address.
-    fn known(bytes: &[u8], at: u64, field: Field) -> Option<Known> {
+    fn known(bytes: &[u8], at: u64, field: OperandField) -> Option<Remembered> {
         let mut decoder = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE);
         let i = decoder.decode();
         let operands = Operands::new(&i, &decoder.get_constant_offsets(&i));
@@ -312,7 +317,7 @@ mod tests {
         );
         let insn = insn.unwrap_or_else(|(.., insn)| insn);
         let len = i.len() as u8;
-        Known::new(&i, Insn { len, ..insn }, field, operands)
+        Remembered::new(&i, Insn { len, ..insn }, field, operands)
     }
 
     /// The bytes of an instruction with zeros behind it.
@@ -335,7 +340,7 @@ mod tests {
         for places in [2, 1 << 8, 1 << 13] {
             let mut memo = Memo::with_places(places);
             for n in 0..3000 {
-                memo.keep(&add(n), known(&add(n), 0, Field::None).unwrap());
+                memo.keep(&add(n), known(&add(n), 0, OperandField::None).unwrap());
                 for m in (0..=n).rev().step_by(97) {
                     let imm = memo.find(&add(m), FAR).map(|(k, _)| match k.insn.op {
                         crate::insn::Op::Alu { imm, .. } => imm,
@@ -354,7 +359,7 @@ mod tests {
         // mov (%rax),%ecx and mov (%rsp),%ecx, whose ModRM has a SIB behind it.
         let short = padded(&[0x8b, 0x08, 0x24]);
         let long = padded(&[0x8b, 0x0c, 0x24]);
-        memo.keep(&short, known(&short, 0, Field::None).unwrap());
+        memo.keep(&short, known(&short, 0, OperandField::None).unwrap());
         assert!(memo.find(&short, FAR).is_some_and(|(k, _)| k.insn.len == 2));
         assert!(memo.find(&long, FAR).is_none());
         // A guess of two bytes for three.
@@ -367,12 +372,12 @@ mod tests {
     fn with_and_without_a_relocation_are_two_instructions() {
         let mut memo = Memo::with_places(1 << 13);
         let bytes = padded(&[0x48, 0x2b, 0x81, 0, 0, 0, 0]);
-        memo.keep(&bytes, known(&bytes, 0, Field::Tag).unwrap());
+        memo.keep(&bytes, known(&bytes, 0, OperandField::Tag).unwrap());
         assert!(memo.find(&bytes, FAR).is_none());
         // Behind its last byte, at its last byte.
         assert!(memo.find(&bytes, 7).is_none());
         let (found, _) = memo.find(&bytes, 6).unwrap();
-        assert_eq!(found.field, Field::Tag);
+        assert_eq!(found.field, OperandField::Tag);
         assert_eq!(found.operands.displacement, Some((3, 4)));
     }
 
@@ -392,7 +397,7 @@ mod tests {
                 padded(&[&opcode, field].concat())
             };
             let mut memo = Memo::with_places(1 << 13);
-            let first = known(&bytes(-16), 0x1000, Field::None).unwrap();
+            let first = known(&bytes(-16), 0x1000, OperandField::None).unwrap();
             memo.keep(&bytes(-16), first);
             for distance in [0, 1, -1, 5, 127, -128, 0x1234_5678, i32::MIN] {
                 let distance = if width == 1 {
@@ -400,7 +405,7 @@ mod tests {
                 } else {
                     distance
                 };
-                let own = known(&bytes(distance), 0x2000, Field::None).unwrap();
+                let own = known(&bytes(distance), 0x2000, OperandField::None).unwrap();
                 let (found, far) = memo.find(&bytes(distance), FAR).expect("the same opcode");
                 assert_eq!(format!("{:?}", found.insn), format!("{:?}", own.insn));
                 assert_eq!(
@@ -421,7 +426,7 @@ mod tests {
         let bytes = |distance| padded(&[0x3e, 0x74, distance]);
         memo.keep(
             &bytes(0xf0),
-            known(&bytes(0xf0), 0x1000, Field::None).unwrap(),
+            known(&bytes(0xf0), 0x1000, OperandField::None).unwrap(),
         );
         let (_, far) = memo.find(&bytes(0xf0), FAR).unwrap();
         assert_eq!(far as i64, -16);
@@ -435,24 +440,24 @@ mod tests {
         let narrow = [0x66, 0xe9, 1, 0, 0, 0];
         for bytes in [&relative[..], &nop] {
             assert!(
-                known(&padded(bytes), 0, Field::None).is_none(),
+                known(&padded(bytes), 0, OperandField::None).is_none(),
                 "{bytes:02x?}"
             );
         }
         let other = Decoder::with_ip(64, &narrow, 0, DecoderOptions::AMD).decode();
-        let insn = known(&padded(&[0x90]), 0, Field::None).unwrap().insn;
-        assert!(Known::new(&other, insn, Field::None, Operands::default()).is_none());
+        let insn = known(&padded(&[0x90]), 0, OperandField::None).unwrap().insn;
+        assert!(Remembered::new(&other, insn, OperandField::None, Operands::default()).is_none());
     }
 
     #[test]
     fn near_the_end_and_when_disabled_nothing_is_found() {
         let bytes = add(7);
         let mut memo = Memo::with_places(1 << 13);
-        memo.keep(&bytes, known(&bytes, 0, Field::None).unwrap());
+        memo.keep(&bytes, known(&bytes, 0, OperandField::None).unwrap());
         assert!(memo.find(&bytes[..16], FAR).is_some());
         assert!(memo.find(&bytes[..15], FAR).is_none());
         let mut none = Memo::disabled();
-        none.keep(&bytes, known(&bytes, 0, Field::None).unwrap());
+        none.keep(&bytes, known(&bytes, 0, OperandField::None).unwrap());
         assert!(none.find(&bytes, FAR).is_none());
     }
 }

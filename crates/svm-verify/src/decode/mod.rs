@@ -18,8 +18,8 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use yaxpeax_x86::long_mode::InstDecoder;
 
 use self::allow::Verdict;
-use self::classify::Field;
-use self::memo::{Known, Memo, Operands};
+use self::classify::OperandField;
+use self::memo::{Memo, Operands, Remembered};
 use self::relocation::{Destination, Relocated};
 use crate::insn::{BranchTarget, CodeAt, Insn, Op, Program, Routine, Starts};
 use crate::object::Image;
@@ -217,7 +217,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         };
         let end = at + u32::from(known.insn.len);
         let relocated = match known.field {
-            Field::None => Relocated::NONE,
+            OperandField::None => Relocated::NONE,
             _ => match self.relocations(at, end, known.operands) {
                 (1, Ok(relocated)) if relocated.field == known.field => relocated,
                 _ => return false,
@@ -225,7 +225,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         };
         let target = u64::from(end).wrapping_add(far);
         let (insn, to) = (known.insn, self.destination(relocated, target));
-        self.next_relocation += usize::from(relocated.field != Field::None);
+        self.next_relocation += usize::from(relocated.field != OperandField::None);
         self.push(at, insn, to);
         true
     }
@@ -240,9 +240,9 @@ impl<'o> SectionDecoder<'_, 'o> {
         let operands = self.operands(decoder, instruction, at);
         let relocated = self.relocation(at, instruction.len(), operands);
         let (mut insn, good) = self.classified(instruction, relocated.field, at, rest, allowed);
-        insn.relocated = relocated.field != Field::None;
+        insn.relocated = relocated.field != OperandField::None;
         insn.len = instruction.len() as u8;
-        if good && let Some(known) = Known::new(instruction, insn, relocated.field, operands) {
+        if good && let Some(known) = Remembered::new(instruction, insn, relocated.field, operands) {
             self.memo.keep(rest, known);
         }
         // Nothing more is said about what follows; but a check that skips a
@@ -259,7 +259,7 @@ impl<'o> SectionDecoder<'_, 'o> {
     fn classified(
         &mut self,
         instruction: &Instruction,
-        field: Field,
+        field: OperandField,
         at: u32,
         rest: &[u8],
         allowed: Result<(), (Code, &'static str)>,
@@ -283,7 +283,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         if let Err((code, reason)) = result {
             self.violation(at, code, reason);
         }
-        (insn, result.is_ok() && field != Field::Bad)
+        (insn, result.is_ok() && field != OperandField::Bad)
     }
 
     /// Adds an instruction to the program.
@@ -303,7 +303,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         match relocated.field {
             // Wraps for a branch to before the section: an offset that no
             // section has.
-            Field::None => Destination::Code(CodeAt {
+            OperandField::None => Destination::Code(CodeAt {
                 section: self.number,
                 offset: target as i64,
             }),
@@ -331,7 +331,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         judged.unwrap_or_else(|reason| {
             let offset = first.map_or(0, |r| r.offset);
             self.report.at(self.id, offset, Code::Relocation, reason);
-            Relocated::operand(Field::Bad)
+            Relocated::operand(OperandField::Bad)
         })
     }
 

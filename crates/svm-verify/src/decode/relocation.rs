@@ -10,7 +10,7 @@ use elf_loader::consts::{
 };
 use twin_abi::stlb;
 
-use crate::decode::classify::Field;
+use crate::decode::classify::OperandField;
 use crate::decode::memo::Operands;
 use crate::insn::{CodeAt, Routine};
 use crate::object::{Image, Meaning};
@@ -32,20 +32,20 @@ pub enum Destination {
 #[derive(Clone, Copy)]
 pub struct Relocated {
     /// The operand field that it fills in.
-    pub field: Field,
-    /// Where it leads, if the field is [`Field::Branch`].
+    pub field: OperandField,
+    /// Where it leads, if the field is [`OperandField::Branch`].
     pub to: Destination,
 }
 
 impl Relocated {
-    /// No relocation.
+    /// An instruction without a relocation.
     pub const NONE: Relocated = Relocated {
-        field: Field::None,
+        field: OperandField::None,
         to: Destination::Bad,
     };
 
     /// A relocation of anything but a branch.
-    pub fn operand(field: Field) -> Relocated {
+    pub fn operand(field: OperandField) -> Relocated {
         Relocated {
             field,
             to: Destination::Bad,
@@ -55,7 +55,7 @@ impl Relocated {
     /// A branch's.
     pub fn branch(to: Destination) -> Relocated {
         Relocated {
-            field: Field::Branch,
+            field: OperandField::Branch,
             to,
         }
     }
@@ -109,7 +109,7 @@ pub fn judge_both(
     let displacement = judge(image, displacement, at, operands)?;
     let immediate = judge(image, immediate, at, operands)?;
     match (displacement.field, immediate.field) {
-        (Field::Displacement, Field::Immediate) => Ok(displacement),
+        (OperandField::Displacement, OperandField::Immediate) => Ok(displacement),
         _ => Err(TWO),
     }
 }
@@ -123,12 +123,14 @@ fn in_code_alone(
     let branch = at.operands.branch;
     match (r.kind, meaning) {
         (R_X86_64_32S, Meaning::Vm) if !branch && at.immediate(4) => {
-            Ok(Relocated::operand(Field::Immediate))
+            Ok(Relocated::operand(OperandField::Immediate))
         }
         (R_X86_64_32S, Meaning::Vm) if at.displacement() => {
-            Ok(Relocated::operand(Field::Displacement))
+            Ok(Relocated::operand(OperandField::Displacement))
         }
-        (R_X86_64_64, Meaning::Vm) if at.immediate(8) => Ok(Relocated::operand(Field::Immediate)),
+        (R_X86_64_64, Meaning::Vm) if at.immediate(8) => {
+            Ok(Relocated::operand(OperandField::Immediate))
+        }
         (R_X86_64_32S, Meaning::Table) if at.displacement() => table_half(r),
         _ => Err("not one of the relocations that the contract lists for this operand"),
     }
@@ -144,15 +146,15 @@ fn in_module(r: &Relocation, meaning: Meaning, at: &Fields<'_>) -> Result<Reloca
         _ if branch => Err("a branch to something that is not code"),
         (R_X86_64_PC32 | R_X86_64_32S | R_X86_64_32, _) if at.displacement() => match meaning {
             Meaning::Data(..) | Meaning::Code(_) | Meaning::Routine(Routine::Imported) => {
-                Ok(Relocated::operand(Field::Displacement))
+                Ok(Relocated::operand(OperandField::Displacement))
             }
             _ => Err("nothing that an operand may name"),
         },
         (R_X86_64_32S | R_X86_64_32, _) if at.immediate(4) => {
-            Ok(Relocated::operand(Field::Immediate))
+            Ok(Relocated::operand(OperandField::Immediate))
         }
         (R_X86_64_64 | R_X86_64_PC64, _) if at.immediate(8) => {
-            Ok(Relocated::operand(Field::Immediate))
+            Ok(Relocated::operand(OperandField::Immediate))
         }
         _ => Err("not one of the relocations that the contract lists for this operand"),
     }
@@ -182,8 +184,8 @@ fn to_code(r: &Relocation, place: CodeAt) -> Result<Relocated, &'static str> {
 /// A check's reference to one of the two words of a table entry.
 fn table_half(r: &Relocation) -> Result<Relocated, &'static str> {
     match u64::try_from(r.addend) {
-        Ok(stlb::TAG) => Ok(Relocated::operand(Field::Tag)),
-        Ok(stlb::XLATE) => Ok(Relocated::operand(Field::Xlate)),
+        Ok(stlb::TAG) => Ok(Relocated::operand(OperandField::Tag)),
+        Ok(stlb::XLATE) => Ok(Relocated::operand(OperandField::Xlate)),
         _ => Err("the table is read at its tag or at its translation only"),
     }
 }

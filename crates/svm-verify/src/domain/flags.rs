@@ -13,7 +13,7 @@ pub enum Flags {
     Window {
         /// `%v`, not written since.
         register: Reg,
-        /// The address.
+        /// The address that the check is for.
         address: Name,
     },
     /// `cmp twin_stlb(%i), %p`: the page of the name with the tag of its entry.
@@ -23,9 +23,9 @@ pub enum Flags {
     ReturnWord,
     /// `cmp %right, %left`, both 64 bits wide and not written since.
     Compared {
-        /// Minuend.
+        /// What the other one is subtracted from.
         left: Reg,
-        /// Subtrahend.
+        /// What is subtracted.
         right: Reg,
     },
 }

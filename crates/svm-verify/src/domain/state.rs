@@ -8,7 +8,7 @@ use crate::insn::{Access, Memory, Origin, Reg, RegSet};
 /// registers, and none of them was written since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
-    /// The instruction.
+    /// The name that the instruction gives.
     pub name: Name,
     /// What it reads.
     pub inputs: RegSet,

@@ -50,7 +50,7 @@ pub struct Bound {
 /// that X names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Nothing.
+    /// Nothing: it may hold any number.
     Any,
     /// `rsp` at the function's entry plus this many bytes.
     Stack(i32),

@@ -51,14 +51,14 @@ pub struct Memory {
     pub origin: Origin,
     /// Size in bytes.
     pub size: u16,
-    /// Base register.
+    /// Base register; meaningless unless the address counts from registers.
     pub base: Reg,
-    /// Displacement.
+    /// Displacement in bytes.
     pub disp: i32,
 }
 
 impl Memory {
-    /// No access.
+    /// The operand of instructions that have none.
     pub const NONE: Memory = Memory {
         access: Access::None,
         indexed: false,
@@ -85,7 +85,7 @@ pub enum Origin {
 pub enum Access {
     /// No access, or one that was refused when it was decoded.
     None,
-    /// Read only.
+    /// It is read and not written.
     Read,
     /// Write, perhaps after a read.
     Write,
@@ -125,7 +125,7 @@ pub struct TableRead {
 pub enum Half {
     /// The page that the entry is about.
     Tag,
-    /// Its translation.
+    /// The word that makes an address of that page a translated one.
     Xlate,
 }
 

@@ -26,7 +26,7 @@ pub enum Routine {
 pub struct CodeAt {
     /// Index in `crate::object::Image::code`.
     pub section: u16,
-    /// Byte offset.
+    /// Byte offset in the section; negative or too large if no section has it.
     pub offset: i64,
 }
 

@@ -30,7 +30,7 @@ impl Reg {
 pub struct RegSet(pub u16);
 
 impl RegSet {
-    /// No register.
+    /// The empty set.
     pub const NONE: RegSet = RegSet(0);
 
     /// Whether the register is in the set.

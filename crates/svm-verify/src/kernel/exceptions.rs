@@ -9,7 +9,7 @@ use crate::insn::{Reg, RegSet};
 /// Where control goes when an instruction faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixup {
-    /// The instruction.
+    /// The instruction that the handler goes on at, by number.
     pub to: u32,
     /// Registers that the handler writes, of those that callees keep.
     pub writes: RegSet,

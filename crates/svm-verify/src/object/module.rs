@@ -252,9 +252,9 @@ fn same_runtime(object: &Object<'_>, runtime: &Object<'_>) -> Result<(), String>
 }
 
 /// A relocation, in terms that do not depend on the object.
-type Relocated<'a> = (u64, u32, i64, Option<(Place, &'a str, u64)>);
+type PortableRelocation<'a> = (u64, u32, i64, Option<(Place, &'a str, u64)>);
 
-fn relocated<'a>(object: &'a Object<'_>, section: &Section<'_>) -> Vec<Relocated<'a>> {
+fn relocated<'a>(object: &'a Object<'_>, section: &Section<'_>) -> Vec<PortableRelocation<'a>> {
     let list = section.relocations.iter();
     list.map(|r| {
         (

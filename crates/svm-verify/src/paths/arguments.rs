@@ -25,7 +25,7 @@ const RETURN: i64 = 8;
 pub struct Arguments {
     /// How far above the return address an instruction writes, in bytes.
     written: BTreeMap<u32, i64>,
-    /// Direct calls.
+    /// Direct calls of functions in this object, with what each caller has room for.
     calls: BTreeMap<u32, Call>,
 }
 
@@ -40,7 +40,7 @@ struct Call {
 
 /// For instructions, how far above the return address is written from there to the
 /// function's end, in bytes; nothing where nothing is.
-pub type Written = HashMap<u32, i64>;
+pub type ArgumentWrites = HashMap<u32, i64>;
 
 impl Arguments {
     /// Looks at an instruction and the facts before it.
@@ -70,7 +70,7 @@ impl Arguments {
     }
 
     /// Whether a callee may write words that its caller follows.
-    pub fn reach_followed(&self, written: &Written) -> bool {
+    pub fn reach_followed(&self, written: &ArgumentWrites) -> bool {
         let most = |call: &Call| written.get(&call.callee).copied();
         self.calls
             .values()
@@ -78,7 +78,7 @@ impl Arguments {
     }
 
     /// Calls of functions that write more than there is room for.
-    pub fn exceeded(&self, written: &Written) -> Vec<(u32, Broken)> {
+    pub fn exceeded(&self, written: &ArgumentWrites) -> Vec<(u32, Broken)> {
         let most = |call: &Call| written.get(&call.callee).copied();
         let short = self
             .calls
@@ -92,7 +92,7 @@ impl Arguments {
 
     /// What functions write. Largest first and backwards, so that each instruction
     /// is visited once.
-    pub fn written(&self, program: &Program, patches: &Patches) -> Written {
+    pub fn written(&self, program: &Program, patches: &Patches) -> ArgumentWrites {
         let mut most = HashMap::new();
         if self.written.is_empty() {
             return most;

@@ -47,9 +47,9 @@ pub enum Miss {
     /// It takes the slow path in these instructions, by number, and comes back
     /// with the translation: nothing remains to be followed.
     Slow {
-        /// First instruction.
+        /// The first of them.
         first: u32,
-        /// Last instruction.
+        /// The last of them, the jump back.
         last: u32,
     },
     /// It skips a prefetch.

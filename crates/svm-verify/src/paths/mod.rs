@@ -11,7 +11,7 @@ mod checks;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use self::arguments::{Arguments, Written};
+use self::arguments::{ArgumentWrites, Arguments};
 use self::checks::Miss;
 use crate::domain::{Flags, Form, Name, State};
 use crate::insn::{BranchTarget, Op, Program, Reg, Routine};
@@ -27,7 +27,7 @@ const NONE: u32 = u32::MAX;
 const UNREACHED: u32 = u32::MAX - 1;
 
 /// What the interpretation gives.
-pub struct Outcome {
+pub struct Interpretation {
     /// For each instruction, whether it was reached and how its operand was
     /// proved.
     pub proved: Vec<Proved>,
@@ -39,7 +39,7 @@ pub struct Outcome {
     pub functions: usize,
 }
 
-impl Outcome {
+impl Interpretation {
     /// Code that no path reaches: the first instruction of each run of it that is
     /// no padding.
     pub fn unreached(&self, program: &Program) -> impl Iterator<Item = u32> {
@@ -58,15 +58,15 @@ pub fn interpret(
     entries: &[u32],
     rest: &[u32],
     patches: &Patches,
-) -> Outcome {
-    let run = |known: Written| {
+) -> Interpretation {
+    let run = |known: ArgumentWrites| {
         let mut flow = Flow::new(image, program, entries, rest, patches);
         flow.known = known;
         flow.everything(entries, rest);
         let written = flow.arguments.written(program, patches);
         (flow, written)
     };
-    let (mut flow, mut written) = run(Written::new());
+    let (mut flow, mut written) = run(ArgumentWrites::new());
     if flow.arguments.reach_followed(&written) {
         // What is forgotten at calls only takes facts away: nothing more is written.
         (flow, written) = run(written);
@@ -104,7 +104,7 @@ struct Flow<'a, 'o> {
     /// What callees may write of a frame (target `linux`).
     arguments: Arguments,
     /// What is known already of that.
-    known: Written,
+    known: ArgumentWrites,
 }
 
 impl<'a, 'o> Flow<'a, 'o> {
@@ -153,7 +153,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             meetings: BTreeMap::new(),
             checks: Vec::new(),
             arguments: Arguments::default(),
-            known: Written::new(),
+            known: ArgumentWrites::new(),
         }
     }
 
@@ -420,7 +420,7 @@ impl<'a, 'o> Flow<'a, 'o> {
     }
 
     /// The findings, when all facts are final.
-    fn finish(mut self, written: &Written) -> Outcome {
+    fn finish(mut self, written: &ArgumentWrites) -> Interpretation {
         let mut broken: Vec<_> = self.broken.into_values().flatten().collect();
         broken.extend(self.meetings);
         broken.extend(self.arguments.exceeded(written));
@@ -448,7 +448,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             list.sort_unstable();
             list.dedup();
         }
-        Outcome {
+        Interpretation {
             proved: self.proved,
             broken,
             checks: self.checks.len(),

@@ -14,13 +14,13 @@ use serde::{Serialize, Serializer};
 pub enum Rule {
     /// The object itself: its kind, sections, symbols and tables.
     Object,
-    /// Memory.
+    /// Every access to memory is confined.
     P1,
-    /// Control flow.
+    /// Control goes only where it was verified.
     P2,
-    /// Instructions.
+    /// Only listed instructions occur, and two decoders agree on each.
     P3,
-    /// The stack pointer.
+    /// `rsp` moves by constants, within the guard page.
     P4,
     /// Runtime state out of reach.
     P5,
@@ -194,7 +194,7 @@ impl Serialize for Code {
 /// One place where an object does not keep the contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// The property.
+    /// The property that is broken.
     pub rule: Rule,
     /// The exact rule.
     pub code: Code,

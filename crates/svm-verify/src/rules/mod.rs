@@ -87,9 +87,9 @@ pub struct Step<'a> {
     pub label: bool,
     /// The name that the instruction gives.
     pub name: Name,
-    /// The instruction.
+    /// The instruction, as it was decoded.
     pub insn: &'a Insn,
-    /// The facts.
+    /// What is known before it, and then after it.
     pub state: &'a mut State,
 }
 

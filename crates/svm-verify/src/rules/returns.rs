@@ -33,22 +33,24 @@ pub fn fell_through(condition: Condition, state: &mut State) {
 
 /// One of the two places that hold the return address.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ReturnPlace {
     /// Where `call` pushed it.
     Word,
-    /// Its copy.
+    /// The copy that the function keeps of it.
     Shadow,
 }
 
 impl Step<'_> {
     /// Which of the two the eight bytes of a memory operand are.
-    fn place_of_return_word(&self, m: &Memory) -> Option<Place> {
+    fn place_of_return_word(&self, m: &Memory) -> Option<ReturnPlace> {
         if self.rules.return_words == ReturnWords::Trusted || m.size != 8 {
             return None;
         }
         match self.state.frame_place(m)? {
-            Form::Stack(0) => Some(Place::Word),
-            Form::Stack(at) if i64::from(at) == -(stack::SHADOW as i64) => Some(Place::Shadow),
+            Form::Stack(0) => Some(ReturnPlace::Word),
+            Form::Stack(at) if i64::from(at) == -(stack::SHADOW as i64) => {
+                Some(ReturnPlace::Shadow)
+            }
             _ => None,
         }
     }
@@ -58,13 +60,13 @@ impl Step<'_> {
     pub(super) fn return_word(&self, m: &Memory) -> Option<Result<(), Broken>> {
         let known = |r| self.state.get(r).form == Form::ReturnWord;
         match (self.place_of_return_word(m)?, self.insn.op) {
-            (Place::Shadow, Op::Load { .. }) if self.state.returns.kept => Some(Ok(())),
-            (Place::Shadow | Place::Word, Op::Store { s }) if known(s) => Some(Ok(())),
-            (Place::Shadow, _) => Some(broken(
+            (ReturnPlace::Shadow, Op::Load { .. }) if self.state.returns.kept => Some(Ok(())),
+            (ReturnPlace::Shadow | ReturnPlace::Word, Op::Store { s }) if known(s) => Some(Ok(())),
+            (ReturnPlace::Shadow, _) => Some(broken(
                 Code::ReturnWord,
                 "the shadow of the return address holds that address, or is written with it",
             )),
-            (Place::Word, _) => None,
+            (ReturnPlace::Word, _) => None,
         }
     }
 
@@ -73,8 +75,8 @@ impl Step<'_> {
     pub(super) fn load_return_word(&self) -> Option<Form> {
         let returns = self.state.returns;
         let holds = match self.place_of_return_word(&self.insn.memory)? {
-            Place::Word => returns.intact,
-            Place::Shadow => returns.kept,
+            ReturnPlace::Word => returns.intact,
+            ReturnPlace::Shadow => returns.kept,
         };
         holds.then_some(Form::ReturnWord)
     }
@@ -86,15 +88,15 @@ impl Step<'_> {
             return;
         }
         match self.place_of_return_word(&self.insn.memory) {
-            Some(Place::Word) => self.state.returns.intact = true,
-            Some(Place::Shadow) => self.state.returns.kept = true,
+            Some(ReturnPlace::Word) => self.state.returns.intact = true,
+            Some(ReturnPlace::Shadow) => self.state.returns.kept = true,
             None => {}
         }
     }
 
     //      cmp %s, (%rsp)
     pub(super) fn compare_return_word(&mut self, s: Reg) {
-        let word = self.place_of_return_word(&self.insn.memory) == Some(Place::Word);
+        let word = self.place_of_return_word(&self.insn.memory) == Some(ReturnPlace::Word);
         self.state.flags = match word && self.state.get(s).form == Form::ReturnWord {
             true => Flags::ReturnWord,
             false => Flags::Unknown,

@@ -24,7 +24,7 @@ use crate::insn::{Alu, Condition, Reg, TableRead};
 
 /// What the verifier has to recognise of a scheme's check.
 pub trait SchemeRules: Sync {
-    /// The scheme.
+    /// The scheme that these are the rules of.
     fn scheme(&self) -> Scheme;
 
     /// How a check reads the table: the tag first, then the translation. The only
@@ -70,7 +70,7 @@ pub enum Gives {
 /// Why a read of another scheme's is refused.
 const NOT_THIS_SCHEME: &str = "the object's scheme does not read the table like this";
 
-/// All schemes.
+/// The rules of all schemes; a test compares it with `Scheme::ALL`.
 const ALL: [&dyn SchemeRules; Scheme::ALL.len()] = [&stlb::Stlb, &paper::Paper];
 
 /// The rules of a scheme.

@@ -11,7 +11,7 @@ use super::Rules;
 /// hypervisor demands [`Target::Hypervisor`] and the scheme of its instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contract {
-    /// Whose rules.
+    /// The target whose rules it has to keep.
     pub target: Target,
     /// How it has to translate; `None` for any way that the target has. Whoever
     /// fills the table needs the one that it fills it for.

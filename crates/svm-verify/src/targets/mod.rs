@@ -54,7 +54,7 @@ pub enum Contents {
 /// Who else writes to the code, after it was loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patching {
-    /// Nobody.
+    /// Nobody: what was verified is what runs.
     Never,
     /// The kernel, as the tables in the module tell it to.
     ByKernelTables,

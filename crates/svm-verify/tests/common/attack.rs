@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use svm_verify::{Contract, Scheme};
+use svm_verify::{Contract, Scheme, Target};
 
 use super::module::link;
 use super::{ABI, PAPER, STLB, assemble, check, note, returning};
@@ -16,15 +16,6 @@ pub enum Expected {
     Refuse(String),
     /// Accepted: the sibling of an attack, without the trick.
     Accept,
-}
-
-/// What a case is loaded by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// `tests/attacks/hypervisor`
-    Hypervisor,
-    /// `tests/attacks/linux`
-    Linux,
 }
 
 /// One object to be made.
@@ -52,7 +43,8 @@ pub struct Case {
 pub fn all() -> Vec<Case> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/attacks");
     let mut cases = Vec::new();
-    for (target, name) in [(Target::Hypervisor, "hypervisor"), (Target::Linux, "linux")] {
+    for target in [Target::Hypervisor, Target::Linux] {
+        let name = target.as_str();
         for path in sources(&root.join(name)).expect("tests/attacks") {
             let topic = path.file_stem().expect("a name").to_string_lossy();
             let text = fs::read_to_string(&path).expect("a readable file");
@@ -120,11 +112,7 @@ impl Case {
     /// What whoever loads it demands: never what the object says.
     pub fn contract(&self) -> Contract {
         let scheme = Scheme::from_number(self.scheme).expect("a scheme");
-        Contract::of(match self.target {
-            Target::Hypervisor => svm_verify::Target::Hypervisor,
-            Target::Linux => svm_verify::Target::Linux,
-        })
-        .with(scheme)
+        Contract::of(self.target).with(scheme)
     }
 
     /// The object that the case stands for.
@@ -139,6 +127,7 @@ impl Case {
         );
         match self.target {
             Target::Hypervisor => assemble(&(note([ABI, self.scheme, 64, 0]) + &function)),
+            Target::Process => panic!("nothing is proved of programs"),
             Target::Linux => {
                 let scheme = Scheme::from_number(self.scheme).expect("a scheme");
                 let source = note([ABI, self.scheme, 64, 1]) + &function;
@@ -153,7 +142,7 @@ impl Case {
 fn expand(target: Target, scheme: u32, code: &str) -> String {
     let text = match target {
         Target::Hypervisor => returning(code),
-        Target::Linux => code.replace("{KEEP}", "").replace("{RET}", "ret"),
+        Target::Linux | Target::Process => code.replace("{KEEP}", "").replace("{RET}", "ret"),
     };
     let mut text = text
         .replace("{NOTE}", &note([ABI, scheme, 64, 0]))

@@ -3,7 +3,7 @@
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register, UsedMemory};
 
-use super::{Field, addressed, gpr64, writes};
+use super::{OperandField, addressed, gpr64, writes};
 use crate::decode::allow;
 use crate::insn::{Access, Insn, Memory, Op, Origin, Reg};
 use crate::report::Code;
@@ -12,7 +12,7 @@ use crate::targets::{Instructions, NamedMemory, Rules};
 /// Fills in the explicit memory operand and makes sure there is no other.
 pub(super) fn memory(
     i: &Instruction,
-    field: Field,
+    field: OperandField,
     rules: &Rules,
     used: &[UsedMemory],
     insn: &mut Insn,
@@ -58,14 +58,14 @@ pub(super) fn memory(
         disp: i.memory_displacement64() as i32,
     };
     match field {
-        Field::Tag | Field::Xlate => {
+        OperandField::Tag | OperandField::Xlate => {
             return Err((Code::Table, "not one of the table reads of a check"));
         }
-        Field::Displacement if !silent && registers => {
+        OperandField::Displacement if !silent && registers => {
             return Err((Code::Untranslated, "its displacement is an address in dom0"));
         }
         // Reported already.
-        Field::Bad => return Ok(()),
+        OperandField::Bad => return Ok(()),
         _ if silent => return addressed(i, field, rules),
         _ => {}
     }
@@ -118,13 +118,13 @@ fn is_stack_or_string(i: &Instruction) -> bool {
 
 /// What an address counts from in a module for a stock kernel: `%gs`, or a
 /// symbol without any register.
-fn origin(i: &Instruction, field: Field) -> Origin {
+fn origin(i: &Instruction, field: OperandField) -> Origin {
     let alone = i.memory_index() == Register::None
         && matches!(i.memory_base(), Register::RIP | Register::None);
     match i.segment_prefix() {
         Register::GS => Origin::PerCpu,
         Register::FS => Origin::Registers,
-        _ if alone && field == Field::Displacement => Origin::Symbol,
+        _ if alone && field == OperandField::Displacement => Origin::Symbol,
         _ => Origin::Registers,
     }
 }

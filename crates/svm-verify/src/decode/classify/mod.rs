@@ -19,7 +19,7 @@ use operation::{kernel_operation, operation};
 /// Which operand field of an instruction a relocation fills in. Classification
 /// does not see where the relocation leads: [`crate::decode::memo`] relies on that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
+pub enum OperandField {
     /// It has none.
     None,
     /// The distance of a branch.
@@ -43,7 +43,7 @@ type Refused = (Code, &'static str, Insn);
 /// stands is for the caller to fill in.
 pub fn classify(
     i: &Instruction,
-    field: Field,
+    field: OperandField,
     rules: &Rules,
     factory: &mut InstructionInfoFactory,
 ) -> Result<Insn, Refused> {
@@ -123,11 +123,15 @@ fn known_writes(op: Op) -> Option<RegSet> {
 
 /// Whether the address that `lea` computes may be in a register; other
 /// instructions of [`known_writes`] compute none.
-fn addressed(i: &Instruction, field: Field, rules: &Rules) -> Result<(), (Code, &'static str)> {
+fn addressed(
+    i: &Instruction,
+    field: OperandField,
+    rules: &Rules,
+) -> Result<(), (Code, &'static str)> {
     if i.mnemonic() != Mnemonic::Lea {
         return Ok(());
     }
-    if matches!(field, Field::Tag | Field::Xlate) {
+    if matches!(field, OperandField::Tag | OperandField::Xlate) {
         return Err((
             Code::Table,
             "the table's address is not for the driver to know",
@@ -135,7 +139,7 @@ fn addressed(i: &Instruction, field: Field, rules: &Rules) -> Result<(), (Code, 
     }
     // An address in a module's own code is for `crate::kernel::references` to judge.
     let own = rules.named_memory == NamedMemory::SymbolsAndPerCpu
-        && matches!(field, Field::Displacement | Field::None);
+        && matches!(field, OperandField::Displacement | OperandField::None);
     if i.is_ip_rel_memory_operand() && !own {
         return Err((
             Code::AddressForm,

@@ -2,13 +2,13 @@
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
-use super::{Field, gpr, gpr32, gpr64};
+use super::{OperandField, gpr, gpr32, gpr64};
 use crate::decode::allow;
 use crate::insn::{Alu, BranchTarget, Condition, Half, Op, Reg, RegSet, StringKind, TableRead};
 use crate::schemes;
 
 /// What it does in a module for a stock kernel, which has more of them.
-pub(super) fn kernel_operation(i: &Instruction, field: Field) -> Op {
+pub(super) fn kernel_operation(i: &Instruction, field: OperandField) -> Op {
     use Mnemonic::*;
     match i.mnemonic() {
         Push => first_register(i).map_or(Op::Push, |s| Op::PushRegister { s }),
@@ -21,7 +21,7 @@ pub(super) fn kernel_operation(i: &Instruction, field: Field) -> Op {
 
 /// What it does. [`Op::Plain`] is right for everything: its registers are
 /// unknown afterwards.
-pub(super) fn operation(i: &Instruction, field: Field) -> Op {
+pub(super) fn operation(i: &Instruction, field: OperandField) -> Op {
     use Mnemonic::*;
     if i.is_string_instruction() {
         return string(i).unwrap_or(Op::Stop);
@@ -123,7 +123,7 @@ fn mov(i: &Instruction) -> Op {
     }
 }
 
-fn lea(i: &Instruction, field: Field) -> Op {
+fn lea(i: &Instruction, field: OperandField) -> Op {
     let d = i.op0_register();
     let Some(full) = gpr64(d).or(gpr32(d)) else {
         return Op::Plain;
@@ -131,7 +131,7 @@ fn lea(i: &Instruction, field: Field) -> Op {
     let base = i.memory_base();
     let inputs = [base, i.memory_index()].into_iter().filter_map(gpr);
     let inputs = inputs.fold(RegSet::NONE, |set, r| set.or(r.set()));
-    let simple = d.is_gpr64() && i.memory_index() == Register::None && field == Field::None;
+    let simple = d.is_gpr64() && i.memory_index() == Register::None && field == OperandField::None;
     let offset = gpr64(base)
         .filter(|_| simple)
         .and_then(|base| Some((base, i32::try_from(i.memory_displacement64() as i64).ok()?)));
@@ -142,7 +142,7 @@ fn lea(i: &Instruction, field: Field) -> Op {
     }
 }
 
-fn arithmetic(i: &Instruction, field: Field) -> Op {
+fn arithmetic(i: &Instruction, field: OperandField) -> Op {
     if let Some(op) = table_read(i, field) {
         return op;
     }
@@ -171,9 +171,9 @@ fn alu(mnemonic: Mnemonic) -> Option<Alu> {
 }
 
 /// `op $imm, %d` with the immediate that is in the bytes.
-fn immediate(i: &Instruction, field: Field) -> Option<Op> {
+fn immediate(i: &Instruction, field: OperandField) -> Option<Op> {
     let op = alu(i.mnemonic())?;
-    if i.op0_kind() != OpKind::Register || field != Field::None {
+    if i.op0_kind() != OpKind::Register || field != OperandField::None {
         return None;
     }
     let r = i.op0_register();
@@ -191,10 +191,10 @@ fn immediate(i: &Instruction, field: Field) -> Option<Op> {
 }
 
 /// `op twin_stlb(%index), %r` as some scheme has it, 64 bits wide, no other form.
-fn table_read(i: &Instruction, field: Field) -> Option<Op> {
+fn table_read(i: &Instruction, field: OperandField) -> Option<Op> {
     let half = match field {
-        Field::Tag => Half::Tag,
-        Field::Xlate => Half::Xlate,
+        OperandField::Tag => Half::Tag,
+        OperandField::Xlate => Half::Xlate,
         _ => return None,
     };
     let read = TableRead {

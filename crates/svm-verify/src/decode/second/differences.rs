@@ -2,23 +2,23 @@
 
 use iced_x86::{Code, Instruction, Mnemonic};
 
-use super::Part;
+use super::Aspect;
 use super::memory::has_memory;
 
 /// Forms of which the second decoder says something wrong, with the page of
-/// the manual (SDM volume 2). Their other parts are compared.
-pub(super) fn known_to_differ(part: Part, i: &Instruction) -> bool {
+/// the manual (SDM volume 2). Everything else of them is compared.
+pub(super) fn known_to_differ(aspect: Aspect, i: &Instruction) -> bool {
     use Mnemonic::*;
-    match part {
+    match aspect {
         // "Jcc": `jrcxz` reads rcx and changes no register.
-        Part::Destination => i.mnemonic() == Jrcxz,
+        Aspect::Destination => i.mnemonic() == Jrcxz,
         // "BT": `0f ba /4 ib` without REX.W has an operand of 32 bits.
-        Part::Size if matches!(i.mnemonic(), Bt | Bts | Btr | Btc) => true,
-        Part::Size => has_narrow_memory(i.mnemonic()),
+        Aspect::Size if matches!(i.mnemonic(), Bt | Bts | Btr | Btc) => true,
+        Aspect::Size => has_narrow_memory(i.mnemonic()),
         // "POP": `8f /0` has an operand of 64 bits also if it is a register.
-        Part::Meaning => i.code() == Code::Pop_rm64 && !has_memory(i),
+        Aspect::Meaning => i.code() == Code::Pop_rm64 && !has_memory(i),
         // These are right in every listed form.
-        Part::Length | Part::Memory => false,
+        Aspect::Length | Aspect::Memory => false,
     }
 }
 

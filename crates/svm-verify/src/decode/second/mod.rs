@@ -40,22 +40,22 @@ pub fn agrees(
     bytes: &[u8],
 ) -> Result<(), &'static str> {
     let second = decode(decoder, bytes).ok_or("a second decoder reads no instruction here")?;
-    let differs = |part: Part, same: bool| !same && !known_to_differ(part, i);
+    let differs = |aspect: Aspect, same: bool| !same && !known_to_differ(aspect, i);
     let memory = memory_operand(i, &second);
-    let part = if length(&second) != i.len() {
-        Part::Length
-    } else if differs(Part::Meaning, does(insn.op, i, &second)) {
-        Part::Meaning
+    let aspect = if length(&second) != i.len() {
+        Aspect::Length
+    } else if differs(Aspect::Meaning, does(insn.op, i, &second)) {
+        Aspect::Meaning
     } else if !reaches(i, insn, &second, memory) {
-        Part::Memory
-    } else if differs(Part::Size, fits(i, insn, &second, memory)) {
-        Part::Size
-    } else if differs(Part::Destination, writes(insn, &second)) {
-        Part::Destination
+        Aspect::Memory
+    } else if differs(Aspect::Size, fits(i, insn, &second, memory)) {
+        Aspect::Size
+    } else if differs(Aspect::Destination, writes(insn, &second)) {
+        Aspect::Destination
     } else {
         return Ok(());
     };
-    Err(part.reason())
+    Err(aspect.reason())
 }
 
 /// Whether both decoders read as many bytes: all that is asked about instructions
@@ -67,7 +67,7 @@ pub fn same_length(
 ) -> Result<(), &'static str> {
     match decode(decoder, bytes) {
         Some(second) if length(&second) == i.len() => Ok(()),
-        _ => Err(Part::Length.reason()),
+        _ => Err(Aspect::Length.reason()),
     }
 }
 
@@ -84,7 +84,7 @@ fn decode(decoder: &InstDecoder, bytes: &[u8]) -> Option<Second> {
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum Aspect {
     Length,
     Meaning,
     Memory,
@@ -92,14 +92,14 @@ enum Part {
     Destination,
 }
 
-impl Part {
+impl Aspect {
     fn reason(self) -> &'static str {
         match self {
-            Part::Length => "a second decoder reads another length",
-            Part::Meaning => "a second decoder reads another instruction",
-            Part::Memory => "a second decoder reads another memory operand",
-            Part::Size => "a second decoder reads a wider memory operand",
-            Part::Destination => "a second decoder reads another destination",
+            Aspect::Length => "a second decoder reads another length",
+            Aspect::Meaning => "a second decoder reads another instruction",
+            Aspect::Memory => "a second decoder reads another memory operand",
+            Aspect::Size => "a second decoder reads a wider memory operand",
+            Aspect::Destination => "a second decoder reads another destination",
         }
     }
 }

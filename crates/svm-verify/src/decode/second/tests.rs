@@ -7,7 +7,7 @@ use iced_x86::{Code, Decoder, DecoderOptions, InstructionInfoFactory, OpCodeOper
 
 use super::*;
 use crate::decode::allow::{self, Verdict};
-use crate::decode::classify::{self, Field};
+use crate::decode::classify::{self, OperandField};
 use crate::decode::prefix;
 use crate::targets::Rules;
 
@@ -72,7 +72,7 @@ fn compared(
         return None;
     }
     prefix::check(&i, &bytes[..i.len()], Rules::hypervisor()).ok()?;
-    let insn = classify::classify(&i, Field::None, Rules::hypervisor(), factory).ok()?;
+    let insn = classify::classify(&i, OperandField::None, Rules::hypervisor(), factory).ok()?;
     Some((i, agrees(&InstDecoder::default(), &i, &insn, bytes)))
 }
 
