@@ -7,12 +7,14 @@
 
 mod arguments;
 mod checks;
+mod interpretation;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use self::arguments::{ArgumentWrites, Arguments};
 use self::checks::Miss;
+pub use self::interpretation::Interpretation;
 use crate::domain::{Flags, Form, Name, State};
 use crate::insn::{BranchTarget, Op, Program, Reg, Routine};
 use crate::kernel::Patches;
@@ -25,31 +27,6 @@ use crate::targets::Frames;
 const NONE: u32 = u32::MAX;
 /// A block's start that was not reached yet.
 const UNREACHED: u32 = u32::MAX - 1;
-
-/// What the interpretation gives.
-pub struct Interpretation {
-    /// For each instruction, whether it was reached and how its operand was
-    /// proved.
-    pub proved: Vec<Proved>,
-    /// Rules that are not met, by instruction number.
-    pub broken: Vec<(u32, Broken)>,
-    /// Checks with an out-of-line part or a prefetch.
-    pub checks: usize,
-    /// Functions: places with an empty frame that control enters.
-    pub functions: usize,
-}
-
-impl Interpretation {
-    /// Code that no path reaches: the first instruction of each run of it that is
-    /// no padding.
-    pub fn unreached(&self, program: &Program) -> impl Iterator<Item = u32> {
-        let stray =
-            |n: usize| self.proved[n] == Proved::Unreached && !program.insns[n].is_padding();
-        (0..self.proved.len())
-            .filter(move |&n| stray(n) && (n == 0 || !stray(n - 1)))
-            .map(|n| n as u32)
-    }
-}
 
 /// Interprets the whole program.
 pub fn interpret(
