@@ -78,7 +78,6 @@ fn stats(path: &Path) -> Result<FileStats, Failure> {
     let object = input.object()?;
     let arch = match object.machine {
         Machine::X86_64 => "x86-64",
-        Machine::I386 => "i386",
     };
     let file = input.name.clone();
     match svm_rewrite::statistics(&object) {

@@ -9,7 +9,7 @@ use crate::read::{ReadError, RelocationProblem, SectionProblem, SymbolProblem};
 /// The stable code of a file that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Code {
-    /// No bytes.
+    /// The file has no bytes.
     Empty,
     /// No ELF file.
     NotElf,
@@ -36,7 +36,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// Every code.
+    /// Every code, in the order of this list.
     pub const ALL: &'static [Code] = &[
         Code::Empty,
         Code::NotElf,

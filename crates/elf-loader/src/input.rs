@@ -65,26 +65,26 @@ pub fn decompress(bytes: Vec<u8>) -> Result<Vec<u8>, InputError> {
 
 fn decompress_up_to(bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, InputError> {
     if bytes.starts_with(XZ_MAGIC) {
-        Output::new("xz", limit).xz(&bytes)
+        BoundedOutput::new("xz", limit).xz(&bytes)
     } else if bytes.starts_with(ZSTD_MAGIC) {
-        Output::new("zstd", limit).zstd(&bytes)
+        BoundedOutput::new("zstd", limit).zstd(&bytes)
     } else if bytes.starts_with(GZIP_MAGIC) {
-        Output::new("gzip", limit).take(flate2::read::MultiGzDecoder::new(&bytes[..]))
+        BoundedOutput::new("gzip", limit).take(flate2::read::MultiGzDecoder::new(&bytes[..]))
     } else {
         Ok(bytes)
     }
 }
 
 /// What has been decompressed, bounded.
-struct Output {
+struct BoundedOutput {
     format: &'static str,
     limit: u64,
     bytes: Vec<u8>,
 }
 
-impl Output {
-    fn new(format: &'static str, limit: u64) -> Output {
-        Output {
+impl BoundedOutput {
+    fn new(format: &'static str, limit: u64) -> BoundedOutput {
+        BoundedOutput {
             format,
             limit,
             bytes: Vec::new(),

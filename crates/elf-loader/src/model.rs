@@ -1,14 +1,13 @@
 //! A relocatable object as data: what is in the file, typed, and nothing about
 //! how the file spells it.
 //!
-//! One model for both word sizes: REL objects (i386) keep their addends in
-//! section bytes, RELA objects beside the relocation; here an addend is always
-//! in [`Relocation::addend`], and the writer puts it back where it belongs.
+//! x86-64 by design: ELF64, little-endian, addends beside the relocations (RELA).
+//! The reader refuses everything else.
 
 use std::borrow::Cow;
 
 /// Most bytes a section may have: more cannot be reached by the 32-bit fields
-/// of the machines handled here.
+/// of x86-64.
 pub const MAX_SECTION_SIZE: u64 = 1 << 31;
 
 /// Index of a section in [`Object::sections`]; also its index in the file.
@@ -22,8 +21,6 @@ pub struct SymbolId(pub u32);
 /// Word size of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Word {
-    /// ELFCLASS32.
-    W32,
     /// ELFCLASS64.
     W64,
 }
@@ -32,7 +29,6 @@ impl Word {
     /// Width in bits.
     pub fn bits(self) -> u32 {
         match self {
-            Word::W32 => 32,
             Word::W64 => 64,
         }
     }
@@ -42,11 +38,9 @@ impl Word {
     }
 }
 
-/// The machines whose relocatable objects are understood.
+/// The machine whose relocatable objects are understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Machine {
-    /// EM_386, REL.
-    I386,
     /// EM_X86_64, RELA.
     X86_64,
 }
@@ -55,7 +49,6 @@ impl Machine {
     /// The word size that belongs to the machine.
     pub fn word(self) -> Word {
         match self {
-            Machine::I386 => Word::W32,
             Machine::X86_64 => Word::W64,
         }
     }
@@ -64,9 +57,9 @@ impl Machine {
 /// A relocatable object.
 #[derive(Clone, Debug)]
 pub struct Object<'a> {
-    /// Word size.
+    /// Word size, that of the machine.
     pub word: Word,
-    /// Machine.
+    /// The machine whose code it holds (`e_machine`).
     pub machine: Machine,
     /// `e_flags`.
     pub flags: u32,
@@ -97,7 +90,7 @@ pub struct Section<'a> {
     /// See [`Section::link`].
     pub info: u32,
     /// Bytes; empty for `SHT_NOBITS` and for the tables that the writer makes
-    /// (see [`Role`]). For REL input the addends stay in these bytes as well.
+    /// (see [`Role`]).
     pub data: Cow<'a, [u8]>,
     /// Size in bytes, also of `SHT_NOBITS`.
     pub size: u64,
@@ -120,7 +113,7 @@ pub enum Role {
     SymbolNames,
     /// The section names.
     SectionNames,
-    /// REL/RELA of that section; made from its [`Section::relocations`].
+    /// RELA of that section; made from its [`Section::relocations`].
     Relocations(SectionId),
 }
 
@@ -129,11 +122,11 @@ pub enum Role {
 pub struct Relocation {
     /// Offset of the field in the section it applies to.
     pub offset: u64,
-    /// `ELF64_R_TYPE` (`R_X86_64_*`, `R_386_*`).
+    /// `ELF64_R_TYPE` (`R_X86_64_*`).
     pub kind: u32,
-    /// The symbol.
+    /// The symbol whose address the field is computed from.
     pub symbol: SymbolId,
-    /// The addend, wherever the file keeps it.
+    /// What is added to the symbol's address.
     pub addend: i64,
 }
 
@@ -170,7 +163,7 @@ pub struct Symbol<'a> {
 }
 
 /// `SHF_*`, `SHT_*`, `STT_*`, `STB_*` and relocation numbers that clients need
-/// (System V gABI chapter 4; psABI x86-64 4.4 and i386 4.4).
+/// (System V gABI chapter 4; psABI x86-64 4.4).
 pub mod consts {
     #![allow(missing_docs, reason = "the names are those of the gABI and psABI")]
     pub const SHT_NULL: u32 = 0;
@@ -180,7 +173,6 @@ pub mod consts {
     pub const SHT_RELA: u32 = 4;
     pub const SHT_NOTE: u32 = 7;
     pub const SHT_NOBITS: u32 = 8;
-    pub const SHT_REL: u32 = 9;
     pub const SHF_WRITE: u64 = 1;
     pub const SHF_ALLOC: u64 = 2;
     pub const SHF_EXECINSTR: u64 = 4;
@@ -202,10 +194,6 @@ pub mod consts {
     pub const R_X86_64_PC64: u32 = 24;
     pub const R_X86_64_GOTPCRELX: u32 = 41;
     pub const R_X86_64_REX_GOTPCRELX: u32 = 42;
-    pub const R_386_NONE: u32 = 0;
-    pub const R_386_32: u32 = 1;
-    pub const R_386_PC32: u32 = 2;
-    pub const R_386_PLT32: u32 = 4;
 }
 
 impl<'a> Object<'a> {

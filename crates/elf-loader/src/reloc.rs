@@ -6,14 +6,14 @@
 //! linking (`COPY`, `RELATIVE`, ...) are as unknown here as a number that no
 //! ABI defines, because nothing in this project could keep them right.
 //!
-//! Source: System V psABI x86-64 table 4.9, psABI i386 table 2.14.
+//! Source: System V psABI x86-64 table 4.9.
 
 use crate::model::Machine;
 
 /// One relocation type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelocationType {
-    /// Its number: `ELF64_R_TYPE` or `ELF32_R_TYPE`.
+    /// Its number: `ELF64_R_TYPE`.
     pub number: u32,
     /// Its name in the psABI.
     pub name: &'static str,
@@ -27,7 +27,6 @@ pub struct RelocationType {
 pub fn relocation_type(machine: Machine, number: u32) -> Option<&'static RelocationType> {
     let table: &[RelocationType] = match machine {
         Machine::X86_64 => &X86_64,
-        Machine::I386 => &I386,
     };
     table.iter().find(|t| t.number == number)
 }
@@ -83,30 +82,4 @@ static X86_64: [RelocationType; 32] = [
     row(35, "R_X86_64_TLSDESC_CALL", 0, false),
     row(41, "R_X86_64_GOTPCRELX", 4, true),
     row(42, "R_X86_64_REX_GOTPCRELX", 4, true),
-];
-
-static I386: [RelocationType; 23] = [
-    row(1, "R_386_32", 4, false),
-    row(2, "R_386_PC32", 4, true),
-    row(4, "R_386_PLT32", 4, true),
-    row(0, "R_386_NONE", 0, false),
-    row(3, "R_386_GOT32", 4, false),
-    row(9, "R_386_GOTOFF", 4, false),
-    row(10, "R_386_GOTPC", 4, true),
-    row(15, "R_386_TLS_IE", 4, false),
-    row(16, "R_386_TLS_GOTIE", 4, false),
-    row(17, "R_386_TLS_LE", 4, false),
-    row(18, "R_386_TLS_GD", 4, false),
-    row(19, "R_386_TLS_LDM", 4, false),
-    row(20, "R_386_16", 2, false),
-    row(21, "R_386_PC16", 2, true),
-    row(22, "R_386_8", 1, false),
-    row(23, "R_386_PC8", 1, true),
-    row(32, "R_386_TLS_LDO_32", 4, false),
-    row(33, "R_386_TLS_IE_32", 4, false),
-    row(34, "R_386_TLS_LE_32", 4, false),
-    row(38, "R_386_SIZE32", 4, false),
-    row(39, "R_386_TLS_GOTDESC", 4, false),
-    row(40, "R_386_TLS_DESC_CALL", 0, false),
-    row(43, "R_386_GOT32X", 4, false),
 ];

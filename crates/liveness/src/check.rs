@@ -23,9 +23,9 @@ pub enum Disagreement {
     /// The set before an instruction is wrong.
     #[error("before instruction {} of block {}: solved {solved}, by paths {by_paths}", inst.0, block.0)]
     Before {
-        /// The block.
+        /// The block that it is in.
         block: BlockId,
-        /// The instruction.
+        /// The instruction that it is about.
         inst: InstId,
         /// What the solution says.
         solved: LocSet,
@@ -35,9 +35,9 @@ pub enum Disagreement {
     /// The set after an instruction is wrong.
     #[error("after instruction {} of block {}: solved {solved}, by paths {by_paths}", inst.0, block.0)]
     After {
-        /// The block.
+        /// The block that it is in.
         block: BlockId,
-        /// The instruction.
+        /// The instruction that it is about.
         inst: InstId,
         /// What the solution says.
         solved: LocSet,
@@ -47,7 +47,7 @@ pub enum Disagreement {
     /// The live-in set of a block is wrong.
     #[error("live into block {}: solved {solved}, by paths {by_paths}", block.0)]
     In {
-        /// The block.
+        /// The block that it is in.
         block: BlockId,
         /// What the solution says.
         solved: LocSet,
@@ -57,7 +57,7 @@ pub enum Disagreement {
     /// The live-out set of a block is wrong.
     #[error("live out of block {}: solved {solved}, by paths {by_paths}", block.0)]
     Out {
-        /// The block.
+        /// The block that it is in.
         block: BlockId,
         /// What the solution says.
         solved: LocSet,
@@ -67,7 +67,7 @@ pub enum Disagreement {
     /// The instructions of a block were not visited once each, last one first.
     #[error("block {}: instructions visited out of order, at {}", block.0, inst.0)]
     Visit {
-        /// The block.
+        /// The block that it is in.
         block: BlockId,
         /// The first instruction out of order, or the one that was left out.
         inst: InstId,
@@ -171,7 +171,7 @@ fn first_difference(
 /// of its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// The block.
+    /// The block that it is about.
     pub block: BlockId,
     /// The number of the instruction that comes next.
     pub inst: u32,

@@ -1,7 +1,7 @@
 //! Proves the arithmetic that the verifier's proof rests on, for all numbers.
 //!
 //! ```text
-//! svm-verify/src/bounds.rs ──translate──> definitions ─┐
+//! svm-verify/src/domain/bounds.rs ──translate──> definitions ─┐
 //! theorems.rs ─────────────────────────────────────────┴──> z3 ──> proved or not
 //! ```
 //!
@@ -28,7 +28,7 @@ use theorems::{PRELUDE, REFUTED, THEOREMS, Theorem};
 use translate::{Mutant, number, translate};
 
 /// The verifier's own source.
-const BOUNDS: &str = include_str!("../../svm-verify/src/bounds.rs");
+const BOUNDS: &str = include_str!("../../svm-verify/src/domain/bounds.rs");
 
 fn main() -> ExitCode {
     match run() {

@@ -1,7 +1,7 @@
 //! What the verifier's arithmetic is for, as statements about all 64-bit numbers.
 //!
 //! A [`Theorem`] is text of SMT-LIB 2.6 over bit vectors of 64 bits. It may name the
-//! functions of `svm-verify/src/bounds.rs`, each with `.fits` behind it to say that
+//! functions of `svm-verify/src/domain/bounds.rs`, each with `.fits` behind it to say that
 //! nothing in it overflows, and the constants of [`constants`]. Its places count in
 //! bytes: in the window from the start of the translated address's own page, in a
 //! frame from `rsp` at the function's entry, where the return address lies.
@@ -12,7 +12,7 @@ use twin_abi::{stack, stlb};
 
 /// A statement about all numbers.
 pub struct Theorem {
-    /// Its name.
+    /// What it says, in words; reports name it so.
     pub name: &'static str,
     /// The numbers that it is about.
     pub about: &'static [&'static str],
@@ -59,7 +59,7 @@ pub const PRELUDE: &str = "
 (define-fun return-address () W #x0000000000000008)
 ";
 
-/// What holds.
+/// The statements that have to follow for all numbers.
 pub const THEOREMS: &[Theorem] = &[
     // P1 (b). Every byte of an access that is covered lies in the page of the
     // translated address, the one before it or the one after it.

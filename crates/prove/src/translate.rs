@@ -1,4 +1,4 @@
-//! Rust to formulas: the functions of `svm-verify/src/bounds.rs` as definitions of
+//! Rust to formulas: the functions of `svm-verify/src/domain/bounds.rs` as definitions of
 //! SMT-LIB 2.6, over bit vectors of 64 bits, as the processor has them.
 //!
 //! Each function `f` gives two definitions: `f`, its value, and `f.fits`, whether
@@ -25,7 +25,7 @@ pub struct Mutant {
 
 /// What was translated.
 pub struct Translation {
-    /// Definitions.
+    /// One SMT-LIB definition for each function.
     pub text: String,
     /// Names of functions, in order.
     pub functions: Vec<String>,

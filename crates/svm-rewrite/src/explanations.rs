@@ -55,7 +55,7 @@ pub(crate) fn explanation(code: Code) -> Explanation {
         Code::Metadata => (
             "The module is of another kernel series than Linux 6.1, by its vermagic or by a table that 6.1 does not have; or one of the kernel's tables (.altinstructions, __jump_table, __bug_table, .orc_unwind ...) is not laid out as in 6.1, or names something that is not where it should be.",
             "The kernel writes over instructions that these tables name. If an entry is misread, it writes over something else.",
-            "Build the module against Linux 6.1. For another kernel, add the layout to crates/elf-loader/src/special.rs and the series to crates/svm-rewrite/src/linux/series.rs; the sizes stand in the kernel's headers that the files cite.",
+            "Build the module against Linux 6.1. For another kernel, add the layout to crates/elf-loader/src/special/mod.rs and the series to crates/svm-rewrite/src/linux/series.rs; the sizes stand in the kernel's headers that the files cite.",
             Assembly("ret\n.section __jump_table,\"aw\"\n.long 0\n.text"),
         ),
         Code::Patched => (

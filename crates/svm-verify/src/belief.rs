@@ -11,12 +11,14 @@ use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use twin_abi::Scheme;
 use yaxpeax_x86::long_mode::InstDecoder;
 
-use crate::classify::{self, Field};
 use crate::decode;
-use crate::domain::{Bound, Direction, Form, Name, Reg, State, Value};
-use crate::insn::{Access, Insn, Op};
-use crate::second;
-use crate::transfer::Step;
+use crate::decode::classify::{self, OperandField};
+use crate::decode::second;
+use crate::domain::{Bound, Direction, Form, Name, State, Value};
+use crate::insn::{Access, Insn, Op, Reg};
+use crate::rules::Step;
+use crate::schemes;
+use crate::targets::Rules;
 
 /// Where `rsp` is before the instruction, from where it was at the function's entry.
 const DEPTH: i32 = -2048;
@@ -24,7 +26,7 @@ const DEPTH: i32 = -2048;
 /// What a register has to hold before the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// Any number.
+    /// Any number: the instruction asks nothing of it.
     Any,
     /// A translated address: what the instruction reaches counts from it.
     Pointer,
@@ -77,7 +79,7 @@ pub struct Operand {
     pub base: u8,
     /// Displacement in bytes.
     pub displacement: i32,
-    /// Bytes reached.
+    /// How many bytes are reached.
     pub size: u16,
     /// Whether they may be written.
     pub written: bool,
@@ -109,11 +111,12 @@ pub struct Belief {
 /// rule refuses it.
 pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
     let i = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode();
-    if i.is_invalid() || decode::allowed(&i, &bytes[..i.len()], false).is_err() {
+    if i.is_invalid() || decode::allowed(&i, &bytes[..i.len()], Rules::hypervisor()).is_err() {
         return None;
     }
     let mut factory = InstructionInfoFactory::new();
-    let insn = classify::classify(&i, Field::None, false, &mut factory).ok()?;
+    let insn =
+        classify::classify(&i, OperandField::None, Rules::hypervisor(), &mut factory).ok()?;
     second::agrees(&InstDecoder::default(), &i, &insn, bytes).ok()?;
     let insn = Insn {
         len: i.len() as u8,
@@ -123,8 +126,8 @@ pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
     let mut state = facts(&insn, &before, backward);
     let rsp = state.rsp();
     let step = Step {
-        scheme: Scheme::Stlb,
-        linux: false,
+        scheme: schemes::of(Scheme::Stlb),
+        rules: Rules::hypervisor(),
         faulting: false,
         leaving: false,
         label: false,

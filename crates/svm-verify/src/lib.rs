@@ -22,61 +22,56 @@
 //! a [`Violation`], and an unknown value confines nothing.
 //!
 //! ```text
-//! Object ──object──> Image ──decode──> Program ──flow──> Outcome ──> Proof
-//!            │                 │          │       │            or Violations
-//!     sections, symbols   allow, prefix,  │  transfer,
-//!     codemap, map;       classify, insn, │  domain, checks
-//!     linux               second, memo,   │
-//!                         relocation    patches, references (target `linux`)
+//! Object ──object──> Image ──decode──> Program ──kernel──> Patches ──paths──> Interpretation
+//!                                                                         Proof or Violations
 //! ```
+//!
+//! Folders are phases, and each uses only those above it in this list
+//! (`tests/layers.rs` reads the sources for it):
+//!
+//! | folder | what it has | uses |
+//! |---|---|---|
+//! | `report` | the codes of the rules, and violations in words | |
+//! | `targets` | what is demanded: the contract, the rules of each target | |
+//! | `insn` | an instruction and a program, as data | |
+//! | `domain` | what is known at a place in the code; the arithmetic of bounds | `insn` |
+//! | `schemes` | what the check of each scheme looks like | `insn` `domain` |
+//! | `object` | sections, symbols, note, tables: from an object to an image | `report` `targets` `insn` `schemes` |
+//! | `decode` | P3 and relocations: from bytes to instructions | `report` `targets` `insn` `schemes` `object` |
+//! | `kernel` | what a stock kernel does to the code (target `linux`) | `report` `insn` `domain` `object` |
+//! | `rules` | P1, P2, P4, P5: one instruction, a file a rule | `report` `targets` `insn` `domain` `schemes` |
+//! | `paths` | all paths, until nothing new is learned | `report` `targets` `insn` `domain` `object` `kernel` `rules` |
 //!
 //! What is not proved: that the code does what the original did. `ARCHITECTURE.md`,
 //! "What the verifier proves", has that, and what the proof takes from the runtime.
 
-mod allow;
-mod arguments;
 #[doc(hidden)]
 pub mod belief;
-#[expect(
-    clippy::manual_range_contains,
-    reason = "crates/prove translates comparisons, not ranges"
-)]
-mod bounds;
-mod checks;
-mod classify;
-mod contract;
 mod decode;
 mod domain;
-mod explanations;
-mod flow;
 mod insn;
-mod linux;
-mod memo;
+mod kernel;
 mod object;
-mod operands;
-mod patches;
-mod prefix;
-mod program;
+mod paths;
 mod proof;
-mod references;
-mod relocation;
 mod report;
-mod second;
-mod transfer;
-mod violation;
+mod rules;
+mod schemes;
+mod targets;
 
 use elf_loader::Object;
 
-use crate::object::{CodeAt, Image};
-use crate::patches::Patches;
-use crate::program::Program;
+use crate::insn::{CodeAt, Program};
+use crate::kernel::{Patches, references};
+use crate::object::Image;
 use crate::report::Report;
+use crate::targets::{Contents, Patching, UnreachedCode};
 
-pub use contract::Contract;
 pub use object::is_entry;
 pub use proof::{Accesses, Proof};
+pub use report::{Code, Rule, Violation, Violations};
+pub use targets::Contract;
 pub use twin_abi::{Scheme, Target};
-pub use violation::{Code, Rule, Violation, Violations};
 
 /// How to verify.
 #[derive(Clone, Copy, Debug)]
@@ -149,8 +144,10 @@ fn prove<'o>(
     let image = Image::new(object, contract, report)?;
     let program = decode::decode(&image, remember, report)?;
     let (mut entries, mut patches) = (entries(&image, &program, report), Patches::default());
-    if image.is_linux() {
+    if image.rules.patching == Patching::ByKernelTables {
         patches = Patches::new(&image, &program, report);
+    }
+    if image.rules.contents == Contents::Module {
         let found = references::check(&image, &program, report);
         patches.labels = found.labels;
         entries.extend(starts(&program, &found.functions));
@@ -159,14 +156,14 @@ fn prove<'o>(
     }
     let rest = starts(&program, &image.locals);
     // Every instruction and every way in is known beyond this point.
-    let outcome = flow::interpret(&image, &program, &entries, &rest, &patches);
+    let outcome = paths::interpret(&image, &program, &entries, &rest, &patches);
     for (n, (code, reason)) in &outcome.broken {
         let (section, offset) = image.place(&program.insns[*n as usize]);
         report.at(section, offset, *code, reason.clone());
     }
     // In a hypervisor instance nobody opens a way to code that no path reaches. A
     // broken rule ends paths: what lies behind it is not said to be unreached.
-    if !image.is_linux() && report.is_empty() {
+    if image.rules.unreached_code == UnreachedCode::Refused && report.is_empty() {
         for n in outcome.unreached(&program) {
             let (section, offset) = image.place(&program.insns[n as usize]);
             let reason = "no path leads here, and it is not padding";

@@ -3,10 +3,10 @@
 use serde::{Serialize, Serializer};
 use twin_abi::{Scheme, Target};
 
-use crate::flow::Outcome;
+use crate::insn::Program;
 use crate::object::Image;
-use crate::program::Program;
-use crate::transfer::Proved;
+use crate::paths::Interpretation;
+use crate::rules::Proved;
 
 /// Which contract an object keeps, and statistics of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -19,7 +19,7 @@ pub struct Proof {
     pub scheme: Scheme,
     /// Bytes of code.
     pub bytes: u64,
-    /// Instructions.
+    /// Instructions in all code sections, reached or not.
     pub instructions: usize,
     /// Those that no path reaches: padding, mostly.
     pub unreached: usize,
@@ -47,7 +47,7 @@ pub struct Accesses {
     pub table: usize,
     /// Of a segment base.
     pub context: usize,
-    /// String instructions.
+    /// Through the pointers of string instructions.
     pub string: usize,
     /// Of a symbol's place, of per-CPU data, or one whose faults the kernel
     /// answers; target `linux` only.
@@ -55,10 +55,10 @@ pub struct Accesses {
 }
 
 impl Proof {
-    pub(crate) fn new(image: &Image<'_>, program: &Program, outcome: &Outcome) -> Proof {
+    pub(crate) fn new(image: &Image<'_>, program: &Program, outcome: &Interpretation) -> Proof {
         let mut proof = Proof {
-            target: image.target,
-            scheme: image.scheme,
+            target: image.rules.target,
+            scheme: image.scheme.scheme(),
             bytes: image
                 .code
                 .iter()

@@ -1,7 +1,8 @@
 //! The attack objects of `tests/attacks`: each is refused by the rule that its
 //! trick breaks, and each control, its sibling without the trick, is accepted.
 //!
-//! With `TWIN_ATTACKS=DIR` the objects are written to that directory, for
+//! All that is answered otherwise is told in one run; with `TWIN_BLESS=1` it is also
+//! written into the cases. With `TWIN_ATTACKS=DIR` the objects are written to that directory, for
 //! `make attacks`, which gives them to `twin verify`.
 
 mod common;
@@ -11,9 +12,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use common::attack::{self, Case, Expected, Target};
+use common::attack::{self, Case, Expected};
 use common::verify;
-use svm_verify::Contract;
+use svm_verify::{Contract, Target};
 
 /// The codes that a case is refused with, by the reader or by the verifier.
 fn found(bytes: &[u8], contract: Contract) -> Vec<&'static str> {
@@ -26,9 +27,8 @@ fn found(bytes: &[u8], contract: Contract) -> Vec<&'static str> {
     }
 }
 
-/// What is wrong with how a case is answered.
-fn wrong(case: &Case, bytes: &[u8]) -> Option<String> {
-    let found = found(bytes, case.contract());
+/// What is wrong with how a case is answered, `found` being the codes of the refusal.
+fn wrong(case: &Case, found: &[&'static str]) -> Option<String> {
     let title = &case.title;
     match &case.expected {
         Expected::Refuse(_) if found.is_empty() => Some(format!("{title}: accepted")),
@@ -44,13 +44,23 @@ fn write(directory: &Path, case: &Case, bytes: &[u8]) {
         Expected::Refuse(_) => "refused",
         Expected::Accept => "accepted",
     };
-    let target = match case.target {
-        Target::Hypervisor => "hypervisor",
-        Target::Linux => "linux",
-    };
-    let directory = directory.join(target).join(verdict);
+    let directory = directory.join(case.target.as_str()).join(verdict);
     fs::create_dir_all(&directory).expect("a directory");
     fs::write(directory.join(&case.file), bytes).expect("the object");
+}
+
+/// Writes what became of a case into its source. Read every change: an attack that is
+/// accepted now is a hole, not a new expectation.
+fn bless(case: &Case, found: &[&'static str]) {
+    let (path, line) = &case.said;
+    let text = fs::read_to_string(path).expect("the source");
+    let became = match found.first() {
+        Some(code) => format!("# refuse: {code}"),
+        None => String::from("# accept"),
+    };
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[*line] = &became;
+    fs::write(path, lines.join("\n") + "\n").expect("the source is written");
 }
 
 #[test]
@@ -67,8 +77,12 @@ fn every_attack_is_refused_by_its_rule_and_every_control_accepted() {
         if let Some(directory) = &directory {
             write(Path::new(directory), &case, &bytes);
         }
-        if let Some(line) = wrong(&case, &bytes) {
+        let found = found(&bytes, case.contract());
+        if let Some(line) = wrong(&case, &found) {
             writeln!(report, "{line}").expect("text");
+            if env::var_os("TWIN_BLESS").is_some() {
+                bless(&case, &found);
+            }
         }
     }
     println!("{attacks} attacks, {controls} controls");
@@ -81,11 +95,9 @@ fn the_harness_notices_a_case_that_is_answered_otherwise() {
     let text = "### a plain load\n# accept\nmov (%rdi), %rax\nret\n\
                 ### nothing\n# refuse: P1-untranslated\nret\n\
                 ### another rule\n# refuse: P1-window\nmov (%rdi), %rax\nret\n";
-    let cases = attack::parse(Target::Hypervisor, "hypervisor", "none", text);
+    let path = Path::new("none.s");
+    let cases = attack::parse(Target::Hypervisor, path, "hypervisor", "none", text);
     assert_eq!(cases.len(), 3);
-    assert!(
-        cases
-            .iter()
-            .all(|case| wrong(case, &case.object()).is_some())
-    );
+    let noticed = |case: &Case| wrong(case, &found(&case.object(), case.contract())).is_some();
+    assert!(cases.iter().all(noticed));
 }

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::process::Command;
 
-use common::machine::{End, Machine};
+use common::machine::{Cpu, End};
 use common::sequences::{SEQUENCES, Sequence};
 use common::*;
 use svm_verify::Options;
@@ -232,7 +232,7 @@ impl Random {
 
     /// Registers that point around page boundaries, and pages for the table:
     /// of those pointers, or colliding with them.
-    fn machine(&mut self, scheme: u32) -> Machine {
+    fn machine(&mut self, scheme: u32) -> Cpu {
         let mut regs = [0; 16];
         let mut pages = Vec::new();
         for r in &mut regs {
@@ -257,14 +257,14 @@ impl Random {
                 regs[r] = self.next() % 2000;
             }
         }
-        let mut machine = Machine::new(scheme == PAPER, regs, &pages);
+        let mut machine = Cpu::new(scheme == PAPER, regs, &pages);
         machine.hostile = self.next().is_multiple_of(2);
         machine
     }
 }
 
 /// What the driver and dom0 can see of a run.
-fn visible(machine: &Machine, scratch: &[usize]) -> Vec<u64> {
+fn visible(machine: &Cpu, scratch: &[usize]) -> Vec<u64> {
     (0..16)
         .filter(|r| !scratch.contains(r))
         .map(|r| machine.regs[r])

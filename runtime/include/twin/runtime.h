@@ -160,7 +160,7 @@ struct twin_call_frame {
 /*
  * Vector state: xmm, ymm and zmm registers, their masks, MXCSR, and x87 with MMX,
  * whose registers are saved together with them. Driver code may use the first
- * three kinds (crates/svm-verify/src/allow.rs lists the instructions) and so would
+ * three kinds (crates/svm-verify/src/decode/allow.rs lists the instructions) and so would
  * read whatever was last computed here: by the host, by a guest, by another driver.
  *
  * The rest that XSAVE knows is out of reach and stays: no instruction on that list

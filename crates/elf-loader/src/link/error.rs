@@ -25,9 +25,9 @@ pub enum LinkError {
         "section `{section}` is placed at {address:#x}, but must be aligned to {align:#x}; choose another base"
     )]
     Misaligned {
-        /// Its name.
+        /// Name of the section.
         section: String,
-        /// Its address.
+        /// The address that it was given.
         address: u64,
         /// Its alignment in bytes.
         align: u64,
@@ -39,7 +39,7 @@ pub enum LinkError {
     Overlap {
         /// Name of the later section.
         section: String,
-        /// Its address.
+        /// The address that it was given.
         address: u64,
         /// Name of the earlier section.
         other: String,
@@ -63,12 +63,9 @@ pub enum LinkError {
     /// An import that is called has no address.
     #[error("the imported routine `{name}` has no address; add it to the hot routines or stubs")]
     Unresolved {
-        /// Its name.
+        /// Name of the import.
         name: String,
     },
-    /// Trampolines were asked for a machine that needs none.
-    #[error("trampolines are for x86-64; i386 branches reach every address, link without them")]
-    NoTrampolines,
 }
 
 /// What is wrong with one relocation.

@@ -20,7 +20,7 @@ const PAGE: u64 = 4096;
 pub enum Protection {
     /// Executed and read.
     Code,
-    /// Read.
+    /// It may be read, and nothing else.
     ReadOnly,
     /// Read and written.
     Writable,
@@ -42,7 +42,7 @@ impl Protection {
 /// Whole pages with one protection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The protection.
+    /// How all of it has to be mapped.
     pub protection: Protection,
     /// First address and address after the last, multiples of 4096.
     pub addresses: Range<u64>,

@@ -16,7 +16,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{LinkError, Resolve, SymbolUse, symbol_use};
-use crate::model::{Machine, Object, Place, consts};
+use crate::model::{Object, Place, consts};
 
 /// Bytes of one trampoline.
 pub const TRAMPOLINE_SIZE: u64 = 16;
@@ -48,7 +48,7 @@ pub fn called_imports<'o>(object: &'o Object<'_>) -> Vec<&'o str> {
 pub struct Trampolines {
     /// Where [`Trampolines::bytes`] must be, executable.
     pub base: u64,
-    /// The code.
+    /// The code of all trampolines, 16 bytes each.
     pub bytes: Vec<u8>,
     addresses: HashMap<String, u64>,
 }
@@ -64,16 +64,12 @@ impl Trampolines {
     /// `resolve` does not know gets none.
     ///
     /// # Errors
-    /// [`LinkError::Unresolved`] names an import that has no address;
-    /// [`LinkError::NoTrampolines`] for i386, whose branches reach everything.
+    /// [`LinkError::Unresolved`] names an import that has no address.
     pub fn new(
         object: &Object<'_>,
         base: u64,
         resolve: &dyn Resolve,
     ) -> Result<Trampolines, LinkError> {
-        if object.machine != Machine::X86_64 {
-            return Err(LinkError::NoTrampolines);
-        }
         let strong: HashSet<&str> = object
             .symbols()
             .filter(|(_, s)| s.place == Place::Undefined && s.binding != consts::STB_WEAK)

@@ -87,12 +87,12 @@ fn place(sym: &Sym, sections: &[Section<'_>]) -> Result<Place, SymbolProblem> {
 
 /// A relocation of `target` with its type, field and symbol checked.
 pub(super) fn relocation(
-    machine: Machine,
     raw: &Reloc,
     target: &Section<'_>,
     symbols: usize,
 ) -> Result<Relocation, RelocationProblem> {
-    let kind = relocation_type(machine, raw.r_type).ok_or(RelocationProblem::Type(raw.r_type))?;
+    let kind =
+        relocation_type(Machine::X86_64, raw.r_type).ok_or(RelocationProblem::Type(raw.r_type))?;
     let past_end = RelocationProblem::PastEnd {
         width: kind.width,
         size: target.size,
@@ -101,8 +101,8 @@ pub(super) fn relocation(
         .r_offset
         .checked_add(kind.width)
         .filter(|&e| e <= target.size);
-    let field = end.and_then(|end| target.data.get(raw.r_offset as usize..end as usize));
-    let field = field.ok_or(past_end)?;
+    end.and_then(|end| target.data.get(raw.r_offset as usize..end as usize))
+        .ok_or(past_end)?;
     if raw.r_sym >= symbols {
         return Err(RelocationProblem::NoSymbol {
             index: raw.r_sym as u64,
@@ -113,17 +113,6 @@ pub(super) fn relocation(
         offset: raw.r_offset,
         kind: raw.r_type,
         symbol: SymbolId(raw.r_sym as u32),
-        addend: raw.r_addend.unwrap_or_else(|| sign_extended(field)),
+        addend: raw.r_addend.unwrap_or_default(),
     })
-}
-
-/// A little-endian field of 0 to 8 bytes as a number: the addend of a REL
-/// relocation.
-fn sign_extended(field: &[u8]) -> i64 {
-    let negative = field.last().is_some_and(|b| b & 0x80 != 0);
-    let mut wide = [if negative { 0xff } else { 0 }; 8];
-    for (to, from) in wide.iter_mut().zip(field) {
-        *to = *from;
-    }
-    i64::from_le_bytes(wide)
 }

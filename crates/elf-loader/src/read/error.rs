@@ -6,7 +6,7 @@ use thiserror::Error;
 /// Why [`crate::read()`] refused a file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReadError {
-    /// No bytes.
+    /// The file has no bytes.
     #[error("the file is empty; give a relocatable object (.o, .ko)")]
     Empty,
     /// The first four bytes are not the ELF magic.
@@ -20,7 +20,7 @@ pub enum ReadError {
         "the file is truncated: {what} takes bytes {start:#x}..{end:#x}, but the file ends at {len:#x}; copy or build it again"
     )]
     Truncated {
-        /// Which part.
+        /// The part of the file that is missing.
         what: String,
         /// File offset of its first byte.
         start: u64,
@@ -38,13 +38,11 @@ pub enum ReadError {
         what: String,
     },
     /// ELFDATA2MSB.
-    #[error(
-        "this is a big-endian object; twin takes x86-64 and i386 objects, which are little-endian"
-    )]
+    #[error("this is a big-endian object; twin takes x86-64 objects, which are little-endian")]
     BigEndian,
-    /// Another machine, or a machine with the other word size (x32).
+    /// Another machine, or x86-64 with words of 32 bits (x32).
     #[error(
-        "this object is for ELF machine {machine} with {bits}-bit words; twin takes x86-64 (machine 62, 64-bit) and i386 (machine 3, 32-bit)"
+        "this object is for ELF machine {machine} with {bits}-bit words; twin takes x86-64 only (machine 62, 64-bit words)"
     )]
     Machine {
         /// `e_machine`.
@@ -116,7 +114,7 @@ pub enum SectionProblem {
     Link {
         /// `sh_link` or `sh_info`.
         field: &'static str,
-        /// Its value.
+        /// The value that it has.
         value: u32,
         /// What it should name.
         expected: &'static str,
@@ -139,7 +137,7 @@ pub enum SectionProblem {
     /// A table that there may only be one of.
     #[error("it is a second {0}; twin handles one: merge them with `ld -r`")]
     Second(&'static str),
-    /// REL on x86-64 or RELA on i386.
+    /// REL, whose addends are in the section's bytes: not on x86-64.
     #[error(
         "it is {found}, but the psABI of this machine prescribes {expected}; rebuild with GNU as or LLVM"
     )]

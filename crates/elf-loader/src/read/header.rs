@@ -7,10 +7,9 @@ use goblin::elf::header::{self, Header};
 use goblin::elf::section_header::SectionHeader;
 
 use super::error::ReadError;
-use crate::model::Machine;
 
 /// The checked ELF header.
-pub(super) fn file_header(bytes: &[u8]) -> Result<(Header, Machine), ReadError> {
+pub(super) fn file_header(bytes: &[u8]) -> Result<Header, ReadError> {
     if bytes.is_empty() {
         return Err(ReadError::Empty);
     }
@@ -40,17 +39,16 @@ pub(super) fn file_header(bytes: &[u8]) -> Result<(Header, Machine), ReadError> 
         }
     }
     let header = Elf::parse_header(bytes).map_err(|e| damaged(e.to_string()))?;
-    let machine = match (header.e_machine, bits) {
-        (header::EM_X86_64, 64) => Machine::X86_64,
-        (header::EM_386, 32) => Machine::I386,
-        (machine, bits) => return Err(ReadError::Machine { machine, bits }),
-    };
+    if (header.e_machine, bits) != (header::EM_X86_64, 64) {
+        let machine = header.e_machine;
+        return Err(ReadError::Machine { machine, bits });
+    }
     if header.e_type != header::ET_REL {
         return Err(ReadError::NotRelocatable {
             what: file_type(header.e_type),
         });
     }
-    Ok((header, machine))
+    Ok(header)
 }
 
 fn file_type(e_type: u16) -> String {

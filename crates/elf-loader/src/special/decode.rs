@@ -17,7 +17,7 @@ pub enum SpecialError {
     /// No entries are known for the section.
     #[error("section `{section}` has no entries that twin knows; decode the listed ones only")]
     NotSpecial {
-        /// Its name.
+        /// Name of the section.
         section: String,
     },
     /// Its size is no multiple of the entry's.
@@ -25,7 +25,7 @@ pub enum SpecialError {
         "section `{section}` has {size:#x} bytes, not a multiple of {entry}: its layout is not that of Linux 6.1; build for 6.1 or add the layout to `special.rs`"
     )]
     Size {
-        /// Its name.
+        /// Name of the section.
         section: String,
         /// Its size in bytes.
         size: u64,
@@ -91,7 +91,7 @@ pub struct Reference {
     pub role: FieldRole,
     /// Offset of the field in the *section*, in bytes.
     pub offset: u64,
-    /// To where.
+    /// What the field refers to.
     pub to: Referent,
 }
 
@@ -408,10 +408,6 @@ fn relocation_of(machine: Machine, form: FieldForm) -> (u32, &'static str) {
         (Machine::X86_64, FieldForm::Relative32) => (consts::R_X86_64_PC32, "R_X86_64_PC32"),
         (Machine::X86_64, FieldForm::RelativeWord) => (consts::R_X86_64_PC64, "R_X86_64_PC64"),
         (Machine::X86_64, FieldForm::AbsoluteWord) => (consts::R_X86_64_64, "R_X86_64_64"),
-        (Machine::I386, FieldForm::Relative32 | FieldForm::RelativeWord) => {
-            (consts::R_386_PC32, "R_386_PC32")
-        }
-        (Machine::I386, FieldForm::AbsoluteWord) => (consts::R_386_32, "R_386_32"),
     }
 }
 

@@ -8,9 +8,6 @@ pub enum WriteError {
     /// Section 0 or symbol 0 is missing or not the null entry.
     #[error("{0} 0 must be the null {0}; begin with `Object::new`")]
     NoNull(&'static str),
-    /// Word size and machine disagree.
-    #[error("the word size does not belong to the machine; set both with `Object::new`")]
-    Word,
     /// More sections than plain section indices can number.
     #[error("{0} sections are more than an ELF file numbers plainly (65279); merge some")]
     TooManySections(usize),
@@ -20,9 +17,9 @@ pub enum WriteError {
     /// A section that cannot be written.
     #[error("section {index} `{name}`: {problem}")]
     Section {
-        /// Its id.
+        /// Its index in the object.
         index: usize,
-        /// Its name.
+        /// Its name in the object.
         name: String,
         /// What is wrong and what to do.
         problem: String,
@@ -30,9 +27,9 @@ pub enum WriteError {
     /// A symbol that cannot be written.
     #[error("symbol {index} `{name}`: {problem}")]
     Symbol {
-        /// Its id.
+        /// Its index in the object.
         index: usize,
-        /// Its name.
+        /// Its name in the object.
         name: String,
         /// What is wrong and what to do.
         problem: String,

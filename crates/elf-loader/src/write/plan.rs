@@ -2,7 +2,7 @@
 //! symbols in their final order. Everything that can go wrong goes wrong here.
 //!
 //! Sections keep their ids. Appended, in this order and only if absent:
-//! a `.rela*`/`.rel*` for each section with relocations; `.symtab` and
+//! a `.rela*` for each section with relocations; `.symtab` and
 //! `.strtab` if there is any symbol or relocation section; `.shstrtab`, unless
 //! the object has a symbol name table of its own, which then holds the section
 //! names as well (as LLVM writes objects).
@@ -11,9 +11,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::error::WriteError;
-use crate::model::{
-    Machine, Object, Place, Relocation, Role, Section, SectionId, SymbolId, Word, consts,
-};
+use crate::model::{Object, Place, Relocation, Role, Section, SectionId, SymbolId, consts};
 use crate::reloc::relocation_type;
 
 const SHF_INFO_LINK: u64 = 0x40;
@@ -24,9 +22,9 @@ const SHT_LLVM_CALL_GRAPH_PROFILE: u32 = 0x6fff_4c09;
 const SHN_LORESERVE: usize = 0xff00;
 
 /// Sections and symbols in their final order.
-pub(super) struct Plan<'a> {
+pub(super) struct FilePlan<'a> {
     /// Sections from index 1 on.
-    pub sections: Vec<Output<'a>>,
+    pub sections: Vec<OutputSection<'a>>,
     /// Symbols by new index.
     pub symbols: Vec<SymbolId>,
     /// New index of each symbol.
@@ -36,7 +34,7 @@ pub(super) struct Plan<'a> {
 }
 
 /// One section of the file.
-pub(super) struct Output<'a> {
+pub(super) struct OutputSection<'a> {
     pub name: Cow<'a, str>,
     pub kind: u32,
     pub flags: u64,
@@ -51,7 +49,7 @@ pub(super) struct Output<'a> {
 pub(super) enum Body<'a> {
     /// Nowhere; it has this size.
     Nobits(u64),
-    Bytes(Cow<'a, [u8]>),
+    Bytes(&'a [u8]),
     Symbols,
     Names(Names),
     Relocations(&'a [Relocation]),
@@ -64,7 +62,7 @@ pub(super) enum Names {
     Both,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> FilePlan<'a> {
     pub fn new(object: &'a Object<'a>) -> Result<Self, WriteError> {
         check_object(object)?;
         let (symbols, first_global) = symbol_order(object);
@@ -93,7 +91,7 @@ impl<'a> Plan<'a> {
                 tables.output(object, &new_index, index, *role, *section)
             });
         let sections = sections.collect::<Result<_, _>>()?;
-        Ok(Plan {
+        Ok(FilePlan {
             sections,
             symbols,
             new_index,
@@ -103,10 +101,6 @@ impl<'a> Plan<'a> {
 }
 
 fn check_object(object: &Object<'_>) -> Result<(), WriteError> {
-    let word = object.machine.word();
-    if object.word != word {
-        return Err(WriteError::Word);
-    }
     if object.sections.first().is_none_or(|s| s.role != Role::Null) {
         return Err(WriteError::NoNull("section"));
     }
@@ -117,12 +111,7 @@ fn check_object(object: &Object<'_>) -> Result<(), WriteError> {
     {
         return Err(WriteError::NoNull("symbol"));
     }
-    let most = if word == Word::W32 {
-        1 << 24
-    } else {
-        u32::MAX as usize
-    };
-    if object.symbols.len() > most {
+    if object.symbols.len() > u32::MAX as usize {
         return Err(WriteError::TooManySymbols(object.symbols.len()));
     }
     for index in 1..object.symbols.len() {
@@ -145,9 +134,6 @@ fn check_symbol(object: &Object<'_>, index: usize) -> Result<(), String> {
     }
     if symbol.binding > 15 || symbol.kind > 15 {
         return Err("binding or kind is more than 15; use STB_* and STT_*".into());
-    }
-    if object.word == Word::W32 && symbol.value.max(symbol.size) > u64::from(u32::MAX) {
-        return Err("value or size does not fit 32 bits".into());
     }
     match symbol.place {
         Place::In(SectionId(s)) if s == 0 || s as usize >= object.sections.len() => Err(format!(
@@ -277,7 +263,7 @@ impl Tables {
         index: usize,
         role: Role,
         section: Option<&'a Section<'a>>,
-    ) -> Result<Output<'a>, WriteError> {
+    ) -> Result<OutputSection<'a>, WriteError> {
         let mut output = match section {
             Some(section) => output_of(section),
             None => appended(object, role),
@@ -301,7 +287,7 @@ impl Tables {
             Role::SymbolTable => {
                 output.link = self.symbol_names;
                 output.info = self.first_global;
-                output.entsize = if object.word == Word::W64 { 24 } else { 16 };
+                output.entsize = 24;
                 output.align = output.align.max(word);
                 output.body = Body::Symbols;
             }
@@ -309,10 +295,10 @@ impl Tables {
             Role::SymbolNames => output.body = Body::Names(Names::Symbols),
             Role::SectionNames => output.body = Body::Names(Names::Sections),
             Role::Relocations(target) => {
-                output.kind = relocation_kind(object);
+                output.kind = consts::SHT_RELA;
                 output.link = self.symbols;
                 output.info = target.0;
-                output.entsize = if object.word == Word::W64 { 24 } else { 8 };
+                output.entsize = 24;
                 output.align = output.align.max(word);
                 output.body = Body::Relocations(&object.section(target).relocations);
             }
@@ -322,8 +308,8 @@ impl Tables {
 }
 
 /// The header fields of a section as they are.
-fn output_of<'a>(section: &'a Section<'a>) -> Output<'a> {
-    Output {
+fn output_of<'a>(section: &'a Section<'a>) -> OutputSection<'a> {
+    OutputSection {
         name: Cow::Borrowed(&section.name),
         kind: section.kind,
         flags: section.flags,
@@ -335,30 +321,18 @@ fn output_of<'a>(section: &'a Section<'a>) -> Output<'a> {
     }
 }
 
-/// `sh_type` of a section of relocations (psABI x86-64 4.4, i386 4.4).
-fn relocation_kind(object: &Object<'_>) -> u32 {
-    match object.machine {
-        Machine::X86_64 => consts::SHT_RELA,
-        Machine::I386 => consts::SHT_REL,
-    }
-}
-
 /// The header fields of a table that the object lacks.
-fn appended<'a>(object: &'a Object<'a>, role: Role) -> Output<'a> {
-    let rel = match object.machine {
-        Machine::X86_64 => ".rela",
-        Machine::I386 => ".rel",
-    };
+fn appended<'a>(object: &'a Object<'a>, role: Role) -> OutputSection<'a> {
     let (name, kind, flags) = match role {
         Role::SymbolTable => (Cow::Borrowed(".symtab"), consts::SHT_SYMTAB, 0),
         Role::SymbolNames => (Cow::Borrowed(".strtab"), consts::SHT_STRTAB, 0),
         Role::Relocations(target) => {
-            let name = format!("{rel}{}", object.section(target).name);
-            (Cow::Owned(name), relocation_kind(object), SHF_INFO_LINK)
+            let name = format!(".rela{}", object.section(target).name);
+            (Cow::Owned(name), consts::SHT_RELA, SHF_INFO_LINK)
         }
         _ => (Cow::Borrowed(".shstrtab"), consts::SHT_STRTAB, 0),
     };
-    Output {
+    OutputSection {
         name,
         kind,
         flags,
@@ -370,7 +344,7 @@ fn appended<'a>(object: &'a Object<'a>, role: Role) -> Output<'a> {
     }
 }
 
-/// The bytes of a contents section, checked, addends put back for REL.
+/// The bytes of a contents section, checked.
 fn contents<'a>(
     object: &'a Object<'a>,
     index: usize,
@@ -394,23 +368,22 @@ fn contents<'a>(
         );
         return Err(refuse(index, section, problem));
     }
-    let mut bytes = Cow::Borrowed(&section.data[..]);
     for (entry, relocation) in section.relocations.iter().enumerate() {
-        relocate(object, relocation, &mut bytes).map_err(|problem| WriteError::Relocation {
+        check_relocation(object, relocation, length).map_err(|problem| WriteError::Relocation {
             section: section.name.to_string(),
             entry,
             offset: relocation.offset,
             problem,
         })?;
     }
-    Ok(Body::Bytes(bytes))
+    Ok(Body::Bytes(&section.data))
 }
 
-/// Checks a relocation and, for REL, stores its addend in its field.
-fn relocate(
+/// Checks a relocation of a section of so many bytes.
+fn check_relocation(
     object: &Object<'_>,
     relocation: &Relocation,
-    bytes: &mut Cow<'_, [u8]>,
+    length: u64,
 ) -> Result<(), String> {
     let kind = relocation_type(object.machine, relocation.kind)
         .ok_or_else(|| format!("type {} is unknown for this machine", relocation.kind))?;
@@ -423,28 +396,12 @@ fn relocate(
     let end = relocation
         .offset
         .checked_add(kind.width)
-        .filter(|e| *e <= bytes.len() as u64);
-    let Some(end) = end else {
+        .filter(|e| *e <= length);
+    if end.is_none() {
         return Err(format!(
             "{} has {} bytes, past the section's end",
             kind.name, kind.width
         ));
-    };
-    if object.machine == Machine::X86_64 || kind.width == 0 {
-        return Ok(());
-    }
-    let range = relocation.offset as usize..end as usize;
-    let addend = relocation.addend.to_le_bytes();
-    let bits = kind.width as u32 * 8;
-    if !(-(1i64 << (bits - 1))..1i64 << bits).contains(&relocation.addend) {
-        return Err(format!(
-            "addend {:#x} does not fit {bits} bits",
-            relocation.addend
-        ));
-    }
-    let addend = &addend[..kind.width as usize];
-    if &bytes[range.clone()] != addend {
-        bytes.to_mut()[range].copy_from_slice(addend);
     }
     Ok(())
 }

@@ -79,25 +79,3 @@ w:      .long   1
 sig:    ret
         .section .note.GNU-stack, "", @progbits
 "#;
-
-/// As [`SAMPLE_64`] for i386, addends in the bytes.
-pub const SAMPLE_32: &str = r#"
-        .text
-        .globl  f
-        .type   f, @function
-f:      call    callee
-        call    g
-        mov     $table+12, %eax
-        mov     table-4(,%ecx,4), %edx
-        jmp     cold
-g:      ret
-        .section .text.unlikely, "ax", @progbits
-cold:   jmp     g
-        .data
-        .align  16
-table:  .long   g, cold+3, extern-1
-        .byte   small, 0
-        .word   half
-        .bss
-        .skip   100
-"#;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::common::{SAMPLE_32, SAMPLE_64, assemble, run, stock_e1000};
+use crate::common::{SAMPLE_64, assemble, run, stock_e1000};
 use elf_loader::consts::*;
 use elf_loader::link::{
     Layout, LinkError, Protection, Resolve, SymbolUse, Trampolines, called_imports, layout, link,
@@ -95,16 +95,6 @@ fn samples_are_linked_as_ld_links_them() {
         0x100_0000,
         "elf_x86_64",
     );
-    let wide = SAMPLE_32
-        .replace(".byte   small, 0", "")
-        .replace(".word   half", "");
-    same_as_ld(
-        &assemble(&["--32"], &wide),
-        0x40_0000,
-        0x100_0000,
-        "elf_i386",
-    );
-    same_as_ld(&assemble(&["--32"], &wide), 0xc040_0000, 0x1000, "elf_i386");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::{FLAGS_AT, Flag, Loc, Piece, Reg, WordSize};
 pub struct LocSet(u64);
 
 impl LocSet {
-    /// No location.
+    /// The set without any location.
     pub const fn empty() -> LocSet {
         LocSet(0)
     }
@@ -17,7 +17,7 @@ impl LocSet {
         LocSet((1 << Loc::COUNT) - 1)
     }
 
-    /// One location.
+    /// The set of this location alone.
     pub const fn loc(loc: Loc) -> LocSet {
         LocSet(1 << loc.index())
     }
@@ -37,7 +37,7 @@ impl LocSet {
         LocSet::loc(Loc::Reg(reg, piece))
     }
 
-    /// One flag.
+    /// The set of this flag alone.
     pub const fn flag(flag: Flag) -> LocSet {
         LocSet::loc(Loc::Flag(flag))
     }

@@ -1,7 +1,8 @@
 //! What the status flags say, as far as a branch or a conditional move that the
 //! verifier follows asks them.
 
-use super::{Name, Reg, RegSet};
+use super::Name;
+use crate::insn::{Reg, RegSet};
 
 /// What the status flags say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +13,7 @@ pub enum Flags {
     Window {
         /// `%v`, not written since.
         register: Reg,
-        /// The address.
+        /// The address that the check is for.
         address: Name,
     },
     /// `cmp twin_stlb(%i), %p`: the page of the name with the tag of its entry.
@@ -22,9 +23,9 @@ pub enum Flags {
     ReturnWord,
     /// `cmp %right, %left`, both 64 bits wide and not written since.
     Compared {
-        /// Minuend.
+        /// What the other one is subtracted from.
         left: Reg,
-        /// Subtrahend.
+        /// What is subtracted.
         right: Reg,
     },
 }

@@ -12,7 +12,8 @@
 
 use twin_abi::{stack, stlb};
 
-use super::{Bound, Direction, Form, Name, Reg, State, Value};
+use super::{Bound, Direction, Form, Name, State, Value};
+use crate::insn::Reg;
 
 /// Names by number, and what they name.
 type Env = [u64; 3];

@@ -30,17 +30,20 @@
 //! A value has a name and a form, independently: the address of a local
 //! variable is a *stack* form and, once copied for a check, has a name as well.
 
+#[expect(
+    clippy::manual_range_contains,
+    reason = "crates/prove translates comparisons, not ranges"
+)]
+pub mod bounds;
 mod flags;
 #[cfg(test)]
 mod laws;
-mod registers;
 mod returns;
 mod saved;
 mod state;
 mod value;
 
 pub use flags::Flags;
-pub use registers::{Reg, RegSet};
 pub use returns::Returns;
 pub use saved::Saved;
 pub use state::{Again, State};

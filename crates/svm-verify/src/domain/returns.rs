@@ -5,7 +5,7 @@
 /// *Who can change which.* The word: whoever writes by pointer, since translations
 /// lead to the own stack; so a translated write and any call end [`Returns::intact`].
 /// The shadow: only an instruction that names it, since no translation covers it; and
-/// a function names no other than its own (`crate::transfer`). A callee's word lies
+/// a function names no other than its own (`crate::rules`). A callee's word lies
 /// below the caller's `rsp`, hence below the caller's word, and its shadow likewise
 /// below the caller's. So a call leaves [`Returns::kept`] as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

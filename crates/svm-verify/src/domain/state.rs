@@ -1,14 +1,14 @@
 //! All that is known at a program point: the facts and what changes them.
 
-use super::{Direction, Flags, Form, Name, Reg, RegSet, Returns, Saved, Value};
-use crate::bounds;
-use crate::insn::{Access, Memory, Origin};
+use super::{Direction, Flags, Form, Name, Returns, Saved, Value};
+use crate::domain::bounds;
+use crate::insn::{Access, Memory, Origin, Reg, RegSet};
 
 /// A name whose instruction would give the same number again: it reads only
 /// registers, and none of them was written since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
-    /// The instruction.
+    /// The name that the instruction gives.
     pub name: Name,
     /// What it reads.
     pub inputs: RegSet,

@@ -2,7 +2,7 @@
 //! that number came about ([`Form`]).
 //!
 //! The forms are the stages that a check, a count of a string instruction or an
-//! address in the frame goes through; `crate::transfer` takes one to the next.
+//! address in the frame goes through; `crate::rules` takes one to the next.
 
 use std::num::NonZeroU32;
 
@@ -50,7 +50,7 @@ pub struct Bound {
 /// that X names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Nothing.
+    /// Nothing: it may hold any number.
     Any,
     /// `rsp` at the function's entry plus this many bytes.
     Stack(i32),

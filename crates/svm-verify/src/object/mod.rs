@@ -6,50 +6,19 @@
 //! not expected here is a violation, so that nothing is loaded that the rest of
 //! the verifier did not look at.
 
+pub mod module;
 mod note;
 mod sections;
 mod symbols;
 mod tables;
 
+use crate::insn::{CodeAt, Insn, Routine};
+use crate::report::{Code, Report};
+use crate::schemes::{self, SchemeRules};
+use crate::targets::{Contents, Contract, Rules};
 use elf_loader::{Object, Relocation, Section, SectionId, SymbolId};
-use twin_abi::{Scheme, Target};
-
-use crate::contract::Contract;
-use crate::domain::Reg;
-use crate::insn::Insn;
-use crate::linux;
-use crate::report::Report;
-use crate::violation::Code;
 
 pub use symbols::{is_entry, slow_register};
-
-/// An entry of the runtime, or an imported routine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Routine {
-    /// Whatever the loader resolves an imported name to: follows the psABI.
-    Imported,
-    /// [`twin_abi::names::CALL`]: goes on at a codemap entry.
-    Indirect,
-    /// `twin_slow_<reg>`.
-    Slow(Reg),
-    /// `__x86_indirect_thunk_<reg>`: goes on where the register points (target `linux`).
-    Thunk(Reg),
-    /// [`twin_abi::names::PORT_IN`].
-    PortIn,
-    /// [`twin_abi::names::PORT_OUT`] and [`twin_abi::names::WARN`]: keep everything.
-    Keeps,
-    /// [`twin_abi::names::BUG`] and [`twin_abi::names::SMASHED`]: do not return.
-    Bug,
-}
-
-/// A place in code: number of the code section, byte offset in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CodeAt {
-    /// Index in [`Image::code`].
-    pub section: u16,
-    /// Byte offset.
-    pub offset: i64,
-}
 
 /// What a symbol may be used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,10 +41,10 @@ pub enum Meaning {
 pub struct Image<'o> {
     /// As it was read.
     pub object: &'o Object<'o>,
-    /// How it translates.
-    pub scheme: Scheme,
-    /// What it is for.
-    pub target: Target,
+    /// How it translates: what its checks have to look like.
+    pub scheme: &'static dyn SchemeRules,
+    /// What is demanded of it: the rules of the target that it was made for.
+    pub rules: &'static Rules,
     /// The code sections in file order.
     pub code: Vec<SectionId>,
     /// Meaning of each symbol.
@@ -108,38 +77,33 @@ impl<'o> Image<'o> {
             report.object(Code::Contract, reason);
             return None;
         }
+        let Some(rules) = Rules::of(target) else {
+            report.object(Code::Contract, "nothing is proved of programs");
+            return None;
+        };
         let mut image = Image {
             object,
-            scheme,
-            target,
+            scheme: schemes::of(scheme),
+            rules,
             code: Vec::new(),
             symbols: Vec::new(),
             codemap: Vec::new(),
             globals: Vec::new(),
             locals: Vec::new(),
         };
-        match target {
-            Target::Hypervisor => {
+        match rules.contents {
+            Contents::CodeAlone => {
                 image.check_sections(report);
                 image.check_symbols(report);
                 image.check_codemap(report);
             }
-            Target::Linux => {
-                linux::sections(&mut image, report);
-                linux::symbols(&mut image, report);
-            }
-            Target::Process => {
-                report.object(Code::Contract, "nothing is proved of programs");
-                return None;
+            Contents::Module => {
+                module::sections(&mut image, report);
+                module::symbols(&mut image, report);
             }
         }
         image.check_map(report);
         Some(image)
-    }
-
-    /// Whether this is a module for a stock kernel.
-    pub fn is_linux(&self) -> bool {
-        self.target == Target::Linux
     }
 
     /// The code section with this number.

@@ -8,8 +8,7 @@ use elf_loader::{Role, Section};
 use twin_abi::sections;
 
 use super::Image;
-use crate::report::Report;
-use crate::violation::Code;
+use crate::report::{Code, Report};
 
 impl<'o> Image<'o> {
     pub(super) fn check_sections(&mut self, report: &mut Report<'o>) {
@@ -17,14 +16,18 @@ impl<'o> Image<'o> {
         for (id, section) in self.object.sections() {
             match judge_section(section) {
                 // `twin_vm:<name>` and the codemap go by name.
-                Ok(Kind::Code) if !names.insert(&section.name) => {
+                Ok(SectionClass::Code) if !names.insert(&section.name) => {
                     report.at(id, 0, Code::Section, "a second one of this name");
                 }
-                Ok(Kind::Code) if self.code.len() < usize::from(u16::MAX) => self.code.push(id),
-                Ok(Kind::Code) => report.at(id, 0, Code::Section, "too many code sections"),
-                Ok(Kind::Table) if tables.insert(&section.name) => {}
-                Ok(Kind::Table) => report.at(id, 0, Code::Section, "a second one of this name"),
-                Ok(Kind::Harmless) => {}
+                Ok(SectionClass::Code) if self.code.len() < usize::from(u16::MAX) => {
+                    self.code.push(id)
+                }
+                Ok(SectionClass::Code) => report.at(id, 0, Code::Section, "too many code sections"),
+                Ok(SectionClass::Table) if tables.insert(&section.name) => {}
+                Ok(SectionClass::Table) => {
+                    report.at(id, 0, Code::Section, "a second one of this name")
+                }
+                Ok(SectionClass::Harmless) => {}
                 Err(reason) => report.at(id, 0, Code::Section, reason),
             }
             let relocatable = section.is_code() || section.name == sections::CODEMAP;
@@ -40,14 +43,14 @@ impl<'o> Image<'o> {
     }
 }
 
-enum Kind {
+enum SectionClass {
     Code,
     /// `.note.twin`, `.twin.codemap` or `.twin.map`.
     Table,
     Harmless,
 }
 
-fn judge_section(section: &Section<'_>) -> Result<Kind, &'static str> {
+fn judge_section(section: &Section<'_>) -> Result<SectionClass, &'static str> {
     const CODE: u64 = SHF_ALLOC | SHF_EXECINSTR;
     match section.role {
         Role::Null | Role::SymbolTable | Role::SymbolNames | Role::SectionNames => {
@@ -61,33 +64,35 @@ fn judge_section(section: &Section<'_>) -> Result<Kind, &'static str> {
         return Err("it is writable and executable");
     }
     match &*section.name {
-        sections::NOTE if flags & !SHF_ALLOC == 0 => Ok(Kind::Table),
-        sections::CODEMAP if flags == SHF_ALLOC && kind == SHT_PROGBITS => Ok(Kind::Table),
-        sections::MAP if flags == 0 && kind == SHT_PROGBITS => Ok(Kind::Table),
+        sections::NOTE if flags & !SHF_ALLOC == 0 => Ok(SectionClass::Table),
+        sections::CODEMAP if flags == SHF_ALLOC && kind == SHT_PROGBITS => Ok(SectionClass::Table),
+        sections::MAP if flags == 0 && kind == SHT_PROGBITS => Ok(SectionClass::Table),
         sections::NOTE | sections::CODEMAP | sections::MAP => {
             Err("its type or flags are not those that the ABI gives it")
         }
         _ if flags == CODE && kind == SHT_PROGBITS => code_bytes(section),
         _ if section.is_code() => Err("code with other flags or without contents"),
         // Assemblers always make .data and .bss.
-        _ if section.size == 0 && matches!(kind, SHT_PROGBITS | SHT_NOBITS) => Ok(Kind::Harmless),
+        _ if section.size == 0 && matches!(kind, SHT_PROGBITS | SHT_NOBITS) => {
+            Ok(SectionClass::Harmless)
+        }
         _ if flags & SHF_WRITE != 0 => Err("it is writable data"),
         _ if flags & SHF_ALLOC != 0 => Err("it is data that would be loaded"),
-        ".comment" | ".note.GNU-stack" => Ok(Kind::Harmless),
+        ".comment" | ".note.GNU-stack" => Ok(SectionClass::Harmless),
         _ => Err("rewritten objects have no such section"),
     }
 }
 
-fn not_loaded(section: &Section<'_>) -> Result<Kind, &'static str> {
+fn not_loaded(section: &Section<'_>) -> Result<SectionClass, &'static str> {
     match section.flags & (SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR) {
-        0 => Ok(Kind::Harmless),
+        0 => Ok(SectionClass::Harmless),
         _ => Err("a table of the object file that would be loaded"),
     }
 }
 
-fn code_bytes(section: &Section<'_>) -> Result<Kind, &'static str> {
+fn code_bytes(section: &Section<'_>) -> Result<SectionClass, &'static str> {
     match section.data.len() as u64 == section.size && section.size <= i32::MAX as u64 {
-        true => Ok(Kind::Code),
+        true => Ok(SectionClass::Code),
         false => Err("its bytes are not all there, or more than 2 GiB"),
     }
 }

@@ -8,10 +8,9 @@ use elf_loader::consts::{
 use elf_loader::{Place, SectionId, Symbol};
 use twin_abi::names;
 
-use super::{CodeAt, Image, Meaning, Routine};
-use crate::domain::Reg;
-use crate::report::Report;
-use crate::violation::Code;
+use super::{Image, Meaning};
+use crate::insn::{CodeAt, Reg, Routine};
+use crate::report::{Code, Report};
 
 /// Whether a loader may enter the code at this symbol, whatever its name: it is a
 /// function's, or one that other objects see. Every such place of an object for a

@@ -7,9 +7,9 @@ use elf_loader::consts::R_X86_64_64;
 use elf_loader::{SectionId, SymbolId};
 use twin_abi::{names, sections};
 
-use super::{CodeAt, Image, Meaning};
-use crate::report::Report;
-use crate::violation::Code;
+use super::{Image, Meaning};
+use crate::insn::CodeAt;
+use crate::report::{Code, Report};
 
 impl<'o> Image<'o> {
     pub(super) fn check_codemap(&mut self, report: &mut Report<'o>) {

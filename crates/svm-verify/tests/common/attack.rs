@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use svm_verify::{Contract, Scheme};
+use svm_verify::{Contract, Scheme, Target};
 
 use super::module::link;
-use super::{ABI, PAPER, STLB, assemble, check, note, returning};
+use super::{ABI, PAPER, STLB, assemble, check, check_register, note, paper, returning, stlb};
 
 /// What must become of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,15 +16,6 @@ pub enum Expected {
     Refuse(String),
     /// Accepted: the sibling of an attack, without the trick.
     Accept,
-}
-
-/// What a case is loaded by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// `tests/attacks/hypervisor`
-    Hypervisor,
-    /// `tests/attacks/linux`
-    Linux,
 }
 
 /// One object to be made.
@@ -40,6 +31,8 @@ pub struct Case {
     pub scheme: u32,
     /// What must become of it.
     pub expected: Expected,
+    /// The source's path, and the number of the line, from 0, that says so.
+    pub said: (PathBuf, usize),
     /// The case is a whole source.
     whole: bool,
     code: String,
@@ -52,11 +45,12 @@ pub struct Case {
 pub fn all() -> Vec<Case> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/attacks");
     let mut cases = Vec::new();
-    for (target, name) in [(Target::Hypervisor, "hypervisor"), (Target::Linux, "linux")] {
+    for target in [Target::Hypervisor, Target::Linux] {
+        let name = target.as_str();
         for path in sources(&root.join(name)).expect("tests/attacks") {
             let topic = path.file_stem().expect("a name").to_string_lossy();
             let text = fs::read_to_string(&path).expect("a readable file");
-            cases.extend(parse(target, name, &topic, &text));
+            cases.extend(parse(target, &path, name, &topic, &text));
         }
     }
     cases
@@ -72,7 +66,7 @@ fn sources(directory: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// The cases of one file.
-pub fn parse(target: Target, directory: &str, topic: &str, text: &str) -> Vec<Case> {
+pub fn parse(target: Target, path: &Path, directory: &str, topic: &str, text: &str) -> Vec<Case> {
     let mut cases = Vec::new();
     let starts: Vec<usize> = text
         .lines()
@@ -85,11 +79,14 @@ pub fn parse(target: Target, directory: &str, topic: &str, text: &str) -> Vec<Ca
         let place = format!("{directory}/{topic}.s:{}", start + 1);
         let name = &lines[start][4..];
         let (mut expected, mut schemes, mut whole) = (None, vec![STLB], false);
+        let mut line = start;
         let mut code = start + 1;
         while let Some(directive) = lines[code..end].first().and_then(|l| l.strip_prefix("# ")) {
             match directive.split_once(": ").unwrap_or((directive, "")) {
-                ("refuse", rule) => expected = Some(Expected::Refuse(rule.trim().into())),
-                ("accept", _) => expected = Some(Expected::Accept),
+                ("refuse", rule) => {
+                    (expected, line) = (Some(Expected::Refuse(rule.trim().into())), code);
+                }
+                ("accept", _) => (expected, line) = (Some(Expected::Accept), code),
                 ("scheme", "stlb") => schemes = vec![STLB],
                 ("scheme", "paper") => schemes = vec![PAPER],
                 ("scheme", "both") => schemes = vec![STLB, PAPER],
@@ -108,6 +105,7 @@ pub fn parse(target: Target, directory: &str, topic: &str, text: &str) -> Vec<Ca
                 target,
                 scheme,
                 expected: expected.clone(),
+                said: (path.to_owned(), line),
                 whole,
                 code: lines[code..end].join("\n"),
             });
@@ -120,11 +118,7 @@ impl Case {
     /// What whoever loads it demands: never what the object says.
     pub fn contract(&self) -> Contract {
         let scheme = Scheme::from_number(self.scheme).expect("a scheme");
-        Contract::of(match self.target {
-            Target::Hypervisor => svm_verify::Target::Hypervisor,
-            Target::Linux => svm_verify::Target::Linux,
-        })
-        .with(scheme)
+        Contract::of(self.target).with(scheme)
     }
 
     /// The object that the case stands for.
@@ -139,6 +133,7 @@ impl Case {
         );
         match self.target {
             Target::Hypervisor => assemble(&(note([ABI, self.scheme, 64, 0]) + &function)),
+            Target::Process => panic!("nothing is proved of programs"),
             Target::Linux => {
                 let scheme = Scheme::from_number(self.scheme).expect("a scheme");
                 let source = note([ABI, self.scheme, 64, 1]) + &function;
@@ -148,16 +143,22 @@ impl Case {
     }
 }
 
-/// Fills in `{T:ADDRESS}`, `{KEEP}`, `{CHECK}` and `{RET}`, and in whole sources
-/// `{NOTE}` and `{ABI}`. Only a hypervisor's objects keep return addresses.
+/// Fills in the placeholders that `tests/attacks/README.md` lists. Only a hypervisor's
+/// objects keep return addresses.
 fn expand(target: Target, scheme: u32, code: &str) -> String {
     let text = match target {
         Target::Hypervisor => returning(code),
-        Target::Linux => code.replace("{KEEP}", "").replace("{RET}", "ret"),
+        Target::Linux | Target::Process => code.replace("{KEEP}", "").replace("{RET}", "ret"),
     };
+    let both = check_register(scheme, "rdi", "rbx", "r10", "r11", 1)
+        + &check_register(scheme, "rsi", "rbp", "r10", "r11", 2);
     let mut text = text
         .replace("{NOTE}", &note([ABI, scheme, 64, 0]))
-        .replace("{ABI}", &ABI.to_string());
+        .replace("{ABI}", &ABI.to_string())
+        .replace("{T}", "{T:(%rdi)}")
+        .replace("{S}", &stlb("(%rdi)", 1))
+        .replace("{P}", &paper("(%rdi)", 1))
+        .replace("{B}", &both);
     let mut n = 0;
     while let Some(start) = text.find("{T:") {
         n += 1;
@@ -165,5 +166,50 @@ fn expand(target: Target, scheme: u32, code: &str) -> String {
         let site = check(scheme, &text[start + 3..end], n);
         text.replace_range(start..=end, &site);
     }
+    altered_checks(scheme, text) + "\n"
+}
+
+/// Fills in `{E:...}`, `{R:...}` and `{P:...}`, each of which ends with the case.
+fn altered_checks(scheme: u32, code: String) -> String {
+    let mut text = code.trim_end().to_owned();
+    if let Some((start, edits)) = placeholder(&text, "{E:") {
+        // The good check with its access, each edit made once, in order.
+        let mut site = check(scheme, "(%rdi)", 1) + "mov (%rax), %al; ret\n";
+        for edit in edits {
+            let (from, to) = edit.split_once("=>").expect("an edit");
+            assert!(site.contains(from), "{code}");
+            site = site.replacen(from, to, 1);
+        }
+        text.replace_range(start.., &site);
+    }
+    if let Some((start, fields)) = placeholder(&text, "{R:") {
+        // What makes %r8d the count from %edi, and the instruction.
+        let [count, instruction] = &fields[..] else {
+            panic!("{code}")
+        };
+        let site = format!(
+            "{} mov %edi, %r8d; {count}; mov %rax, %rdi; mov %r8, %rcx; rep; {instruction}; ret",
+            check_register(scheme, "rdi", "rax", "rcx", "rdx", 1)
+        );
+        text.replace_range(start.., &site);
+    }
+    if let Some((start, fields)) = placeholder(&text, "{P:") {
+        let [page, copy, bits, compare, condition] = &fields[..] else {
+            panic!("{code}")
+        };
+        let site = format!(
+            "lea (%rdi), %rcx; mov %rcx, %rax; {page}; {copy}; {bits}; shr $8, %rcx
+             {compare}; {condition} 2f; xor twin_stlb+8(%rcx), %rax; 1: mov (%rax), %al; ret
+             2: call twin_slow_rax; jmp 1b"
+        );
+        text.replace_range(start.., &site);
+    }
     text
+}
+
+/// Where a placeholder begins, and its fields. It ends with the text.
+fn placeholder(text: &str, open: &str) -> Option<(usize, Vec<String>)> {
+    let start = text.find(open)?;
+    let body = &text[start + open.len()..text.len() - 1];
+    Some((start, body.split('|').map(String::from).collect()))
 }

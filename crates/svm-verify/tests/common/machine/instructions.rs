@@ -2,9 +2,9 @@
 
 use iced_x86::{Code, ConditionCode, Instruction, Mnemonic, OpKind, Register};
 
-use super::{Flags, Machine, mask};
+use super::{Cpu, StatusFlags, mask};
 
-impl Machine {
+impl Cpu {
     pub(super) fn holds(&self, i: &Instruction) -> bool {
         let f = self.flags;
         match i.condition_code() {
@@ -132,7 +132,7 @@ impl Machine {
                 let ah = self.get(Register::AH);
                 let bit = |n: u32| ah & (1 << n) != 0;
                 let f = self.flags;
-                self.flags = Flags {
+                self.flags = StatusFlags {
                     sf: bit(7),
                     zf: bit(6),
                     pf: bit(2),
@@ -197,7 +197,7 @@ impl Machine {
             _ => (false, false),
         };
         let pf = (v as u8).count_ones().is_multiple_of(2);
-        self.flags = Flags {
+        self.flags = StatusFlags {
             cf,
             of,
             zf: v == 0,

@@ -41,7 +41,7 @@ pub enum End {
 
 /// The machine.
 #[derive(Clone)]
-pub struct Machine {
+pub struct Cpu {
     /// `rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15`.
     pub regs: [u64; 16],
     /// What dom0 memory was touched.
@@ -50,7 +50,7 @@ pub struct Machine {
     /// may have passed a pointer to it.
     pub hostile: bool,
     paper: bool,
-    flags: Flags,
+    flags: StatusFlags,
     memory: HashMap<u64, u8, BuildHasherDefault<AddressHasher>>,
     windows: Vec<u64>,
     entries: HashMap<u64, u64>,
@@ -75,7 +75,7 @@ impl Hasher for AddressHasher {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Flags {
+struct StatusFlags {
     cf: bool,
     zf: bool,
     sf: bool,
@@ -84,16 +84,16 @@ struct Flags {
     df: bool,
 }
 
-impl Machine {
+impl Cpu {
     /// A machine with these registers, `rsp` apart, in a scheme. `entries` are
     /// the pages that the table knows.
-    pub fn new(paper: bool, regs: [u64; 16], entries: &[u64]) -> Machine {
-        let mut machine = Machine {
+    pub fn new(paper: bool, regs: [u64; 16], entries: &[u64]) -> Cpu {
+        let mut machine = Cpu {
             regs,
             events: Vec::new(),
             hostile: false,
             paper,
-            flags: Flags::default(),
+            flags: StatusFlags::default(),
             memory: HashMap::default(),
             windows: Vec::new(),
             entries: HashMap::new(),

@@ -2,9 +2,9 @@
 
 use iced_x86::{Instruction, Mnemonic};
 
-use super::Machine;
+use super::Cpu;
 
-impl Machine {
+impl Cpu {
     pub(super) fn string(&mut self, i: &Instruction) -> Result<(), String> {
         let size = i.memory_size().size();
         let delta = if self.flags.df {
@@ -59,11 +59,11 @@ impl Machine {
     }
 }
 
-trait StringKind {
+trait StringInstruction {
     fn to_string_kind(self) -> char;
 }
 
-impl StringKind for Mnemonic {
+impl StringInstruction for Mnemonic {
     fn to_string_kind(self) -> char {
         use Mnemonic::*;
         match self {

@@ -1,0 +1,171 @@
+//! From a decoded instruction to what the interpretation follows of it.
+//!
+//! Registers that an instruction writes and memory that it reaches come from
+//! the decoder's tables (`InstructionInfo`); its explicit operands are compared
+//! with that, so that no operand stays unseen. Forms that mean something to a
+//! rule get an [`Op`] of their own, with operands that no relocation changes.
+
+mod memory;
+mod operation;
+
+use iced_x86::{Code as Code86, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
+
+use crate::insn::{Alu, Condition, Insn, Memory, Op, Reg, RegSet, TableRead};
+use crate::report::Code;
+use crate::targets::{Instructions, NamedMemory, Rules};
+use memory::memory;
+use operation::{kernel_operation, operation};
+
+/// Which operand field of an instruction a relocation fills in. Classification
+/// does not see where the relocation leads: [`crate::decode::memo`] relies on that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperandField {
+    /// It has none.
+    None,
+    /// The distance of a branch.
+    Branch,
+    /// An immediate: some dom0 address.
+    Immediate,
+    /// A displacement: some dom0 address.
+    Displacement,
+    /// The displacement of a table entry's tag.
+    Tag,
+    /// The displacement of a table entry's translation.
+    Xlate,
+    /// One that was reported.
+    Bad,
+}
+
+/// A violation with what is left of the instruction.
+type Refused = (Code, &'static str, Insn);
+
+/// Turns an instruction into what the interpretation follows of it. Where it
+/// stands is for the caller to fill in.
+pub fn classify(
+    i: &Instruction,
+    field: OperandField,
+    rules: &Rules,
+    factory: &mut InstructionInfoFactory,
+) -> Result<Insn, Refused> {
+    let mut insn = Insn {
+        at: 0,
+        len: 0,
+        flags: i.rflags_modified() != 0,
+        relocated: false,
+        section: 0,
+        writes: RegSet::NONE,
+        memory: Memory::NONE,
+        op: match rules.instructions {
+            Instructions::Unprivileged => operation(i, field),
+            Instructions::Kernel => kernel_operation(i, field),
+        },
+    };
+    if let Some(writes) = known_writes(insn.op) {
+        insn.writes = writes;
+        return match addressed(i, field, rules) {
+            Ok(()) => Ok(insn),
+            Err((code, reason)) => Err((code, reason, insn)),
+        };
+    }
+    let kernel = rules.instructions == Instructions::Kernel;
+    let info = factory.info(i);
+    for used in info.used_registers() {
+        if writes(used.access()) {
+            match gpr(used.register()) {
+                Some(r) => insn.writes = insn.writes.or(r.set()),
+                None if used.register().is_vector_register() => {}
+                None if kernel && !used.register().is_segment_register() => {}
+                None => {
+                    return Err((
+                        Code::Instruction,
+                        "it writes a register of the system",
+                        insn,
+                    ));
+                }
+            }
+        }
+    }
+    if kernel && i.code() == Code86::In_EAX_DX {
+        insn.writes = insn.writes.or(BACKDOOR);
+    }
+    match memory(i, field, rules, info.used_memory(), &mut insn) {
+        Ok(()) => Ok(insn),
+        Err((code, reason)) => Err((code, reason, insn)),
+    }
+}
+
+/// What `in (%dx),%eax` may change where a hypervisor answers it: VMware's
+/// "backdoor" gives results in all registers but `rsp` and `rbp`
+/// (arch/x86/include/asm/vmware.h; drivers/misc/vmw_balloon.c).
+const BACKDOOR: RegSet = RegSet(!(1 << 4 | 1 << 5));
+
+/// The registers that an instruction writes, for those kinds of [`Op`] that name
+/// them all and reach no memory but a table entry (SDM volume 2, the operation of
+/// each). `None`: ask the decoder.
+fn known_writes(op: Op) -> Option<RegSet> {
+    match op {
+        Op::Copy { d, .. }
+        | Op::Copy32 { d, .. }
+        | Op::Constant { d }
+        | Op::Lea { d, .. }
+        | Op::MoveIfAbove { d, .. }
+        | Op::Alu { d, .. } => Some(d.set()),
+        Op::Table {
+            read: TableRead { op: Alu::Cmp, .. },
+            ..
+        }
+        | Op::Compare { .. } => Some(RegSet::NONE),
+        Op::Table { r, .. } => Some(r.set()),
+        Op::Branch(Condition::Above | Condition::NotEqual, _) | Op::Jump(_) => Some(RegSet::NONE),
+        _ => None,
+    }
+}
+
+/// Whether the address that `lea` computes may be in a register; other
+/// instructions of [`known_writes`] compute none.
+fn addressed(
+    i: &Instruction,
+    field: OperandField,
+    rules: &Rules,
+) -> Result<(), (Code, &'static str)> {
+    if i.mnemonic() != Mnemonic::Lea {
+        return Ok(());
+    }
+    if matches!(field, OperandField::Tag | OperandField::Xlate) {
+        return Err((
+            Code::Table,
+            "the table's address is not for the driver to know",
+        ));
+    }
+    // An address in a module's own code is for `crate::kernel::references` to judge.
+    let own = rules.named_memory == NamedMemory::SymbolsAndPerCpu
+        && matches!(field, OperandField::Displacement | OperandField::None);
+    if i.is_ip_rel_memory_operand() && !own {
+        return Err((
+            Code::AddressForm,
+            "code addresses that data may hold are dom0's",
+        ));
+    }
+    Ok(())
+}
+
+fn writes(access: OpAccess) -> bool {
+    use OpAccess::*;
+    matches!(access, Write | CondWrite | ReadWrite | ReadCondWrite)
+}
+
+/// The general-purpose register that this is, or is part of.
+fn gpr(r: Register) -> Option<Reg> {
+    let full = r.full_register();
+    full.is_gpr64().then(|| Reg(full.number() as u8))
+}
+
+/// The 64-bit register that this is.
+fn gpr64(r: Register) -> Option<Reg> {
+    r.is_gpr64().then(|| Reg(r.number() as u8))
+}
+
+/// The register that a 32-bit name is part of.
+fn gpr32(r: Register) -> Option<Reg> {
+    r.is_gpr32().then(|| Reg(r.number() as u8))
+}

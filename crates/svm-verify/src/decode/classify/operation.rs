@@ -1,0 +1,266 @@
+//! What an instruction does: which [`Op`] the rules know it as.
+
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
+
+use super::{OperandField, gpr, gpr32, gpr64};
+use crate::decode::allow;
+use crate::insn::{Alu, BranchTarget, Condition, Half, Op, Reg, RegSet, StringKind, TableRead};
+use crate::schemes;
+
+/// What it does in a module for a stock kernel, which has more of them.
+pub(super) fn kernel_operation(i: &Instruction, field: OperandField) -> Op {
+    use Mnemonic::*;
+    match i.mnemonic() {
+        Push => first_register(i).map_or(Op::Push, |s| Op::PushRegister { s }),
+        Pushfq => Op::Push,
+        Popfq => Op::PopFlags,
+        _ if allow::is_cache_hint(i.mnemonic()) => Op::Plain,
+        _ => operation(i, field),
+    }
+}
+
+/// What it does. [`Op::Plain`] is right for everything: its registers are
+/// unknown afterwards.
+pub(super) fn operation(i: &Instruction, field: OperandField) -> Op {
+    use Mnemonic::*;
+    if i.is_string_instruction() {
+        return string(i).unwrap_or(Op::Stop);
+    }
+    match i.mnemonic() {
+        Mov => mov(i),
+        Lea => lea(i, field),
+        Bt | Bts | Btr | Btc => bit_at(i).unwrap_or(Op::Plain),
+        Add | Sub | And | Or | Xor | Shr | Cmp | Inc => arithmetic(i, field),
+        Cmova => two_registers(i).map_or(Op::Plain, |(d, s)| Op::MoveIfAbove { d, s }),
+        Push => Op::Push,
+        Pop if i.op0_kind() == OpKind::Memory => Op::PopMemory,
+        Pop => gpr64(i.op0_register()).map_or(Op::Stop, |d| Op::Pop { d }),
+        Leave => Op::Leave,
+        Ret => Op::Ret,
+        Nop => Op::Nop,
+        Ud2 => Op::Stop,
+        Int3 => Op::Breakpoint,
+        Cld => Op::Cld,
+        Std => Op::Std,
+        _ if is_prefetch(i) => Op::Prefetch,
+        _ => branch(i),
+    }
+}
+
+/// The first operand, if it is a 64-bit register.
+fn first_register(i: &Instruction) -> Option<Reg> {
+    (i.op0_kind() == OpKind::Register).then(|| gpr64(i.op0_register()))?
+}
+
+fn branch(i: &Instruction) -> Op {
+    match i.flow_control() {
+        FlowControl::Next => Op::Plain,
+        FlowControl::Call => Op::Call(BranchTarget::Bad),
+        FlowControl::IndirectCall => Op::CallIndirect(first_register(i)),
+        FlowControl::IndirectBranch => Op::JumpIndirect(first_register(i)),
+        FlowControl::UnconditionalBranch => Op::Jump(BranchTarget::Bad),
+        FlowControl::ConditionalBranch => {
+            let condition = match i.mnemonic() {
+                Mnemonic::Ja => Condition::Above,
+                Mnemonic::Jne => Condition::NotEqual,
+                _ => Condition::Other,
+            };
+            Op::Branch(condition, BranchTarget::Bad)
+        }
+        // Not on the allow-list; nothing is known to follow.
+        _ => Op::Stop,
+    }
+}
+
+/// Both operands, if they are 64-bit registers: destination first.
+fn two_registers(i: &Instruction) -> Option<(Reg, Reg)> {
+    let both = i.op0_kind() == OpKind::Register && i.op1_kind() == OpKind::Register;
+    both.then_some(())?;
+    Some((gpr64(i.op0_register())?, gpr64(i.op1_register())?))
+}
+
+fn is_immediate(kind: OpKind) -> bool {
+    use OpKind::*;
+    matches!(
+        kind,
+        Immediate8
+            | Immediate16
+            | Immediate32
+            | Immediate64
+            | Immediate8to16
+            | Immediate8to32
+            | Immediate8to64
+            | Immediate32to64
+    )
+}
+
+fn mov(i: &Instruction) -> Op {
+    let whole = |op: u32| gpr64(i.op_register(op));
+    match (i.op0_kind(), i.op1_kind()) {
+        (OpKind::Register, OpKind::Memory) => {
+            return whole(0).map_or(Op::Plain, |d| Op::Load { d });
+        }
+        (OpKind::Memory, OpKind::Register) => {
+            return whole(1).map_or(Op::Plain, |s| Op::Store { s });
+        }
+        (OpKind::Register, _) => {}
+        _ => return Op::Plain,
+    }
+    let d = i.op0_register();
+    if is_immediate(i.op1_kind()) {
+        return gpr64(d)
+            .or(gpr32(d))
+            .map_or(Op::Plain, |d| Op::Constant { d });
+    }
+    if i.op1_kind() != OpKind::Register {
+        return Op::Plain;
+    }
+    let s = i.op1_register();
+    match (gpr64(d), gpr64(s), gpr32(d), gpr32(s)) {
+        (Some(d), Some(s), ..) => Op::Copy { d, s },
+        (_, _, Some(d), Some(s)) => Op::Copy32 { d, s },
+        _ => Op::Plain,
+    }
+}
+
+fn lea(i: &Instruction, field: OperandField) -> Op {
+    let d = i.op0_register();
+    let Some(full) = gpr64(d).or(gpr32(d)) else {
+        return Op::Plain;
+    };
+    let base = i.memory_base();
+    let inputs = [base, i.memory_index()].into_iter().filter_map(gpr);
+    let inputs = inputs.fold(RegSet::NONE, |set, r| set.or(r.set()));
+    let simple = d.is_gpr64() && i.memory_index() == Register::None && field == OperandField::None;
+    let offset = gpr64(base)
+        .filter(|_| simple)
+        .and_then(|base| Some((base, i32::try_from(i.memory_displacement64() as i64).ok()?)));
+    Op::Lea {
+        d: full,
+        inputs,
+        offset,
+    }
+}
+
+fn arithmetic(i: &Instruction, field: OperandField) -> Op {
+    if let Some(op) = table_read(i, field) {
+        return op;
+    }
+    if let (Mnemonic::Cmp, Some((left, right))) = (i.mnemonic(), two_registers(i)) {
+        return Op::Compare { left, right };
+    }
+    if let (Mnemonic::Cmp, OpKind::Memory, OpKind::Register) =
+        (i.mnemonic(), i.op0_kind(), i.op1_kind())
+    {
+        return gpr64(i.op1_register()).map_or(Op::Plain, |s| Op::CompareMemory { s });
+    }
+    immediate(i, field).unwrap_or(Op::Plain)
+}
+
+fn alu(mnemonic: Mnemonic) -> Option<Alu> {
+    Some(match mnemonic {
+        Mnemonic::Add | Mnemonic::Inc => Alu::Add,
+        Mnemonic::Sub => Alu::Sub,
+        Mnemonic::And => Alu::And,
+        Mnemonic::Or => Alu::Or,
+        Mnemonic::Xor => Alu::Xor,
+        Mnemonic::Shr => Alu::Shr,
+        Mnemonic::Cmp => Alu::Cmp,
+        _ => return None,
+    })
+}
+
+/// `op $imm, %d` with the immediate that is in the bytes.
+fn immediate(i: &Instruction, field: OperandField) -> Option<Op> {
+    let op = alu(i.mnemonic())?;
+    if i.op0_kind() != OpKind::Register || field != OperandField::None {
+        return None;
+    }
+    let r = i.op0_register();
+    let (d, wide) = match (gpr64(r), gpr32(r)) {
+        (Some(d), _) => (d, true),
+        (_, Some(d)) => (d, false),
+        _ => return None,
+    };
+    let imm = match i.mnemonic() {
+        Mnemonic::Inc => 1,
+        _ if is_immediate(i.op1_kind()) => i32::try_from(i.immediate(1) as i64).ok()?,
+        _ => return None,
+    };
+    Some(Op::Alu { op, d, imm, wide })
+}
+
+/// `op twin_stlb(%index), %r` as some scheme has it, 64 bits wide, no other form.
+fn table_read(i: &Instruction, field: OperandField) -> Option<Op> {
+    let half = match field {
+        OperandField::Tag => Half::Tag,
+        OperandField::Xlate => Half::Xlate,
+        _ => return None,
+    };
+    let read = TableRead {
+        op: alu(i.mnemonic())?,
+        half,
+    };
+    schemes::is_read(read).then_some(())?;
+    let form = i.op0_kind() == OpKind::Register
+        && i.op1_kind() == OpKind::Memory
+        && i.memory_index() == Register::None;
+    form.then_some(())?;
+    Some(Op::Table {
+        read,
+        r: gpr64(i.op0_register())?,
+        index: gpr64(i.memory_base())?,
+    })
+}
+
+fn string(i: &Instruction) -> Option<Op> {
+    use Mnemonic::*;
+    let kind = match i.mnemonic() {
+        Movsb | Movsw | Movsd | Movsq => StringKind::Movs,
+        Stosb | Stosw | Stosd | Stosq => StringKind::Stos,
+        Lodsb | Lodsw | Lodsd | Lodsq => StringKind::Lods,
+        Cmpsb | Cmpsw | Cmpsd | Cmpsq => StringKind::Cmps,
+        Scasb | Scasw | Scasd | Scasq => StringKind::Scas,
+        Insb | Insw | Insd => StringKind::Ins,
+        Outsb | Outsw | Outsd => StringKind::Outs,
+        _ => return None,
+    };
+    let shift = match i.mnemonic() {
+        Movsb | Stosb | Lodsb | Cmpsb | Scasb | Insb | Outsb => 0,
+        Movsw | Stosw | Lodsw | Cmpsw | Scasw | Insw | Outsw => 1,
+        Movsd | Stosd | Lodsd | Cmpsd | Scasd | Insd | Outsd => 2,
+        _ => 3,
+    };
+    Some(Op::String {
+        kind,
+        shift,
+        rep: i.has_rep_prefix() || i.has_repne_prefix(),
+    })
+}
+
+fn is_prefetch(i: &Instruction) -> bool {
+    use Mnemonic::*;
+    matches!(
+        i.mnemonic(),
+        Prefetchnta
+            | Prefetcht0
+            | Prefetcht1
+            | Prefetcht2
+            | Prefetchw
+            // Not listed, but a check may skip them without being broken, too.
+            | Prefetch
+            | Prefetchwt1
+    )
+}
+
+/// A bit test of memory by register: the bit offset's register and the
+/// operand's width.
+fn bit_at(i: &Instruction) -> Option<Op> {
+    let by_register = i.op0_kind() == OpKind::Memory && i.op1_kind() == OpKind::Register;
+    by_register.then_some(())?;
+    let offset = i.op1_register();
+    Some(Op::BitAt {
+        r: gpr(offset)?,
+        bits: (offset.size() * 8) as u8,
+    })
+}

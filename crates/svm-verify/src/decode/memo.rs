@@ -1,0 +1,463 @@
+//! What was judged once need not be judged again: rewritten code is full of
+//! equal instructions, because every check looks like the others.
+//!
+//! [`Memo`] maps the bytes of an instruction to what the rules of P3 made of
+//! them: the first decoding, the allow-list, the prefix rules, the
+//! classification and the second decoder's agreement. One belongs to one
+//! verification; it only ever saves time.
+//!
+//! # Why an answer from the memo is the answer that judging would give
+//!
+//! 1. *All bytes are compared.* A [`Key`] is the instruction's bytes, up to 15
+//!    of them, and their number. Where in the table it lies is a hash, and so is
+//!    the guess at the length; but an entry answers only if its whole key is
+//!    equal. A wrong guess or two keys with one place cost time.
+//! 2. *The bytes decide the length.* Both decoders read bytes one after the
+//!    other and stop with the last of the instruction, so bytes that begin with
+//!    a whole instruction are that instruction, whatever follows. (SDM volume 2,
+//!    2.1: an encoding is never the beginning of another.) A test holds both
+//!    decoders to it. Near a section's end, where bytes could be missing, nothing
+//!    is looked up.
+//! 3. *The rest is a function of the bytes and of the kind of relocation.* No
+//!    rule of P3 looks at where an instruction stands. The exceptions are parts
+//!    of a [`Remembered`] that are not taken as they are: the place is filled in by
+//!    the caller; the target of a direct branch is kept as its distance, which is
+//!    in the bytes, and counted from the new place; what is relative to `rip` is
+//!    not kept at all.
+//! 4. *A direct branch is known by its opcode.* One without prefixes is the opcode
+//!    and the distance, nothing else ([`Branch`]), so all with one opcode mean the
+//!    same but for how far they go. That is read from the bytes here, each time.
+//! 5. *A relocation is judged each time.* Nothing is kept of it but its
+//!    [`OperandField`], which is all that classification sees: the caller judges the
+//!    relocation at hand anew, with the symbol, the addend and the offset that it
+//!    has here, and takes the answer only if the field is the same. Keys of
+//!    relocated instructions differ from those of others.
+//! 6. *Nothing refused is kept.* Whatever breaks a rule is judged each time, so
+//!    that each violation is reported where it is.
+
+use iced_x86::{ConstantOffsets, Instruction, OpKind};
+
+use crate::decode::classify::OperandField;
+use crate::insn::Insn;
+
+/// Fewest and most instructions that are remembered at a time. The most is about
+/// the number of different instructions in a large module, and small enough for a
+/// CPU's second-level cache.
+const PLACES: (usize, usize) = (1 << 8, 1 << 13);
+
+/// Bytes of code for each place, so that small objects have small tables.
+const BYTES_PER_PLACE: usize = 16;
+
+/// Places for guesses at the length.
+const LENGTHS: usize = 1 << 12;
+
+/// Bytes that are read for a key: one more than the longest instruction has.
+const WINDOW: usize = 16;
+
+/// Where the operands of an instruction lie in its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operands {
+    /// Whether it is a direct branch, so that the immediate is a distance.
+    pub branch: bool,
+    /// Offset and size of the immediate, if it has one.
+    pub immediate: Option<(u8, u8)>,
+    /// Offset and size of the displacement, if it has one.
+    pub displacement: Option<(u8, u8)>,
+}
+
+impl Operands {
+    /// The operands of a decoded instruction.
+    pub fn new(i: &Instruction, fields: &ConstantOffsets) -> Operands {
+        let part = |has: bool, at: usize, size: usize| has.then_some((at as u8, size as u8));
+        Operands {
+            branch: i.is_call_near() || i.is_jmp_short_or_near() || i.is_jcc_short_or_near(),
+            immediate: part(
+                fields.has_immediate(),
+                fields.immediate_offset(),
+                fields.immediate_size(),
+            ),
+            displacement: part(
+                fields.has_displacement(),
+                fields.displacement_offset(),
+                fields.displacement_size(),
+            ),
+        }
+    }
+}
+
+/// An instruction that keeps the rules of P3, wherever it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Remembered {
+    /// What the interpretation follows of it, but for its place and target.
+    pub insn: Insn,
+    /// What its relocation was of, [`OperandField::None`] if it had none.
+    pub field: OperandField,
+    /// Where a relocation may be; the default if it had none.
+    pub operands: Operands,
+    /// From its end to where it branches, if it is a direct branch.
+    distance: u64,
+}
+
+impl Remembered {
+    /// What to keep of an instruction that nothing refused; `None` if its
+    /// meaning depends on where it stands.
+    pub fn new(
+        i: &Instruction,
+        insn: Insn,
+        field: OperandField,
+        operands: Operands,
+    ) -> Option<Remembered> {
+        let elsewhere = |kind| {
+            use OpKind::*;
+            matches!(
+                kind,
+                NearBranch16 | NearBranch32 | FarBranch16 | FarBranch32
+            )
+        };
+        if i.is_ip_rel_memory_operand() || i.op_kinds().any(elsewhere) {
+            return None;
+        }
+        let distance = match i.op0_kind() {
+            OpKind::NearBranch64 => i.near_branch64().wrapping_sub(i.next_ip()),
+            _ => 0,
+        };
+        Some(Remembered {
+            insn,
+            field,
+            operands,
+            distance,
+        })
+    }
+}
+
+/// The bytes of a direct branch without prefixes (SDM volume 2, Jcc, JMP, CALL,
+/// LOOP): the opcode, then the distance from its end, of 8 or 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Branch {
+    opcode: usize,
+    distance: usize,
+}
+
+impl Branch {
+    /// The one that the bytes begin with, if they begin with one.
+    fn of(window: u128) -> Option<Branch> {
+        let (opcode, distance) = match window as u16 & 0xff {
+            0x70..=0x7f | 0xe0..=0xe3 | 0xeb => (1, 1),
+            0xe8 | 0xe9 => (1, 4),
+            0x0f if matches!(window as u16 >> 8, 0x80..=0x8f) => (2, 4),
+            _ => return None,
+        };
+        Some(Branch { opcode, distance })
+    }
+
+    fn length(self) -> usize {
+        self.opcode + self.distance
+    }
+
+    /// How far the one at the start of the bytes goes.
+    fn distance(self, window: u128) -> u64 {
+        let field = (window >> (8 * self.opcode)) as u64;
+        let above = 64 - 8 * self.distance as u32;
+        ((field << above) as i64 >> above) as u64
+    }
+}
+
+/// Masks of the first so many bytes.
+const FIRST: [u128; WINDOW] = {
+    let mut masks = [0; WINDOW];
+    let mut bytes = 1;
+    while bytes < WINDOW {
+        masks[bytes] = masks[bytes - 1] << 8 | 0xff;
+        bytes += 1;
+    }
+    masks
+};
+
+/// All bytes of an instruction, their number in the low half of the last byte,
+/// and above it whether a relocation applies to them. Never zero. Of a [`Branch`]
+/// the bytes of the distance are zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key(u128);
+
+impl Key {
+    /// Of an instruction of so many bytes, of which the first `compared` count.
+    fn new(window: u128, compared: usize, length: usize, relocated: bool) -> Key {
+        debug_assert!((1..WINDOW).contains(&length) && compared <= length);
+        let bytes = window & FIRST[compared];
+        Key(bytes | (length as u128) << 120 | u128::from(relocated) << 124)
+    }
+
+    /// Where it lies in a table of so many places, at least two.
+    fn place(self, places: usize) -> usize {
+        let half = (self.0 >> 64) as u64;
+        spread((self.0 as u64) ^ half.rotate_left(29), places)
+    }
+}
+
+/// A number below `places`, a power of two (Fibonacci hashing; Knuth, volume 3,
+/// 6.4).
+fn spread(value: u64, places: usize) -> usize {
+    let product = value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (product >> (64 - places.trailing_zeros())) as usize
+}
+
+/// The first bytes, if there are enough.
+fn window(bytes: &[u8]) -> Option<u128> {
+    bytes
+        .first_chunk::<WINDOW>()
+        .copied()
+        .map(u128::from_le_bytes)
+}
+
+/// Where the guess at the length lies: by opcode and ModRM, with what stands
+/// before them if that is one byte.
+fn length_place(window: u128) -> usize {
+    let two = (window & 0xffff) as u64;
+    let first = match two & 0xff {
+        0x0f | 0x40..=0x4f | 0x66 | 0xf2 | 0xf3 => (window & 0xff_ffff) as u64,
+        _ => two,
+    };
+    spread(first, LENGTHS)
+}
+
+/// Instructions by their bytes. See the top of the file.
+pub struct Memo {
+    /// As many as a power of two; none if nothing is to be remembered.
+    entries: Vec<Option<(Key, Remembered)>>,
+    /// How long the last instruction with the same first bytes was; 0 if there
+    /// was none. A guess.
+    lengths: Vec<u8>,
+}
+
+impl Memo {
+    /// An empty one for so many bytes of code.
+    pub fn new(bytes: usize) -> Memo {
+        let wanted = (bytes / BYTES_PER_PLACE).clamp(PLACES.0, PLACES.1);
+        Memo::with_places(wanted.next_power_of_two())
+    }
+
+    fn with_places(places: usize) -> Memo {
+        Memo {
+            entries: vec![None; places],
+            lengths: vec![0; LENGTHS],
+        }
+    }
+
+    /// One that remembers nothing: what tests compare with.
+    pub fn disabled() -> Memo {
+        Memo {
+            entries: Vec::new(),
+            lengths: Vec::new(),
+        }
+    }
+
+    /// What is known of the instruction that the bytes begin with, and how far it
+    /// goes if it is a direct branch. The next relocation is so many bytes from
+    /// their start.
+    pub fn find(&self, bytes: &[u8], relocation: u64) -> Option<(&Remembered, u64)> {
+        let window = window(bytes)?;
+        let branch = Branch::of(window);
+        let (compared, length) = match branch {
+            Some(branch) => (branch.opcode, branch.length()),
+            None => {
+                let guess = usize::from(*self.lengths.get(length_place(window))?);
+                (guess, guess)
+            }
+        };
+        if length == 0 {
+            return None;
+        }
+        let key = Key::new(window, compared, length, relocation < length as u64);
+        match self.entries.get(key.place(self.entries.len().max(2)))? {
+            Some((found, known)) if *found == key => {
+                let distance = branch.map_or(known.distance, |branch| branch.distance(window));
+                Some((known, distance))
+            }
+            _ => None,
+        }
+    }
+
+    /// Keeps what is known of the instruction that the bytes begin with.
+    pub fn keep(&mut self, bytes: &[u8], known: Remembered) {
+        let (Some(window), length) = (window(bytes), usize::from(known.insn.len)) else {
+            return;
+        };
+        let compared = Branch::of(window).map_or(length, |branch| branch.opcode);
+        let key = Key::new(window, compared, length, known.field != OperandField::None);
+        let place = key.place(self.entries.len().max(2));
+        if let (Some(entry), Some(guess)) = (
+            self.entries.get_mut(place),
+            self.lengths.get_mut(length_place(window)),
+        ) {
+            *entry = Some((key, known));
+            *guess = known.insn.len;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
+
+    use super::*;
+    use crate::decode::classify;
+    use crate::targets::Rules;
+
+    /// What would be kept of the instruction that the bytes begin with, at an
+    /// address.
+    fn known(bytes: &[u8], at: u64, field: OperandField) -> Option<Remembered> {
+        let mut decoder = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE);
+        let i = decoder.decode();
+        let operands = Operands::new(&i, &decoder.get_constant_offsets(&i));
+        let insn = classify::classify(
+            &i,
+            field,
+            Rules::hypervisor(),
+            &mut InstructionInfoFactory::new(),
+        );
+        let insn = insn.unwrap_or_else(|(.., insn)| insn);
+        let len = i.len() as u8;
+        Remembered::new(&i, Insn { len, ..insn }, field, operands)
+    }
+
+    /// The bytes of an instruction with zeros behind it.
+    fn padded(bytes: &[u8]) -> [u8; 24] {
+        let mut all = [0; 24];
+        all[..bytes.len()].copy_from_slice(bytes);
+        all
+    }
+
+    const FAR: u64 = u64::MAX;
+
+    /// `add $n, %eax`: equal first bytes, equal lengths.
+    fn add(n: u32) -> [u8; 24] {
+        padded(&[&[0x05][..], &n.to_le_bytes()].concat())
+    }
+
+    #[test]
+    fn an_entry_answers_for_its_bytes_only() {
+        // With two places, each collides with half of the others.
+        for places in [2, 1 << 8, 1 << 13] {
+            let mut memo = Memo::with_places(places);
+            for n in 0..3000 {
+                memo.keep(&add(n), known(&add(n), 0, OperandField::None).unwrap());
+                for m in (0..=n).rev().step_by(97) {
+                    let imm = memo.find(&add(m), FAR).map(|(k, _)| match k.insn.op {
+                        crate::insn::Op::Alu { imm, .. } => imm,
+                        op => panic!("{op:?}"),
+                    });
+                    assert!(m != n || imm.is_some());
+                    assert!(imm.is_none_or(|imm| imm == m as i32));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_shorter_or_longer_instruction_is_another() {
+        let mut memo = Memo::with_places(1 << 13);
+        // mov (%rax),%ecx and mov (%rsp),%ecx, whose ModRM has a SIB behind it.
+        let short = padded(&[0x8b, 0x08, 0x24]);
+        let long = padded(&[0x8b, 0x0c, 0x24]);
+        memo.keep(&short, known(&short, 0, OperandField::None).unwrap());
+        assert!(memo.find(&short, FAR).is_some_and(|(k, _)| k.insn.len == 2));
+        assert!(memo.find(&long, FAR).is_none());
+        // A guess of two bytes for three.
+        let place = length_place(window(&long).unwrap());
+        memo.lengths[place] = 2;
+        assert!(memo.find(&long, FAR).is_none());
+    }
+
+    #[test]
+    fn with_and_without_a_relocation_are_two_instructions() {
+        let mut memo = Memo::with_places(1 << 13);
+        let bytes = padded(&[0x48, 0x2b, 0x81, 0, 0, 0, 0]);
+        memo.keep(&bytes, known(&bytes, 0, OperandField::Tag).unwrap());
+        assert!(memo.find(&bytes, FAR).is_none());
+        // Behind its last byte, at its last byte.
+        assert!(memo.find(&bytes, 7).is_none());
+        let (found, _) = memo.find(&bytes, 6).unwrap();
+        assert_eq!(found.field, OperandField::Tag);
+        assert_eq!(found.operands.displacement, Some((3, 4)));
+    }
+
+    /// Opcodes of [`Branch`], of a short and of a near distance.
+    fn branches() -> impl Iterator<Item = (Vec<u8>, usize)> {
+        let short = (0x70..=0x7f).chain(0xe0..=0xe3).chain([0xeb]);
+        let near = (0x80..=0x8f).map(|b| vec![0x0f, b]);
+        let near = near.chain([vec![0xe8], vec![0xe9]]);
+        short.map(|b| (vec![b], 1)).chain(near.map(|o| (o, 4)))
+    }
+
+    #[test]
+    fn a_branch_is_known_by_its_opcode() {
+        for (opcode, width) in branches() {
+            let bytes = |distance: i32| {
+                let field = &distance.to_le_bytes()[..width];
+                padded(&[&opcode, field].concat())
+            };
+            let mut memo = Memo::with_places(1 << 13);
+            let first = known(&bytes(-16), 0x1000, OperandField::None).unwrap();
+            memo.keep(&bytes(-16), first);
+            for distance in [0, 1, -1, 5, 127, -128, 0x1234_5678, i32::MIN] {
+                let distance = if width == 1 {
+                    i32::from(distance as i8)
+                } else {
+                    distance
+                };
+                let own = known(&bytes(distance), 0x2000, OperandField::None).unwrap();
+                let (found, far) = memo.find(&bytes(distance), FAR).expect("the same opcode");
+                assert_eq!(format!("{:?}", found.insn), format!("{:?}", own.insn));
+                assert_eq!(
+                    (far, found.field),
+                    (own.distance, own.field),
+                    "{opcode:02x?}"
+                );
+                assert_eq!(far as i64, i64::from(distance), "{opcode:02x?}");
+            }
+            assert!(memo.find(&bytes(0), 1).is_none(), "with a relocation");
+        }
+    }
+
+    /// With a prefix it is like any other instruction: all bytes count.
+    #[test]
+    fn a_branch_with_a_prefix_is_kept_with_its_distance() {
+        let mut memo = Memo::with_places(1 << 13);
+        let bytes = |distance| padded(&[0x3e, 0x74, distance]);
+        memo.keep(
+            &bytes(0xf0),
+            known(&bytes(0xf0), 0x1000, OperandField::None).unwrap(),
+        );
+        let (_, far) = memo.find(&bytes(0xf0), FAR).unwrap();
+        assert_eq!(far as i64, -16);
+        assert!(memo.find(&bytes(0xf1), FAR).is_none());
+    }
+
+    #[test]
+    fn what_depends_on_the_place_is_not_kept() {
+        let relative = [0x8b, 0x0d, 1, 0, 0, 0];
+        let nop = [0x0f, 0x1f, 0x05, 1, 0, 0, 0];
+        let narrow = [0x66, 0xe9, 1, 0, 0, 0];
+        for bytes in [&relative[..], &nop] {
+            assert!(
+                known(&padded(bytes), 0, OperandField::None).is_none(),
+                "{bytes:02x?}"
+            );
+        }
+        let other = Decoder::with_ip(64, &narrow, 0, DecoderOptions::AMD).decode();
+        let insn = known(&padded(&[0x90]), 0, OperandField::None).unwrap().insn;
+        assert!(Remembered::new(&other, insn, OperandField::None, Operands::default()).is_none());
+    }
+
+    #[test]
+    fn near_the_end_and_when_disabled_nothing_is_found() {
+        let bytes = add(7);
+        let mut memo = Memo::with_places(1 << 13);
+        memo.keep(&bytes, known(&bytes, 0, OperandField::None).unwrap());
+        assert!(memo.find(&bytes[..16], FAR).is_some());
+        assert!(memo.find(&bytes[..15], FAR).is_none());
+        let mut none = Memo::disabled();
+        none.keep(&bytes, known(&bytes, 0, OperandField::None).unwrap());
+        assert!(none.find(&bytes, FAR).is_none());
+    }
+}

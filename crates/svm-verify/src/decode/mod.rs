@@ -1,0 +1,399 @@
+//! Bytes to instructions: every byte of every code section belongs to exactly
+//! one, each is on the allow-list and means the same to a second decoder (P3),
+//! each relocation is on one operand field ([`crate::decode::relocation`], P2), each
+//! direct branch leads to an instruction (P2).
+//!
+//! Gives the [`Program`] that the rest of the verifier works on.
+
+pub mod allow;
+pub mod classify;
+mod memo;
+mod operands;
+mod prefix;
+mod relocation;
+pub mod second;
+
+use elf_loader::{Section, SectionId};
+use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
+use yaxpeax_x86::long_mode::InstDecoder;
+
+use self::allow::Verdict;
+use self::classify::OperandField;
+use self::memo::{Memo, Operands, Remembered};
+use self::relocation::{Destination, Relocated};
+use crate::insn::{BranchTarget, CodeAt, Insn, Op, Program, Routine, Starts};
+use crate::object::Image;
+use crate::report::{Code, Report};
+use crate::targets::{IndirectBranches, NamedMemory, Rules};
+
+/// Most instructions of an object. Each takes some 60 bytes of memory until the end.
+const MOST_INSTRUCTIONS: usize = 1 << 24;
+
+/// Most direct branches of an object. Where one leads a block may begin, and what is
+/// known there takes some 400 bytes.
+const MOST_BRANCHES: usize = 1 << 22;
+
+/// Decodes all code. Reports what is wrong with single instructions; `None` if
+/// some bytes are none, so that nothing can be said about the rest.
+pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) -> Option<Program> {
+    let bytes: u64 = image
+        .code
+        .iter()
+        .map(|&id| image.object.section(id).size)
+        .sum();
+    if bytes >= 1 << 31 {
+        // Instructions are numbered with 32 bits, and not all numbers are used.
+        report.object(Code::Section, "more than 2 GiB of code");
+        return None;
+    }
+    // An instruction is about 4 bytes long.
+    let room = (bytes as usize / 4).min(MOST_INSTRUCTIONS);
+    let mut program = Program::with_capacity(room);
+    let mut branches = Vec::new();
+    let mut memo = match remember {
+        true => Memo::new(bytes as usize),
+        false => Memo::disabled(),
+    };
+    let mut complete = true;
+    for number in 0..image.code.len() {
+        let mut section = SectionDecoder {
+            image,
+            report,
+            id: image.code[number],
+            number: number as u16,
+            section: image.section(number as u16),
+            next_relocation: 0,
+            program: &mut program,
+            branches: &mut branches,
+            memo: &mut memo,
+            factory: InstructionInfoFactory::new(),
+            second: InstDecoder::default(),
+        };
+        complete &= section.run();
+    }
+    if branches.len() > MOST_BRANCHES {
+        let reason = format!("more than {MOST_BRANCHES} direct branches");
+        report.object(Code::Section, reason);
+        return None;
+    }
+    // Every instruction's number is known beyond this point.
+    program.branches = branches.iter().map(|(n, _)| *n).collect();
+    for (n, destination) in branches {
+        resolve(image, &mut program, n, destination, report);
+    }
+    complete.then_some(program)
+}
+
+/// Fills in where branch number `n` goes.
+fn resolve<'o>(
+    image: &Image<'o>,
+    program: &mut Program,
+    n: u32,
+    destination: Destination,
+    report: &mut Report<'o>,
+) {
+    let insn = program.insns[n as usize];
+    let problem = match destination {
+        Destination::Bad => None,
+        Destination::Routine(routine) if may_reach(insn.op, routine) => {
+            set_target(
+                &mut program.insns[n as usize].op,
+                BranchTarget::Routine(routine),
+            );
+            None
+        }
+        Destination::Routine(_) => Some((
+            Code::Callee,
+            "the runtime entry is not reached by this kind of branch",
+        )),
+        Destination::Code(place) => match program.at(place) {
+            Some(target) => {
+                set_target(
+                    &mut program.insns[n as usize].op,
+                    BranchTarget::Insn(target),
+                );
+                None
+            }
+            None => Some((Code::Target, "no instruction starts at the branch's target")),
+        },
+    };
+    if let Some((code, reason)) = problem {
+        report.at(
+            image.code[usize::from(insn.section)],
+            u64::from(insn.at),
+            code,
+            reason,
+        );
+    }
+}
+
+/// Whether a branch of this kind may go to the routine. Tail calls are jumps, with
+/// or without a condition.
+fn may_reach(op: Op, routine: Routine) -> bool {
+    match op {
+        Op::Call(_) => true,
+        Op::Jump(_) => matches!(
+            routine,
+            Routine::Imported | Routine::Indirect | Routine::Thunk(_)
+        ),
+        Op::Branch(..) => matches!(routine, Routine::Imported | Routine::Thunk(_)),
+        _ => false,
+    }
+}
+
+fn set_target(op: &mut Op, to: BranchTarget) {
+    match op {
+        Op::Call(target) | Op::Jump(target) | Op::Branch(_, target) => *target = to,
+        _ => {}
+    }
+}
+
+/// Decodes one section, from its first byte to its last.
+struct SectionDecoder<'a, 'o> {
+    image: &'a Image<'o>,
+    report: &'a mut Report<'o>,
+    /// The section: in the object, and among those with code.
+    id: SectionId,
+    number: u16,
+    section: &'o Section<'o>,
+    /// Index of the first relocation that no instruction so far had.
+    next_relocation: usize,
+    /// What is made, of all sections.
+    program: &'a mut Program,
+    branches: &'a mut Vec<(u32, Destination)>,
+    memo: &'a mut Memo,
+    factory: InstructionInfoFactory,
+    second: InstDecoder,
+}
+
+impl<'o> SectionDecoder<'_, 'o> {
+    /// Decodes the section. False if some bytes are no instruction.
+    fn run(&mut self) -> bool {
+        let bytes: &'o [u8] = &self.section.data;
+        let mut starts = Starts::new(bytes.len());
+        let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
+        let mut instruction = Instruction::default();
+        let mut at = 0;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            let first = self.program.insns.len() as u32;
+            if first as usize == MOST_INSTRUCTIONS {
+                let reason = format!("more than {MOST_INSTRUCTIONS} instructions");
+                self.report.at(self.id, at as u64, Code::Section, reason);
+                break;
+            }
+            if !self.again(at as u32, rest) {
+                if !decode_at(&mut decoder, at, &mut instruction) {
+                    self.violation(at as u32, Code::Undecodable, "no instruction");
+                    break;
+                }
+                self.anew(&decoder, &instruction, at as u32, rest);
+            }
+            starts.add(at, first);
+            at += usize::from(self.program.insns[first as usize].len);
+        }
+        self.program.add_section(starts);
+        let complete = at == bytes.len();
+        if complete && self.next_relocation < self.section.relocations.len() {
+            let r = self.section.relocations[self.next_relocation];
+            self.report
+                .at(self.id, r.offset, Code::Relocation, "it is behind the code");
+        }
+        complete
+    }
+
+    fn violation(&mut self, at: u32, code: Code, reason: &'static str) {
+        self.report.at(self.id, u64::from(at), code, reason);
+    }
+
+    /// Takes the instruction at the start of `rest` from the memo. False, and
+    /// nothing is done, if it is not there, or if anything about its relocation
+    /// is not as it was.
+    fn again(&mut self, at: u32, rest: &[u8]) -> bool {
+        let next = self.section.relocations.get(self.next_relocation);
+        let distance = next.map_or(u64::MAX, |r| r.offset.saturating_sub(u64::from(at)));
+        let Some((known, far)) = self.memo.find(rest, distance) else {
+            return false;
+        };
+        let end = at + u32::from(known.insn.len);
+        let relocated = match known.field {
+            OperandField::None => Relocated::NONE,
+            _ => match self.relocations(at, end, known.operands) {
+                (1, Ok(relocated)) if relocated.field == known.field => relocated,
+                _ => return false,
+            },
+        };
+        let target = u64::from(end).wrapping_add(far);
+        let (insn, to) = (known.insn, self.destination(relocated, target));
+        self.next_relocation += usize::from(relocated.field != OperandField::None);
+        self.push(at, insn, to);
+        true
+    }
+
+    /// Judges the instruction at the start of `rest` by all rules.
+    fn anew(&mut self, decoder: &Decoder<'_>, instruction: &Instruction, at: u32, rest: &[u8]) {
+        let allowed = allowed(instruction, &rest[..instruction.len()], self.image.rules);
+        if let Err((code, reason)) = allowed {
+            self.violation(at, code, reason);
+        }
+        self.program.vectors |= allow::touches_vectors(instruction.code());
+        let operands = self.operands(decoder, instruction, at);
+        let relocated = self.relocation(at, instruction.len(), operands);
+        let (mut insn, good) = self.classified(instruction, relocated.field, at, rest, allowed);
+        insn.relocated = relocated.field != OperandField::None;
+        insn.len = instruction.len() as u8;
+        if good && let Some(known) = Remembered::new(instruction, insn, relocated.field, operands) {
+            self.memo.keep(rest, known);
+        }
+        // Nothing more is said about what follows; but a check that skips a
+        // prefetch with a prefix too many is a check all the same.
+        if allowed.is_err() && !matches!(insn.op, Op::Prefetch) {
+            insn.op = Op::Stop;
+        }
+        let target = instruction.near_branch_target();
+        self.push(at, insn, self.destination(relocated, target));
+    }
+
+    /// What the interpretation follows of an instruction, and whether no rule
+    /// refuses any of it.
+    fn classified(
+        &mut self,
+        instruction: &Instruction,
+        field: OperandField,
+        at: u32,
+        rest: &[u8],
+        allowed: Result<(), (Code, &'static str)>,
+    ) -> (Insn, bool) {
+        let rules = self.image.rules;
+        let classified = classify::classify(instruction, field, rules, &mut self.factory);
+        if allowed.is_err() {
+            // Said once: what is not allowed is not looked at further.
+            return (classified.unwrap_or_else(|(.., insn)| insn), false);
+        }
+        let (insn, result) = match classified {
+            Ok(insn) => {
+                let agrees = match allow::is_system(instruction, rules.instructions) {
+                    true => second::same_length(&self.second, instruction, rest),
+                    false => second::agrees(&self.second, instruction, &insn, rest),
+                };
+                (insn, agrees.map_err(|reason| (Code::Decoders, reason)))
+            }
+            Err((code, reason, insn)) => (insn, Err((code, reason))),
+        };
+        if let Err((code, reason)) = result {
+            self.violation(at, code, reason);
+        }
+        (insn, result.is_ok() && field != OperandField::Bad)
+    }
+
+    /// Adds an instruction to the program.
+    fn push(&mut self, at: u32, insn: Insn, to: Destination) {
+        if let Op::Call(_) | Op::Jump(_) | Op::Branch(..) = insn.op {
+            self.branches.push((self.program.insns.len() as u32, to));
+        }
+        self.program.insns.push(Insn {
+            at,
+            section: self.number,
+            ..insn
+        });
+    }
+
+    /// Where a direct branch goes that leads to `target` without a relocation.
+    fn destination(&self, relocated: Relocated, target: u64) -> Destination {
+        match relocated.field {
+            // Wraps for a branch to before the section: an offset that no
+            // section has.
+            OperandField::None => Destination::Code(CodeAt {
+                section: self.number,
+                offset: target as i64,
+            }),
+            _ => relocated.to,
+        }
+    }
+
+    /// Where the instruction's relocation may be, if it has one.
+    fn operands(&self, decoder: &Decoder<'_>, instruction: &Instruction, at: u32) -> Operands {
+        let end = u64::from(at) + instruction.len() as u64;
+        match self.section.relocations.get(self.next_relocation) {
+            Some(r) if r.offset < end => {
+                Operands::new(instruction, &decoder.get_constant_offsets(instruction))
+            }
+            _ => Operands::default(),
+        }
+    }
+
+    /// What the instruction's relocation makes of its operand. Reports those
+    /// that are none of the contract's.
+    fn relocation(&mut self, at: u32, length: usize, operands: Operands) -> Relocated {
+        let first = self.section.relocations.get(self.next_relocation);
+        let (inside, judged) = self.relocations(at, at + length as u32, operands);
+        self.next_relocation += inside;
+        judged.unwrap_or_else(|reason| {
+            let offset = first.map_or(0, |r| r.offset);
+            self.report.at(self.id, offset, Code::Relocation, reason);
+            Relocated::operand(OperandField::Bad)
+        })
+    }
+
+    /// How many of the next relocations are before `end`, where the instruction
+    /// ends, and what they make of it.
+    fn relocations(
+        &self,
+        at: u32,
+        end: u32,
+        operands: Operands,
+    ) -> (usize, Result<Relocated, &'static str>) {
+        let rest = &self.section.relocations[self.next_relocation..];
+        let inside = rest.iter().take_while(|r| r.offset < u64::from(end));
+        match inside.count() {
+            0 => (0, Ok(Relocated::NONE)),
+            1 => (1, relocation::judge(self.image, &rest[0], at, operands)),
+            2 if self.image.rules.named_memory == NamedMemory::SymbolsAndPerCpu => {
+                let both = [&rest[0], &rest[1]];
+                (2, relocation::judge_both(self.image, both, at, operands))
+            }
+            n => (n, Err(relocation::TWO)),
+        }
+    }
+}
+
+/// Decodes the instruction at an offset of the section. False if there is none.
+fn decode_at(decoder: &mut Decoder<'_>, at: usize, instruction: &mut Instruction) -> bool {
+    if decoder.set_position(at).is_err() {
+        return false;
+    }
+    decoder.set_ip(at as u64);
+    decoder.decode_out(instruction);
+    !instruction.is_invalid()
+}
+
+/// Whether the instruction is on the allow-list, with the prefixes that it has.
+pub fn allowed(
+    instruction: &Instruction,
+    raw: &[u8],
+    rules: &Rules,
+) -> Result<(), (Code, &'static str)> {
+    match allow::verdict_among(instruction, rules.instructions) {
+        Verdict::Allowed if instruction.has_op_mask() => {
+            Err((Code::Instruction, "with a mask it is not on the allow-list"))
+        }
+        Verdict::Allowed | Verdict::System => prefix::check(instruction, raw, rules),
+        // Thunks and retpolines lead anywhere as well: the kernel's own policy.
+        Verdict::Indirect
+            if rules.indirect_branches == IndirectBranches::Near && is_near(instruction) =>
+        {
+            prefix::check(instruction, raw, rules)
+        }
+        Verdict::Indirect => Err((Code::Indirect, "its target is not known")),
+        Verdict::Refused => Err((Code::Instruction, "it is not on the allow-list")),
+    }
+}
+
+/// Whether an indirect call or jump goes to a 64-bit address, not to another
+/// segment.
+fn is_near(instruction: &Instruction) -> bool {
+    use iced_x86::FlowControl::{IndirectBranch, IndirectCall};
+    let memory = instruction.op0_kind() == iced_x86::OpKind::Memory;
+    matches!(instruction.flow_control(), IndirectCall | IndirectBranch)
+        && (!memory || instruction.memory_size().size() == 8)
+}

@@ -1,0 +1,149 @@
+//! Prefixes, read from the bytes rather than from what a decoder made of them.
+//!
+//! Processors disagree about some: `66 e8` is a call with a 16-bit or a 32-bit
+//! offset, depending on the maker (AMD's manual, volume 3, 1.2.2; Intel's,
+//! volume 2, CALL). An instruction that another processor may read differently
+//! is not an instruction that was verified. So each prefix must mean something
+//! where it stands, apart from the padding of `nop`.
+
+use iced_x86::{Code as Encoding, Instruction, Mnemonic, OpKind, Register};
+
+use crate::report::Code;
+use crate::targets::{NamedMemory, Rules};
+
+/// How often each prefix stands before an instruction.
+#[derive(Default)]
+struct Prefixes {
+    opsize: u8,
+    addrsize: u8,
+    /// `cs`, `ds`, `es`, `ss`: without effect in 64-bit mode.
+    ignored_segment: u8,
+    /// `fs`, `gs`.
+    segment: u8,
+    lock: u8,
+    rep: u8,
+    repne: u8,
+    rex: bool,
+    /// A REX that another prefix follows, so that it has no effect.
+    stray_rex: bool,
+}
+
+fn scan(bytes: &[u8]) -> Prefixes {
+    let mut found = Prefixes::default();
+    for &byte in bytes {
+        let count = match byte {
+            0x66 => &mut found.opsize,
+            0x67 => &mut found.addrsize,
+            0x26 | 0x2e | 0x36 | 0x3e => &mut found.ignored_segment,
+            0x64 | 0x65 => &mut found.segment,
+            0xf0 => &mut found.lock,
+            0xf2 => &mut found.repne,
+            0xf3 => &mut found.rep,
+            0x40..=0x4f => {
+                found.stray_rex |= found.rex;
+                found.rex = true;
+                continue;
+            }
+            _ => break,
+        };
+        *count = count.saturating_add(1);
+        found.stray_rex |= found.rex;
+    }
+    found
+}
+
+/// Whether the bytes begin with a prefix at all: most instructions have none
+/// but REX, and nothing needs to be looked at then.
+fn plain(bytes: &[u8]) -> bool {
+    let legacy = |b: u8| {
+        matches!(
+            b,
+            0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3
+        )
+    };
+    match *bytes {
+        [0x40..=0x4f, next, ..] => !legacy(next) && next & 0xf0 != 0x40,
+        [first, ..] => !legacy(first),
+        [] => true,
+    }
+}
+
+/// Judges the prefixes of an allowed instruction.
+pub fn check(
+    instruction: &Instruction,
+    bytes: &[u8],
+    rules: &Rules,
+) -> Result<(), (Code, &'static str)> {
+    let rex = matches!(bytes.first(), Some(0x40..=0x4f));
+    if plain(bytes) && !(rex && is_transfer(instruction)) {
+        return Ok(());
+    }
+    let transfer = is_transfer(instruction);
+    let p = scan(bytes);
+    let nop = instruction.mnemonic() == Mnemonic::Nop;
+    // What string instructions reach, no operand shows: a segment would move it.
+    let shown = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
+    let gs = p.segment == 1 && instruction.segment_prefix() == Register::GS;
+    let percpu = rules.named_memory == NamedMemory::SymbolsAndPerCpu && gs && shown;
+    if p.segment != 0 && !percpu {
+        return Err((Code::AddressForm, "%fs and %gs are not dom0's here"));
+    }
+    if p.addrsize != 0 && instruction.mnemonic() != Mnemonic::Lea {
+        return Err((Code::AddressForm, "addresses of 32 bits are not dom0's"));
+    }
+    let repeated = p.addrsize > 1
+        || p.lock > 1
+        || p.rep + p.repne > 1
+        || (!nop && (p.opsize > 1 || p.ignored_segment > 1));
+    let wrong = if p.stray_rex {
+        Some("a REX prefix that another prefix follows has no effect")
+    } else if repeated {
+        Some("a prefix is repeated, or contradicts another")
+    } else if instruction.code() == Encoding::Pause && bytes.len() != 2 {
+        Some("pause is f3 90 and nothing else")
+    } else if (transfer && (p.opsize != 0 || p.rex)) || (p.opsize != 0 && moves_rsp(instruction)) {
+        Some("processors disagree about this prefix on a branch, push or pop")
+    } else if instruction.has_xacquire_prefix() || instruction.has_xrelease_prefix() {
+        Some("lock elision is not verified")
+    } else {
+        repeat(instruction)
+    };
+    wrong.map_or(Ok(()), |reason| Err((Code::Prefix, reason)))
+}
+
+/// `rep` and `repne` where they are no part of the opcode.
+fn repeat(instruction: &Instruction) -> Option<&'static str> {
+    use Mnemonic::*;
+    let (rep, repne) = (instruction.has_rep_prefix(), instruction.has_repne_prefix());
+    let string = instruction.is_string_instruction();
+    let compares = string
+        && matches!(
+            instruction.mnemonic(),
+            Cmpsb | Cmpsw | Cmpsd | Cmpsq | Scasb | Scasw | Scasd | Scasq
+        );
+    if repne && !compares {
+        return Some("repne means something only on cmps and scas");
+    }
+    // `rep ret` is how compilers padded returns for old AMD processors.
+    if rep && !string && instruction.mnemonic() != Ret {
+        return Some("rep means something only on string instructions");
+    }
+    None
+}
+
+/// What has a 16-bit form that moves `rsp` by another amount.
+fn moves_rsp(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Push | Mnemonic::Pop | Mnemonic::Leave
+    )
+}
+
+/// Branches: none needs a REX prefix.
+fn is_transfer(instruction: &Instruction) -> bool {
+    use iced_x86::FlowControl::*;
+    matches!(
+        instruction.flow_control(),
+        UnconditionalBranch | ConditionalBranch | Call | Return
+    )
+}

@@ -1,0 +1,57 @@
+//! Which general-purpose registers an instruction writes.
+
+use yaxpeax_x86::long_mode::{
+    Instruction as Second, RegSpec, behavior::AccessVisitor, register_class,
+};
+
+use crate::insn::{Condition, Insn, Op, Reg, RegSet};
+
+/// Collects the general-purpose registers that are written.
+struct Written(RegSet);
+
+impl AccessVisitor for Written {
+    fn register_write(&mut self, r: RegSpec) {
+        let number = match r.class() {
+            register_class::Q | register_class::D | register_class::W | register_class::RB => {
+                r.num()
+            }
+            // `ah` to `bh` are 4 to 7: parts of the first four.
+            register_class::B => r.num() & 3,
+            _ => return,
+        };
+        self.0 = self.0.or(Reg(number).set());
+    }
+    fn register_read(&mut self, _: RegSpec) {}
+    fn memory_read(&mut self, _: Option<u64>, _: u32) {}
+    fn memory_write(&mut self, _: Option<u64>, _: u32) {}
+}
+
+/// Instructions of which [`super::meaning`] compared the destination.
+fn is_known(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Copy { .. }
+            | Op::Copy32 { .. }
+            | Op::Constant { .. }
+            | Op::Lea { .. }
+            | Op::Alu { .. }
+            | Op::Compare { .. }
+            | Op::MoveIfAbove { .. }
+            | Op::Table { .. }
+            | Op::Call(_)
+            | Op::Jump(_)
+            | Op::Branch(Condition::Above | Condition::NotEqual, _)
+    )
+}
+
+/// Whether every register that the second decoding writes is one that the
+/// interpretation takes for written. The reverse costs precision only.
+pub(super) fn writes(insn: &Insn, second: &Second) -> bool {
+    if is_known(insn.op) {
+        return true;
+    }
+    let mut written = Written(RegSet::NONE);
+    // Strings, `bt` on memory and clocks: the decoder does not say.
+    let _ = second.behavior().visit_accesses(&mut written);
+    written.0.0 & !insn.writes.0 == 0
+}

@@ -1,0 +1,244 @@
+//! An instruction as the interpretation needs it: what it does to registers,
+//! where it reaches memory, where control goes. Compact, because every
+//! instruction of an object is kept. All of an object's are a [`Program`].
+//!
+//! Data alone: [`crate::decode`] fills it in, every later phase reads it.
+
+mod places;
+mod program;
+mod registers;
+
+pub use places::{BranchTarget, CodeAt, Routine};
+pub use program::{Program, Starts};
+pub use registers::{Reg, RegSet};
+
+/// A decoded instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Insn {
+    /// Byte offset in its section.
+    pub at: u32,
+    /// Length in bytes.
+    pub len: u8,
+    /// Whether it changes any status flag.
+    pub flags: bool,
+    /// Whether a relocation applies to it.
+    pub relocated: bool,
+    /// Number of the code section.
+    pub section: u16,
+    /// General-purpose registers that it writes, in part or wholly.
+    pub writes: RegSet,
+    /// Its explicit memory operand.
+    pub memory: Memory,
+    /// What it does.
+    pub op: Op,
+}
+
+impl Insn {
+    /// Whether it only fills space, where no path leads.
+    pub fn is_padding(&self) -> bool {
+        matches!(self.op, Op::Nop | Op::Breakpoint | Op::Stop)
+    }
+}
+
+/// An explicit memory operand, `disp(%base)` or, if indexed, anything else.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// What happens there.
+    pub access: Access,
+    /// Whether an index register is added.
+    pub indexed: bool,
+    /// What the address counts from.
+    pub origin: Origin,
+    /// Size in bytes.
+    pub size: u16,
+    /// Base register; meaningless unless the address counts from registers.
+    pub base: Reg,
+    /// Displacement in bytes.
+    pub disp: i32,
+}
+
+impl Memory {
+    /// The operand of instructions that have none.
+    pub const NONE: Memory = Memory {
+        access: Access::None,
+        indexed: false,
+        origin: Origin::Registers,
+        size: 0,
+        base: Reg(0),
+        disp: 0,
+    };
+}
+
+/// What an address counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The registers in it.
+    Registers,
+    /// A symbol, and nothing else (target `linux`).
+    Symbol,
+    /// The base of `%gs` (target `linux`).
+    PerCpu,
+}
+
+/// What an instruction does with its memory operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// No access, or one that was refused when it was decoded.
+    None,
+    /// It is read and not written.
+    Read,
+    /// Write, perhaps after a read.
+    Write,
+}
+
+/// Arithmetic with an immediate operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alu {
+    /// `add`, `inc`.
+    Add,
+    /// `sub`.
+    Sub,
+    /// `and`.
+    And,
+    /// `or`.
+    Or,
+    /// `xor`.
+    Xor,
+    /// `shr`.
+    Shr,
+    /// `cmp`.
+    Cmp,
+}
+
+/// A read of half a table entry, `op twin_stlb(%i), %v` or `op twin_stlb+8(%i), %v`.
+/// The schemes say which there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableRead {
+    /// What is done with it and the register.
+    pub op: Alu,
+    /// Which half is read.
+    pub half: Half,
+}
+
+/// Half of a table entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// The page that the entry is about.
+    Tag,
+    /// The word that makes an address of that page a translated one.
+    Xlate,
+}
+
+/// The condition of a conditional branch, as far as it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// `ja`.
+    Above,
+    /// `jne`.
+    NotEqual,
+    /// Any other, `loop` and `jrcxz` included.
+    Other,
+}
+
+/// String instructions without their element size and prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StringKind {
+    /// `movs`.
+    Movs,
+    /// `stos`.
+    Stos,
+    /// `lods`.
+    Lods,
+    /// `cmps`.
+    Cmps,
+    /// `scas`.
+    Scas,
+    /// `ins` (target `linux`).
+    Ins,
+    /// `outs` (target `linux`).
+    Outs,
+}
+
+/// What an instruction does, beside [`Insn::writes`] and [`Insn::memory`].
+#[derive(Clone, Copy, Debug)]
+pub enum Op {
+    /// Nothing that the interpretation follows.
+    Plain,
+    /// `mov %s, %d` of 64 bits.
+    Copy { d: Reg, s: Reg },
+    /// `mov %s, %d` of 32 bits.
+    Copy32 { d: Reg, s: Reg },
+    /// `mov $constant, %d` of 32 or 64 bits, perhaps relocated.
+    Constant { d: Reg },
+    /// `lea`; `offset` is base and displacement if there is nothing else, all
+    /// of 64 bits and not relocated.
+    Lea {
+        d: Reg,
+        inputs: RegSet,
+        offset: Option<(Reg, i32)>,
+    },
+    /// Arithmetic on `%d` with an immediate that is not relocated, on 64 bits
+    /// if `wide`, else on 32.
+    Alu {
+        op: Alu,
+        d: Reg,
+        imm: i32,
+        wide: bool,
+    },
+    /// `cmp %right, %left` of 64 bits.
+    Compare { left: Reg, right: Reg },
+    /// `cmova %s, %d` of 64 bits.
+    MoveIfAbove { d: Reg, s: Reg },
+    /// A read of half a table entry; `cmp` writes no register.
+    Table { read: TableRead, r: Reg, index: Reg },
+    /// `prefetch (...)`.
+    Prefetch,
+    /// `bt` and relatives on memory with the bit offset in `%r`.
+    BitAt { r: Reg, bits: u8 },
+    /// `push` of anything.
+    Push,
+    /// `push %s` (target `linux`).
+    PushRegister { s: Reg },
+    /// `mov memory, %d` of 64 bits.
+    Load { d: Reg },
+    /// `mov %s, memory` of 64 bits.
+    Store { s: Reg },
+    /// `cmp %s, memory` of 64 bits.
+    CompareMemory { s: Reg },
+    /// `popf` (target `linux`).
+    PopFlags,
+    /// `pop %d`.
+    Pop { d: Reg },
+    /// `pop` to memory.
+    PopMemory,
+    /// `leave`.
+    Leave,
+    /// `ret`.
+    Ret,
+    /// `call`.
+    Call(BranchTarget),
+    /// `call` to an address in that register, or in memory (target `linux`).
+    CallIndirect(Option<Reg>),
+    /// `jmp` there (target `linux`).
+    JumpIndirect(Option<Reg>),
+    /// `jmp`.
+    Jump(BranchTarget),
+    /// A conditional branch.
+    Branch(Condition, BranchTarget),
+    /// `nop` of any length.
+    Nop,
+    /// `ud2`.
+    Stop,
+    /// `int3`.
+    Breakpoint,
+    /// `cld`.
+    Cld,
+    /// `std`.
+    Std,
+    /// A string instruction on elements of `1 << shift` bytes.
+    String {
+        kind: StringKind,
+        shift: u8,
+        rep: bool,
+    },
+}

@@ -1,0 +1,42 @@
+//! Where control goes: places in the object's code, and what is outside of it.
+
+use super::Reg;
+
+/// An entry of the runtime, or an imported routine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routine {
+    /// Whatever the loader resolves an imported name to: follows the psABI.
+    Imported,
+    /// [`twin_abi::names::CALL`]: goes on at a codemap entry.
+    Indirect,
+    /// `twin_slow_<reg>`.
+    Slow(Reg),
+    /// `__x86_indirect_thunk_<reg>`: goes on where the register points (target `linux`).
+    Thunk(Reg),
+    /// [`twin_abi::names::PORT_IN`].
+    PortIn,
+    /// [`twin_abi::names::PORT_OUT`] and [`twin_abi::names::WARN`]: keep everything.
+    Keeps,
+    /// [`twin_abi::names::BUG`] and [`twin_abi::names::SMASHED`]: do not return.
+    Bug,
+}
+
+/// A place in code: number of the code section, byte offset in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CodeAt {
+    /// Index in `crate::object::Image::code`.
+    pub section: u16,
+    /// Byte offset in the section; negative or too large if no section has it.
+    pub offset: i64,
+}
+
+/// Where a direct branch goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BranchTarget {
+    /// An instruction of this object, by number.
+    Insn(u32),
+    /// An imported routine or a runtime entry.
+    Routine(Routine),
+    /// Somewhere it must not; reported already.
+    Bad,
+}

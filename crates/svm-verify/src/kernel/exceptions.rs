@@ -1,0 +1,81 @@
+//! `__ex_table`: what the kernel does when an instruction faults, before it goes
+//! on at the fixup (`fixup_exception`, arch/x86/mm/extable.c).
+
+use elf_loader::special::{Entry, EntryData};
+
+use super::reader::Reader;
+use crate::insn::{Reg, RegSet};
+
+/// Where control goes when an instruction faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fixup {
+    /// The instruction that the handler goes on at, by number.
+    pub to: u32,
+    /// Registers that the handler writes, of those that callees keep.
+    pub writes: RegSet,
+}
+
+impl Fixup {
+    /// What an entry says.
+    pub(super) fn new(reader: &Reader<'_, '_>, entry: &Entry) -> Result<Fixup, &'static str> {
+        let EntryData::Exception(data) = entry.data else {
+            return Err("it has no type");
+        };
+        let writes = handler(data)?;
+        let (to, _) = entry
+            .target()
+            .and_then(|to| reader.insn(to))
+            .ok_or("its fixup is no instruction")?;
+        Ok(Fixup { to, writes })
+    }
+}
+
+/// What a handler writes, besides `rax`, `rcx` and `rdx`, which are unknown at a
+/// fixup anyway. The types are those of arch/x86/include/asm/extable_fixup_types.h:
+/// bits 0 to 7 of an entry's data; the register is in bits 8 to 11.
+///
+/// Refused are those that move `rsp` (`POP_REG`), read something else out of the
+/// fixup (`BPF`), load a segment (`CLEAR_FS`), restore vector registers
+/// (`FPU_RESTORE`) or never come back (`NONE`, `WRMSR_IN_MCE`, `RDMSR_IN_MCE`), and
+/// any that Linux 6.1 does not have.
+fn handler(data: u32) -> Result<RegSet, &'static str> {
+    let register = Reg((data >> 8 & 0xf) as u8);
+    match data & 0xff {
+        // DEFAULT, FAULT, UACCESS, COPY, and for machine checks
+        1..=4 | 14 | 15 => Ok(RegSet::NONE),
+        // WRMSR, RDMSR; FAULT_SGX, UCOPY_LEN
+        8 | 9 | 18 | 19 => Ok(RegSet::NONE),
+        // ZEROPAD: what the instruction itself writes
+        20 => Ok(RegSet::NONE),
+        // WRMSR_SAFE, RDMSR_SAFE, IMM_REG
+        10 | 11 | 17 if register == Reg::RSP => Err("its handler writes %rsp"),
+        10 | 11 | 17 => Ok(register.set()),
+        _ => Err("its type of handler is none that leaves the stack and the fixup alone"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `data` of an entry.
+    fn data(kind: u32, register: u32) -> u32 {
+        kind | register << 8 | 0xfff2_0000
+    }
+
+    #[test]
+    fn a_handler_writes_its_register_and_never_the_stack_pointer() {
+        for kind in [10, 11, 17] {
+            for register in 0..16 {
+                let expected = (register != 4).then(|| Reg(register as u8).set());
+                assert_eq!(handler(data(kind, register)).ok(), expected, "{kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn types_that_are_not_listed_are_refused() {
+        let good: Vec<u32> = (0..=255).filter(|&k| handler(data(k, 3)).is_ok()).collect();
+        assert_eq!(good, [1, 2, 3, 4, 8, 9, 10, 11, 14, 15, 17, 18, 19, 20]);
+    }
+}

@@ -1,0 +1,312 @@
+//! What the kernel may write over, and the ways that open then.
+//!
+//! A stock kernel changes the code of a module while it loads it and later:
+//! alternatives, static branches and calls, thunks, trace entries, locks. It
+//! goes by tables in the module. Each row here is one of them: which instruction
+//! has to stand there, so that the kernel writes over that instruction and
+//! nothing else, and where control may go besides.
+//!
+//! * [`tables`]: which sections the kernel takes for these tables;
+//! * [`alternatives`]: ranges that are replaced as a whole;
+//! * [`exceptions`]: what a handler does before it goes on at a fixup;
+//! * [`reader`]: from an entry to the instruction that it means.
+//!
+//! No instruction of a check is of a kind that the kernel writes over; where it
+//! replaces ranges, no table read and no branch target may be inside the range,
+//! and the replacement is interpreted with the facts before the range and joined
+//! with those behind it. The kernel is Linux 6.1; each rule names its source.
+
+mod alternatives;
+mod exceptions;
+mod reader;
+pub mod references;
+mod tables;
+
+use std::collections::{HashMap, HashSet};
+
+use elf_loader::special::{self, Entry, EntryData, SpecialKind};
+
+use crate::insn::{BranchTarget, Insn, Op, Program, Routine};
+use crate::object::Image;
+use crate::report::{Code, Report};
+use alternatives::Ranges;
+use reader::Reader;
+
+pub use exceptions::Fixup;
+
+/// Ways that no branch shows, and what else is known of single instructions, by
+/// instruction number.
+#[derive(Default)]
+pub struct Patches {
+    /// With the facts before the instruction, also there.
+    pub before: HashMap<u32, Vec<u32>>,
+    /// Instead of the range that begins here, one of these replacements.
+    pub instead: HashMap<u32, Vec<u32>>,
+    /// If the instruction faults, there.
+    pub fixups: HashMap<u32, Fixup>,
+    /// From a replacement's last instruction back behind the site.
+    pub ends: HashMap<u32, u32>,
+    /// First instructions of replacements: executed where they are copied to,
+    /// not where they stand.
+    pub copies: HashSet<u32>,
+    /// `ud2` of a WARN: goes on.
+    pub warns: HashSet<u32>,
+    /// Jumps that the kernel may turn into a return, or into one elsewhere.
+    pub leaves: HashSet<u32>,
+    /// Instructions that give the address of code that is no function's start
+    /// ([`crate::kernel::references`]).
+    pub labels: HashSet<u32>,
+    /// Ranges that are replaced as a whole, sorted: no branch leads inside.
+    pub whole: Vec<std::ops::Range<u32>>,
+}
+
+impl Patches {
+    /// Reads the tables of a module for a stock kernel.
+    pub fn new<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) -> Patches {
+        tables::judge(image, report);
+        let reader = Reader { image, program };
+        let mut patches = Patches {
+            leaves: reader.trampolines().collect(),
+            ..Patches::default()
+        };
+        let (mut ranges, mut others, mut unwinding) = (Ranges::default(), Vec::new(), Vec::new());
+        for (id, section) in image.object.sections() {
+            let Some(kind) = special::kind_of(&section.name) else {
+                continue;
+            };
+            let entries = match special::entries(image.object, id) {
+                Ok(entries) => entries,
+                Err(error) => {
+                    report.at(id, 0, Code::Metadata, error.to_string());
+                    continue;
+                }
+            };
+            for entry in entries {
+                let judged = match kind {
+                    SpecialKind::OrcUnwindIp => {
+                        unwinding.push((id, entry));
+                        continue;
+                    }
+                    SpecialKind::AltInstructions => ranges.alternative(&reader, id, &entry),
+                    _ => patches.entry(&reader, kind, &entry).map(|site| {
+                        others.extend(site.map(|n| (id, entry.offset, kind, n)));
+                    }),
+                };
+                if let Err(reason) = judged {
+                    report.at(id, entry.offset, Code::Metadata, reason);
+                }
+            }
+        }
+        // What the kernel may replace is known beyond this point.
+        ranges.finish(report);
+        for (id, offset, kind, n) in others {
+            if let Err(reason) = ranges.permits(kind, n) {
+                report.at(id, offset, Code::Metadata, reason);
+            }
+        }
+        ranges.open(&reader, &mut patches);
+        patches.whole.sort_unstable_by_key(|r| (r.start, r.end));
+        patches.whole.dedup();
+        for (id, entry) in unwinding {
+            if let Err(reason) = patches.unwinding(&reader, &entry) {
+                report.at(id, entry.offset, Code::Metadata, reason);
+            }
+        }
+        patches
+    }
+
+    /// An unwind entry begins with an instruction, or inside one that the kernel
+    /// may replace by shorter ones (`pushf; pop %rax` for a paravirtual call).
+    fn unwinding(&self, reader: &Reader<'_, '_>, entry: &Entry) -> Result<(), &'static str> {
+        let site = entry.site().ok_or("it refers to no code")?;
+        let end = reader.image.object.section(site.0).size;
+        if reader.is_runtime(site.0) || site.1 == end || reader.insn(site).is_some() {
+            return Ok(());
+        }
+        let around = reader.place(site).and_then(|at| reader.program.around(at));
+        let replaced = |n: &u32| {
+            let after = self.whole.partition_point(|range| range.start <= *n);
+            after > 0 && self.whole[after - 1].contains(n)
+        };
+        around
+            .filter(replaced)
+            .map(|_| ())
+            .ok_or("an entry that begins inside an instruction")
+    }
+
+    /// Instructions at which blocks begin.
+    pub fn leaders(&self) -> impl Iterator<Item = u32> {
+        let ways = self.before.values().chain(self.instead.values()).flatten();
+        let fixups = self.fixups.values().map(|fixup| fixup.to);
+        ways.copied()
+            .chain(fixups)
+            .chain(self.ends.values().copied())
+    }
+
+    /// Instructions that something is said about.
+    pub fn sites(&self) -> impl Iterator<Item = u32> {
+        let ways = self.before.keys().chain(self.instead.keys());
+        let others = self
+            .fixups
+            .keys()
+            .chain(self.ends.keys())
+            .chain(&self.warns)
+            .chain(&self.leaves)
+            .chain(&self.labels);
+        ways.chain(others).copied()
+    }
+
+    /// Judges an entry of any table but `.orc_unwind_ip` and `.altinstructions` by
+    /// what the kernel does with it, and notes the ways that it opens. Gives the
+    /// instruction that it names.
+    fn entry(
+        &mut self,
+        reader: &Reader<'_, '_>,
+        kind: SpecialKind,
+        entry: &Entry,
+    ) -> Result<Option<u32>, &'static str> {
+        use SpecialKind as K;
+        if matches!(kind, K::OrcUnwind | K::AltInstrReplacement) {
+            return Ok(None);
+        }
+        tables::keys(reader.image, entry)?;
+        let site = entry.site().ok_or("it refers to no code")?;
+        if reader.is_runtime(site.0) {
+            // What the runtime brings along for its own code.
+            return match kind {
+                K::ReturnSites if reader.returns(site) => Ok(None),
+                _ => Err("it refers to the runtime"),
+            };
+        }
+        if kind == K::SmpLocks {
+            return reader.lock(site).map(Some).ok_or("no lock prefix is there");
+        }
+        let (n, insn) = reader.insn(site).ok_or("no instruction starts there")?;
+        let is = |good: bool, reason| good.then_some(()).ok_or(reason);
+        match kind {
+            // ftrace_nop_initialize, kernel/trace/ftrace.c
+            K::McountLoc => is(
+                matches!(insn.op, Op::Call(BranchTarget::Routine(Routine::Imported)))
+                    && insn.len == 5
+                    && reader.names(insn) == "__fentry__",
+                "not a call of the trace entry",
+            )?,
+            // patch_retpoline, arch/x86/kernel/alternative.c
+            K::RetpolineSites => is(
+                matches!(
+                    insn.op,
+                    Op::Call(BranchTarget::Routine(Routine::Thunk(_)))
+                        | Op::Jump(BranchTarget::Routine(Routine::Thunk(_)))
+                        | Op::Branch(_, BranchTarget::Routine(Routine::Thunk(_)))
+                ),
+                "not a branch to an indirect thunk",
+            )?,
+            // patch_return, ibid.
+            K::ReturnSites => is(
+                matches!(insn.op, Op::Jump(BranchTarget::Routine(Routine::Imported)))
+                    && insn.len == 5
+                    && reader.names(insn) == "__x86_return_thunk",
+                "not a jump to the return thunk",
+            )?,
+            K::StaticCallSites => self.static_call(reader, entry, n, insn)?,
+            // report_bug, lib/bug.c
+            K::BugTable => {
+                is(reader.image.bytes(insn) == Some(&[0x0f, 0x0b]), "not ud2")?;
+                if entry.is_warning() {
+                    self.warns.insert(n);
+                }
+            }
+            K::JumpTable => self.static_branch(reader, entry, n, insn)?,
+            K::ExTable => {
+                let fixup = Fixup::new(reader, entry)?;
+                is(
+                    self.fixups.insert(n, fixup).is_none_or(|old| old == fixup),
+                    "two fixups for one instruction",
+                )?;
+            }
+            // apply_paravirt, arch/x86/kernel/alternative.c
+            K::ParaInstructions => {
+                is(
+                    reader.is_paravirtual_call(insn, entry),
+                    "not a call through the slot of pv_ops that the entry names",
+                )?;
+                self.whole.push(n..n + 1);
+            }
+            K::CallSites | K::IbtEndbrSeal | K::CfiSites => {
+                return Err("kernels that have this table are not known");
+            }
+            K::OrcUnwind
+            | K::OrcUnwindIp
+            | K::SmpLocks
+            | K::AltInstructions
+            | K::AltInstrReplacement => {}
+        }
+        Ok(Some(n))
+    }
+
+    //      nopl 0(%rax,%rax)       or      jmp target      # both of 5 bytes,
+    //      xchg %ax, %ax           or      jmp target      # or both of 2
+    //
+    // The kernel writes as many bytes as it finds (arch_jump_entry_size), so the
+    // short form must reach.
+    fn static_branch(
+        &mut self,
+        reader: &Reader<'_, '_>,
+        entry: &Entry,
+        n: u32,
+        insn: &Insn,
+    ) -> Result<(), &'static str> {
+        const NOP5: &[u8] = &[0x0f, 0x1f, 0x44, 0x00, 0x00];
+        const NOP2: &[u8] = &[0x66, 0x90];
+        let (target, there) = entry
+            .target()
+            .and_then(|to| reader.insn(to))
+            .ok_or("its target is no instruction")?;
+        let distance = i64::from(there.at) - i64::from(insn.at) - 2;
+        let near = there.section == insn.section && i8::try_from(distance).is_ok();
+        if self.before.contains_key(&n) {
+            return Err("a second entry for this place");
+        }
+        let mut ways = vec![target];
+        let fits = match insn.op {
+            Op::Jump(BranchTarget::Insn(to)) if matches!(insn.len, 2 | 5) && to == target => {
+                ways.push(reader.program.next(n).ok_or("nothing follows it")?);
+                true
+            }
+            _ if reader.image.bytes(insn) == Some(NOP5) => true,
+            _ => reader.image.bytes(insn) == Some(NOP2) && near,
+        };
+        self.before.insert(n, ways);
+        fits.then_some(())
+            .ok_or("neither a nop nor a jump to its target, of 5 bytes or of 2 that reach")
+    }
+
+    //      call __SCT__name        or      jmp __SCT__name
+    //
+    // The call may become a nop, the jump a return (__static_call_transform,
+    // arch/x86/kernel/static_call.c), so that a jump is one out of an empty frame,
+    // wherever the trampoline is. `tail` decides which the kernel expects; on
+    // anything else it stops (__static_call_validate).
+    fn static_call(
+        &mut self,
+        reader: &Reader<'_, '_>,
+        entry: &Entry,
+        n: u32,
+        insn: &Insn,
+    ) -> Result<(), &'static str> {
+        let tail = matches!(entry.data, EntryData::StaticCall { tail: true });
+        let target = match (insn.op, tail) {
+            (Op::Call(target), false) | (Op::Jump(target), true) => target,
+            _ => return Err("not a call, or for a tail call not a jump"),
+        };
+        let own = matches!(target, BranchTarget::Insn(to) if reader.is_trampoline(to));
+        let imported = target == BranchTarget::Routine(Routine::Imported)
+            && reader.names(insn).starts_with("__SCT__");
+        if tail {
+            self.leaves.insert(n);
+        }
+        (insn.len == 5 && (own || imported))
+            .then_some(())
+            .ok_or("not a call of a static call's trampoline")
+    }
+}

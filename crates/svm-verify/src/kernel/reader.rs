@@ -1,0 +1,152 @@
+//! From an entry of a table to the instruction that it means.
+
+use elf_loader::Place;
+use elf_loader::SectionId;
+use elf_loader::consts::{R_X86_64_32S, R_X86_64_PC32, R_X86_64_PLT32};
+use elf_loader::special::{Entry, EntryData};
+use twin_abi::sections;
+
+use crate::insn::{CodeAt, Insn, Op, Origin, Program};
+use crate::object::Image;
+
+/// A section and an offset in it.
+pub(super) type Site = (SectionId, u64);
+
+/// `ud1 %esp, %ecx`: what stands behind the jump of a static call's trampoline and
+/// nowhere else (`tramp_ud`, arch/x86/kernel/static_call.c).
+const TRAMPOLINE: [u8; 3] = [0x0f, 0xb9, 0xcc];
+
+/// Finds what the entries of the tables refer to.
+pub(super) struct Reader<'a, 'o> {
+    pub(super) image: &'a Image<'o>,
+    pub(super) program: &'a Program,
+}
+
+impl<'a, 'o> Reader<'a, 'o> {
+    /// Whether a section is the runtime's code, which is compared, not decoded.
+    pub(super) fn is_runtime(&self, id: SectionId) -> bool {
+        self.image.object.section(id).name == sections::LINUX_TEXT
+    }
+
+    /// Whether the runtime jumps to the return thunk there.
+    pub(super) fn returns(&self, (id, offset): Site) -> bool {
+        let object = self.image.object;
+        let field = offset.checked_add(1);
+        let found = object.section(id).relocations.iter();
+        found.into_iter().any(|r| {
+            Some(r.offset) == field && object.symbol(r.symbol).name == "__x86_return_thunk"
+        })
+    }
+
+    pub(super) fn place(&self, (id, offset): Site) -> Option<CodeAt> {
+        Some(CodeAt {
+            section: self.image.number(id)?,
+            offset: i64::try_from(offset).ok()?,
+        })
+    }
+
+    fn number(&self, site: Site) -> Option<u32> {
+        self.program.at(self.place(site)?)
+    }
+
+    /// The instruction that starts there, and its number.
+    pub(super) fn insn(&self, site: Site) -> Option<(u32, &'a Insn)> {
+        let n = self.number(site)?;
+        Some((n, self.program.get(n)?))
+    }
+
+    /// The name in the instruction's relocation; none if it has none.
+    pub(super) fn names(&self, insn: &Insn) -> &'o str {
+        let relocation = self.image.relocations(insn).next();
+        relocation.map_or("", |r| &self.image.object.symbol(r.symbol).name)
+    }
+
+    /// A `lock` prefix is there, of the instruction that this gives. Another segment
+    /// than the one that the kernel puts in its place, `ds`, has no place beside it.
+    pub(super) fn lock(&self, (id, offset): Site) -> Option<u32> {
+        let data = &self.image.object.section(id).data;
+        let at = usize::try_from(offset).ok()?;
+        let starts = (0..4).filter_map(|back| at.checked_sub(back));
+        let start = starts
+            .into_iter()
+            .find(|&s| self.number((id, s as u64)).is_some())?;
+        let prefix = |b: &u8| matches!(b, 0x66 | 0x67 | 0xf2 | 0xf3);
+        let (n, insn) = self.insn((id, start as u64))?;
+        let good = data.get(at) == Some(&0xf0)
+            && data.get(start..at)?.iter().all(prefix)
+            && insn.memory.origin != Origin::PerCpu;
+        good.then_some(n)
+    }
+
+    /// Jumps of static calls' trampolines: a call of the kernel may write there.
+    pub(super) fn trampolines(&self) -> impl Iterator<Item = u32> {
+        let branches = self.program.branches.iter().copied();
+        branches.filter(|&n| self.is_trampoline(n))
+    }
+
+    /// Whether instruction `n` is the jump of a trampoline.
+    pub(super) fn is_trampoline(&self, n: u32) -> bool {
+        let Some(insn) = self.program.get(n) else {
+            return false;
+        };
+        let data = &self.image.section(insn.section).data;
+        let behind = data.get(insn.at as usize + 5..insn.at as usize + 8);
+        matches!(insn.op, Op::Jump(_) | Op::Ret) && behind == Some(&TRAMPOLINE)
+    }
+
+    //      call *pv_ops+8*OPERATION(%rip)
+    //
+    // The kernel writes a call of what is in that slot, of 5 bytes, or nops
+    // (paravirt_patch, arch/x86/kernel/paravirt.c).
+    pub(super) fn is_paravirtual_call(&self, insn: &Insn, entry: &Entry) -> bool {
+        let EntryData::Paravirt {
+            operation,
+            site_len,
+        } = entry.data
+        else {
+            return false;
+        };
+        let Some(r) = self.image.relocations(insn).next() else {
+            return false;
+        };
+        let symbol = self.image.object.symbol(r.symbol);
+        let relative = matches!(r.kind, R_X86_64_PC32 | R_X86_64_PLT32);
+        let slot = 8 * i64::from(operation) - if relative { 4 } else { 0 };
+        matches!(insn.op, Op::CallIndirect(None))
+            && insn.memory.origin == Origin::Symbol
+            && symbol.place == Place::Undefined
+            && symbol.name == "pv_ops"
+            && (relative || r.kind == R_X86_64_32S)
+            && r.addend == slot
+            && site_len == insn.len
+    }
+
+    /// The instructions of a range of bytes: whole ones, none of a check.
+    pub(super) fn range(
+        &self,
+        (id, start): Site,
+        length: u64,
+    ) -> Result<std::ops::Range<u32>, &'static str> {
+        const LEAVES: &str = "the range leaves its section";
+        let (first, _) = self
+            .insn((id, start))
+            .ok_or("the range does not begin with an instruction")?;
+        let end = start.checked_add(length).ok_or(LEAVES)?;
+        let (mut n, mut at) = (first, start);
+        while at < end {
+            let insn = self.program.get(n).ok_or(LEAVES)?;
+            if u64::from(insn.at) != at {
+                return Err(LEAVES);
+            }
+            if matches!(insn.op, Op::Table { .. }) {
+                return Err("a part of a check may be replaced");
+            }
+            at += u64::from(insn.len);
+            n += 1;
+        }
+        match at == end {
+            true => Ok(first..n),
+            false => Err("the range ends inside an instruction"),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Objects for `--target linux`: whatever refers to code or to the runtime, but
+//! for the kernel's own tables, which [`crate::kernel`] reads.
+//!
+//! Who has the address of a function may call it, so a reference to one makes it
+//! an entry. Data may refer to nothing else in code; an operand may refer to any
+//! instruction's start, for the kernel has such addresses put into registers
+//! (`lea 1f(%rip), %rdi`), but a register with such an address is called nowhere
+//! (`crate::domain::Form::Label`).
+
+use std::collections::HashSet;
+
+use elf_loader::consts::{R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHF_WRITE};
+use elf_loader::special::{self, SpecialKind};
+use elf_loader::{Relocation, Role, Section, SectionId};
+
+use crate::domain::bounds;
+use crate::insn::{Access, CodeAt, Insn, Op, Origin, Program, Routine};
+use crate::object::module::RUNTIME;
+use crate::object::{Image, Meaning};
+use crate::report::{Code, Report};
+
+/// Farthest place behind the start of a kernel's symbol that may be named, in
+/// bytes: how large it is, this object does not say.
+pub const KERNEL_SYMBOL: i64 = 1 << 20;
+
+/// Sections that are data to nobody but the kernel, which reads them from the file
+/// (`rewrite_section_headers`, kernel/module/main.c) or makes one of them for each
+/// processor.
+const KERNELS: [(&str, &str); 3] = [
+    (".modinfo", "a section that is gone when the module runs"),
+    ("__versions", "a section that is gone when the module runs"),
+    (".data..percpu", "per-CPU data, which only %gs reaches"),
+];
+
+/// Why an operand may not have the address of a place in code.
+const NO_START: (Code, &str) = (
+    Code::Target,
+    "the address of code that is no instruction's start",
+);
+
+/// What is referred to.
+pub struct Found {
+    /// Functions: each is an entry.
+    pub functions: Vec<CodeAt>,
+    /// Instructions that give the address of other code.
+    pub labels: HashSet<u32>,
+}
+
+/// Judges all references.
+pub fn check<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) -> Found {
+    let mut references = References {
+        image,
+        program,
+        report,
+        functions: image.globals.iter().chain(&image.locals).copied().collect(),
+        found: Found {
+            functions: Vec::new(),
+            labels: HashSet::new(),
+        },
+    };
+    for (id, section) in image.object.sections() {
+        if !is_judged(section) {
+            continue;
+        }
+        match image.number(id) {
+            Some(number) => {
+                references.relocated_operands(number);
+                references.computed_addresses(number);
+            }
+            None => references.data(id, section),
+        }
+    }
+    references.found
+}
+
+/// Whether an operand may reach what is in a section.
+///
+/// # Errors
+/// Why it may not.
+pub fn is_reachable(section: &Section<'_>) -> Result<(), &'static str> {
+    let kernels = KERNELS.iter().find(|(name, _)| *name == section.name);
+    match kernels {
+        Some((_, reason)) => Err(reason),
+        None if section.role != Role::Contents || section.flags & SHF_ALLOC == 0 => {
+            Err("a section that is not loaded")
+        }
+        None if special::kind_of(&section.name).is_some() => Err("a table of the kernel's"),
+        None => Ok(()),
+    }
+}
+
+/// Whether the references in a section are judged here.
+fn is_judged(section: &Section<'_>) -> bool {
+    let runtime = RUNTIME.contains(&&*section.name);
+    // What debuggers read is not loaded, and nobody goes by it.
+    let debug = section.flags & SHF_ALLOC == 0 && section.name.starts_with(".debug_");
+    // Replacements are code like any other; the other special sections are tables.
+    let table = special::kind_of(&section.name)
+        .is_some_and(|kind| kind != SpecialKind::AltInstrReplacement);
+    section.role == Role::Contents && !runtime && !debug && !table
+}
+
+struct References<'a, 'o> {
+    image: &'a Image<'o>,
+    program: &'a Program,
+    report: &'a mut Report<'o>,
+    /// Starts of functions.
+    functions: HashSet<CodeAt>,
+    found: Found,
+}
+
+impl<'o> References<'_, 'o> {
+    /// The address of a place in code is taken by instruction `n`. False if no
+    /// instruction starts at that place.
+    fn take(&mut self, n: u32, at: CodeAt) -> bool {
+        match self.functions.contains(&at) {
+            true => self.found.functions.push(at),
+            false => _ = self.found.labels.insert(n),
+        }
+        self.program.at(at).is_some()
+    }
+
+    /// References from a section that is not code.
+    fn data(&mut self, id: SectionId, section: &Section<'o>) {
+        let loaded = section.flags & SHF_ALLOC != 0;
+        for r in &section.relocations {
+            let (code, reason) = match self.image.meaning(r.symbol) {
+                Meaning::Code(_) if !loaded => {
+                    (Code::Metadata, "an unknown section that refers to code")
+                }
+                Meaning::Code(at) => {
+                    let at = moved(at, r.addend);
+                    if self.functions.contains(&at) {
+                        self.found.functions.push(at);
+                        continue;
+                    }
+                    let reason = "data refers to code that is not the start of a function";
+                    (Code::Target, reason)
+                }
+                Meaning::Table | Meaning::Routine(Routine::Slow(_)) => {
+                    (Code::Runtime, "data refers to the runtime")
+                }
+                Meaning::Unusable(reason) if loaded => (Code::Relocation, reason),
+                Meaning::Data(to, _) if loaded && self.is_table(to) => {
+                    (Code::Metadata, "data refers to a table of the kernel's")
+                }
+                _ => continue,
+            };
+            self.report.at(id, r.offset, code, reason);
+        }
+    }
+
+    /// References from relocated operands of a code section; those of branches
+    /// are judged with the branches.
+    fn relocated_operands(&mut self, number: u16) {
+        let (image, program) = (self.image, self.program);
+        let mut last = None;
+        for r in &image.section(number).relocations {
+            let here = CodeAt {
+                section: number,
+                offset: r.offset as i64,
+            };
+            let Some(n) = program.around(here) else {
+                continue;
+            };
+            // Of two in one instruction, the first is the memory operand's: the
+            // displacement stands before the immediate.
+            let first = last.replace(n) != Some(n);
+            let insn = &program.insns[n as usize];
+            if matches!(insn.op, Op::Call(_) | Op::Jump(_) | Op::Branch(..)) {
+                continue;
+            }
+            let accessed =
+                first && insn.memory.access != Access::None && insn.memory.origin == Origin::Symbol;
+            if let Some((code, reason)) = self.operand(r, n, insn, accessed) {
+                let id = image.code[usize::from(number)];
+                self.report.at(id, u64::from(insn.at), code, reason);
+            }
+        }
+    }
+
+    /// What is wrong with an operand's reference. `accessed`: the instruction
+    /// reaches the memory there, and does not only take its address.
+    fn operand(
+        &mut self,
+        r: &Relocation,
+        n: u32,
+        insn: &Insn,
+        accessed: bool,
+    ) -> Option<(Code, &'static str)> {
+        // S + A - P counts from the field; the operand from the instruction's end.
+        let end = i64::from(insn.at) + i64::from(insn.len);
+        let relative = matches!(r.kind, R_X86_64_PC32 | R_X86_64_PLT32);
+        let bias = if relative { end - r.offset as i64 } else { 0 };
+        let distance = r.addend.wrapping_add(bias);
+        let size = i64::from(insn.memory.size);
+        match self.image.meaning(r.symbol) {
+            Meaning::Code(at) => match self.take(n, moved(at, distance)) {
+                _ if accessed => Some((Code::AddressForm, "it reaches code as data")),
+                false => Some(NO_START),
+                true => None,
+            },
+            Meaning::Data(data, at) if accessed => {
+                let section = self.image.object.section(data);
+                let writes = insn.memory.access == Access::Write;
+                let reason = is_inside(section, at.wrapping_add(distance), size, writes).err();
+                reason.map(|reason| (Code::AddressForm, reason))
+            }
+            Meaning::Data(data, _) if self.is_table(data) => {
+                Some((Code::Metadata, "the address of a table of the kernel's"))
+            }
+            Meaning::Routine(_) if accessed => {
+                let inside = (0..KERNEL_SYMBOL).contains(&distance);
+                (!inside).then_some((Code::AddressForm, "a place far from the symbol"))
+            }
+            _ => None,
+        }
+    }
+
+    fn is_table(&self, id: SectionId) -> bool {
+        special::kind_of(&self.image.object.section(id).name).is_some()
+    }
+
+    /// `lea` of a place in its own section, whose distance the assembler knows
+    /// and writes without a relocation.
+    fn computed_addresses(&mut self, number: u16) {
+        let (image, program) = (self.image, self.program);
+        for (n, insn) in program.of_section(number) {
+            if insn.relocated || !matches!(insn.op, Op::Lea { .. }) {
+                continue;
+            }
+            let Some(displacement) = image.bytes(insn).and_then(relative_lea) else {
+                continue;
+            };
+            let end = i64::from(insn.at) + i64::from(insn.len);
+            let at = CodeAt {
+                section: number,
+                offset: end + i64::from(displacement),
+            };
+            if !self.take(n, at) {
+                let ((code, reason), id) = (NO_START, image.code[usize::from(number)]);
+                self.report.at(id, u64::from(insn.at), code, reason);
+            }
+        }
+    }
+}
+
+/// Whether `size` bytes at `start` are in a section that may be reached so.
+fn is_inside(
+    section: &Section<'_>,
+    start: i64,
+    size: i64,
+    writes: bool,
+) -> Result<(), &'static str> {
+    is_reachable(section)?;
+    // No section has 2 GiB (`elf_loader::MAX_SECTION_SIZE`).
+    if !bounds::in_section(start, size, section.size as i64) {
+        return Err("a place outside the symbol's section");
+    }
+    match writes && section.flags & SHF_WRITE == 0 {
+        true => Err("it writes what is read-only"),
+        false => Ok(()),
+    }
+}
+
+/// So many bytes further, as the kernel computes with 64 bits. What is negative or
+/// beyond the section is at no instruction.
+fn moved(at: CodeAt, by: i64) -> CodeAt {
+    CodeAt {
+        offset: at.offset.wrapping_add(by),
+        ..at
+    }
+}
+
+/// The displacement of `lea disp(%rip), %reg`: opcode, ModRM with mod 0 and rm 5,
+/// four bytes (SDM volume 2, tables 2-2 and 2-7).
+fn relative_lea(bytes: &[u8]) -> Option<i32> {
+    let (head, displacement) = bytes.split_last_chunk::<4>()?;
+    let [.., 0x8d, modrm] = head else {
+        return None;
+    };
+    (modrm & 0xc7 == 0x05).then_some(i32::from_le_bytes(*displacement))
+}

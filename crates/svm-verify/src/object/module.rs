@@ -1,0 +1,284 @@
+//! Objects for `--target linux`: the sections and symbols of a module that a
+//! stock kernel loads.
+//!
+//! The data of the original is there, symbols name it, and the kernel has tables
+//! of places in the code that it looks into or writes to. So an object keeps the
+//! contract if, beside what is asked of all code,
+//!
+//! * the runtime in it is the runtime, byte for byte ([`same_runtime`]);
+//! * nothing but checks names the translation table, and nothing but calls the
+//!   runtime's code ([`crate::decode::relocation`], [`crate::kernel::references`]);
+//! * whatever refers to code refers to the start of an instruction, and data to
+//!   the start of a function, which is then one more entry
+//!   ([`crate::kernel::references`]);
+//! * what the kernel may write over is an instruction of the kind that it
+//!   expects, and the paths that open then are interpreted with the others
+//!   ([`crate::kernel`]).
+
+use std::collections::{HashMap, HashSet};
+
+use elf_loader::consts::{
+    R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_NONE, R_X86_64_PC32, R_X86_64_PC64,
+    R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_PROGBITS, STB_LOCAL, STB_WEAK,
+    STT_FILE, STT_FUNC,
+};
+use elf_loader::reloc::relocation_type;
+use elf_loader::{Object, Place, Relocation, Role, Section, SectionId, Symbol};
+use twin_abi::{names, sections};
+
+use crate::insn::{CodeAt, Routine};
+use crate::object::{Image, Meaning, slow_register};
+use crate::report::{Code, Report};
+
+/// The sections of the runtime.
+pub const RUNTIME: [&str; 3] = [
+    sections::LINUX_TEXT,
+    sections::LINUX_RODATA,
+    sections::LINUX_STLB,
+];
+
+/// Sorts the sections: fills [`Image::code`].
+pub fn sections<'o>(image: &mut Image<'o>, report: &mut Report<'o>) {
+    let (mut own, mut loaded) = (HashSet::new(), 0_u64);
+    for (id, section) in image.object.sections() {
+        let name = &*section.name;
+        let code = section.flags & SHF_EXECINSTR != 0;
+        let twin = RUNTIME.contains(&name) || [sections::NOTE, sections::MAP].contains(&name);
+        loaded += (section.flags & SHF_ALLOC) / SHF_ALLOC * (section.size + section.align);
+        if let Err(reason) = layout(image.object, section) {
+            report.at(id, 0, Code::Section, reason);
+        }
+        if twin && !own.insert(name) {
+            report.at(id, 0, Code::Section, "a second one of this name");
+        } else if name == sections::CODEMAP {
+            report.at(id, 0, Code::Section, "a module for a stock kernel has none");
+        } else if code && section.flags & SHF_WRITE != 0 {
+            report.at(id, 0, Code::Section, "it is writable and executable");
+        } else if code
+            && (section.kind != SHT_PROGBITS || section.data.len() as u64 != section.size)
+        {
+            report.at(id, 0, Code::Section, "code without its bytes");
+        } else if code && section.flags & SHF_ALLOC == 0 {
+            report.at(id, 0, Code::Section, "code that is not loaded");
+        } else if code && !RUNTIME.contains(&name) {
+            match image.code.len() < usize::from(u16::MAX) {
+                true => image.code.push(id),
+                false => report.at(id, 0, Code::Section, "too many code sections"),
+            }
+        }
+    }
+    if loaded > LARGEST {
+        report.object(Code::Section, "more than a gigabyte would be loaded");
+    }
+    for name in RUNTIME {
+        if !own.contains(name) {
+            report.object(Code::Runtime, format!("it has no {name}"));
+        }
+    }
+}
+
+/// Largest module, in bytes: the kernel adds up sizes and alignments with 32 bits
+/// (`module_get_offset`, kernel/module/main.c).
+const LARGEST: u64 = 1 << 30;
+/// Largest alignment, in bytes: where the kernel puts a module is a multiple of it
+/// (`MODULE_ALIGN`, arch/x86/kernel/module.c).
+const PAGE: u64 = 4096;
+/// The relocations in this section name its symbols (gABI chapter 4).
+const SHF_INFO_LINK: u64 = 0x40;
+
+/// Types of relocations that the kernel applies (`__apply_relocate_add`,
+/// arch/x86/kernel/module.c).
+const APPLIED: [u32; 7] = [
+    R_X86_64_NONE,
+    R_X86_64_64,
+    R_X86_64_32,
+    R_X86_64_32S,
+    R_X86_64_PC32,
+    R_X86_64_PLT32,
+    R_X86_64_PC64,
+];
+
+/// Whether the kernel loads and relocates a section as a linker would.
+fn layout(object: &Object<'_>, section: &Section<'_>) -> Result<(), &'static str> {
+    match section.role {
+        // With other flags a table is applied later or not at all
+        // (`SHF_RELA_LIVEPATCH`, `apply_relocations`, kernel/module/main.c).
+        Role::Relocations(_) if section.flags & !SHF_INFO_LINK != 0 => {
+            return Err("relocations that are not applied when the module is loaded");
+        }
+        Role::Contents | Role::Relocations(_) | Role::Null => {}
+        Role::SymbolTable | Role::SymbolNames | Role::SectionNames => {
+            if section.flags & (SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR) != 0 {
+                return Err("a table of the object file that would be loaded");
+            }
+        }
+    }
+    if section.flags & SHF_ALLOC == 0 {
+        return Ok(());
+    }
+    if section.align > PAGE {
+        return Err("an alignment that the kernel cannot give it");
+    }
+    if !section
+        .relocations
+        .iter()
+        .all(|r| APPLIED.contains(&r.kind))
+    {
+        return Err("a relocation that the kernel does not know");
+    }
+    let width = |r: &Relocation| relocation_type(object.machine, r.kind).map_or(8, |t| t.width);
+    let overlap = |pair: &[Relocation]| pair[0].offset + width(&pair[0]) > pair[1].offset;
+    match section.relocations.windows(2).any(overlap) {
+        true => Err("relocations that write over each other"),
+        false => Ok(()),
+    }
+}
+
+/// What symbols mean: fills [`Image::symbols`], [`Image::globals`] and
+/// [`Image::locals`].
+pub fn symbols<'o>(image: &mut Image<'o>, report: &mut Report<'o>) {
+    let slow = slow_paths(image, report);
+    for (id, symbol) in image.object.symbols() {
+        let meaning = if id.0 == 0 {
+            Meaning::Unusable("it is the null symbol")
+        } else {
+            meaning(image, symbol, &slow)
+        };
+        image.symbols.push(meaning);
+        if let (Meaning::Code(at), STT_FUNC) = (meaning, symbol.kind) {
+            if symbol.binding != STB_LOCAL {
+                image.globals.push(at);
+            } else if !symbol.name.contains(".cold") {
+                // A cold part is entered with the frame of its hot one.
+                image.locals.push(at);
+            }
+        }
+    }
+}
+
+fn meaning(image: &Image<'_>, symbol: &Symbol<'_>, slow: &HashMap<u64, Routine>) -> Meaning {
+    let Place::In(id) = symbol.place else {
+        return match symbol.place {
+            Place::Undefined if symbol.name.is_empty() => {
+                Meaning::Unusable("an undefined symbol without a name")
+            }
+            Place::Undefined => undefined(symbol),
+            Place::Absolute if symbol.kind == STT_FILE => Meaning::Unusable("it names a file"),
+            _ => Meaning::Unusable("it has no place in a section"),
+        };
+    };
+    let Ok(offset) = i64::try_from(symbol.value) else {
+        return Meaning::Unusable("its value is outside its section");
+    };
+    if let Some(section) = image.number(id) {
+        return Meaning::Code(CodeAt { section, offset });
+    }
+    match &*image.object.section(id).name {
+        sections::LINUX_STLB if offset == 0 => Meaning::Table,
+        sections::LINUX_STLB => Meaning::Unusable("a place inside the translation table"),
+        sections::LINUX_RODATA => Meaning::Unusable("it belongs to the runtime"),
+        sections::LINUX_TEXT => match slow.get(&symbol.value) {
+            Some(routine) if symbol.kind == STT_FUNC => Meaning::Routine(*routine),
+            _ => Meaning::Unusable("it is no entry of the runtime"),
+        },
+        _ => Meaning::Data(id, offset),
+    }
+}
+
+/// Names of the kernel's routines that go on where a register points.
+const THUNKS: [&str; 3] = [
+    "__x86_indirect_thunk_",
+    "__x86_indirect_call_thunk_",
+    "__x86_indirect_jump_thunk_",
+];
+
+/// What the kernel puts in the place of an undefined symbol (`simplify_symbols`,
+/// kernel/module/main.c): an exported symbol of that name, else zero if it is weak.
+fn undefined(symbol: &Symbol<'_>) -> Meaning {
+    let register = THUNKS.iter().find_map(|t| symbol.name.strip_prefix(t));
+    match register.map(slow_register) {
+        _ if symbol.binding == STB_WEAK || symbol.name == "_GLOBAL_OFFSET_TABLE_" => {
+            Meaning::Unusable("a symbol that may stay unresolved: zero")
+        }
+        Some(Err(_)) => {
+            Meaning::Unusable("a thunk of no register that may hold an address of code")
+        }
+        Some(Ok(r)) => Meaning::Routine(Routine::Thunk(r)),
+        None => Meaning::Routine(Routine::Imported),
+    }
+}
+
+/// Offsets of the slow paths in the runtime's code, as the runtime itself has
+/// them, if the runtime in the object is that one.
+fn slow_paths<'o>(image: &Image<'o>, report: &mut Report<'o>) -> HashMap<u64, Routine> {
+    let mut slow = HashMap::new();
+    let Ok(runtime) = elf_loader::read(twin_linux_runtime::object(image.scheme.scheme())) else {
+        report.object(Code::Runtime, "the verifier's own copy cannot be read");
+        return slow;
+    };
+    if let Err(reason) = same_runtime(image.object, &runtime) {
+        report.object(Code::Runtime, reason);
+        return slow;
+    }
+    for (_, symbol) in runtime.symbols() {
+        let register = symbol.name.strip_prefix(names::SLOW_PREFIX);
+        if let Some(Ok(r)) = register.map(slow_register) {
+            slow.insert(symbol.value, Routine::Slow(r));
+        }
+    }
+    slow
+}
+
+/// Whether the runtime in the object is the runtime.
+fn same_runtime(object: &Object<'_>, runtime: &Object<'_>) -> Result<(), String> {
+    for name in RUNTIME {
+        let part = |o: &Object<'_>| o.section_named(name).map(|id| id.0 as usize);
+        let (Some(mine), Some(theirs)) = (part(object), part(runtime)) else {
+            return Err(format!("{name} is missing"));
+        };
+        let (mine, theirs) = (&object.sections[mine], &runtime.sections[theirs]);
+        if mine.data != theirs.data
+            || (mine.size, mine.kind, mine.flags) != (theirs.size, theirs.kind, theirs.flags)
+            || mine.align < theirs.align
+        {
+            return Err(format!("{name} is not the runtime's"));
+        }
+        let (mine, theirs) = (relocated(object, mine), relocated(runtime, theirs));
+        if mine != theirs {
+            return Err(format!("the relocations of {name} are not the runtime's"));
+        }
+    }
+    Ok(())
+}
+
+/// A relocation, in terms that do not depend on the object.
+type PortableRelocation<'a> = (u64, u32, i64, Option<(Place, &'a str, u64)>);
+
+fn relocated<'a>(object: &'a Object<'_>, section: &Section<'_>) -> Vec<PortableRelocation<'a>> {
+    let list = section.relocations.iter();
+    list.map(|r| {
+        (
+            r.offset,
+            r.kind,
+            r.addend,
+            target(object, r.symbol.0 as usize),
+        )
+    })
+    .collect()
+}
+
+/// Where a symbol is, its section's name and offset; or what the kernel resolves it
+/// to, its own name.
+fn target<'a>(object: &'a Object<'_>, symbol: usize) -> Option<(Place, &'a str, u64)> {
+    let symbol = object.symbols.get(symbol)?;
+    match symbol.place {
+        // Sections have other numbers in another object.
+        Place::In(id) => Some((
+            Place::In(SectionId(0)),
+            &object.section(id).name,
+            symbol.value,
+        )),
+        Place::Undefined if symbol.binding != STB_WEAK => Some((Place::Undefined, &symbol.name, 0)),
+        place => Some((place, &symbol.name, symbol.value)),
+    }
+}

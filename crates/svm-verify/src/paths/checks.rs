@@ -1,0 +1,170 @@
+//! The out-of-line part of a check: the one thing that is recognised by its
+//! form.
+//!
+//! ```text
+//!         cmp    $0xfff, %v            # or cmp twin_stlb(%i), %p
+//!         ja     .Lslow                # or jne
+//!         add    twin_stlb+8(%i), %v   # or xor
+//! .Lback: ...
+//! .Lslow: lea    ADDRESS, %v           # only if %v does not hold it any more
+//!         call   twin_slow_<v>
+//!         jmp    .Lback
+//! ```
+//!
+//! or, where the access is a prefetch that a miss may skip:
+//!
+//! ```text
+//!         ja     .Lskip
+//!         add    twin_stlb+8(%i), %v
+//!         prefetch (%v)
+//! .Lskip: ...
+//! ```
+//!
+//! Why the first form needs no interpretation: at `.Lback` the fall-through
+//! knows that `%v` is the translation of the address V that the check is
+//! about, and nothing about the flags. The out-of-line part gives `%v` the same
+//! value again and asks the slow path for its translation, which keeps all
+//! other registers (`twin_abi::names::SLOW_PREFIX`). So each fact that holds
+//! after `add` holds after `jmp`, too, and joining the two changes nothing.
+//! That the value is the same: the instruction has the same bytes and the same
+//! relocation as the one that made V, reads only registers, and none of them
+//! was written in between ([`State::again`]), or it copies a register that
+//! still has the name V.
+
+use std::borrow::Cow;
+
+use elf_loader::Relocation;
+
+use crate::domain::{Name, State};
+use crate::insn::{Access, BranchTarget, Half, Insn, Op, Program, Reg, Routine, TableRead};
+use crate::object::Image;
+use crate::report::Code;
+use crate::rules::Broken;
+
+/// What a check's branch does when the check fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Miss {
+    /// It takes the slow path in these instructions, by number, and comes back
+    /// with the translation: nothing remains to be followed.
+    Slow {
+        /// The first of them.
+        first: u32,
+        /// The last of them, the jump back.
+        last: u32,
+    },
+    /// It skips a prefetch.
+    Skip,
+}
+
+fn broken<T>(reason: &'static str) -> Result<T, Broken> {
+    Err((Code::OutOfLine, Cow::Borrowed(reason)))
+}
+
+/// Judges the branch number `branch` of a check for `address` that goes to
+/// `target`. `state` is that before the branch.
+pub fn confirm(
+    image: &Image<'_>,
+    program: &Program,
+    state: &State,
+    branch: u32,
+    target: u32,
+    address: Name,
+) -> Result<Miss, Broken> {
+    let Some((translate, v)) = translation(program, branch) else {
+        return broken("the check's branch is not followed by the translation");
+    };
+    let after = program.next(translate);
+    if skips_prefetch(program, after, v, target) {
+        return Ok(Miss::Skip);
+    }
+    let holds = state.get(v).name == Some(address);
+    let call = if holds {
+        Some(target)
+    } else {
+        program.next(target)
+    };
+    if !holds && !same_address(image, program, state, target, v, address) {
+        return broken("the out-of-line part does not begin with the address that is checked");
+    }
+    let slow = call.and_then(|call| Some((call, program.get(call)?.op)));
+    let Some((call, Op::Call(BranchTarget::Routine(Routine::Slow(r))))) = slow else {
+        return broken("the out-of-line part does not call the slow path");
+    };
+    if r != v {
+        return broken("the slow path is called for another register");
+    }
+    let jump = program
+        .next(call)
+        .and_then(|jump| Some((jump, program.get(jump)?.op)));
+    match jump {
+        Some((last, Op::Jump(BranchTarget::Insn(back)))) if Some(back) == after => Ok(Miss::Slow {
+            first: target,
+            last,
+        }),
+        _ => broken("the out-of-line part does not return to the instruction after the check"),
+    }
+}
+
+/// The instruction after the branch, if it translates, and what register.
+fn translation(program: &Program, branch: u32) -> Option<(u32, Reg)> {
+    let n = program.next(branch)?;
+    match program.get(n)?.op {
+        Op::Table {
+            read: TableRead {
+                half: Half::Xlate, ..
+            },
+            r,
+            ..
+        } => Some((n, r)),
+        _ => None,
+    }
+}
+
+//      prefetch (%v)
+// .Lskip:
+fn skips_prefetch(program: &Program, after: Option<u32>, v: Reg, target: u32) -> bool {
+    let prefetch = after.and_then(|n| Some((n, program.get(n)?)));
+    prefetch.is_some_and(|(n, insn)| {
+        matches!(insn.op, Op::Prefetch)
+            && insn.memory.access != Access::None
+            && insn.memory.base == v
+            && program.next(n) == Some(target)
+    })
+}
+
+/// Whether instruction `copy` gives `v` the value of `address` again.
+fn same_address(
+    image: &Image<'_>,
+    program: &Program,
+    state: &State,
+    copy: u32,
+    v: Reg,
+    address: Name,
+) -> bool {
+    let (Some(made), Some(again)) = (program.get(address.instruction()), program.get(copy)) else {
+        return false;
+    };
+    let same_inputs = match made.op {
+        Op::Copy { d, s } => d == v && state.get(s).name == Some(address),
+        Op::Lea { d, .. } | Op::Constant { d } => {
+            d == v && state.again.is_some_and(|a| a.name == address)
+        }
+        _ => false,
+    };
+    same_inputs && same_bytes(image, made, again)
+}
+
+fn same_bytes(image: &Image<'_>, a: &Insn, b: &Insn) -> bool {
+    image.bytes(a).is_some_and(|a| Some(a) == image.bytes(b))
+        && a.relocated == b.relocated
+        && (!a.relocated || relocations(image, a).eq(relocations(image, b)))
+}
+
+/// The relocations in an instruction, as seen from its start.
+fn relocations<'o>(image: &Image<'o>, insn: &Insn) -> impl Iterator<Item = Relocation> + use<'o> {
+    let start = u64::from(insn.at);
+    image.relocations(insn).map(move |r| Relocation {
+        offset: r.offset - start,
+        ..*r
+    })
+}

@@ -1,0 +1,29 @@
+//! What interpreting all paths gives: the findings, when all facts are final.
+
+use crate::insn::Program;
+use crate::rules::{Broken, Proved};
+
+/// What the interpretation gives.
+pub struct Interpretation {
+    /// For each instruction, whether it was reached and how its operand was
+    /// proved.
+    pub proved: Vec<Proved>,
+    /// Rules that are not met, by instruction number.
+    pub broken: Vec<(u32, Broken)>,
+    /// Checks with an out-of-line part or a prefetch.
+    pub checks: usize,
+    /// Functions: places with an empty frame that control enters.
+    pub functions: usize,
+}
+
+impl Interpretation {
+    /// Code that no path reaches: the first instruction of each run of it that is
+    /// no padding.
+    pub fn unreached(&self, program: &Program) -> impl Iterator<Item = u32> {
+        let stray =
+            |n: usize| self.proved[n] == Proved::Unreached && !program.insns[n].is_padding();
+        (0..self.proved.len())
+            .filter(move |&n| stray(n) && (n == 0 || !stray(n - 1)))
+            .map(|n| n as u32)
+    }
+}

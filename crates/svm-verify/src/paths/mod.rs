@@ -1,0 +1,452 @@
+//! All paths: from every entry, block by block, until nothing new is learned.
+//!
+//! A block begins where a branch, a call or an entry leads and goes on, past
+//! conditional branches, to the next such place. Facts are kept at block starts
+//! only. When a block is interpreted again, what was found in it before is
+//! dropped: at the end the findings are those of the final facts.
+
+mod arguments;
+mod checks;
+mod interpretation;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use self::arguments::{ArgumentWrites, Arguments};
+use self::checks::Miss;
+pub use self::interpretation::Interpretation;
+use crate::domain::{Flags, Form, Name, State};
+use crate::insn::{BranchTarget, Op, Program, Reg, Routine};
+use crate::kernel::Patches;
+use crate::object::Image;
+use crate::report::Code;
+use crate::rules::{Broken, Next, Proved, Step, fell_through};
+use crate::targets::Frames;
+
+/// No state, no block's start, no check.
+const NONE: u32 = u32::MAX;
+/// A block's start that was not reached yet.
+const UNREACHED: u32 = u32::MAX - 1;
+
+/// Interprets the whole program.
+pub fn interpret(
+    image: &Image<'_>,
+    program: &Program,
+    entries: &[u32],
+    rest: &[u32],
+    patches: &Patches,
+) -> Interpretation {
+    let run = |known: ArgumentWrites| {
+        let mut flow = Flow::new(image, program, entries, rest, patches);
+        flow.known = known;
+        flow.everything(entries, rest);
+        let written = flow.arguments.written(program, patches);
+        (flow, written)
+    };
+    let (mut flow, mut written) = run(ArgumentWrites::new());
+    if flow.arguments.reach_followed(&written) {
+        // What is forgotten at calls only takes facts away: nothing more is written.
+        (flow, written) = run(written);
+    }
+    flow.finish(&written)
+}
+
+struct Flow<'a, 'o> {
+    image: &'a Image<'o>,
+    program: &'a Program,
+    /// What the kernel does to the code.
+    patches: &'a Patches,
+    /// Instructions that `patches` says something about; empty if none.
+    patched: Vec<bool>,
+    /// For each instruction, the number of the state before it, or one of the
+    /// constants above.
+    slot: Vec<u32>,
+    states: Vec<State>,
+    /// Whether a branch leads there.
+    referenced: Vec<bool>,
+    /// Blocks to interpret, first ones first: nearly the order in which
+    /// structured code runs.
+    work: BinaryHeap<Reverse<u32>>,
+    queued: Vec<bool>,
+    proved: Vec<Proved>,
+    /// The branch of the check whose out-of-line part an instruction is in.
+    owner: Vec<u32>,
+    entered: Vec<u32>,
+    /// Broken rules, by block.
+    broken: BTreeMap<u32, Vec<(u32, Broken)>>,
+    /// Broken rules about two paths that meet.
+    meetings: BTreeMap<u32, Broken>,
+    /// Branches of checks.
+    checks: Vec<u32>,
+    /// What callees may write of a frame (target `linux`).
+    arguments: Arguments,
+    /// What is known already of that.
+    known: ArgumentWrites,
+}
+
+impl<'a, 'o> Flow<'a, 'o> {
+    fn new(
+        image: &'a Image<'o>,
+        program: &'a Program,
+        entries: &[u32],
+        rest: &[u32],
+        patches: &'a Patches,
+    ) -> Self {
+        let count = program.insns.len();
+        let (mut slot, mut referenced) = (vec![NONE; count], vec![false; count]);
+        for &entry in entries.iter().chain(rest) {
+            slot[entry as usize] = UNREACHED;
+        }
+        // Nothing else leads anywhere but to the next instruction.
+        for &n in &program.branches {
+            if let Some(to) = leads_to(program, n) {
+                slot[to as usize] = UNREACHED;
+                referenced[to as usize] = true;
+            }
+        }
+        let mut patched = Vec::new();
+        for site in patches.sites() {
+            patched.resize(count, false);
+            patched[site as usize] = true;
+        }
+        for leader in patches.leaders() {
+            slot[leader as usize] = UNREACHED;
+            referenced[leader as usize] = true;
+        }
+        Flow {
+            image,
+            program,
+            patches,
+            patched,
+            states: Vec::with_capacity(slot.iter().filter(|&&slot| slot == UNREACHED).count()),
+            slot,
+            referenced,
+            work: BinaryHeap::new(),
+            queued: vec![false; count],
+            proved: vec![Proved::Unreached; count],
+            owner: vec![NONE; count],
+            entered: Vec::new(),
+            broken: BTreeMap::new(),
+            meetings: BTreeMap::new(),
+            checks: Vec::new(),
+            arguments: Arguments::default(),
+            known: ArgumentWrites::new(),
+        }
+    }
+
+    /// All that is entered from outside, and then what nothing in this object refers
+    /// to. Other code that was not reached cannot be executed: nothing leads there.
+    fn everything(&mut self, entries: &[u32], rest: &[u32]) {
+        for &entry in entries {
+            self.enter(entry);
+        }
+        self.run();
+        for &entry in rest {
+            if self.proved[entry as usize] == Proved::Unreached && !self.referenced[entry as usize]
+            {
+                self.enter(entry);
+                self.run();
+            }
+        }
+    }
+
+    /// Control comes to function entry `n` from a call or from outside.
+    fn enter(&mut self, n: u32) {
+        self.entered.push(n);
+        self.arrive(n, &State::entry());
+    }
+
+    /// Control comes to block `n` with these facts, by itself: what the kernel only
+    /// copies does not run where it stands.
+    fn arrive(&mut self, n: u32, state: &State) {
+        if self.patches.copies.contains(&n) {
+            let reason = "the kernel copies this code elsewhere, but something leads into it";
+            self.meetings.insert(n, (Code::Metadata, reason.into()));
+        }
+        self.reach(n, state);
+    }
+
+    fn reach(&mut self, n: u32, state: &State) {
+        let changed = match self.slot[n as usize] {
+            NONE => {
+                // Only the jump at the end of an out-of-line part is not
+                // followed when blocks are found.
+                let reason = "the way back from the slow path is used by something else";
+                self.meetings.insert(n, (Code::OutOfLine, reason.into()));
+                false
+            }
+            UNREACHED => {
+                self.slot[n as usize] = self.states.len() as u32;
+                self.states.push(state.clone());
+                true
+            }
+            slot => self.meet(n, slot, state),
+        };
+        if changed && !std::mem::replace(&mut self.queued[n as usize], true) {
+            self.work.push(Reverse(n));
+        }
+    }
+
+    fn meet(&mut self, n: u32, slot: u32, state: &State) -> bool {
+        let known = &mut self.states[slot as usize];
+        // Where `rsp` counts from an alignment, that has to be the same one.
+        let rsp = state.get(Reg::RSP).form;
+        let same = known.realigned == state.realigned || matches!(rsp, Form::Stack(_));
+        if known.get(Reg::RSP).form == rsp && same {
+            return known.join(state);
+        }
+        let reason = format!(
+            "the stack is {} bytes deep on one path to here and {} on another",
+            -i64::from(known.rsp()),
+            -i64::from(state.rsp())
+        );
+        self.meetings
+            .entry(n)
+            .or_insert((Code::Depth, reason.into()));
+        false
+    }
+
+    fn run(&mut self) {
+        while let Some(Reverse(n)) = self.work.pop() {
+            self.queued[n as usize] = false;
+            let found = self.block(n);
+            if !found.is_empty() {
+                self.broken.insert(n, found);
+            } else if !self.broken.is_empty() {
+                self.broken.remove(&n);
+            }
+        }
+    }
+
+    /// Interprets the block that begins at `first`.
+    fn block(&mut self, first: u32) -> Vec<(u32, Broken)> {
+        let program = self.program;
+        let mut found = Vec::new();
+        let mut state = self.states[self.slot[first as usize] as usize].clone();
+        let mut n = first;
+        loop {
+            let patched = self.patched.get(n as usize) == Some(&true);
+            if patched {
+                self.patched_ways(n, &state);
+            }
+            if !self.instruction(n, &mut state, &mut found) {
+                break;
+            }
+            if let (true, Some(&back)) = (patched, self.patches.ends.get(&n)) {
+                self.arrive(back, &state);
+                break;
+            }
+            let Some(next) = program.next(n) else {
+                let reason = "the code runs past the end of its section";
+                found.push((n, (Code::FallOff, reason.into())));
+                break;
+            };
+            n = next;
+            if self.slot[n as usize] != NONE {
+                self.arrive(n, &state);
+                break;
+            }
+        }
+        found
+    }
+
+    /// Follows the ways that the kernel opens at instruction `n`.
+    fn patched_ways(&mut self, n: u32, state: &State) {
+        let patches = self.patches;
+        for &to in patches.before.get(&n).into_iter().flatten() {
+            self.arrive(to, state);
+        }
+        for &to in patches.instead.get(&n).into_iter().flatten() {
+            self.reach(to, state);
+        }
+        if let Some(fixup) = patches.fixups.get(&n) {
+            // What the instruction had done when it faulted, and what the handler
+            // does, is as unknown as what a callee does, and what they write.
+            let insn = &self.program.insns[n as usize];
+            let mut after = state.clone();
+            after.called_by_psabi();
+            after.clobber(insn.writes.or(fixup.writes));
+            after.forget_written(&insn.memory);
+            after.direction = state.direction;
+            self.arrive(fixup.to, &after);
+        }
+    }
+
+    /// Interprets one instruction. True if the next one may follow.
+    fn instruction(&mut self, n: u32, state: &mut State, found: &mut Vec<(u32, Broken)>) -> bool {
+        let insn = &self.program.insns[n as usize];
+        if let Op::Branch(condition, target) = insn.op
+            && let Some(address) = self.image.scheme.checked(condition, state.flags)
+        {
+            self.proved[n as usize] = Proved::Reached;
+            if let Err(broken) = self.check(n, target, address, state) {
+                found.push((n, broken));
+            }
+            return true;
+        }
+        let patched = self.patched.get(n as usize) == Some(&true);
+        if patched && self.patches.warns.contains(&n) {
+            self.proved[n as usize] = Proved::Reached;
+            return true;
+        }
+        if self.image.rules.frames == Frames::Compiled {
+            self.arguments.note(n, insn, state);
+            if let Op::Call(BranchTarget::Insn(callee)) = insn.op
+                && let Some(&bytes) = self.known.get(&callee)
+            {
+                state.forget_arguments(bytes);
+            }
+        }
+        let step = Step {
+            scheme: self.image.scheme,
+            rules: self.image.rules,
+            faulting: patched && self.patches.fixups.contains_key(&n),
+            leaving: patched && self.patches.leaves.contains(&n),
+            label: patched && self.patches.labels.contains(&n),
+            name: Name::of(n),
+            insn,
+            state,
+        };
+        match step.run() {
+            Ok((next, proved)) => {
+                self.proved[n as usize] = proved;
+                let follows = self.go(next, state);
+                if let Op::Branch(condition, _) = insn.op {
+                    fell_through(condition, state);
+                }
+                follows
+            }
+            Err(broken) => {
+                self.proved[n as usize] = Proved::Reached;
+                let lost = matches!(broken.0, Code::StackPointer | Code::Frame | Code::Alignment);
+                found.push((n, broken));
+                !lost && !matches!(insn.op, Op::Jump(_) | Op::JumpIndirect(_) | Op::Ret)
+            }
+        }
+    }
+
+    fn go(&mut self, next: Next, state: &State) -> bool {
+        match next {
+            Next::Fall => true,
+            Next::End => false,
+            Next::Called(callee) => {
+                self.enter(callee);
+                true
+            }
+            Next::Jump(to) => {
+                self.arrive(to, state);
+                false
+            }
+            Next::Branch(to) => {
+                self.arrive(to, state);
+                true
+            }
+        }
+    }
+
+    /// The branch of a check for `address`: `state` becomes that of the fall-through.
+    fn check(
+        &mut self,
+        n: u32,
+        target: BranchTarget,
+        address: Name,
+        state: &mut State,
+    ) -> Result<(), Broken> {
+        let compared = std::mem::replace(&mut state.flags, Flags::Unknown);
+        let result = match target {
+            BranchTarget::Insn(to) => {
+                checks::confirm(self.image, self.program, state, n, to, address)
+                    .map(|miss| self.missed(n, to, miss, state))
+            }
+            BranchTarget::Routine(_) | BranchTarget::Bad => Err((
+                Code::OutOfLine,
+                "the check's branch leaves the object".into(),
+            )),
+        };
+        self.image.scheme.passed(state, compared);
+        result.and_then(|owned| owned)
+    }
+
+    /// Follows the branch of a check that missed.
+    fn missed(&mut self, n: u32, to: u32, miss: Miss, state: &State) -> Result<(), Broken> {
+        self.checks.push(n);
+        match miss {
+            Miss::Skip => {
+                self.arrive(to, state);
+                Ok(())
+            }
+            Miss::Slow { first, last } => {
+                let mut shared = false;
+                for owner in &mut self.owner[first as usize..=last as usize] {
+                    // The first one stays the owner, so that each other one is
+                    // told so whenever it is interpreted.
+                    match *owner {
+                        NONE => *owner = n,
+                        other => shared |= other != n,
+                    }
+                }
+                match shared {
+                    true => Err((
+                        Code::OutOfLine,
+                        "two checks share an out-of-line part".into(),
+                    )),
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// The findings, when all facts are final.
+    fn finish(mut self, written: &ArgumentWrites) -> Interpretation {
+        let mut broken: Vec<_> = self.broken.into_values().flatten().collect();
+        broken.extend(self.meetings);
+        broken.extend(self.arguments.exceeded(written));
+        for (part, _) in self
+            .owner
+            .iter()
+            .enumerate()
+            .filter(|&(_, &owner)| owner != NONE)
+        {
+            if std::mem::replace(&mut self.proved[part], Proved::Reached) != Proved::Unreached {
+                let reason = "there is another way into the out-of-line part of a check";
+                broken.push((part as u32, (Code::OutOfLine, reason.into())));
+            }
+        }
+        for range in &self.patches.whole {
+            for n in range.clone() {
+                let inside = n != range.start && self.slot[n as usize] != NONE;
+                if inside || self.owner[n as usize] != NONE {
+                    let reason = "the kernel may replace this range, but something leads into it";
+                    broken.push((n, (Code::Metadata, reason.into())));
+                }
+            }
+        }
+        for list in [&mut self.entered, &mut self.checks] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        Interpretation {
+            proved: self.proved,
+            broken,
+            checks: self.checks.len(),
+            functions: self.entered.len(),
+        }
+    }
+}
+
+/// Where instruction `n` leads besides the next one. The way back from a slow
+/// path is left out: what is known there is what the check knows
+/// (`checks.rs`), so it begins no block.
+fn leads_to(program: &Program, n: u32) -> Option<u32> {
+    match program.insns[n as usize].op {
+        Op::Jump(BranchTarget::Insn(to)) => {
+            let before = n.checked_sub(1).filter(|&p| program.next(p) == Some(n));
+            let slow = before
+                .and_then(|p| program.get(p))
+                .is_some_and(|p| matches!(p.op, Op::Call(BranchTarget::Routine(Routine::Slow(_)))));
+            (!slow).then_some(to)
+        }
+        Op::Call(BranchTarget::Insn(to)) | Op::Branch(_, BranchTarget::Insn(to)) => Some(to),
+        _ => None,
+    }
+}

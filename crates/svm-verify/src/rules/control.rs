@@ -1,0 +1,118 @@
+//! P2: where control goes, and what is known when it comes back.
+
+use super::{Broken, Next, Step, broken};
+use crate::domain::{Direction, Form};
+use crate::insn::{BranchTarget, Reg, Routine};
+use crate::report::Code;
+use crate::targets::{Breakpoints, Callees};
+
+impl Step<'_> {
+    /// Leaves the function for good: `ret` and tail calls.
+    pub(super) fn leaves(&self) -> Result<(), Broken> {
+        match self.state.get(Reg::RSP).form {
+            Form::Stack(0) => self.direction_clear().and_then(|()| self.returns()),
+            _ => broken(Code::Return, "the frame is not empty"),
+        }
+    }
+
+    fn direction_clear(&self) -> Result<(), Broken> {
+        match self.state.direction {
+            Some(Direction::Forward) => Ok(()),
+            _ => broken(
+                Code::Direction,
+                "the direction flag is not known to be clear",
+            ),
+        }
+    }
+
+    fn called(&mut self) {
+        match self.rules.callees {
+            Callees::KeepByPsabi => self.state.called_by_psabi(),
+            Callees::Untrusted => self.state.called(),
+        }
+    }
+
+    /// Goes on where a register points, which is nowhere that other facts arrive.
+    fn reaches_label(&self, r: Option<Reg>) -> Result<(), Broken> {
+        match r.map(|r| self.state.get(r).form) {
+            Some(Form::Label) => broken(
+                Code::Target,
+                "it goes to code of this object that is no function's start",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn call_indirect(&mut self, r: Option<Reg>) -> Result<Next, Broken> {
+        let known = self.reaches_label(r);
+        let next = self.call(BranchTarget::Routine(Routine::Imported));
+        known.and(next)
+    }
+
+    pub(super) fn jump_indirect(&self, r: Option<Reg>) -> Result<Next, Broken> {
+        self.reaches_label(r)?;
+        self.leaves().map(|()| Next::End)
+    }
+
+    pub(super) fn call(&mut self, target: BranchTarget) -> Result<Next, Broken> {
+        let direction = self.direction_clear();
+        let next = match target {
+            BranchTarget::Routine(Routine::Thunk(r)) => return self.call_indirect(Some(r)),
+            BranchTarget::Insn(callee) => {
+                self.called();
+                Next::Called(callee)
+            }
+            BranchTarget::Routine(Routine::Imported | Routine::Indirect) | BranchTarget::Bad => {
+                self.called();
+                Next::Fall
+            }
+            BranchTarget::Routine(Routine::PortIn) => {
+                self.state.clobber(Reg::RAX.set());
+                Next::Fall
+            }
+            BranchTarget::Routine(Routine::Keeps) => Next::Fall,
+            BranchTarget::Routine(Routine::Bug) => Next::End,
+            // call twin_slow_<v>: parts of a check are not interpreted here.
+            BranchTarget::Routine(Routine::Slow(r)) => {
+                self.state.clobber(r.set());
+                return broken(Code::OutOfLine, "the slow path outside a check");
+            }
+        };
+        direction.map(|()| next)
+    }
+
+    pub(super) fn jump(&mut self, target: BranchTarget) -> Result<Next, Broken> {
+        match target {
+            BranchTarget::Insn(to) if self.leaving => self.leaves().map(|()| Next::Jump(to)),
+            BranchTarget::Insn(to) => Ok(Next::Jump(to)),
+            BranchTarget::Routine(Routine::Thunk(r)) => self.jump_indirect(Some(r)),
+            BranchTarget::Routine(_) => self.leaves().map(|()| Next::End),
+            BranchTarget::Bad => Ok(Next::End),
+        }
+    }
+
+    /// `#BP` is a trap: the saved `rip` is behind the instruction (SDM volume 3,
+    /// 6.3.1), and there a hypervisor's handler may go on. Linux takes it for the
+    /// end of the kernel's thread (`arch/x86/kernel/traps.c`, `do_int3`).
+    pub(super) fn breakpoint(&self) -> Result<Next, Broken> {
+        match self.rules.breakpoints {
+            Breakpoints::EndThread => Ok(Next::End),
+            Breakpoints::MayContinue => broken(
+                Code::Instruction,
+                "a handler of breakpoints may go on behind it; only padding has it",
+            ),
+        }
+    }
+
+    pub(super) fn branch(&mut self, target: BranchTarget) -> Result<Next, Broken> {
+        self.clobber()?;
+        match target {
+            BranchTarget::Insn(to) => Ok(Next::Branch(to)),
+            BranchTarget::Routine(Routine::Thunk(r)) => {
+                self.jump_indirect(Some(r)).map(|_| Next::Fall)
+            }
+            BranchTarget::Routine(_) => self.leaves().map(|()| Next::Fall),
+            BranchTarget::Bad => Ok(Next::Fall),
+        }
+    }
+}

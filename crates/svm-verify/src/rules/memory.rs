@@ -1,0 +1,175 @@
+//! P1: where an instruction's memory operand lies, and whether it may.
+
+use twin_abi::{stack, stlb};
+
+use super::{Broken, Proved, Step, broken};
+use crate::domain::Form;
+use crate::domain::bounds::{self, MAX_ALIGNMENT};
+use crate::insn::{Access, Memory, Op, Origin, Reg, StringKind};
+use crate::report::Code;
+use crate::targets::Frames;
+
+impl Step<'_> {
+    pub(super) fn memory(&self, m: &Memory) -> Result<Proved, Broken> {
+        if m.access == Access::None {
+            return Ok(Proved::Reached);
+        }
+        let form = self.state.get(m.base).form;
+        // The frame does not fault: an entry of `__ex_table` says nothing about it.
+        let excused = self.faulting && !matches!(form, Form::Stack(_) | Form::Aligned(_));
+        if excused || m.origin != Origin::Registers {
+            return Ok(Proved::Kernel);
+        }
+        if let Some(judged) = self.return_word(m) {
+            return judged.map(|()| Proved::Stack);
+        }
+        let disp = i64::from(m.disp);
+        match form {
+            Form::Stack(_) | Form::Aligned(_)
+                if self.rules.frames == Frames::Compiled && !m.indexed =>
+            {
+                self.compiled_frame(m).map(|()| Proved::Stack)
+            }
+            // op disp(%rsp), or through a register that holds a stack address
+            Form::Stack(at) if !m.indexed => self
+                .frame(i64::from(at) + disp, m.size, m.access)
+                .map(|()| Proved::Stack),
+            Form::Stack(_) => broken(
+                Code::StackBounds,
+                "an index register is added to a stack address, which may leave the frame",
+            ),
+            // op disp(%v)
+            Form::Translated(_) if m.indexed => broken(
+                Code::Window,
+                "an index register is added to a translated address",
+            ),
+            Form::Translated(_) if !bounds::covered(disp, m.size.into()) => {
+                Err((Code::Window, window_reason(m).into()))
+            }
+            Form::Translated(_) => Ok(Proved::Translated),
+            // mov GS_BASE_FROM_TOP(%t), %t
+            Form::ContextTop => {
+                let base = [stack::FS_BASE_FROM_TOP, stack::GS_BASE_FROM_TOP].contains(&disp);
+                match base && !m.indexed && m.size == 8 && m.access == Access::Read {
+                    true => Ok(Proved::Context),
+                    false => broken(Code::Context, "not a read of one of the segment bases"),
+                }
+            }
+            form => Err((Code::Untranslated, untranslated_reason(m.base, form).into())),
+        }
+    }
+
+    /// Whether it writes elsewhere than in the own frame, or nobody knows where.
+    pub(super) fn writes_by_pointer(&self) -> bool {
+        let strings = matches!(
+            self.insn.op,
+            Op::String {
+                kind: StringKind::Movs | StringKind::Stos | StringKind::Ins,
+                ..
+            }
+        );
+        let m = &self.insn.memory;
+        strings || m.access == Access::Write && self.state.frame_place(m).is_none()
+    }
+
+    /// What a word of the frame holds.
+    pub(super) fn saved_at(&self, m: &Memory) -> Form {
+        let place = self.state.frame_place(m);
+        place.map_or(Form::Any, |at| self.state.saved.get(at))
+    }
+
+    //      op disp(%rsp)
+    //      op disp(%rbp)       # and other registers with a frame address
+    //
+    // In a frame as compilers make it: anywhere from 128 bytes below `rsp` up to
+    // what the caller passes, but not the return address.
+    fn compiled_frame(&self, m: &Memory) -> Result<(), Broken> {
+        const ARGUMENTS: i64 = 1024;
+        let place = self.state.get(m.base).form.moved(m.disp);
+        let (rsp, size) = (self.state.get(Reg::RSP).form, i64::from(m.size));
+        let (at, start, slack) = match (place, self.state.realigned) {
+            (Some(Form::Stack(at)), _) => (i64::from(at), i64::from(at), 0),
+            // The aligned stack begins at or below where `rsp` was before.
+            (Some(Form::Aligned(at)), Some(from)) => {
+                let start = i64::from(at) + i64::from(from);
+                (i64::from(at), start, MAX_ALIGNMENT)
+            }
+            _ => return broken(Code::StackBounds, "a stack address that wraps"),
+        };
+        let lowest = match (rsp, place) {
+            (Form::Stack(rsp), Some(Form::Stack(_)))
+            | (Form::Aligned(rsp), Some(Form::Aligned(_))) => i64::from(rsp),
+            _ => -stack::MAX_FRAME,
+        };
+        if bounds::below_frame(at, lowest) {
+            return broken(Code::StackBounds, "more than 128 bytes below %rsp");
+        }
+        match m.access {
+            Access::Write if bounds::reaches_return(start, size, slack) => {
+                broken(Code::ReturnSlot, "it may write the return address")
+            }
+            _ if bounds::above_arguments(start, size, ARGUMENTS) => broken(
+                Code::StackBounds,
+                "above the arguments that any caller provides",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// `size` bytes at `at` from the stack pointer at entry, where the return
+    /// address lies.
+    fn frame(&self, at: i64, size: u16, access: Access) -> Result<(), Broken> {
+        let size = i64::from(size);
+        if bounds::below_frame(at, self.state.rsp().into()) {
+            return broken(Code::StackBounds, "more than 128 bytes below %rsp");
+        }
+        match access {
+            Access::Write if bounds::reaches_caller(at, size) => broken(
+                Code::ReturnSlot,
+                "it writes the return address or the caller's frame",
+            ),
+            _ if bounds::above_arguments(at, size, stack::INCOMING_ARGS) => broken(
+                Code::StackBounds,
+                "above the arguments that any caller provides",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    //      bts %r, (%v)        # %r at most 63
+    pub(super) fn bit_at(&mut self, r: Reg, bits: u8) -> Result<(), Broken> {
+        let offset = self.state.get(r).form;
+        self.clobber()?;
+        match offset {
+            // Per-CPU data; or where the kernel answers for it.
+            _ if self.insn.memory.origin == Origin::PerCpu => Ok(()),
+            Form::Below(most) if most < bits => Ok(()),
+            _ => broken(
+                Code::BitOffset,
+                "the bit may lie outside the operand's own bytes",
+            ),
+        }
+    }
+}
+
+fn window_reason(m: &Memory) -> String {
+    format!(
+        "{} bytes at displacement {} are not all within the {} before and the {} after that a translation covers",
+        m.size,
+        m.disp,
+        stlb::BELOW,
+        stlb::COVERED
+    )
+}
+
+fn untranslated_reason(base: Reg, form: Form) -> &'static str {
+    match form {
+        Form::Offset(_) => {
+            "the base register is an offset in the window, neither checked nor translated"
+        }
+        Form::Checked(_) => "the base register is a checked offset, not translated yet",
+        Form::Index(_) => "an index of the table is not an address",
+        _ if base == Reg::RBP => "%rbp is not proved to point into the frame, nor translated",
+        _ => "nothing confines the base register",
+    }
+}

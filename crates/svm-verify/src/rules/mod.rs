@@ -1,0 +1,205 @@
+//! What one instruction does to what is known, and whether it may.
+//!
+//! [`Step::run`] takes the facts before an instruction and gives those after it. An
+//! instruction that no rule speaks of makes the registers that it writes
+//! unknown; rules only ever add knowledge to that. Above each rule stands the
+//! code it is for.
+//!
+//! One file a rule: [`memory`] and [`strings`] are P1, [`control`] and [`returns`] P2,
+//! [`stack`] P4 and [`table`] P5; [`registers`] and [`stages`] follow the values
+//! that those rules ask about.
+
+mod control;
+mod memory;
+mod registers;
+mod returns;
+mod stack;
+mod stages;
+mod strings;
+mod table;
+
+pub use returns::fell_through;
+
+use std::borrow::Cow;
+
+use crate::domain::{Direction, Flags, Form, Name, State, Value};
+use crate::insn::{Alu, Insn, Op, Reg, RegSet, TableRead};
+use crate::report::Code;
+use crate::schemes::SchemeRules;
+use crate::targets::{Frames, Rules};
+
+/// How an instruction's memory operand was proved; also says that the
+/// instruction was reached at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proved {
+    /// Not reached on any path.
+    Unreached,
+    /// Reached; no memory operand.
+    Reached,
+    /// In the own stack frame.
+    Stack,
+    /// Through a translated address.
+    Translated,
+    /// A half of a table entry, in a check.
+    Table,
+    /// A segment base in the CPU's context.
+    Context,
+    /// Elements of a string instruction.
+    String,
+    /// A symbol's place, per-CPU data, or an access whose faults the kernel
+    /// answers.
+    Kernel,
+}
+
+/// Where control goes after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// To the next instruction.
+    Fall,
+    /// To the next one, after the function at this instruction returned.
+    Called(u32),
+    /// To another instruction.
+    Jump(u32),
+    /// To the next one or there; which, the flags decide.
+    Branch(u32),
+    /// Nowhere that is to be verified.
+    End,
+}
+
+/// A rule that is not met.
+pub type Broken = (Code, Cow<'static, str>);
+
+fn broken<T>(code: Code, reason: &'static str) -> Result<T, Broken> {
+    Err((code, Cow::Borrowed(reason)))
+}
+
+/// One instruction in the state before it, which becomes the state after it.
+pub struct Step<'a> {
+    /// The rules of the scheme.
+    pub scheme: &'static dyn SchemeRules,
+    /// The rules of the target.
+    pub rules: &'static Rules,
+    /// Whether the kernel answers what its memory operand faults with.
+    pub faulting: bool,
+    /// Whether the kernel may turn the jump into a return.
+    pub leaving: bool,
+    /// Whether it gives the address of code that is no function's start.
+    pub label: bool,
+    /// The name that the instruction gives.
+    pub name: Name,
+    /// The instruction, as it was decoded.
+    pub insn: &'a Insn,
+    /// What is known before it, and then after it.
+    pub state: &'a mut State,
+}
+
+impl Step<'_> {
+    /// Executes the instruction. After an error the state is that after an
+    /// instruction of which nothing is known, unless `rsp` is lost: then the
+    /// path ends ([`Code::StackPointer`], [`Code::Frame`]).
+    pub fn run(mut self) -> Result<(Next, Proved), Broken> {
+        let proved = self.memory(&self.insn.memory);
+        if self.rules.frames == Frames::Compiled && !matches!(self.insn.op, Op::Store { .. }) {
+            self.state.forget_written(&self.insn.memory);
+        }
+        let by_pointer = self.writes_by_pointer();
+        let next = self.effect();
+        if by_pointer {
+            self.state.written_by_pointer();
+        }
+        if let (true, Op::Lea { d, .. } | Op::Constant { d }) = (self.label, self.insn.op) {
+            self.state.write(d, Value::of(Form::Label));
+        }
+        if self.insn.flags && !sets_flags(self.insn.op) {
+            self.state.flags = Flags::Unknown;
+        }
+        match (next, proved?) {
+            (Ok((next, Proved::Reached)), proved) => Ok((next, proved)),
+            (next, _) => next,
+        }
+    }
+
+    /// Registers, flags and control.
+    fn effect(&mut self) -> Result<(Next, Proved), Broken> {
+        let fall = |()| (Next::Fall, Proved::Reached);
+        match self.insn.op {
+            Op::Plain | Op::Nop | Op::Prefetch => self.clobber().map(fall),
+            Op::Copy { d, s } => self.copy(d, s).map(fall),
+            Op::Copy32 { d, s } => self.copy32(d, s).map(fall),
+            Op::Constant { d } => self.computed(d, RegSet::NONE, Form::Any).map(fall),
+            Op::Lea { d, inputs, offset } => self.lea(d, inputs, offset).map(fall),
+            Op::Alu { op, d, imm, wide } => self.arithmetic(op, d, imm, wide).map(fall),
+            Op::Compare { left, right } => {
+                self.state.flags = Flags::Compared { left, right };
+                Ok((Next::Fall, Proved::Reached))
+            }
+            Op::MoveIfAbove { d, s } => self.move_if_above(d, s).map(fall),
+            Op::Table { read, r, index } => self
+                .table(read, r, index)
+                .map(|()| (Next::Fall, Proved::Table)),
+            Op::BitAt { r, bits } => self.bit_at(r, bits).map(fall),
+            Op::Push => self.push().map(|()| (Next::Fall, Proved::Stack)),
+            Op::PushRegister { s } => {
+                let pushed = self.state.get(s).form;
+                self.push()?;
+                let at = self.state.get(Reg::RSP).form;
+                self.state.store(at, 8, pushed);
+                Ok((Next::Fall, Proved::Stack))
+            }
+            Op::Load { d } => {
+                let saved = || self.saved_at(&self.insn.memory);
+                let loaded = self.load_return_word().unwrap_or_else(saved);
+                self.set(d, Value::of(loaded)).map(fall)
+            }
+            Op::Store { s } => {
+                let (stored, m) = (self.state.get(s).form, self.insn.memory);
+                if self.rules.frames == Frames::Compiled
+                    && let Some(at) = self.state.frame_place(&m)
+                {
+                    self.state.store(at, m.size, stored);
+                }
+                self.store_return_word(s);
+                Ok((Next::Fall, Proved::Reached))
+            }
+            Op::CompareMemory { s } => {
+                self.compare_return_word(s);
+                Ok((Next::Fall, Proved::Reached))
+            }
+            Op::PopFlags => {
+                self.pop(None)?;
+                self.state.direction = None;
+                Ok((Next::Fall, Proved::Stack))
+            }
+            Op::Pop { d } => self.pop(Some(d)).map(|()| (Next::Fall, Proved::Stack)),
+            Op::PopMemory => self.pop_memory().map(|()| (Next::Fall, Proved::Stack)),
+            Op::Leave => self.leave().map(|()| (Next::Fall, Proved::Stack)),
+            Op::Ret => self.leaves().map(|()| (Next::End, Proved::Reached)),
+            Op::Call(target) => self.call(target).map(|next| (next, Proved::Reached)),
+            Op::CallIndirect(r) => self.call_indirect(r).map(|next| (next, Proved::Reached)),
+            Op::JumpIndirect(r) => self.jump_indirect(r).map(|next| (next, Proved::Reached)),
+            Op::Jump(target) => self.jump(target).map(|next| (next, Proved::Reached)),
+            Op::Branch(_, target) => self.branch(target).map(|next| (next, Proved::Reached)),
+            Op::Stop => Ok((Next::End, Proved::Reached)),
+            Op::Breakpoint => self.breakpoint().map(|next| (next, Proved::Reached)),
+            Op::Cld => Ok(self.set_direction(Direction::Forward)),
+            Op::Std => Ok(self.set_direction(Direction::Backward)),
+            Op::String { kind, shift, rep } => self
+                .string(kind, shift, rep)
+                .map(|()| (Next::Fall, Proved::String)),
+        }
+    }
+}
+
+/// Instructions whose rule says what the flags mean.
+fn sets_flags(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Compare { .. }
+            | Op::CompareMemory { .. }
+            | Op::Alu { op: Alu::Cmp, .. }
+            | Op::Table {
+                read: TableRead { op: Alu::Cmp, .. },
+                ..
+            }
+    )
+}

@@ -1,0 +1,152 @@
+//! What registers hold afterwards: copies get the name of what they copy,
+//! arithmetic takes a value to its next stage ([`super::stages`]), and whatever
+//! else is written is unknown.
+
+use super::stages::{context_top, covered_forward, mask, plus, shift};
+use super::{Broken, Step, broken};
+use crate::domain::{Again, Flags, Form, Value};
+use crate::insn::{Alu, Reg, RegSet};
+use crate::report::Code;
+use crate::targets::Frames;
+
+/// `rsp` is written, and nobody can tell where to: the path ends.
+fn rsp_lost() -> Result<(), Broken> {
+    broken(
+        Code::StackPointer,
+        "%rsp is written with something not constant",
+    )
+}
+
+impl Step<'_> {
+    /// Nothing is known of what the instruction writes.
+    pub(super) fn clobber(&mut self) -> Result<(), Broken> {
+        self.state.clobber(self.insn.writes);
+        match self.insn.writes.has(Reg::RSP) {
+            true => rsp_lost(),
+            false => Ok(()),
+        }
+    }
+
+    /// `%d` gets a value that the instruction is known to give.
+    pub(super) fn set(&mut self, d: Reg, value: Value) -> Result<(), Broken> {
+        if d == Reg::RSP {
+            return rsp_lost();
+        }
+        self.state.write(d, value);
+        Ok(())
+    }
+
+    //      mov %t, %v          # both hold the address that is named here
+    pub(super) fn copy(&mut self, d: Reg, s: Reg) -> Result<(), Broken> {
+        if d == Reg::RSP {
+            return match self.state.get(s).form {
+                form @ (Form::Stack(_) | Form::Aligned(_)) => self.move_rsp_to(form),
+                _ => self.clobber(),
+            };
+        }
+        self.state.name(s, self.name);
+        let form = self.state.get(s).form;
+        self.set(
+            d,
+            Value {
+                name: Some(self.name),
+                form,
+            },
+        )
+    }
+
+    //      mov %vd, %id        # the address's low half
+    pub(super) fn copy32(&mut self, d: Reg, s: Reg) -> Result<(), Broken> {
+        if s == Reg::RSP || d == Reg::RSP {
+            return self.clobber();
+        }
+        let name = match self.state.get(s).name {
+            Some(name) => name,
+            None => {
+                self.state.name(s, self.name);
+                self.name
+            }
+        };
+        self.set(d, Value::of(Form::Low32(name)))
+    }
+
+    /// `%d` gets a named value that the instruction computed from `inputs`.
+    pub(super) fn computed(&mut self, d: Reg, inputs: RegSet, form: Form) -> Result<(), Broken> {
+        self.state.rename(self.name);
+        self.set(
+            d,
+            Value {
+                name: Some(self.name),
+                form,
+            },
+        )?;
+        if !inputs.has(d) {
+            self.state.again = Some(Again {
+                name: self.name,
+                inputs,
+            });
+        }
+        Ok(())
+    }
+
+    //      lea ADDRESS, %v
+    //      lea disp(%rsp), %r
+    pub(super) fn lea(
+        &mut self,
+        d: Reg,
+        inputs: RegSet,
+        offset: Option<(Reg, i32)>,
+    ) -> Result<(), Broken> {
+        let at = offset.and_then(|(base, disp)| self.state.get(base).form.moved(disp));
+        match (d, at) {
+            (Reg::RSP, Some(at)) => self.move_rsp_to(at),
+            (Reg::RSP, None) => self.clobber(),
+            (_, at) => self.computed(d, inputs, at.unwrap_or(Form::Any)),
+        }
+    }
+
+    pub(super) fn arithmetic(
+        &mut self,
+        op: Alu,
+        d: Reg,
+        imm: i32,
+        wide: bool,
+    ) -> Result<(), Broken> {
+        let before = self.state.get(d);
+        if op == Alu::Cmp {
+            let says = self.scheme.compared(d, before.form, imm, wide);
+            self.state.flags = says.unwrap_or(Flags::Unknown);
+            return Ok(());
+        }
+        let aligns = d == Reg::RSP && op == Alu::And && wide;
+        if aligns && self.rules.frames == Frames::Compiled {
+            return self.realign(before.form, imm);
+        }
+        let form = match op {
+            Alu::And => mask(before, imm, wide),
+            Alu::Shr => shift(before, imm, wide),
+            Alu::Xor => covered_forward(before.form, imm),
+            Alu::Add => plus(before.form, imm, wide),
+            Alu::Sub => imm
+                .checked_neg()
+                .map_or(Form::Any, |imm| plus(before.form, imm, wide)),
+            Alu::Or => context_top(before.form, imm, wide),
+            Alu::Cmp => Form::Any,
+        };
+        match (d, form) {
+            (Reg::RSP, Form::Stack(_) | Form::Aligned(_)) => self.move_rsp_to(form),
+            _ => self.set(d, Value::of(form)),
+        }
+    }
+
+    //      cmp %m, %n
+    //      cmova %m, %n        # n = min(n, m)
+    pub(super) fn move_if_above(&mut self, d: Reg, s: Reg) -> Result<(), Broken> {
+        let (old, new) = (self.state.get(d).form, self.state.get(s).form);
+        let form = match self.state.flags == (Flags::Compared { left: d, right: s }) {
+            true => old.minimum(new),
+            false => Form::Any,
+        };
+        self.set(d, Value::of(form))
+    }
+}

@@ -1,0 +1,116 @@
+//! P2: a function returns to where it was called from (target `hypervisor`).
+//!
+//! ```text
+//!         mov  (%rsp), %s               # where it begins: a register with the
+//!         mov  %s, -SHADOW(%rsp)        # address, and its shadow
+//!         ...
+//!         mov  -SHADOW(%rsp), %s        # where it is left: the address again,
+//!         cmp  %s, (%rsp)               # and the word compared with it
+//!         jne  .Lsmashed
+//!         ret
+//! ```
+//!
+//! or `mov %s, (%rsp)` instead of the comparison. `rsp` stands for the stack pointer
+//! at entry, however an instruction names the place. Nothing else may touch the
+//! shadow, not even to read.
+
+use twin_abi::stack;
+
+use super::{Broken, Step, broken};
+use crate::domain::{Flags, Form, State};
+use crate::insn::{Condition, Memory, Op, Reg};
+use crate::report::Code;
+use crate::targets::ReturnWords;
+
+//      jne .Lsmashed
+//
+/// What is known behind a conditional branch, not where it leads.
+pub fn fell_through(condition: Condition, state: &mut State) {
+    if (condition, state.flags) == (Condition::NotEqual, Flags::ReturnWord) {
+        state.returns.intact = true;
+    }
+}
+
+/// One of the two places that hold the return address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ReturnPlace {
+    /// Where `call` pushed it.
+    Word,
+    /// The copy that the function keeps of it.
+    Shadow,
+}
+
+impl Step<'_> {
+    /// Which of the two the eight bytes of a memory operand are.
+    fn place_of_return_word(&self, m: &Memory) -> Option<ReturnPlace> {
+        if self.rules.return_words == ReturnWords::Trusted || m.size != 8 {
+            return None;
+        }
+        match self.state.frame_place(m)? {
+            Form::Stack(0) => Some(ReturnPlace::Word),
+            Form::Stack(at) if i64::from(at) == -(stack::SHADOW as i64) => {
+                Some(ReturnPlace::Shadow)
+            }
+            _ => None,
+        }
+    }
+
+    /// Judges an access to the shadow, and a store of the return address to its own
+    /// place. `None`: it is neither, and the rules of P1 are to judge it.
+    pub(super) fn return_word(&self, m: &Memory) -> Option<Result<(), Broken>> {
+        let known = |r| self.state.get(r).form == Form::ReturnWord;
+        match (self.place_of_return_word(m)?, self.insn.op) {
+            (ReturnPlace::Shadow, Op::Load { .. }) if self.state.returns.kept => Some(Ok(())),
+            (ReturnPlace::Shadow | ReturnPlace::Word, Op::Store { s }) if known(s) => Some(Ok(())),
+            (ReturnPlace::Shadow, _) => Some(broken(
+                Code::ReturnWord,
+                "the shadow of the return address holds that address, or is written with it",
+            )),
+            (ReturnPlace::Word, _) => None,
+        }
+    }
+
+    //      mov (%rsp), %s
+    //      mov -SHADOW(%rsp), %s
+    pub(super) fn load_return_word(&self) -> Option<Form> {
+        let returns = self.state.returns;
+        let holds = match self.place_of_return_word(&self.insn.memory)? {
+            ReturnPlace::Word => returns.intact,
+            ReturnPlace::Shadow => returns.kept,
+        };
+        holds.then_some(Form::ReturnWord)
+    }
+
+    //      mov %s, -SHADOW(%rsp)
+    //      mov %s, (%rsp)
+    pub(super) fn store_return_word(&mut self, s: Reg) {
+        if self.state.get(s).form != Form::ReturnWord {
+            return;
+        }
+        match self.place_of_return_word(&self.insn.memory) {
+            Some(ReturnPlace::Word) => self.state.returns.intact = true,
+            Some(ReturnPlace::Shadow) => self.state.returns.kept = true,
+            None => {}
+        }
+    }
+
+    //      cmp %s, (%rsp)
+    pub(super) fn compare_return_word(&mut self, s: Reg) {
+        let word = self.place_of_return_word(&self.insn.memory) == Some(ReturnPlace::Word);
+        self.state.flags = match word && self.state.get(s).form == Form::ReturnWord {
+            true => Flags::ReturnWord,
+            false => Flags::Unknown,
+        };
+    }
+
+    /// `ret`, and jumps to what returns in the function's place.
+    pub(super) fn returns(&self) -> Result<(), Broken> {
+        match self.rules.return_words == ReturnWords::Trusted || self.state.returns.intact {
+            true => Ok(()),
+            false => broken(
+                Code::ReturnWord,
+                "the return address may have been overwritten since the function began",
+            ),
+        }
+    }
+}

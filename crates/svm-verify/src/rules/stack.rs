@@ -1,0 +1,90 @@
+//! P4: how `rsp` moves.
+
+use super::{Broken, Step, broken};
+use crate::domain::bounds::MAX_ALIGNMENT;
+use crate::domain::{Form, Value};
+use crate::insn::Reg;
+use crate::report::Code;
+
+/// `rsp` stays at whole words, counted from the entry: so calls are made, and
+/// functions returned from, at multiples of 8 if they are entered at one.
+///
+/// Not of 16, as the psABI (3.2.2) has it for calls: kernels are built with
+/// `-mpreferred-stack-boundary=3`, and whoever is called by kernel code knows.
+fn in_words(at: i32) -> Result<(), Broken> {
+    match at % 8 {
+        0 => Ok(()),
+        _ => broken(Code::Alignment, "%rsp is moved by a part of a word"),
+    }
+}
+
+impl Step<'_> {
+    fn move_rsp(&mut self, at: i64) -> Result<(), Broken> {
+        match self.state.set_rsp(at) {
+            true => in_words(self.state.rsp()),
+            false if at > 0 => broken(Code::Frame, "%rsp would be above the return address"),
+            false => broken(Code::Frame, "the frame would reach over the guard page"),
+        }
+    }
+
+    pub(super) fn move_rsp_to(&mut self, form: Form) -> Result<(), Broken> {
+        match self.state.set_rsp_to(form) {
+            true => in_words(self.state.rsp()),
+            false => broken(
+                Code::Frame,
+                "%rsp would be above its origin, or reach over the guard page",
+            ),
+        }
+    }
+
+    //      and $-16, %rsp
+    //
+    // How far it moves depends on `rsp` at entry. Once a function: one more
+    // would not be told from the first.
+    pub(super) fn realign(&mut self, before: Form, imm: i32) -> Result<(), Broken> {
+        let alignment = -i64::from(imm);
+        let (Form::Stack(at), 8..=MAX_ALIGNMENT, None, true) = (
+            before,
+            alignment,
+            self.state.realigned,
+            (alignment as u64).is_power_of_two(),
+        ) else {
+            return self.clobber();
+        };
+        self.state.realigned = Some(at);
+        self.move_rsp_to(Form::Aligned(0))
+    }
+
+    pub(super) fn push(&mut self) -> Result<(), Broken> {
+        self.move_rsp(i64::from(self.state.rsp()) - 8)
+    }
+
+    pub(super) fn pop(&mut self, d: Option<Reg>) -> Result<(), Broken> {
+        let popped = self.state.saved.get(self.state.get(Reg::RSP).form);
+        self.move_rsp(i64::from(self.state.rsp()) + 8)?;
+        d.map_or(Ok(()), |d| self.set(d, Value::of(popped)))
+    }
+
+    /// `pop disp(%v)`: the address is computed after `rsp` has moved (SDM,
+    /// POP), so that `rsp` itself may not be its base.
+    pub(super) fn pop_memory(&mut self) -> Result<(), Broken> {
+        let m = self.insn.memory;
+        self.pop(None)?;
+        match m.base == Reg::RSP {
+            true => broken(Code::StackBounds, "pop to memory through %rsp"),
+            false => self.memory(&m).map(|_| ()),
+        }
+    }
+
+    pub(super) fn leave(&mut self) -> Result<(), Broken> {
+        let frame = self.state.get(Reg::RBP).form;
+        let (Form::Stack(_) | Form::Aligned(_)) = frame else {
+            return broken(
+                Code::StackPointer,
+                "leave, but %rbp is not known to be in the frame",
+            );
+        };
+        self.move_rsp_to(frame)?;
+        self.pop(Some(Reg::RBP))
+    }
+}

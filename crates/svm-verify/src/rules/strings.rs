@@ -1,0 +1,64 @@
+//! P1: string instructions, whose operands no address shows: `rdi`, `rsi`, how
+//! many elements `rcx` counts and which way the direction flag leads.
+
+use super::{Broken, Next, Proved, Step, broken};
+use crate::domain::{Bound, Direction, Form};
+use crate::insn::{Reg, RegSet, StringKind};
+use crate::report::Code;
+
+impl Step<'_> {
+    //      cld; mov %v,%rdi; mov %w,%rsi; mov %n,%rcx; rep movsq
+    pub(super) fn string(&mut self, kind: StringKind, shift: u8, rep: bool) -> Result<(), Broken> {
+        let (pointers, written): (&[Reg], RegSet) = match kind {
+            StringKind::Movs | StringKind::Cmps => {
+                (&[Reg::RDI, Reg::RSI], Reg::RDI.set().or(Reg::RSI.set()))
+            }
+            StringKind::Stos | StringKind::Scas | StringKind::Ins => (&[Reg::RDI], Reg::RDI.set()),
+            StringKind::Outs => (&[Reg::RSI], Reg::RSI.set()),
+            StringKind::Lods => (&[Reg::RSI], Reg::RSI.set().or(Reg::RAX.set())),
+        };
+        let in_frame = |&r: &Reg| {
+            let form = self.state.get(r).form;
+            matches!(form, Form::Stack(_) | Form::Aligned(_))
+        };
+        let result = match self.faulting && !pointers.iter().any(in_frame) {
+            true => Ok(()),
+            false => self.pointers(pointers, shift, rep),
+        };
+        let counter = if rep { Reg::RCX.set() } else { RegSet::NONE };
+        self.state.clobber(self.insn.writes.or(written).or(counter));
+        result
+    }
+
+    fn pointers(&self, pointers: &[Reg], shift: u8, rep: bool) -> Result<(), Broken> {
+        let Some(direction) = self.state.direction else {
+            return broken(
+                Code::StringDirection,
+                "the direction flag differs between paths",
+            );
+        };
+        let bounds = self.state.get(Reg::RCX).form.bounds();
+        for &pointer in pointers {
+            let Form::Translated(from) = self.state.get(pointer).form else {
+                return broken(Code::StringPointer, "a pointer is not a translated address");
+            };
+            let wanted = from.map(|from| Bound {
+                from,
+                shift,
+                direction,
+            });
+            if rep && !(wanted.is_some() && bounds.contains(&wanted)) {
+                return broken(
+                    Code::StringCount,
+                    "%rcx is not bounded by what is covered from each pointer",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_direction(&mut self, direction: Direction) -> (Next, Proved) {
+        self.state.direction = Some(direction);
+        (Next::Fall, Proved::Reached)
+    }
+}

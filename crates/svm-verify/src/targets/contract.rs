@@ -1,0 +1,88 @@
+//! What is demanded of an object. Never what it says of itself: an object that
+//! chose its own contract would choose the one that allows the most.
+
+use twin_abi::{Scheme, Target};
+
+use super::Rules;
+
+/// The rules that an object has to keep.
+///
+/// Serves nobody but who is going to load the object, so there is no default: a
+/// hypervisor demands [`Target::Hypervisor`] and the scheme of its instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contract {
+    /// The target whose rules it has to keep.
+    pub target: Target,
+    /// How it has to translate; `None` for any way that the target has. Whoever
+    /// fills the table needs the one that it fills it for.
+    pub scheme: Option<Scheme>,
+}
+
+impl Contract {
+    /// The rules of a target, in whatever scheme the object says.
+    pub const fn of(target: Target) -> Contract {
+        Contract {
+            target,
+            scheme: None,
+        }
+    }
+
+    /// The same in one scheme alone.
+    pub const fn with(self, scheme: Scheme) -> Contract {
+        Contract {
+            scheme: Some(scheme),
+            ..self
+        }
+    }
+
+    /// Whether an object that was made for `scheme` and `target` can keep it.
+    ///
+    /// # Errors
+    /// What it was made for instead.
+    pub(crate) fn admits(self, scheme: Scheme, target: Target) -> Result<(), String> {
+        if Rules::of(self.target).is_none() {
+            return Err("nothing is proved of programs (`process`)".to_owned());
+        }
+        let (made, demanded) = (target.as_str(), self.target.as_str());
+        if made != demanded {
+            return Err(format!(
+                "it was made for the contract `{made}`, `{demanded}` is demanded"
+            ));
+        }
+        match self.scheme {
+            Some(wanted) if wanted != scheme => Err(format!(
+                "it translates by the scheme `{}`, `{}` is demanded",
+                scheme.as_str(),
+                wanted.as_str()
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_keeps_what_is_demanded_or_is_told_what_it_was_made_for() {
+        let demanded = Contract::of(Target::Hypervisor);
+        for scheme in [Scheme::Paper, Scheme::Stlb] {
+            assert_eq!(demanded.admits(scheme, Target::Hypervisor), Ok(()));
+            let said = demanded.admits(scheme, Target::Linux).unwrap_err();
+            assert!(
+                said.contains("`linux`") && said.contains("`hypervisor`"),
+                "{said}"
+            );
+        }
+        let demanded = demanded.with(Scheme::Stlb);
+        assert_eq!(demanded.admits(Scheme::Stlb, Target::Hypervisor), Ok(()));
+        let said = demanded
+            .admits(Scheme::Paper, Target::Hypervisor)
+            .unwrap_err();
+        assert!(
+            said.contains("`paper`") && said.contains("`stlb`"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,25 @@
+//! A hypervisor instance: code alone, which nothing but checks connects with dom0.
+//! The loader supplies the runtime and enters the code at functions, visible names
+//! and codemap entries.
+
+use twin_abi::Target;
+
+use super::{
+    Breakpoints, Callees, Contents, Frames, IndirectBranches, Instructions, NamedMemory, Patching,
+    ReturnWords, Rules, UnreachedCode,
+};
+
+/// The rules of `--target hypervisor`.
+pub static RULES: Rules = Rules {
+    target: Target::Hypervisor,
+    contents: Contents::CodeAlone,
+    patching: Patching::Never,
+    instructions: Instructions::Unprivileged,
+    named_memory: NamedMemory::None,
+    indirect_branches: IndirectBranches::Refused,
+    return_words: ReturnWords::Shadowed,
+    breakpoints: Breakpoints::MayContinue,
+    unreached_code: UnreachedCode::Refused,
+    frames: Frames::Own,
+    callees: Callees::Untrusted,
+};

@@ -1,0 +1,25 @@
+//! A stock Linux kernel: a whole module in place of the original. What compilers
+//! and the kernel do with a module may stay; only memory that the driver computes
+//! the address of goes through a check.
+
+use twin_abi::Target;
+
+use super::{
+    Breakpoints, Callees, Contents, Frames, IndirectBranches, Instructions, NamedMemory, Patching,
+    ReturnWords, Rules, UnreachedCode,
+};
+
+/// The rules of `--target linux`.
+pub static RULES: Rules = Rules {
+    target: Target::Linux,
+    contents: Contents::Module,
+    patching: Patching::ByKernelTables,
+    instructions: Instructions::Kernel,
+    named_memory: NamedMemory::SymbolsAndPerCpu,
+    indirect_branches: IndirectBranches::Near,
+    return_words: ReturnWords::Trusted,
+    breakpoints: Breakpoints::EndThread,
+    unreached_code: UnreachedCode::Allowed,
+    frames: Frames::Compiled,
+    callees: Callees::KeepByPsabi,
+};

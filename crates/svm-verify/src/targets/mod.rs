@@ -1,0 +1,233 @@
+//! What differs from target to target: [`Rules`], one value for each, made of
+//! data alone.
+//!
+//! The phases ask a field about the rule that they judge, never which target it
+//! is. So a new target is a file beside [`hypervisor`] and [`linux`], and a rule
+//! that only it has is a new variant here, for which every `match` on the field
+//! has to say what it does.
+
+mod contract;
+mod hypervisor;
+mod linux;
+
+use twin_abi::Target;
+
+pub use contract::Contract;
+
+/// The rules of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// The target whose rules they are.
+    pub target: Target,
+    /// What the object holds beside code.
+    pub contents: Contents,
+    /// Who else writes to the code, after it was loaded.
+    pub patching: Patching,
+    /// P3: which instructions may occur.
+    pub instructions: Instructions,
+    /// P1: which memory an operand may name without a translated address.
+    pub named_memory: NamedMemory,
+    /// P2: calls and jumps to an address in a register or in memory.
+    pub indirect_branches: IndirectBranches,
+    /// P2: how it is known that a function returns to where it was called from.
+    pub return_words: ReturnWords,
+    /// P2: where `int3` leads.
+    pub breakpoints: Breakpoints,
+    /// P2: code that no path reaches.
+    pub unreached_code: UnreachedCode,
+    /// P4: what a function's frame may look like, and who may write it.
+    pub frames: Frames,
+    /// P4: which registers a callee is trusted to keep.
+    pub callees: Callees,
+}
+
+/// What the object holds beside code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// The tables of the ABI and nothing that is loaded: data stays in dom0, and
+    /// the loader supplies the runtime.
+    CodeAlone,
+    /// All of a module: its data, the kernel's tables and the runtime.
+    Module,
+}
+
+/// Who else writes to the code, after it was loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patching {
+    /// Nobody: what was verified is what runs.
+    Never,
+    /// The kernel, as the tables in the module tell it to.
+    ByKernelTables,
+}
+
+/// P3: which instructions may occur.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instructions {
+    /// Those that a program may execute.
+    Unprivileged,
+    /// Those of the kernel as well: of the system, and hints about cache lines.
+    Kernel,
+}
+
+/// P1: which memory an operand may name without a translated address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedMemory {
+    /// None: what symbols name is in dom0.
+    None,
+    /// A symbol's place, and per-CPU data through `%gs`.
+    SymbolsAndPerCpu,
+}
+
+/// P2: calls and jumps to an address in a register or in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndirectBranches {
+    /// None may occur: the runtime looks their target up in the codemap.
+    Refused,
+    /// Near ones may occur: where they lead is the kernel's own policy.
+    Near,
+}
+
+/// P2: how it is known that a function returns to where it was called from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReturnWords {
+    /// The function keeps the return address in a shadow and compares it.
+    Shadowed,
+    /// It is the kernel's own policy.
+    Trusted,
+}
+
+/// P2: where `int3` leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breakpoints {
+    /// A handler may go on after it: only padding has it.
+    MayContinue,
+    /// It ends the thread.
+    EndThread,
+}
+
+/// P2: code that no path reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnreachedCode {
+    /// Nothing but padding may be unreached.
+    Refused,
+    /// Nothing leads there, so it is not executed.
+    Allowed,
+}
+
+/// P4: what a function's frame may look like, and who may write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frames {
+    /// A frame counts from `rsp` at entry, and only its own function writes it.
+    Own,
+    /// As compilers make them for a kernel: `rsp` may be aligned once, words of the
+    /// frame may hold frame addresses, and callees may write their arguments.
+    Compiled,
+}
+
+/// P4: which registers a callee is trusted to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callees {
+    /// None but `rsp`.
+    Untrusted,
+    /// Those of the psABI (3.2.1).
+    KeepByPsabi,
+}
+
+impl Rules {
+    /// The rules of a target; `None` if nothing is proved of its code.
+    pub fn of(target: Target) -> Option<&'static Rules> {
+        match target {
+            Target::Hypervisor => Some(&hypervisor::RULES),
+            Target::Linux => Some(&linux::RULES),
+            // Programs, of which nothing is proved.
+            Target::Process => None,
+        }
+    }
+
+    /// Those of a hypervisor instance.
+    pub fn hypervisor() -> &'static Rules {
+        &hypervisor::RULES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each rule by name with what a target says of it. Without `..`, so that a new
+    /// rule has to be listed.
+    fn listed(rules: &Rules) -> [(&'static str, String); 10] {
+        let Rules {
+            target: _,
+            contents,
+            patching,
+            instructions,
+            named_memory,
+            indirect_branches,
+            return_words,
+            breakpoints,
+            unreached_code,
+            frames,
+            callees,
+        } = rules;
+        [
+            ("contents", format!("{contents:?}")),
+            ("patching", format!("{patching:?}")),
+            ("instructions", format!("{instructions:?}")),
+            ("named_memory", format!("{named_memory:?}")),
+            ("indirect_branches", format!("{indirect_branches:?}")),
+            ("return_words", format!("{return_words:?}")),
+            ("breakpoints", format!("{breakpoints:?}")),
+            ("unreached_code", format!("{unreached_code:?}")),
+            ("frames", format!("{frames:?}")),
+            ("callees", format!("{callees:?}")),
+        ]
+    }
+
+    /// What a target's rules are. A match without `_`: a new target does not compile
+    /// until its rules are listed here.
+    fn expected(target: Target) -> Option<[&'static str; 10]> {
+        match target {
+            Target::Hypervisor => Some([
+                "CodeAlone",
+                "Never",
+                "Unprivileged",
+                "None",
+                "Refused",
+                "Shadowed",
+                "MayContinue",
+                "Refused",
+                "Own",
+                "Untrusted",
+            ]),
+            Target::Linux => Some([
+                "Module",
+                "ByKernelTables",
+                "Kernel",
+                "SymbolsAndPerCpu",
+                "Near",
+                "Trusted",
+                "EndThread",
+                "Allowed",
+                "Compiled",
+                "KeepByPsabi",
+            ]),
+            Target::Process => None,
+        }
+    }
+
+    #[test]
+    fn every_rule_of_every_target_is_listed() {
+        for target in Target::ALL {
+            let (rules, expected) = (Rules::of(target), expected(target));
+            assert_eq!(rules.is_some(), expected.is_some(), "{target:?}");
+            let (Some(rules), Some(expected)) = (rules, expected) else {
+                continue;
+            };
+            assert_eq!(rules.target, target);
+            for ((name, found), expected) in listed(rules).iter().zip(expected) {
+                assert_eq!(found, expected, "{name} of {target:?}");
+            }
+        }
+    }
+}
