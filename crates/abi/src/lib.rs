@@ -71,6 +71,14 @@ impl Scheme {
             Scheme::Stlb => "stlb",
         }
     }
+
+    /// One line for people: what its check does.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Scheme::Paper => "Figure 4 of the paper, with 64-bit registers",
+            Scheme::Stlb => "Subtract the tag, compare, add: the fastest",
+        }
+    }
 }
 
 /// What rewritten code runs on, and so which contract it keeps.

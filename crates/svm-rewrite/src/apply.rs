@@ -18,6 +18,7 @@ use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
 use crate::plan::Plan;
 use crate::refusal::{self, Code, Hitch, Refusal};
 use crate::returns::ReturnWords;
+use crate::schemes::row;
 use crate::sequences::{Depth, Direction, Emitter, StubPlace};
 use crate::{Analysis, Options};
 
@@ -86,7 +87,7 @@ pub fn apply(
     let mut written = Written::default();
     for section in 0..lifted.sections.len() as u16 {
         let policy = &analysis.policy;
-        let mut emitter = Emitter::new(lifted, policy, &mut labels, section, options.scheme);
+        let mut emitter = Emitter::new(lifted, policy, &mut labels, section, row(options.scheme));
         for f in lifted.functions_of(CodeIdx(section)) {
             emitter.own_beginning = beginning(lifted, f, decisions.returns, emitter.labels);
             for copy in copies.of(f) {

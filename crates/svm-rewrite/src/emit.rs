@@ -14,12 +14,12 @@ use elf_loader::{Machine, Object, Place, Relocation, Section, SectionId, Symbol,
 use foldhash::{HashMap, HashSet};
 use twin_abi::{Target, sections};
 
+use crate::Scheme;
 use crate::apply::Applied;
 use crate::asm::{Field, Label, Laid, Referent};
 use crate::import::Import;
 use crate::lift::{CodeIdx, FuncIdx, Lifted};
 use crate::reach;
-use crate::scheme::Scheme;
 
 /// Builds the object, and takes the code for it.
 pub fn emit(
@@ -282,7 +282,7 @@ pub fn note_section(scheme: Scheme, target: Target) -> Section<'static> {
     let owner = sections::NOTE_OWNER.as_bytes();
     let descriptor = [
         twin_abi::ABI_VERSION,
-        scheme.abi() as u32,
+        scheme as u32,
         Word::W64.bits(),
         target as u32,
     ];

@@ -44,7 +44,7 @@ mod registers;
 mod report;
 mod returns;
 mod reuse;
-mod scheme;
+mod schemes;
 mod sequences;
 mod sites;
 pub mod source;
@@ -60,9 +60,8 @@ use elf_loader::Object;
 
 pub use refusal::{Code, Refusal};
 pub use report::Site;
-pub use scheme::Scheme;
 pub use stats::{DeadRegisters, LivenessCounts, Sites, Stats};
-pub use twin_abi::Target;
+pub use twin_abi::{Scheme, Target};
 
 use analysis::Analysis;
 use apply::{Applied, Decisions};
@@ -123,6 +122,11 @@ impl Options {
             poison: false,
         }
     }
+}
+
+/// Whether code for a target can have the checks of a scheme.
+pub fn suits(scheme: Scheme, target: Target) -> bool {
+    schemes::row(scheme).reaches(policy::table(target))
 }
 
 /// Rewrites an object.
@@ -208,6 +212,10 @@ fn decide<'a>(
     codemap: &BTreeSet<(CodeIdx, u64)>,
     options: Options,
 ) -> Result<Decided<'a>, Vec<Refusal>> {
+    if !suits(options.scheme, options.target) {
+        let reason = "its checks have absolute addresses, which the target cannot have";
+        return Err(vec![Refusal::of_object(Code::Unsupported, reason)]);
+    }
     if options.target == Target::Linux {
         linux::check_series(lifted.object).map_err(|refusal| vec![refusal])?;
     }
@@ -283,7 +291,7 @@ fn plan_all(
         analysis.lifted,
         &analysis.surveys,
         &analysis.flow,
-        scheme,
+        schemes::row(scheme),
         &analysis.policy,
         classes,
         &analysis.live_before,

@@ -19,7 +19,7 @@ use crate::import::Import;
 use crate::lift::{InstIdx, Lifted, Value};
 use crate::linux::{self, Kept};
 use crate::refusal::Refusal;
-use crate::scheme::Table;
+use crate::schemes::Table;
 use twin_abi::Target;
 
 /// The policy for one object.
@@ -70,12 +70,9 @@ impl Policy {
         self.is_process()
     }
 
-    /// How checks reach the table: a program may be loaded anywhere.
+    /// How checks reach the table.
     pub fn table(&self) -> Table {
-        match self.target {
-            Target::Hypervisor | Target::Linux => Table::Absolute,
-            Target::Process => Table::Relative,
-        }
+        table(self.target)
     }
 
     /// Whether every translation is the address itself (paper, 5.1.2), so that places
@@ -134,6 +131,14 @@ impl Policy {
             // Its text says what it is.
             Target::Process => Some(Field::Abs32S),
         }
+    }
+}
+
+/// How checks reach the table: a program may be loaded anywhere.
+pub fn table(target: Target) -> Table {
+    match target {
+        Target::Hypervisor | Target::Linux => Table::Absolute,
+        Target::Process => Table::Relative,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::copies::Copy;
 use crate::lift::{CodeIdx, FuncIdx, InstIdx};
 use crate::refusal::{self, Refusal};
 use crate::returns::ReturnWords;
+use crate::schemes::row;
 use crate::sequences::Emitter;
 use crate::{Analysis, Decided, Options, Target};
 
@@ -86,7 +87,7 @@ pub fn emit(decided: &Decided<'_>, options: Options) -> Result<SiteCode, Vec<Ref
             &analysis.policy,
             &mut labels,
             section,
-            options.scheme,
+            row(options.scheme),
         );
         // Functions are in the order of sections.
         while let Some(function) = lifted.functions.get(functions.len())

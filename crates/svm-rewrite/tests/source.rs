@@ -99,7 +99,7 @@ fn text_and_object_agree_instruction_by_instruction() {
         if target != Target::Linux {
             continue;
         }
-        for scheme in [Scheme::Stlb, Scheme::Paper] {
+        for scheme in Scheme::ALL {
             let options = Options {
                 report: true,
                 ..Options::of(target, scheme)

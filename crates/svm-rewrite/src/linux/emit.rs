@@ -11,13 +11,13 @@ use twin_abi::Target;
 use super::places::Places;
 use super::runtime::Runtime;
 use super::{orc, tables, versions};
+use crate::Scheme;
 use crate::apply::Applied;
 use crate::asm::{Field, Referent};
 use crate::emit::{map_section, note_section, relocation_kind};
 use crate::import::Import;
 use crate::lift::{CodeIdx, Lifted};
 use crate::refusal::Refusal;
-use crate::scheme::Scheme;
 
 /// Builds the object.
 ///

@@ -5,7 +5,7 @@ use elf_loader::consts::STB_LOCAL;
 use elf_loader::{Object, SymbolId};
 use foldhash::HashMap;
 
-use crate::scheme::Scheme;
+use crate::Scheme;
 
 /// Symbols of the runtime by name.
 pub struct Runtime(HashMap<String, SymbolId>);
@@ -13,7 +13,7 @@ pub struct Runtime(HashMap<String, SymbolId>);
 impl Runtime {
     /// Links the runtime for a scheme into `object`.
     pub fn link(object: &mut Object<'static>, scheme: Scheme) -> Runtime {
-        let bytes = twin_linux_runtime::object(scheme.abi());
+        let bytes = twin_linux_runtime::object(scheme);
         let part = elf_loader::read(bytes).expect("the runtime was assembled with twin");
         let appended = append(object, &part);
         let own = part

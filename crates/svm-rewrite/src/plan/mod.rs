@@ -34,7 +34,7 @@ use crate::lift::{InstIdx, Lifted};
 use crate::policy::Policy;
 use crate::refusal::{MOST_REFUSALS, Refusal};
 use crate::reuse::{Holding, Operand};
-use crate::scheme::Scheme;
+use crate::schemes::Row;
 use crate::survey::Survey;
 use crate::values::Ids;
 
@@ -50,7 +50,7 @@ pub struct Planner<'a> {
     lifted: &'a Lifted<'a>,
     surveys: &'a [Survey],
     flow: &'a Flow,
-    scheme: Scheme,
+    scheme: &'a Row,
     policy: &'a Policy,
     classes: &'a [Class],
     live_before: &'a [LocSet],
@@ -68,13 +68,13 @@ impl<'a> Planner<'a> {
         lifted: &'a Lifted<'a>,
         surveys: &'a [Survey],
         flow: &'a Flow,
-        scheme: Scheme,
+        scheme: &'a Row,
         policy: &'a Policy,
         classes: &'a [Class],
         live_before: &'a [LocSet],
     ) -> Planner<'a> {
         let mut ids = Ids::default();
-        let known = match scheme.reuses() {
+        let known = match scheme.reuses {
             true => ahead::know_all(lifted, surveys, classes, live_before),
             false => Vec::new(),
         };

@@ -3,7 +3,7 @@
 
 use crate::class::{Callee, Class, Repeat, Space};
 use crate::policy::Policy;
-use crate::scheme::Scheme;
+use crate::schemes::Row;
 
 /// What a class's sequence takes.
 #[derive(Default)]
@@ -21,8 +21,8 @@ pub struct Need {
 
 impl Need {
     /// Of a class, under a scheme and a policy.
-    pub fn of(class: Class, scheme: Scheme, policy: &Policy) -> Need {
-        let check = scheme.registers() + policy.table().registers();
+    pub fn of(class: Class, scheme: &Row, policy: &Policy) -> Need {
+        let check = scheme.registers + policy.table().registers();
         let translate = |registers| Need {
             translates: true,
             registers,

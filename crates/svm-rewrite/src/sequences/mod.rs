@@ -33,7 +33,7 @@ use crate::plan::{Flags, Plan};
 use crate::policy::Policy;
 use crate::registers::reg64;
 use crate::returns::begins_own;
-use crate::scheme::Scheme;
+use crate::schemes::{self, Row};
 use address::movabs;
 
 /// Bytes below `rsp` that a leaf function may use (psABI 3.2.2).
@@ -90,7 +90,7 @@ pub struct Emitter<'a> {
     /// Where kept instructions end.
     pub kept_ends: Vec<(u32, Position)>,
     policy: &'a Policy,
-    scheme: Scheme,
+    scheme: &'static Row,
     stubs: Vec<Stub>,
     /// Where a return address was found overwritten, and before what.
     smashed: Vec<StubPlace>,
@@ -107,7 +107,7 @@ impl<'a> Emitter<'a> {
         policy: &'a Policy,
         labels: &'a mut Labels,
         section: u16,
-        scheme: Scheme,
+        scheme: &'static Row,
     ) -> Emitter<'a> {
         let id = lifted.sections[usize::from(section)].id;
         Emitter {
@@ -325,11 +325,9 @@ impl<'a> Emitter<'a> {
     /// A check with an out-of-line slow path; `v` ends translated.
     fn check(&mut self, inst: InstIdx, address: Address, v: Reg, others: &[Reg]) {
         let slow = self.labels.fresh();
-        let table = self.policy.table();
-        self.scheme
-            .check(table, &mut self.asm, &address, v, others, slow);
+        self.check_or_skip(&address, v, others, slow);
         let back = self.fresh_here();
-        let address = (!self.scheme.keeps_address()).then_some(address);
+        let address = (!self.scheme.keeps_address).then_some(address);
         self.stubs.push(Stub {
             slow,
             back,
@@ -343,8 +341,13 @@ impl<'a> Emitter<'a> {
     /// A check whose miss skips to `miss`.
     fn check_or_skip(&mut self, address: &Address, v: Reg, others: &[Reg], miss: Label) {
         let table = self.policy.table();
-        self.scheme
-            .check(table, &mut self.asm, address, v, others, miss);
+        let check = schemes::Check {
+            address,
+            v,
+            others,
+            miss,
+        };
+        self.scheme.emit(table, &mut self.asm, &check);
     }
 
     /// Emits the out-of-line parts of the checks since the last call:

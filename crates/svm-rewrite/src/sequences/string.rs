@@ -12,7 +12,6 @@ use crate::class::{Repeat, StringOp};
 use crate::lift::InstIdx;
 use crate::plan::{Flags, Plan};
 use crate::registers::{reg32, reg64};
-use crate::scheme::untranslate;
 
 /// Direction of a string instruction, by DF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,8 +181,25 @@ impl Emitter<'_> {
         for pointer in roles.pointers.iter().rev() {
             let old = roles.others[0];
             self.pop(old);
-            untranslate(&mut self.asm, pointer.register, pointer.translated, old);
+            self.untranslate(pointer, old);
         }
+    }
+
+    /// `not` and `lea` undo a translation without touching the flags:
+    /// `pointer = pointer - translated + address`.
+    ///
+    /// ```text
+    ///     not   %translated
+    ///     lea   1(%pointer,%translated), %pointer
+    ///     lea   (%pointer,%address), %pointer
+    /// ```
+    fn untranslate(&mut self, pointer: &Pointer, address: Reg) {
+        let (register, translated) = (pointer.register, pointer.translated);
+        self.emit(&r(Code::Not_rm64, reg64(translated)));
+        let mut less_translated = indexed(register, translated, 1);
+        (less_translated.displacement, less_translated.displ_size) = (1, 1);
+        self.lea(less_translated, register);
+        self.lea(indexed(register, address, 1), register);
     }
 
     /// Elements that the window surely holds from a pointer on, at least one.
