@@ -4,15 +4,16 @@
 //! the CPU's cache, which objects do not fit into. Control flow and liveness are about
 //! all instructions and come after.
 
+use foldhash::HashMap;
 use liveness::{BlockId, Effect, LocSet};
 
 use crate::class::Class;
+use crate::classify::{Kept, Question};
 use crate::flow::{self, Exit, Flow, Hints, Unseen};
 use crate::lift::{FuncIdx, InstIdx, Lifted};
-use crate::policy::Policy;
 use crate::refusal::{self, Refusal};
-use crate::survey::{self, Survey, Surveyor};
-use crate::{Target, classify, effects, forward};
+use crate::survey::{Survey, Surveyor};
+use crate::{classify, effects, forward};
 
 /// Everything that is known before anything is decided.
 pub struct Analysis<'a> {
@@ -21,7 +22,6 @@ pub struct Analysis<'a> {
     pub(crate) surveys: Vec<Survey>,
     /// Whether each may change a fact of [`forward`].
     pub(crate) changes_facts: Vec<bool>,
-    pub(crate) policy: Policy,
     pub(crate) flow: Flow,
     /// How each instruction continues.
     pub(crate) exits: Vec<Exit>,
@@ -39,18 +39,19 @@ pub struct Analysis<'a> {
 pub(crate) fn analyse<'a>(
     lifted: &'a Lifted<'a>,
     hints: &Hints,
-    target: Target,
+    rules: &classify::Rules,
 ) -> Result<Analysis<'a>, Vec<Refusal>> {
     // What metadata and the target know, before any instruction is looked at.
     let unseen = Unseen::find(lifted, hints).map_err(|refusal| vec![refusal])?;
-    let (policy, refusals) = Policy::new(target, lifted).map_err(|refusal| vec![refusal])?;
+    let kept = (rules.kept)(lifted).map_err(|refusal| vec![refusal])?;
     let asking = Asking {
         lifted,
         unseen: &unseen,
         hints,
-        policy: &policy,
+        rules,
+        kept: &kept,
     };
-    let mut answers = Answers::room_for(lifted.insts.len(), refusals);
+    let mut answers = Answers::room_for(lifted.insts.len(), (rules.check_operands)(lifted));
     let mut surveyor = Surveyor::new(lifted.insts.len());
     // Functions hold every instruction, in order.
     for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
@@ -62,7 +63,6 @@ pub(crate) fn analyse<'a>(
         lifted,
         surveys: answers.surveys,
         changes_facts: answers.changes_facts,
-        policy,
         flow,
         exits: answers.exits,
         classes: answers.classes,
@@ -76,7 +76,8 @@ struct Asking<'q> {
     lifted: &'q Lifted<'q>,
     unseen: &'q Unseen,
     hints: &'q Hints,
-    policy: &'q Policy,
+    rules: &'q classify::Rules,
+    kept: &'q HashMap<u32, Kept>,
 }
 
 /// What was said of each instruction, by index.
@@ -105,18 +106,23 @@ impl Answers {
 impl Asking<'_> {
     /// Asks the instructions of a function.
     fn function(&self, f: FuncIdx, surveyor: &mut Surveyor, answers: &mut Answers) {
-        let (lifted, policy) = (self.lifted, self.policy);
+        let lifted = self.lifted;
         let function = lifted.function(f);
         for i in function.insts.clone().map(InstIdx) {
             let iced = &lifted.inst(i).iced;
             let mut survey = surveyor.of(iced);
-            if policy.is_linux() {
-                survey::assume_backdoor(iced, &mut survey);
-            }
+            (self.rules.amend)(iced, &mut survey);
             let exit = self.unseen.exit(lifted, i);
             let (own, faulting) = (survey.effect, &self.unseen.extra.faulting);
             let effect = effects::effect(lifted, i, own, &exit, faulting, self.hints);
-            let class = classify::classify(lifted, self.unseen, &survey, function, i, policy);
+            let question = Question {
+                lifted,
+                unseen: self.unseen,
+                survey: &survey,
+                inst: i,
+                kept: self.kept.get(&i.0).copied(),
+            };
+            let class = classify::classify(self.rules, &question);
             answers.effects.push(effect);
             answers.exits.push(exit);
             let changes_facts = forward::may_change_facts(iced, &survey);

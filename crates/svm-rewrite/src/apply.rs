@@ -20,7 +20,7 @@ use crate::refusal::{self, Code, Hitch, Refusal};
 use crate::returns::ReturnWords;
 use crate::schemes::row;
 use crate::sequences::{Depth, Direction, Emitter, StubPlace};
-use crate::{Analysis, Options};
+use crate::{Analysis, Options, targets};
 
 /// The rewritten code, laid out.
 pub struct Applied {
@@ -85,9 +85,9 @@ pub fn apply(
     let mut labels = Labels::new(lifted.insts.len());
     let by_copy = LabelsByCopy::new(lifted, copies, &mut labels);
     let mut written = Written::default();
+    let rules = &targets::of(options.target).code;
     for section in 0..lifted.sections.len() as u16 {
-        let policy = &analysis.policy;
-        let mut emitter = Emitter::new(lifted, policy, &mut labels, section, row(options.scheme));
+        let mut emitter = Emitter::new(lifted, rules, &mut labels, section, row(options.scheme));
         for f in lifted.functions_of(CodeIdx(section)) {
             emitter.own_beginning = beginning(lifted, f, decisions.returns, emitter.labels);
             for copy in copies.of(f) {

@@ -7,7 +7,7 @@ use iced_x86::{FlowControl, Instruction, Mnemonic};
 use liveness::{Effect, Flag, LocSet, Reg, WordSize};
 
 use crate::flow::{Exit, Hints};
-use crate::lift::{InstIdx, Lifted, Target};
+use crate::lift::{Destination, InstIdx, Lifted};
 use crate::linkage::{self, Convention};
 
 /// Arguments of a call: the six integer registers, and `al` for a variadic
@@ -95,12 +95,12 @@ fn is_trap(iced: &Instruction) -> bool {
 /// routine with a private convention may well keep them.
 fn call_effect(
     lifted: &Lifted<'_>,
-    target: Option<Target>,
+    target: Option<Destination>,
     iced: &Instruction,
     own: Effect,
 ) -> Effect {
     let convention = match target {
-        Some(Target::Import(s)) => linkage::convention(lifted.symbol_name(s)),
+        Some(Destination::Import(s)) => linkage::convention(lifted.symbol_name(s)),
         _ => Convention::C,
     };
     let rsp = LocSet::reg(Reg::RSP);

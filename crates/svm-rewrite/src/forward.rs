@@ -13,11 +13,12 @@ use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind, Register}
 use liveness::{BlockId, Program};
 use twin_abi::stack;
 
+use crate::analysis::Analysis;
 use crate::class::{Class, Kind, Space};
 use crate::copies::{Copies, Copy, is_entered};
 use crate::flow::Flow;
 use crate::frame::{self, Frame, Place};
-use crate::lift::{FuncIdx, Inst, InstIdx, Lifted, Target};
+use crate::lift::{Destination, FuncIdx, Inst, InstIdx, Lifted};
 use crate::sequences::Direction;
 use crate::survey::{Memory, Survey};
 
@@ -84,7 +85,7 @@ impl Facts {
     /// Where a function that realigns its stack has no copies (a module for a stock
     /// kernel), `rsp` at entry is taken to be aligned. If it was not, all places found
     /// behind the `and` are off by the same number of bytes: distances between them
-    /// are right, and [`crate::linux::keep_realigned`] asks for no others.
+    /// are right, and [`keep_realigned`](crate::targets) asks for no others.
     fn pass(&mut self, inst: &Inst, copy: Copy) {
         let iced = &inst.iced;
         match iced.mnemonic() {
@@ -334,11 +335,13 @@ fn jumps_between_functions(input: Input<'_>) -> Vec<(FuncIdx, FuncIdx)> {
 /// displacement from `rsp` reach the own frame only, and the slow path knows the whole
 /// stack.
 pub fn translate_callers_frame(
-    lifted: &Lifted<'_>,
-    surveys: &[Survey],
+    analysis: &Analysis<'_>,
     facts: &FactsBefore,
     classes: &mut [Class],
 ) {
+    let Analysis {
+        lifted, surveys, ..
+    } = analysis;
     for (i, facts) in facts.found.iter().flatten() {
         let class = &mut classes[i.0 as usize];
         if *class == Class::Stack
@@ -351,7 +354,8 @@ pub fn translate_callers_frame(
 
 /// Operands `disp(%rbp)` where `rbp` is a frame pointer stay as they are in a
 /// module for a stock kernel, and `disp(%r10)` where a frame is realigned.
-pub fn keep_frame_pointer(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
+pub fn keep_frame_pointer(analysis: &Analysis<'_>, facts: &FactsBefore, classes: &mut [Class]) {
+    let lifted = analysis.lifted;
     for (i, facts) in facts.found.iter().flatten() {
         let inst = lifted.inst(*i);
         let class = &mut classes[i.0 as usize];
@@ -444,7 +448,7 @@ pub fn continues<'f>(
     let last = &lifted.insts[end as usize - 1];
     let calls = matches!(
         (last.iced.flow_control(), last.target),
-        (FlowControl::Call, Some(Target::Inst(_)))
+        (FlowControl::Call, Some(Destination::Inst(_)))
     );
     let comes_back = calls && (end as usize) < lifted.insts.len() && !flow.stops(InstIdx(end - 1));
     let behind = comes_back.then(|| flow.block_of(InstIdx(end)));

@@ -17,9 +17,7 @@ pub mod class;
 mod classify;
 mod codemap;
 mod copies;
-mod dom0;
 mod effects;
-mod emit;
 mod encode;
 mod explanations;
 mod extension;
@@ -31,13 +29,10 @@ mod import;
 mod invocations;
 pub mod lift;
 mod linkage;
-mod linux;
 pub mod listing;
 mod metadata;
 mod plan;
-mod policy;
 mod prefix;
-mod process;
 mod reach;
 mod refusal;
 mod registers;
@@ -50,6 +45,7 @@ mod sites;
 pub mod source;
 mod stats;
 mod survey;
+mod targets;
 pub mod text;
 mod trace;
 mod values;
@@ -108,9 +104,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// The ordinary rewriting for the testbed under a scheme.
+    /// The ordinary rewriting for the default target under a scheme.
     pub fn new(scheme: Scheme) -> Options {
-        Options::of(Target::Hypervisor, scheme)
+        Options::of(Target::default(), scheme)
     }
 
     /// The ordinary rewriting for a target under a scheme.
@@ -126,7 +122,7 @@ impl Options {
 
 /// Whether code for a target can have the checks of a scheme.
 pub fn suits(scheme: Scheme, target: Target) -> bool {
-    schemes::row(scheme).reaches(policy::table(target))
+    schemes::row(scheme).reaches(targets::of(target).plans.table)
 }
 
 /// Rewrites an object.
@@ -134,6 +130,10 @@ pub fn suits(scheme: Scheme, target: Target) -> bool {
 /// # Errors
 /// Every place that cannot be rewritten soundly; nothing is passed through.
 pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<Refusal>> {
+    let target = targets::of(options.target);
+    let emit = target
+        .emit
+        .map_err(|reason| vec![Refusal::of_object(Code::Machine, reason)])?;
     // The object's code as instructions, functions and branch targets.
     let lifted = lift::lift(object)?;
     let codemap = codemap::entries(&lifted)?;
@@ -143,8 +143,8 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
         facts,
         plans,
     } = decide(&lifted, &Hints::default(), &codemap, options)?;
-    let returns = match options.target {
-        Target::Hypervisor => returns::plan(&returns::Input {
+    let returns = match target.guards_returns {
+        true => returns::plan(&returns::Input {
             lifted: &lifted,
             surveys: &analysis.surveys,
             flow: &analysis.flow,
@@ -152,8 +152,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
             live_before: &analysis.live_before,
             codemap: &codemap,
         }),
-        // The kernel's stack, and a program's own, are theirs.
-        Target::Linux | Target::Process => ReturnWords::default(),
+        false => ReturnWords::default(),
     };
     // --- nothing is decided beyond this point ---
     let decisions = Decisions {
@@ -177,14 +176,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     };
     // --- the code itself goes into the object beyond this point ---
     let applied = &mut rewriting.applied;
-    let object = match options.target {
-        Target::Hypervisor => emit::emit(&lifted, applied, &codemap, options.scheme),
-        Target::Linux => linux::emit(&lifted, applied, options.scheme)?,
-        Target::Process => {
-            let reason = "programs are rewritten as assembly text, for their jump tables are in it";
-            return Err(vec![Refusal::of_object(Code::Machine, reason)]);
-        }
-    };
+    let object = emit(&lifted, applied, &codemap, options.scheme)?;
     let stats = stats::stats(&analysis);
     Ok(Rewritten {
         object,
@@ -216,13 +208,12 @@ fn decide<'a>(
         let reason = "its checks have absolute addresses, which the target cannot have";
         return Err(vec![Refusal::of_object(Code::Unsupported, reason)]);
     }
-    if options.target == Target::Linux {
-        linux::check_series(lifted.object).map_err(|refusal| vec![refusal])?;
-    }
+    let target = targets::of(options.target);
+    (target.check_object)(lifted.object).map_err(|refusal| vec![refusal])?;
     // Control flow, what each instruction is, what is live before it.
-    let analysis = analysis::analyse(lifted, hints, options.target)?;
+    let analysis = analysis::analyse(lifted, hints, &target.classes)?;
     let mut classes = accepted(&analysis)?;
-    if options.target == Target::Hypervisor {
+    if target.leaves_out_unreached {
         reach::leave_out(
             lifted,
             &analysis.flow,
@@ -238,19 +229,10 @@ fn decide<'a>(
         flow: &analysis.flow,
         classes: &classes,
     };
-    let facts = forward::analyse(input, &copies, options.target != Target::Hypervisor);
-    match options.target {
-        Target::Hypervisor => {
-            forward::translate_callers_frame(lifted, &analysis.surveys, &facts, &mut classes)
-        }
-        Target::Linux => {
-            forward::keep_frame_pointer(lifted, &facts, &mut classes);
-            linux::keep_realigned(lifted, &facts, &mut classes);
-        }
-        Target::Process => forward::keep_frame_pointer(lifted, &facts, &mut classes),
-    }
+    let facts = forward::analyse(input, &copies, target.keeps_frames);
+    (target.refine)(&analysis, &facts, &mut classes);
     // Registers and flags for each sequence: the last decision.
-    let plans = plan_all(&analysis, &classes, options.scheme)?;
+    let plans = plan_all(&analysis, &classes, options.scheme, &target.plans)?;
     Ok(Decided {
         analysis,
         copies,
@@ -269,7 +251,7 @@ pub fn statistics(object: &Object<'_>) -> Result<Stats, Vec<Refusal>> {
     Ok(stats::stats(&analysis::analyse(
         &lifted,
         &Hints::default(),
-        Target::Hypervisor,
+        &targets::of(Target::default()).classes,
     )?))
 }
 
@@ -286,13 +268,14 @@ fn plan_all(
     analysis: &Analysis<'_>,
     classes: &[Class],
     scheme: Scheme,
+    rules: &plan::Rules,
 ) -> Result<Vec<Plan>, Vec<Refusal>> {
     let planner = Planner::new(
         analysis.lifted,
         &analysis.surveys,
         &analysis.flow,
         schemes::row(scheme),
-        &analysis.policy,
+        rules,
         classes,
         &analysis.live_before,
     );

@@ -27,7 +27,7 @@ use crate::class::{Class, StringOp};
 use crate::copies::is_entered;
 use crate::flow::{Edges, Flow};
 use crate::forward::continues;
-use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted, Target};
+use crate::lift::{CodeIdx, Destination, FuncIdx, InstIdx, Lifted};
 use crate::plan::Plan;
 use crate::survey::{Memory, Survey};
 
@@ -184,7 +184,7 @@ impl Input<'_> {
                 .insts
                 .iter()
                 .filter_map(|inst| match (inst.iced.flow_control(), inst.target) {
-                    (FlowControl::Call, Some(Target::Inst(to))) => Some(to.0),
+                    (FlowControl::Call, Some(Destination::Inst(to))) => Some(to.0),
                     _ => None,
                 });
         begins.chain(called).collect()
@@ -245,8 +245,10 @@ impl Input<'_> {
                 let inst = lifted.inst(i);
                 match inst.target {
                     _ if inst.iced.flow_control() == FlowControl::Call => false,
-                    Some(Target::Import(_)) => true,
-                    Some(Target::Inst(to)) => entries.contains(&to.0) && !begins_own(lifted, i, to),
+                    Some(Destination::Import(_)) => true,
+                    Some(Destination::Inst(to)) => {
+                        entries.contains(&to.0) && !begins_own(lifted, i, to)
+                    }
                     None => false,
                 }
             }
@@ -290,7 +292,7 @@ impl Ways {
                 lifted.inst(last).target,
             ) {
                 (FlowControl::Call, _) => None,
-                (_, Some(Target::Inst(to))) => Some(to),
+                (_, Some(Destination::Inst(to))) => Some(to),
                 _ => None,
             };
             for next in continues(lifted, input.flow, here) {

@@ -14,7 +14,7 @@ use crate::refusal::{self, Refusal};
 use crate::returns::ReturnWords;
 use crate::schemes::row;
 use crate::sequences::Emitter;
-use crate::{Analysis, Decided, Options, Target};
+use crate::{Analysis, Decided, Options, targets};
 
 /// The sequence of one instruction.
 #[derive(Clone, Debug)]
@@ -77,6 +77,7 @@ pub struct SiteCode {
 pub fn emit(decided: &Decided<'_>, options: Options) -> Result<SiteCode, Vec<Refusal>> {
     let analysis = &decided.analysis;
     let lifted = analysis.lifted;
+    let target = targets::of(options.target);
     let mut labels = Labels::new(lifted.insts.len());
     let mut refusals = Vec::new();
     let mut assemblers = Vec::new();
@@ -84,7 +85,7 @@ pub fn emit(decided: &Decided<'_>, options: Options) -> Result<SiteCode, Vec<Ref
     for section in 0..lifted.sections.len() as u16 {
         let mut emitter = Emitter::new(
             lifted,
-            &analysis.policy,
+            &target.code,
             &mut labels,
             section,
             row(options.scheme),
@@ -111,7 +112,10 @@ pub fn emit(decided: &Decided<'_>, options: Options) -> Result<SiteCode, Vec<Ref
             assemblers,
             labels,
             functions,
-            closed: closed(analysis, options.target),
+            closed: match target.closes_calls {
+                true => calls_that_never_return(analysis),
+                false => Vec::new(),
+            },
         })
     } else {
         Err(refusals)
@@ -222,19 +226,13 @@ fn falls_through(analysis: &Analysis<'_>, f: FuncIdx) -> bool {
     }
 }
 
-/// The calls that do not return, of what will be proved to be confined.
-fn closed(analysis: &Analysis<'_>, target: Target) -> Vec<InstIdx> {
-    match target {
-        Target::Process => Vec::new(),
-        Target::Hypervisor | Target::Linux => {
-            let lifted = analysis.lifted;
-            let calls = (0..lifted.insts.len() as u32).map(InstIdx).filter(|i| {
-                let flow = lifted.inst(*i).iced.flow_control();
-                matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
-            });
-            calls
-                .filter(|i| analysis.flow.never_returns(lifted, *i))
-                .collect()
-        }
-    }
+fn calls_that_never_return(analysis: &Analysis<'_>) -> Vec<InstIdx> {
+    let lifted = analysis.lifted;
+    let calls = (0..lifted.insts.len() as u32).map(InstIdx).filter(|i| {
+        let flow = lifted.inst(*i).iced.flow_control();
+        matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
+    });
+    calls
+        .filter(|i| analysis.flow.never_returns(lifted, *i))
+        .collect()
 }

@@ -3,7 +3,7 @@
 use elf_loader::Object;
 use iced_x86::{Formatter, GasFormatter, Instruction};
 
-use crate::lift::{Inst, InstIdx, Lifted, Target, Value};
+use crate::lift::{Destination, Inst, InstIdx, Lifted, Value};
 
 /// A formatter with the project's one style.
 pub fn formatter() -> GasFormatter {
@@ -40,8 +40,8 @@ pub fn symbol(object: &Object<'_>, value: Value) -> String {
 pub fn original(lifted: &Lifted<'_>, i: InstIdx) -> String {
     let inst = lifted.inst(i);
     match inst.target {
-        Some(Target::Inst(t)) => branch_to_code(lifted, inst, t),
-        Some(Target::Import(s)) => with_target(inst, lifted.symbol_name(s)),
+        Some(Destination::Inst(t)) => branch_to_code(lifted, inst, t),
+        Some(Destination::Import(s)) => with_target(inst, lifted.symbol_name(s)),
         None => {
             let mut out = plain(&inst.iced);
             for value in lifted.values_of(inst) {

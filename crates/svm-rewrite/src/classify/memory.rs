@@ -231,3 +231,22 @@ fn stack_operand(iced: &Instruction) -> Result<Space, (Code, &'static str)> {
         _ => Err((Code::RedZone, "it keeps data below the stack pointer")),
     }
 }
+
+/// Hints about caches, which an alternative may choose among.
+pub fn is_cache_hint(iced: &Instruction) -> bool {
+    use Mnemonic as M;
+    matches!(
+        iced.mnemonic(),
+        M::Prefetch
+            | M::Prefetchw
+            | M::Prefetchwt1
+            | M::Prefetchnta
+            | M::Prefetcht0
+            | M::Prefetcht1
+            | M::Prefetcht2
+            | M::Clflush
+            | M::Clflushopt
+            | M::Clwb
+            | M::Cldemote
+    )
+}

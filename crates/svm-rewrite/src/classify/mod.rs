@@ -7,128 +7,117 @@
 
 mod implied;
 mod memory;
-mod sensitive;
 mod stack_pointer;
 
+use foldhash::HashMap;
 use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind};
 
-use crate::class::{Callee, Class, Kind, Space};
-use crate::extension;
+use crate::class::{Callee, Class};
 use crate::flow::Unseen;
-use crate::lift::{Function, Inst, InstIdx, Lifted, Target, is_filler};
+use crate::lift::{Destination, Inst, InstIdx, Lifted, is_filler};
 use crate::linkage;
-use crate::linux::{self, Kept};
-use crate::policy::{self, Policy};
 use crate::prefix;
 use crate::refusal::{Code, Refusal};
 use crate::registers::gpr;
 use crate::survey::{Memory, Survey};
 
 pub use implied::{NO_TRANSLATION, string_op, string_repeat, xlat};
-pub use memory::{MemoryOperands, memory_operands, one_memory_operand};
+pub use memory::{MemoryOperands, is_cache_hint, memory_operands, one_memory_operand};
 
 use implied::{port, port_string};
 use memory::space;
-use sensitive::refuse_sensitive;
-pub use stack_pointer::{PART_OF_A_WORD, WORD};
-use stack_pointer::{in_words, stack_pointer};
+use stack_pointer::stack_pointer;
+pub use stack_pointer::{PART_OF_A_WORD, WORD, in_words};
 
-/// Classifies one instruction of a function.
+/// Why an instruction is refused: the code, and the reason in words.
+pub type Refused = (Code, &'static str);
+
+/// What a target decides about instructions.
+pub struct Rules {
+    /// The operands whose relocations cannot be carried over.
+    pub check_operands: fn(&Lifted<'_>) -> Vec<Refusal>,
+    /// The instructions that the kernel's metadata wants as they are, by index. An
+    /// error is metadata that cannot be read, or that names no whole instruction.
+    pub kept: fn(&Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal>,
+    /// Adds to a survey what the decoder does not know.
+    pub amend: fn(&Instruction, &mut Survey),
+    /// Classifies an instruction that is no padding between functions, or that
+    /// metadata names.
+    pub classify: fn(&Question<'_>) -> Result<Class, Refused>,
+}
+
+/// Why an instruction stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// `__jump_table` names it: a `nop` or `jmp` that the kernel toggles.
+    StaticBranch,
+    /// It lies in a range that `.altinstructions` may replace.
+    Alternative,
+    /// It lies in a range that `.parainstructions` may replace.
+    Paravirt,
+    /// `__ex_table` names it: the kernel answers its faults.
+    Fixup,
+    /// Its whole section stays as it is.
+    Section,
+}
+
+/// The instruction that is to be classified, and what is known of it.
+pub struct Question<'q> {
+    /// The code that it is in.
+    pub lifted: &'q Lifted<'q>,
+    /// What metadata says of control flow.
+    pub unseen: &'q Unseen,
+    /// What it is by itself.
+    pub survey: &'q Survey,
+    /// Which one.
+    pub inst: InstIdx,
+    /// Why it stays as it is, if metadata wants that.
+    pub kept: Option<Kept>,
+}
+
+/// Classifies one instruction under a target's rules.
 ///
 /// # Errors
 /// The instruction cannot be rewritten soundly.
-pub fn classify(
-    lifted: &Lifted<'_>,
-    unseen: &Unseen,
-    survey: &Survey,
-    function: &Function,
-    i: InstIdx,
-    policy: &Policy,
-) -> Result<Class, Refusal> {
-    let iced = &lifted.inst(i).iced;
-    let class = match policy.kept(i) {
-        Some(Kept::Section) => linux::refuse_system(iced)
-            .and_then(|()| in_kept_section(lifted, unseen, survey, i, policy)),
-        Some(Kept::StaticBranch) => Ok(Class::StaticBranch),
-        Some(Kept::Fixup) => linux::refuse_system(iced).map(|()| Class::Keep(Some(Kind::Other))),
-        _ if function.padding => Ok(Class::Drop),
-        Some(Kept::Alternative | Kept::Paravirt) => {
-            in_kept_range(lifted, unseen, survey, i, policy).map(|class| Class::Keep(class.kind()))
-        }
-        None if policy.is_process() => {
-            crate::process::classify(lifted.inst(i), unseen.goes_by_table(i))
-        }
-        None => {
-            by_itself(lifted, unseen, survey, i, policy).map(|class| policy.settle(class, iced))
-        }
+pub fn classify(rules: &Rules, question: &Question<'_>) -> Result<Class, Refusal> {
+    let Question { lifted, inst, .. } = *question;
+    let padding = lifted.function(lifted.function_of(inst)).padding;
+    let class = match question.kept {
+        None | Some(Kept::Alternative | Kept::Paravirt) if padding => Ok(Class::Drop),
+        _ => (rules.classify)(question),
     };
-    class.map_err(|(code, reason)| lifted.refusal(code, i, reason))
+    class.map_err(|(code, reason)| lifted.refusal(code, inst, reason))
 }
 
-/// An instruction that an alternative may replace stays as it is, so it must
-/// reach no memory that would be translated.
-fn in_kept_range(
-    lifted: &Lifted<'_>,
-    unseen: &Unseen,
-    survey: &Survey,
-    i: InstIdx,
-    policy: &Policy,
-) -> Result<Class, (Code, &'static str)> {
-    let iced = &lifted.inst(i).iced;
-    let class = by_itself(lifted, unseen, survey, i, policy)?;
-    let class = match policy.settle(class, iced) {
-        Class::Drop => Class::Plain,
-        class => class,
-    };
-    match class {
-        Class::Keep(_) | Class::Branch | Class::Plain => Ok(class),
-        _ if policy::is_cache_hint(iced) => Ok(Class::Plain),
-        _ => Err((
-            Code::Patched,
-            "it reaches memory through a register where the kernel may put another instruction",
-        )),
-    }
+/// What tells the targets for objects apart, where they classify instructions by the
+/// same cases.
+pub struct Differences {
+    /// Refuses instructions that code for the target may not have.
+    pub refuse: fn(&Instruction) -> Result<(), Refused>,
+    /// Gives the class of instructions that only this target lets through, before
+    /// anything else is asked.
+    pub first: fn(&Instruction) -> Result<Option<Class>, Refused>,
+    /// Refuses extensions and prefixes that an instruction of this class may not have.
+    pub refuse_form: fn(&Instruction, &[u8], Class) -> Result<(), Refused>,
 }
 
-/// An instruction of a section that stays as it is: it may be anything that reaches
-/// no memory through a register.
-fn in_kept_section(
-    lifted: &Lifted<'_>,
-    unseen: &Unseen,
-    survey: &Survey,
-    i: InstIdx,
-    policy: &Policy,
-) -> Result<Class, (Code, &'static str)> {
-    match in_kept_range(lifted, unseen, survey, i, policy) {
-        Err(refused @ (Code::Patched, _)) => Err(refused),
-        _ => Ok(Class::Keep(None)),
-    }
-}
-
-/// The class of an instruction that no metadata names.
-fn by_itself(
-    lifted: &Lifted<'_>,
-    unseen: &Unseen,
-    survey: &Survey,
-    i: InstIdx,
-    policy: &Policy,
-) -> Result<Class, (Code, &'static str)> {
+/// The class of an instruction of an object.
+///
+/// # Errors
+/// The instruction cannot be rewritten soundly.
+pub fn of_object(question: &Question<'_>, differences: &Differences) -> Result<Class, Refused> {
+    let Question {
+        lifted, inst: i, ..
+    } = *question;
     let inst = lifted.inst(i);
     let bytes = lifted.bytes(i);
-    if policy.is_linux() {
-        linux::refuse_system(&inst.iced)?;
-    } else {
-        refuse_sensitive(&inst.iced)?;
-    }
+    (differences.refuse)(&inst.iced)?;
     if let Some(reason) = prefix::ambiguous(&inst.iced, bytes) {
         return Err((Code::Unsupported, reason));
     }
-    let listed = |class| match policy.is_linux() {
-        true => refuse_prefixes(&inst.iced, bytes, policy.settle(class, &inst.iced)).map(|_| class),
-        false => refuse_unlisted(&inst.iced, bytes, class),
-    };
+    let listed = |class| (differences.refuse_form)(&inst.iced, bytes, class).map(|()| class);
     match inst.iced.flow_control() {
-        FlowControl::Next => classify_straight(inst, survey, policy).and_then(listed),
+        FlowControl::Next => straight(inst, question.survey, differences).and_then(listed),
         FlowControl::ConditionalBranch => listed(Class::Branch),
         FlowControl::UnconditionalBranch | FlowControl::Call => Ok(classify_direct(lifted, inst)),
         FlowControl::IndirectCall => callee(inst).map(Class::CallIndirect),
@@ -140,7 +129,7 @@ fn by_itself(
         )),
         // `ud1` marks the end of a static call's trampoline.
         FlowControl::Exception if matches!(inst.iced.mnemonic(), Mnemonic::Ud1 | Mnemonic::Ud2) => {
-            Ok(Class::Trap(unseen.trap(i)))
+            Ok(Class::Trap(question.unseen.trap(i)))
         }
         FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => listed(Class::Plain),
         FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => {
@@ -150,7 +139,7 @@ fn by_itself(
 }
 
 fn classify_direct(lifted: &Lifted<'_>, inst: &Inst) -> Class {
-    let Some(Target::Import(s)) = inst.target else {
+    let Some(Destination::Import(s)) = inst.target else {
         return Class::Branch;
     };
     let name = lifted.symbol_name(s);
@@ -168,7 +157,7 @@ fn classify_direct(lifted: &Lifted<'_>, inst: &Inst) -> Class {
 ///
 /// # Errors
 /// A form that is not known.
-pub fn callee(inst: &Inst) -> Result<Callee, (Code, &'static str)> {
+pub fn callee(inst: &Inst) -> Result<Callee, Refused> {
     match inst.iced.op0_kind() {
         OpKind::Register if inst.iced.op0_register().is_gpr64() => Ok(Callee::Register(
             gpr(inst.iced.op0_register()).expect("a general register"),
@@ -178,56 +167,13 @@ pub fn callee(inst: &Inst) -> Result<Callee, (Code, &'static str)> {
     }
 }
 
-/// What is replaced or dropped may be of any extension; what is kept may not.
-fn refuse_unlisted(
-    iced: &Instruction,
-    bytes: &[u8],
-    class: Class,
-) -> Result<Class, (Code, &'static str)> {
-    let replaced = matches!(
-        class,
-        Class::Drop
-            | Class::Xlat
-            | Class::Port(_)
-            | Class::Trap(_)
-            | Class::FramePointerToStack
-            | Class::Realign(_)
-    );
-    if replaced {
-        return Ok(class);
-    }
-    let extension = extension::refused(iced).map(|reason| (Code::Extension, reason));
-    let prefix = || prefix::meaningless(iced, bytes).map(|reason| (Code::Prefix, reason));
-    extension.or_else(prefix).map_or(Ok(class), Err)
-}
-
-/// In a module for a stock kernel all extensions may stay; a translated access
-/// is encoded anew, which keeps no prefix without meaning.
-fn refuse_prefixes(
-    iced: &Instruction,
-    bytes: &[u8],
-    class: Class,
-) -> Result<Class, (Code, &'static str)> {
-    if matches!(class, Class::Keep(_) | Class::Drop | Class::Branch) {
-        return Ok(class);
-    }
-    match prefix::meaningless(iced, bytes) {
-        Some(reason) => Err((Code::Prefix, reason)),
-        None => Ok(class),
-    }
-}
-
-fn classify_straight(
-    inst: &Inst,
-    survey: &Survey,
-    policy: &Policy,
-) -> Result<Class, (Code, &'static str)> {
+fn straight(inst: &Inst, survey: &Survey, differences: &Differences) -> Result<Class, Refused> {
     let iced = &inst.iced;
     if is_filler(iced) {
         return Ok(Class::Drop);
     }
-    if policy.is_linux() && policy::is_cache_hint(iced) {
-        return Ok(Class::Prefetch(Space::Heap));
+    if let Some(class) = (differences.first)(iced)? {
+        return Ok(class);
     }
     in_words(iced)?;
     if let Some(port) = port(iced) {
@@ -242,9 +188,6 @@ fn classify_straight(
     if let Some(class) = xlat(iced)? {
         return Ok(class);
     }
-    if policy.is_linux() && (policy::makes_frame(iced) || saves_flags(iced)) {
-        return Ok(Class::Plain);
-    }
     if let Some(class) = stack_pointer(iced, survey)? {
         return Ok(class);
     }
@@ -255,12 +198,7 @@ fn classify_straight(
     }
 }
 
-/// `pushfq`: what it reaches is the top of the stack.
-fn saves_flags(iced: &Instruction) -> bool {
-    iced.mnemonic() == Mnemonic::Pushfq
-}
-
-fn no_explicit_memory(iced: &Instruction, survey: &Survey) -> Result<Class, (Code, &'static str)> {
+fn no_explicit_memory(iced: &Instruction, survey: &Survey) -> Result<Class, Refused> {
     let plain_stack = matches!(iced.mnemonic(), Mnemonic::Push | Mnemonic::Pop);
     if plain_stack && iced.stack_pointer_increment().abs() == 8 {
         return Ok(Class::Plain);

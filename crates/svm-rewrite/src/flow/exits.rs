@@ -4,7 +4,7 @@
 use foldhash::{HashMap, HashSet};
 use iced_x86::{FlowControl, Mnemonic};
 
-use crate::lift::{InstIdx, Lifted, Target};
+use crate::lift::{Destination, InstIdx, Lifted};
 use crate::linkage;
 use crate::metadata::ExtraEdges;
 use crate::refusal::Refusal;
@@ -107,25 +107,25 @@ fn exit_of(lifted: &Lifted<'_>, i: InstIdx, warns: &HashSet<u32>) -> Exit {
         (FlowControl::Next, _) => Exit::Next,
         (
             FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend,
-            Some(Target::Inst(to)),
+            Some(Destination::Inst(to)),
         ) => Exit::Jump {
             to,
             conditional: true,
         },
         // A conditional tail call, which leaves the object or goes on.
         (FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend, _) => Exit::TailOut,
-        (FlowControl::UnconditionalBranch, Some(Target::Inst(to))) => Exit::Jump {
+        (FlowControl::UnconditionalBranch, Some(Destination::Inst(to))) => Exit::Jump {
             to,
             conditional: false,
         },
-        (FlowControl::UnconditionalBranch, Some(Target::Import(s)))
+        (FlowControl::UnconditionalBranch, Some(Destination::Import(s)))
             if linkage::is_return_thunk(lifted.symbol_name(s)) =>
         {
             Exit::Return
         }
         (FlowControl::UnconditionalBranch | FlowControl::IndirectBranch, _) => Exit::TailOut,
-        (FlowControl::Call, Some(Target::Inst(to))) => Exit::CallLocal(to),
-        (FlowControl::Call, Some(Target::Import(s)))
+        (FlowControl::Call, Some(Destination::Inst(to))) => Exit::CallLocal(to),
+        (FlowControl::Call, Some(Destination::Import(s)))
             if linkage::never_returns(lifted.symbol_name(s)) =>
         {
             Exit::CallStop

@@ -18,7 +18,7 @@ use liveness::{BlockId, Effect, InstId, LocSet, Program};
 
 use crate::effects::live_at_return;
 use crate::invocations::{self, Ending};
-use crate::lift::{InstIdx, Lifted, Target};
+use crate::lift::{Destination, InstIdx, Lifted};
 use crate::linkage;
 use crate::metadata::ExtraEdges;
 
@@ -95,8 +95,8 @@ impl Flow {
     pub fn never_returns(&self, lifted: &Lifted<'_>, i: InstIdx) -> bool {
         self.stops(i)
             || match lifted.inst(i).target {
-                Some(Target::Import(s)) => linkage::never_returns(lifted.symbol_name(s)),
-                Some(Target::Inst(_)) | None => false,
+                Some(Destination::Import(s)) => linkage::never_returns(lifted.symbol_name(s)),
+                Some(Destination::Inst(_)) | None => false,
             }
     }
 }

@@ -6,7 +6,7 @@ use liveness::LocSet;
 
 use super::Planner;
 use crate::class::Class;
-use crate::lift::{Inst, InstIdx, Lifted, Target};
+use crate::lift::{Destination, Inst, InstIdx, Lifted};
 use crate::reuse::{self, Operand, Step};
 use crate::survey::Survey;
 use crate::values::Motion;
@@ -58,7 +58,7 @@ fn survives(inst: &Inst, class: Class) -> bool {
         // arrives there.
         Class::Branch => {
             let jumps = inst.iced.flow_control() != FlowControl::Call;
-            jumps && matches!(inst.target, Some(Target::Inst(_)))
+            jumps && matches!(inst.target, Some(Destination::Inst(_)))
         }
         // A branch ends its block anyway; a call leaves the driver.
         Class::Keep(_) => inst.iced.flow_control() == FlowControl::Next,
@@ -70,7 +70,9 @@ fn survives(inst: &Inst, class: Class) -> bool {
 fn straight_to(inst: &Inst) -> Option<InstIdx> {
     // The target is looked at first: few instructions have one.
     match inst.target {
-        Some(Target::Inst(to)) if inst.iced.flow_control() == FlowControl::UnconditionalBranch => {
+        Some(Destination::Inst(to))
+            if inst.iced.flow_control() == FlowControl::UnconditionalBranch =>
+        {
             Some(to)
         }
         _ => None,

@@ -5,7 +5,7 @@ use liveness::{LocSet, Reg};
 
 use super::{Plan, Planner};
 use crate::class::{Callee, Class};
-use crate::lift::{InstIdx, Target};
+use crate::lift::{Destination, InstIdx};
 use crate::linkage::{self, Convention};
 use crate::refusal::{Code, Refusal};
 
@@ -27,8 +27,8 @@ impl Planner<'_> {
     ) -> Result<(), Refusal> {
         let inst = self.lifted.inst(i);
         let import = match inst.target {
-            Some(Target::Import(s)) => Some(linkage::convention(self.lifted.symbol_name(s))),
-            Some(Target::Inst(_)) => return Ok(()),
+            Some(Destination::Import(s)) => Some(linkage::convention(self.lifted.symbol_name(s))),
+            Some(Destination::Inst(_)) => return Ok(()),
             None => None,
         };
         let operands = self.registers_of(i).union(callee_register(class));

@@ -31,10 +31,9 @@ use liveness::{LocSet, Reg};
 use crate::class::Class;
 use crate::flow::Flow;
 use crate::lift::{InstIdx, Lifted};
-use crate::policy::Policy;
 use crate::refusal::{MOST_REFUSALS, Refusal};
 use crate::reuse::{Holding, Operand};
-use crate::schemes::Row;
+use crate::schemes::{Row, Table};
 use crate::survey::Survey;
 use crate::values::Ids;
 
@@ -45,13 +44,24 @@ use ways::Ways;
 
 pub use decision::{Flags, Plan, Scratch};
 
+/// What a target decides about sequences before there are any.
+pub struct Rules {
+    /// How checks reach the table.
+    pub table: Table,
+    /// Registers that a sequence may never overwrite, beside `rsp`.
+    pub reserved: LocSet,
+    /// Whether what leaves the object goes through a linker's veneer, which may
+    /// overwrite `r10` and `r11` (psABI 3.2.1).
+    pub has_veneers: bool,
+}
+
 /// Makes plans for the instructions of one object.
 pub struct Planner<'a> {
     lifted: &'a Lifted<'a>,
     surveys: &'a [Survey],
     flow: &'a Flow,
     scheme: &'a Row,
-    policy: &'a Policy,
+    rules: &'a Rules,
     classes: &'a [Class],
     live_before: &'a [LocSet],
     /// Translations that registers hold before the next instruction.
@@ -69,7 +79,7 @@ impl<'a> Planner<'a> {
         surveys: &'a [Survey],
         flow: &'a Flow,
         scheme: &'a Row,
-        policy: &'a Policy,
+        rules: &'a Rules,
         classes: &'a [Class],
         live_before: &'a [LocSet],
     ) -> Planner<'a> {
@@ -86,7 +96,7 @@ impl<'a> Planner<'a> {
             surveys,
             flow,
             scheme,
-            policy,
+            rules,
             classes,
             live_before,
         }
@@ -166,10 +176,10 @@ impl<'a> Planner<'a> {
     /// It has a sequence of its own, if its class has any.
     fn translated(&mut self, i: InstIdx, operand: Option<Operand>) -> Result<Plan, Refusal> {
         let class = self.class(i);
-        let need = Need::of(class, self.scheme, self.policy);
+        let need = Need::of(class, self.scheme, self.rules);
         let mut plan = self.untouched(i);
         let leaves = need.call_registers || class == Class::Branch;
-        if leaves && self.policy.has_veneers() {
+        if leaves && self.rules.has_veneers {
             self.leave_object(i, class, self.live(i), &mut plan)?;
         }
         if !need.translates {

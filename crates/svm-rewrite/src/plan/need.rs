@@ -1,8 +1,8 @@
 //! What the sequence of each class takes: registers, flags, the way out. How many
 //! registers a sequence uses is seen in [`crate::sequences`].
 
+use super::Rules;
 use crate::class::{Callee, Class, Repeat, Space};
-use crate::policy::Policy;
 use crate::schemes::Row;
 
 /// What a class's sequence takes.
@@ -20,9 +20,9 @@ pub struct Need {
 }
 
 impl Need {
-    /// Of a class, under a scheme and a policy.
-    pub fn of(class: Class, scheme: &Row, policy: &Policy) -> Need {
-        let check = scheme.registers + policy.table().registers();
+    /// Of a class, under a scheme and a target's rules.
+    pub fn of(class: Class, scheme: &Row, rules: &Rules) -> Need {
+        let check = scheme.registers + rules.table.registers();
         let translate = |registers| Need {
             translates: true,
             registers,

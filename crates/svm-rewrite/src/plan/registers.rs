@@ -58,8 +58,9 @@ impl Planner<'_> {
         }
         let wanted = registers + usize::from(keeps_flags && recompute.is_none());
         let legacy_only = uses_high_byte(&inst.iced);
-        let policy = self.policy;
-        let usable = |r: Reg| policy.may_be_scratch(r) && (!legacy_only || r.number() < 8);
+        let reserved = self.rules.reserved;
+        let usable =
+            |r: Reg| !reserved.intersects(LocSet::reg(r)) && (!legacy_only || r.number() < 8);
         // A register that the instruction only writes is dead before it and may hold
         // the address (one that it reads is live). A string instruction's own must
         // not: its pointers are recovered after it ran. Nor must those of a compare

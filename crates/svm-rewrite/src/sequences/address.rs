@@ -180,7 +180,7 @@ impl Emitter<'_> {
 
     /// What a relocation's value is called in emitted code.
     pub(super) fn referent(&self, value: Value) -> Result<Referent, &'static str> {
-        self.policy.referent(self.lifted, value)
+        (self.rules.referent)(self.lifted, value)
     }
 }
 

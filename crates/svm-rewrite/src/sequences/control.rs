@@ -3,13 +3,13 @@
 use iced_x86::{Code, FlowControl, Instruction};
 use liveness::Reg;
 
-use super::Emitter;
 use super::address::at;
+use super::{Emitter, Indirect};
 use crate::asm::{JRCXZ, Jump, Label, Referent, r, rm};
 use crate::class::{Callee, Space};
 use crate::flow::Trap;
 use crate::import::{Import, Service};
-use crate::lift::{CodeIdx, InstIdx, Target};
+use crate::lift::{CodeIdx, Destination, InstIdx};
 use crate::linkage;
 use crate::plan::Plan;
 use crate::refusal::Hitch;
@@ -25,20 +25,24 @@ impl Emitter<'_> {
     pub fn branch(&mut self, i: InstIdx, plan: &Plan) -> Result<(), Hitch> {
         let inst = self.lifted.inst(i);
         let iced = &inst.iced;
-        if let (true, Some(Target::Import(s))) = (self.policy.is_linux(), inst.target) {
+        if let (true, Some(Destination::Import(s))) = (self.rules.keeps_calls, inst.target) {
             return self.branch_to_kernel(i, s);
         }
         let jump = jump_of(iced)?;
         match inst.target {
-            Some(Target::Inst(to)) if self.lifted.inst(to).section == CodeIdx(self.section) => {
+            Some(Destination::Inst(to))
+                if self.lifted.inst(to).section == CodeIdx(self.section) =>
+            {
                 let label = match jump {
                     Jump::Call => self.target(to),
                     _ => self.jump_target(i, to),
                 };
                 self.branch_near(jump, label);
             }
-            Some(Target::Inst(to)) => self.branch_far(jump, Referent::Label(self.target(to)))?,
-            Some(Target::Import(s)) => {
+            Some(Destination::Inst(to)) => {
+                self.branch_far(jump, Referent::Label(self.target(to)))?
+            }
+            Some(Destination::Import(s)) => {
                 let ends = jump == Jump::Call && linkage::never_returns(self.lifted.symbol_name(s));
                 self.open(plan);
                 self.branch_far(jump, Referent::Import(Import::Routine(s), 0))?;
@@ -103,9 +107,9 @@ impl Emitter<'_> {
             }
             Callee::Memory(space) => self.load_target(i, plan, space),
         }
-        match self.policy.target() {
-            crate::Target::Hypervisor => self.call_runtime(jump, Service::Call),
-            crate::Target::Linux | crate::Target::Process => self.through_register(jump),
+        match self.rules.indirect {
+            Indirect::Runtime => self.call_runtime(jump, Service::Call),
+            Indirect::Register => self.through_register(jump),
         }
         Ok(())
     }

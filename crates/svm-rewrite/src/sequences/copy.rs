@@ -4,7 +4,6 @@ use iced_x86::{Code, Register};
 
 use super::{Address, Emitter};
 use crate::asm::Referent;
-use crate::dom0;
 use crate::import::Import;
 use crate::lift::InstIdx;
 use crate::prefix;
@@ -24,7 +23,7 @@ impl Emitter<'_> {
             return Err("dom0's address does not fit the destination of this lea".into());
         }
         let referent = match inst.displacement {
-            Some(value) => dom0::referent(self.lifted.object, self.lifted.value(value))?,
+            Some(value) => self.referent(self.lifted.value(value))?,
             None => {
                 let code = self.lifted.sections[usize::from(inst.section.0)].id;
                 Referent::Import(
@@ -47,10 +46,11 @@ impl Emitter<'_> {
         let start = self.asm.here();
         let mut bytes = self.lifted.bytes(i).to_vec();
         for value in self.lifted.values_of(inst) {
-            let field = dom0::field(value.kind).ok_or("its relocation cannot be carried over")?;
+            let field =
+                (self.rules.field)(value.kind).ok_or("its relocation cannot be carried over")?;
             let at = usize::from(value.at);
             bytes[at..at + field.width()].fill(0);
-            let referent = dom0::referent(self.lifted.object, value)?;
+            let referent = self.referent(value)?;
             self.asm.refer(start, at, field, referent);
         }
         self.asm.raw(&bytes);

@@ -7,7 +7,7 @@ use super::Emitter;
 use super::control::jump_of;
 use crate::asm::{Field, Jump, Label, Referent};
 use crate::import::Import;
-use crate::lift::{CodeIdx, InstIdx, Target, Value, is_direct_branch, is_filler};
+use crate::lift::{CodeIdx, Destination, InstIdx, Value, is_direct_branch, is_filler};
 use crate::linkage;
 use crate::refusal::Hitch;
 
@@ -21,14 +21,16 @@ impl Emitter<'_> {
     pub fn keep(&mut self, i: InstIdx) -> Result<(), Hitch> {
         let inst = self.lifted.inst(i);
         match inst.target {
-            Some(Target::Import(s)) => self.raw_branch(i, Referent::Import(Import::Routine(s), 0)),
-            Some(Target::Inst(to)) if !self.is_near(to) => {
+            Some(Destination::Import(s)) => {
+                self.raw_branch(i, Referent::Import(Import::Routine(s), 0))
+            }
+            Some(Destination::Inst(to)) if !self.is_near(to) => {
                 self.asm
                     .branch_out(jump_of(&inst.iced)?, Referent::Label(Label(to.0)));
             }
             // Its displacement is still right.
-            Some(Target::Inst(_)) if self.is_verbatim() => self.asm.raw(self.lifted.bytes(i)),
-            Some(Target::Inst(to)) => self.asm.branch_long(jump_of(&inst.iced)?, Label(to.0)),
+            Some(Destination::Inst(_)) if self.is_verbatim() => self.asm.raw(self.lifted.bytes(i)),
+            Some(Destination::Inst(to)) => self.asm.branch_long(jump_of(&inst.iced)?, Label(to.0)),
             None if is_direct_branch(&inst.iced) => {
                 return Err("its destination is not known".into());
             }
@@ -58,7 +60,7 @@ impl Emitter<'_> {
         let start = self.asm.here();
         let mut bytes = self.lifted.bytes(i).to_vec();
         for value in self.lifted.values_of(inst) {
-            let field = self.policy.field(value.kind);
+            let field = (self.rules.field)(value.kind);
             let field = field.ok_or("its relocation cannot be carried over")?;
             let (at, width) = (usize::from(value.at), field.width());
             bytes[at..at + width].fill(0);
@@ -123,7 +125,7 @@ impl Emitter<'_> {
         let inst = self.lifted.inst(i);
         match inst.target {
             None if is_filler(&inst.iced) => self.asm.raw(&NOP5),
-            Some(Target::Inst(to)) if jump_of(&inst.iced)? == Jump::Always => {
+            Some(Destination::Inst(to)) if jump_of(&inst.iced)? == Jump::Always => {
                 if self.is_near(to) {
                     self.asm.branch_long(Jump::Always, Label(to.0));
                 } else {

@@ -175,10 +175,7 @@ impl Emitter<'_> {
         let immediate = match inst.immediate {
             Some(value) => {
                 let value = self.lifted.value(value);
-                let field = self
-                    .policy
-                    .field(value.kind)
-                    .filter(|f| *f == Field::Abs32S);
+                let field = (self.rules.field)(value.kind).filter(|f| *f == Field::Abs32S);
                 let field = field.ok_or("its immediate holds an address of unexpected width")?;
                 Some((field, self.referent(value)?))
             }

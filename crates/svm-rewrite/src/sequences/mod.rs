@@ -22,22 +22,54 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use liveness::{LocSet, Reg};
 
 use crate::apply::InstLabels;
-use crate::asm::{Assembler, Jump, Label, Labels, Position, Referent, r, ri, rr};
+use crate::asm::{Assembler, Field, Jump, Label, Labels, Position, Referent, r, ri, rr};
 use crate::class::Class;
 use crate::copies::is_entered;
 use crate::encode::Form;
 use crate::import::{Import, Service};
-use crate::lift::{CodeIdx, InstIdx, Lifted};
-use crate::linux;
+use crate::lift::{CodeIdx, InstIdx, Lifted, Value};
 use crate::plan::{Flags, Plan};
-use crate::policy::Policy;
 use crate::registers::reg64;
 use crate::returns::begins_own;
-use crate::schemes::{self, Row};
+use crate::schemes::{self, Row, Table};
 use address::movabs;
 
 /// Bytes below `rsp` that a leaf function may use (psABI 3.2.2).
 const RED_ZONE: i64 = twin_abi::stack::BELOW_RSP;
+
+/// What a target decides about emitted code.
+pub struct Rules {
+    /// How checks reach the table.
+    pub table: Table,
+    /// Whether data below `rsp` must survive what sequences push (psABI 3.2.2).
+    pub has_red_zone: bool,
+    /// Whether every translation is the address itself (paper, 5.1.2), so that places
+    /// which overlap in the original do so here.
+    pub translates_to_itself: bool,
+    /// Whether the result has unwind tables, which ask how many words are pushed.
+    pub unwinds: bool,
+    /// Who finds the destination of an indirect transfer.
+    pub indirect: Indirect,
+    /// Whether a branch to an import keeps all its bytes, for the kernel patches it.
+    pub keeps_calls: bool,
+    /// Whether all instructions of a section, given by name, stay as they are.
+    pub is_verbatim: fn(&str) -> bool,
+    /// What a value refers to, as emitted code names it. An error says why it cannot
+    /// be named.
+    pub referent: fn(&Lifted<'_>, Value) -> Result<Referent, &'static str>,
+    /// The field of an instruction that stays as it is, for a value of this relocation
+    /// type; `None` if it cannot be carried over.
+    pub field: fn(u32) -> Option<Field>,
+}
+
+/// Who finds the destination of an indirect transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Indirect {
+    /// The runtime, in a table of what may be called.
+    Runtime,
+    /// The processor: code may call what it likes.
+    Register,
+}
 
 /// The out-of-line part of a check: ask the runtime, go back.
 #[derive(Debug)]
@@ -89,7 +121,7 @@ pub struct Emitter<'a> {
     pub locked: Vec<(InstIdx, Position)>,
     /// Where kept instructions end.
     pub kept_ends: Vec<(u32, Position)>,
-    policy: &'a Policy,
+    rules: &'static Rules,
     scheme: &'static Row,
     stubs: Vec<Stub>,
     /// Where a return address was found overwritten, and before what.
@@ -104,7 +136,7 @@ impl<'a> Emitter<'a> {
     /// An emitter for a section.
     pub fn new(
         lifted: &'a Lifted<'a>,
-        policy: &'a Policy,
+        rules: &'static Rules,
         labels: &'a mut Labels,
         section: u16,
         scheme: &'static Row,
@@ -120,7 +152,7 @@ impl<'a> Emitter<'a> {
             depths: Vec::new(),
             locked: Vec::new(),
             kept_ends: Vec::new(),
-            policy,
+            rules,
             scheme,
             stubs: Vec::new(),
             smashed: Vec::new(),
@@ -132,7 +164,7 @@ impl<'a> Emitter<'a> {
     /// Whether all instructions of this section stay as they are.
     pub fn is_verbatim(&self) -> bool {
         let name = self.lifted.section_name(CodeIdx(self.section));
-        self.policy.is_linux() && linux::is_verbatim(name)
+        (self.rules.is_verbatim)(name)
     }
 
     /// What follows is the sequence of an instruction, whose label in the copy at hand
@@ -150,9 +182,9 @@ impl<'a> Emitter<'a> {
         self.note_depth();
     }
 
-    /// Only unwind tables ask, which a module for a stock kernel has.
+    /// Only unwind tables ask.
     fn note_depth(&mut self) {
-        if self.policy.is_linux() {
+        if self.rules.unwinds {
             self.depths.push(Depth {
                 at: self.asm.here(),
                 inst: self.current,
@@ -238,7 +270,7 @@ impl<'a> Emitter<'a> {
     /// Whether the sequence pushes where there may be data below `rsp`.
     fn skips_red_zone(&self, plan: &Plan) -> bool {
         let pushes = !plan.scratch.spilled().is_empty() || matches!(plan.class, Class::String(..));
-        pushes && self.policy.has_red_zone()
+        pushes && self.rules.has_red_zone
     }
 
     /// Bytes between the original's `rsp` and what the sequence pushed.
@@ -340,7 +372,7 @@ impl<'a> Emitter<'a> {
 
     /// A check whose miss skips to `miss`.
     fn check_or_skip(&mut self, address: &Address, v: Reg, others: &[Reg], miss: Label) {
-        let table = self.policy.table();
+        let table = self.rules.table;
         let check = schemes::Check {
             address,
             v,
@@ -370,7 +402,7 @@ impl<'a> Emitter<'a> {
                 address.emit(&mut self.asm, stub.v);
             }
             // A sequence that pushed is above it already.
-            let skips = self.policy.has_red_zone() && stub.depth == 0;
+            let skips = self.rules.has_red_zone && stub.depth == 0;
             if skips {
                 self.skip_red_zone();
             }

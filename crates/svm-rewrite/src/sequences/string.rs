@@ -131,7 +131,7 @@ impl Emitter<'_> {
                 self.minimum(n, count);
             }
         }
-        if op.copies() && !self.policy.maps_to_itself() {
+        if op.copies() && !self.rules.translates_to_itself {
             self.apart(n, roles.others[0], log2);
         }
         self.minimum(n, Reg::RCX);

@@ -20,7 +20,6 @@ mod marks;
 mod number;
 mod operand;
 mod print;
-mod runtime;
 mod statement;
 mod taken;
 
@@ -31,11 +30,11 @@ use elf_loader::Object;
 use crate::class::Kind;
 use crate::refusal::Refusal;
 use crate::stats::{self, Stats};
-use crate::{Options, lift, sites};
+pub use crate::targets::module_runtime;
+use crate::{Options, lift, sites, targets};
 pub use marks::StatementIdx;
 use marks::{Marks, Tie};
 use print::Obstacle;
-pub use runtime::module_runtime;
 use statement::Statement;
 
 /// A text taken apart.
@@ -78,10 +77,17 @@ impl<'t> Source<'t> {
     /// # Errors
     /// Every place that cannot be rewritten soundly.
     pub fn rewrite(&self, object: &Object<'_>, options: Options) -> Result<Printed, Vec<Refusal>> {
-        let lifted = lift::lift_for(object, options.target)?;
+        let target = targets::of(options.target);
+        let lifted = lift::lift_for(object, target.any_relocation)?;
         let tie = Tie::find(&lifted, &self.statements, &self.marks);
         let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
-        let reached = taken::find(self.text, &self.statements, &tie, &lifted, options.target);
+        let reached = taken::find(
+            self.text,
+            &self.statements,
+            &tie,
+            &lifted,
+            target.is_replaceable,
+        );
         let decided =
             crate::decide(&lifted, &reached, &BTreeSet::new(), options).map_err(located)?;
         let code = sites::emit(&decided, options).map_err(located)?;

@@ -5,14 +5,13 @@
 //! has these names where objects have differences of numbers. An indirect jump
 //! is taken to reach every such label of its function.
 
-use elf_loader::consts::{STB_LOCAL, STB_WEAK, STT_SECTION};
+use elf_loader::Symbol;
 use foldhash::HashSet;
 
 use super::marks::{StatementIdx, Tie};
 use super::statement::{Kind, Statement};
 use crate::flow::Hints;
 use crate::lift::Lifted;
-use twin_abi::Target;
 
 /// What a section's contents mean to control flow.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,11 +29,11 @@ pub fn find(
     statements: &[Statement],
     tie: &Tie,
     lifted: &Lifted<'_>,
-    target: Target,
+    is_replaceable: fn(&Symbol<'_>) -> bool,
 ) -> Hints {
     let names = Names::find(text, statements);
     let mut reached = Hints {
-        replaceable: replaceable(lifted, target),
+        replaceable: replaceable(lifted, is_replaceable),
         ..Hints::default()
     };
     if names.jumped.is_empty() && names.unwound.is_empty() {
@@ -63,14 +62,10 @@ pub fn find(
 }
 
 /// Entries of functions that another object may define as well: calls of those go
-/// where the linker says (psABI 3.5.5, and ELF's symbol preemption). In a module,
-/// which is linked once, only weak ones can be.
-fn replaceable(lifted: &Lifted<'_>, target: Target) -> HashSet<u32> {
+/// where the linker says (psABI 3.5.5, and ELF's symbol preemption).
+fn replaceable(lifted: &Lifted<'_>, is_replaceable: fn(&Symbol<'_>) -> bool) -> HashSet<u32> {
     let symbols = lifted.object.symbols();
-    let global = symbols.filter(|(_, s)| match target {
-        Target::Process => s.binding != STB_LOCAL && s.kind != STT_SECTION,
-        Target::Hypervisor | Target::Linux => s.binding == STB_WEAK,
-    });
+    let global = symbols.filter(|(_, symbol)| is_replaceable(symbol));
     global
         .filter_map(|(id, _)| {
             let (code, offset) = lifted.code_place(id, 0)?;

@@ -1,26 +1,21 @@
-//! The `process` target: a program that is mapped to itself.
-//!
-//! What reaches memory through a register is translated. What stays as it is:
-//! operands relative to `rsp` (any shape), to a frame pointer, to `rip`, to a
-//! segment (thread-local variables), absolute ones; all transfers of control, of
-//! which indirect ones through memory load their destination by a translation
-//! first, jump tables excepted; whatever reaches no memory, of any extension.
+//! The class of an instruction in a program.
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use crate::class::{Class, Kind};
-use crate::classify::{self, MemoryOperands};
+use crate::classify::{self, MemoryOperands, Question, Refused};
 use crate::lift::{Inst, is_filler};
-use crate::policy;
 use crate::refusal::Code;
 
-/// Classifies one instruction; `by_table` says of an indirect jump that it is one
-/// of a function with jump tables or computed gotos.
+/// Classifies one instruction.
 ///
 /// # Errors
 /// The instruction cannot be rewritten soundly.
-pub fn classify(inst: &Inst, by_table: bool) -> Result<Class, (Code, &'static str)> {
+pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
+    let inst = question.lifted.inst(question.inst);
     let iced = &inst.iced;
+    // It is one of a function with jump tables or computed gotos.
+    let by_table = question.unseen.goes_by_table(question.inst);
     match iced.flow_control() {
         FlowControl::Next => straight(inst),
         FlowControl::IndirectCall if through_heap(inst) => {
@@ -41,7 +36,7 @@ pub fn classify(inst: &Inst, by_table: bool) -> Result<Class, (Code, &'static st
     }
 }
 
-fn straight(inst: &Inst) -> Result<Class, (Code, &'static str)> {
+fn straight(inst: &Inst) -> Result<Class, Refused> {
     let iced = &inst.iced;
     if let Some((op, log2)) = classify::string_op(iced.code()) {
         return classify::string_repeat(iced).map(|repeat| Class::String(op, log2, repeat));
@@ -65,7 +60,7 @@ fn straight(inst: &Inst) -> Result<Class, (Code, &'static str)> {
 
 /// Addresses that are computed only, and hints, which cannot fault.
 fn reaches_nothing(iced: &Instruction) -> bool {
-    iced.mnemonic() == Mnemonic::Lea || is_filler(iced) || policy::is_cache_hint(iced)
+    iced.mnemonic() == Mnemonic::Lea || is_filler(iced) || classify::is_cache_hint(iced)
 }
 
 /// What an operand is that stays as it is. That of a frame pointer is found

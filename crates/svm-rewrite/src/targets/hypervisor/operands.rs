@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 
+use elf_loader::Place;
 use elf_loader::consts::{R_X86_64_32S, R_X86_64_64, R_X86_64_PC32};
-use elf_loader::{Object, Place};
 
 use crate::asm::{Field, Referent};
 use crate::import::Import;
@@ -19,7 +19,8 @@ use crate::refusal::{self, Code, Refusal};
 ///
 /// # Errors
 /// Why it cannot be named.
-pub fn referent(object: &Object<'_>, value: Value) -> Result<Referent, &'static str> {
+pub fn referent(lifted: &Lifted<'_>, value: Value) -> Result<Referent, &'static str> {
+    let object = lifted.object;
     let symbol = object.symbol(value.symbol);
     match symbol.place {
         Place::In(section) => {
@@ -74,7 +75,5 @@ fn check_value(lifted: &Lifted<'_>, value: Value, uses: &HashMap<&str, u32>) -> 
             ));
         }
     }
-    referent(lifted.object, value)
-        .map(|_| ())
-        .map_err(str::to_owned)
+    referent(lifted, value).map(|_| ()).map_err(str::to_owned)
 }

@@ -7,25 +7,11 @@ use foldhash::HashMap;
 use iced_x86::{Mnemonic, Register};
 
 use crate::class::Class;
+use crate::classify::Kept;
 use crate::copies::Copy;
 use crate::forward::FactsBefore;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::refusal::{Code, Refusal};
-
-/// Why an instruction stays as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
-    /// `__jump_table` names it: a `nop` or `jmp` that the kernel toggles.
-    StaticBranch,
-    /// It lies in a range that `.altinstructions` may replace.
-    Alternative,
-    /// It lies in a range that `.parainstructions` may replace.
-    Paravirt,
-    /// `__ex_table` names it: the kernel answers its faults.
-    Fixup,
-    /// Its whole section stays as it is ([`is_verbatim`]).
-    Section,
-}
 
 /// Sections whose instructions all stay as they are: alternatives' replacements, which
 /// never run in place, and static calls' trampolines, whose bytes the kernel knows.

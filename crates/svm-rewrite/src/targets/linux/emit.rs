@@ -2,19 +2,20 @@
 //! object.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use elf_loader::consts::{STB_LOCAL, STT_SECTION};
 use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
 use foldhash::HashMap;
 use twin_abi::Target;
 
+use super::super::sections::{map_section, note_section, relocation_kind};
 use super::places::Places;
 use super::runtime::Runtime;
 use super::{orc, tables, versions};
 use crate::Scheme;
 use crate::apply::Applied;
 use crate::asm::{Field, Referent};
-use crate::emit::{map_section, note_section, relocation_kind};
 use crate::import::Import;
 use crate::lift::{CodeIdx, Lifted};
 use crate::refusal::Refusal;
@@ -26,6 +27,7 @@ use crate::refusal::Refusal;
 pub fn emit(
     lifted: &Lifted<'_>,
     applied: &mut Applied,
+    _codemap: &BTreeSet<(CodeIdx, u64)>,
     scheme: Scheme,
 ) -> Result<Object<'static>, Vec<Refusal>> {
     let mut object = owned(lifted.object);
