@@ -11,7 +11,7 @@
 //! about drivers, whose stack and frames have known sizes, and does not hold for
 //! programs.
 
-use svm_rewrite::source::{Printed, Source};
+use svm_rewrite::text::{Printed, Source};
 use svm_rewrite::{Options, Scheme, Target};
 use svm_verify::Contract;
 
@@ -94,6 +94,6 @@ pub fn verify(name: &str, text: &[u8], scheme: Scheme) -> Result<(), Failure> {
 /// # Errors
 /// None but defects of this program.
 pub fn module_runtime(scheme: Scheme) -> Result<Vec<u8>, Failure> {
-    let object = svm_rewrite::source::module_runtime(scheme);
+    let object = svm_rewrite::text::module_runtime(scheme);
     elf_loader::write(&object).map_err(|e| Failure::input("the runtime", e))
 }

@@ -10,6 +10,7 @@ mod decode;
 mod functions;
 mod relocation;
 mod starts;
+pub mod syntax;
 
 use std::num::NonZeroU32;
 
@@ -18,7 +19,6 @@ use foldhash::HashMap;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 
 use crate::refusal::{self, Code, Refusal};
-use crate::text;
 
 use decode::PendingBranch;
 use starts::{Start, Starts};
@@ -247,8 +247,15 @@ impl Lifted<'_> {
             refusal.function.clone_from(&f.name);
             refusal.function_offset = inst.offset() - f.start;
         }
-        refusal.instruction = text::original(self, i);
+        refusal.instruction = syntax::original(self, i);
         refusal
+    }
+
+    /// Whether a function is entered with an empty frame, rather than a part of
+    /// another that the compiler moved elsewhere.
+    pub fn is_entered(&self, f: FuncIdx) -> bool {
+        let function = self.function(f);
+        !function.insts.is_empty() && !function.name.contains(".cold")
     }
 }
 

@@ -5,11 +5,11 @@ use iced_x86::FlowControl;
 use liveness::LocSet;
 
 use super::Planner;
-use crate::class::Class;
+use crate::analyse::class::Class;
+use crate::analyse::survey::Survey;
 use crate::lift::{Destination, Inst, InstIdx, Lifted};
-use crate::reuse::{self, Operand, Step};
-use crate::survey::Survey;
-use crate::values::Motion;
+use crate::plan::numbering::Motion;
+use crate::plan::reuse::{self, Operand, Step};
 
 /// What a search for later uses asks of each instruction that it passes. Searches are
 /// many, so all answers are found once and stand together.

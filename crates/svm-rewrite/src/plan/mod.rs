@@ -1,5 +1,5 @@
 //! Decides, for each instruction, how it will be emitted. Nothing is edited
-//! here: a plan is data, and [`crate::apply`] is the one place that acts on it.
+//! here: a plan is data, and [`crate::encode::apply`] is the one place that acts on it.
 //!
 //! Blocks are planned in an order in which each comes behind those that lead to it,
 //! but for the way back in a loop, so that a translation may be used again:
@@ -20,27 +20,31 @@
 mod ahead;
 mod compare;
 mod decision;
-mod leave;
-mod need;
+mod demand;
+mod joins;
+mod numbering;
 mod registers;
-mod ways;
+pub mod returns;
+mod reuse;
+mod trace;
+mod transfers;
 
 use foldhash::HashSet;
 use liveness::{LocSet, Reg};
 
-use crate::class::Class;
-use crate::flow::Flow;
+use crate::analyse::class::Class;
+use crate::analyse::flow::Flow;
+use crate::analyse::survey::Survey;
 use crate::lift::{InstIdx, Lifted};
 use crate::refusal::{MOST_REFUSALS, Refusal};
-use crate::reuse::{Holding, Operand};
 use crate::schemes::{Row, Table};
-use crate::survey::Survey;
-use crate::values::Ids;
+use numbering::Ids;
+use reuse::{Holding, Operand};
 
 use ahead::Known;
-use need::Need;
+use demand::Need;
+use joins::Ways;
 use registers::uses_high_byte;
-use ways::Ways;
 
 pub use decision::{Flags, Plan, Scratch};
 

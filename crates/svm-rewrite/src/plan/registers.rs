@@ -4,7 +4,7 @@ use iced_x86::{Instruction, Register};
 use liveness::{LocSet, Reg};
 
 use super::{Flags, Plan, Planner};
-use crate::class::Class;
+use crate::analyse::class::Class;
 use crate::lift::InstIdx;
 use crate::refusal::{Code, Refusal};
 use crate::registers::register_operands;

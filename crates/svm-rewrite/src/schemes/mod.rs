@@ -3,7 +3,7 @@
 //! A scheme emits the check only. It begins with the address being put into `v`,
 //! ends with `v` holding the translated address, and overwrites its other registers
 //! and the flags. What happens on a miss stands out of line, in
-//! [`crate::sequences::Emitter::finish_stubs`]. `docs/writing-a-scheme.md` states
+//! [`crate::encode::Emitter::finish_stubs`]. `docs/writing-a-scheme.md` states
 //! what a scheme must promise.
 
 mod paper;
@@ -12,10 +12,9 @@ mod stlb;
 use liveness::Reg;
 use twin_abi::Scheme;
 
-use crate::asm::{Assembler, Label, Referent};
-use crate::encode::Form;
-use crate::import::Import;
-use crate::sequences::Address;
+use crate::asm::encode::Form;
+use crate::asm::import::Import;
+use crate::asm::{Address, Assembler, Label, Referent};
 
 /// What the rewriter must know of a scheme.
 pub struct Row {

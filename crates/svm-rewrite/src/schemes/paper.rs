@@ -5,8 +5,8 @@
 use twin_abi::stlb;
 
 use super::{Check, Row, with_entry};
+use crate::asm::encode::{Form, ImmediateForm};
 use crate::asm::{Assembler, Jump, cc};
-use crate::encode::{Form, ImmediateForm};
 
 /// Figure 4 translates for one access only. Its address is still in `v` on a miss.
 pub const ROW: Row = Row {

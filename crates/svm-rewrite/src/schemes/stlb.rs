@@ -5,9 +5,9 @@
 use twin_abi::stlb;
 
 use super::{Check, Row, with_entry};
+use crate::asm::encode::{Form, ImmediateForm};
+use crate::asm::import::Import;
 use crate::asm::{Assembler, Jump, Referent, cc};
-use crate::encode::{Form, ImmediateForm};
-use crate::import::Import;
 
 /// The subtraction destroys the address in `v`, so a miss computes it again.
 pub const ROW: Row = Row {

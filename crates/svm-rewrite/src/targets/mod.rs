@@ -19,13 +19,14 @@ use std::collections::BTreeSet;
 use elf_loader::{Object, Symbol};
 use twin_abi::{Scheme, Target};
 
-use crate::analysis::Analysis;
-use crate::apply::Applied;
-use crate::class::Class;
-use crate::forward::FactsBefore;
+use crate::analyse::Analysis;
+use crate::analyse::class::Class;
+use crate::analyse::classify;
+use crate::encode::apply::Applied;
+use crate::frame::facts::FactsBefore;
 use crate::lift::{CodeIdx, Lifted};
 use crate::refusal::Refusal;
-use crate::{classify, plan, sequences};
+use crate::{encode, plan};
 
 pub use linux::module_runtime;
 
@@ -50,7 +51,7 @@ pub struct Descriptor {
     /// Whether functions keep and compare their return address.
     pub guards_returns: bool,
     /// What emission asks.
-    pub code: sequences::Rules,
+    pub code: encode::Rules,
     /// Whether the way behind a call that never returns is closed, for the result is
     /// to be proved to be confined.
     pub closes_calls: bool,

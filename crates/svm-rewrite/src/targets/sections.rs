@@ -8,8 +8,8 @@ use elf_loader::consts::{
 use elf_loader::{Section, SectionId, Word};
 use twin_abi::{Scheme, Target, sections};
 
-use crate::apply::Applied;
 use crate::asm::{Field, Label};
+use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, Lifted};
 
 /// A section with these contents.

@@ -4,10 +4,10 @@
 use iced_x86::Instruction;
 
 use super::sensitive::refuse_sensitive;
-use crate::class::Class;
-use crate::classify::{Differences, Question, Refused, of_object};
-use crate::extension;
-use crate::prefix;
+use crate::analyse::class::Class;
+use crate::analyse::classify::extension;
+use crate::analyse::classify::prefix;
+use crate::analyse::classify::{Differences, Question, Refused, of_object};
 use crate::refusal::Code;
 
 const DIFFERENCES: Differences = Differences {

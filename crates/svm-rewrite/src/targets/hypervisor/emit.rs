@@ -11,15 +11,14 @@ use elf_loader::consts::{
 };
 use elf_loader::{Machine, Object, Place, Relocation, SectionId, Symbol, SymbolId};
 use foldhash::{HashMap, HashSet};
-use twin_abi::{Target, sections};
+use twin_abi::{Scheme, Target, sections};
 
 use super::super::sections::{map_section, note_section, relocation_kind, section};
-use crate::Scheme;
-use crate::apply::Applied;
+use crate::analyse::reach;
+use crate::asm::import::Import;
 use crate::asm::{Label, Laid, Referent};
-use crate::import::Import;
+use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, FuncIdx, Lifted};
-use crate::reach;
 use crate::refusal::Refusal;
 
 /// Builds the object, and takes the code for it.

@@ -18,8 +18,10 @@ use foldhash::HashMap;
 use liveness::LocSet;
 
 use super::Descriptor;
+use crate::analyse::classify as classes;
+use crate::frame::refine;
 use crate::schemes::Table;
-use crate::{classify as classes, forward, plan, sequences};
+use crate::{encode, plan};
 
 /// What a hypervisor's instance of a driver is.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -34,19 +36,19 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     },
     leaves_out_unreached: true,
     keeps_frames: false,
-    refine: forward::translate_callers_frame,
+    refine: refine::translate_callers_frame,
     plans: plan::Rules {
         table: Table::Absolute,
         reserved: LocSet::empty(),
         has_veneers: true,
     },
     guards_returns: true,
-    code: sequences::Rules {
+    code: encode::Rules {
         table: Table::Absolute,
         has_red_zone: false,
         translates_to_itself: false,
         unwinds: false,
-        indirect: sequences::Indirect::Runtime,
+        indirect: encode::Indirect::Runtime,
         keeps_calls: false,
         is_verbatim: |_| false,
         referent: operands::referent,

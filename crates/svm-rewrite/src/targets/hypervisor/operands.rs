@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use elf_loader::Place;
 use elf_loader::consts::{R_X86_64_32S, R_X86_64_64, R_X86_64_PC32};
 
+use crate::asm::import::Import;
 use crate::asm::{Field, Referent};
-use crate::import::Import;
 use crate::lift::{Lifted, Value};
 use crate::refusal::{self, Code, Refusal};
 

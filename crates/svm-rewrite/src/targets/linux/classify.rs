@@ -4,9 +4,11 @@
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::system;
-use crate::class::{Callee, Class, Kind, Space, StringOp};
-use crate::classify::{Differences, Kept, Question, Refused, in_words, is_cache_hint, of_object};
-use crate::prefix;
+use crate::analyse::class::{Callee, Class, Kind, Space, StringOp};
+use crate::analyse::classify::prefix;
+use crate::analyse::classify::{
+    Differences, Kept, Question, Refused, in_words, is_cache_hint, of_object,
+};
 use crate::refusal::Code;
 
 const DIFFERENCES: Differences = Differences {

@@ -7,16 +7,15 @@ use std::collections::BTreeSet;
 use elf_loader::consts::{STB_LOCAL, STT_SECTION};
 use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
 use foldhash::HashMap;
-use twin_abi::Target;
+use twin_abi::{Scheme, Target};
 
 use super::super::sections::{map_section, note_section, relocation_kind};
 use super::places::Places;
 use super::runtime::Runtime;
 use super::{orc, tables, versions};
-use crate::Scheme;
-use crate::apply::Applied;
+use crate::asm::import::Import;
 use crate::asm::{Field, Referent};
-use crate::import::Import;
+use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, Lifted};
 use crate::refusal::Refusal;
 

@@ -6,10 +6,10 @@ use elf_loader::special::{self, Entry, FieldRole, SpecialKind};
 use foldhash::HashMap;
 use iced_x86::{Mnemonic, Register};
 
-use crate::class::Class;
-use crate::classify::Kept;
-use crate::copies::Copy;
-use crate::forward::FactsBefore;
+use crate::analyse::class::Class;
+use crate::analyse::classify::Kept;
+use crate::frame::facts::FactsBefore;
+use crate::frame::variants::Copy;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::refusal::{Code, Refusal};
 

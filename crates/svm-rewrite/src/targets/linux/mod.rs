@@ -32,8 +32,10 @@ use elf_loader::consts::STB_WEAK;
 use liveness::{LocSet, Reg};
 
 use super::Descriptor;
+use crate::analyse::{classify as classes, survey};
+use crate::frame::refine;
 use crate::schemes::Table;
-use crate::{classify as classes, forward, plan, sequences, survey};
+use crate::{encode, plan};
 
 pub use runtime::module_runtime;
 
@@ -52,7 +54,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     leaves_out_unreached: false,
     keeps_frames: true,
     refine: |analysis, facts, classes| {
-        forward::keep_frame_pointer(analysis, facts, classes);
+        refine::keep_frame_pointer(analysis, facts, classes);
         kept::keep_realigned(analysis.lifted, facts, classes);
     },
     plans: plan::Rules {
@@ -63,12 +65,12 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     },
     // The stack is the kernel's.
     guards_returns: false,
-    code: sequences::Rules {
+    code: encode::Rules {
         table: Table::Absolute,
         has_red_zone: false,
         translates_to_itself: true,
         unwinds: true,
-        indirect: sequences::Indirect::Register,
+        indirect: encode::Indirect::Register,
         keeps_calls: true,
         is_verbatim: kept::is_verbatim,
         referent: operands::referent,

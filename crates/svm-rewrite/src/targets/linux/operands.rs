@@ -4,8 +4,8 @@
 use elf_loader::Place;
 use elf_loader::consts::{R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32};
 
+use crate::asm::import::Import;
 use crate::asm::{Field, Label, Referent};
-use crate::import::Import;
 use crate::lift::{Lifted, Value};
 use crate::refusal::{self, Code, Refusal};
 

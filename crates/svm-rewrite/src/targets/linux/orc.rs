@@ -10,7 +10,7 @@ use elf_loader::special::{self, EntryData, SpecialKind};
 use elf_loader::{Object, Relocation, SectionId, SymbolId};
 use foldhash::HashMap;
 
-use crate::apply::Applied;
+use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::refusal::{self, Code, Refusal};
 

@@ -3,8 +3,8 @@
 use elf_loader::SectionId;
 use foldhash::HashMap;
 
-use crate::apply::Applied;
 use crate::asm::Label;
+use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, Lifted};
 
 /// The map from original to new places.

@@ -4,11 +4,9 @@ use elf_loader::append::append;
 use elf_loader::consts::{STB_GLOBAL, STB_LOCAL};
 use elf_loader::{Object, SymbolId};
 use foldhash::HashMap;
-use twin_abi::{Target, names};
+use twin_abi::{Scheme, Target, names};
 
 use super::super::sections::note_section;
-
-use crate::Scheme;
 
 /// Symbols of the runtime by name.
 pub struct Runtime(HashMap<String, SymbolId>);

@@ -8,8 +8,8 @@
 
 use iced_x86::{EncodingKind, Instruction, Mnemonic, OpKind};
 
-use crate::classify::is_cache_hint;
-use crate::extension;
+use crate::analyse::classify::extension;
+use crate::analyse::classify::is_cache_hint;
 use crate::refusal::Code;
 use crate::registers::names_system_register;
 

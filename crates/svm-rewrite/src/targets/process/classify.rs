@@ -2,8 +2,8 @@
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
-use crate::class::{Class, Kind};
-use crate::classify::{self, MemoryOperands, Question, Refused};
+use crate::analyse::class::{Class, Kind};
+use crate::analyse::classify::{self, MemoryOperands, Question, Refused};
 use crate::lift::{Inst, is_filler};
 use crate::refusal::Code;
 
@@ -64,7 +64,7 @@ fn reaches_nothing(iced: &Instruction) -> bool {
 }
 
 /// What an operand is that stays as it is. That of a frame pointer is found
-/// later, by [`crate::forward::keep_frame_pointer`].
+/// later, by [`crate::frame::refine::keep_frame_pointer`].
 fn kept_operand(inst: &Inst) -> Option<Kind> {
     let iced = &inst.iced;
     let (base, index) = (iced.memory_base(), iced.memory_index());

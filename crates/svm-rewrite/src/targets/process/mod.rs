@@ -13,10 +13,12 @@ use foldhash::HashMap;
 use liveness::{LocSet, Reg};
 
 use super::Descriptor;
+use crate::analyse::classify as classes;
+use crate::asm::import::Import;
 use crate::asm::{Field, Referent};
-use crate::import::Import;
+use crate::frame::refine;
 use crate::schemes::Table;
-use crate::{classify as classes, forward, plan, sequences};
+use crate::{encode, plan};
 
 /// What a program is.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -33,7 +35,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     },
     leaves_out_unreached: false,
     keeps_frames: true,
-    refine: forward::keep_frame_pointer,
+    refine: refine::keep_frame_pointer,
     plans: plan::Rules {
         // A program may be loaded anywhere.
         table: Table::Relative,
@@ -42,12 +44,12 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     },
     // The stack is the program's own.
     guards_returns: false,
-    code: sequences::Rules {
+    code: encode::Rules {
         table: Table::Relative,
         has_red_zone: true,
         translates_to_itself: true,
         unwinds: false,
-        indirect: sequences::Indirect::Register,
+        indirect: encode::Indirect::Register,
         keeps_calls: false,
         is_verbatim: |_| false,
         referent: |_, value| Ok(Referent::Import(Import::Own(value.symbol), value.addend)),

@@ -1,0 +1,506 @@
+//! Acts on the plans: the one place that writes code.
+//!
+//! Functions keep their order and sections. Each is followed by the out-of-line
+//! parts of its checks, so a place in them belongs to the function by symbol.
+
+use std::rc::Rc;
+
+use foldhash::HashMap;
+use iced_x86::{FlowControl, Mnemonic};
+use liveness::LocSet;
+
+use super::{Depth, Emitter, Rules, StubPlace};
+use crate::analyse::Analysis;
+use crate::analyse::class::{Class, Direction};
+use crate::analyse::flow::Flow;
+use crate::asm::{Assembler, Jump, Label, Labels, Laid, Position};
+use crate::frame::facts::{Facts, FactsBefore};
+use crate::frame::variants::{Copies, Copy};
+use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
+use crate::plan::Plan;
+use crate::plan::returns::ReturnWords;
+use crate::refusal::{self, Code, Hitch, Refusal};
+use crate::schemes::row;
+use twin_abi::Scheme;
+
+/// The rewritten code, laid out.
+pub struct Applied {
+    /// One a code section, in order.
+    pub sections: Vec<Laid>,
+    /// Where labels are; instruction `n` has label `n` in the first copy of its function.
+    pub labels: Labels,
+    /// The end of each function's instructions, before its out-of-line parts.
+    pub ends: Vec<Label>,
+    /// The end of each function.
+    pub function_ends: Vec<Label>,
+    /// Where the out-of-line parts of first copies begin.
+    pub stubs: Vec<StubPlace>,
+    /// Where instructions and out-of-line parts of further copies begin, and the
+    /// instructions that they were made from ([`crate::frame::variants`]).
+    pub further_copies: Vec<StubPlace>,
+    /// One list a section, in order: how many words are pushed from a place on.
+    pub depths: Vec<Vec<Depth>>,
+    /// Where accesses with a `lock` prefix are, with the number of the section.
+    pub locked: Vec<(u16, InstIdx, Position)>,
+    /// Where kept instructions end, by index.
+    pub kept_ends: HashMap<u32, Position>,
+    /// Whether an instruction has no place: no path comes to it.
+    pub left_out: Vec<bool>,
+}
+
+impl Applied {
+    /// Section and offset of a label.
+    pub fn place(&self, label: Label) -> (CodeIdx, u64) {
+        let (section, position) = self.labels.get(label);
+        (
+            CodeIdx(section),
+            self.sections[usize::from(section)].offset(position),
+        )
+    }
+}
+
+/// What was decided about an object's code.
+#[derive(Clone, Copy)]
+pub struct Decisions<'d> {
+    /// What is known of the code.
+    pub analysis: &'d Analysis<'d>,
+    /// What the target decides about emitted code.
+    pub rules: &'static Rules,
+    /// How addresses are translated.
+    pub scheme: Scheme,
+    /// How each instruction is treated.
+    pub plans: &'d [Plan],
+    /// What is known of rsp.
+    pub facts: &'d FactsBefore,
+    /// How often functions are written.
+    pub copies: &'d Copies,
+    /// What is done about return addresses.
+    pub returns: &'d ReturnWords,
+}
+
+impl<'d> Decisions<'d> {
+    /// An emitter for a section.
+    pub fn emitter<'e>(&self, labels: &'e mut Labels, section: u16) -> Emitter<'e>
+    where
+        'd: 'e,
+    {
+        let scheme = row(self.scheme);
+        Emitter::new(self.analysis.lifted, self.rules, labels, section, scheme)
+    }
+}
+
+/// Emits all code of an object.
+///
+/// # Errors
+/// Instructions that no sequence could be made for.
+pub fn apply(decisions: &Decisions<'_>, poison: bool) -> Result<Applied, Vec<Refusal>> {
+    let Decisions {
+        analysis, copies, ..
+    } = *decisions;
+    let lifted = analysis.lifted;
+    let mut labels = Labels::new(lifted.insts.len());
+    let by_copy = LabelsByCopy::new(lifted, copies, &mut labels);
+    let mut written = Written::default();
+    for section in 0..lifted.sections.len() as u16 {
+        let mut emitter = decisions.emitter(&mut labels, section);
+        for f in lifted.functions_of(CodeIdx(section)) {
+            emitter.own_beginning = beginning(lifted, f, decisions.returns, emitter.labels);
+            for copy in copies.of(f) {
+                emitter.inst_labels = by_copy.of(copy);
+                let mut writer = FunctionWriter {
+                    emitter: &mut emitter,
+                    flow: &analysis.flow,
+                    decisions,
+                    copy,
+                    poison,
+                    refusals: &mut written.refusals,
+                };
+                writer.function(f, &by_copy);
+                written.end_of_copy(&mut emitter, f, copy);
+            }
+            written.function_ends.push(emitter.fresh_here());
+        }
+        written.end_of_section(emitter);
+    }
+    if !written.refusals.is_empty() {
+        return Err(written.refusals);
+    }
+    // --- nothing is written beyond this point ---
+    Ok(Applied {
+        sections: lay_out(lifted, written.assemblers, &labels)?,
+        labels,
+        ends: written.ends,
+        function_ends: written.function_ends,
+        stubs: written.stubs,
+        further_copies: written.further_copies,
+        depths: written.depths,
+        locked: written.locked,
+        kept_ends: written.kept_ends,
+        left_out: decisions
+            .plans
+            .iter()
+            .map(|p| matches!(p.class, Class::Unreached(_)))
+            .collect(),
+    })
+}
+
+/// What was written so far; see [`Applied`].
+#[derive(Default)]
+struct Written {
+    assemblers: Vec<Assembler>,
+    ends: Vec<Label>,
+    function_ends: Vec<Label>,
+    stubs: Vec<StubPlace>,
+    further_copies: Vec<StubPlace>,
+    depths: Vec<Vec<Depth>>,
+    locked: Vec<(u16, InstIdx, Position)>,
+    kept_ends: HashMap<u32, Position>,
+    refusals: Vec<Refusal>,
+}
+
+impl Written {
+    /// A copy of a function is written, but for its out-of-line parts, which follow.
+    fn end_of_copy(&mut self, emitter: &mut Emitter<'_>, f: FuncIdx, copy: Copy) {
+        if copy == Copy::FIRST {
+            self.ends.push(emitter.fresh_here());
+            self.stubs.extend(emitter.finish_stubs());
+        } else {
+            let insts = emitter.lifted.function(f).insts.clone().map(InstIdx);
+            let insts = insts.map(|i| (emitter.inst_labels.of(i), i));
+            self.further_copies.extend(insts);
+            self.further_copies.extend(emitter.finish_stubs());
+        }
+    }
+
+    fn end_of_section(&mut self, emitter: Emitter<'_>) {
+        let section = emitter.section;
+        let locked = emitter.locked.into_iter();
+        self.locked.extend(locked.map(|(i, at)| (section, i, at)));
+        self.kept_ends.extend(emitter.kept_ends);
+        self.depths.push(emitter.depths);
+        let mut assembler = emitter.asm;
+        assembler.forget_encodings();
+        self.assemblers.push(assembler);
+    }
+}
+
+/// Where jumps of a function to its own beginning go, if that is not where it begins:
+/// behind the keeping of its return address.
+fn beginning(
+    lifted: &Lifted<'_>,
+    f: FuncIdx,
+    returns: &ReturnWords,
+    labels: &mut Labels,
+) -> Option<Label> {
+    let entry = InstIdx(lifted.function(f).insts.start);
+    returns.kept_at(entry).map(|_| labels.fresh())
+}
+
+fn lay_out(
+    lifted: &Lifted<'_>,
+    assemblers: Vec<Assembler>,
+    labels: &Labels,
+) -> Result<Vec<Laid>, Vec<Refusal>> {
+    let one = |(n, asm): (u16, Assembler)| {
+        // Sequences keep their short-only branches within reach by construction.
+        asm.lay_out(n, labels).map_err(|_| {
+            let name = lifted.section_name(CodeIdx(n));
+            let reason = "a short branch does not reach its target";
+            vec![Refusal::at(Code::Unsupported, name, 0, reason)]
+        })
+    };
+    (0..).zip(assemblers).map(one).collect()
+}
+
+/// The labels of instructions, for each copy.
+struct LabelsByCopy(Vec<InstLabels>);
+
+impl LabelsByCopy {
+    fn new(lifted: &Lifted<'_>, copies: &Copies, labels: &mut Labels) -> LabelsByCopy {
+        let mut made = vec![InstLabels::default()];
+        for copy in copies.all().skip(1) {
+            let mut own = HashMap::default();
+            for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
+                if copies.of(f).any(|c| c == copy) {
+                    let insts = lifted.function(f).insts.clone();
+                    own.extend(insts.map(|i| (i, labels.fresh())));
+                }
+            }
+            made.push(InstLabels(Rc::new(own)));
+        }
+        LabelsByCopy(made)
+    }
+
+    fn of(&self, copy: Copy) -> InstLabels {
+        self.0[usize::from(copy.0)].clone()
+    }
+}
+
+/// The labels of instructions as one copy of a function sees them. In the first copy
+/// instruction `n` has label `n`; a further copy has labels of its own for all
+/// functions that are written in it.
+#[derive(Clone, Default)]
+pub struct InstLabels(Rc<HashMap<u32, Label>>);
+
+impl InstLabels {
+    /// The label of an instruction in this copy; that in the first one where the
+    /// instruction's function has no such copy.
+    pub fn of(&self, i: InstIdx) -> Label {
+        self.0.get(&i.0).copied().unwrap_or(Label(i.0))
+    }
+}
+
+/// Writes instructions of one copy of a function.
+pub struct FunctionWriter<'w, 'a> {
+    /// Where it goes.
+    pub emitter: &'w mut Emitter<'a>,
+    /// Control flow.
+    pub flow: &'w Flow,
+    /// What was decided.
+    pub decisions: &'w Decisions<'w>,
+    /// Which copy this is.
+    pub copy: Copy,
+    /// Whether registers that are dead before a sequence are overwritten there.
+    pub poison: bool,
+    /// What could not be written.
+    pub refusals: &'w mut Vec<Refusal>,
+}
+
+impl FunctionWriter<'_, '_> {
+    fn function(&mut self, f: FuncIdx, labels: &LabelsByCopy) {
+        let lifted = self.emitter.lifted;
+        let function = lifted.function(f);
+        let verbatim = self.emitter.is_verbatim();
+        let emitted = !function.padding || verbatim;
+        if emitted {
+            self.emitter.asm.align(alignment(function.start));
+        }
+        for i in function.insts.clone() {
+            let label = self.emitter.inst_labels.of(InstIdx(i));
+            if i != function.insts.start {
+                self.check_above(InstIdx(i));
+            }
+            self.emitter.begin(InstIdx(i), label);
+            self.keep_return_word(f, InstIdx(i));
+            if i == function.insts.start && self.copy == Copy::FIRST && lifted.is_entered(f) {
+                self.choose_copy(f, labels);
+            }
+            if emitted && let Err(hitch) = self.instruction(InstIdx(i)) {
+                let refused = lifted.refusal(hitch.code, InstIdx(i), hitch.reason);
+                refusal::add(self.refusals, refused);
+            }
+        }
+        if emitted && !verbatim {
+            self.leave(f);
+        }
+    }
+
+    /// At an entry, puts the return address where no pointer leads. The copies of a
+    /// function have one beginning.
+    fn keep_return_word(&mut self, f: FuncIdx, i: InstIdx) {
+        let begins = i.0 == self.emitter.lifted.function(f).insts.start;
+        if begins && self.copy != Copy::FIRST {
+            return;
+        }
+        if let Some(holder) = self.decisions.returns.kept_at(i) {
+            self.emitter.keep_return_word(holder);
+            if let (true, Some(label)) = (begins, self.emitter.own_beginning) {
+                self.emitter.place(label);
+            }
+        }
+    }
+
+    /// Before an entry that control runs into from above.
+    fn check_above(&mut self, entry: InstIdx) {
+        if let Some(check) = self.decisions.returns.check_above(entry) {
+            self.emitter.check_return_word(entry, check);
+        }
+    }
+
+    /// Emits one instruction as its plan says.
+    ///
+    /// # Errors
+    /// Why no sequence could be made for it.
+    pub fn instruction(&mut self, i: InstIdx) -> Result<(), Hitch> {
+        let Decisions {
+            plans,
+            facts,
+            returns,
+            ..
+        } = *self.decisions;
+        let plan = &plans[i.0 as usize];
+        let e = &mut *self.emitter;
+        if self.poison && !plan.scratch.all().is_empty() {
+            e.poison(plan);
+        }
+        if let Some(check) = returns.check_before(i) {
+            e.check_return_word(i, check);
+        }
+        match plan.class {
+            Class::Plain | Class::Stack => e.copy_inst(i),
+            Class::Keep(_) => e.keep(i),
+            Class::StaticBranch => e.static_branch(i),
+            Class::Drop | Class::Unreached(_) => Ok(()),
+            Class::Memory(space) => e.memory(i, plan, space),
+            Class::Prefetch(space) => e.prefetch(i, plan, space),
+            Class::BitString(space) => e.bit_string(i, plan, space),
+            Class::Xlat => {
+                e.xlat(i, plan);
+                Ok(())
+            }
+            Class::String(op, log2, repeat) => {
+                let direction = direction(facts.get(i, self.copy))?;
+                e.string(i, plan, op, log2, repeat, direction);
+                Ok(())
+            }
+            Class::PortString(port, repeat) => {
+                let direction = direction(facts.get(i, self.copy))?;
+                e.port_string(i, plan, port, repeat, direction);
+                Ok(())
+            }
+            Class::PushMemory(space) => e.push_memory(i, plan, space),
+            Class::PopMemory(space) => e.pop_memory(i, plan, space),
+            Class::AddressOf => e.address_of(i),
+            Class::Branch => {
+                e.branch(i, plan)?;
+                if self.flow.stops(i) {
+                    e.stop();
+                }
+                Ok(())
+            }
+            Class::CallIndirect(callee) => e.indirect(i, plan, callee, Jump::Call),
+            Class::JumpIndirect(callee) => e.indirect(i, plan, callee, Jump::Always),
+            Class::Return => {
+                e.ret();
+                Ok(())
+            }
+            Class::Trap(trap) => {
+                e.trap(trap);
+                Ok(())
+            }
+            Class::Port(port) => {
+                e.port(port);
+                Ok(())
+            }
+            Class::FramePointerToStack => {
+                let from = e.frame_pointer(i);
+                let facts = facts.get(i, self.copy);
+                let distance = facts.and_then(|facts| facts.distance_to(from));
+                let unknown = || {
+                    Hitch::new(
+                        Code::StackPointer,
+                        "the distance from rsp to what it is set to is not known here",
+                    )
+                };
+                e.frame_pointer_to_stack(i, distance.ok_or_else(unknown)?)
+            }
+            Class::Realign(alignment) => {
+                let facts = facts.get(i, self.copy);
+                let padding = facts.and_then(|facts| facts.padding(alignment, self.copy));
+                let unknown =
+                    || Hitch::new(Code::StackPointer, "the frame's size is not known here");
+                e.realign(padding.ok_or_else(unknown)?);
+                Ok(())
+            }
+        }
+    }
+
+    /// At the entry, leads to the copy for what `rsp` is modulo the alignment, if there
+    /// are several.
+    fn choose_copy(&mut self, f: FuncIdx, labels: &LabelsByCopy) {
+        let entry = InstIdx(self.emitter.lifted.function(f).insts.start);
+        let entries: Vec<Label> = self
+            .decisions
+            .copies
+            .of(f)
+            .map(|c| labels.of(c).of(entry))
+            .collect();
+        if entries.len() < 2 {
+            return;
+        }
+        if self.decisions.plans[entry.0 as usize]
+            .live
+            .intersects(LocSet::flags())
+        {
+            let reason = "flags are live at the entry of a function that realigns its stack";
+            let refusal = self
+                .emitter
+                .lifted
+                .refusal(Code::StackPointer, entry, reason);
+            self.refusals.push(refusal);
+        }
+        self.emitter.choose_by_rsp(&entries);
+    }
+
+    /// Control must not run from a function's last instruction into its
+    /// out-of-line parts.
+    fn leave(&mut self, f: FuncIdx) {
+        let lifted = self.emitter.lifted;
+        let last = InstIdx(lifted.function(f).insts.end - 1);
+        if matches!(
+            self.decisions.plans[last.0 as usize].class,
+            Class::Unreached(_)
+        ) {
+            return self.emitter.stop();
+        }
+        let next = match lifted.inst(last).iced.flow_control() {
+            FlowControl::Next | FlowControl::ConditionalBranch => self.continuation(f),
+            // A call at the end does not return, or what follows at once is its
+            // continuation.
+            FlowControl::Call | FlowControl::IndirectCall => {
+                let next = FuncIdx(f.0 + 1);
+                let returns = !self.flow.never_returns(lifted, last);
+                Some(next)
+                    .filter(|n| returns && self.follows(f, *n) && !lifted.function(*n).padding)
+            }
+            _ => return,
+        };
+        match next {
+            Some(next) => {
+                let entry = InstIdx(lifted.function(next).insts.start);
+                self.check_above(entry);
+                let target = self.emitter.target(entry);
+                self.emitter.asm.branch(Jump::Always, target);
+            }
+            None => self.emitter.stop(),
+        }
+    }
+
+    /// The function that control runs into behind `f`, over padding that does
+    /// not stop it.
+    fn continuation(&self, f: FuncIdx) -> Option<FuncIdx> {
+        let lifted = self.emitter.lifted;
+        let mut next = FuncIdx(f.0 + 1);
+        while self.follows(f, next) {
+            let function = lifted.function(next);
+            let stops = |i: u32| lifted.insts[i as usize].iced.mnemonic() == Mnemonic::Int3;
+            if !function.padding {
+                return Some(next);
+            }
+            if function.insts.clone().any(stops) {
+                return None;
+            }
+            next = FuncIdx(next.0 + 1);
+        }
+        None
+    }
+
+    fn follows(&self, f: FuncIdx, next: FuncIdx) -> bool {
+        let lifted = self.emitter.lifted;
+        lifted
+            .functions
+            .get(next.0 as usize)
+            .is_some_and(|n| n.section == lifted.function(f).section)
+    }
+}
+
+fn direction(facts: Option<&Facts>) -> Result<Direction, Hitch> {
+    facts
+        .and_then(Facts::direction)
+        .ok_or_else(|| Hitch::new(Code::Direction, "the direction flag is not known here"))
+}
+
+/// Functions keep the alignment that they were given, up to 16 bytes.
+fn alignment(start: u64) -> u32 {
+    1 << start.trailing_zeros().min(4)
+}
