@@ -12,7 +12,7 @@ use crate::encode::apply::Decisions;
 use crate::frame::facts::{self, FactsBefore};
 use crate::frame::variants::Copies;
 use crate::lift::{CodeIdx, Lifted};
-use crate::plan::returns::ReturnWords;
+use crate::plan::returns::{self, ReturnWords};
 use crate::plan::{self, Plan, Planner};
 use crate::refusal::{Code, Refusal};
 use crate::{schemes, targets};
@@ -63,12 +63,12 @@ pub struct Decided<'a> {
     pub facts: FactsBefore,
     /// How each instruction is treated.
     pub plans: Vec<Plan>,
-    /// Nothing, for whoever has no guards of return addresses.
-    no_returns: ReturnWords,
+    /// What is done about return addresses.
+    pub returns: ReturnWords,
 }
 
 impl Decided<'_> {
-    /// All of it, as writing takes it; return addresses are not guarded.
+    /// All of it, as writing takes it.
     pub fn decisions(&self, options: Options) -> Decisions<'_> {
         Decisions {
             analysis: &self.analysis,
@@ -77,7 +77,7 @@ impl Decided<'_> {
             plans: &self.plans,
             facts: &self.facts,
             copies: &self.copies,
-            returns: &self.no_returns,
+            returns: &self.returns,
         }
     }
 }
@@ -120,14 +120,30 @@ pub fn decide<'a>(
     };
     let facts = facts::analyse(input, &copies, target.keeps_frames);
     (target.refine)(&analysis, &facts, &mut classes);
-    // Registers and flags for each sequence: the last decision.
+    // --- classes do not change beyond this point ---
+    // Registers and flags for each sequence.
     let plans = plan_all(&analysis, &classes, options.scheme, &target.plans)?;
+    let refusals = plan::stack::check(lifted, &plans, &facts, &copies);
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
+    let returns = match target.guards_returns {
+        true => returns::plan(&returns::Input {
+            lifted,
+            surveys: &analysis.surveys,
+            flow: &analysis.flow,
+            plans: &plans,
+            live_before: &analysis.live_before,
+            codemap,
+        }),
+        false => ReturnWords::default(),
+    };
     Ok(Decided {
         analysis,
         copies,
         facts,
         plans,
-        no_returns: ReturnWords::default(),
+        returns,
     })
 }
 

@@ -57,9 +57,8 @@ pub use twin_abi::{Scheme, Target};
 use analyse::codemap;
 use analyse::flow::Hints;
 use decide::decide;
-use encode::apply::{self, Decisions};
+use encode::apply;
 use explain::{report, stats};
-use plan::returns::{self, ReturnWords};
 
 /// A rewritten object and the account of it.
 #[derive(Debug)]
@@ -85,23 +84,8 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     let lifted = lift::lift(object)?;
     let codemap = codemap::entries(&lifted)?;
     let decided = decide(&lifted, &Hints::default(), &codemap, options)?;
-    let analysis = &decided.analysis;
-    let returns = match target.guards_returns {
-        true => returns::plan(&returns::Input {
-            lifted: &lifted,
-            surveys: &analysis.surveys,
-            flow: &analysis.flow,
-            plans: &decided.plans,
-            live_before: &analysis.live_before,
-            codemap: &codemap,
-        }),
-        false => ReturnWords::default(),
-    };
     // --- nothing is decided beyond this point ---
-    let decisions = Decisions {
-        returns: &returns,
-        ..decided.decisions(options)
-    };
+    let decisions = decided.decisions(options);
     let mut applied = apply::apply(&decisions, options.poison)?;
     let sites = if options.report {
         report::sites(&decisions, &applied)
@@ -110,7 +94,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     };
     // --- the code itself goes into the object beyond this point ---
     let object = emit(&lifted, &mut applied, &codemap, options.scheme)?;
-    let stats = stats::stats(analysis);
+    let stats = stats::stats(&decided.analysis);
     Ok(Rewritten {
         object,
         stats,

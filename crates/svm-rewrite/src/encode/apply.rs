@@ -7,14 +7,13 @@ use std::rc::Rc;
 
 use foldhash::HashMap;
 use iced_x86::{FlowControl, Mnemonic};
-use liveness::LocSet;
 
 use super::{Depth, Emitter, Rules, StubPlace};
 use crate::analyse::Analysis;
-use crate::analyse::class::{Class, Direction};
+use crate::analyse::class::Class;
 use crate::analyse::flow::Flow;
 use crate::asm::{Assembler, Jump, Label, Labels, Laid, Position};
-use crate::frame::facts::{Facts, FactsBefore};
+use crate::frame::facts::FactsBefore;
 use crate::frame::variants::{Copies, Copy};
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
 use crate::plan::Plan;
@@ -322,13 +321,10 @@ impl FunctionWriter<'_, '_> {
     /// # Errors
     /// Why no sequence could be made for it.
     pub fn instruction(&mut self, i: InstIdx) -> Result<(), Hitch> {
-        let Decisions {
-            plans,
-            facts,
-            returns,
-            ..
-        } = *self.decisions;
+        let Decisions { plans, returns, .. } = *self.decisions;
         let plan = &plans[i.0 as usize];
+        let (facts, copy) = (self.decisions.facts, self.copy);
+        let facts = || known(facts.get(i, copy));
         let e = &mut *self.emitter;
         if self.poison && !plan.scratch.all().is_empty() {
             e.poison(plan);
@@ -349,12 +345,12 @@ impl FunctionWriter<'_, '_> {
                 Ok(())
             }
             Class::String(op, log2, repeat) => {
-                let direction = direction(facts.get(i, self.copy))?;
+                let direction = known(facts().direction());
                 e.string(i, plan, op, log2, repeat, direction);
                 Ok(())
             }
             Class::PortString(port, repeat) => {
-                let direction = direction(facts.get(i, self.copy))?;
+                let direction = known(facts().direction());
                 e.port_string(i, plan, port, repeat, direction);
                 Ok(())
             }
@@ -383,23 +379,12 @@ impl FunctionWriter<'_, '_> {
                 Ok(())
             }
             Class::FramePointerToStack => {
-                let from = e.frame_pointer(i);
-                let facts = facts.get(i, self.copy);
-                let distance = facts.and_then(|facts| facts.distance_to(from));
-                let unknown = || {
-                    Hitch::new(
-                        Code::StackPointer,
-                        "the distance from rsp to what it is set to is not known here",
-                    )
-                };
-                e.frame_pointer_to_stack(i, distance.ok_or_else(unknown)?)
+                let distance = known(facts().stack_move(&e.lifted.inst(i).iced));
+                e.frame_pointer_to_stack(i, distance);
+                Ok(())
             }
             Class::Realign(alignment) => {
-                let facts = facts.get(i, self.copy);
-                let padding = facts.and_then(|facts| facts.padding(alignment, self.copy));
-                let unknown =
-                    || Hitch::new(Code::StackPointer, "the frame's size is not known here");
-                e.realign(padding.ok_or_else(unknown)?);
+                e.realign(known(facts().padding(alignment, copy)));
                 Ok(())
             }
         }
@@ -417,17 +402,6 @@ impl FunctionWriter<'_, '_> {
             .collect();
         if entries.len() < 2 {
             return;
-        }
-        if self.decisions.plans[entry.0 as usize]
-            .live
-            .intersects(LocSet::flags())
-        {
-            let reason = "flags are live at the entry of a function that realigns its stack";
-            let refusal = self
-                .emitter
-                .lifted
-                .refusal(Code::StackPointer, entry, reason);
-            self.refusals.push(refusal);
         }
         self.emitter.choose_by_rsp(&entries);
     }
@@ -494,10 +468,10 @@ impl FunctionWriter<'_, '_> {
     }
 }
 
-fn direction(facts: Option<&Facts>) -> Result<Direction, Hitch> {
-    facts
-        .and_then(Facts::direction)
-        .ok_or_else(|| Hitch::new(Code::Direction, "the direction flag is not known here"))
+/// A fact of the stack that a sequence needs: [`crate::plan::stack`] refused code for
+/// which it is not known.
+fn known<T>(fact: Option<T>) -> T {
+    fact.expect("checked before anything was written")
 }
 
 /// Functions keep the alignment that they were given, up to 16 bytes.

@@ -6,44 +6,22 @@ use liveness::Reg;
 
 use super::Emitter;
 use super::address::at;
-use crate::analyse::classify::{PART_OF_A_WORD, WORD};
 use crate::asm::{Jump, Label, cc, r, ri, rr};
 use crate::lift::InstIdx;
-use crate::refusal::Hitch;
 
 impl Emitter<'_> {
-    /// The register that `rsp` is set to.
-    pub fn frame_pointer(&self, i: InstIdx) -> Register {
-        let iced = &self.lifted.inst(i).iced;
-        match iced.code() {
-            Code::Leaveq => Register::RBP,
-            Code::Lea_r64_m => iced.memory_base(),
-            _ => iced.op1_register(),
-        }
-    }
-
-    /// `leave`, `mov %reg,%rsp`, `lea d(%reg),%rsp`, where `reg - rsp` is known
-    /// to be `distance`:
+    /// `leave`, `mov %reg,%rsp`, `lea d(%reg),%rsp`, where it is known that this moves
+    /// `rsp` by `distance`:
     ///
     /// ```text
-    ///     lea   distance+d(%rsp), %rsp
+    ///     lea   distance(%rsp), %rsp
     ///     pop   %rbp                        for leave
     /// ```
-    pub fn frame_pointer_to_stack(&mut self, i: InstIdx, distance: i64) -> Result<(), Hitch> {
-        let iced = &self.lifted.inst(i).iced;
-        let displacement = match iced.code() {
-            Code::Lea_r64_m => iced.memory_displacement64() as i64,
-            _ => 0,
-        };
-        if (distance + displacement) % WORD != 0 {
-            let (code, reason) = PART_OF_A_WORD;
-            return Err(Hitch::new(code, reason));
-        }
-        self.lea(at(Reg::RSP, distance + displacement), Reg::RSP);
-        if iced.code() == Code::Leaveq {
+    pub fn frame_pointer_to_stack(&mut self, i: InstIdx, distance: i64) {
+        self.lea(at(Reg::RSP, distance), Reg::RSP);
+        if self.lifted.inst(i).iced.code() == Code::Leaveq {
             self.emit(&r(Code::Pop_r64, Register::RBP));
         }
-        Ok(())
     }
 
     /// `and $-alignment,%rsp` where it is known how far that moves `rsp`, and

@@ -42,6 +42,19 @@ impl Facts {
         Some(self.frame.get(register)? - self.frame.get(Register::RSP)?)
     }
 
+    /// How far `leave`, `mov %reg,%rsp` or `lea disp(%reg),%rsp` moves `rsp`, if that is
+    /// known; of `leave`, before it pops.
+    pub fn stack_move(&self, iced: &Instruction) -> Option<i64> {
+        match iced.code() {
+            Op::Leaveq => self.distance_to(Register::RBP),
+            Op::Lea_r64_m => {
+                let displacement = iced.memory_displacement64() as i64;
+                Some(self.distance_to(iced.memory_base())? + displacement)
+            }
+            _ => self.distance_to(iced.op1_register()),
+        }
+    }
+
     /// How far `and $-alignment,%rsp` moves `rsp` down, if that is known.
     pub fn padding(&self, alignment: u8, copy: Copy) -> Option<i64> {
         let before = self.frame.get(Register::RSP)?;

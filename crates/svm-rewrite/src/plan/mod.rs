@@ -26,6 +26,7 @@ mod numbering;
 mod registers;
 pub mod returns;
 mod reuse;
+pub mod stack;
 mod trace;
 mod transfers;
 
