@@ -10,7 +10,7 @@ use crate::analyse::flow::Hints;
 use crate::analyse::{self, Analysis, reach};
 use crate::encode::apply::Decisions;
 use crate::frame::facts::{self, FactsBefore};
-use crate::frame::variants::Copies;
+use crate::frame::variants::Variants;
 use crate::lift::{CodeIdx, Lifted};
 use crate::plan::returns::{self, ReturnWords};
 use crate::plan::{self, Plan, Planner};
@@ -58,7 +58,7 @@ pub struct Decided<'a> {
     /// What is known.
     pub analysis: Analysis<'a>,
     /// How often functions are written.
-    pub copies: Copies,
+    pub variants: Variants,
     /// What is known of the stack.
     pub facts: FactsBefore,
     /// How each instruction is treated.
@@ -76,7 +76,7 @@ impl Decided<'_> {
             scheme: options.scheme,
             plans: &self.plans,
             facts: &self.facts,
-            copies: &self.copies,
+            variants: &self.variants,
             returns: &self.returns,
         }
     }
@@ -111,19 +111,19 @@ pub fn decide<'a>(
             &mut classes,
         );
     }
-    let copies = Copies::find(lifted, &analysis.flow, &classes);
+    let variants = Variants::find(lifted, &analysis.flow, &classes);
     let input = facts::Input {
         lifted,
         changes_facts: &analysis.changes_facts,
         flow: &analysis.flow,
         classes: &classes,
     };
-    let facts = facts::analyse(input, &copies, target.keeps_frames);
+    let facts = facts::analyse(input, &variants, target.keeps_frames);
     (target.refine)(&analysis, &facts, &mut classes);
     // --- classes do not change beyond this point ---
     // Registers and flags for each sequence.
     let plans = plan_all(&analysis, &classes, options.scheme, &target.plans)?;
-    let refusals = plan::stack::check(lifted, &plans, &facts, &copies);
+    let refusals = plan::stack::check(lifted, &plans, &facts, &variants);
     if !refusals.is_empty() {
         return Err(refusals);
     }
@@ -140,7 +140,7 @@ pub fn decide<'a>(
     };
     Ok(Decided {
         analysis,
-        copies,
+        variants,
         facts,
         plans,
         returns,

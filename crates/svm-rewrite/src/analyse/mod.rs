@@ -20,7 +20,7 @@ use crate::refusal::{self, Refusal};
 use class::Class;
 use classify::{Kept, Question};
 use flow::effects;
-use flow::{Exit, Flow, Hints, Unseen};
+use flow::{Exit, Flow, HiddenFlow, Hints};
 use survey::{Survey, Surveyor};
 
 /// Everything that is known before anything is decided.
@@ -50,46 +50,46 @@ pub(crate) fn analyse<'a>(
     rules: &classify::Rules,
 ) -> Result<Analysis<'a>, Vec<Refusal>> {
     // What metadata and the target know, before any instruction is looked at.
-    let unseen = Unseen::find(lifted, hints).map_err(|refusal| vec![refusal])?;
+    let hidden = HiddenFlow::find(lifted, hints).map_err(|refusal| vec![refusal])?;
     let kept = (rules.kept)(lifted).map_err(|refusal| vec![refusal])?;
-    let asking = Asking {
+    let judge = Judge {
         lifted,
-        unseen: &unseen,
+        hidden: &hidden,
         hints,
         rules,
         kept: &kept,
     };
-    let mut answers = Answers::room_for(lifted.insts.len(), (rules.check_operands)(lifted));
+    let mut judgements = Judgements::room_for(lifted.insts.len(), (rules.check_operands)(lifted));
     let mut surveyor = Surveyor::new(lifted.insts.len());
     // Functions hold every instruction, in order.
     for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
-        asking.function(f, &mut surveyor, &mut answers);
+        judge.function(f, &mut surveyor, &mut judgements);
     }
-    let flow = flow::analyse(lifted, &unseen, &answers.exits, answers.effects);
+    let flow = flow::analyse(lifted, &hidden, &judgements.exits, judgements.effects);
     let live_before = live_before(&flow, lifted.insts.len());
     Ok(Analysis {
         lifted,
-        surveys: answers.surveys,
-        changes_facts: answers.changes_facts,
+        surveys: judgements.surveys,
+        changes_facts: judgements.changes_facts,
         flow,
-        exits: answers.exits,
-        classes: answers.classes,
+        exits: judgements.exits,
+        classes: judgements.classes,
         live_before,
-        refusals: answers.refusals,
+        refusals: judgements.refusals,
     })
 }
 
 /// What it takes to judge an instruction.
-struct Asking<'q> {
+struct Judge<'q> {
     lifted: &'q Lifted<'q>,
-    unseen: &'q Unseen,
+    hidden: &'q HiddenFlow,
     hints: &'q Hints,
     rules: &'q classify::Rules,
     kept: &'q HashMap<u32, Kept>,
 }
 
 /// What was said of each instruction, by index.
-struct Answers {
+struct Judgements {
     surveys: Vec<Survey>,
     changes_facts: Vec<bool>,
     exits: Vec<Exit>,
@@ -98,9 +98,9 @@ struct Answers {
     refusals: Vec<Refusal>,
 }
 
-impl Answers {
-    fn room_for(count: usize, refusals: Vec<Refusal>) -> Answers {
-        Answers {
+impl Judgements {
+    fn room_for(count: usize, refusals: Vec<Refusal>) -> Judgements {
+        Judgements {
             surveys: Vec::with_capacity(count),
             changes_facts: Vec::with_capacity(count),
             exits: Vec::with_capacity(count),
@@ -111,35 +111,35 @@ impl Answers {
     }
 }
 
-impl Asking<'_> {
+impl Judge<'_> {
     /// Asks the instructions of a function.
-    fn function(&self, f: FuncIdx, surveyor: &mut Surveyor, answers: &mut Answers) {
+    fn function(&self, f: FuncIdx, surveyor: &mut Surveyor, judgements: &mut Judgements) {
         let lifted = self.lifted;
         let function = lifted.function(f);
         for i in function.insts.clone().map(InstIdx) {
             let iced = &lifted.inst(i).iced;
             let mut survey = surveyor.of(iced);
             (self.rules.amend)(iced, &mut survey);
-            let exit = self.unseen.exit(lifted, i);
-            let (own, faulting) = (survey.effect, &self.unseen.extra.faulting);
+            let exit = self.hidden.exit(lifted, i);
+            let (own, faulting) = (survey.effect, &self.hidden.extra.faulting);
             let effect = effects::effect(lifted, i, own, &exit, faulting, self.hints);
             let question = Question {
                 lifted,
-                unseen: self.unseen,
+                hidden: self.hidden,
                 survey: &survey,
                 inst: i,
                 kept: self.kept.get(&i.0).copied(),
             };
             let class = classify::classify(self.rules, &question);
-            answers.effects.push(effect);
-            answers.exits.push(exit);
+            judgements.effects.push(effect);
+            judgements.exits.push(exit);
             let changes_facts = survey::may_change_facts(iced, &survey);
-            answers.changes_facts.push(changes_facts);
-            answers.surveys.push(survey);
-            answers.classes.push(match class {
+            judgements.changes_facts.push(changes_facts);
+            judgements.surveys.push(survey);
+            judgements.classes.push(match class {
                 Ok(class) => Some(class),
                 Err(refusal) => {
-                    refusal::add(&mut answers.refusals, refusal);
+                    refusal::add(&mut judgements.refusals, refusal);
                     None
                 }
             });

@@ -14,7 +14,7 @@ use crate::analyse::class::Class;
 use crate::analyse::flow::Flow;
 use crate::asm::{Assembler, Jump, Label, Labels, Laid, Position};
 use crate::frame::facts::FactsBefore;
-use crate::frame::variants::{Copies, Copy};
+use crate::frame::variants::{Variant, Variants};
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
 use crate::plan::Plan;
 use crate::plan::returns::ReturnWords;
@@ -26,17 +26,17 @@ use twin_abi::Scheme;
 pub struct Applied {
     /// One a code section, in order.
     pub sections: Vec<Laid>,
-    /// Where labels are; instruction `n` has label `n` in the first copy of its function.
+    /// Where labels are; instruction `n` has label `n` in the first variant of its function.
     pub labels: Labels,
     /// The end of each function's instructions, before its out-of-line parts.
     pub ends: Vec<Label>,
     /// The end of each function.
     pub function_ends: Vec<Label>,
-    /// Where the out-of-line parts of first copies begin.
+    /// Where the out-of-line parts of first variants begin.
     pub stubs: Vec<StubPlace>,
-    /// Where instructions and out-of-line parts of further copies begin, and the
+    /// Where instructions and out-of-line parts of further variants begin, and the
     /// instructions that they were made from ([`crate::frame::variants`]).
-    pub further_copies: Vec<StubPlace>,
+    pub further_variants: Vec<StubPlace>,
     /// One list a section, in order: how many words are pushed from a place on.
     pub depths: Vec<Vec<Depth>>,
     /// Where accesses with a `lock` prefix are, with the number of the section.
@@ -72,7 +72,7 @@ pub struct Decisions<'d> {
     /// What is known of rsp.
     pub facts: &'d FactsBefore,
     /// How often functions are written.
-    pub copies: &'d Copies,
+    pub variants: &'d Variants,
     /// What is done about return addresses.
     pub returns: &'d ReturnWords,
 }
@@ -94,28 +94,28 @@ impl<'d> Decisions<'d> {
 /// Instructions that no sequence could be made for.
 pub fn apply(decisions: &Decisions<'_>, poison: bool) -> Result<Applied, Vec<Refusal>> {
     let Decisions {
-        analysis, copies, ..
+        analysis, variants, ..
     } = *decisions;
     let lifted = analysis.lifted;
     let mut labels = Labels::new(lifted.insts.len());
-    let by_copy = LabelsByCopy::new(lifted, copies, &mut labels);
+    let by_variant = LabelsByVariant::new(lifted, variants, &mut labels);
     let mut written = Written::default();
     for section in 0..lifted.sections.len() as u16 {
         let mut emitter = decisions.emitter(&mut labels, section);
         for f in lifted.functions_of(CodeIdx(section)) {
             emitter.own_beginning = beginning(lifted, f, decisions.returns, emitter.labels);
-            for copy in copies.of(f) {
-                emitter.inst_labels = by_copy.of(copy);
+            for variant in variants.of(f) {
+                emitter.inst_labels = by_variant.of(variant);
                 let mut writer = FunctionWriter {
                     emitter: &mut emitter,
                     flow: &analysis.flow,
                     decisions,
-                    copy,
+                    variant,
                     poison,
                     refusals: &mut written.refusals,
                 };
-                writer.function(f, &by_copy);
-                written.end_of_copy(&mut emitter, f, copy);
+                writer.function(f, &by_variant);
+                written.end_of_variant(&mut emitter, f, variant);
             }
             written.function_ends.push(emitter.fresh_here());
         }
@@ -131,7 +131,7 @@ pub fn apply(decisions: &Decisions<'_>, poison: bool) -> Result<Applied, Vec<Ref
         ends: written.ends,
         function_ends: written.function_ends,
         stubs: written.stubs,
-        further_copies: written.further_copies,
+        further_variants: written.further_variants,
         depths: written.depths,
         locked: written.locked,
         kept_ends: written.kept_ends,
@@ -150,7 +150,7 @@ struct Written {
     ends: Vec<Label>,
     function_ends: Vec<Label>,
     stubs: Vec<StubPlace>,
-    further_copies: Vec<StubPlace>,
+    further_variants: Vec<StubPlace>,
     depths: Vec<Vec<Depth>>,
     locked: Vec<(u16, InstIdx, Position)>,
     kept_ends: HashMap<u32, Position>,
@@ -158,16 +158,16 @@ struct Written {
 }
 
 impl Written {
-    /// A copy of a function is written, but for its out-of-line parts, which follow.
-    fn end_of_copy(&mut self, emitter: &mut Emitter<'_>, f: FuncIdx, copy: Copy) {
-        if copy == Copy::FIRST {
+    /// A variant of a function is written, but for its out-of-line parts, which follow.
+    fn end_of_variant(&mut self, emitter: &mut Emitter<'_>, f: FuncIdx, variant: Variant) {
+        if variant == Variant::FIRST {
             self.ends.push(emitter.fresh_here());
             self.stubs.extend(emitter.finish_stubs());
         } else {
             let insts = emitter.lifted.function(f).insts.clone().map(InstIdx);
             let insts = insts.map(|i| (emitter.inst_labels.of(i), i));
-            self.further_copies.extend(insts);
-            self.further_copies.extend(emitter.finish_stubs());
+            self.further_variants.extend(insts);
+            self.further_variants.extend(emitter.finish_stubs());
         }
     }
 
@@ -211,45 +211,45 @@ fn lay_out(
     (0..).zip(assemblers).map(one).collect()
 }
 
-/// The labels of instructions, for each copy.
-struct LabelsByCopy(Vec<InstLabels>);
+/// The labels of instructions, for each variant.
+struct LabelsByVariant(Vec<InstLabels>);
 
-impl LabelsByCopy {
-    fn new(lifted: &Lifted<'_>, copies: &Copies, labels: &mut Labels) -> LabelsByCopy {
+impl LabelsByVariant {
+    fn new(lifted: &Lifted<'_>, variants: &Variants, labels: &mut Labels) -> LabelsByVariant {
         let mut made = vec![InstLabels::default()];
-        for copy in copies.all().skip(1) {
+        for variant in variants.all().skip(1) {
             let mut own = HashMap::default();
             for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
-                if copies.of(f).any(|c| c == copy) {
+                if variants.of(f).any(|c| c == variant) {
                     let insts = lifted.function(f).insts.clone();
                     own.extend(insts.map(|i| (i, labels.fresh())));
                 }
             }
             made.push(InstLabels(Rc::new(own)));
         }
-        LabelsByCopy(made)
+        LabelsByVariant(made)
     }
 
-    fn of(&self, copy: Copy) -> InstLabels {
-        self.0[usize::from(copy.0)].clone()
+    fn of(&self, variant: Variant) -> InstLabels {
+        self.0[usize::from(variant.0)].clone()
     }
 }
 
-/// The labels of instructions as one copy of a function sees them. In the first copy
-/// instruction `n` has label `n`; a further copy has labels of its own for all
+/// The labels of instructions as one variant of a function sees them. In the first variant
+/// instruction `n` has label `n`; a further variant has labels of its own for all
 /// functions that are written in it.
 #[derive(Clone, Default)]
 pub struct InstLabels(Rc<HashMap<u32, Label>>);
 
 impl InstLabels {
-    /// The label of an instruction in this copy; that in the first one where the
-    /// instruction's function has no such copy.
+    /// The label of an instruction in this variant; that in the first one where the
+    /// instruction's function has no such variant.
     pub fn of(&self, i: InstIdx) -> Label {
         self.0.get(&i.0).copied().unwrap_or(Label(i.0))
     }
 }
 
-/// Writes instructions of one copy of a function.
+/// Writes instructions of one variant of a function.
 pub struct FunctionWriter<'w, 'a> {
     /// Where it goes.
     pub emitter: &'w mut Emitter<'a>,
@@ -257,8 +257,8 @@ pub struct FunctionWriter<'w, 'a> {
     pub flow: &'w Flow,
     /// What was decided.
     pub decisions: &'w Decisions<'w>,
-    /// Which copy this is.
-    pub copy: Copy,
+    /// Which variant this is.
+    pub variant: Variant,
     /// Whether registers that are dead before a sequence are overwritten there.
     pub poison: bool,
     /// What could not be written.
@@ -266,7 +266,7 @@ pub struct FunctionWriter<'w, 'a> {
 }
 
 impl FunctionWriter<'_, '_> {
-    fn function(&mut self, f: FuncIdx, labels: &LabelsByCopy) {
+    fn function(&mut self, f: FuncIdx, labels: &LabelsByVariant) {
         let lifted = self.emitter.lifted;
         let function = lifted.function(f);
         let verbatim = self.emitter.is_verbatim();
@@ -281,8 +281,8 @@ impl FunctionWriter<'_, '_> {
             }
             self.emitter.begin(InstIdx(i), label);
             self.keep_return_word(f, InstIdx(i));
-            if i == function.insts.start && self.copy == Copy::FIRST && lifted.is_entered(f) {
-                self.choose_copy(f, labels);
+            if i == function.insts.start && self.variant == Variant::FIRST && lifted.is_entered(f) {
+                self.choose_variant(f, labels);
             }
             if emitted && let Err(hitch) = self.instruction(InstIdx(i)) {
                 let refused = lifted.refusal(hitch.code, InstIdx(i), hitch.reason);
@@ -294,11 +294,11 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// At an entry, puts the return address where no pointer leads. The copies of a
+    /// At an entry, puts the return address where no pointer leads. The variants of a
     /// function have one beginning.
     fn keep_return_word(&mut self, f: FuncIdx, i: InstIdx) {
         let begins = i.0 == self.emitter.lifted.function(f).insts.start;
-        if begins && self.copy != Copy::FIRST {
+        if begins && self.variant != Variant::FIRST {
             return;
         }
         if let Some(holder) = self.decisions.returns.kept_at(i) {
@@ -323,8 +323,8 @@ impl FunctionWriter<'_, '_> {
     pub fn instruction(&mut self, i: InstIdx) -> Result<(), Hitch> {
         let Decisions { plans, returns, .. } = *self.decisions;
         let plan = &plans[i.0 as usize];
-        let (facts, copy) = (self.decisions.facts, self.copy);
-        let facts = || known(facts.get(i, copy));
+        let (facts, variant) = (self.decisions.facts, self.variant);
+        let facts = || known(facts.get(i, variant));
         let e = &mut *self.emitter;
         if self.poison && !plan.scratch.all().is_empty() {
             e.poison(plan);
@@ -384,19 +384,19 @@ impl FunctionWriter<'_, '_> {
                 Ok(())
             }
             Class::Realign(alignment) => {
-                e.realign(known(facts().padding(alignment, copy)));
+                e.realign(known(facts().padding(alignment, variant)));
                 Ok(())
             }
         }
     }
 
-    /// At the entry, leads to the copy for what `rsp` is modulo the alignment, if there
+    /// At the entry, leads to the variant for what `rsp` is modulo the alignment, if there
     /// are several.
-    fn choose_copy(&mut self, f: FuncIdx, labels: &LabelsByCopy) {
+    fn choose_variant(&mut self, f: FuncIdx, labels: &LabelsByVariant) {
         let entry = InstIdx(self.emitter.lifted.function(f).insts.start);
         let entries: Vec<Label> = self
             .decisions
-            .copies
+            .variants
             .of(f)
             .map(|c| labels.of(c).of(entry))
             .collect();

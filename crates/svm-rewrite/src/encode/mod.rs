@@ -109,7 +109,7 @@ pub struct Emitter<'a> {
     pub labels: &'a mut Labels,
     /// Number of the section.
     pub section: u16,
-    /// Labels of instructions in the copy of the function at hand.
+    /// Labels of instructions in the variant of the function at hand.
     pub inst_labels: InstLabels,
     /// Where jumps of the function at hand to its own beginning go, unless to where
     /// it begins.
@@ -166,7 +166,7 @@ impl<'a> Emitter<'a> {
         (self.rules.is_verbatim)(name)
     }
 
-    /// What follows is the sequence of an instruction, whose label in the copy at hand
+    /// What follows is the sequence of an instruction, whose label in the variant at hand
     /// is `label`.
     pub fn begin(&mut self, i: InstIdx, label: Label) {
         self.place(label);
@@ -197,8 +197,8 @@ impl<'a> Emitter<'a> {
         self.labels.place(label, self.section, self.asm.here());
     }
 
-    /// Where a branch to an instruction leads: to the instruction in the same copy of
-    /// the function; but a branch to an entry leads to what chooses the copy.
+    /// Where a branch to an instruction leads: to the instruction in the same variant of
+    /// the function; but a branch to an entry leads to what chooses the variant.
     pub fn target(&self, to: InstIdx) -> Label {
         let function = self.lifted.function_of(to);
         let entry = self.lifted.function(function).insts.start == to.0;

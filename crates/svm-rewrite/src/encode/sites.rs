@@ -10,7 +10,7 @@ use crate::analyse::class::{Callee, Class, Space};
 use crate::asm::{Assembler, Label, Labels, Position};
 use crate::encode::Emitter;
 use crate::encode::apply::{Decisions, FunctionWriter};
-use crate::frame::variants::Copy;
+use crate::frame::variants::Variant;
 use crate::lift::{CodeIdx, FuncIdx, InstIdx};
 use crate::refusal::{self, Refusal};
 
@@ -131,7 +131,7 @@ fn emit_sites(
             emitter,
             flow: &decisions.analysis.flow,
             decisions,
-            copy: Copy::FIRST,
+            variant: Variant::FIRST,
             poison: false,
             refusals,
         };

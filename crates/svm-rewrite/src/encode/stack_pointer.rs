@@ -1,4 +1,4 @@
-//! Moves of `rsp` that become moves by constants, and the choice among the copies
+//! Moves of `rsp` that become moves by constants, and the choice among the variants
 //! of a function that realigns it.
 
 use iced_x86::{Code, Register};
@@ -38,33 +38,33 @@ impl Emitter<'_> {
         self.emit(&rr(Code::Test_rm64_r64, Register::RSP, Register::RSP));
     }
 
-    /// At the entry of a function that realigns its stack: on to the copy that
-    /// is for what `rsp` is modulo `8 * copies`. The first one follows.
+    /// At the entry of a function that realigns its stack: on to the variant that
+    /// is for what `rsp` is modulo `8 * variants`. The first one follows.
     ///
     /// ```text
     ///     test  $8, %esp
     ///     je    1f
-    ///     test  $16, %esp ; jne copy 3 ; jmp copy 1
-    /// 1:  test  $16, %esp ; jne copy 2
+    ///     test  $16, %esp ; jne variant 3 ; jmp variant 1
+    /// 1:  test  $16, %esp ; jne variant 2
     /// ```
-    pub fn choose_by_rsp(&mut self, copies: &[Label]) {
-        self.choose(copies, 0, 1);
+    pub fn choose_by_rsp(&mut self, variants: &[Label]) {
+        self.choose(variants, 0, 1);
     }
 
-    /// Of the copies whose number is `number` below `bit`.
-    fn choose(&mut self, copies: &[Label], number: usize, bit: usize) {
+    /// Of the variants whose number is `number` below `bit`.
+    fn choose(&mut self, variants: &[Label], number: usize, bit: usize) {
         self.emit(&ri(Code::Test_rm32_imm32, Register::ESP, 8 * bit as i32));
-        if 2 * bit == copies.len() {
-            self.asm.branch(Jump::If(cc::NE), copies[number | bit]);
+        if 2 * bit == variants.len() {
+            self.asm.branch(Jump::If(cc::NE), variants[number | bit]);
             if number != 0 {
-                self.asm.branch(Jump::Always, copies[number]);
+                self.asm.branch(Jump::Always, variants[number]);
             }
             return;
         }
         let even = self.labels.fresh();
         self.asm.branch(Jump::If(cc::E), even);
-        self.choose(copies, number | bit, 2 * bit);
+        self.choose(variants, number | bit, 2 * bit);
         self.place(even);
-        self.choose(copies, number, 2 * bit);
+        self.choose(variants, number, 2 * bit);
     }
 }

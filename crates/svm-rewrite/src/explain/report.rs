@@ -118,7 +118,7 @@ impl StubRanges {
         let mut bounds: Vec<_> = applied
             .stubs
             .iter()
-            .chain(&applied.further_copies)
+            .chain(&applied.further_variants)
             .map(|(label, _)| applied.place(*label))
             .collect();
         bounds.extend((0..functions).map(|f| applied.place(applied.function_ends[f])));

@@ -3,11 +3,11 @@
 //! depends on it: `leave` and its relatives, string instructions, operands in
 //! the stack frame.
 //!
-//! Where a function realigns its stack, each of its copies has facts of its own
+//! Where a function realigns its stack, each of its variants has facts of its own
 //! ([`crate::frame::variants`]).
 //!
 //! Most functions have no such instruction. Only those are followed that have one, or
-//! that lead into one that has ([`Asking`]).
+//! that lead into one that has ([`Dependents`]).
 
 use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use liveness::BlockId;
@@ -17,7 +17,7 @@ use super::contents::{Frame, Place};
 use crate::analyse::class::{Class, Direction, Space};
 use crate::analyse::flow::Flow;
 use crate::analyse::survey::Memory;
-use crate::frame::variants::{Copies, Copy};
+use crate::frame::variants::{Variant, Variants};
 use crate::lift::{FuncIdx, Inst, InstIdx, Lifted};
 
 /// Bytes of the return address, which `rsp` points to at entry.
@@ -56,9 +56,9 @@ impl Facts {
     }
 
     /// How far `and $-alignment,%rsp` moves `rsp` down, if that is known.
-    pub fn padding(&self, alignment: u8, copy: Copy) -> Option<i64> {
+    pub fn padding(&self, alignment: u8, variant: Variant) -> Option<i64> {
         let before = self.frame.get(Register::RSP)?;
-        Some(before - aligned(before, alignment, copy))
+        Some(before - aligned(before, alignment, variant))
     }
 
     /// The direction of string instructions here, if known.
@@ -98,11 +98,11 @@ impl Facts {
 
     /// Becomes what holds after an instruction.
     ///
-    /// Where a function that realigns its stack has no copies (a module for a stock
+    /// Where a function that realigns its stack has no variants (a module for a stock
     /// kernel), `rsp` at entry is taken to be aligned. If it was not, all places found
     /// behind the `and` are off by the same number of bytes: distances between them
     /// are right, and [`keep_realigned`](crate::targets) asks for no others.
-    fn pass(&mut self, inst: &Inst, copy: Copy) {
+    fn pass(&mut self, inst: &Inst, variant: Variant) {
         let iced = &inst.iced;
         match iced.mnemonic() {
             Mnemonic::Std => self.direction = Some(Direction::Backward),
@@ -148,7 +148,7 @@ impl Facts {
                 let alignment = u8::try_from(iced.immediate(1).wrapping_neg());
                 match alignment {
                     Ok(alignment) if alignment.is_power_of_two() => {
-                        self.move_rsp(|rsp| aligned(rsp, alignment, copy));
+                        self.move_rsp(|rsp| aligned(rsp, alignment, variant));
                     }
                     _ => self.frame.set(Register::RSP, None),
                 }
@@ -165,10 +165,10 @@ impl Facts {
     }
 
     /// The same for instructions that follow each other, most of which change nothing.
-    fn pass_all(&mut self, input: Input<'_>, insts: std::ops::Range<u32>, copy: Copy) {
+    fn pass_all(&mut self, input: Input<'_>, insts: std::ops::Range<u32>, variant: Variant) {
         for i in insts.map(|i| i as usize) {
             if input.changes_facts[i] {
-                self.pass(&input.lifted.insts[i], copy);
+                self.pass(&input.lifted.insts[i], variant);
             }
         }
     }
@@ -189,22 +189,22 @@ impl Facts {
 }
 
 /// Where `and $-alignment,%rsp` takes `rsp`, both counted from its value at
-/// entry, which is the copy's residue modulo the alignment.
-fn aligned(rsp: i64, alignment: u8, copy: Copy) -> i64 {
-    let residue = copy.residue();
+/// entry, which is the variant's residue modulo the alignment.
+fn aligned(rsp: i64, alignment: u8, variant: Variant) -> i64 {
+    let residue = variant.residue();
     ((rsp + residue) & -i64::from(alignment)) - residue
 }
 
 /// Facts before the instructions whose treatment depends on them.
 pub struct FactsBefore {
-    /// By copy; each in the order of the instructions.
+    /// By variant; each in the order of the instructions.
     found: Vec<Vec<(InstIdx, Facts)>>,
 }
 
 impl FactsBefore {
-    /// What is known before an instruction, in a copy of its function.
-    pub fn get(&self, i: InstIdx, copy: Copy) -> Option<&Facts> {
-        let found = self.found.get(usize::from(copy.0))?;
+    /// What is known before an instruction, in a variant of its function.
+    pub fn get(&self, i: InstIdx, variant: Variant) -> Option<&Facts> {
+        let found = self.found.get(usize::from(variant.0))?;
         let n = found.binary_search_by_key(&i, |(i, _)| *i).ok()?;
         Some(&found[n].1)
     }
@@ -231,24 +231,24 @@ pub struct Input<'a> {
 /// Facts before each instruction whose treatment depends on them. Operands of a frame
 /// pointer are among these if `keeps_frames` says that the target may leave them as
 /// they are.
-pub fn analyse(input: Input<'_>, copies: &Copies, keeps_frames: bool) -> FactsBefore {
-    let asking = Asking::find(input, keeps_frames);
-    let found = copies
+pub fn analyse(input: Input<'_>, variants: &Variants, keeps_frames: bool) -> FactsBefore {
+    let dependents = Dependents::find(input, keeps_frames);
+    let found = variants
         .all()
-        .map(|copy| one_copy(input, &asking, copies, copy))
+        .map(|variant| one_variant(input, &dependents, variants, variant))
         .collect();
     FactsBefore { found }
 }
 
-fn one_copy(
+fn one_variant(
     input: Input<'_>,
-    asking: &Asking,
-    copies: &Copies,
-    copy: Copy,
+    dependents: &Dependents,
+    variants: &Variants,
+    variant: Variant,
 ) -> Vec<(InstIdx, Facts)> {
-    let before = solve(input, asking, copies, copy);
-    let mut found = Vec::with_capacity(asking.insts.len());
-    let mut rest = &asking.insts[..];
+    let before = solve(input, dependents, variants, variant);
+    let mut found = Vec::with_capacity(dependents.insts.len());
+    let mut rest = &dependents.insts[..];
     // Blocks and what is asked about are in the same order.
     while let Some(first) = rest.first() {
         let block = input.flow.block_of(*first);
@@ -260,7 +260,7 @@ fn one_copy(
         };
         let mut at = insts.start;
         for &i in here {
-            facts.pass_all(input, at..i.0, copy);
+            facts.pass_all(input, at..i.0, variant);
             found.push((i, facts));
             at = i.0;
         }
@@ -270,7 +270,7 @@ fn one_copy(
 
 /// Instructions whose treatment depends on facts, and the functions that those
 /// come from.
-struct Asking {
+struct Dependents {
     /// In order.
     insts: Vec<InstIdx>,
     /// For each function, whether it has such an instruction or leads, in the same
@@ -278,8 +278,8 @@ struct Asking {
     functions: Vec<bool>,
 }
 
-impl Asking {
-    fn find(input: Input<'_>, keeps_frames: bool) -> Asking {
+impl Dependents {
+    fn find(input: Input<'_>, keeps_frames: bool) -> Dependents {
         let asks = |i: &InstIdx| match input.classes[i.0 as usize] {
             Class::FramePointerToStack
             | Class::Realign(_)
@@ -300,7 +300,7 @@ impl Asking {
             }
             lead_back(&mut functions, &jumps_between_functions(input));
         }
-        Asking { insts, functions }
+        Dependents { insts, functions }
     }
 }
 
@@ -378,7 +378,12 @@ impl Before {
     }
 }
 
-fn solve(input: Input<'_>, asking: &Asking, copies: &Copies, copy: Copy) -> Before {
+fn solve(
+    input: Input<'_>,
+    dependents: &Dependents,
+    variants: &Variants,
+    variant: Variant,
+) -> Before {
     let Input { lifted, flow, .. } = input;
     let mut before = Before {
         slot: vec![NONE; flow.blocks().len()],
@@ -388,8 +393,8 @@ fn solve(input: Input<'_>, asking: &Asking, copies: &Copies, copy: Copy) -> Befo
     // Functions are entered with an empty frame, parts of functions that the
     // compiler split off are not: those get their facts from their jumps.
     for (f, function) in (0..).map(FuncIdx).zip(&lifted.functions) {
-        let asks = asking.functions[f.0 as usize];
-        if !asks || !lifted.is_entered(f) || !copies.of(f).any(|c| c == copy) {
+        let asks = dependents.functions[f.0 as usize];
+        if !asks || !lifted.is_entered(f) || !variants.of(f).any(|c| c == variant) {
             continue;
         }
         let entry = flow.block_of(InstIdx(function.insts.start));
@@ -400,7 +405,7 @@ fn solve(input: Input<'_>, asking: &Asking, copies: &Copies, copy: Copy) -> Befo
         let Some(mut facts) = before.get(block).copied() else {
             continue;
         };
-        facts.pass_all(input, flow.blocks()[block.0 as usize].clone(), copy);
+        facts.pass_all(input, flow.blocks()[block.0 as usize].clone(), variant);
         for next in flow.continuations(lifted, block) {
             if before.arrive(next, facts) {
                 work.push(next);

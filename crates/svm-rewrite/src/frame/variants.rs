@@ -9,20 +9,20 @@
 //! driver can reach by pointer, so that nothing in it can be relied upon.
 //!
 //! So the question is asked once, at the entry, and the function is written once
-//! for each answer. In each *copy* every move of `rsp` is a constant:
+//! for each answer. In each *variant* every move of `rsp` is a constant:
 //!
 //! ```text
 //! f:      test   $8, %esp              # rsp at entry modulo 16
-//!         jne    copy 1
-//!         ...                          copy 0: rsp = 0 modulo 16
+//!         jne    variant 1
+//!         ...                          variant 0: rsp = 0 modulo 16
 //!         lea    -8(%rsp), %rsp        # and $-16,%rsp behind a push
 //!         ...
-//! copy 1: ...                          rsp = 8 modulo 16
+//! variant 1: ...                       rsp = 8 modulo 16
 //!         ...                          # the same and: rsp stays
 //! ```
 //!
 //! The verifier needs no rule for that: it sees two functions' bodies with
-//! constant frames. The copies compute what the original does only if `rsp` is a
+//! constant frames. The variants compute what the original does only if `rsp` is a
 //! multiple of 8 at entries (psABI 3.2.2); safety does not depend on that.
 //!
 //! What belongs together is a *family*: functions that jump into each other with
@@ -37,14 +37,14 @@ use crate::lift::{FuncIdx, InstIdx, Lifted};
 /// What `rsp` at the entry is a multiple of in any case (psABI 3.2.2).
 const GRANULE: u32 = 8;
 
-/// One way that `rsp` may be aligned at the entry: `8 * copy` modulo the
+/// One way that `rsp` may be aligned at the entry: `8 * variant` modulo the
 /// family's alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Copy(pub u8);
+pub struct Variant(pub u8);
 
-impl Copy {
+impl Variant {
     /// The only one of functions that do not realign.
-    pub const FIRST: Copy = Copy(0);
+    pub const FIRST: Variant = Variant(0);
 
     /// `rsp` at the entry modulo the family's alignment, in bytes.
     pub fn residue(self) -> i64 {
@@ -54,15 +54,15 @@ impl Copy {
 
 /// How often each function is written.
 #[derive(Debug)]
-pub struct Copies {
+pub struct Variants {
     /// Alignment of each function's family; empty if nothing realigns.
     alignment: Vec<u32>,
     most: u8,
 }
 
-impl Copies {
+impl Variants {
     /// Finds the families.
-    pub fn find(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class]) -> Copies {
+    pub fn find(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class]) -> Variants {
         let realigned: Vec<(FuncIdx, u32)> = (0..)
             .zip(classes)
             .filter_map(|(i, class)| match class {
@@ -73,7 +73,7 @@ impl Copies {
             })
             .collect();
         if realigned.is_empty() {
-            return Copies {
+            return Variants {
                 alignment: Vec::new(),
                 most: 1,
             };
@@ -88,22 +88,22 @@ impl Copies {
             .map(|f| alignment[families.of(FuncIdx(f))])
             .collect();
         let most = alignment.iter().max().map_or(1, |a| a / GRANULE) as u8;
-        Copies { alignment, most }
+        Variants { alignment, most }
     }
 
-    /// The alignment that a function's copies tell apart.
+    /// The alignment that a function's variants tell apart.
     pub fn alignment(&self, f: FuncIdx) -> u32 {
         self.alignment.get(f.0 as usize).copied().unwrap_or(GRANULE)
     }
 
-    /// The copies of a function.
-    pub fn of(&self, f: FuncIdx) -> impl Iterator<Item = Copy> + use<> {
-        (0..(self.alignment(f) / GRANULE) as u8).map(Copy)
+    /// The variants of a function.
+    pub fn of(&self, f: FuncIdx) -> impl Iterator<Item = Variant> + use<> {
+        (0..(self.alignment(f) / GRANULE) as u8).map(Variant)
     }
 
-    /// The copies of the function with most of them.
-    pub fn all(&self) -> impl Iterator<Item = Copy> + use<> {
-        (0..self.most).map(Copy)
+    /// The variants of the function with most of them.
+    pub fn all(&self) -> impl Iterator<Item = Variant> + use<> {
+        (0..self.most).map(Variant)
     }
 }
 

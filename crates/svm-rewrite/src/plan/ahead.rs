@@ -14,7 +14,7 @@ use crate::plan::reuse::{self, Operand, Step};
 /// What a search for later uses asks of each instruction that it passes. Searches are
 /// many, so all answers are found once and stand together.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct Lookahead {
     /// Its operand, if it could share a translation.
     operand: Option<Operand>,
     /// What it does to values.
@@ -29,18 +29,18 @@ pub struct Known {
     jumps: bool,
 }
 
-const _: () = assert!(size_of::<Known>() <= 40);
+const _: () = assert!(size_of::<Lookahead>() <= 40);
 
 /// What is known of each instruction, by index.
-pub fn know_all(
+pub fn look_ahead(
     lifted: &Lifted<'_>,
     surveys: &[Survey],
     classes: &[Class],
     live_before: &[LocSet],
-) -> Vec<Known> {
+) -> Vec<Lookahead> {
     let judged = surveys.iter().zip(classes).zip(live_before);
     let all = lifted.insts.iter().zip(judged);
-    all.map(|(inst, ((survey, class), live))| Known {
+    all.map(|(inst, ((survey, class), live))| Lookahead {
         operand: Operand::of(inst, *class),
         motion: Motion::of(inst, survey),
         writes: survey.written,
@@ -86,18 +86,18 @@ impl Planner<'_> {
     }
 
     /// Registers that can carry this translation to where it is used again.
-    pub(super) fn carriers(&self, i: InstIdx, operand: &Operand) -> LocSet {
-        reuse::carriers(operand, &self.holding.values, self.way_from(i))
+    pub(super) fn result_registers(&self, i: InstIdx, operand: &Operand) -> LocSet {
+        reuse::result_registers(operand, &self.available.values, self.way_from(i))
     }
 
     /// Gives up a translation that serves nothing on the likely way from `i` on.
     pub(super) fn give_up_idle(&mut self, i: InstIdx) -> bool {
         let idle = self
-            .holding
+            .available
             .held()
             .iter()
-            .position(|held| !reuse::is_used(held, &self.holding.values, self.way_from(i)));
-        idle.is_some_and(|n| self.holding.give_up(n))
+            .position(|held| !reuse::is_used(held, &self.available.values, self.way_from(i)));
+        idle.is_some_and(|n| self.available.give_up(n))
     }
 
     /// The way from an instruction on that compilers lay out as the likely one: no

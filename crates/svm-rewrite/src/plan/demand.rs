@@ -7,7 +7,7 @@ use crate::schemes::Row;
 
 /// What a class's sequence takes.
 #[derive(Default)]
-pub struct Need {
+pub struct Demand {
     /// It translates, and so overwrites registers and flags.
     pub translates: bool,
     /// How many scratch registers it overwrites.
@@ -19,14 +19,14 @@ pub struct Need {
     pub call_registers: bool,
 }
 
-impl Need {
+impl Demand {
     /// Of a class, under a scheme and a target's rules.
-    pub fn of(class: Class, scheme: &Row, rules: &Rules) -> Need {
+    pub fn of(class: Class, scheme: &Row, rules: &Rules) -> Demand {
         let check = scheme.registers + rules.table.registers();
-        let translate = |registers| Need {
+        let translate = |registers| Demand {
             translates: true,
             registers,
-            ..Need::default()
+            ..Demand::default()
         };
         match class {
             Class::Plain
@@ -41,7 +41,7 @@ impl Need {
             | Class::FramePointerToStack
             | Class::Realign(_)
             | Class::Keep(_)
-            | Class::StaticBranch => Need::default(),
+            | Class::StaticBranch => Demand::default(),
             Class::Memory(space)
             | Class::Prefetch(space)
             | Class::PushMemory(space)
@@ -56,7 +56,7 @@ impl Need {
                 let count = usize::from(repeat != Repeat::Once);
                 // One register holds each translation; check and count share the rest.
                 let registers = pointers + (check - 1).max(1) + count;
-                Need {
+                Demand {
                     translates: true,
                     registers,
                     keeps_flags: op.compares(),
@@ -67,15 +67,15 @@ impl Need {
             | Class::JumpIndirect(Callee::Memory(space))
                 if space != Space::Stack =>
             {
-                Need {
+                Demand {
                     call_registers: true,
                     keeps_flags: true,
                     ..translate(check + extra_for(space))
                 }
             }
-            Class::CallIndirect(_) | Class::JumpIndirect(_) => Need {
+            Class::CallIndirect(_) | Class::JumpIndirect(_) => Demand {
                 call_registers: true,
-                ..Need::default()
+                ..Demand::default()
             },
         }
     }

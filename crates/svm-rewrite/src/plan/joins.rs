@@ -5,28 +5,28 @@ use liveness::{BlockId, Predecessors, Program};
 
 use crate::analyse::flow::Flow;
 use crate::plan::numbering::Ids;
-use crate::plan::reuse::Holding;
+use crate::plan::reuse::Available;
 
-/// The ways from blocks that were planned.
-pub struct Ways {
+/// What is known on the ways from blocks that were planned.
+pub struct Joins {
     /// What is known behind each block; `None` for one that was not planned yet,
     /// for one that leads to none that is still to be planned, and for the hubs
     /// that returns go through.
-    behind: Vec<Option<Box<Holding>>>,
+    behind: Vec<Option<Box<Available>>>,
     /// How many edges out of each block lead to blocks that are still to be planned.
     awaited: Vec<u32>,
     predecessors: Predecessors,
     /// Boxes to be used again.
     #[expect(clippy::vec_box, reason = "they go back behind a block as they are")]
-    spare: Vec<Box<Holding>>,
+    spare: Vec<Box<Available>>,
 }
 
-impl Ways {
+impl Joins {
     /// Nothing is planned.
-    pub fn of(flow: &Flow) -> Ways {
+    pub fn of(flow: &Flow) -> Joins {
         let blocks = (0..flow.block_count() as u32).map(BlockId);
         let edges = blocks.map(|block| flow.successors(block).len() as u32);
-        Ways {
+        Joins {
             behind: vec![None; flow.block_count()],
             awaited: edges.collect(),
             predecessors: Predecessors::of(flow),
@@ -34,21 +34,21 @@ impl Ways {
         }
     }
 
-    /// `holding` becomes what registers hold on every way to a block.
-    pub fn arriving(&self, block: BlockId, holding: &mut Holding, ids: &mut Ids) {
+    /// `available` becomes what registers hold on every way to a block.
+    pub fn arriving(&self, block: BlockId, available: &mut Available, ids: &mut Ids) {
         let behind = |from: BlockId| self.behind[from.0 as usize].as_deref();
-        let mut ways = self.predecessors.of_block(block).map(behind);
+        let mut joins = self.predecessors.of_block(block).map(behind);
         let all_known = self
             .predecessors
             .of_block(block)
             .all(|from| behind(from).is_some());
-        let Some(first) = ways.next().flatten().filter(|_| all_known) else {
-            holding.lose(ids);
+        let Some(first) = joins.next().flatten().filter(|_| all_known) else {
+            available.lose(ids);
             return;
         };
-        holding.clone_from(first);
-        for other in ways.flatten() {
-            holding.join(other, ids);
+        available.clone_from(first);
+        for other in joins.flatten() {
+            available.join(other, ids);
         }
     }
 
@@ -65,14 +65,14 @@ impl Ways {
     }
 
     /// What registers hold behind a block.
-    pub fn leave(&mut self, block: BlockId, holding: &Holding) {
+    pub fn leave(&mut self, block: BlockId, available: &Available) {
         if self.awaited[block.0 as usize] > 0 {
             self.behind[block.0 as usize] = Some(match self.spare.pop() {
                 Some(mut spare) => {
-                    spare.as_mut().clone_from(holding);
+                    spare.as_mut().clone_from(available);
                     spare
                 }
-                None => Box::new(holding.clone()),
+                None => Box::new(available.clone()),
             });
         }
     }

@@ -110,13 +110,13 @@ pub struct Input<'a> {
 /// Finds where return addresses are kept and compared.
 pub fn plan(input: &Input<'_>) -> ReturnWords {
     let entries = input.entries();
-    let ways = Ways::find(input, &entries);
-    let intact = ways.intact_before(input);
-    let needs = ways.needs_copy(input, &intact);
+    let paths = Paths::find(input, &entries);
+    let intact = paths.intact_before(input);
+    let needs = paths.needs_copy(input, &intact);
     let mut words = ReturnWords::default();
     for (n, insts) in (0..).zip(input.flow.blocks()) {
         let last = InstIdx(insts.end - 1);
-        if ways.leaves[n] && !input.intact_at_end(intact[n], insts.start..last.0) {
+        if paths.leaves[n] && !input.intact_at_end(intact[n], insts.start..last.0) {
             let check = check(input.plans[last.0 as usize].live);
             words.checks.insert(last.0, check);
         }
@@ -125,8 +125,8 @@ pub fn plan(input: &Input<'_>) -> ReturnWords {
         if entries.contains(&first.0) && needs[n] {
             words.keeps.insert(first.0, holder(live));
         }
-        if let Some(above) = ways.above[n]
-            && !input.intact_behind(&ways, above, intact[above])
+        if let Some(above) = paths.above[n]
+            && !input.intact_behind(&paths, above, intact[above])
         {
             words.falls.insert(first.0, check(live));
         }
@@ -195,10 +195,10 @@ impl Input<'_> {
     }
 
     /// The same behind a block.
-    fn intact_behind(&self, ways: &Ways, block: usize, before: bool) -> bool {
+    fn intact_behind(&self, paths: &Paths, block: usize, before: bool) -> bool {
         let insts = self.flow.blocks()[block].clone();
         // Whatever leaves the invocation and goes on all the same has compared.
-        ways.leaves[block] || self.intact_at_end(before, insts)
+        paths.leaves[block] || self.intact_at_end(before, insts)
     }
 
     /// Whether the sequence of an instruction may write where a pointer leads, or
@@ -261,8 +261,8 @@ pub fn begins_own(lifted: &Lifted<'_>, from: InstIdx, to: InstIdx) -> bool {
     insts.start == to.0 && insts.contains(&from.0)
 }
 
-/// Ways from block to block inside an invocation, and out of it.
-struct Ways {
+/// Paths from block to block inside an invocation, and out of it.
+struct Paths {
     /// Edges, both ways.
     to: Edges,
     from: Edges,
@@ -273,8 +273,8 @@ struct Ways {
     above: Vec<Option<usize>>,
 }
 
-impl Ways {
-    fn find(input: &Input<'_>, entries: &HashSet<u32>) -> Ways {
+impl Paths {
+    fn find(input: &Input<'_>, entries: &HashSet<u32>) -> Paths {
         let (lifted, blocks) = (input.lifted, input.flow.blocks());
         let mut leaves = vec![false; blocks.len()];
         let mut above = vec![None; blocks.len()];
@@ -306,7 +306,7 @@ impl Ways {
                 }
             }
         }
-        Ways {
+        Paths {
             to: Edges::sorted(blocks.len(), &to),
             from: Edges::sorted(blocks.len(), &from),
             leaves,

@@ -8,7 +8,7 @@ use super::Plan;
 use crate::analyse::class::Class;
 use crate::analyse::classify::{PART_OF_A_WORD, Refused, WORD};
 use crate::frame::facts::{Facts, FactsBefore};
-use crate::frame::variants::{Copies, Copy};
+use crate::frame::variants::{Variant, Variants};
 use crate::lift::{FuncIdx, InstIdx, Lifted};
 use crate::refusal::{self, Code, Refusal};
 
@@ -18,18 +18,19 @@ pub fn check(
     lifted: &Lifted<'_>,
     plans: &[Plan],
     facts: &FactsBefore,
-    copies: &Copies,
+    variants: &Variants,
 ) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
-        if lifted.is_entered(f) && copies.of(f).count() > 1 {
+        if lifted.is_entered(f) && variants.of(f).count() > 1 {
             refusals.extend(flags_at_entry(lifted, plans, f));
         }
-        for copy in copies.of(f) {
+        for variant in variants.of(f) {
             for i in lifted.function(f).insts.clone().map(InstIdx) {
                 let iced = &lifted.inst(i).iced;
-                let before = || facts.get(i, copy);
-                if let Err((code, reason)) = known(plans[i.0 as usize].class, iced, before, copy) {
+                let before = || facts.get(i, variant);
+                if let Err((code, reason)) = known(plans[i.0 as usize].class, iced, before, variant)
+                {
                     refusal::add(&mut refusals, lifted.refusal(code, i, reason));
                 }
             }
@@ -50,7 +51,7 @@ fn known<'f>(
     class: Class,
     iced: &Instruction,
     facts: impl Fn() -> Option<&'f Facts>,
-    copy: Copy,
+    variant: Variant,
 ) -> Result<(), Refused> {
     match class {
         Class::String(..) | Class::PortString(..) => facts()
@@ -66,7 +67,7 @@ fn known<'f>(
             )),
         },
         Class::Realign(alignment) => facts()
-            .and_then(|facts| facts.padding(alignment, copy))
+            .and_then(|facts| facts.padding(alignment, variant))
             .map(|_| ())
             .ok_or((Code::StackPointer, "the frame's size is not known here")),
         _ => Ok(()),

@@ -51,8 +51,9 @@ pub fn map_section(
     applied: &Applied,
     id: impl Fn(CodeIdx) -> SectionId,
 ) -> Section<'static> {
-    let mut rows: Vec<(u32, u32, u32)> =
-        Vec::with_capacity(lifted.insts.len() + applied.stubs.len() + applied.further_copies.len());
+    let mut rows: Vec<(u32, u32, u32)> = Vec::with_capacity(
+        lifted.insts.len() + applied.stubs.len() + applied.further_variants.len(),
+    );
     let mut row = |label: Label, original: u64| {
         let (code, at) = applied.place(label);
         rows.push((id(code).0, at as u32, original as u32));
@@ -62,7 +63,7 @@ pub fn map_section(
             row(Label(n as u32), inst.offset());
         }
     }
-    for (stub, inst) in applied.stubs.iter().chain(&applied.further_copies) {
+    for (stub, inst) in applied.stubs.iter().chain(&applied.further_variants) {
         if !applied.left_out[inst.0 as usize] {
             row(*stub, lifted.inst(*inst).offset());
         }

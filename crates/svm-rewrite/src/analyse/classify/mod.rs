@@ -15,7 +15,7 @@ use foldhash::HashMap;
 use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind};
 
 use crate::analyse::class::{Callee, Class};
-use crate::analyse::flow::Unseen;
+use crate::analyse::flow::HiddenFlow;
 use crate::analyse::routines;
 use crate::analyse::survey::{Memory, Survey};
 use crate::lift::{Destination, Inst, InstIdx, Lifted, is_filler};
@@ -67,7 +67,7 @@ pub struct Question<'q> {
     /// The code that it is in.
     pub lifted: &'q Lifted<'q>,
     /// What metadata says of control flow.
-    pub unseen: &'q Unseen,
+    pub hidden: &'q HiddenFlow,
     /// What it is by itself.
     pub survey: &'q Survey,
     /// Which one.
@@ -130,7 +130,7 @@ pub fn of_object(question: &Question<'_>, differences: &Differences) -> Result<C
         )),
         // `ud1` marks the end of a static call's trampoline.
         FlowControl::Exception if matches!(inst.iced.mnemonic(), Mnemonic::Ud1 | Mnemonic::Ud2) => {
-            Ok(Class::Trap(question.unseen.trap(i)))
+            Ok(Class::Trap(question.hidden.trap(i)))
         }
         FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => listed(Class::Plain),
         FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => {

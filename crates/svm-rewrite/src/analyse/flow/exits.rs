@@ -54,7 +54,7 @@ pub enum Trap {
 }
 
 /// Control flow that no instruction shows.
-pub struct Unseen {
+pub struct HiddenFlow {
     /// What metadata says.
     pub extra: ExtraEdges,
     /// What hints say.
@@ -63,14 +63,14 @@ pub struct Unseen {
     by_table: HashSet<u32>,
 }
 
-impl Unseen {
+impl HiddenFlow {
     /// Reads metadata and hints.
     ///
     /// # Errors
     /// Metadata that cannot be read: an edge may be missing.
-    pub fn find(lifted: &Lifted<'_>, hints: &Hints) -> Result<Unseen, Refusal> {
+    pub fn find(lifted: &Lifted<'_>, hints: &Hints) -> Result<HiddenFlow, Refusal> {
         let tables = Tables::find(lifted, hints);
-        Ok(Unseen {
+        Ok(HiddenFlow {
             extra: ExtraEdges::find(lifted)?,
             by_table: tables.jumps.iter().map(|(i, _)| i.0).collect(),
             tables,

@@ -28,7 +28,7 @@ use invocations::Ending;
 use metadata::ExtraEdges;
 
 pub use edges::Edges;
-pub use exits::{Exit, Hints, Trap, Unseen};
+pub use exits::{Exit, HiddenFlow, Hints, Trap};
 
 /// Blocks, edges and effects of an object's code.
 #[derive(Debug)]
@@ -130,8 +130,13 @@ impl Flow {
 
 /// Finds blocks and edges, given how each instruction continues and what it does to
 /// liveness.
-pub fn analyse(lifted: &Lifted<'_>, unseen: &Unseen, exits: &[Exit], effects: Vec<Effect>) -> Flow {
-    let Unseen { extra, tables, .. } = unseen;
+pub fn analyse(
+    lifted: &Lifted<'_>,
+    hidden: &HiddenFlow,
+    exits: &[Exit],
+    effects: Vec<Effect>,
+) -> Flow {
+    let HiddenFlow { extra, tables, .. } = hidden;
     let (blocks, block_of) = split(lifted, exits, extra, tables);
     let mut flow = Flow {
         successors: Edges::default(),

@@ -14,12 +14,12 @@ pub struct Encoder {
     /// Room for one instruction.
     buffer: Vec<u8>,
     /// What was asked, by [`place`].
-    known: Vec<Option<Known>>,
+    known: Vec<Option<Entry>>,
 }
 
 /// An instruction and what it is encoded as.
 #[derive(Clone, Copy)]
-struct Known {
+struct Entry {
     instruction: Instruction,
     bytes: [u8; LONGEST],
     len: u8,
@@ -71,7 +71,7 @@ impl Encoder {
         Ok(known.fields)
     }
 
-    fn ask(&mut self, instruction: &Instruction) -> Result<Known, IcedError> {
+    fn ask(&mut self, instruction: &Instruction) -> Result<Entry, IcedError> {
         self.buffer.clear();
         self.iced.set_buffer(std::mem::take(&mut self.buffer));
         let done = self.iced.encode(instruction, 0);
@@ -79,7 +79,7 @@ impl Encoder {
         let len = done?;
         let mut bytes = [0; LONGEST];
         bytes[..len].copy_from_slice(&self.buffer);
-        Ok(Known {
+        Ok(Entry {
             instruction: *instruction,
             bytes,
             len: len as u8,

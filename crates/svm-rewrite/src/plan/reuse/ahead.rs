@@ -29,11 +29,15 @@ pub struct Step {
 /// makes, for later steps that it serves: for as many of them as any register could.
 /// These registers are dead all the way there, and nothing writes them. Empty if it
 /// serves no later step.
-pub fn carriers(operand: &Operand, values: &Values, steps: impl Iterator<Item = Step>) -> LocSet {
+pub fn result_registers(
+    operand: &Operand,
+    values: &Values,
+    steps: impl Iterator<Item = Step>,
+) -> LocSet {
     let mut free = LocSet::registers(WordSize::Bits64);
-    let mut carriers = LocSet::empty();
+    let mut result_registers = LocSet::empty();
     let Some(Place { address, .. }) = operand.place(values) else {
-        return carriers;
+        return result_registers;
     };
     let mut trace = Trace::of(address.id, values);
     for (n, now) in steps.enumerate() {
@@ -43,7 +47,7 @@ pub fn carriers(operand: &Operand, values: &Values, steps: impl Iterator<Item = 
                 break;
             }
             if serves(address, &now, &trace) {
-                carriers = free;
+                result_registers = free;
             }
         }
         trace.pass(now.motion, now.writes);
@@ -52,7 +56,7 @@ pub fn carriers(operand: &Operand, values: &Values, steps: impl Iterator<Item = 
         }
         free = free.minus(now.writes);
     }
-    carriers
+    result_registers
 }
 
 /// Whether a translation serves one of `steps` before its register is written or
@@ -110,20 +114,20 @@ mod tests {
         };
         let mut ids = Ids::default();
         let values = Values::unknown(&mut ids);
-        let carriers = carriers(&operand, &values, (0..3).map(step));
+        let result_registers = result_registers(&operand, &values, (0..3).map(step));
         assert!(
-            !carriers.intersects(LocSet::reg(Reg::RAX)),
+            !result_registers.intersects(LocSet::reg(Reg::RAX)),
             "written by the first"
         );
         assert!(
-            !carriers.intersects(LocSet::reg(Reg::RDX)),
+            !result_registers.intersects(LocSet::reg(Reg::RDX)),
             "written in between"
         );
         assert!(
-            carriers.intersects(LocSet::reg(Reg::RSI)),
+            result_registers.intersects(LocSet::reg(Reg::RSI)),
             "written by the last"
         );
-        assert!(carriers.intersects(LocSet::reg(Reg::RCX)));
-        assert!(!carriers.intersects(LocSet::reg(Reg::RDI)), "live");
+        assert!(result_registers.intersects(LocSet::reg(Reg::RCX)));
+        assert!(!result_registers.intersects(LocSet::reg(Reg::RDI)), "live");
     }
 }

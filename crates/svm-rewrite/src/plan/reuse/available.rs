@@ -15,22 +15,22 @@ pub struct Held {
 /// What is known at a point of a block: which registers hold the same, and the
 /// translations that registers hold.
 #[derive(Debug)]
-pub struct Holding {
+pub struct Available {
     /// The numbers in registers and in the frame.
     pub values: Values,
     held: Vec<Held>,
 }
 
-impl Holding {
+impl Available {
     /// Nothing is known.
-    pub fn nothing(ids: &mut Ids) -> Holding {
-        Holding {
+    pub fn nothing(ids: &mut Ids) -> Available {
+        Available {
             values: Values::unknown(ids),
             held: Vec::new(),
         }
     }
 
-    /// Becomes [`Holding::nothing`].
+    /// Becomes [`Available::nothing`].
     pub fn lose(&mut self, ids: &mut Ids) {
         self.values = Values::unknown(ids);
         self.held.clear();
@@ -92,7 +92,7 @@ impl Holding {
     }
 
     /// Keeps what `other` has as well.
-    pub fn join(&mut self, other: &Holding, ids: &mut Ids) {
+    pub fn join(&mut self, other: &Available, ids: &mut Ids) {
         let pairs = self.values.join(&other.values, ids);
         self.held.retain_mut(|held| {
             let same = other.held.iter().filter(|o| o.register == held.register);
@@ -108,16 +108,16 @@ impl Holding {
     }
 }
 
-impl Clone for Holding {
-    fn clone(&self) -> Holding {
-        Holding {
+impl Clone for Available {
+    fn clone(&self) -> Available {
+        Available {
             values: self.values.clone(),
             held: self.held.clone(),
         }
     }
 
     /// Uses the memory that there is, where the derived method would allocate.
-    fn clone_from(&mut self, other: &Holding) {
+    fn clone_from(&mut self, other: &Available) {
         self.values.clone_from(&other.values);
         self.held.clone_from(&other.held);
     }
@@ -133,40 +133,42 @@ mod tests {
     #[test]
     fn a_changed_base_or_holder_ends_it() {
         let mut ids = Ids::default();
-        let mut holding = Holding::nothing(&mut ids);
+        let mut available = Available::nothing(&mut ids);
         let operand = Operand::at(Reg::RDI, 0, 8);
-        holding.hold(Reg::RCX, &operand);
-        holding.forget(LocSet::reg(Reg::RAX));
-        assert!(holding.find(&operand, |_| true).is_some());
-        assert!(holding.find(&operand, |r| r != Reg::RCX).is_none());
-        holding.pass(OTHER, LocSet::reg(Reg::RDI), &mut ids);
-        assert!(holding.find(&operand, |_| true).is_none());
-        assert!(holding.held().is_empty(), "of no use to anybody");
-        holding.hold(Reg::RCX, &operand);
-        holding.hold(Reg::RCX, &Operand::at(Reg::RSI, 0, 8));
-        assert!(holding.find(&operand, |_| true).is_none());
+        available.hold(Reg::RCX, &operand);
+        available.forget(LocSet::reg(Reg::RAX));
+        assert!(available.find(&operand, |_| true).is_some());
+        assert!(available.find(&operand, |r| r != Reg::RCX).is_none());
+        available.pass(OTHER, LocSet::reg(Reg::RDI), &mut ids);
+        assert!(available.find(&operand, |_| true).is_none());
+        assert!(available.held().is_empty(), "of no use to anybody");
+        available.hold(Reg::RCX, &operand);
+        available.hold(Reg::RCX, &Operand::at(Reg::RSI, 0, 8));
+        assert!(available.find(&operand, |_| true).is_none());
     }
 
     #[test]
     fn a_copied_or_moved_base_is_the_same() {
         let mut ids = Ids::default();
-        let mut holding = Holding::nothing(&mut ids);
-        holding.hold(Reg::RCX, &Operand::at(Reg::RDI, 8, 8));
+        let mut available = Available::nothing(&mut ids);
+        available.hold(Reg::RCX, &Operand::at(Reg::RDI, 8, 8));
         let copy = Motion::Copy {
             to: Reg::RBX,
             from: Reg::RDI,
             by: 16,
         };
-        holding.values.pass(copy, LocSet::reg(Reg::RBX), &mut ids);
-        holding.values.pass(OTHER, LocSet::reg(Reg::RDI), &mut ids);
-        let found = holding.find(&Operand::at(Reg::RBX, 0, 8), |_| true);
+        available.values.pass(copy, LocSet::reg(Reg::RBX), &mut ids);
+        available
+            .values
+            .pass(OTHER, LocSet::reg(Reg::RDI), &mut ids);
+        let found = available.find(&Operand::at(Reg::RBX, 0, 8), |_| true);
         assert_eq!(found.map(|r| r.displacement), Some(8));
     }
 
     #[test]
     fn ways_that_hold_the_same_by_other_instructions_agree() {
         let mut ids = Ids::default();
-        let before = Holding::nothing(&mut ids);
+        let before = Available::nothing(&mut ids);
         let way = |by: i32, ids: &mut Ids| {
             let mut way = before.clone();
             way.values.pass(OTHER, LocSet::reg(Reg::RBX), ids);

@@ -32,8 +32,8 @@ use twin_abi::stlb;
 use crate::analyse::class::Class;
 use crate::plan::numbering::Value;
 
-pub use ahead::{REACH, Step, carriers, is_used};
-pub use available::{Held, Holding};
+pub use ahead::{REACH, Step, is_used, result_registers};
+pub use available::{Available, Held};
 pub use operand::{Operand, Place};
 
 /// An earlier translation serves this access.

@@ -9,7 +9,7 @@ use iced_x86::{Mnemonic, Register};
 use crate::analyse::class::Class;
 use crate::analyse::classify::Kept;
 use crate::frame::facts::FactsBefore;
-use crate::frame::variants::Copy;
+use crate::frame::variants::Variant;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::refusal::{Code, Refusal};
 
@@ -84,7 +84,7 @@ pub fn keep_realigned(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [C
                 .entry(function.insts.start)
                 .or_insert_with(|| function.insts.clone().any(aligns));
             let from = lifted.inst(i).iced.op1_register();
-            let before = facts.get(i, Copy::FIRST);
+            let before = facts.get(i, Variant::FIRST);
             let known = before.is_some_and(|facts| facts.distance_to(from).is_some());
             if !known || *realigned {
                 *class = Class::Keep(None);

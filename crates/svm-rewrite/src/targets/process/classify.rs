@@ -15,7 +15,7 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
     let inst = question.lifted.inst(question.inst);
     let iced = &inst.iced;
     // It is one of a function with jump tables or computed gotos.
-    let by_table = question.unseen.goes_by_table(question.inst);
+    let by_table = question.hidden.goes_by_table(question.inst);
     match iced.flow_control() {
         FlowControl::Next => straight(inst),
         FlowControl::IndirectCall if through_heap(inst) => {

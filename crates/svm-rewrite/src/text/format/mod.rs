@@ -18,7 +18,7 @@ use line::{Line, formatter, line};
 /// One instruction, decoded once for all that have its bytes, whatever their
 /// displacement if that is a [`Number`].
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct Encoding {
     /// Its bytes, and which of a window's tell it from others.
     bytes: u128,
     mask: u128,
@@ -83,9 +83,9 @@ impl Number {
 /// No line was asked for.
 const NO_LINE: u32 = u32::MAX;
 
-/// Number of a [`Known`].
+/// Number of an [`Encoding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnownIdx(u32);
+pub struct EncodingIdx(u32);
 
 /// Bytes that are read for a key; the longest instruction has one fewer.
 const WINDOW: usize = 16;
@@ -103,11 +103,11 @@ const WAYS: usize = 4;
 pub struct Texts {
     /// By [`Filled::number`]; made when first wanted.
     formatters: [Option<GasFormatter>; 4],
-    known: Vec<Known>,
+    known: Vec<Encoding>,
     /// Of each known one.
     instructions: Vec<Instruction>,
-    by_bytes: HashMap<u128, KnownIdx>,
-    guesses: Vec<[KnownIdx; WAYS]>,
+    by_bytes: HashMap<u128, EncodingIdx>,
+    guesses: Vec<[EncodingIdx; WAYS]>,
     lines: Vec<Line>,
     /// Room for a line.
     line: String,
@@ -127,7 +127,7 @@ impl Texts {
     /// Nothing is known.
     pub fn new() -> Texts {
         // The first one is a guess that is never right.
-        let nothing = Known {
+        let nothing = Encoding {
             bytes: 1,
             mask: 0,
             number: None,
@@ -143,14 +143,14 @@ impl Texts {
             known: vec![nothing],
             instructions: vec![Instruction::default()],
             by_bytes: HashMap::default(),
-            guesses: vec![[KnownIdx(0); WAYS]; GUESSES],
+            guesses: vec![[EncodingIdx(0); WAYS]; GUESSES],
             lines: Vec::new(),
             line: String::new(),
         }
     }
 
     /// The first instruction of `code`.
-    pub fn first(&mut self, code: &[u8]) -> KnownIdx {
+    pub fn first(&mut self, code: &[u8]) -> EncodingIdx {
         let window = match code.first_chunk::<WINDOW>() {
             Some(bytes) => u128::from_le_bytes(*bytes),
             None => return self.decode(code),
@@ -167,12 +167,12 @@ impl Texts {
     }
 
     /// What is known of an instruction.
-    pub fn known(&self, k: KnownIdx) -> &Known {
+    pub fn known(&self, k: EncodingIdx) -> &Encoding {
         &self.known[k.0 as usize]
     }
 
     #[cold]
-    fn decode(&mut self, code: &[u8]) -> KnownIdx {
+    fn decode(&mut self, code: &[u8]) -> EncodingIdx {
         let head = &code[..code.len().min(WINDOW - 1)];
         let mut bytes = [0; WINDOW];
         bytes[..head.len()].copy_from_slice(head);
@@ -188,7 +188,7 @@ impl Texts {
         let known = match self.by_bytes.get(&key) {
             Some(known) => *known,
             None => {
-                let known = KnownIdx(self.known.len() as u32);
+                let known = EncodingIdx(self.known.len() as u32);
                 self.add(instruction, &fields, number, (window & mask, mask));
                 self.by_bytes.insert(key, known);
                 known
@@ -217,7 +217,7 @@ impl Texts {
             true => (immediate, None),
             false => (displacement, immediate),
         };
-        self.known.push(Known {
+        self.known.push(Encoding {
             bytes,
             mask,
             number,
@@ -235,7 +235,7 @@ impl Texts {
     /// appends what fills a gap.
     pub fn write(
         &mut self,
-        k: KnownIdx,
+        k: EncodingIdx,
         code: &[u8],
         filled: Filled,
         out: &mut Vec<u8>,
@@ -267,7 +267,7 @@ impl Texts {
     }
 
     #[cold]
-    fn make_line(&mut self, k: KnownIdx, gaps: Filled) -> u32 {
+    fn make_line(&mut self, k: EncodingIdx, gaps: Filled) -> u32 {
         let slot = &mut self.formatters[gaps.number()];
         let formatter = slot.get_or_insert_with(|| formatter(gaps));
         let mut instruction = self.instructions[k.0 as usize];

@@ -1,7 +1,7 @@
 //! Prints the sequences that stand in line.
 
 use super::super::cfi::Here;
-use super::super::format::{Filled, Gap, KnownIdx};
+use super::super::format::{EncodingIdx, Filled, Gap};
 use super::super::marks::StatementIdx;
 use super::super::number::push_signed;
 use super::super::operand;
@@ -201,7 +201,7 @@ impl<'p> Printer<'p, '_> {
     }
 
     /// The line of an instruction some of whose fields may hold references.
-    fn filled(&mut self, walk: &mut Walk<'_>, at: Position, k: KnownIdx, code: &[u8]) {
+    fn filled(&mut self, walk: &mut Walk<'_>, at: Position, k: EncodingIdx, code: &[u8]) {
         let known = self.texts.known(k);
         let mut field = |offset: Option<u8>| {
             let offset = at.offset() + u32::from(offset?);
