@@ -9,6 +9,7 @@ pub mod apply;
 mod bits;
 mod control;
 mod copy;
+pub mod function;
 mod keep;
 mod memory;
 mod port;

@@ -5,11 +5,12 @@ use std::ops::Range;
 
 use iced_x86::FlowControl;
 
+use super::apply::Decisions;
+use super::function::FunctionWriter;
 use crate::analyse::Analysis;
 use crate::analyse::class::{Callee, Class, Space};
 use crate::asm::{Assembler, Label, Labels, Position};
 use crate::encode::Emitter;
-use crate::encode::apply::{Decisions, FunctionWriter};
 use crate::frame::variants::Variant;
 use crate::lift::{CodeIdx, FuncIdx, InstIdx};
 use crate::refusal::{self, Refusal};
