@@ -22,7 +22,7 @@ use crate::{schemes, targets};
 pub struct Options {
     /// What the result runs on.
     pub target: Target,
-    /// Translation scheme.
+    /// How addresses are translated.
     pub scheme: Scheme,
     /// Whether [`crate::Rewritten::sites`] is wanted; it takes as long as the rest.
     pub report: bool,

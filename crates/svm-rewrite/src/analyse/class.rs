@@ -30,9 +30,9 @@ pub enum Space {
 /// Where an indirect call or jump takes its destination from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callee {
-    /// A register.
+    /// From this register.
     Register(Reg),
-    /// Memory.
+    /// From memory of this kind.
     Memory(Space),
 }
 
@@ -165,19 +165,19 @@ pub enum Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Own frame.
+    /// Accesses to the driver's own stack frame.
     Stack,
-    /// Through registers.
+    /// Accesses through registers.
     Heap,
-    /// Constant address.
+    /// Accesses at a constant address.
     Global,
-    /// Segment-relative.
+    /// Accesses relative to `%fs` or `%gs`.
     Percpu,
-    /// String instruction.
+    /// String instructions: `movs`, `stos` and their kin.
     String,
-    /// Bit string.
+    /// Bit tests whose offset is in a register.
     Bitstring,
-    /// `push`/`pop` of memory.
+    /// `push` and `pop` with an operand in memory.
     PushPop,
     /// Indirect call.
     IndirectCall,

@@ -27,7 +27,7 @@ pub struct Survey {
 /// What an instruction does to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// Nothing.
+    /// It reaches none.
     Untouched,
     /// It reads and never writes.
     Read,

@@ -8,18 +8,18 @@ use crate::encode::apply::{Applied, Decisions};
 use crate::lift::InstIdx;
 use crate::lift::syntax;
 
-/// One site.
+/// What was done at one original instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Site {
-    /// Section.
+    /// The code section that it is in.
     pub section: String,
     /// Offset in the original section, in bytes.
     pub offset: u64,
-    /// Function.
+    /// The function that it is in.
     pub function: String,
     /// The original instruction, AT&T syntax.
     pub instruction: String,
-    /// Class.
+    /// Its class, as statistics count it.
     pub class: Kind,
     /// Scheme, if the site translates; `reuse` if an earlier translation serves.
     pub scheme: Option<&'static str>,

@@ -28,13 +28,13 @@ pub struct Sites {
 /// How many registers are dead before heap accesses, in accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DeadRegisters {
-    /// None.
+    /// Accesses before which no register is dead.
     #[serde(rename = "0")]
     pub none: u64,
-    /// One.
+    /// Accesses before which one register is dead.
     #[serde(rename = "1")]
     pub one: u64,
-    /// Two.
+    /// Accesses before which two registers are dead.
     #[serde(rename = "2")]
     pub two: u64,
     /// Three or more.

@@ -218,7 +218,7 @@ impl FactsBefore {
 /// What facts are found from.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
-    /// The code.
+    /// The code whose facts are wanted.
     pub lifted: &'a Lifted<'a>,
     /// Which of its instructions may change facts: [`crate::analyse::survey::may_change_facts`].
     pub changes_facts: &'a [bool],

@@ -47,7 +47,7 @@ impl Ids {
 /// A number that has an id, plus an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// The number.
+    /// The number that it counts from.
     pub id: Id,
     /// What is added to it.
     pub offset: i32,

@@ -50,7 +50,7 @@ pub enum Remedy {
 /// The sequence before a place that leaves the invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Which one.
+    /// What is done.
     pub remedy: Remedy,
     /// By which register.
     pub holder: Holder,

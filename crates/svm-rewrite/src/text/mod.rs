@@ -50,7 +50,7 @@ pub struct Source<'t> {
 /// A rewritten text and the account of it.
 #[derive(Debug)]
 pub struct Printed {
-    /// The text.
+    /// The rewritten text.
     pub text: Vec<u8>,
     /// Counts over the original.
     pub stats: Stats,

@@ -27,14 +27,14 @@ pub enum Kind {
     Opaque,
 }
 
-/// One statement.
+/// One statement of the text, by the bytes that it takes there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
     /// What it is.
     pub kind: Kind,
     /// Its line, from 1.
     pub line: u32,
-    /// First byte.
+    /// Offset of its first byte in the text.
     pub start: u32,
     /// One past the name of label, symbol, directive or mnemonic.
     pub name_end: u32,

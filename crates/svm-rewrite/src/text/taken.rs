@@ -23,7 +23,8 @@ enum Section {
     Debug,
 }
 
-/// Finds them.
+/// Finds where indirect jumps and unwinding may go, by the labels that the text takes
+/// the address of.
 pub fn find(
     text: &[u8],
     statements: &[Statement],

@@ -33,23 +33,23 @@ use crate::refusal::Code;
 /// A line that stands in the way, and why.
 #[derive(Debug)]
 pub struct Obstacle {
-    /// The statement.
+    /// The statement that cannot be printed.
     pub at: StatementIdx,
-    /// Stable code.
+    /// The code of the refusal that it becomes.
     pub code: Code,
-    /// Why.
+    /// Why it cannot be printed.
     pub reason: String,
 }
 
 /// What the printer works from.
 pub struct Input<'p, 'a> {
-    /// The text.
+    /// The original text.
     pub text: &'p [u8],
-    /// Its statements.
+    /// The statements that the text consists of.
     pub statements: &'p [Statement],
-    /// Their instructions.
+    /// Which instruction each statement was assembled to.
     pub tie: &'p Tie,
-    /// The code.
+    /// The instructions of the object that the text was assembled to.
     pub lifted: &'p Lifted<'a>,
     /// What was emitted.
     pub code: &'p SiteCode,
