@@ -11,6 +11,7 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use liveness::{LocSet, Reg};
 
 use crate::analyse::survey::FOLLOWED;
+use crate::lift::operand::base_and_displacement;
 
 use crate::registers::gpr;
 
@@ -60,11 +61,8 @@ impl Frame {
     /// The place of a memory operand that has a followed register for its base
     /// and no index.
     pub fn place(&self, iced: &Instruction) -> Option<Place> {
-        let plain = iced.memory_index() == Register::None
-            && iced.memory_base().is_gpr64()
-            && iced.segment_prefix() == Register::None;
-        let base = self.get(iced.memory_base()).filter(|_| plain)?;
-        Some(Place(base + iced.memory_displacement64() as i64))
+        let (base, displacement) = base_and_displacement(iced)?;
+        Some(Place(self.get(base)? + displacement))
     }
 
     /// What the word at a place holds.

@@ -8,6 +8,7 @@
 
 mod decode;
 mod functions;
+pub mod operand;
 mod relocation;
 mod starts;
 pub mod syntax;

@@ -15,6 +15,7 @@ use liveness::{LocSet, Reg};
 
 use crate::analyse::survey::{Memory, Survey};
 use crate::lift::Inst;
+use crate::lift::operand::base_and_displacement;
 use crate::registers::gpr;
 
 /// A number that is not known.
@@ -154,11 +155,14 @@ fn known(iced: &Instruction) -> Option<Motion> {
                 at: in_frame(iced)?,
             }),
         },
-        Code::Lea_r64_m if alone(iced) => Some(Motion::Copy {
-            to: first()?,
-            from: gpr(iced.memory_base())?,
-            by: iced.memory_displacement64() as i32,
-        }),
+        Code::Lea_r64_m => {
+            let (base, displacement) = base_and_displacement(iced)?;
+            Some(Motion::Copy {
+                to: first()?,
+                from: gpr(base)?,
+                by: displacement as i32,
+            })
+        }
         Code::Add_rm64_imm8 | Code::Add_rm64_imm32 if iced.op0_kind() == OpKind::Register => {
             moved(first()?, iced.immediate(1) as i32)
         }
@@ -175,17 +179,10 @@ fn moved(r: Reg, by: i32) -> Option<Motion> {
     Some(Motion::Copy { to: r, from: r, by })
 }
 
-/// Whether the operand is `disp(%base)` and no more.
-fn alone(iced: &Instruction) -> bool {
-    iced.memory_index() == Register::None
-        && iced.memory_base().is_gpr64()
-        && iced.segment_prefix() == Register::None
-}
-
 /// The displacement of an operand `disp(%rsp)`.
 fn in_frame(iced: &Instruction) -> Option<i32> {
-    let found = alone(iced) && iced.memory_base() == Register::RSP;
-    found.then_some(iced.memory_displacement64() as i32)
+    let (base, displacement) = base_and_displacement(iced)?;
+    (base == Register::RSP).then_some(displacement as i32)
 }
 
 /// Whether what is written is the explicit operand, whose size is known.

@@ -7,6 +7,7 @@ use liveness::Reg;
 
 use crate::analyse::class::{Class, Space};
 use crate::lift::Inst;
+use crate::lift::operand::base_and_displacement;
 use crate::plan::numbering::{Value, Values};
 use crate::registers::gpr;
 
@@ -26,18 +27,14 @@ impl Operand {
             return None;
         }
         let iced = &inst.iced;
-        let base = iced.memory_base();
-        let alone = iced.memory_index() == Register::None
-            && base.is_gpr64()
-            && base != Register::RSP
-            && iced.segment_prefix() == Register::None;
-        if !alone {
+        let (base, displacement) = base_and_displacement(iced)?;
+        if base == Register::RSP {
             return None;
         }
         let size = u16::try_from(iced.memory_size().size()).ok()?;
         Some(Operand {
             base: gpr(base)?,
-            displacement: iced.memory_displacement64() as i32,
+            displacement: displacement as i32,
             size: NonZeroU16::new(size)?,
         })
     }
