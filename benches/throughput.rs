@@ -24,7 +24,6 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 const ROUNDS: u32 = 20;
 const ROUNDS_OF_MANY: u32 = 3;
-const SCHEMES: [Scheme; 2] = [Scheme::Stlb, Scheme::Paper];
 const MIB: f64 = (1 << 20) as f64;
 /// Instructions that the paper's figure 4 adds to an access, without its slow path.
 const FIGURE_4: f64 = 9.0;
@@ -62,7 +61,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     print_table("e1000.ko", std::slice::from_ref(&e1000), ROUNDS);
-    if let Some(rows) = SCHEMES.iter().map(|&s| added(&e1000, s)).collect() {
+    if let Some(rows) = Scheme::ALL.into_iter().map(|s| added(&e1000, s)).collect() {
         print_added(rows);
     }
 
@@ -130,7 +129,7 @@ fn rewrite(bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
 
 fn verify(bytes: &[u8]) -> Option<u64> {
     let object = elf_loader::read(bytes).ok()?;
-    let contract = Contract::of(Target::Hypervisor).with(Scheme::Stlb.abi());
+    let contract = Contract::of(Target::Hypervisor).with(Scheme::Stlb);
     Some(svm_verify::verify(&object, contract).ok()?.instructions as u64)
 }
 

@@ -11,7 +11,7 @@
 //! about drivers, whose stack and frames have known sizes, and does not hold for
 //! programs.
 
-use svm_rewrite::source::{Printed, Source};
+use svm_rewrite::text::{Printed, Source};
 use svm_rewrite::{Options, Scheme, Target};
 use svm_verify::Contract;
 
@@ -32,12 +32,15 @@ pub fn options(target: Target, scheme: Scheme) -> Result<Options, Failure> {
             let why = "a hypervisor takes objects: give -o FILE.o, which assembles the text";
             Err(Failure::Usage(why.to_owned()))
         }
-        (Target::Process, Scheme::Paper) => {
-            let why = "--scheme paper has absolute addresses, which programs cannot have; \
-                       `stlb` is for them";
-            Err(Failure::Usage(why.to_owned()))
+        (Target::Linux | Target::Process, scheme) if !svm_rewrite::suits(scheme, target) => {
+            let why = format!(
+                "--scheme {} has absolute addresses, which programs cannot have; `{}` is for them",
+                scheme.as_str(),
+                Scheme::Stlb.as_str()
+            );
+            Err(Failure::Usage(why))
         }
-        (Target::Linux, _) | (Target::Process, Scheme::Stlb) => Ok(Options::of(target, scheme)),
+        (Target::Linux | Target::Process, _) => Ok(Options::of(target, scheme)),
     }
 }
 
@@ -76,7 +79,7 @@ pub fn verify(name: &str, text: &[u8], scheme: Scheme) -> Result<(), Failure> {
     let object = assembler::assemble(name, text)?;
     let linked = assembler::link(name, &[&object, &module_runtime(scheme)?])?;
     let object = elf_loader::read(&linked).map_err(|e| Failure::unreadable(name, &e))?;
-    let contract = Contract::of(svm_verify::Target::Linux).with(scheme.abi());
+    let contract = Contract::of(svm_verify::Target::Linux).with(scheme);
     svm_verify::verify(&object, contract)
         .map(|_| ())
         .map_err(|violations| Failure::Violated {
@@ -91,6 +94,6 @@ pub fn verify(name: &str, text: &[u8], scheme: Scheme) -> Result<(), Failure> {
 /// # Errors
 /// None but defects of this program.
 pub fn module_runtime(scheme: Scheme) -> Result<Vec<u8>, Failure> {
-    let object = svm_rewrite::source::module_runtime(scheme);
+    let object = svm_rewrite::text::module_runtime(scheme);
     elf_loader::write(&object).map_err(|e| Failure::input("the runtime", e))
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use svm_rewrite::Options;
-use svm_rewrite::source::Printed;
+use svm_rewrite::text::Printed;
 use tempfile::TempDir;
 
 pub use arguments::{CommandLine, Stage};

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use svm_rewrite::Target;
 use svm_rewrite::class::Kind;
+use svm_rewrite::{Scheme, Target};
 
-use super::{Scheme, target_among};
+use super::target_among;
 use crate::cc::{CommandLine, Compiled, Job, Stop};
 use crate::failure::Failure;
 use crate::output::{Destination, Pending};
@@ -41,7 +41,8 @@ pub struct Opts {
           value_parser = target_among(&[Target::Process, Target::Linux]))]
     target: Target,
     /// The instruction sequence that translates addresses.
-    #[arg(long, value_enum, default_value_t = Scheme::Stlb)]
+    #[arg(long, value_name = "SCHEME", default_value = Scheme::Stlb.as_str(),
+          value_parser = super::scheme())]
     scheme: Scheme,
     /// Append to this file what was done with each source, a line of JSON each.
     #[arg(long, value_name = "FILE.jsonl")]
@@ -97,7 +98,7 @@ impl Opts {
     }
 
     fn options(&self) -> Result<svm_rewrite::Options, Failure> {
-        source::options(self.target, self.scheme.into())
+        source::options(self.target, self.scheme)
     }
 
     fn write_runtime(&self, path: &Path) -> Result<(), Failure> {
@@ -105,7 +106,7 @@ impl Opts {
             let why = "--runtime is for --target linux; for programs, each object has its own";
             return Err(Failure::Usage(why.to_owned()));
         }
-        let bytes = source::module_runtime(self.scheme.into())?;
+        let bytes = source::module_runtime(self.scheme)?;
         Pending::create(&Destination::new(path.to_owned()))?.finish_with(&bytes)
     }
 

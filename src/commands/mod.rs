@@ -1,7 +1,7 @@
 //! One file a subcommand: its options and `run()`.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use twin_abi::Target;
+use twin_abi::{Scheme, Target};
 
 pub mod cc;
 pub mod completions;
@@ -11,24 +11,6 @@ pub mod rewrite;
 pub mod run;
 pub mod stats;
 pub mod verify;
-
-/// How an address is translated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Scheme {
-    /// Subtract the tag, compare, add: the fastest.
-    Stlb,
-    /// Figure 4 of the paper, with 64-bit registers.
-    Paper,
-}
-
-impl From<Scheme> for svm_rewrite::Scheme {
-    fn from(scheme: Scheme) -> svm_rewrite::Scheme {
-        match scheme {
-            Scheme::Stlb => svm_rewrite::Scheme::Stlb,
-            Scheme::Paper => svm_rewrite::Scheme::Paper,
-        }
-    }
-}
 
 /// Reads a target by its name, out of `allowed`; help shows each with its summary.
 pub fn target_among(allowed: &'static [Target]) -> impl TypedValueParser<Value = Target> {
@@ -40,6 +22,19 @@ pub fn target_among(allowed: &'static [Target]) -> impl TypedValueParser<Value =
             .into_iter()
             .find(|target| target.as_str() == name)
             .expect("clap takes names of targets only")
+    })
+}
+
+/// Reads a scheme by its name; help shows each with its summary.
+pub fn scheme() -> impl TypedValueParser<Value = Scheme> {
+    let shown = Scheme::ALL
+        .iter()
+        .map(|scheme| PossibleValue::new(scheme.as_str()).help(scheme.summary()));
+    PossibleValuesParser::new(shown).map(|name| {
+        Scheme::ALL
+            .into_iter()
+            .find(|scheme| scheme.as_str() == name)
+            .expect("clap takes names of schemes only")
     })
 }
 

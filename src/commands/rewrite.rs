@@ -15,10 +15,10 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::Args;
-use svm_rewrite::Target;
+use svm_rewrite::{Scheme, Target};
 use svm_verify::Contract;
 
-use super::{Scheme, target_among};
+use super::target_among;
 use crate::failure::Failure;
 use crate::output::{self, Destination};
 use crate::parallel;
@@ -70,7 +70,8 @@ pub struct Opts {
     #[arg(long, value_name = "TARGET", value_parser = target_among(&Target::ALL))]
     target: Option<Target>,
     /// The instruction sequence that translates addresses.
-    #[arg(long, value_enum, default_value_t = Scheme::Stlb)]
+    #[arg(long, value_name = "SCHEME", default_value = Scheme::Stlb.as_str(),
+          value_parser = super::scheme())]
     scheme: Scheme,
     /// Write what was done at each site, and each refusal, as JSON.
     #[arg(long, value_name = "FILE.json")]
@@ -94,10 +95,7 @@ impl Opts {
             output::create_dir(dir)?;
         }
         let mut report = match &report_to {
-            Some(to) => Some(Report::create(
-                to,
-                svm_rewrite::Scheme::from(self.scheme).as_str(),
-            )?),
+            Some(to) => Some(Report::create(to, self.scheme.as_str())?),
             None => None,
         };
         // Nothing about the command line is wrong beyond this point.
@@ -116,14 +114,13 @@ impl Opts {
     fn options(&self, target: Target) -> svm_rewrite::Options {
         svm_rewrite::Options {
             report: self.report.is_some(),
-            ..svm_rewrite::Options::of(target, self.scheme.into())
+            ..svm_rewrite::Options::of(target, self.scheme)
         }
     }
 
     /// What a result for `target` has to keep.
     fn contract(&self, target: Target) -> Contract {
-        let scheme = svm_rewrite::Scheme::from(self.scheme).abi();
-        Contract::of(target).with(scheme)
+        Contract::of(target).with(self.scheme)
     }
 
     /// Says what became of one input.

@@ -19,8 +19,9 @@ use testbed::live::profile::cycles;
 use testbed::live::round::Direction;
 use testbed::live::system::{self, SystemError};
 use testbed::program::Variant;
+use twin_abi::Scheme;
 
-use super::{Format, Scheme};
+use super::Format;
 use crate::experiments::figures::{self, Figure};
 use crate::experiments::progress::Progress;
 use crate::experiments::results::Results;
@@ -86,7 +87,8 @@ pub struct Opts {
     #[arg(long, value_name = "N", default_value_t = experiment::TURNS, hide = true)]
     turns: u64,
     /// The instruction sequence that translates addresses.
-    #[arg(long, value_enum, default_value_t = Scheme::Stlb)]
+    #[arg(long, value_name = "SCHEME", default_value = Scheme::Stlb.as_str(),
+          value_parser = super::scheme())]
     scheme: Scheme,
     /// Hot routines that the hypervisor instance is to call in dom0.
     #[arg(long, value_name = "ROUTINE,...", value_delimiter = ',')]
@@ -207,7 +209,7 @@ impl Opts {
             turns: self.turns,
             guests: self.guests,
             variant: Variant {
-                scheme: self.scheme.into(),
+                scheme: self.scheme,
                 poison: false,
             },
             upcalls: self.upcalls.iter().cloned().collect(),

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use svm_verify::{Contract, Proof, Target, Violation};
+use svm_verify::{Contract, Proof, Scheme, Target, Violation};
 
-use super::{Format, Scheme, target_among};
+use super::{Format, target_among};
 use crate::codes::Code;
 use crate::failure::Failure;
 use crate::input::{self, Input};
@@ -48,7 +48,7 @@ pub struct Opts {
           value_parser = target_among(&[Target::Hypervisor, Target::Linux]))]
     target: Target,
     /// The scheme that is demanded [default: any; the result says which].
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "SCHEME", value_parser = super::scheme())]
     scheme: Option<Scheme>,
     /// How to print the results.
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -128,7 +128,7 @@ impl Opts {
     fn contract(&self) -> Contract {
         Contract {
             target: self.target,
-            scheme: self.scheme.map(|s| svm_rewrite::Scheme::from(s).abi()),
+            scheme: self.scheme,
         }
     }
 }

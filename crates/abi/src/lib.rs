@@ -71,14 +71,23 @@ impl Scheme {
             Scheme::Stlb => "stlb",
         }
     }
+
+    /// One line for people: what its check does.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Scheme::Paper => "Figure 4 of the paper, with 64-bit registers",
+            Scheme::Stlb => "Subtract the tag, compare, add: the fastest",
+        }
+    }
 }
 
 /// What rewritten code runs on, and so which contract it keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Target {
     /// A hypervisor, the testbed's or Xen: code only, whose data stays in dom0.
     /// Where the code is placed is the loader's affair.
+    #[default]
     Hypervisor = 0,
     /// A stock Linux kernel: a module in place of the original, whose translations
     /// are the identity.

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use svm_rewrite::source::Source;
+use svm_rewrite::text::Source;
 use svm_rewrite::{Options, Scheme, Target};
 
 #[global_allocator]

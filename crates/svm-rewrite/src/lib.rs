@@ -2,86 +2,63 @@
 //! that every access to dom0's memory goes through Software Virtual Memory.
 //!
 //! ```text
-//! lift ──> analysis ──> forward ──> plan ──> apply ──> emit
+//! lift ──> analyse ──> frame ──> plan ──> encode ──> targets' emit
 //! ```
 //!
-//! Each step borrows what the former made and gives data; `apply` alone writes
-//! code. Nothing here is trusted with safety: `svm-verify` proves the
-//! result without knowing how it was made. What is trusted to this crate is
-//! that the result computes what the original did.
+//! Each step borrows what the former made and gives data; `encode` alone writes
+//! code. Nothing here is trusted with safety: `svm-verify` proves the result without
+//! knowing how it was made. What is trusted to this crate is that the result computes
+//! what the original did.
+//!
+//! A folder is a phase or what several phases need, and uses only folders above it
+//! (`tests/layers.rs` reads the sources and compares):
+//!
+//! ```text
+//! hash registers refusal   tools: hashing, names of registers, what is refused and why
+//! asm                      an assembler: bytes, labels, relocations
+//! lift                     machine code to instructions, functions, branch targets
+//! analyse                  control flow, liveness, the class of each instruction
+//! schemes                  one file a translation scheme: what emits its check
+//! frame                    what is known of the stack; functions that align it
+//! plan                     registers, flags and translations for each sequence
+//! encode                   the sequences, and the one place that writes them
+//! targets                  one folder a target: all answers that differ, and its object
+//! decide                   the phases up to the plans, in order
+//! explain                  the account for people: sites, counts, listings
+//! text                     assembly text in and out
+//! ```
 
-mod analysis;
-mod apply;
+mod analyse;
 mod asm;
-pub mod class;
-mod classify;
-mod codemap;
-mod copies;
-mod dom0;
-mod effects;
-mod emit;
+mod decide;
 mod encode;
-mod explanations;
-mod extension;
-mod flow;
-mod forward;
+mod explain;
 mod frame;
 mod hash;
-mod import;
-mod invocations;
 pub mod lift;
-mod linkage;
-mod linux;
-pub mod listing;
-mod metadata;
 mod plan;
-mod policy;
-mod prefix;
-mod process;
-mod reach;
 mod refusal;
 mod registers;
-mod report;
-mod returns;
-mod reuse;
-mod scheme;
-mod sequences;
-mod sites;
-pub mod source;
-mod stats;
-mod survey;
+mod schemes;
+mod targets;
 pub mod text;
-mod trace;
-mod values;
-
-use std::collections::BTreeSet;
 
 use elf_loader::Object;
 
+pub use analyse::class;
+pub use decide::{Options, suits};
+pub use explain::listing;
+pub use explain::report::Site;
+pub use explain::stats::{DeadRegisters, LivenessCounts, Sites, Stats};
+pub use lift::syntax;
 pub use refusal::{Code, Refusal};
-pub use report::Site;
-pub use scheme::Scheme;
-pub use stats::{DeadRegisters, LivenessCounts, Sites, Stats};
-pub use twin_abi::Target;
+pub use twin_abi::{Scheme, Target};
 
-use analysis::Analysis;
-use apply::{Applied, Decisions};
-use class::Class;
-use copies::Copies;
-use flow::Hints;
-use forward::FactsBefore;
-use lift::{CodeIdx, Lifted};
-use plan::{Plan, Planner};
-use returns::ReturnWords;
-
-/// Everything that was decided and done.
-struct Rewriting<'a> {
-    lifted: &'a Lifted<'a>,
-    scheme: Scheme,
-    plans: Vec<Plan>,
-    returns: ReturnWords,
-    applied: Applied,
-}
+use analyse::codemap;
+use analyse::flow::Hints;
+use decide::decide;
+use encode::apply;
+use explain::{report, stats};
 
 /// A rewritten object and the account of it.
 #[derive(Debug)]
@@ -94,160 +71,34 @@ pub struct Rewritten {
     pub sites: Vec<Site>,
 }
 
-/// What to do.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// What the result runs on.
-    pub target: Target,
-    /// Translation scheme.
-    pub scheme: Scheme,
-    /// Whether [`Rewritten::sites`] is wanted; it takes as long as the rest.
-    pub report: bool,
-    /// For tests: before each sequence, also overwrite every register and the
-    /// flags that liveness calls dead there. Behaviour must not change.
-    pub poison: bool,
-}
-
-impl Options {
-    /// The ordinary rewriting for the testbed under a scheme.
-    pub fn new(scheme: Scheme) -> Options {
-        Options::of(Target::Hypervisor, scheme)
-    }
-
-    /// The ordinary rewriting for a target under a scheme.
-    pub fn of(target: Target, scheme: Scheme) -> Options {
-        Options {
-            target,
-            scheme,
-            report: false,
-            poison: false,
-        }
-    }
-}
-
 /// Rewrites an object.
 ///
 /// # Errors
 /// Every place that cannot be rewritten soundly; nothing is passed through.
 pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<Refusal>> {
+    let target = targets::of(options.target);
+    let emit = target
+        .emit
+        .map_err(|reason| vec![Refusal::of_object(Code::Machine, reason)])?;
     // The object's code as instructions, functions and branch targets.
     let lifted = lift::lift(object)?;
     let codemap = codemap::entries(&lifted)?;
-    let Decided {
-        analysis,
-        copies,
-        facts,
-        plans,
-    } = decide(&lifted, &Hints::default(), &codemap, options)?;
-    let returns = match options.target {
-        Target::Hypervisor => returns::plan(&returns::Input {
-            lifted: &lifted,
-            surveys: &analysis.surveys,
-            flow: &analysis.flow,
-            plans: &plans,
-            live_before: &analysis.live_before,
-            codemap: &codemap,
-        }),
-        // The kernel's stack, and a program's own, are theirs.
-        Target::Linux | Target::Process => ReturnWords::default(),
-    };
+    let decided = decide(&lifted, &Hints::default(), &codemap, options)?;
     // --- nothing is decided beyond this point ---
-    let decisions = Decisions {
-        plans: &plans,
-        facts: &facts,
-        copies: &copies,
-        returns: &returns,
-    };
-    let applied = apply::apply(&analysis, decisions, options)?;
-    let mut rewriting = Rewriting {
-        lifted: &lifted,
-        scheme: options.scheme,
-        plans,
-        returns,
-        applied,
-    };
+    let decisions = decided.decisions(options);
+    let mut applied = apply::apply(&decisions, options.poison)?;
     let sites = if options.report {
-        report::sites(&rewriting)
+        report::sites(&decisions, &applied)
     } else {
         Vec::new()
     };
     // --- the code itself goes into the object beyond this point ---
-    let applied = &mut rewriting.applied;
-    let object = match options.target {
-        Target::Hypervisor => emit::emit(&lifted, applied, &codemap, options.scheme),
-        Target::Linux => linux::emit(&lifted, applied, options.scheme)?,
-        Target::Process => {
-            let reason = "programs are rewritten as assembly text, for their jump tables are in it";
-            return Err(vec![Refusal::of_object(Code::Machine, reason)]);
-        }
-    };
-    let stats = stats::stats(&analysis);
+    let object = emit(&lifted, &mut applied, &codemap, options.scheme)?;
+    let stats = stats::stats(&decided.analysis);
     Ok(Rewritten {
         object,
         stats,
         sites,
-    })
-}
-
-/// Everything that was decided about an object's code.
-struct Decided<'a> {
-    analysis: Analysis<'a>,
-    copies: Copies,
-    facts: FactsBefore,
-    plans: Vec<Plan>,
-}
-
-/// Analyses and plans. `codemap` is what indirect calls may reach, where nothing else
-/// is known to be entered.
-///
-/// # Errors
-/// Every place that cannot be rewritten soundly.
-fn decide<'a>(
-    lifted: &'a Lifted<'a>,
-    hints: &Hints,
-    codemap: &BTreeSet<(CodeIdx, u64)>,
-    options: Options,
-) -> Result<Decided<'a>, Vec<Refusal>> {
-    if options.target == Target::Linux {
-        linux::check_series(lifted.object).map_err(|refusal| vec![refusal])?;
-    }
-    // Control flow, what each instruction is, what is live before it.
-    let analysis = analysis::analyse(lifted, hints, options.target)?;
-    let mut classes = accepted(&analysis)?;
-    if options.target == Target::Hypervisor {
-        reach::leave_out(
-            lifted,
-            &analysis.flow,
-            &analysis.exits,
-            codemap,
-            &mut classes,
-        );
-    }
-    let copies = Copies::find(lifted, &analysis.flow, &classes);
-    let input = forward::Input {
-        lifted,
-        changes_facts: &analysis.changes_facts,
-        flow: &analysis.flow,
-        classes: &classes,
-    };
-    let facts = forward::analyse(input, &copies, options.target != Target::Hypervisor);
-    match options.target {
-        Target::Hypervisor => {
-            forward::translate_callers_frame(lifted, &analysis.surveys, &facts, &mut classes)
-        }
-        Target::Linux => {
-            forward::keep_frame_pointer(lifted, &facts, &mut classes);
-            linux::keep_realigned(lifted, &facts, &mut classes);
-        }
-        Target::Process => forward::keep_frame_pointer(lifted, &facts, &mut classes),
-    }
-    // Registers and flags for each sequence: the last decision.
-    let plans = plan_all(&analysis, &classes, options.scheme)?;
-    Ok(Decided {
-        analysis,
-        copies,
-        facts,
-        plans,
     })
 }
 
@@ -258,35 +109,9 @@ fn decide<'a>(
 /// The code cannot be lifted.
 pub fn statistics(object: &Object<'_>) -> Result<Stats, Vec<Refusal>> {
     let lifted = lift::lift(object)?;
-    Ok(stats::stats(&analysis::analyse(
+    Ok(stats::stats(&analyse::analyse(
         &lifted,
         &Hints::default(),
-        Target::Hypervisor,
+        &targets::of(Target::default()).classes,
     )?))
-}
-
-fn accepted(analysis: &Analysis<'_>) -> Result<Vec<Class>, Vec<Refusal>> {
-    if !analysis.refusals.is_empty() {
-        return Err(analysis.refusals.clone());
-    }
-    let mut classes = Vec::with_capacity(analysis.classes.len());
-    classes.extend(analysis.classes.iter().flatten());
-    Ok(classes)
-}
-
-fn plan_all(
-    analysis: &Analysis<'_>,
-    classes: &[Class],
-    scheme: Scheme,
-) -> Result<Vec<Plan>, Vec<Refusal>> {
-    let planner = Planner::new(
-        analysis.lifted,
-        &analysis.surveys,
-        &analysis.flow,
-        scheme,
-        &analysis.policy,
-        classes,
-        &analysis.live_before,
-    );
-    planner.plan_all()
 }

@@ -26,7 +26,7 @@ fn try_rewrite(source: &Path, scheme: Scheme) -> Result<Rewritten, Vec<Refusal>>
 fn emitted_code() {
     for source in fixtures("") {
         let mut shown = std::fs::read_to_string(&source).expect("the fixture");
-        for scheme in [Scheme::Stlb, Scheme::Paper] {
+        for scheme in Scheme::ALL {
             let rewritten = try_rewrite(&source, scheme).unwrap_or_else(|refusals| {
                 panic!("{} is refused: {}", source.display(), refusals[0]);
             });
@@ -34,7 +34,7 @@ fn emitted_code() {
             let object = elf_loader::read(&bytes).expect("a readable object");
             if let Err(violations) = svm_verify::verify(
                 &object,
-                Contract::of(svm_verify::Target::Hypervisor).with(scheme.abi()),
+                Contract::of(svm_verify::Target::Hypervisor).with(scheme),
             ) {
                 panic!(
                     "{} ({}): {violations:#?}",

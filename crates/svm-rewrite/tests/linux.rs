@@ -12,7 +12,7 @@ use common::{assemble, fixtures, name};
 use elf_loader::special::{self, FieldRole, Referent, SpecialKind};
 use elf_loader::{Object, SectionId};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
-use svm_rewrite::{Options, Refusal, Rewritten, Scheme, Target, listing, rewrite, text};
+use svm_rewrite::{Options, Refusal, Rewritten, Scheme, Target, listing, rewrite, syntax};
 use svm_verify::Contract;
 
 fn try_rewrite(bytes: &[u8]) -> Result<Rewritten, Vec<Refusal>> {
@@ -36,7 +36,7 @@ fn place(object: &Object<'_>, to: (SectionId, u64)) -> String {
         return format!("{}+{at:#x} (end)", section.name);
     }
     let found = instruction(object, to);
-    format!("{}+{at:#x} `{}`", section.name, text::plain(&found))
+    format!("{}+{at:#x} `{}`", section.name, syntax::plain(&found))
 }
 
 /// All special sections, entry by entry, but for the runtime's part of them.

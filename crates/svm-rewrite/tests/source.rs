@@ -14,8 +14,8 @@ use std::process::Command;
 use common::{assemble_text, fixtures, name};
 use elf_loader::{Object, Place};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
-use svm_rewrite::source::{Printed, Source};
-use svm_rewrite::{Options, Scheme, Target, text};
+use svm_rewrite::text::{Printed, Source};
+use svm_rewrite::{Options, Scheme, Target, syntax};
 
 /// Each compiler's output: its name, what it is for, the text.
 fn texts() -> Vec<(String, Target, Vec<u8>)> {
@@ -99,7 +99,7 @@ fn text_and_object_agree_instruction_by_instruction() {
         if target != Target::Linux {
             continue;
         }
-        for scheme in [Scheme::Stlb, Scheme::Paper] {
+        for scheme in Scheme::ALL {
             let options = Options {
                 report: true,
                 ..Options::of(target, scheme)
@@ -241,7 +241,7 @@ fn normal(instruction: &Instruction) -> String {
     if instruction.memory_base() == Register::RIP {
         instruction.set_memory_displacement64(0);
     }
-    text::plain(&instruction)
+    syntax::plain(&instruction)
 }
 
 /// `is_stmt` holds until another `.loc` says otherwise. Compilers rely on it, and

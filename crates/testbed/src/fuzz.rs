@@ -64,17 +64,14 @@ pub fn rewrite(data: &[u8]) {
     }
 }
 
-/// Any code is refused, or rewritten into what the verifier accepts, under both
+/// Any code is refused, or rewritten into what the verifier accepts, under all
 /// schemes and with dead registers overwritten. Violations that the rewriter
 /// leaves to the verifier to find are those of the driver's own stack
 /// discipline, nothing else.
 pub fn rewrite_code(code: &[u8]) {
     let object = object_of(code);
-    for (scheme, poison) in [
-        (Scheme::Stlb, false),
-        (Scheme::Paper, false),
-        (Scheme::Stlb, true),
-    ] {
+    let plain = Scheme::ALL.map(|scheme| (scheme, false));
+    for (scheme, poison) in plain.into_iter().chain([(Scheme::Stlb, true)]) {
         let options = Options {
             report: true,
             poison,
@@ -86,7 +83,7 @@ pub fn rewrite_code(code: &[u8]) {
         let bytes =
             elf_loader::write(&rewritten.object).expect("a rewritten object can be written");
         let reread = elf_loader::read(&bytes).expect("a rewritten object can be read");
-        if let Err(violations) = svm_verify::verify(&reread, USER.with(scheme.abi())) {
+        if let Err(violations) = svm_verify::verify(&reread, USER.with(scheme)) {
             for violation in &violations.list {
                 let listing = || svm_rewrite::listing::all(&reread);
                 assert!(is_the_drivers_own(violation), "{violation}\n{}", listing());

@@ -78,7 +78,7 @@ impl Variant {
 
     /// What an object has to keep to be loaded into an instance of this variant.
     pub fn contract(self) -> Contract {
-        Contract::of(Target::Hypervisor).with(self.scheme.abi())
+        Contract::of(Target::Hypervisor).with(self.scheme)
     }
 
     /// Its name.

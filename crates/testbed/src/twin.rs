@@ -95,7 +95,7 @@ impl<'f> Twin<'f> {
 
     fn create(&self) -> *mut Testbed {
         let config = Config {
-            scheme: self.program.variant.scheme.abi() as u32,
+            scheme: self.program.variant.scheme as u32,
             windows: 512,
             regions: 16,
             port_count: 1,

@@ -24,7 +24,7 @@ fn every_mutant_is_rejected(scheme: Scheme) {
         .map(|_| all[random.below(all.len() as u64) as usize].clone())
         .collect();
     let mut object = rewritten.object;
-    let contract = Contract::of(Target::Hypervisor).with(scheme.abi());
+    let contract = Contract::of(Target::Hypervisor).with(scheme);
     assert!(
         svm_verify::verify(&object, contract).is_ok(),
         "the original is accepted"
@@ -64,12 +64,12 @@ fn of_the_papers_scheme() {
 /// function included.
 #[test]
 fn of_a_small_object_systematically() {
-    for scheme in [Scheme::Stlb, Scheme::Paper] {
+    for scheme in Scheme::ALL {
         let mut subject = mutate::Systematic::new(scheme);
         assert!(
             svm_verify::verify(
                 &subject.object,
-                Contract::of(Target::Hypervisor).with(scheme.abi())
+                Contract::of(Target::Hypervisor).with(scheme)
             )
             .is_ok()
         );

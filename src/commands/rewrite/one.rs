@@ -67,7 +67,7 @@ impl Opts {
         let file = &input.name;
         let target = self.target.unwrap_or(Target::Process);
         let module = target == Target::Linux;
-        let options = source::options(target, self.scheme.into())?;
+        let options = source::options(target, self.scheme)?;
         let assemble = |marked: &[u8]| assembler::assemble(file, marked);
         let printed = source::rewrite(file, text, options, assemble)?;
         let unverified = match (module, self.no_verify) {
@@ -76,7 +76,7 @@ impl Opts {
             (true, false) => None,
         };
         if unverified.is_none() {
-            source::verify(file, &printed.text, self.scheme.into())?;
+            source::verify(file, &printed.text, self.scheme)?;
         }
         // Both ways have the same plans, and the report is about the original.
         let sites = match self.report.is_some() {

@@ -154,7 +154,7 @@ fn push_branch(out: &mut Vec<u8>, jump: Jump, long: bool, delta: i64) {
 mod tests {
     use super::super::{JRCXZ, cc};
     use super::*;
-    use crate::import::Import;
+    use crate::asm::import::Import;
     use iced_x86::{Decoder, DecoderOptions};
 
     /// Lays out `jne` over `gap` bytes, forwards or backwards, and gives the

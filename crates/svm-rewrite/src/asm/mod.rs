@@ -5,6 +5,9 @@
 //! buffer; what may change size (branches and alignment) is an *item* at a
 //! position of that buffer, until [`Assembler::lay_out`] decides ([`layout`]).
 
+mod address;
+pub mod encode;
+pub mod import;
 mod instructions;
 mod labels;
 mod layout;
@@ -12,10 +15,11 @@ mod layout;
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand};
 use liveness::Reg;
 
-use crate::encode::{self, Encoder, Form, ImmediateForm, Operand};
-use crate::import::Import;
 use crate::registers::reg64;
+use encode::{Encoder, Form, ImmediateForm, Operand};
+use import::Import;
 
+pub use address::{Address, movabs};
 pub use instructions::{mr, r, ri, rm, rr};
 pub use labels::{Label, Labels};
 pub use layout::Laid;

@@ -9,7 +9,7 @@ use iced_x86::{Decoder, DecoderOptions, Instruction};
 use super::relocation::{Tie, tie};
 use super::starts::Starts;
 use super::{
-    CodeIdx, CodeSection, Inst, InstIdx, Lifter, MOST_INSTRUCTIONS, Target, Value, ValueIdx,
+    CodeIdx, CodeSection, Destination, Inst, InstIdx, Lifter, MOST_INSTRUCTIONS, Value, ValueIdx,
     is_direct_branch,
 };
 use crate::refusal::Code;
@@ -163,12 +163,12 @@ impl Lifter<'_> {
     pub fn resolve_branches(&mut self) {
         for branch in std::mem::take(&mut self.pending) {
             let target = match branch.place {
-                PendingPlace::Symbol(symbol) => Some(Target::Import(symbol)),
+                PendingPlace::Symbol(symbol) => Some(Destination::Import(symbol)),
                 PendingPlace::Code(id, offset) => self
                     .lifted
                     .code_section(id)
                     .and_then(|s| self.lifted.inst_at(s, offset))
-                    .map(Target::Inst),
+                    .map(Destination::Inst),
             };
             if target.is_none() {
                 let inst = self.lifted.inst(branch.from);

@@ -4,7 +4,7 @@ use elf_loader::Place;
 use elf_loader::consts::{STB_LOCAL, STT_FUNC};
 
 use super::starts::Start;
-use super::{CodeIdx, Function, Lifter, Target, is_filler};
+use super::{CodeIdx, Destination, Function, Lifter, is_filler};
 use crate::refusal::Code;
 
 /// A function symbol: where it begins, whether it is exported, where it ends, its name.
@@ -20,7 +20,7 @@ impl Lifter<'_> {
         let before = self.refusals.len();
         let mut is_target = vec![false; self.lifted.insts.len()];
         for inst in &self.lifted.insts {
-            if let Some(Target::Inst(t)) = inst.target {
+            if let Some(Destination::Inst(t)) = inst.target {
                 is_target[t.0 as usize] = true;
             }
         }

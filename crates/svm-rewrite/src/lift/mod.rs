@@ -8,8 +8,10 @@
 
 mod decode;
 mod functions;
+pub mod operand;
 mod relocation;
 mod starts;
+pub mod syntax;
 
 use std::num::NonZeroU32;
 
@@ -18,7 +20,6 @@ use foldhash::HashMap;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 
 use crate::refusal::{self, Code, Refusal};
-use crate::text;
 
 use decode::PendingBranch;
 use starts::{Start, Starts};
@@ -41,7 +42,7 @@ pub struct CodeIdx(pub u16);
 
 /// Where a direct branch or call goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum Destination {
     /// An instruction of this object.
     Inst(InstIdx),
     /// An imported routine.
@@ -91,7 +92,7 @@ pub struct Inst {
     /// The value in the immediate.
     pub immediate: Option<ValueIdx>,
     /// Destination, if this is a direct branch or call.
-    pub target: Option<Target>,
+    pub target: Option<Destination>,
 }
 
 const _: () = assert!(size_of::<Inst>() <= 64);
@@ -247,8 +248,15 @@ impl Lifted<'_> {
             refusal.function.clone_from(&f.name);
             refusal.function_offset = inst.offset() - f.start;
         }
-        refusal.instruction = text::original(self, i);
+        refusal.instruction = syntax::original(self, i);
         refusal
+    }
+
+    /// Whether a function is entered with an empty frame, rather than a part of
+    /// another that the compiler moved elsewhere.
+    pub fn is_entered(&self, f: FuncIdx) -> bool {
+        let function = self.function(f);
+        !function.insts.is_empty() && !function.name.contains(".cold")
     }
 }
 
@@ -257,17 +265,17 @@ impl Lifted<'_> {
 /// # Errors
 /// Every place that is not understood.
 pub fn lift<'a>(object: &'a Object<'a>) -> Result<Lifted<'a>, Vec<Refusal>> {
-    lift_for(object, crate::Target::Hypervisor)
+    lift_for(object, false)
 }
 
-/// Lifts all code of `object` for a target. A program's code may have relocations
-/// of any type: its text says what they are, and is kept.
+/// Lifts all code of `object`, which may have relocations of any type if
+/// `any_relocation` says so.
 ///
 /// # Errors
 /// Every place that is not understood.
 pub fn lift_for<'a>(
     object: &'a Object<'a>,
-    target: crate::Target,
+    any_relocation: bool,
 ) -> Result<Lifted<'a>, Vec<Refusal>> {
     if object.machine != Machine::X86_64 || object.word != Word::W64 {
         return Err(vec![Refusal::of_object(
@@ -291,7 +299,7 @@ pub fn lift_for<'a>(
         },
         refusals: Vec::new(),
         pending: Vec::new(),
-        any_relocation: target == crate::Target::Process,
+        any_relocation,
     };
     lifter.decode_all();
     let decoded = lifter.refusals.is_empty();

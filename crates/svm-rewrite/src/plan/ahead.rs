@@ -5,16 +5,16 @@ use iced_x86::FlowControl;
 use liveness::LocSet;
 
 use super::Planner;
-use crate::class::Class;
-use crate::lift::{Inst, InstIdx, Lifted, Target};
-use crate::reuse::{self, Operand, Step};
-use crate::survey::Survey;
-use crate::values::Motion;
+use crate::analyse::class::Class;
+use crate::analyse::survey::Survey;
+use crate::lift::{Destination, Inst, InstIdx, Lifted};
+use crate::plan::numbering::Motion;
+use crate::plan::reuse::{self, Operand, Step};
 
 /// What a search for later uses asks of each instruction that it passes. Searches are
 /// many, so all answers are found once and stand together.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct Lookahead {
     /// Its operand, if it could share a translation.
     operand: Option<Operand>,
     /// What it does to values.
@@ -29,18 +29,18 @@ pub struct Known {
     jumps: bool,
 }
 
-const _: () = assert!(size_of::<Known>() <= 40);
+const _: () = assert!(size_of::<Lookahead>() <= 40);
 
 /// What is known of each instruction, by index.
-pub fn know_all(
+pub fn look_ahead(
     lifted: &Lifted<'_>,
     surveys: &[Survey],
     classes: &[Class],
     live_before: &[LocSet],
-) -> Vec<Known> {
+) -> Vec<Lookahead> {
     let judged = surveys.iter().zip(classes).zip(live_before);
     let all = lifted.insts.iter().zip(judged);
-    all.map(|(inst, ((survey, class), live))| Known {
+    all.map(|(inst, ((survey, class), live))| Lookahead {
         operand: Operand::of(inst, *class),
         motion: Motion::of(inst, survey),
         writes: survey.written,
@@ -58,7 +58,7 @@ fn survives(inst: &Inst, class: Class) -> bool {
         // arrives there.
         Class::Branch => {
             let jumps = inst.iced.flow_control() != FlowControl::Call;
-            jumps && matches!(inst.target, Some(Target::Inst(_)))
+            jumps && matches!(inst.target, Some(Destination::Inst(_)))
         }
         // A branch ends its block anyway; a call leaves the driver.
         Class::Keep(_) => inst.iced.flow_control() == FlowControl::Next,
@@ -70,7 +70,9 @@ fn survives(inst: &Inst, class: Class) -> bool {
 fn straight_to(inst: &Inst) -> Option<InstIdx> {
     // The target is looked at first: few instructions have one.
     match inst.target {
-        Some(Target::Inst(to)) if inst.iced.flow_control() == FlowControl::UnconditionalBranch => {
+        Some(Destination::Inst(to))
+            if inst.iced.flow_control() == FlowControl::UnconditionalBranch =>
+        {
             Some(to)
         }
         _ => None,
@@ -84,18 +86,18 @@ impl Planner<'_> {
     }
 
     /// Registers that can carry this translation to where it is used again.
-    pub(super) fn carriers(&self, i: InstIdx, operand: &Operand) -> LocSet {
-        reuse::carriers(operand, &self.holding.values, self.way_from(i))
+    pub(super) fn result_registers(&self, i: InstIdx, operand: &Operand) -> LocSet {
+        reuse::result_registers(operand, &self.available.values, self.way_from(i))
     }
 
     /// Gives up a translation that serves nothing on the likely way from `i` on.
     pub(super) fn give_up_idle(&mut self, i: InstIdx) -> bool {
         let idle = self
-            .holding
+            .available
             .held()
             .iter()
-            .position(|held| !reuse::is_used(held, &self.holding.values, self.way_from(i)));
-        idle.is_some_and(|n| self.holding.give_up(n))
+            .position(|held| !reuse::is_used(held, &self.available.values, self.way_from(i)));
+        idle.is_some_and(|n| self.available.give_up(n))
     }
 
     /// The way from an instruction on that compilers lay out as the likely one: no

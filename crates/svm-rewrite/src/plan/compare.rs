@@ -5,7 +5,7 @@ use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
 use liveness::{Flag, LocSet, Reg};
 
 use super::Planner;
-use crate::class::{Class, Repeat};
+use crate::analyse::class::{Class, Repeat};
 use crate::lift::InstIdx;
 
 impl Planner<'_> {

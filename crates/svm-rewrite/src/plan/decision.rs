@@ -1,11 +1,11 @@
 //! What is decided about an instruction: data, made by [`super::Planner`], acted on
-//! by [`crate::apply`].
+//! by [`crate::encode::apply`].
 
 use liveness::{LocSet, Reg};
 
-use crate::class::Class;
+use crate::analyse::class::Class;
 use crate::lift::InstIdx;
-use crate::reuse::Reuse;
+use crate::plan::reuse::Reuse;
 
 /// How one instruction is treated. Registers of its sequence stand in `scratch`; where
 /// `reuse` is there, it has no sequence.

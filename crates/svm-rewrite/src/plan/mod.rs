@@ -1,15 +1,15 @@
 //! Decides, for each instruction, how it will be emitted. Nothing is edited
-//! here: a plan is data, and [`crate::apply`] is the one place that acts on it.
+//! here: a plan is data, and [`crate::encode::apply`] is the one place that acts on it.
 //!
 //! Blocks are planned in an order in which each comes behind those that lead to it,
 //! but for the way back in a loop, so that a translation may be used again:
 //!
 //! ```text
 //! for each block
-//!   ways        what registers hold on every way to it
+//!   joins       what registers hold on every way to it
 //!   for each instruction
 //!     reused    an earlier translation serves it: no sequence. Else
-//!     need      what its class's sequence takes
+//!     demand    what its class's sequence takes
 //!     leave     r10 and r11 where it goes out of the object
 //!     ahead     which registers could carry its translation to a later access
 //!     registers dead registers, and spilled ones; compare: the flags
@@ -20,44 +20,59 @@
 mod ahead;
 mod compare;
 mod decision;
-mod leave;
-mod need;
+mod demand;
+mod joins;
+mod numbering;
 mod registers;
-mod ways;
+pub mod returns;
+mod reuse;
+pub mod stack;
+mod trace;
+mod transfers;
 
 use foldhash::HashSet;
 use liveness::{LocSet, Reg};
 
-use crate::class::Class;
-use crate::flow::Flow;
+use crate::analyse::class::Class;
+use crate::analyse::flow::Flow;
+use crate::analyse::survey::Survey;
 use crate::lift::{InstIdx, Lifted};
-use crate::policy::Policy;
 use crate::refusal::{MOST_REFUSALS, Refusal};
-use crate::reuse::{Holding, Operand};
-use crate::scheme::Scheme;
-use crate::survey::Survey;
-use crate::values::Ids;
+use crate::schemes::{Row, Table};
+use numbering::Ids;
+use reuse::{Available, Operand};
 
-use ahead::Known;
-use need::Need;
+use ahead::Lookahead;
+use demand::Demand;
+use joins::Joins;
 use registers::uses_high_byte;
-use ways::Ways;
 
 pub use decision::{Flags, Plan, Scratch};
+
+/// What a target decides about sequences before there are any.
+pub struct Rules {
+    /// How checks reach the table.
+    pub table: Table,
+    /// Registers that a sequence may never overwrite, beside `rsp`.
+    pub reserved: LocSet,
+    /// Whether what leaves the object goes through a linker's veneer, which may
+    /// overwrite `r10` and `r11` (psABI 3.2.1).
+    pub has_veneers: bool,
+}
 
 /// Makes plans for the instructions of one object.
 pub struct Planner<'a> {
     lifted: &'a Lifted<'a>,
     surveys: &'a [Survey],
     flow: &'a Flow,
-    scheme: Scheme,
-    policy: &'a Policy,
+    scheme: &'a Row,
+    rules: &'a Rules,
     classes: &'a [Class],
     live_before: &'a [LocSet],
     /// Translations that registers hold before the next instruction.
-    holding: Holding,
+    available: Available,
     /// Of each instruction; empty if the scheme uses no translation again.
-    known: Vec<Known>,
+    known: Vec<Lookahead>,
     ids: Ids,
 }
 
@@ -68,25 +83,25 @@ impl<'a> Planner<'a> {
         lifted: &'a Lifted<'a>,
         surveys: &'a [Survey],
         flow: &'a Flow,
-        scheme: Scheme,
-        policy: &'a Policy,
+        scheme: &'a Row,
+        rules: &'a Rules,
         classes: &'a [Class],
         live_before: &'a [LocSet],
     ) -> Planner<'a> {
         let mut ids = Ids::default();
-        let known = match scheme.reuses() {
-            true => ahead::know_all(lifted, surveys, classes, live_before),
+        let known = match scheme.reuses {
+            true => ahead::look_ahead(lifted, surveys, classes, live_before),
             false => Vec::new(),
         };
         Planner {
-            holding: Holding::nothing(&mut ids),
+            available: Available::nothing(&mut ids),
             known,
             ids,
             lifted,
             surveys,
             flow,
             scheme,
-            policy,
+            rules,
             classes,
             live_before,
         }
@@ -101,17 +116,17 @@ impl<'a> Planner<'a> {
         let mut refusals = Vec::new();
         let functions = self.lifted.functions.iter();
         let starts: HashSet<u32> = functions.map(|f| f.insts.start).collect();
-        let mut ways = Ways::of(self.flow);
+        let mut joins = Joins::of(self.flow);
         for block in liveness::postorder(self.flow).into_iter().rev() {
             let Some(insts) = self.flow.blocks().get(block.0 as usize).cloned() else {
-                ways.arrived(block);
+                joins.arrived(block);
                 continue;
             };
             match starts.contains(&insts.start) {
-                true => self.holding.lose(&mut self.ids),
-                false => ways.arriving(block, &mut self.holding, &mut self.ids),
+                true => self.available.lose(&mut self.ids),
+                false => joins.arriving(block, &mut self.available, &mut self.ids),
             }
-            ways.arrived(block);
+            joins.arrived(block);
             for i in insts {
                 match self.plan(InstIdx(i)) {
                     Ok(plan) => plans[i as usize] = Some(plan),
@@ -121,7 +136,7 @@ impl<'a> Planner<'a> {
                     Err(_) => {}
                 }
             }
-            ways.leave(block, &self.holding);
+            joins.leave(block, &self.available);
         }
         if refusals.is_empty() {
             let plans = plans
@@ -146,7 +161,7 @@ impl<'a> Planner<'a> {
     /// An earlier translation serves it.
     fn reused(&self, i: InstIdx, operand: &Operand) -> Option<Plan> {
         let usable = |r: Reg| r.number() < 8 || !uses_high_byte(&self.lifted.inst(i).iced);
-        let reuse = self.holding.find(operand, usable)?;
+        let reuse = self.available.find(operand, usable)?;
         Some(Plan {
             reuse: Some(reuse),
             ..self.untouched(i)
@@ -158,7 +173,7 @@ impl<'a> Planner<'a> {
             class: self.class(i),
             scratch: Scratch::EMPTY,
             flags: Flags::Dead,
-            live: self.live(i).union(self.holding.registers()),
+            live: self.live(i).union(self.available.registers()),
             reuse: None,
         }
     }
@@ -166,31 +181,40 @@ impl<'a> Planner<'a> {
     /// It has a sequence of its own, if its class has any.
     fn translated(&mut self, i: InstIdx, operand: Option<Operand>) -> Result<Plan, Refusal> {
         let class = self.class(i);
-        let need = Need::of(class, self.scheme, self.policy);
+        let demand = Demand::of(class, self.scheme, self.rules);
         let mut plan = self.untouched(i);
-        let leaves = need.call_registers || class == Class::Branch;
-        if leaves && self.policy.has_veneers() {
+        let leaves = demand.call_registers || class == Class::Branch;
+        if leaves && self.rules.has_veneers {
             self.leave_object(i, class, self.live(i), &mut plan)?;
         }
-        if !need.translates {
+        if !demand.translates {
             return Ok(plan);
         }
         let flags_live = self.live(i).intersects(LocSet::flags());
-        let keeps_flags = flags_live && !need.keeps_flags;
-        let carriers = operand.map_or(LocSet::empty(), |operand| self.carriers(i, &operand));
+        let keeps_flags = flags_live && !demand.keeps_flags;
+        let result_registers = operand.map_or(LocSet::empty(), |operand| {
+            self.result_registers(i, &operand)
+        });
         loop {
             let mut chosen = Plan {
-                live: self.live(i).union(self.holding.registers()),
+                live: self.live(i).union(self.available.registers()),
                 ..plan
             };
             let live = chosen.live;
-            let done = self.choose(i, need.registers, live, keeps_flags, carriers, &mut chosen);
+            let done = self.choose(
+                i,
+                demand.registers,
+                live,
+                keeps_flags,
+                result_registers,
+                &mut chosen,
+            );
             let given_up = match &done {
                 Ok(()) if chosen.scratch.spilled().is_empty() => false,
                 // A spill takes two instructions, a check made anew eight: what
                 // is used again soon is kept, all else is worth less.
                 Ok(()) => self.give_up_idle(i),
-                Err(_) => self.holding.give_up(0),
+                Err(_) => self.available.give_up(0),
             };
             if !given_up {
                 return done.map(|()| chosen);
@@ -200,7 +224,7 @@ impl<'a> Planner<'a> {
 
     /// What registers hold after the instruction.
     fn advance(&mut self, i: InstIdx, operand: Option<Operand>, plan: &Plan) {
-        let Some(&Known {
+        let Some(&Lookahead {
             motion,
             writes,
             survives,
@@ -210,22 +234,22 @@ impl<'a> Planner<'a> {
             return;
         };
         if !survives {
-            self.holding.lose(&mut self.ids);
+            self.available.lose(&mut self.ids);
             return;
         }
         // Spilled registers come back, but the verifier does not know it of a
         // translation.
-        self.holding.forget(plan.scratch.set());
+        self.available.forget(plan.scratch.set());
         if let Flags::Save(_) = plan.flags {
             // `lahf` borrows rax: it gets its value back, by a way that the
             // verifier does not follow.
-            self.holding.forget(LocSet::reg(Reg::RAX));
+            self.available.forget(LocSet::reg(Reg::RAX));
         }
         if let (Some(operand), None, Some(v)) = (operand, plan.reuse, plan.dead_result()) {
-            self.holding.hold(v, &operand);
+            self.available.hold(v, &operand);
         }
-        self.holding.forget(writes);
-        self.holding.pass(motion, writes, &mut self.ids);
+        self.available.forget(writes);
+        self.available.pass(motion, writes, &mut self.ids);
     }
 
     fn class(&self, i: InstIdx) -> Class {

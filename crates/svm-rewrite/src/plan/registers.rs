@@ -4,7 +4,7 @@ use iced_x86::{Instruction, Register};
 use liveness::{LocSet, Reg};
 
 use super::{Flags, Plan, Planner};
-use crate::class::Class;
+use crate::analyse::class::Class;
 use crate::lift::InstIdx;
 use crate::refusal::{Code, Refusal};
 use crate::registers::register_operands;
@@ -31,7 +31,7 @@ const PREFERENCE: [Reg; 15] = [
 
 impl Planner<'_> {
     /// Chooses scratch registers and what happens to the flags, for a sequence that
-    /// takes so many `registers` where `live` is live; `carriers` could hold its
+    /// takes so many `registers` where `live` is live; `result_registers` could hold its
     /// translation for others.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ impl Planner<'_> {
         registers: usize,
         live: LocSet,
         keeps_flags: bool,
-        carriers: LocSet,
+        result_registers: LocSet,
         plan: &mut Plan,
     ) -> Result<(), Refusal> {
         let inst = self.lifted.inst(i);
@@ -58,8 +58,9 @@ impl Planner<'_> {
         }
         let wanted = registers + usize::from(keeps_flags && recompute.is_none());
         let legacy_only = uses_high_byte(&inst.iced);
-        let policy = self.policy;
-        let usable = |r: Reg| policy.may_be_scratch(r) && (!legacy_only || r.number() < 8);
+        let reserved = self.rules.reserved;
+        let usable =
+            |r: Reg| !reserved.intersects(LocSet::reg(r)) && (!legacy_only || r.number() < 8);
         // A register that the instruction only writes is dead before it and may hold
         // the address (one that it reads is live). A string instruction's own must
         // not: its pointers are recovered after it ran. Nor must those of a compare
@@ -77,7 +78,7 @@ impl Planner<'_> {
         // The result goes to a register that can carry it, if there is one.
         let carrier = PREFERENCE
             .into_iter()
-            .find(|r| carriers.contains(LocSet::reg(*r)) && usable(*r) && is_dead(r));
+            .find(|r| result_registers.contains(LocSet::reg(*r)) && usable(*r) && is_dead(r));
         let others = PREFERENCE
             .into_iter()
             .filter(|r| Some(*r) != carrier && usable(*r) && is_dead(r));
@@ -115,7 +116,7 @@ impl Planner<'_> {
                 "too few registers are dead, and spilling would change the rsp that it reads",
             ));
         }
-        let taken = taken.union(self.holding.registers());
+        let taken = taken.union(self.available.registers());
         let victims = PREFERENCE.into_iter().rev().filter(|&r| {
             usable(r) && live.intersects(LocSet::reg(r)) && !taken.intersects(LocSet::reg(r))
         });

@@ -221,7 +221,7 @@ pub(crate) fn explanation(code: Code) -> Explanation {
         Code::StackPointer => (
             "%rsp is changed by something other than a constant.",
             "Its distance from the return address is what makes stack accesses safe without translation.",
-            "Move %rsp by `push`, `pop`, `add`/`sub`/`lea` with constants only. Aligned frames are written once for each alignment at entry (crates/svm-rewrite/src/copies.rs).",
+            "Move %rsp by `push`, `pop`, `add`/`sub`/`lea` with constants only. Aligned frames are written once for each alignment at entry (crates/svm-rewrite/src/frame/variants.rs).",
             Assembly("mov %rdi,%rsp\nret"),
         ),
         Code::Alignment => (

@@ -36,7 +36,7 @@ impl fmt::Display for Difference {
         writeln!(
             f,
             "{}  [{}] form {}, {:?}, {:?} live, {:?}, {}, state {} of seed {}",
-            svm_rewrite::text::plain(&case.instruction),
+            svm_rewrite::syntax::plain(&case.instruction),
             hex.join(" "),
             case.form,
             case.mode,

@@ -90,7 +90,7 @@ impl<'r> Twin<'r> {
             warn: None,
         };
         let config = Config {
-            scheme: self.program.variant.scheme.abi() as u32,
+            scheme: self.program.variant.scheme as u32,
             windows: 2 * self.pages as u32 + 8,
             regions: 8,
             port_count: ports::ALL.len() as u32,

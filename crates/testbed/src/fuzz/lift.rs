@@ -8,7 +8,7 @@ use elf_loader::consts::{
     STT_FUNC, STT_NOTYPE, STT_SECTION,
 };
 use elf_loader::{Object, Place, Relocation, SectionId, Symbol, SymbolId};
-use svm_rewrite::lift::{self, InstIdx, Lifted, Target};
+use svm_rewrite::lift::{self, Destination, InstIdx, Lifted};
 
 use super::object_of;
 use super::program::{Choices, program};
@@ -135,7 +135,7 @@ fn check(object: &Object<'_>, lifted: &Lifted<'_>) {
         let fields = insts.iter().map(|i| {
             usize::from(i.displacement.is_some())
                 + usize::from(i.immediate.is_some())
-                + usize::from(matches!(i.target, Some(Target::Import(_))))
+                + usize::from(matches!(i.target, Some(Destination::Import(_))))
         });
         let relocations = object.section(section.id).relocations.len();
         assert!(fields.sum::<usize>() <= relocations, "a value from nowhere");
@@ -150,7 +150,7 @@ fn check(object: &Object<'_>, lifted: &Lifted<'_>) {
     }
     assert_eq!(next as usize, lifted.insts.len());
     for inst in &lifted.insts {
-        if let Some(Target::Inst(InstIdx(n))) = inst.target {
+        if let Some(Destination::Inst(InstIdx(n))) = inst.target {
             assert!((n as usize) < lifted.insts.len(), "a branch to nowhere");
         }
     }

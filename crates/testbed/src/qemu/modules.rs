@@ -90,7 +90,7 @@ pub fn rewrite(name: &str, bytes: &[u8], scheme: Scheme) -> Result<Module, Error
         svm_rewrite::rewrite(&object, options).map_err(|refusals| fail(refusals[0].to_string()))?;
     let bytes = elf_loader::write(&rewritten.object).map_err(|e| fail(e.to_string()))?;
     let reread = elf_loader::read(&bytes).map_err(|e| fail(e.to_string()))?;
-    let contract = Contract::of(svm_verify::Target::Linux).with(scheme.abi());
+    let contract = Contract::of(svm_verify::Target::Linux).with(scheme);
     svm_verify::verify(&reread, contract)
         .map_err(|violations| fail(violations.list[0].to_string()))?;
     let functions = functions(&rewritten.object);

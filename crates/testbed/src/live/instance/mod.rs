@@ -128,7 +128,7 @@ impl<'a> Instance<'a> {
 
     fn create(&self) -> *mut Testbed {
         let config = Config {
-            scheme: self.payload.driver.variant.scheme.abi() as u32,
+            scheme: self.payload.driver.variant.scheme as u32,
             windows: 0,
             regions: 64,
             port_count: 1,

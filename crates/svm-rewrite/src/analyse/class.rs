@@ -1,0 +1,246 @@
+//! The classes of instructions: what there is to do at each, as data.
+
+use liveness::Reg;
+use serde::Serialize;
+
+use crate::analyse::flow::Trap;
+
+/// Segments that have a base of their own in 64-bit mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Segment {
+    /// `%fs`.
+    Fs,
+    /// `%gs`.
+    Gs,
+}
+
+/// Where a memory operand points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// `disp(%rsp)`: the driver's own frame, left alone.
+    Stack,
+    /// Through registers: anywhere in dom0.
+    Heap,
+    /// At a constant address in dom0.
+    Global,
+    /// Relative to a segment base of dom0.
+    PerCpu(Segment),
+}
+
+/// Where an indirect call or jump takes its destination from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callee {
+    /// From this register.
+    Register(Reg),
+    /// From memory of this kind.
+    Memory(Space),
+}
+
+/// The string operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StringOp {
+    /// `movs`
+    Movs,
+    /// `stos`
+    Stos,
+    /// `lods`
+    Lods,
+    /// `cmps`
+    Cmps,
+    /// `scas`
+    Scas,
+    /// `ins`, where the kernel's own instruction stays
+    Ins,
+    /// `outs`, likewise
+    Outs,
+}
+
+impl StringOp {
+    /// Whether `rsi` points to an operand.
+    pub fn reads_rsi(self) -> bool {
+        matches!(
+            self,
+            StringOp::Movs | StringOp::Lods | StringOp::Cmps | StringOp::Outs
+        )
+    }
+    /// Whether `rdi` points to an operand.
+    pub fn uses_rdi(self) -> bool {
+        !matches!(self, StringOp::Lods | StringOp::Outs)
+    }
+    /// Whether it writes to memory what it read from memory.
+    pub fn copies(self) -> bool {
+        self == StringOp::Movs
+    }
+    /// Whether it sets the arithmetic flags and may stop early.
+    pub fn compares(self) -> bool {
+        matches!(self, StringOp::Cmps | StringOp::Scas)
+    }
+}
+
+/// Direction of a string instruction, by DF.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// DF clear: upwards.
+    Forward,
+    /// DF set: downwards.
+    Backward,
+}
+
+/// Repeat prefix of a string instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// None: one element.
+    Once,
+    /// `rep`: `rcx` elements; with `cmps`/`scas` `repe`, while equal.
+    Rep,
+    /// `repne`: while not equal. Means `rep` for the others.
+    Repne,
+}
+
+/// Direction and width of port I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// `in` rather than `out`.
+    pub input: bool,
+    /// log2 of the width in bytes.
+    pub log2: u8,
+    /// The port, if it is in the instruction rather than in `dx`.
+    pub number: Option<u8>,
+}
+
+/// What an instruction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Reaches no memory, or the stack by `push`, `pop`: copied.
+    Plain,
+    /// Has a memory operand in its own frame: copied.
+    Stack,
+    /// Fills space, or only serves tracing: dropped.
+    Drop,
+    /// No path of a hypervisor instance comes here: dropped (`analyse/reach.rs`). What it
+    /// would have been, for statistics.
+    Unreached(Option<Kind>),
+    /// One explicit memory operand outside the frame.
+    Memory(Space),
+    /// `prefetch*`: a hint, which must not become an abort.
+    Prefetch(Space),
+    /// `bt bts btr btc` with a register bit offset: reaches beyond its operand.
+    BitString(Space),
+    /// `xlat`.
+    Xlat,
+    /// A string instruction: operation, log2 of the element size, prefix.
+    String(StringOp, u8, Repeat),
+    /// `push` from memory.
+    PushMemory(Space),
+    /// `pop` into memory.
+    PopMemory(Space),
+    /// `lea sym(%rip),%reg`: the address of something in dom0.
+    AddressOf,
+    /// Direct call or jump, conditional or not.
+    Branch,
+    /// Indirect call.
+    CallIndirect(Callee),
+    /// Indirect jump: a tail call.
+    JumpIndirect(Callee),
+    /// Return to the caller.
+    Return,
+    /// `ud2`.
+    Trap(Trap),
+    /// `in`, `out`.
+    Port(Port),
+    /// `ins`, `outs`: port, memory and prefix.
+    PortString(Port, Repeat),
+    /// `leave`, `mov %reg,%rsp`, `lea disp(%reg),%rsp`: `rsp` from a register that
+    /// points into the frame.
+    FramePointerToStack,
+    /// `and $-alignment,%rsp`.
+    Realign(u8),
+    /// Stays as it is, its relocations carried over; counted as that kind.
+    Keep(Option<Kind>),
+    /// A `nop` or `jmp` that the kernel toggles.
+    StaticBranch,
+}
+
+/// Classes as reports and statistics name them; scripts rely on these names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Accesses to the driver's own stack frame.
+    Stack,
+    /// Accesses through registers.
+    Heap,
+    /// Accesses at a constant address.
+    Global,
+    /// Accesses relative to `%fs` or `%gs`.
+    Percpu,
+    /// String instructions: `movs`, `stos` and their kin.
+    String,
+    /// Bit tests whose offset is in a register.
+    Bitstring,
+    /// `push` and `pop` with an operand in memory.
+    PushPop,
+    /// Indirect call.
+    IndirectCall,
+    /// Indirect jump.
+    IndirectJump,
+    /// Port I/O.
+    PortIo,
+    /// Privileged or sensitive.
+    Sensitive,
+    /// Needs rewriting for another reason (returns, traps, addresses).
+    Other,
+}
+
+impl Kind {
+    /// The name as printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Stack => "stack",
+            Kind::Heap => "heap",
+            Kind::Global => "global",
+            Kind::Percpu => "percpu",
+            Kind::String => "string",
+            Kind::Bitstring => "bitstring",
+            Kind::PushPop => "push_pop",
+            Kind::IndirectCall => "indirect_call",
+            Kind::IndirectJump => "indirect_jump",
+            Kind::PortIo => "port_io",
+            Kind::Sensitive => "sensitive",
+            Kind::Other => "other",
+        }
+    }
+
+    fn of_space(space: Space) -> Kind {
+        match space {
+            Space::Stack => Kind::Stack,
+            Space::Heap => Kind::Heap,
+            Space::Global => Kind::Global,
+            Space::PerCpu(_) => Kind::Percpu,
+        }
+    }
+}
+
+impl Class {
+    /// The class as statistics count it; `None` for what is copied or dropped
+    /// without touching memory.
+    pub fn kind(self) -> Option<Kind> {
+        match self {
+            Class::Plain | Class::Drop | Class::Branch | Class::StaticBranch => None,
+            Class::Keep(kind) | Class::Unreached(kind) => kind,
+            Class::Stack => Some(Kind::Stack),
+            Class::Memory(space) | Class::Prefetch(space) => Some(Kind::of_space(space)),
+            Class::BitString(_) => Some(Kind::Bitstring),
+            Class::Xlat => Some(Kind::Heap),
+            Class::String(..) => Some(Kind::String),
+            Class::PushMemory(_) | Class::PopMemory(_) => Some(Kind::PushPop),
+            Class::CallIndirect(_) => Some(Kind::IndirectCall),
+            Class::JumpIndirect(_) => Some(Kind::IndirectJump),
+            Class::Port(_) | Class::PortString(..) => Some(Kind::PortIo),
+            Class::AddressOf
+            | Class::Return
+            | Class::Trap(_)
+            | Class::FramePointerToStack
+            | Class::Realign(_) => Some(Kind::Other),
+        }
+    }
+}

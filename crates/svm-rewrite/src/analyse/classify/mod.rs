@@ -1,0 +1,215 @@
+//! What each instruction is to Software Virtual Memory.
+//!
+//! A pure function of the lifted instruction. Every way in which an instruction
+//! can reach memory has its case; what has none is refused, never copied on the
+//! assumption that it is harmless. This file tells the cases apart; each file below
+//! handles one of them.
+
+pub mod extension;
+mod implied;
+mod memory;
+pub mod prefix;
+mod stack_pointer;
+
+use foldhash::HashMap;
+use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind};
+
+use crate::analyse::class::{Callee, Class};
+use crate::analyse::flow::HiddenFlow;
+use crate::analyse::routines;
+use crate::analyse::survey::{Memory, Survey};
+use crate::lift::{Destination, Inst, InstIdx, Lifted, is_filler};
+use crate::refusal::{Code, Refusal};
+use crate::registers::gpr;
+
+pub use implied::{NO_TRANSLATION, string_op, string_repeat, xlat};
+pub use memory::{MemoryOperands, is_cache_hint, memory_operands, one_memory_operand};
+
+use implied::{port, port_string};
+use memory::space;
+use stack_pointer::stack_pointer;
+pub use stack_pointer::{PART_OF_A_WORD, WORD, in_words};
+
+/// Why an instruction is refused: the code, and the reason in words.
+pub type Refused = (Code, &'static str);
+
+/// What a target decides about instructions.
+pub struct Rules {
+    /// The operands whose relocations cannot be carried over.
+    pub check_operands: fn(&Lifted<'_>) -> Vec<Refusal>,
+    /// The instructions that the kernel's metadata wants as they are, by index. An
+    /// error is metadata that cannot be read, or that names no whole instruction.
+    pub kept: fn(&Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal>,
+    /// Adds to a survey what the decoder does not know.
+    pub amend: fn(&Instruction, &mut Survey),
+    /// Classifies an instruction that is no padding between functions, or that
+    /// metadata names.
+    pub classify: fn(&Question<'_>) -> Result<Class, Refused>,
+}
+
+/// Why an instruction stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// `__jump_table` names it: a `nop` or `jmp` that the kernel toggles.
+    StaticBranch,
+    /// It lies in a range that `.altinstructions` may replace.
+    Alternative,
+    /// It lies in a range that `.parainstructions` may replace.
+    Paravirt,
+    /// `__ex_table` names it: the kernel answers its faults.
+    Fixup,
+    /// Its whole section stays as it is.
+    Section,
+}
+
+/// The instruction that is to be classified, and what is known of it.
+pub struct Question<'q> {
+    /// The code that it is in.
+    pub lifted: &'q Lifted<'q>,
+    /// What metadata says of control flow.
+    pub hidden: &'q HiddenFlow,
+    /// What it is by itself.
+    pub survey: &'q Survey,
+    /// Which one.
+    pub inst: InstIdx,
+    /// Why it stays as it is, if metadata wants that.
+    pub kept: Option<Kept>,
+}
+
+/// Classifies one instruction under a target's rules.
+///
+/// # Errors
+/// The instruction cannot be rewritten soundly.
+pub fn classify(rules: &Rules, question: &Question<'_>) -> Result<Class, Refusal> {
+    let Question { lifted, inst, .. } = *question;
+    let padding = lifted.function(lifted.function_of(inst)).padding;
+    let class = match question.kept {
+        None | Some(Kept::Alternative | Kept::Paravirt) if padding => Ok(Class::Drop),
+        _ => (rules.classify)(question),
+    };
+    class.map_err(|(code, reason)| lifted.refusal(code, inst, reason))
+}
+
+/// What tells the targets for objects apart, where they classify instructions by the
+/// same cases.
+pub struct Differences {
+    /// Refuses instructions that code for the target may not have.
+    pub refuse: fn(&Instruction) -> Result<(), Refused>,
+    /// Gives the class of instructions that only this target lets through, before
+    /// anything else is asked.
+    pub first: fn(&Instruction) -> Result<Option<Class>, Refused>,
+    /// Refuses extensions and prefixes that an instruction of this class may not have.
+    pub refuse_form: fn(&Instruction, &[u8], Class) -> Result<(), Refused>,
+}
+
+/// The class of an instruction of an object.
+///
+/// # Errors
+/// The instruction cannot be rewritten soundly.
+pub fn of_object(question: &Question<'_>, differences: &Differences) -> Result<Class, Refused> {
+    let Question {
+        lifted, inst: i, ..
+    } = *question;
+    let inst = lifted.inst(i);
+    let bytes = lifted.bytes(i);
+    (differences.refuse)(&inst.iced)?;
+    if let Some(reason) = prefix::ambiguous(&inst.iced, bytes) {
+        return Err((Code::Unsupported, reason));
+    }
+    let listed = |class| (differences.refuse_form)(&inst.iced, bytes, class).map(|()| class);
+    match inst.iced.flow_control() {
+        FlowControl::Next => straight(inst, question.survey, differences).and_then(listed),
+        FlowControl::ConditionalBranch => listed(Class::Branch),
+        FlowControl::UnconditionalBranch | FlowControl::Call => Ok(classify_direct(lifted, inst)),
+        FlowControl::IndirectCall => callee(inst).map(Class::CallIndirect),
+        FlowControl::IndirectBranch => callee(inst).map(Class::JumpIndirect),
+        FlowControl::Return if inst.iced.code() == Op::Retnq => Ok(Class::Return),
+        FlowControl::Return => Err((
+            Code::Unsupported,
+            "this form of return moves more than a return address",
+        )),
+        // `ud1` marks the end of a static call's trampoline.
+        FlowControl::Exception if matches!(inst.iced.mnemonic(), Mnemonic::Ud1 | Mnemonic::Ud2) => {
+            Ok(Class::Trap(question.hidden.trap(i)))
+        }
+        FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => listed(Class::Plain),
+        FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => {
+            Err((Code::Privileged, "this control transfer leaves the driver"))
+        }
+    }
+}
+
+fn classify_direct(lifted: &Lifted<'_>, inst: &Inst) -> Class {
+    let Some(Destination::Import(s)) = inst.target else {
+        return Class::Branch;
+    };
+    let name = lifted.symbol_name(s);
+    let is_call = inst.iced.flow_control() == FlowControl::Call;
+    match routines::indirect_thunk(name) {
+        Some(register) if is_call => Class::CallIndirect(Callee::Register(register)),
+        Some(register) => Class::JumpIndirect(Callee::Register(register)),
+        None if routines::is_return_thunk(name) && !is_call => Class::Return,
+        None if routines::is_trace_entry(name) && is_call => Class::Drop,
+        None => Class::Branch,
+    }
+}
+
+/// Where an indirect transfer takes its destination from.
+///
+/// # Errors
+/// A form that is not known.
+pub fn callee(inst: &Inst) -> Result<Callee, Refused> {
+    match inst.iced.op0_kind() {
+        OpKind::Register if inst.iced.op0_register().is_gpr64() => Ok(Callee::Register(
+            gpr(inst.iced.op0_register()).expect("a general register"),
+        )),
+        OpKind::Memory if inst.iced.memory_size().size() == 8 => Ok(Callee::Memory(space(inst)?)),
+        _ => Err((Code::Unsupported, "a far or narrow indirect transfer")),
+    }
+}
+
+fn straight(inst: &Inst, survey: &Survey, differences: &Differences) -> Result<Class, Refused> {
+    let iced = &inst.iced;
+    if is_filler(iced) {
+        return Ok(Class::Drop);
+    }
+    if let Some(class) = (differences.first)(iced)? {
+        return Ok(class);
+    }
+    in_words(iced)?;
+    if let Some(port) = port(iced) {
+        return Ok(Class::Port(port));
+    }
+    if let Some((op, log2)) = string_op(iced.code()) {
+        return string_repeat(iced).map(|repeat| Class::String(op, log2, repeat));
+    }
+    if let Some(port) = port_string(iced.code()) {
+        return string_repeat(iced).map(|repeat| Class::PortString(port, repeat));
+    }
+    if let Some(class) = xlat(iced)? {
+        return Ok(class);
+    }
+    if let Some(class) = stack_pointer(iced, survey)? {
+        return Ok(class);
+    }
+    match memory_operands(iced) {
+        MemoryOperands::None => no_explicit_memory(iced, survey),
+        MemoryOperands::One => one_memory_operand(inst),
+        MemoryOperands::Implicit => Err(NO_TRANSLATION),
+    }
+}
+
+fn no_explicit_memory(iced: &Instruction, survey: &Survey) -> Result<Class, Refused> {
+    let plain_stack = matches!(iced.mnemonic(), Mnemonic::Push | Mnemonic::Pop);
+    if plain_stack && iced.stack_pointer_increment().abs() == 8 {
+        return Ok(Class::Plain);
+    }
+    // For the other word size; nothing at this one (SDM volume 2, ENDBR32).
+    if iced.mnemonic() == Mnemonic::Endbr32 {
+        return Ok(Class::Drop);
+    }
+    if survey.memory == Memory::Untouched && !iced.is_stack_instruction() {
+        return Ok(Class::Plain);
+    }
+    Err((Code::Unsupported, "it reaches memory without naming it"))
+}

@@ -1,0 +1,95 @@
+//! Prefixes that do not mean what they seem to, read from the bytes: a decoder
+//! does not tell of those that have no effect.
+//!
+//! They may come to mean something on a later processor, as `rep bsf` became
+//! `tzcnt` (SDM volume 2, 2.1.1), so that code with them is not known.
+
+use iced_x86::{FlowControl, Instruction, Mnemonic};
+
+use crate::analyse::classify::{MemoryOperands, memory_operands};
+
+/// The bytes before the opcode, REX being the last that counts.
+fn prefixes(bytes: &[u8]) -> &[u8] {
+    let prefix = |b: &u8| is_legacy(*b) || is_rex(*b);
+    let count = bytes.iter().take_while(|b| prefix(b)).count();
+    &bytes[..count]
+}
+
+/// Whether a byte before the opcode is one of the prefixes that are older than REX.
+pub fn is_legacy(byte: u8) -> bool {
+    matches!(
+        byte,
+        0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 | 0x66 | 0x67 | 0xf0 | 0xf2 | 0xf3
+    )
+}
+
+/// Whether it is a REX prefix.
+pub fn is_rex(byte: u8) -> bool {
+    byte & 0xf0 == 0x40
+}
+
+/// Why processors disagree about a branch: with an operand size prefix, AMD's
+/// branch in 16 bits and Intel's ignore it (SDM volume 2, JMP; APM volume 3,
+/// Near Branches).
+pub fn ambiguous(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
+    let branches = !matches!(
+        iced.flow_control(),
+        FlowControl::Next | FlowControl::Exception | FlowControl::Interrupt
+    );
+    (branches && prefixes(bytes).contains(&0x66))
+        .then_some("processors disagree about this prefix on a branch")
+}
+
+/// Why an instruction with such prefixes is not kept.
+pub fn meaningless(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
+    let found = prefixes(bytes);
+    // Nothing, or REX alone.
+    if found.iter().all(|b| is_rex(*b)) && found.len() < 2 {
+        return None;
+    }
+    let has = |list: &[u8]| found.iter().any(|b| list.contains(b));
+    let straight = matches!(
+        iced.flow_control(),
+        FlowControl::Next | FlowControl::Interrupt
+    );
+    // That of `lea` counts: it is an address.
+    let has_address = !matches!(memory_operands(iced), MemoryOperands::None);
+    if found.iter().rev().skip(1).any(|b| is_rex(*b)) {
+        Some("a REX prefix that another prefix follows has no effect")
+    } else if is_repeated(found) {
+        Some("a prefix is repeated, or contradicts another")
+    } else if iced.has_xacquire_prefix() || iced.has_xrelease_prefix() {
+        Some("lock elision is withdrawn, and not followed")
+    } else if straight && is_idle_repeat(iced) {
+        Some("a repeat prefix means nothing on this instruction")
+    } else if straight && !has_address && has(&[0x64, 0x65, 0x67]) {
+        Some("a prefix of an address means nothing without one")
+    } else {
+        None
+    }
+}
+
+/// Whether one of a group stands there twice. Compilers pad with segments, of
+/// which the verifier wants no more than one either.
+fn is_repeated(found: &[u8]) -> bool {
+    const GROUPS: [&[u8]; 5] = [
+        &[0x66],
+        &[0x67],
+        &[0xf0],
+        &[0xf2, 0xf3],
+        &[0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65],
+    ];
+    let count = |group: &[u8]| found.iter().filter(|b| group.contains(b)).count();
+    GROUPS.iter().any(|group| count(group) > 1)
+}
+
+/// `rep` and `repne` where they are no part of the opcode and repeat nothing.
+fn is_idle_repeat(iced: &Instruction) -> bool {
+    use Mnemonic as M;
+    let compares = matches!(
+        iced.mnemonic(),
+        M::Cmpsb | M::Cmpsw | M::Cmpsd | M::Cmpsq | M::Scasb | M::Scasw | M::Scasd | M::Scasq
+    );
+    let string = iced.is_string_instruction();
+    iced.has_rep_prefix() && !string || iced.has_repne_prefix() && !(string && compares)
+}

@@ -1,0 +1,139 @@
+//! What instructions read and overwrite where control leaves the code at hand:
+//! calls, tail calls and returns follow the psABI, and the few routines that do
+//! not are listed in [`crate::analyse::routines`].
+
+use foldhash::HashSet;
+use iced_x86::{FlowControl, Instruction, Mnemonic};
+use liveness::{Effect, Flag, LocSet, Reg, WordSize};
+
+use crate::analyse::flow::{Exit, Hints};
+use crate::analyse::routines::{self, Convention};
+use crate::lift::{Destination, InstIdx, Lifted};
+
+/// Arguments of a call: the six integer registers, and `al` for a variadic
+/// callee (psABI 3.2.3).
+const ARGUMENTS: [Reg; 7] = [
+    Reg::RDI,
+    Reg::RSI,
+    Reg::RDX,
+    Reg::RCX,
+    Reg::R8,
+    Reg::R9,
+    Reg::RAX,
+];
+
+/// Kept by a callee for its caller (psABI 3.2.1), and the stack pointer.
+const CALLEE_SAVED: [Reg; 7] = [
+    Reg::RBX,
+    Reg::RSP,
+    Reg::RBP,
+    Reg::R12,
+    Reg::R13,
+    Reg::R14,
+    Reg::R15,
+];
+
+fn set(regs: &[Reg]) -> LocSet {
+    regs.iter()
+        .fold(LocSet::empty(), |s, &r| s.union(LocSet::reg(r)))
+}
+
+/// The effect of an instruction that continues as `exit` says, given its `own` effect
+/// (that of the instruction by itself) and which instructions may fault.
+pub fn effect(
+    lifted: &Lifted<'_>,
+    i: InstIdx,
+    own: Effect,
+    exit: &Exit,
+    faulting: &HashSet<u32>,
+    hints: &Hints,
+) -> Effect {
+    let inst = lifted.inst(i);
+    let mut effect = match exit {
+        Exit::CallOut | Exit::CallStop => call_effect(lifted, inst.target, &inst.iced, own),
+        // The callee's own instructions say what a local call reads.
+        Exit::CallLocal(_) | Exit::Return => Effect {
+            uses: LocSet::reg(Reg::RSP),
+            kills: LocSet::empty(),
+        },
+        Exit::TailOut => Effect {
+            uses: own.uses.union(set(&ARGUMENTS)).union(set(&CALLEE_SAVED)),
+            ..own
+        },
+        // A trap tells the runtime where it is, nothing else.
+        Exit::Next | Exit::Stop if is_trap(&inst.iced) => Effect::NONE,
+        Exit::Next | Exit::Jump { .. } | Exit::Table | Exit::Stop => own,
+    };
+    if let Exit::CallLocal(to) | Exit::Jump { to, .. } = exit
+        && hints.replaceable.contains(&to.0)
+    {
+        effect.uses = effect.uses.union(set(&ARGUMENTS));
+    }
+    if faulting.contains(&i.0) {
+        effect.kills = LocSet::empty();
+    }
+    effect
+}
+
+/// What a routine with a convention of its own may read: all registers but r10 and
+/// r11, which compilers and linkers use up around calls.
+fn private_uses() -> LocSet {
+    LocSet::registers(WordSize::Bits64).minus(set(&[Reg::R10, Reg::R11]))
+}
+
+fn is_trap(iced: &Instruction) -> bool {
+    matches!(
+        iced.mnemonic(),
+        Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 | Mnemonic::Int3
+    )
+}
+
+/// What a call out of the object reads and certainly overwrites. Of the
+/// registers that the psABI lets the callee clobber, r10 and r11 are overwritten
+/// by what stands between caller and callee ([`crate::plan`]); the others count
+/// neither as read nor as overwritten: no compiler reads them afterwards, and a
+/// routine with a private convention may well keep them.
+fn call_effect(
+    lifted: &Lifted<'_>,
+    target: Option<Destination>,
+    iced: &Instruction,
+    own: Effect,
+) -> Effect {
+    let convention = match target {
+        Some(Destination::Import(s)) => routines::convention(lifted.symbol_name(s)),
+        _ => Convention::C,
+    };
+    let rsp = LocSet::reg(Reg::RSP);
+    match convention {
+        Convention::KeepsAll => Effect {
+            uses: rsp,
+            kills: LocSet::empty(),
+        },
+        Convention::Private => Effect {
+            uses: private_uses(),
+            kills: LocSet::empty(),
+        },
+        Convention::IndirectThunk(register) => Effect {
+            uses: set(&ARGUMENTS).union(rsp).union(LocSet::reg(register)),
+            kills: set(&[Reg::RAX, Reg::R10, Reg::R11]),
+        },
+        // A call through memory may be one of pv_ops, whose callees keep more
+        // than the psABI asks for.
+        Convention::C if iced.flow_control() == FlowControl::IndirectCall => Effect {
+            uses: own.uses.union(set(&ARGUMENTS)).union(rsp),
+            kills: LocSet::empty(),
+        },
+        Convention::C => Effect {
+            uses: set(&ARGUMENTS).union(rsp),
+            kills: set(&[Reg::RAX, Reg::R10, Reg::R11]),
+        },
+    }
+}
+
+/// Live when a function is left: what the caller gets back.
+pub fn live_at_return() -> LocSet {
+    set(&CALLEE_SAVED)
+        .union(LocSet::reg(Reg::RAX))
+        .union(LocSet::reg(Reg::RDX))
+        .union(LocSet::flag(Flag::Direction))
+}

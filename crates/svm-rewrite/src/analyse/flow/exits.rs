@@ -1,0 +1,194 @@
+//! How each instruction continues, and what of that no instruction shows: static
+//! branches, alternatives, exception fixups, WARNs, and where indirect jumps go.
+
+use foldhash::{HashMap, HashSet};
+use iced_x86::{FlowControl, Mnemonic};
+
+use crate::analyse::flow::metadata::ExtraEdges;
+use crate::analyse::routines;
+use crate::lift::{Destination, InstIdx, Lifted};
+use crate::refusal::Refusal;
+
+/// Control flow that no instruction and no metadata shows.
+#[derive(Debug, Default)]
+pub struct Hints {
+    /// Where indirect jumps go, beside out of the object.
+    pub by_jumps: Vec<InstIdx>,
+    /// Where whoever unwinds out of a call goes on.
+    pub by_unwinding: Vec<InstIdx>,
+    /// Functions that a linker may replace by others of their name, by the index of
+    /// their first instruction.
+    pub replaceable: HashSet<u32>,
+}
+
+/// How an instruction continues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// To the next instruction only.
+    Next,
+    /// To a branch target, and to the next instruction if conditional.
+    Jump { to: InstIdx, conditional: bool },
+    /// To one of the places in a table.
+    Table,
+    /// Into a function of this object and back behind the call.
+    CallLocal(InstIdx),
+    /// Out of this object and back: an import, or an indirect call.
+    CallOut,
+    /// Out of this object without return (`__stack_chk_fail`).
+    CallStop,
+    /// Out of this object for good: a tail call, direct or indirect.
+    TailOut,
+    /// Back to the caller.
+    Return,
+    /// Nowhere: `ud2` that is a BUG, `int3`.
+    Stop,
+}
+
+/// The `ud2` of a WARN continues behind it; that of a BUG does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trap {
+    /// `BUGFLAG_WARNING` is set for this address.
+    Warn,
+    /// It is not, or the address has no entry.
+    Bug,
+}
+
+/// Control flow that no instruction shows.
+pub struct HiddenFlow {
+    /// What metadata says.
+    pub extra: ExtraEdges,
+    /// What hints say.
+    pub tables: Tables,
+    /// Indirect jumps that go to a place in a table, by instruction.
+    by_table: HashSet<u32>,
+}
+
+impl HiddenFlow {
+    /// Reads metadata and hints.
+    ///
+    /// # Errors
+    /// Metadata that cannot be read: an edge may be missing.
+    pub fn find(lifted: &Lifted<'_>, hints: &Hints) -> Result<HiddenFlow, Refusal> {
+        let tables = Tables::find(lifted, hints);
+        Ok(HiddenFlow {
+            extra: ExtraEdges::find(lifted)?,
+            by_table: tables.jumps.iter().map(|(i, _)| i.0).collect(),
+            tables,
+        })
+    }
+
+    /// Whether this indirect jump stays inside its function.
+    pub fn goes_by_table(&self, i: InstIdx) -> bool {
+        self.by_table.contains(&i.0)
+    }
+
+    /// What `ud2` at this instruction stands for.
+    pub fn trap(&self, i: InstIdx) -> Trap {
+        if self.extra.warns.contains(&i.0) {
+            Trap::Warn
+        } else {
+            Trap::Bug
+        }
+    }
+
+    /// How an instruction continues.
+    pub fn exit(&self, lifted: &Lifted<'_>, i: InstIdx) -> Exit {
+        match exit_of(lifted, i, &self.extra.warns) {
+            Exit::TailOut if self.goes_by_table(i) => Exit::Table,
+            exit => exit,
+        }
+    }
+}
+
+fn exit_of(lifted: &Lifted<'_>, i: InstIdx, warns: &HashSet<u32>) -> Exit {
+    let inst = lifted.inst(i);
+    let iced = &inst.iced;
+    match (iced.flow_control(), inst.target) {
+        (FlowControl::Next, _) => Exit::Next,
+        (
+            FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend,
+            Some(Destination::Inst(to)),
+        ) => Exit::Jump {
+            to,
+            conditional: true,
+        },
+        // A conditional tail call, which leaves the object or goes on.
+        (FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend, _) => Exit::TailOut,
+        (FlowControl::UnconditionalBranch, Some(Destination::Inst(to))) => Exit::Jump {
+            to,
+            conditional: false,
+        },
+        (FlowControl::UnconditionalBranch, Some(Destination::Import(s)))
+            if routines::is_return_thunk(lifted.symbol_name(s)) =>
+        {
+            Exit::Return
+        }
+        (FlowControl::UnconditionalBranch | FlowControl::IndirectBranch, _) => Exit::TailOut,
+        (FlowControl::Call, Some(Destination::Inst(to))) => Exit::CallLocal(to),
+        (FlowControl::Call, Some(Destination::Import(s)))
+            if routines::never_returns(lifted.symbol_name(s)) =>
+        {
+            Exit::CallStop
+        }
+        (FlowControl::Call | FlowControl::IndirectCall, _) => Exit::CallOut,
+        (FlowControl::Return, _) => Exit::Return,
+        (FlowControl::Exception, _) if iced.mnemonic() == Mnemonic::Ud2 && warns.contains(&i.0) => {
+            Exit::Next
+        }
+        (FlowControl::Exception, _) => Exit::Stop,
+        (FlowControl::Interrupt, _) if iced.mnemonic() == Mnemonic::Int3 => Exit::Stop,
+        (FlowControl::Interrupt, _) => Exit::Next,
+    }
+}
+
+/// Indirect jumps and the sets of places that they may go to.
+#[derive(Default)]
+pub struct Tables {
+    /// Each jump, and its set.
+    pub jumps: Vec<(InstIdx, u32)>,
+    /// Each call that may be unwound out of, and its set.
+    pub calls: Vec<(InstIdx, u32)>,
+    /// What is in each set.
+    pub places: Vec<Vec<InstIdx>>,
+}
+
+impl Tables {
+    /// Finds them. Both parts of a function that the compiler split count as one,
+    /// and any jump of it may go to any place in it.
+    fn find(lifted: &Lifted<'_>, hints: &Hints) -> Tables {
+        let mut tables = Tables::default();
+        if hints.by_jumps.is_empty() && hints.by_unwinding.is_empty() {
+            return tables;
+        }
+        let whole = |i: InstIdx| {
+            let name = &lifted.function(lifted.function_of(i)).name;
+            name.split(".cold").next().unwrap_or_default()
+        };
+        let mut sets: HashMap<(&str, bool), u32> = HashMap::default();
+        let jumps = hints.by_jumps.iter().map(|i| (i, false));
+        for (&i, unwound) in jumps.chain(hints.by_unwinding.iter().map(|i| (i, true))) {
+            let next = tables.places.len() as u32;
+            let set = *sets.entry((whole(i), unwound)).or_insert(next);
+            if set == next {
+                tables.places.push(Vec::new());
+            }
+            tables.places[set as usize].push(i);
+        }
+        for i in (0..lifted.insts.len() as u32).map(InstIdx) {
+            match lifted.inst(i).iced.flow_control() {
+                FlowControl::IndirectBranch => {
+                    if let Some(&set) = sets.get(&(whole(i), false)) {
+                        tables.jumps.push((i, set));
+                    }
+                }
+                FlowControl::Call | FlowControl::IndirectCall => {
+                    if let Some(&set) = sets.get(&(whole(i), true)) {
+                        tables.calls.push((i, set));
+                    }
+                }
+                _ => {}
+            }
+        }
+        tables
+    }
+}

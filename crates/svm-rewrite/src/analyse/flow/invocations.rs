@@ -1,0 +1,191 @@
+//! Calls inside the object: which returns come back from them, and which never
+//! do.
+//!
+//! An *invocation* of a local function is what runs from its entry over jumps,
+//! tail jumps and behind its own calls until it returns. Where no invocation of a
+//! function can return (it ends in `panic`, or loops for good), nothing is reached
+//! behind calls of it: compilers put the next function there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use foldhash::HashSet;
+
+use liveness::BlockId;
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::{Dfs, Reversed, VisitMap};
+
+use crate::analyse::flow::Edges;
+
+/// How a block ends, as far as invocations care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Returns to the caller.
+    Return,
+    /// Leaves the object for good, perhaps conditionally; whoever is entered
+    /// returns to the caller.
+    TailOut,
+    /// Calls the function that begins with the first block; the second is the
+    /// one behind the call, if there is one.
+    Call(BlockId, Option<BlockId>),
+    /// Goes on to its successors.
+    Other,
+}
+
+/// What is known of one local function that is called.
+#[derive(Debug, Default)]
+pub struct Callee {
+    /// Blocks with a return that ends an invocation of it.
+    pub returns: Vec<BlockId>,
+    /// Whether an invocation can end at all.
+    pub comes_back: bool,
+}
+
+/// What is known of calls.
+#[derive(Debug)]
+pub struct Callees {
+    /// All local functions that are called, by the block of their entry.
+    pub each: BTreeMap<BlockId, Callee>,
+    /// Instead of [`Callee::returns`], where invocations share too much code to be told
+    /// apart: any of these may end any of them.
+    pub shared: Option<Vec<BlockId>>,
+}
+
+/// Most rounds in which functions are found not to come back. Each is for one more
+/// level of calls, of which compilers make a few. More edges are right, too.
+const ROUNDS: usize = 64;
+
+/// Most blocks that are gone over to tell invocations apart, for each there is.
+/// Functions share cold parts at most; code that enters a function at each of its
+/// instructions would take as many edges as the square of them.
+const SEARCHED: usize = 32;
+
+/// Finds out, given how each block ends and where it goes within its invocation.
+pub fn analyse(endings: &[Ending], successors: &Edges) -> Callees {
+    let entries: BTreeSet<BlockId> = endings
+        .iter()
+        .filter_map(|e| match e {
+            Ending::Call(to, _) => Some(*to),
+            _ => None,
+        })
+        .collect();
+    // That a callee never comes back cuts what is behind its calls, which may
+    // show the same of its callers: repeat until nothing new is found.
+    let mut silent: HashSet<BlockId> = HashSet::default();
+    let mut followed = graph(endings, successors, &silent);
+    for _ in 0..ROUNDS {
+        let ends = ends(&followed, endings);
+        let stuck = entries.iter().filter(|e| !ends.is_visited(&node(**e)));
+        let found: HashSet<BlockId> = stuck.copied().collect();
+        if found == silent {
+            break;
+        }
+        silent = found;
+        followed = graph(endings, successors, &silent);
+    }
+    let budget = SEARCHED * (followed.node_count() + followed.edge_count());
+    let mut search = Search::new(&followed, endings, budget);
+    let mut each = BTreeMap::new();
+    for entry in entries {
+        let callee = Callee {
+            returns: search.returns(entry),
+            comes_back: !silent.contains(&entry),
+        };
+        each.insert(entry, callee);
+    }
+    let shared = (search.left == 0).then(|| {
+        let all = (0..).map(BlockId).zip(endings);
+        let returns = all.filter(|(_, ending)| **ending == Ending::Return);
+        returns.map(|(block, _)| block).collect()
+    });
+    Callees { each, shared }
+}
+
+fn node(b: BlockId) -> NodeIndex {
+    NodeIndex::new(b.0 as usize)
+}
+
+/// Searches back from where invocations end: visited is what such a place is reached
+/// from.
+fn ends(graph: &DiGraph<(), ()>, endings: &[Ending]) -> impl VisitMap<NodeIndex> + use<> {
+    let mut search = Dfs::empty(graph);
+    let last = |n: &usize| matches!(endings[*n], Ending::Return | Ending::TailOut);
+    search
+        .stack
+        .extend((0..endings.len()).filter(last).map(NodeIndex::new));
+    while search.next(Reversed(graph)).is_some() {}
+    search.discovered
+}
+
+/// Searches from entries, one after the other.
+struct Search<'g> {
+    graph: &'g DiGraph<(), ()>,
+    endings: &'g [Ending],
+    /// The last search that came to a node.
+    seen: Vec<u32>,
+    searches: u32,
+    /// Edges that may still be followed, of all searches.
+    left: usize,
+}
+
+impl<'g> Search<'g> {
+    fn new(graph: &'g DiGraph<(), ()>, endings: &'g [Ending], budget: usize) -> Search<'g> {
+        Search {
+            graph,
+            endings,
+            seen: vec![0; endings.len()],
+            searches: 0,
+            left: budget,
+        }
+    }
+
+    /// The returns that an invocation of `entry` comes to, in order; not all of them
+    /// when nothing is left to search with.
+    fn returns(&mut self, entry: BlockId) -> Vec<BlockId> {
+        self.searches += 1;
+        let mut returns = Vec::new();
+        let mut stack = vec![node(entry)];
+        self.seen[entry.0 as usize] = self.searches;
+        while let Some(at) = stack.pop() {
+            if self.endings[at.index()] == Ending::Return {
+                returns.push(BlockId(at.index() as u32));
+            }
+            for next in self.graph.neighbors(at) {
+                self.left = self.left.saturating_sub(1);
+                if std::mem::replace(&mut self.seen[next.index()], self.searches) != self.searches {
+                    stack.push(next);
+                }
+            }
+            if self.left == 0 {
+                break;
+            }
+        }
+        returns.sort_unstable();
+        returns
+    }
+}
+
+/// The edges that an invocation follows.
+fn graph(endings: &[Ending], successors: &Edges, silent: &HashSet<BlockId>) -> DiGraph<(), ()> {
+    let mut graph = DiGraph::with_capacity(endings.len(), 2 * endings.len());
+    for _ in endings {
+        graph.add_node(());
+    }
+    for (b, ending) in endings.iter().enumerate() {
+        let from = NodeIndex::new(b);
+        match ending {
+            Ending::Return => {}
+            Ending::Call(to, behind) => {
+                if let Some(behind) = behind.filter(|_| !silent.contains(to)) {
+                    graph.add_edge(from, node(behind), ());
+                }
+            }
+            // A conditional tail call that is not taken goes on.
+            Ending::TailOut | Ending::Other => {
+                for to in successors.of(BlockId(b as u32)) {
+                    graph.add_edge(from, node(*to), ());
+                }
+            }
+        }
+    }
+    graph
+}

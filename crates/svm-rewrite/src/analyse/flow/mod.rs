@@ -1,0 +1,324 @@
+//! Control flow of lifted code, as the graph that liveness runs over.
+//!
+//! Takes [`Lifted`] and what the special sections say about it (static
+//! branches, alternatives, exception fixups); gives [`Flow`], blocks and edges
+//! over the whole object. Calls inside the object are edges into the callee and
+//! from its returns to the instruction after the call, so a compiler's private
+//! conventions (-fipa-ra, hand-written subroutines) are seen as they are. Calls
+//! out of it follow the psABI, and the few routines that do not are listed.
+
+mod edges;
+pub mod effects;
+mod exits;
+mod invocations;
+mod metadata;
+
+use std::collections::BTreeMap;
+
+use foldhash::HashSet;
+use iced_x86::FlowControl;
+use liveness::{BlockId, Effect, InstId, LocSet, Program};
+
+use crate::analyse::routines;
+use crate::lift::{Destination, InstIdx, Lifted};
+use effects::live_at_return;
+
+use exits::Tables;
+use invocations::Ending;
+use metadata::ExtraEdges;
+
+pub use edges::Edges;
+pub use exits::{Exit, HiddenFlow, Hints, Trap};
+
+/// Blocks, edges and effects of an object's code.
+#[derive(Debug)]
+pub struct Flow {
+    /// Instructions of each block that has any.
+    blocks: Vec<std::ops::Range<u32>>,
+    /// Block of each instruction.
+    block_of: Vec<u32>,
+    /// Of all blocks, hubs included.
+    successors: Edges,
+    /// What is live where a block leaves the object or returns; of hubs as well.
+    at_exit: Vec<LocSet>,
+    /// Of each instruction.
+    effects: Vec<Effect>,
+    /// Calls of local functions that never return, by instruction.
+    stops: HashSet<u32>,
+    /// Blocks without instructions that stand for the places in tables.
+    tables: std::ops::Range<u32>,
+}
+
+impl Program for Flow {
+    fn block_count(&self) -> usize {
+        self.successors.blocks()
+    }
+    fn instructions(&self, block: BlockId) -> std::ops::Range<u32> {
+        // Hubs, of tables and of returns, come after the real blocks and hold no
+        // instruction.
+        self.blocks.get(block.0 as usize).cloned().unwrap_or(0..0)
+    }
+    fn effect(&self, inst: InstId) -> Effect {
+        self.effects[inst.0 as usize]
+    }
+    fn successors(&self, block: BlockId) -> &[BlockId] {
+        self.successors.of(block)
+    }
+    fn live_at_exit(&self, block: BlockId) -> LocSet {
+        self.at_exit[block.0 as usize]
+    }
+}
+
+impl Flow {
+    /// Blocks that hold instructions, as ranges of instruction indices.
+    pub fn blocks(&self) -> &[std::ops::Range<u32>] {
+        &self.blocks
+    }
+
+    /// The block that holds an instruction.
+    pub fn block_of(&self, i: InstIdx) -> BlockId {
+        BlockId(self.block_of[i.0 as usize])
+    }
+
+    /// The places in tables that a block without instructions stands for; `None` for
+    /// any other block.
+    pub fn table(&self, block: BlockId) -> Option<&[BlockId]> {
+        self.tables
+            .contains(&block.0)
+            .then(|| self.successors.of(block))
+    }
+
+    /// Whether this is a call of a local function that never returns.
+    pub fn stops(&self, i: InstIdx) -> bool {
+        self.stops.contains(&i.0)
+    }
+
+    /// Whether this is a call that never returns: of a local function, or of a routine
+    /// that the kernel declares so.
+    pub fn never_returns(&self, lifted: &Lifted<'_>, i: InstIdx) -> bool {
+        self.stops(i)
+            || match lifted.inst(i).target {
+                Some(Destination::Import(s)) => routines::never_returns(lifted.symbol_name(s)),
+                Some(Destination::Inst(_)) | None => false,
+            }
+    }
+
+    /// Successors in the same invocation: behind a local call rather than into it.
+    pub fn continuations<'f>(
+        &'f self,
+        lifted: &Lifted<'_>,
+        block: BlockId,
+    ) -> impl Iterator<Item = BlockId> + use<'f> {
+        let end = self.blocks()[block.0 as usize].end;
+        let last = &lifted.insts[end as usize - 1];
+        let calls = matches!(
+            (last.iced.flow_control(), last.target),
+            (FlowControl::Call, Some(Destination::Inst(_)))
+        );
+        let comes_back =
+            calls && (end as usize) < lifted.insts.len() && !self.stops(InstIdx(end - 1));
+        let behind = comes_back.then(|| self.block_of(InstIdx(end)));
+        let real = self.blocks().len() as u32;
+        let there = self.successors(block).iter().flat_map(move |to| {
+            let inside = !calls && to.0 < real;
+            let alone = inside.then_some(std::slice::from_ref(to));
+            self.table(*to).or(alone).unwrap_or_default()
+        });
+        there.copied().chain(behind)
+    }
+}
+
+/// Finds blocks and edges, given how each instruction continues and what it does to
+/// liveness.
+pub fn analyse(
+    lifted: &Lifted<'_>,
+    hidden: &HiddenFlow,
+    exits: &[Exit],
+    effects: Vec<Effect>,
+) -> Flow {
+    let HiddenFlow { extra, tables, .. } = hidden;
+    let (blocks, block_of) = split(lifted, exits, extra, tables);
+    let mut flow = Flow {
+        successors: Edges::default(),
+        at_exit: vec![LocSet::empty(); blocks.len()],
+        effects,
+        blocks,
+        block_of,
+        stops: HashSet::default(),
+        tables: 0..0,
+    };
+    let mut found = Vec::with_capacity(2 * flow.blocks.len());
+    flow.connect(lifted, exits, &extra.ends, &mut found);
+    let extra = extra.edges.iter();
+    found.extend(extra.map(|(from, to)| (flow.block_of(*from), flow.block_of(*to))));
+    flow.connect_tables(tables, &mut found);
+    flow.connect_returns(lifted, exits, found);
+    flow
+}
+
+fn split(
+    lifted: &Lifted<'_>,
+    exits: &[Exit],
+    extra: &ExtraEdges,
+    tables: &Tables,
+) -> (Vec<std::ops::Range<u32>>, Vec<u32>) {
+    let count = exits.len();
+    let mut leader = vec![false; count + 1];
+    for function in &lifted.functions {
+        leader[function.insts.start as usize] = true;
+    }
+    for (i, exit) in exits.iter().enumerate() {
+        match exit {
+            Exit::Next | Exit::CallOut => continue,
+            Exit::Jump { to, .. } | Exit::CallLocal(to) => leader[to.0 as usize] = true,
+            Exit::CallStop | Exit::TailOut | Exit::Table | Exit::Return | Exit::Stop => {}
+        }
+        leader[i + 1] = true;
+    }
+    for (from, to) in &extra.edges {
+        leader[from.0 as usize + 1] = true;
+        leader[to.0 as usize] = true;
+    }
+    for (from, _) in tables.jumps.iter().chain(&tables.calls) {
+        leader[from.0 as usize + 1] = true;
+    }
+    for to in tables.places.iter().flatten() {
+        leader[to.0 as usize] = true;
+    }
+    let mut blocks: Vec<std::ops::Range<u32>> = Vec::new();
+    let mut block_of = vec![0; count];
+    for i in 0..count as u32 {
+        match blocks.last_mut() {
+            Some(block) if !leader[i as usize] => block.end = i + 1,
+            _ => blocks.push(i..i + 1),
+        }
+        block_of[i as usize] = blocks.len() as u32 - 1;
+    }
+    (blocks, block_of)
+}
+
+/// Edges as they are found, each from the first block to the second.
+type Found = Vec<(BlockId, BlockId)>;
+
+impl Flow {
+    /// Edges inside functions, tail jumps and fall-through included.
+    fn connect(
+        &mut self,
+        lifted: &Lifted<'_>,
+        exits: &[Exit],
+        ends: &HashSet<u32>,
+        found: &mut Found,
+    ) {
+        for b in 0..self.blocks.len() {
+            let last = self.blocks[b].end - 1;
+            let next = self.block_of.get(last as usize + 1).map(|&n| BlockId(n));
+            // Sections are adjacent here but not in memory.
+            let next = next.filter(|_| {
+                let section = |i: u32| lifted.insts[i as usize].section;
+                section(last) == section(last + 1) && !ends.contains(&last)
+            });
+            let mut to = |block| found.push((BlockId(b as u32), block));
+            match exits[last as usize] {
+                Exit::Next | Exit::CallOut => next.into_iter().for_each(to),
+                Exit::Jump {
+                    to: target,
+                    conditional,
+                } => {
+                    to(self.block_of(target));
+                    next.filter(|_| conditional).into_iter().for_each(to);
+                }
+                // A conditional tail call that is not taken goes on.
+                Exit::TailOut => {
+                    let conditional = lifted.insts[last as usize].iced.flow_control()
+                        == FlowControl::ConditionalBranch;
+                    next.filter(|_| conditional).into_iter().for_each(to);
+                }
+                Exit::CallLocal(target) => to(self.block_of(target)),
+                Exit::Return => self.at_exit[b] = live_at_return(),
+                Exit::CallStop | Exit::Table | Exit::Stop => {}
+            }
+        }
+    }
+
+    /// Edges of indirect jumps and of calls that are unwound out of, through one
+    /// block without instructions for each set of places.
+    fn connect_tables(&mut self, tables: &Tables, found: &mut Found) {
+        let first = self.at_exit.len() as u32;
+        for places in &tables.places {
+            let mut to: Vec<BlockId> = places.iter().map(|i| self.block_of(*i)).collect();
+            to.sort();
+            to.dedup();
+            let own = BlockId(self.at_exit.len() as u32);
+            found.extend(to.into_iter().map(|to| (own, to)));
+            self.at_exit.push(LocSet::empty());
+        }
+        self.tables = first..self.at_exit.len() as u32;
+        for (from, table) in tables.jumps.iter().chain(&tables.calls) {
+            let from = self.block_of(*from);
+            found.push((from, BlockId(first + table)));
+        }
+    }
+
+    /// Edges from a callee's returns to the places behind its calls, through
+    /// one empty hub block a callee.
+    fn connect_returns(&mut self, lifted: &Lifted<'_>, exits: &[Exit], mut found: Found) {
+        let endings: Vec<Ending> = (0..self.at_exit.len())
+            .map(|b| self.ending(lifted, exits, b))
+            .collect();
+        let successors = Edges::sorted(endings.len(), &found);
+        let callees = invocations::analyse(&endings, &successors);
+        let mut behind: BTreeMap<BlockId, Vec<BlockId>> = BTreeMap::new();
+        for (block, ending) in endings.iter().enumerate() {
+            let Ending::Call(to, next) = ending else {
+                continue;
+            };
+            if callees.each[to].comes_back {
+                behind.entry(*to).or_default().extend(*next);
+            } else {
+                self.stops.insert(self.blocks[block].end - 1);
+            }
+        }
+        // What invocations share too much to be told apart goes back through one hub.
+        if let Some(returns) = &callees.shared {
+            let places = std::mem::take(&mut behind).into_values().flatten();
+            self.connect_hub(places.collect(), returns, &mut found);
+        }
+        for (entry, places) in behind {
+            self.connect_hub(places, &callees.each[&entry].returns, &mut found);
+        }
+        self.successors = Edges::sorted(self.at_exit.len(), &found);
+    }
+
+    /// Edges from returns to a new hub, and from there to places behind calls.
+    fn connect_hub(&mut self, mut places: Vec<BlockId>, returns: &[BlockId], found: &mut Found) {
+        places.sort();
+        places.dedup();
+        let hub = BlockId(self.at_exit.len() as u32);
+        found.extend(places.into_iter().map(|to| (hub, to)));
+        self.at_exit.push(LocSet::empty());
+        found.extend(returns.iter().map(|from| (*from, hub)));
+    }
+
+    fn ending(&self, lifted: &Lifted<'_>, exits: &[Exit], block: usize) -> Ending {
+        let Some(last) = self.blocks.get(block).map(|b| b.end - 1) else {
+            return Ending::Other;
+        };
+        match exits[last as usize] {
+            Exit::Return => Ending::Return,
+            Exit::TailOut => Ending::TailOut,
+            Exit::CallLocal(to) => {
+                let next = lifted.insts.get(last as usize + 1);
+                let adjacent =
+                    next.is_some_and(|n| n.section == lifted.insts[last as usize].section);
+                let behind = adjacent.then(|| BlockId(self.block_of[last as usize + 1]));
+                Ending::Call(self.block_of(to), behind)
+            }
+            Exit::Next
+            | Exit::Jump { .. }
+            | Exit::Table
+            | Exit::CallOut
+            | Exit::CallStop
+            | Exit::Stop => Ending::Other,
+        }
+    }
+}

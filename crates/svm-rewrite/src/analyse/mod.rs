@@ -1,0 +1,159 @@
+//! Everything that is known before anything is decided.
+//!
+//! What can be said of an instruction by itself is asked in one go, while it is in
+//! the CPU's cache, which objects do not fit into. Control flow and liveness are about
+//! all instructions and come after.
+
+pub mod class;
+pub mod classify;
+pub mod codemap;
+pub mod flow;
+pub mod reach;
+pub mod routines;
+pub mod survey;
+
+use foldhash::HashMap;
+use liveness::{BlockId, Effect, LocSet};
+
+use crate::lift::{FuncIdx, InstIdx, Lifted};
+use crate::refusal::{self, Refusal};
+use class::Class;
+use classify::{Kept, Question};
+use flow::effects;
+use flow::{Exit, Flow, HiddenFlow, Hints};
+use survey::{Survey, Surveyor};
+
+/// Everything that is known before anything is decided.
+pub struct Analysis<'a> {
+    pub(crate) lifted: &'a Lifted<'a>,
+    /// What each instruction is by itself.
+    pub(crate) surveys: Vec<Survey>,
+    /// Whether each may change a fact of [`crate::frame`].
+    pub(crate) changes_facts: Vec<bool>,
+    pub(crate) flow: Flow,
+    /// How each instruction continues.
+    pub(crate) exits: Vec<Exit>,
+    /// Class of each instruction; `None` where it is refused.
+    pub(crate) classes: Vec<Option<Class>>,
+    /// Live locations before each instruction.
+    pub(crate) live_before: Vec<LocSet>,
+    pub(crate) refusals: Vec<Refusal>,
+}
+
+/// Analyses code. What of it cannot be rewritten is among the result's refusals.
+///
+/// # Errors
+/// Metadata that cannot be read.
+pub(crate) fn analyse<'a>(
+    lifted: &'a Lifted<'a>,
+    hints: &Hints,
+    rules: &classify::Rules,
+) -> Result<Analysis<'a>, Vec<Refusal>> {
+    // What metadata and the target know, before any instruction is looked at.
+    let hidden = HiddenFlow::find(lifted, hints).map_err(|refusal| vec![refusal])?;
+    let kept = (rules.kept)(lifted).map_err(|refusal| vec![refusal])?;
+    let judge = Judge {
+        lifted,
+        hidden: &hidden,
+        hints,
+        rules,
+        kept: &kept,
+    };
+    let mut judgements = Judgements::room_for(lifted.insts.len(), (rules.check_operands)(lifted));
+    let mut surveyor = Surveyor::new(lifted.insts.len());
+    // Functions hold every instruction, in order.
+    for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
+        judge.function(f, &mut surveyor, &mut judgements);
+    }
+    let flow = flow::analyse(lifted, &hidden, &judgements.exits, judgements.effects);
+    let live_before = live_before(&flow, lifted.insts.len());
+    Ok(Analysis {
+        lifted,
+        surveys: judgements.surveys,
+        changes_facts: judgements.changes_facts,
+        flow,
+        exits: judgements.exits,
+        classes: judgements.classes,
+        live_before,
+        refusals: judgements.refusals,
+    })
+}
+
+/// What it takes to judge an instruction.
+struct Judge<'q> {
+    lifted: &'q Lifted<'q>,
+    hidden: &'q HiddenFlow,
+    hints: &'q Hints,
+    rules: &'q classify::Rules,
+    kept: &'q HashMap<u32, Kept>,
+}
+
+/// What was said of each instruction, by index.
+struct Judgements {
+    surveys: Vec<Survey>,
+    changes_facts: Vec<bool>,
+    exits: Vec<Exit>,
+    effects: Vec<Effect>,
+    classes: Vec<Option<Class>>,
+    refusals: Vec<Refusal>,
+}
+
+impl Judgements {
+    fn room_for(count: usize, refusals: Vec<Refusal>) -> Judgements {
+        Judgements {
+            surveys: Vec::with_capacity(count),
+            changes_facts: Vec::with_capacity(count),
+            exits: Vec::with_capacity(count),
+            effects: Vec::with_capacity(count),
+            classes: Vec::with_capacity(count),
+            refusals,
+        }
+    }
+}
+
+impl Judge<'_> {
+    /// Asks the instructions of a function.
+    fn function(&self, f: FuncIdx, surveyor: &mut Surveyor, judgements: &mut Judgements) {
+        let lifted = self.lifted;
+        let function = lifted.function(f);
+        for i in function.insts.clone().map(InstIdx) {
+            let iced = &lifted.inst(i).iced;
+            let mut survey = surveyor.of(iced);
+            (self.rules.amend)(iced, &mut survey);
+            let exit = self.hidden.exit(lifted, i);
+            let (own, faulting) = (survey.effect, &self.hidden.extra.faulting);
+            let effect = effects::effect(lifted, i, own, &exit, faulting, self.hints);
+            let question = Question {
+                lifted,
+                hidden: self.hidden,
+                survey: &survey,
+                inst: i,
+                kept: self.kept.get(&i.0).copied(),
+            };
+            let class = classify::classify(self.rules, &question);
+            judgements.effects.push(effect);
+            judgements.exits.push(exit);
+            let changes_facts = survey::may_change_facts(iced, &survey);
+            judgements.changes_facts.push(changes_facts);
+            judgements.surveys.push(survey);
+            judgements.classes.push(match class {
+                Ok(class) => Some(class),
+                Err(refusal) => {
+                    refusal::add(&mut judgements.refusals, refusal);
+                    None
+                }
+            });
+        }
+    }
+}
+
+fn live_before(flow: &Flow, count: usize) -> Vec<LocSet> {
+    let liveness = liveness::solve(flow);
+    let mut before = vec![LocSet::empty(); count];
+    for block in 0..flow.blocks().len() as u32 {
+        liveness.before_each(flow, BlockId(block), |inst, live, _| {
+            before[inst.0 as usize] = live
+        });
+    }
+    before
+}

@@ -1,0 +1,94 @@
+//! What of an object's code a hypervisor instance can ever execute.
+//!
+//! Nobody patches the code of an instance, so a static branch stays as it was
+//! compiled, alternatives keep the instructions that the object came with, and an
+//! exception fixup is never taken. What only those lead to is dead there. The
+//! verifier takes no such code: what no path reaches is not interpreted, and
+//! whatever is not interpreted is not proved. So it is left out.
+//!
+//! Liveness sees the edges of all of it all the same: it was found before.
+
+use std::collections::BTreeSet;
+
+use iced_x86::{FlowControl, Mnemonic};
+
+use crate::analyse::class::Class;
+use crate::analyse::flow::{Exit, Flow, Trap};
+use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
+
+/// Whether whoever loads the object may enter it at a function by its symbol: all of
+/// them, but for the parts that a compiler split off.
+pub fn is_entry(lifted: &Lifted<'_>, f: FuncIdx) -> bool {
+    let function = lifted.function(f);
+    function.has_symbol && !function.padding && lifted.is_entered(f)
+}
+
+/// Leaves out what is not reached from any entry: functions with a symbol, and those
+/// in the `codemap`. What stops speculation stays; where it is reached, it is a BUG.
+pub fn leave_out(
+    lifted: &Lifted<'_>,
+    flow: &Flow,
+    exits: &[Exit],
+    codemap: &BTreeSet<(CodeIdx, u64)>,
+    classes: &mut [Class],
+) {
+    let entered = (0..lifted.functions.len() as u32)
+        .map(FuncIdx)
+        .filter(|&f| {
+            let function = lifted.function(f);
+            is_entry(lifted, f) || codemap.contains(&(function.section, function.start))
+        })
+        .map(|f| lifted.function(f).insts.start);
+    let reached = Reach {
+        lifted,
+        flow,
+        exits,
+    }
+    .from(entered);
+    for (i, class) in classes.iter_mut().enumerate() {
+        let stops = lifted.insts[i].iced.mnemonic() == Mnemonic::Int3;
+        match (reached[i], stops) {
+            (false, false) => *class = Class::Unreached(class.kind()),
+            (true, true) => *class = Class::Trap(Trap::Bug),
+            (false, true) | (true, false) => {}
+        }
+    }
+}
+
+struct Reach<'a> {
+    lifted: &'a Lifted<'a>,
+    flow: &'a Flow,
+    exits: &'a [Exit],
+}
+
+impl Reach<'_> {
+    fn from(&self, entries: impl Iterator<Item = u32>) -> Vec<bool> {
+        let mut reached = vec![false; self.exits.len()];
+        let mut work: Vec<u32> = entries.collect();
+        while let Some(i) = work.pop() {
+            if !std::mem::replace(&mut reached[i as usize], true) {
+                work.extend(self.after(InstIdx(i)).into_iter().flatten());
+            }
+        }
+        reached
+    }
+
+    /// Where control goes from an instruction: behind it, and elsewhere.
+    fn after(&self, i: InstIdx) -> [Option<u32>; 2] {
+        let section = |i: u32| self.lifted.insts.get(i as usize).map(|inst| inst.section);
+        let next = Some(i.0 + 1).filter(|&next| section(next) == section(i.0));
+        match self.exits[i.0 as usize] {
+            Exit::Next | Exit::CallOut => [next, None],
+            Exit::Jump { to, conditional } => [next.filter(|_| conditional), Some(to.0)],
+            Exit::CallLocal(to) => [next.filter(|_| !self.flow.stops(i)), Some(to.0)],
+            Exit::TailOut => {
+                let flow = self.lifted.inst(i).iced.flow_control();
+                [
+                    next.filter(|_| flow == FlowControl::ConditionalBranch),
+                    None,
+                ]
+            }
+            Exit::Table | Exit::CallStop | Exit::Return | Exit::Stop => [None, None],
+        }
+    }
+}

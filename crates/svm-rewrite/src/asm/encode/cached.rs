@@ -1,0 +1,146 @@
+//! iced's encoder, and its answers for instructions that were encoded before.
+//!
+//! What goes through iced are mostly the original's own accesses, such as
+//! `mov (%rcx),%eax`, with the few registers that checks prefer: the same instructions
+//! again and again.
+
+use iced_x86::{ConstantOffsets, IcedError, Instruction};
+
+use crate::hash;
+
+/// Encodes 64-bit code at address zero.
+pub struct Encoder {
+    iced: iced_x86::Encoder,
+    /// Room for one instruction.
+    buffer: Vec<u8>,
+    /// What was asked, by [`place`].
+    known: Vec<Option<Entry>>,
+}
+
+/// An instruction and what it is encoded as.
+#[derive(Clone, Copy)]
+struct Entry {
+    instruction: Instruction,
+    bytes: [u8; LONGEST],
+    len: u8,
+    fields: ConstantOffsets,
+}
+
+/// No instruction is longer (SDM volume 2, 2.3.11).
+const LONGEST: usize = 15;
+
+/// Answers that are kept.
+const PLACES: usize = 1 << 9;
+
+impl Encoder {
+    /// Knows nothing.
+    pub fn new() -> Encoder {
+        Encoder {
+            iced: iced_x86::Encoder::new(64),
+            buffer: Vec::new(),
+            known: Vec::new(),
+        }
+    }
+
+    /// Appends the encoding of an instruction; gives where its fields are in it.
+    ///
+    /// # Errors
+    /// The operands do not fit the instruction.
+    pub fn encode(
+        &mut self,
+        instruction: &Instruction,
+        out: &mut Vec<u8>,
+    ) -> Result<ConstantOffsets, IcedError> {
+        if self.known.is_empty() {
+            self.known.resize(PLACES, None);
+        }
+        let place = place(instruction);
+        let known = match &self.known[place] {
+            // All of it is compared but where it stood, which no encoding at a given
+            // address depends on.
+            Some(known) if known.instruction == *instruction => known,
+            _ => {
+                let known = self.ask(instruction)?;
+                self.known[place].insert(known)
+            }
+        };
+        // Copying a constant number of bytes is no call.
+        let end = out.len() + usize::from(known.len);
+        out.extend_from_slice(&known.bytes);
+        out.truncate(end);
+        Ok(known.fields)
+    }
+
+    fn ask(&mut self, instruction: &Instruction) -> Result<Entry, IcedError> {
+        self.buffer.clear();
+        self.iced.set_buffer(std::mem::take(&mut self.buffer));
+        let done = self.iced.encode(instruction, 0);
+        self.buffer = self.iced.take_buffer();
+        let len = done?;
+        let mut bytes = [0; LONGEST];
+        bytes[..len].copy_from_slice(&self.buffer);
+        Ok(Entry {
+            instruction: *instruction,
+            bytes,
+            len: len as u8,
+            fields: self.iced.get_constant_offsets(),
+        })
+    }
+}
+
+/// Where an answer is kept.
+fn place(instruction: &Instruction) -> usize {
+    let parts = [
+        instruction.op0_register() as u64,
+        instruction.op1_register() as u64,
+        instruction.memory_base() as u64,
+        instruction.memory_displacement64(),
+    ];
+    let start = instruction.code() as u64 | u64::from(instruction.immediate32()) << 16;
+    let mixed = parts
+        .into_iter()
+        .fold(start, |mixed, part| mixed.rotate_left(9) ^ part);
+    hash::place(mixed, PLACES)
+}
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::{Decoder, DecoderOptions};
+
+    use super::*;
+
+    /// Whatever was asked before, each instruction is encoded as iced alone does it.
+    #[test]
+    fn an_answer_is_that_of_its_question() {
+        let mut encoder = Encoder::new();
+        for head in [
+            &[][..],
+            &[0x48],
+            &[0x66],
+            &[0x0f],
+            &[0xf0, 0x4c],
+            &[0xf3, 0x0f],
+        ] {
+            for opcode in 0..=0xffff_u16 {
+                for rest in [[0; 12], [0x11; 12], [0xf3; 12]] {
+                    let bytes = [head, &opcode.to_le_bytes(), &rest].concat();
+                    let ip = u64::from(opcode);
+                    let mut decoder = Decoder::with_ip(64, &bytes, ip, DecoderOptions::NONE);
+                    let instruction = decoder.decode();
+                    if instruction.is_invalid() {
+                        continue;
+                    }
+                    let mut alone = iced_x86::Encoder::new(64);
+                    let expected = alone.encode(&instruction, 0);
+                    let mut out = Vec::new();
+                    let got = encoder.encode(&instruction, &mut out);
+                    assert_eq!(got.is_ok(), expected.is_ok(), "{instruction}");
+                    if let Ok(fields) = got {
+                        assert_eq!(out, alone.take_buffer(), "{instruction}");
+                        assert_eq!(fields, alone.get_constant_offsets(), "{instruction}");
+                    }
+                }
+            }
+        }
+    }
+}

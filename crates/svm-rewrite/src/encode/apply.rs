@@ -1,0 +1,250 @@
+//! Acts on the plans: the one place that writes code.
+//!
+//! Functions keep their order and sections. Each is followed by the out-of-line
+//! parts of its checks, so a place in them belongs to the function by symbol.
+
+use std::rc::Rc;
+
+use foldhash::HashMap;
+use twin_abi::Scheme;
+
+use super::function::FunctionWriter;
+use super::{Depth, Emitter, Rules, StubPlace};
+use crate::analyse::Analysis;
+use crate::analyse::class::Class;
+use crate::asm::{Assembler, Label, Labels, Laid, Position};
+use crate::frame::facts::FactsBefore;
+use crate::frame::variants::{Variant, Variants};
+use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
+use crate::plan::Plan;
+use crate::plan::returns::ReturnWords;
+use crate::refusal::{Code, Refusal};
+use crate::schemes::row;
+
+/// The rewritten code, laid out.
+pub struct Applied {
+    /// One a code section, in order.
+    pub sections: Vec<Laid>,
+    /// Where labels are; instruction `n` has label `n` in the first variant of its function.
+    pub labels: Labels,
+    /// The end of each function's instructions, before its out-of-line parts.
+    pub ends: Vec<Label>,
+    /// The end of each function.
+    pub function_ends: Vec<Label>,
+    /// Where the out-of-line parts of first variants begin.
+    pub stubs: Vec<StubPlace>,
+    /// Where instructions and out-of-line parts of further variants begin, and the
+    /// instructions that they were made from ([`crate::frame::variants`]).
+    pub further_variants: Vec<StubPlace>,
+    /// One list a section, in order: how many words are pushed from a place on.
+    pub depths: Vec<Vec<Depth>>,
+    /// Where accesses with a `lock` prefix are, with the number of the section.
+    pub locked: Vec<(u16, InstIdx, Position)>,
+    /// Where kept instructions end, by index.
+    pub kept_ends: HashMap<u32, Position>,
+    /// Whether an instruction has no place: no path comes to it.
+    pub left_out: Vec<bool>,
+}
+
+impl Applied {
+    /// Section and offset of a label.
+    pub fn place(&self, label: Label) -> (CodeIdx, u64) {
+        let (section, position) = self.labels.get(label);
+        (
+            CodeIdx(section),
+            self.sections[usize::from(section)].offset(position),
+        )
+    }
+}
+
+/// What was decided about an object's code.
+#[derive(Clone, Copy)]
+pub struct Decisions<'d> {
+    /// What is known of the code.
+    pub analysis: &'d Analysis<'d>,
+    /// What the target decides about emitted code.
+    pub rules: &'static Rules,
+    /// How addresses are translated.
+    pub scheme: Scheme,
+    /// How each instruction is treated.
+    pub plans: &'d [Plan],
+    /// What is known of rsp.
+    pub facts: &'d FactsBefore,
+    /// How often functions are written.
+    pub variants: &'d Variants,
+    /// What is done about return addresses.
+    pub returns: &'d ReturnWords,
+}
+
+impl<'d> Decisions<'d> {
+    /// An emitter for a section.
+    pub fn emitter<'e>(&self, labels: &'e mut Labels, section: u16) -> Emitter<'e>
+    where
+        'd: 'e,
+    {
+        let scheme = row(self.scheme);
+        Emitter::new(self.analysis.lifted, self.rules, labels, section, scheme)
+    }
+}
+
+/// Emits all code of an object.
+///
+/// # Errors
+/// Instructions that no sequence could be made for.
+pub fn apply(decisions: &Decisions<'_>, poison: bool) -> Result<Applied, Vec<Refusal>> {
+    let Decisions {
+        analysis, variants, ..
+    } = *decisions;
+    let lifted = analysis.lifted;
+    let mut labels = Labels::new(lifted.insts.len());
+    let by_variant = LabelsByVariant::new(lifted, variants, &mut labels);
+    let mut written = Written::default();
+    for section in 0..lifted.sections.len() as u16 {
+        let mut emitter = decisions.emitter(&mut labels, section);
+        for f in lifted.functions_of(CodeIdx(section)) {
+            emitter.own_beginning = beginning(lifted, f, decisions.returns, emitter.labels);
+            for variant in variants.of(f) {
+                emitter.inst_labels = by_variant.of(variant);
+                let mut writer = FunctionWriter {
+                    emitter: &mut emitter,
+                    flow: &analysis.flow,
+                    decisions,
+                    variant,
+                    poison,
+                    refusals: &mut written.refusals,
+                };
+                writer.function(f, &by_variant);
+                written.end_of_variant(&mut emitter, f, variant);
+            }
+            written.function_ends.push(emitter.fresh_here());
+        }
+        written.end_of_section(emitter);
+    }
+    if !written.refusals.is_empty() {
+        return Err(written.refusals);
+    }
+    // --- nothing is written beyond this point ---
+    Ok(Applied {
+        sections: lay_out(lifted, written.assemblers, &labels)?,
+        labels,
+        ends: written.ends,
+        function_ends: written.function_ends,
+        stubs: written.stubs,
+        further_variants: written.further_variants,
+        depths: written.depths,
+        locked: written.locked,
+        kept_ends: written.kept_ends,
+        left_out: decisions
+            .plans
+            .iter()
+            .map(|p| matches!(p.class, Class::Unreached(_)))
+            .collect(),
+    })
+}
+
+/// What was written so far; see [`Applied`].
+#[derive(Default)]
+struct Written {
+    assemblers: Vec<Assembler>,
+    ends: Vec<Label>,
+    function_ends: Vec<Label>,
+    stubs: Vec<StubPlace>,
+    further_variants: Vec<StubPlace>,
+    depths: Vec<Vec<Depth>>,
+    locked: Vec<(u16, InstIdx, Position)>,
+    kept_ends: HashMap<u32, Position>,
+    refusals: Vec<Refusal>,
+}
+
+impl Written {
+    /// A variant of a function is written, but for its out-of-line parts, which follow.
+    fn end_of_variant(&mut self, emitter: &mut Emitter<'_>, f: FuncIdx, variant: Variant) {
+        if variant == Variant::FIRST {
+            self.ends.push(emitter.fresh_here());
+            self.stubs.extend(emitter.finish_stubs());
+        } else {
+            let insts = emitter.lifted.function(f).insts.clone().map(InstIdx);
+            let insts = insts.map(|i| (emitter.inst_labels.of(i), i));
+            self.further_variants.extend(insts);
+            self.further_variants.extend(emitter.finish_stubs());
+        }
+    }
+
+    fn end_of_section(&mut self, emitter: Emitter<'_>) {
+        let section = emitter.section;
+        let locked = emitter.locked.into_iter();
+        self.locked.extend(locked.map(|(i, at)| (section, i, at)));
+        self.kept_ends.extend(emitter.kept_ends);
+        self.depths.push(emitter.depths);
+        let mut assembler = emitter.asm;
+        assembler.forget_encodings();
+        self.assemblers.push(assembler);
+    }
+}
+
+/// Where jumps of a function to its own beginning go, if that is not where it begins:
+/// behind the keeping of its return address.
+fn beginning(
+    lifted: &Lifted<'_>,
+    f: FuncIdx,
+    returns: &ReturnWords,
+    labels: &mut Labels,
+) -> Option<Label> {
+    let entry = InstIdx(lifted.function(f).insts.start);
+    returns.kept_at(entry).map(|_| labels.fresh())
+}
+
+fn lay_out(
+    lifted: &Lifted<'_>,
+    assemblers: Vec<Assembler>,
+    labels: &Labels,
+) -> Result<Vec<Laid>, Vec<Refusal>> {
+    let one = |(n, asm): (u16, Assembler)| {
+        // Sequences keep their short-only branches within reach by construction.
+        asm.lay_out(n, labels).map_err(|_| {
+            let name = lifted.section_name(CodeIdx(n));
+            let reason = "a short branch does not reach its target";
+            vec![Refusal::at(Code::Unsupported, name, 0, reason)]
+        })
+    };
+    (0..).zip(assemblers).map(one).collect()
+}
+
+/// The labels of instructions, for each variant.
+pub struct LabelsByVariant(Vec<InstLabels>);
+
+impl LabelsByVariant {
+    fn new(lifted: &Lifted<'_>, variants: &Variants, labels: &mut Labels) -> LabelsByVariant {
+        let mut made = vec![InstLabels::default()];
+        for variant in variants.all().skip(1) {
+            let mut own = HashMap::default();
+            for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
+                if variants.of(f).any(|c| c == variant) {
+                    let insts = lifted.function(f).insts.clone();
+                    own.extend(insts.map(|i| (i, labels.fresh())));
+                }
+            }
+            made.push(InstLabels(Rc::new(own)));
+        }
+        LabelsByVariant(made)
+    }
+
+    /// Those of one variant.
+    pub fn of(&self, variant: Variant) -> InstLabels {
+        self.0[usize::from(variant.0)].clone()
+    }
+}
+
+/// The labels of instructions as one variant of a function sees them. In the first variant
+/// instruction `n` has label `n`; a further variant has labels of its own for all
+/// functions that are written in it.
+#[derive(Clone, Default)]
+pub struct InstLabels(Rc<HashMap<u32, Label>>);
+
+impl InstLabels {
+    /// The label of an instruction in this variant; that in the first one where the
+    /// instruction's function has no such variant.
+    pub fn of(&self, i: InstIdx) -> Label {
+        self.0.get(&i.0).copied().unwrap_or(Label(i.0))
+    }
+}

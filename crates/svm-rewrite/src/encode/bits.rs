@@ -1,0 +1,89 @@
+//! `bt bts btr btc` with a register bit offset. The offset is signed and
+//! reaches far beyond the operand: the instruction addresses the word
+//! `operand + word_size * (offset >> log2(word bits))` (SDM volume 2, BT).
+
+use iced_x86::{Code, MemoryOperand, Register};
+use liveness::Reg;
+
+use super::Emitter;
+use super::memory::point_to;
+use crate::analyse::class::Space;
+use crate::asm::Address;
+use crate::asm::{ri, rr};
+use crate::lift::InstIdx;
+use crate::plan::Plan;
+use crate::refusal::Hitch;
+use crate::registers::{gpr, reg16, reg32, reg64};
+
+impl Emitter<'_> {
+    /// For `bts %off, ADDRESS` on 64-bit words:
+    ///
+    /// ```text
+    ///     <open>
+    ///     <address> -> %t
+    ///     mov   %off, %m                    movslq, movswq for shorter words
+    ///     sar   $6, %m
+    ///     lea   (%t,%m,8), %t
+    ///     <check of %t> -> %v
+    ///     mov   %off, %m
+    ///     and   $63, %md
+    ///     <flags>
+    ///     bts   %m, (%v)
+    ///     <close>
+    /// ```
+    pub fn bit_string(&mut self, i: InstIdx, plan: &Plan, space: Space) -> Result<(), Hitch> {
+        let iced = self.lifted.inst(i).iced;
+        let offset = iced.op1_register();
+        let log2_bytes = iced.memory_size().size().trailing_zeros();
+        let off = gpr(offset).ok_or("its bit offset is in no general register")?;
+        let roles = Self::roles(plan);
+        let (v, t, m) = (roles[0], roles[roles.len() - 1], roles[roles.len() - 2]);
+        self.open(plan);
+        match self.address(i, space, plan.scratch.spilled().len(), &roles) {
+            // A segment-relative address is already there.
+            Address::Copy(there) if there == t => {}
+            address => address.emit(&mut self.asm, t),
+        }
+        let widen = match log2_bytes {
+            1 => Code::Movsx_r64_rm16,
+            2 => Code::Movsxd_r64_rm32,
+            _ => Code::Mov_r64_rm64,
+        };
+        self.emit(&rr(widen, reg64(m), offset));
+        self.emit(&ri(Code::Sar_rm64_imm8, reg64(m), log2_bytes as i32 + 3));
+        self.lea(
+            MemoryOperand::new(
+                reg64(t),
+                reg64(m),
+                1 << log2_bytes,
+                0,
+                0,
+                false,
+                Register::None,
+            ),
+            t,
+        );
+        self.check(i, Address::Copy(t), v, &roles[1..roles.len() - 1]);
+        self.mov(off, m);
+        self.emit(&ri(Code::And_rm32_imm32, reg32(m), (8 << log2_bytes) - 1));
+        self.restore_flags(plan);
+        self.masked_access(i, v, m)?;
+        self.close(plan);
+        Ok(())
+    }
+
+    /// The instruction itself, with the masked offset in `m` and `(%v)` for its word.
+    fn masked_access(&mut self, i: InstIdx, v: Reg, m: Reg) -> Result<(), Hitch> {
+        let mut iced = self.lifted.inst(i).iced;
+        let masked = match iced.memory_size().size() {
+            2 => reg16(m),
+            4 => reg32(m),
+            _ => reg64(m),
+        };
+        iced.set_op1_register(masked);
+        point_to(&mut iced, v, 0);
+        self.note_lock(i);
+        self.asm.inst(&iced)?;
+        Ok(())
+    }
+}

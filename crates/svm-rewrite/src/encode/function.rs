@@ -1,0 +1,244 @@
+//! Writes one function: each instruction as its plan says, and what stands between
+//! instructions for the return address and for the variants of the function.
+
+use iced_x86::{FlowControl, Mnemonic};
+
+use super::Emitter;
+use super::apply::{Decisions, LabelsByVariant};
+use crate::analyse::class::Class;
+use crate::analyse::flow::Flow;
+use crate::asm::{Jump, Label};
+use crate::frame::variants::Variant;
+use crate::lift::{FuncIdx, InstIdx};
+use crate::refusal::{self, Hitch, Refusal};
+
+/// Writes instructions of one variant of a function.
+pub struct FunctionWriter<'w, 'a> {
+    /// Where it goes.
+    pub emitter: &'w mut Emitter<'a>,
+    /// Control flow.
+    pub flow: &'w Flow,
+    /// What was decided.
+    pub decisions: &'w Decisions<'w>,
+    /// Which variant this is.
+    pub variant: Variant,
+    /// Whether registers that are dead before a sequence are overwritten there.
+    pub poison: bool,
+    /// What could not be written.
+    pub refusals: &'w mut Vec<Refusal>,
+}
+
+impl FunctionWriter<'_, '_> {
+    /// All of it, but for its out-of-line parts.
+    pub fn function(&mut self, f: FuncIdx, labels: &LabelsByVariant) {
+        let lifted = self.emitter.lifted;
+        let function = lifted.function(f);
+        let verbatim = self.emitter.is_verbatim();
+        let emitted = !function.padding || verbatim;
+        if emitted {
+            self.emitter.asm.align(alignment(function.start));
+        }
+        for i in function.insts.clone() {
+            let label = self.emitter.inst_labels.of(InstIdx(i));
+            if i != function.insts.start {
+                self.check_above(InstIdx(i));
+            }
+            self.emitter.begin(InstIdx(i), label);
+            self.keep_return_word(f, InstIdx(i));
+            if i == function.insts.start && self.variant == Variant::FIRST && lifted.is_entered(f) {
+                self.choose_variant(f, labels);
+            }
+            if emitted && let Err(hitch) = self.instruction(InstIdx(i)) {
+                let refused = lifted.refusal(hitch.code, InstIdx(i), hitch.reason);
+                refusal::add(self.refusals, refused);
+            }
+        }
+        if emitted && !verbatim {
+            self.leave(f);
+        }
+    }
+
+    /// At an entry, puts the return address where no pointer leads. The variants of a
+    /// function have one beginning.
+    fn keep_return_word(&mut self, f: FuncIdx, i: InstIdx) {
+        let begins = i.0 == self.emitter.lifted.function(f).insts.start;
+        if begins && self.variant != Variant::FIRST {
+            return;
+        }
+        if let Some(holder) = self.decisions.returns.kept_at(i) {
+            self.emitter.keep_return_word(holder);
+            if let (true, Some(label)) = (begins, self.emitter.own_beginning) {
+                self.emitter.place(label);
+            }
+        }
+    }
+
+    /// Before an entry that control runs into from above.
+    fn check_above(&mut self, entry: InstIdx) {
+        if let Some(check) = self.decisions.returns.check_above(entry) {
+            self.emitter.check_return_word(entry, check);
+        }
+    }
+
+    /// Emits one instruction as its plan says.
+    ///
+    /// # Errors
+    /// Why no sequence could be made for it.
+    pub fn instruction(&mut self, i: InstIdx) -> Result<(), Hitch> {
+        let Decisions { plans, returns, .. } = *self.decisions;
+        let plan = &plans[i.0 as usize];
+        let (facts, variant) = (self.decisions.facts, self.variant);
+        let facts = || known(facts.get(i, variant));
+        let e = &mut *self.emitter;
+        if self.poison && !plan.scratch.all().is_empty() {
+            e.poison(plan);
+        }
+        if let Some(check) = returns.check_before(i) {
+            e.check_return_word(i, check);
+        }
+        match plan.class {
+            Class::Plain | Class::Stack => e.copy_inst(i),
+            Class::Keep(_) => e.keep(i),
+            Class::StaticBranch => e.static_branch(i),
+            Class::Drop | Class::Unreached(_) => Ok(()),
+            Class::Memory(space) => e.memory(i, plan, space),
+            Class::Prefetch(space) => e.prefetch(i, plan, space),
+            Class::BitString(space) => e.bit_string(i, plan, space),
+            Class::Xlat => {
+                e.xlat(i, plan);
+                Ok(())
+            }
+            Class::String(op, log2, repeat) => {
+                let direction = known(facts().direction());
+                e.string(i, plan, op, log2, repeat, direction);
+                Ok(())
+            }
+            Class::PortString(port, repeat) => {
+                let direction = known(facts().direction());
+                e.port_string(i, plan, port, repeat, direction);
+                Ok(())
+            }
+            Class::PushMemory(space) => e.push_memory(i, plan, space),
+            Class::PopMemory(space) => e.pop_memory(i, plan, space),
+            Class::AddressOf => e.address_of(i),
+            Class::Branch => {
+                e.branch(i, plan)?;
+                if self.flow.stops(i) {
+                    e.stop();
+                }
+                Ok(())
+            }
+            Class::CallIndirect(callee) => e.indirect(i, plan, callee, Jump::Call),
+            Class::JumpIndirect(callee) => e.indirect(i, plan, callee, Jump::Always),
+            Class::Return => {
+                e.ret();
+                Ok(())
+            }
+            Class::Trap(trap) => {
+                e.trap(trap);
+                Ok(())
+            }
+            Class::Port(port) => {
+                e.port(port);
+                Ok(())
+            }
+            Class::FramePointerToStack => {
+                let distance = known(facts().stack_move(&e.lifted.inst(i).iced));
+                e.frame_pointer_to_stack(i, distance);
+                Ok(())
+            }
+            Class::Realign(alignment) => {
+                e.realign(known(facts().padding(alignment, variant)));
+                Ok(())
+            }
+        }
+    }
+
+    /// At the entry, leads to the variant for what `rsp` is modulo the alignment, if there
+    /// are several.
+    fn choose_variant(&mut self, f: FuncIdx, labels: &LabelsByVariant) {
+        let entry = InstIdx(self.emitter.lifted.function(f).insts.start);
+        let entries: Vec<Label> = self
+            .decisions
+            .variants
+            .of(f)
+            .map(|c| labels.of(c).of(entry))
+            .collect();
+        if entries.len() < 2 {
+            return;
+        }
+        self.emitter.choose_by_rsp(&entries);
+    }
+
+    /// Control must not run from a function's last instruction into its
+    /// out-of-line parts.
+    fn leave(&mut self, f: FuncIdx) {
+        let lifted = self.emitter.lifted;
+        let last = InstIdx(lifted.function(f).insts.end - 1);
+        if matches!(
+            self.decisions.plans[last.0 as usize].class,
+            Class::Unreached(_)
+        ) {
+            return self.emitter.stop();
+        }
+        let next = match lifted.inst(last).iced.flow_control() {
+            FlowControl::Next | FlowControl::ConditionalBranch => self.continuation(f),
+            // A call at the end does not return, or what follows at once is its
+            // continuation.
+            FlowControl::Call | FlowControl::IndirectCall => {
+                let next = FuncIdx(f.0 + 1);
+                let returns = !self.flow.never_returns(lifted, last);
+                Some(next)
+                    .filter(|n| returns && self.follows(f, *n) && !lifted.function(*n).padding)
+            }
+            _ => return,
+        };
+        match next {
+            Some(next) => {
+                let entry = InstIdx(lifted.function(next).insts.start);
+                self.check_above(entry);
+                let target = self.emitter.target(entry);
+                self.emitter.asm.branch(Jump::Always, target);
+            }
+            None => self.emitter.stop(),
+        }
+    }
+
+    /// The function that control runs into behind `f`, over padding that does
+    /// not stop it.
+    fn continuation(&self, f: FuncIdx) -> Option<FuncIdx> {
+        let lifted = self.emitter.lifted;
+        let mut next = FuncIdx(f.0 + 1);
+        while self.follows(f, next) {
+            let function = lifted.function(next);
+            let stops = |i: u32| lifted.insts[i as usize].iced.mnemonic() == Mnemonic::Int3;
+            if !function.padding {
+                return Some(next);
+            }
+            if function.insts.clone().any(stops) {
+                return None;
+            }
+            next = FuncIdx(next.0 + 1);
+        }
+        None
+    }
+
+    fn follows(&self, f: FuncIdx, next: FuncIdx) -> bool {
+        let lifted = self.emitter.lifted;
+        lifted
+            .functions
+            .get(next.0 as usize)
+            .is_some_and(|n| n.section == lifted.function(f).section)
+    }
+}
+
+/// A fact of the stack that a sequence needs: [`crate::plan::stack`] refused code for
+/// which it is not known.
+fn known<T>(fact: Option<T>) -> T {
+    fact.expect("checked before anything was written")
+}
+
+/// Functions keep the alignment that they were given, up to 16 bytes.
+fn alignment(start: u64) -> u32 {
+    1 << start.trailing_zeros().min(4)
+}

@@ -1,0 +1,436 @@
+//! What is emitted for each class of instruction.
+//!
+//! [`Emitter`] holds what all sequences need: the section being assembled, the
+//! scheme, and the out-of-line parts that are due at the end of the function.
+//! Each file below draws the assembly it emits.
+
+mod address;
+pub mod apply;
+mod bits;
+mod control;
+mod copy;
+pub mod function;
+mod keep;
+mod memory;
+mod port;
+mod returns;
+pub mod sites;
+mod stack_pointer;
+mod string;
+
+use iced_x86::{Code, Instruction, MemoryOperand, Register};
+use liveness::{LocSet, Reg};
+
+use crate::analyse::class::Class;
+use crate::asm::encode::Form;
+use crate::asm::import::{Import, Service};
+use crate::asm::{
+    Address, Assembler, Field, Jump, Label, Labels, Position, Referent, movabs, r, ri, rr,
+};
+use crate::encode::apply::InstLabels;
+use crate::lift::{CodeIdx, InstIdx, Lifted, Value};
+use crate::plan::returns::begins_own;
+use crate::plan::{Flags, Plan};
+use crate::registers::reg64;
+use crate::schemes::{self, Row, Table};
+
+/// Bytes below `rsp` that a leaf function may use (psABI 3.2.2).
+const RED_ZONE: i64 = twin_abi::stack::BELOW_RSP;
+
+/// What a target decides about emitted code.
+pub struct Rules {
+    /// How checks reach the table.
+    pub table: Table,
+    /// Whether data below `rsp` must survive what sequences push (psABI 3.2.2).
+    pub has_red_zone: bool,
+    /// Whether every translation is the address itself (paper, 5.1.2), so that places
+    /// which overlap in the original do so here.
+    pub translates_to_itself: bool,
+    /// Whether the result has unwind tables, which ask how many words are pushed.
+    pub unwinds: bool,
+    /// Who finds the destination of an indirect transfer.
+    pub indirect: Indirect,
+    /// Whether a branch to an import keeps all its bytes, for the kernel patches it.
+    pub keeps_calls: bool,
+    /// Whether all instructions of a section, given by name, stay as they are.
+    pub is_verbatim: fn(&str) -> bool,
+    /// What a value refers to, as emitted code names it. An error says why it cannot
+    /// be named.
+    pub referent: fn(&Lifted<'_>, Value) -> Result<Referent, &'static str>,
+    /// The field of an instruction that stays as it is, for a value of this relocation
+    /// type; `None` if it cannot be carried over.
+    pub field: fn(u32) -> Option<Field>,
+}
+
+/// Who finds the destination of an indirect transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Indirect {
+    /// The runtime, in a table of what may be called.
+    Runtime,
+    /// The processor: code may call what it likes.
+    Register,
+}
+
+/// The out-of-line part of a check: ask the runtime, go back.
+#[derive(Debug)]
+struct Stub {
+    slow: Label,
+    back: Label,
+    /// Repeated if the check destroyed it.
+    address: Option<Address>,
+    v: Reg,
+    inst: InstIdx,
+    /// Words pushed at the check.
+    depth: i64,
+}
+
+/// From a place on, this many words are pushed beyond what the original has at
+/// the instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Depth {
+    /// The place.
+    pub at: Position,
+    /// The instruction whose sequence it is in.
+    pub inst: InstIdx,
+    /// Words.
+    pub words: i64,
+}
+
+/// Where an out-of-line part begins, and for which instruction.
+pub type StubPlace = (Label, InstIdx);
+
+/// Emits sequences into one section.
+pub struct Emitter<'a> {
+    /// The code being rewritten.
+    pub lifted: &'a Lifted<'a>,
+    /// The section being assembled.
+    pub asm: Assembler,
+    /// All labels of the object; those below the instruction count are the
+    /// instructions' own.
+    pub labels: &'a mut Labels,
+    /// Number of the section.
+    pub section: u16,
+    /// Labels of instructions in the variant of the function at hand.
+    pub inst_labels: InstLabels,
+    /// Where jumps of the function at hand to its own beginning go, unless to where
+    /// it begins.
+    pub own_beginning: Option<Label>,
+    /// How deep the stack is, place by place.
+    pub depths: Vec<Depth>,
+    /// Where accesses with a `lock` prefix are.
+    pub locked: Vec<(InstIdx, Position)>,
+    /// Where kept instructions end.
+    pub kept_ends: Vec<(u32, Position)>,
+    rules: &'static Rules,
+    scheme: &'static Row,
+    stubs: Vec<Stub>,
+    /// Where a return address was found overwritten, and before what.
+    smashed: Vec<StubPlace>,
+    /// The instruction whose sequence is being emitted.
+    current: InstIdx,
+    /// Words pushed in it so far.
+    words: i64,
+}
+
+impl<'a> Emitter<'a> {
+    /// An emitter for a section.
+    pub fn new(
+        lifted: &'a Lifted<'a>,
+        rules: &'static Rules,
+        labels: &'a mut Labels,
+        section: u16,
+        scheme: &'static Row,
+    ) -> Emitter<'a> {
+        let id = lifted.sections[usize::from(section)].id;
+        Emitter {
+            lifted,
+            asm: Assembler::for_code(lifted.object.section(id).data.len()),
+            labels,
+            section,
+            inst_labels: InstLabels::default(),
+            own_beginning: None,
+            depths: Vec::new(),
+            locked: Vec::new(),
+            kept_ends: Vec::new(),
+            rules,
+            scheme,
+            stubs: Vec::new(),
+            smashed: Vec::new(),
+            current: InstIdx(0),
+            words: 0,
+        }
+    }
+
+    /// Whether all instructions of this section stay as they are.
+    pub fn is_verbatim(&self) -> bool {
+        let name = self.lifted.section_name(CodeIdx(self.section));
+        (self.rules.is_verbatim)(name)
+    }
+
+    /// What follows is the sequence of an instruction, whose label in the variant at hand
+    /// is `label`.
+    pub fn begin(&mut self, i: InstIdx, label: Label) {
+        self.place(label);
+        self.current = i;
+        self.words = 0;
+        self.note_depth();
+    }
+
+    /// So many more words are on the stack now.
+    fn pushed(&mut self, words: i64) {
+        self.words += words;
+        self.note_depth();
+    }
+
+    /// Only unwind tables ask.
+    fn note_depth(&mut self) {
+        if self.rules.unwinds {
+            self.depths.push(Depth {
+                at: self.asm.here(),
+                inst: self.current,
+                words: self.words,
+            });
+        }
+    }
+
+    /// Places a label here.
+    pub fn place(&mut self, label: Label) {
+        self.labels.place(label, self.section, self.asm.here());
+    }
+
+    /// Where a branch to an instruction leads: to the instruction in the same variant of
+    /// the function; but a branch to an entry leads to what chooses the variant.
+    pub fn target(&self, to: InstIdx) -> Label {
+        let function = self.lifted.function_of(to);
+        let entry = self.lifted.function(function).insts.start == to.0;
+        match entry && self.lifted.is_entered(function) {
+            true => Label(to.0),
+            false => self.inst_labels.of(to),
+        }
+    }
+
+    /// A new label, here.
+    pub fn fresh_here(&mut self) -> Label {
+        let label = self.labels.fresh();
+        self.place(label);
+        label
+    }
+
+    fn emit(&mut self, instruction: &Instruction) {
+        self.asm
+            .inst(instruction)
+            .expect("a sequence's own instruction encodes");
+    }
+
+    fn push(&mut self, reg: Reg) {
+        self.emit(&r(Code::Push_r64, reg64(reg)));
+        self.pushed(1);
+    }
+
+    fn pop(&mut self, reg: Reg) {
+        self.emit(&r(Code::Pop_r64, reg64(reg)));
+        self.pushed(-1);
+    }
+
+    fn mov(&mut self, from: Reg, to: Reg) {
+        self.asm.registers(Form::MOV, to, from);
+    }
+
+    fn lea(&mut self, operand: MemoryOperand, to: Reg) {
+        self.asm
+            .lea(operand, None, to)
+            .expect("a sequence's own instruction encodes");
+    }
+
+    /// Pushes what is spilled and saves the flags.
+    ///
+    /// ```text
+    ///     push  %spilled ...
+    ///     mov   %rax, %h ; lahf ; seto %al ; xchg %rax, %h      (%h not %rax)
+    /// ```
+    fn open(&mut self, plan: &Plan) {
+        if self.skips_red_zone(plan) {
+            self.skip_red_zone();
+        }
+        for reg in plan.scratch.spilled() {
+            self.push(*reg);
+        }
+        if let Flags::Save(holder) = plan.flags {
+            if holder != Reg::RAX {
+                self.mov(Reg::RAX, holder);
+            }
+            self.emit(&Instruction::with(Code::Lahf));
+            self.emit(&r(Code::Seto_rm8, Register::AL));
+            if holder != Reg::RAX {
+                self.emit(&rr(Code::Xchg_rm64_r64, reg64(holder), Register::RAX));
+            }
+        }
+    }
+
+    /// Whether the sequence pushes where there may be data below `rsp`.
+    fn skips_red_zone(&self, plan: &Plan) -> bool {
+        let pushes = !plan.scratch.spilled().is_empty() || matches!(plan.class, Class::String(..));
+        pushes && self.rules.has_red_zone
+    }
+
+    /// Bytes between the original's `rsp` and what the sequence pushed.
+    fn skipped(&self, plan: &Plan) -> i64 {
+        if self.skips_red_zone(plan) {
+            RED_ZONE
+        } else {
+            0
+        }
+    }
+
+    /// ```text
+    ///     lea   -128(%rsp), %rsp
+    /// ```
+    fn skip_red_zone(&mut self) {
+        self.lea(address::at(Reg::RSP, -RED_ZONE), Reg::RSP);
+        self.pushed(RED_ZONE / 8);
+    }
+
+    fn unskip_red_zone(&mut self) {
+        self.lea(address::at(Reg::RSP, RED_ZONE), Reg::RSP);
+        self.pushed(-RED_ZONE / 8);
+    }
+
+    /// Overwrites what liveness calls dead: a wrong verdict becomes a visible
+    /// one.
+    ///
+    /// ```text
+    ///     movabs $0x5eeddead0000000n, %dead ...
+    ///     neg   %dead                       if no flag is live
+    /// ```
+    pub fn poison(&mut self, plan: &Plan) {
+        const POISON: u64 = 0x5eed_dead_0000_0000;
+        let mut last = None;
+        for reg in liveness::dead_registers(plan.live) {
+            self.emit(&movabs(reg, POISON | u64::from(reg.number())));
+            last = Some(reg);
+        }
+        if let Some(reg) = last.filter(|_| !plan.live.intersects(LocSet::flags())) {
+            self.emit(&r(Code::Neg_rm64, reg64(reg)));
+        }
+    }
+
+    /// Gives the flags back, after the last instruction of a check and before
+    /// the access, which may read them. `add` sets OF from what `seto` left in
+    /// `al`, `sahf` the rest.
+    ///
+    /// ```text
+    ///     xchg  %rax, %h ; add $0x7f, %al ; sahf ; mov %h, %rax
+    /// ```
+    fn restore_flags(&mut self, plan: &Plan) {
+        match plan.flags {
+            Flags::Dead => {}
+            Flags::Recompute(compare) => {
+                self.copy_plain(compare).expect("a decoded compare encodes");
+            }
+            Flags::Save(holder) => {
+                if holder != Reg::RAX {
+                    self.emit(&rr(Code::Xchg_rm64_r64, reg64(holder), Register::RAX));
+                }
+                self.emit(&ri(Code::Add_rm8_imm8, Register::AL, 0x7f));
+                self.emit(&Instruction::with(Code::Sahf));
+                if holder != Reg::RAX {
+                    self.mov(holder, Reg::RAX);
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, plan: &Plan) {
+        for reg in plan.scratch.spilled().iter().rev() {
+            self.pop(*reg);
+        }
+        if self.skips_red_zone(plan) {
+            self.unskip_red_zone();
+        }
+    }
+
+    /// [`Plan::roles`], for sequences that pick among them.
+    fn roles(plan: &Plan) -> Vec<Reg> {
+        plan.roles().collect()
+    }
+
+    /// A check with an out-of-line slow path; `v` ends translated.
+    fn check(&mut self, inst: InstIdx, address: Address, v: Reg, others: &[Reg]) {
+        let slow = self.labels.fresh();
+        self.check_or_skip(&address, v, others, slow);
+        let back = self.fresh_here();
+        let address = (!self.scheme.keeps_address).then_some(address);
+        self.stubs.push(Stub {
+            slow,
+            back,
+            address,
+            v,
+            inst,
+            depth: self.words,
+        });
+    }
+
+    /// A check whose miss skips to `miss`.
+    fn check_or_skip(&mut self, address: &Address, v: Reg, others: &[Reg], miss: Label) {
+        let table = self.rules.table;
+        let check = schemes::Check {
+            address,
+            v,
+            others,
+            miss,
+        };
+        self.scheme.emit(table, &mut self.asm, &check);
+    }
+
+    /// Emits the out-of-line parts of the checks since the last call:
+    ///
+    /// ```text
+    /// slow:   <address> -> %v              unless the scheme kept it
+    ///         lea   -128(%rsp), %rsp       where there is a red zone, and
+    ///         call  twin_slow_<v>
+    ///         lea   128(%rsp), %rsp        likewise
+    ///         jmp   back
+    /// ```
+    pub fn finish_stubs(&mut self) -> Vec<StubPlace> {
+        let mut places = Vec::with_capacity(self.stubs.len());
+        let mut stubs = std::mem::take(&mut self.stubs);
+        for stub in stubs.drain(..) {
+            self.place(stub.slow);
+            (self.current, self.words) = (stub.inst, stub.depth);
+            self.note_depth();
+            if let Some(address) = &stub.address {
+                address.emit(&mut self.asm, stub.v);
+            }
+            // A sequence that pushed is above it already.
+            let skips = self.rules.has_red_zone && stub.depth == 0;
+            if skips {
+                self.skip_red_zone();
+            }
+            self.asm
+                .branch_out(Jump::Call, Referent::Import(Import::Slow(stub.v), 0));
+            if skips {
+                self.unskip_red_zone();
+            }
+            self.asm.branch(Jump::Always, stub.back);
+            places.push((stub.slow, stub.inst));
+        }
+        // The next function's go to the same memory.
+        self.stubs = stubs;
+        places.extend(self.finish_smashed());
+        places
+    }
+
+    /// Where a jump goes: to the instruction; but one of a function to its own
+    /// beginning stays in the invocation, whose return address is kept.
+    fn jump_target(&self, from: InstIdx, to: InstIdx) -> Label {
+        match self.own_beginning {
+            Some(label) if begins_own(self.lifted, from, to) => label,
+            _ => self.target(to),
+        }
+    }
+
+    fn call_runtime(&mut self, jump: Jump, service: Service) {
+        self.asm
+            .branch_out(jump, Referent::Import(Import::Runtime(service), 0));
+    }
+}

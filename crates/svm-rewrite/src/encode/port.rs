@@ -1,0 +1,148 @@
+//! Port I/O, all of it by the runtime's gate.
+
+use iced_x86::{Code, Instruction, Register};
+use liveness::Reg;
+
+use super::Emitter;
+use super::address::at;
+use crate::analyse::class::{Direction, Port, Repeat};
+use crate::asm::Address;
+use crate::asm::import::Service;
+use crate::asm::{JRCXZ, Jump, mr, r, ri, rm};
+use crate::lift::InstIdx;
+use crate::plan::Plan;
+
+fn gate(port: Port) -> Service {
+    match port.input {
+        true => Service::In(port.log2),
+        false => Service::Out(port.log2),
+    }
+}
+
+impl Emitter<'_> {
+    /// Port I/O goes through the runtime's policy (P3):
+    ///
+    /// ```text
+    ///     call  twin_out32
+    /// ```
+    ///
+    /// and with the port in the instruction:
+    ///
+    /// ```text
+    ///     push  %rdx ; mov $port, %edx ; call twin_out32 ; pop %rdx
+    /// ```
+    pub fn port(&mut self, port: Port) {
+        let gate = gate(port);
+        match port.number {
+            None => self.call_runtime(Jump::Call, gate),
+            Some(number) => {
+                self.emit(&r(Code::Push_r64, Register::RDX));
+                self.emit(&ri(Code::Mov_r32_imm32, Register::EDX, i32::from(number)));
+                self.call_runtime(Jump::Call, gate);
+                self.emit(&r(Code::Pop_r64, Register::RDX));
+            }
+        }
+    }
+
+    /// `ins` and `outs` go through the same gate, element by element. As the
+    /// processor does (SDM volume 2, INS), they find out whether the memory is there
+    /// before the port is used; but the check is about the first byte of an element,
+    /// so not where one lies across the end of what is mapped. `ins` with `rep`, 16
+    /// bits wide, forward, as the fullest case:
+    ///
+    /// ```text
+    ///     <open>
+    ///     push  %rax                        the gate's, and perhaps the flags'
+    ///     jrcxz done
+    /// again:
+    ///     <check of %rdi> -> %v
+    ///     call  twin_in16                   backward between cld and std
+    ///     mov   %ax, (%v)                   outs: movzwl (%v),%eax ; call twin_out16
+    ///     lea   2(%rdi), %rdi               backward -2
+    ///     lea   -1(%rcx), %rcx
+    ///     jrcxz done
+    ///     jmp   again
+    /// done:
+    ///     pop   %rax
+    ///     <flags> <close>
+    /// ```
+    pub fn port_string(
+        &mut self,
+        i: InstIdx,
+        plan: &Plan,
+        port: Port,
+        repeat: Repeat,
+        direction: Direction,
+    ) {
+        let done = self.labels.fresh();
+        self.open(plan);
+        self.push(Reg::RAX);
+        if repeat == Repeat::Once {
+            self.port_element(i, plan, port, direction);
+        } else {
+            self.branch_near(Jump::ShortOnly(JRCXZ), done);
+            let again = self.fresh_here();
+            self.port_element(i, plan, port, direction);
+            self.lea(at(Reg::RCX, -1), Reg::RCX);
+            self.asm.branch(Jump::ShortOnly(JRCXZ), done);
+            self.asm.branch(Jump::Always, again);
+        }
+        self.place(done);
+        self.pop(Reg::RAX);
+        self.restore_flags(plan);
+        self.close(plan);
+    }
+
+    fn port_element(&mut self, i: InstIdx, plan: &Plan, port: Port, direction: Direction) {
+        let pointer = match port.input {
+            true => Reg::RDI,
+            false => Reg::RSI,
+        };
+        let (gate, size) = (gate(port), 1 << port.log2);
+        // The gate gives its result in rax: the translation is elsewhere.
+        let mut roles = Self::roles(plan);
+        if roles[0] == Reg::RAX {
+            roles.swap(0, 1);
+        }
+        let v = roles[0];
+        self.check(i, Address::Copy(pointer), v, &roles[1..]);
+        if !port.input {
+            self.emit(&load(port.log2, v));
+        }
+        // Whoever is called finds DF clear (psABI 3.2.1).
+        if direction == Direction::Backward {
+            self.emit(&Instruction::with(Code::Cld));
+        }
+        self.call_runtime(Jump::Call, gate);
+        if direction == Direction::Backward {
+            self.emit(&Instruction::with(Code::Std));
+        }
+        if port.input {
+            self.emit(&store(port.log2, v));
+        }
+        let step = match direction {
+            Direction::Forward => size,
+            Direction::Backward => -size,
+        };
+        self.lea(at(pointer, step), pointer);
+    }
+}
+
+/// `mov %al, (%v)`, `%ax`, `%eax`.
+fn store(log2: u8, v: Reg) -> Instruction {
+    match log2 {
+        0 => mr(Code::Mov_rm8_r8, at(v, 0), Register::AL),
+        1 => mr(Code::Mov_rm16_r16, at(v, 0), Register::AX),
+        _ => mr(Code::Mov_rm32_r32, at(v, 0), Register::EAX),
+    }
+}
+
+/// `movzbl (%v), %eax`, `movzwl`, `mov`.
+fn load(log2: u8, v: Reg) -> Instruction {
+    let code = match log2 {
+        0 => Code::Movzx_r32_rm8,
+        1 => Code::Movzx_r32_rm16,
+        _ => Code::Mov_r32_rm32,
+    };
+    rm(code, Register::EAX, at(v, 0))
+}

@@ -1,0 +1,6 @@
+//! The account of a rewriting for people: what was done at each site, counts over
+//! the original, and listings of rewritten code.
+
+pub mod listing;
+pub mod report;
+pub mod stats;

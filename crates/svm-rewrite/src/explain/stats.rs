@@ -1,0 +1,157 @@
+//! What an object's code consists of, counted (`twin stats`).
+
+use serde::Serialize;
+
+use crate::analyse::Analysis;
+use crate::analyse::class::{Class, Kind};
+
+/// Counts of sites by class, in instructions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(
+    missing_docs,
+    reason = "each field is described at the class of its name, in `Kind`"
+)]
+pub struct Sites {
+    pub stack: u64,
+    pub heap: u64,
+    pub global: u64,
+    pub percpu: u64,
+    pub string: u64,
+    pub bitstring: u64,
+    pub push_pop: u64,
+    pub indirect_call: u64,
+    pub indirect_jump: u64,
+    pub port_io: u64,
+    pub sensitive: u64,
+}
+
+/// How many registers are dead before heap accesses, in accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DeadRegisters {
+    /// Accesses before which no register is dead.
+    #[serde(rename = "0")]
+    pub none: u64,
+    /// Accesses before which one register is dead.
+    #[serde(rename = "1")]
+    pub one: u64,
+    /// Accesses before which two registers are dead.
+    #[serde(rename = "2")]
+    pub two: u64,
+    /// Three or more.
+    #[serde(rename = "3+")]
+    pub three_or_more: u64,
+}
+
+/// Liveness before heap accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LivenessCounts {
+    /// Heap accesses before which an arithmetic flag is live.
+    pub flags_live: u64,
+    /// By number of dead registers.
+    pub dead_registers: DeadRegisters,
+}
+
+/// Statistics of one object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stats {
+    /// Instructions in code sections.
+    pub instructions: u64,
+    /// Functions, padding not counted.
+    pub functions: u64,
+    /// Bytes in code sections.
+    pub text_bytes: u64,
+    /// Sites by class.
+    pub sites: Sites,
+    /// Liveness before heap accesses.
+    pub liveness: LivenessCounts,
+}
+
+/// Counts what was analysed; instructions that are refused count as sensitive.
+pub fn stats(analysis: &Analysis<'_>) -> Stats {
+    let lifted = analysis.lifted;
+    let mut stats = Stats {
+        instructions: lifted.insts.len() as u64,
+        functions: lifted.functions.iter().filter(|f| !f.padding).count() as u64,
+        text_bytes: lifted
+            .sections
+            .iter()
+            .map(|s| lifted.object.section(s.id).data.len() as u64)
+            .sum(),
+        ..Stats::default()
+    };
+    for (i, class) in analysis.classes.iter().enumerate() {
+        let Some(class) = class else {
+            stats.sites.sensitive += 1;
+            continue;
+        };
+        let Some(kind) = class.kind() else { continue };
+        if let Some(counter) = stats.sites.counter(kind) {
+            *counter += 1;
+        }
+        if kind == Kind::Heap && matches!(class, Class::Memory(_)) {
+            stats.liveness.count(analysis.live_before[i]);
+        }
+    }
+    stats
+}
+
+impl Sites {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.rows().iter().map(|(_, count)| count).sum()
+    }
+
+    fn counter(&mut self, kind: Kind) -> Option<&mut u64> {
+        Some(match kind {
+            Kind::Stack => &mut self.stack,
+            Kind::Heap => &mut self.heap,
+            Kind::Global => &mut self.global,
+            Kind::Percpu => &mut self.percpu,
+            Kind::String => &mut self.string,
+            Kind::Bitstring => &mut self.bitstring,
+            Kind::PushPop => &mut self.push_pop,
+            Kind::IndirectCall => &mut self.indirect_call,
+            Kind::IndirectJump => &mut self.indirect_jump,
+            Kind::PortIo => &mut self.port_io,
+            Kind::Sensitive => &mut self.sensitive,
+            Kind::Other => return None,
+        })
+    }
+
+    /// Name and count of each class, in the order in which they are printed.
+    pub fn rows(&self) -> [(&'static str, u64); 11] {
+        let rows = [
+            (Kind::Stack, self.stack),
+            (Kind::Heap, self.heap),
+            (Kind::Global, self.global),
+            (Kind::Percpu, self.percpu),
+            (Kind::String, self.string),
+            (Kind::Bitstring, self.bitstring),
+            (Kind::PushPop, self.push_pop),
+            (Kind::IndirectCall, self.indirect_call),
+            (Kind::IndirectJump, self.indirect_jump),
+            (Kind::PortIo, self.port_io),
+            (Kind::Sensitive, self.sensitive),
+        ];
+        rows.map(|(kind, count)| (kind.as_str(), count))
+    }
+}
+
+impl LivenessCounts {
+    fn count(&mut self, live: liveness::LocSet) {
+        self.flags_live += u64::from(live.intersects(liveness::LocSet::flags()));
+        let dead = &mut self.dead_registers;
+        match liveness::dead_registers(live).count() {
+            0 => dead.none += 1,
+            1 => dead.one += 1,
+            2 => dead.two += 1,
+            _ => dead.three_or_more += 1,
+        }
+    }
+
+    /// Heap accesses in all.
+    pub fn total(&self) -> u64 {
+        let d = &self.dead_registers;
+        d.none + d.one + d.two + d.three_or_more
+    }
+}

@@ -1,0 +1,198 @@
+//! Registers and stack words that hold an address in the own frame, as
+//! distances from `rsp` at the function's entry.
+//!
+//! It is needed for `rsp` itself: compilers keep a frame's address in `rbp` or in
+//! another register that callees keep, or push it, and set `rsp` to it later. The
+//! rewriter moves `rsp` by a constant instead, so that no word in memory decides
+//! where `rsp` points. A word that was pushed is taken to hold the same until the
+//! function itself overwrites it: compilers give nobody the address of such a word.
+
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use liveness::{LocSet, Reg};
+
+use crate::analyse::survey::FOLLOWED;
+use crate::lift::operand::base_and_displacement;
+
+use crate::registers::gpr;
+
+/// A place in the frame, counted from where `rsp` pointed at entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(pub i64);
+
+/// No known distance; no frame is so large.
+const UNKNOWN: i32 = i32::MIN;
+
+/// Words that are followed at a time.
+const WORDS: usize = 4;
+
+/// What is known at a program point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// By register number. Only those of [`FOLLOWED`] are ever known.
+    registers: [i32; 16],
+    /// Place and content of stack words; a place is listed once.
+    words: [(i32, i32); WORDS],
+}
+
+impl Frame {
+    /// At entry: `rsp` points to the return address.
+    pub const ENTRY: Frame = {
+        let mut registers = [UNKNOWN; 16];
+        registers[Reg::RSP.number() as usize] = 0;
+        Frame {
+            registers,
+            words: [(UNKNOWN, UNKNOWN); WORDS],
+        }
+    };
+
+    /// What a 64-bit register holds.
+    pub fn get(&self, register: Register) -> Option<i64> {
+        known(self.registers[usize::from(gpr(register)?.number())])
+    }
+
+    /// A register is written.
+    pub fn set(&mut self, register: Register, value: Option<i64>) {
+        if let Some(register) = gpr(register) {
+            let value = value.filter(|_| FOLLOWED.contains(LocSet::reg(register)));
+            self.registers[usize::from(register.number())] = stored(value);
+        }
+    }
+
+    /// The place of a memory operand that has a followed register for its base
+    /// and no index.
+    pub fn place(&self, iced: &Instruction) -> Option<Place> {
+        let (base, displacement) = base_and_displacement(iced)?;
+        Some(Place(self.get(base)? + displacement))
+    }
+
+    /// What the word at a place holds.
+    pub fn load(&self, Place(at): Place) -> Option<i64> {
+        let word = self.words.iter().find(|w| i64::from(w.0) == at)?;
+        known(word.1)
+    }
+
+    /// `push` of a register, or of something that is not followed.
+    pub fn push(&mut self, register: Option<Register>) {
+        let value = register.and_then(|r| self.get(r));
+        let rsp = self.get(Register::RSP).map(|rsp| rsp - 8);
+        self.set(Register::RSP, rsp);
+        let Some(at) = rsp else { return };
+        self.forget(at, 8);
+        self.remember(at, value);
+    }
+
+    /// The instruction may write its memory operand; if that is in the frame,
+    /// words there are forgotten, or known anew.
+    pub fn store(&mut self, iced: &Instruction) {
+        if iced.op_count() == 0 || iced.op0_kind() != OpKind::Memory {
+            return;
+        }
+        let Some(Place(at)) = self.place(iced) else {
+            return;
+        };
+        if matches!(
+            iced.mnemonic(),
+            Mnemonic::Push | Mnemonic::Cmp | Mnemonic::Test
+        ) {
+            return;
+        }
+        self.forget(at, iced.memory_size().size() as i64);
+        let word = iced.op1_kind() == OpKind::Register && iced.op1_register().is_gpr64();
+        if iced.mnemonic() == Mnemonic::Mov && word {
+            let value = self.get(iced.op1_register());
+            self.remember(at, value);
+        }
+    }
+
+    /// An instruction of no particular kind writes its operands.
+    pub fn overwrite(&mut self, iced: &Instruction) {
+        let written = match iced.mnemonic() {
+            Mnemonic::Cmp | Mnemonic::Test => 0,
+            Mnemonic::Xchg | Mnemonic::Xadd | Mnemonic::Mulx => 2,
+            _ => 1,
+        };
+        for n in (0..iced.op_count().min(written)).filter(|&n| iced.op_kind(n) == OpKind::Register)
+        {
+            let register = iced.op_register(n).full_register();
+            if register != Register::RSP {
+                self.set(register, None);
+            }
+        }
+    }
+
+    /// After a call: only what callees keep is known (psABI 3.2.1).
+    pub fn called(&mut self) {
+        for register in [Register::R8, Register::R9, Register::R10, Register::R11] {
+            self.set(register, None);
+        }
+    }
+
+    /// What holds on both paths.
+    pub fn join(&self, other: &Frame) -> Frame {
+        let mut joined = *self;
+        for (mine, theirs) in joined.registers.iter_mut().zip(other.registers) {
+            if *mine != theirs {
+                *mine = UNKNOWN;
+            }
+        }
+        // Nearly always the same ones.
+        if joined.words == other.words {
+            return joined;
+        }
+        for word in &mut joined.words {
+            if !other.words.contains(word) {
+                *word = (UNKNOWN, UNKNOWN);
+            }
+        }
+        joined
+    }
+
+    fn forget(&mut self, at: i64, size: i64) {
+        for word in &mut self.words {
+            let place = i64::from(word.0);
+            if place < at + size && at < place + 8 {
+                *word = (UNKNOWN, UNKNOWN);
+            }
+        }
+    }
+
+    fn remember(&mut self, at: i64, value: Option<i64>) {
+        let free = self.words.iter_mut().find(|w| w.0 == UNKNOWN);
+        if let (Some(word), Some(value), Ok(at)) = (free, value, i32::try_from(at)) {
+            *word = (at, stored(Some(value)));
+        }
+    }
+}
+
+fn known(value: i32) -> Option<i64> {
+    (value != UNKNOWN).then_some(i64::from(value))
+}
+
+fn stored(value: Option<i64>) -> i32 {
+    value.and_then(|v| i32::try_from(v).ok()).unwrap_or(UNKNOWN)
+}
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::{Code, MemoryOperand};
+
+    use super::*;
+
+    /// The frame after `mov %rsp,%rbp` and a store of `from` to `-8(%rsp)`.
+    fn after_store(code: Code, from: Register) -> Frame {
+        let to = MemoryOperand::with_base_displ(Register::RSP, -8);
+        let store = Instruction::with2(code, to, from).expect("a store");
+        let mut frame = Frame::ENTRY;
+        frame.set(Register::RBP, Some(0));
+        frame.store(&store);
+        frame
+    }
+
+    #[test]
+    fn half_of_a_frame_pointer_is_none() {
+        let whole = after_store(Code::Mov_rm64_r64, Register::RBP);
+        assert_eq!(whole.load(Place(-8)), Some(0));
+        let half = after_store(Code::Mov_rm32_r32, Register::EBP);
+        assert_eq!(half.load(Place(-8)), None);
+    }
+}

@@ -1,0 +1,416 @@
+//! What is known of `rsp`, of registers that point into the frame, and of the
+//! direction flag on the way to an instruction, for those whose treatment
+//! depends on it: `leave` and its relatives, string instructions, operands in
+//! the stack frame.
+//!
+//! Where a function realigns its stack, each of its variants has facts of its own
+//! ([`crate::frame::variants`]).
+//!
+//! Most functions have no such instruction. Only those are followed that have one, or
+//! that lead into one that has ([`Dependents`]).
+
+use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use liveness::BlockId;
+use twin_abi::stack;
+
+use super::contents::{Frame, Place};
+use crate::analyse::class::{Class, Direction, Space};
+use crate::analyse::flow::Flow;
+use crate::analyse::survey::Memory;
+use crate::frame::variants::{Variant, Variants};
+use crate::lift::{FuncIdx, Inst, InstIdx, Lifted};
+
+/// Bytes of the return address, which `rsp` points to at entry.
+const RETURN_ADDRESS: i64 = 8;
+
+/// Facts before an instruction. `None` where paths disagree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    frame: Frame,
+    /// The direction flag; clear at entry (psABI 3.2.1).
+    direction: Option<Direction>,
+}
+
+impl Facts {
+    const ENTRY: Facts = Facts {
+        frame: Frame::ENTRY,
+        direction: Some(Direction::Forward),
+    };
+
+    /// How far `rsp` moves when it is set to this register, if that is known.
+    pub fn distance_to(&self, register: Register) -> Option<i64> {
+        Some(self.frame.get(register)? - self.frame.get(Register::RSP)?)
+    }
+
+    /// How far `leave`, `mov %reg,%rsp` or `lea disp(%reg),%rsp` moves `rsp`, if that is
+    /// known; of `leave`, before it pops.
+    pub fn stack_move(&self, iced: &Instruction) -> Option<i64> {
+        match iced.code() {
+            Op::Leaveq => self.distance_to(Register::RBP),
+            Op::Lea_r64_m => {
+                let displacement = iced.memory_displacement64() as i64;
+                Some(self.distance_to(iced.memory_base())? + displacement)
+            }
+            _ => self.distance_to(iced.op1_register()),
+        }
+    }
+
+    /// How far `and $-alignment,%rsp` moves `rsp` down, if that is known.
+    pub fn padding(&self, alignment: u8, variant: Variant) -> Option<i64> {
+        let before = self.frame.get(Register::RSP)?;
+        Some(before - aligned(before, alignment, variant))
+    }
+
+    /// The direction of string instructions here, if known.
+    pub fn direction(&self) -> Option<Direction> {
+        self.direction
+    }
+
+    /// Whether an operand `disp(%rsp)` may write the return address or what is
+    /// above it, or read above the arguments that every caller provides.
+    pub fn leaves_frame(&self, iced: &Instruction, memory: Memory) -> bool {
+        let Some(rsp) = self.frame.get(Register::RSP) else {
+            return false;
+        };
+        let end = rsp + iced.memory_displacement64() as i64 + iced.memory_size().size() as i64;
+        let limit = match memory {
+            Memory::Untouched | Memory::Read => RETURN_ADDRESS + stack::INCOMING_ARGS,
+            Memory::Written => 0,
+        };
+        end > limit
+    }
+
+    /// Whether an operand is known to be in the frame.
+    pub fn points_to_frame(&self, iced: &Instruction) -> bool {
+        self.frame.place(iced).is_some()
+    }
+
+    fn join(self, other: Facts) -> Facts {
+        Facts {
+            frame: self.frame.join(&other.frame),
+            direction: if self.direction == other.direction {
+                self.direction
+            } else {
+                None
+            },
+        }
+    }
+
+    /// Becomes what holds after an instruction.
+    ///
+    /// Where a function that realigns its stack has no variants (a module for a stock
+    /// kernel), `rsp` at entry is taken to be aligned. If it was not, all places found
+    /// behind the `and` are off by the same number of bytes: distances between them
+    /// are right, and [`keep_realigned`](crate::targets) asks for no others.
+    fn pass(&mut self, inst: &Inst, variant: Variant) {
+        let iced = &inst.iced;
+        match iced.mnemonic() {
+            Mnemonic::Std => self.direction = Some(Direction::Backward),
+            Mnemonic::Cld => self.direction = Some(Direction::Forward),
+            _ => {}
+        }
+        if let FlowControl::Call | FlowControl::IndirectCall = iced.flow_control() {
+            // The callee returns with the registers that it keeps for its
+            // caller, with rsp, and with DF clear (psABI 3.2.1).
+            self.direction = Some(Direction::Forward);
+            self.frame.called();
+            return;
+        }
+        self.frame.store(iced);
+        match iced.code() {
+            Op::Leaveq => {
+                let saved = self.frame.get(Register::RBP);
+                self.frame.set(Register::RSP, saved);
+                self.pop(Register::RBP);
+            }
+            Op::Push_r64 => {
+                self.frame.push(Some(iced.op0_register()));
+            }
+            Op::Pop_r64 => self.pop(iced.op0_register()),
+            Op::Mov_r64_rm64 | Op::Mov_rm64_r64 if iced.op0_kind() == OpKind::Register => {
+                let value = match iced.op1_kind() {
+                    OpKind::Register => self.frame.get(iced.op1_register()),
+                    _ => self.frame.place(iced).and_then(|at| self.frame.load(at)),
+                };
+                self.frame.set(iced.op0_register(), value);
+            }
+            Op::Lea_r64_m => {
+                let value = self.frame.place(iced).map(|Place(at)| at);
+                self.frame.set(iced.op0_register(), value);
+            }
+            Op::Add_rm64_imm8 | Op::Add_rm64_imm32 if iced.op0_register() == Register::RSP => {
+                self.move_rsp(|rsp| rsp + iced.immediate(1) as i64);
+            }
+            Op::Sub_rm64_imm8 | Op::Sub_rm64_imm32 if iced.op0_register() == Register::RSP => {
+                self.move_rsp(|rsp| rsp - iced.immediate(1) as i64);
+            }
+            Op::And_rm64_imm8 | Op::And_rm64_imm32 if iced.op0_register() == Register::RSP => {
+                let alignment = u8::try_from(iced.immediate(1).wrapping_neg());
+                match alignment {
+                    Ok(alignment) if alignment.is_power_of_two() => {
+                        self.move_rsp(|rsp| aligned(rsp, alignment, variant));
+                    }
+                    _ => self.frame.set(Register::RSP, None),
+                }
+            }
+            _ if iced.mnemonic() == Mnemonic::Push && iced.stack_pointer_increment() == -8 => {
+                self.frame.push(None);
+            }
+            _ => {
+                let moved = i64::from(iced.stack_pointer_increment());
+                self.move_rsp(|rsp| rsp + moved);
+                self.frame.overwrite(iced);
+            }
+        }
+    }
+
+    /// The same for instructions that follow each other, most of which change nothing.
+    fn pass_all(&mut self, input: Input<'_>, insts: std::ops::Range<u32>, variant: Variant) {
+        for i in insts.map(|i| i as usize) {
+            if input.changes_facts[i] {
+                self.pass(&input.lifted.insts[i], variant);
+            }
+        }
+    }
+
+    fn pop(&mut self, to: Register) {
+        let value = self
+            .frame
+            .get(Register::RSP)
+            .and_then(|rsp| self.frame.load(Place(rsp)));
+        self.move_rsp(|rsp| rsp + 8);
+        self.frame.set(to, value);
+    }
+
+    fn move_rsp(&mut self, to: impl Fn(i64) -> i64) {
+        let rsp = self.frame.get(Register::RSP).map(to);
+        self.frame.set(Register::RSP, rsp);
+    }
+}
+
+/// Where `and $-alignment,%rsp` takes `rsp`, both counted from its value at
+/// entry, which is the variant's residue modulo the alignment.
+fn aligned(rsp: i64, alignment: u8, variant: Variant) -> i64 {
+    let residue = variant.residue();
+    ((rsp + residue) & -i64::from(alignment)) - residue
+}
+
+/// Facts before the instructions whose treatment depends on them.
+pub struct FactsBefore {
+    /// By variant; each in the order of the instructions.
+    found: Vec<Vec<(InstIdx, Facts)>>,
+}
+
+impl FactsBefore {
+    /// What is known before an instruction, in a variant of its function.
+    pub fn get(&self, i: InstIdx, variant: Variant) -> Option<&Facts> {
+        let found = self.found.get(usize::from(variant.0))?;
+        let n = found.binary_search_by_key(&i, |(i, _)| *i).ok()?;
+        Some(&found[n].1)
+    }
+
+    /// All of them, of all variants.
+    pub fn all(&self) -> impl Iterator<Item = &(InstIdx, Facts)> {
+        self.found.iter().flatten()
+    }
+}
+
+/// What facts are found from.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    /// The code whose facts are wanted.
+    pub lifted: &'a Lifted<'a>,
+    /// Which of its instructions may change facts: [`crate::analyse::survey::may_change_facts`].
+    pub changes_facts: &'a [bool],
+    /// Where control goes.
+    pub flow: &'a Flow,
+    /// What each instruction is to Software Virtual Memory.
+    pub classes: &'a [Class],
+}
+
+/// Facts before each instruction whose treatment depends on them. Operands of a frame
+/// pointer are among these if `keeps_frames` says that the target may leave them as
+/// they are.
+pub fn analyse(input: Input<'_>, variants: &Variants, keeps_frames: bool) -> FactsBefore {
+    let dependents = Dependents::find(input, keeps_frames);
+    let found = variants
+        .all()
+        .map(|variant| one_variant(input, &dependents, variants, variant))
+        .collect();
+    FactsBefore { found }
+}
+
+fn one_variant(
+    input: Input<'_>,
+    dependents: &Dependents,
+    variants: &Variants,
+    variant: Variant,
+) -> Vec<(InstIdx, Facts)> {
+    let before = solve(input, dependents, variants, variant);
+    let mut found = Vec::with_capacity(dependents.insts.len());
+    let mut rest = &dependents.insts[..];
+    // Blocks and what is asked about are in the same order.
+    while let Some(first) = rest.first() {
+        let block = input.flow.block_of(*first);
+        let insts = input.flow.blocks()[block.0 as usize].clone();
+        let (here, behind) = rest.split_at(rest.partition_point(|i| i.0 < insts.end));
+        rest = behind;
+        let Some(mut facts) = before.get(block).copied() else {
+            continue;
+        };
+        let mut at = insts.start;
+        for &i in here {
+            facts.pass_all(input, at..i.0, variant);
+            found.push((i, facts));
+            at = i.0;
+        }
+    }
+    found
+}
+
+/// Instructions whose treatment depends on facts, and the functions that those
+/// come from.
+struct Dependents {
+    /// In order.
+    insts: Vec<InstIdx>,
+    /// For each function, whether it has such an instruction or leads, in the same
+    /// invocation, into a function that has.
+    functions: Vec<bool>,
+}
+
+impl Dependents {
+    fn find(input: Input<'_>, keeps_frames: bool) -> Dependents {
+        let asks = |i: &InstIdx| match input.classes[i.0 as usize] {
+            Class::FramePointerToStack
+            | Class::Realign(_)
+            | Class::String(..)
+            | Class::PortString(..)
+            | Class::Stack => true,
+            Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap) if keeps_frames => {
+                through_frame_pointer(input.lifted.inst(*i))
+            }
+            _ => false,
+        };
+        let all = (0..input.classes.len() as u32).map(InstIdx);
+        let insts: Vec<InstIdx> = all.filter(asks).collect();
+        let mut functions = vec![false; input.lifted.functions.len()];
+        if !insts.is_empty() {
+            for &i in &insts {
+                functions[input.lifted.function_of(i).0 as usize] = true;
+            }
+            lead_back(&mut functions, &jumps_between_functions(input));
+        }
+        Dependents { insts, functions }
+    }
+}
+
+/// Marks each function that jumps into a marked one.
+fn lead_back(functions: &mut [bool], jumps: &[(FuncIdx, FuncIdx)]) {
+    loop {
+        let mut changed = false;
+        for (from, to) in jumps {
+            if functions[to.0 as usize] && !functions[from.0 as usize] {
+                functions[from.0 as usize] = true;
+                changed = true;
+            }
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+/// Where control goes from one function into another, in the same invocation.
+fn jumps_between_functions(input: Input<'_>) -> Vec<(FuncIdx, FuncIdx)> {
+    let (lifted, blocks) = (input.lifted, input.flow.blocks());
+    let mut jumps = Vec::new();
+    let mut from = FuncIdx(0);
+    for (n, block) in blocks.iter().enumerate() {
+        // A block is in one function, and both are in order.
+        while lifted.function(from).insts.end <= block.start {
+            from = FuncIdx(from.0 + 1);
+        }
+        for next in input.flow.continuations(lifted, BlockId(n as u32)) {
+            let to = blocks[next.0 as usize].start;
+            if !lifted.function(from).insts.contains(&to) {
+                jumps.push((from, lifted.function_of(InstIdx(to))));
+            }
+        }
+    }
+    jumps
+}
+
+/// Whether an operand is `disp(%rbp)` or `disp(%r10)`, which unwinding counts from.
+pub fn through_frame_pointer(inst: &Inst) -> bool {
+    let iced = &inst.iced;
+    matches!(iced.memory_base(), Register::RBP | Register::R10)
+        && iced.memory_index() == Register::None
+        && inst.displacement.is_none()
+}
+
+/// Facts before blocks, as far as control was found to come there.
+struct Before {
+    /// For each block the number of its facts, or `NONE`.
+    slot: Vec<u32>,
+    facts: Vec<Facts>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Before {
+    fn get(&self, block: BlockId) -> Option<&Facts> {
+        self.facts.get(self.slot[block.0 as usize] as usize)
+    }
+
+    /// Control comes to a block with these facts. Whether that is news there.
+    fn arrive(&mut self, block: BlockId, facts: Facts) -> bool {
+        let slot = &mut self.slot[block.0 as usize];
+        let Some(old) = self.facts.get_mut(*slot as usize) else {
+            *slot = self.facts.len() as u32;
+            self.facts.push(facts);
+            return true;
+        };
+        if *old == facts {
+            return false;
+        }
+        let joined = old.join(facts);
+        std::mem::replace(old, joined) != joined
+    }
+}
+
+fn solve(
+    input: Input<'_>,
+    dependents: &Dependents,
+    variants: &Variants,
+    variant: Variant,
+) -> Before {
+    let Input { lifted, flow, .. } = input;
+    let mut before = Before {
+        slot: vec![NONE; flow.blocks().len()],
+        facts: Vec::with_capacity(flow.blocks().len()),
+    };
+    let mut work = Vec::new();
+    // Functions are entered with an empty frame, parts of functions that the
+    // compiler split off are not: those get their facts from their jumps.
+    for (f, function) in (0..).map(FuncIdx).zip(&lifted.functions) {
+        let asks = dependents.functions[f.0 as usize];
+        if !asks || !lifted.is_entered(f) || !variants.of(f).any(|c| c == variant) {
+            continue;
+        }
+        let entry = flow.block_of(InstIdx(function.insts.start));
+        before.arrive(entry, Facts::ENTRY);
+        work.push(entry);
+    }
+    while let Some(block) = work.pop() {
+        let Some(mut facts) = before.get(block).copied() else {
+            continue;
+        };
+        facts.pass_all(input, flow.blocks()[block.0 as usize].clone(), variant);
+        for next in flow.continuations(lifted, block) {
+            if before.arrive(next, facts) {
+                work.push(next);
+            }
+        }
+    }
+    before
+}

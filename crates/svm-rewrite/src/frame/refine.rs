@@ -1,0 +1,44 @@
+//! Classes that depend on what is known of the stack: the last word about them.
+
+use super::facts::{FactsBefore, through_frame_pointer};
+use crate::analyse::Analysis;
+use crate::analyse::class::{Class, Kind, Space};
+
+/// Operands `disp(%rsp)` that lie in the caller's frame (stack arguments, which a
+/// compiler may write to) are translated like any pointer: the verifier lets a
+/// displacement from `rsp` reach the own frame only, and the slow path knows the whole
+/// stack.
+pub fn translate_callers_frame(
+    analysis: &Analysis<'_>,
+    facts: &FactsBefore,
+    classes: &mut [Class],
+) {
+    let Analysis {
+        lifted, surveys, ..
+    } = analysis;
+    for (i, facts) in facts.all() {
+        let class = &mut classes[i.0 as usize];
+        if *class == Class::Stack
+            && facts.leaves_frame(&lifted.inst(*i).iced, surveys[i.0 as usize].memory)
+        {
+            *class = Class::Memory(Space::Heap);
+        }
+    }
+}
+
+/// Operands `disp(%rbp)` where `rbp` is a frame pointer stay as they are in a
+/// module for a stock kernel, and `disp(%r10)` where a frame is realigned.
+pub fn keep_frame_pointer(analysis: &Analysis<'_>, facts: &FactsBefore, classes: &mut [Class]) {
+    let lifted = analysis.lifted;
+    for (i, facts) in facts.all() {
+        let inst = lifted.inst(*i);
+        let class = &mut classes[i.0 as usize];
+        let heap = matches!(
+            class,
+            Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap)
+        );
+        if heap && through_frame_pointer(inst) && facts.points_to_frame(&inst.iced) {
+            *class = Class::Keep(Some(Kind::Stack));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Functions that realign their stack, and how they get a frame whose place is
+//! known.
+//!
+//! A function with a local variable of more than eight bytes' alignment begins
+//! with `and $-16,%rsp`. How far that moves `rsp` depends on what `rsp` was at
+//! the function's entry modulo 16, which kernels leave open
+//! (-mpreferred-stack-boundary=3). The contract wants `rsp` to move by constants
+//! (P4), and what the original keeps to undo the move lies in memory that the
+//! driver can reach by pointer, so that nothing in it can be relied upon.
+//!
+//! So the question is asked once, at the entry, and the function is written once
+//! for each answer. In each *variant* every move of `rsp` is a constant:
+//!
+//! ```text
+//! f:      test   $8, %esp              # rsp at entry modulo 16
+//!         jne    variant 1
+//!         ...                          variant 0: rsp = 0 modulo 16
+//!         lea    -8(%rsp), %rsp        # and $-16,%rsp behind a push
+//!         ...
+//! variant 1: ...                       rsp = 8 modulo 16
+//!         ...                          # the same and: rsp stays
+//! ```
+//!
+//! The verifier needs no rule for that: it sees two functions' bodies with
+//! constant frames. The variants compute what the original does only if `rsp` is a
+//! multiple of 8 at entries (psABI 3.2.2); safety does not depend on that.
+//!
+//! What belongs together is a *family*: functions that jump into each other with
+//! a frame, as the hot and the cold part of one do. All of it is copied.
+
+use liveness::BlockId;
+
+use crate::analyse::class::Class;
+use crate::analyse::flow::Flow;
+use crate::lift::{FuncIdx, InstIdx, Lifted};
+
+/// What `rsp` at the entry is a multiple of in any case (psABI 3.2.2).
+const GRANULE: u32 = 8;
+
+/// One way that `rsp` may be aligned at the entry: `8 * variant` modulo the
+/// family's alignment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Variant(pub u8);
+
+impl Variant {
+    /// The only one of functions that do not realign.
+    pub const FIRST: Variant = Variant(0);
+
+    /// `rsp` at the entry modulo the family's alignment, in bytes.
+    pub fn residue(self) -> i64 {
+        i64::from(u32::from(self.0) * GRANULE)
+    }
+}
+
+/// How often each function is written.
+#[derive(Debug)]
+pub struct Variants {
+    /// Alignment of each function's family; empty if nothing realigns.
+    alignment: Vec<u32>,
+    most: u8,
+}
+
+impl Variants {
+    /// Finds the families.
+    pub fn find(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class]) -> Variants {
+        let realigned: Vec<(FuncIdx, u32)> = (0..)
+            .zip(classes)
+            .filter_map(|(i, class)| match class {
+                Class::Realign(alignment) => {
+                    Some((lifted.function_of(InstIdx(i)), u32::from(*alignment)))
+                }
+                _ => None,
+            })
+            .collect();
+        if realigned.is_empty() {
+            return Variants {
+                alignment: Vec::new(),
+                most: 1,
+            };
+        }
+        let mut families = Families::new(lifted, flow);
+        let mut alignment = vec![GRANULE; lifted.functions.len()];
+        for (function, wanted) in realigned {
+            let of = &mut alignment[families.of(function)];
+            *of = wanted.max(*of);
+        }
+        let alignment: Vec<u32> = (0..lifted.functions.len() as u32)
+            .map(|f| alignment[families.of(FuncIdx(f))])
+            .collect();
+        let most = alignment.iter().max().map_or(1, |a| a / GRANULE) as u8;
+        Variants { alignment, most }
+    }
+
+    /// The alignment that a function's variants tell apart.
+    pub fn alignment(&self, f: FuncIdx) -> u32 {
+        self.alignment.get(f.0 as usize).copied().unwrap_or(GRANULE)
+    }
+
+    /// The variants of a function.
+    pub fn of(&self, f: FuncIdx) -> impl Iterator<Item = Variant> + use<> {
+        (0..(self.alignment(f) / GRANULE) as u8).map(Variant)
+    }
+
+    /// The variants of the function with most of them.
+    pub fn all(&self) -> impl Iterator<Item = Variant> + use<> {
+        (0..self.most).map(Variant)
+    }
+}
+
+/// Functions that jump into each other, as sets.
+struct Families(Vec<u32>);
+
+impl Families {
+    fn new(lifted: &Lifted<'_>, flow: &Flow) -> Families {
+        let mut families = Families((0..lifted.functions.len() as u32).collect());
+        for (n, block) in flow.blocks().iter().enumerate() {
+            let from = lifted.function_of(InstIdx(block.start));
+            // Replacements of alternatives are not written at all.
+            if lifted.function(from).padding {
+                continue;
+            }
+            for next in flow.continuations(lifted, BlockId(n as u32)) {
+                let first = flow.blocks()[next.0 as usize].start;
+                let to = lifted.function_of(InstIdx(first));
+                let tail_call = lifted.function(to).insts.start == first && lifted.is_entered(to);
+                if from != to && !tail_call && !lifted.function(to).padding {
+                    families.join(from, to);
+                }
+            }
+        }
+        families
+    }
+
+    fn of(&mut self, f: FuncIdx) -> usize {
+        let mut at = f.0;
+        while self.0[at as usize] != at {
+            let above = self.0[at as usize];
+            self.0[at as usize] = self.0[above as usize];
+            at = above;
+        }
+        at as usize
+    }
+
+    fn join(&mut self, a: FuncIdx, b: FuncIdx) {
+        let (a, b) = (self.of(a), self.of(b));
+        self.0[a] = b as u32;
+    }
+}

@@ -1,0 +1,90 @@
+//! What the sequence of each class takes: registers, flags, the way out. How many
+//! registers a sequence uses is seen in [`crate::encode`].
+
+use super::Rules;
+use crate::analyse::class::{Callee, Class, Repeat, Space};
+use crate::schemes::Row;
+
+/// What a class's sequence takes.
+#[derive(Default)]
+pub struct Demand {
+    /// It translates, and so overwrites registers and flags.
+    pub translates: bool,
+    /// How many scratch registers it overwrites.
+    pub registers: usize,
+    /// Flags need no saving: it sets them itself, or calls code that reads none
+    /// (psABI 3.2.1).
+    pub keeps_flags: bool,
+    /// It goes through `twin_stlb_call`, which overwrites r10 and r11.
+    pub call_registers: bool,
+}
+
+impl Demand {
+    /// Of a class, under a scheme and a target's rules.
+    pub fn of(class: Class, scheme: &Row, rules: &Rules) -> Demand {
+        let check = scheme.registers + rules.table.registers();
+        let translate = |registers| Demand {
+            translates: true,
+            registers,
+            ..Demand::default()
+        };
+        match class {
+            Class::Plain
+            | Class::Stack
+            | Class::Drop
+            | Class::Unreached(_)
+            | Class::AddressOf
+            | Class::Branch
+            | Class::Return
+            | Class::Trap(_)
+            | Class::Port(_)
+            | Class::FramePointerToStack
+            | Class::Realign(_)
+            | Class::Keep(_)
+            | Class::StaticBranch => Demand::default(),
+            Class::Memory(space)
+            | Class::Prefetch(space)
+            | Class::PushMemory(space)
+            | Class::PopMemory(space) => translate(check + extra_for(space)),
+            // The bit's word and the masked offset, beside the check's own.
+            Class::BitString(space) => translate((check + extra_for(space)).max(check + 2)),
+            Class::Xlat => translate(check + 1),
+            // The gate's rax is saved apart, and holds no translation.
+            Class::PortString(..) => translate(check),
+            Class::String(op, _, repeat) => {
+                let pointers = usize::from(op.reads_rsi()) + usize::from(op.uses_rdi());
+                let count = usize::from(repeat != Repeat::Once);
+                // One register holds each translation; check and count share the rest.
+                let registers = pointers + (check - 1).max(1) + count;
+                Demand {
+                    translates: true,
+                    registers,
+                    keeps_flags: op.compares(),
+                    call_registers: false,
+                }
+            }
+            Class::CallIndirect(Callee::Memory(space))
+            | Class::JumpIndirect(Callee::Memory(space))
+                if space != Space::Stack =>
+            {
+                Demand {
+                    call_registers: true,
+                    keeps_flags: true,
+                    ..translate(check + extra_for(space))
+                }
+            }
+            Class::CallIndirect(_) | Class::JumpIndirect(_) => Demand {
+                call_registers: true,
+                ..Demand::default()
+            },
+        }
+    }
+}
+
+/// Segment-relative addresses are summed in a register before the check.
+fn extra_for(space: Space) -> usize {
+    match space {
+        Space::PerCpu(_) => 1,
+        Space::Stack | Space::Heap | Space::Global => 0,
+    }
+}

@@ -1,0 +1,414 @@
+//! Which registers, and which words of the frame, hold the same number up to a
+//! constant: `mov %rdi,%rbx` makes two of one, `add $16,%rax` moves one, and
+//! `mov 8(%rsp),%rcx` gives one back that was put there.
+//!
+//! Numbers have no meaning beyond that. Each has an [`Id`] that is given when a
+//! register is written with something unknown; two values with one id differ by
+//! their offsets, modulo 2^64, on every way to the place.
+//!
+//! Words of the frame are those at a constant distance from `rsp`. Whatever else
+//! is written to memory may be written there, so it ends all knowledge of them; so
+//! does whatever leaves the function.
+
+use iced_x86::{Code, Instruction, OpKind, Register};
+use liveness::{LocSet, Reg};
+
+use crate::analyse::survey::{Memory, Survey};
+use crate::lift::Inst;
+use crate::lift::operand::base_and_displacement;
+use crate::registers::gpr;
+
+/// A number that is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Id(u32);
+
+/// Gives ids, each once.
+#[derive(Clone, Debug, Default)]
+pub struct Ids(u32);
+
+impl Ids {
+    fn next(&mut self) -> Id {
+        self.0 += 1;
+        Id(self.0)
+    }
+
+    /// So many ids, from this one on.
+    fn several(&mut self, count: u32) -> u32 {
+        let first = self.0 + 1;
+        self.0 += count;
+        first
+    }
+
+    fn fresh(&mut self) -> Value {
+        let id = self.next();
+        Value { id, offset: 0 }
+    }
+}
+
+/// A number that has an id, plus an offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// The number that it counts from.
+    pub id: Id,
+    /// What is added to it.
+    pub offset: i32,
+}
+
+impl Value {
+    /// The value plus `by`; `None` if the offset does not fit, which compilers' do.
+    fn plus(self, by: i32) -> Option<Value> {
+        let offset = self.offset.checked_add(by)?;
+        Some(Value { offset, ..self })
+    }
+}
+
+/// Words of the frame that are followed at a time.
+const WORDS: usize = 8;
+
+/// A word of the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Word {
+    /// Its address.
+    at: Value,
+    /// What it holds.
+    holds: Value,
+}
+
+/// What an instruction does to values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Motion {
+    /// `mov %from,%to`, `lea by(%from),%to`, `add $by,%to`.
+    Copy {
+        /// What is written.
+        to: Reg,
+        /// What is read.
+        from: Reg,
+        /// What is added.
+        by: i32,
+    },
+    /// `mov at(%rsp),%to`.
+    Load {
+        /// What is written.
+        to: Reg,
+        /// Displacement.
+        at: i32,
+    },
+    /// `mov %from,at(%rsp)`.
+    Store {
+        /// What is read.
+        from: Reg,
+        /// Displacement.
+        at: i32,
+    },
+    /// `push %from`.
+    Push(Reg),
+    /// `pop %to`.
+    Pop(Reg),
+    /// Writes the registers of its survey with something unknown, and this memory.
+    Other(Written),
+}
+
+/// Which memory an instruction writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// None.
+    Nothing,
+    /// These bytes of the frame, by displacement from `rsp`.
+    Frame(i32, u16),
+    /// Some.
+    Anything,
+}
+
+impl Motion {
+    /// What an instruction does.
+    pub fn of(inst: &Inst, survey: &Survey) -> Motion {
+        let iced = &inst.iced;
+        let plain = inst.displacement.is_none() && inst.immediate.is_none();
+        let known = plain.then(|| known(iced)).flatten();
+        known.unwrap_or_else(|| {
+            Motion::Other(match (survey.memory, in_frame(iced)) {
+                (Memory::Untouched | Memory::Read, _) => Written::Nothing,
+                (Memory::Written, Some(at)) if plain && is_simple(iced) => {
+                    Written::Frame(at, iced.memory_size().size() as u16)
+                }
+                (Memory::Written, _) => Written::Anything,
+            })
+        })
+    }
+}
+
+fn known(iced: &Instruction) -> Option<Motion> {
+    let first = || gpr(iced.op0_register());
+    match iced.code() {
+        Code::Mov_r64_rm64 | Code::Mov_rm64_r64 => match (iced.op0_kind(), iced.op1_kind()) {
+            (OpKind::Register, OpKind::Register) => Some(Motion::Copy {
+                to: first()?,
+                from: gpr(iced.op1_register())?,
+                by: 0,
+            }),
+            (OpKind::Register, _) => Some(Motion::Load {
+                to: first()?,
+                at: in_frame(iced)?,
+            }),
+            (_, _) => Some(Motion::Store {
+                from: gpr(iced.op1_register())?,
+                at: in_frame(iced)?,
+            }),
+        },
+        Code::Lea_r64_m => {
+            let (base, displacement) = base_and_displacement(iced)?;
+            Some(Motion::Copy {
+                to: first()?,
+                from: gpr(base)?,
+                by: displacement as i32,
+            })
+        }
+        Code::Add_rm64_imm8 | Code::Add_rm64_imm32 if iced.op0_kind() == OpKind::Register => {
+            moved(first()?, iced.immediate(1) as i32)
+        }
+        Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 if iced.op0_kind() == OpKind::Register => {
+            moved(first()?, (iced.immediate(1) as i32).checked_neg()?)
+        }
+        Code::Push_r64 => Some(Motion::Push(first()?)),
+        Code::Pop_r64 => Some(Motion::Pop(first()?)),
+        _ => None,
+    }
+}
+
+fn moved(r: Reg, by: i32) -> Option<Motion> {
+    Some(Motion::Copy { to: r, from: r, by })
+}
+
+/// The displacement of an operand `disp(%rsp)`.
+fn in_frame(iced: &Instruction) -> Option<i32> {
+    let (base, displacement) = base_and_displacement(iced)?;
+    (base == Register::RSP).then_some(displacement as i32)
+}
+
+/// Whether what is written is the explicit operand, whose size is known.
+fn is_simple(iced: &Instruction) -> bool {
+    iced.stack_pointer_increment() == 0
+        && iced.memory_size().size() > 0
+        && !iced.is_string_instruction()
+        && iced.op0_kind() == OpKind::Memory
+        && iced.op_kinds().filter(|k| *k == OpKind::Memory).count() == 1
+        && !matches!(
+            iced.code(),
+            Code::Bts_rm16_r16
+                | Code::Bts_rm32_r32
+                | Code::Bts_rm64_r64
+                | Code::Btr_rm16_r16
+                | Code::Btr_rm32_r32
+                | Code::Btr_rm64_r64
+                | Code::Btc_rm16_r16
+                | Code::Btc_rm32_r32
+                | Code::Btc_rm64_r64
+        )
+}
+
+/// What is known at a place.
+#[derive(Clone, Debug)]
+pub struct Values {
+    registers: [Value; 16],
+    words: [Option<Word>; WORDS],
+    /// The word that is forgotten if another is to be known.
+    next: u8,
+}
+
+impl Values {
+    /// Nothing is known.
+    pub fn unknown(ids: &mut Ids) -> Values {
+        let first = ids.several(Reg::COUNT.into());
+        let value = |n| Value {
+            id: Id(first + n as u32),
+            offset: 0,
+        };
+        Values {
+            registers: std::array::from_fn(value),
+            words: [None; WORDS],
+            next: 0,
+        }
+    }
+
+    /// What a register holds.
+    pub fn get(&self, r: Reg) -> Value {
+        self.registers[usize::from(r.number())]
+    }
+
+    /// The words of the frame that hold a number plus a constant: displacement from
+    /// `rsp`, and constant.
+    pub fn words_of(&self, id: Id) -> impl Iterator<Item = (i32, i32)> {
+        let top = self.get(Reg::RSP);
+        let words = self.words.iter().flatten();
+        let holders = words.filter(move |word| word.holds.id == id && word.at.id == top.id);
+        holders.filter_map(move |word| {
+            let at = word.at.offset.checked_sub(top.offset)?;
+            Some((at, word.holds.offset))
+        })
+    }
+
+    /// Whether a register or a word of the frame holds a number, plus a constant.
+    pub fn mention(&self, id: Id) -> bool {
+        self.registers.iter().any(|value| value.id == id)
+            || self.words.iter().flatten().any(|word| word.holds.id == id)
+    }
+
+    fn set(&mut self, r: Reg, value: Value) {
+        self.registers[usize::from(r.number())] = value;
+    }
+
+    /// Becomes what is known after an instruction that stays in the function and
+    /// changes the registers `writes`.
+    pub fn pass(&mut self, motion: Motion, writes: LocSet, ids: &mut Ids) {
+        match motion {
+            Motion::Copy { to, from, by } => {
+                let value = self.get(from).plus(by);
+                self.set(to, value.unwrap_or_else(|| ids.fresh()));
+            }
+            Motion::Load { to, at } => {
+                let value = self.load(at, ids);
+                self.set(to, value);
+            }
+            Motion::Store { from, at } => self.store(at, self.get(from)),
+            Motion::Push(from) => {
+                let value = self.get(from);
+                self.move_stack(-8, ids);
+                self.store(0, value);
+            }
+            Motion::Pop(to) => {
+                let value = self.load(0, ids);
+                self.move_stack(8, ids);
+                self.set(to, value);
+            }
+            Motion::Other(memory) => {
+                match memory {
+                    Written::Nothing => {}
+                    Written::Frame(at, size) => self.overwrite(at, size.into()),
+                    Written::Anything => self.words = [None; WORDS],
+                }
+                for r in writes.touched_registers() {
+                    self.set(r, ids.fresh());
+                }
+            }
+        }
+    }
+
+    fn move_stack(&mut self, by: i32, ids: &mut Ids) {
+        let value = self.get(Reg::RSP).plus(by);
+        self.set(Reg::RSP, value.unwrap_or_else(|| ids.fresh()));
+    }
+
+    /// What the word at a displacement from `rsp` holds; from now on that is known.
+    fn load(&mut self, at: i32, ids: &mut Ids) -> Value {
+        let Some(at) = self.get(Reg::RSP).plus(at) else {
+            return ids.fresh();
+        };
+        let found = self.words.iter().flatten().find(|word| word.at == at);
+        if let Some(word) = found {
+            return word.holds;
+        }
+        let holds = ids.fresh();
+        self.remember(Word { at, holds });
+        holds
+    }
+
+    fn store(&mut self, at: i32, holds: Value) {
+        self.overwrite(at, 8);
+        if let Some(at) = self.get(Reg::RSP).plus(at) {
+            self.remember(Word { at, holds });
+        }
+    }
+
+    fn remember(&mut self, word: Word) {
+        let free = self.words.iter().position(Option::is_none);
+        let n = free.unwrap_or(usize::from(self.next));
+        self.words[n] = Some(word);
+        self.next = ((n + 1) % WORDS) as u8;
+    }
+
+    fn overwrite(&mut self, at: i32, size: i32) {
+        let Some(first) = self.get(Reg::RSP).plus(at) else {
+            self.words = [None; WORDS];
+            return;
+        };
+        for slot in &mut self.words {
+            let apart = slot.is_some_and(|word| {
+                word.at.id == first.id
+                    && (word.at.offset.saturating_add(8) <= first.offset
+                        || first.offset.saturating_add(size) <= word.at.offset)
+            });
+            if !apart {
+                *slot = None;
+            }
+        }
+    }
+
+    /// Becomes what holds on both ways; gives what numbers of the two have become.
+    pub fn join(&mut self, other: &Values, ids: &mut Ids) -> Pairs {
+        let mut pairs = Pairs(Vec::new());
+        if self.registers == other.registers && self.words == other.words {
+            return pairs;
+        }
+        pairs.0.reserve(self.registers.len() + WORDS);
+        if self.get(Reg::RSP) != other.get(Reg::RSP) {
+            self.words = [None; WORDS];
+        }
+        for (mine, theirs) in self.registers.iter_mut().zip(&other.registers) {
+            *mine = pairs.join(*mine, *theirs, ids);
+        }
+        for slot in &mut self.words {
+            *slot = slot.and_then(|word| {
+                let same = other.words.iter().flatten().find(|w| w.at == word.at)?;
+                let holds = pairs.join(word.holds, same.holds, ids);
+                Some(Word { holds, ..word })
+            });
+        }
+        pairs
+    }
+}
+
+/// Numbers of two ways that meet, and what they have become.
+pub struct Pairs(Vec<Pair>);
+
+/// A value `mine + n` of the one way that is `theirs + n - distance` on the other is
+/// `both + n` behind the place where they meet.
+#[derive(Clone, Copy)]
+struct Pair {
+    mine: Id,
+    theirs: Id,
+    distance: i32,
+    both: Id,
+}
+
+impl Pairs {
+    /// The value that is the one on the one way and the other on the other, if
+    /// some register or word holds it plus a constant.
+    pub fn find(&self, mine: Value, theirs: Value) -> Option<Value> {
+        if mine == theirs {
+            return Some(mine);
+        }
+        let distance = mine.offset.checked_sub(theirs.offset)?;
+        let wanted = (mine.id, theirs.id, distance);
+        let mut pairs = self.0.iter();
+        let pair = pairs.find(|pair| (pair.mine, pair.theirs, pair.distance) == wanted)?;
+        let id = pair.both;
+        Some(Value { id, ..mine })
+    }
+
+    fn join(&mut self, mine: Value, theirs: Value, ids: &mut Ids) -> Value {
+        if let Some(value) = self.find(mine, theirs) {
+            return value;
+        }
+        let Some(distance) = mine.offset.checked_sub(theirs.offset) else {
+            return ids.fresh();
+        };
+        let both = ids.next();
+        self.0.push(Pair {
+            mine: mine.id,
+            theirs: theirs.id,
+            distance,
+            both,
+        });
+        Value { id: both, ..mine }
+    }
+}

@@ -1,0 +1,367 @@
+//! Where a function keeps its return address, and where it looks at it again
+//! (target `hypervisor`).
+//!
+//! The return address lies on the driver's own stack, which the driver reaches by
+//! pointer. So a function puts a copy where no pointer leads
+//! (`twin_abi::stack::SHADOW`), and before it leaves compares the two. Left out is
+//! what cannot matter: a place that no write by pointer and no call comes before
+//! needs no comparison, and a function without comparisons keeps nothing.
+//!
+//! Two questions, over the blocks of one invocation:
+//!
+//! * *Forward*: is the word surely as it was? Yes at an entry; no behind a write by
+//!   pointer or a call; yes again behind each place that compares. Where ways meet,
+//!   all must say yes.
+//! * *Backward*: does a comparison come? Then the copy must have been made, at each
+//!   entry from which a way leads there.
+//!
+//! A jump to the beginning of another function leaves the invocation: who is jumped
+//! to takes the word for what it is, so it is compared before. A jump to the own
+//! beginning stays in it and goes behind the copying.
+
+use foldhash::{HashMap, HashSet};
+use iced_x86::{FlowControl, Mnemonic};
+use liveness::{BlockId, LocSet, Reg};
+
+use crate::analyse::class::{Class, StringOp};
+use crate::analyse::flow::{Edges, Flow};
+use crate::analyse::survey::{Memory, Survey};
+use crate::lift::{CodeIdx, Destination, FuncIdx, InstIdx, Lifted};
+use crate::plan::Plan;
+
+/// The register that a sequence takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// Nobody reads it.
+    Dead(Reg),
+    /// It is live: pushed before and popped after.
+    Spilled(Reg),
+}
+
+/// What is done about a word that may have been overwritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// It is compared, and the driver aborted if it was.
+    Compare,
+    /// It is written anew, where the flags are needed.
+    Restore,
+}
+
+/// The sequence before a place that leaves the invocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// What is done.
+    pub remedy: Remedy,
+    /// By which register.
+    pub holder: Holder,
+}
+
+/// What is done about return addresses, by the index of instructions.
+#[derive(Debug, Default)]
+pub struct ReturnWords {
+    keeps: HashMap<u32, Holder>,
+    checks: HashMap<u32, Check>,
+    falls: HashMap<u32, Check>,
+}
+
+impl ReturnWords {
+    /// How the address is kept at an entry, if it is.
+    pub fn kept_at(&self, entry: InstIdx) -> Option<Holder> {
+        self.keeps.get(&entry.0).copied()
+    }
+
+    /// What is done at an instruction, in the words of reports.
+    pub fn at(&self, i: InstIdx) -> Vec<&'static str> {
+        let kept = self.kept_at(i).map(|_| "kept");
+        let checked = self.check_before(i).map(|check| match check.remedy {
+            Remedy::Compare => "compared",
+            Remedy::Restore => "restored",
+        });
+        kept.into_iter().chain(checked).collect()
+    }
+
+    /// What comes before an instruction that leaves the invocation, if anything.
+    pub fn check_before(&self, i: InstIdx) -> Option<Check> {
+        self.checks.get(&i.0).copied()
+    }
+
+    /// What comes before an entry that control runs into from above, if anything.
+    pub fn check_above(&self, entry: InstIdx) -> Option<Check> {
+        self.falls.get(&entry.0).copied()
+    }
+}
+
+/// What return addresses are followed through.
+pub struct Input<'a> {
+    /// The code.
+    pub lifted: &'a Lifted<'a>,
+    /// What each instruction is by itself.
+    pub surveys: &'a [Survey],
+    /// Where control goes.
+    pub flow: &'a Flow,
+    /// What was decided about each instruction.
+    pub plans: &'a [Plan],
+    /// Live locations before each.
+    pub live_before: &'a [LocSet],
+    /// Code addresses that data may hold.
+    pub codemap: &'a std::collections::BTreeSet<(CodeIdx, u64)>,
+}
+
+/// Finds where return addresses are kept and compared.
+pub fn plan(input: &Input<'_>) -> ReturnWords {
+    let entries = input.entries();
+    let paths = Paths::find(input, &entries);
+    let intact = paths.intact_before(input);
+    let needs = paths.needs_copy(input, &intact);
+    let mut words = ReturnWords::default();
+    for (n, insts) in (0..).zip(input.flow.blocks()) {
+        let last = InstIdx(insts.end - 1);
+        if paths.leaves[n] && !input.intact_at_end(intact[n], insts.start..last.0) {
+            let check = check(input.plans[last.0 as usize].live);
+            words.checks.insert(last.0, check);
+        }
+        let first = InstIdx(insts.start);
+        let live = input.live_before[first.0 as usize];
+        if entries.contains(&first.0) && needs[n] {
+            words.keeps.insert(first.0, holder(live));
+        }
+        if let Some(above) = paths.above[n]
+            && !input.intact_behind(&paths, above, intact[above])
+        {
+            words.falls.insert(first.0, check(live));
+        }
+    }
+    words
+}
+
+fn check(live: LocSet) -> Check {
+    let remedy = match live.intersects(LocSet::flags()) {
+        true => Remedy::Restore,
+        false => Remedy::Compare,
+    };
+    Check {
+        remedy,
+        holder: holder(live),
+    }
+}
+
+/// The registers that calls destroy anyway, those first that carry no argument.
+fn holder(live: LocSet) -> Holder {
+    const PREFERENCE: [Reg; 9] = [
+        Reg::R11,
+        Reg::R10,
+        Reg::RAX,
+        Reg::RCX,
+        Reg::RDX,
+        Reg::RSI,
+        Reg::RDI,
+        Reg::R8,
+        Reg::R9,
+    ];
+    let dead = PREFERENCE
+        .into_iter()
+        .find(|r| !live.intersects(LocSet::reg(*r)));
+    dead.map_or(Holder::Spilled(Reg::RAX), Holder::Dead)
+}
+
+impl Input<'_> {
+    /// The instructions that a `call` leads to: where a function begins, and what
+    /// else is called.
+    fn entries(&self) -> HashSet<u32> {
+        let lifted = self.lifted;
+        let functions = (0..lifted.functions.len() as u32).map(FuncIdx);
+        let begins = functions.filter_map(|f| {
+            let function = lifted.function(f);
+            let place = (function.section, function.start);
+            let known =
+                function.has_symbol && lifted.is_entered(f) || self.codemap.contains(&place);
+            (known && !function.padding).then_some(function.insts.start)
+        });
+        let called =
+            lifted
+                .insts
+                .iter()
+                .filter_map(|inst| match (inst.iced.flow_control(), inst.target) {
+                    (FlowControl::Call, Some(Destination::Inst(to))) => Some(to.0),
+                    _ => None,
+                });
+        begins.chain(called).collect()
+    }
+
+    /// Whether the word is surely as it was, behind instructions before which it was
+    /// or was not.
+    fn intact_at_end(&self, before: bool, insts: std::ops::Range<u32>) -> bool {
+        before && !insts.into_iter().any(|i| self.may_write(i))
+    }
+
+    /// The same behind a block.
+    fn intact_behind(&self, paths: &Paths, block: usize, before: bool) -> bool {
+        let insts = self.flow.blocks()[block].clone();
+        // Whatever leaves the invocation and goes on all the same has compared.
+        paths.leaves[block] || self.intact_at_end(before, insts)
+    }
+
+    /// Whether the sequence of an instruction may write where a pointer leads, or
+    /// calls somebody who may.
+    fn may_write(&self, i: u32) -> bool {
+        let written = self.surveys[i as usize].memory == Memory::Written;
+        match self.plans[i as usize].class {
+            Class::Plain
+            | Class::Stack
+            | Class::Drop
+            | Class::Unreached(_)
+            | Class::Prefetch(_)
+            | Class::Xlat
+            | Class::PushMemory(_)
+            | Class::AddressOf
+            | Class::JumpIndirect(_)
+            | Class::Return
+            | Class::Trap(_)
+            | Class::Port(_)
+            | Class::FramePointerToStack
+            | Class::Realign(_)
+            | Class::Keep(_)
+            | Class::StaticBranch => false,
+            Class::Memory(_) | Class::BitString(_) => written,
+            Class::PopMemory(_) => true,
+            Class::String(op, ..) => {
+                matches!(op, StringOp::Movs | StringOp::Stos | StringOp::Ins)
+            }
+            Class::PortString(port, _) => port.input,
+            Class::CallIndirect(_) => true,
+            Class::Branch => self.lifted.insts[i as usize].iced.flow_control() == FlowControl::Call,
+        }
+    }
+
+    /// Whether an instruction hands the return address over: to `ret`, or to whoever
+    /// is jumped to.
+    fn leaves(&self, i: InstIdx, entries: &HashSet<u32>) -> bool {
+        let lifted = self.lifted;
+        match self.plans[i.0 as usize].class {
+            Class::Return | Class::JumpIndirect(_) => true,
+            Class::Branch => {
+                let inst = lifted.inst(i);
+                match inst.target {
+                    _ if inst.iced.flow_control() == FlowControl::Call => false,
+                    Some(Destination::Import(_)) => true,
+                    Some(Destination::Inst(to)) => {
+                        entries.contains(&to.0) && !begins_own(lifted, i, to)
+                    }
+                    None => false,
+                }
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether a branch leads to the beginning of the function that it is in.
+pub fn begins_own(lifted: &Lifted<'_>, from: InstIdx, to: InstIdx) -> bool {
+    let insts = &lifted.function(lifted.function_of(from)).insts;
+    insts.start == to.0 && insts.contains(&from.0)
+}
+
+/// Paths from block to block inside an invocation, and out of it.
+struct Paths {
+    /// Edges, both ways.
+    to: Edges,
+    from: Edges,
+    /// Whether a block's last instruction leaves the invocation, always or at times.
+    leaves: Vec<bool>,
+    /// For each block that begins with an entry, the one that control runs into it
+    /// from.
+    above: Vec<Option<usize>>,
+}
+
+impl Paths {
+    fn find(input: &Input<'_>, entries: &HashSet<u32>) -> Paths {
+        let (lifted, blocks) = (input.lifted, input.flow.blocks());
+        let mut leaves = vec![false; blocks.len()];
+        let mut above = vec![None; blocks.len()];
+        let (mut to, mut from) = (Vec::new(), Vec::new());
+        for (n, insts) in blocks.iter().enumerate() {
+            let (here, last) = (BlockId(n as u32), InstIdx(insts.end - 1));
+            if matches!(input.plans[last.0 as usize].class, Class::Unreached(_)) {
+                continue;
+            }
+            leaves[n] = input.leaves(last, entries);
+            let jumps_to = match (
+                lifted.inst(last).iced.flow_control(),
+                lifted.inst(last).target,
+            ) {
+                (FlowControl::Call, _) => None,
+                (_, Some(Destination::Inst(to))) => Some(to),
+                _ => None,
+            };
+            for next in input.flow.continuations(lifted, here) {
+                let first = blocks[next.0 as usize].start;
+                let is_entry = entries.contains(&first);
+                let jumped = jumps_to == Some(InstIdx(first));
+                if is_entry && first == insts.end && runs_on(input, last) {
+                    above[next.0 as usize] = Some(n);
+                }
+                if !is_entry || jumped && begins_own(lifted, last, InstIdx(first)) {
+                    to.push((here, next));
+                    from.push((next, here));
+                }
+            }
+        }
+        Paths {
+            to: Edges::sorted(blocks.len(), &to),
+            from: Edges::sorted(blocks.len(), &from),
+            leaves,
+            above,
+        }
+    }
+
+    /// Whether the word is surely as it was, where each block begins.
+    fn intact_before(&self, input: &Input<'_>) -> Vec<bool> {
+        let mut intact = vec![true; self.leaves.len()];
+        let mut work: Vec<usize> = (0..intact.len()).collect();
+        while let Some(block) = work.pop() {
+            if input.intact_behind(self, block, intact[block]) {
+                continue;
+            }
+            for next in self.to.of(BlockId(block as u32)) {
+                if std::mem::replace(&mut intact[next.0 as usize], false) {
+                    work.push(next.0 as usize);
+                }
+            }
+        }
+        intact
+    }
+
+    /// Whether a comparison comes, from where each block begins.
+    fn needs_copy(&self, input: &Input<'_>, intact: &[bool]) -> Vec<bool> {
+        let mut needs = vec![false; self.leaves.len()];
+        let mut work = Vec::new();
+        for (n, insts) in input.flow.blocks().iter().enumerate() {
+            if self.leaves[n] && !input.intact_at_end(intact[n], insts.start..insts.end - 1) {
+                work.push(n);
+            }
+        }
+        let above = self.above.iter().flatten();
+        work.extend(above.filter(|&&n| !input.intact_behind(self, n, intact[n])));
+        while let Some(block) = work.pop() {
+            if !std::mem::replace(&mut needs[block], true) {
+                let before = self.from.of(BlockId(block as u32)).iter();
+                work.extend(before.map(|block| block.0 as usize));
+            }
+        }
+        needs
+    }
+}
+
+/// Whether the next instruction may follow this one.
+fn runs_on(input: &Input<'_>, i: InstIdx) -> bool {
+    let iced = &input.lifted.inst(i).iced;
+    match iced.flow_control() {
+        FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => true,
+        FlowControl::Call | FlowControl::IndirectCall => !input.flow.never_returns(input.lifted, i),
+        FlowControl::Exception => true,
+        FlowControl::Interrupt => iced.mnemonic() != Mnemonic::Int3,
+        FlowControl::UnconditionalBranch | FlowControl::IndirectBranch | FlowControl::Return => {
+            false
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Translations that are used again: `disp(%base)` after `disp0(%base)` needs no
+//! check of its own if the first one's result is still in a register.
+//!
+//! ```text
+//!     <check of 8(%rdi)> -> %rcx
+//!     mov   (%rcx), %rax              was 8(%rdi)
+//!     mov   24(%rcx), %edx            was 32(%rdi)
+//! ```
+//!
+//! Why it computes the same:
+//! * A window is three pages, so from a translated address on there are
+//!   [`stlb::COVERED`] bytes, and before it [`stlb::BELOW`], that are the dom0
+//!   bytes around the original address; where dom0 has none, there is a hole.
+//! * The table does not change an entry while a CPU is inside a driver, and
+//!   nothing between the two leaves the driver.
+//! * No page is touched but those that an access is on: what aborts now aborted
+//!   before, at the same instruction and address, in a hole instead of in a check.
+//! * The register is dead from the check on until the original program writes it,
+//!   which ends its use here.
+//!
+//! Where ways meet, a translation is kept that registers hold on all of them. A loop's
+//! way back is planned after the place that it leads to, so nothing is kept over it.
+//! Whether a register holds what it should, the verifier finds out by itself.
+
+mod ahead;
+mod available;
+mod operand;
+
+use liveness::Reg;
+use twin_abi::stlb;
+
+use crate::analyse::class::Class;
+use crate::plan::numbering::Value;
+
+pub use ahead::{REACH, Step, is_used, result_registers};
+pub use available::{Available, Held};
+pub use operand::{Operand, Place};
+
+/// An earlier translation serves this access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reuse {
+    /// Holds the translated address of the earlier access.
+    pub register: Reg,
+    /// What lies between the two, in bytes: less than a window.
+    pub displacement: i16,
+}
+
+/// Whether translations survive an instruction of this class: it does not leave
+/// the driver, and its sequence overwrites no register but its scratch. Branches
+/// differ by where they lead.
+pub fn survives(class: Class) -> bool {
+    match class {
+        Class::Plain
+        | Class::Stack
+        | Class::Drop
+        | Class::Unreached(_)
+        | Class::AddressOf
+        | Class::Memory(_)
+        | Class::Prefetch(_)
+        | Class::BitString(_) => true,
+        // Some of these are branches; `plan/ahead.rs` tells them apart.
+        Class::Keep(_) | Class::StaticBranch => false,
+        Class::PushMemory(_)
+        | Class::PopMemory(_)
+        | Class::Xlat
+        | Class::String(..)
+        | Class::CallIndirect(_)
+        | Class::JumpIndirect(_)
+        | Class::Branch
+        | Class::Return
+        | Class::Trap(_)
+        | Class::Port(_)
+        | Class::FramePointerToStack
+        | Class::Realign(_)
+        | Class::PortString(..) => false,
+    }
+}
+
+/// How far an access lies behind an address, if a translation of that covers it.
+fn distance(from: Value, to: &Place) -> Option<i16> {
+    let distance = i64::from(to.address.offset) - i64::from(from.offset);
+    let covered = from.id == to.address.id && covers(distance, to.size);
+    covered.then(|| i16::try_from(distance).ok())?
+}
+
+/// Whether a translation covers `size` bytes at that distance from its address.
+fn covers(distance: i64, size: u16) -> bool {
+    -(stlb::BELOW as i64) <= distance && distance + i64::from(size) <= stlb::COVERED as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::numbering::{Ids, Values};
+
+    #[test]
+    fn what_a_window_covers() {
+        let values = Values::unknown(&mut Ids::default());
+        let from = Operand::at(Reg::RDI, 8, 8).place(&values).unwrap().address;
+        let covers = |base, displacement, size| {
+            let place = Operand::at(base, displacement, size).place(&values)?;
+            distance(from, &place)
+        };
+        assert_eq!(covers(Reg::RDI, 8, 4), Some(0));
+        assert_eq!(covers(Reg::RDI, 24, 8), Some(16));
+        assert_eq!(covers(Reg::RDI, 8 + 4096, 1), Some(4096));
+        assert_eq!(covers(Reg::RDI, 8 + 4096, 2), None);
+        assert_eq!(covers(Reg::RDI, 7, 1), Some(-1));
+        assert_eq!(covers(Reg::RDI, 8 - 4096, 8), Some(-4096));
+        assert_eq!(covers(Reg::RDI, 8 - 4097, 8), None);
+        assert_eq!(covers(Reg::RSI, 8, 8), None, "another base");
+        assert_eq!(covers(Reg::RDI, i32::MAX, 1), None);
+        assert_eq!(covers(Reg::RDI, i32::MIN, 1), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! What sequences must know of the stack and of the direction flag. It is checked
+//! here, so that writing them cannot fail for it.
+
+use iced_x86::Instruction;
+use liveness::LocSet;
+
+use super::Plan;
+use crate::analyse::class::Class;
+use crate::analyse::classify::{PART_OF_A_WORD, Refused, WORD};
+use crate::frame::facts::{Facts, FactsBefore};
+use crate::frame::variants::{Variant, Variants};
+use crate::lift::{FuncIdx, InstIdx, Lifted};
+use crate::refusal::{self, Code, Refusal};
+
+/// Refuses each instruction whose sequence needs a fact that is not known, and each
+/// function whose entry cannot choose a variant.
+pub fn check(
+    lifted: &Lifted<'_>,
+    plans: &[Plan],
+    facts: &FactsBefore,
+    variants: &Variants,
+) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
+    for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
+        if lifted.is_entered(f) && variants.of(f).count() > 1 {
+            refusals.extend(flags_at_entry(lifted, plans, f));
+        }
+        for variant in variants.of(f) {
+            for i in lifted.function(f).insts.clone().map(InstIdx) {
+                let iced = &lifted.inst(i).iced;
+                let before = || facts.get(i, variant);
+                if let Err((code, reason)) = known(plans[i.0 as usize].class, iced, before, variant)
+                {
+                    refusal::add(&mut refusals, lifted.refusal(code, i, reason));
+                }
+            }
+        }
+    }
+    refusals
+}
+
+/// The choice among variants is a `test`, so no flag may be live before it.
+fn flags_at_entry(lifted: &Lifted<'_>, plans: &[Plan], f: FuncIdx) -> Option<Refusal> {
+    let entry = InstIdx(lifted.function(f).insts.start);
+    let live = plans[entry.0 as usize].live.intersects(LocSet::flags());
+    let reason = "flags are live at the entry of a function that realigns its stack";
+    live.then(|| lifted.refusal(Code::StackPointer, entry, reason))
+}
+
+fn known<'f>(
+    class: Class,
+    iced: &Instruction,
+    facts: impl Fn() -> Option<&'f Facts>,
+    variant: Variant,
+) -> Result<(), Refused> {
+    match class {
+        Class::String(..) | Class::PortString(..) => facts()
+            .and_then(Facts::direction)
+            .map(|_| ())
+            .ok_or((Code::Direction, "the direction flag is not known here")),
+        Class::FramePointerToStack => match facts().and_then(|facts| facts.stack_move(iced)) {
+            Some(distance) if distance % WORD == 0 => Ok(()),
+            Some(_) => Err(PART_OF_A_WORD),
+            None => Err((
+                Code::StackPointer,
+                "the distance from rsp to what it is set to is not known here",
+            )),
+        },
+        Class::Realign(alignment) => facts()
+            .and_then(|facts| facts.padding(alignment, variant))
+            .map(|_| ())
+            .ok_or((Code::StackPointer, "the frame's size is not known here")),
+        _ => Ok(()),
+    }
+}

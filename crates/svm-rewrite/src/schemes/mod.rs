@@ -1,0 +1,106 @@
+//! How an address is translated: one file and one row for each scheme.
+//!
+//! A scheme emits the check only. It begins with the address being put into `v`,
+//! ends with `v` holding the translated address, and overwrites its other registers
+//! and the flags. What happens on a miss stands out of line, in
+//! [`crate::encode::Emitter::finish_stubs`]. `docs/writing-a-scheme.md` states
+//! what a scheme must promise.
+
+mod paper;
+mod stlb;
+
+use liveness::Reg;
+use twin_abi::Scheme;
+
+use crate::asm::encode::Form;
+use crate::asm::import::Import;
+use crate::asm::{Address, Assembler, Label, Referent};
+
+/// What the rewriter must know of a scheme.
+pub struct Row {
+    /// Registers that a check overwrites, `v` included.
+    pub registers: usize,
+    /// Whether a translation may serve several accesses.
+    pub reuses: bool,
+    /// Whether the slow path finds the address still in `v`.
+    pub keeps_address: bool,
+    /// Emits the check where the table is at a constant address.
+    absolute: fn(&mut Assembler, &Check<'_>),
+    /// Emits it where the table is reached relative to `rip`; `None` if the scheme
+    /// has no such form.
+    relative: Option<fn(&mut Assembler, &Check<'_>)>,
+}
+
+/// The row of a scheme. The list of all schemes is [`Scheme::ALL`].
+pub fn row(scheme: Scheme) -> &'static Row {
+    match scheme {
+        Scheme::Stlb => &stlb::ROW,
+        Scheme::Paper => &paper::ROW,
+    }
+}
+
+/// One check that is to be emitted.
+pub struct Check<'c> {
+    /// Gives the address that is checked.
+    pub address: &'c Address,
+    /// Ends translated.
+    pub v: Reg,
+    /// At least `registers - 1` more registers to overwrite, and one more where the
+    /// table is [`Table::Relative`].
+    pub others: &'c [Reg],
+    /// Where the check branches to if the table has no translation.
+    pub miss: Label,
+}
+
+/// How a check reaches the translation table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// At a constant address.
+    Absolute,
+    /// Relative to `rip`, by way of one more register.
+    Relative,
+}
+
+impl Table {
+    /// Registers that it takes beside the scheme's.
+    pub fn registers(self) -> usize {
+        match self {
+            Table::Absolute => 0,
+            Table::Relative => 1,
+        }
+    }
+}
+
+impl Row {
+    /// Whether the scheme has a check that reaches such a table.
+    pub fn reaches(&self, table: Table) -> bool {
+        match table {
+            Table::Absolute => true,
+            Table::Relative => self.relative.is_some(),
+        }
+    }
+
+    /// Emits a check.
+    ///
+    /// # Panics
+    /// If the scheme does not reach the table: [`crate::rewrite`] refuses that first.
+    pub fn emit(&self, table: Table, asm: &mut Assembler, check: &Check<'_>) {
+        match table {
+            Table::Absolute => (self.absolute)(asm, check),
+            Table::Relative => {
+                let relative = self.relative.expect("the scheme reaches the table");
+                relative(asm, check);
+            }
+        }
+    }
+}
+
+/// An operation with one half of the entry that `index` selects.
+fn with_entry(asm: &mut Assembler, form: Form, register: Reg, index: Reg, half: u64) {
+    asm.table(
+        form,
+        register,
+        index,
+        Referent::Import(Import::Stlb, half as i64),
+    );
+}

@@ -1,0 +1,44 @@
+//! The class of an instruction of a driver in a hypervisor: nothing stays that
+//! reaches memory outside the frame, and what stays must be listed.
+
+use iced_x86::Instruction;
+
+use super::sensitive::refuse_sensitive;
+use crate::analyse::class::Class;
+use crate::analyse::classify::extension;
+use crate::analyse::classify::prefix;
+use crate::analyse::classify::{Differences, Question, Refused, of_object};
+use crate::refusal::Code;
+
+const DIFFERENCES: Differences = Differences {
+    refuse: refuse_sensitive,
+    first: |_| Ok(None),
+    refuse_form: refuse_unlisted,
+};
+
+/// Classifies one instruction.
+///
+/// # Errors
+/// The instruction cannot be rewritten soundly.
+pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
+    of_object(question, &DIFFERENCES)
+}
+
+/// What is replaced or dropped may be of any extension; what is kept may not.
+fn refuse_unlisted(iced: &Instruction, bytes: &[u8], class: Class) -> Result<(), Refused> {
+    let replaced = matches!(
+        class,
+        Class::Drop
+            | Class::Xlat
+            | Class::Port(_)
+            | Class::Trap(_)
+            | Class::FramePointerToStack
+            | Class::Realign(_)
+    );
+    if replaced {
+        return Ok(());
+    }
+    let extension = extension::refused(iced).map(|reason| (Code::Extension, reason));
+    let prefix = || prefix::meaningless(iced, bytes).map(|reason| (Code::Prefix, reason));
+    extension.or_else(prefix).map_or(Ok(()), Err)
+}

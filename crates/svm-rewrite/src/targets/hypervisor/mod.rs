@@ -1,0 +1,59 @@
+//! The `hypervisor` target: a driver's code inside a hypervisor, confined to dom0's
+//! memory. Nothing may stay that reaches memory outside the frame.
+//!
+//! ```text
+//! sensitive which instructions it may not have
+//! classify  the class of an instruction
+//! operands  what references in code are called
+//! emit      code, symbols, codemap and map into one object
+//! ```
+
+mod classify;
+mod emit;
+mod operands;
+mod sensitive;
+
+use elf_loader::consts::STB_WEAK;
+use foldhash::HashMap;
+use liveness::LocSet;
+
+use super::Descriptor;
+use crate::analyse::classify as classes;
+use crate::frame::refine;
+use crate::schemes::Table;
+use crate::{encode, plan};
+
+/// What a hypervisor's instance of a driver is.
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    check_object: |_| Ok(()),
+    any_relocation: false,
+    is_replaceable: |symbol| symbol.binding == STB_WEAK,
+    classes: classes::Rules {
+        check_operands: operands::check,
+        kept: |_| Ok(HashMap::default()),
+        amend: |_, _| {},
+        classify: classify::classify,
+    },
+    leaves_out_unreached: true,
+    keeps_frames: false,
+    refine: refine::translate_callers_frame,
+    plans: plan::Rules {
+        table: Table::Absolute,
+        reserved: LocSet::empty(),
+        has_veneers: true,
+    },
+    guards_returns: true,
+    code: encode::Rules {
+        table: Table::Absolute,
+        has_red_zone: false,
+        translates_to_itself: false,
+        unwinds: false,
+        indirect: encode::Indirect::Runtime,
+        keeps_calls: false,
+        is_verbatim: |_| false,
+        referent: operands::referent,
+        field: operands::field,
+    },
+    closes_calls: true,
+    emit: Ok(emit::emit),
+};

@@ -1,0 +1,166 @@
+//! The class of an instruction in a module for a stock kernel: most stay as they
+//! are, and those that the kernel patches all do.
+
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
+
+use super::system;
+use crate::analyse::class::{Callee, Class, Kind, Space, StringOp};
+use crate::analyse::classify::prefix;
+use crate::analyse::classify::{
+    Differences, Kept, Question, Refused, in_words, is_cache_hint, of_object,
+};
+use crate::refusal::Code;
+
+const DIFFERENCES: Differences = Differences {
+    refuse: system::refuse,
+    first,
+    refuse_form: refuse_prefixes,
+};
+
+/// Classifies one instruction.
+///
+/// # Errors
+/// The instruction cannot be rewritten soundly.
+pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
+    let iced = &question.lifted.inst(question.inst).iced;
+    match question.kept {
+        None => by_itself(question),
+        Some(Kept::StaticBranch) => Ok(Class::StaticBranch),
+        Some(Kept::Alternative | Kept::Paravirt) => {
+            in_kept_range(question).map(|class| Class::Keep(class.kind()))
+        }
+        Some(Kept::Fixup) => system::refuse(iced).map(|()| Class::Keep(Some(Kind::Other))),
+        Some(Kept::Section) => system::refuse(iced).and_then(|()| in_kept_section(question)),
+    }
+}
+
+fn by_itself(question: &Question<'_>) -> Result<Class, Refused> {
+    let iced = &question.lifted.inst(question.inst).iced;
+    of_object(question, &DIFFERENCES).map(|class| unless_kept(class, iced))
+}
+
+/// An instruction that an alternative may replace stays as it is, so it must
+/// reach no memory that would be translated.
+fn in_kept_range(question: &Question<'_>) -> Result<Class, Refused> {
+    let iced = &question.lifted.inst(question.inst).iced;
+    match by_itself(question)? {
+        Class::Drop => Ok(Class::Plain),
+        class @ (Class::Keep(_) | Class::Branch | Class::Plain) => Ok(class),
+        _ if is_cache_hint(iced) => Ok(Class::Plain),
+        _ => Err((
+            Code::Patched,
+            "it reaches memory through a register where the kernel may put another instruction",
+        )),
+    }
+}
+
+/// An instruction of a section that stays as it is: it may be anything that reaches
+/// no memory through a register.
+fn in_kept_section(question: &Question<'_>) -> Result<Class, Refused> {
+    match in_kept_range(question) {
+        Err(refused @ (Code::Patched, _)) => Err(refused),
+        _ => Ok(Class::Keep(None)),
+    }
+}
+
+/// Instructions that a module may have and a driver in a hypervisor may not.
+fn first(iced: &Instruction) -> Result<Option<Class>, Refused> {
+    if is_cache_hint(iced) {
+        return Ok(Some(Class::Prefetch(Space::Heap)));
+    }
+    in_words(iced)?;
+    Ok((makes_frame(iced) || saves_flags(iced)).then_some(Class::Plain))
+}
+
+/// In a module for a stock kernel all extensions may stay; a translated access
+/// is encoded anew, which keeps no prefix without meaning.
+fn refuse_prefixes(iced: &Instruction, bytes: &[u8], class: Class) -> Result<(), Refused> {
+    let class = unless_kept(class, iced);
+    if matches!(class, Class::Keep(_) | Class::Drop | Class::Branch) {
+        return Ok(());
+    }
+    match prefix::meaningless(iced, bytes) {
+        Some(reason) => Err((Code::Prefix, reason)),
+        None => Ok(()),
+    }
+}
+
+/// `pushfq`: what it reaches is the top of the stack.
+fn saves_flags(iced: &Instruction) -> bool {
+    iced.mnemonic() == Mnemonic::Pushfq
+}
+
+/// [`Class::Keep`] for what stays as it is, else the class.
+fn unless_kept(class: Class, iced: &Instruction) -> Class {
+    let keep = Class::Keep(class.kind());
+    match class {
+        // Calls of `__fentry__`, and what stops speculation.
+        Class::Drop if iced.flow_control() != FlowControl::Next => keep,
+        Class::Drop
+        | Class::Unreached(_)
+        | Class::Branch
+        | Class::Keep(_)
+        | Class::StaticBranch => class,
+        Class::Plain
+        | Class::Stack
+        | Class::Prefetch(_)
+        | Class::AddressOf
+        | Class::Return
+        | Class::Trap(_)
+        | Class::Port(_)
+        | Class::Realign(_) => keep,
+        Class::FramePointerToStack => class,
+        Class::Memory(Space::Heap) => class,
+        Class::Memory(Space::Stack | Space::Global | Space::PerCpu(_)) => keep,
+        // One instruction must stay one.
+        Class::BitString(Space::PerCpu(_)) => keep,
+        Class::BitString(Space::Stack | Space::Heap | Space::Global) => class,
+        Class::PushMemory(Space::Heap) | Class::PopMemory(Space::Heap) => class,
+        Class::PushMemory(_) | Class::PopMemory(_) => keep,
+        Class::Xlat | Class::String(..) => class,
+        // The kernel has no gate: a string instruction with one pointer.
+        Class::PortString(port, repeat) => {
+            let op = if port.input {
+                StringOp::Ins
+            } else {
+                StringOp::Outs
+            };
+            Class::String(op, port.log2, repeat)
+        }
+        // A thunk is a routine like any other, whose calls the kernel patches.
+        Class::CallIndirect(Callee::Register(_)) | Class::JumpIndirect(Callee::Register(_)) => {
+            match iced.op0_kind() {
+                OpKind::Register => keep,
+                _ => Class::Branch,
+            }
+        }
+        Class::CallIndirect(Callee::Memory(Space::Heap))
+        | Class::JumpIndirect(Callee::Memory(Space::Heap)) => class,
+        Class::CallIndirect(Callee::Memory(_)) | Class::JumpIndirect(Callee::Memory(_)) => keep,
+    }
+}
+
+/// Whether an instruction moves `rsp` in a way that frames of the kernel are made
+/// with: by a constant, to alignment, from another register.
+fn makes_frame(iced: &Instruction) -> bool {
+    use Mnemonic as M;
+    let to_rsp = iced.op_count() == 2
+        && iced.op0_kind() == OpKind::Register
+        && iced.op0_register() == Register::RSP;
+    let from_register = iced.op1_kind() == OpKind::Register;
+    let from_memory = iced.op1_kind() == OpKind::Memory;
+    match iced.mnemonic() {
+        // By what a register holds frames are made whose size nobody knows.
+        M::Add | M::Sub | M::And => to_rsp && !from_memory && !from_register,
+        M::Mov => to_rsp && !from_memory && points_to_frame(iced.op1_register()),
+        M::Lea => to_rsp && iced.memory_index() == Register::None,
+        M::Leave => true,
+        _ => false,
+    }
+}
+
+/// Registers that unwinding may count from. From any other, `rsp` comes by a
+/// constant.
+fn points_to_frame(register: Register) -> bool {
+    matches!(register, Register::RBP | Register::R10)
+}

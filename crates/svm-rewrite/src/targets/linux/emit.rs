@@ -1,0 +1,161 @@
+//! Rewritten code, and everything of the original that is not code, to one
+//! object.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use elf_loader::consts::{STB_LOCAL, STT_SECTION};
+use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
+use foldhash::HashMap;
+use twin_abi::{Scheme, Target};
+
+use super::super::sections::{map_section, note_section, relocation_kind};
+use super::places::Places;
+use super::runtime::Runtime;
+use super::{orc, tables, versions};
+use crate::asm::import::Import;
+use crate::asm::{Field, Referent};
+use crate::encode::apply::Applied;
+use crate::lift::{CodeIdx, Lifted};
+use crate::refusal::Refusal;
+
+/// Builds the object.
+///
+/// # Errors
+/// What refers to code and cannot be moved.
+pub fn emit(
+    lifted: &Lifted<'_>,
+    applied: &mut Applied,
+    _codemap: &BTreeSet<(CodeIdx, u64)>,
+    scheme: Scheme,
+) -> Result<Object<'static>, Vec<Refusal>> {
+    let mut object = owned(lifted.object);
+    let section_symbols = section_symbols(&mut object, lifted);
+    let places = Places::new(lifted, applied);
+    let refusals = tables::move_all(&mut object, lifted, &places, &section_symbols);
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
+    orc::remake(&mut object, lifted, applied, &section_symbols)?;
+    // The original's own parts have their new places beyond this point.
+    let runtime = Runtime::link(&mut object, scheme);
+    versions::complete(&mut object).map_err(|refusal| vec![refusal])?;
+    let sections = applied.sections.iter_mut();
+    let code: Vec<Vec<u8>> = sections
+        .map(|laid| std::mem::take(&mut laid.bytes))
+        .collect();
+    let names = Names {
+        lifted,
+        applied,
+        section_symbols,
+        runtime,
+    };
+    names.code(&mut object, code);
+    object.sections.push(note_section(scheme, Target::Linux));
+    let id = |code: CodeIdx| lifted.sections[usize::from(code.0)].id;
+    object.sections.push(map_section(lifted, applied, id));
+    Ok(object)
+}
+
+/// The original, on its own.
+fn owned(object: &Object<'_>) -> Object<'static> {
+    let section = |s: &Section<'_>| Section {
+        name: Cow::Owned(s.name.to_string()),
+        data: Cow::Owned(s.data.to_vec()),
+        relocations: s.relocations.clone(),
+        ..*s
+    };
+    let symbol = |s: &Symbol<'_>| Symbol {
+        name: Cow::Owned(s.name.to_string()),
+        ..*s
+    };
+    Object {
+        sections: object.sections.iter().map(section).collect(),
+        symbols: object.symbols.iter().map(symbol).collect(),
+        ..*object
+    }
+}
+
+/// The section symbol of each code section; made where there is none.
+fn section_symbols(
+    object: &mut Object<'static>,
+    lifted: &Lifted<'_>,
+) -> HashMap<CodeIdx, SymbolId> {
+    let mut found = HashMap::default();
+    let mut known: HashMap<SectionId, SymbolId> = HashMap::default();
+    for (id, symbol) in object.symbols() {
+        if let (Place::In(section), STT_SECTION) = (symbol.place, symbol.kind) {
+            known.entry(section).or_insert(id);
+        }
+    }
+    for (n, section) in lifted.sections.iter().enumerate() {
+        let place = Place::In(section.id);
+        let id = known.get(&section.id).copied();
+        let id = id.unwrap_or(SymbolId(object.symbols.len() as u32));
+        if id.0 as usize == object.symbols.len() {
+            object.symbols.push(Symbol {
+                name: Cow::Borrowed(""),
+                binding: STB_LOCAL,
+                kind: STT_SECTION,
+                other: 0,
+                place,
+                value: 0,
+                size: 0,
+            });
+        }
+        found.insert(CodeIdx(n as u16), id);
+    }
+    found
+}
+
+/// What emitted code's references are called.
+struct Names<'n, 'a> {
+    lifted: &'n Lifted<'a>,
+    applied: &'n Applied,
+    section_symbols: HashMap<CodeIdx, SymbolId>,
+    runtime: Runtime,
+}
+
+impl Names<'_, '_> {
+    fn code(&self, object: &mut Object<'static>, code: Vec<Vec<u8>>) {
+        for (n, (laid, bytes)) in self.applied.sections.iter().zip(code).enumerate() {
+            let section = &mut object.sections[self.lifted.sections[n].id.0 as usize];
+            section.size = bytes.len() as u64;
+            section.data = Cow::Owned(bytes);
+            // Functions keep the alignment that they were given, up to 16 bytes.
+            section.align = section.align.max(16);
+            section.relocations = laid
+                .references()
+                .map(|(offset, field, referent)| self.relocation(offset, field, &referent))
+                .collect();
+            section.relocations.sort_by_key(|r| r.offset);
+        }
+    }
+
+    fn relocation(&self, offset: u64, field: Field, referent: &Referent) -> Relocation {
+        let (kind, from_end) = relocation_kind(field);
+        let (symbol, addend) = match referent {
+            Referent::Label(label) => {
+                let (code, at) = self.applied.place(*label);
+                (self.section_symbols[&code], at as i64)
+            }
+            Referent::Import(import, addend) => (self.symbol(*import), *addend),
+        };
+        Relocation {
+            offset,
+            kind,
+            symbol,
+            addend: addend + from_end,
+        }
+    }
+
+    fn symbol(&self, import: Import) -> SymbolId {
+        match import {
+            Import::Own(id) | Import::Routine(id) => id,
+            Import::Slow(_) | Import::Stlb => self.runtime.symbol(&import.name(self.lifted.object)),
+            Import::Section(_) | Import::Data(_) | Import::Runtime(_) => {
+                unreachable!("a module for a stock kernel has no other runtime")
+            }
+        }
+    }
+}

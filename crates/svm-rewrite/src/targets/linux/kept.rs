@@ -1,0 +1,137 @@
+//! Which instructions the kernel's metadata wants as they are: it patches them,
+//! or answers their faults, and looks at their bytes when it does.
+
+use elf_loader::SectionId;
+use elf_loader::special::{self, Entry, FieldRole, SpecialKind};
+use foldhash::HashMap;
+use iced_x86::{Mnemonic, Register};
+
+use crate::analyse::class::Class;
+use crate::analyse::classify::Kept;
+use crate::frame::facts::FactsBefore;
+use crate::frame::variants::Variant;
+use crate::lift::{CodeIdx, InstIdx, Lifted};
+use crate::refusal::{Code, Refusal};
+
+/// Sections whose instructions all stay as they are: alternatives' replacements, which
+/// never run in place, and static calls' trampolines, whose bytes the kernel knows.
+pub fn is_verbatim(section: &str) -> bool {
+    matches!(section, ".altinstr_replacement" | ".static_call.text")
+}
+
+/// Finds the instructions that stay, by index, and why.
+///
+/// # Errors
+/// Metadata that cannot be read, or that names no whole instruction.
+pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
+    let mut finder = Finder {
+        lifted,
+        found: HashMap::default(),
+    };
+    for (n, section) in lifted.sections.iter().enumerate() {
+        if is_verbatim(lifted.section_name(CodeIdx(n as u16))) {
+            let all = section.insts.clone();
+            finder.found.extend(all.map(|i| (i, Kept::Section)));
+        }
+    }
+    for (id, section) in lifted.object.sections() {
+        let Some(kind) = special::kind_of(&section.name) else {
+            continue;
+        };
+        let why = match kind {
+            SpecialKind::JumpTable => Kept::StaticBranch,
+            SpecialKind::AltInstructions => Kept::Alternative,
+            SpecialKind::ParaInstructions => Kept::Paravirt,
+            SpecialKind::ExTable => Kept::Fixup,
+            SpecialKind::McountLoc
+            | SpecialKind::SmpLocks
+            | SpecialKind::RetpolineSites
+            | SpecialKind::ReturnSites
+            | SpecialKind::OrcUnwind
+            | SpecialKind::OrcUnwindIp
+            | SpecialKind::BugTable
+            | SpecialKind::StaticCallSites
+            | SpecialKind::AltInstrReplacement
+            | SpecialKind::CallSites
+            | SpecialKind::IbtEndbrSeal
+            | SpecialKind::CfiSites => continue,
+        };
+        let entries = special::entries(lifted.object, id)
+            .map_err(|e| Refusal::at(Code::Metadata, &section.name, 0, e.to_string()))?;
+        for entry in &entries {
+            finder.entry(&section.name, entry, why)?;
+        }
+    }
+    Ok(finder.found)
+}
+
+/// Keeps moves of `rsp` from a register where they cannot become moves by a constant:
+/// where the function aligns `rsp`, for the distance back to what it was before then
+/// depends on `rsp` at entry, and where the distance is not known for another reason.
+/// Whether such a move is sound, the verifier decides.
+pub fn keep_realigned(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
+    let aligns = |i: u32| {
+        let iced = &lifted.insts[i as usize].iced;
+        iced.mnemonic() == Mnemonic::And && iced.op0_register() == Register::RSP
+    };
+    // Asked once a function: there may be as many moves in it as instructions.
+    let mut aligning: HashMap<u32, bool> = HashMap::default();
+    for (i, class) in classes.iter_mut().enumerate() {
+        if *class == Class::FramePointerToStack {
+            let i = InstIdx(i as u32);
+            let function = lifted.function(lifted.function_of(i));
+            let realigned = aligning
+                .entry(function.insts.start)
+                .or_insert_with(|| function.insts.clone().any(aligns));
+            let from = lifted.inst(i).iced.op1_register();
+            let before = facts.get(i, Variant::FIRST);
+            let known = before.is_some_and(|facts| facts.distance_to(from).is_some());
+            if !known || *realigned {
+                *class = Class::Keep(None);
+            }
+        }
+    }
+}
+
+struct Finder<'l, 'a> {
+    lifted: &'l Lifted<'a>,
+    found: HashMap<u32, Kept>,
+}
+
+impl Finder<'_, '_> {
+    fn entry(&mut self, section: &str, entry: &Entry, why: Kept) -> Result<(), Refusal> {
+        let Some(site) = entry.reference(FieldRole::Site) else {
+            return Ok(());
+        };
+        let range = self.range(site, u64::from(entry.site_len()));
+        let Some(range) = range else {
+            let reason = "its entry names no whole instructions of a code section";
+            return Err(Refusal::at(Code::Metadata, section, entry.offset, reason));
+        };
+        for i in range {
+            // The first reason counts, with one exception: `__ex_table` may name an
+            // instruction inside an alternative (`clear_user`), and then its faults
+            // are answered there as well.
+            let slot = self.found.entry(i).or_insert(why);
+            if why == Kept::Fixup && *slot != Kept::Section {
+                *slot = why;
+            }
+        }
+        Ok(())
+    }
+
+    /// The instructions of `len` bytes from a place on; at least one.
+    fn range(&self, (id, start): (SectionId, u64), len: u64) -> Option<std::ops::Range<u32>> {
+        let section = self.lifted.code_section(id)?;
+        let first = self.lifted.inst_at(section, start)?;
+        let mut end = first.0;
+        let code = &self.lifted.sections[usize::from(section.0)];
+        while end < code.insts.end && self.lifted.inst(InstIdx(end)).offset() < start + len {
+            end += 1;
+        }
+        if len > 0 && self.lifted.inst(InstIdx(end - 1)).iced.next_ip() != start + len {
+            return None;
+        }
+        Some(first.0..end.max(first.0 + 1))
+    }
+}

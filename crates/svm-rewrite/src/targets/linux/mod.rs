@@ -1,0 +1,81 @@
+//! The `linux` target: a module that a stock kernel loads in place of the
+//! original. Its shape is that of ARCHITECTURE.md, "What a rewritten object is
+//! (`--target linux`)".
+//!
+//! ```text
+//! series    whether its tables are those that are known
+//! kept      which instructions the kernel's metadata wants as they are   (before anything is decided)
+//! system    which instructions it may have
+//! classify  the class of an instruction
+//! operands  what references in code are called
+//! places    where original places are now
+//! tables    the kernel's tables about code, moved
+//! orc       unwind tables, made anew
+//! runtime   the slow path, linked in
+//! versions  checksums of what the slow path imports
+//! emit      all of it into one object
+//! ```
+
+mod classify;
+mod emit;
+mod kept;
+mod operands;
+mod orc;
+mod places;
+mod runtime;
+mod series;
+mod system;
+mod tables;
+mod versions;
+
+use elf_loader::consts::STB_WEAK;
+use liveness::{LocSet, Reg};
+
+use super::Descriptor;
+use crate::analyse::{classify as classes, survey};
+use crate::frame::refine;
+use crate::schemes::Table;
+use crate::{encode, plan};
+
+pub use runtime::module_runtime;
+
+/// What a module for a stock kernel is.
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    check_object: series::check,
+    any_relocation: false,
+    // A module is linked once.
+    is_replaceable: |symbol| symbol.binding == STB_WEAK,
+    classes: classes::Rules {
+        check_operands: operands::check,
+        kept: kept::kept,
+        amend: survey::assume_backdoor,
+        classify: classify::classify,
+    },
+    leaves_out_unreached: false,
+    keeps_frames: true,
+    refine: |analysis, facts, classes| {
+        refine::keep_frame_pointer(analysis, facts, classes);
+        kept::keep_realigned(analysis.lifted, facts, classes);
+    },
+    plans: plan::Rules {
+        table: Table::Absolute,
+        // Unwinding may need the caller's at any place.
+        reserved: LocSet::reg(Reg::RBP),
+        has_veneers: false,
+    },
+    // The stack is the kernel's.
+    guards_returns: false,
+    code: encode::Rules {
+        table: Table::Absolute,
+        has_red_zone: false,
+        translates_to_itself: true,
+        unwinds: true,
+        indirect: encode::Indirect::Register,
+        keeps_calls: true,
+        is_verbatim: kept::is_verbatim,
+        referent: operands::referent,
+        field: operands::field,
+    },
+    closes_calls: true,
+    emit: Ok(emit::emit),
+};

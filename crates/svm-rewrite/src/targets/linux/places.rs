@@ -1,0 +1,89 @@
+//! Where a place of the original's code is in the rewritten code.
+
+use elf_loader::SectionId;
+use foldhash::HashMap;
+
+use crate::asm::Label;
+use crate::encode::apply::Applied;
+use crate::lift::{CodeIdx, Lifted};
+
+/// The map from original to new places.
+pub struct Places<'p, 'a> {
+    lifted: &'p Lifted<'a>,
+    applied: &'p Applied,
+    /// New offset of the accesses that have a `lock` prefix.
+    locks: HashMap<u32, u64>,
+}
+
+impl<'p, 'a> Places<'p, 'a> {
+    /// The map of what was applied.
+    pub fn new(lifted: &'p Lifted<'a>, applied: &'p Applied) -> Places<'p, 'a> {
+        let locks = applied.locked.iter().map(|&(section, i, at)| {
+            let laid = &applied.sections[usize::from(section)];
+            (i.0, laid.offset(at))
+        });
+        Places {
+            lifted,
+            applied,
+            locks: locks.collect(),
+        }
+    }
+
+    /// The code section with this id, if it is one.
+    pub fn code(&self, id: SectionId) -> Option<CodeIdx> {
+        self.lifted.code_section(id)
+    }
+
+    /// Where the instruction that began at `offset` begins now; the end of a
+    /// section is its end. `None` if no instruction began there.
+    pub fn place(&self, code: CodeIdx, offset: u64) -> Option<u64> {
+        let section = &self.lifted.sections[usize::from(code.0)];
+        if offset == self.lifted.object.section(section.id).data.len() as u64 {
+            return Some(self.applied.sections[usize::from(code.0)].bytes.len() as u64);
+        }
+        let i = self.lifted.inst_at(code, offset)?;
+        Some(self.applied.place(Label(i.0)).1)
+    }
+
+    /// Where what was `start..end` ends now: if `end` was that of the function, behind
+    /// its out-of-line parts, else where the instruction at `end` begins.
+    pub fn end(&self, code: CodeIdx, start: u64, end: u64) -> Option<u64> {
+        let first = self.lifted.inst_at(code, start)?;
+        let f = self.lifted.function_of(first);
+        let function = self.lifted.function(f);
+        if function.end == end {
+            return Some(
+                self.applied
+                    .place(self.applied.function_ends[f.0 as usize])
+                    .1,
+            );
+        }
+        self.place(code, end)
+    }
+
+    /// Where the `lock` prefix is now of the access that was at `offset`.
+    pub fn lock(&self, code: CodeIdx, offset: u64) -> Option<u64> {
+        let i = self.lifted.inst_at(code, offset)?;
+        let start = self.locks.get(&i.0).copied();
+        let start = start.unwrap_or_else(|| self.applied.place(Label(i.0)).1);
+        let bytes = &self.applied.sections[usize::from(code.0)].bytes;
+        // Other prefixes may come first.
+        const MOST_PREFIXES: usize = 4;
+        let from = start as usize;
+        let near = bytes.get(from..(from + MOST_PREFIXES).min(bytes.len()))?;
+        let at = near.iter().position(|b| *b == 0xf0)?;
+        Some(start + at as u64)
+    }
+
+    /// How many bytes the kept instructions have now that were `len` bytes from
+    /// `offset` on.
+    pub fn kept_len(&self, code: CodeIdx, offset: u64, len: u64) -> Option<u64> {
+        let start = self.place(code, offset)?;
+        let last = (offset..offset + len)
+            .rev()
+            .find_map(|at| self.lifted.inst_at(code, at))?;
+        let end = self.applied.kept_ends.get(&last.0)?;
+        let laid = &self.applied.sections[usize::from(code.0)];
+        Some(laid.offset(*end) - start)
+    }
+}

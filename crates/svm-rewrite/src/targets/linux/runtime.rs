@@ -1,0 +1,49 @@
+//! The runtime, linked into the module.
+
+use elf_loader::append::append;
+use elf_loader::consts::{STB_GLOBAL, STB_LOCAL};
+use elf_loader::{Object, SymbolId};
+use foldhash::HashMap;
+use twin_abi::{Scheme, Target, names};
+
+use super::super::sections::note_section;
+
+/// Symbols of the runtime by name.
+pub struct Runtime(HashMap<String, SymbolId>);
+
+impl Runtime {
+    /// Links the runtime for a scheme into `object`.
+    pub fn link(object: &mut Object<'static>, scheme: Scheme) -> Runtime {
+        let bytes = twin_linux_runtime::object(scheme);
+        let part = elf_loader::read(bytes).expect("the runtime was assembled with twin");
+        let appended = append(object, &part);
+        let own = part
+            .symbols()
+            .filter(|(_, s)| s.binding == STB_LOCAL && !s.name.is_empty());
+        let named = own.filter_map(|(id, s)| Some((s.name.to_string(), appended.symbol(id)?)));
+        Runtime(named.collect())
+    }
+
+    /// The symbol of that name.
+    ///
+    /// # Panics
+    /// If the runtime has none: the names are those of its source.
+    pub fn symbol(&self, name: &str) -> SymbolId {
+        self.0[name]
+    }
+}
+
+/// The translation table and what runs on a miss, with the names global that the
+/// code of other objects calls, and the note that says what the module is. Where
+/// whole modules are rewritten the names are local, and the note is theirs.
+pub fn module_runtime(scheme: Scheme) -> Object<'static> {
+    let bytes = twin_linux_runtime::object(scheme);
+    let mut object = elf_loader::read(bytes).expect("the runtime was assembled with twin");
+    for symbol in &mut object.symbols {
+        if symbol.name.starts_with(names::SLOW_PREFIX) || symbol.name == names::STLB {
+            symbol.binding = STB_GLOBAL;
+        }
+    }
+    object.sections.push(note_section(scheme, Target::Linux));
+    object
+}

@@ -1,0 +1,165 @@
+//! Which instructions a module for a stock kernel may have.
+//!
+//! It has the kernel's own rights, so most of what only the kernel may execute
+//! stays as it is. What is refused: instructions that enter or leave a world in
+//! which the table means nothing (guests, users, enclaves), and those of whose
+//! effect on registers, memory or control nobody here knows. An allow-list, as
+//! for extensions: an instruction that nobody wrote down is refused.
+
+use iced_x86::{EncodingKind, Instruction, Mnemonic, OpKind};
+
+use crate::analyse::classify::extension;
+use crate::analyse::classify::is_cache_hint;
+use crate::refusal::Code;
+use crate::registers::names_system_register;
+
+/// Refuses what no module may have.
+///
+/// # Errors
+/// Which and why.
+pub fn refuse(iced: &Instruction) -> Result<(), (Code, &'static str)> {
+    if let Some(reason) = other_world(iced.mnemonic()) {
+        return Err((Code::Privileged, reason));
+    }
+    if let Some(refusal) = unsound(iced) {
+        return Err(refusal);
+    }
+    if is_cache_hint(iced) || is_listed(iced.mnemonic()) {
+        return Ok(());
+    }
+    if is_of_the_system(iced) {
+        let reason = "a system instruction whose effects are not known here";
+        return Err((Code::Privileged, reason));
+    }
+    match extension::refused(iced) {
+        Some(reason) if !is_vector_of_the_kernel(iced) => Err((Code::Extension, reason)),
+        _ => Ok(()),
+    }
+}
+
+/// Why an instruction goes where the table means nothing.
+fn other_world(mnemonic: Mnemonic) -> Option<&'static str> {
+    use Mnemonic as M;
+    match mnemonic {
+        M::Vmxon
+        | M::Vmxoff
+        | M::Vmlaunch
+        | M::Vmresume
+        | M::Vmptrld
+        | M::Vmptrst
+        | M::Vmclear
+        | M::Vmread
+        | M::Vmwrite
+        | M::Invept
+        | M::Invvpid
+        | M::Vmrun
+        | M::Vmload
+        | M::Vmsave
+        | M::Clgi
+        | M::Stgi
+        | M::Skinit
+        | M::Invlpga
+        | M::Vmfunc => Some("it belongs to virtualization: a guest's code is not rewritten"),
+        // What registers they take and give is between the two; KVM's, VMware's and
+        // Hyper-V's agreements differ (Documentation/virt/kvm/x86/hypercalls.rst).
+        M::Vmcall | M::Vmmcall | M::Vmgexit => {
+            Some("a call of the hypervisor, which may take and change any register and memory")
+        }
+        M::Syscall
+        | M::Sysret
+        | M::Sysretq
+        | M::Sysenter
+        | M::Sysexit
+        | M::Sysexitq
+        | M::Iret
+        | M::Iretd
+        | M::Iretq
+        | M::Swapgs
+        | M::Int
+        | M::Int1
+        | M::Into
+        | M::Uiret => Some("it goes between the kernel and another level of privilege"),
+        M::Enclu
+        | M::Encls
+        | M::Enclv
+        | M::Getsec
+        | M::Tdcall
+        | M::Seamcall
+        | M::Seamops
+        | M::Seamret => Some("it goes into an enclave, whose code is not rewritten"),
+        M::Xbegin | M::Xabort | M::Xend => Some("transactions do not survive a slow path"),
+        _ => None,
+    }
+}
+
+/// Why rewritten code with this instruction could not be relied on.
+fn unsound(iced: &Instruction) -> Option<(Code, &'static str)> {
+    use Mnemonic as M;
+    match iced.mnemonic() {
+        M::Movdir64b | M::Enqcmd | M::Enqcmds => Some((
+            Code::Unsupported,
+            "its destination is an address in a register that nothing translates",
+        )),
+        M::Popf | M::Popfd | M::Popfq => Some((
+            Code::Direction,
+            "it may set the direction flag, which calls, returns and string instructions need known",
+        )),
+        _ if loads_segment(iced) => Some((Code::Privileged, "it loads a segment register")),
+        _ => None,
+    }
+}
+
+fn loads_segment(iced: &Instruction) -> bool {
+    use Mnemonic as M;
+    let to_segment = iced.op_count() > 0
+        && iced.op0_kind() == OpKind::Register
+        && iced.op0_register().is_segment_register();
+    (to_segment && matches!(iced.mnemonic(), M::Mov | M::Pop))
+        || matches!(
+            iced.mnemonic(),
+            M::Lds | M::Les | M::Lfs | M::Lgs | M::Lss | M::Wrfsbase | M::Wrgsbase
+        )
+}
+
+/// Instructions of the system that modules have: their operands are registers, or
+/// memory that they name.
+#[rustfmt::skip] // A table: one line a dozen names.
+fn is_listed(mnemonic: Mnemonic) -> bool {
+    use Mnemonic as M;
+    matches!(
+        mnemonic,
+        M::Cli | M::Sti | M::Hlt | M::Clac | M::Stac | M::Clts | M::Cpuid | M::Rdmsr | M::Wrmsr
+        | M::Rdpmc | M::Rdpid | M::Invd | M::Wbinvd | M::Wbnoinvd | M::Xgetbv | M::Xsetbv
+        | M::Rdpkru | M::Wrpkru | M::Monitor | M::Mwait | M::Monitorx | M::Mwaitx | M::In | M::Out
+        | M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd | M::Pushfq | M::Serialize
+        | M::Ud0 | M::Ud1 | M::Fninit | M::Wait | M::Emms | M::Mov | M::Tpause | M::Umwait | M::Verw
+    )
+}
+
+/// Whether only the kernel may execute it, or it tells of the kernel's state.
+fn is_of_the_system(iced: &Instruction) -> bool {
+    use Mnemonic as M;
+    iced.is_privileged()
+        || names_system_register(iced)
+        || matches!(
+            iced.mnemonic(),
+            M::Pushf
+                | M::Pushfd
+                | M::Sgdt
+                | M::Sidt
+                | M::Sldt
+                | M::Str
+                | M::Smsw
+                | M::Lar
+                | M::Lsl
+                | M::Verr
+                | M::Rdfsbase
+                | M::Rdgsbase
+        )
+}
+
+/// Vector extensions after AVX2 that the kernel's cryptography has in VEX form.
+fn is_vector_of_the_kernel(iced: &Instruction) -> bool {
+    iced.op_code().encoding() == EncodingKind::VEX
+        && matches!(iced.mnemonic(), Mnemonic::Vpclmulqdq)
+}

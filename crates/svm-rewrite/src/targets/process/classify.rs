@@ -1,0 +1,87 @@
+//! The class of an instruction in a program.
+
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
+
+use crate::analyse::class::{Class, Kind};
+use crate::analyse::classify::{self, MemoryOperands, Question, Refused};
+use crate::lift::{Inst, is_filler};
+use crate::refusal::Code;
+
+/// Classifies one instruction.
+///
+/// # Errors
+/// The instruction cannot be rewritten soundly.
+pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
+    let inst = question.lifted.inst(question.inst);
+    let iced = &inst.iced;
+    // It is one of a function with jump tables or computed gotos.
+    let by_table = question.hidden.goes_by_table(question.inst);
+    match iced.flow_control() {
+        FlowControl::Next => straight(inst),
+        FlowControl::IndirectCall if through_heap(inst) => {
+            classify::callee(inst).map(Class::CallIndirect)
+        }
+        FlowControl::IndirectBranch if through_heap(inst) && !by_table => {
+            classify::callee(inst).map(Class::JumpIndirect)
+        }
+        FlowControl::IndirectCall => Ok(Class::Keep(Some(Kind::IndirectCall))),
+        FlowControl::IndirectBranch => Ok(Class::Keep(Some(Kind::IndirectJump))),
+        FlowControl::ConditionalBranch
+        | FlowControl::UnconditionalBranch
+        | FlowControl::Call
+        | FlowControl::Return
+        | FlowControl::Exception
+        | FlowControl::Interrupt
+        | FlowControl::XbeginXabortXend => Ok(Class::Keep(None)),
+    }
+}
+
+fn straight(inst: &Inst) -> Result<Class, Refused> {
+    let iced = &inst.iced;
+    if let Some((op, log2)) = classify::string_op(iced.code()) {
+        return classify::string_repeat(iced).map(|repeat| Class::String(op, log2, repeat));
+    }
+    if let Some(class) = classify::xlat(iced)? {
+        return Ok(class);
+    }
+    match classify::memory_operands(iced) {
+        MemoryOperands::None => Ok(Class::Keep(None)),
+        MemoryOperands::Implicit => Err(classify::NO_TRANSLATION),
+        MemoryOperands::One if reaches_nothing(iced) => Ok(Class::Keep(None)),
+        MemoryOperands::One => match kept_operand(inst) {
+            Some(kind) => Ok(Class::Keep(Some(kind))),
+            None if iced.has_xacquire_prefix() || iced.has_xrelease_prefix() => {
+                Err((Code::Prefix, "lock elision is withdrawn, and not followed"))
+            }
+            None => classify::one_memory_operand(inst),
+        },
+    }
+}
+
+/// Addresses that are computed only, and hints, which cannot fault.
+fn reaches_nothing(iced: &Instruction) -> bool {
+    iced.mnemonic() == Mnemonic::Lea || is_filler(iced) || classify::is_cache_hint(iced)
+}
+
+/// What an operand is that stays as it is. That of a frame pointer is found
+/// later, by [`crate::frame::refine::keep_frame_pointer`].
+fn kept_operand(inst: &Inst) -> Option<Kind> {
+    let iced = &inst.iced;
+    let (base, index) = (iced.memory_base(), iced.memory_index());
+    match iced.segment_prefix() {
+        Register::FS | Register::GS => return Some(Kind::Percpu),
+        _ => {}
+    }
+    let constant = matches!(base, Register::None | Register::RIP | Register::EIP);
+    if base.full_register() == Register::RSP {
+        Some(Kind::Stack)
+    } else if constant && index == Register::None {
+        Some(Kind::Global)
+    } else {
+        None
+    }
+}
+
+fn through_heap(inst: &Inst) -> bool {
+    inst.iced.op0_kind() == OpKind::Memory && kept_operand(inst).is_none()
+}

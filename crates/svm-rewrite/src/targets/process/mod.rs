@@ -1,0 +1,62 @@
+//! The `process` target: a program that is mapped to itself.
+//!
+//! What reaches memory through a register is translated. What stays as it is:
+//! operands relative to `rsp` (any shape), to a frame pointer, to `rip`, to a
+//! segment (thread-local variables), absolute ones; all transfers of control, of
+//! which indirect ones through memory load their destination by a translation
+//! first, jump tables excepted; whatever reaches no memory, of any extension.
+
+mod classify;
+
+use elf_loader::consts::{STB_LOCAL, STT_SECTION};
+use foldhash::HashMap;
+use liveness::{LocSet, Reg};
+
+use super::Descriptor;
+use crate::analyse::classify as classes;
+use crate::asm::import::Import;
+use crate::asm::{Field, Referent};
+use crate::frame::refine;
+use crate::schemes::Table;
+use crate::{encode, plan};
+
+/// What a program is.
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    check_object: |_| Ok(()),
+    any_relocation: true,
+    // Another object may define it as well (psABI 3.5.5).
+    is_replaceable: |symbol| symbol.binding != STB_LOCAL && symbol.kind != STT_SECTION,
+    classes: classes::Rules {
+        // The text keeps its symbols.
+        check_operands: |_| Vec::new(),
+        kept: |_| Ok(HashMap::default()),
+        amend: |_, _| {},
+        classify: classify::classify,
+    },
+    leaves_out_unreached: false,
+    keeps_frames: true,
+    refine: refine::keep_frame_pointer,
+    plans: plan::Rules {
+        // A program may be loaded anywhere.
+        table: Table::Relative,
+        reserved: LocSet::reg(Reg::RBP),
+        has_veneers: false,
+    },
+    // The stack is the program's own.
+    guards_returns: false,
+    code: encode::Rules {
+        table: Table::Relative,
+        has_red_zone: true,
+        translates_to_itself: true,
+        unwinds: false,
+        indirect: encode::Indirect::Register,
+        keeps_calls: false,
+        is_verbatim: |_| false,
+        referent: |_, value| Ok(Referent::Import(Import::Own(value.symbol), value.addend)),
+        // Its text says what it is.
+        field: |_| Some(Field::Abs32S),
+    },
+    // Nothing is proved of a program.
+    closes_calls: false,
+    emit: Err("programs are rewritten as assembly text, for their jump tables are in it"),
+};

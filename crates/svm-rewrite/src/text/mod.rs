@@ -1,0 +1,161 @@
+//! Assembly text in, assembly text out: the paper's own way (5.1), and a place in
+//! a build before the assembler.
+//!
+//! ```text
+//! text ──statement──> statements ──marks──> marked text ──(as)──> object
+//!                                                                   │
+//!   object ──lift──> instructions ──marks──> tied to statements     │
+//!   labels whose address is taken ──> edges of indirect jumps       │
+//!   the pipeline for objects, up to its plans ──sites──> sequences ─┘
+//!   print: the text again, sequences in place of their lines
+//! ```
+//!
+//! The assembler decides what a line means; nothing here reads mnemonics to
+//! find out. So there is one source of semantics, and the same plans for a text
+//! as for the object made from it.
+
+mod cfi;
+mod format;
+mod marks;
+mod number;
+mod operand;
+mod print;
+mod statement;
+mod taken;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use elf_loader::Object;
+
+use crate::analyse::class::Kind;
+use crate::decide::{Options, decide};
+use crate::encode::sites;
+use crate::explain::stats::{self, Stats};
+use crate::refusal::Refusal;
+pub use crate::targets::module_runtime;
+use crate::{lift, targets};
+pub use marks::StatementIdx;
+use marks::{Marks, Tie};
+use print::Obstacle;
+use statement::Statement;
+
+/// A text taken apart.
+#[derive(Debug)]
+pub struct Source<'t> {
+    text: &'t [u8],
+    statements: Vec<Statement>,
+    marks: Marks,
+}
+
+/// A rewritten text and the account of it.
+#[derive(Debug)]
+pub struct Printed {
+    /// The rewritten text.
+    pub text: Vec<u8>,
+    /// Counts over the original.
+    pub stats: Stats,
+    /// Instructions that were written anew, by class.
+    pub rewritten: BTreeMap<Kind, u64>,
+    /// Lines of the original.
+    pub lines: u32,
+}
+
+impl<'t> Source<'t> {
+    /// Takes a text apart. The second value is what the assembler is to be given
+    /// for [`Source::rewrite`].
+    pub fn new(text: &'t [u8]) -> (Source<'t>, Vec<u8>) {
+        let statements = statement::split(text);
+        let (marked, marks) = marks::mark(text, &statements);
+        let source = Source {
+            text,
+            statements,
+            marks,
+        };
+        (source, marked)
+    }
+
+    /// Rewrites the text, given the object that the marked text was assembled to.
+    ///
+    /// # Errors
+    /// Every place that cannot be rewritten soundly.
+    pub fn rewrite(&self, object: &Object<'_>, options: Options) -> Result<Printed, Vec<Refusal>> {
+        let target = targets::of(options.target);
+        let lifted = lift::lift_for(object, target.any_relocation)?;
+        let tie = Tie::find(&lifted, &self.statements, &self.marks);
+        let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
+        let reached = taken::find(
+            self.text,
+            &self.statements,
+            &tie,
+            &lifted,
+            target.is_replaceable,
+        );
+        let decided = decide(&lifted, &reached, &BTreeSet::new(), options).map_err(located)?;
+        let code =
+            sites::emit(&decided.decisions(options), target.closes_calls).map_err(located)?;
+        // --- nothing is decided beyond this point ---
+        let input = print::Input {
+            text: self.text,
+            statements: &self.statements,
+            tie: &tie,
+            lifted: &lifted,
+            code: &code,
+        };
+        let text = print::print(&input).map_err(|obstacles| {
+            let refusal = |o: &Obstacle| self.refusal(o);
+            obstacles.iter().map(refusal).collect::<Vec<_>>()
+        })?;
+        let mut rewritten = BTreeMap::new();
+        for site in code.functions.iter().flat_map(|f| &f.sites) {
+            let kind = decided.plans[site.inst.0 as usize].class.kind();
+            *rewritten.entry(kind.unwrap_or(Kind::Other)).or_default() += 1;
+        }
+        Ok(Printed {
+            text,
+            stats: stats::stats(&decided.analysis),
+            rewritten,
+            lines: newlines(self.text),
+        })
+    }
+
+    /// Adds the lines that refused instructions come from.
+    fn locate(
+        &self,
+        mut refusals: Vec<Refusal>,
+        lifted: &lift::Lifted<'_>,
+        tie: &Tie,
+    ) -> Vec<Refusal> {
+        for refusal in &mut refusals {
+            let section = lifted.object.section_named(&refusal.section);
+            let inst = section
+                .and_then(|id| lifted.code_section(id))
+                .and_then(|code| lifted.inst_at(code, refusal.offset));
+            if let Some(k) = inst.and_then(|i| tie.near(i)) {
+                refusal.line = self.statements[k.0 as usize].line;
+            }
+        }
+        refusals
+    }
+
+    fn refusal(&self, obstacle: &Obstacle) -> Refusal {
+        let statement = self.statements.get(obstacle.at.0 as usize);
+        let mut refusal = Refusal::of_object(obstacle.code, obstacle.reason.clone());
+        if let Some(statement) = statement {
+            refusal.line = statement.line;
+            refusal.instruction = String::from_utf8_lossy(statement.text(self.text)).into_owned();
+        }
+        refusal
+    }
+
+    /// Line of a statement, from 1.
+    pub fn line(&self, k: StatementIdx) -> u32 {
+        self.statements[k.0 as usize].line
+    }
+}
+
+/// How many bytes of a text are newlines: in parts of which a byte holds the count,
+/// so that many are compared at once.
+fn newlines(text: &[u8]) -> u32 {
+    let part = |part: &[u8]| -> u8 { part.iter().map(|b| u8::from(*b == b'\n')).sum() };
+    text.chunks(255).map(|bytes| u32::from(part(bytes))).sum()
+}

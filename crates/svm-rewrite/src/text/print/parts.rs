@@ -1,0 +1,186 @@
+//! Prints out-of-line parts: behind the function's last instruction, so that the
+//! function's size and its unwind information cover them. They repeat what
+//! `.loc` and `.cfi_*` said at their site.
+
+use super::super::cfi::Here;
+use super::super::marks::StatementIdx;
+use super::super::statement::Kind;
+use super::sequence::Walk;
+use super::{At, Loc, Printer, said_is_stmt};
+use crate::asm::{Piece, Position};
+use crate::encode::sites::{FunctionCode, Part};
+use crate::lift::{FuncIdx, InstIdx};
+
+impl<'p> Printer<'p, '_> {
+    /// Decides where a function's out-of-line parts go.
+    pub(super) fn place_parts(&mut self, f: FuncIdx) {
+        let emitted = &self.input.code.functions[f.0 as usize];
+        if emitted.parts.is_empty() {
+            return;
+        }
+        for part in &emitted.parts {
+            let n = self.number(part.label);
+            self.apart[n] = true;
+        }
+        match self.last_statement(f) {
+            Some(k) => {
+                let k = self.behind_fragments(k);
+                self.parts_after.push((k, f));
+            }
+            None => {
+                let last = InstIdx(self.input.lifted.function(f).insts.end - 1);
+                let at = self.input.tie.near(last).unwrap_or(StatementIdx(0));
+                self.obstacle(
+                    at,
+                    "the function's last lines do not become one instruction each",
+                );
+            }
+        }
+    }
+
+    /// The statement of the last instruction of a function; padding behind it
+    /// has none.
+    fn last_statement(&self, f: FuncIdx) -> Option<StatementIdx> {
+        let insts = self.input.lifted.function(f).insts.clone();
+        insts
+            .rev()
+            .find_map(|i| self.input.tie.statement(InstIdx(i)))
+    }
+
+    /// Past what belongs to an instruction although it stands behind it: ends of
+    /// alternatives, whose length is the distance between numeric labels, and
+    /// tables that are pushed.
+    fn behind_fragments(&self, last: StatementIdx) -> StatementIdx {
+        let (text, statements) = (self.input.text, self.input.statements);
+        let mut depth = 0;
+        let mut end = last;
+        for k in last.0 + 1..statements.len() as u32 {
+            let statement = &statements[k as usize];
+            let name = statement.name(text);
+            match (statement.kind, name) {
+                (Kind::Directive, b".pushsection") => depth += 1,
+                (Kind::Directive, b".popsection") if depth > 0 => depth -= 1,
+                _ if depth > 0 => continue,
+                (Kind::Label, _) if name[0].is_ascii_digit() => {}
+                (Kind::Directive, b".skip" | b".org" | b".byte" | b".long") => {}
+                _ => break,
+            }
+            if depth == 0 {
+                end = StatementIdx(k);
+            }
+        }
+        end
+    }
+
+    /// The out-of-line parts of a function, behind statement `k`.
+    pub(super) fn parts(&mut self, f: FuncIdx, k: StatementIdx) {
+        let input = self.input;
+        let end = input.statements[k.0 as usize].end as usize;
+        self.copy_to(end);
+        self.copy_comment();
+        self.fresh_line();
+        let emitted = &input.code.functions[f.0 as usize];
+        let over = emitted.falls_through.then(|| format!(".Ltwin_over{}", f.0));
+        if let Some(over) = &over {
+            self.line(&format!("\tjmp\t{over}"));
+        }
+        let here = self.cfi.here().cloned();
+        if here.is_some() {
+            self.line("\t.cfi_remember_state");
+        }
+        let mut at = At {
+            cfi: here.clone(),
+            loc: self.loc,
+        };
+        for (n, part) in emitted.parts.iter().enumerate() {
+            let next = emitted.parts.get(n + 1);
+            let to = next.map_or(emitted.parts_end, |p| p.from);
+            self.part(part, to, &mut at, emitted);
+        }
+        // The lines that follow may rely on what held before the parts.
+        if at.loc.is_stmt != self.loc.is_stmt {
+            self.repeat_loc(self.loc, at.loc.is_stmt);
+        }
+        if here.is_some() {
+            self.line("\t.cfi_restore_state");
+        }
+        if let Some(over) = over {
+            self.line(&format!("{over}:"));
+        }
+    }
+
+    /// The rest of a line that holds nothing but a comment.
+    fn copy_comment(&mut self) {
+        let rest = &self.input.text[self.copied..];
+        let end = rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
+        let line = rest[..end].trim_ascii();
+        if line.is_empty() || line.starts_with(b"#") {
+            self.copy_to((self.copied + end + 1).min(self.input.text.len()));
+        }
+    }
+
+    /// One part, up to `to`; `at` is what directives say before it and behind it.
+    fn part(&mut self, part: &'p Part, to: Position, at: &mut At<'p>, emitted: &'p FunctionCode) {
+        let input = self.input;
+        let Some(k) = input.tie.statement(part.inst) else {
+            return;
+        };
+        let n = self.number(part.label);
+        if let Some(site) = self.at[n].take() {
+            self.repeat(at, site);
+        }
+        self.define(part.label);
+        let assembler = &input.code.assemblers[usize::from(emitted.section)];
+        let mut walk = Walk {
+            assembler,
+            references: self.references_from(emitted.section, part.from),
+            labels: Vec::new(),
+            operands: input.statements[k.0 as usize].rest(input.text),
+            pending: 0,
+            pushed: 0,
+            counts: at.cfi.as_ref().is_some_and(Here::counts_pushes),
+            lock_label: None,
+        };
+        for piece in assembler.pieces(part.from, to) {
+            match piece {
+                Piece::Code(at, len) => self.code(&mut walk, at, len),
+                Piece::Branch(_, jump, to) => {
+                    self.settle(&mut walk);
+                    self.branch(jump, to);
+                }
+                Piece::Align(_) => {}
+            }
+        }
+    }
+
+    /// Leads from what directives say at one place to what they said at a site.
+    fn repeat(&mut self, at: &mut At<'p>, site: At<'p>) {
+        if let (Some(from), Some(to)) = (&at.cfi, &site.cfi) {
+            from.lead_to(to, &mut self.out);
+            at.cfi = site.cfi;
+        }
+        if site.loc != at.loc {
+            self.repeat_loc(site.loc, at.loc.is_stmt);
+            at.loc = site.loc;
+        }
+    }
+
+    /// A `.loc` again, without the view that it names, where `is_stmt` was last said
+    /// to be so.
+    fn repeat_loc(&mut self, loc: Loc, is_stmt: bool) {
+        let Some(k) = loc.at else {
+            return;
+        };
+        let text = self.input.statements[k.0 as usize].text(self.input.text);
+        let view = text.windows(6).position(|w| w == b" view ");
+        let text = &text[..view.unwrap_or(text.len())];
+        self.out.push(b'\t');
+        self.out.extend_from_slice(text);
+        if said_is_stmt(text).is_none() && loc.is_stmt != is_stmt {
+            let digit = if loc.is_stmt { b'1' } else { b'0' };
+            self.out.extend_from_slice(b" is_stmt ");
+            self.out.push(digit);
+        }
+        self.out.push(b'\n');
+    }
+}

@@ -1,0 +1,406 @@
+//! Assembly text to statements: where each begins and ends, and which of five
+//! kinds it is. What an instruction means is not looked at; `as` decides that.
+//!
+//! The lexical rules are those of GNU as for x86 ELF (as.info, "Syntax" and
+//! "x86-Chars"): `#` to the end of the line and `/* */` are comments, `/` too as
+//! the first character of a line, `;` and newlines separate statements, strings
+//! and character constants may hold any of these. `# 5 "x.c"`, `#APP` and
+//! `#NO_APP` are comments by these rules.
+
+use foldhash::HashSet;
+
+/// What a statement is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `name:`
+    Label,
+    /// `name = expression`
+    Assignment,
+    /// `.name ...`
+    Directive,
+    /// `mnemonic operands`
+    Instruction,
+    /// A prefix that stands alone, `lock;` for one: part of the next instruction.
+    Prefix,
+    /// Text that does not become code where it stands, or as more than one
+    /// instruction: bodies of macros and repetitions, and uses of macros.
+    Opaque,
+}
+
+/// One statement of the text, by the bytes that it takes there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// What it is.
+    pub kind: Kind,
+    /// Its line, from 1.
+    pub line: u32,
+    /// Offset of its first byte in the text.
+    pub start: u32,
+    /// One past the name of label, symbol, directive or mnemonic.
+    pub name_end: u32,
+    /// One past the last byte, comments and trailing blanks excluded.
+    pub end: u32,
+}
+
+impl Statement {
+    /// Its name, of a label without the colon.
+    pub fn name<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        &text[self.start as usize..self.name_end as usize]
+    }
+
+    /// What follows the name.
+    pub fn rest<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        text[self.name_end as usize..self.end as usize].trim_ascii_start()
+    }
+
+    /// All of it.
+    pub fn text<'t>(&self, text: &'t [u8]) -> &'t [u8] {
+        &text[self.start as usize..self.end as usize]
+    }
+}
+
+/// Instruction prefixes that `as` takes as statements of their own.
+const PREFIXES: [&[u8]; 24] = [
+    b"lock",
+    b"rep",
+    b"repe",
+    b"repz",
+    b"repne",
+    b"repnz",
+    b"data16",
+    b"data32",
+    b"addr16",
+    b"addr32",
+    b"rex",
+    b"rex64",
+    b"rex.w",
+    b"rex.wrxb",
+    b"cs",
+    b"ds",
+    b"es",
+    b"fs",
+    b"gs",
+    b"ss",
+    b"notrack",
+    b"bnd",
+    b"xacquire",
+    b"xrelease",
+];
+
+const SYMBOL: u8 = 1;
+const BLANK: u8 = 2;
+/// May end a statement or hide its end.
+const SPECIAL: u8 = 4;
+
+const CLASS: [u8; 256] = {
+    let mut class = [0; 256];
+    let mut c = 0;
+    while c < 256 {
+        let b = c as u8;
+        if b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$' | b'@' | b'?') || b >= 128 {
+            class[c] = SYMBOL;
+        } else if matches!(b, b' ' | b'\t' | b'\r' | 0x0c) {
+            class[c] = BLANK;
+        } else if matches!(b, b'\n' | b';' | b'#' | b'/' | b'"' | b'\'') {
+            class[c] = SPECIAL;
+        }
+        c += 1;
+    }
+    class
+};
+
+fn is(class: u8, byte: u8) -> bool {
+    CLASS[usize::from(byte)] & class != 0
+}
+
+/// Splits a text into statements. Any text has a reading; whether it is the
+/// right one shows when statements are tied to the assembler's output.
+pub fn split(text: &[u8]) -> Vec<Statement> {
+    let mut splitter = Splitter {
+        text,
+        at: 0,
+        line: 1,
+        line_start: true,
+        // As compilers write them.
+        statements: Vec::with_capacity(text.len() / 16),
+        macros: HashSet::default(),
+        opaque: 0,
+    };
+    while splitter.next() {}
+    splitter.statements
+}
+
+struct Splitter<'t> {
+    text: &'t [u8],
+    at: usize,
+    line: u32,
+    /// Nothing but blanks stands before `at` in its line.
+    line_start: bool,
+    statements: Vec<Statement>,
+    macros: HashSet<&'t [u8]>,
+    /// How many macro or repetition bodies are open.
+    opaque: u32,
+}
+
+impl<'t> Splitter<'t> {
+    fn peek(&self, ahead: usize) -> u8 {
+        self.text.get(self.at + ahead).copied().unwrap_or(b'\n')
+    }
+
+    fn skip(&mut self, class: u8) {
+        let rest = &self.text[self.at..];
+        let end = rest.iter().position(|b| !is(class, *b));
+        self.at += end.unwrap_or(rest.len());
+    }
+
+    /// One separator, comment or statement; false at the end of the text.
+    fn next(&mut self) -> bool {
+        self.skip(BLANK);
+        if self.at >= self.text.len() {
+            return false;
+        }
+        match self.peek(0) {
+            b'\n' => {
+                self.at += 1;
+                self.line += 1;
+                self.line_start = true;
+                return true;
+            }
+            b';' => self.at += 1,
+            b'#' => self.skip_line(),
+            b'/' if self.peek(1) == b'*' => self.skip_block_comment(),
+            b'/' if self.line_start => self.skip_line(),
+            _ => self.statement(),
+        }
+        self.line_start = false;
+        true
+    }
+
+    fn skip_line(&mut self) {
+        let rest = &self.text[self.at..];
+        let end = rest.iter().position(|b| *b == b'\n');
+        self.at += end.unwrap_or(rest.len());
+    }
+
+    fn skip_block_comment(&mut self) {
+        self.at += 2;
+        while self.at < self.text.len() && !(self.peek(0) == b'*' && self.peek(1) == b'/') {
+            self.line += u32::from(self.peek(0) == b'\n');
+            self.at += 1;
+        }
+        self.at = (self.at + 2).min(self.text.len());
+    }
+
+    fn skip_string(&mut self) {
+        self.at += 1;
+        while self.at < self.text.len() && self.peek(0) != b'"' {
+            if self.peek(0) == b'\\' {
+                self.at += 1;
+            }
+            self.line += u32::from(self.peek(0) == b'\n');
+            self.at += 1;
+        }
+        self.at = (self.at + 1).min(self.text.len());
+    }
+
+    /// `'c`, `'\n`, `'c'`
+    fn skip_character(&mut self) {
+        self.at += if self.peek(1) == b'\\' { 3 } else { 2 };
+        if self.peek(0) == b'\'' {
+            self.at += 1;
+        }
+        self.at = self.at.min(self.text.len());
+    }
+
+    fn statement(&mut self) {
+        let (start, line) = (self.at, self.line);
+        if self.peek(0) == b'"' {
+            self.skip_string();
+        } else {
+            self.skip(SYMBOL);
+        }
+        let name_end = self.at;
+        self.skip(BLANK);
+        let named = name_end > start;
+        let kind = match self.peek(0) {
+            b':' if named => {
+                self.at += 1;
+                Kind::Label
+            }
+            b'=' if named => Kind::Assignment,
+            _ if self.text[start] == b'.' => Kind::Directive,
+            _ => Kind::Instruction,
+        };
+        let end = match kind {
+            Kind::Label => self.at,
+            _ => self.skip_rest(name_end),
+        };
+        let statement = Statement {
+            kind,
+            line,
+            start: start as u32,
+            name_end: name_end as u32,
+            end: end as u32,
+        };
+        let kind = self.judge(&statement);
+        self.statements.push(Statement { kind, ..statement });
+    }
+
+    /// To the end of the statement; gives the end without trailing blanks.
+    fn skip_rest(&mut self, name_end: usize) -> usize {
+        let mut end = name_end;
+        while self.at < self.text.len() {
+            let rest = &self.text[self.at..];
+            let plain = rest.iter().position(|b| is(SPECIAL, *b));
+            let plain = &rest[..plain.unwrap_or(rest.len())];
+            let solid = plain.iter().rposition(|b| !is(BLANK, *b));
+            end = solid.map_or(end, |last| self.at + last + 1);
+            self.at += plain.len();
+            match self.peek(0) {
+                b'\n' | b';' | b'#' => break,
+                b'/' if self.peek(1) == b'*' => {
+                    self.skip_block_comment();
+                    continue;
+                }
+                b'"' => self.skip_string(),
+                b'\'' => self.skip_character(),
+                _ => self.at += 1,
+            }
+            end = self.at;
+        }
+        end
+    }
+
+    fn judge(&mut self, statement: &Statement) -> Kind {
+        match statement.kind {
+            Kind::Directive => self.judge_directive(statement),
+            _ if self.opaque > 0 => Kind::Opaque,
+            Kind::Instruction => {
+                let name = statement.name(self.text);
+                let alone = statement.end == statement.name_end;
+                if !self.macros.is_empty() && self.macros.contains(name) {
+                    Kind::Opaque
+                } else if alone && PREFIXES.contains(&name) {
+                    Kind::Prefix
+                } else {
+                    Kind::Instruction
+                }
+            }
+            other => other,
+        }
+    }
+
+    fn judge_directive(&mut self, statement: &Statement) -> Kind {
+        let name = statement.name(self.text);
+        match name {
+            b".macro" => {
+                let name = statement.rest(self.text);
+                let end = name.iter().position(|b| !is(SYMBOL, *b));
+                self.macros.insert(&name[..end.unwrap_or(name.len())]);
+                self.opaque += 1;
+            }
+            b".rept" | b".irp" | b".irpc" => self.opaque += 1,
+            b".endm" | b".endr" => {
+                self.opaque = self.opaque.saturating_sub(1);
+                return Kind::Opaque;
+            }
+            _ if !self.macros.is_empty() && self.macros.contains(name) => return Kind::Opaque,
+            _ => {}
+        }
+        if self.opaque > 0 {
+            Kind::Opaque
+        } else {
+            Kind::Directive
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<(Kind, u32, String)> {
+        let text = text.as_bytes();
+        let show = |s: &Statement| {
+            let text = String::from_utf8_lossy(s.text(text)).into_owned();
+            (s.kind, s.line, text)
+        };
+        split(text).iter().map(show).collect()
+    }
+
+    fn texts(text: &str) -> Vec<String> {
+        kinds(text).into_iter().map(|k| k.2).collect()
+    }
+
+    #[test]
+    fn separators_and_comments() {
+        assert_eq!(
+            texts("a: nop # c ; d\n\tlock; addl $1,(%rax) ; ret\n# 1 \"x;y\"\n"),
+            ["a:", "nop", "lock", "addl $1,(%rax)", "ret"]
+        );
+        assert_eq!(
+            texts("/ whole line\n nop /* a\n;b */ ; ret"),
+            ["nop", "ret"]
+        );
+        assert_eq!(texts("#APP\n# 5 \"a.c\" 1\n\tnop\n#NO_APP\n"), ["nop"]);
+    }
+
+    #[test]
+    fn strings_and_characters_hide_separators() {
+        assert_eq!(
+            texts(".string \"a;b#c\\\"d\" ; nop\n movb $';, %al # x\n movb $'\\'', %al"),
+            [
+                ".string \"a;b#c\\\"d\"",
+                "nop",
+                "movb $';, %al",
+                "movb $'\\'', %al"
+            ]
+        );
+    }
+
+    #[test]
+    fn kinds_of_statements() {
+        use Kind::*;
+        let found = kinds("1: .byte 1\nx = 5\nlock\naddl $1,(%rax)\nrep movsb\n{vex} nop");
+        let found: Vec<Kind> = found.into_iter().map(|k| k.0).collect();
+        assert_eq!(
+            found,
+            [
+                Label,
+                Directive,
+                Assignment,
+                Prefix,
+                Instruction,
+                Instruction,
+                Instruction
+            ]
+        );
+    }
+
+    #[test]
+    fn macros_are_opaque() {
+        use Kind::*;
+        let found = kinds(".macro m x\n nop\n.endm\n m 5\n.rept 2\nret\n.endr\nret");
+        let found: Vec<Kind> = found.into_iter().map(|k| k.0).collect();
+        assert_eq!(
+            found,
+            [
+                Opaque,
+                Opaque,
+                Opaque,
+                Opaque,
+                Opaque,
+                Opaque,
+                Opaque,
+                Instruction
+            ]
+        );
+    }
+
+    #[test]
+    fn lines_are_counted_through_comments_and_strings() {
+        let found = kinds("nop\n/* a\n b */ ret\n\n nop");
+        let lines: Vec<u32> = found.into_iter().map(|k| k.1).collect();
+        assert_eq!(lines, [1, 3, 5]);
+    }
+}
