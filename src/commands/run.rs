@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use elf_loader::modinfo;
+use process_lab::program::Variant;
 use testbed::live::endpoint::Shape;
 use testbed::live::experiment::{self, Load, Setup};
 use testbed::live::files::Files;
@@ -18,7 +19,6 @@ use testbed::live::paths::Path as Lane;
 use testbed::live::profile::cycles;
 use testbed::live::round::Direction;
 use testbed::live::system::{self, SystemError};
-use testbed::program::Variant;
 
 use super::{Format, Scheme};
 use crate::experiments::figures::{self, Figure};

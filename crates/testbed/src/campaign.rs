@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::error::Error;
+use process_lab::error::Error;
+use process_lab::program::Program;
+use process_lab::stock::Stock;
+
 use crate::features::Instructions;
 use crate::functions::Subject;
-use crate::program::Program;
 use crate::session::{Session, Verdict};
-use crate::stock::Stock;
 use crate::trace::Ending;
 
 /// How much to do.

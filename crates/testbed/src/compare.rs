@@ -6,9 +6,10 @@
 
 use std::fmt;
 
-use crate::imports::IMPORTS;
-use crate::program::Program;
-use crate::stock::Stock;
+use process_lab::imports::IMPORTS;
+use process_lab::program::Program;
+use process_lab::stock::Stock;
+
 use crate::symbolise::{self, Site};
 use crate::trace::{Ending, Event, Outcome, number};
 use crate::worker::Worker;
@@ -183,7 +184,7 @@ impl Pair<'_> {
     fn memory(&self) -> Option<Difference> {
         let (native, twin) = (&self.native.0.memory, &self.twin.0.memory);
         let offset = native.first_difference(twin)?;
-        let word = |memory: &crate::dom0::Shared| {
+        let word = |memory: &process_lab::shared::Shared| {
             let mut bytes = [0; 8];
             memory.read(offset & !7, &mut bytes);
             u64::from_le_bytes(bytes)

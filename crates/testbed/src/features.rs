@@ -6,7 +6,7 @@ use iced_x86::{
     Register,
 };
 
-use crate::stock::{Function, Stock};
+use process_lab::stock::{Function, Stock};
 
 /// A kind of instruction that the differential run has to execute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -201,7 +201,7 @@ fn has(feature: Feature, i: &Instruction, factory: &mut InstructionInfoFactory) 
         }
         Feature::Port => matches!(i.mnemonic(), Mnemonic::In | Mnemonic::Out),
         Feature::IndirectCall => {
-            i.is_call_near() && crate::stock::thunk_register(i.near_branch_target()).is_some()
+            i.is_call_near() && process_lab::stock::thunk_register(i.near_branch_target()).is_some()
         }
         Feature::StackReference => {
             i.mnemonic() == Mnemonic::Lea && i.memory_base() == Register::RSP

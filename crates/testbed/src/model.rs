@@ -6,9 +6,11 @@
 //! seed, the call's index and the routine. Memory is reached through the shared
 //! file wherever dom0's addresses are, so nothing here depends on the worker.
 
-use crate::dom0::{Access, AddressSpace, STACK, Shared};
-use crate::imports::{Effect, IMPORTS, Import, Returns};
-use crate::random::{Random, seed};
+use process_lab::address_space::{Access, AddressSpace, STACK};
+use process_lab::imports::{Effect, IMPORTS, Import, Returns};
+use process_lab::random::{Random, seed};
+use process_lab::shared::Shared;
+
 use crate::trace::{Channel, Ending, Event, MAX_ARGUMENTS, MAX_EVENTS, Outcome, Request, number};
 
 /// The largest effect that is performed; a larger one ends the run.

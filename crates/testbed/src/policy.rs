@@ -1,6 +1,6 @@
 //! The ports that the driver may use: the same for both workers.
 
-use crate::runtime::PortRange;
+use process_lab::runtime::PortRange;
 
 /// First and last permitted port.
 pub static PORTS: PortRange = PortRange {

@@ -1,23 +1,11 @@
 //! Where the driver's objects are in an image, and what to pass to its
 //! functions.
 
-use crate::functions::{Field, Parameter};
-use crate::random::Random;
-use crate::stock::Stock;
+use process_lab::e1000::{HW, NAPI, NETDEV_SIZE, PDEV_DEVICE, TX_BUFFER};
+use process_lab::random::Random;
+use process_lab::stock::Stock;
 
-/// Bytes of `struct net_device`, which the adapter follows.
-pub(crate) const NETDEV_SIZE: u64 = 0x980;
-/// Bytes of `struct e1000_adapter`: the argument of `alloc_etherdev_mqs` in
-/// `e1000_probe`.
-pub(crate) const ADAPTER_SIZE: u64 = 0x9b0;
-/// Offset of `hw` in it.
-pub(crate) const HW: u64 = 0x488;
-/// Offset of `napi` in it.
-pub(crate) const NAPI: u64 = 0x2b0;
-/// Offset of `dev` in `struct pci_dev`.
-pub(crate) const PDEV_DEVICE: u64 = 0xd0;
-/// Bytes of `struct e1000_tx_buffer`.
-pub(crate) const TX_BUFFER: u64 = 0x28;
+use crate::functions::{Field, Parameter};
 
 /// Where things are in an image.
 #[derive(Clone, Debug, Default)]

@@ -6,17 +6,19 @@
 //! native runs ─> the others run at the same time ─> compare
 //! ```
 
+use process_lab::address_space::Region;
+use process_lab::error::Error;
+use process_lab::mapping;
+use process_lab::program::Program;
+use process_lab::random::{Random, seed};
+use process_lab::shared::Shared;
+use process_lab::stock::Stock;
+
 use crate::compare::{Difference, Pair, end_text};
-use crate::dom0::{Region, Shared};
-use crate::error::Error;
 use crate::functions::{Parameter, Subject};
 use crate::image;
-use crate::mapping;
 use crate::native::Native;
-use crate::program::Program;
-use crate::random::{Random, seed};
 use crate::scene;
-use crate::stock::Stock;
 use crate::symbolise;
 use crate::trace::{Channel, Ending, MAX_EVENTS, Outcome, Request};
 use crate::twin::Twin;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::program::Program;
-use crate::stock::Stock;
+use process_lab::program::Program;
+use process_lab::stock::Stock;
 
 /// A place in the original's code.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 //!
 //! All three are plain data: any bytes are a value.
 
-use crate::dom0::Shared;
+use process_lab::shared::Shared;
 
 /// Most calls of one run that are recorded.
 pub const MAX_EVENTS: usize = 1024;

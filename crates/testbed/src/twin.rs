@@ -8,18 +8,21 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{siginfo_t, ucontext_t};
+use process_lab::address_space::{AddressSpace, KERNEL, PERCPU, STACK_BLOCK, clear_stack};
+use process_lab::code_memory;
+use process_lab::error::Error;
+use process_lab::imports::IMPORTS;
+use process_lab::mapping;
+use process_lab::program::{Program, STLB, STLB_SIZE, STUBS, stub};
+use process_lab::runtime::{
+    self, AbortReport, Config, Cpu, Frame, Host, Instance, Region, Testbed,
+};
+use process_lab::shared::Shared;
+use process_lab::signals;
+use process_lab::stock::{self, Stock};
 
-use crate::code_memory;
-use crate::dom0::{AddressSpace, KERNEL, PERCPU, STACK_BLOCK, Shared, clear_stack};
-use crate::error::Error;
-use crate::imports::IMPORTS;
-use crate::mapping;
 use crate::model::{Call, Recorder};
 use crate::policy::PORTS;
-use crate::program::{Program, STLB, STLB_SIZE, STUBS, stub};
-use crate::runtime::{self, AbortReport, Config, Cpu, Frame, Host, Instance, Region, Testbed};
-use crate::signals;
-use crate::stock::{self, Stock};
 use crate::trace::{Channel, Ending, Outcome};
 use crate::worker::Machine;
 
@@ -118,7 +121,8 @@ impl<'f> Twin<'f> {
             assert!(!testbed.is_null(), "no instance");
             let instance = runtime::twin_testbed_instance(testbed);
             for region in self.stock.space.regions() {
-                let writable = u32::from(region.access == crate::dom0::Access::Writable);
+                let writable =
+                    u32::from(region.access == process_lab::address_space::Access::Writable);
                 let (dom0_start, length, file_offset) =
                     (region.start, region.length, region.offset);
                 let region = Region {
@@ -142,7 +146,10 @@ impl<'f> Twin<'f> {
             );
             assert_eq!(set, runtime::OK, "the codemap");
             let (start, end) = self.program.text();
-            let stubs = (STUBS, STUBS + IMPORTS.len() as u64 * crate::program::STUB);
+            let stubs = (
+                STUBS,
+                STUBS + IMPORTS.len() as u64 * process_lab::program::STUB,
+            );
             for (start, end) in [(start, end), stubs] {
                 assert_eq!(
                     runtime::twin_instance_add_text(instance, start, end),

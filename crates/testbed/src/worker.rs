@@ -10,10 +10,11 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::time::{Duration, Instant};
 
 use libc::c_int;
+use process_lab::error::Error;
+use process_lab::patience::Patience;
+use process_lab::process::fate;
+use process_lab::shared::Shared;
 
-use crate::dom0::Shared;
-use crate::error::Error;
-use crate::patience::Patience;
 use crate::trace::{Channel, Outcome, Request};
 
 /// What a worker runs functions on.
@@ -37,14 +38,6 @@ pub struct Worker {
     pub memory: Shared,
     /// Requests and outcomes.
     pub channel: Channel,
-}
-
-/// What became of a process that ended, from its wait status: `died of signal 11`.
-pub(crate) fn fate(status: libc::c_int) -> String {
-    match libc::WIFSIGNALED(status) {
-        true => format!("died of signal {}", libc::WTERMSIG(status)),
-        false => format!("ended with status {}", libc::WEXITSTATUS(status)),
-    }
 }
 
 fn pipe() -> Result<(File, File), Error> {

@@ -2,13 +2,13 @@
 //! after a wild pointer, and that the comparison notices planted errors.
 
 use elf_loader::consts::SHF_EXECINSTR;
+use process_lab::program::{self, Program, Variant};
+use process_lab::stock::{self, Stock};
 use testbed::campaign::{self, Plan};
 use testbed::features::Instructions;
 use testbed::functions::{SUBJECTS, subject};
 use testbed::native;
-use testbed::program::{self, Program, Variant};
 use testbed::session::Session;
-use testbed::stock::{self, Stock};
 use testbed::trace::Ending;
 
 fn with_stock(test: impl FnOnce(&Stock<'_>)) {

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use elf_loader::consts::{STB_GLOBAL, STB_LOCAL, STT_FUNC, STT_NOTYPE};
 use elf_loader::link::SymbolUse;
 use elf_loader::{Object, Place, SectionId, Symbol};
+use process_lab::error::Error;
+use process_lab::program::{CODE, Program, Variant};
 use svm_rewrite::{Options, Scheme};
-use testbed::error::Error;
 use testbed::fuzz::object_of;
-use testbed::program::{CODE, Program, Variant};
 use twin_abi::names;
 
 /// `push %rbx; pop %rbx; ret`

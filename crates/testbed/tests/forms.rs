@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use iced_x86::Code;
+use process_lab::program::Variant;
 use testbed::forms::campaign::{self, Plan, Report};
 use testbed::forms::survey::{self, Verdict};
 use testbed::forms::{self, Enumeration, known};
-use testbed::program::Variant;
 
 struct Surveyed {
     enumeration: Enumeration,

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use elf_loader::consts::STT_FUNC;
 use elf_loader::{Object, Place};
+use process_lab::random::Random;
 use testbed::counting::Counting;
 use testbed::fuzz;
-use testbed::random::Random;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -112,14 +112,14 @@ fn the_corpus_of_bugs_found() {
 
 #[test]
 fn reading() {
-    let stock = testbed::stock::find().expect("the stock module");
+    let stock = process_lab::stock::find().expect("the stock module");
     run(1, 20_000, |r| bytes(r, 4096), fuzz::read);
     run(2, 500, |r| mutate(r, &stock), fuzz::read);
 }
 
 #[test]
 fn lifting() {
-    let stock = testbed::stock::find().expect("the stock module");
+    let stock = process_lab::stock::find().expect("the stock module");
     run(8, 10_000, |r| choices(r, 1, 128), fuzz::lift);
     run(
         9,
@@ -152,7 +152,7 @@ fn rewriting_bytes_and_programs() {
 
 #[test]
 fn rewriting_mutated_functions() {
-    let stock = testbed::stock::find().expect("the stock module");
+    let stock = process_lab::stock::find().expect("the stock module");
     let object = elf_loader::read(&stock).expect("the stock module is readable");
     let functions = functions(&object);
     let any = |r: &mut Random| r.below(functions.len() as u64) as usize;

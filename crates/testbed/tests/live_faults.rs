@@ -1,9 +1,9 @@
 //! A sample of the fault campaign: `make faults` runs a thousand.
 
+use process_lab::program::Variant;
 use testbed::live::inject::campaign::{self, Options};
 use testbed::live::inject::fault::Kind;
 use testbed::live::inject::tally::Column;
-use testbed::program::Variant;
 
 #[test]
 fn faults_in_the_drivers_data_stop_the_driver_and_nothing_else() {

@@ -187,7 +187,7 @@ impl<'s> Bench<'s> {
             report.place.contains("e1000_set_link_ksettings"),
             "{report}"
         );
-        assert_eq!(report.kind, testbed::runtime::ABORT_ACCESS, "{report}");
+        assert_eq!(report.kind, process_lab::runtime::ABORT_ACCESS, "{report}");
         assert_ne!(instance.upcalls(), upcalls, "no upcall was made");
         assert_eq!(count(&bytes(&adapter)), before + 1, "not what dom0 wrote");
         self.mends();

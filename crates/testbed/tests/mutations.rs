@@ -1,11 +1,11 @@
 //! A sample of the mutation run: the verifier rejects every mutant of a check
 //! of the rewritten stock module.
 
+use process_lab::random::Random;
+use process_lab::stock;
 use svm_rewrite::{Options, Scheme, rewrite};
 use svm_verify::{Contract, Target};
 use testbed::mutate;
-use testbed::random::Random;
-use testbed::stock;
 
 const CHECKS: usize = 6;
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use elf_loader::Object;
+use process_lab::program::Variant;
 use testbed::forms::overflow::{Driver, Ended, receive_natively};
-use testbed::program::Variant;
 
 /// The fixture, as the kernel compiles its modules.
 fn compiled() -> Vec<u8> {
@@ -69,7 +69,7 @@ fn an_overflow_ends_in_a_report_that_names_the_function() {
 
     for variant in Variant::PLAIN {
         let name = variant.name();
-        let rewritten = testbed::program::rewrite(&original, variant).expect("verified");
+        let rewritten = process_lab::program::rewrite(&original, variant).expect("verified");
         let bare = without_comparisons(&rewritten);
         let driver = Driver::new(&original, rewritten, variant).expect("linked");
         assert_eq!(driver.receive(&good).expect("a run"), natively, "{name}");
@@ -103,5 +103,5 @@ fn an_overflow_ends_in_a_report_that_names_the_function() {
 
 /// Some function of the hypervisor.
 fn runtime_address() -> u64 {
-    testbed::runtime::entry_text().start
+    process_lab::runtime::entry_text().start
 }

@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::process::Command;
 
+use process_lab::program::Scheme;
 use testbed::forms::campaign::{WAYS, Way};
 use testbed::forms::copies::Copies;
 use testbed::forms::programs::{Verdict, compare, run_object};
-use testbed::program::Scheme;
 
 /// Images of memory and registers, and states of each.
 const SEEDS: u64 = 2;

@@ -1,10 +1,10 @@
 //! Whether what an instruction did is what the verifier believes.
 
+use process_lab::random::{Random, mix};
 use svm_verify::belief::{Before, Belief, Leaves, Operand};
 
 use super::STATES;
 use super::machine::{End, LANDING, Left, Machine};
-use crate::random::{Random, mix};
 
 /// CF PF AF ZF SF OF.
 const STATUS: u64 = 0x8d5;

@@ -18,10 +18,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use libc::{c_int, siginfo_t, ucontext_t};
 
-use crate::dom0::PAGE;
-use crate::error::Error;
-use crate::random::Random;
-use crate::signals;
+use process_lab::address_space::PAGE;
+use process_lab::error::Error;
+use process_lab::random::Random;
+use process_lab::signals;
 
 /// Where a branch leads, from the slot's start.
 pub const LANDING: usize = 32;

@@ -24,10 +24,10 @@ use std::fmt;
 use iced_x86::{Decoder, DecoderOptions};
 use svm_verify::belief::{self, Belief};
 
-use crate::error::Error;
-use crate::random::mix;
 use check::Verdict;
 use machine::Machine;
+use process_lab::error::Error;
+use process_lab::random::mix;
 
 /// States that each encoding is executed from.
 pub const STATES: u64 = 6;

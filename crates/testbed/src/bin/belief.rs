@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use testbed::{belief, verdict};
+use process_lab::verdict;
+use testbed::belief;
 
 /// Execute every encoding that the verifier allows, and compare what it does with
 /// what the verifier believes of it.

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
+use process_lab::verdict;
 use svm_rewrite::Scheme;
 use testbed::qemu::Error;
 use testbed::qemu::distribution::Distribution;
 use testbed::qemu::trial::{CARDS, Card, Trial, WITHOUT_FIRMWARE, card_of};
-use testbed::verdict;
 
 /// Rewrite Ethernet modules of the stock kernel's package with everything that
 /// they need, boot the stock kernel under QEMU, load them in place of the

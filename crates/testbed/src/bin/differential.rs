@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::{Parser, ValueEnum};
 
+use process_lab::program::{Program, Variant};
+use process_lab::stock::{self, Stock};
+use process_lab::{Error, verdict};
 use testbed::campaign::{self, Plan, Report, Row};
 use testbed::features::Instructions;
 use testbed::functions::{SUBJECTS, Subject, subject};
-use testbed::program::{Program, Variant};
+use testbed::native;
 use testbed::session::Session;
-use testbed::stock::{self, Stock};
-use testbed::{Error, native, verdict};
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Choice {

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use testbed::Error;
+use process_lab::Error;
+use process_lab::program::Variant;
+use process_lab::verdict;
 use testbed::forms::campaign::{Plan, Report};
 use testbed::forms::{self, campaign, known, survey};
 use testbed::mutate;
-use testbed::program::Variant;
-use testbed::verdict;
 
 /// Enumerate every instruction form with a memory operand, rewrite and verify
 /// it, and run it natively and rewritten on the same states. Then mutate checks

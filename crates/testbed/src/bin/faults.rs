@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 
+use process_lab::program::Variant;
 use testbed::live::inject::campaign::{self, Options};
 use testbed::live::inject::tally::Column;
-use testbed::program::Variant;
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Scheme {

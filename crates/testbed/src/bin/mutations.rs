@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use testbed::Error;
+use process_lab::Error;
+use process_lab::verdict;
 use testbed::mutate::campaign::{self, Plan};
-use testbed::verdict;
 
 /// Change one instruction of a check, for many checks, and ask the verifier.
 #[derive(Parser)]

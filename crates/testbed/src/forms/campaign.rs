@@ -6,6 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use iced_x86::EncodingKind;
+use process_lab::error::Error;
+use process_lab::program::{Scheme, Variant};
+use process_lab::random::mix;
 
 use super::cases::{self, Case, Live};
 use super::compare::{Difference, agree, describe, listing};
@@ -20,9 +23,6 @@ use super::state::Setting;
 use super::survey::{self, Verdict};
 use super::twin::Twin;
 use super::{Form, known};
-use crate::error::Error;
-use crate::program::{Scheme, Variant};
-use crate::random::mix;
 
 /// What to run.
 #[derive(Clone, Debug)]

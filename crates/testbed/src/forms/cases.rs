@@ -2,10 +2,10 @@
 //! there, and so which sequence the rewriter chooses.
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, Register};
+use process_lab::random::{Random, seed};
 
 use super::memory::{DATA, Placement};
 use super::{Form, Mode, Reach};
-use crate::random::{Random, seed};
 
 /// What is live behind the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

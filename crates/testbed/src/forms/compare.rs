@@ -4,6 +4,8 @@
 use std::fmt;
 
 use elf_loader::{Object, Place};
+use process_lab::error::Error;
+use process_lab::shared::Shared;
 
 use super::campaign::Way;
 use super::cases::{Case, FRAME};
@@ -12,8 +14,6 @@ use super::memory::Memory;
 use super::process::{Machine, counts, frame_bytes, frame_left, in_child, one};
 use super::record::{Ending, Record};
 use super::state::{FRAME_END, FRAME_TOP, Setting, State, place, state};
-use crate::dom0::Shared;
-use crate::error::Error;
 
 /// A difference between the two runs of one state.
 #[derive(Clone, Debug)]

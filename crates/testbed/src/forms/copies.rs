@@ -25,9 +25,9 @@ use std::sync::OnceLock;
 
 use iced_x86::{Decoder, DecoderOptions, Mnemonic, OpKind};
 use libc::{c_int, siginfo_t, ucontext_t};
+use process_lab::error::Error;
 
 use super::probe::{self, Fault, Probe};
-use crate::error::Error;
 
 /// Who copies strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +149,7 @@ extern "C" fn on_breakpoint(signal: c_int, info: *mut siginfo_t, context: *mut c
     // runtime's, which was installed before.
     unsafe {
         assert!(replay.before.sa_flags & libc::SA_SIGINFO != 0, "a handler");
-        let before: crate::signals::Handler = std::mem::transmute(replay.before.sa_sigaction);
+        let before: process_lab::signals::Handler = std::mem::transmute(replay.before.sa_sigaction);
         before(signal, info, context);
     }
 }

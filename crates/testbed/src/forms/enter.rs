@@ -21,10 +21,11 @@
 
 use std::arch::global_asm;
 
+use process_lab::address_space::{PAGE, START_RSP};
+use process_lab::error::Error;
+use process_lab::{mapping, segments};
+
 use super::state::{ARITHMETIC, State, VECTOR_BYTES};
-use crate::dom0::{PAGE, START_RSP};
-use crate::error::Error;
-use crate::{mapping, segments};
 
 /// Where the block is.
 pub const BLOCK: u64 = 0x6000_0000;

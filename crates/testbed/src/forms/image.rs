@@ -5,15 +5,15 @@ use std::collections::HashMap;
 
 use elf_loader::link::{Linked, SymbolUse, Trampolines, layout, link};
 use elf_loader::{Object, Place};
+use process_lab::address_space::{MODULE, PAGE};
+use process_lab::entries::Entries;
+use process_lab::error::Error;
+use process_lab::program::{CODE, STLB, Variant, map_rows};
+use process_lab::runtime;
 use twin_abi::names;
 
 use super::memory::DATA;
 use super::object::SYMBOL;
-use crate::dom0::{MODULE, PAGE};
-use crate::entries::Entries;
-use crate::error::Error;
-use crate::program::{CODE, STLB, Variant, map_rows};
-use crate::runtime;
 
 /// Code at addresses.
 pub struct Image {

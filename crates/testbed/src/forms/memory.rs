@@ -10,11 +10,12 @@
 use std::ffi::c_void;
 
 use libc::c_int;
+use process_lab::address_space::PAGE;
+use process_lab::error::Error;
+use process_lab::random::{Random, mix};
+use process_lab::shared::Shared;
 
 use super::state::FRAME_TOP;
-use crate::dom0::{PAGE, Shared};
-use crate::error::Error;
-use crate::random::{Random, mix};
 
 /// First address of the data.
 pub const DATA: u64 = 0x2000_0000;

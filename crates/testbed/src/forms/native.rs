@@ -4,6 +4,9 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use libc::{c_int, siginfo_t, ucontext_t};
+use process_lab::address_space::{STACK, STACK_BLOCK};
+use process_lab::error::Error;
+use process_lab::{code_memory, mapping, segments, signals};
 
 use super::enter::{self, Block};
 use super::image::Image;
@@ -12,9 +15,6 @@ use super::ports;
 use super::process::Machine;
 use super::record::{Ending, Record};
 use super::state::{GS_BASE, State};
-use crate::dom0::{STACK, STACK_BLOCK};
-use crate::error::Error;
-use crate::{code_memory, mapping, segments, signals};
 
 /// What the handler found: trap, address, instruction; a process has one run at
 /// a time.
@@ -129,8 +129,8 @@ mod tests {
     use super::super::process::in_child;
     use super::super::state::Table;
     use super::*;
-    use crate::dom0::MODULE;
     use crate::forms::memory::Placement;
+    use process_lab::address_space::MODULE;
 
     /// Functions of one instruction that changes one vector register, and of none.
     const CHANGES: [(&str, &[u8]); 5] = [

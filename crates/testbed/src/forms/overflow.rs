@@ -8,6 +8,9 @@
 
 use elf_loader::{Object, Place};
 use iced_x86::{Code, Instruction, Register};
+use process_lab::error::Error;
+use process_lab::program::Variant;
+use process_lab::runtime;
 
 use super::campaign::Way;
 use super::cases::{self, Case, Live};
@@ -20,9 +23,6 @@ use super::record::{Ending, Record, Records};
 use super::state::{State, Table};
 use super::twin::Twin;
 use super::{Mode, Reach};
-use crate::error::Error;
-use crate::program::Variant;
-use crate::runtime;
 
 /// dom0 address of the packet.
 const PACKET: u64 = DATA + 0x1800;

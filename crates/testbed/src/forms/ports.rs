@@ -10,10 +10,10 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use libc::c_int;
+use process_lab::random::mix;
+use process_lab::runtime::PortRange;
 
 use super::probe::{self, Fault, Probe};
-use crate::random::mix;
-use crate::runtime::PortRange;
 
 /// Every port may be used.
 pub static ALL: [PortRange; 1] = [PortRange {

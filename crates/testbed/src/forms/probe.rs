@@ -6,7 +6,7 @@
 
 use std::ffi::c_void;
 
-use crate::dom0::PAGE;
+use process_lab::address_space::PAGE;
 
 /// What stops an access: trap number, and the address if the processor tells one.
 pub type Fault = (u64, u64);

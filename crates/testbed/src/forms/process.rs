@@ -3,6 +3,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use process_lab::address_space::PAGE;
+use process_lab::error::Error;
+use process_lab::random::mix;
+
 use super::cases::{Case, Live};
 use super::enter::Block;
 use super::memory::{Memory, digest};
@@ -10,9 +14,6 @@ use super::object::pushed;
 use super::ports;
 use super::record::{Ending, Record, Records};
 use super::state::{FRAME_END, FRAME_TOP, SITE_RSP, Setting, State, state};
-use crate::dom0::PAGE;
-use crate::error::Error;
-use crate::random::mix;
 
 /// What runs functions.
 pub trait Machine {
@@ -348,8 +349,8 @@ mod tests {
             patience: 1,
         };
         let records = run_all(&work, Share::ALL, "slow", |_| {
-            let (low, high) = crate::dom0::STACK;
-            let stack = crate::mapping::new_memory(low, high - low);
+            let (low, high) = process_lab::address_space::STACK;
+            let stack = process_lab::mapping::new_memory(low, high - low);
             stack.map_err(Error::system("mapping a stack"))?;
             let (block, runs) = (Block::new()?, 0);
             Ok(Slow {

@@ -18,6 +18,9 @@ use std::borrow::Cow;
 use elf_loader::consts::{SHF_ALLOC, SHF_EXECINSTR, STB_GLOBAL, STT_FUNC};
 use elf_loader::{Machine as Isa, Object, Place, Section, SectionId, Symbol};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, OpKind, Register};
+use process_lab::address_space::{MODULE, PAGE};
+use process_lab::error::Error;
+use process_lab::random::Random;
 
 use super::campaign::Way;
 use super::cases::{self, Case, FRAME, Live};
@@ -31,9 +34,6 @@ use super::record::{Ending, Record, Records};
 use super::state::{ARITHMETIC, State, Table, VECTOR_IMAGES};
 use super::twin::Twin;
 use super::{Mode, Reach, survey};
-use crate::dom0::{MODULE, PAGE};
-use crate::error::Error;
-use crate::random::Random;
 
 /// What came of a function.
 #[derive(Debug)]

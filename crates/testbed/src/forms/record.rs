@@ -7,8 +7,8 @@
 
 use std::fmt;
 
-use crate::dom0::Shared;
-use crate::error::Error;
+use process_lab::error::Error;
+use process_lab::shared::Shared;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

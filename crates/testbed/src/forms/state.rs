@@ -5,12 +5,12 @@
 //! same.
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use process_lab::address_space::{PAGE, START_RSP};
+use process_lab::random::{Random, mix};
 
 use super::cases::{Case, FRAME};
 use super::memory::{DATA, Placement, pristine};
 use super::{Mode, strings};
-use crate::dom0::{PAGE, START_RSP};
-use crate::random::{Random, mix};
 
 /// `rsp` at a function's entry, plus 8: where its frame ends.
 pub const FRAME_TOP: u64 = START_RSP - 8 - 8;

@@ -2,12 +2,12 @@
 //! pointers at page ends, and runs off the end of the data.
 
 use iced_x86::{Mnemonic, Register};
+use process_lab::address_space::PAGE;
+use process_lab::random::Random;
 
 use super::cases::{Case, Way};
 use super::memory::{DATA, Placement};
 use super::state::{Setting, State};
-use crate::dom0::PAGE;
-use crate::random::Random;
 
 /// What the instruction uses.
 struct Shape {

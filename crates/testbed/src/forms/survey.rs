@@ -5,11 +5,11 @@ use std::fmt::Write;
 
 use elf_loader::Object;
 use iced_x86::{Code, Decoder, DecoderOptions, EncodingKind, Mnemonic, OpCodeOperandKind as Kind};
+use process_lab::program::Variant;
 
 use super::cases::{Case, Live, Way};
 use super::object::object;
 use super::{Form, Mode};
-use crate::program::Variant;
 
 /// What becomes of a form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,6 +3,13 @@
 
 use std::ffi::c_void;
 
+use process_lab::address_space::{PAGE, STACK_BLOCK};
+use process_lab::error::Error;
+use process_lab::program::{STLB, STLB_SIZE, Scheme};
+use process_lab::random::Random;
+use process_lab::runtime::{self, Config, Cpu, Host, Instance, Region, Testbed};
+use process_lab::{code_memory, mapping};
+
 use super::campaign::Way;
 use super::copies;
 use super::enter::{self, Block};
@@ -13,12 +20,6 @@ use super::ports;
 use super::process::Machine;
 use super::record::{Ending, Record};
 use super::state::{GS_BASE, State, Table};
-use crate::dom0::{PAGE, STACK_BLOCK};
-use crate::error::Error;
-use crate::program::{STLB, STLB_SIZE, Scheme};
-use crate::random::Random;
-use crate::runtime::{self, Config, Cpu, Host, Instance, Region, Testbed};
-use crate::{code_memory, mapping};
 
 unsafe extern "C" {
     fn twin_flush(instance: *mut Instance, patience: u64) -> i32;

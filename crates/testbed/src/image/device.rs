@@ -1,9 +1,11 @@
 //! The devices of a scene: network device, PCI device, adapter, and the hardware's
 //! description with its registers.
 
+use process_lab::e1000::{HW, NAPI, PDEV_DEVICE};
+use process_lab::stock::Stock;
+
 use super::{MMIO_SIZE, Painter};
-use crate::scene::{HW, NAPI, PDEV_DEVICE, Scene};
-use crate::stock::Stock;
+use crate::scene::Scene;
 
 impl Painter<'_> {
     pub(super) fn netdev(&mut self, scene: &Scene) {

@@ -12,13 +12,15 @@
 mod device;
 mod packets;
 
-use crate::dom0::{
+use process_lab::address_space::{
     AddressSpace, HEAP, HEAP_SIZE, ISLAND, ISLAND_SIZE, PAGE, PERCPU, PERCPU_SIZE, VARIABLES,
     VARIABLES_SIZE,
 };
-use crate::random::Random;
-use crate::scene::{ADAPTER_SIZE, NETDEV_SIZE, Scene, TX_BUFFER};
-use crate::stock::{CANARY, Stock, variable};
+use process_lab::e1000::{ADAPTER_SIZE, NETDEV_SIZE, TX_BUFFER};
+use process_lab::random::Random;
+use process_lab::stock::{CANARY, Stock, variable};
+
+use crate::scene::Scene;
 
 /// Bytes of device registers in a scene.
 const MMIO_SIZE: u64 = 0x6000;

@@ -1,8 +1,10 @@
 //! The packets of a scene: rings with their descriptors and buffers, and socket
 //! buffers.
 
+use process_lab::e1000::TX_BUFFER;
+
 use super::{Painter, SKB_DATA};
-use crate::scene::{Scene, TX_BUFFER};
+use crate::scene::Scene;
 
 impl Painter<'_> {
     pub(super) fn rings(&mut self, scene: &Scene) {

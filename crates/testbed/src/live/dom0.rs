@@ -8,6 +8,7 @@
 //! An oops ends the request it happened in; the threads go on with the next. A
 //! hanging or dead dom0 is an error to whoever waits for it.
 
+use process_lab::process::{self, Child};
 use thiserror::Error;
 
 use super::command::{Command, OOPS, RETURNED};
@@ -16,7 +17,6 @@ use super::image::Plan;
 use super::inside;
 use super::mailbox::Mailbox;
 use super::memory::Machine;
-use super::process::{self, Child};
 use super::rendezvous::{Limits, NoAnswer};
 use super::view::View;
 use super::work::Work;
@@ -172,7 +172,8 @@ impl<'p, 'f> Dom0<'p, 'f> {
         plan.load(machine);
         mailbox.command.meet.reset();
         mailbox.upcalls.iter().for_each(|slot| slot.meet.reset());
-        let child = process::fork(|| inside::run(plan, machine, mailbox, works))?;
+        let child = process::fork(|| inside::run(plan, machine, mailbox, works))
+            .map_err(LiveError::system("starting a process"))?;
         mailbox.command.meet.enlist(child.pid());
         let slots = mailbox.upcalls.iter();
         slots.for_each(|slot| slot.meet.enlist(child.pid()));

@@ -20,14 +20,14 @@ use std::mem::offset_of;
 use std::ops::Range;
 
 use libc::{c_int, greg_t};
+use process_lab::segments;
+use process_lab::signals;
 use thiserror::Error;
 
 use super::error::LiveError;
 use super::mailbox::STACK_ARGUMENTS;
 use super::memory;
 use super::oops::{Oops, Words};
-use crate::segments;
-use crate::signals;
 
 /// Registers on their way, at offsets that the assembly knows.
 #[repr(C)]

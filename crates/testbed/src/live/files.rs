@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use elf_loader::modinfo;
+use process_lab::stock;
 
 use super::error::LiveError;
 use super::image::Module;
-use crate::stock;
 
 /// Their bytes.
 #[derive(Clone, Debug)]

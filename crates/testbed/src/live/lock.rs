@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::process;
+use process_lab::process;
 
 /// The lock. All zeroes is a free one.
 #[repr(C)]

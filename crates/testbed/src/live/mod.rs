@@ -49,7 +49,6 @@ pub mod outgoing;
 mod patch;
 pub mod paths;
 pub mod payload;
-pub mod process;
 pub mod profile;
 pub mod pump;
 pub mod rendezvous;

@@ -8,9 +8,10 @@
 //! guest <─ its cookie ─ complete: unpinned <─ ticket ─ dom0's completions
 //! ```
 
+use process_lab::runtime::{self, Flight, Piece};
+
 use super::memory::Frames;
 use super::rings::{Done, REQUESTS, Request, Rings, Sent, TX_DONE};
-use crate::runtime::{self, Flight, Piece};
 
 /// What the runtime has counted.
 pub type Counts = runtime::OutgoingStatistics;

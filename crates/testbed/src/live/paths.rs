@@ -11,6 +11,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use process_lab::runtime::{self, Statistics};
+
 use super::card::OpenCard;
 use super::command::Command;
 use super::domu::DomuEngine;
@@ -26,7 +28,6 @@ use super::round::{Direction, Lane, Round, endpoints};
 use super::steps::{self, Marks, Steps};
 use super::system::{Blueprint, System, SystemError};
 use super::twin_engine::TwinEngine;
-use crate::runtime::{self, Statistics};
 
 /// A path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -22,13 +22,13 @@ use std::collections::{HashMap, HashSet};
 use elf_loader::consts::{STB_LOCAL, STT_FUNC, STT_NOTYPE};
 use elf_loader::link::SymbolUse;
 use elf_loader::{Object, Place};
+use process_lab::entries::{self, Entries};
+use process_lab::error::Error;
+use process_lab::program::{self, Program, STLB, STUBS, Variant};
+use process_lab::runtime::{self, CodemapEntry};
 use twin_abi::names;
 
 use super::image::{Module, Plan};
-use crate::entries::{self, Entries};
-use crate::error::Error;
-use crate::program::{self, Program, STLB, STUBS, Variant};
-use crate::runtime::{self, CodemapEntry};
 
 /// Where the rewritten hot routines are.
 pub const HOT: u64 = 0x5000_0000;

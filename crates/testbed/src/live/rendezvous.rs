@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use libc::pid_t;
+use process_lab::patience::Patience;
+use process_lab::process;
 use thiserror::Error;
 
 use super::lock::pause;
-use super::process;
-use crate::patience::Patience;
 
 const IDLE: u32 = 0;
 const ASKED: u32 = 1;
@@ -244,7 +244,7 @@ impl Rendezvous {
 mod tests {
     use super::*;
     use crate::live::mailbox::SharedPages;
-    use crate::live::process::fork;
+    use process_lab::process::fork;
 
     fn limits(milliseconds: u64) -> Limits {
         Limits {

@@ -336,7 +336,7 @@ mod tests {
     use std::mem::offset_of;
 
     use super::*;
-    use crate::runtime;
+    use process_lab::runtime;
 
     #[repr(C)]
     struct Layout {

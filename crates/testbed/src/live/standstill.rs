@@ -18,13 +18,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use libc::{c_int, c_void, siginfo_t};
+use process_lab::signals;
 
 use super::enter;
 use super::error::LiveError;
 use super::image::Plan;
 use super::steps;
 use super::timer::ThreadTimer;
-use crate::signals;
 
 /// Nanoseconds of the thread's time between looks.
 const TICK: u64 = 20_000_000;

@@ -8,11 +8,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
+use process_lab::signals;
 
 use super::error::LiveError;
 use super::profile::{ByComponent, Component, owner};
 use super::replay::recorder;
-use crate::signals;
 
 /// `si_code` of a single-step trap (sigaction(2)).
 const TRAP_TRACE: c_int = 2;

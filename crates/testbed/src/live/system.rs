@@ -10,6 +10,8 @@ use std::collections::HashSet;
 
 use elf_loader::Place;
 use elf_loader::consts::STB_LOCAL;
+use process_lab::program::Variant;
+use process_lab::runtime::{PortRange, Region};
 use thiserror::Error;
 
 use super::card::OpenCard;
@@ -31,8 +33,6 @@ use super::twin_engine::{Driver, SERVICES, TwinEngine, VirtualInterrupts};
 use super::upcall::{self, Upcall};
 use super::view::View;
 use super::{LiveError, host};
-use crate::program::Variant;
-use crate::runtime::{PortRange, Region};
 
 /// The MAC address in the card's EEPROM.
 pub const CARD_MAC: [u8; 6] = [0x52, 0x54, 0x00, 0x12, 0x34, 0x56];
@@ -48,7 +48,7 @@ pub enum SystemError {
     Live(#[from] LiveError),
     /// The driver was refused, or its rewriting rejected.
     #[error(transparent)]
-    Testbed(#[from] crate::Error),
+    Testbed(#[from] process_lab::Error),
     /// dom0 did not do what was asked.
     #[error(transparent)]
     Command(#[from] CommandError),

@@ -18,11 +18,11 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
+use process_lab::runtime::{self, Cpu};
+use process_lab::signals;
 
 use super::error::LiveError;
 use super::timer::ThreadTimer;
-use crate::runtime::{self, Cpu};
-use crate::signals;
 
 /// The reason in a report of kind `ABORT_FAULT`: no processor's trap has it.
 pub const TIME_LIMIT: u32 = 0x7469_6d65;

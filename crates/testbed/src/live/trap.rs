@@ -15,11 +15,11 @@ use std::sync::OnceLock;
 
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use libc::{c_int, c_void, greg_t, siginfo_t, ucontext_t};
+use process_lab::{decode, signals};
 
 use super::enter;
 use super::error::LiveError;
 use super::memory::{BAR, BAR_SIZE, PAGE};
-use crate::{decode, signals};
 
 /// Registers in the order of `REG_*`.
 type Registers = [greg_t; 23];

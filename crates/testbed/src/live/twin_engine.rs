@@ -4,13 +4,14 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use process_lab::runtime::{self, Arrival, Cpu, Delivery, Frame, Packet, Switch};
+
 use super::endpoint::Endpoint;
 use super::instance::{Instance, Service, Stopped};
 use super::outgoing::{Counts, Outgoing};
 use super::profile::Component;
 use super::pump::{Card, Engine, Stop};
 use super::rings::{Done, RELEASE, RX_FRAGMENTS, RX_HELD, RX_UNWANTED, Request, Rings, Sent};
-use crate::runtime::{self, Arrival, Cpu, Delivery, Frame, Packet, Switch};
 
 /// The hypervisor's own services, which hot routines import.
 pub const SERVICES: [(&str, Service); 1] = [("host_receive", host_receive)];

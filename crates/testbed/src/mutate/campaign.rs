@@ -7,16 +7,16 @@
 use std::fmt;
 
 use elf_loader::Object;
+use process_lab::error::Error;
+use process_lab::program::{Program, Variant};
+use process_lab::random::Random;
+use process_lab::stock::{self, Stock};
 use svm_rewrite::{Options as Rewriting, Scheme, rewrite};
 
 use super::{Survivor, Systematic, Tally, checks, guards, judge, judge_guards, systematic};
 use crate::campaign;
-use crate::error::Error;
 use crate::functions::subject;
 use crate::native;
-use crate::program::{Program, Variant};
-use crate::random::Random;
-use crate::stock::{self, Stock};
 
 /// What to make.
 #[derive(Clone, Copy, Debug)]

@@ -7,13 +7,13 @@
 
 use elf_loader::Object;
 use iced_x86::FlowControl;
+use process_lab::random::Random;
 use svm_rewrite::{Options, Scheme, rewrite};
 
 use super::inserted::function_of;
 use super::tally::ask;
 use super::{Check, Guard, Tally, checks, guards, judge_guards};
 use crate::forms;
-use crate::random::Random;
 
 /// A small object and its checks.
 #[derive(Clone)]

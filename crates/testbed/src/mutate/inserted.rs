@@ -4,12 +4,12 @@
 
 use elf_loader::Object;
 use iced_x86::{Encoder, Mnemonic, OpKind, Register};
+use process_lab::random::Random;
 use twin_abi::stlb;
 
 use super::mutant::Change;
 use super::splice::New;
 use super::{Check, Kind, Mutant, Piece};
-use crate::random::Random;
 
 /// Conditional, so that the check is entered both ways.
 const JB: [u8; 6] = [0x0f, 0x82, 0, 0, 0, 0];

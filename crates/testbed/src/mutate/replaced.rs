@@ -3,11 +3,11 @@
 
 use elf_loader::{Object, Relocation, SymbolId};
 use iced_x86::{Code, Encoder, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use process_lab::random::Random;
 use twin_abi::names;
 
 use super::mutant::Change;
 use super::{Check, Kind, Mutant, Piece};
-use crate::random::Random;
 
 impl Check {
     /// Its mutants. `others` are further checks of the same object: places to

@@ -1,10 +1,10 @@
 //! What the verifier says to mutants.
 
 use elf_loader::Object;
+use process_lab::random::Random;
 use svm_verify::{Contract, Target};
 
 use super::{Check, Kind, Mutant};
-use crate::random::Random;
 
 /// Counts of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

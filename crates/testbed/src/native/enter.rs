@@ -15,9 +15,9 @@ use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
 use libc::c_int;
+use process_lab::address_space::START_RSP;
 
 use super::RUN;
-use crate::dom0::START_RSP;
 use crate::model::Call;
 use crate::trace::Request;
 

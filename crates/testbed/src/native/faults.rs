@@ -4,13 +4,13 @@
 use std::sync::atomic::Ordering;
 
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
+use process_lab::address_space::{KERNEL, PAGE, PERCPU, STACK_BLOCK};
+use process_lab::decode;
+use process_lab::signals;
+use process_lab::stock::thunk_register;
 
 use super::enter::{TRAP_FLAG, host_rsp, resume_end, resume_start, unwind};
 use super::{RUN, Run};
-use crate::decode;
-use crate::dom0::{KERNEL, PAGE, PERCPU, STACK_BLOCK};
-use crate::signals;
-use crate::stock::thunk_register;
 use crate::trace::{Ending, Outcome};
 
 pub(super) extern "C" fn on_signal(signal: c_int, _: *mut siginfo_t, context: *mut c_void) {

@@ -10,13 +10,15 @@ mod faults;
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::dom0::{Access, AddressSpace, PERCPU, STACK, Shared, clear_stack};
-use crate::error::Error;
-use crate::mapping::{self, Backing};
+use process_lab::address_space::{Access, AddressSpace, PERCPU, STACK, clear_stack};
+use process_lab::error::Error;
+use process_lab::mapping::{self, Backing};
+use process_lab::segments;
+use process_lab::shared::Shared;
+use process_lab::signals;
+use process_lab::stock::Stock;
+
 use crate::model::Recorder;
-use crate::segments;
-use crate::signals;
-use crate::stock::Stock;
 use crate::trace::{Channel, Ending, Outcome};
 use crate::worker::Machine;
 use enter::{enter, prepare};

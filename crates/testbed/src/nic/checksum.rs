@@ -97,7 +97,7 @@ pub fn fcs(frame: &[u8]) -> [u8; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use process_lab::random::Random;
 
     /// RFC 1071's definition, word by word.
     fn simple(bytes: &[u8]) -> u16 {

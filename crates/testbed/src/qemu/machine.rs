@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use process_lab::patience::Patience;
+
 use super::{Error, io, target};
-use crate::patience::Patience;
 
 /// What to boot.
 pub struct Guest<'g> {

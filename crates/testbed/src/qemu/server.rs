@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
+use process_lab::random::Random;
+
 use super::{Error, io};
-use crate::random::Random;
 
 /// The server; it ends with the process.
 pub struct Server {

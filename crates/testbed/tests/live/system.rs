@@ -3,12 +3,12 @@
 
 use std::collections::HashSet;
 
+use process_lab::program::Variant;
 use testbed::live::files::Files;
 use testbed::live::mailbox::Mailbox;
 use testbed::live::memory::{Machine, Sizes};
 use testbed::live::rendezvous::Limits;
 use testbed::live::system::{Blueprint, System};
-use testbed::program::Variant;
 
 /// Runs `test` with a system in which the hot routines named in `upcalls` are
 /// upcalls.

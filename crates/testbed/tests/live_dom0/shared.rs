@@ -1,8 +1,8 @@
 //! What processes and CPUs share: the device's lock, and per-CPU data.
 
+use process_lab::process;
 use testbed::live::mailbox::Counter;
 use testbed::live::memory::CPUS;
-use testbed::live::process;
 use testbed::live::upcall::{self, Upcall};
 
 use crate::rig::{LIMITS, World, value};

@@ -1,7 +1,7 @@
 //! Anything a driver may do.
 
+use process_lab::random::Random;
 use testbed::nic::{FRAME_LIMIT, Register, Ring};
-use testbed::random::Random;
 
 use crate::rig::*;
 

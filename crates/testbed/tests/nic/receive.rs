@@ -1,7 +1,7 @@
 //! Receive rings: frames, filters, offloads, refused addresses.
 
+use process_lab::random::Random;
 use testbed::nic::{BusFault, Filter, Received, Register, Ring, Table};
-use testbed::random::Random;
 
 use crate::rig::*;
 

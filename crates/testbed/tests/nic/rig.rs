@@ -1,8 +1,8 @@
 //! A device with memory and a wire, and packets for it: what the tests stand on.
 //! Expectations are computed here, apart from the model.
 
+use process_lab::random::Random;
 use testbed::nic::{Bus, BusFault, Config, Nic, Received, Register, Transmitted, Wire};
-use testbed::random::Random;
 
 pub(crate) const MAC: [u8; 6] = [0x52, 0x54, 0x00, 0x12, 0x34, 0x56];
 pub(crate) const BASE: u64 = 0x1_0000_0000;

@@ -21,6 +21,9 @@ mod routines;
 mod spent;
 mod spread;
 
+use process_lab::program::Variant;
+use process_lab::runtime::Statistics;
+
 pub use alone::{Alone, Twice, agree};
 pub use measured::{Against, Measured, Missed};
 pub use routines::{PAPER_ORDER, cumulative};
@@ -40,8 +43,6 @@ use super::rendezvous::Limits;
 use super::round::{BATCH, Direction};
 use super::steps;
 use super::system::{Blueprint, System, SystemError};
-use crate::program::Variant;
-use crate::runtime::Statistics;
 
 /// Rounds that a path's packets of one direction are divided into.
 pub const ROUNDS: u64 = 20;

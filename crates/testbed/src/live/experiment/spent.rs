@@ -4,7 +4,7 @@
 //! From the single steps, so exact. Slow paths and thunks are not in here: they are
 //! no function's.
 
-use crate::program::Program;
+use process_lab::program::Program;
 
 /// What one function executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,13 +15,14 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use process_lab::e1000::{ADAPTER_SIZE, TX_BUFFER};
+
 use crate::live::image::{Module, Plan};
 use crate::live::interface::Info;
 use crate::live::mailbox::Mailbox;
 use crate::live::memory::Machine;
 use crate::live::view::View;
 use crate::nic::Register;
-use crate::scene::{ADAPTER_SIZE, TX_BUFFER};
 
 /// Bytes of a ring's structure that are looked at.
 const RING: u64 = 64;

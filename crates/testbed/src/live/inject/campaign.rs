@@ -15,6 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use process_lab::patience::Patience;
+use process_lab::process;
+use process_lab::program::Variant;
+use process_lab::random::{self, Random};
+
 use super::anatomy::Anatomy;
 use super::fault::{Ending, Kind, Moment, Struck};
 use super::faulty::Armed;
@@ -23,18 +28,15 @@ use super::recovery::{Mended, Quiet, Recovery};
 use super::service::{Exchanged, Service};
 use super::stack;
 use super::tally::Tally;
+use crate::live::LiveError;
 use crate::live::files::Files;
 use crate::live::instance::{Report, Stopped};
 use crate::live::mailbox::{Mailbox, SharedPages};
 use crate::live::memory::{Machine, Sizes};
-use crate::live::process;
 use crate::live::pump::Stop;
 use crate::live::rendezvous::Limits;
 use crate::live::system::{Blueprint, System, SystemError};
 use crate::nic::{Faults, Ring};
-use crate::patience::Patience;
-use crate::program::Variant;
-use crate::random::{self, Random};
 
 /// Guests that send and receive; the others' memory is guarded.
 const GUESTS: u32 = 2;
@@ -75,7 +77,8 @@ pub struct Options {
 pub fn supervised(options: &Options) -> Result<(SharedPages<Tally>, Vec<String>), SystemError> {
     let pages = SharedPages::<Tally>::new()?;
     let tally = pages.get();
-    let mut child = process::fork(|| run_here(options, tally))?;
+    let mut child = process::fork(|| run_here(options, tally))
+        .map_err(LiveError::system("starting a process"))?;
     let mut violations = Vec::new();
     let pid = child.pid();
     let patience = || Patience::new(pid, HANG);

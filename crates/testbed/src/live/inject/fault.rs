@@ -3,12 +3,13 @@
 use std::fmt;
 use std::ops::Range;
 
+use process_lab::program::{STLB, STUBS};
+use process_lab::random::Random;
+
 use crate::live::instance::Report;
 use crate::live::memory::{BAR, DIRECT_MAP, DRIVER, DRIVER_STACK, VMEMMAP};
 use crate::live::payload;
 use crate::live::view::View;
-use crate::program::{STLB, STUBS};
-use crate::random::Random;
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $name:literal)*) => {

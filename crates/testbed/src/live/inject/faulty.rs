@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use process_lab::random::Random;
+
 use super::anatomy::Anatomy;
 use super::fault::{Kind, Moment, Struck};
 use super::stack;
@@ -14,7 +16,6 @@ use crate::live::profile::Component;
 use crate::live::pump::{Card, Engine, Stop};
 use crate::live::rings::{Done, Request, Sent};
 use crate::live::twin_engine::TwinEngine;
-use crate::random::Random;
 
 /// A fault that waits for its moment.
 pub struct Armed<'a> {

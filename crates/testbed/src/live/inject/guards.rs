@@ -12,14 +12,14 @@
 use std::ops::Range;
 
 use crc32fast::hash;
+use process_lab::mapping;
+use process_lab::program::{STLB, STLB_SIZE};
 
 use super::translations;
 use crate::live::error::LiveError;
 use crate::live::memory::{DRIVER_STACK, Machine, PAGE, Space};
 use crate::live::payload::Payload;
 use crate::live::system::Blueprint;
-use crate::mapping;
-use crate::program::{STLB, STLB_SIZE};
 
 const HEAP: usize = 1 << 20;
 const PATTERN: u8 = 0xa5;

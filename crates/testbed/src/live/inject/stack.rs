@@ -11,14 +11,15 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use process_lab::random::Random;
+use process_lab::runtime::{self, Cpu, Frame};
+
 use super::fault::{Kind, Struck, wild_address};
 use super::faulty::Armed;
 use crate::live::instance::stack_in_use;
 use crate::live::memory::CANARY;
 use crate::live::payload::Payload;
 use crate::live::twin_engine;
-use crate::random::Random;
-use crate::runtime::{self, Cpu, Frame};
 
 /// What is to be struck inside of the poll that runs, or null.
 static ARMED: AtomicPtr<Armed<'static>> = AtomicPtr::new(std::ptr::null_mut());

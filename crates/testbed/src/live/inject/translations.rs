@@ -4,11 +4,11 @@
 
 use std::ops::Range;
 
+use process_lab::mapping;
+use process_lab::program::{STLB, Variant};
 use svm_rewrite::Scheme;
 
 use crate::live::memory::{BAR, BAR_SIZE, PAGE, Space};
-use crate::mapping;
-use crate::program::{STLB, Variant};
 
 /// A mapping of the machine's memory or of the card's registers.
 struct Mapping {

@@ -4,11 +4,12 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
+use process_lab::runtime::{self, Cpu, Frame};
+
 use crate::live::hidden::Hidden;
 use crate::live::payload::{Payload, Target, stub_address};
 use crate::live::time_limit::{self, TIME_LIMIT};
 use crate::live::upcall::Upcall;
-use crate::runtime::{self, Cpu, Frame};
 
 /// Words of stack arguments that an upcall carries.
 const STACK_ARGUMENTS: usize = (twin_abi::stack::INCOMING_ARGS / 8) as usize;

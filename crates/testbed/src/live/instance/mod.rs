@@ -10,14 +10,17 @@ mod report;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
+use process_lab::program::{STLB, STLB_SIZE, STUBS};
+use process_lab::runtime::{
+    self, AbortReport, Config, Cpu, Frame, Host, PortRange, Region, Testbed,
+};
+use process_lab::{code_memory, mapping};
+
 use super::error::LiveError;
 use super::image::{Module, Plan};
 use super::payload::{Payload, STUB, Target};
 use super::replay::player;
 use super::time_limit::TimeLimit;
-use crate::program::{STLB, STLB_SIZE, STUBS};
-use crate::runtime::{self, AbortReport, Config, Cpu, Frame, Host, PortRange, Region, Testbed};
-use crate::{code_memory, mapping};
 use imports::{CALLBACKS, Callbacks, callbacks, import, resolve_upcall, warn};
 
 pub use imports::Upcalls;

@@ -3,8 +3,9 @@
 use std::ffi::c_int;
 use std::fmt;
 
+use process_lab::runtime;
+
 use crate::live::time_limit::TIME_LIMIT;
-use crate::runtime;
 
 /// How a call of the driver ended, if not by returning.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,11 @@
 //! (`runtime/include/twin/frames.h`), in memory that every process of the
 //! hypervisor's has at one address.
 
+use process_lab::runtime;
+use process_lab::shared::Shared;
+
 use super::layout::PAGE;
-use crate::dom0::Shared;
 use crate::live::error::LiveError;
-use crate::runtime;
 
 /// Who owns a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

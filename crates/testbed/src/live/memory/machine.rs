@@ -2,9 +2,10 @@
 
 use std::os::fd::RawFd;
 
+use process_lab::shared::Shared;
+
 use super::frames::{Frames, Owner};
 use super::layout::{BAR_SIZE, PAGE, Sizes};
-use crate::dom0::Shared;
 use crate::live::error::LiveError;
 
 /// The machine: its memory and the NIC's registers, each a file that is mapped

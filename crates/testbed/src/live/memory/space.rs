@@ -6,13 +6,13 @@ use std::os::fd::RawFd;
 
 use elf_loader::link::{Protection, Segment};
 use libc::{c_int, c_void};
+use process_lab::mapping::{self, Backing};
 
 use super::layout::{
     BAR, BAR_SIZE, CPUS, DIRECT_MAP, IMAGES_AT, PAGE, Sizes, VMEMMAP, driver_stack, kernel_stack,
 };
 use super::machine::Machine;
 use crate::live::error::LiveError;
-use crate::mapping::{self, Backing};
 
 /// A piece of dom0's address space. All numbers are multiples of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,8 @@ impl Region {
     }
 
     /// As the runtime wants it. `fd` is that of [`Machine::fd`].
-    pub fn for_runtime(&self, fd: RawFd) -> crate::runtime::Region {
-        crate::runtime::Region {
+    pub fn for_runtime(&self, fd: RawFd) -> process_lab::runtime::Region {
+        process_lab::runtime::Region {
             dom0_start: self.dom0_start,
             length: self.length,
             file_offset: self.file_offset,

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use process_lab::code_memory;
+
 use super::player::{Ground, JUMP};
-use crate::code_memory;
 use crate::live::enter;
 use crate::live::image::Plan;
 use crate::live::instance::Instance;

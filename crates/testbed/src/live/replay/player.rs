@@ -22,9 +22,10 @@
 
 use std::arch::global_asm;
 
+use process_lab::mapping;
+
 use super::tape::{Crossing, Event, Tape};
 use crate::live::error::LiveError;
-use crate::mapping;
 
 /// Where the player is, in each process that has one: in a jump's reach of native
 /// and of rewritten code, where neither testbed nor C library have anything.
@@ -213,7 +214,7 @@ fn load() -> Result<(), LiveError> {
             std::ptr::copy_nonoverlapping(stub.as_ptr(), to, stub.len());
         }
     }
-    crate::code_memory::seal(memory, PAGE).map_err(failed)
+    process_lab::code_memory::seal(memory, PAGE).map_err(failed)
 }
 
 /// Where stubs begin in the code page.

@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use iced_x86::{InstructionInfoFactory, OpAccess, Register};
 use libc::greg_t;
+use process_lab::decode;
 
 use super::tape::{Crossing, Event, Store, Tape, Word};
-use crate::decode;
 
 /// The recorder that steps are shown to.
 static RECORDER: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use process_lab::e1000::TX_BUFFER;
+
 use super::{RX_BUFFER, Striker};
 use crate::live::inject::anatomy::{DESCRIPTOR, Ring};
 use crate::live::inject::fault::Struck;
-use crate::scene::TX_BUFFER;
 
 impl Striker<'_, '_> {
     pub(super) fn adapter_pointer(&mut self) -> Option<Struck> {

@@ -26,7 +26,7 @@ impl Striker<'_, '_> {
                     // The hypervisor's code, by its own addresses.
                     payload::DRIVER + self.random.below(0x4000),
                     payload::HOT + self.random.below(0x1000),
-                    crate::runtime::entry("twin_stlb_call")?,
+                    process_lab::runtime::entry("twin_stlb_call")?,
                     // dom0's host, which no driver calls.
                     crate::live::memory::FAR + self.random.below(256),
                     // Data.

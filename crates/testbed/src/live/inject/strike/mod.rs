@@ -8,9 +8,10 @@ mod functions;
 mod rings;
 mod structures;
 
+use process_lab::random::Random;
+
 use super::anatomy::{Anatomy, Ring};
 use super::fault::{Kind, Struck, wild_address};
-use crate::random::Random;
 
 /// Bytes of `struct e1000_rx_buffer`.
 const RX_BUFFER: u64 = 16;

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use process_lab::e1000::TX_BUFFER;
+
 use super::{RX_BUFFER, Striker};
 use crate::live::card;
 use crate::live::inject::anatomy::{DESCRIPTOR, Ring};
 use crate::live::inject::fault::{Struck, wild_index};
 use crate::live::memory::BAR;
 use crate::nic::Register;
-use crate::scene::TX_BUFFER;
 
 impl Striker<'_, '_> {
     pub(super) fn ring_pointer(&mut self) -> Option<Struck> {

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use crate::dom0::PAGE;
+use crate::address_space::PAGE;
 use crate::mapping;
 use crate::program::Program;
 

@@ -11,7 +11,7 @@ use elf_loader::consts::STT_FUNC;
 use elf_loader::link::{Layout, SymbolUse, layout, link};
 use elf_loader::{Object, Place, SectionId};
 
-use crate::dom0::{Access, AddressSpace, KERNEL, MODULE, PERCPU, VARIABLES};
+use crate::address_space::{Access, AddressSpace, KERNEL, MODULE, PERCPU, VARIABLES};
 use crate::error::Error;
 use crate::imports::{self, IMPORTS};
 

@@ -96,7 +96,7 @@ fn state(line: &str) -> Option<char> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::process;
+    use crate::process;
 
     const PIECE: Duration = Duration::from_millis(10);
     const MOST: Duration = Duration::from_millis(30);

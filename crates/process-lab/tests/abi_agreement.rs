@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use testbed::runtime;
+use process_lab::runtime;
 use twin_abi::{ABI_VERSION, Scheme, Target, names, sections, stack, stlb};
 
 fn rust_constants() -> BTreeMap<&'static str, i64> {

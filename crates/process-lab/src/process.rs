@@ -1,11 +1,9 @@
 //! Processes: made by one function, and asked whether they live.
 
 use std::cell::Cell;
+use std::io;
 
 use libc::{c_int, pid_t};
-
-use super::error::LiveError;
-use crate::worker;
 
 thread_local! {
     /// Process and thread number, once asked for; a child begins anew.
@@ -37,11 +35,11 @@ pub struct Child {
 ///
 /// # Errors
 /// The system call's.
-pub fn fork(work: impl FnOnce() -> c_int) -> Result<Child, LiveError> {
+pub fn fork(work: impl FnOnce() -> c_int) -> io::Result<Child> {
     // SAFETY: the child goes on with copies of what this thread has, and takes
     // no lock but the C library's allocator's, which fork keeps usable.
     match unsafe { libc::fork() } {
-        -1 => Err(LiveError::last("starting a process")),
+        -1 => Err(io::Error::last_os_error()),
         0 => {
             NUMBERS.set((0, 0));
             // SAFETY: plain system call.
@@ -83,7 +81,7 @@ impl Child {
     /// What became of it, if it ended: `died of signal 11`.
     pub fn fate(&mut self) -> Option<String> {
         self.reap(libc::WNOHANG);
-        self.status.map(worker::fate)
+        self.status.map(fate)
     }
 
     fn reap(&mut self, options: c_int) {
@@ -101,6 +99,14 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// What became of a process that ended, from its wait status: `died of signal 11`.
+pub fn fate(status: c_int) -> String {
+    match libc::WIFSIGNALED(status) {
+        true => format!("died of signal {}", libc::WTERMSIG(status)),
+        false => format!("ended with status {}", libc::WEXITSTATUS(status)),
     }
 }
 

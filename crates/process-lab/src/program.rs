@@ -15,7 +15,7 @@ use iced_x86::{Decoder, DecoderOptions};
 use svm_verify::{Contract, Proof, Target};
 use twin_abi::{names, sections};
 
-use crate::dom0::PAGE;
+use crate::address_space::PAGE;
 use crate::entries::Entries;
 use crate::error::Error;
 use crate::imports::{self, IMPORTS, Returns};
@@ -312,7 +312,7 @@ fn resolve(stock: &Stock<'_>, name: &str, use_: SymbolUse) -> Option<u64> {
 }
 
 /// Rows of `.twin.map`: section, offset in it, offset in the original's section.
-pub(crate) fn map_rows(object: &Object<'_>) -> Vec<(u32, u32, u32)> {
+pub fn map_rows(object: &Object<'_>) -> Vec<(u32, u32, u32)> {
     let Some(id) = object.section_named(sections::MAP) else {
         return Vec::new();
     };
