@@ -57,12 +57,12 @@ test: setup support ## every check and test
 	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
 
 test-exhaustive: setup stock prove cost ## every instruction form executed against its rewritten self, every mutant of the checks rejected (an hour)
-	$(CARGO) run --release -p testbed --bin belief
-	$(CARGO) run --release -p testbed --bin exhaustive
+	$(CARGO) run --release -p conformance --bin belief
+	$(CARGO) run --release -p conformance --bin exhaustive
 
 cost: stock ## what objects cost that are made to be expensive, steps counted by the compiler
 	CARGO_TARGET_DIR=target/cost RUSTFLAGS='-C instrument-coverage --cfg twin_steps' LLVM_PROFILE_FILE=/dev/null \
-		$(CARGO) test --release -p testbed --test cost -- --nocapture
+		$(CARGO) test --release -p conformance --test cost -- --nocapture
 
 prove: ## the verifier's arithmetic for all numbers, by a solver (a minute)
 	@sh scripts/setup.sh z3:z3
@@ -84,7 +84,7 @@ corpus: setup stock ## every module of the stock kernel for linux, the Ethernet 
 	$(CARGO) run --release -p corpus
 
 boot: setup stock ## rewritten Ethernet modules in a stock kernel under QEMU, on every card that it has (or MODULE=e100)
-	$(CARGO) run --release -p testbed --bin boot -- $(MODULE)
+	$(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)
 
 programs: setup ## every compiler; zlib, lz4, sqlite and gcc's torture programs through `twin cc`, against the unrewritten builds (an hour)
 	@sh scripts/setup.sh $(foreach c,gcc-11 clang-13 clang-14 clang-15 clang-16 clang-19 clang-22,$(c):$(c))
@@ -96,13 +96,13 @@ e1000: stock ## e1000 compiled from Debian's kernel source through `twin cc`, co
 	$(CARGO) build --release -p twin
 	TWIN=$(CURDIR)/$(TWIN) sh examples/e1000/build.sh
 	$(CARGO) test -p svm-rewrite --test source -- --ignored
-	$(CARGO) test -p testbed --test live_linux -- --ignored --nocapture
+	$(CARGO) test -p qemu-tests --test stock_kernel -- --ignored --nocapture
 
 differential: setup stock ## 1,000 random images for each e1000 function, native against rewritten
-	$(CARGO) run --release -p testbed --bin differential -- --images 1000 --stepped 10
+	$(CARGO) run --release -p conformance --bin differential -- --images 1000 --stepped 10
 
 mutations: setup stock ## every mutant of 500 checks of e1000, and of a small object systematically, must be rejected
-	$(CARGO) run --release -p testbed --bin mutations -- --checks 500
+	$(CARGO) run --release -p conformance --bin mutations -- --checks 500
 
 faults: setup support ## 1,000 faults in the driver's data while its hypervisor instance serves packets
 	$(CARGO) run -p testbed --bin faults

@@ -6,7 +6,7 @@
 # Leaves, below target/support/:
 #   kernel.o   the dom0 kernel shim, from crates/testbed/kernel/
 #   hot.o      the hot routines, from runtime/hot/
-#   wild.ko    a module with a wild pointer, from crates/testbed/guest/
+#   wild.ko    a module with a wild pointer, from crates/qemu-tests/guest/
 #   fixup.ko   one whose faults the kernel answers, likewise
 # Each file is compiled by the kernel's own build (kbuild, one object a file) in
 # a copy of its directory below target/support/build, so nothing is written
@@ -103,7 +103,7 @@ combine() {
 
 # guest NAME...: builds target/support/NAME.ko, whole modules for the stock kernel.
 guest() {
-    sources=$root/crates/testbed/guest build=$support/build/guest
+    sources=$root/crates/qemu-tests/guest build=$support/build/guest
     stale=
     for name; do
         current "$support/$name.ko" "$sources" || stale=yes
