@@ -42,7 +42,7 @@ test-deb: build support ## the same, installed into an empty root, used and remo
 	@sh scripts/deb.sh test
 
 demo: build support ## rewrite, verify and execute the stock e1000 driver, and move packets through it
-	$(CARGO) build --release -p testbed
+	$(CARGO) build --release -p conformance
 	@sh scripts/demo.sh target/release $(STOCK) $(DEMO)
 
 test: setup support ## every check and test
@@ -105,7 +105,7 @@ mutations: setup stock ## every mutant of 500 checks of e1000, and of a small ob
 	$(CARGO) run --release -p conformance --bin mutations -- --checks 500
 
 faults: setup support ## 1,000 faults in the driver's data while its hypervisor instance serves packets
-	$(CARGO) run -p testbed --bin faults
+	$(CARGO) run -p e1000-sim --bin faults
 
 bench: build support ## rewriting and verifying speed, beside objdump; the paper's figures, in target/bench
 	$(CARGO) bench -p twin --bench throughput

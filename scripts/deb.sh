@@ -49,7 +49,7 @@ Files: *
 Copyright: the twin developers
 License: Expat or Apache-2.0
 
-Files: runtime/* crates/testbed/kernel/*
+Files: runtime/* crates/e1000-sim/kernel/*
 Copyright: the twin developers
 License: GPL-2.0-only or Expat
 

@@ -10,8 +10,8 @@
 
 use std::path::{Path, PathBuf};
 
-use testbed::live::LiveError;
-use testbed::live::files::Files;
+use e1000_sim::LiveError;
+use e1000_sim::image::files::Files;
 
 use crate::failure::Failure;
 

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use e1000_sim::experiment::{self, Load, Setup};
+use e1000_sim::image::files::Files;
+use e1000_sim::measure::profile::cycles;
+use e1000_sim::packets::round::Direction;
+use e1000_sim::paths::Path as Lane;
+use e1000_sim::system::{self, SystemError};
+use e1000_sim::traffic::source::Shape;
 use elf_loader::modinfo;
 use process_lab::program::Variant;
-use testbed::live::endpoint::Shape;
-use testbed::live::experiment::{self, Load, Setup};
-use testbed::live::files::Files;
-use testbed::live::paths::Path as Lane;
-use testbed::live::profile::cycles;
-use testbed::live::round::Direction;
-use testbed::live::system::{self, SystemError};
 
 use super::{Format, Scheme};
 use crate::experiments::figures::{self, Figure};

@@ -1,12 +1,12 @@
 //! Results of a run as JSON has them. `tx`, `rx`, `upcalls_per_packet`, `stlb` and
 //! `ratios` are what others script against; `detail` says how they came about.
 
+use e1000_sim::experiment::{Against, Alone, Measured, Twice};
+use e1000_sim::measure::profile::Component;
+use e1000_sim::packets::round::Direction;
+use e1000_sim::paths::Path;
+use e1000_sim::traffic::source::Shape;
 use serde::{Deserialize, Serialize};
-use testbed::live::endpoint::Shape;
-use testbed::live::experiment::{Against, Alone, Measured, Twice};
-use testbed::live::paths::Path;
-use testbed::live::profile::Component;
-use testbed::live::round::Direction;
 
 use super::processor::Processor;
 use crate::commands::run::Job;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use testbed::live::round::Direction;
+use e1000_sim::packets::round::Direction;
 
 use super::results::{Ratio, Ratios, Results, Stlb};
 use crate::text::{count, number};

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use testbed::live::experiment::{Spread, agree};
-use testbed::live::round::Direction;
+use e1000_sim::experiment::{Spread, agree};
+use e1000_sim::packets::round::Direction;
 
 use super::Runs;
 use crate::experiments::plot::{Chart, Scale, Series};

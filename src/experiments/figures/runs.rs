@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use e1000_sim::experiment::{Load, cumulative};
+use e1000_sim::packets::round::Direction;
+use e1000_sim::paths::Path as Lane;
+use e1000_sim::traffic::source::Shape;
 use serde::Serialize;
-use testbed::live::endpoint::Shape;
-use testbed::live::experiment::{Load, cumulative};
-use testbed::live::paths::Path as Lane;
-use testbed::live::round::Direction;
 
 use super::Figure;
 use crate::commands::run::{Job, measure};
