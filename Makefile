@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock support setup build install uninstall deb test-deb test-bare
+.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock support setup build install uninstall deb test-deb test-bare
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
@@ -24,24 +24,28 @@ support: stock ## build the testbed's kernel objects, target/support/{kernel,hot
 build: setup ## build target/release/twin
 	$(CARGO) build --release -p twin
 
+simulator: support ## build target/release/twin-run, what `twin run` starts
+	$(CARGO) build --release -p twin-run
+
 PREFIX ?= $(or $(CARGO_INSTALL_ROOT),$(CARGO_HOME),$(HOME)/.cargo)
-install: support ## install twin and what `twin run` needs below PREFIX, by default where cargo installs
+install: support ## install twin, twin-run and what that needs below PREFIX, by default where cargo installs
 	$(CARGO) install --path . --locked --root $(PREFIX)
+	$(CARGO) install --path crates/twin-run --locked --root $(PREFIX)
 	mkdir -p $(PREFIX)/lib/twin
 	install -m 644 target/support/kernel.o target/support/hot.o $(PREFIX)/lib/twin
 
 uninstall: ## remove them
-	$(CARGO) uninstall --root $(PREFIX) twin
+	$(CARGO) uninstall --root $(PREFIX) twin twin-run
 	rm -f $(PREFIX)/lib/twin/kernel.o $(PREFIX)/lib/twin/hot.o
 	[ ! -d $(PREFIX)/lib/twin ] || rmdir $(PREFIX)/lib/twin
 
-deb: build support ## a Debian package with manual pages and completions, in target/deb
+deb: build simulator ## a Debian package with manual pages and completions, in target/deb
 	@sh scripts/deb.sh
 
-test-deb: build support ## the same, installed into an empty root, used and removed
+test-deb: build simulator ## the same, installed into an empty root, used and removed
 	@sh scripts/deb.sh test
 
-demo: build support ## rewrite, verify and execute the stock e1000 driver, and move packets through it
+demo: build simulator ## rewrite, verify and execute the stock e1000 driver, and move packets through it
 	$(CARGO) build --release -p conformance
 	@sh scripts/demo.sh target/release $(STOCK) $(DEMO)
 
@@ -107,7 +111,7 @@ mutations: setup stock ## every mutant of 500 checks of e1000, and of a small ob
 faults: setup support ## 1,000 faults in the driver's data while its hypervisor instance serves packets
 	$(CARGO) run -p e1000-sim --bin faults
 
-bench: build support ## rewriting and verifying speed, beside objdump; the paper's figures, in target/bench
+bench: build simulator ## rewriting and verifying speed, beside objdump; the paper's figures, in target/bench
 	$(CARGO) bench -p twin --bench throughput
 	sh scripts/programs.sh text target/bench
 	$(CARGO) bench -p svm-rewrite --bench source -- $(CURDIR)/target/bench/sqlite-gcc-*.s

@@ -8,14 +8,15 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use command_line::failure::Failure;
+use command_line::options::Scheme;
+use command_line::output::{Destination, Pending};
 use serde::Serialize;
 use svm_rewrite::Target;
 use svm_rewrite::class::Kind;
 
-use super::{Scheme, target_among};
+use super::target_among;
 use crate::cc::{CommandLine, Compiled, Job, Stop};
-use crate::failure::Failure;
-use crate::output::{Destination, Pending};
 use crate::source;
 
 const EXAMPLES: &str = "\

@@ -15,12 +15,13 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::Args;
+use command_line::failure::Failure;
+use command_line::options::Scheme;
+use command_line::output::{self, Destination};
 use svm_rewrite::Target;
 use svm_verify::Contract;
 
-use super::{Scheme, target_among};
-use crate::failure::Failure;
-use crate::output::{self, Destination};
+use super::target_among;
 use crate::parallel;
 use crate::report::Report;
 use jobs::{Job, refuse_clashes, refuse_terminal};

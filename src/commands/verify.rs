@@ -6,16 +6,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use command_line::codes::Code;
+use command_line::failure::Failure;
+use command_line::input::{self, Input};
+use command_line::options::{Format, Scheme};
+use command_line::output;
+use command_line::text::count;
 use serde::Serialize;
 use svm_verify::{Contract, Proof, Target, Violation};
 
-use super::{Format, Scheme, target_among};
-use crate::codes::Code;
-use crate::failure::Failure;
-use crate::input::{self, Input};
-use crate::output;
+use super::target_among;
 use crate::parallel;
-use crate::text::count;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -46,8 +46,6 @@ use crate::transport::rendezvous::Limits;
 
 /// Rounds that a path's packets of one direction are divided into.
 pub const ROUNDS: u64 = 20;
-/// Turns of each driver alone, unless another number is asked for.
-pub const TURNS: u64 = 100;
 /// Packets that are recorded for these, at most: some batches.
 const RECORDED: u64 = 4 * BATCH as u64;
 /// Likewise, of 64 KiB each.

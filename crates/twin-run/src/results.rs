@@ -9,7 +9,7 @@ use e1000_sim::traffic::source::Shape;
 use serde::{Deserialize, Serialize};
 
 use super::processor::Processor;
-use crate::commands::run::Job;
+use crate::run::Job;
 
 /// One load on some paths.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use e1000_sim::LiveError;
 use e1000_sim::image::files::Files;
 
-use crate::failure::Failure;
+use command_line::failure::Failure;
 
 /// Reads the objects from the directory that was named, or else from where they
 /// are; gives the directory as well.
@@ -63,7 +63,7 @@ fn refused(error: &LiveError) -> String {
     match error {
         LiveError::NoFile { path, source } => {
             let name = path.file_name().unwrap_or(path.as_os_str()).display();
-            let why = crate::input::describe(source);
+            let why = command_line::input::describe(source);
             format!(
                 "{name}: {why}: the testbed needs kernel.o and hot.o, built for the stock \
                  kernel; run `make support`, or name their directory with --support"

@@ -15,38 +15,17 @@ mod runs;
 use std::fmt::Write;
 use std::path::Path;
 
-use clap::ValueEnum;
+use command_line::failure::Failure;
+use command_line::output::{self, Destination, Pending};
+use command_line::run::Figure;
 
 use super::plot::Chart;
 use super::table;
-use crate::commands::run::Job;
-use crate::failure::Failure;
-use crate::output::{self, Destination, Pending};
+use crate::run::Job;
 use charts::{fig5, fig6, fig7, fig8, fig10, slowdown, table1};
 use runs::run_all;
 
 pub use runs::{Again, Runs};
-
-/// A figure or table of the paper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Figure {
-    /// What a core sends, at 1514 bytes and in 64 KiB segments
-    Fig5,
-    /// What a core receives
-    Fig6,
-    /// Cycles of a sent packet by component
-    Fig7,
-    /// Cycles of a received packet by component
-    Fig8,
-    /// What a core sends, by the number of routines that are upcalls
-    Fig10,
-    /// How often the driver calls each hot routine
-    Table1,
-    /// Driver cycles a packet, rewritten by either scheme, to native
-    Slowdown,
-    /// All of them
-    All,
-}
 
 /// Makes figures: files into `directory`; gives the text and the results.
 pub fn make(

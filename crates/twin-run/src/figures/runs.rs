@@ -3,17 +3,17 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use command_line::failure::Failure;
+use command_line::run::Figure;
 use e1000_sim::experiment::{Load, cumulative};
 use e1000_sim::packets::round::Direction;
 use e1000_sim::paths::Path as Lane;
 use e1000_sim::traffic::source::Shape;
 use serde::Serialize;
 
-use super::Figure;
-use crate::commands::run::{Job, measure};
-use crate::experiments::progress::Progress;
-use crate::experiments::results::{Calls, OnPath, Results};
-use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::results::{Calls, OnPath, Results};
+use crate::run::{Job, measure};
 
 /// Packets of a point of figure 10, at most: upcalls are slow.
 const POINT_PACKETS: u64 = 1000;
@@ -88,7 +88,7 @@ pub(super) fn run_all(
     }
     if wanted(Figure::Fig5) {
         job.setup.loads.push(Load {
-            shape: Shape::Segments(crate::commands::run::SEGMENT),
+            shape: Shape::Segments(crate::run::SEGMENT),
             directions: vec![Direction::Send],
         });
     }
@@ -159,7 +159,6 @@ impl Again<'_> {
     ) -> Result<Results, Failure> {
         // This very program, also if its file has been replaced meanwhile.
         let output = Command::new("/proc/self/exe")
-            .arg("run")
             .arg(self.module)
             .args(["--format", "json", "--packets", &packets.to_string()])
             .args(["--stepped", &stepped.to_string()])
@@ -170,7 +169,7 @@ impl Again<'_> {
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .output()
-            .map_err(|error| Failure::access("twin", error))?;
+            .map_err(|error| Failure::access("twin-run", error))?;
         // With lost packets there is a result too; the verdict on it is the caller's.
         serde_json::from_slice(&output.stdout).map_err(|_| {
             let said = String::from_utf8_lossy(&output.stderr);

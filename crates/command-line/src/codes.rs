@@ -4,8 +4,6 @@
 //! Each crate has an enum of its own; here is the one of this program, for what
 //! only a command line can meet, and their union.
 
-use std::fmt::Write;
-
 use twin_abi::explanation::{Example, Explanation};
 
 /// What goes wrong outside the library crates.
@@ -161,35 +159,6 @@ impl AnyCode {
     }
 }
 
-/// The part of `docs/troubleshooting.md` that lists all codes.
-#[cfg_attr(not(test), expect(dead_code, reason = "the page is made by its test"))]
-pub fn markdown() -> String {
-    let mut out = String::new();
-    for Origin { title, codes } in ORIGINS {
-        let _ = writeln!(out, "## {title}\n");
-        for code in codes() {
-            let text = code.explanation();
-            let _ = writeln!(out, "### `{}`\n\n{}\n", code.as_str(), text.meaning);
-            let _ = writeln!(
-                out,
-                "*Why:* {}\n\n*What to do:* {}\n",
-                text.why, text.remedy
-            );
-            match text.example {
-                Example::Assembly(body) => {
-                    let _ = writeln!(out, "```asm\n{}\n```\n", instructions(body));
-                }
-                Example::Text(text) => {
-                    let _ = writeln!(out, "```\n{text}\n```\n");
-                }
-            }
-        }
-    }
-    out.truncate(out.trim_end().len());
-    out.push('\n');
-    out
-}
-
 /// Assembly with labels at the margin and instructions indented.
 pub fn instructions(body: &str) -> String {
     let line = |line: &str| match line.split_once(": ") {
@@ -203,8 +172,37 @@ pub fn instructions(body: &str) -> String {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+    use std::fmt::Write;
 
-    const BEGIN: &str = "<!-- codes: made from the texts in the crates; `TWIN_BLESS=1 cargo test -p twin codes` renews it -->\n";
+    const BEGIN: &str = "<!-- codes: made from the texts in the crates; `TWIN_BLESS=1 cargo test -p command-line codes` renews it -->\n";
+
+    /// The part of `docs/troubleshooting.md` that lists all codes.
+    fn markdown() -> String {
+        let mut out = String::new();
+        for Origin { title, codes } in ORIGINS {
+            let _ = writeln!(out, "## {title}\n");
+            for code in codes() {
+                let text = code.explanation();
+                let _ = writeln!(out, "### `{}`\n\n{}\n", code.as_str(), text.meaning);
+                let _ = writeln!(
+                    out,
+                    "*Why:* {}\n\n*What to do:* {}\n",
+                    text.why, text.remedy
+                );
+                match text.example {
+                    Example::Assembly(body) => {
+                        let _ = writeln!(out, "```asm\n{}\n```\n", instructions(body));
+                    }
+                    Example::Text(text) => {
+                        let _ = writeln!(out, "```\n{text}\n```\n");
+                    }
+                }
+            }
+        }
+        out.truncate(out.trim_end().len());
+        out.push('\n');
+        out
+    }
 
     #[test]
     fn every_code_is_distinct_and_names_a_remedy() {
@@ -221,7 +219,7 @@ mod tests {
 
     #[test]
     fn the_troubleshooting_guide_has_every_text() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/troubleshooting.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/troubleshooting.md");
         let page = std::fs::read_to_string(path).expect("docs/troubleshooting.md");
         let (head, rest) = page.split_once(BEGIN).expect("the line where codes begin");
         let expected = format!("\n{}", markdown());
@@ -230,7 +228,7 @@ mod tests {
         } else {
             assert!(
                 rest == expected,
-                "docs/troubleshooting.md is not in step with the texts: run `TWIN_BLESS=1 cargo test -p twin codes` and read what changed"
+                "docs/troubleshooting.md is not in step with the texts: run `TWIN_BLESS=1 cargo test -p command-line codes` and read what changed"
             );
         }
     }

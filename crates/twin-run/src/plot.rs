@@ -6,8 +6,8 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::failure::Failure;
-use crate::text::wrap;
+use command_line::failure::Failure;
+use command_line::text::wrap;
 
 const SIZE: (u32, u32) = (860, 520);
 /// Distinct also in grey (Okabe and Ito).

@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
+use command_line::text::number;
 use e1000_sim::experiment::{Spread, agree};
 use e1000_sim::packets::round::Direction;
 
 use super::Runs;
-use crate::experiments::plot::{Chart, Scale, Series};
-use crate::experiments::results::{Calls, Ratio, Results};
-use crate::experiments::table::PAPER_SLOWDOWN;
-use crate::text::number;
+use crate::plot::{Chart, Scale, Series};
+use crate::results::{Calls, Ratio, Results};
+use crate::table::PAPER_SLOWDOWN;
 
 const NAMES: [&str; 4] = ["native", "dom0", "guest", "twin"];
 

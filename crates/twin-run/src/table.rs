@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
+use command_line::text::{count, number};
 use e1000_sim::packets::round::Direction;
 
 use super::results::{Ratio, Ratios, Results, Stlb};
-use crate::text::{count, number};
 
 /// What is not in the numbers, said wherever numbers are.
 pub const NOT_MODELLED: &str = "\
