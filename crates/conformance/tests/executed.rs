@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use conformance::forms::campaign::WAYS;
+use conformance::forms::campaign::EXECUTIONS;
 use conformance::forms::programs::{Verdict, run_object};
 
 /// States of each image.
@@ -44,11 +44,12 @@ fn programs_compute_the_same() {
         let bytes = assemble(&source);
         let object = elf_loader::read(&bytes).expect("an object");
         let (mut compared, mut faulted) = (0, 0);
-        for (way, seed) in WAYS
+        for (execution, seed) in EXECUTIONS
             .iter()
-            .flat_map(|way| (0..seeds).map(move |n| (way, n)))
+            .flat_map(|execution| (0..seeds).map(move |n| (execution, n)))
         {
-            match run_object(&object, *way, seed, STATES).expect("the machines can be set up") {
+            match run_object(&object, *execution, seed, STATES).expect("the machines can be set up")
+            {
                 Verdict::Same { states, faults } => {
                     compared += states;
                     faulted += faults;

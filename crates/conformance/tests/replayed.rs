@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use conformance::forms::campaign::{WAYS, Way};
+use conformance::forms::campaign::{EXECUTIONS, Execution};
 use conformance::forms::copies::Copies;
 use conformance::forms::programs::{Verdict, compare, run_object};
 use process_lab::program::Scheme;
@@ -49,11 +49,11 @@ impl Copy {
     }
 }
 
-fn replays() -> impl Iterator<Item = (Way, u64)> {
-    let replayed = WAYS
+fn replays() -> impl Iterator<Item = (Execution, u64)> {
+    let replayed = EXECUTIONS
         .into_iter()
-        .filter(|way| way.copies != Copies::Processor);
-    replayed.flat_map(|way| (0..SEEDS).map(move |seed| (way, seed)))
+        .filter(|execution| execution.copies != Copies::Processor);
+    replayed.flat_map(|execution| (0..SEEDS).map(move |seed| (execution, seed)))
 }
 
 #[test]
@@ -61,10 +61,10 @@ fn chunks_that_end_where_the_other_string_begins_are_copied_right_by_every_machi
     for copy in Copy::all() {
         let bytes = copy.assemble("copy", "right");
         let original = elf_loader::read(&bytes).expect("an object");
-        for (way, seed) in replays() {
-            let verdict = run_object(&original, way, seed, STATES).expect("machines");
+        for (execution, seed) in replays() {
+            let verdict = run_object(&original, execution, seed, STATES).expect("machines");
             let same = matches!(verdict, Verdict::Same { states, .. } if states == STATES as usize);
-            assert!(same, "{copy:?}, {way}: {verdict:?}");
+            assert!(same, "{copy:?}, {execution}: {verdict:?}");
         }
     }
 }
@@ -75,15 +75,17 @@ fn chunks_as_long_as_the_windows_are_found_wrong_by_the_fast_machine() {
         let [original, whole] = ["copy", "whole_chunks"].map(|name| copy.assemble(name, "wrong"));
         let original = elf_loader::read(&original).expect("an object");
         let mut wrong = [0, 0];
-        for (way, seed) in replays().filter(|(way, _)| way.variant.scheme == Scheme::Stlb) {
+        for (execution, seed) in
+            replays().filter(|(execution, _)| execution.variant.scheme == Scheme::Stlb)
+        {
             let whole = elf_loader::read(&whole).expect("an object");
-            let verdict = compare(&original, whole, way, seed, STATES).expect("machines");
+            let verdict = compare(&original, whole, execution, seed, STATES).expect("machines");
             let different = match verdict {
                 Verdict::Same { .. } => false,
                 Verdict::Different(_) => true,
-                other => panic!("{copy:?}, {way}: {other:?}"),
+                other => panic!("{copy:?}, {execution}: {other:?}"),
             };
-            wrong[usize::from(way.copies == Copies::Fast)] += u64::from(different);
+            wrong[usize::from(execution.copies == Copies::Fast)] += u64::from(different);
         }
         let what = if copy.repeats() { "repeats" } else { "moves" };
         assert_eq!(wrong, [0, SEEDS], "{copy:?}, which {what}: cautious, fast");

@@ -5,7 +5,7 @@
 //! |---|---|---|---|
 //! | native | dom0 | in dom0, unmodified | nothing |
 //! | dom0 | dom0 | in dom0, unmodified | the hypervisor hears of interrupts first |
-//! | guest-via-dom0 | guests | in dom0, unmodified | front and back end, two processes |
+//! | guest | guests | in dom0, unmodified | front and back end, two processes |
 //! | twin | guests | in the hypervisor, rewritten | the runtime |
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,14 +16,14 @@ use process_lab::runtime::{self, Statistics};
 use super::replay::grounds::Rewritten;
 use super::replay::{self, Tape, Turn};
 use super::system::{Blueprint, System, SystemError};
-use crate::dom0::job::{Job, Kind, Look, observe};
-use crate::engines::guest::DomuEngine;
+use crate::dom0::job::{Job, Look, LoopKind, observe};
+use crate::engines::guest::GuestEngine;
 use crate::engines::twin::TwinEngine;
 use crate::measure::profile::{self, Component};
 use crate::measure::steps::{self, Marks, Steps};
 use crate::packets::card::OpenCard;
 use crate::packets::packet_loop::Stop;
-use crate::packets::round::{Direction, Lane, Round, endpoints};
+use crate::packets::round::{Direction, Round, Runner, sources};
 use crate::traffic::source::Shape;
 use crate::transport::command::Command;
 use crate::transport::mailbox::InterruptOwner;
@@ -31,28 +31,33 @@ use crate::transport::rendezvous::Limits;
 
 /// A path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Path {
+pub enum PacketPath {
     /// dom0 owns the machine.
     Native,
     /// dom0 on a hypervisor.
     Dom0,
     /// A guest, through dom0.
-    Domu,
+    Guest,
     /// A guest, through the hypervisor instance.
     Twin,
 }
 
-impl Path {
+impl PacketPath {
     /// All, as the paper orders them.
-    pub const ALL: [Path; 4] = [Path::Native, Path::Dom0, Path::Domu, Path::Twin];
+    pub const ALL: [PacketPath; 4] = [
+        PacketPath::Native,
+        PacketPath::Dom0,
+        PacketPath::Guest,
+        PacketPath::Twin,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Path::Native => "native",
-            Path::Dom0 => "dom0",
-            Path::Domu => "guest-via-dom0",
-            Path::Twin => "twin",
+            PacketPath::Native => "native",
+            PacketPath::Dom0 => "dom0",
+            PacketPath::Guest => "guest",
+            PacketPath::Twin => "twin",
         }
     }
 
@@ -60,8 +65,8 @@ impl Path {
     /// too.
     pub fn host(self) -> Component {
         match self {
-            Path::Native | Path::Dom0 | Path::Domu => Component::Dom0,
-            Path::Twin => Component::Hypervisor,
+            PacketPath::Native | PacketPath::Dom0 | PacketPath::Guest => Component::Dom0,
+            PacketPath::Twin => Component::Hypervisor,
         }
     }
 }
@@ -92,8 +97,8 @@ pub struct Seen {
 pub struct Paths<'s> {
     /// The system.
     pub system: System<'s>,
-    twin: Lane<'s, TwinEngine<'s>>,
-    domu: Option<Lane<'s, DomuEngine<'s>>>,
+    twin: Runner<'s, TwinEngine<'s>>,
+    guest: Option<Runner<'s, GuestEngine<'s>>>,
     shape: Shape,
     guests: u32,
 }
@@ -123,32 +128,32 @@ impl<'s> Paths<'s> {
         system.dom0.set_limits(limits());
         let engine = system.twin(limits())?;
         let mut twin = system.twin_lane(engine, guests, shape)?;
-        twin.pump.card.close()?;
+        twin.packet_loop.card.close()?;
         declare(system.blueprint());
         Ok(Paths {
             system,
             twin,
-            domu: None,
+            guest: None,
             shape,
             guests,
         })
     }
 
-    /// The hypervisor's lane.
-    pub fn twin(&mut self) -> &mut Lane<'s, TwinEngine<'s>> {
+    /// The hypervisor's runner.
+    pub fn twin(&mut self) -> &mut Runner<'s, TwinEngine<'s>> {
         &mut self.twin
     }
 
-    /// The front end's lane.
+    /// The front end's runner.
     ///
     /// # Errors
     /// [`SystemError`].
-    pub fn domu(&mut self) -> Result<&mut Lane<'s, DomuEngine<'s>>, SystemError> {
-        let lane = match self.domu.take() {
-            Some(lane) => lane,
-            None => self.new_domu()?,
+    pub fn guest(&mut self) -> Result<&mut Runner<'s, GuestEngine<'s>>, SystemError> {
+        let runner = match self.guest.take() {
+            Some(runner) => runner,
+            None => self.new_guest()?,
         };
-        Ok(self.domu.insert(lane))
+        Ok(self.guest.insert(runner))
     }
 
     /// What packets are.
@@ -158,7 +163,7 @@ impl<'s> Paths<'s> {
 
     /// What the runtime has counted: misses of the table, collisions, entries.
     pub fn statistics(&self) -> Statistics {
-        self.twin.pump.engine.instance.statistics()
+        self.twin.packet_loop.engine.instance.statistics()
     }
 
     /// Another shape from here on.
@@ -169,9 +174,9 @@ impl<'s> Paths<'s> {
         let machine = self.system.machine();
         let card = self.closed_card()?;
         self.twin
-            .reshape(card, endpoints(machine, self.guests, shape), shape);
+            .reshape(card, sources(machine, self.guests, shape), shape);
         self.shape = shape;
-        self.domu = None;
+        self.guest = None;
         Ok(())
     }
 
@@ -185,17 +190,17 @@ impl<'s> Paths<'s> {
     ///
     /// # Errors
     /// [`SystemError`].
-    pub fn run(&mut self, path: Path, work: Work) -> Result<Seen, SystemError> {
+    pub fn run(&mut self, path: PacketPath, work: Work) -> Result<Seen, SystemError> {
         // Within a round the loop delivers interrupts; dom0's kernel does not look
         // at the line by itself.
         self.system
             .mailbox()
             .set_interrupt_owner(InterruptOwner::Hypervisor);
         let seen = match path {
-            Path::Native => self.own(Kind::Native, work),
-            Path::Dom0 => self.on_hypervisor(work),
-            Path::Domu => self.through_dom0(work),
-            Path::Twin => self.through_twin(work),
+            PacketPath::Native => self.own(LoopKind::Native, work),
+            PacketPath::Dom0 => self.on_hypervisor(work),
+            PacketPath::Guest => self.through_dom0(work),
+            PacketPath::Twin => self.through_twin(work),
         };
         self.system
             .mailbox()
@@ -203,7 +208,7 @@ impl<'s> Paths<'s> {
         seen
     }
 
-    fn job(&self, kind: Kind, work: Work) -> Command {
+    fn job(&self, kind: LoopKind, work: Work) -> Command {
         Command::Job(Job {
             kind,
             direction: work.direction,
@@ -226,7 +231,7 @@ impl<'s> Paths<'s> {
         })
     }
 
-    fn own(&mut self, kind: Kind, work: Work) -> Result<Seen, SystemError> {
+    fn own(&mut self, kind: LoopKind, work: Work) -> Result<Seen, SystemError> {
         let job = self.job(kind, work);
         self.system.dom0.command("a packet loop", job)?;
         self.outcome()
@@ -243,7 +248,7 @@ impl<'s> Paths<'s> {
                     event.serve(0, || ());
                 }
             });
-            let seen = self.own(Kind::OnHypervisor, work);
+            let seen = self.own(LoopKind::OnHypervisor, work);
             over.store(true, Ordering::Release);
             // The last one is for the thread to see that it is over.
             let _ = event.call(&limits(), || (), || ());
@@ -253,29 +258,29 @@ impl<'s> Paths<'s> {
 
     /// dom0's thread 0 is the back end as long as the front end works.
     fn through_dom0(&mut self, work: Work) -> Result<Seen, SystemError> {
-        let mut lane = match self.domu.take() {
-            Some(lane) => lane,
-            None => self.new_domu()?,
+        let mut runner = match self.guest.take() {
+            Some(runner) => runner,
+            None => self.new_guest()?,
         };
-        let job = self.job(Kind::BackEnd, work);
+        let job = self.job(LoopKind::BackEnd, work);
         let dom0 = &mut self.system.dom0;
         let (front, back) = std::thread::scope(|scope| {
             let back = scope.spawn(|| dom0.command("a back end", job).map(|_| ()));
-            let front = lane.pump.card.open();
+            let front = runner.packet_loop.card.open();
             let front = front.and_then(|()| {
-                let seen = observe(work.look, || lane.run(work.direction, work.packets));
-                let closed = lane.pump.card.close();
+                let seen = observe(work.look, || runner.run(work.direction, work.packets));
+                let closed = runner.packet_loop.card.close();
                 // What stopped the packets explains what the registers look like.
                 let seen = seen?;
                 closed.map(|()| seen)
             });
-            let ended = lane.pump.engine.end();
+            let ended = runner.packet_loop.engine.end();
             let back = back.join().expect("the thread does not panic");
             (front.and_then(|seen| ended.map(|()| seen)), back)
         });
         let (round, steps) = front?;
         back?;
-        self.domu = Some(lane);
+        self.guest = Some(runner);
         let theirs = self.outcome()?;
         Ok(Seen {
             round,
@@ -295,7 +300,7 @@ impl<'s> Paths<'s> {
             packets,
             look,
         };
-        self.run(Path::Native, work)?;
+        self.run(PacketPath::Native, work)?;
         let tape = self.system.mailbox().tape.get();
         tape.ok_or_else(|| SystemError::Lacking("dom0 left no tape".to_owned()))
     }
@@ -310,7 +315,7 @@ impl<'s> Paths<'s> {
             packets: 0,
             look: Look::Cycles,
         };
-        self.own(Kind::Tape, work)?;
+        self.own(LoopKind::Tape, work)?;
         Ok(self.system.mailbox().tape.turn())
     }
 
@@ -319,7 +324,7 @@ impl<'s> Paths<'s> {
     /// # Errors
     /// [`SystemError`].
     pub fn play_rewritten(&mut self, tape: &Tape) -> Result<Turn, SystemError> {
-        let instance = &mut self.twin.pump.engine.instance;
+        let instance = &mut self.twin.packet_loop.engine.instance;
         let mut ground = Rewritten::new(instance, self.system.blueprint());
         Ok(replay::turn(tape, &mut ground).map_err(Stop::Driver)?)
     }
@@ -329,7 +334,7 @@ impl<'s> Paths<'s> {
     /// # Errors
     /// [`SystemError`].
     pub fn count_rewritten(&mut self, tape: &Tape) -> Result<Steps, SystemError> {
-        let instance = &mut self.twin.pump.engine.instance;
+        let instance = &mut self.twin.packet_loop.engine.instance;
         let limited = instance.limit_time(ROUND_TIME);
         let mut ground = Rewritten::new(instance, self.system.blueprint());
         let steps = replay::count(tape, &mut ground, Component::Hypervisor);
@@ -337,36 +342,36 @@ impl<'s> Paths<'s> {
         Ok(steps.map_err(Stop::Driver)?)
     }
 
-    fn new_domu(&self) -> Result<Lane<'s, DomuEngine<'s>>, SystemError> {
+    fn new_guest(&self) -> Result<Runner<'s, GuestEngine<'s>>, SystemError> {
         let net = &self.system.mailbox().net;
         net.enlist(self.system.dom0.pid());
-        let engine = DomuEngine::new(net, limits());
-        let endpoints = endpoints(self.system.machine(), self.guests, self.shape);
-        Ok(Lane::new(
+        let engine = GuestEngine::new(net, limits());
+        let sources = sources(self.system.machine(), self.guests, self.shape);
+        Ok(Runner::new(
             engine,
             self.closed_card()?,
-            endpoints,
+            sources,
             self.shape,
         ))
     }
 
     fn through_twin(&mut self, work: Work) -> Result<Seen, SystemError> {
-        let lane = &mut self.twin;
-        let before = lane.pump.engine.instance.upcall_count();
-        lane.pump.card.open()?;
+        let runner = &mut self.twin;
+        let before = runner.packet_loop.engine.instance.upcall_count();
+        runner.packet_loop.card.open()?;
         // A trap after each instruction takes longer than a driver may.
         if work.look == Look::Steps {
-            lane.pump.engine.instance.limit_time(ROUND_TIME)?;
+            runner.packet_loop.engine.instance.limit_time(ROUND_TIME)?;
         }
-        let seen = observe(work.look, || lane.run(work.direction, work.packets));
+        let seen = observe(work.look, || runner.run(work.direction, work.packets));
         if work.look == Look::Steps {
             let usual = crate::hypervisor::time_limit::DEFAULT;
-            lane.pump.engine.instance.limit_time(usual)?;
+            runner.packet_loop.engine.instance.limit_time(usual)?;
         }
-        let closed = lane.pump.card.close();
+        let closed = runner.packet_loop.card.close();
         let (round, steps) = seen?;
         closed?;
-        let upcalls = lane.pump.engine.instance.upcall_count() - before;
+        let upcalls = runner.packet_loop.engine.instance.upcall_count() - before;
         Ok(Seen {
             round,
             steps,

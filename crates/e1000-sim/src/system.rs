@@ -30,7 +30,7 @@ use crate::packets::card::OpenCard;
 use crate::packets::outgoing::Outgoing;
 use crate::packets::packet_loop::Stop;
 use crate::packets::rings::Rings;
-use crate::packets::round::{Lane, endpoints};
+use crate::packets::round::{Runner, sources};
 use crate::traffic::source::Shape;
 use crate::transport::mailbox::{InterruptOwner, Mailbox, UpcallSlot};
 use crate::transport::rendezvous::Limits;
@@ -256,14 +256,14 @@ impl<'s> System<'s> {
         mut engine: TwinEngine<'s>,
         guests: u32,
         shape: Shape,
-    ) -> Result<Lane<'s, TwinEngine<'s>>, SystemError> {
-        let endpoints = endpoints(self.machine, guests, shape);
-        for endpoint in &endpoints {
-            engine.attach(endpoint);
+    ) -> Result<Runner<'s, TwinEngine<'s>>, SystemError> {
+        let sources = sources(self.machine, guests, shape);
+        for source in &sources {
+            engine.attach(source);
         }
         self.mailbox.set_interrupt_owner(InterruptOwner::Hypervisor);
         let card = self.card(guests)?;
-        Ok(Lane::new(engine, card, endpoints, shape))
+        Ok(Runner::new(engine, card, sources, shape))
     }
 
     /// The card with open registers.

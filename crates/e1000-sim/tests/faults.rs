@@ -1,14 +1,14 @@
 //! A sample of the fault campaign: `make faults` runs a thousand.
 
 use e1000_sim::inject::campaign::{self, Options};
-use e1000_sim::inject::fault::Kind;
+use e1000_sim::inject::fault::FaultKind;
 use e1000_sim::inject::tally::Column;
 use process_lab::program::Variant;
 
 #[test]
 fn faults_in_the_drivers_data_stop_the_driver_and_nothing_else() {
     let options = Options {
-        faults: 5 * Kind::ALL.len() as u64,
+        faults: 5 * FaultKind::ALL.len() as u64,
         seed: 1,
         first: 0,
         verbose: true,
@@ -27,10 +27,10 @@ fn faults_in_the_drivers_data_stop_the_driver_and_nothing_else() {
     assert_eq!(tally.total(Column::Served), injected);
     // What the stack protector, the call table and time limits are for is seen.
     let ends = |kind, column| tally.count(kind, column) > 0;
-    assert!(ends(Kind::StackCanary, Column::Detected));
-    assert!(ends(Kind::StackReturn, Column::Aborted));
-    assert!(ends(Kind::FunctionMiddle, Column::Aborted));
-    assert!(ends(Kind::DmaAddress, Column::Detected));
+    assert!(ends(FaultKind::StackCanary, Column::Detected));
+    assert!(ends(FaultKind::StackReturn, Column::Aborted));
+    assert!(ends(FaultKind::FunctionMiddle, Column::Aborted));
+    assert!(ends(FaultKind::DmaAddress, Column::Detected));
     for column in [
         Column::Harmless,
         Column::Aborted,

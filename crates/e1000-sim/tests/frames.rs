@@ -10,9 +10,9 @@ use e1000_sim::memory::{Machine, NotGiven, Owner, PAGE};
 use e1000_sim::nic::Wire;
 use e1000_sim::packets::packet_loop::{Card, Engine};
 use e1000_sim::packets::rings::{Fragment, Request, Sent};
-use e1000_sim::packets::round::Lane;
+use e1000_sim::packets::round::Runner;
 use e1000_sim::system::System;
-use e1000_sim::traffic::source::{Endpoint, Shape};
+use e1000_sim::traffic::source::{Shape, TrafficSource};
 use e1000_sim::transport::rendezvous::Limits;
 use e1000_sim::transport::wire::MachineBus;
 
@@ -47,9 +47,9 @@ impl Wire for Cable {
     }
 }
 
-type Guests<'s> = Lane<'s, TwinEngine<'s>>;
+type Guests<'s> = Runner<'s, TwinEngine<'s>>;
 
-fn lane<'s>(system: &System<'s>) -> Guests<'s> {
+fn runner<'s>(system: &System<'s>) -> Guests<'s> {
     let engine = system
         .twin(limits())
         .unwrap_or_else(|error| panic!("{error}"));
@@ -69,10 +69,10 @@ fn cable(system: &System<'_>) -> Vec<Vec<u8>> {
 }
 
 /// A packet of that guest, in its own memory.
-fn honest(endpoint: &mut Endpoint<'_>) -> Request {
+fn honest(source: &mut TrafficSource<'_>) -> Request {
     let mut request = Request::default();
-    let packet = endpoint.prepare().expect("a free slot");
-    endpoint.describe(&packet, &mut request);
+    let packet = source.prepare().expect("a free slot");
+    source.describe(&packet, &mut request);
     assert_eq!(request.fragments, 1);
     request
 }
@@ -104,26 +104,32 @@ fn lies(machine: &Machine) -> Vec<(&'static str, Vec<Fragment>)> {
 }
 
 /// Sends what was submitted and sees it completed; gives the frames.
-fn send(system: &System<'_>, lane: &mut Guests<'_>, count: u32) -> Vec<Vec<u8>> {
-    let sent = lane.pump.engine.transmit(count);
+fn send(system: &System<'_>, runner: &mut Guests<'_>, count: u32) -> Vec<Vec<u8>> {
+    let sent = runner.packet_loop.engine.transmit(count);
     let sent = sent.unwrap_or_else(|stop| panic!("{stop}"));
-    let frames = cable_after(system, lane);
+    let frames = cable_after(system, runner);
     assert_eq!(frames.len(), sent as usize);
-    complete(lane);
+    complete(runner);
     frames
 }
 
-fn cable_after(system: &System<'_>, lane: &mut Guests<'_>) -> Vec<Vec<u8>> {
-    lane.pump.card.settle(false).expect("the card follows");
+fn cable_after(system: &System<'_>, runner: &mut Guests<'_>) -> Vec<Vec<u8>> {
+    runner
+        .packet_loop
+        .card
+        .settle(false)
+        .expect("the card follows");
     cable(system)
 }
 
 /// Interrupts are served, and guests get their packets back.
-fn complete(lane: &mut Guests<'_>) {
-    let served = lane.pump.receive(&mut lane.endpoints, std::iter::empty());
+fn complete(runner: &mut Guests<'_>) {
+    let served = runner
+        .packet_loop
+        .receive(&mut runner.sources, std::iter::empty());
     served.unwrap_or_else(|stop| panic!("{stop}"));
-    while let Some(done) = lane.pump.engine.completion() {
-        lane.endpoints[done.guest as usize].complete(done.cookie);
+    while let Some(done) = runner.packet_loop.engine.completion() {
+        runner.sources[done.guest as usize].complete(done.cookie);
     }
 }
 
@@ -140,13 +146,16 @@ fn pins(machine: &Machine, range: &Range<u64>) -> u32 {
 #[test]
 fn a_guest_sends_its_own_frames_and_no_others() {
     with_system(&HashSet::new(), limits(), |system| {
-        let mut lane = lane(&system);
-        what_names_anothers_frame_is_refused_and_on_no_wire(&system, &mut lane);
-        a_frame_on_its_way_keeps_its_owner(&system, &mut lane);
+        let mut runner = runner(&system);
+        what_names_anothers_frame_is_refused_and_on_no_wire(&system, &mut runner);
+        a_frame_on_its_way_keeps_its_owner(&system, &mut runner);
     });
 }
 
-fn what_names_anothers_frame_is_refused_and_on_no_wire(system: &System<'_>, lane: &mut Guests<'_>) {
+fn what_names_anothers_frame_is_refused_and_on_no_wire(
+    system: &System<'_>,
+    runner: &mut Guests<'_>,
+) {
     let machine = system.machine();
     let victim = machine.sizes().guest(VICTIM);
     let secret = vec![SECRET; (victim.end - victim.start) as usize];
@@ -155,16 +164,19 @@ fn what_names_anothers_frame_is_refused_and_on_no_wire(system: &System<'_>, lane
     for (what, pieces) in &lies {
         // Before an honest packet and behind one.
         for (place, who) in [(0, LIAR), (1, HONEST)] {
-            let good = honest(&mut lane.endpoints[who]);
-            let mut lie = honest(&mut lane.endpoints[LIAR]);
+            let good = honest(&mut runner.sources[who]);
+            let mut lie = honest(&mut runner.sources[LIAR]);
             lie.guest = VICTIM;
             lie.fragments = pieces.len() as u16;
             lie.fragment[..pieces.len()].copy_from_slice(pieces);
 
-            lane.pump.engine.submit(place, LIAR as u32, &lie);
-            lane.pump.engine.submit(1 - place, who as u32, &good);
-            let frames = send(system, lane, 2);
-            let engine = &lane.pump.engine;
+            runner.packet_loop.engine.submit(place, LIAR as u32, &lie);
+            runner
+                .packet_loop
+                .engine
+                .submit(1 - place, who as u32, &good);
+            let frames = send(system, runner, 2);
+            let engine = &runner.packet_loop.engine;
             assert_eq!(engine.result(place), Sent::Foreign, "{what}");
             assert_eq!(engine.result(1 - place), Sent::Sent, "{what}");
             assert_eq!(frames.len(), 1, "{what}");
@@ -173,39 +185,39 @@ fn what_names_anothers_frame_is_refused_and_on_no_wire(system: &System<'_>, lane
             assert_eq!(pinned, 0, "{what}");
         }
     }
-    let counts = lane.pump.engine.outgoing();
+    let counts = runner.packet_loop.engine.outgoing();
     let each = 2 * lies.len() as u64;
     assert_eq!((counts.foreign, counts.admitted), (each, each));
     assert_eq!((counts.completed, counts.unknown), (each, 0));
     // The bytes can be sent: by whose they are. So the test would have seen them.
-    let mut own = honest(&mut lane.endpoints[VICTIM as usize]);
+    let mut own = honest(&mut runner.sources[VICTIM as usize]);
     own.fragment[0].address = victim.end - PAGE;
-    lane.pump.engine.submit(0, VICTIM, &own);
-    let frames = send(system, lane, 1);
+    runner.packet_loop.engine.submit(0, VICTIM, &own);
+    let frames = send(system, runner, 1);
     assert!(has_secret(&frames[0]));
 }
 
-fn a_frame_on_its_way_keeps_its_owner(system: &System<'_>, lane: &mut Guests<'_>) {
+fn a_frame_on_its_way_keeps_its_owner(system: &System<'_>, runner: &mut Guests<'_>) {
     let frames = system.machine().frames();
-    let request = honest(&mut lane.endpoints[HONEST]);
+    let request = honest(&mut runner.sources[HONEST]);
     let at = request.fragment[0].address & !(PAGE - 1);
     let frame = at..at + PAGE;
     let (from, to) = (Owner::Guest(HONEST as u32), Owner::Guest(LIAR as u32));
 
-    lane.pump.engine.submit(0, HONEST as u32, &request);
-    assert_eq!(lane.pump.engine.transmit(1), Ok(1));
+    runner.packet_loop.engine.submit(0, HONEST as u32, &request);
+    assert_eq!(runner.packet_loop.engine.transmit(1), Ok(1));
     assert_eq!(frames.pins(at), 1);
     assert_eq!(frames.give(&frame, from, to), Err(NotGiven::Pinned));
     assert_eq!(frames.give(&frame, to, from), Err(NotGiven::NotOwned));
-    assert_eq!(cable_after(system, lane).len(), 1);
-    complete(lane);
+    assert_eq!(cable_after(system, runner).len(), 1);
+    complete(runner);
     assert_eq!(frames.pins(at), 0);
     assert_eq!(frames.give(&frame, from, to), Ok(()));
     assert_eq!(frames.owner(at), to);
 
     for (guest, result) in [(HONEST, Sent::Foreign), (LIAR, Sent::Sent)] {
-        lane.pump.engine.submit(0, guest as u32, &request);
-        send(system, lane, 1);
-        assert_eq!(lane.pump.engine.result(0), result, "guest {guest}");
+        runner.packet_loop.engine.submit(0, guest as u32, &request);
+        send(system, runner, 1);
+        assert_eq!(runner.packet_loop.engine.result(0), result, "guest {guest}");
     }
 }

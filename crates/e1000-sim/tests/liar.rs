@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use e1000_sim::dom0::job::Look;
 use e1000_sim::packets::round::Direction;
-use e1000_sim::paths::{Path, Paths, Work};
-use e1000_sim::traffic::source::{Endpoint, Shape};
+use e1000_sim::paths::{PacketPath, Paths, Work};
+use e1000_sim::traffic::source::{Shape, TrafficSource};
 use e1000_sim::transport::rendezvous::Limits;
 
 #[path = "common/system.rs"]
@@ -32,15 +32,15 @@ fn a_guest_that_lies_costs_the_others_nothing() {
         let shape = Shape::Frames(FRAME);
         let mut paths = Paths::new(system, GUESTS, shape).unwrap_or_else(|error| panic!("{error}"));
         let machine = paths.system.machine();
-        let liar = |endpoint: &mut Endpoint<'_>| {
+        let liar = |source: &mut TrafficSource<'_>| {
             let memory = machine.sizes().guest(VICTIM);
-            Endpoint::new(machine, endpoint.flow(), memory, shape, GUESTS as usize)
+            TrafficSource::new(machine, source.flow(), memory, shape, GUESTS as usize)
         };
-        let own = &mut paths.twin().endpoints[LIAR];
+        let own = &mut paths.twin().sources[LIAR];
         *own = liar(own);
-        let front = paths.domu().unwrap_or_else(|error| panic!("{error}"));
-        front.endpoints[LIAR] = liar(&mut front.endpoints[LIAR]);
-        for path in [Path::Twin, Path::Domu, Path::Twin] {
+        let front = paths.guest().unwrap_or_else(|error| panic!("{error}"));
+        front.sources[LIAR] = liar(&mut front.sources[LIAR]);
+        for path in [PacketPath::Twin, PacketPath::Guest, PacketPath::Twin] {
             let work = Work {
                 direction: Direction::Send,
                 packets: PACKETS,
@@ -53,13 +53,13 @@ fn a_guest_that_lies_costs_the_others_nothing() {
             assert!(round.foreign > PACKETS / 4, "{path:?} {round:?}");
             assert_eq!(round.frames + round.foreign, PACKETS, "{path:?}");
             assert_eq!((round.lost, round.corrupted), (0, 0), "{path:?}");
-            let endpoints = match path {
-                Path::Twin => &paths.twin().endpoints,
-                _ => &paths.domu().expect("it ran").endpoints,
+            let sources = match path {
+                PacketPath::Twin => &paths.twin().sources,
+                _ => &paths.guest().expect("it ran").sources,
             };
             // None of the liar's went out, none of the other's was refused.
-            assert_eq!((endpoints[0].refused, endpoints[LIAR].completed), (0, 0));
-            assert_eq!(endpoints[0].completed, endpoints[0].sent, "{path:?}");
+            assert_eq!((sources[0].refused, sources[LIAR].completed), (0, 0));
+            assert_eq!(sources[0].completed, sources[0].sent, "{path:?}");
         }
     });
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use e1000_sim::dom0::job::Look;
 use e1000_sim::measure::profile::Component;
 use e1000_sim::packets::round::Direction;
-use e1000_sim::paths::{Path, Paths, Seen, Work};
+use e1000_sim::paths::{PacketPath, Paths, Seen, Work};
 use e1000_sim::replay::Turn;
 use e1000_sim::traffic::source::Shape;
 use e1000_sim::transport::rendezvous::Limits;
@@ -53,7 +53,7 @@ fn every_path_moves_packets_of_all_shapes() {
             assert!(steps.of(Component::Driver) > STEPPED * 100, "{steps:?}");
             assert!(steps.of(Component::Support) > STEPPED * 100, "{steps:?}");
             assert_eq!(
-                path == Path::Twin,
+                path == PacketPath::Twin,
                 steps.lookups > STEPPED * 10,
                 "{steps:?}"
             );
@@ -76,35 +76,35 @@ fn plays_alone(paths: &mut Paths<'_>, direction: Direction) {
     let rewritten = paths.count_rewritten(&tape).expect("single steps");
     assert!(rewritten.of(Component::Driver) > tape.instructions);
     assert!(rewritten.lookups > RECORDED * 10, "{rewritten:?}");
-    for path in [Path::Native, Path::Twin] {
+    for path in [PacketPath::Native, PacketPath::Twin] {
         moves(paths, path, direction, Look::Cycles, 320);
     }
 }
 
 /// Cycles are told apart by whose turn it was, also where one process waits for
 /// another.
-fn check_turns(path: Path, seen: &Seen) {
+fn check_turns(path: PacketPath, seen: &Seen) {
     let turns = Component::COSTS.map(|cost| seen.round.spent[cost as usize] > 0);
     // Driver, support: never a turn; hypervisor, dom0, guest.
     let expected = match path {
-        Path::Native => [false, false, false, true, false],
-        Path::Dom0 => [false, false, true, true, false],
-        Path::Domu => [false, false, true, true, true],
-        Path::Twin => [false, false, true, false, true],
+        PacketPath::Native => [false, false, false, true, false],
+        PacketPath::Dom0 => [false, false, true, true, false],
+        PacketPath::Guest => [false, false, true, true, true],
+        PacketPath::Twin => [false, false, true, false, true],
     };
     assert_eq!(turns, expected, "{path:?} {:?}", seen.round);
 }
 
-fn both_ways() -> impl Iterator<Item = (Direction, Path)> {
+fn both_ways() -> impl Iterator<Item = (Direction, PacketPath)> {
     let directions = [Direction::Send, Direction::Receive];
     directions
         .into_iter()
-        .flat_map(|direction| Path::ALL.map(|path| (direction, path)))
+        .flat_map(|direction| PacketPath::ALL.map(|path| (direction, path)))
 }
 
 fn moves(
     paths: &mut Paths<'_>,
-    path: Path,
+    path: PacketPath,
     direction: Direction,
     look: Look,
     packets: u64,

@@ -13,7 +13,7 @@ use e1000_sim::inject::service::{FRAME, Service};
 use e1000_sim::packets::rings::{Request, Rings};
 use e1000_sim::packets::round::{PEER, guest_mac};
 use e1000_sim::system::System;
-use e1000_sim::traffic::source::{Endpoint, Shape};
+use e1000_sim::traffic::source::{Shape, TrafficSource};
 use e1000_sim::traffic::{Flow, Sink};
 use e1000_sim::transport::command::Command;
 use e1000_sim::transport::mailbox::InterruptOwner;
@@ -46,7 +46,7 @@ struct Beside<'r, 's> {
     dom0: &'r mut Dom0<'s, 's>,
     info: Info,
     watchdog: (u64, u64),
-    endpoint: Endpoint<'s>,
+    source: TrafficSource<'s>,
     rings: Rings,
     /// dom0's frames, and what of the guests' its own doorbells sent.
     wire: Sink,
@@ -80,22 +80,22 @@ impl Beside<'_, '_> {
     fn transmit(&mut self) -> Result<(), CommandError> {
         let mark = self.dom0.mailbox().wire.mark();
         let mut request = Request::default();
-        let packets: Vec<_> = (0..NATIVE).map_while(|_| self.endpoint.prepare()).collect();
+        let packets: Vec<_> = (0..NATIVE).map_while(|_| self.source.prepare()).collect();
         for (index, packet) in packets.iter().enumerate() {
-            self.endpoint.describe(packet, &mut request);
+            self.source.describe(packet, &mut request);
             self.rings.put(index, &request);
         }
         let arguments = [self.info.net_device, 0, packets.len() as u64];
         let accepted = self.dom0.call("hot_transmit", &arguments)?.value as u32 as usize;
         for packet in packets.iter().skip(accepted).rev() {
-            self.endpoint.cancel(packet);
+            self.source.cancel(packet);
         }
         self.sent += accepted as u64;
         let frames = self.dom0.mailbox().wire.since(mark);
         let frames = frames.expect("the wire's memory holds a round");
         frames.iter().for_each(|frame| self.wire.take(frame));
         while let Some(done) = self.rings.completion() {
-            self.endpoint.complete(done.cookie);
+            self.source.complete(done.cookie);
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ fn beside<'r, 's>(system: &'r mut System<'s>) -> Beside<'r, 's> {
     Beside {
         watchdog: watchdog(system),
         info: system.info,
-        endpoint: Endpoint::new(machine, flow, memory, Shape::Frames(FRAME), flows),
+        source: TrafficSource::new(machine, flow, memory, Shape::Frames(FRAME), flows),
         rings: Rings::new(&dom0_memory, hot_shared, 0).expect("CPU 0's rings"),
         wire: Sink::new(flows),
         sent: 0,
@@ -162,7 +162,7 @@ fn both_instances_share_rings_and_locks() {
         // One flow more than guests: dom0's frames are no strangers.
         let mut service =
             Service::start(&system, engine, GUESTS).unwrap_or_else(|error| panic!("{error}"));
-        service.pump.card = system.card(GUESTS + 1).expect("the card");
+        service.packet_loop.card = system.card(GUESTS + 1).expect("the card");
         together(&mut system, &mut service);
         deferred(&system, &mut service);
         system.mailbox().set_interrupt_owner(InterruptOwner::Dom0);
@@ -190,22 +190,22 @@ fn together<'s>(system: &mut System<'s>, service: &mut Service<'s>) {
     let turns = turns + 1;
     check_sent(service, &beside, turns);
     check_received(service, turns);
-    let upcalls = service.pump.engine.engine.instance.upcalls();
+    let upcalls = service.packet_loop.engine.engine.instance.upcalls();
     assert_eq!(upcalls, [], "steady state makes no upcalls");
     eprintln!(
         "{turns} packets a guest each way, {} of dom0's, {} deferred",
-        beside.sent, service.pump.deferred
+        beside.sent, service.packet_loop.deferred
     );
 }
 
 /// Every frame of everybody was on the wire, whoever's doorbell sent it.
 fn check_sent(service: &Service<'_>, beside: &Beside<'_, '_>, turns: u64) {
-    let sinks = [&service.pump.card.sent, &beside.wire];
+    let sinks = [&service.packet_loop.card.sent, &beside.wire];
     for sink in sinks {
         assert_eq!((sink.corrupted, sink.strangers), (0, 0), "{:?}", sink.first);
     }
     let of = |flow: u32| -> u64 { sinks.iter().map(|s| s.flows[flow as usize].packets).sum() };
-    let [first, second] = &service.endpoints[..] else {
+    let [first, second] = &service.sources[..] else {
         panic!("{GUESTS} guests");
     };
     assert_eq!(first.sent + second.sent, turns * u64::from(GUESTS));
@@ -216,15 +216,19 @@ fn check_sent(service: &Service<'_>, beside: &Beside<'_, '_>, turns: u64) {
 
 /// Every frame that the card stored came to its guest.
 fn check_received(service: &Service<'_>, turns: u64) {
-    let sinks = service.endpoints.iter().map(|e| &e.received);
+    let sinks = service.sources.iter().map(|e| &e.received);
     let mut arrived = 0;
     for sink in sinks {
         assert_eq!((sink.corrupted, sink.strangers), (0, 0), "{:?}", sink.first);
         arrived += sink.packets();
     }
-    let not_stored = service.pump.card.not_stored;
+    let not_stored = service.packet_loop.card.not_stored;
     assert_eq!(arrived + not_stored, turns * u64::from(GUESTS));
-    assert_eq!(not_stored, 0, "{:?}", service.pump.card.first_refusal);
+    assert_eq!(
+        not_stored, 0,
+        "{:?}",
+        service.packet_loop.card.first_refusal
+    );
 }
 
 /// While dom0 has its virtual interrupts disabled, the handler does not run.
@@ -236,13 +240,13 @@ fn deferred(system: &System<'_>, service: &mut Service<'_>) {
         view.word32(at).expect("percpu data")
     };
     let (enabled, pending) = (word("hot_vif"), word("hot_vif_pending"));
-    let before = service.pump.deferred;
-    let received = |service: &Service<'_>| service.endpoints[0].received.packets();
+    let before = service.packet_loop.deferred;
+    let received = |service: &Service<'_>| service.sources[0].received.packets();
     let arrived = received(service);
     enabled.store(0, Ordering::SeqCst);
     pending.store(0, Ordering::SeqCst);
     let exchanged = service.exchange(0..1, 5).expect("nothing runs");
-    assert!(service.pump.deferred > before, "not deferred");
+    assert!(service.packet_loop.deferred > before, "not deferred");
     assert_eq!(pending.load(Ordering::SeqCst), 1);
     assert_eq!(received(service), arrived, "the handler ran");
     assert_eq!(exchanged.lost, 5);

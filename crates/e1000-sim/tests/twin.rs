@@ -30,7 +30,7 @@ fn packets_go_both_ways_without_upcalls() {
                 .run(direction, 1000)
                 .unwrap_or_else(|stop| panic!("{stop}\n{}", system.mailbox().console.since(0)));
             eprintln!("{direction:?} {round:?}");
-            eprintln!("{:?}", lane.pump.engine.instance.upcalls());
+            eprintln!("{:?}", lane.packet_loop.engine.instance.upcalls());
             assert_eq!((round.frames, round.lost, round.corrupted), (1000, 0, 0));
         }
     });

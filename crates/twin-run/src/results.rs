@@ -4,7 +4,7 @@
 use e1000_sim::experiment::{Against, Alone, Measured, Twice};
 use e1000_sim::measure::profile::Component;
 use e1000_sim::packets::round::Direction;
-use e1000_sim::paths::Path;
+use e1000_sim::paths::PacketPath;
 use e1000_sim::traffic::source::Shape;
 use serde::{Deserialize, Serialize};
 
@@ -327,10 +327,10 @@ impl Results {
     pub fn new(job: &Job<'_>, shape: Shape, measured: &[Measured], tsc_hz: f64) -> Results {
         let of = |path| on_path(measured, path, shape);
         let paths = Paths {
-            native: of(Path::Native),
-            dom0: of(Path::Dom0),
-            guest: of(Path::Domu),
-            twin: of(Path::Twin),
+            native: of(PacketPath::Native),
+            dom0: of(PacketPath::Dom0),
+            guest: of(PacketPath::Guest),
+            twin: of(PacketPath::Twin),
         };
         let (size, tso) = match shape {
             Shape::Frames(size) => (size, false),
@@ -374,7 +374,7 @@ impl Results {
     }
 }
 
-fn on_path(measured: &[Measured], path: Path, shape: Shape) -> Option<OnPath> {
+fn on_path(measured: &[Measured], path: PacketPath, shape: Shape) -> Option<OnPath> {
     let mine = || {
         measured
             .iter()
@@ -454,7 +454,10 @@ fn ratios(measured: &[Measured], shape: Shape) -> Option<Ratios> {
         measured.iter().find(wanted)
     };
     let way = |direction| {
-        let (twin, native) = (on(Path::Twin, direction)?, on(Path::Native, direction)?);
+        let (twin, native) = (
+            on(PacketPath::Twin, direction)?,
+            on(PacketPath::Native, direction)?,
+        );
         Some(ratio(twin, native))
     };
     let (tx, rx) = (way(Direction::Send), way(Direction::Receive));

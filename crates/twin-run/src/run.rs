@@ -18,7 +18,7 @@ use e1000_sim::experiment::{self, Load, Setup};
 use e1000_sim::image::files::Files;
 use e1000_sim::measure::profile::cycles;
 use e1000_sim::packets::round::Direction;
-use e1000_sim::paths::Path as Lane;
+use e1000_sim::paths::PacketPath;
 use e1000_sim::system::{self, SystemError};
 use e1000_sim::traffic::source::Shape;
 use elf_loader::modinfo;
@@ -115,17 +115,17 @@ fn setup(opts: &Opts) -> Setup {
     }
 }
 
-fn paths(opts: &Opts) -> Vec<Lane> {
-    let wanted = |lane: &Lane| {
-        let name = match lane {
-            Lane::Native => PathName::Native,
-            Lane::Dom0 => PathName::Dom0,
-            Lane::Domu => PathName::Guest,
-            Lane::Twin => PathName::Twin,
+fn paths(opts: &Opts) -> Vec<PacketPath> {
+    let wanted = |path: &PacketPath| {
+        let name = match path {
+            PacketPath::Native => PathName::Native,
+            PacketPath::Dom0 => PathName::Dom0,
+            PacketPath::Guest => PathName::Guest,
+            PacketPath::Twin => PathName::Twin,
         };
         opts.path.contains(&name) || opts.path.contains(&PathName::All)
     };
-    Lane::ALL.into_iter().filter(wanted).collect()
+    PacketPath::ALL.into_iter().filter(wanted).collect()
 }
 /// Runs the testbed: one result for each load. Also gives the time-stamp counter's
 /// rate.

@@ -45,7 +45,7 @@ pub struct Plan {
 
 /// A way to run rewritten code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct Execution {
     /// How it is rewritten.
     pub variant: Variant,
     /// With the identity for a table.
@@ -54,7 +54,7 @@ pub struct Way {
     pub copies: Copies,
 }
 
-impl Way {
+impl Execution {
     /// Which states are run this way. What poisoned code does differs by its
     /// registers, not by its table, and the identity is the same table in every
     /// state: a quarter of the states shows it, as it does what other processors make
@@ -72,7 +72,7 @@ impl Way {
 }
 
 /// How it is said in a difference.
-impl fmt::Display for Way {
+impl fmt::Display for Execution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.variant.name())?;
         if self.identity {
@@ -85,8 +85,8 @@ impl fmt::Display for Way {
     }
 }
 
-const fn way(scheme: Scheme, poison: bool, identity: bool) -> Way {
-    Way {
+const fn execution(scheme: Scheme, poison: bool, identity: bool) -> Execution {
+    Execution {
         variant: Variant { scheme, poison },
         identity,
         copies: Copies::Processor,
@@ -94,33 +94,33 @@ const fn way(scheme: Scheme, poison: bool, identity: bool) -> Way {
 }
 
 /// Without the identity, which has one mapping of each page.
-const fn replayed(scheme: Scheme, copies: Copies) -> Way {
-    Way {
+const fn replayed(scheme: Scheme, copies: Copies) -> Execution {
+    Execution {
         copies,
-        ..way(scheme, false, false)
+        ..execution(scheme, false, false)
     }
 }
 
 /// All ways.
-pub const WAYS: [Way; 10] = [
-    way(Scheme::Stlb, false, false),
-    way(Scheme::Stlb, false, true),
-    way(Scheme::Stlb, true, false),
-    way(Scheme::Paper, false, false),
-    way(Scheme::Paper, false, true),
-    way(Scheme::Paper, true, false),
+pub const EXECUTIONS: [Execution; 10] = [
+    execution(Scheme::Stlb, false, false),
+    execution(Scheme::Stlb, false, true),
+    execution(Scheme::Stlb, true, false),
+    execution(Scheme::Paper, false, false),
+    execution(Scheme::Paper, false, true),
+    execution(Scheme::Paper, true, false),
     replayed(Scheme::Stlb, Copies::Cautious),
     replayed(Scheme::Stlb, Copies::Fast),
     replayed(Scheme::Paper, Copies::Cautious),
     replayed(Scheme::Paper, Copies::Fast),
 ];
 
-/// The rewritings that [`WAYS`] needs.
+/// The rewritings that [`EXECUTIONS`] needs.
 const VARIANTS: [Variant; 4] = [
-    WAYS[0].variant,
-    WAYS[2].variant,
-    WAYS[3].variant,
-    WAYS[5].variant,
+    EXECUTIONS[0].variant,
+    EXECUTIONS[2].variant,
+    EXECUTIONS[3].variant,
+    EXECUTIONS[5].variant,
 ];
 
 /// What a campaign came to.
@@ -262,7 +262,7 @@ fn left_out(forms: &[Form], verdicts: &[Verdict]) -> Report {
         }
         let reason = if is_unobserved(form) {
             "AVX512F without AVX512BW, whose registers are not observed"
-        } else if !Case::new(n, form, Live::Few, cases::Way::Up, 8).can_run() {
+        } else if !Case::new(n, form, Live::Few, cases::Direction::Up, 8).can_run() {
             "a jump through its own frame, or a return: no function of its own"
         } else {
             continue;
@@ -284,7 +284,7 @@ fn batches(forms: &[Form], verdicts: &[Verdict], plan: &Plan) -> Vec<Batch> {
     let (mut plain, mut strings) = (Vec::new(), Vec::new());
     for (n, form) in forms.iter().enumerate() {
         let skip = !verdicts[n].is_rewritten() || is_unobserved(form);
-        let probe = Case::new(n, form, Live::Few, cases::Way::Up, PAGES);
+        let probe = Case::new(n, form, Live::Few, cases::Direction::Up, PAGES);
         let chosen = probe.is_string() || mix(n as u64).is_multiple_of(plan.one_in);
         let left_out = !plan.only.is_empty() && !plan.only.contains(&n);
         if skip || left_out || !chosen || !probe.can_run() {
@@ -378,20 +378,21 @@ fn run_batch(batch: &Batch, plan: &Plan) -> Result<Report, Error> {
         if seed == plan.seeds.0 {
             count_skipped(&work, &native, &mut report);
         }
-        let has_case = |way: &Way| batch.cases.iter().any(|c| way.share().has_case(c));
-        for way in WAYS.into_iter().filter(has_case) {
+        let has_case =
+            |execution: &Execution| batch.cases.iter().any(|c| execution.share().has_case(c));
+        for execution in EXECUTIONS.into_iter().filter(has_case) {
             let program = prepared
                 .rewritten
                 .iter()
-                .find(|r| r.variant == way.variant)
+                .find(|r| r.variant == execution.variant)
                 .expect("every variant was made");
-            let twin = run_all(&work, way.share(), "rewritten", |memory| {
-                Twin::new(program, memory, way)
+            let twin = run_all(&work, execution.share(), "rewritten", |memory| {
+                Twin::new(program, memory, execution)
             })?;
             compare(
                 &work,
                 &prepared,
-                (way, program),
+                (execution, program),
                 (&native, &twin),
                 &mut report,
             )?;
@@ -429,7 +430,7 @@ const DESCRIBED: usize = 4;
 fn compare(
     work: &Work<'_>,
     prepared: &Prepared<'_>,
-    (way, program): (Way, &Rewritten<'_>),
+    (execution, program): (Execution, &Rewritten<'_>),
     (native, twin): (&Records, &Records),
     report: &mut Report,
 ) -> Result<(), Error> {
@@ -441,12 +442,12 @@ fn compare(
             continue;
         }
         let (number, case, state) = work.run(n);
-        if !way.share().has(case, state) {
+        if !execution.share().has(case, state) {
             continue;
         }
         report.states += 1;
         report.string_states += u64::from(case.is_string());
-        report.replayed += u64::from(way.copies != Copies::Processor);
+        report.replayed += u64::from(execution.copies != Copies::Processor);
         report.faults += u64::from(a.is(Ending::Fault));
         if agree(&a, &b) {
             continue;
@@ -459,7 +460,7 @@ fn compare(
         // One of each case is enough to begin with.
         if described < DESCRIBED && number != last {
             let run = (number, case, state);
-            let difference = difference(work, prepared, (way, program), run, (a, b))?;
+            let difference = difference(work, prepared, (execution, program), run, (a, b))?;
             report.described.push(difference);
             described += 1;
             last = number;
@@ -471,7 +472,7 @@ fn compare(
 fn difference(
     work: &Work<'_>,
     prepared: &Prepared<'_>,
-    (way, program): (Way, &Rewritten<'_>),
+    (execution, program): (Execution, &Rewritten<'_>),
     (number, case, state): (usize, &Case, u64),
     (native, twin): (Record, Record),
 ) -> Result<Difference, Error> {
@@ -480,7 +481,7 @@ fn difference(
         state,
         &work.setting,
         |memory| Native::new(&prepared.original, memory),
-        |memory| Twin::new(program, memory, way),
+        |memory| Twin::new(program, memory, execution),
     )?;
     text.push_str(&format!("  recorded: native {native}, rewritten {twin}\n"));
     let name = Case::symbol(number);
@@ -489,7 +490,7 @@ fn difference(
     text.push_str(&listing(&program.object, &name));
     Ok(Difference {
         case: *case,
-        way,
+        execution,
         state: (state, work.setting.seed),
         text,
     })

@@ -5,7 +5,7 @@ use iced_x86::{FlowControl, Instruction, Mnemonic, Register};
 use process_lab::random::{Random, seed};
 
 use super::memory::{DATA, Placement};
-use super::{Form, Mode, Reach};
+use super::{AddressingForm, Form, Reach};
 
 /// What is live behind the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,7 +20,7 @@ pub enum Live {
 
 /// Which way a string instruction goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Way {
+pub enum Direction {
     /// DF clear, as at every function's entry.
     Up,
     /// Between `std` and `cld`.
@@ -33,7 +33,7 @@ pub struct Case {
     /// Number of the form in the enumeration.
     pub form: usize,
     /// How its address is written.
-    pub mode: Mode,
+    pub mode: AddressingForm,
     /// How it reaches memory.
     pub reach: Reach,
     /// The instruction.
@@ -41,7 +41,7 @@ pub struct Case {
     /// What is live behind it.
     pub live: Live,
     /// Direction.
-    pub way: Way,
+    pub direction: Direction,
     /// Where an address points that is fixed when the function is linked.
     pub address: u64,
 }
@@ -51,19 +51,22 @@ pub const FRAME: i32 = 0x200;
 
 impl Case {
     /// The case of a form. `memory` pages of dom0 are there to point at.
-    pub fn new(number: usize, form: &Form, live: Live, way: Way, pages: u64) -> Case {
+    pub fn new(number: usize, form: &Form, live: Live, direction: Direction, pages: u64) -> Case {
         let mut random = Random::new(seed("case", number as u64 * 8 + live as u64));
         let mut instruction = form.instruction;
-        if form.mode == Mode::Index {
+        if form.mode == AddressingForm::Index {
             // The index is a multiple of its scale: the displacement has the rest.
             let displacement = instruction.memory_displacement64() + random.below(64);
             instruction.set_memory_displacement64(displacement);
         }
         let mut address = Placement::fixed(&mut random).address(&mut random, pages);
-        if form.mode == Mode::Constant {
+        if form.mode == AddressingForm::Constant {
             instruction.set_memory_displacement64(address);
         }
-        if !matches!(form.mode, Mode::Rip | Mode::Absolute | Mode::Constant) {
+        if !matches!(
+            form.mode,
+            AddressingForm::Rip | AddressingForm::Absolute | AddressingForm::Constant
+        ) {
             address = DATA;
         }
         let mut case = Case {
@@ -72,7 +75,7 @@ impl Case {
             reach: form.reach,
             instruction,
             live,
-            way,
+            direction,
             address,
         };
         case.align();
@@ -88,7 +91,7 @@ impl Case {
         let i = &mut self.instruction;
         let mask = !(i.memory_size().size().max(1) as u64 - 1);
         self.address &= mask;
-        if matches!(self.mode, Mode::Index | Mode::Constant) {
+        if matches!(self.mode, AddressingForm::Index | AddressingForm::Constant) {
             i.set_memory_displacement64(i.memory_displacement64() & mask);
         }
     }
@@ -116,7 +119,7 @@ impl Case {
 
     /// Whether a locked operand may lie across two pages in one of the case's states.
     pub fn shows_split(&self) -> bool {
-        self.mode == Mode::Base && self.live == Live::Few
+        self.mode == AddressingForm::Base && self.live == Live::Few
     }
 
     /// Whether this is a string instruction (SDM volume 1, 7.3.9): `movs`, `cmps`,
@@ -204,8 +207,8 @@ impl Case {
 
 /// The cases that a form is executed as.
 pub fn of_form(number: usize, form: &Form, pages: u64) -> Vec<Case> {
-    let new = |live, way| Case::new(number, form, live, way, pages);
-    let probe = new(Live::Few, Way::Up);
+    let new = |live, direction| Case::new(number, form, live, direction, pages);
+    let probe = new(Live::Few, Direction::Up);
     if !probe.falls_through() || probe.is_frame() {
         return vec![probe];
     }
@@ -213,15 +216,15 @@ pub fn of_form(number: usize, form: &Form, pages: u64) -> Vec<Case> {
         let lives = [Live::All, Live::Few, Live::Compared];
         return lives
             .into_iter()
-            .flat_map(|live| [new(live, Way::Up), new(live, Way::Down)])
+            .flat_map(|live| [new(live, Direction::Up), new(live, Direction::Down)])
             .collect();
     }
-    let mut cases = vec![new(Live::All, Way::Up), probe];
+    let mut cases = vec![new(Live::All, Direction::Up), probe];
     if matches!(
         form.mode,
-        Mode::Base | Mode::Negative | Mode::Rip | Mode::Gs
+        AddressingForm::Base | AddressingForm::Negative | AddressingForm::Rip | AddressingForm::Gs
     ) {
-        cases.push(new(Live::Compared, Way::Up));
+        cases.push(new(Live::Compared, Direction::Up));
     }
     cases
 }

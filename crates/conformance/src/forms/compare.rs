@@ -7,7 +7,7 @@ use elf_loader::{Object, Place};
 use process_lab::error::Error;
 use process_lab::shared::Shared;
 
-use super::campaign::Way;
+use super::campaign::Execution;
 use super::cases::{Case, FRAME};
 use super::enter::Block;
 use super::memory::Memory;
@@ -21,7 +21,7 @@ pub struct Difference {
     /// The case.
     pub case: Case,
     /// The way it was rewritten and run.
-    pub way: Way,
+    pub execution: Execution,
     /// Number of the state, and seed.
     pub state: (u64, u64),
     /// What is different, and how to see it again.
@@ -41,8 +41,8 @@ impl fmt::Display for Difference {
             case.form,
             case.mode,
             case.live,
-            case.way,
-            self.way,
+            case.direction,
+            self.execution,
             self.state.0,
             self.state.1,
         )?;

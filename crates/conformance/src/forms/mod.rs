@@ -17,6 +17,7 @@
 //! [`survey`] asks rewriter and verifier about every form; [`campaign`] executes
 //! what was accepted, natively and rewritten, and compares what it did.
 
+mod addressing;
 pub mod campaign;
 pub mod cases;
 mod compare;
@@ -25,7 +26,6 @@ mod enter;
 mod image;
 pub mod known;
 mod memory;
-mod modes;
 mod native;
 mod object;
 mod operands;
@@ -40,7 +40,7 @@ mod strings;
 pub mod survey;
 mod twin;
 
-pub use modes::Mode;
+pub use addressing::AddressingForm;
 
 use iced_x86::{
     Code, Decoder, DecoderOptions, Encoder, EncodingKind, FlowControl, Instruction,
@@ -68,7 +68,7 @@ pub struct Form {
     /// How it reaches memory.
     pub reach: Reach,
     /// How its address is written.
-    pub mode: Mode,
+    pub mode: AddressingForm,
     /// The instruction. An instruction-relative or symbolic address gets a
     /// relocation.
     pub instruction: Instruction,
@@ -97,7 +97,7 @@ pub fn sequences() -> elf_loader::Object<'static> {
     let wanted = |form: &Form| match form.code {
         Mov_r64_rm64 | Mov_rm32_r32 => true,
         code => {
-            let plain = matches!(form.mode, Mode::Base | Mode::Implicit);
+            let plain = matches!(form.mode, AddressingForm::Base | AddressingForm::Implicit);
             let words = form.instruction.segment_prefix() == Register::None;
             ONE_MODE.contains(&code) && plain && words && !has_address32(&form.instruction)
         }
@@ -129,7 +129,7 @@ pub fn without_memory() -> Vec<Form> {
         kept.then_some(Form {
             code,
             reach: Reach::None,
-            mode: Mode::Implicit,
+            mode: AddressingForm::Implicit,
             instruction,
         })
     });
@@ -165,9 +165,9 @@ pub fn all() -> Enumeration {
             continue;
         };
         let before = found.forms.len();
-        let modes: &[Mode] = match reach {
-            Reach::Explicit => &Mode::ALL,
-            Reach::Implicit | Reach::Stack | Reach::None => &[Mode::Implicit],
+        let modes: &[AddressingForm] = match reach {
+            Reach::Explicit => &AddressingForm::ALL,
+            Reach::Implicit | Reach::Stack | Reach::None => &[AddressingForm::Implicit],
         };
         for &mode in modes {
             let written = prefixed(code, mode, &base);
@@ -212,9 +212,9 @@ fn hidden_memory(mnemonic: Mnemonic) -> bool {
 }
 
 /// The instruction at that mode: plain, and with each prefix that it takes.
-fn prefixed(code: Code, mode: Mode, base: &Instruction) -> Vec<Instruction> {
+fn prefixed(code: Code, mode: AddressingForm, base: &Instruction) -> Vec<Instruction> {
     let table = code.op_code();
-    let Some(plain) = modes::write(base, mode) else {
+    let Some(plain) = addressing::write(base, mode) else {
         return Vec::new();
     };
     let mut variants = vec![plain];
@@ -232,7 +232,7 @@ fn prefixed(code: Code, mode: Mode, base: &Instruction) -> Vec<Instruction> {
     if table.can_use_repne_prefix() {
         with(&|i| i.set_has_repne_prefix(true));
     }
-    if mode == Mode::Implicit && operands::has_string_memory(&plain) {
+    if mode == AddressingForm::Implicit && operands::has_string_memory(&plain) {
         with(&|i| i.set_segment_prefix(Register::GS));
         with(&address32);
     }

@@ -25,8 +25,8 @@ use elf_loader::consts::{
 use elf_loader::{Machine, Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
 use iced_x86::{Encoder, FlowControl, Instruction};
 
-use super::Mode;
-use super::cases::{Case, FRAME, Live, Way};
+use super::AddressingForm;
+use super::cases::{Case, Direction, FRAME, Live};
 use super::memory::DATA;
 
 /// Name of the symbol at [`DATA`].
@@ -102,14 +102,14 @@ impl Builder {
 
     fn framed(&mut self, case: &Case) {
         self.frame(-FRAME);
-        if case.way == Way::Down {
+        if case.direction == Direction::Down {
             self.text.push(0xfd); // std
         }
         if case.live == Live::Compared {
             self.text.extend([0x4d, 0x39, 0xc8]); // cmp %r9, %r8
         }
         self.instruction(case);
-        if case.way == Way::Down {
+        if case.direction == Direction::Down {
             self.text.push(0xfc); // cld
         }
         match case.live {
@@ -213,9 +213,9 @@ pub fn encode(instruction: &Instruction) -> (Vec<u8>, iced_x86::ConstantOffsets)
 fn relocation(case: &Case, fields: &iced_x86::ConstantOffsets) -> Option<(u32, usize, usize)> {
     let (at, width) = (fields.displacement_offset(), fields.displacement_size());
     let kind = match (case.mode, width) {
-        (Mode::Rip, 4) => R_X86_64_PC32,
-        (Mode::Absolute, 4) => R_X86_64_32S,
-        (Mode::Absolute, 8) => R_X86_64_64,
+        (AddressingForm::Rip, 4) => R_X86_64_PC32,
+        (AddressingForm::Absolute, 4) => R_X86_64_32S,
+        (AddressingForm::Absolute, 8) => R_X86_64_64,
         _ => return None,
     };
     Some((kind, at, width))

@@ -12,7 +12,7 @@ use process_lab::error::Error;
 use process_lab::program::Variant;
 use process_lab::runtime;
 
-use super::campaign::Way;
+use super::campaign::Execution;
 use super::cases::{self, Case, Live};
 use super::copies::Copies;
 use super::image::{self, Rewritten};
@@ -22,7 +22,7 @@ use super::process::{Machine, frame_bytes, in_child, one};
 use super::record::{Ending, Record, Records};
 use super::state::{State, Table};
 use super::twin::Twin;
-use super::{Mode, Reach};
+use super::{AddressingForm, Reach};
 
 /// dom0 address of the packet.
 const PACKET: u64 = DATA + 0x1800;
@@ -86,12 +86,12 @@ impl<'o> Driver<'o> {
     /// # Errors
     /// A system call's.
     pub fn receive(&self, packet: &[u8]) -> Result<Received, Error> {
-        let way = Way {
+        let execution = Execution {
             variant: self.program.variant,
             identity: false,
             copies: Copies::Processor,
         };
-        let twin = |memory: &Memory| Twin::new(&self.program, memory, way);
+        let twin = |memory: &Memory| Twin::new(&self.program, memory, execution);
         receive(self.original, packet, twin)
     }
 }
@@ -183,11 +183,11 @@ fn state(packet: &[u8]) -> State {
 fn case() -> Case {
     Case {
         form: 0,
-        mode: Mode::Implicit,
+        mode: AddressingForm::Implicit,
         reach: Reach::None,
         instruction: Instruction::with(Code::Nopd),
         live: Live::Few,
-        way: cases::Way::Up,
+        direction: cases::Direction::Up,
         address: DATA,
     }
 }

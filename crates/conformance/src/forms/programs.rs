@@ -22,7 +22,7 @@ use process_lab::address_space::{MODULE, PAGE};
 use process_lab::error::Error;
 use process_lab::random::Random;
 
-use super::campaign::Way;
+use super::campaign::Execution;
 use super::cases::{self, Case, FRAME, Live};
 use super::compare::{agree, describe_state, listing};
 use super::enter::{BLOCK, BLOCK_BYTES};
@@ -33,7 +33,7 @@ use super::process::{Machine, frame_bytes, in_child, one};
 use super::record::{Ending, Record, Records};
 use super::state::{ARITHMETIC, State, Table, VECTOR_IMAGES};
 use super::twin::Twin;
-use super::{Mode, Reach, survey};
+use super::{AddressingForm, Reach, survey};
 
 /// What came of a function.
 #[derive(Debug)]
@@ -60,8 +60,8 @@ const PAGES: u64 = 8;
 ///
 /// # Errors
 /// A system call's or the linker's.
-pub fn run(body: &[u8], way: Way, seed: u64, states: u64) -> Result<Verdict, Error> {
-    run_object(&object(body), way, seed, states)
+pub fn run(body: &[u8], execution: Execution, seed: u64, states: u64) -> Result<Verdict, Error> {
+    run_object(&object(body), execution, seed, states)
 }
 
 /// The same for an object with one code section, whose function `f0` makes a frame
@@ -69,16 +69,21 @@ pub fn run(body: &[u8], way: Way, seed: u64, states: u64) -> Result<Verdict, Err
 ///
 /// # Errors
 /// A system call's or the linker's.
-pub fn run_object(made: &Object<'_>, way: Way, seed: u64, states: u64) -> Result<Verdict, Error> {
-    let rewritten = match survey::rewrite(made, way.variant) {
+pub fn run_object(
+    made: &Object<'_>,
+    execution: Execution,
+    seed: u64,
+    states: u64,
+) -> Result<Verdict, Error> {
+    let rewritten = match survey::rewrite(made, execution.variant) {
         Ok(object) => object,
         Err(refusals) => return Ok(Verdict::Refused(refusals[0].to_string())),
     };
-    if let Err(violations) = svm_verify::verify(&rewritten, way.variant.contract()) {
+    if let Err(violations) = svm_verify::verify(&rewritten, execution.variant.contract()) {
         let list: Vec<String> = violations.list.iter().map(ToString::to_string).collect();
         return Ok(Verdict::VerifierRefused(list.join("\n")));
     }
-    compare(made, rewritten, way, seed, states)
+    compare(made, rewritten, execution, seed, states)
 }
 
 /// Executes an object as [`run_object`] takes it and what was made of it, in which
@@ -89,14 +94,14 @@ pub fn run_object(made: &Object<'_>, way: Way, seed: u64, states: u64) -> Result
 pub fn compare(
     made: &Object<'_>,
     rewritten: Object<'_>,
-    way: Way,
+    execution: Execution,
     seed: u64,
     states: u64,
 ) -> Result<Verdict, Error> {
     let original = image::original(made)?;
-    let program = Rewritten::new(rewritten, way.variant)?;
+    let program = Rewritten::new(rewritten, execution.variant)?;
     let native = |memory: &Memory| Native::new(&original, memory);
-    let twin = |memory: &Memory| Twin::new(&program, memory, way);
+    let twin = |memory: &Memory| Twin::new(&program, memory, execution);
     let states: Vec<State> = (0..states).map(|n| state(seed, n)).collect();
     let (a, b) = (
         run_states(&states, seed, native)?,
@@ -113,7 +118,7 @@ pub fn compare(
         return Ok(Verdict::Same { states, faults });
     };
     let name = Case::symbol(0);
-    let mut text = format!("{way}, seed {seed:#x}, state {n}\n");
+    let mut text = format!("{execution}, seed {seed:#x}, state {n}\n");
     text += &describe_state((0, &case()), &states[n], (PAGES, seed), native, twin)?;
     text += &format!("  recorded: native {}, rewritten {}\n", a[n], b[n]);
     text += &listing(made, &name);
@@ -154,11 +159,11 @@ fn is_harness_address(run: &Record) -> bool {
 fn case() -> Case {
     Case {
         form: 0,
-        mode: Mode::Implicit,
+        mode: AddressingForm::Implicit,
         reach: Reach::None,
         instruction: Instruction::with(Code::Nopd),
         live: Live::Few,
-        way: cases::Way::Up,
+        direction: cases::Direction::Up,
         address: DATA,
     }
 }

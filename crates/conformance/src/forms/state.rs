@@ -10,7 +10,7 @@ use process_lab::random::{Random, mix};
 
 use super::cases::{Case, FRAME};
 use super::memory::{DATA, Placement, pristine};
-use super::{Mode, strings};
+use super::{AddressingForm, strings};
 
 /// `rsp` at a function's entry, plus 8: where its frame ends.
 pub const FRAME_TOP: u64 = START_RSP - 8 - 8;
@@ -83,7 +83,7 @@ impl Setting<'_> {
 
 /// State `number` of a case.
 pub fn state(case: &Case, number: u64, setting: &Setting<'_>) -> State {
-    let key = mix(case.form as u64 ^ (case.live as u64) << 40 ^ (case.way as u64) << 44);
+    let key = mix(case.form as u64 ^ (case.live as u64) << 40 ^ (case.direction as u64) << 44);
     let mut random = Random::new(mix(key ^ mix(number)) ^ setting.seed);
     let mut state = State {
         registers: std::array::from_fn(|_| value(&mut random)),
@@ -111,7 +111,7 @@ pub fn state(case: &Case, number: u64, setting: &Setting<'_>) -> State {
         // An index reaches multiples of its scale only: an operand that has to be
         // aligned would be neither aligned nor mapped, and which fault comes first
         // is not what is tested here.
-        Placement::Hole | Placement::ReadOnly => case.mode == Mode::Index || number == 0,
+        Placement::Hole | Placement::ReadOnly => case.mode == AddressingForm::Index || number == 0,
         // Only dom0's memory gets the address of what is called.
         Placement::OwnStack => case.is_indirect(),
         _ => false,
@@ -173,24 +173,29 @@ pub fn read(registers: &[u64; 16], register: Register) -> u64 {
 fn aim(state: &mut State, case: &Case, target: u64) {
     let i = &case.instruction;
     match case.mode {
-        Mode::Fs => {
+        AddressingForm::Fs => {
             near_bit(state, i);
             state.fs_base = 0;
             state.fs_base = target.wrapping_sub(address(i, state));
             return;
         }
-        Mode::Rip | Mode::Absolute | Mode::Constant if is_bit_string(i) => {
+        AddressingForm::Rip | AddressingForm::Absolute | AddressingForm::Constant
+            if is_bit_string(i) =>
+        {
             near_bit(state, i);
             return;
         }
-        Mode::Stack if is_bit_string(i) => {
+        AddressingForm::Stack if is_bit_string(i) => {
             // A bit of the own frame.
             let offset = i.op1_register().full_register();
             state.registers[offset.number()] %= 8 * (FRAME as u64 - 0x30);
             return;
         }
-        Mode::Rip | Mode::Absolute | Mode::Constant | Mode::Stack => return,
-        Mode::Implicit => {
+        AddressingForm::Rip
+        | AddressingForm::Absolute
+        | AddressingForm::Constant
+        | AddressingForm::Stack => return,
+        AddressingForm::Implicit => {
             // An address in a register that it implies, by one or the other.
             state.registers[Register::RDI.number()] = target;
             state.registers[Register::RAX.number()] ^= u64::from(state.registers[0] == 0);
@@ -282,7 +287,7 @@ fn bit_bytes(i: &Instruction, state: &State) -> u64 {
 /// Where the operand is, of whatever mode.
 pub fn place(case: &Case, state: &State) -> u64 {
     match case.mode {
-        Mode::Rip | Mode::Absolute | Mode::Constant => case.address,
+        AddressingForm::Rip | AddressingForm::Absolute | AddressingForm::Constant => case.address,
         _ => address(&case.instruction, state),
     }
 }

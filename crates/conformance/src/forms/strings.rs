@@ -5,7 +5,7 @@ use iced_x86::{Mnemonic, Register};
 use process_lab::address_space::PAGE;
 use process_lab::random::Random;
 
-use super::cases::{Case, Way};
+use super::cases::{Case, Direction};
 use super::memory::{DATA, Placement};
 use super::state::{Setting, State};
 
@@ -62,18 +62,18 @@ struct Run {
 
 impl Run {
     /// What the pointer register holds at the beginning.
-    fn pointer(self, way: Way, size: u64) -> u64 {
-        match way {
-            Way::Up => self.low,
-            Way::Down => self.low.wrapping_add(self.bytes.max(size) - size),
+    fn pointer(self, direction: Direction, size: u64) -> u64 {
+        match direction {
+            Direction::Up => self.low,
+            Direction::Down => self.low.wrapping_add(self.bytes.max(size) - size),
         }
     }
 
     /// Address of the element that comes as number `n`.
-    fn element(self, n: u64, way: Way, size: u64) -> u64 {
-        match way {
-            Way::Up => self.low + n * size,
-            Way::Down => self.low + self.bytes - (n + 1) * size,
+    fn element(self, n: u64, direction: Direction, size: u64) -> u64 {
+        match direction {
+            Direction::Up => self.low + n * size,
+            Direction::Down => self.low + self.bytes - (n + 1) * size,
         }
     }
 }
@@ -88,8 +88,8 @@ pub fn fill(state: &mut State, case: &Case, random: &mut Random, setting: &Setti
     if shape.repeats || random.one_in(2) {
         state.registers[Register::RCX.number()] = count;
     }
-    state.registers[Register::RSI.number()] = source.pointer(case.way, shape.size);
-    state.registers[Register::RDI.number()] = target.pointer(case.way, shape.size);
+    state.registers[Register::RSI.number()] = source.pointer(case.direction, shape.size);
+    state.registers[Register::RDI.number()] = target.pointer(case.direction, shape.size);
     state.placement = Placement::Middle;
     if shape.uses_port {
         // The bits above the port say nothing. The last ports have no second byte.
@@ -100,13 +100,13 @@ pub fn fill(state: &mut State, case: &Case, random: &mut Random, setting: &Setti
         let mut stop = Stop {
             state,
             shape: &shape,
-            way: case.way,
+            direction: case.direction,
             elements,
         };
         stop.arrange(source, target, random);
     }
     if random.one_in(24) {
-        run_off(state, &shape, case.way, bytes, random, setting.pages);
+        run_off(state, &shape, case.direction, bytes, random, setting.pages);
     }
 }
 
@@ -178,7 +178,7 @@ fn place(room: u64, bytes: u64, random: &mut Random) -> u64 {
 struct Stop<'s> {
     state: &'s mut State,
     shape: &'s Shape,
-    way: Way,
+    direction: Direction,
     elements: u64,
 }
 
@@ -210,7 +210,7 @@ impl Stop<'_> {
             invert(&mut like);
         }
         if let Some(stop) = self.position(random) {
-            let at = (target.element(stop, self.way, self.shape.size) - target.low) as usize;
+            let at = (target.element(stop, self.direction, self.shape.size) - target.low) as usize;
             // One byte of the element, or all of it to become equal.
             match self.shape.while_different {
                 true => invert(&mut like[at..at + size]),
@@ -240,15 +240,15 @@ impl Stop<'_> {
 fn run_off(
     state: &mut State,
     shape: &Shape,
-    way: Way,
+    direction: Direction,
     bytes: u64,
     random: &mut Random,
     pages: u64,
 ) {
     let inside = random.below(bytes + 1).min(2 * PAGE);
-    let pointer = match way {
-        Way::Up => DATA + pages * PAGE - inside,
-        Way::Down => (DATA + inside).wrapping_sub(random.below(shape.size + 1)),
+    let pointer = match direction {
+        Direction::Up => DATA + pages * PAGE - inside,
+        Direction::Down => (DATA + inside).wrapping_sub(random.below(shape.size + 1)),
     };
     let register = match (shape.reads_rsi, shape.uses_rdi) {
         (true, true) if random.one_in(2) => Register::RSI,

@@ -7,9 +7,9 @@ use elf_loader::Object;
 use iced_x86::{Code, Decoder, DecoderOptions, EncodingKind, Mnemonic, OpCodeOperandKind as Kind};
 use process_lab::program::Variant;
 
-use super::cases::{Case, Live, Way};
+use super::cases::{Case, Direction, Live};
 use super::object::object;
-use super::{Form, Mode};
+use super::{AddressingForm, Form};
 
 /// What becomes of a form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,7 +111,7 @@ fn decodes(case: &Case) -> bool {
 /// The verdict on every form, where little is live.
 pub fn survey(forms: &[Form], variant: Variant) -> Vec<Verdict> {
     const BATCH: usize = 8192;
-    let case = |(n, form)| Case::new(n, form, Live::Few, Way::Up, 8);
+    let case = |(n, form)| Case::new(n, form, Live::Few, Direction::Up, 8);
     let cases: Vec<Case> = forms.iter().enumerate().map(case).collect();
     cases
         .chunks(BATCH)
@@ -194,7 +194,7 @@ impl Totals {
     /// all are, and those of which some are, with the modes if these are few.
     fn names(&self, forms: &[&Form]) -> Vec<String> {
         let mut found = Totals::default();
-        let mut modes: HashMap<String, BTreeSet<Mode>> = HashMap::new();
+        let mut modes: HashMap<String, BTreeSet<AddressingForm>> = HashMap::new();
         for form in forms {
             found.add(form);
             modes
@@ -220,9 +220,11 @@ impl Totals {
 }
 
 /// `*` for some forms; the mode if there is one.
-fn only(modes: &BTreeSet<Mode>) -> String {
+fn only(modes: &BTreeSet<AddressingForm>) -> String {
     match modes.first() {
-        Some(mode) if modes.len() == 1 && *mode != Mode::Implicit => format!("({mode:?})"),
+        Some(mode) if modes.len() == 1 && *mode != AddressingForm::Implicit => {
+            format!("({mode:?})")
+        }
         _ => "*".to_owned(),
     }
 }

@@ -10,7 +10,7 @@ use process_lab::random::Random;
 use process_lab::runtime::{self, Config, Cpu, Host, Instance, Region, Testbed};
 use process_lab::{code_memory, mapping};
 
-use super::campaign::Way;
+use super::campaign::Execution;
 use super::copies;
 use super::enter::{self, Block};
 use super::image::Rewritten;
@@ -43,8 +43,12 @@ impl<'r> Twin<'r> {
     ///
     /// # Errors
     /// A system call's.
-    pub fn new(program: &'r Rewritten<'r>, memory: &Memory, way: Way) -> Result<Twin<'r>, Error> {
-        if way.identity {
+    pub fn new(
+        program: &'r Rewritten<'r>,
+        memory: &Memory,
+        execution: Execution,
+    ) -> Result<Twin<'r>, Error> {
+        if execution.identity {
             memory.map_at_dom0()?;
         }
         mapping::new_memory(STLB, STLB_SIZE).map_err(Error::system("mapping memory for forms"))?;
@@ -63,7 +67,7 @@ impl<'r> Twin<'r> {
         }
         let (start, end) = program.image.span();
         let mut code = program.image.bytes.clone();
-        copies::replay(way.copies, start, &mut code[..program.instructions])?;
+        copies::replay(execution.copies, start, &mut code[..program.instructions])?;
         code_memory::load(start, end, &[(start, &code)])
             .map_err(Error::system("mapping memory for forms"))?;
         let mut twin = Twin {
@@ -73,7 +77,7 @@ impl<'r> Twin<'r> {
             testbed: std::ptr::null_mut(),
             fd: memory.fd(),
             pages: memory.pages(),
-            identity: way.identity,
+            identity: execution.identity,
             table: None,
         };
         twin.renew();

@@ -1,7 +1,7 @@
 //! Rewrite, verify, execute: what the rewriter makes of a program, and the
 //! verifier accepts, does what the program does.
 
-use crate::forms::campaign::WAYS;
+use crate::forms::campaign::EXECUTIONS;
 use crate::forms::programs::{Verdict, run};
 
 use super::runnable::body;
@@ -30,8 +30,8 @@ pub fn execute(data: &[u8]) -> Outcome {
     let Some(body) = body(choices) else {
         return Outcome::Undefined;
     };
-    let way = WAYS[usize::from(first) % WAYS.len()];
-    match run(&body, way, u64::from(first), STATES).expect("the machines can be set up") {
+    let execution = EXECUTIONS[usize::from(first) % EXECUTIONS.len()];
+    match run(&body, execution, u64::from(first), STATES).expect("the machines can be set up") {
         Verdict::Same { states, faults } => Outcome::Executed(states, faults),
         Verdict::Refused(_) | Verdict::VerifierRefused(_) => Outcome::Refused,
         // With -fork=1 the fuzzer shows lines with this word only.

@@ -7,7 +7,7 @@ use iced_x86::{Decoder, DecoderOptions, Instruction};
 use svm_rewrite::{Scheme, Site};
 use twin_abi::{names, stlb};
 
-use super::held::Ways;
+use super::held::Paths;
 use crate::mutants::reach;
 
 /// An instruction of the object, with what is relocated in it.
@@ -84,7 +84,7 @@ pub fn checks(object: &Object<'_>, sites: &[Site], scheme: Scheme) -> Vec<Check>
         return Vec::new();
     };
     let reached = &reach::reached(object);
-    let ways = Ways { object, reached };
+    let paths = Paths { object, reached };
     let mut found = Vec::new();
     for site in sites.iter().filter(|site| site.scheme.is_some()) {
         let Some(section) = object.section_named(&site.section) else {
@@ -125,7 +125,7 @@ pub fn checks(object: &Object<'_>, sites: &[Site], scheme: Scheme) -> Vec<Check>
                 slow,
                 place,
                 function: site.function.clone(),
-                held: ways.hold(piece.decoded.op0_register(), (section, check[0].at)),
+                held: paths.hold(piece.decoded.op0_register(), (section, check[0].at)),
             });
         }
     }

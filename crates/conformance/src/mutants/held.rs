@@ -9,13 +9,13 @@ use twin_abi::{names, stlb};
 use super::Piece;
 use crate::mutants::reach::{Place, Reached};
 
-/// An object and the ways through it.
-pub(super) struct Ways<'o> {
+/// An object and the paths through it.
+pub(super) struct Paths<'o> {
     pub object: &'o Object<'o>,
     pub reached: &'o Reached,
 }
 
-impl Ways<'_> {
+impl Paths<'_> {
     /// Whether `register` has a translated address at `place` on every way to it:
     /// then skipping all of a check there accesses that one, as far as it covers.
     pub fn hold(&self, register: Register, place: Place) -> bool {

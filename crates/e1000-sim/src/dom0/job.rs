@@ -14,7 +14,7 @@ use crate::packets::card::OpenCard;
 use crate::packets::outgoing::Outgoing;
 use crate::packets::packet_loop::{Engine, Stop};
 use crate::packets::rings::Rings;
-use crate::packets::round::{Direction, Lane, Round, endpoints};
+use crate::packets::round::{Direction, Round, Runner, sources};
 use crate::replay;
 use crate::replay::grounds::Native;
 use crate::replay::recorder::{self, Surroundings};
@@ -25,7 +25,7 @@ use crate::transport::rendezvous::Limits;
 /// Whose packets, and who hears of interrupts first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-pub enum Kind {
+pub enum LoopKind {
     /// dom0's, on the bare machine.
     Native = 1,
     /// dom0's, on a hypervisor that is told of interrupts first.
@@ -42,7 +42,7 @@ pub enum Kind {
 pub enum Look {
     /// Cycles.
     Cycles = 0,
-    /// Instructions, and what the driver does is recorded; of [`Kind::Native`].
+    /// Instructions, and what the driver does is recorded; of [`LoopKind::Native`].
     Record = 1,
     /// Instructions.
     Steps = 2,
@@ -52,7 +52,7 @@ pub enum Look {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Whose packets.
-    pub kind: Kind,
+    pub kind: LoopKind,
     /// Which way; of no meaning for a back end.
     pub direction: Direction,
     /// How many.
@@ -100,10 +100,10 @@ impl Job {
         let size = words[3] as u32 as usize;
         Some(Job {
             kind: match words[0] & 0xff {
-                1 => Kind::Native,
-                2 => Kind::OnHypervisor,
-                3 => Kind::BackEnd,
-                4 => Kind::Tape,
+                1 => LoopKind::Native,
+                2 => LoopKind::OnHypervisor,
+                3 => LoopKind::BackEnd,
+                4 => LoopKind::Tape,
                 _ => return None,
             },
             look: match words[0] >> 8 {
@@ -205,11 +205,11 @@ impl Notify for Announced {
     }
 }
 
-type DomLane = Lane<'static, NativeEngine<Announced>>;
+type DomRunner = Runner<'static, NativeEngine<Announced>>;
 
 thread_local! {
-    /// The lane of the last job: its endpoints go on counting.
-    static LANE: RefCell<Option<(Job, DomLane)>> = const { RefCell::new(None) };
+    /// The runner of the last job: its traffic sources go on counting.
+    static LANE: RefCell<Option<(Job, DomRunner)>> = const { RefCell::new(None) };
     /// Guests' packets on their way, perhaps from one job to the next.
     static OUTGOING: RefCell<Option<Outgoing>> = const { RefCell::new(None) };
 }
@@ -228,9 +228,9 @@ pub struct Site {
 pub fn perform(job: &Job, site: &Site) {
     declare(site.plan);
     let result = match job.kind {
-        Kind::Native | Kind::OnHypervisor => own_packets(job, site),
-        Kind::BackEnd => guests_packets(job, site),
-        Kind::Tape => play(site).map(|()| (Round::default(), Steps::default())),
+        LoopKind::Native | LoopKind::OnHypervisor => own_packets(job, site),
+        LoopKind::BackEnd => guests_packets(job, site),
+        LoopKind::Tape => play(site).map(|()| (Round::default(), Steps::default())),
     };
     site.mailbox.outcome.put(result);
 }
@@ -268,7 +268,7 @@ fn lacking() -> Stop {
 
 fn engine(job: &Job, site: &Site) -> Result<NativeEngine<Announced>, Stop> {
     let announced = match job.kind {
-        Kind::OnHypervisor => Announced::ByEvent(ByEvent {
+        LoopKind::OnHypervisor => Announced::ByEvent(ByEvent {
             event: &site.mailbox.event,
             limits: Limits {
                 spin: 0,
@@ -276,7 +276,7 @@ fn engine(job: &Job, site: &Site) -> Result<NativeEngine<Announced>, Stop> {
             },
             waited: 0,
         }),
-        Kind::Native | Kind::BackEnd | Kind::Tape => Announced::Directly(Directly),
+        LoopKind::Native | LoopKind::BackEnd | LoopKind::Tape => Announced::Directly(Directly),
     };
     let (device, ring) = (job.net_device, job.rx_ring);
     NativeEngine::new(
@@ -294,7 +294,7 @@ fn set_bar(mode: BarMode) -> Result<(), Stop> {
     memory::set_bar(mode).map_err(|error| Stop::Card(error.to_string()))
 }
 
-fn same_lane(a: &Job, b: &Job) -> bool {
+fn same_runner(a: &Job, b: &Job) -> bool {
     let key = |job: &Job| (job.kind, job.shape, job.guests, job.net_device, job.rx_ring);
     key(a) == key(b)
 }
@@ -302,21 +302,21 @@ fn same_lane(a: &Job, b: &Job) -> bool {
 fn own_packets(job: &Job, site: &Site) -> Result<(Round, Steps), Stop> {
     set_bar(BarMode::Open)?;
     let result = LANE.with_borrow_mut(|kept| {
-        let lane = match kept.take() {
-            Some((old, lane)) if same_lane(&old, job) => {
-                lane.pump.card.open()?;
-                lane
+        let runner = match kept.take() {
+            Some((old, runner)) if same_runner(&old, job) => {
+                runner.packet_loop.card.open()?;
+                runner
             }
             _ => new_lane(job, site)?,
         };
-        let (_, lane) = kept.insert((*job, lane));
+        let (_, runner) = kept.insert((*job, runner));
         let result = match job.look {
             Look::Cycles | Look::Steps => {
-                observe(job.look, || lane.run(job.direction, job.packets))
+                observe(job.look, || runner.run(job.direction, job.packets))
             }
-            Look::Record => record(job, site, || lane.run(job.direction, job.packets)),
+            Look::Record => record(job, site, || runner.run(job.direction, job.packets)),
         };
-        let closed = lane.pump.card.close();
+        let closed = runner.packet_loop.card.close();
         let (round, steps) = result?;
         closed?;
         Ok((round, steps))
@@ -325,11 +325,11 @@ fn own_packets(job: &Job, site: &Site) -> Result<(Round, Steps), Stop> {
     result
 }
 
-fn new_lane(job: &Job, site: &Site) -> Result<DomLane, Stop> {
+fn new_lane(job: &Job, site: &Site) -> Result<DomRunner, Stop> {
     let dma = site.plan.space().dma();
     let card = OpenCard::new(site.machine, site.mailbox, dma, job.guests as usize)?;
-    let endpoints = endpoints(site.machine, job.guests, job.shape);
-    Ok(Lane::new(engine(job, site)?, card, endpoints, job.shape))
+    let sources = sources(site.machine, job.guests, job.shape);
+    Ok(Runner::new(engine(job, site)?, card, sources, job.shape))
 }
 
 fn untold(why: impl std::fmt::Display) -> Stop {
@@ -437,9 +437,9 @@ mod tests {
     #[test]
     fn jobs_survive_the_crossing() {
         for (kind, look, shape) in [
-            (Kind::Native, Look::Cycles, Shape::Frames(60)),
-            (Kind::OnHypervisor, Look::Record, Shape::Segments(64240)),
-            (Kind::BackEnd, Look::Steps, Shape::Frames(1514)),
+            (LoopKind::Native, Look::Cycles, Shape::Frames(60)),
+            (LoopKind::OnHypervisor, Look::Record, Shape::Segments(64240)),
+            (LoopKind::BackEnd, Look::Steps, Shape::Frames(1514)),
         ] {
             let job = Job {
                 kind,

@@ -9,7 +9,7 @@ use crate::memory::Machine;
 use crate::memory::view::View;
 use crate::packets::packet_loop::{Card, Engine, Stop};
 use crate::packets::rings::{Done, Memory, Request, Rings, Sent};
-use crate::traffic::source::Endpoint;
+use crate::traffic::source::TrafficSource;
 
 impl Memory for View<'_> {
     fn dom0(&self, address: u64, length: u64) -> Option<*mut u8> {
@@ -184,9 +184,9 @@ impl<N: Notify> Engine for NativeEngine<N> {
         Ok(true)
     }
 
-    fn deliver(&mut self, endpoints: &mut [Endpoint<'_>]) -> Result<(), Stop> {
+    fn deliver(&mut self, sources: &mut [TrafficSource<'_>]) -> Result<(), Stop> {
         self.delivered
-            .for_each(|packet| deliver_to(endpoints, packet));
+            .for_each(|packet| deliver_to(sources, packet));
         Ok(())
     }
 
@@ -211,15 +211,15 @@ impl<N: Notify> Engine for NativeEngine<N> {
     }
 }
 
-/// Copies a packet to the endpoint that it is for.
-pub fn deliver_to(endpoints: &mut [Endpoint<'_>], packet: &[u8]) {
-    let receiver = endpoints
+/// Copies a packet to the traffic source that it is for.
+pub fn deliver_to(sources: &mut [TrafficSource<'_>], packet: &[u8]) {
+    let receiver = sources
         .iter_mut()
         .find(|e| packet.starts_with(&e.flow().source));
-    if let Some(endpoint) = receiver {
-        let room = endpoint.room();
+    if let Some(source) = receiver {
+        let room = source.room();
         let length = packet.len().min(room.len());
         room[..length].copy_from_slice(&packet[..length]);
-        endpoint.arrived(length);
+        source.arrived(length);
     }
 }

@@ -13,7 +13,7 @@ use crate::packets::packet_loop::{Card, Engine, Stop};
 use crate::packets::rings::{
     Done, RELEASE, RX_FRAGMENTS, RX_HELD, RX_UNWANTED, Request, Rings, Sent,
 };
-use crate::traffic::source::Endpoint;
+use crate::traffic::source::TrafficSource;
 
 /// The hypervisor's own services, which hot routines import.
 pub const SERVICES: [(&str, Service); 1] = [("host_receive", host_receive)];
@@ -163,8 +163,8 @@ impl<'a> TwinEngine<'a> {
     }
 
     /// Adds a guest by its Ethernet address; false if there is one.
-    pub fn attach(&mut self, endpoint: &Endpoint<'_>) -> bool {
-        let flow = endpoint.flow();
+    pub fn attach(&mut self, source: &TrafficSource<'_>) -> bool {
+        let flow = source.flow();
         self.attach_flow(flow.number, flow.source)
     }
 
@@ -246,11 +246,11 @@ impl<'a> TwinEngine<'a> {
     fn take_all(
         &mut self,
         guest: u32,
-        endpoint: &mut Endpoint<'_>,
+        source: &mut TrafficSource<'_>,
         release: &mut Vec<u64>,
     ) -> Result<(), Stop> {
         loop {
-            let room = endpoint.room();
+            let room = source.room();
             let mut delivery = Delivery::default();
             // SAFETY: the instance is held by the caller; the room is ours.
             let taken = unsafe {
@@ -267,7 +267,7 @@ impl<'a> TwinEngine<'a> {
                 release.push(delivery.release);
             }
             match taken {
-                runtime::OK => endpoint.arrived(delivery.length as usize),
+                runtime::OK => source.arrived(delivery.length as usize),
                 runtime::ABORTED => return Err(Stop::Driver("a held packet is gone".to_owned())),
                 _ => return Ok(()),
             }
@@ -323,7 +323,7 @@ impl Engine for TwinEngine<'_> {
         Ok(true)
     }
 
-    fn deliver(&mut self, endpoints: &mut [Endpoint<'_>]) -> Result<(), Stop> {
+    fn deliver(&mut self, sources: &mut [TrafficSource<'_>]) -> Result<(), Stop> {
         // SAFETY: the switch is alive.
         let news = unsafe { runtime::twin_switch_news(self.switch) };
         let mut owed = std::mem::take(&mut self.owed);
@@ -332,9 +332,9 @@ impl Engine for TwinEngine<'_> {
         unsafe { runtime::twin_instance_hold(self.instance.raw()) };
         let mut taken = Ok(());
         for (guest, flow, _) in guests.iter().filter(|(guest, ..)| news >> guest & 1 != 0) {
-            let endpoint = endpoints.iter_mut().find(|e| e.flow().number == *flow);
-            if let Some(endpoint) = endpoint {
-                taken = taken.and(self.take_all(*guest, endpoint, &mut owed));
+            let source = sources.iter_mut().find(|e| e.flow().number == *flow);
+            if let Some(source) = source {
+                taken = taken.and(self.take_all(*guest, source, &mut owed));
             }
         }
         // SAFETY: held above.

@@ -5,14 +5,14 @@ use crate::dom0::job::Look;
 use crate::measure::profile::{ByComponent, Component};
 use crate::measure::steps::Steps;
 use crate::packets::round::Direction;
-use crate::paths::{Path, Seen, Work};
+use crate::paths::{PacketPath, Seen, Work};
 use crate::traffic::source::Shape;
 
 /// What one path costs in one direction.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Which path.
-    pub path: Path,
+    pub path: PacketPath,
     /// Which packets.
     pub shape: Shape,
     /// Which way.
@@ -65,7 +65,7 @@ pub struct Missed {
 }
 
 impl Measured {
-    pub(super) fn new(path: Path, shape: Shape, direction: Direction) -> Measured {
+    pub(super) fn new(path: PacketPath, shape: Shape, direction: Direction) -> Measured {
         Measured {
             path,
             shape,
@@ -180,7 +180,7 @@ mod tests {
     use crate::replay::Turn;
 
     fn lane(costs: [f64; 3], driver: f64) -> Measured {
-        let mut lane = Measured::new(Path::Twin, Shape::Frames(60), Direction::Send);
+        let mut lane = Measured::new(PacketPath::Twin, Shape::Frames(60), Direction::Send);
         let costs = costs.map(|cost| Spread::of_values([cost].into_iter()));
         lane.rounds.extend(costs);
         lane.turns[Component::Hypervisor as usize] = 6000;

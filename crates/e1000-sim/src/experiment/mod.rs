@@ -33,7 +33,7 @@ pub use spread::Spread;
 use std::collections::HashSet;
 
 use super::memory::{Machine, Sizes};
-use super::paths::{self, Path, Paths};
+use super::paths::{self, PacketPath, Paths};
 use super::system::{Blueprint, System, SystemError};
 use crate::dom0::job::Look;
 use crate::image::files::Files;
@@ -70,7 +70,7 @@ pub struct Load {
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// On which paths.
-    pub paths: Vec<Path>,
+    pub paths: Vec<PacketPath>,
     /// Which packets, one load after the other.
     pub loads: Vec<Load>,
     /// How many each way on each path, counted ones only.
@@ -221,7 +221,7 @@ fn play(
         let Some(shape) = lanes.first().map(|lane| lane.shape) else {
             continue;
         };
-        let rewritten = lanes.iter().any(|lane| lane.path == Path::Twin);
+        let rewritten = lanes.iter().any(|lane| lane.path == PacketPath::Twin);
         let tape = paths.record(direction, recorded_packets(shape, setup.packets))?;
         let packets = tape.packets.max(1) as f64;
         let mut executed = [tape.instructions; 2];
@@ -236,7 +236,7 @@ fn play(
             }
         }
         for lane in &mut lanes {
-            let driver = usize::from(lane.path == Path::Twin);
+            let driver = usize::from(lane.path == PacketPath::Twin);
             let alone = lane.alone.get_or_insert_default();
             alone.instructions = executed[driver] as f64 / packets;
             alone.halves[half].clone_from(&drivers[driver]);
@@ -274,7 +274,7 @@ fn count_steps(
     lane.stepped += seen.round.packets;
     lane.steps = lane.steps.plus(&seen.steps);
     lane.missed = missed(&before, &paths.statistics());
-    if lane.path == Path::Twin {
+    if lane.path == PacketPath::Twin {
         let names = paths.system.blueprint().routines();
         let counts = steps::calls().into_iter().zip(calls);
         let counts = counts.map(|(now, before)| now - before);

@@ -39,7 +39,7 @@ pub const STUB: u64 = 32;
 
 /// What a stub does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum StubDestination {
     /// Calls dom0's routine at this address.
     Upcall(u64),
     /// A service of the hypervisor itself, by its number in the list given.
@@ -54,7 +54,7 @@ pub struct Stub {
     /// Its name.
     pub name: String,
     /// What it does.
-    pub target: Target,
+    pub target: StubDestination,
 }
 
 /// The hypervisor instance, ready to be loaded.
@@ -164,20 +164,20 @@ fn stubs(parts: &Parts<'_>) -> Vec<Stub> {
         .enumerate()
         .map(|(number, name)| Stub {
             name: (*name).to_string(),
-            target: Target::Host(number),
+            target: StubDestination::Host(number),
         });
     let upcalls = kernel_functions(parts.plan)
         .into_iter()
         .map(|(name, address)| {
             let target = if name == "__stack_chk_fail" {
-                Target::StackCorrupted
+                StubDestination::StackCorrupted
             } else {
-                Target::Upcall(address)
+                StubDestination::Upcall(address)
             };
             Stub { name, target }
         });
     let forced = parts.upcalls.iter().filter_map(|name| {
-        let target = Target::Upcall(parts.plan.symbol(name)?);
+        let target = StubDestination::Upcall(parts.plan.symbol(name)?);
         Some(Stub {
             name: name.clone(),
             target,

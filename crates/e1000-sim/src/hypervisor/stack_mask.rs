@@ -10,18 +10,18 @@
 
 /// Words taken out of a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hidden(Vec<(usize, u64)>);
+pub struct MaskedWords(Vec<(usize, u64)>);
 
-impl Hidden {
+impl MaskedWords {
     /// Takes out the words that `is_code` knows.
-    pub fn hide(stack: &mut [u64], is_code: impl Fn(u64) -> bool) -> Hidden {
-        let mut hidden = Vec::new();
+    pub fn mask(stack: &mut [u64], is_code: impl Fn(u64) -> bool) -> MaskedWords {
+        let mut masked = Vec::new();
         for (index, word) in stack.iter_mut().enumerate() {
             if is_code(*word) {
-                hidden.push((index, std::mem::take(word)));
+                masked.push((index, std::mem::take(word)));
             }
         }
-        Hidden(hidden)
+        MaskedWords(masked)
     }
 
     /// Puts them back, whatever is there now.
@@ -42,10 +42,10 @@ mod tests {
     #[test]
     fn return_addresses_are_neither_shown_nor_changed() {
         let mut stack = [1, 0x5000_1234, 3, 0x5100_0000];
-        let hidden = Hidden::hide(&mut stack, |word| word >> 28 == 5);
+        let masked = MaskedWords::mask(&mut stack, |word| word >> 28 == 5);
         assert_eq!(stack, [1, 0, 3, 0]);
         stack = [10, 20, 30, 40];
-        hidden.restore(&mut stack);
+        masked.restore(&mut stack);
         assert_eq!(stack, [10, 0x5000_1234, 30, 0x5100_0000]);
     }
 }

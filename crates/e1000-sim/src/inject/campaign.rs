@@ -21,7 +21,7 @@ use process_lab::program::Variant;
 use process_lab::random::{self, Random};
 
 use super::anatomy::Anatomy;
-use super::fault::{Ending, Kind, Moment, Struck};
+use super::fault::{Ending, FaultKind, Moment, Struck};
 use super::faulty::Armed;
 use super::guards::Guards;
 use super::recovery::{Mended, Quiet, Recovery};
@@ -174,7 +174,7 @@ impl<'s> Campaign<'s> {
 
     /// One fault, from arming to serving again.
     fn fault(&mut self, number: u64) -> Result<(), SystemError> {
-        let kind = Kind::ALL[(number % Kind::ALL.len() as u64) as usize];
+        let kind = FaultKind::ALL[(number % FaultKind::ALL.len() as u64) as usize];
         let neighbour = (self.service.damage(1), self.guards.guest(1));
         let before = *self.system.mailbox().device().faults();
         let armed = self.arm(kind, number)?;
@@ -225,7 +225,7 @@ impl<'s> Campaign<'s> {
         Err(SystemError::Lacking(what.to_owned()))
     }
 
-    fn arm(&mut self, kind: Kind, number: u64) -> Result<Armed<'s>, SystemError> {
+    fn arm(&mut self, kind: FaultKind, number: u64) -> Result<Armed<'s>, SystemError> {
         let mut random = Random::new(random::seed(kind.name(), number ^ self.options.seed << 32));
         let anatomy = self.anatomy()?;
         let moments = kind.moments();
@@ -243,9 +243,9 @@ impl<'s> Campaign<'s> {
     }
 
     fn serve_with(&mut self, armed: Armed<'s>) -> (Result<Exchanged, Stop>, Option<Struck>) {
-        self.service.pump.engine.armed = Some(armed);
+        self.service.packet_loop.engine.armed = Some(armed);
         let served = self.serve();
-        let armed = self.service.pump.engine.armed.take();
+        let armed = self.service.packet_loop.engine.armed.take();
         (served, armed.and_then(|armed| armed.struck))
     }
 
@@ -279,7 +279,7 @@ impl<'s> Campaign<'s> {
     }
 
     fn ending(&mut self, served: Result<Exchanged, Stop>, before: &Faults) -> Ending {
-        match self.service.pump.engine.engine.take_stopped() {
+        match self.service.packet_loop.engine.engine.take_stopped() {
             Some(Stopped::Aborted(report)) => return aborted(report),
             Some(stopped) => return Ending::Detected(stopped.to_string()),
             None => {}
@@ -301,7 +301,7 @@ impl<'s> Campaign<'s> {
     /// What the card refused, or what the driver wrote into registers that it
     /// may not write.
     fn card_noticed(&mut self, before: &Faults) -> Option<String> {
-        let audited = self.service.pump.card.close();
+        let audited = self.service.packet_loop.card.close();
         let device = self.system.mailbox().device();
         if device.faults() != before {
             return Some(format!("the card refused: {:?}", device.faults()));
@@ -312,7 +312,7 @@ impl<'s> Campaign<'s> {
         audited.err().map(|stop| stop.to_string())
     }
 
-    fn unexpected_ending(&self, number: u64, kind: Kind, ending: &Ending) {
+    fn unexpected_ending(&self, number: u64, kind: FaultKind, ending: &Ending) {
         if *ending != Ending::Harmless {
             self.violation(&format!(
                 "fault {number}, {}, did not strike, but: {ending}",
@@ -346,7 +346,7 @@ impl<'s> Campaign<'s> {
 
     fn mend(
         &mut self,
-        kind: Kind,
+        kind: FaultKind,
         story: &str,
         struck: Option<&Struck>,
         lasting: &[Range<u64>],
@@ -386,7 +386,7 @@ impl<'s> Campaign<'s> {
         eprintln!("VIOLATION: {what}");
     }
 
-    fn say(&self, number: u64, kind: Kind, struck: Option<&Struck>, ending: &Ending) {
+    fn say(&self, number: u64, kind: FaultKind, struck: Option<&Struck>, ending: &Ending) {
         if !self.options.verbose {
             return;
         }

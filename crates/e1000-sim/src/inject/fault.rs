@@ -15,15 +15,15 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $name:literal)*) => {
         /// What is broken.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Kind { $($(#[$doc])* $kind),* }
+        pub enum FaultKind { $($(#[$doc])* $kind),* }
 
-        impl Kind {
+        impl FaultKind {
             /// All kinds.
-            pub const ALL: &[Kind] = &[$(Kind::$kind),*];
+            pub const ALL: &[FaultKind] = &[$(FaultKind::$kind),*];
 
             /// In words.
             pub fn name(self) -> &'static str {
-                match self { $(Kind::$kind => $name),* }
+                match self { $(FaultKind::$kind => $name),* }
             }
         }
     };
@@ -83,14 +83,14 @@ pub enum Moment {
     Meanwhile,
 }
 
-impl Kind {
+impl FaultKind {
     /// When faults of this kind may strike.
     pub fn moments(self) -> &'static [Moment] {
         use Moment::{AfterTransmit, BeforeHandler, BeforeTransmit, Inside, Meanwhile};
         match self {
-            Kind::StackWord | Kind::StackReturn | Kind::StackCanary => &[Inside],
-            Kind::SkBuff => &[AfterTransmit, BeforeHandler, Inside],
-            Kind::DmaAddress => &[BeforeTransmit, AfterTransmit],
+            FaultKind::StackWord | FaultKind::StackReturn | FaultKind::StackCanary => &[Inside],
+            FaultKind::SkBuff => &[AfterTransmit, BeforeHandler, Inside],
+            FaultKind::DmaAddress => &[BeforeTransmit, AfterTransmit],
             _ => &[
                 BeforeTransmit,
                 AfterTransmit,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use process_lab::random::Random;
 
 use super::anatomy::Anatomy;
-use super::fault::{Kind, Moment, Struck};
+use super::fault::{FaultKind, Moment, Struck};
 use super::stack;
 use super::strike::Striker;
 use crate::engines::twin::TwinEngine;
@@ -15,7 +15,7 @@ use crate::hypervisor::payload::Payload;
 use crate::measure::profile::Component;
 use crate::packets::packet_loop::{Card, Engine, Stop};
 use crate::packets::rings::{Done, Request, Sent};
-use crate::traffic::source::Endpoint;
+use crate::traffic::source::TrafficSource;
 
 /// A fault that waits for its moment.
 pub struct Armed<'a> {
@@ -24,7 +24,7 @@ pub struct Armed<'a> {
     /// The instance's code.
     pub payload: &'a Payload,
     /// What is to be broken.
-    pub kind: Kind,
+    pub kind: FaultKind,
     /// When.
     pub moment: Moment,
     /// Such moments to let pass.
@@ -72,7 +72,7 @@ impl Armed<'_> {
             return;
         }
         match self.kind {
-            Kind::StackWord | Kind::StackReturn | Kind::StackCanary => {
+            FaultKind::StackWord | FaultKind::StackReturn | FaultKind::StackCanary => {
                 let ram = self.anatomy.plan.space().sizes().dom0;
                 let places = (ram, self.own);
                 self.struck =
@@ -129,8 +129,8 @@ impl Engine for Faulty<'_> {
         }
     }
 
-    fn deliver(&mut self, endpoints: &mut [Endpoint<'_>]) -> Result<(), Stop> {
-        self.engine.deliver(endpoints)
+    fn deliver(&mut self, sources: &mut [TrafficSource<'_>]) -> Result<(), Stop> {
+        self.engine.deliver(sources)
     }
 
     fn result(&self, index: usize) -> Sent {

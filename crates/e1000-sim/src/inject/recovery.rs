@@ -80,7 +80,7 @@ impl Recovery<'_, '_> {
     /// Not even a new dom0 helps: a violation.
     pub fn mend(&mut self) -> Result<(Mended, Option<String>), String> {
         self.leave_card();
-        let owed = self.service.pump.engine.engine.forget_packets();
+        let owed = self.service.packet_loop.engine.engine.forget_packets();
         let reset = self.reset(&owed).map_err(|error| error.to_string());
         let why = match reset.and_then(|()| self.served()) {
             Ok(()) => return Ok((Mended::Reset, None)),
@@ -130,7 +130,7 @@ impl Recovery<'_, '_> {
     /// # Errors
     /// [`SystemError`].
     pub fn restart(&mut self) -> Result<(), SystemError> {
-        self.service.pump.engine.engine.forget_packets();
+        self.service.packet_loop.engine.engine.forget_packets();
         self.system.restart_dom0(self.start)?;
         self.system.dom0.set_limits(self.limits);
         self.renew(&[])
@@ -138,7 +138,7 @@ impl Recovery<'_, '_> {
 
     fn renew(&mut self, owed: &[u64]) -> Result<(), SystemError> {
         let rings = self.system.rings(CPU)?;
-        let lane = &mut self.service.pump;
+        let lane = &mut self.service.packet_loop;
         let renewed = lane.engine.engine.renew(self.system.driver, rings);
         renewed.ok_or_else(|| SystemError::Lacking("the driver's handler".to_owned()))?;
         let mailbox = self.system.mailbox();
@@ -151,7 +151,7 @@ impl Recovery<'_, '_> {
 
     /// All guests, both ways, nothing lost or damaged.
     fn served(&mut self) -> Result<(), String> {
-        let guests = 0..self.service.endpoints.len();
+        let guests = 0..self.service.sources.len();
         match self.service.exchange(guests, PROOF) {
             Ok(Exchanged {
                 lost: 0,

@@ -5,12 +5,12 @@ use std::ops::Range;
 use super::faulty::Faulty;
 use crate::engines::twin::TwinEngine;
 use crate::packets::card::OpenCard;
-use crate::packets::packet_loop::{Engine, Pump, Stop};
+use crate::packets::packet_loop::{Engine, PacketLoop, Stop};
 use crate::packets::rings::TX_DONE;
 use crate::packets::round;
 use crate::system::{System, SystemError};
 use crate::traffic::Datagrams;
-use crate::traffic::source::{Endpoint, Shape};
+use crate::traffic::source::{Shape, TrafficSource};
 use crate::transport::mailbox::InterruptOwner;
 
 /// Bytes of a frame, without FCS.
@@ -38,9 +38,9 @@ impl Exchanged {
 /// The service.
 pub struct Service<'a> {
     /// The packet loop.
-    pub pump: Pump<Faulty<'a>, OpenCard<'a>>,
+    pub packet_loop: PacketLoop<Faulty<'a>, OpenCard<'a>>,
     /// The guests.
-    pub endpoints: Vec<Endpoint<'a>>,
+    pub sources: Vec<TrafficSource<'a>>,
     peers: Vec<Datagrams>,
     numbers: Vec<u64>,
 }
@@ -61,9 +61,9 @@ impl<'a> Service<'a> {
         mut engine: TwinEngine<'a>,
         guests: u32,
     ) -> Result<Service<'a>, SystemError> {
-        let endpoints = round::endpoints(system.machine(), guests, Shape::Frames(FRAME));
-        for endpoint in &endpoints {
-            engine.attach(endpoint);
+        let sources = round::sources(system.machine(), guests, Shape::Frames(FRAME));
+        for source in &sources {
+            engine.attach(source);
         }
         let mailbox = system.mailbox();
         mailbox.set_interrupt_owner(InterruptOwner::Hypervisor);
@@ -72,22 +72,22 @@ impl<'a> Service<'a> {
             engine,
             armed: None,
         };
-        Ok(Service::new(faulty, card, endpoints))
+        Ok(Service::new(faulty, card, sources))
     }
 
     /// A service of these guests.
-    fn new(engine: Faulty<'a>, card: OpenCard<'a>, endpoints: Vec<Endpoint<'a>>) -> Self {
+    fn new(engine: Faulty<'a>, card: OpenCard<'a>, sources: Vec<TrafficSource<'a>>) -> Self {
         Service {
-            pump: Pump::new(engine, card),
-            peers: round::peers(endpoints.len() as u32, Shape::Frames(FRAME)),
-            numbers: vec![0; endpoints.len()],
-            endpoints,
+            packet_loop: PacketLoop::new(engine, card),
+            peers: round::peers(sources.len() as u32, Shape::Frames(FRAME)),
+            numbers: vec![0; sources.len()],
+            sources,
         }
     }
 
     fn seen(&self) -> Seen {
-        let sinks = self.endpoints.iter().map(|e| &e.received);
-        sinks.chain([&self.pump.card.sent]).fold(
+        let sinks = self.sources.iter().map(|e| &e.received);
+        sinks.chain([&self.packet_loop.card.sent]).fold(
             Seen { good: 0, bad: 0 },
             |Seen { good, bad }, sink| Seen {
                 good: good + sink.packets(),
@@ -103,10 +103,12 @@ impl<'a> Service<'a> {
     pub fn exchange(&mut self, guests: Range<usize>, packets: u32) -> Result<Exchanged, Stop> {
         let before = self.seen();
         let all = packets * guests.len() as u32;
-        self.pump.send(&mut self.endpoints[guests.clone()], all)?;
+        self.packet_loop
+            .send(&mut self.sources[guests.clone()], all)?;
         let frames = self.frames(guests.clone(), packets);
         let frames = frames.iter().map(Vec::as_slice);
-        self.pump.receive(&mut self.endpoints[guests], frames)?;
+        self.packet_loop
+            .receive(&mut self.sources[guests], frames)?;
         let after = self.seen();
         Ok(Exchanged {
             lost: u64::from(2 * all).saturating_sub(after.good - before.good),
@@ -128,17 +130,17 @@ impl<'a> Service<'a> {
 
     /// What damaged frames a guest got.
     pub fn damage(&self, guest: usize) -> u64 {
-        let received = &self.endpoints[guest].received;
+        let received = &self.sources[guest].received;
         received.corrupted + received.strangers
     }
 
     /// After a reset: nothing is on its way.
     pub fn settle_accounts(&mut self) {
         for _ in 0..TX_DONE {
-            if self.pump.engine.completion().is_none() {
+            if self.packet_loop.engine.completion().is_none() {
                 break;
             }
         }
-        self.endpoints.iter_mut().for_each(Endpoint::reset);
+        self.sources.iter_mut().for_each(TrafficSource::reset);
     }
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use process_lab::random::Random;
 use process_lab::runtime::{self, Cpu, Frame};
 
-use super::fault::{Kind, Struck, wild_address};
+use super::fault::{FaultKind, Struck, wild_address};
 use super::faulty::Armed;
 use crate::engines::twin;
 use crate::hypervisor::instance::stack_in_use;
@@ -50,7 +50,7 @@ pub(super) extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int
 
 /// Strikes a word of the stack.
 pub fn strike(
-    kind: Kind,
+    kind: FaultKind,
     stack: &mut [u64],
     payload: &Payload,
     random: &mut Random,
@@ -67,8 +67,8 @@ pub fn strike(
             .any(|(start, end)| (*start..*end).contains(&word))
     };
     let wanted = |word: u64| match kind {
-        Kind::StackCanary => word == CANARY,
-        Kind::StackReturn => is_code(word),
+        FaultKind::StackCanary => word == CANARY,
+        FaultKind::StackReturn => is_code(word),
         _ => !is_code(word) && word != CANARY,
     };
     let places: Vec<usize> = (0..stack.len()).filter(|i| wanted(stack[*i])).collect();
@@ -78,7 +78,7 @@ pub fn strike(
     let place = places[random.below(places.len() as u64) as usize];
     let before = stack[place];
     let mut after = wild_address(random, dom0_ram, own);
-    if kind == Kind::StackReturn {
+    if kind == FaultKind::StackReturn {
         if random.one_in(2) {
             let (start, end) = texts[random.below(texts.len() as u64) as usize];
             after = start + random.below(end - start);

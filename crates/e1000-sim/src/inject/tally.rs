@@ -4,11 +4,11 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::fault::{Ending, Kind};
+use super::fault::{Ending, FaultKind};
 use super::recovery::Mended;
 use crate::transport::mailbox::Zeroed;
 
-const KINDS: usize = Kind::ALL.len();
+const KINDS: usize = FaultKind::ALL.len();
 
 /// What is counted of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub struct Tally {
 unsafe impl Zeroed for Tally {}
 
 impl Tally {
-    fn add(&self, kind: Kind, column: Column) {
+    fn add(&self, kind: FaultKind, column: Column) {
         self.counts[kind as usize][column as usize].fetch_add(1, Ordering::Relaxed);
         self.beat();
     }
@@ -76,7 +76,7 @@ impl Tally {
     }
 
     /// How a fault ended.
-    pub fn ended(&self, kind: Kind, ending: &Ending) {
+    pub fn ended(&self, kind: FaultKind, ending: &Ending) {
         self.add(kind, Column::Injected);
         let column = match ending {
             Ending::Aborted(_) => Column::Aborted,
@@ -89,7 +89,7 @@ impl Tally {
     }
 
     /// It serves again.
-    pub fn mended(&self, kind: Kind, how: Mended) {
+    pub fn mended(&self, kind: FaultKind, how: Mended) {
         if how == Mended::Restarted {
             self.add(kind, Column::Restarts);
         }
@@ -102,13 +102,16 @@ impl Tally {
     }
 
     /// A count of a kind.
-    pub fn count(&self, kind: Kind, column: Column) -> u64 {
+    pub fn count(&self, kind: FaultKind, column: Column) -> u64 {
         self.counts[kind as usize][column as usize].load(Ordering::Relaxed)
     }
 
     /// A count of all kinds.
     pub fn total(&self, column: Column) -> u64 {
-        Kind::ALL.iter().map(|kind| self.count(*kind, column)).sum()
+        FaultKind::ALL
+            .iter()
+            .map(|kind| self.count(*kind, column))
+            .sum()
     }
 
     /// As a table.
@@ -123,7 +126,7 @@ impl Tally {
                 let _ = write!(text, "{:>13}", count(column));
             }
         };
-        for kind in Kind::ALL {
+        for kind in FaultKind::ALL {
             row(kind.name(), &|column| self.count(*kind, column));
         }
         row("all", &|column| self.total(column));

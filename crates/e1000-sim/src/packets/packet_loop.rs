@@ -2,10 +2,10 @@
 //! where the driver runs.
 //!
 //! ```text
-//! send     endpoints describe packets ─> hot_transmit ─> card sends ─> interrupt
-//!          ─> handler, poll ─> completions go back to endpoints
+//! send     traffic sources describe packets ─> hot_transmit ─> card sends ─> interrupt
+//!          ─> handler, poll ─> completions go back to traffic sources
 //! receive  frames come to the card ─> interrupt ─> handler, poll
-//!          ─> endpoints take their packets ─> buffers are released
+//!          ─> traffic sources take their packets ─> buffers are released
 //! ```
 //!
 //! A [`Meter`] says at every step whose the time is. The card's time is no
@@ -16,7 +16,7 @@ use std::time::Duration;
 use super::rings::{Done, REQUESTS, Request, Sent, TX_DONE};
 use crate::measure::profile::{ByComponent, Component, cycles, enter_phase};
 use crate::measure::steps;
-use crate::traffic::source::Endpoint;
+use crate::traffic::source::TrafficSource;
 
 /// Why the loop cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl std::fmt::Display for Stop {
     }
 }
 
-/// Where the driver runs, and how its packets come to endpoints.
+/// Where the driver runs, and how its packets come to traffic sources.
 pub trait Engine {
     /// Takes request number `index` of the next batch from `guest`, who is known by
     /// who asks, not by what the request says.
@@ -58,11 +58,11 @@ pub trait Engine {
     /// [`Stop::Driver`].
     fn interrupt(&mut self, card: &mut dyn Card) -> Result<bool, Stop>;
 
-    /// Gives endpoints what came for them.
+    /// Gives traffic sources what came for them.
     ///
     /// # Errors
     /// [`Stop::Driver`].
-    fn deliver(&mut self, endpoints: &mut [Endpoint<'_>]) -> Result<(), Stop>;
+    fn deliver(&mut self, sources: &mut [TrafficSource<'_>]) -> Result<(), Stop>;
 
     /// What became of request `index` of that batch.
     fn result(&self, index: usize) -> Sent;
@@ -74,7 +74,7 @@ pub trait Engine {
     /// or dom0's.
     fn host(&self) -> Component;
 
-    /// Whose time the endpoints' is.
+    /// Whose time the traffic sources' is.
     fn user(&self) -> Component;
 
     /// Whose some of the host's time was since this was asked last, and how many
@@ -210,7 +210,7 @@ const PATIENCE: u32 = 256;
 const DOM0_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The loop.
-pub struct Pump<E, C> {
+pub struct PacketLoop<E, C> {
     /// Where the driver runs.
     pub engine: E,
     /// The card.
@@ -225,10 +225,10 @@ pub struct Pump<E, C> {
     request: Request,
 }
 
-impl<E: Engine, C: Card> Pump<E, C> {
+impl<E: Engine, C: Card> PacketLoop<E, C> {
     /// A loop that has yet to begin.
-    pub fn new(engine: E, card: C) -> Pump<E, C> {
-        Pump {
+    pub fn new(engine: E, card: C) -> PacketLoop<E, C> {
+        PacketLoop {
             engine,
             card,
             meter: Meter::default(),
@@ -239,19 +239,19 @@ impl<E: Engine, C: Card> Pump<E, C> {
         }
     }
 
-    /// Sends `count` packets, endpoints taking turns, and sees them completed.
+    /// Sends `count` packets, traffic sources taking turns, and sees them completed.
     /// Gives how many were sent: fewer if some were refused.
     ///
     /// # Errors
     /// [`Stop`].
-    pub fn send(&mut self, endpoints: &mut [Endpoint<'_>], count: u32) -> Result<u32, Stop> {
+    pub fn send(&mut self, sources: &mut [TrafficSource<'_>], count: u32) -> Result<u32, Stop> {
         let mut sent = 0;
         let mut refused = 0;
         let mut idle = 0;
         while sent + refused < count {
             let asked = (count - sent - refused).min(REQUESTS as u32);
             let before = self.foreign;
-            let accepted = self.send_batch(endpoints, asked)?;
+            let accepted = self.send_batch(sources, asked)?;
             sent += accepted;
             refused += (self.foreign - before) as u32;
             let accepted = accepted + (self.foreign - before) as u32;
@@ -284,16 +284,16 @@ impl<E: Engine, C: Card> Pump<E, C> {
         Ok(true)
     }
 
-    fn send_batch(&mut self, endpoints: &mut [Endpoint<'_>], count: u32) -> Result<u32, Stop> {
+    fn send_batch(&mut self, sources: &mut [TrafficSource<'_>], count: u32) -> Result<u32, Stop> {
         self.meter.switch(Component::Card);
-        let turns = endpoints.len();
+        let turns = sources.len();
         let packets: Vec<_> = (0..count as usize)
-            .map_while(|turn| endpoints[turn % turns].prepare())
+            .map_while(|turn| sources[turn % turns].prepare())
             .collect();
         self.meter.switch(self.engine.user());
         for (turn, packet) in packets.iter().enumerate() {
-            endpoints[turn % turns].describe(packet, &mut self.request);
-            let guest = endpoints[turn % turns].flow().number;
+            sources[turn % turns].describe(packet, &mut self.request);
+            let guest = sources[turn % turns].flow().number;
             self.engine.submit(turn, guest, &self.request);
         }
         self.meter.switch(self.engine.host());
@@ -302,13 +302,13 @@ impl<E: Engine, C: Card> Pump<E, C> {
         self.attribute();
         // Taken back last first, for numbers were given first to last.
         for (turn, packet) in packets.iter().enumerate().rev() {
-            let endpoint = &mut endpoints[turn % turns];
+            let source = &mut sources[turn % turns];
             match self.engine.result(turn) {
                 Sent::Sent => {}
-                Sent::Busy | Sent::NoBuffer | Sent::Down => endpoint.cancel(packet),
+                Sent::Busy | Sent::NoBuffer | Sent::Down => source.cancel(packet),
                 Sent::Foreign => {
                     self.foreign += 1;
-                    endpoint.refused(packet);
+                    source.refused(packet);
                 }
                 Sent::Invalid => return Err(Stop::Stuck("a request was called malformed")),
             }
@@ -317,7 +317,7 @@ impl<E: Engine, C: Card> Pump<E, C> {
         self.card.send();
         self.serve_interrupts()?;
         self.meter.switch(self.engine.user());
-        self.complete(endpoints);
+        self.complete(sources);
         Ok(accepted)
     }
 
@@ -327,13 +327,13 @@ impl<E: Engine, C: Card> Pump<E, C> {
         self.meter.shift(self.engine.host(), whose, cycles);
     }
 
-    fn complete(&mut self, endpoints: &mut [Endpoint<'_>]) {
+    fn complete(&mut self, sources: &mut [TrafficSource<'_>]) {
         // More than a ring holds are none: dom0 writes on while this reads.
         for _ in 0..TX_DONE {
             let Some(done) = self.engine.completion() else {
                 break;
             };
-            let owner = endpoints.iter_mut().find(|e| e.flow().number == done.guest);
+            let owner = sources.iter_mut().find(|e| e.flow().number == done.guest);
             if let Some(owner) = owner {
                 owner.complete(done.cookie);
             }
@@ -372,13 +372,13 @@ impl<E: Engine, C: Card> Pump<E, C> {
         Err(Stop::Stuck("the interrupt line stays asserted"))
     }
 
-    /// Lets `frames` arrive, and endpoints take them.
+    /// Lets `frames` arrive, and traffic sources take them.
     ///
     /// # Errors
     /// [`Stop`].
     pub fn receive<'f>(
         &mut self,
-        endpoints: &mut [Endpoint<'_>],
+        sources: &mut [TrafficSource<'_>],
         frames: impl Iterator<Item = &'f [u8]>,
     ) -> Result<u32, Stop> {
         self.meter.switch(Component::Card);
@@ -388,10 +388,10 @@ impl<E: Engine, C: Card> Pump<E, C> {
         }
         self.serve_interrupts()?;
         self.meter.switch(self.engine.user());
-        self.engine.deliver(endpoints)?;
+        self.engine.deliver(sources)?;
         self.meter.switch(Component::Card);
-        for endpoint in endpoints {
-            endpoint.check();
+        for source in sources {
+            source.check();
         }
         self.meter.switch(Component::Idle);
         Ok(stored)

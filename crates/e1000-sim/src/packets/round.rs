@@ -4,8 +4,8 @@
 use super::card::OpenCard;
 use crate::measure::profile::{ByComponent, Component};
 use crate::memory::Machine;
-use crate::packets::packet_loop::{Engine, Pump, Stop};
-use crate::traffic::source::{Endpoint, Shape};
+use crate::packets::packet_loop::{Engine, PacketLoop, Stop};
+use crate::traffic::source::{Shape, TrafficSource};
 use crate::traffic::{Datagrams, Flow, Mac, Sink};
 
 /// Packets between two interrupts, as interrupt throttling makes it at full speed.
@@ -14,9 +14,9 @@ pub const BATCH: u32 = 32;
 /// Which way packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From endpoints to the wire.
+    /// From traffic sources to the wire.
     Send,
-    /// From the wire to endpoints.
+    /// From the wire to traffic sources.
     Receive,
 }
 
@@ -60,12 +60,12 @@ pub struct Round {
     pub high: f64,
 }
 
-/// One path with its endpoints.
-pub struct Lane<'m, E> {
+/// Runs rounds on one path: its packet loop, and the traffic sources on it.
+pub struct Runner<'m, E> {
     /// The packet loop.
-    pub pump: Pump<E, OpenCard<'m>>,
+    pub packet_loop: PacketLoop<E, OpenCard<'m>>,
     /// Who sends and receives.
-    pub endpoints: Vec<Endpoint<'m>>,
+    pub sources: Vec<TrafficSource<'m>>,
     peers: Vec<Datagrams>,
     numbers: Vec<u64>,
     shape: Shape,
@@ -95,12 +95,12 @@ fn incoming(number: u32) -> Flow {
     }
 }
 
-/// Endpoints of guests 0 to `guests` - 1.
-pub fn endpoints(machine: &Machine, guests: u32, shape: Shape) -> Vec<Endpoint<'_>> {
+/// Traffic sources of guests 0 to `guests` - 1.
+pub fn sources(machine: &Machine, guests: u32, shape: Shape) -> Vec<TrafficSource<'_>> {
     (0..guests)
         .map(|number| {
             let memory = machine.sizes().guest(number);
-            Endpoint::new(machine, outgoing(number), memory, shape, guests as usize)
+            TrafficSource::new(machine, outgoing(number), memory, shape, guests as usize)
         })
         .collect()
 }
@@ -144,25 +144,30 @@ struct Before {
     corrupted: u64,
 }
 
-impl<'m, E: Engine> Lane<'m, E> {
-    /// A lane for packets of that shape.
-    pub fn new(engine: E, card: OpenCard<'m>, endpoints: Vec<Endpoint<'m>>, shape: Shape) -> Self {
-        let guests = endpoints.len() as u32;
-        Lane {
-            pump: Pump::new(engine, card),
+impl<'m, E: Engine> Runner<'m, E> {
+    /// A runner for packets of that shape.
+    pub fn new(
+        engine: E,
+        card: OpenCard<'m>,
+        sources: Vec<TrafficSource<'m>>,
+        shape: Shape,
+    ) -> Self {
+        let guests = sources.len() as u32;
+        Runner {
+            packet_loop: PacketLoop::new(engine, card),
             peers: peers(guests, shape),
             numbers: vec![0; guests as usize],
-            endpoints,
+            sources,
             shape,
         }
     }
 
     /// Other packets from here on; the loop and its engine stay.
-    pub fn reshape(&mut self, card: OpenCard<'m>, endpoints: Vec<Endpoint<'m>>, shape: Shape) {
-        self.peers = peers(endpoints.len() as u32, shape);
-        self.numbers = vec![0; endpoints.len()];
-        self.pump.card = card;
-        self.endpoints = endpoints;
+    pub fn reshape(&mut self, card: OpenCard<'m>, sources: Vec<TrafficSource<'m>>, shape: Shape) {
+        self.peers = peers(sources.len() as u32, shape);
+        self.numbers = vec![0; sources.len()];
+        self.packet_loop.card = card;
+        self.sources = sources;
         self.shape = shape;
     }
 
@@ -177,12 +182,12 @@ impl<'m, E: Engine> Lane<'m, E> {
         let mut wanted = 0;
         while done < packets {
             let count = (packets - done).min(u64::from(BATCH)) as u32;
-            let spent = self.pump.meter.spent;
+            let spent = self.packet_loop.meter.spent;
             wanted += match direction {
                 Direction::Send => self.send(count)?,
                 Direction::Receive => self.receive(count)?,
             };
-            batches.push(Batch::new(&spent, &self.pump.meter.spent, count));
+            batches.push(Batch::new(&spent, &self.packet_loop.meter.spent, count));
             done += u64::from(count);
         }
         Ok(self.summary(direction, packets, wanted, &before, &mut batches))
@@ -190,7 +195,7 @@ impl<'m, E: Engine> Lane<'m, E> {
 
     /// Sends; gives how many frames that makes.
     fn send(&mut self, count: u32) -> Result<u64, Stop> {
-        let sent = self.pump.send(&mut self.endpoints, count)?;
+        let sent = self.packet_loop.send(&mut self.sources, count)?;
         Ok(u64::from(sent) * self.frames_a_packet())
     }
 
@@ -214,7 +219,7 @@ impl<'m, E: Engine> Lane<'m, E> {
             })
             .collect();
         let frames = frames.iter().map(Vec::as_slice);
-        self.pump.receive(&mut self.endpoints, frames)?;
+        self.packet_loop.receive(&mut self.sources, frames)?;
         Ok(u64::from(count))
     }
 
@@ -227,16 +232,16 @@ impl<'m, E: Engine> Lane<'m, E> {
             })
         };
         match direction {
-            Direction::Send => total(&mut std::iter::once(&self.pump.card.sent)),
-            Direction::Receive => total(&mut self.endpoints.iter().map(|e| &e.received)),
+            Direction::Send => total(&mut std::iter::once(&self.packet_loop.card.sent)),
+            Direction::Receive => total(&mut self.sources.iter().map(|e| &e.received)),
         }
     }
 
     fn before(&self, direction: Direction) -> Before {
         let (arrived, corrupted) = self.arrived(direction);
         Before {
-            deferred: self.pump.deferred,
-            foreign: self.pump.foreign,
+            deferred: self.packet_loop.deferred,
+            foreign: self.packet_loop.foreign,
             arrived,
             corrupted,
         }
@@ -262,8 +267,8 @@ impl<'m, E: Engine> Lane<'m, E> {
             bytes: bytes - before.arrived.1,
             lost: wanted.saturating_sub(frames),
             corrupted: corrupted - before.corrupted,
-            deferred: self.pump.deferred - before.deferred,
-            foreign: self.pump.foreign - before.foreign,
+            deferred: self.packet_loop.deferred - before.deferred,
+            foreign: self.packet_loop.foreign - before.foreign,
             spent: std::array::from_fn(|i| typical.iter().map(|batch| batch.spent[i]).sum()),
             median: at(0.5),
             low: at(0.1),

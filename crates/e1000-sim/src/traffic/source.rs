@@ -1,4 +1,4 @@
-//! Somebody who sends and receives packets: a guest, or a program in dom0. It
+//! A traffic source sends and receives packets: a guest, or a program in dom0. It
 //! has memory of its own, which the card reads packets from, and checks what
 //! comes in.
 //!
@@ -49,8 +49,8 @@ pub struct Prepared {
     length: usize,
 }
 
-/// An endpoint.
-pub struct Endpoint<'m> {
+/// A traffic source.
+pub struct TrafficSource<'m> {
     machine: &'m Machine,
     flow: Flow,
     memory: Range<u64>,
@@ -75,8 +75,8 @@ pub struct Endpoint<'m> {
     used: usize,
 }
 
-impl<'m> Endpoint<'m> {
-    /// An endpoint of `flow` whose memory is `memory` (machine addresses, whole
+impl<'m> TrafficSource<'m> {
+    /// A traffic source of `flow` whose memory is `memory` (machine addresses, whole
     /// slots), and which expects packets of flows below `flows`.
     ///
     /// # Panics
@@ -87,7 +87,7 @@ impl<'m> Endpoint<'m> {
         memory: Range<u64>,
         shape: Shape,
         flows: usize,
-    ) -> Endpoint<'m> {
+    ) -> TrafficSource<'m> {
         let length = memory.end - memory.start;
         assert!(machine.at(memory.start, length).is_some(), "no such memory");
         let slots = (length / slot_size(shape)) as u32;
@@ -96,7 +96,7 @@ impl<'m> Endpoint<'m> {
             Shape::Frames(size) => size,
             Shape::Segments(_) => traffic::SHORTEST,
         };
-        Endpoint {
+        TrafficSource {
             machine,
             flow,
             memory,
@@ -122,7 +122,7 @@ impl<'m> Endpoint<'m> {
     }
 
     /// Writes the next packet into a free slot, or `None` if all slots wait for
-    /// completion. This is the test's work, not the endpoint's.
+    /// completion. This is the test's work, not the traffic source's.
     pub fn prepare(&mut self) -> Option<Prepared> {
         let slot = self.free.pop()?;
         self.busy[slot as usize] = true;
@@ -217,7 +217,7 @@ impl<'m> Endpoint<'m> {
         true
     }
 
-    /// Room for the next packet that comes in; [`Endpoint::arrived`] says how much
+    /// Room for the next packet that comes in; [`TrafficSource::arrived`] says how much
     /// of it was used. Empty if there is none.
     pub fn room(&mut self) -> &mut [u8] {
         let start = (self.used + RECORD).min(self.inbox.len());
@@ -232,7 +232,7 @@ impl<'m> Endpoint<'m> {
         self.used += RECORD + kept;
     }
 
-    /// Checks what came in. This is the test's work, not the endpoint's.
+    /// Checks what came in. This is the test's work, not the traffic source's.
     pub fn check(&mut self) {
         let mut rest = &self.inbox[..self.used];
         while let Some((length, after)) = rest.split_first_chunk::<RECORD>() {
@@ -302,10 +302,10 @@ mod tests {
         let memory = machine.sizes().guest(1);
         for size in [60, 96, 97, 1514] {
             let shape = Shape::Frames(size);
-            let mut endpoint = Endpoint::new(&machine, FLOW, memory.clone(), shape, 1);
+            let mut source = TrafficSource::new(&machine, FLOW, memory.clone(), shape, 1);
             let mut request = Request::default();
-            let packet = endpoint.prepare().expect("a slot");
-            endpoint.describe(&packet, &mut request);
+            let packet = source.prepare().expect("a slot");
+            source.describe(&packet, &mut request);
             let frame = gather(&machine, &request);
             assert_eq!(frame, Datagrams::new(FLOW, size).make(0), "{size} bytes");
         }
@@ -330,37 +330,37 @@ mod tests {
         let machine = Machine::new(Sizes::default()).expect("memory");
         let memory = machine.sizes().guest(0);
         let memory = memory.start..memory.start + 2 * FRAME_SLOT;
-        let mut endpoint = Endpoint::new(&machine, FLOW, memory, Shape::Frames(100), 1);
-        let first = endpoint.prepare().expect("a slot");
-        endpoint.prepare().expect("a slot");
-        assert!(endpoint.prepare().is_none());
-        endpoint.complete(u64::from(first.slot));
-        endpoint.complete(u64::from(first.slot));
-        endpoint.complete(77);
-        assert_eq!((endpoint.completed, endpoint.bad_completions), (1, 2));
-        assert_eq!(endpoint.outstanding(), 1);
-        assert_eq!(endpoint.prepare().expect("a slot").slot, first.slot);
+        let mut source = TrafficSource::new(&machine, FLOW, memory, Shape::Frames(100), 1);
+        let first = source.prepare().expect("a slot");
+        source.prepare().expect("a slot");
+        assert!(source.prepare().is_none());
+        source.complete(u64::from(first.slot));
+        source.complete(u64::from(first.slot));
+        source.complete(77);
+        assert_eq!((source.completed, source.bad_completions), (1, 2));
+        assert_eq!(source.outstanding(), 1);
+        assert_eq!(source.prepare().expect("a slot").slot, first.slot);
     }
 
     #[test]
     fn what_comes_in_is_checked_as_it_came() {
         let machine = Machine::new(Sizes::default()).expect("memory");
         let memory = machine.sizes().guest(0);
-        let mut endpoint = Endpoint::new(&machine, FLOW, memory, Shape::Frames(100), 2);
+        let mut source = TrafficSource::new(&machine, FLOW, memory, Shape::Frames(100), 2);
         let mut sender = Datagrams::new(FLOW, 200);
         for number in 0..3 {
             let frame = sender.finished(number).to_vec();
-            endpoint.room()[..200].copy_from_slice(&frame);
-            endpoint.arrived(200);
+            source.room()[..200].copy_from_slice(&frame);
+            source.arrived(200);
         }
-        endpoint.room();
-        endpoint.check();
-        endpoint.check();
-        let arrived = endpoint.received.flows[1];
+        source.room();
+        source.check();
+        source.check();
+        let arrived = source.received.flows[1];
         assert_eq!(
             (arrived.packets, arrived.bytes, arrived.missing),
             (3, 600, 0)
         );
-        assert_eq!(endpoint.received.corrupted, 0);
+        assert_eq!(source.received.corrupted, 0);
     }
 }

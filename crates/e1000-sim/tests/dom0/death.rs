@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use e1000_sim::transport::rendezvous::Limits;
 
-use crate::rig::{LIMITS, World, value};
+use crate::world::{LIMITS, World, value};
 
 #[test]
 fn a_hanging_dom0_is_noticed_and_a_new_one_serves() {

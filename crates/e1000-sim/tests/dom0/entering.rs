@@ -6,7 +6,7 @@ use e1000_sim::dom0::enter::{self, EnterError};
 use e1000_sim::transport::command::Command;
 use e1000_sim::transport::mailbox::Counter;
 
-use crate::rig::{COUNT_UP, PANIC, World, oops, value};
+use crate::world::{COUNT_UP, PANIC, World, oops, value};
 
 /// Nobody else moves the clock: e1000's loopback test would hang on a packet that
 /// does not come back.

@@ -4,7 +4,7 @@ use e1000_sim::dom0::host;
 use e1000_sim::image::{Missing, Module, Plan};
 use e1000_sim::memory::{DIRECT_MAP, VMEMMAP, percpu};
 
-use crate::rig::{SIZES, World, small, value};
+use crate::world::{SIZES, World, small, value};
 
 #[test]
 fn a_missing_import_is_refused_by_name() {

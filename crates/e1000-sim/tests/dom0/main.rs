@@ -8,7 +8,7 @@ mod death;
 mod driver_stack;
 mod entering;
 mod image;
-mod rig;
 mod shared;
 mod traps;
 mod upcalls;
+mod world;

@@ -5,8 +5,8 @@ use e1000_sim::memory::CPUS;
 use e1000_sim::transport::mailbox::Counter;
 use process_lab::process;
 
-use crate::rig::{LIMITS, World, value};
 use crate::traps::TDBAL;
+use crate::world::{LIMITS, World, value};
 
 #[test]
 fn a_process_that_dies_with_the_device_leaves_it_to_others() {

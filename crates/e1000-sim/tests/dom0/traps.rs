@@ -4,7 +4,7 @@ use e1000_sim::memory::{BarMode, PORTS};
 use e1000_sim::transport::command::Command;
 use e1000_sim::transport::mailbox::Counter;
 
-use crate::rig::{World, oops, value};
+use crate::world::{World, oops, value};
 
 /// VET: a register that keeps what is written, 16 bits of it.
 const VET: u64 = 0x38;

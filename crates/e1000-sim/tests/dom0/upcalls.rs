@@ -9,7 +9,7 @@ use e1000_sim::transport::mailbox::Counter;
 use e1000_sim::transport::rendezvous::{Limits, NoAnswer};
 
 use crate::driver_stack::DriverStack;
-use crate::rig::{LIMITS, World, value};
+use crate::world::{LIMITS, World, value};
 
 fn up(
     world: &World,

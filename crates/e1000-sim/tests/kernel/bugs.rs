@@ -2,7 +2,7 @@
 
 use e1000_sim::dom0::{CommandError, Dom0};
 
-use crate::rig::{heap_is_sound, with_dom0, write};
+use crate::setup::{heap_is_sound, with_dom0, write};
 
 /// What the kernel says when it cannot go on.
 fn dies(dom0: &mut Dom0<'_, '_>, function: &str, arguments: &[u64]) -> String {

@@ -2,7 +2,9 @@
 
 use e1000_sim::dom0::{CommandError, Dom0};
 
-use crate::rig::{MILLISECOND, SECOND, counters, heap_is_sound, with_dom0, with_link, word, write};
+use crate::setup::{
+    MILLISECOND, SECOND, counters, heap_is_sound, with_dom0, with_link, word, write,
+};
 
 /// The reset work sleeps half done while the command waits for it.
 #[test]

@@ -7,7 +7,7 @@ use e1000_sim::hypervisor::upcall::{self, Upcall};
 use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
 
-use crate::rig::{MILLISECOND, SECOND, counters, heap_is_sound, with_link};
+use crate::setup::{MILLISECOND, SECOND, counters, heap_is_sound, with_link};
 
 /// Calls as CPU `cpu`, as the hypervisor's driver does.
 fn upcall(mailbox: &Mailbox, cpu: usize, function: u64, arguments: [u64; 3]) -> u64 {

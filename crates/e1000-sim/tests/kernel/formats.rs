@@ -4,7 +4,7 @@ use e1000_sim::dom0::interface::text;
 use e1000_sim::dom0::{CommandError, Dom0};
 use e1000_sim::memory::EXCHANGE;
 
-use crate::rig::{MAC, with_dom0, write};
+use crate::setup::{MAC, with_dom0, write};
 
 /// `snprintf` with up to three arguments; `{}` is where their bytes lie.
 fn format(

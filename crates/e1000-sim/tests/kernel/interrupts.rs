@@ -5,7 +5,7 @@ use e1000_sim::transport::mailbox::Event;
 use e1000_sim::transport::wire::NicPort;
 
 use crate::packets::{frame, received};
-use crate::rig::{MAC, MILLISECOND, SECOND, with_link};
+use crate::setup::{MAC, MILLISECOND, SECOND, with_link};
 
 #[test]
 fn interrupts_wait_for_the_flag_and_the_disable_depth() {

@@ -3,7 +3,7 @@
 use e1000_sim::dom0::{CommandError, Dom0};
 use e1000_sim::transport::mailbox::Event;
 
-use crate::rig::{SECOND, counters, heap_is_sound, with_dom0};
+use crate::setup::{SECOND, counters, heap_is_sound, with_dom0};
 
 /// Allocations and pages that are held, and warnings so far.
 fn held(dom0: &mut Dom0<'_, '_>) -> Result<[u64; 3], CommandError> {

@@ -11,5 +11,5 @@ mod interrupts;
 mod leaks;
 mod packets;
 mod resets;
-mod rig;
 mod settings;
+mod setup;

@@ -4,7 +4,7 @@ use e1000_sim::dom0::interface::{Info, IrqState};
 use e1000_sim::dom0::{CommandError, Dom0};
 use e1000_sim::transport::wire::NicPort;
 
-use crate::rig::{
+use crate::setup::{
     MAC, MILLISECOND, SECOND, counters, heap_is_sound, peek, read, with_link, word, write,
 };
 

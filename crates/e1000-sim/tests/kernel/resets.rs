@@ -4,7 +4,7 @@ use e1000_sim::dom0::interface::{NamedValue, text};
 use e1000_sim::dom0::{CommandError, Dom0};
 use e1000_sim::memory::EXCHANGE;
 
-use crate::rig::{MAC, MILLISECOND, SECOND, counters, heap_is_sound, peek, with_link};
+use crate::setup::{MAC, MILLISECOND, SECOND, counters, heap_is_sound, peek, with_link};
 
 #[test]
 fn a_transmit_timeout_resets_the_device_and_the_link_returns() {

@@ -1,6 +1,6 @@
 //! What an administrator changes, and what the module is loaded with.
 
-use crate::rig::{SECOND, counters, heap_is_sound, with_dom0, with_link};
+use crate::setup::{SECOND, counters, heap_is_sound, with_dom0, with_link};
 
 #[test]
 fn settings_change_while_the_interface_is_up() {

@@ -4,12 +4,12 @@
 
 #![allow(missing_docs, reason = "tests")]
 
+mod card;
 mod interrupts;
 mod open;
 mod parts;
 mod random;
 mod receive;
 mod registers;
-mod rig;
 mod statistics;
 mod transmit;

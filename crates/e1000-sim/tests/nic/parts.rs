@@ -2,15 +2,15 @@
 
 use e1000_sim::nic::{Received, Register, Table};
 
-use crate::rig::*;
+use crate::card::*;
 
 #[test]
 fn eeprom_by_eerd() {
-    let mut rig = Rig::powered();
+    let mut card = TestCard::powered();
     let words: Vec<u16> = (0..64)
         .map(|word| {
-            rig.set(Register::Eerd, word << 8 | 1);
-            let value = rig.read(Register::Eerd);
+            card.set(Register::Eerd, word << 8 | 1);
+            let value = card.read(Register::Eerd);
             assert_ne!(value & 0x10, 0, "word {word} is done");
             (value >> 16) as u16
         })
@@ -21,22 +21,22 @@ fn eeprom_by_eerd() {
     assert_eq!(words[0x0a] >> 14, 1);
     assert_eq!(words[0x0b..0x0f], [0x001e, 0x8086, 0x100e, 0x8086]);
     assert_eq!(words[0x0f] & 0x3000, 0x3000);
-    assert_eq!(words, rig.nic.eeprom());
+    assert_eq!(words, card.nic.eeprom());
 }
 
 /// The pins, as e1000_hw.c moves them.
-struct Microwire<'a>(&'a mut Rig, u32);
+struct Microwire<'a>(&'a mut TestCard, u32);
 
 impl Microwire<'_> {
     fn pins(&mut self, set: u32, clear: u32) {
         self.1 = (self.1 | set) & !clear;
         self.0.set(Register::Eecd, self.1);
     }
-    fn begin(rig: &mut Rig) -> Microwire<'_> {
-        let eecd = rig.read(Register::Eecd);
-        rig.set(Register::Eecd, eecd | 0x40);
-        assert_ne!(rig.read(Register::Eecd) & 0x80, 0, "granted");
-        let mut wire = Microwire(rig, eecd | 0x40);
+    fn begin(card: &mut TestCard) -> Microwire<'_> {
+        let eecd = card.read(Register::Eecd);
+        card.set(Register::Eecd, eecd | 0x40);
+        assert_ne!(card.read(Register::Eecd) & 0x80, 0, "granted");
+        let mut wire = Microwire(card, eecd | 0x40);
         wire.pins(0, 1 | 4);
         wire.pins(2, 0);
         wire
@@ -81,11 +81,11 @@ impl Microwire<'_> {
 
 #[test]
 fn eeprom_by_pins() {
-    let mut rig = Rig::powered();
+    let mut card = TestCard::powered();
     // 64 words, present.
-    assert_eq!(rig.read(Register::Eecd) & 0x300, 0x100);
-    let expected = *rig.nic.eeprom();
-    let mut wire = Microwire::begin(&mut rig);
+    assert_eq!(card.read(Register::Eecd) & 0x300, 0x100);
+    let expected = *card.nic.eeprom();
+    let mut wire = Microwire::begin(&mut card);
     for word in 0..64 {
         assert_eq!(wire.read(word), expected[word as usize], "word {word}");
     }
@@ -103,123 +103,123 @@ fn eeprom_by_pins() {
     wire.write(0x20, 0x4321);
     assert_eq!(wire.read(0x20), 0x1234);
     wire.pins(0, 0x40);
-    assert_eq!(rig.read(Register::Eecd) & 0x80, 0, "released");
+    assert_eq!(card.read(Register::Eecd) & 0x80, 0, "released");
     // A device reset in the middle of a command leaves no pin driven.
-    Microwire::begin(&mut rig).out(6, 3);
-    rig.set(Register::Ctrl, 1 << 26);
-    assert_eq!(rig.read(Register::Eecd) & 0xc7, 0);
+    Microwire::begin(&mut card).out(6, 3);
+    card.set(Register::Ctrl, 1 << 26);
+    assert_eq!(card.read(Register::Eecd) & 0xc7, 0);
 }
 
-pub(crate) fn phy_read(rig: &mut Rig, register: u32) -> u16 {
-    rig.set(Register::Mdic, 2 << 26 | 1 << 21 | register << 16);
-    let value = rig.read(Register::Mdic);
+pub(crate) fn phy_read(card: &mut TestCard, register: u32) -> u16 {
+    card.set(Register::Mdic, 2 << 26 | 1 << 21 | register << 16);
+    let value = card.read(Register::Mdic);
     assert_eq!(value >> 28 & 5, 1, "ready without error");
     value as u16
 }
 
-pub(crate) fn phy_write(rig: &mut Rig, register: u32, value: u16) {
+pub(crate) fn phy_write(card: &mut TestCard, register: u32, value: u16) {
     let value = u32::from(value);
-    rig.set(Register::Mdic, 1 << 26 | 1 << 21 | register << 16 | value);
-    assert_eq!(rig.read(Register::Mdic) >> 28 & 5, 1);
+    card.set(Register::Mdic, 1 << 26 | 1 << 21 | register << 16 | value);
+    assert_eq!(card.read(Register::Mdic) >> 28 & 5, 1);
 }
 
 #[test]
 fn phy_identity_and_negotiation() {
-    let mut rig = Rig::powered();
-    let id = u32::from(phy_read(&mut rig, 2)) << 16 | u32::from(phy_read(&mut rig, 3));
+    let mut card = TestCard::powered();
+    let id = u32::from(phy_read(&mut card, 2)) << 16 | u32::from(phy_read(&mut card, 3));
     assert_eq!(id & 0xffff_fff0, 0x0141_0c20);
     // Software reset and restart clear themselves.
-    phy_write(&mut rig, 0, 0x9340);
-    assert_eq!(phy_read(&mut rig, 0), 0x1140);
+    phy_write(&mut card, 0, 0x9340);
+    assert_eq!(phy_read(&mut card, 0), 0x1140);
     // Link up, negotiation complete.
-    assert_eq!(phy_read(&mut rig, 1) & 0x24, 0x24);
-    assert_eq!(phy_read(&mut rig, 17) & 0xec00, 0xac00);
+    assert_eq!(phy_read(&mut card, 1) & 0x24, 0x24);
+    assert_eq!(phy_read(&mut card, 17) & 0xec00, 0xac00);
     // Partner: pause, 1000 full; both receivers fine.
-    assert_ne!(phy_read(&mut rig, 5) & 0x0400, 0);
-    assert_eq!(phy_read(&mut rig, 10) & 0x3800, 0x3800);
+    assert_ne!(phy_read(&mut card, 5) & 0x0400, 0);
+    assert_eq!(phy_read(&mut card, 10) & 0x3800, 0x3800);
     // Identity does not change.
-    phy_write(&mut rig, 2, 0);
-    assert_eq!(phy_read(&mut rig, 2), 0x0141);
+    phy_write(&mut card, 2, 0);
+    assert_eq!(phy_read(&mut card, 2), 0x0141);
     // Without gigabit advertised: 100 full.
-    phy_write(&mut rig, 9, 0);
-    phy_write(&mut rig, 0, 0x1340);
-    assert_eq!(phy_read(&mut rig, 17) >> 13, 0b011);
+    phy_write(&mut card, 9, 0);
+    phy_write(&mut card, 0, 0x1340);
+    assert_eq!(phy_read(&mut card, 17) >> 13, 0b011);
     // Forced 10 half.
-    phy_write(&mut rig, 0, 0);
-    assert_eq!(phy_read(&mut rig, 17) >> 13, 0b000);
-    assert_eq!(phy_read(&mut rig, 1) & 0x24, 0x04);
+    phy_write(&mut card, 0, 0);
+    assert_eq!(phy_read(&mut card, 17) >> 13, 0b000);
+    assert_eq!(phy_read(&mut card, 1) & 0x24, 0x04);
     // Nobody at another address.
-    rig.set(Register::Mdic, 2 << 26 | 2 << 21);
-    assert_eq!(rig.read(Register::Mdic) >> 28 & 5, 5);
+    card.set(Register::Mdic, 2 << 26 | 2 << 21);
+    assert_eq!(card.read(Register::Mdic) >> 28 & 5, 5);
     // The interrupt on completion.
-    rig.read(Register::Icr);
-    rig.set(Register::Mdic, 1 << 29 | 2 << 26 | 1 << 21);
-    assert_eq!(rig.read(Register::Icr), MDAC);
+    card.read(Register::Icr);
+    card.set(Register::Mdic, 1 << 29 | 2 << 26 | 1 << 21);
+    assert_eq!(card.read(Register::Icr), MDAC);
 }
 
 #[test]
 fn phy_reset_and_loopback() {
-    let mut rig = Rig::running();
-    phy_write(&mut rig, 0, 0x4140);
-    assert!(rig.nic.loopback());
+    let mut card = TestCard::running();
+    phy_write(&mut card, 0, 0x4140);
+    assert!(card.nic.loopback());
     // Looped back, there is a link without a cable.
-    rig.nic.set_link(false);
-    assert!(rig.nic.link_up());
+    card.nic.set_link(false);
+    assert!(card.nic.link_up());
     // CTRL.PHY_RST brings every PHY register back.
-    rig.or(Register::Ctrl, 1 << 31);
-    assert_eq!(phy_read(&mut rig, 0), 0x1140);
-    assert!(!rig.nic.loopback() && !rig.nic.link_up());
-    rig.nic.set_link(true);
-    assert!(rig.nic.link_up());
+    card.or(Register::Ctrl, 1 << 31);
+    assert_eq!(phy_read(&mut card, 0), 0x1140);
+    assert!(!card.nic.loopback() && !card.nic.link_up());
+    card.nic.set_link(true);
+    assert!(card.nic.link_up());
     // Powered down by BMCR, and up again.
-    phy_write(&mut rig, 0, 0x1940);
-    assert!(!rig.nic.link_up());
-    phy_write(&mut rig, 0, 0x1140);
-    assert!(rig.nic.link_up());
+    phy_write(&mut card, 0, 0x1940);
+    assert!(!card.nic.link_up());
+    phy_write(&mut card, 0, 0x1140);
+    assert!(card.nic.link_up());
 }
 
 #[test]
 fn eeprom_reload_restores_the_address() {
-    let mut rig = Rig::powered();
+    let mut card = TestCard::powered();
     let word = Table::ReceiveAddress.offset();
-    rig.nic.mmio_write(word, 0);
-    rig.set(Register::CtrlExt, 1 << 13 | 1);
-    assert_eq!(rig.read(Register::CtrlExt), 1);
-    assert_eq!(rig.nic.mmio_read(word), 0x1200_5452);
+    card.nic.mmio_write(word, 0);
+    card.set(Register::CtrlExt, 1 << 13 | 1);
+    assert_eq!(card.read(Register::CtrlExt), 1);
+    assert_eq!(card.nic.mmio_read(word), 0x1200_5452);
 }
 
 #[test]
 fn link_changes_show_and_interrupt() {
-    let mut rig = Rig::powered();
+    let mut card = TestCard::powered();
     // SLU is what lets the MAC see the PHY's link.
-    assert_eq!(rig.read(Register::Status) & 2, 0);
-    rig.set(Register::Ctrl, 1 << 6);
-    assert_eq!(rig.read(Register::Status) & 0xc3, 0x83);
-    assert_eq!(rig.read(Register::Icr), LSC);
-    rig.set(Register::Ims, LSC);
-    rig.nic.set_link(false);
-    assert!(rig.nic.interrupt_line());
-    assert_eq!(rig.read(Register::Icr), LSC | ASSERTED);
-    assert!(!rig.nic.interrupt_line());
-    assert_eq!(rig.read(Register::Status) & 2, 0);
-    assert_eq!(phy_read(&mut rig, 1) & 0x24, 0);
-    assert_eq!(phy_read(&mut rig, 17) & 0x0400, 0);
+    assert_eq!(card.read(Register::Status) & 2, 0);
+    card.set(Register::Ctrl, 1 << 6);
+    assert_eq!(card.read(Register::Status) & 0xc3, 0x83);
+    assert_eq!(card.read(Register::Icr), LSC);
+    card.set(Register::Ims, LSC);
+    card.nic.set_link(false);
+    assert!(card.nic.interrupt_line());
+    assert_eq!(card.read(Register::Icr), LSC | ASSERTED);
+    assert!(!card.nic.interrupt_line());
+    assert_eq!(card.read(Register::Status) & 2, 0);
+    assert_eq!(phy_read(&mut card, 1) & 0x24, 0);
+    assert_eq!(phy_read(&mut card, 17) & 0x0400, 0);
     // Nothing changed, nothing is reported.
-    rig.nic.set_link(false);
-    assert_eq!(rig.read(Register::Icr), 0);
-    rig.nic.set_link(true);
-    assert_eq!(rig.read(Register::Icr), LSC | ASSERTED);
-    assert!(rig.nic.link_up());
+    card.nic.set_link(false);
+    assert_eq!(card.read(Register::Icr), 0);
+    card.nic.set_link(true);
+    assert_eq!(card.read(Register::Icr), LSC | ASSERTED);
+    assert!(card.nic.link_up());
 }
 
 #[test]
 fn without_link_nothing_moves() {
-    let mut rig = Rig::running();
-    rig.nic.set_link(false);
-    let at = rig.queue_buffer(&frame(MAC, 60, 1), EOP | RS, 0);
-    assert_eq!(rig.transmit().descriptors, 0);
-    assert_eq!(rig.receive(&frame(MAC, 60, 1)), Received::LinkDown);
-    rig.nic.set_link(true);
-    assert_eq!(rig.transmit().frames, 1);
-    assert!(rig.done(at));
+    let mut card = TestCard::running();
+    card.nic.set_link(false);
+    let at = card.queue_buffer(&frame(MAC, 60, 1), EOP | RS, 0);
+    assert_eq!(card.transmit().descriptors, 0);
+    assert_eq!(card.receive(&frame(MAC, 60, 1)), Received::LinkDown);
+    card.nic.set_link(true);
+    assert_eq!(card.transmit().frames, 1);
+    assert!(card.done(at));
 }

@@ -3,34 +3,34 @@
 use e1000_sim::nic::{BusFault, Filter, Received, Register, Ring, Table};
 use process_lab::random::Random;
 
-use crate::rig::*;
+use crate::card::*;
 
 #[test]
 fn frames_arrive_in_order_and_wrap() {
-    let mut rig = Rig::running();
+    let mut card = TestCard::running();
     for number in 0..50u32 {
         let length = 60 + number as usize * 29;
         let bytes = frame(MAC, length, u64::from(number));
-        assert_eq!(rig.receive(&bytes), Received::Stored { descriptors: 1 });
+        assert_eq!(card.receive(&bytes), Received::Stored { descriptors: 1 });
         let index = number % RINGS;
-        let descriptor = rig.received(index);
+        let descriptor = card.received(index);
         assert_eq!(descriptor.bytes, bytes);
         // DD, EOP, and no checksum was asked for.
         assert_eq!((descriptor.status, descriptor.errors), (0x07, 0));
         assert_eq!(descriptor.checksum, !internet_sum(&bytes));
-        assert_eq!(rig.read(Register::Rdh), (index + 1) % RINGS);
-        assert_ne!(rig.read(Register::Icr) & RXT0, 0);
-        rig.set(Register::Rdt, index);
+        assert_eq!(card.read(Register::Rdh), (index + 1) % RINGS);
+        assert_ne!(card.read(Register::Icr) & RXT0, 0);
+        card.set(Register::Rdt, index);
     }
 }
 
 #[test]
 fn the_fcs_is_stored_unless_stripped() {
-    let mut rig = Rig::running();
-    rig.set(Register::Rctl, 1 << 1);
+    let mut card = TestCard::running();
+    card.set(Register::Rctl, 1 << 1);
     let bytes = frame(MAC, 61, 1);
-    rig.receive(&bytes);
-    let stored = rig.received(0).bytes;
+    card.receive(&bytes);
+    let stored = card.received(0).bytes;
     assert_eq!(stored[..61], bytes);
     // The residue of a frame with its FCS (IEEE 802.3 3.2.9), bit by bit.
     let crc = stored.iter().fold(u32::MAX, |crc, &byte| {
@@ -39,9 +39,9 @@ fn the_fcs_is_stored_unless_stripped() {
         })
     });
     assert_eq!((stored.len(), crc), (65, 0xdebb_20e3));
-    rig.nic.skip_fcs(true);
-    rig.receive(&bytes);
-    assert_eq!(rig.received(1).bytes, [&bytes[..], &[0; 4]].concat());
+    card.nic.skip_fcs(true);
+    card.receive(&bytes);
+    assert_eq!(card.received(1).bytes, [&bytes[..], &[0; 4]].concat());
 }
 
 #[test]
@@ -54,12 +54,12 @@ fn buffer_sizes_and_frames_over_several() {
         (3 << 16, 256),
         (1 << 25 | 3 << 16, 4096),
     ] {
-        let mut rig = Rig::running();
-        rig.set(Register::Rctl, 1 << 1 | 1 << 5 | bits);
+        let mut card = TestCard::running();
+        card.set(Register::Rctl, 1 << 1 | 1 << 5 | bits);
         let length = size * 2 + 7;
         let bytes = frame(MAC, length, 3);
-        assert_eq!(rig.receive(&bytes), Received::Stored { descriptors: 3 });
-        let parts = [rig.received(0), rig.received(1), rig.received(2)];
+        assert_eq!(card.receive(&bytes), Received::Stored { descriptors: 3 });
+        let parts = [card.received(0), card.received(1), card.received(2)];
         assert_eq!(parts[0].bytes.len(), size);
         assert_eq!(parts[1].bytes.len(), size);
         assert_eq!(parts[2].bytes.len(), 7 + 4);
@@ -69,46 +69,46 @@ fn buffer_sizes_and_frames_over_several() {
         );
         let stored: Vec<u8> = parts.iter().flat_map(|part| part.bytes.clone()).collect();
         assert_eq!(stored[..length], bytes);
-        assert_eq!(rig.read(Register::Rdh), 3);
+        assert_eq!(card.read(Register::Rdh), 3);
     }
 }
 
 #[test]
 fn overrun_when_descriptors_run_out() {
-    let mut rig = Rig::running();
+    let mut card = TestCard::running();
     let bytes = frame(MAC, 60, 1);
     let mut thresholds = 0;
     for number in 0..7 {
-        assert_eq!(rig.receive(&bytes), Received::Stored { descriptors: 1 });
-        let causes = rig.read(Register::Icr);
+        assert_eq!(card.receive(&bytes), Received::Stored { descriptors: 1 });
+        let causes = card.read(Register::Icr);
         // RDMTS 0: half of the ring is left.
         assert_eq!(causes & RXDMT0 != 0, number == 2, "{number}");
         thresholds += causes >> 4 & 1;
     }
     assert_eq!(thresholds, 1);
-    assert_eq!(rig.receive(&bytes), Received::NoDescriptors);
-    assert_eq!(rig.read(Register::Icr), RXO);
-    assert_eq!(rig.read(Register::Mpc), 1);
-    assert_eq!(rig.read(Register::Rnbc), 1);
-    rig.set(Register::Rdt, 0);
-    assert_eq!(rig.receive(&bytes), Received::Stored { descriptors: 1 });
+    assert_eq!(card.receive(&bytes), Received::NoDescriptors);
+    assert_eq!(card.read(Register::Icr), RXO);
+    assert_eq!(card.read(Register::Mpc), 1);
+    assert_eq!(card.read(Register::Rnbc), 1);
+    card.set(Register::Rdt, 0);
+    assert_eq!(card.receive(&bytes), Received::Stored { descriptors: 1 });
     // One descriptor is not enough for two buffers, and stays.
-    rig.set(Register::Rdt, 1);
-    rig.or(Register::Rctl, 3 << 16);
-    let head = rig.read(Register::Rdh);
-    assert_eq!(rig.receive(&frame(MAC, 300, 1)), Received::NoDescriptors);
-    assert_eq!(rig.read(Register::Rdh), head);
-    assert_eq!(rig.receive(&bytes), Received::Stored { descriptors: 1 });
+    card.set(Register::Rdt, 1);
+    card.or(Register::Rctl, 3 << 16);
+    let head = card.read(Register::Rdh);
+    assert_eq!(card.receive(&frame(MAC, 300, 1)), Received::NoDescriptors);
+    assert_eq!(card.read(Register::Rdh), head);
+    assert_eq!(card.receive(&bytes), Received::Stored { descriptors: 1 });
 }
 
 #[test]
 fn rdmts_fractions() {
     for (bits, left) in [(0, 4), (1 << 8, 2), (2 << 8, 1)] {
-        let mut rig = Rig::running();
-        rig.or(Register::Rctl, bits);
+        let mut card = TestCard::running();
+        card.or(Register::Rctl, bits);
         for free in (0..7).rev() {
-            rig.receive(&frame(MAC, 60, 1));
-            let causes = rig.read(Register::Icr);
+            card.receive(&frame(MAC, 60, 1));
+            let causes = card.read(Register::Icr);
             assert_eq!(causes & RXDMT0 != 0, free == left, "{left}: {free}");
         }
     }
@@ -116,12 +116,12 @@ fn rdmts_fractions() {
 
 #[test]
 fn small_packets_are_detected() {
-    let mut rig = Rig::running();
-    rig.set(Register::Rsrpd, 70);
-    rig.receive(&frame(MAC, 67, 1));
-    assert_eq!(rig.read(Register::Icr), RXT0);
-    rig.receive(&frame(MAC, 66, 1));
-    assert_eq!(rig.read(Register::Icr), RXT0 | SRPD);
+    let mut card = TestCard::running();
+    card.set(Register::Rsrpd, 70);
+    card.receive(&frame(MAC, 67, 1));
+    assert_eq!(card.read(Register::Icr), RXT0);
+    card.receive(&frame(MAC, 66, 1));
+    assert_eq!(card.read(Register::Icr), RXT0 | SRPD);
 }
 
 #[test]
@@ -131,10 +131,10 @@ fn address_filters() {
     const STORED: Received = Received::Stored { descriptors: 1 };
     const DROPPED: Received = Received::Filtered(Filter::Address);
     let run = |rctl: u32, to: [u8; 6]| {
-        let mut rig = Rig::running();
-        rig.set(Register::Rctl, 2 | rctl);
-        let result = rig.receive(&frame(to, 60, 1));
-        (result, rig.received(0).status >> 7)
+        let mut card = TestCard::running();
+        card.set(Register::Rctl, 2 | rctl);
+        let result = card.receive(&frame(to, 60, 1));
+        (result, card.received(0).status >> 7)
     };
     assert_eq!(run(0, MAC), (STORED, 0));
     assert_eq!(run(0, other), (DROPPED, 0));
@@ -147,13 +147,13 @@ fn address_filters() {
     assert_eq!(run(1 << 3, group), (DROPPED, 0));
     assert_eq!(run(1 << 4, group), (STORED, 1), "MPE");
     // The last receive address entry; only while it is valid.
-    let mut rig = Rig::running();
+    let mut card = TestCard::running();
     let last = Table::ReceiveAddress.offset() + 30 * 4;
-    rig.nic.mmio_write(last, 0x1200_5452);
-    rig.nic.mmio_write(last + 4, 0x5734);
-    assert_eq!(rig.receive(&frame(other, 60, 1)), DROPPED);
-    rig.nic.mmio_write(last + 4, 0x5734 | 1 << 31);
-    assert_eq!(rig.receive(&frame(other, 60, 1)), STORED);
+    card.nic.mmio_write(last, 0x1200_5452);
+    card.nic.mmio_write(last + 4, 0x5734);
+    assert_eq!(card.receive(&frame(other, 60, 1)), DROPPED);
+    card.nic.mmio_write(last + 4, 0x5734 | 1 << 31);
+    assert_eq!(card.receive(&frame(other, 60, 1)), STORED);
 }
 
 /// The hash as e1000_hash_mc_addr has it, by bytes.
@@ -172,14 +172,14 @@ fn multicast_hash() {
         ];
         for (mode, hash) in hashes.into_iter().enumerate() {
             let hash = hash & 0xfff;
-            let mut rig = Rig::running();
-            rig.set(Register::Rctl, 2 | (mode as u32) << 12);
+            let mut card = TestCard::running();
+            card.set(Register::Rctl, 2 | (mode as u32) << 12);
             let word = Table::Multicast.offset() + (hash >> 5) * 4;
-            rig.nic.mmio_write(word, !(1 << (hash & 31)));
+            card.nic.mmio_write(word, !(1 << (hash & 31)));
             let bytes = frame(to, 60, 1);
-            assert_eq!(rig.receive(&bytes), Received::Filtered(Filter::Address));
-            rig.nic.mmio_write(word, 1 << (hash & 31));
-            assert_eq!(rig.receive(&bytes), Received::Stored { descriptors: 1 });
+            assert_eq!(card.receive(&bytes), Received::Filtered(Filter::Address));
+            card.nic.mmio_write(word, 1 << (hash & 31));
+            assert_eq!(card.receive(&bytes), Received::Stored { descriptors: 1 });
         }
     }
 }
@@ -193,45 +193,48 @@ pub(crate) fn tagged(tag: u16, length: usize) -> Vec<u8> {
 
 #[test]
 fn vlan_filter_and_strip() {
-    let mut rig = Rig::running();
+    let mut card = TestCard::running();
     let bytes = tagged(0x6123, 100);
     // Not stripped without CTRL.VME.
-    rig.receive(&bytes);
-    assert_eq!(rig.received(0).bytes, bytes);
-    assert_eq!(rig.received(0).status & 8, 0);
-    rig.or(Register::Ctrl, 1 << 30);
-    rig.receive(&bytes);
-    let stored = rig.received(1);
+    card.receive(&bytes);
+    assert_eq!(card.received(0).bytes, bytes);
+    assert_eq!(card.received(0).status & 8, 0);
+    card.or(Register::Ctrl, 1 << 30);
+    card.receive(&bytes);
+    let stored = card.received(1);
     assert_eq!(stored.bytes, [&bytes[..12], &bytes[16..]].concat());
     assert_eq!((stored.status & 8, stored.special), (8, 0x6123));
     assert_eq!(stored.checksum, !internet_sum(&stored.bytes));
     // The filter table: identifier 0x123 is word 9, bit 3.
-    rig.or(Register::Rctl, 1 << 18);
-    assert_eq!(rig.receive(&bytes), Received::Filtered(Filter::Vlan));
-    rig.nic.mmio_write(Table::Vlan.offset() + 9 * 4, 1 << 3);
-    assert_eq!(rig.receive(&bytes), Received::Stored { descriptors: 1 });
+    card.or(Register::Rctl, 1 << 18);
+    assert_eq!(card.receive(&bytes), Received::Filtered(Filter::Vlan));
+    card.nic.mmio_write(Table::Vlan.offset() + 9 * 4, 1 << 3);
+    assert_eq!(card.receive(&bytes), Received::Stored { descriptors: 1 });
     // Untagged frames pass.
     let plain = frame(MAC, 60, 1);
-    assert_eq!(rig.receive(&plain), Received::Stored { descriptors: 1 });
-    assert_eq!(rig.received(3).special, 0);
+    assert_eq!(card.receive(&plain), Received::Stored { descriptors: 1 });
+    assert_eq!(card.received(3).special, 0);
     // The canonical form bit.
-    rig.or(Register::Rctl, 1 << 19);
-    assert_eq!(rig.receive(&bytes), Received::Stored { descriptors: 1 });
+    card.or(Register::Rctl, 1 << 19);
+    assert_eq!(card.receive(&bytes), Received::Stored { descriptors: 1 });
     let odd = tagged(0x7123, 100);
-    assert_eq!(rig.receive(&odd), Received::Filtered(Filter::CanonicalForm));
+    assert_eq!(
+        card.receive(&odd),
+        Received::Filtered(Filter::CanonicalForm)
+    );
 }
 
 #[test]
 fn packet_checksum_starts_anywhere() {
     for strip in [false, true] {
         for start in [0usize, 5, 11, 12, 14, 15, 99, 255] {
-            let mut rig = Rig::running();
+            let mut card = TestCard::running();
             if strip {
-                rig.or(Register::Ctrl, 1 << 30);
+                card.or(Register::Ctrl, 1 << 30);
             }
-            rig.set(Register::Rxcsum, start as u32);
-            rig.receive(&tagged(5, 100));
-            let stored = rig.received(0);
+            card.set(Register::Rxcsum, start as u32);
+            card.receive(&tagged(5, 100));
+            let stored = card.received(0);
             let tail = stored.bytes.get(start..).unwrap_or_default();
             let expected = !internet_sum(tail);
             assert_eq!(stored.checksum, expected, "{strip} {start}");
@@ -241,32 +244,32 @@ fn packet_checksum_starts_anywhere() {
 
 #[test]
 fn lengths() {
-    let mut rig = Rig::running();
+    let mut card = TestCard::running();
     assert_eq!(
-        rig.receive(&frame(MAC, 59, 1)),
+        card.receive(&frame(MAC, 59, 1)),
         Received::Filtered(Filter::TooShort)
     );
     assert_eq!(
-        rig.receive(&frame(MAC, 60, 1)),
+        card.receive(&frame(MAC, 60, 1)),
         Received::Stored { descriptors: 1 }
     );
     assert_eq!(
-        rig.receive(&frame(MAC, 1518, 1)),
+        card.receive(&frame(MAC, 1518, 1)),
         Received::Stored { descriptors: 1 }
     );
     assert_eq!(
-        rig.receive(&frame(MAC, 1519, 1)),
+        card.receive(&frame(MAC, 1519, 1)),
         Received::Filtered(Filter::TooLong)
     );
-    assert_eq!(rig.receive(&[]), Received::Filtered(Filter::TooShort));
-    assert_eq!((rig.read(Register::Ruc), rig.read(Register::Roc)), (2, 1));
-    rig.or(Register::Rctl, 1 << 5 | 1 << 25 | 1 << 16);
+    assert_eq!(card.receive(&[]), Received::Filtered(Filter::TooShort));
+    assert_eq!((card.read(Register::Ruc), card.read(Register::Roc)), (2, 1));
+    card.or(Register::Rctl, 1 << 5 | 1 << 25 | 1 << 16);
     assert_eq!(
-        rig.receive(&frame(MAC, 16380, 1)),
+        card.receive(&frame(MAC, 16380, 1)),
         Received::Stored { descriptors: 1 }
     );
     assert_eq!(
-        rig.receive(&frame(MAC, 16381, 1)),
+        card.receive(&frame(MAC, 16381, 1)),
         Received::Filtered(Filter::TooLong)
     );
 }
@@ -279,10 +282,10 @@ fn receive_checksum_offload() {
     const TCPE: u8 = 0x20;
     const IPE: u8 = 0x40;
     let check = |rxcsum: u32, bytes: &[u8]| {
-        let mut rig = Rig::running();
-        rig.set(Register::Rxcsum, rxcsum);
-        rig.receive(bytes);
-        let descriptor = rig.received(0);
+        let mut card = TestCard::running();
+        card.set(Register::Rxcsum, rxcsum);
+        card.receive(bytes);
+        let descriptor = card.received(0);
         (descriptor.status & (IXSM | TCPCS | IPCS), descriptor.errors)
     };
     for udp in [false, true] {
@@ -336,36 +339,36 @@ fn receive_checksum_offload() {
 fn pause_frames_stay_in_the_mac() {
     let mut pause = frame([0x01, 0x80, 0xc2, 0, 0, 1], 60, 1);
     pause[12..18].copy_from_slice(&[0x88, 0x08, 0, 1, 0, 9]);
-    let mut rig = Rig::running();
-    rig.or(Register::Rctl, 1 << 4);
-    assert_eq!(rig.receive(&pause), Received::Stored { descriptors: 1 });
-    assert_eq!(rig.read(Register::Fcruc), 1);
-    rig.or(Register::Ctrl, 1 << 27);
-    assert_eq!(rig.receive(&pause), Received::Filtered(Filter::Pause));
+    let mut card = TestCard::running();
+    card.or(Register::Rctl, 1 << 4);
+    assert_eq!(card.receive(&pause), Received::Stored { descriptors: 1 });
+    assert_eq!(card.read(Register::Fcruc), 1);
+    card.or(Register::Ctrl, 1 << 27);
+    assert_eq!(card.receive(&pause), Received::Filtered(Filter::Pause));
     pause[17] = 0;
-    assert_eq!(rig.receive(&pause), Received::Filtered(Filter::Pause));
-    let counts = (rig.read(Register::Xoffrxc), rig.read(Register::Xonrxc));
+    assert_eq!(card.receive(&pause), Received::Filtered(Filter::Pause));
+    let counts = (card.read(Register::Xoffrxc), card.read(Register::Xonrxc));
     assert_eq!(counts, (1, 1));
-    rig.or(Register::Rctl, 1 << 23);
-    assert_eq!(rig.receive(&pause), Received::Stored { descriptors: 1 });
+    card.or(Register::Rctl, 1 << 23);
+    assert_eq!(card.receive(&pause), Received::Stored { descriptors: 1 });
 }
 
 #[test]
 fn a_refused_address_stops_the_receive_ring() {
-    let mut rig = Rig::running();
-    rig.memory.put(RX_RING, &0xdead_0000u64.to_le_bytes());
+    let mut card = TestCard::running();
+    card.memory.put(RX_RING, &0xdead_0000u64.to_le_bytes());
     let bytes = frame(MAC, 60, 1);
-    assert_eq!(rig.receive(&bytes), Received::Stopped);
+    assert_eq!(card.receive(&bytes), Received::Stopped);
     let fault = BusFault {
         address: 0xdead_0000,
         length: 60,
     };
-    assert_eq!(rig.nic.faults().receive, fault);
-    assert!(rig.nic.stopped(Ring::Receive) && !rig.nic.stopped(Ring::Transmit));
-    assert_eq!(rig.received_status(0), 0, "not done");
-    assert_eq!(rig.read(Register::Rdh), 0);
-    assert_eq!(rig.receive(&bytes), Received::Stopped);
-    assert_eq!(rig.nic.faults().bus, 1);
-    assert_eq!(rig.read(Register::Gprc), 0);
-    assert_eq!(rig.read(Register::Mpc), 2);
+    assert_eq!(card.nic.faults().receive, fault);
+    assert!(card.nic.stopped(Ring::Receive) && !card.nic.stopped(Ring::Transmit));
+    assert_eq!(card.received_status(0), 0, "not done");
+    assert_eq!(card.read(Register::Rdh), 0);
+    assert_eq!(card.receive(&bytes), Received::Stopped);
+    assert_eq!(card.nic.faults().bus, 1);
+    assert_eq!(card.read(Register::Gprc), 0);
+    assert_eq!(card.read(Register::Mpc), 2);
 }

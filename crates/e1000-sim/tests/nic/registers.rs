@@ -2,7 +2,7 @@
 
 use e1000_sim::nic::{Nic, Received, Register, Table, Transmitted};
 
-use crate::rig::*;
+use crate::card::*;
 
 #[test]
 fn without_power_nothing_answers() {
@@ -40,11 +40,11 @@ fn each_offset_has_one_register() {
 
 #[test]
 fn unknown_registers_are_counted() {
-    let mut rig = Rig::powered();
-    assert_eq!(rig.nic.mmio_read(0x8800), 0);
-    rig.nic.mmio_write(0x8804, 7);
-    rig.nic.mmio_write(Register::Ctrl.offset() + 2, 9);
-    let unknown = *rig.nic.unknown_accesses();
+    let mut card = TestCard::powered();
+    assert_eq!(card.nic.mmio_read(0x8800), 0);
+    card.nic.mmio_write(0x8804, 7);
+    card.nic.mmio_write(Register::Ctrl.offset() + 2, 9);
+    let unknown = *card.nic.unknown_accesses();
     assert_eq!((unknown.reads, unknown.writes), (1, 2));
     assert_eq!((unknown.last_offset, unknown.last_value), (2, 9));
 }
@@ -52,7 +52,7 @@ fn unknown_registers_are_counted() {
 /// The patterns of ethtool's register test (e1000_ethtool.c): which bits exist.
 #[test]
 fn registers_keep_exactly_their_bits() {
-    let mut rig = Rig::powered();
+    let mut card = TestCard::powered();
     for (register, mask) in [
         (Register::Fcal, 0xffff_ffff),
         (Register::Fcah, 0xffff),
@@ -74,13 +74,13 @@ fn registers_keep_exactly_their_bits() {
         (Register::Tidv, 0xffff),
     ] {
         for pattern in [0x5a5a_5a5a, 0xa5a5_a5a5, 0, 0xffff_ffff] {
-            rig.set(register, pattern);
-            assert_eq!(rig.read(register), pattern & mask, "{}", register.name());
+            card.set(register, pattern);
+            assert_eq!(card.read(register), pattern & mask, "{}", register.name());
         }
     }
-    let status = rig.read(Register::Status);
-    rig.set(Register::Status, !status);
-    assert_eq!(rig.read(Register::Status), status);
+    let status = card.read(Register::Status);
+    card.set(Register::Status, !status);
+    assert_eq!(card.read(Register::Status), status);
     for (table, index, mask) in [
         (Table::Multicast, 127, 0xffff_ffff),
         (Table::ReceiveAddress, 30, 0xffff_ffff),
@@ -88,47 +88,47 @@ fn registers_keep_exactly_their_bits() {
         (Table::Vlan, 0, 0xffff_ffff),
     ] {
         let offset = table.offset() + index * 4;
-        rig.nic.mmio_write(offset, 0xffff_ffff);
-        assert_eq!(rig.nic.mmio_read(offset), mask);
+        card.nic.mmio_write(offset, 0xffff_ffff);
+        assert_eq!(card.nic.mmio_read(offset), mask);
     }
-    assert_eq!(rig.nic.unknown_accesses().reads, 0);
+    assert_eq!(card.nic.unknown_accesses().reads, 0);
 }
 
 #[test]
 fn packet_buffer_is_split_in_64_kib() {
-    let mut rig = Rig::powered();
-    assert_eq!(rig.read(Register::Pba), 0x0010_0030);
-    rig.set(Register::Pba, 40);
-    assert_eq!(rig.read(Register::Pba), 24 << 16 | 40);
+    let mut card = TestCard::powered();
+    assert_eq!(card.read(Register::Pba), 0x0010_0030);
+    card.set(Register::Pba, 40);
+    assert_eq!(card.read(Register::Pba), 24 << 16 | 40);
 }
 
 #[test]
 fn device_reset_restores_registers_and_address() {
-    let mut rig = Rig::running();
-    rig.set(Register::Ims, 0xff);
-    rig.nic.mmio_write(Table::ReceiveAddress.offset(), 0);
-    rig.nic.mmio_write(Table::Multicast.offset(), 1);
-    rig.nic.config_write(4, 2, 7);
+    let mut card = TestCard::running();
+    card.set(Register::Ims, 0xff);
+    card.nic.mmio_write(Table::ReceiveAddress.offset(), 0);
+    card.nic.mmio_write(Table::Multicast.offset(), 1);
+    card.nic.config_write(4, 2, 7);
     // As the driver resets an 82540: through the I/O window.
-    rig.nic.io_write(0, Register::Ctrl.offset());
-    let control = rig.nic.io_read(4);
-    rig.nic.io_write(4, control | 1 << 26);
-    assert_eq!(rig.nic.io_read(0), Register::Ctrl.offset());
-    assert_eq!(rig.read(Register::Ctrl) & 1 << 26, 0);
-    assert_eq!(rig.read(Register::Rctl), 0);
-    assert_eq!(rig.read(Register::Ims), 0);
-    assert_eq!(rig.nic.mmio_read(Table::Multicast.offset()), 0);
+    card.nic.io_write(0, Register::Ctrl.offset());
+    let control = card.nic.io_read(4);
+    card.nic.io_write(4, control | 1 << 26);
+    assert_eq!(card.nic.io_read(0), Register::Ctrl.offset());
+    assert_eq!(card.read(Register::Ctrl) & 1 << 26, 0);
+    assert_eq!(card.read(Register::Rctl), 0);
+    assert_eq!(card.read(Register::Ims), 0);
+    assert_eq!(card.nic.mmio_read(Table::Multicast.offset()), 0);
     assert_eq!(
-        rig.nic.table(Table::ReceiveAddress)[..2],
+        card.nic.table(Table::ReceiveAddress)[..2],
         [0x1200_5452, 0x8000_5634]
     );
-    assert_eq!(rig.nic.config_read(4, 2), 7);
+    assert_eq!(card.nic.config_read(4, 2), 7);
 }
 
 #[test]
 fn configuration_space() {
-    let mut rig = Rig::powered();
-    let nic = &mut rig.nic;
+    let mut card = TestCard::powered();
+    let nic = &mut card.nic;
     assert_eq!(nic.config_read(0, 4), 0x100e_8086);
     assert_eq!(nic.config_read(0x0a, 2), 0x0200);
     assert_eq!(nic.config_read(0x2e, 2), 0x001e);

@@ -2,13 +2,13 @@
 
 use e1000_sim::nic::Register;
 
-use crate::rig::*;
+use crate::card::*;
 
 #[test]
 fn statistics_count_and_clear() {
-    let mut rig = Rig::running();
+    let mut card = TestCard::running();
     let group = [0x01, 0x00, 0x5e, 0, 0, 1];
-    rig.or(Register::Rctl, 1 << 4);
+    card.or(Register::Rctl, 1 << 4);
     // Lengths without FCS at both ends of each bin.
     let lengths = [60, 61, 123, 124, 251, 252, 507, 508, 1019, 1020, 1514];
     let mut octets = 0;
@@ -16,15 +16,15 @@ fn statistics_count_and_clear() {
         let to = [MAC, group, [0xff; 6]][number % 3];
         let bytes = frame(to, length, 1);
         octets += length as u32 + 4;
-        rig.data = TX_DATA;
-        rig.queue_buffer(&bytes, EOP, 0);
-        rig.transmit();
-        rig.receive(&bytes);
+        card.data = TX_DATA;
+        card.queue_buffer(&bytes, EOP, 0);
+        card.transmit();
+        card.receive(&bytes);
         let tail = (number as u32 + RINGS - 1) % RINGS;
-        rig.set(Register::Rdt, tail);
+        card.set(Register::Rdt, tail);
     }
     // Seen, not received.
-    rig.receive(&frame([2, 2, 2, 2, 2, 2], 60, 1));
+    card.receive(&frame([2, 2, 2, 2, 2, 2], 60, 1));
     for (register, value) in [
         (Register::Gprc, 11),
         (Register::Tpr, 12),
@@ -49,10 +49,10 @@ fn statistics_count_and_clear() {
         (Register::Mpc, 0),
         (Register::Crcerrs, 0),
     ] {
-        assert_eq!(rig.read(register), value, "{}", register.name());
-        assert_eq!(rig.read(register), 0, "{} clears", register.name());
-        rig.set(register, 5);
-        assert_eq!(rig.read(register), 0, "{} is not written", register.name());
+        assert_eq!(card.read(register), value, "{}", register.name());
+        assert_eq!(card.read(register), 0, "{} clears", register.name());
+        card.set(register, 5);
+        assert_eq!(card.read(register), 0, "{} is not written", register.name());
     }
     for (low, high, value) in [
         (Register::Gorcl, Register::Gorch, octets),
@@ -61,10 +61,10 @@ fn statistics_count_and_clear() {
         (Register::Totl, Register::Toth, octets),
     ] {
         // The low half stays until the high half is read.
-        assert_eq!(rig.read(low), value, "{}", low.name());
-        assert_eq!(rig.read(low), value);
-        assert_eq!(rig.read(high), 0);
-        assert_eq!(rig.read(low), 0);
+        assert_eq!(card.read(low), value, "{}", low.name());
+        assert_eq!(card.read(low), value);
+        assert_eq!(card.read(high), 0);
+        assert_eq!(card.read(low), 0);
     }
     // The last statistic the watchdog reads, and all between, are known.
     for offset in (Register::Crcerrs.offset()..=Register::Tsctfc.offset()).step_by(4) {

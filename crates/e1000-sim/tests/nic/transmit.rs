@@ -2,68 +2,68 @@
 
 use e1000_sim::nic::{BusFault, FRAME_LIMIT, Received, Register, Ring, Transmitted};
 
-use crate::rig::*;
+use crate::card::*;
 
 #[test]
 fn frames_go_out_in_order_and_wrap() {
-    let mut rig = Rig::running();
+    let mut card = TestCard::running();
     for number in 0..50u64 {
         let bytes = frame(MAC, 60 + number as usize * 29, number);
-        rig.data = TX_DATA;
+        card.data = TX_DATA;
         let (a, b) = bytes.split_at(bytes.len() / 3);
-        let first = rig.queue_buffer(a, 0, 0);
-        let second = rig.queue_buffer(b, EOP | RS, 0);
-        let done = rig.transmit();
+        let first = card.queue_buffer(a, 0, 0);
+        let second = card.queue_buffer(b, EOP | RS, 0);
+        let done = card.transmit();
         let expected = Transmitted {
             descriptors: 2,
             frames: 1,
             bytes: bytes.len() as u64,
         };
         assert_eq!(done, expected);
-        assert!(!rig.done(first), "RS was not asked for");
-        assert!(rig.done(second));
-        assert_eq!(rig.read(Register::Tdh), rig.read(Register::Tdt));
-        assert_eq!(rig.wire.0.pop().as_deref(), Some(&bytes[..]));
-        assert_eq!(rig.read(Register::Icr), TXDW | TXQE);
+        assert!(!card.done(first), "RS was not asked for");
+        assert!(card.done(second));
+        assert_eq!(card.read(Register::Tdh), card.read(Register::Tdt));
+        assert_eq!(card.wire.0.pop().as_deref(), Some(&bytes[..]));
+        assert_eq!(card.read(Register::Icr), TXDW | TXQE);
     }
 }
 
 #[test]
 fn a_disabled_transmitter_waits() {
-    let mut rig = Rig::running();
-    rig.set(Register::Tctl, 0);
-    rig.queue_buffer(&frame(MAC, 60, 1), EOP, 0);
-    assert_eq!(rig.transmit(), Transmitted::default());
-    rig.set(Register::Tctl, 2);
-    assert_eq!(rig.transmit().frames, 1);
-    assert_eq!(rig.read(Register::Icr), TXQE, "without RS no TXDW");
+    let mut card = TestCard::running();
+    card.set(Register::Tctl, 0);
+    card.queue_buffer(&frame(MAC, 60, 1), EOP, 0);
+    assert_eq!(card.transmit(), Transmitted::default());
+    card.set(Register::Tctl, 2);
+    assert_eq!(card.transmit().frames, 1);
+    assert_eq!(card.read(Register::Icr), TXQE, "without RS no TXDW");
 }
 
 #[test]
 fn short_frames_are_padded_with_zeros() {
-    let mut rig = Rig::running();
+    let mut card = TestCard::running();
     // Something longer before, so that old bytes would show.
-    rig.queue_buffer(&frame(MAC, 200, 1), EOP, 0);
+    card.queue_buffer(&frame(MAC, 200, 1), EOP, 0);
     let short = frame(MAC, 20, 2);
-    rig.queue_buffer(&short, EOP, 0);
-    rig.transmit();
+    card.queue_buffer(&short, EOP, 0);
+    card.transmit();
     let mut padded = short.clone();
     padded.resize(60, 0);
-    assert_eq!(rig.wire.0[1], padded);
-    rig.set(Register::Tctl, 2);
-    rig.queue_buffer(&short, EOP, 0);
-    rig.transmit();
-    assert_eq!(rig.wire.0[2], short);
+    assert_eq!(card.wire.0[1], padded);
+    card.set(Register::Tctl, 2);
+    card.queue_buffer(&short, EOP, 0);
+    card.transmit();
+    assert_eq!(card.wire.0[2], short);
 }
 
 #[test]
 fn legacy_checksum() {
-    let mut rig = Rig::running();
+    let mut card = TestCard::running();
     let bytes = frame(MAC, 101, 4);
     // CSO in the third word, CSS in the fourth.
-    rig.queue_buffer(&bytes, EOP | IC | 40 << 16, 20 << 8);
-    rig.transmit();
-    let sent = &rig.wire.0[0];
+    card.queue_buffer(&bytes, EOP | IC | 40 << 16, 20 << 8);
+    card.transmit();
+    let sent = &card.wire.0[0];
     assert_eq!(be16(sent, 40), !internet_sum(&bytes[20..]));
     assert_eq!((&sent[..40], &sent[42..]), (&bytes[..40], &bytes[42..]));
 }
@@ -93,25 +93,25 @@ fn checksum_offload() {
             let pseudo = pseudo_header(&bytes, transport, (bytes.len() - transport) as u32);
             let seed = internet_sum(&pseudo).to_be_bytes();
             bytes[field..field + 2].copy_from_slice(&seed);
-            let mut rig = Rig::running();
-            rig.set(Register::Tctl, 2);
-            rig.queue(context(&bytes, transport, None));
+            let mut card = TestCard::running();
+            card.set(Register::Tctl, 2);
+            card.queue(context(&bytes, transport, None));
             let options = if ipv6 { 2 } else { 3 } << 8;
             let (a, b) = bytes.split_at(37);
-            rig.queue_buffer(a, DATA, options);
+            card.queue_buffer(a, DATA, options);
             // Only the first descriptor's options count (3.3.7.2).
-            rig.queue_buffer(b, DATA | EOP | RS, 0);
-            rig.transmit();
-            let sent = &rig.wire.0[0];
+            card.queue_buffer(b, DATA | EOP | RS, 0);
+            card.transmit();
+            let sent = &card.wire.0[0];
             assert_eq!(sent.len(), bytes.len());
             assert!(transport_valid(sent, transport), "{ipv6} {udp} {payload}");
             if !ipv6 {
                 assert_eq!(internet_sum(&sent[14..34]), 0xffff);
             }
             // Without options nothing is touched.
-            rig.queue_buffer(&bytes, DATA | EOP, 0);
-            rig.transmit();
-            assert_eq!(rig.wire.0[1], bytes);
+            card.queue_buffer(&bytes, DATA | EOP, 0);
+            card.transmit();
+            assert_eq!(card.wire.0[1], bytes);
         }
     }
 }
@@ -128,11 +128,11 @@ fn a_udp_checksum_of_zero_is_sent_as_ones() {
     bytes[42..44].copy_from_slice(&rest.to_be_bytes());
     let seed = internet_sum(&pseudo).to_be_bytes();
     bytes[40..42].copy_from_slice(&seed);
-    let mut rig = Rig::running();
-    rig.queue(context(&bytes, transport, None));
-    rig.queue_buffer(&bytes, DATA | EOP, 2 << 8);
-    rig.transmit();
-    assert_eq!(be16(&rig.wire.0[0], 40), 0xffff);
+    let mut card = TestCard::running();
+    card.queue(context(&bytes, transport, None));
+    card.queue_buffer(&bytes, DATA | EOP, 2 << 8);
+    card.transmit();
+    assert_eq!(be16(&card.wire.0[0], 40), 0xffff);
 }
 
 #[test]
@@ -145,11 +145,11 @@ fn segmentation() {
             // As Linux leaves it: the pseudo header without length.
             let seed = internet_sum(&pseudo_header(&bytes, transport, 0));
             bytes[field..field + 2].copy_from_slice(&seed.to_be_bytes());
-            let mut rig = Rig::running();
+            let mut card = TestCard::running();
             // The last segment may be short; unpadded.
-            rig.set(Register::Tctl, 2);
+            card.set(Register::Tctl, 2);
             let tso = Some((header as u32, segment as u32));
-            rig.queue(context(&bytes, transport, tso));
+            card.queue(context(&bytes, transport, tso));
             let options = if ipv6 { 2 } else { 3 } << 8;
             // The header in its own descriptor; the payload in odd pieces.
             let cuts = [
@@ -161,15 +161,15 @@ fn segmentation() {
             let mut from = 0;
             for to in cuts {
                 let end = if to == bytes.len() { EOP | RS } else { 0 };
-                rig.queue_buffer(&bytes[from..to], DATA | TSE | end, options);
+                card.queue_buffer(&bytes[from..to], DATA | TSE | end, options);
                 from = to;
             }
-            assert_eq!(rig.transmit().frames as usize, payload.div_ceil(segment));
-            assert_eq!(rig.read(Register::Tsctc), 1);
-            assert_eq!(rig.read(Register::Tsctfc), 0);
-            let last = rig.wire.0.len() - 1;
+            assert_eq!(card.transmit().frames as usize, payload.div_ceil(segment));
+            assert_eq!(card.read(Register::Tsctc), 1);
+            assert_eq!(card.read(Register::Tsctfc), 0);
+            let last = card.wire.0.len() - 1;
             let mut together: Vec<u8> = Vec::new();
-            for (number, sent) in rig.wire.0.iter().enumerate() {
+            for (number, sent) in card.wire.0.iter().enumerate() {
                 let data = &sent[header..];
                 assert!(data.len() == segment || number == last);
                 assert!(transport_valid(sent, transport), "segment {number}");
@@ -203,25 +203,25 @@ fn segmentation() {
 
 #[test]
 fn vlan_tags_are_inserted() {
-    let mut rig = Rig::running();
+    let mut card = TestCard::running();
     let bytes = frame(MAC, 99, 5);
-    rig.queue_buffer(&bytes, EOP | VLE, 0x6123 << 16);
-    rig.transmit();
-    assert_eq!(rig.wire.0[0], bytes, "CTRL.VME is 0");
-    rig.or(Register::Ctrl, 1 << 30);
-    rig.queue_buffer(&bytes, EOP | VLE, 0x6123 << 16);
-    rig.queue_buffer(&bytes, EOP, 0x6123 << 16);
+    card.queue_buffer(&bytes, EOP | VLE, 0x6123 << 16);
+    card.transmit();
+    assert_eq!(card.wire.0[0], bytes, "CTRL.VME is 0");
+    card.or(Register::Ctrl, 1 << 30);
+    card.queue_buffer(&bytes, EOP | VLE, 0x6123 << 16);
+    card.queue_buffer(&bytes, EOP, 0x6123 << 16);
     let (tcp, transport) = packet(false, false, 500, 1);
-    rig.queue(context(&tcp, transport, Some((54, 200))));
-    rig.queue_buffer(&tcp, DATA | TSE | EOP | VLE, 0x0007 << 16);
-    rig.transmit();
+    card.queue(context(&tcp, transport, Some((54, 200))));
+    card.queue_buffer(&tcp, DATA | TSE | EOP | VLE, 0x0007 << 16);
+    card.transmit();
     let mut tagged = bytes[..12].to_vec();
     tagged.extend([0x81, 0x00, 0x61, 0x23]);
     tagged.extend(&bytes[12..]);
-    assert_eq!(rig.wire.0[1], tagged);
-    assert_eq!(rig.wire.0[2], bytes, "VLE is 0");
-    assert_eq!(rig.wire.0.len(), 6);
-    let data: Vec<u8> = rig.wire.0[3..]
+    assert_eq!(card.wire.0[1], tagged);
+    assert_eq!(card.wire.0[2], bytes, "VLE is 0");
+    assert_eq!(card.wire.0.len(), 6);
+    let data: Vec<u8> = card.wire.0[3..]
         .iter()
         .flat_map(|sent| {
             assert_eq!(sent[..12], tcp[..12]);
@@ -235,18 +235,21 @@ fn vlan_tags_are_inserted() {
 /// VLE counts in the descriptor with EOP (3.3.7.1).
 #[test]
 fn the_last_descriptor_decides_about_the_tag() {
-    let mut rig = Rig::running();
-    rig.or(Register::Ctrl, 1 << 30);
+    let mut card = TestCard::running();
+    card.or(Register::Ctrl, 1 << 30);
     let bytes = frame(MAC, 99, 5);
     let (a, b) = bytes.split_at(40);
-    rig.queue_buffer(a, VLE, 1 << 16);
-    rig.queue_buffer(b, EOP, 1 << 16);
-    rig.queue_buffer(a, 0, 0);
-    rig.queue_buffer(b, EOP | VLE, 7 << 16);
-    rig.transmit();
-    assert_eq!(rig.wire.0[0], bytes);
-    assert_eq!(rig.wire.0[1][12..18], [0x81, 0, 0, 7, bytes[12], bytes[13]]);
-    assert_eq!(rig.wire.0[1].len(), bytes.len() + 4);
+    card.queue_buffer(a, VLE, 1 << 16);
+    card.queue_buffer(b, EOP, 1 << 16);
+    card.queue_buffer(a, 0, 0);
+    card.queue_buffer(b, EOP | VLE, 7 << 16);
+    card.transmit();
+    assert_eq!(card.wire.0[0], bytes);
+    assert_eq!(
+        card.wire.0[1][12..18],
+        [0x81, 0, 0, 7, bytes[12], bytes[13]]
+    );
+    assert_eq!(card.wire.0[1].len(), bytes.len() + 4);
 }
 
 #[test]
@@ -254,76 +257,76 @@ fn malformed_packets_are_dropped_and_the_next_goes_out() {
     let good = frame(MAC, 80, 1);
     let (tcp, transport) = packet(false, false, 500, 1);
     let too_long = vec![0; 9000];
-    type Make<'a> = &'a dyn Fn(&mut Rig);
+    type Make<'a> = &'a dyn Fn(&mut TestCard);
     let cases: [(&str, Make); 8] = [
-        ("segments longer than the buffer", &|rig| {
+        ("segments longer than the buffer", &|card| {
             let segment = FRAME_LIMIT as u32 - 53;
             let mut words = context(&tcp, transport, Some((54, segment)));
             words[2] |= 0x8000;
-            rig.queue(words);
-            rig.queue_buffer(&tcp, DATA | TSE, 0);
+            card.queue(words);
+            card.queue_buffer(&tcp, DATA | TSE, 0);
             for _ in 0..3 {
-                rig.queue_buffer(&too_long, DATA | TSE, 0);
+                card.queue_buffer(&too_long, DATA | TSE, 0);
             }
-            rig.queue_buffer(&too_long, DATA | TSE | EOP, 0);
+            card.queue_buffer(&too_long, DATA | TSE | EOP, 0);
         }),
-        ("no header", &|rig| {
-            rig.queue(context(&tcp, transport, Some((0, 200))));
-            rig.queue_buffer(&tcp, DATA | TSE | EOP, 0);
+        ("no header", &|card| {
+            card.queue(context(&tcp, transport, Some((0, 200))));
+            card.queue_buffer(&tcp, DATA | TSE | EOP, 0);
         }),
-        ("no segment size", &|rig| {
-            rig.queue(context(&tcp, transport, Some((54, 0))));
-            rig.queue_buffer(&tcp, DATA | TSE | EOP, 0);
+        ("no segment size", &|card| {
+            card.queue(context(&tcp, transport, Some((54, 0))));
+            card.queue_buffer(&tcp, DATA | TSE | EOP, 0);
         }),
-        ("header ends in TCP's", &|rig| {
-            rig.queue(context(&tcp, transport, Some((50, 200))));
-            rig.queue_buffer(&tcp, DATA | TSE | EOP, 0);
+        ("header ends in TCP's", &|card| {
+            card.queue(context(&tcp, transport, Some((50, 200))));
+            card.queue_buffer(&tcp, DATA | TSE | EOP, 0);
         }),
-        ("more than PAYLEN", &|rig| {
-            rig.queue(context(&tcp, transport, Some((54, 1000))));
-            rig.queue_buffer(&[&tcp[..], &[0]].concat(), DATA | TSE | EOP, 0);
+        ("more than PAYLEN", &|card| {
+            card.queue(context(&tcp, transport, Some((54, 1000))));
+            card.queue_buffer(&[&tcp[..], &[0]].concat(), DATA | TSE | EOP, 0);
         }),
-        ("checksum field outside", &|rig| {
-            rig.queue_buffer(&good[..30], EOP | IC | 29 << 16, 14 << 8);
+        ("checksum field outside", &|card| {
+            card.queue_buffer(&good[..30], EOP | IC | 29 << 16, 14 << 8);
         }),
-        ("longer than the buffer", &|rig| {
-            rig.queue_buffer(&too_long, 0, 0);
-            rig.queue_buffer(&too_long, EOP, 0);
+        ("longer than the buffer", &|card| {
+            card.queue_buffer(&too_long, 0, 0);
+            card.queue_buffer(&too_long, EOP, 0);
         }),
-        ("unknown descriptor type", &|rig| {
-            rig.queue_buffer(&good, DEXT | 5 << 20 | EOP, 0);
+        ("unknown descriptor type", &|card| {
+            card.queue_buffer(&good, DEXT | 5 << 20 | EOP, 0);
         }),
     ];
     for (name, make) in cases {
-        let mut rig = Rig::running();
-        make(&mut rig);
-        let last = rig.queue_buffer(&good, EOP | RS, 0);
-        rig.transmit();
-        assert_eq!(rig.nic.faults().malformed, 1, "{name}");
-        assert!(rig.done(last), "{name}");
-        assert_eq!(rig.wire.0.last(), Some(&good), "{name}");
+        let mut card = TestCard::running();
+        make(&mut card);
+        let last = card.queue_buffer(&good, EOP | RS, 0);
+        card.transmit();
+        assert_eq!(card.nic.faults().malformed, 1, "{name}");
+        assert!(card.done(last), "{name}");
+        assert_eq!(card.wire.0.last(), Some(&good), "{name}");
         // What went out before the excess was found is a whole segment.
         let before = if name == "more than PAYLEN" { 1 } else { 0 };
-        assert_eq!(rig.wire.0.len(), before + 1, "{name}");
+        assert_eq!(card.wire.0.len(), before + 1, "{name}");
     }
     // Fewer than PAYLEN: what is complete is out, the rest is dropped.
-    let mut rig = Rig::running();
-    rig.queue(context(&tcp, transport, Some((54, 200))));
-    rig.queue_buffer(&tcp[..tcp.len() - 1], DATA | TSE | EOP, 0);
-    rig.transmit();
-    assert_eq!((rig.wire.0.len(), rig.nic.faults().malformed), (2, 1));
-    assert_eq!(rig.read(Register::Tsctfc), 1);
+    let mut card = TestCard::running();
+    card.queue(context(&tcp, transport, Some((54, 200))));
+    card.queue_buffer(&tcp[..tcp.len() - 1], DATA | TSE | EOP, 0);
+    card.transmit();
+    assert_eq!((card.wire.0.len(), card.nic.faults().malformed), (2, 1));
+    assert_eq!(card.read(Register::Tsctfc), 1);
 }
 
 #[test]
 fn the_longest_frame_goes_out() {
-    let mut rig = Rig::running();
+    let mut card = TestCard::running();
     let bytes = frame(MAC, FRAME_LIMIT, 8);
-    rig.or(Register::Ctrl, 1 << 30);
-    rig.queue_buffer(&bytes, EOP | VLE, 0);
-    rig.transmit();
-    assert_eq!(rig.wire.0[0].len(), FRAME_LIMIT + 4);
-    assert_eq!(rig.wire.0[0][16..], bytes[12..]);
+    card.or(Register::Ctrl, 1 << 30);
+    card.queue_buffer(&bytes, EOP | VLE, 0);
+    card.transmit();
+    assert_eq!(card.wire.0[0].len(), FRAME_LIMIT + 4);
+    assert_eq!(card.wire.0[0][16..], bytes[12..]);
 }
 
 #[test]
@@ -332,61 +335,61 @@ fn a_refused_address_stops_the_transmit_ring() {
         address: 0xdead_0000,
         length: 100,
     };
-    let mut rig = Rig::running();
+    let mut card = TestCard::running();
     let good = frame(MAC, 60, 1);
-    rig.queue_buffer(&good, EOP | RS, 0);
-    let at = rig.queue([bad.address as u32, 0, EOP | RS | 100, 0]);
-    rig.queue_buffer(&good, EOP | RS, 0);
-    assert_eq!(rig.transmit().descriptors, 1);
-    assert_eq!(rig.nic.faults().transmit, bad);
-    assert_eq!(rig.nic.faults().bus, 1);
-    assert!(rig.nic.stopped(Ring::Transmit) && !rig.nic.stopped(Ring::Receive));
-    assert!(!rig.done(at));
-    assert_eq!(rig.read(Register::Tdh), 1);
-    assert_eq!(rig.read(Register::Icr), TXDW);
-    assert_eq!(rig.transmit().descriptors, 0);
+    card.queue_buffer(&good, EOP | RS, 0);
+    let at = card.queue([bad.address as u32, 0, EOP | RS | 100, 0]);
+    card.queue_buffer(&good, EOP | RS, 0);
+    assert_eq!(card.transmit().descriptors, 1);
+    assert_eq!(card.nic.faults().transmit, bad);
+    assert_eq!(card.nic.faults().bus, 1);
+    assert!(card.nic.stopped(Ring::Transmit) && !card.nic.stopped(Ring::Receive));
+    assert!(!card.done(at));
+    assert_eq!(card.read(Register::Tdh), 1);
+    assert_eq!(card.read(Register::Icr), TXDW);
+    assert_eq!(card.transmit().descriptors, 0);
     // Configuration space: received master abort, until a 1 is written.
-    assert_ne!(rig.nic.config_read(6, 2) & 0x2000, 0);
-    rig.nic.config_write(6, 2, 0x2000);
-    assert_eq!(rig.nic.config_read(6, 2) & 0x2000, 0);
+    assert_ne!(card.nic.config_read(6, 2) & 0x2000, 0);
+    card.nic.config_write(6, 2, 0x2000);
+    assert_eq!(card.nic.config_read(6, 2) & 0x2000, 0);
     // Receive goes on; a reset lets transmit run again.
-    assert_eq!(rig.receive(&good), Received::Stored { descriptors: 1 });
-    rig.set(Register::Ctrl, 1 << 26);
-    assert!(!rig.nic.stopped(Ring::Transmit));
+    assert_eq!(card.receive(&good), Received::Stored { descriptors: 1 });
+    card.set(Register::Ctrl, 1 << 26);
+    assert!(!card.nic.stopped(Ring::Transmit));
     // The ring itself, and the write-back, are DMA too.
-    let mut rig = Rig::running();
-    rig.set(Register::Tdbah, 9);
-    rig.set(Register::Tdt, 1);
-    rig.transmit();
+    let mut card = TestCard::running();
+    card.set(Register::Tdbah, 9);
+    card.set(Register::Tdt, 1);
+    card.transmit();
     let ring = 9 << 32 | TX_RING & 0xffff_ffff;
-    assert_eq!(rig.nic.faults().transmit.address, ring);
+    assert_eq!(card.nic.faults().transmit.address, ring);
 }
 
 #[test]
 fn a_tail_outside_stops_the_ring() {
-    let mut rig = Rig::running();
-    rig.set(Register::Tdt, 8);
-    assert_eq!(rig.transmit(), Transmitted::default());
-    rig.set(Register::Rdt, 0xffff);
-    assert_eq!(rig.receive(&frame(MAC, 60, 1)), Received::Stopped);
-    assert_eq!(rig.nic.faults().bad_tails, 2);
-    assert!(rig.nic.stopped(Ring::Transmit) && rig.nic.stopped(Ring::Receive));
+    let mut card = TestCard::running();
+    card.set(Register::Tdt, 8);
+    assert_eq!(card.transmit(), Transmitted::default());
+    card.set(Register::Rdt, 0xffff);
+    assert_eq!(card.receive(&frame(MAC, 60, 1)), Received::Stopped);
+    assert_eq!(card.nic.faults().bad_tails, 2);
+    assert!(card.nic.stopped(Ring::Transmit) && card.nic.stopped(Ring::Receive));
 }
 
 #[test]
 fn low_transmit_threshold() {
-    let mut rig = Rig::running();
-    rig.set(Register::Tdlen, 0x1000 - 0x80);
-    rig.set(Register::Txdctl, 1 << 25);
+    let mut card = TestCard::running();
+    card.set(Register::Tdlen, 0x1000 - 0x80);
+    card.set(Register::Txdctl, 1 << 25);
     for _ in 0..8 {
-        rig.queue_buffer(&frame(MAC, 60, 1), EOP, 0);
+        card.queue_buffer(&frame(MAC, 60, 1), EOP, 0);
     }
     // `queue` wraps at 8: set the tail past the threshold by hand.
-    rig.set(Register::Tdt, 7);
-    rig.transmit();
-    assert_eq!(rig.read(Register::Icr), TXQE, "never more than 8 waited");
-    rig.set(Register::Tdh, 0);
-    rig.set(Register::Tdt, 9);
-    rig.transmit();
-    assert_eq!(rig.read(Register::Icr), TXQE | TXD_LOW);
+    card.set(Register::Tdt, 7);
+    card.transmit();
+    assert_eq!(card.read(Register::Icr), TXQE, "never more than 8 waited");
+    card.set(Register::Tdh, 0);
+    card.set(Register::Tdt, 9);
+    card.transmit();
+    assert_eq!(card.read(Register::Icr), TXQE | TXD_LOW);
 }

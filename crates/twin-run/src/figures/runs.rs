@@ -7,7 +7,7 @@ use command_line::failure::Failure;
 use command_line::run::Figure;
 use e1000_sim::experiment::{Load, cumulative};
 use e1000_sim::packets::round::Direction;
-use e1000_sim::paths::Path as Lane;
+use e1000_sim::paths::PacketPath;
 use e1000_sim::traffic::source::Shape;
 use serde::Serialize;
 
@@ -84,7 +84,7 @@ pub(super) fn run_all(
     let any = |figures: &[Figure]| figures.iter().any(|figure| wanted(*figure));
     let all_paths = any(&[Figure::Fig5, Figure::Fig6, Figure::Fig7, Figure::Fig8]);
     if !all_paths {
-        job.setup.paths = vec![Lane::Twin];
+        job.setup.paths = vec![PacketPath::Twin];
     }
     if wanted(Figure::Fig5) {
         job.setup.loads.push(Load {

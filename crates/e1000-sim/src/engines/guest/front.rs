@@ -7,11 +7,11 @@ use crate::engines::native::deliver_to;
 use crate::measure::profile::Component;
 use crate::packets::packet_loop::{Card, Engine, Stop};
 use crate::packets::rings::{Done, Request, Rings, Sent};
-use crate::traffic::source::Endpoint;
+use crate::traffic::source::TrafficSource;
 use crate::transport::rendezvous::Limits;
 
 /// The guest's front end.
-pub struct DomuEngine<'m> {
+pub struct GuestEngine<'m> {
     ring: &'m NetRing,
     rings: Rings,
     limits: Limits,
@@ -19,10 +19,10 @@ pub struct DomuEngine<'m> {
     seen: u64,
 }
 
-impl<'m> DomuEngine<'m> {
+impl<'m> GuestEngine<'m> {
     /// A front end; [`super::serve`] runs in dom0, or will soon.
-    pub fn new(ring: &'m NetRing, limits: Limits) -> DomuEngine<'m> {
-        DomuEngine {
+    pub fn new(ring: &'m NetRing, limits: Limits) -> GuestEngine<'m> {
+        GuestEngine {
             ring,
             rings: ring.rings(),
             limits,
@@ -57,7 +57,7 @@ impl<'m> DomuEngine<'m> {
     }
 }
 
-impl Engine for DomuEngine<'_> {
+impl Engine for GuestEngine<'_> {
     fn submit(&mut self, index: usize, _: u32, request: &Request) {
         self.rings.put(index, request);
     }
@@ -74,9 +74,8 @@ impl Engine for DomuEngine<'_> {
         Ok(true)
     }
 
-    fn deliver(&mut self, endpoints: &mut [Endpoint<'_>]) -> Result<(), Stop> {
-        self.ring
-            .take_packets(|packet| deliver_to(endpoints, packet));
+    fn deliver(&mut self, sources: &mut [TrafficSource<'_>]) -> Result<(), Stop> {
+        self.ring.take_packets(|packet| deliver_to(sources, packet));
         Ok(())
     }
 

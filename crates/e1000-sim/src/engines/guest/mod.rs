@@ -22,5 +22,5 @@ mod ring;
 
 pub use back::{BackEnd, serve};
 pub use event::ByEvent;
-pub use front::DomuEngine;
+pub use front::GuestEngine;
 pub use ring::{Failure, NetRing};

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use process_lab::runtime::{self, Cpu, Frame};
 
-use crate::hypervisor::payload::{Payload, Target, stub_address};
-use crate::hypervisor::stack_mask::Hidden;
+use crate::hypervisor::payload::{Payload, StubDestination, stub_address};
+use crate::hypervisor::stack_mask::MaskedWords;
 use crate::hypervisor::time_limit::{self, TIME_LIMIT};
 use crate::hypervisor::upcall::Upcall;
 
@@ -28,7 +28,7 @@ pub trait Upcalls {
 
 /// What the callbacks need. One a process: the runtime has one instance here.
 pub(super) struct Callbacks<'a> {
-    targets: Vec<Target>,
+    targets: Vec<StubDestination>,
     stubs_by_vm: Vec<(u64, u64)>,
     pub(super) names: Vec<String>,
     pub(super) calls: Vec<AtomicU64>,
@@ -51,8 +51,8 @@ pub(super) fn callbacks<'a>(
         .iter()
         .enumerate()
         .filter_map(|(number, stub)| match stub.target {
-            Target::Upcall(vm) => Some((vm, stub_address(number))),
-            Target::Host(_) | Target::StackCorrupted => None,
+            StubDestination::Upcall(vm) => Some((vm, stub_address(number))),
+            StubDestination::Host(_) | StubDestination::StackCorrupted => None,
         })
         .collect();
     stubs_by_vm.sort_unstable();
@@ -94,12 +94,12 @@ pub(super) extern "C" fn import(_: *mut c_void, frame: *mut Frame) -> c_int {
     }
     let number = frame.target as usize;
     match callbacks.targets[number] {
-        Target::Upcall(vm) => upcall(callbacks, frame, number, vm),
-        Target::StackCorrupted => {
+        StubDestination::Upcall(vm) => upcall(callbacks, frame, number, vm),
+        StubDestination::StackCorrupted => {
             callbacks.failed = Some("the stack protector's canary was overwritten".to_owned());
             runtime::ABORTED
         }
-        Target::Host(_) => runtime::ABORTED,
+        StubDestination::Host(_) => runtime::ABORTED,
     }
 }
 
@@ -114,9 +114,9 @@ fn upcall(callbacks: &mut Callbacks<'_>, frame: &mut Frame, number: usize, vm: u
         .iter()
         .any(|argument| (at..end).contains(argument));
     let hidden = if by_reference {
-        Hidden::hide(stack, |word| is_code(callbacks, word))
+        MaskedWords::mask(stack, |word| is_code(callbacks, word))
     } else {
-        Hidden::default()
+        MaskedWords::default()
     };
     let arguments = stack[..stack.len().min(STACK_ARGUMENTS)].to_vec();
     let call = Upcall {

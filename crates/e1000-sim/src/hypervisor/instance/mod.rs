@@ -16,7 +16,7 @@ use process_lab::runtime::{
 };
 use process_lab::{code_memory, mapping};
 
-use super::payload::{Payload, STUB, Target};
+use super::payload::{Payload, STUB, StubDestination};
 use super::time_limit::TimeLimit;
 use crate::error::LiveError;
 use crate::image::{Module, Plan};
@@ -348,8 +348,10 @@ fn load_stubs(payload: &Payload, services: &[Service]) -> Result<(), LiveError> 
         unsafe {
             let at = memory.add(number * STUB as usize).cast();
             match stub.target {
-                Target::Host(service) => runtime::twin_testbed_write_hot(at, services[service]),
-                Target::Upcall(_) | Target::StackCorrupted => {
+                StubDestination::Host(service) => {
+                    runtime::twin_testbed_write_hot(at, services[service])
+                }
+                StubDestination::Upcall(_) | StubDestination::StackCorrupted => {
                     runtime::twin_testbed_write_import(at, number as u32);
                 }
             }

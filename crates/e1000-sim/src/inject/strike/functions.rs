@@ -3,19 +3,19 @@
 use super::Striker;
 use crate::hypervisor::payload;
 use crate::image::Module;
-use crate::inject::fault::{Kind, Struck};
+use crate::inject::fault::{FaultKind, Struck};
 use crate::memory::EXCHANGE;
 
 /// Where forged tables of functions are: behind what commands use.
 const FORGED: u64 = EXCHANGE.end - 0x1000;
 
 impl Striker<'_, '_> {
-    pub(super) fn bad_function(&mut self, kind: Kind) -> Option<u64> {
+    pub(super) fn bad_function(&mut self, kind: FaultKind) -> Option<u64> {
         let plan = self.anatomy.plan;
         let code = plan.code(Module::Driver)?;
         Some(match kind {
-            Kind::FunctionNowhere => self.wild(),
-            Kind::FunctionMiddle => loop {
+            FaultKind::FunctionNowhere => self.wild(),
+            FaultKind::FunctionMiddle => loop {
                 let at = code.start + self.random.below(code.end - code.start);
                 if plan.function_at(at).is_none() {
                     break at;

@@ -11,7 +11,7 @@ mod structures;
 use process_lab::random::Random;
 
 use super::anatomy::{Anatomy, Ring};
-use super::fault::{Kind, Struck, wild_address};
+use super::fault::{FaultKind, Struck, wild_address};
 
 /// Bytes of `struct e1000_rx_buffer`.
 const RX_BUFFER: u64 = 16;
@@ -31,24 +31,26 @@ pub struct Striker<'a, 'r> {
 impl Striker<'_, '_> {
     /// Strikes. `None` if there is nothing of that kind just now; kinds of the
     /// stack are [`super::stack`]'s.
-    pub fn strike(&mut self, kind: Kind) -> Option<Struck> {
+    pub fn strike(&mut self, kind: FaultKind) -> Option<Struck> {
         match kind {
-            Kind::AdapterPointer => self.adapter_pointer(),
-            Kind::RingPointer => self.ring_pointer(),
-            Kind::BufferPointer => self.buffer_pointer(),
-            Kind::SkBuff => self.sk_buff(),
-            Kind::DevicePointer => self.device_pointer(),
-            Kind::RingIndex => self.ring_index(),
-            Kind::RingAddress => self.ring_address(),
-            Kind::FunctionNowhere | Kind::FunctionMiddle | Kind::FunctionForbidden => {
+            FaultKind::AdapterPointer => self.adapter_pointer(),
+            FaultKind::RingPointer => self.ring_pointer(),
+            FaultKind::BufferPointer => self.buffer_pointer(),
+            FaultKind::SkBuff => self.sk_buff(),
+            FaultKind::DevicePointer => self.device_pointer(),
+            FaultKind::RingIndex => self.ring_index(),
+            FaultKind::RingAddress => self.ring_address(),
+            FaultKind::FunctionNowhere
+            | FaultKind::FunctionMiddle
+            | FaultKind::FunctionForbidden => {
                 let target = self.bad_function(kind)?;
                 self.function_pointer(target)
             }
-            Kind::DmaAddress => self.dma_address(),
-            Kind::Interface => self.interface(),
-            Kind::HeldLock => self.held_lock(),
-            Kind::BitFlip => self.bit_flip(),
-            Kind::StackWord | Kind::StackReturn | Kind::StackCanary => None,
+            FaultKind::DmaAddress => self.dma_address(),
+            FaultKind::Interface => self.interface(),
+            FaultKind::HeldLock => self.held_lock(),
+            FaultKind::BitFlip => self.bit_flip(),
+            FaultKind::StackWord | FaultKind::StackReturn | FaultKind::StackCanary => None,
         }
     }
 

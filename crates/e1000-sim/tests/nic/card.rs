@@ -79,7 +79,7 @@ impl Wire for Frames {
 }
 
 /// A device, its memory and its wire.
-pub(crate) struct Rig {
+pub(crate) struct TestCard {
     pub(crate) nic: Box<Nic>,
     pub(crate) memory: Memory,
     pub(crate) wire: Frames,
@@ -89,9 +89,9 @@ pub(crate) struct Rig {
 
 pub(crate) const RINGS: u32 = 8;
 
-impl Rig {
+impl TestCard {
     /// Powered, with nothing configured.
-    pub(crate) fn powered() -> Rig {
+    pub(crate) fn powered() -> TestCard {
         let mut nic = Box::new(Nic::off());
         nic.power_on(&Config {
             mac: MAC,
@@ -99,7 +99,7 @@ impl Rig {
             io_base: 0xc000,
             irq: 11,
         });
-        Rig {
+        TestCard {
             nic,
             memory: Memory(vec![0; 0x8_0000]),
             wire: Frames::default(),
@@ -108,28 +108,28 @@ impl Rig {
     }
 
     /// With link, transmit and receive on, rings of 8, receive buffers of 2048.
-    pub(crate) fn running() -> Rig {
-        let mut rig = Rig::powered();
-        rig.set(Register::Ctrl, 1 << 6 | 1);
-        rig.read(Register::Icr);
+    pub(crate) fn running() -> TestCard {
+        let mut card = TestCard::powered();
+        card.set(Register::Ctrl, 1 << 6 | 1);
+        card.read(Register::Icr);
         for (low, high, length, ring) in [
             (Register::Tdbal, Register::Tdbah, Register::Tdlen, TX_RING),
             (Register::Rdbal, Register::Rdbah, Register::Rdlen, RX_RING),
         ] {
-            rig.set(low, ring as u32);
-            rig.set(high, (ring >> 32) as u32);
-            rig.set(length, RINGS * 16);
+            card.set(low, ring as u32);
+            card.set(high, (ring >> 32) as u32);
+            card.set(length, RINGS * 16);
         }
         for index in 0..RINGS {
             let buffer = RX_DATA + u64::from(index) * 0x1000;
             let at = RX_RING + u64::from(index) * 16;
-            rig.memory.put(at, &buffer.to_le_bytes());
+            card.memory.put(at, &buffer.to_le_bytes());
         }
-        rig.set(Register::Rdt, RINGS - 1);
+        card.set(Register::Rdt, RINGS - 1);
         // Enable; broadcast accept; strip CRC. Enable; pad.
-        rig.set(Register::Rctl, 1 << 1 | 1 << 15 | 1 << 26);
-        rig.set(Register::Tctl, 1 << 1 | 1 << 3);
-        rig
+        card.set(Register::Rctl, 1 << 1 | 1 << 15 | 1 << 26);
+        card.set(Register::Tctl, 1 << 1 | 1 << 3);
+        card
     }
 
     pub(crate) fn set(&mut self, register: Register, value: u32) {
@@ -305,7 +305,7 @@ pub(crate) fn transport_protocol(bytes: &[u8]) -> usize {
     if bytes[14] >> 4 == 4 { 23 } else { 20 }
 }
 
-impl Rig {
+impl TestCard {
     pub(crate) fn received_status(&self, index: u32) -> u8 {
         self.memory.get(RX_RING + u64::from(index) * 16 + 12, 1)[0]
     }

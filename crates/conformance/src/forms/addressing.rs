@@ -1,4 +1,4 @@
-//! The ways to write an address.
+//! Addressing forms: the ways that instructions write an address.
 
 use iced_x86::{Instruction, OpKind, Register};
 
@@ -6,7 +6,7 @@ use super::operands::{BASE, INDEX, has_memory};
 
 /// An addressing mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Mode {
+pub enum AddressingForm {
     /// `(%rdi)`
     Base,
     /// `0x18(%rdi)`
@@ -51,29 +51,29 @@ pub enum Mode {
     Implicit,
 }
 
-impl Mode {
+impl AddressingForm {
     /// All modes that write an address.
-    pub const ALL: [Mode; 20] = [
-        Mode::Base,
-        Mode::Disp8,
-        Mode::Disp32,
-        Mode::Negative,
-        Mode::BaseIndex,
-        Mode::Index,
-        Mode::Rip,
-        Mode::Absolute,
-        Mode::Constant,
-        Mode::R13,
-        Mode::HighIndex,
-        Mode::Stack,
-        Mode::StackIndex,
-        Mode::FramePointer,
-        Mode::OperandIsBase,
-        Mode::OperandIsIndex,
-        Mode::HighByte,
-        Mode::Gs,
-        Mode::Fs,
-        Mode::Address32,
+    pub const ALL: [AddressingForm; 20] = [
+        AddressingForm::Base,
+        AddressingForm::Disp8,
+        AddressingForm::Disp32,
+        AddressingForm::Negative,
+        AddressingForm::BaseIndex,
+        AddressingForm::Index,
+        AddressingForm::Rip,
+        AddressingForm::Absolute,
+        AddressingForm::Constant,
+        AddressingForm::R13,
+        AddressingForm::HighIndex,
+        AddressingForm::Stack,
+        AddressingForm::StackIndex,
+        AddressingForm::FramePointer,
+        AddressingForm::OperandIsBase,
+        AddressingForm::OperandIsIndex,
+        AddressingForm::HighByte,
+        AddressingForm::Gs,
+        AddressingForm::Fs,
+        AddressingForm::Address32,
     ];
 }
 
@@ -83,9 +83,9 @@ pub const ABSOLUTE: u64 = 0x2000_0800;
 
 /// The instruction with its address written in that mode. `None` where the
 /// form cannot be.
-pub fn write(base: &Instruction, mode: Mode) -> Option<Instruction> {
+pub fn write(base: &Instruction, mode: AddressingForm) -> Option<Instruction> {
     let mut i = *base;
-    if mode == Mode::Implicit {
+    if mode == AddressingForm::Implicit {
         return Some(i);
     }
     if !has_memory(&i) {
@@ -93,64 +93,65 @@ pub fn write(base: &Instruction, mode: Mode) -> Option<Instruction> {
     }
     if i.memory_base() == Register::None {
         // moffs has one mode only.
-        return matches!(mode, Mode::Absolute | Mode::Constant).then(|| absolute(i, 8));
+        return matches!(mode, AddressingForm::Absolute | AddressingForm::Constant)
+            .then(|| absolute(i, 8));
     }
     if i.memory_base() != BASE || i.memory_index() != Register::None {
         // xlat and vector indexes fix the rest of the address.
-        return (mode == Mode::Base).then_some(i);
+        return (mode == AddressingForm::Base).then_some(i);
     }
     match mode {
-        Mode::Base | Mode::Implicit => {}
-        Mode::Disp8 => displace(&mut i, 0x18, 1),
-        Mode::Disp32 => displace(&mut i, 0x1230, 8),
-        Mode::Negative => displace(&mut i, -0x70, 1),
-        Mode::BaseIndex => {
+        AddressingForm::Base | AddressingForm::Implicit => {}
+        AddressingForm::Disp8 => displace(&mut i, 0x18, 1),
+        AddressingForm::Disp32 => displace(&mut i, 0x1230, 8),
+        AddressingForm::Negative => displace(&mut i, -0x70, 1),
+        AddressingForm::BaseIndex => {
             index(&mut i, INDEX, 4);
             displace(&mut i, 8, 1);
         }
-        Mode::Index => {
+        AddressingForm::Index => {
             i.set_memory_base(Register::None);
             index(&mut i, INDEX, 8);
             displace(&mut i, ABSOLUTE as i64, 8);
         }
-        Mode::Rip => {
+        AddressingForm::Rip => {
             i.set_memory_base(Register::RIP);
             displace(&mut i, 0x1000, 8);
         }
-        Mode::Absolute | Mode::Constant => i = absolute(i, 8),
-        Mode::R13 => i.set_memory_base(Register::R13),
-        Mode::HighIndex => {
+        AddressingForm::Absolute | AddressingForm::Constant => i = absolute(i, 8),
+        AddressingForm::R13 => i.set_memory_base(Register::R13),
+        AddressingForm::HighIndex => {
             i.set_memory_base(Register::R12);
             index(&mut i, Register::R15, 2);
         }
-        Mode::Stack => {
+        AddressingForm::Stack => {
             i.set_memory_base(Register::RSP);
             displace(&mut i, 0x20, 1);
         }
-        Mode::StackIndex => {
+        AddressingForm::StackIndex => {
             i.set_memory_base(Register::RSP);
             index(&mut i, INDEX, 1);
         }
-        Mode::FramePointer => {
+        AddressingForm::FramePointer => {
             i.set_memory_base(Register::RBP);
             displace(&mut i, -0x10, 1);
         }
-        Mode::OperandIsBase => i.set_memory_base(operand(&i)?.full_register()),
-        Mode::OperandIsIndex => {
+        AddressingForm::OperandIsBase => i.set_memory_base(operand(&i)?.full_register()),
+        AddressingForm::OperandIsIndex => {
             let register = operand(&i)?.full_register();
             index(&mut i, register, 1);
         }
-        Mode::HighByte => high_byte(&mut i)?,
-        Mode::Gs => {
+        AddressingForm::HighByte => high_byte(&mut i)?,
+        AddressingForm::Gs => {
             i.set_segment_prefix(Register::GS);
             displace(&mut i, 0x10, 1);
         }
-        Mode::Fs => {
+        AddressingForm::Fs => {
             i = absolute(i, 8);
             i.set_memory_displacement64(0x40);
             i.set_segment_prefix(Register::FS);
         }
-        Mode::Address32 => {
+        AddressingForm::Address32 => {
             i.set_memory_base(Register::EDI);
             displace(&mut i, 4, 1);
         }
