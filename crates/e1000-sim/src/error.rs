@@ -13,7 +13,6 @@ pub enum LiveError {
     /// A file cannot be read.
     #[error("cannot read {}: {source}; run `make stock support`, or name the file", path.display())]
     NoFile {
-        /// Which.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -21,7 +20,6 @@ pub enum LiveError {
     /// An object cannot be read.
     #[error("{module}: {source}")]
     Read {
-        /// Which.
         module: Module,
         /// What is wrong.
         source: elf_loader::ReadError,
@@ -32,7 +30,6 @@ pub enum LiveError {
          {kernel}: structures may differ; take e1000.ko of {kernel}, or build the two anew"
     )]
     Release {
-        /// The driver's.
         driver: String,
         /// That of kernel.o.
         kernel: String,
@@ -40,7 +37,6 @@ pub enum LiveError {
     /// An object cannot be placed or linked.
     #[error("{module}: {source}")]
     Link {
-        /// Which.
         module: Module,
         /// What is wrong.
         source: elf_loader::link::LinkError,
@@ -48,7 +44,6 @@ pub enum LiveError {
     /// Two objects define the same global symbol.
     #[error("`{name}` is defined by {first} and by {second}; make one of them static")]
     Duplicate {
-        /// The symbol.
         name: String,
         /// Who defines it.
         first: Module,
@@ -67,11 +62,8 @@ pub enum LiveError {
     /// An image needs more room than its place has.
     #[error("{what} needs {needed:#x} bytes, but its place has {room:#x}; see memory/layout.rs")]
     NoRoom {
-        /// What.
         what: String,
-        /// Bytes.
         needed: u64,
-        /// Bytes.
         room: u64,
     },
     /// A table of places to patch names one that is not what it says.
@@ -80,9 +72,7 @@ pub enum LiveError {
          object for the stock kernel (`make support`), or take the stock module"
     )]
     Site {
-        /// Which.
         module: Module,
-        /// The table.
         section: &'static str,
         /// The dom0 address of the place.
         site: u64,

@@ -23,6 +23,8 @@
 //! [`transport::mailbox::Mailbox::new`], then [`dom0::Dom0::start`] and whatever else
 //! is forked, all before it has threads.
 
+#![allow(missing_docs, reason = "what a name says needs no comment")]
+
 pub mod dom0;
 pub mod engines;
 pub mod error;

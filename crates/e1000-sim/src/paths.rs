@@ -29,7 +29,6 @@ use crate::transport::command::Command;
 use crate::transport::mailbox::InterruptOwner;
 use crate::transport::rendezvous::Limits;
 
-/// A path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PacketPath {
     /// dom0 owns the machine.
@@ -51,7 +50,6 @@ impl PacketPath {
         PacketPath::Twin,
     ];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             PacketPath::Native => "native",
@@ -74,7 +72,6 @@ impl PacketPath {
 /// What is sent or received in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// Which way.
     pub direction: Direction,
     /// How many packets.
     pub packets: u64,
@@ -95,7 +92,6 @@ pub struct Seen {
 
 /// All paths of one system, ready to run rounds.
 pub struct Paths<'s> {
-    /// The system.
     pub system: System<'s>,
     twin: Runner<'s, TwinEngine<'s>>,
     guest: Option<Runner<'s, GuestEngine<'s>>>,

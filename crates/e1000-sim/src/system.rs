@@ -149,7 +149,6 @@ pub fn routines(plan: &Plan<'_>) -> Vec<String> {
 
 /// The running system. Dropped, it ends dom0.
 pub struct System<'s> {
-    /// dom0.
     pub dom0: Dom0<'s, 's>,
     blueprint: &'s Blueprint<'s>,
     machine: &'s Machine,
@@ -291,7 +290,6 @@ impl<'s> System<'s> {
             .ok_or_else(|| lacking("hot.o's rings are not set up"))
     }
 
-    /// The machine.
     pub fn machine(&self) -> &'s Machine {
         self.machine
     }

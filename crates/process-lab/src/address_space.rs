@@ -32,7 +32,6 @@ pub const VARIABLES_SIZE: u64 = 4 * PAGE;
 pub const PERCPU: u64 = 0x1600_0000;
 /// Bytes of the per-CPU area.
 pub const PERCPU_SIZE: u64 = 2 * PAGE;
-/// The heap.
 pub const HEAP: u64 = 0x2000_0000;
 /// Bytes of the heap.
 pub const HEAP_SIZE: u64 = 28 * PAGE;
@@ -65,7 +64,6 @@ pub unsafe fn clear_stack() {
 pub enum Access {
     /// Read and executed.
     Code,
-    /// Read.
     ReadOnly,
     /// Read and written.
     Writable,
@@ -76,7 +74,6 @@ pub enum Access {
 pub struct Region {
     /// dom0 address.
     pub start: u64,
-    /// Bytes.
     pub length: u64,
     /// Offset in the file.
     pub offset: u64,
@@ -126,7 +123,6 @@ impl AddressSpace {
         AddressSpace { regions }
     }
 
-    /// All regions.
     pub fn regions(&self) -> &[Region] {
         &self.regions
     }

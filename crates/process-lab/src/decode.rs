@@ -10,7 +10,6 @@ use libc::c_int;
 pub struct Port {
     /// `out`.
     pub output: bool,
-    /// Bytes.
     pub size: u64,
     /// The port, unless it is in `dx`.
     pub immediate: Option<u64>,

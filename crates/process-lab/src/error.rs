@@ -25,12 +25,7 @@ pub enum Error {
     Link(#[from] elf_loader::link::LinkError),
     /// The rewriter refused the module.
     #[error("the rewriter refused {count} places, first: {first}")]
-    Refused {
-        /// How many.
-        count: usize,
-        /// The first.
-        first: String,
-    },
+    Refused { count: usize, first: String },
     /// The verifier rejected the rewritten object.
     #[error("the verifier rejected the rewritten object: {0}")]
     Rejected(String),
@@ -48,11 +43,9 @@ pub enum Error {
     /// A worker process died or does not answer.
     #[error("the {worker} worker {how}, running {function} on image {image}")]
     Worker {
-        /// Which worker.
         worker: &'static str,
         /// What happened to it.
         how: String,
-        /// The function.
         function: String,
         /// The image's number.
         image: u64,

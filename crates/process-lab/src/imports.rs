@@ -26,7 +26,6 @@ pub enum Returns {
     Errno,
     /// A number below this in `eax`, garbage above.
     Small(u64),
-    /// 0.
     Zero,
     /// 16 random bits, garbage above.
     Half,
@@ -55,7 +54,6 @@ pub enum Returns {
 /// What a routine does to memory. Numbers name arguments, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing.
     Nothing,
     /// Time passes, and the device changes some of its registers.
     Device,
@@ -77,7 +75,6 @@ pub enum Effect {
     Fill {
         /// The pointer's argument.
         pointer: usize,
-        /// How many.
         bytes: u64,
     },
     /// `unit` random bytes for each of the `count`-th argument.
@@ -94,11 +91,9 @@ pub enum Effect {
 /// An imported routine.
 #[derive(Clone, Copy, Debug)]
 pub struct Import {
-    /// Its name.
     pub name: &'static str,
     /// Its arguments, see the module.
     pub arguments: &'static str,
-    /// Its result.
     pub returns: Returns,
     /// Its effect on memory.
     pub effect: Effect,

@@ -15,6 +15,8 @@
 //! Nothing here knows a test: `conformance` compares single functions and
 //! instructions with it, `e1000-sim` boots a kernel and moves packets.
 
+#![allow(missing_docs, reason = "what a name says needs no comment")]
+
 pub mod address_space;
 pub mod code_memory;
 pub mod decode;

@@ -22,7 +22,6 @@ pub enum Backing {
     New,
     /// A file from an offset on, a multiple of a page; shared.
     File {
-        /// The file.
         fd: RawFd,
         /// Bytes from its start.
         offset: u64,

@@ -54,7 +54,6 @@ pub fn fork(work: impl FnOnce() -> c_int) -> io::Result<Child> {
 }
 
 impl Child {
-    /// Its number.
     pub fn pid(&self) -> pid_t {
         self.pid
     }

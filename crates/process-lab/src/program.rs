@@ -81,7 +81,6 @@ impl Variant {
         Contract::of(Target::Hypervisor).with(self.scheme.abi())
     }
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Variant { poison: true, .. } => "poisoned",

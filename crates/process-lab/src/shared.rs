@@ -73,7 +73,6 @@ impl Shared {
         self.start.as_ptr()
     }
 
-    /// Bytes.
     pub fn length(&self) -> usize {
         self.length
     }

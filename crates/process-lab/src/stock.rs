@@ -45,11 +45,9 @@ pub fn find() -> Result<Vec<u8>, Error> {
 /// A function of the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name.
     pub name: String,
     /// Its dom0 address.
     pub address: u64,
-    /// Its bytes.
     pub size: u64,
 }
 

@@ -14,6 +14,8 @@
 //! Needs `qemu-system-x86_64`, a static busybox and `ethtool` (scripts/setup.sh),
 //! and the stock kernel (scripts/stock.sh); no privileges.
 
+#![allow(missing_docs, reason = "what a name says needs no comment")]
+
 pub mod distribution;
 pub mod machine;
 pub mod modules;
@@ -30,7 +32,6 @@ pub enum Error {
     /// Something that the tests need is not there.
     #[error("{what} is missing ({path}); run `make setup stock` first")]
     Missing {
-        /// What.
         what: &'static str,
         /// Where it was looked for.
         path: PathBuf,
@@ -46,19 +47,13 @@ pub enum Error {
     /// A module was refused.
     #[error("{module}: {why}")]
     Module {
-        /// Its file.
         module: PathBuf,
         /// The first reason.
         why: String,
     },
     /// The guest did not power off in time.
     #[error("the guest was still running after {seconds} s; its console is in {console}")]
-    Timeout {
-        /// The limit.
-        seconds: u64,
-        /// The console.
-        console: PathBuf,
-    },
+    Timeout { seconds: u64, console: PathBuf },
 }
 
 /// Names what an I/O error was about.

@@ -20,7 +20,6 @@ pub struct Guest<'g> {
     pub processor: &'g str,
     /// Number of processors.
     pub processors: u32,
-    /// The initramfs.
     pub ramdisk: Vec<u8>,
     /// More for the kernel's command line.
     pub options: String,

@@ -27,7 +27,6 @@ const COMPLAINTS: [&str; 14] = [
 /// A step of the script.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Its name.
     pub name: String,
     /// Whether it went as it should.
     pub ok: bool,

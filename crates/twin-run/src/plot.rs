@@ -31,7 +31,6 @@ const COLUMNS: usize = 92;
 
 /// A chart: one value for each category and series.
 pub struct Chart {
-    /// Its title.
     pub title: String,
     /// What values are.
     pub unit: String,
@@ -45,7 +44,6 @@ pub struct Chart {
     pub axis: String,
     /// Names along the axis.
     pub categories: Vec<String>,
-    /// The values.
     pub series: Vec<Series>,
     /// What a reader must know.
     pub notes: String,
@@ -53,7 +51,6 @@ pub struct Chart {
 
 /// Values of one kind.
 pub struct Series {
-    /// The kind.
     pub name: String,
     /// By category. Side by side, 0 is a value that is not known.
     pub values: Vec<f64>,

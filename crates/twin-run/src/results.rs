@@ -72,10 +72,8 @@ impl Paths {
 /// What a path costs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OnPath {
-    /// Sending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tx: Option<Flow>,
-    /// Receiving.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rx: Option<Flow>,
     /// Of packets whose cycles were counted, both ways.
@@ -133,10 +131,8 @@ pub struct Stlb {
 /// Details of both ways.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Details {
-    /// Sending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tx: Option<Detail>,
-    /// Receiving.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rx: Option<Detail>,
 }
@@ -175,7 +171,6 @@ pub struct Detail {
 /// What a function of the rewritten driver executes for a packet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Function {
-    /// Its name.
     pub function: String,
     /// Instructions, those of checks included.
     pub instructions: f64,
@@ -225,7 +220,6 @@ pub struct Turns {
     pub hypervisor: f64,
     /// dom0's kernel and programs.
     pub dom0: f64,
-    /// The guest.
     pub guest: f64,
 }
 
@@ -253,7 +247,6 @@ impl Turns {
 /// Instructions by component.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Parts {
-    /// The driver.
     pub driver: f64,
     /// The hot routines.
     pub support: f64,
@@ -261,7 +254,6 @@ pub struct Parts {
     pub hypervisor: f64,
     /// dom0's kernel and programs.
     pub dom0: f64,
-    /// The guest.
     pub guest: f64,
 }
 
@@ -280,19 +272,15 @@ impl Parts {
 /// Calls of one routine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Calls {
-    /// Its name.
     pub routine: String,
-    /// How often.
     pub per_packet: f64,
 }
 
 /// `twin` to `native`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ratios {
-    /// Sending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tx: Option<Ratio>,
-    /// Receiving.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rx: Option<Ratio>,
 }

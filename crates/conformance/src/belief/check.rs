@@ -8,7 +8,6 @@ use super::machine::{End, LANDING, Left, Machine};
 
 /// CF PF AF ZF SF OF.
 const STATUS: u64 = 0x8d5;
-/// DF.
 const DIRECTION: u64 = 0x400;
 /// TF IF IOPL NT AC VIF VIP ID: nothing that is allowed changes them.
 const SYSTEM: u64 = 0x3c_7300;

@@ -174,7 +174,6 @@ pub enum End {
 pub struct Left {
     /// Registers by number.
     pub registers: [u64; 16],
-    /// Flags.
     pub flags: u64,
     /// The vector registers' control and status.
     pub mxcsr: u32,
@@ -184,7 +183,6 @@ pub struct Left {
 pub struct Piece {
     /// First address.
     pub start: u64,
-    /// Its bytes.
     pub pristine: Vec<u8>,
 }
 

@@ -42,7 +42,6 @@ pub struct Report {
     pub allowed: u64,
     /// Those of them that were executed from one state at least.
     pub executed: u64,
-    /// Executions.
     pub runs: u64,
     /// The others, by trap and mnemonic: the processor lacks them, or they trap in
     /// every state.

@@ -32,7 +32,6 @@ const KEPT: usize = 5;
 /// What came of one function.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The function.
     pub name: &'static str,
     /// Images run.
     pub images: u64,

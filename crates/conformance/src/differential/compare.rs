@@ -74,7 +74,6 @@ impl fmt::Display for Difference {
 
 /// Both runs of one request.
 pub struct Pair<'r> {
-    /// The driver.
     pub stock: &'r Stock<'r>,
     /// The rewritten driver.
     pub program: &'r Program,

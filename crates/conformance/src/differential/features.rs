@@ -42,7 +42,6 @@ pub enum Feature {
     Indexed,
     /// `ud2`.
     Trap,
-    /// A prefetch.
     Prefetch,
 }
 

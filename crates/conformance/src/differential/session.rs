@@ -51,7 +51,6 @@ impl Verdict {
     }
 }
 
-/// The workers.
 pub struct Session<'s> {
     stock: &'s Stock<'s>,
     programs: &'s [Program],

@@ -8,7 +8,6 @@ use process_lab::stock::Stock;
 /// A place in the original's code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// Section.
     pub section: String,
     /// Offset in it.
     pub offset: u64,

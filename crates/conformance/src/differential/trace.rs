@@ -28,7 +28,6 @@ pub const COVERAGE: usize = EVENTS + MAX_EVENTS * size_of::<Event>();
 pub struct Request {
     /// dom0 address of the function.
     pub function: u64,
-    /// Its arguments.
     pub arguments: [u64; 6],
     /// Seed of the imports' results.
     pub seed: u64,
@@ -133,7 +132,6 @@ impl Outcome {
 
 /// Numbers of events that are no imports.
 pub mod number {
-    /// A WARN.
     pub const WARN: u64 = 1 << 32;
     /// Port input: port, size.
     pub const PORT_IN: u64 = WARN + 1;
@@ -191,7 +189,6 @@ impl Channel {
         self.0.write(offset, bytes);
     }
 
-    /// The request.
     pub fn request(&self) -> Request {
         self.get(0)
     }
@@ -201,7 +198,6 @@ impl Channel {
         self.put(0, request);
     }
 
-    /// The outcome.
     pub fn outcome(&self) -> Outcome {
         self.get(OUTCOME)
     }

@@ -101,7 +101,6 @@ impl Worker {
         })
     }
 
-    /// The process.
     pub fn pid(&self) -> i32 {
         self.pid
     }

@@ -37,7 +37,6 @@ pub struct Plan {
     pub one_in: u64,
     /// Only forms of these numbers, unless there are none.
     pub only: Vec<usize>,
-    /// Threads.
     pub jobs: usize,
     /// Whether known defects are run, too, to see whether they still are.
     pub known: bool,
@@ -101,7 +100,6 @@ const fn replayed(scheme: Scheme, copies: Copies) -> Execution {
     }
 }
 
-/// All ways.
 pub const EXECUTIONS: [Execution; 10] = [
     execution(Scheme::Stlb, false, false),
     execution(Scheme::Stlb, false, true),

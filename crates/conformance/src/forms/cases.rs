@@ -36,11 +36,9 @@ pub struct Case {
     pub mode: AddressingForm,
     /// How it reaches memory.
     pub reach: Reach,
-    /// The instruction.
     pub instruction: Instruction,
     /// What is live behind it.
     pub live: Live,
-    /// Direction.
     pub direction: Direction,
     /// Where an address points that is fixed when the function is linked.
     pub address: u64,

@@ -18,7 +18,6 @@ use super::state::{FRAME_END, FRAME_TOP, Setting, State, place, state};
 /// A difference between the two runs of one state.
 #[derive(Clone, Debug)]
 pub struct Difference {
-    /// The case.
     pub case: Case,
     /// The way it was rewritten and run.
     pub execution: Execution,

@@ -29,7 +29,6 @@ pub struct Image {
 pub struct Rewritten<'o> {
     /// How it was rewritten.
     pub variant: Variant,
-    /// The object.
     pub object: Object<'o>,
     /// The code, trampolines included.
     pub image: Image,

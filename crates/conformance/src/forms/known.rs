@@ -5,7 +5,6 @@ use super::cases::Case;
 
 /// A known defect.
 pub struct Known {
-    /// Its name.
     pub name: &'static str,
     /// Which cases it spoils.
     pub holds: fn(&Case) -> bool,

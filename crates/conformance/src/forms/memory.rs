@@ -30,7 +30,6 @@ pub const READ_ONLY: u64 = 0x2404_0000;
 pub struct Piece {
     /// dom0 address.
     pub start: u64,
-    /// Bytes.
     pub length: u64,
     /// Offset in the file.
     pub offset: u64,

@@ -43,7 +43,6 @@ pub struct Share {
 }
 
 impl Share {
-    /// All states.
     pub const ALL: Share = Share {
         one_in: 1,
         only_copies: false,

@@ -44,7 +44,6 @@ pub enum Verdict {
     VerifierRefused(String),
     /// Both did the same in every state; how many ended with a fault.
     Same {
-        /// States.
         states: usize,
         /// Of these, with a fault in both.
         faults: usize,

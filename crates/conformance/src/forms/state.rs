@@ -37,18 +37,15 @@ pub enum Table {
     Shuffled,
 }
 
-/// The state.
 #[derive(Clone, Debug)]
 pub struct State {
     /// `rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15`; that of `rsp` is ignored.
     pub registers: [u64; 16],
-    /// Flags.
     pub flags: u64,
     /// The base of `%fs`.
     pub fs_base: u64,
     /// Which image of the vector registers.
     pub vectors: usize,
-    /// The table.
     pub table: Table,
     /// Where the operand is, for people.
     pub placement: Placement,

@@ -122,7 +122,6 @@ pub fn survey(forms: &[Form], variant: Variant) -> Vec<Verdict> {
 /// Forms counted by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// All.
     pub forms: usize,
     /// Codes among them.
     pub codes: usize,

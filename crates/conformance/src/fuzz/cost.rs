@@ -24,7 +24,6 @@ use crate::counting::{Used, count};
 pub enum Unit {
     /// `je .+2`: a block of two bytes.
     Branch,
-    /// A load.
     Load,
     /// A load and a branch back to it.
     Loop,
@@ -43,7 +42,6 @@ pub enum Unit {
     FrameMove,
     /// A function in a section of its own, and a pointer to it in another.
     Section,
-    /// A name.
     Name,
     /// A call of a routine that is not there.
     Import,

@@ -20,7 +20,6 @@ use crate::forms;
 pub struct Systematic {
     /// The rewritten object.
     pub object: Object<'static>,
-    /// Its checks.
     pub checks: Vec<Check>,
     /// What it does about return addresses.
     pub guards: Vec<Guard>,

@@ -91,7 +91,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds.
     pub const ALL: [Kind; 10] = [
         Kind::Deleted,
         Kind::Swapped,

@@ -60,16 +60,12 @@ impl Mutant {
 pub enum Undo {
     /// Bytes and relocations.
     Part {
-        /// Where.
         section: SectionId,
         /// Where in it.
         range: Range<u64>,
-        /// The bytes.
         bytes: Vec<u8>,
-        /// The relocations.
         relocations: Vec<Relocation>,
     },
-    /// Everything.
     Whole(Box<Object<'static>>),
 }
 

@@ -105,7 +105,6 @@ fn guard(site: &Site, section: SectionId, pieces: &[Piece], n: usize) -> Option<
 }
 
 impl Guard {
-    /// Its mutants.
     fn mutants(&self) -> Vec<Mutant> {
         let check = &self.check;
         let sequence = &check.pieces[..check.pieces.len() - 1];

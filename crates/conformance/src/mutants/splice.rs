@@ -15,7 +15,6 @@ use super::replaced::write_target;
 /// An instruction to put into code.
 #[derive(Clone, Debug)]
 pub struct New {
-    /// Its bytes.
     pub bytes: Vec<u8>,
     /// Its relocations; offsets are relative to it.
     pub relocations: Vec<Relocation>,

@@ -20,7 +20,6 @@ pub struct Count {
 /// A mutant that was accepted without an argument for it.
 #[derive(Clone, Debug)]
 pub struct Survivor {
-    /// The change.
     pub mutant: Mutant,
     /// The function it is in.
     pub function: String,

@@ -40,22 +40,18 @@ pub enum LoopKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Look {
-    /// Cycles.
     Cycles = 0,
     /// Instructions, and what the driver does is recorded; of [`LoopKind::Native`].
     Record = 1,
-    /// Instructions.
     Steps = 2,
 }
 
-/// A job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Whose packets.
     pub kind: LoopKind,
     /// Which way; of no meaning for a back end.
     pub direction: Direction,
-    /// How many.
     pub packets: u64,
     /// What they are.
     pub shape: Shape,
@@ -218,9 +214,7 @@ thread_local! {
 pub struct Site {
     /// dom0's plan.
     pub plan: &'static Plan<'static>,
-    /// The machine.
     pub machine: &'static Machine,
-    /// The mailbox.
     pub mailbox: &'static Mailbox,
 }
 

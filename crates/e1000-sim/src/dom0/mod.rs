@@ -56,7 +56,6 @@ pub enum CommandError {
     NoAnswer {
         /// What was asked.
         what: String,
-        /// Why.
         reason: NoAnswer,
         /// What became of the process, if it ended.
         fate: Option<String>,
@@ -78,7 +77,6 @@ pub enum CommandError {
     Failed {
         /// What was asked.
         what: String,
-        /// Why.
         failure: Failure,
     },
     /// kernel.o has no such function.
@@ -99,7 +97,6 @@ pub enum CommandError {
     TooLarge {
         /// What was asked.
         what: String,
-        /// Bytes.
         length: u64,
     },
 }
@@ -195,17 +192,14 @@ impl<'p, 'f> Dom0<'p, 'f> {
         })
     }
 
-    /// The process.
     pub fn pid(&self) -> i32 {
         self.child.pid()
     }
 
-    /// The plan.
     pub fn plan(&self) -> &'p Plan<'f> {
         self.plan
     }
 
-    /// The machine.
     pub fn machine(&self) -> &'p Machine {
         self.machine
     }
@@ -215,7 +209,6 @@ impl<'p, 'f> Dom0<'p, 'f> {
         self.plan.view(self.machine)
     }
 
-    /// The mailbox.
     pub fn mailbox(&self) -> &'p Mailbox {
         self.mailbox
     }

@@ -18,11 +18,9 @@ const TRACE: usize = 12;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Oops {
-    /// The signal.
     pub signal: u64,
     /// The processor's trap number (SDM volume 3, table 6-1).
     pub trap: u64,
-    /// Where.
     pub rip: u64,
     /// The stack pointer.
     pub rsp: u64,

@@ -17,11 +17,9 @@ pub type Work = fn(&Local<'_>, [u64; 5]) -> Result<u64, EnterError>;
 pub struct Local<'p> {
     /// Who is where.
     pub plan: &'p Plan<'p>,
-    /// The machine.
     pub machine: &'p Machine,
     /// What is shared.
     pub mailbox: &'p Mailbox,
-    /// The NIC.
     pub nic: &'p NicPort<'p>,
 }
 

@@ -99,7 +99,6 @@ impl Notify for Directly {
     fn interrupt(&mut self) {}
 }
 
-/// The engine.
 pub struct NativeEngine<N> {
     rings: Rings,
     delivered: Delivered,

@@ -86,7 +86,6 @@ impl<'m> VirtualInterrupts<'m> {
 
 /// The engine. One a process.
 pub struct TwinEngine<'a> {
-    /// The driver.
     pub instance: Instance<'a>,
     rings: Rings,
     outgoing: Outgoing,

@@ -11,11 +11,8 @@ use crate::traffic::source::Shape;
 /// What one path costs in one direction.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Which path.
     pub path: PacketPath,
-    /// Which packets.
     pub shape: Shape,
-    /// Which way.
     pub direction: Direction,
     /// Packets whose cycles were counted; a segment that the card cuts is one.
     pub packets: u64,

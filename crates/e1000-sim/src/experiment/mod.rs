@@ -62,7 +62,6 @@ const WARM_UP_SEGMENTS: u64 = 256;
 pub struct Load {
     /// What they are.
     pub shape: Shape,
-    /// Which ways.
     pub directions: Vec<Direction>,
 }
 

@@ -9,7 +9,6 @@ use process_lab::program::Program;
 /// What one function executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// The function.
     pub function: String,
     /// Instructions, those of checks included.
     pub instructions: u64,

@@ -51,7 +51,6 @@ pub enum StubDestination {
 /// A routine that driver code reaches by way of the hypervisor.
 #[derive(Clone, Debug)]
 pub struct Stub {
-    /// Its name.
     pub name: String,
     /// What it does.
     pub target: StubDestination,
@@ -61,7 +60,6 @@ pub struct Stub {
 pub struct Payload {
     /// The hot routines.
     pub hot: Program,
-    /// The driver.
     pub driver: Program,
     /// Stubs by number.
     pub stubs: Vec<Stub>,

@@ -80,7 +80,6 @@ pub enum Missing {
 /// An object with its place.
 #[derive(Debug)]
 pub struct Image<'f> {
-    /// Which.
     pub module: Module,
     /// As it was read.
     pub object: Object<'f>,

@@ -70,7 +70,6 @@ pub struct Anatomy<'a> {
     pub plan: &'a Plan<'a>,
     /// dom0's memory.
     pub view: View<'a>,
-    /// The machine.
     pub machine: &'a Machine,
     /// Who has the card.
     pub mailbox: &'a Mailbox,

@@ -57,7 +57,6 @@ const PIECE: Duration = Duration::from_millis(20);
 /// What is to be done.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Faults.
     pub faults: u64,
     /// Other faults for other seeds.
     pub seed: u64,

@@ -105,11 +105,9 @@ impl FaultKind {
 /// A fault as it struck.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Struck {
-    /// Which field.
     pub what: String,
     /// dom0 address.
     pub at: u64,
-    /// Bytes.
     pub size: u64,
     /// Its word before.
     pub before: u64,

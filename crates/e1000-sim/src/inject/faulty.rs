@@ -25,7 +25,6 @@ pub struct Armed<'a> {
     pub payload: &'a Payload,
     /// What is to be broken.
     pub kind: FaultKind,
-    /// When.
     pub moment: Moment,
     /// Such moments to let pass.
     pub countdown: u64,
@@ -93,7 +92,6 @@ impl Armed<'_> {
     }
 }
 
-/// The engine.
 pub struct Faulty<'a> {
     /// The hypervisor instance.
     pub engine: TwinEngine<'a>,

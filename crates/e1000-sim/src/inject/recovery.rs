@@ -60,7 +60,6 @@ impl Quiet {
 
 /// What mends, and what is mended.
 pub struct Recovery<'s, 'r> {
-    /// dom0.
     pub system: &'r mut System<'s>,
     /// The hypervisor instance and its guests.
     pub service: &'r mut Service<'s>,

@@ -26,7 +26,6 @@ pub struct Exchanged {
 }
 
 impl Exchanged {
-    /// Both.
     pub fn and(self, other: Exchanged) -> Exchanged {
         Exchanged {
             lost: self.lost + other.lost,
@@ -35,11 +34,9 @@ impl Exchanged {
     }
 }
 
-/// The service.
 pub struct Service<'a> {
     /// The packet loop.
     pub packet_loop: PacketLoop<Faulty<'a>, OpenCard<'a>>,
-    /// The guests.
     pub sources: Vec<TrafficSource<'a>>,
     peers: Vec<Datagrams>,
     numbers: Vec<u64>,

@@ -18,7 +18,6 @@ use libc::{c_int, ucontext_t};
 pub enum Component {
     /// Not in the packet loop.
     Idle = 0,
-    /// The driver.
     Driver = 1,
     /// The hot routines: dom0's or the hypervisor's, as the path has it.
     Support = 2,
@@ -26,7 +25,6 @@ pub enum Component {
     Hypervisor = 3,
     /// dom0's kernel and its programs.
     Dom0 = 4,
-    /// A guest.
     Guest = 5,
     /// The model of the card, and the packets' checking behind it.
     Card = 6,
@@ -52,7 +50,6 @@ impl Component {
         Component::Card,
     ];
 
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Component::Idle => "idle",

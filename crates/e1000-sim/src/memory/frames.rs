@@ -13,7 +13,6 @@ use crate::error::LiveError;
 pub enum Owner {
     /// Nobody: it may be sent by no guest.
     Nobody,
-    /// dom0.
     Dom0,
     /// That guest.
     Guest(u32),
@@ -49,7 +48,6 @@ pub enum NotGiven {
     NotOwned,
 }
 
-/// The table.
 #[derive(Debug)]
 pub struct Frames {
     /// The words; kept because `table` points to them.

@@ -19,7 +19,6 @@ use crate::error::LiveError;
 pub struct Region {
     /// dom0 address.
     pub dom0_start: u64,
-    /// Bytes.
     pub length: u64,
     /// Machine address.
     pub file_offset: u64,

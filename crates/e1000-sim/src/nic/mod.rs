@@ -118,11 +118,9 @@ pub struct Nic {
     line: u32,
     /// Registers by their place in the table.
     registers: [u32; REGISTERS],
-    /// MTA.
     multicast: [u32; 128],
     /// RAL and RAH, alternating.
     receive_address: [u32; 32],
-    /// VFTA.
     vlan: [u32; 128],
     phy: phy::Phy,
     eeprom: eeprom::Eeprom,

@@ -9,9 +9,7 @@
 
 use super::{BAR0_BYTES, BAR2_BYTES, Config, Nic};
 
-/// Intel.
 pub(super) const VENDOR: u16 = 0x8086;
-/// 82540EM.
 pub(super) const DEVICE: u16 = 0x100e;
 /// PRO/1000 MT desktop adapter.
 pub(super) const SUBSYSTEM: u16 = 0x001e;

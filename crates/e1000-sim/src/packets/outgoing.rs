@@ -21,7 +21,6 @@ pub type Counts = runtime::OutgoingStatistics;
 enum Place {
     /// Into the ring, there at this index, known by this ticket.
     Ring(usize, u64),
-    /// Nowhere.
     Kept(Sent),
 }
 

@@ -209,11 +209,9 @@ const PATIENCE: u32 = 256;
 /// processor time of who waits, who gets no more of it than dom0 does.
 const DOM0_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The loop.
 pub struct PacketLoop<E, C> {
     /// Where the driver runs.
     pub engine: E,
-    /// The card.
     pub card: C,
     /// Whose time went where.
     pub meter: Meter,

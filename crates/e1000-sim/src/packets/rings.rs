@@ -44,7 +44,6 @@ pub enum Sent {
     Busy = 1,
     /// No buffers.
     NoBuffer = 2,
-    /// Malformed.
     Invalid = 3,
     /// The interface is down.
     Down = 4,
@@ -72,7 +71,6 @@ impl Sent {
 pub struct Fragment {
     /// Machine address.
     pub address: u64,
-    /// Bytes.
     pub length: u32,
     zero: u32,
 }
@@ -159,9 +157,7 @@ impl Default for Request {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// The request's.
     pub cookie: u64,
-    /// The request's.
     pub guest: u32,
     zero: u32,
 }

@@ -31,7 +31,6 @@ const LONGEST: usize = 15;
 /// Where the driver is, as the recorder needs to know it.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
-    /// Its code.
     pub code: Range<u64>,
     /// Code that it goes through and that is nobody's: thunks.
     pub thunks: Range<u64>,

@@ -20,7 +20,6 @@ use super::Turn;
 pub struct Word {
     /// dom0 address.
     pub address: u64,
-    /// Before.
     pub first: u64,
     /// Afterwards, as far as the driver knows.
     pub last: u64,
@@ -67,16 +66,13 @@ pub struct Event {
     pub stores: Vec<Store>,
 }
 
-/// A recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tape {
     /// Packets moved.
     pub packets: u64,
     /// The driver's instructions in it.
     pub instructions: u64,
-    /// Memory.
     pub words: Vec<Word>,
-    /// What happens.
     pub events: Vec<Event>,
 }
 

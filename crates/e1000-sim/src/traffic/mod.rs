@@ -54,9 +54,7 @@ const PROTOCOL_UDP: u8 = 17;
 pub struct Flow {
     /// Its number: the guest's.
     pub number: u32,
-    /// Sender.
     pub source: Mac,
-    /// Receiver.
     pub destination: Mac,
 }
 

@@ -18,7 +18,6 @@ pub struct Sink {
 /// What arrived of one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
-    /// Frames.
     pub packets: u64,
     /// Bytes of frames, without FCS.
     pub bytes: u64,

@@ -11,16 +11,10 @@ pub enum Command {
     Call {
         /// Its dom0 address ([`crate::image::Plan::symbol`]).
         function: u64,
-        /// Its arguments.
         arguments: [u64; 6],
     },
     /// Run one of the functions that [`crate::dom0::Dom0::start_with`] was given.
-    Work {
-        /// Its index.
-        number: u32,
-        /// Its arguments.
-        arguments: [u64; 5],
-    },
+    Work { number: u32, arguments: [u64; 5] },
     /// Make dom0's accesses to the NIC trap or not.
     SetBar(BarMode),
     /// Run a packet loop; its outcome is in the mailbox.

@@ -107,7 +107,6 @@ pub struct Mailbox {
     pub outcome: OutcomeSlot,
     /// What its driver did in the last one that was recorded.
     pub tape: TapeSlot,
-    /// dom0's.
     pub console: Console,
     /// How often things happened.
     pub counters: Counters,
@@ -264,7 +263,6 @@ pub enum Counter {
     Upcalls,
     /// Commands served.
     Commands,
-    /// Oopses.
     Oopses,
     /// Warnings (WARN).
     Warnings,
@@ -282,7 +280,6 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counts.
     pub fn add(&self, counter: Counter, count: u64) {
         self.values[counter as usize].fetch_add(count, Ordering::Relaxed);
     }

@@ -36,7 +36,6 @@ pub struct Again<'a> {
     pub turns: u64,
     /// Packets that are single-stepped.
     pub stepped: u64,
-    /// Guests.
     pub guests: u32,
 }
 

@@ -20,7 +20,6 @@ pub(super) enum Ask {
     Transmit = 1,
     /// The card has interrupted.
     Interrupt = 2,
-    /// End.
     End = 3,
 }
 
@@ -76,7 +75,6 @@ impl Failure {
         self.length = length as u64;
     }
 
-    /// The text.
     pub fn get(&self) -> String {
         let length = (self.length as usize).min(self.text.len());
         String::from_utf8_lossy(&self.text[..length]).into_owned()

@@ -33,7 +33,6 @@ pub type Service = extern "C" fn(*mut Cpu, *mut Frame) -> c_int;
 
 /// What an instance is loaded from.
 pub struct Loading<'a> {
-    /// The code.
     pub payload: &'a Payload,
     /// Where dom0 has the original, for reports.
     pub plan: &'a Plan<'a>,
