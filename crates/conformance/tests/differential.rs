@@ -1,7 +1,7 @@
 //! A sample of the differential run, the features it has to reach, what happens
 //! after a wild pointer, and that the comparison notices planted errors.
 
-use conformance::differential::campaign::{self, Plan};
+use conformance::differential::campaign::{self, Extent};
 use conformance::differential::features::Instructions;
 use conformance::differential::functions::{SUBJECTS, subject};
 use conformance::differential::native;
@@ -31,7 +31,7 @@ fn functions_compute_the_same() {
     with_stock(|stock| {
         let programs = programs(stock);
         let subjects: Vec<_> = SUBJECTS.iter().collect();
-        let plan = Plan {
+        let plan = Extent {
             images: 25,
             stepped: 3,
             first: 0,
@@ -149,7 +149,7 @@ fn planted_errors_are_found() {
             let mut planted = object.clone();
             plant(&mut planted, name);
             let programs = [Program::link(stock, Variant::ALL[0], planted).expect("links")];
-            let plan = Plan {
+            let plan = Extent {
                 images: 20,
                 stepped: 0,
                 first: 0,

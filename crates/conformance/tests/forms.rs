@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use conformance::forms::campaign::{self, Plan, Report};
+use conformance::forms::campaign::{self, Extent, Report};
 use conformance::forms::survey::{self, Verdict};
 use conformance::forms::{self, Enumeration, known};
 use iced_x86::Code;
@@ -90,7 +90,7 @@ fn forms_are_many() {
     assert!(counts.accepted > 25_000, "{counts:?}");
 }
 
-fn execute(plan: Plan) -> Report {
+fn execute(plan: Extent) -> Report {
     let surveyed = &*SURVEYED;
     campaign::run(
         &surveyed.enumeration.forms,
@@ -104,7 +104,7 @@ fn execute(plan: Plan) -> Report {
 /// One form in many, each way: registers, flags, memory and faults agree.
 #[test]
 fn a_sample_of_forms_computes_the_same() {
-    let report = execute(Plan {
+    let report = execute(Extent {
         states: 16,
         string_states: 60,
         seeds: (0x7e57, 1),
@@ -133,7 +133,7 @@ fn port_strings_compute_the_same() {
         let mnemonic = form.code.mnemonic();
         matches!(mnemonic, Insb | Insw | Insd | Outsb | Outsw | Outsd)
     });
-    let report = execute(Plan {
+    let report = execute(Extent {
         states: 8,
         string_states: 16,
         seeds: (0x9047, 1),
@@ -179,7 +179,7 @@ fn wide_moves_are_executed_or_said_to_be_skipped() {
     let numbered = pairs.enumerate().filter(|(_, (f, v))| rewritten(f, v));
     let wide: Vec<usize> = numbered.map(|(n, _)| n).collect();
     assert!(wide.len() > 200, "{}", wide.len());
-    let report = execute(Plan {
+    let report = execute(Extent {
         states: 32,
         string_states: 1,
         seeds: (0x512, 1),

@@ -36,13 +36,13 @@ fn every_mutant_is_rejected(scheme: Scheme) {
     tally.add(mutants::judge_guards(&mut object, &guards, 3, one_in));
     println!("scheme {}\n{tally}", scheme.as_str());
     assert!(tally.survivors.is_empty(), "{:#?}", tally.survivors);
-    for (kind, count) in mutants::Kind::ALL.iter().zip(tally.counts) {
+    for (kind, count) in mutants::MutantKind::ALL.iter().zip(tally.counts) {
         assert!(count.made >= CHECKS as u64, "{kind:?}: {}", count.made);
         assert!(count.rejected > 0, "{kind:?}");
     }
     // What may stand there twice is accepted: putting something in is no reason
     // to be rejected.
-    let twice = tally.counts[mutants::Kind::Duplicated as usize];
+    let twice = tally.counts[mutants::MutantKind::Duplicated as usize];
     assert!(twice.harmless > 0, "{twice:?}");
     assert!(
         svm_verify::verify(&object, contract).is_ok(),

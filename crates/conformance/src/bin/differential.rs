@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::{Parser, ValueEnum};
 
-use conformance::differential::campaign::{self, Plan, Report, Row};
+use conformance::differential::campaign::{self, Extent, Report, Row};
 use conformance::differential::features::Instructions;
 use conformance::differential::functions::{SUBJECTS, Subject, subject};
 use conformance::differential::native;
@@ -95,7 +95,7 @@ fn run(options: &Options) -> Result<bool, Error> {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         jobs => jobs,
     };
-    let plan = Plan {
+    let plan = Extent {
         images: options.images,
         stepped: options.stepped,
         first: options.first,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use conformance::forms::campaign::{Plan, Report};
+use conformance::forms::campaign::{Extent, Report};
 use conformance::forms::{self, campaign, known, survey};
 use conformance::mutants;
 use process_lab::Error;
@@ -79,7 +79,7 @@ fn run(options: &Options) -> Result<bool, Error> {
         "rewritten, refused by verifier", counts.verifier_refused
     );
     println!("{:<34}{:>12}", "refused by rewriter", counts.refused);
-    let plan = Plan {
+    let plan = Extent {
         states: options.states,
         string_states: options.string_states,
         seeds: (options.first, options.seeds),
@@ -116,7 +116,7 @@ fn run(options: &Options) -> Result<bool, Error> {
 
 /// Whether the verifier rejected every mutant that could do harm.
 fn mutate(options: &Options, start: Instant) -> Result<bool, Error> {
-    let report = mutants::campaign::run(&mutants::campaign::Plan {
+    let report = mutants::campaign::run(&mutants::campaign::Extent {
         checks: options.checks,
         one_in: 1,
         seed: 1,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use conformance::mutants::campaign::{self, Plan};
+use conformance::mutants::campaign::{self, Extent};
 use process_lab::Error;
 use process_lab::verdict;
 
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<bool, Error> {
-    let report = campaign::run(&Plan {
+    let report = campaign::run(&Extent {
         checks: options.checks,
         one_in: options.one_in,
         seed: options.seed,

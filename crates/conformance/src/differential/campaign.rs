@@ -15,7 +15,7 @@ use crate::differential::trace::Ending;
 
 /// How much to do.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct Extent {
     /// Images for each function.
     pub images: u64,
     /// Of these, how many are stepped to see what is executed.
@@ -107,7 +107,7 @@ pub fn run(
     stock: &Stock<'_>,
     programs: &[Program],
     subjects: &[&'static Subject],
-    plan: Plan,
+    plan: Extent,
     progress: &(dyn Fn(&Row) + Sync),
 ) -> Result<Report, Error> {
     let next = AtomicUsize::new(0);
@@ -156,7 +156,7 @@ fn function<'s>(
     programs: &'s [Program],
     session: &mut Session<'s>,
     subject: &Subject,
-    plan: Plan,
+    plan: Extent,
 ) -> Result<Row, Error> {
     let mut row = Row::new(subject.name);
     for image in plan.first..plan.first + plan.images {

@@ -26,7 +26,7 @@ use super::{Form, known};
 
 /// What to run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Extent {
     /// States of each case.
     pub states: u64,
     /// States of each case of a string instruction.
@@ -215,7 +215,7 @@ struct Batch {
 pub fn run(
     forms: &[Form],
     verdicts: &[Verdict],
-    plan: &Plan,
+    plan: &Extent,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Report, Error> {
     let batches = batches(forms, verdicts, plan);
@@ -274,7 +274,7 @@ fn left_out(forms: &[Form], verdicts: &[Verdict]) -> Report {
     report
 }
 
-fn batches(forms: &[Form], verdicts: &[Verdict], plan: &Plan) -> Vec<Batch> {
+fn batches(forms: &[Form], verdicts: &[Verdict], plan: &Extent) -> Vec<Batch> {
     const CASES: usize = 2000;
     const STRING_CASES: usize = 60;
     const PAGES: u64 = 8;
@@ -315,7 +315,7 @@ struct Prepared<'b> {
     report: Report,
 }
 
-fn prepare<'b>(batch: &'b Batch, plan: &Plan) -> Result<Prepared<'b>, Error> {
+fn prepare<'b>(batch: &'b Batch, plan: &Extent) -> Result<Prepared<'b>, Error> {
     let verdicts: Vec<Vec<Verdict>> = VARIANTS
         .iter()
         .map(|variant| survey::judge(&batch.cases, *variant))
@@ -351,7 +351,7 @@ fn prepare<'b>(batch: &'b Batch, plan: &Plan) -> Result<Prepared<'b>, Error> {
     })
 }
 
-fn run_batch(batch: &Batch, plan: &Plan) -> Result<Report, Error> {
+fn run_batch(batch: &Batch, plan: &Extent) -> Result<Report, Error> {
     let mut prepared = prepare(batch, plan)?;
     let mut report = std::mem::take(&mut prepared.report);
     report.executed = prepared.cases.len();

@@ -1,17 +1,17 @@
-//! Defects that are known and not yet mended: each is excluded by name, and an
+//! Defects that are known and not yet fixed: each is excluded by name, and an
 //! entry that no longer holds fails the exhaustive run.
 
 use super::cases::Case;
 
 /// A known defect.
-pub struct Known {
+pub struct KnownDefect {
     pub name: &'static str,
     /// Which cases it spoils.
     pub holds: fn(&Case) -> bool,
 }
 
 /// All of them: none at present.
-pub const KNOWN: &[Known] = &[];
+pub const KNOWN: &[KnownDefect] = &[];
 
 /// The known defect that spoils a case.
 pub fn of(case: &Case) -> Option<usize> {

@@ -20,7 +20,7 @@ use crate::differential::native;
 
 /// What to make.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct Extent {
     /// Checks of the stock module to mutate under each scheme.
     pub checks: usize,
     /// One check of the small object in so many.
@@ -31,7 +31,7 @@ pub struct Plan {
     pub jobs: usize,
 }
 
-impl Plan {
+impl Extent {
     fn threads(&self) -> usize {
         match self.jobs {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -106,7 +106,7 @@ impl fmt::Display for Report {
 ///
 /// # Errors
 /// The stock module cannot be found, rewritten, or run.
-pub fn run(plan: &Plan) -> Result<Report, Error> {
+pub fn run(plan: &Extent) -> Result<Report, Error> {
     let mut report = Report::default();
     let file = stock::find()?;
     let stock = Stock::new(&file, native::import_entry())?;
@@ -132,7 +132,7 @@ pub fn run(plan: &Plan) -> Result<Report, Error> {
 }
 
 /// The mutants of the small object.
-fn small_tally(scheme: Scheme, plan: &Plan) -> Tally {
+fn small_tally(scheme: Scheme, plan: &Extent) -> Tally {
     let subject = Systematic::new(scheme);
     let threads = plan.threads();
     let mut tally = Tally::default();
@@ -186,7 +186,7 @@ fn means_the_same(
     };
     let program = Program::link(stock, variant, object.clone());
     undo.undo(object);
-    let runs = campaign::Plan {
+    let runs = campaign::Extent {
         images: 1000,
         stepped: 0,
         first: 0,
@@ -204,7 +204,7 @@ fn means_the_same(
 fn scheme_tally(
     object: &Object<'_>,
     scheme: Scheme,
-    plan: &Plan,
+    plan: &Extent,
 ) -> Result<(Object<'static>, Tally), Error> {
     let rewriting = Rewriting {
         report: true,

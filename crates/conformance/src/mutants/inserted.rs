@@ -9,7 +9,7 @@ use twin_abi::stlb;
 
 use super::mutant::Change;
 use super::splice::New;
-use super::{Check, Kind, Mutant, Piece};
+use super::{Check, Mutant, MutantKind, Piece};
 
 /// Conditional, so that the check is entered both ways.
 const JB: [u8; 6] = [0x0f, 0x82, 0, 0, 0, 0];
@@ -35,7 +35,7 @@ impl Check {
 
     pub(super) fn splice(
         &self,
-        kind: Kind,
+        kind: MutantKind,
         at: u64,
         length: usize,
         new: Vec<New>,
@@ -54,7 +54,7 @@ impl Check {
     pub(super) fn twice(&self, piece: &Piece, harmless: bool) -> Mutant {
         let how = format!("`{}` twice", piece.decoded);
         let new = vec![New::copy(piece)];
-        let mutant = self.splice(Kind::Duplicated, piece.at, 0, new, &how);
+        let mutant = self.splice(MutantKind::Duplicated, piece.at, 0, new, &how);
         Mutant { harmless, ..mutant }
     }
 
@@ -71,7 +71,7 @@ impl Check {
                     target: Some(at),
                     ..New::plain(&JB)
                 };
-                let mutant = self.splice(Kind::Entered, start, 0, vec![branch], &how);
+                let mutant = self.splice(MutantKind::Entered, start, 0, vec![branch], &how);
                 let harmless =
                     instructions.contains(&at) && self.skips_nothing(at) || at == end && self.held;
                 Mutant { harmless, ..mutant }
@@ -102,7 +102,7 @@ impl Check {
             let before = &self.pieces[random.below(self.pieces.len() as u64) as usize];
             let how = format!("`{name}` before `{}`", before.decoded);
             let new = vec![New::plain(bytes)];
-            self.splice(Kind::StackPointer, before.at, 0, new, &how)
+            self.splice(MutantKind::StackPointer, before.at, 0, new, &how)
         });
         made.collect()
     }
@@ -137,7 +137,7 @@ impl Check {
             encoder.encode(&changed, access.at).ok()?;
             let how = format!("`{i}` at {displacement:#x}");
             let new = vec![New::plain(&encoder.take_buffer())];
-            Some(self.splice(Kind::Grown, access.at, access.bytes.len(), new, &how))
+            Some(self.splice(MutantKind::Grown, access.at, access.bytes.len(), new, &how))
         })
         .collect()
     }

@@ -67,7 +67,7 @@ use check::Piece;
 
 /// What was done to a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum MutantKind {
     /// An instruction became no-operations.
     Deleted,
     /// An instruction and the next changed places.
@@ -90,17 +90,17 @@ pub enum Kind {
     Condition,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 10] = [
-        Kind::Deleted,
-        Kind::Swapped,
-        Kind::Retargeted,
-        Kind::Register,
-        Kind::Duplicated,
-        Kind::Entered,
-        Kind::Grown,
-        Kind::StackPointer,
-        Kind::Displaced,
-        Kind::Condition,
+impl MutantKind {
+    pub const ALL: [MutantKind; 10] = [
+        MutantKind::Deleted,
+        MutantKind::Swapped,
+        MutantKind::Retargeted,
+        MutantKind::Register,
+        MutantKind::Duplicated,
+        MutantKind::Entered,
+        MutantKind::Grown,
+        MutantKind::StackPointer,
+        MutantKind::Displaced,
+        MutantKind::Condition,
     ];
 }

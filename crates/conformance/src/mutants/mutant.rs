@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use elf_loader::{Object, Relocation, SectionId};
 
-use super::{Kind, splice};
+use super::{MutantKind, splice};
 
 /// A change of one section.
 #[derive(Clone, Debug)]
 pub struct Mutant {
     /// What was done.
-    pub kind: Kind,
+    pub kind: MutantKind,
     /// Whether it is confined as before or means the same, see the module.
     pub harmless: bool,
     /// For messages.

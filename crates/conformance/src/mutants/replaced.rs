@@ -7,7 +7,7 @@ use process_lab::random::Random;
 use twin_abi::names;
 
 use super::mutant::Change;
-use super::{Check, Kind, Mutant, Piece};
+use super::{Check, Mutant, MutantKind, Piece};
 
 impl Check {
     /// Its mutants. `others` are further checks of the same object: places to
@@ -41,7 +41,7 @@ impl Check {
 
     pub(super) fn mutant(
         &self,
-        kind: Kind,
+        kind: MutantKind,
         piece: &Piece,
         bytes: Vec<u8>,
         relocations: Vec<Relocation>,
@@ -68,7 +68,7 @@ impl Check {
 
     pub(super) fn deleted(&self, piece: &Piece, harmless: bool) -> Mutant {
         let nops = vec![0x90; piece.bytes.len()];
-        let mutant = self.mutant(Kind::Deleted, piece, nops, Vec::new(), "deleted");
+        let mutant = self.mutant(MutantKind::Deleted, piece, nops, Vec::new(), "deleted");
         Mutant { harmless, ..mutant }
     }
 
@@ -88,7 +88,7 @@ impl Check {
             .chain(a.relocations.iter().map(shifted))
             .collect();
         let how = format!("swapped with `{}`", b.decoded);
-        self.mutant(Kind::Swapped, a, bytes, relocations, &how)
+        self.mutant(MutantKind::Swapped, a, bytes, relocations, &how)
     }
 
     /// The register that held the address before the check, whole, if there
@@ -123,8 +123,8 @@ impl Check {
                 return;
             };
             let kind = match names_rsp(&changed) {
-                true => Kind::StackPointer,
-                false => Kind::Register,
+                true => MutantKind::StackPointer,
+                false => MutantKind::Register,
             };
             let how = format!("as `{changed}`");
             let mutant = self.mutant(kind, piece, bytes, piece.relocations.clone(), &how);
@@ -204,7 +204,7 @@ impl Check {
         }
         let bytes = with_target(branch, branch.at, target)?;
         let how = format!("leading to {target:#x}");
-        Some(self.mutant(Kind::Retargeted, branch, bytes, Vec::new(), &how))
+        Some(self.mutant(MutantKind::Retargeted, branch, bytes, Vec::new(), &how))
     }
 
     /// The call to the slow path of another register.
@@ -224,7 +224,7 @@ impl Check {
         let relocations = vec![Relocation { symbol, ..*call }];
         let how = format!("leading to {}", object.symbol(symbol).name);
         vec![self.mutant(
-            Kind::Retargeted,
+            MutantKind::Retargeted,
             piece,
             piece.bytes.clone(),
             relocations,

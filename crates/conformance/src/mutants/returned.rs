@@ -23,7 +23,7 @@ use super::check::decode;
 use super::inserted::function_of;
 use super::splice::New;
 use super::tally::ask;
-use super::{Check, Kind, Mutant, Piece, Tally};
+use super::{Check, Mutant, MutantKind, Piece, Tally};
 use crate::mutants::reach;
 
 /// Conditional, so that what it skips is entered both ways.
@@ -149,7 +149,7 @@ impl Guard {
             let length = piece.bytes.len();
             Some(
                 self.check
-                    .splice(Kind::Displaced, piece.at, length, new, &how),
+                    .splice(MutantKind::Displaced, piece.at, length, new, &how),
             )
         });
         made.collect()
@@ -169,7 +169,7 @@ impl Guard {
                 bytes[opcode] = bytes[opcode] & 0xf0 | cc;
                 let how = format!("on condition {cc}");
                 self.check
-                    .mutant(Kind::Condition, piece, bytes, Vec::new(), &how)
+                    .mutant(MutantKind::Condition, piece, bytes, Vec::new(), &how)
             });
         made.collect()
     }
@@ -194,7 +194,7 @@ impl Guard {
                     let length = piece.bytes.len();
                     Some(
                         self.check
-                            .splice(Kind::Register, piece.at, length, new, &how),
+                            .splice(MutantKind::Register, piece.at, length, new, &how),
                     )
                 })
         });
@@ -213,7 +213,7 @@ impl Guard {
             let how = format!("entered at `{}`", to.decoded);
             let mutant = self
                 .check
-                .splice(Kind::Entered, start, 0, vec![branch], &how);
+                .splice(MutantKind::Entered, start, 0, vec![branch], &how);
             Mutant {
                 harmless: !self.keeps && n == 1,
                 ..mutant

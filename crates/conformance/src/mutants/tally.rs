@@ -4,7 +4,7 @@ use elf_loader::Object;
 use process_lab::random::Random;
 use svm_verify::{Contract, Target};
 
-use super::{Check, Kind, Mutant};
+use super::{Check, Mutant, MutantKind};
 
 /// Counts of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub struct Survivor {
 /// What the verifier said to all mutants.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// By kind, in the order of [`Kind::ALL`].
-    pub counts: [Count; Kind::ALL.len()],
+    /// By kind, in the order of [`MutantKind::ALL`].
+    pub counts: [Count; MutantKind::ALL.len()],
     /// Checks that were mutated.
     pub checks: u64,
     /// Mutants that were accepted and should not have been.
@@ -51,7 +51,7 @@ impl Tally {
 
 impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (kind, count) in Kind::ALL.iter().zip(self.counts) {
+        for (kind, count) in MutantKind::ALL.iter().zip(self.counts) {
             let Count {
                 made,
                 rejected,
