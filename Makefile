@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock support setup build install uninstall deb test-deb test-bare
+.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock support setup build install uninstall deb test-deb test-bare
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
@@ -24,25 +24,29 @@ support: stock ## build the testbed's kernel objects, target/support/{kernel,hot
 build: setup ## build target/release/twin
 	$(CARGO) build --release -p twin
 
+simulator: support ## build target/release/twin-run, what `twin run` starts
+	$(CARGO) build --release -p twin-run
+
 PREFIX ?= $(or $(CARGO_INSTALL_ROOT),$(CARGO_HOME),$(HOME)/.cargo)
-install: support ## install twin and what `twin run` needs below PREFIX, by default where cargo installs
+install: support ## install twin, twin-run and what that needs below PREFIX, by default where cargo installs
 	$(CARGO) install --path . --locked --root $(PREFIX)
+	$(CARGO) install --path crates/twin-run --locked --root $(PREFIX)
 	mkdir -p $(PREFIX)/lib/twin
 	install -m 644 target/support/kernel.o target/support/hot.o $(PREFIX)/lib/twin
 
 uninstall: ## remove them
-	$(CARGO) uninstall --root $(PREFIX) twin
+	$(CARGO) uninstall --root $(PREFIX) twin twin-run
 	rm -f $(PREFIX)/lib/twin/kernel.o $(PREFIX)/lib/twin/hot.o
 	[ ! -d $(PREFIX)/lib/twin ] || rmdir $(PREFIX)/lib/twin
 
-deb: build support ## a Debian package with manual pages and completions, in target/deb
+deb: build simulator ## a Debian package with manual pages and completions, in target/deb
 	@sh scripts/deb.sh
 
-test-deb: build support ## the same, installed into an empty root, used and removed
+test-deb: build simulator ## the same, installed into an empty root, used and removed
 	@sh scripts/deb.sh test
 
-demo: build support ## rewrite, verify and execute the stock e1000 driver, and move packets through it
-	$(CARGO) build --release -p testbed
+demo: build simulator ## rewrite, verify and execute the stock e1000 driver, and move packets through it
+	$(CARGO) build --release -p conformance
 	@sh scripts/demo.sh target/release $(STOCK) $(DEMO)
 
 test: setup support ## every check and test
@@ -57,12 +61,12 @@ test: setup support ## every check and test
 	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
 
 test-exhaustive: setup stock prove cost ## every instruction form executed against its rewritten self, every mutant of the checks rejected (an hour)
-	$(CARGO) run --release -p testbed --bin belief
-	$(CARGO) run --release -p testbed --bin exhaustive
+	$(CARGO) run --release -p conformance --bin belief
+	$(CARGO) run --release -p conformance --bin exhaustive
 
 cost: stock ## what objects cost that are made to be expensive, steps counted by the compiler
 	CARGO_TARGET_DIR=target/cost RUSTFLAGS='-C instrument-coverage --cfg twin_steps' LLVM_PROFILE_FILE=/dev/null \
-		$(CARGO) test --release -p testbed --test cost -- --nocapture
+		$(CARGO) test --release -p conformance --test cost -- --nocapture
 
 prove: ## the verifier's arithmetic for all numbers, by a solver (a minute)
 	@sh scripts/setup.sh z3:z3
@@ -84,7 +88,7 @@ corpus: setup stock ## every module of the stock kernel for linux, the Ethernet 
 	$(CARGO) run --release -p corpus
 
 boot: setup stock ## rewritten Ethernet modules in a stock kernel under QEMU, on every card that it has (or MODULE=e100)
-	$(CARGO) run --release -p testbed --bin boot -- $(MODULE)
+	$(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)
 
 programs: setup ## every compiler; zlib, lz4, sqlite and gcc's torture programs through `twin cc`, against the unrewritten builds (an hour)
 	@sh scripts/setup.sh $(foreach c,gcc-11 clang-13 clang-14 clang-15 clang-16 clang-19 clang-22,$(c):$(c))
@@ -96,18 +100,18 @@ e1000: stock ## e1000 compiled from Debian's kernel source through `twin cc`, co
 	$(CARGO) build --release -p twin
 	TWIN=$(CURDIR)/$(TWIN) sh examples/e1000/build.sh
 	$(CARGO) test -p svm-rewrite --test source -- --ignored
-	$(CARGO) test -p testbed --test live_linux -- --ignored --nocapture
+	$(CARGO) test -p qemu-tests --test stock_kernel -- --ignored --nocapture
 
 differential: setup stock ## 1,000 random images for each e1000 function, native against rewritten
-	$(CARGO) run --release -p testbed --bin differential -- --images 1000 --stepped 10
+	$(CARGO) run --release -p conformance --bin differential -- --images 1000 --stepped 10
 
 mutations: setup stock ## every mutant of 500 checks of e1000, and of a small object systematically, must be rejected
-	$(CARGO) run --release -p testbed --bin mutations -- --checks 500
+	$(CARGO) run --release -p conformance --bin mutations -- --checks 500
 
 faults: setup support ## 1,000 faults in the driver's data while its hypervisor instance serves packets
-	$(CARGO) run -p testbed --bin faults
+	$(CARGO) run -p e1000-sim --bin faults
 
-bench: build support ## rewriting and verifying speed, beside objdump; the paper's figures, in target/bench
+bench: build simulator ## rewriting and verifying speed, beside objdump; the paper's figures, in target/bench
 	$(CARGO) bench -p twin --bench throughput
 	sh scripts/programs.sh text target/bench
 	$(CARGO) bench -p svm-rewrite --bench source -- $(CURDIR)/target/bench/sqlite-gcc-*.s

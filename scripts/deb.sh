@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a Debian package of target/release/twin: the program, what `twin run` needs
-# beside it, manual pages, completions, guides.
+# Makes a Debian package of target/release/{twin,twin-run}: the programs, what
+# `twin run` needs beside them, manual pages, completions, guides.
 #
 #   scripts/deb.sh          leaves target/deb/twin_VERSION_ARCH.deb
 #   scripts/deb.sh test     also installs it into an empty root, uses it, removes it
@@ -11,6 +11,7 @@ set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 twin=$root/target/release/twin
+simulator=$root/target/release/twin-run
 out=$root/target/deb
 tree=$out/tree
 name=twin
@@ -21,6 +22,7 @@ die() {
 }
 
 [ -x "$twin" ] || die "no target/release/twin: run make deb"
+[ -x "$simulator" ] || die "no target/release/twin-run: run make deb"
 [ -e "$root/target/support/hot.o" ] || die "no target/support: run make deb"
 for tool in dpkg-deb dpkg-shlibdeps dpkg-architecture strip gzip; do
     command -v "$tool" >/dev/null || die "no $tool: run scripts/setup.sh"
@@ -49,7 +51,7 @@ Files: *
 Copyright: the twin developers
 License: Expat or Apache-2.0
 
-Files: runtime/* crates/testbed/kernel/*
+Files: runtime/* crates/e1000-sim/kernel/*
 Copyright: the twin developers
 License: GPL-2.0-only or Expat
 
@@ -66,8 +68,10 @@ END
 
 files() {
     mkdir -p "$tree/usr/bin"
-    strip -o "$tree/usr/bin/twin" "$twin"
-    chmod 755 "$tree/usr/bin/twin"
+    for program in "$twin" "$simulator"; do
+        strip -o "$tree/usr/bin/${program##*/}" "$program"
+    done
+    chmod 755 "$tree"/usr/bin/*
     put usr/lib/twin "$root/target/support/kernel.o" "$root/target/support/hot.o"
     mkdir -p "$tree/usr/share/man"
     "$twin" man "$tree/usr/share/man/man1"
@@ -86,11 +90,11 @@ files() {
     find "$tree" -type f ! -path '*/bin/*' -exec chmod 644 {} +
 }
 
-# The libraries that the program is linked with, as dependencies.
+# The libraries that the programs are linked with, as dependencies.
 depends() {
     mkdir -p "$out/shlibs/debian"
     echo "Source: $name" >"$out/shlibs/debian/control"
-    (cd "$out/shlibs" && dpkg-shlibdeps -O "$tree/usr/bin/twin") | sed -n 's/^shlibs:Depends=//p'
+    (cd "$out/shlibs" && dpkg-shlibdeps -O "$tree/usr/bin/twin" "$tree/usr/bin/twin-run") | sed -n 's/^shlibs:Depends=//p'
 }
 
 control() {

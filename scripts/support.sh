@@ -4,9 +4,9 @@
 #   scripts/support.sh
 #
 # Leaves, below target/support/:
-#   kernel.o   the dom0 kernel shim, from crates/testbed/kernel/
+#   kernel.o   the dom0 kernel shim, from crates/e1000-sim/kernel/
 #   hot.o      the hot routines, from runtime/hot/
-#   wild.ko    a module with a wild pointer, from crates/testbed/guest/
+#   wild.ko    a module with a wild pointer, from crates/qemu-tests/guest/
 #   fixup.ko   one whose faults the kernel answers, likewise
 # Each file is compiled by the kernel's own build (kbuild, one object a file) in
 # a copy of its directory below target/support/build, so nothing is written
@@ -103,7 +103,7 @@ combine() {
 
 # guest NAME...: builds target/support/NAME.ko, whole modules for the stock kernel.
 guest() {
-    sources=$root/crates/testbed/guest build=$support/build/guest
+    sources=$root/crates/qemu-tests/guest build=$support/build/guest
     stale=
     for name; do
         current "$support/$name.ko" "$sources" || stale=yes
@@ -141,7 +141,7 @@ check() {
     fi
     {
         cat "$work/kernel" "$work/hot"
-        sed -n 's/^[a-z_0-9]*[ ]*[a-z_0-9]* *\(host_[a-z_]*\)(.*/\1/p' "$root/crates/testbed/kernel/kernel.h"
+        sed -n 's/^[a-z_0-9]*[ ]*[a-z_0-9]* *\(host_[a-z_]*\)(.*/\1/p' "$root/crates/e1000-sim/kernel/kernel.h"
     } | sort -u >"$work/all"
     for object in "$stock/e1000.ko" "$support/kernel.o" "$support/hot.o"; do
         undefined "$object" | comm -23 - "$work/all" >"$work/missing"
@@ -161,7 +161,7 @@ check() {
 }
 
 mkdir -p "$support"
-combine kernel "$root/crates/testbed/kernel"
+combine kernel "$root/crates/e1000-sim/kernel"
 combine hot "$root/runtime/hot"
 guest wild fixup
 if [ -e "$support/hot.o" ] && [ -e "$support/kernel.o" ]; then

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{cc, completions, explain, man, rewrite, run, stats, verify};
-use crate::failure::Failure;
+use command_line::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -59,7 +59,7 @@ impl Command {
             Command::Stats(opts) => opts.run(),
             Command::Explain(opts) => opts.run(),
             Command::Cc(opts) => opts.run(),
-            Command::Run(opts) => opts.run(),
+            Command::Run(_) => run::run(),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }

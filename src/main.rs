@@ -7,20 +7,12 @@
 //! The work is done by the library crates; here are files, options, messages
 //! and nothing else. One file a subcommand.
 
-mod assembler;
 mod cc;
 mod cli;
-mod codes;
 mod commands;
-mod experiments;
-mod failure;
-mod input;
-mod output;
 mod parallel;
 mod report;
 mod source;
-mod support;
-mod text;
 mod version;
 
 use std::process::ExitCode;

@@ -11,9 +11,9 @@ use std::thread;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::codes::Code;
-use crate::failure::{Failure, Status};
-use crate::output::say;
+use command_line::codes::Code;
+use command_line::failure::{Failure, Status};
+use command_line::output::say;
 
 /// Cores that this process may use.
 pub fn cores() -> NonZero<usize> {
@@ -77,7 +77,7 @@ pub fn guard<T: AsRef<Path>, R>(
     catch_unwind(AssertUnwindSafe(|| job(input))).unwrap_or_else(|_| {
         let why = "internal error: twin met a defect of its own (above); please report this";
         Err(Failure::refused(
-            crate::input::name(input.as_ref()),
+            command_line::input::name(input.as_ref()),
             Code::Internal,
             why,
         ))

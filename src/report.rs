@@ -16,9 +16,9 @@
 use serde::Serialize;
 use svm_rewrite::{Refusal, Site};
 
-use crate::codes::{AnyCode, Code};
-use crate::failure::Failure;
-use crate::output::{Destination, Pending};
+use command_line::codes::{AnyCode, Code};
+use command_line::failure::Failure;
+use command_line::output::{Destination, Pending};
 
 /// A report being written.
 pub struct Report {

@@ -15,8 +15,8 @@ use svm_rewrite::text::{Printed, Source};
 use svm_rewrite::{Options, Scheme, Target};
 use svm_verify::Contract;
 
-use crate::assembler;
-use crate::failure::Failure;
+use command_line::assembler;
+use command_line::failure::Failure;
 
 /// The table and the slow paths of a program, part of each of its texts, linked
 /// once.

@@ -1,9 +1,9 @@
 //! A program of well-formed instructions, rewritten, verified, and executed
-//! natively and rewritten: `testbed::fuzz::execute`.
+//! natively and rewritten: `conformance::fuzz::execute`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use testbed::fuzz;
+use conformance::fuzz;
 
 fuzz_target!(|data: &[u8]| {
     fuzz::execute(data);

@@ -1,7 +1,7 @@
-//! Any object, or a program with any relocations, taken apart: `testbed::fuzz::lift`.
+//! Any object, or a program with any relocations, taken apart: `conformance::fuzz::lift`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use testbed::fuzz;
+use conformance::fuzz;
 
 fuzz_target!(|data: &[u8]| fuzz::lift(data));

@@ -1,7 +1,7 @@
-//! Any bytes as an object file: `testbed::fuzz::read`.
+//! Any bytes as an object file: `conformance::fuzz::read`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use testbed::fuzz;
+use conformance::fuzz;
 
 fuzz_target!(|data: &[u8]| fuzz::read(data));

@@ -1,8 +1,8 @@
 //! Any code, or a program of well-formed instructions, rewritten and then
-//! verified: `testbed::fuzz::rewrite`.
+//! verified: `conformance::fuzz::rewrite`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use testbed::fuzz;
+use conformance::fuzz;
 
 fuzz_target!(|data: &[u8]| fuzz::rewrite(data));

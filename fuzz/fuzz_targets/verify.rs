@@ -1,7 +1,7 @@
-//! Edits of an object that the verifier accepts: `testbed::fuzz::verify`.
+//! Edits of an object that the verifier accepts: `conformance::fuzz::verify`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use testbed::fuzz;
+use conformance::fuzz;
 
 fuzz_target!(|data: &[u8]| fuzz::verify(data));

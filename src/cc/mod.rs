@@ -17,13 +17,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
+use command_line::failure::Failure;
 use svm_rewrite::Options;
 use svm_rewrite::text::Printed;
 use tempfile::TempDir;
 
 pub use arguments::{CommandLine, Stage};
 
-use crate::failure::Failure;
 use crate::source;
 
 /// Why there is no result.

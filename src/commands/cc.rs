@@ -8,14 +8,14 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use command_line::failure::Failure;
+use command_line::options::{scheme, target_among};
+use command_line::output::{Destination, Pending};
 use serde::Serialize;
 use svm_rewrite::class::Kind;
 use svm_rewrite::{Scheme, Target};
 
-use super::target_among;
 use crate::cc::{CommandLine, Compiled, Job, Stop};
-use crate::failure::Failure;
-use crate::output::{Destination, Pending};
 use crate::source;
 
 const EXAMPLES: &str = "\
@@ -42,7 +42,7 @@ pub struct Opts {
     target: Target,
     /// The instruction sequence that translates addresses.
     #[arg(long, value_name = "SCHEME", default_value = Scheme::Stlb.as_str(),
-          value_parser = super::scheme())]
+          value_parser = scheme())]
     scheme: Scheme,
     /// Append to this file what was done with each source, a line of JSON each.
     #[arg(long, value_name = "FILE.jsonl")]

@@ -2,10 +2,10 @@
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
+use command_line::failure::Failure;
+use command_line::output;
 
 use crate::cli::Cli;
-use crate::failure::Failure;
-use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
+use command_line::failure::Failure;
+use command_line::output::{Destination, Pending, create_dir};
 
 use crate::cli::Cli;
-use crate::failure::Failure;
-use crate::output::{Destination, Pending, create_dir};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -15,12 +15,12 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::Args;
+use command_line::failure::Failure;
+use command_line::options::{scheme, target_among};
+use command_line::output::{self, Destination};
 use svm_rewrite::{Scheme, Target};
 use svm_verify::Contract;
 
-use super::target_among;
-use crate::failure::Failure;
-use crate::output::{self, Destination};
 use crate::parallel;
 use crate::report::Report;
 use jobs::{Job, refuse_clashes, refuse_terminal};
@@ -71,7 +71,7 @@ pub struct Opts {
     target: Option<Target>,
     /// The instruction sequence that translates addresses.
     #[arg(long, value_name = "SCHEME", default_value = Scheme::Stlb.as_str(),
-          value_parser = super::scheme())]
+          value_parser = scheme())]
     scheme: Scheme,
     /// Write what was done at each site, and each refusal, as JSON.
     #[arg(long, value_name = "FILE.json")]

@@ -4,16 +4,16 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use command_line::failure::Failure;
+use command_line::input::Input;
+use command_line::options::Format;
+use command_line::output;
+use command_line::text::{count, number, percent};
 use elf_loader::Machine;
 use serde::Serialize;
 use svm_rewrite::{LivenessCounts, Stats};
 
-use super::Format;
-use crate::failure::Failure;
-use crate::input::Input;
-use crate::output;
 use crate::parallel;
-use crate::text::{count, number, percent};
 
 const EXAMPLES: &str = "\
 Examples:

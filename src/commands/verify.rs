@@ -6,16 +6,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use command_line::codes::Code;
+use command_line::failure::Failure;
+use command_line::input::{self, Input};
+use command_line::options::{Format, scheme, target_among};
+use command_line::output;
+use command_line::text::count;
 use serde::Serialize;
 use svm_verify::{Contract, Proof, Scheme, Target, Violation};
 
-use super::{Format, target_among};
-use crate::codes::Code;
-use crate::failure::Failure;
-use crate::input::{self, Input};
-use crate::output;
 use crate::parallel;
-use crate::text::count;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,7 +48,7 @@ pub struct Opts {
           value_parser = target_among(&[Target::Hypervisor, Target::Linux]))]
     target: Target,
     /// The scheme that is demanded [default: any; the result says which].
-    #[arg(long, value_name = "SCHEME", value_parser = super::scheme())]
+    #[arg(long, value_name = "SCHEME", value_parser = scheme())]
     scheme: Option<Scheme>,
     /// How to print the results.
     #[arg(long, value_enum, default_value_t = Format::Text)]

@@ -13,6 +13,8 @@ mod html;
 mod outputs;
 mod run;
 mod sandbox;
+#[path = "../simulator/mod.rs"]
+mod simulator;
 mod stock;
 mod subcommands;
 mod text;

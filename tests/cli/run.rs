@@ -1,12 +1,16 @@
 //! `twin run`: what it refuses, and a small real run.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use insta::assert_snapshot;
 use serde_json::Value;
 
 use crate::sandbox::{Outcome, Sandbox};
+use crate::simulator::twin_run;
 
 fn target(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -18,6 +22,7 @@ fn target(name: &str) -> PathBuf {
 
 /// Runs with `e1000.ko` in the directory, and the support objects.
 fn run(options: &[&str]) -> Outcome {
+    twin_run();
     let sandbox = Sandbox::with_driver();
     let module = std::fs::read(target("stock/e1000.ko")).expect("a module");
     sandbox.write("e1000.ko", module);
@@ -50,6 +55,7 @@ fn no_support_objects() {
 /// Structures of another kernel may have their fields elsewhere.
 #[test]
 fn a_driver_of_another_kernel() {
+    twin_run();
     let sandbox = Sandbox::new();
     let mut module = std::fs::read(target("stock/e1000.ko")).expect("a module");
     let magic = module.windows(9).position(|w| w == b"vermagic=");
@@ -78,6 +84,7 @@ fn an_installed_program_finds_its_objects() {
     }
     let twin = sandbox.path("bin/twin");
     std::fs::copy(env!("CARGO_BIN_EXE_twin"), &twin).expect("a program");
+    std::fs::copy(twin_run(), sandbox.path("bin/twin-run")).expect("a program");
     let run = || {
         let mut command = Command::new(&twin);
         command.args(["run", "--path", "native,twin", "--packets", "4"]);
@@ -94,6 +101,43 @@ fn an_installed_program_finds_its_objects() {
         std::fs::copy(from, sandbox.path(&format!("lib/twin/{name}"))).expect("an object");
     }
     assert_eq!(run().status, 0, "{}", run());
+}
+
+/// `twin` alone in a directory, with what `sh` puts beside it as `twin-run`.
+fn alone(twin_run: Option<&str>) -> Output {
+    let sandbox = Sandbox::new();
+    let twin = sandbox.path("twin");
+    std::fs::copy(env!("CARGO_BIN_EXE_twin"), &twin).expect("a program");
+    if let Some(script) = twin_run {
+        let path = sandbox.path("twin-run");
+        std::fs::write(&path, script).expect("a script");
+        std::fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("executable");
+    }
+    let mut command = Command::new(&twin);
+    command.args(["run", "e1000.ko", "--packets", "4"]);
+    command.env("PATH", sandbox.path("nowhere"));
+    command.output().expect("the program runs")
+}
+
+#[test]
+fn without_the_simulator() {
+    assert_snapshot!(Outcome::of(alone(None)));
+}
+
+#[test]
+fn arguments_and_status_are_those_of_twin_run() {
+    let outcome = Outcome::of(alone(Some("#!/bin/sh\necho \"$@\"\nexit 7\n")));
+    assert_eq!(
+        (outcome.status, outcome.text()),
+        (7, "e1000.ko --packets 4\n"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn a_signal_is_that_of_twin_run() {
+    let output = alone(Some("#!/bin/sh\nkill -TERM $$\n"));
+    assert_eq!(output.status.signal(), Some(15));
 }
 
 #[test]
@@ -129,6 +173,7 @@ fn experiments_choose_their_paths() {
 
 #[test]
 fn damaged_module() {
+    twin_run();
     let sandbox = Sandbox::new();
     sandbox.write("e1000.ko", b"\x7fELF and no more");
     assert_snapshot!(sandbox.run(&["run", "e1000.ko"]));

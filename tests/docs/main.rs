@@ -11,6 +11,8 @@ mod architecture;
 mod links;
 mod page;
 mod session;
+#[path = "../simulator/mod.rs"]
+mod simulator;
 
 use std::path::{Path, PathBuf};
 

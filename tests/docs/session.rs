@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::page::{Page, Part, matches, renewed, without_numbers};
+use crate::simulator::twin_run;
 use crate::{guides, read, root};
 
 /// Files that sessions find in their directory, and where they come from.
@@ -75,7 +76,7 @@ impl Session {
 }
 
 fn path_with_twin() -> OsString {
-    let twin = Path::new(env!("CARGO_BIN_EXE_twin")).parent();
+    let twin = twin_run().parent();
     let mut path = twin.expect("a directory").as_os_str().to_owned();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_default());

@@ -6,10 +6,10 @@ use std::path::Path;
 use anstyle::Style;
 use twin_abi::explanation::Example;
 
-use crate::codes::{AnyCode, ORIGINS, Origin, instructions};
-use crate::failure::Failure;
-use crate::output;
-use crate::text::wrap;
+use command_line::codes::{AnyCode, ORIGINS, Origin, instructions};
+use command_line::failure::Failure;
+use command_line::output;
+use command_line::text::wrap;
 
 /// Columns of the text.
 const COLUMNS: usize = 80;

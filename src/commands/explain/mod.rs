@@ -10,13 +10,13 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use command_line::codes::{AnyCode, Code};
+use command_line::failure::Failure;
+use command_line::input::{Input, is_stdin};
+use command_line::output::{self, Destination, Pending};
 use elf_loader::{Object, Place};
 use svm_rewrite::{Options, Scheme, Site};
 
-use crate::codes::{AnyCode, Code};
-use crate::failure::Failure;
-use crate::input::{Input, is_stdin};
-use crate::output::{self, Destination, Pending};
 use crate::parallel::guard;
 
 const EXAMPLES: &str = "\

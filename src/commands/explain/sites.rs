@@ -7,7 +7,7 @@ use elf_loader::Object;
 use svm_rewrite::Site;
 use svm_rewrite::listing::{Line, Lister};
 
-use crate::text::count;
+use command_line::text::count;
 
 /// Columns of the left side.
 const LEFT: usize = 36;

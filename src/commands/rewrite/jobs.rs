@@ -5,12 +5,12 @@ use std::io::IsTerminal;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use command_line::failure::Failure;
+use command_line::input;
+use command_line::output::{self, Destination};
 use svm_rewrite::Target;
 
 use super::{Opts, usage};
-use crate::failure::Failure;
-use crate::input;
-use crate::output::{self, Destination};
 
 /// One input and where its result goes.
 pub(super) struct Job {

@@ -1,15 +1,15 @@
 //! One input, from reading to the finished file.
 
+use command_line::assembler;
+use command_line::codes::Code;
+use command_line::failure::Failure;
+use command_line::input::Input;
+use command_line::output::Pending;
 use svm_rewrite::{Refusal, Rewritten, Target};
 use svm_verify::{Violation, Violations};
 
 use super::Opts;
 use super::jobs::Job;
-use crate::assembler;
-use crate::codes::Code;
-use crate::failure::Failure;
-use crate::input::Input;
-use crate::output::Pending;
 use crate::report::Sites;
 use crate::source;
 

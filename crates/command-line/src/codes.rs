@@ -1,0 +1,235 @@
+//! All codes that messages and reports carry, wherever they come from, and
+//! their long texts.
+//!
+//! Each crate has an enum of its own; here is the one of this program, for what
+//! only a command line can meet, and their union.
+
+use twin_abi::explanation::{Example, Explanation};
+
+/// What goes wrong outside the library crates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Code {
+    /// A file that cannot be read or written.
+    Access,
+    /// A file that is sound, but not what the command works on.
+    Input,
+    /// A function that the object does not have.
+    NoFunction,
+    /// A defect of twin itself.
+    Internal,
+}
+
+impl Code {
+    /// Every code.
+    pub const ALL: &'static [Code] = &[Code::Access, Code::Input, Code::NoFunction, Code::Internal];
+
+    /// The code as printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Code::Access => "access",
+            Code::Input => "input",
+            Code::NoFunction => "no-function",
+            Code::Internal => "internal",
+        }
+    }
+
+    fn explanation(self) -> Explanation {
+        let (meaning, why, remedy, example) = match self {
+            Code::Access => (
+                "A file could not be read or written. The exit status is 2.",
+                "The message has the system's reason. On any failure an output that was there before stays as it was.",
+                "Check the name, permissions and free space. Outputs are written beside their final name and renamed, so the directory must be writable too.",
+                "$ twin rewrite e1000.ko -o /proc/e1000.twin.o",
+            ),
+            Code::Input => (
+                "The file can be read, but is not what this command works on.",
+                "The message says what it is, and what is taken instead.",
+                "Give what the message asks for; `twin COMMAND --help` has examples.",
+                "$ twin run ixgbe.ko        # the testbed's card is an e1000",
+            ),
+            Code::NoFunction => (
+                "The object has no function of the name given with --function.",
+                "Nothing is explained rather than something else.",
+                "Use one of the names that the message suggests; `nm -C FILE` lists all. Static functions may have been inlined.",
+                "$ twin explain e1000.ko --function e1000_cleen",
+            ),
+            Code::Internal => (
+                "twin met a defect of its own: the object that it made does not verify, or a step failed that cannot fail.",
+                "An object that does not verify is never left behind.",
+                "Please report it with the input, the command line and `twin --version`. The violations listed with it have codes of their own. Until it is mended, leaving out the function that the message names usually helps.",
+                "the message begins with `internal error:`",
+            ),
+        };
+        Explanation {
+            meaning,
+            why,
+            remedy,
+            example: Example::Text(example),
+        }
+    }
+}
+
+/// A code of any crate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnyCode {
+    /// A file that cannot be read as an object.
+    Reader(elf_loader::Code),
+    /// A place that cannot be rewritten.
+    Refusal(svm_rewrite::Code),
+    /// A rule that an object breaks.
+    Violation(svm_verify::Code),
+    /// Anything else.
+    Own(Code),
+}
+
+impl From<elf_loader::Code> for AnyCode {
+    fn from(code: elf_loader::Code) -> AnyCode {
+        AnyCode::Reader(code)
+    }
+}
+
+impl From<Code> for AnyCode {
+    fn from(code: Code) -> AnyCode {
+        AnyCode::Own(code)
+    }
+}
+
+/// A crate's codes.
+pub struct Origin {
+    /// What has them.
+    pub title: &'static str,
+    /// All of them.
+    pub codes: fn() -> Vec<AnyCode>,
+}
+
+/// Where codes come from, in the order in which a driver meets them.
+pub const ORIGINS: [Origin; 4] = [
+    Origin {
+        title: "Files that cannot be read",
+        codes: || all(elf_loader::Code::ALL, AnyCode::Reader),
+    },
+    Origin {
+        title: "Refusals of `twin rewrite`",
+        codes: || all(svm_rewrite::Code::ALL, AnyCode::Refusal),
+    },
+    Origin {
+        title: "Violations that `twin verify` finds",
+        codes: || all(svm_verify::Code::ALL, AnyCode::Violation),
+    },
+    Origin {
+        title: "Everything else",
+        codes: || all(Code::ALL, AnyCode::Own),
+    },
+];
+
+fn all<C: Copy>(codes: &[C], any: fn(C) -> AnyCode) -> Vec<AnyCode> {
+    codes.iter().copied().map(any).collect()
+}
+
+impl AnyCode {
+    /// Every code there is.
+    pub fn all() -> Vec<AnyCode> {
+        ORIGINS.iter().flat_map(|of| (of.codes)()).collect()
+    }
+
+    /// The code of this name; case does not matter.
+    pub fn named(name: &str) -> Option<AnyCode> {
+        let same = |code: &AnyCode| code.as_str().eq_ignore_ascii_case(name);
+        AnyCode::all().into_iter().find(same)
+    }
+
+    /// The code as printed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AnyCode::Reader(code) => code.as_str(),
+            AnyCode::Refusal(code) => code.as_str(),
+            AnyCode::Violation(code) => code.as_str(),
+            AnyCode::Own(code) => code.as_str(),
+        }
+    }
+
+    /// Its long text.
+    pub fn explanation(self) -> Explanation {
+        match self {
+            AnyCode::Reader(code) => code.explanation(),
+            AnyCode::Refusal(code) => code.explanation(),
+            AnyCode::Violation(code) => code.explanation(),
+            AnyCode::Own(code) => code.explanation(),
+        }
+    }
+}
+
+/// Assembly with labels at the margin and instructions indented.
+pub fn instructions(body: &str) -> String {
+    let line = |line: &str| match line.split_once(": ") {
+        Some((label, rest)) => format!("{:<8}{rest}", format!("{label}:")),
+        None => format!("        {line}"),
+    };
+    body.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::fmt::Write;
+
+    const BEGIN: &str = "<!-- codes: made from the texts in the crates; `TWIN_BLESS=1 cargo test -p command-line codes` renews it -->\n";
+
+    /// The part of `docs/troubleshooting.md` that lists all codes.
+    fn markdown() -> String {
+        let mut out = String::new();
+        for Origin { title, codes } in ORIGINS {
+            let _ = writeln!(out, "## {title}\n");
+            for code in codes() {
+                let text = code.explanation();
+                let _ = writeln!(out, "### `{}`\n\n{}\n", code.as_str(), text.meaning);
+                let _ = writeln!(
+                    out,
+                    "*Why:* {}\n\n*What to do:* {}\n",
+                    text.why, text.remedy
+                );
+                match text.example {
+                    Example::Assembly(body) => {
+                        let _ = writeln!(out, "```asm\n{}\n```\n", instructions(body));
+                    }
+                    Example::Text(text) => {
+                        let _ = writeln!(out, "```\n{text}\n```\n");
+                    }
+                }
+            }
+        }
+        out.truncate(out.trim_end().len());
+        out.push('\n');
+        out
+    }
+
+    #[test]
+    fn every_code_is_distinct_and_names_a_remedy() {
+        let mut seen = HashSet::new();
+        for code in AnyCode::all() {
+            let name = code.as_str().to_ascii_lowercase();
+            assert!(seen.insert(name), "{} twice", code.as_str());
+            let text = code.explanation();
+            assert!(text.remedy.len() > 10, "{}", code.as_str());
+            assert_eq!(AnyCode::named(code.as_str()), Some(code));
+        }
+        assert!(seen.len() > 60);
+    }
+
+    #[test]
+    fn the_troubleshooting_guide_has_every_text() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/troubleshooting.md");
+        let page = std::fs::read_to_string(path).expect("docs/troubleshooting.md");
+        let (head, rest) = page.split_once(BEGIN).expect("the line where codes begin");
+        let expected = format!("\n{}", markdown());
+        if std::env::var_os("TWIN_BLESS").is_some() {
+            std::fs::write(path, format!("{head}{BEGIN}{expected}")).expect("it can be written");
+        } else {
+            assert!(
+                rest == expected,
+                "docs/troubleshooting.md is not in step with the texts: run `TWIN_BLESS=1 cargo test -p command-line codes` and read what changed"
+            );
+        }
+    }
+}

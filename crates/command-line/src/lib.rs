@@ -1,0 +1,16 @@
+//! What `twin` and `twin-run` share as programs: inputs, outputs, failures with their
+//! messages, codes and exit statuses, and the options that both read.
+//!
+//! ```text
+//! path ──input──> bytes        bytes ──output──> a file, whole or not at all
+//! anything that goes wrong ──failure, codes──> a message and an exit status
+//! ```
+
+pub mod assembler;
+pub mod codes;
+pub mod failure;
+pub mod input;
+pub mod options;
+pub mod output;
+pub mod run;
+pub mod text;

@@ -1,0 +1,192 @@
+//! What the verifier believes of each instruction, held against this processor.
+//!
+//! ```text
+//! encodings ──bytes──> svm_verify::belief ──what it believes──┐
+//!                └────────────> machine ──what happened──> check
+//! ```
+//!
+//! [`encodings`] goes over prefixes, opcodes and operands as bytes; those that the
+//! verifier's rules allow are executed from several states, and whatever changed
+//! that the verifier takes for unchanged, or is not as it says, is a finding:
+//! registers, `rsp`, flags, bytes of memory, and how far a memory operand reaches, for
+//! which it is put against the edges of a mapped page.
+//!
+//! Vector registers are not compared: the verifier believes nothing of them. Their
+//! control word is: it must stay as it was.
+
+mod check;
+mod encodings;
+mod machine;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use iced_x86::{Decoder, DecoderOptions};
+use svm_verify::belief::{self, Belief};
+
+use check::Verdict;
+use machine::Machine;
+use process_lab::error::Error;
+use process_lab::random::mix;
+
+/// States that each encoding is executed from.
+pub const STATES: u64 = 6;
+
+/// Findings that are described; all are counted.
+const DESCRIBED: usize = 50;
+
+/// What a run came to.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Encodings that the verifier allows.
+    pub allowed: u64,
+    /// Those of them that were executed from one state at least.
+    pub executed: u64,
+    pub runs: u64,
+    /// The others, by trap and mnemonic: the processor lacks them, or they trap in
+    /// every state.
+    pub trapped: BTreeMap<String, u64>,
+    /// Encodings whose effect is not what the verifier believes.
+    pub wrong: u64,
+    /// The first of them.
+    pub described: Vec<String>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<34}{:>12}", "encodings allowed", self.allowed)?;
+        writeln!(f, "{:<34}{:>12}", "  executed", self.executed)?;
+        writeln!(f, "{:<34}{:>12}", "  executions", self.runs)?;
+        for (what, count) in &self.trapped {
+            writeln!(f, "  {what:<32}{count:>12}")?;
+        }
+        writeln!(
+            f,
+            "{:<34}{:>12}",
+            "not as the verifier believes", self.wrong
+        )?;
+        self.described
+            .iter()
+            .try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+/// Executes one in `share` of all encodings. For a process that does nothing else
+/// meanwhile: it replaces the handlers of the processor's signals.
+///
+/// # Errors
+/// A system call's.
+pub fn run(share: u64) -> Result<Report, Error> {
+    let mut machine = Machine::new()?;
+    let mut report = Report::default();
+    let mut number = 0;
+    encodings::each(&mut |bytes| {
+        number += 1;
+        if !mix(number).is_multiple_of(share.max(1)) {
+            return;
+        }
+        // String instructions have a meaning for each direction.
+        for backward in [false, true] {
+            let Some(belief) = belief::of(bytes, backward) else {
+                return;
+            };
+            if backward && belief.elements.is_none() {
+                return;
+            }
+            report.allowed += 1;
+            let code = &bytes[..belief.length];
+            let verdict = check::judge(&mut machine, code, &belief, backward);
+            report.note(code, verdict);
+        }
+    });
+    Ok(report)
+}
+
+/// Beliefs that are wrong in one point each, which comparing must notice; gives the
+/// points that it does not. For a process that does nothing else meanwhile.
+///
+/// # Errors
+/// A system call's.
+pub fn wrong_beliefs_that_pass() -> Result<Vec<&'static str>, Error> {
+    let mut machine = Machine::new()?;
+    let mut passed = Vec::new();
+    for (point, code, spoil) in SPOILT {
+        let mut bytes = [0x90; 32];
+        bytes[..code.len()].copy_from_slice(code);
+        let belief = belief::of(&bytes, false);
+        let mut belief = belief.ok_or_else(|| Error::Rejected(format!("{point}: refused")))?;
+        let good = check::judge(&mut machine, code, &belief, false);
+        spoil(&mut belief);
+        let spoilt = check::judge(&mut machine, code, &belief, false);
+        if !matches!((good, spoilt), (Verdict::Good(_), Verdict::Wrong(_))) {
+            passed.push(*point);
+        }
+    }
+    Ok(passed)
+}
+
+/// What is spoilt, of which instruction, and how.
+type Spoilt = (&'static str, &'static [u8], fn(&mut Belief));
+
+const SPOILT: &[Spoilt] = &[
+    ("a register", &[0x48, 0x01, 0xd8], |b| {
+        // add %rbx,%rax
+        b.after[0].same = Some(0);
+    }),
+    ("the flags", &[0x48, 0x01, 0xd8], |b| b.flags = false),
+    ("the stack pointer", &[0x50], |b| {
+        // push %rax
+        b.after[4].frame = Some(0);
+    }),
+    ("memory that is written", &[0x48, 0x89, 0x07], |b| {
+        // mov %rax,(%rdi)
+        b.operand = b.operand.map(|o| belief::Operand {
+            written: false,
+            ..o
+        });
+    }),
+    ("bytes beyond what is read", &[0x48, 0x8b, 0x07], |b| {
+        // mov (%rdi),%rax
+        b.operand = b.operand.map(|o| belief::Operand { size: 4, ..o });
+    }),
+    ("the direction", &[0xfd], |b| b.direction = None), // std
+    ("a copy", &[0x48, 0x89, 0xd8], |b| {
+        // mov %rbx,%rax
+        b.after[0].same = Some(1);
+    }),
+    ("a bound", &[0x83, 0xe0, 0x3f], |b| {
+        // and $63,%eax
+        b.after[0].at_most = Some(2);
+    }),
+    ("the elements of a string", &[0x48, 0xab], |b| {
+        // stos %rax,(%rdi)
+        b.elements = Some((4, false));
+    }),
+    ("where control goes", &[0xeb, 0x00], |b| {
+        // jmp
+        b.leaves = belief::Leaves::Return;
+    }),
+];
+
+impl Report {
+    fn note(&mut self, code: &[u8], verdict: Verdict) {
+        match verdict {
+            Verdict::Good(runs) => {
+                self.executed += 1;
+                self.runs += runs;
+            }
+            Verdict::Trapped(trap) => {
+                let i = Decoder::with_ip(64, code, 0, DecoderOptions::NONE).decode();
+                let what = format!("{trap} {:?}", i.mnemonic());
+                *self.trapped.entry(what).or_default() += 1;
+            }
+            Verdict::Wrong(reason) => {
+                self.wrong += 1;
+                if self.described.len() < DESCRIBED {
+                    let i = Decoder::with_ip(64, code, 0, DecoderOptions::NONE).decode();
+                    self.described.push(format!("{code:02x?} {i}: {reason}"));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The mutation run: every mutant of many checks must be rejected by the
+//! verifier.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use conformance::mutants::campaign::{self, Extent};
+use process_lab::Error;
+use process_lab::verdict;
+
+/// Change one instruction of a check, for many checks, and ask the verifier.
+#[derive(Parser)]
+#[command(after_help = "Exit status: 0 all rejected, 1 not all, 2 the run could not be made.")]
+struct Options {
+    /// Checks of the stock module to mutate under each scheme.
+    #[arg(long, default_value_t = 500)]
+    checks: usize,
+    /// Of the small object's checks, one in so many.
+    #[arg(long, default_value_t = 1)]
+    one_in: usize,
+    /// Seed of the choice.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads; as many as processors if 0.
+    #[arg(long, default_value_t = 0)]
+    jobs: usize,
+}
+
+fn main() -> ExitCode {
+    verdict::exit("mutations", run(&Options::parse()))
+}
+
+fn run(options: &Options) -> Result<bool, Error> {
+    let report = campaign::run(&Extent {
+        checks: options.checks,
+        one_in: options.one_in,
+        seed: options.seed,
+        jobs: options.jobs,
+    })?;
+    print!("{report}");
+    Ok(report.surviving() == 0)
+}

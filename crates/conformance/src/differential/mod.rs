@@ -1,0 +1,29 @@
+//! Functions of the stock `e1000.ko`, run twice on the same random image of dom0's
+//! memory: unmodified, in a process that has the image at dom0's addresses, and
+//! rewritten, in a process that has nothing there. The result, every byte of
+//! memory, every call out with its arguments, and where and why a run was aborted
+//! must agree.
+//!
+//! ```text
+//! stock ─> program (rewritten, verified, linked)           process_lab
+//!   │          │
+//!   ├─ native  └─ twin          workers: processes that run functions
+//!   │      └─ model ─┘          what imports do, the same for both
+//!   └─ image, functions         random memory and arguments
+//! session ─> compare ─> campaign
+//! ```
+
+pub mod campaign;
+pub mod compare;
+pub mod features;
+pub mod functions;
+pub mod image;
+pub mod model;
+pub mod native;
+pub mod objects;
+mod ports;
+pub mod session;
+pub mod symbolise;
+pub mod trace;
+pub mod twin;
+pub mod worker;

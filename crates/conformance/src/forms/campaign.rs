@@ -1,0 +1,495 @@
+//! Executes forms natively and rewritten, in every way, and counts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use iced_x86::EncodingKind;
+use process_lab::error::Error;
+use process_lab::program::{Scheme, Variant};
+use process_lab::random::mix;
+
+use super::cases::{self, Case, Live};
+use super::compare::{Difference, agree, describe, listing};
+use super::copies::Copies;
+use super::enter::{self, Features};
+use super::image::{self, Image, Rewritten};
+use super::native::Native;
+use super::object::{HELPER, object};
+use super::process::{PATIENCE, Share, Work, run_all};
+use super::record::{Ending, Record, Records};
+use super::state::Setting;
+use super::survey::{self, Verdict};
+use super::twin::Twin;
+use super::{Form, known};
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Extent {
+    /// States of each case.
+    pub states: u64,
+    /// States of each case of a string instruction.
+    pub string_states: u64,
+    /// First seed, and how many.
+    pub seeds: (u64, u64),
+    /// One form in so many, chosen by its number.
+    pub one_in: u64,
+    /// Only forms of these numbers, unless there are none.
+    pub only: Vec<usize>,
+    pub jobs: usize,
+    /// Whether known defects are run, too, to see whether they still are.
+    pub known: bool,
+}
+
+/// A way to run rewritten code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Execution {
+    /// How it is rewritten.
+    pub variant: Variant,
+    /// With the identity for a table.
+    pub identity: bool,
+    /// Who copies strings.
+    pub copies: Copies,
+}
+
+impl Execution {
+    /// Which states are run this way. What poisoned code does differs by its
+    /// registers, not by its table, and the identity is the same table in every
+    /// state: a quarter of the states shows it, as it does what other processors make
+    /// of copies.
+    fn share(self) -> Share {
+        let replayed = self.copies != Copies::Processor;
+        Share {
+            one_in: match self.identity || self.variant.poison || replayed {
+                true => 4,
+                false => 1,
+            },
+            only_copies: replayed,
+        }
+    }
+}
+
+/// How it is said in a difference.
+impl fmt::Display for Execution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.variant.name())?;
+        if self.identity {
+            f.write_str(", identity")?;
+        }
+        match self.copies {
+            Copies::Processor => Ok(()),
+            copies => write!(f, ", strings copied by {}", copies.name()),
+        }
+    }
+}
+
+const fn execution(scheme: Scheme, poison: bool, identity: bool) -> Execution {
+    Execution {
+        variant: Variant { scheme, poison },
+        identity,
+        copies: Copies::Processor,
+    }
+}
+
+/// Without the identity, which has one mapping of each page.
+const fn replayed(scheme: Scheme, copies: Copies) -> Execution {
+    Execution {
+        copies,
+        ..execution(scheme, false, false)
+    }
+}
+
+pub const EXECUTIONS: [Execution; 10] = [
+    execution(Scheme::Stlb, false, false),
+    execution(Scheme::Stlb, false, true),
+    execution(Scheme::Stlb, true, false),
+    execution(Scheme::Paper, false, false),
+    execution(Scheme::Paper, false, true),
+    execution(Scheme::Paper, true, false),
+    replayed(Scheme::Stlb, Copies::Cautious),
+    replayed(Scheme::Stlb, Copies::Fast),
+    replayed(Scheme::Paper, Copies::Cautious),
+    replayed(Scheme::Paper, Copies::Fast),
+];
+
+/// The rewritings that [`EXECUTIONS`] needs.
+const VARIANTS: [Variant; 4] = [
+    EXECUTIONS[0].variant,
+    EXECUTIONS[2].variant,
+    EXECUTIONS[3].variant,
+    EXECUTIONS[5].variant,
+];
+
+/// What a campaign came to.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Functions executed.
+    pub executed: usize,
+    /// Functions refused where more is live, by code.
+    pub refused: BTreeMap<String, usize>,
+    /// Forms of which functions were executed.
+    pub forms: BTreeSet<usize>,
+    /// Forms of which none could be, by CPU feature or other reason.
+    pub skipped: BTreeMap<String, BTreeSet<usize>>,
+    /// Functions that are rewritten and executed, as far as the processor knows
+    /// them, although the verifier refuses them.
+    pub unverified: usize,
+    /// States whose outcome was compared.
+    pub states: u64,
+    /// Of these, runs that ended with a fault in both.
+    pub faults: u64,
+    /// Of these, runs of string instructions.
+    pub string_states: u64,
+    /// Of these, runs whose copies another machine than the processor did.
+    pub replayed: u64,
+    /// Differences found; not all are described.
+    pub differences: u64,
+    /// Some of them.
+    pub described: Vec<Difference>,
+    /// Cases spoiled by each known defect that was seen.
+    pub known: BTreeMap<&'static str, usize>,
+}
+
+impl Report {
+    fn add(&mut self, other: Report) {
+        self.executed += other.executed;
+        self.unverified += other.unverified;
+        self.states += other.states;
+        self.faults += other.faults;
+        self.string_states += other.string_states;
+        self.replayed += other.replayed;
+        self.differences += other.differences;
+        self.described.extend(other.described);
+        for (name, n) in other.refused {
+            *self.refused.entry(name).or_default() += n;
+        }
+        self.forms.extend(other.forms);
+        for (name, forms) in other.skipped {
+            self.skipped.entry(name).or_default().extend(forms);
+        }
+        for (name, n) in other.known {
+            *self.known.entry(name).or_default() += n;
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let row = |f: &mut fmt::Formatter<'_>, name: &str, value: u64| {
+            writeln!(f, "{name:<34}{value:>12}")
+        };
+        row(f, "forms executed", self.forms.len() as u64)?;
+        let skipped: usize = self.skipped.values().map(BTreeSet::len).sum();
+        row(f, "forms skipped", skipped as u64)?;
+        for (name, forms) in &self.skipped {
+            row(f, &format!("  {name}"), forms.len() as u64)?;
+        }
+        row(f, "functions executed", self.executed as u64)?;
+        row(f, "  of these not for the verifier", self.unverified as u64)?;
+        for (name, n) in &self.refused {
+            row(f, &format!("  refused in context: {name}"), *n as u64)?;
+        }
+        row(f, "states compared", self.states)?;
+        row(f, "  that fault in both", self.faults)?;
+        row(f, "  of string instructions", self.string_states)?;
+        row(f, "    copied by machines of our own", self.replayed)?;
+        for (name, n) in &self.known {
+            row(f, &format!("  known: {name}"), *n as u64)?;
+        }
+        row(f, "differences", self.differences)
+    }
+}
+
+/// Cases that are rewritten and run together.
+struct Batch {
+    cases: Vec<Case>,
+    pages: u64,
+    states: u64,
+}
+
+/// Executes the forms that were accepted.
+///
+/// # Errors
+/// A system call's, the linker's, or a process that cannot be set up.
+pub fn run(
+    forms: &[Form],
+    verdicts: &[Verdict],
+    plan: &Extent,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Report, Error> {
+    let batches = batches(forms, verdicts, plan);
+    let (next, total) = (AtomicUsize::new(0), Mutex::new(left_out(forms, verdicts)));
+    let failure = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..plan.jobs.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(batch) = batches.get(n) else { break };
+                    match run_batch(batch, plan) {
+                        Ok(report) => total.lock().expect("no panic").add(report),
+                        Err(error) => *failure.lock().expect("no panic") = Some(error),
+                    }
+                    progress(n + 1, batches.len());
+                }
+            });
+        }
+    });
+    match failure.into_inner().expect("no panic") {
+        Some(error) => Err(error),
+        None => Ok(total.into_inner().expect("no panic")),
+    }
+}
+
+/// Whether it changes registers that the machines neither set nor compare, here: those
+/// of AVX-512 without its masks of 64 bits. A processor without AVX-512 is asked all
+/// the same, and does not know the instruction.
+fn is_unobserved(form: &Form) -> bool {
+    let wide = form.code.op_code().encoding() == EncodingKind::EVEX;
+    let known = std::arch::is_x86_feature_detected!("avx512f");
+    wide && known && enter::features() != Features::Avx512
+}
+
+/// Rewritten forms that are not executed, by reason.
+fn left_out(forms: &[Form], verdicts: &[Verdict]) -> Report {
+    let mut report = Report::default();
+    for (n, form) in forms.iter().enumerate() {
+        if !verdicts[n].is_rewritten() {
+            continue;
+        }
+        let reason = if is_unobserved(form) {
+            "AVX512F without AVX512BW, whose registers are not observed"
+        } else if !Case::new(n, form, Live::Few, cases::Direction::Up, 8).can_run() {
+            "a jump through its own frame, or a return: no function of its own"
+        } else {
+            continue;
+        };
+        report
+            .skipped
+            .entry(reason.to_owned())
+            .or_default()
+            .insert(n);
+    }
+    report
+}
+
+fn batches(forms: &[Form], verdicts: &[Verdict], plan: &Extent) -> Vec<Batch> {
+    const CASES: usize = 2000;
+    const STRING_CASES: usize = 60;
+    const PAGES: u64 = 8;
+    const STRING_PAGES: u64 = 32;
+    let (mut plain, mut strings) = (Vec::new(), Vec::new());
+    for (n, form) in forms.iter().enumerate() {
+        let skip = !verdicts[n].is_rewritten() || is_unobserved(form);
+        let probe = Case::new(n, form, Live::Few, cases::Direction::Up, PAGES);
+        let chosen = probe.is_string() || mix(n as u64).is_multiple_of(plan.one_in);
+        let left_out = !plan.only.is_empty() && !plan.only.contains(&n);
+        if skip || left_out || !chosen || !probe.can_run() {
+            continue;
+        }
+        match probe.is_string() {
+            true => strings.extend(cases::of_form(n, form, STRING_PAGES)),
+            false => plain.extend(cases::of_form(n, form, PAGES)),
+        }
+    }
+    let batch = |cases: &[Case], pages, states| Batch {
+        cases: cases.to_vec(),
+        pages,
+        states,
+    };
+    let strings = strings.chunks(STRING_CASES);
+    let plain = plain.chunks(CASES);
+    let strings = strings.map(|c| batch(c, STRING_PAGES, plan.string_states));
+    strings
+        .chain(plain.map(|c| batch(c, PAGES, plan.states)))
+        .collect()
+}
+
+/// A batch that every variant accepts, linked.
+struct Prepared<'b> {
+    cases: Vec<(usize, &'b Case)>,
+    original: Image,
+    original_object: elf_loader::Object<'static>,
+    rewritten: Vec<Rewritten<'static>>,
+    report: Report,
+}
+
+fn prepare<'b>(batch: &'b Batch, plan: &Extent) -> Result<Prepared<'b>, Error> {
+    let verdicts: Vec<Vec<Verdict>> = VARIANTS
+        .iter()
+        .map(|variant| survey::judge(&batch.cases, *variant))
+        .collect();
+    let mut report = Report::default();
+    let mut accepted = Vec::new();
+    for (n, case) in batch.cases.iter().enumerate() {
+        let refusal = verdicts.iter().find_map(|v| match &v[n] {
+            Verdict::Refused(code, _) => Some(format!("{code}, {:?} live", case.live)),
+            _ => None,
+        });
+        match refusal {
+            Some(code) => *report.refused.entry(code).or_default() += 1,
+            None if known::of(case).is_some() && !plan.known => {}
+            None => accepted.push((n, case)),
+        }
+    }
+    let unverified = |n: usize| verdicts.iter().any(|v| v[n] != Verdict::Accepted);
+    report.unverified = accepted.iter().filter(|(n, _)| unverified(*n)).count();
+    let made = object(accepted.iter().copied());
+    let original = image::original(&made)?;
+    let mut rewritten = Vec::new();
+    for variant in VARIANTS {
+        let object = survey::rewrite(&made, variant)?;
+        rewritten.push(Rewritten::new(object, variant)?);
+    }
+    Ok(Prepared {
+        cases: accepted,
+        original,
+        original_object: made,
+        rewritten,
+        report,
+    })
+}
+
+fn run_batch(batch: &Batch, plan: &Extent) -> Result<Report, Error> {
+    let mut prepared = prepare(batch, plan)?;
+    let mut report = std::mem::take(&mut prepared.report);
+    report.executed = prepared.cases.len();
+    report.forms = prepared.cases.iter().map(|(_, case)| case.form).collect();
+    for seed in plan.seeds.0..plan.seeds.0 + plan.seeds.1 {
+        let pristine = Setting::memory(batch.pages, seed);
+        let setting = Setting {
+            pages: batch.pages,
+            pristine: &pristine,
+            count: batch.states,
+            seed,
+            helper: prepared.original.functions[HELPER],
+        };
+        let work = Work {
+            cases: &prepared.cases,
+            setting,
+            patience: PATIENCE,
+        };
+        let native = run_all(&work, Share::ALL, "native", |memory| {
+            Native::new(&prepared.original, memory)
+        })?;
+        if seed == plan.seeds.0 {
+            count_skipped(&work, &native, &mut report);
+        }
+        let has_case =
+            |execution: &Execution| batch.cases.iter().any(|c| execution.share().has_case(c));
+        for execution in EXECUTIONS.into_iter().filter(has_case) {
+            let program = prepared
+                .rewritten
+                .iter()
+                .find(|r| r.variant == execution.variant)
+                .expect("every variant was made");
+            let twin = run_all(&work, execution.share(), "rewritten", |memory| {
+                Twin::new(program, memory, execution)
+            })?;
+            compare(
+                &work,
+                &prepared,
+                (execution, program),
+                (&native, &twin),
+                &mut report,
+            )?;
+        }
+    }
+    Ok(report)
+}
+
+fn count_skipped(work: &Work<'_>, native: &Records, report: &mut Report) {
+    let states = work.setting.count as usize;
+    for (n, (_, case)) in work.cases.iter().enumerate() {
+        let record = native.get(n * states);
+        let reason = if record.is(Ending::Unknown) {
+            features(case)
+        } else if record.is(Ending::Skipped) {
+            "%fs cannot be set here".to_owned()
+        } else {
+            continue;
+        };
+        report.skipped.entry(reason).or_default().insert(case.form);
+        report.forms.remove(&case.form);
+        report.executed -= 1;
+    }
+}
+
+fn features(case: &Case) -> String {
+    let features = case.instruction.cpuid_features();
+    let names: Vec<String> = features.iter().map(|f| format!("{f:?}")).collect();
+    names.join("+")
+}
+
+/// Most differences that are described in full, of one way and batch.
+const DESCRIBED: usize = 4;
+
+fn compare(
+    work: &Work<'_>,
+    prepared: &Prepared<'_>,
+    (execution, program): (Execution, &Rewritten<'_>),
+    (native, twin): (&Records, &Records),
+    report: &mut Report,
+) -> Result<(), Error> {
+    let mut described = 0;
+    let mut last = usize::MAX;
+    for n in 0..work.runs() {
+        let (a, b): (Record, Record) = (native.get(n), twin.get(n));
+        if a.is(Ending::Unknown) && b.is(Ending::Unknown) || a.is(Ending::Skipped) {
+            continue;
+        }
+        let (number, case, state) = work.run(n);
+        if !execution.share().has(case, state) {
+            continue;
+        }
+        report.states += 1;
+        report.string_states += u64::from(case.is_string());
+        report.replayed += u64::from(execution.copies != Copies::Processor);
+        report.faults += u64::from(a.is(Ending::Fault));
+        if agree(&a, &b) {
+            continue;
+        }
+        if let Some(defect) = known::of(case) {
+            *report.known.entry(known::KNOWN[defect].name).or_default() += 1;
+            continue;
+        }
+        report.differences += 1;
+        // One of each case is enough to begin with.
+        if described < DESCRIBED && number != last {
+            let run = (number, case, state);
+            let difference = difference(work, prepared, (execution, program), run, (a, b))?;
+            report.described.push(difference);
+            described += 1;
+            last = number;
+        }
+    }
+    Ok(())
+}
+
+fn difference(
+    work: &Work<'_>,
+    prepared: &Prepared<'_>,
+    (execution, program): (Execution, &Rewritten<'_>),
+    (number, case, state): (usize, &Case, u64),
+    (native, twin): (Record, Record),
+) -> Result<Difference, Error> {
+    let mut text = describe(
+        (number, case),
+        state,
+        &work.setting,
+        |memory| Native::new(&prepared.original, memory),
+        |memory| Twin::new(program, memory, execution),
+    )?;
+    text.push_str(&format!("  recorded: native {native}, rewritten {twin}\n"));
+    let name = Case::symbol(number);
+    text.push_str(&listing(&prepared.original_object, &name));
+    text.push_str("  rewritten:\n");
+    text.push_str(&listing(&program.object, &name));
+    Ok(Difference {
+        case: *case,
+        execution,
+        state: (state, work.setting.seed),
+        text,
+    })
+}

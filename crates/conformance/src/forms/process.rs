@@ -1,0 +1,379 @@
+//! Child processes that run the states of a batch by themselves, one after the
+//! other, and write down what each came to.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use process_lab::address_space::PAGE;
+use process_lab::error::Error;
+use process_lab::random::mix;
+
+use super::cases::{Case, Live};
+use super::enter::Block;
+use super::memory::{Memory, digest};
+use super::object::pushed;
+use super::ports;
+use super::record::{Ending, Record, Records};
+use super::state::{FRAME_END, FRAME_TOP, SITE_RSP, Setting, State, state};
+
+/// What runs functions.
+pub trait Machine {
+    /// Runs the function of that name from `state`.
+    fn run(&mut self, name: &str, state: &State, uses_fs: bool) -> Record;
+    /// The registers that it left.
+    fn block(&self) -> &Block;
+}
+
+/// What a child works on.
+pub struct Work<'w> {
+    /// Case and its number in names.
+    pub cases: &'w [(usize, &'w Case)],
+    /// What states have in common.
+    pub setting: Setting<'w>,
+    /// Seconds of processor time that each run has: [`PATIENCE`].
+    pub patience: u32,
+}
+
+/// Which states are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// One in so many.
+    pub one_in: u64,
+    /// Only those of `rep movs`.
+    pub only_copies: bool,
+}
+
+impl Share {
+    pub const ALL: Share = Share {
+        one_in: 1,
+        only_copies: false,
+    };
+
+    /// Whether a state of a case is run. The first of a case is, if any is: it shows
+    /// whether the processor knows the instruction.
+    pub fn has(self, case: &Case, state: u64) -> bool {
+        let chosen = state == 0 || (state + case.form as u64).is_multiple_of(self.one_in);
+        chosen && self.has_case(case)
+    }
+
+    /// Whether states of a case are run.
+    pub fn has_case(self, case: &Case) -> bool {
+        !self.only_copies || case.is_copy()
+    }
+}
+
+impl Work<'_> {
+    /// Runs of this work.
+    pub fn runs(&self) -> usize {
+        self.cases.len() * self.setting.count as usize
+    }
+
+    /// Case and state of a run.
+    pub fn run(&self, n: usize) -> (usize, &Case, u64) {
+        let states = self.setting.count as usize;
+        let (number, case) = self.cases[n / states];
+        (number, case, (n % states) as u64)
+    }
+}
+
+/// Runs all of it in child processes, a new one whenever one dies.
+///
+/// # Errors
+/// A system call's, or a child that could not be set up.
+pub fn run_all<M: Machine>(
+    work: &Work<'_>,
+    share: Share,
+    name: &'static str,
+    make: impl Fn(&Memory) -> Result<M, Error>,
+) -> Result<Records, Error> {
+    let mut records = Records::new(work.runs())?;
+    let mut first = 0;
+    while first < work.runs() {
+        records.set_progress(usize::MAX);
+        let status = in_child(|| {
+            let mut memory = Memory::new(work.setting.pages, work.setting.seed)?;
+            let mut machine = make(&memory)?;
+            serve(
+                &mut machine,
+                &mut memory,
+                (work, share),
+                &mut records,
+                first,
+            );
+            Ok(())
+        })?;
+        if status == 0 {
+            break;
+        }
+        let died = records.progress();
+        if died == usize::MAX || libc::WIFEXITED(status) {
+            return Err(Error::Rejected(format!(
+                "the {name} process for forms ended with {status}"
+            )));
+        }
+        records.set(
+            died,
+            Record {
+                trap: status as u64,
+                ..Record::ended(Ending::Died)
+            },
+        );
+        first = died + 1;
+    }
+    Ok(records)
+}
+
+/// Seconds of processor time after which one run is taken to go on for ever.
+pub const PATIENCE: u32 = 20;
+
+/// Gives this process so many seconds of processor time from now on; then SIGPROF
+/// ends it. Time that others have, or in which the process is stopped, is not counted
+/// (setitimer(2)): a run that dies of it does so on a busy machine, too.
+pub fn grant(seconds: u32) {
+    let once = |seconds: u32| libc::timeval {
+        tv_sec: seconds.into(),
+        tv_usec: 0,
+    };
+    let timer = libc::itimerval {
+        it_interval: once(0),
+        it_value: once(seconds),
+    };
+    // SAFETY: plain system calls about this process; no handler is replaced that
+    // anybody waits for.
+    let armed = unsafe {
+        libc::signal(libc::SIGPROF, libc::SIG_DFL);
+        libc::setitimer(libc::ITIMER_PROF, &timer, std::ptr::null_mut())
+    };
+    assert_eq!(armed, 0, "a timer of whole seconds is accepted");
+}
+
+/// Runs `body` in a child process; gives its wait status. The child has
+/// [`PATIENCE`] seconds, unless it [`grant`]s itself more.
+///
+/// # Errors
+/// A system call's.
+pub fn in_child(body: impl FnOnce() -> Result<(), Error>) -> Result<i32, Error> {
+    // SAFETY: the child goes on with copies of what this thread has. Other
+    // threads do not exist there; it takes no lock of theirs but the C
+    // library's allocator's, which fork keeps usable.
+    let pid = unsafe { libc::fork() };
+    if pid < 0 {
+        return Err(Error::last("starting a process for forms"));
+    }
+    if pid == 0 {
+        // SAFETY: a plain system call: end with the parent.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        grant(PATIENCE);
+        let status = match catch_unwind(AssertUnwindSafe(body)) {
+            Ok(Ok(())) => 0,
+            Ok(Err(error)) => {
+                eprintln!("{error}");
+                2
+            }
+            Err(_) => 3,
+        };
+        // SAFETY: ends the process without running what belongs to the parent.
+        unsafe { libc::_exit(status) };
+    }
+    let mut status = 0;
+    // SAFETY: our own child, which nobody else waits for.
+    match unsafe { libc::waitpid(pid, &mut status, 0) } == pid {
+        true => Ok(status),
+        false => Err(Error::last("waiting for a process for forms")),
+    }
+}
+
+fn serve(
+    machine: &mut impl Machine,
+    memory: &mut Memory,
+    (work, share): (&Work<'_>, Share),
+    records: &mut Records,
+    first: usize,
+) {
+    let frame = frame_bytes();
+    for n in first..work.runs() {
+        let (number, case, state_number) = work.run(n);
+        // What the processor does not know stays unknown.
+        if state_number > 0 && records.get(n - 1).is(Ending::Unknown) {
+            records.set(n, records.get(n - 1));
+            continue;
+        }
+        if !share.has(case, state_number) {
+            continue;
+        }
+        records.set_progress(n);
+        grant(work.patience);
+        let state = state(case, state_number, &work.setting);
+        let record = one(machine, memory, &frame, (number, case), &state);
+        let settled = Record {
+            memory: memory.settle(),
+            ..record
+        };
+        records.set(n, settled);
+    }
+}
+
+/// Runs one state; the memory is left as the run left it.
+pub fn one(
+    machine: &mut impl Machine,
+    memory: &mut Memory,
+    frame: &[u8],
+    (number, case): (usize, &Case),
+    state: &State,
+) -> Record {
+    fill_frame(frame);
+    for (address, bytes) in &state.patches {
+        memory.patch(*address, bytes);
+        patch_frame(*address, bytes);
+    }
+    ports::reset();
+    let mut record = machine.run(&Case::symbol(number), state, case.uses_fs());
+    if record.is(Ending::Returned) {
+        record.registers = registers_word(machine.block(), case.live);
+        record.frame = digest(frame_left(case));
+        // Not where a fault ended it: the gate may have been asked for an element of
+        // which only the first byte is there.
+        record.registers ^= ports::done();
+    }
+    record
+}
+
+/// Registers by number that a caller gets back: rax rdx rbx rsp rbp r12 to r15.
+const RETURNED: [usize; 9] = [0, 2, 3, 4, 5, 12, 13, 14, 15];
+
+/// Which registers, and which flags, count when the function has returned. Where all
+/// are live behind the instruction, it has pushed them; on the way back to a caller
+/// who reads none, the comparison of the return address may have `r11` and the flags.
+pub fn counts(live: Live) -> (Vec<usize>, u64) {
+    const DIRECTION: u64 = 0x400;
+    const R11: usize = 11;
+    match live {
+        Live::All => ((0..16).filter(|r| *r != R11).collect(), DIRECTION),
+        Live::Few | Live::Compared => (RETURNED.to_vec(), DIRECTION),
+    }
+}
+
+fn registers_word(block: &Block, live: Live) -> u64 {
+    let (registers, flags) = block.registers();
+    let (counted, mask) = counts(live);
+    let hash = counted
+        .iter()
+        .fold(flags & mask, |hash, &n| mix(hash ^ registers[n]));
+    mix(hash ^ digest(&block.vectors()))
+}
+
+/// Lowest address that a case's function writes for itself.
+const FRAME_LOW: u64 = SITE_RSP - 0x400;
+
+/// What the frame of a case's function holds before each run.
+pub fn frame_bytes() -> Vec<u8> {
+    super::memory::pristine(FRAME_TOP - FRAME_LOW, 0x6672_616d)
+}
+
+fn fill_frame(frame: &[u8]) {
+    // SAFETY: the driver stack is mapped here and nobody runs on it.
+    unsafe { std::ptr::copy_nonoverlapping(frame.as_ptr(), FRAME_LOW as *mut u8, frame.len()) }
+}
+
+fn patch_frame(address: u64, bytes: &[u8]) {
+    if address >= FRAME_LOW && address.saturating_add(bytes.len() as u64) <= FRAME_TOP {
+        // SAFETY: inside the mapped driver stack, on which nobody runs.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len());
+        }
+    }
+}
+
+/// The bytes of its frame that a function is responsible for: with what it
+/// pushed, without what a sequence may have spilled below, or where it begins: no
+/// function reads the word there before it writes it.
+pub fn frame_left(case: &Case) -> &'static [u8] {
+    if case.is_jump() || case.is_frame() {
+        return &[];
+    }
+    let below = pushed(case.live) - case.stack_change();
+    let low = SITE_RSP.wrapping_add_signed(-i64::from(below));
+    // SAFETY: inside the mapped driver stack, on which nobody runs while the
+    // slice is used.
+    unsafe { std::slice::from_raw_parts(low as *const u8, (FRAME_END - low) as usize) }
+}
+
+const _: () = assert!(FRAME_TOP - FRAME_LOW < PAGE);
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::super::cases::of_form;
+    use super::*;
+
+    /// Uses up time: so many milliseconds of the processor's in each run, or for ever.
+    struct Slow {
+        block: Block,
+        milliseconds: [Option<u64>; 3],
+        runs: usize,
+    }
+
+    impl Machine for Slow {
+        fn run(&mut self, _: &str, _: &State, _: bool) -> Record {
+            let (milliseconds, start) = (self.milliseconds[self.runs], Instant::now());
+            self.runs += 1;
+            let long = |n| start.elapsed() >= Duration::from_millis(n);
+            while !milliseconds.is_some_and(long) {
+                std::hint::spin_loop();
+            }
+            Record::ended(Ending::Skipped)
+        }
+
+        fn block(&self) -> &Block {
+            &self.block
+        }
+    }
+
+    /// How each of three runs ended, with a second for each.
+    fn endings(milliseconds: [Option<u64>; 3]) -> Vec<Record> {
+        const PAGES: u64 = 8;
+        let forms = super::super::all().forms;
+        let case = of_form(0, &forms[0], PAGES)[0];
+        let pristine = Setting::memory(PAGES, 0);
+        let setting = Setting {
+            pages: PAGES,
+            pristine: &pristine,
+            count: 3,
+            seed: 0,
+            helper: 0,
+        };
+        let work = Work {
+            cases: &[(0, &case)],
+            setting,
+            patience: 1,
+        };
+        let records = run_all(&work, Share::ALL, "slow", |_| {
+            let (low, high) = process_lab::address_space::STACK;
+            let stack = process_lab::mapping::new_memory(low, high - low);
+            stack.map_err(Error::system("mapping a stack"))?;
+            let (block, runs) = (Block::new()?, 0);
+            Ok(Slow {
+                block,
+                milliseconds,
+                runs,
+            })
+        })
+        .unwrap();
+        (0..3).map(|n| records.get(n)).collect()
+    }
+
+    #[test]
+    fn each_run_has_its_own_time() {
+        let records = endings([Some(600); 3]);
+        assert!(records.iter().all(|r| r.is(Ending::Skipped)), "{records:?}");
+    }
+
+    #[test]
+    fn a_run_without_end_is_told_from_one_that_went_wrong() {
+        // The process after it begins with its first entry, too.
+        let records = endings([Some(1), None, Some(1)]);
+        assert!(records[0].is(Ending::Skipped) && records[1].is(Ending::Died));
+        assert!(records[1].to_string().starts_with("still running when"));
+        assert!(records[2].is(Ending::Skipped));
+    }
+}

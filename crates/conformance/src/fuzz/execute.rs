@@ -1,0 +1,40 @@
+//! Rewrite, verify, execute: what the rewriter makes of a program, and the
+//! verifier accepts, does what the program does.
+
+use crate::forms::campaign::EXECUTIONS;
+use crate::forms::programs::{Verdict, run};
+
+use super::runnable::body;
+
+/// States of each program.
+const STATES: u64 = 8;
+
+/// What came of an input, for counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// No program whose behaviour is defined.
+    Undefined,
+    /// Refused by the rewriter, or rewritten and refused by the verifier, for
+    /// what the program does to its stack or to DF.
+    Refused,
+    /// Executed from so many states, so many of which ended with a fault.
+    Executed(usize, usize),
+}
+
+/// The first byte says which way it is rewritten and seeds registers and memory;
+/// the others are choices of instructions for the program (`runnable::body`).
+pub fn execute(data: &[u8]) -> Outcome {
+    let Some((&first, choices)) = data.split_first() else {
+        return Outcome::Undefined;
+    };
+    let Some(body) = body(choices) else {
+        return Outcome::Undefined;
+    };
+    let execution = EXECUTIONS[usize::from(first) % EXECUTIONS.len()];
+    match run(&body, execution, u64::from(first), STATES).expect("the machines can be set up") {
+        Verdict::Same { states, faults } => Outcome::Executed(states, faults),
+        Verdict::Refused(_) | Verdict::VerifierRefused(_) => Outcome::Refused,
+        // With -fork=1 the fuzzer shows lines with this word only.
+        Verdict::Different(text) => panic!("ERROR: {text}"),
+    }
+}

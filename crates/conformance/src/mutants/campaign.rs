@@ -1,0 +1,241 @@
+//! All mutants that are to be made: of checks of the stock e1000.ko, and
+//! systematically of a small object; under each scheme, on several threads.
+//!
+//! What the verifier accepts without an argument is run, where it can be, and
+//! counts as surviving if it does anything else than the original.
+
+use std::fmt;
+
+use elf_loader::Object;
+use process_lab::error::Error;
+use process_lab::program::{Program, Variant};
+use process_lab::random::Random;
+use process_lab::stock::{self, Stock};
+use svm_rewrite::{Options as Rewriting, Scheme, rewrite};
+
+use super::{Survivor, Systematic, Tally, checks, guards, judge, judge_guards, systematic};
+use crate::differential::campaign;
+use crate::differential::functions::subject;
+use crate::differential::native;
+
+/// What to make.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Checks of the stock module to mutate under each scheme.
+    pub checks: usize,
+    /// One check of the small object in so many.
+    pub one_in: usize,
+    /// Seed of the choice.
+    pub seed: u64,
+    /// Threads; as many as processors if 0.
+    pub jobs: usize,
+}
+
+impl Extent {
+    fn threads(&self) -> usize {
+        match self.jobs {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            jobs => jobs,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// By name of scheme and object.
+    pub tallies: Vec<(String, Tally)>,
+    /// What was accepted without an argument, with what running it showed.
+    pub accepted: Vec<(Meaning, String)>,
+}
+
+impl Report {
+    /// Mutants made.
+    pub fn made(&self) -> u64 {
+        self.sum(|c| c.made)
+    }
+
+    /// Mutants that the verifier rejected.
+    pub fn rejected(&self) -> u64 {
+        self.sum(|c| c.rejected)
+    }
+
+    /// Mutants that keep the contract, by argument.
+    pub fn harmless(&self) -> u64 {
+        self.sum(|c| c.harmless)
+    }
+
+    /// Mutants that do the same in all runs.
+    pub fn same(&self) -> u64 {
+        self.accepted.len() as u64 - self.surviving()
+    }
+
+    /// Mutants that should have been rejected.
+    pub fn surviving(&self) -> u64 {
+        let survives = |a: &&(Meaning, String)| a.0 != Meaning::Same;
+        self.accepted.iter().filter(survives).count() as u64
+    }
+
+    fn sum(&self, of: impl Fn(&super::Count) -> u64) -> u64 {
+        let tallies = self.tallies.iter();
+        tallies.flat_map(|(_, t)| t.counts.iter()).map(of).sum()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, tally) in &self.tallies {
+            writeln!(f, "{name}\n{tally}")?;
+        }
+        for (meaning, text) in &self.accepted {
+            writeln!(f, "accepted, {meaning}: {text}")?;
+        }
+        let rows = [
+            ("mutants made", self.made()),
+            ("  rejected", self.rejected()),
+            ("  harmless by argument", self.harmless()),
+            ("  the same in all runs", self.same()),
+            ("  surviving", self.surviving()),
+        ];
+        rows.iter()
+            .try_for_each(|(name, n)| writeln!(f, "{name:<34}{n:>12}"))
+    }
+}
+
+/// Makes them and asks the verifier about each.
+///
+/// # Errors
+/// The stock module cannot be found, rewritten, or run.
+pub fn run(plan: &Extent) -> Result<Report, Error> {
+    let mut report = Report::default();
+    let file = stock::find()?;
+    let stock = Stock::new(&file, native::import_entry())?;
+    for variant in Variant::PLAIN {
+        let (mut object, tally) = scheme_tally(&stock.object, variant.scheme, plan)?;
+        for survivor in &tally.survivors {
+            let meaning = means_the_same(&stock, variant, &mut object, survivor)?;
+            report
+                .accepted
+                .push((meaning, survivor.mutant.text.clone()));
+        }
+        let name = format!("e1000, scheme {}", variant.name());
+        report.tallies.push((name, tally));
+        let tally = small_tally(variant.scheme, plan);
+        for survivor in &tally.survivors {
+            let text = survivor.mutant.text.clone();
+            report.accepted.push((Meaning::Unknown, text));
+        }
+        let name = format!("small object, scheme {}", variant.name());
+        report.tallies.push((name, tally));
+    }
+    Ok(report)
+}
+
+/// The mutants of the small object.
+fn small_tally(scheme: Scheme, plan: &Extent) -> Tally {
+    let subject = Systematic::new(scheme);
+    let threads = plan.threads();
+    let mut tally = Tally::default();
+    std::thread::scope(|scope| {
+        let start = |first| {
+            let mut subject = subject.clone();
+            scope.spawn(move || systematic(&mut subject, first, threads * plan.one_in.max(1)))
+        };
+        let running: Vec<_> = (0..threads).map(start).collect();
+        for thread in running {
+            tally.add(thread.join().expect("a mutation thread panicked"));
+        }
+    });
+    tally
+}
+
+/// What running a mutant showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// It did the same in all runs.
+    Same,
+    /// It did not.
+    Different,
+    /// Its function cannot be run.
+    Unknown,
+}
+
+impl std::fmt::Display for Meaning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Meaning::Same => "and the same in all runs",
+            Meaning::Different => "and DIFFERENT when run",
+            Meaning::Unknown => "and its function cannot be run",
+        })
+    }
+}
+
+/// Runs the mutant's function, native against mutated.
+fn means_the_same(
+    stock: &Stock<'_>,
+    variant: Variant,
+    object: &mut Object<'static>,
+    survivor: &Survivor,
+) -> Result<Meaning, Error> {
+    let name = survivor.function.trim_end_matches(".cold");
+    let Some(subject) = subject(name) else {
+        return Ok(Meaning::Unknown);
+    };
+    let Some(undo) = survivor.mutant.apply(object) else {
+        return Ok(Meaning::Unknown);
+    };
+    let program = Program::link(stock, variant, object.clone());
+    undo.undo(object);
+    let runs = campaign::Extent {
+        images: 1000,
+        stepped: 0,
+        first: 0,
+        jobs: 1,
+    };
+    let report = campaign::run(stock, &[program?], &[subject], runs, &|_| {})?;
+    Ok(if report.differing() == 0 {
+        Meaning::Same
+    } else {
+        Meaning::Different
+    })
+}
+
+/// The mutants of some checks of the stock module.
+fn scheme_tally(
+    object: &Object<'_>,
+    scheme: Scheme,
+    plan: &Extent,
+) -> Result<(Object<'static>, Tally), Error> {
+    let rewriting = Rewriting {
+        report: true,
+        ..Rewriting::new(scheme)
+    };
+    let rewritten = rewrite(object, rewriting)?;
+    let all = checks(&rewritten.object, &rewritten.sites, scheme);
+    // As many of them as a third of the checks.
+    let guards = guards(&rewritten.object, &rewritten.sites);
+    let one_in = plan.threads() * (3 * guards.len()).div_ceil(plan.checks.max(1)).max(1);
+    let mut random = Random::new(plan.seed);
+    let chosen: Vec<_> = (0..plan.checks)
+        .map(|_| all[random.below(all.len() as u64) as usize].clone())
+        .collect();
+    let mut tally = Tally::default();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = chosen
+            .chunks(chosen.len().div_ceil(plan.threads()).max(1))
+            .enumerate()
+            .map(|(i, part)| {
+                let (mut object, all, guards) = (rewritten.object.clone(), &all, &guards);
+                scope.spawn(move || {
+                    let mut tally = judge(&mut object, part, all, plan.seed + i as u64);
+                    tally.add(judge_guards(&mut object, guards, i, one_in));
+                    tally
+                })
+            })
+            .collect();
+        for thread in threads {
+            tally.add(thread.join().expect("a mutation thread panicked"));
+        }
+    });
+    Ok((rewritten.object, tally))
+}

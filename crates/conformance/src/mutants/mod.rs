@@ -1,0 +1,106 @@
+//! Mutants of the rewriter's checks, and of what it does about return addresses
+//! (`returned.rs`): does the verifier notice each?
+//!
+//! Takes a rewritten object and its sites, finds the checks by their
+//! relocations against the translation table, and makes objects that differ
+//! from it in one instruction of one check: deleted, swapped with its
+//! neighbour, branching elsewhere, or with another register. A relocation moves
+//! with its instruction. Every mutant is shown to the verifier.
+//!
+//! ```text
+//! stlb  0 lea|mov ADDRESS, %v       paper  0 lea|mov ADDRESS, %i
+//!       1 mov  %vd, %id                    1 mov  %i, %v
+//!       2 shr  $8, %id                     2 and  $-4096, %i
+//!       3 and  $0xfff0, %id                3 mov  %i, %p
+//!       4 sub  twin_stlb(%i), %v           4 and  $0xfff000, %i
+//!       5 cmp  $0xfff, %v                  5 shr  $8, %i
+//!       6 ja   slow                        6 cmp  twin_stlb(%i), %p
+//!       7 add  twin_stlb+8(%i), %v         7 jne  slow
+//!                                          8 xor  twin_stlb+8(%i), %v
+//! ```
+//!
+//! Instruction 0 says which address is translated, not whether: without it, or
+//! with another register in it, the rest is still a whole check of whatever
+//! address is there, so such a mutant computes something else but is confined
+//! as before. The verifier may accept it (it does where the slow path does not
+//! compute the address again).
+//!
+//! Two kinds of mutants mean the same. Where instruction 0 is `mov %reg, ...`,
+//! `%reg` holds the same address and may be read instead. And in scheme `stlb`
+//! any entry may be asked, instruction 1's source being another register:
+//! every entry is whole, and its tag is compared with all of the address, so a
+//! wrong one misses and the slow path answers.
+//!
+//! A copy of the address to where it is already (`%v` is that `%reg`) may go.
+//! All others the verifier must reject, or [`Survivor`] has to be looked at:
+//! `mutations` runs its function, native against mutated.
+//!
+//! An instruction that does the same twice as once (a copy, a mask, a compare and
+//! its branch) may stand there twice. A branch into the check may skip
+//! instruction 0, and in scheme `stlb` what chooses the entry, 1 to 3, for the
+//! same reasons; not the mask, without which the index is anything. It may skip
+//! all of it where the register still holds the translated address of the check
+//! before: the access is then to that one's, and covered.
+//!
+//! Checks that no path reaches are left out: behind a static branch that is
+//! off, nothing is executed, so nothing needs to hold.
+
+pub mod campaign;
+mod check;
+mod everywhere;
+mod held;
+mod inserted;
+mod mutant;
+mod reach;
+mod replaced;
+mod returned;
+mod splice;
+mod tally;
+
+pub use check::{Check, checks};
+pub use everywhere::{Systematic, systematic};
+pub use mutant::{Mutant, Undo};
+pub use returned::{Guard, guards, judge_guards};
+pub use tally::{Count, Survivor, Tally, judge};
+
+use check::Piece;
+
+/// What was done to a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MutantKind {
+    /// An instruction became no-operations.
+    Deleted,
+    /// An instruction and the next changed places.
+    Swapped,
+    /// A branch or call leads elsewhere.
+    Retargeted,
+    /// An operand is another register.
+    Register,
+    /// An instruction stands there twice.
+    Duplicated,
+    /// A branch leads into the check.
+    Entered,
+    /// An access reaches beyond what the check covers.
+    Grown,
+    /// The stack pointer is moved, or used for another register.
+    StackPointer,
+    /// A word of the stack is another one.
+    Displaced,
+    /// A branch is on another condition.
+    Condition,
+}
+
+impl MutantKind {
+    pub const ALL: [MutantKind; 10] = [
+        MutantKind::Deleted,
+        MutantKind::Swapped,
+        MutantKind::Retargeted,
+        MutantKind::Register,
+        MutantKind::Duplicated,
+        MutantKind::Entered,
+        MutantKind::Grown,
+        MutantKind::StackPointer,
+        MutantKind::Displaced,
+        MutantKind::Condition,
+    ];
+}

@@ -1,0 +1,199 @@
+//! A sample of the exhaustive run, and the reviewed list of what is refused.
+//!
+//! `TWIN_BLESS=1` writes the list anew; read it before you keep it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use conformance::forms::campaign::{self, Extent, Report};
+use conformance::forms::survey::{self, Verdict};
+use conformance::forms::{self, Enumeration, known};
+use iced_x86::Code;
+use process_lab::program::Variant;
+
+struct Surveyed {
+    enumeration: Enumeration,
+    verdicts: Vec<Verdict>,
+}
+
+static SURVEYED: LazyLock<Surveyed> = LazyLock::new(|| {
+    let enumeration = forms::all();
+    let verdicts = survey::survey(&enumeration.forms, Variant::PLAIN[0]);
+    Surveyed {
+        enumeration,
+        verdicts,
+    }
+});
+
+/// Every refusal by code and reason, and what the verifier does not accept.
+#[test]
+fn refusals_are_the_reviewed_ones() {
+    let surveyed = &*SURVEYED;
+    let found = survey::describe(
+        &surveyed.enumeration.forms,
+        &surveyed.verdicts,
+        &surveyed.enumeration.lost,
+    );
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/forms__refusals.txt");
+    if std::env::var_os("TWIN_BLESS").is_some() {
+        std::fs::write(&path, &found).expect("the list can be written");
+    }
+    let reviewed = std::fs::read_to_string(&path).expect("the list is there");
+    assert!(
+        found == reviewed,
+        "the refusals are not those of {}:\n{found}",
+        path.display()
+    );
+}
+
+/// What the verifier does not allow, the rewriter refuses by name.
+#[test]
+fn nothing_that_is_rewritten_is_left_to_the_verifier_to_refuse() {
+    let surveyed = &*SURVEYED;
+    let forms = forms::without_memory();
+    let plain = survey::survey(&forms, Variant::PLAIN[0]);
+    assert!(forms.len() > 2000, "{}", forms.len());
+    let pairs = surveyed.enumeration.forms.iter().zip(&surveyed.verdicts);
+    let left: Vec<String> = pairs
+        .chain(forms.iter().zip(&plain))
+        .filter(|(_, verdict)| matches!(verdict, Verdict::VerifierRefused(_)))
+        // A function that returns so breaks the rule itself.
+        .filter(|(form, _)| form.code != Code::Std)
+        .map(|(form, verdict)| format!("{:?} at {:?}: {verdict:?}", form.code, form.mode))
+        .collect();
+    assert!(
+        left.is_empty(),
+        "{} forms:\n{}",
+        left.len(),
+        left.join("\n")
+    );
+}
+
+/// A refusal does not depend on the scheme.
+#[test]
+fn both_schemes_refuse_the_same() {
+    let surveyed = &*SURVEYED;
+    let paper = survey::survey(&surveyed.enumeration.forms, Variant::PLAIN[1]);
+    let pairs = surveyed.verdicts.iter().zip(&paper);
+    for (form, (stlb, paper)) in surveyed.enumeration.forms.iter().zip(pairs) {
+        assert_eq!(stlb, paper, "{:?} at {:?}", form.code, form.mode);
+    }
+}
+
+/// The tables are enumerated: a library that forgot most of them would show.
+#[test]
+fn forms_are_many() {
+    let surveyed = &*SURVEYED;
+    let counts = survey::counts(&surveyed.enumeration.forms, &surveyed.verdicts);
+    assert!(counts.forms > 60_000 && counts.codes > 3_500, "{counts:?}");
+    assert!(counts.accepted > 25_000, "{counts:?}");
+}
+
+fn execute(plan: Extent) -> Report {
+    let surveyed = &*SURVEYED;
+    campaign::run(
+        &surveyed.enumeration.forms,
+        &surveyed.verdicts,
+        &plan,
+        &|_, _| {},
+    )
+    .expect("the campaign runs")
+}
+
+/// One form in many, each way: registers, flags, memory and faults agree.
+#[test]
+fn a_sample_of_forms_computes_the_same() {
+    let report = execute(Extent {
+        states: 16,
+        string_states: 60,
+        seeds: (0x7e57, 1),
+        one_in: 60,
+        only: Vec::new(),
+        jobs: 2,
+        known: false,
+    });
+    println!("{report}");
+    let described: Vec<String> = report.described.iter().map(ToString::to_string).collect();
+    assert!(report.differences == 0, "{}", described.join("\n"));
+    assert!(
+        report.states > 100_000 && report.string_states > 30_000,
+        "{report}"
+    );
+    assert!(report.faults > 1000, "faults are compared, too: {report}");
+}
+
+/// Strings to and from ports, every form: what the gate is asked for is what the manual
+/// says, and memory, registers and faults agree.
+#[test]
+fn port_strings_compute_the_same() {
+    use iced_x86::Mnemonic::{Insb, Insd, Insw, Outsb, Outsd, Outsw};
+    let forms = SURVEYED.enumeration.forms.iter().enumerate();
+    let ports = forms.filter(|(_, form)| {
+        let mnemonic = form.code.mnemonic();
+        matches!(mnemonic, Insb | Insw | Insd | Outsb | Outsw | Outsd)
+    });
+    let report = execute(Extent {
+        states: 8,
+        string_states: 16,
+        seeds: (0x9047, 1),
+        one_in: 1,
+        only: ports.map(|(n, _)| n).collect(),
+        jobs: 2,
+        known: false,
+    });
+    println!("{report}");
+    let described: Vec<String> = report.described.iter().map(ToString::to_string).collect();
+    assert!(report.differences == 0, "{}", described.join("\n"));
+    assert!(
+        report.string_states > 3_000 && report.faults > 20,
+        "{report}"
+    );
+}
+
+/// A known defect in what the verifier refuses anyway harms nobody. Those in what it
+/// accepts are named here: there is none.
+#[test]
+fn known_defects_that_are_verified_are_named() {
+    let surveyed = &*SURVEYED;
+    let mut names = BTreeSet::new();
+    for (form, verdict) in surveyed.enumeration.forms.iter().zip(&surveyed.verdicts) {
+        let case = forms::cases::of_form(0, form, 8)[0];
+        if let (Some(n), Verdict::Accepted) = (known::of(&case), verdict) {
+            names.insert(known::KNOWN[n].name);
+        }
+    }
+    assert_eq!(names, BTreeSet::new());
+}
+
+/// AVX-512 is executed wherever the processor has it, its masks of 64 bits included;
+/// where it is not, the report says of how many forms that is.
+#[test]
+fn wide_moves_are_executed_or_said_to_be_skipped() {
+    use iced_x86::EncodingKind;
+    let surveyed = &*SURVEYED;
+    let pairs = surveyed.enumeration.forms.iter().zip(&surveyed.verdicts);
+    let rewritten = |form: &forms::Form, verdict: &Verdict| {
+        form.code.op_code().encoding() == EncodingKind::EVEX && verdict.is_rewritten()
+    };
+    let numbered = pairs.enumerate().filter(|(_, (f, v))| rewritten(f, v));
+    let wide: Vec<usize> = numbered.map(|(n, _)| n).collect();
+    assert!(wide.len() > 200, "{}", wide.len());
+    let report = execute(Extent {
+        states: 32,
+        string_states: 1,
+        seeds: (0x512, 1),
+        one_in: 1,
+        only: wide.clone(),
+        jobs: 2,
+        known: false,
+    });
+    println!("{report}");
+    let described: Vec<String> = report.described.iter().map(ToString::to_string).collect();
+    assert!(report.differences == 0, "{}", described.join("\n"));
+    let skipped = report.skipped.values().flatten();
+    let skipped = skipped.filter(|n| wide.contains(n)).count();
+    assert_eq!(report.forms.len() + skipped, wide.len(), "{report}");
+    let has = std::arch::is_x86_feature_detected!("avx512bw");
+    assert_eq!(skipped == 0, has, "{report}");
+}

@@ -1,0 +1,452 @@
+//! Packet loops that dom0 runs itself: its own driver, unmodified, for its own
+//! packets, for its own packets on a hypervisor, or for guests.
+
+use std::cell::{RefCell, UnsafeCell};
+use std::ops::Range;
+
+use crate::engines::guest::{self, BackEnd, ByEvent, Failure};
+use crate::engines::native::{Directly, NativeEngine, Notify};
+use crate::image::{Module, Plan};
+use crate::measure::profile::{self, Component};
+use crate::measure::steps::{self, Steps};
+use crate::memory::{self, BarMode, Machine};
+use crate::packets::card::OpenCard;
+use crate::packets::outgoing::Outgoing;
+use crate::packets::packet_loop::{Engine, Stop};
+use crate::packets::rings::Rings;
+use crate::packets::round::{Direction, Round, Runner, sources};
+use crate::replay;
+use crate::replay::grounds::Native;
+use crate::replay::recorder::{self, Surroundings};
+use crate::traffic::source::Shape;
+use crate::transport::mailbox::Mailbox;
+use crate::transport::rendezvous::Limits;
+
+/// Whose packets, and who hears of interrupts first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum LoopKind {
+    /// dom0's, on the bare machine.
+    Native = 1,
+    /// dom0's, on a hypervisor that is told of interrupts first.
+    OnHypervisor = 2,
+    /// Guests', until the front end says that it ends.
+    BackEnd = 3,
+    /// Those of the last tape, by the driver alone.
+    Tape = 4,
+}
+
+/// How a round is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Look {
+    Cycles = 0,
+    /// Instructions, and what the driver does is recorded; of [`LoopKind::Native`].
+    Record = 1,
+    Steps = 2,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Whose packets.
+    pub kind: LoopKind,
+    /// Which way; of no meaning for a back end.
+    pub direction: Direction,
+    pub packets: u64,
+    /// What they are.
+    pub shape: Shape,
+    /// How many guests.
+    pub guests: u32,
+    /// How it is looked at.
+    pub look: Look,
+    /// dom0 address of the device.
+    pub net_device: u64,
+    /// dom0 address of what dom0's stack delivers.
+    pub rx_ring: u64,
+}
+
+/// Words of an encoded job.
+pub const WORDS: usize = 7;
+const SEGMENTS: u64 = 1 << 32;
+
+impl Job {
+    /// As words.
+    pub fn encode(&self) -> [u64; WORDS] {
+        let shape = match self.shape {
+            Shape::Frames(size) => size as u64,
+            Shape::Segments(payload) => payload as u64 | SEGMENTS,
+        };
+        let direction = match self.direction {
+            Direction::Send => 0,
+            Direction::Receive => 1,
+        };
+        [
+            self.kind as u64 | (self.look as u64) << 8,
+            direction,
+            self.packets,
+            shape,
+            u64::from(self.guests),
+            self.net_device,
+            self.rx_ring,
+        ]
+    }
+
+    /// From words, if they are one.
+    pub fn decode(words: &[u64; WORDS]) -> Option<Job> {
+        let size = words[3] as u32 as usize;
+        Some(Job {
+            kind: match words[0] & 0xff {
+                1 => LoopKind::Native,
+                2 => LoopKind::OnHypervisor,
+                3 => LoopKind::BackEnd,
+                4 => LoopKind::Tape,
+                _ => return None,
+            },
+            look: match words[0] >> 8 {
+                0 => Look::Cycles,
+                1 => Look::Record,
+                2 => Look::Steps,
+                _ => return None,
+            },
+            direction: match words[1] {
+                0 => Direction::Send,
+                1 => Direction::Receive,
+                _ => return None,
+            },
+            packets: words[2],
+            shape: if words[3] & SEGMENTS != 0 {
+                Shape::Segments(size)
+            } else {
+                Shape::Frames(size)
+            },
+            guests: u32::try_from(words[4]).ok()?,
+            net_device: words[5],
+            rx_ring: words[6],
+        })
+    }
+}
+
+/// What a job gives.
+#[repr(C)]
+pub struct Outcome {
+    /// What was done.
+    pub round: Round,
+    /// Instructions, if they were counted; those of a back end too.
+    pub steps: Steps,
+    /// Why it ended early, if its text is not empty.
+    pub failure: Failure,
+}
+
+/// The mailbox's place for the outcome of the last job.
+#[repr(C)]
+pub struct OutcomeSlot(UnsafeCell<Outcome>);
+
+// SAFETY: written by dom0 while it serves a command, read by whoever asked for it
+// afterwards.
+unsafe impl Sync for OutcomeSlot {}
+
+impl std::fmt::Debug for OutcomeSlot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OutcomeSlot")
+    }
+}
+
+impl OutcomeSlot {
+    /// What the last job did, or why it ended early. For whoever asked for the
+    /// job, after the answer.
+    ///
+    /// # Errors
+    /// The reason.
+    pub fn take(&self) -> Result<(Round, Steps), String> {
+        // SAFETY: dom0 has answered and writes no more.
+        let outcome = unsafe { &mut *self.0.get() };
+        match outcome.failure.get() {
+            text if text.is_empty() => Ok((outcome.round, outcome.steps)),
+            text => Err(text),
+        }
+    }
+
+    fn put(&self, result: Result<(Round, Steps), Stop>) {
+        // SAFETY: dom0's turn.
+        let outcome = unsafe { &mut *self.0.get() };
+        match result {
+            Ok((round, steps)) => {
+                (outcome.round, outcome.steps) = (round, steps);
+                outcome.failure.set("");
+            }
+            Err(stop) => outcome.failure.set(&stop.to_string()),
+        }
+    }
+}
+
+/// How dom0 hears of interrupts.
+enum Announced {
+    Directly(Directly),
+    ByEvent(ByEvent<'static>),
+}
+
+impl Notify for Announced {
+    fn interrupt(&mut self) {
+        match self {
+            Announced::Directly(direct) => direct.interrupt(),
+            Announced::ByEvent(event) => event.interrupt(),
+        }
+    }
+
+    fn waited(&mut self) -> u64 {
+        match self {
+            Announced::Directly(direct) => direct.waited(),
+            Announced::ByEvent(event) => event.waited(),
+        }
+    }
+}
+
+type DomRunner = Runner<'static, NativeEngine<Announced>>;
+
+thread_local! {
+    /// The runner of the last job: its traffic sources go on counting.
+    static LANE: RefCell<Option<(Job, DomRunner)>> = const { RefCell::new(None) };
+    /// Guests' packets on their way, perhaps from one job to the next.
+    static OUTGOING: RefCell<Option<Outgoing>> = const { RefCell::new(None) };
+}
+
+/// Where a job runs.
+pub struct Site {
+    /// dom0's plan.
+    pub plan: &'static Plan<'static>,
+    pub machine: &'static Machine,
+    pub mailbox: &'static Mailbox,
+}
+
+/// Performs a job on dom0's thread 0; the outcome is in the mailbox afterwards.
+pub fn perform(job: &Job, site: &Site) {
+    declare(site.plan);
+    let result = match job.kind {
+        LoopKind::Native | LoopKind::OnHypervisor => own_packets(job, site),
+        LoopKind::BackEnd => guests_packets(job, site),
+        LoopKind::Tape => play(site).map(|()| (Round::default(), Steps::default())),
+    };
+    site.mailbox.outcome.put(result);
+}
+
+/// Says whose code is where, once.
+fn declare(plan: &Plan<'_>) {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let owners = [
+            (Module::Driver, Component::Driver),
+            (Module::Hot, Component::Support),
+        ];
+        for (module, component) in owners {
+            if let Some(code) = plan.code(module) {
+                profile::declare(code.start, code.end, component);
+            }
+        }
+        let thunks = thunks(plan);
+        profile::declare_callers(thunks.start, thunks.end);
+    });
+}
+
+/// kernel/thunks.S has them one after the other.
+fn thunks(plan: &Plan<'_>) -> Range<u64> {
+    let ends = ["__x86_indirect_thunk_rax", "__SCT__cond_resched"];
+    match ends.map(|name| plan.symbol(name)) {
+        [Some(start), Some(end)] => start..end,
+        _ => 0..0,
+    }
+}
+
+fn lacking() -> Stop {
+    Stop::Driver("kernel.o or hot.o lack an entry point".to_owned())
+}
+
+fn engine(job: &Job, site: &Site) -> Result<NativeEngine<Announced>, Stop> {
+    let announced = match job.kind {
+        LoopKind::OnHypervisor => Announced::ByEvent(ByEvent {
+            event: &site.mailbox.event,
+            limits: Limits {
+                spin: 0,
+                ..Limits::default()
+            },
+            waited: 0,
+        }),
+        LoopKind::Native | LoopKind::BackEnd | LoopKind::Tape => Announced::Directly(Directly),
+    };
+    let (device, ring) = (job.net_device, job.rx_ring);
+    NativeEngine::new(
+        site.plan,
+        site.machine,
+        announced,
+        device,
+        memory::IRQ,
+        ring,
+    )
+    .ok_or_else(lacking)
+}
+
+fn set_bar(mode: BarMode) -> Result<(), Stop> {
+    memory::set_bar(mode).map_err(|error| Stop::Card(error.to_string()))
+}
+
+fn same_runner(a: &Job, b: &Job) -> bool {
+    let key = |job: &Job| (job.kind, job.shape, job.guests, job.net_device, job.rx_ring);
+    key(a) == key(b)
+}
+
+fn own_packets(job: &Job, site: &Site) -> Result<(Round, Steps), Stop> {
+    set_bar(BarMode::Open)?;
+    let result = LANE.with_borrow_mut(|kept| {
+        let runner = match kept.take() {
+            Some((old, runner)) if same_runner(&old, job) => {
+                runner.packet_loop.card.open()?;
+                runner
+            }
+            _ => new_lane(job, site)?,
+        };
+        let (_, runner) = kept.insert((*job, runner));
+        let result = match job.look {
+            Look::Cycles | Look::Steps => {
+                observe(job.look, || runner.run(job.direction, job.packets))
+            }
+            Look::Record => record(job, site, || runner.run(job.direction, job.packets)),
+        };
+        let closed = runner.packet_loop.card.close();
+        let (round, steps) = result?;
+        closed?;
+        Ok((round, steps))
+    });
+    set_bar(BarMode::Trapped)?;
+    result
+}
+
+fn new_lane(job: &Job, site: &Site) -> Result<DomRunner, Stop> {
+    let dma = site.plan.space().dma();
+    let card = OpenCard::new(site.machine, site.mailbox, dma, job.guests as usize)?;
+    let sources = sources(site.machine, job.guests, job.shape);
+    Ok(Runner::new(engine(job, site)?, card, sources, job.shape))
+}
+
+fn untold(why: impl std::fmt::Display) -> Stop {
+    Stop::Driver(why.to_string())
+}
+
+/// Records what the driver does in `work`, and sees that it does the same again.
+fn record(
+    job: &Job,
+    site: &Site,
+    work: impl FnOnce() -> Result<Round, Stop>,
+) -> Result<(Round, Steps), Stop> {
+    let around = Surroundings {
+        code: site.plan.code(Module::Driver).ok_or_else(lacking)?,
+        thunks: thunks(site.plan),
+        stack: memory::kernel_stack(0),
+        gs: memory::percpu(0),
+    };
+    let (counted, recorder) = recorder::record(around, || steps::count(work));
+    let (round, steps) = counted.map_err(untold)?;
+    let round = round?;
+    let tape = recorder.tape(job.packets, steps.of(Component::Driver));
+    let tape = tape.map_err(|why| untold(format!("no tape: {why}")))?;
+    let mut ground = Native::new(site.plan, site.machine);
+    let again = replay::count(&tape, &mut ground, Component::Dom0).map_err(untold)?;
+    if again.of(Component::Driver) != tape.instructions {
+        return Err(untold(format!(
+            "played, the driver takes {} instructions instead of {}",
+            again.of(Component::Driver),
+            tape.instructions
+        )));
+    }
+    if !site.mailbox.tape.put(&tape) {
+        return Err(untold("the tape is too long"));
+    }
+    Ok((round, steps))
+}
+
+/// Lets the driver play the last tape often enough.
+fn play(site: &Site) -> Result<(), Stop> {
+    let tape = site.mailbox.tape.get().ok_or_else(|| untold("no tape"))?;
+    set_bar(BarMode::Open)?;
+    let turn = replay::turn(&tape, &mut Native::new(site.plan, site.machine));
+    set_bar(BarMode::Trapped)?;
+    site.mailbox.tape.put_turn(turn.map_err(untold)?);
+    Ok(())
+}
+
+/// Runs `work` as it is to be looked at.
+///
+/// # Errors
+/// Its own, or what keeps it from being looked at.
+pub fn observe(
+    look: Look,
+    work: impl FnOnce() -> Result<Round, Stop>,
+) -> Result<(Round, Steps), Stop> {
+    match look {
+        Look::Cycles => Ok((work()?, Steps::default())),
+        Look::Steps | Look::Record => {
+            let (round, steps) = steps::count(work).map_err(untold)?;
+            Ok((round?, steps))
+        }
+    }
+}
+
+/// The back end's view of dom0's engine. The card is the front end's business.
+struct Back(NativeEngine<Announced>);
+
+impl BackEnd for Back {
+    fn rings(&mut self) -> &mut Rings {
+        self.0.rings()
+    }
+
+    fn transmit(&mut self, count: u32) -> Result<u32, Stop> {
+        self.0.transmit(count)
+    }
+
+    fn interrupt(&mut self) -> Result<bool, Stop> {
+        self.0.handle()
+    }
+
+    fn packets(&mut self, take: &mut dyn FnMut(&[u8])) {
+        self.0.delivered().for_each(take);
+    }
+}
+
+fn guests_packets(job: &Job, site: &Site) -> Result<(Round, Steps), Stop> {
+    set_bar(BarMode::Open)?;
+    let mut back = Back(engine(job, site)?);
+    let (round, steps) = observe(job.look, || {
+        OUTGOING.with_borrow_mut(|outgoing| {
+            let outgoing = outgoing.get_or_insert_with(|| Outgoing::new(site.machine.frames()));
+            guest::serve(&site.mailbox.net, &mut back, outgoing, job.guests);
+        });
+        Ok(Round::default())
+    })?;
+    set_bar(BarMode::Trapped)?;
+    Ok((round, steps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_survive_the_crossing() {
+        for (kind, look, shape) in [
+            (LoopKind::Native, Look::Cycles, Shape::Frames(60)),
+            (LoopKind::OnHypervisor, Look::Record, Shape::Segments(64240)),
+            (LoopKind::BackEnd, Look::Steps, Shape::Frames(1514)),
+        ] {
+            let job = Job {
+                kind,
+                direction: Direction::Receive,
+                packets: 1 << 40,
+                shape,
+                guests: 8,
+                look,
+                net_device: 0x1000_0000_1234,
+                rx_ring: 7,
+            };
+            assert_eq!(Job::decode(&job.encode()), Some(job));
+        }
+        assert_eq!(Job::decode(&[0; WORDS]), None);
+    }
+}

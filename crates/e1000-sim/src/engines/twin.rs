@@ -1,0 +1,389 @@
+//! Packets through the hypervisor instance: the rewritten driver sends and
+//! receives, the runtime's switch hands packets to guests, dom0 is not asked.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use process_lab::runtime::{self, Arrival, Cpu, Delivery, Frame, Packet, Switch};
+
+use crate::hypervisor::instance::{Instance, Service, Stopped};
+use crate::measure::profile::Component;
+use crate::packets::outgoing::{Counts, Outgoing};
+use crate::packets::packet_loop::{Card, Engine, Stop};
+use crate::packets::rings::{
+    Done, RELEASE, RX_FRAGMENTS, RX_HELD, RX_UNWANTED, Request, Rings, Sent,
+};
+use crate::traffic::source::TrafficSource;
+
+/// The hypervisor's own services, which hot routines import.
+pub const SERVICES: [(&str, Service); 1] = [("host_receive", host_receive)];
+/// Packets that guests may have waiting in all.
+const PACKETS: usize = 4096;
+/// Packets that one poll may receive.
+const BUDGET: u64 = 300;
+/// Polls in a row that receive nothing and are not done.
+const PATIENCE: u32 = 64;
+
+static SWITCH: AtomicPtr<Switch> = AtomicPtr::new(std::ptr::null_mut());
+static INSTANCE: AtomicPtr<runtime::Instance> = AtomicPtr::new(std::ptr::null_mut());
+
+/// What dom0 says about the driver when it has been opened (paper, 5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Driver {
+    /// dom0 address of its `struct net_device`.
+    pub net_device: u64,
+    /// dom0 address of its interrupt handler, in the VM instance.
+    pub handler: u64,
+    /// The interrupt's number.
+    pub irq: u32,
+    /// What the handler is told.
+    pub dev_id: u64,
+}
+
+/// Whether dom0 lets its interrupt handler run: words in its memory.
+#[derive(Clone, Copy, Debug)]
+pub struct VirtualInterrupts<'m> {
+    /// The virtual interrupt flag of its CPU 0 (paper, 4.4); 1: they may come.
+    pub enabled: &'m AtomicU32,
+    /// To be set if one could not.
+    pub pending: &'m AtomicU32,
+    /// How often dom0 has disabled this interrupt.
+    pub depth: &'m AtomicU32,
+    /// 1 while some CPU runs the handler.
+    pub running: &'m AtomicU32,
+}
+
+/// The handler is running here, until this is dropped.
+struct Running<'m>(&'m AtomicU32);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+impl<'m> VirtualInterrupts<'m> {
+    /// Takes the handler, if it may run.
+    fn take(&self) -> Option<Running<'m>> {
+        if !self.enabled() || self.depth.load(Ordering::Acquire) != 0 {
+            return None;
+        }
+        let taken = self
+            .running
+            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
+        taken.ok().map(|_| Running(self.running))
+    }
+
+    fn enabled(&self) -> bool {
+        if self.enabled.load(Ordering::Acquire) != 0 {
+            return true;
+        }
+        self.pending.store(1, Ordering::SeqCst);
+        // Enabled in the meantime, and perhaps without a look at ours.
+        self.enabled.load(Ordering::SeqCst) != 0
+    }
+}
+
+/// The engine. One a process.
+pub struct TwinEngine<'a> {
+    pub instance: Instance<'a>,
+    rings: Rings,
+    outgoing: Outgoing,
+    driver: Driver,
+    interrupts: VirtualInterrupts<'a>,
+    switch: *mut Switch,
+    /// Switch number, flow number and Ethernet address.
+    guests: Vec<(u32, u32, [u8; 6])>,
+    entries: Entries,
+    stopped: Option<Stopped>,
+    /// Buffers that guests have taken and the driver's pool has not got back.
+    owed: Vec<u64>,
+}
+
+/// Hypervisor addresses of what is called for every packet.
+#[derive(Clone, Copy)]
+struct Entries {
+    transmit: u64,
+    poll: u64,
+    pending: u64,
+    release: u64,
+    handler: u64,
+}
+
+fn entries(instance: &Instance<'_>, driver: &Driver) -> Option<Entries> {
+    let function = |name| instance.function(name);
+    Some(Entries {
+        transmit: function("hot_transmit")?,
+        poll: function("hot_poll")?,
+        pending: function("hot_pending")?,
+        release: function("hot_release")?,
+        handler: instance.lookup(driver.handler)?,
+    })
+}
+
+/// Zeroed memory for a switch and its packets, for the process's life.
+fn new_switch() -> *mut Switch {
+    // SAFETY: plain function.
+    let words = unsafe { runtime::twin_switch_size() }.div_ceil(8) as usize;
+    let switch: &'static mut [u64] = Box::leak(vec![0u64; words].into_boxed_slice());
+    let packets = Box::leak(vec![Packet::default(); PACKETS].into_boxed_slice());
+    let switch: *mut Switch = switch.as_mut_ptr().cast();
+    // SAFETY: both are as large as said, aligned, and never freed.
+    let made = unsafe { runtime::twin_switch_init(switch, packets.as_mut_ptr(), PACKETS as u32) };
+    assert_eq!(made, runtime::OK, "there are packets");
+    switch
+}
+
+impl<'a> TwinEngine<'a> {
+    /// Takes the instance over. `None` if the payload lacks an entry point.
+    pub fn new(
+        instance: Instance<'a>,
+        rings: Rings,
+        outgoing: Outgoing,
+        driver: Driver,
+        interrupts: VirtualInterrupts<'a>,
+    ) -> Option<TwinEngine<'a>> {
+        let entries = entries(&instance, &driver)?;
+        let switch = new_switch();
+        SWITCH.store(switch, Ordering::SeqCst);
+        INSTANCE.store(instance.raw(), Ordering::SeqCst);
+        Some(TwinEngine {
+            instance,
+            rings,
+            outgoing,
+            driver,
+            interrupts,
+            switch,
+            guests: Vec::new(),
+            entries,
+            stopped: None,
+            owed: Vec::with_capacity(RELEASE),
+        })
+    }
+
+    /// Adds a guest by its Ethernet address; false if there is one.
+    pub fn attach(&mut self, source: &TrafficSource<'_>) -> bool {
+        let flow = source.flow();
+        self.attach_flow(flow.number, flow.source)
+    }
+
+    fn attach_flow(&mut self, flow: u32, address: [u8; 6]) -> bool {
+        // SAFETY: the switch is alive; six bytes.
+        let number = unsafe { runtime::twin_switch_attach(self.switch, address.as_ptr()) };
+        let Ok(number) = u32::try_from(number) else {
+            return false;
+        };
+        self.guests.push((number, flow, address));
+        true
+    }
+
+    /// Drops the packets that wait for guests: those of a dom0 that is gone,
+    /// or that guests will not take. Gives the buffers to release, if dom0 is
+    /// still the same.
+    ///
+    /// # Panics
+    /// Never: guests that were attached can be attached again.
+    pub fn forget_packets(&mut self) -> Vec<u64> {
+        let mut released = std::mem::take(&mut self.owed);
+        for (number, flow, address) in std::mem::take(&mut self.guests) {
+            let mut buffers = [0; runtime::SWITCH_QUEUE];
+            // SAFETY: the switch is alive; there is room for a whole queue.
+            let count =
+                unsafe { runtime::twin_switch_detach(self.switch, number, buffers.as_mut_ptr()) };
+            released.extend_from_slice(&buffers[..count as usize]);
+            assert!(self.attach_flow(flow, address), "it was attached");
+        }
+        released
+    }
+
+    /// After an abort, when dom0 has reset the driver: a new instance. The
+    /// rings are this CPU's, which a new dom0 may have elsewhere.
+    pub fn renew(&mut self, driver: Driver, rings: Rings) -> Option<()> {
+        self.instance.renew();
+        INSTANCE.store(self.instance.raw(), Ordering::SeqCst);
+        self.driver = driver;
+        self.rings = rings;
+        // The card was reset and reads nothing of what was on its way.
+        self.outgoing.reset();
+        self.stopped = None;
+        self.entries = entries(&self.instance, &driver)?;
+        Some(())
+    }
+
+    /// What the runtime has counted of guests' packets.
+    pub fn outgoing(&self) -> Counts {
+        self.outgoing.counts()
+    }
+
+    /// How the driver stopped, if it did, since this was asked last.
+    pub fn take_stopped(&mut self) -> Option<Stopped> {
+        self.stopped.take()
+    }
+
+    /// Runs the driver; the rest of the system is told if it stops.
+    fn run(&mut self, function: u64, arguments: [u64; 6]) -> Result<u64, Stop> {
+        let ran = self.instance.enter(function, &arguments);
+        ran.map_err(|stopped| {
+            let stop = Stop::Driver(stopped.to_string());
+            self.stopped = Some(stopped);
+            stop
+        })
+    }
+
+    fn poll(&mut self, card: &mut dyn Card) -> Result<(), Stop> {
+        for _ in 0..PATIENCE {
+            self.run(self.entries.poll, [BUDGET, 0, 0, 0, 0, 0])?;
+            card.settle(false)?;
+            if self.run(self.entries.pending, [0; 6])? as u32 == 0 {
+                return Ok(());
+            }
+        }
+        Err(Stop::Stuck("the poll does not end"))
+    }
+
+    /// Packets for `guest` into its inbox; buffers to release into `release`.
+    fn take_all(
+        &mut self,
+        guest: u32,
+        source: &mut TrafficSource<'_>,
+        release: &mut Vec<u64>,
+    ) -> Result<(), Stop> {
+        loop {
+            let room = source.room();
+            let mut delivery = Delivery::default();
+            // SAFETY: the instance is held by the caller; the room is ours.
+            let taken = unsafe {
+                runtime::twin_switch_take(
+                    self.switch,
+                    self.instance.raw(),
+                    guest,
+                    room.as_mut_ptr().cast::<c_void>(),
+                    room.len() as u32,
+                    &mut delivery,
+                )
+            };
+            if delivery.release != 0 {
+                release.push(delivery.release);
+            }
+            match taken {
+                runtime::OK => source.arrived(delivery.length as usize),
+                runtime::ABORTED => return Err(Stop::Driver("a held packet is gone".to_owned())),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Gives received buffers back to the driver's pool.
+    ///
+    /// # Errors
+    /// [`Stop::Driver`].
+    pub fn release(&mut self, buffers: &[u64]) -> Result<(), Stop> {
+        for batch in buffers.chunks(RELEASE) {
+            for (index, buffer) in batch.iter().enumerate() {
+                self.rings.put_release(index, *buffer);
+            }
+            let arguments = [self.rings.release_at, batch.len() as u64, 0, 0, 0, 0];
+            self.run(self.entries.release, arguments)?;
+        }
+        Ok(())
+    }
+}
+
+impl Engine for TwinEngine<'_> {
+    fn submit(&mut self, index: usize, guest: u32, request: &Request) {
+        self.outgoing.submit(index, guest, request);
+    }
+
+    fn transmit(&mut self, count: u32) -> Result<u32, Stop> {
+        let placed = self.outgoing.place(count as usize, &mut self.rings);
+        let arguments = [self.driver.net_device, 0, u64::from(placed), 0, 0, 0];
+        self.run(self.entries.transmit, arguments)?;
+        Ok(self.outgoing.settle(&self.rings))
+    }
+
+    fn result(&self, index: usize) -> Sent {
+        self.outgoing.result(index)
+    }
+
+    fn completion(&mut self) -> Option<Done> {
+        self.outgoing.completion(&mut self.rings)
+    }
+
+    fn interrupt(&mut self, card: &mut dyn Card) -> Result<bool, Stop> {
+        let Some(running) = self.interrupts.take() else {
+            return Ok(false);
+        };
+        let arguments = [u64::from(self.driver.irq), self.driver.dev_id, 0, 0, 0, 0];
+        let handled = self.run(self.entries.handler, arguments);
+        drop(running);
+        handled?;
+        card.settle(true)?;
+        self.poll(card)?;
+        Ok(true)
+    }
+
+    fn deliver(&mut self, sources: &mut [TrafficSource<'_>]) -> Result<(), Stop> {
+        // SAFETY: the switch is alive.
+        let news = unsafe { runtime::twin_switch_news(self.switch) };
+        let mut owed = std::mem::take(&mut self.owed);
+        let guests = self.guests.clone();
+        // SAFETY: the instance is alive, and this thread is outside of it.
+        unsafe { runtime::twin_instance_hold(self.instance.raw()) };
+        let mut taken = Ok(());
+        for (guest, flow, _) in guests.iter().filter(|(guest, ..)| news >> guest & 1 != 0) {
+            let source = sources.iter_mut().find(|e| e.flow().number == *flow);
+            if let Some(source) = source {
+                taken = taken.and(self.take_all(*guest, source, &mut owed));
+            }
+        }
+        // SAFETY: held above.
+        unsafe { runtime::twin_instance_release(self.instance.raw()) };
+        let released = self.release(&owed);
+        if released.is_ok() {
+            owed.clear();
+        }
+        self.owed = owed;
+        taken.and(released)
+    }
+
+    fn host(&self) -> Component {
+        Component::Hypervisor
+    }
+
+    fn user(&self) -> Component {
+        Component::Guest
+    }
+}
+
+/// The service: `u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan)`
+pub(crate) extern "C" fn host_receive(_: *mut Cpu, frame: *mut Frame) -> c_int {
+    // SAFETY: the runtime gives a frame.
+    let frame = unsafe { &mut *frame };
+    let [data, length, buffer, flags, vlan, _] = frame.registers;
+    if flags as u32 & RX_FRAGMENTS != 0 {
+        // Frames longer than a page are not asked for: the MTU is Ethernet's.
+        frame.rax = u64::from(RX_UNWANTED);
+        return runtime::OK;
+    }
+    let arrival = Arrival {
+        buffer,
+        data,
+        length: length as u32,
+        flags: flags as u32,
+        vlan: vlan as u32,
+    };
+    // SAFETY: set before the driver runs; this is inside an import.
+    let verdict = unsafe {
+        runtime::twin_switch_receive(
+            SWITCH.load(Ordering::Relaxed),
+            INSTANCE.load(Ordering::Relaxed),
+            &arrival,
+        )
+    };
+    frame.rax = u64::from(match verdict {
+        runtime::SWITCH_HELD => RX_HELD,
+        runtime::SWITCH_UNWANTED => RX_UNWANTED,
+        _ => return runtime::ABORTED,
+    });
+    runtime::OK
+}

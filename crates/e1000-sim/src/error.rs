@@ -1,0 +1,105 @@
+//! Why the live system could not be set up.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::image::Module;
+
+/// Why something could not be set up.
+#[derive(Debug, Error)]
+pub enum LiveError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}; run `make stock support`, or name the file", path.display())]
+    NoFile {
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// An object cannot be read.
+    #[error("{module}: {source}")]
+    Read {
+        module: Module,
+        /// What is wrong.
+        source: elf_loader::ReadError,
+    },
+    /// Driver and dom0's kernel are of different kernels.
+    #[error(
+        "the driver was built for kernel {driver}, the testbed's kernel.o and hot.o for \
+         {kernel}: structures may differ; take e1000.ko of {kernel}, or build the two anew"
+    )]
+    Release {
+        driver: String,
+        /// That of kernel.o.
+        kernel: String,
+    },
+    /// An object cannot be placed or linked.
+    #[error("{module}: {source}")]
+    Link {
+        module: Module,
+        /// What is wrong.
+        source: elf_loader::link::LinkError,
+    },
+    /// Two objects define the same global symbol.
+    #[error("`{name}` is defined by {first} and by {second}; make one of them static")]
+    Duplicate {
+        name: String,
+        /// Who defines it.
+        first: Module,
+        /// Who else.
+        second: Module,
+    },
+    /// Imports that nobody defines.
+    #[error(
+        "nobody defines {}; define them in kernel.o or hot.o, or plan with `Missing::Trap`",
+        names.join(", ")
+    )]
+    Missing {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// An image needs more room than its place has.
+    #[error("{what} needs {needed:#x} bytes, but its place has {room:#x}; see memory/layout.rs")]
+    NoRoom {
+        what: String,
+        needed: u64,
+        room: u64,
+    },
+    /// A table of places to patch names one that is not what it says.
+    #[error(
+        "{module}: {section} names {site:#x}, where no branch to `{target}` is; build the \
+         object for the stock kernel (`make support`), or take the stock module"
+    )]
+    Site {
+        module: Module,
+        section: &'static str,
+        /// The dom0 address of the place.
+        site: u64,
+        /// Where the branch must go.
+        target: &'static str,
+    },
+    /// A system call failed.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl LiveError {
+    /// For `map_err`: the failure of a system call that was to do `what`.
+    pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> LiveError {
+        move |source| LiveError::System { what, source }
+    }
+
+    /// The last system call's failure.
+    pub fn last(what: &'static str) -> LiveError {
+        LiveError::System {
+            what,
+            source: io::Error::last_os_error(),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What one path costs in one direction, and in comparison with another.
+
+use super::{Alone, Spent, Spread, Twice};
+use crate::dom0::job::Look;
+use crate::measure::profile::{ByComponent, Component};
+use crate::measure::steps::Steps;
+use crate::packets::round::Direction;
+use crate::paths::{PacketPath, Seen, Work};
+use crate::traffic::source::Shape;
+
+/// What one path costs in one direction.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    pub path: PacketPath,
+    pub shape: Shape,
+    pub direction: Direction,
+    /// Packets whose cycles were counted; a segment that the card cuts is one.
+    pub packets: u64,
+    /// Frames that they made on the wire.
+    pub frames: u64,
+    /// Bytes of these frames, without FCS.
+    pub bytes: u64,
+    /// Frames that did not arrive, of all rounds, also of those not counted.
+    pub lost: u64,
+    /// Frames that arrived not as sent, likewise.
+    pub corrupted: u64,
+    /// Packets refused because a frame was not their guest's, likewise.
+    pub foreign: u64,
+    /// Cycles a packet, the card excepted.
+    pub cycles: Spread,
+    /// Cycles of these packets by whose turn it was.
+    pub turns: ByComponent,
+    /// What each round's packets cost.
+    pub rounds: Vec<Spread>,
+    /// What the driver costs alone, if that was measured.
+    pub alone: Option<Alone>,
+    /// Upcalls made for the packets whose cycles were counted.
+    pub upcalls: u64,
+    /// Packets after the warm-up, the recorded and the single-stepped ones too.
+    pub steady: u64,
+    /// Upcalls made for these.
+    pub steady_upcalls: u64,
+    /// Packets that were single-stepped.
+    pub stepped: u64,
+    /// Their instructions and table look-ups.
+    pub steps: Steps,
+    /// Look-ups of these that found no entry, and those that found another's.
+    pub missed: Missed,
+    /// Calls of each hot routine for these by the driver, if it is rewritten.
+    pub calls: Vec<(String, u64)>,
+    /// In which of the rewritten driver's functions they were executed.
+    pub spent: Vec<Spent>,
+}
+
+/// Table look-ups that were not hits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Missed {
+    /// The page had to be mapped.
+    pub fills: u64,
+    /// The page was mapped, but its entry taken by another.
+    pub collisions: u64,
+}
+
+impl Measured {
+    pub(super) fn new(path: PacketPath, shape: Shape, direction: Direction) -> Measured {
+        Measured {
+            path,
+            shape,
+            direction,
+            packets: 0,
+            frames: 0,
+            bytes: 0,
+            lost: 0,
+            corrupted: 0,
+            foreign: 0,
+            cycles: Spread::default(),
+            turns: ByComponent::default(),
+            rounds: Vec::new(),
+            alone: None,
+            upcalls: 0,
+            steady: 0,
+            steady_upcalls: 0,
+            stepped: 0,
+            steps: Steps::default(),
+            missed: Missed::default(),
+            calls: Vec::new(),
+            spent: Vec::new(),
+        }
+    }
+
+    /// The driver's cycles a packet, if they are known.
+    pub fn driver_cycles(&self) -> Option<f64> {
+        self.alone.as_ref()?.cycles().figure()
+    }
+
+    /// Cycles a packet of one component; all of them add up to what a packet costs.
+    /// The driver works on its host's turns, and so do the hot routines, whose part
+    /// is the host's here; so is the driver's if it is not known.
+    pub fn cycles_of(&self, component: Component) -> f64 {
+        let costs = Component::COSTS.iter();
+        let all: u64 = costs.map(|cost| self.turns[*cost as usize]).sum();
+        let turn =
+            |of: Component| self.cycles.median * self.turns[of as usize] as f64 / all.max(1) as f64;
+        // Alone, its caches are warm: it never takes more than there is.
+        let driver = self.driver_cycles().unwrap_or(0.0);
+        let driver = driver.min(turn(self.path.host()));
+        match component {
+            Component::Driver => driver,
+            other if other == self.path.host() => turn(other) - driver,
+            other => turn(other),
+        }
+    }
+
+    /// How many times as much as for `other` a packet costs, round by round, and the
+    /// driver alone, recording by recording.
+    pub fn against(&self, other: &Measured) -> Against {
+        let pairs = self.rounds.iter().zip(&other.rounds);
+        let cycles = pairs.map(|(mine, theirs)| mine.median / theirs.median);
+        let alone = self.alone.as_ref().zip(other.alone.as_ref());
+        Against {
+            cycles: Spread::of_values(cycles),
+            driver: alone.map(|(mine, theirs)| mine.against(theirs)),
+        }
+    }
+
+    /// Instructions a packet of one component.
+    pub fn instructions_of(&self, component: Component) -> f64 {
+        self.steps.of(component) as f64 / self.stepped.max(1) as f64
+    }
+
+    /// Table look-ups of the single-stepped packets that were hits.
+    pub fn hits(&self) -> u64 {
+        let missed = self.missed.fills + self.missed.collisions;
+        self.steps.lookups.saturating_sub(missed)
+    }
+
+    /// All rounds together.
+    pub(super) fn sum_up(&mut self) {
+        self.cycles = Spread::of(&self.rounds);
+    }
+
+    /// What a path is asked for in a round.
+    pub(super) fn work(&self, look: Look, packets: u64) -> Work {
+        Work {
+            direction: self.direction,
+            packets,
+            look,
+        }
+    }
+
+    /// What every round adds.
+    pub(super) fn add(&mut self, seen: &Seen) {
+        self.lost += seen.round.lost;
+        self.corrupted += seen.round.corrupted;
+        self.foreign += seen.round.foreign;
+    }
+
+    pub(super) fn add_steady(&mut self, seen: &Seen) {
+        self.add(seen);
+        self.steady += seen.round.packets;
+        self.steady_upcalls += seen.upcalls;
+    }
+}
+
+/// One path in multiples of another.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Against {
+    /// Of what a packet costs.
+    pub cycles: Spread,
+    /// Of the driver alone.
+    pub driver: Option<Twice>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::Turn;
+
+    fn lane(costs: [f64; 3], driver: f64) -> Measured {
+        let mut lane = Measured::new(PacketPath::Twin, Shape::Frames(60), Direction::Send);
+        let costs = costs.map(|cost| Spread::of_values([cost].into_iter()));
+        lane.rounds.extend(costs);
+        lane.turns[Component::Hypervisor as usize] = 6000;
+        lane.turns[Component::Guest as usize] = 2000;
+        lane.turns[Component::Card as usize] = 50_000;
+        let turn = Turn {
+            cycles: driver,
+            player: 5.0,
+        };
+        lane.alone = Some(Alone {
+            executed: 1,
+            packets: 1,
+            halves: [vec![turn], vec![turn]],
+        });
+        lane.sum_up();
+        lane
+    }
+
+    #[test]
+    fn paths_are_compared_round_by_round() {
+        // The machine was slower in the second round, for both.
+        let against = lane([200.0, 400.0, 200.0], 90.0).against(&lane([100.0, 200.0, 100.0], 30.0));
+        assert_eq!((against.cycles.median, against.cycles.high), (2.0, 2.0));
+        let driver = against.driver.expect("both were measured");
+        assert_eq!(driver.figure(), Some(3.0));
+    }
+
+    #[test]
+    fn the_driver_is_a_part_of_its_hosts_turns() {
+        let mut lane = lane([800.0; 3], 200.0);
+        let parts = |lane: &Measured| Component::COSTS.map(|cost| lane.cycles_of(cost));
+        // Driver, support, hypervisor, dom0, guest.
+        assert_eq!(parts(&lane), [200.0, 0.0, 400.0, 0.0, 200.0]);
+        lane.alone = None;
+        assert_eq!(parts(&lane), [0.0, 0.0, 600.0, 0.0, 200.0]);
+    }
+}

@@ -1,0 +1,332 @@
+//! Experiments: what a packet costs on each path (paper, section 6.2).
+//!
+//! ```text
+//! Setup ─> boot ─> for each load:  warm up
+//!                                  rounds: every path and direction in turn   cycles
+//!                                    between them: packets are recorded, and
+//!                                    the driver plays them alone, by turns    its part
+//!                                  single-stepped packets                     instructions
+//!                  ─> Measured, one for each load, path and direction
+//! ```
+//!
+//! Instructions, table look-ups and calls are counted one by one, on fewer packets.
+//!
+//! Another virtual machine may share the core: it makes everything half as slow
+//! again for seconds, and not every path alike. So paths are compared round by
+//! round, in which they take turns, and so are drivers ([`Measured::against`]).
+
+mod alone;
+mod measured;
+mod routines;
+mod spent;
+mod spread;
+
+use process_lab::program::Variant;
+use process_lab::runtime::Statistics;
+
+pub use alone::{Alone, Twice, agree};
+pub use measured::{Against, Measured, Missed};
+pub use routines::{PAPER_ORDER, cumulative};
+pub use spent::Spent;
+pub use spread::Spread;
+
+use std::collections::HashSet;
+
+use super::memory::{Machine, Sizes};
+use super::paths::{self, PacketPath, Paths};
+use super::replay::Turn;
+use super::system::{Blueprint, System, SystemError};
+use crate::dom0::job::Look;
+use crate::image::files::Files;
+use crate::measure::profile::Component;
+use crate::measure::steps;
+use crate::packets::round::{BATCH, Direction};
+use crate::traffic::source::Shape;
+use crate::transport::mailbox::Mailbox;
+use crate::transport::rendezvous::Limits;
+
+/// Rounds that a path's packets of one direction are divided into.
+pub const ROUNDS: u64 = 20;
+/// Recordings that these are divided among, at most. Where in rings and pools a recording's
+/// packets lie changes what they cost, and the rewritten driver, which needs more of
+/// the TLB, more than the native one: single recordings differ by a third.
+const RECORDINGS: u64 = 8;
+/// Counted packets for each recording; a small run has two.
+const PER_RECORDING: u64 = 512;
+/// Packets of a recording, at most: some batches.
+const RECORDED: u64 = 2 * BATCH as u64;
+/// Likewise, of 64 KiB each.
+const RECORDED_SEGMENTS: u64 = 2;
+/// Most packets of 64 KiB that are single-stepped.
+const STEPPED_SEGMENTS: u64 = 4;
+/// Packets before anything is counted: rings and pools have gone round.
+const WARM_UP: u64 = 4096;
+/// Likewise, of 64 KiB each.
+const WARM_UP_SEGMENTS: u64 = 256;
+
+/// Packets of one shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// What they are.
+    pub shape: Shape,
+    pub directions: Vec<Direction>,
+}
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// On which paths.
+    pub paths: Vec<PacketPath>,
+    /// Which packets, one load after the other.
+    pub loads: Vec<Load>,
+    /// How many each way on each path, counted ones only.
+    pub packets: u64,
+    /// How many of them, or of others like them, are single-stepped.
+    pub stepped: u64,
+    /// How many turns each driver gets alone; none if hot routines are upcalls, for
+    /// then it is never alone.
+    pub turns: u64,
+    /// From how many guests, or programs in dom0.
+    pub guests: u32,
+    /// How the hypervisor instance is rewritten.
+    pub variant: Variant,
+    /// Hot routines that are upcalls nevertheless.
+    pub upcalls: HashSet<String>,
+}
+
+/// Told how much is done, and of how much.
+pub type Progress<'p> = &'p mut dyn FnMut(u64, u64);
+
+/// Boots a system and measures. This process and dom0 are kept on one processor
+/// from here on, so that cycles of both add up, and ahead of others there, if that
+/// is permitted. Once in a process.
+///
+/// # Errors
+/// [`SystemError`]; among them a driver that was aborted.
+pub fn run(
+    files: &Files,
+    setup: &Setup,
+    progress: Progress<'_>,
+) -> Result<Vec<Measured>, SystemError> {
+    paths::pin().map_err(|_| super::LiveError::last("keeping to one processor"))?;
+    paths::hurry();
+    let blueprint = Blueprint::new(files, setup.variant, &setup.upcalls)?;
+    let machine = Machine::new(Sizes::default())?;
+    let mailbox = Mailbox::new()?;
+    let system = System::start(&blueprint, &machine, mailbox.get(), Limits::default())?;
+    let shape = setup.loads.first().map_or(Shape::Frames(1514), |l| l.shape);
+    let mut paths = Paths::new(system, setup.guests, shape)?;
+    let mut all = Vec::new();
+    let total = setup.loads.len() as u64 * (ROUNDS + 2);
+    for (number, load) in setup.loads.iter().enumerate() {
+        let start = number as u64 * (ROUNDS + 2);
+        if paths.shape() != load.shape {
+            paths.set_shape(load.shape)?;
+        }
+        let mut tell = |done| progress(start + done, total);
+        all.extend(measure(&mut paths, setup, load, &mut tell)?);
+    }
+    Ok(all)
+}
+
+/// Measures one load on all paths.
+fn measure(
+    paths: &mut Paths<'_>,
+    setup: &Setup,
+    load: &Load,
+    tell: &mut dyn FnMut(u64),
+) -> Result<Vec<Measured>, SystemError> {
+    let mut lanes: Vec<Measured> = lanes(setup, load);
+    for lane in &mut lanes {
+        warm_up(paths, lane, setup.packets)?;
+    }
+    // Nothing is new to anybody beyond this point.
+    tell(1);
+    let rounds: Vec<u64> = rounds(setup.packets).collect();
+    let recordings = recordings(setup.packets);
+    let mut recorded = 0;
+    for (number, packets) in rounds.iter().enumerate() {
+        for lane in &mut lanes {
+            count_cycles(paths, lane, *packets)?;
+        }
+        // Both halves see the same hours of the machine, and all ages of the pools.
+        while recorded < recordings * (number as u64 + 1) / rounds.len() as u64 {
+            play(paths, setup, &mut lanes, recorded as usize % 2)?;
+            recorded += 1;
+        }
+        tell(2 + number as u64);
+    }
+    for lane in &mut lanes {
+        lane.sum_up();
+        count_steps(paths, lane, setup.stepped)?;
+    }
+    tell(ROUNDS + 2);
+    Ok(lanes)
+}
+
+fn lanes(setup: &Setup, load: &Load) -> Vec<Measured> {
+    let directions = load.directions.iter();
+    let lanes = directions.flat_map(|direction| {
+        let paths = setup.paths.iter();
+        paths.map(|path| Measured::new(*path, load.shape, *direction))
+    });
+    lanes.collect()
+}
+
+/// So many packets as rounds of whole batches, but for the last.
+fn rounds(packets: u64) -> impl Iterator<Item = u64> {
+    let batch = u64::from(BATCH);
+    let size = packets.div_ceil(ROUNDS).next_multiple_of(batch).max(1);
+    (0..packets.div_ceil(size)).map(move |round| size.min(packets - round * size))
+}
+
+/// How many recordings a run of so many packets has: two halves of some.
+fn recordings(packets: u64) -> u64 {
+    (packets / PER_RECORDING).clamp(2, RECORDINGS)
+}
+
+fn warm_up(paths: &mut Paths<'_>, lane: &mut Measured, packets: u64) -> Result<(), SystemError> {
+    let most = match lane.shape {
+        Shape::Frames(_) => WARM_UP,
+        Shape::Segments(_) => WARM_UP_SEGMENTS,
+    };
+    // A small run is warmed up too, for rings have 256 places.
+    let packets = packets.clamp(WARM_UP_SEGMENTS, most);
+    let seen = paths.run(lane.path, lane.work(Look::Cycles, packets))?;
+    lane.add(&seen);
+    Ok(())
+}
+
+fn count_cycles(
+    paths: &mut Paths<'_>,
+    lane: &mut Measured,
+    packets: u64,
+) -> Result<(), SystemError> {
+    let seen = paths.run(lane.path, lane.work(Look::Cycles, packets))?;
+    lane.add_steady(&seen);
+    let round = seen.round;
+    lane.upcalls += seen.upcalls;
+    lane.packets += round.packets;
+    lane.frames += round.frames;
+    lane.bytes += round.bytes;
+    lane.rounds.push(Spread {
+        median: round.median,
+        low: round.low,
+        high: round.high,
+    });
+    for (sum, cycles) in lane.turns.iter_mut().zip(round.spent) {
+        *sum += cycles;
+    }
+    Ok(())
+}
+
+/// Records each direction's packets anew, and lets both drivers play them by turns.
+fn play(
+    paths: &mut Paths<'_>,
+    setup: &Setup,
+    lanes: &mut [Measured],
+    half: usize,
+) -> Result<(), SystemError> {
+    if setup.turns == 0 || !setup.upcalls.is_empty() {
+        return Ok(());
+    }
+    for direction in [Direction::Send, Direction::Receive] {
+        let mut lanes: Vec<&mut Measured> = lanes
+            .iter_mut()
+            .filter(|lane| lane.direction == direction)
+            .collect();
+        let Some(shape) = lanes.first().map(|lane| lane.shape) else {
+            continue;
+        };
+        let rewritten = lanes.iter().any(|lane| lane.path == PacketPath::Twin);
+        let tape = paths.record(direction, recorded_packets(shape, setup.packets))?;
+        let mut executed = [tape.instructions; 2];
+        if rewritten {
+            executed[1] = paths.count_rewritten(&tape)?.of(Component::Driver);
+        }
+        let mut drivers = [Vec::new(), Vec::new()];
+        for _ in 0..setup.turns.div_ceil(recordings(setup.packets)) {
+            drivers[0].push(paths.play_natively()?);
+            if rewritten {
+                drivers[1].push(paths.play_rewritten(&tape)?);
+            }
+        }
+        for lane in &mut lanes {
+            let driver = usize::from(lane.path == PacketPath::Twin);
+            let alone = lane.alone.get_or_insert_default();
+            alone.executed += executed[driver];
+            alone.packets += tape.packets;
+            alone.halves[half].extend(Turn::undisturbed(&drivers[driver]));
+        }
+    }
+    Ok(())
+}
+
+/// Packets of a recording: each instruction of theirs is a signal, so few where few
+/// are counted.
+fn recorded_packets(shape: Shape, packets: u64) -> u64 {
+    let most = match shape {
+        Shape::Frames(_) => RECORDED,
+        Shape::Segments(_) => RECORDED_SEGMENTS,
+    };
+    (packets / 8).clamp(1, most)
+}
+
+fn count_steps(
+    paths: &mut Paths<'_>,
+    lane: &mut Measured,
+    packets: u64,
+) -> Result<(), SystemError> {
+    let packets = match lane.shape {
+        Shape::Frames(_) => packets,
+        Shape::Segments(_) => packets.min(STEPPED_SEGMENTS),
+    };
+    if packets == 0 {
+        return Ok(());
+    }
+    let (before, calls) = (paths.statistics(), steps::calls());
+    let executed = steps::executed();
+    let seen = paths.run(lane.path, lane.work(Look::Steps, packets))?;
+    lane.add_steady(&seen);
+    lane.stepped += seen.round.packets;
+    lane.steps = lane.steps.plus(&seen.steps);
+    lane.missed = missed(&before, &paths.statistics());
+    if lane.path == PacketPath::Twin {
+        let names = paths.system.blueprint().routines();
+        let counts = steps::calls().into_iter().zip(calls);
+        let counts = counts.map(|(now, before)| now - before);
+        lane.calls = names.into_iter().zip(counts).collect();
+        let times = steps::executed_since(&executed);
+        lane.spent = spent::spent(&paths.system.blueprint().payload.driver, &times);
+    }
+    Ok(())
+}
+
+fn missed(before: &Statistics, after: &Statistics) -> Missed {
+    Missed {
+        fills: after.fills - before.fills,
+        collisions: after.collisions - before.collisions,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recordings_make_two_halves() {
+        assert_eq!([1, 2000, 10_000].map(recordings), [2, 3, RECORDINGS]);
+    }
+
+    #[test]
+    fn rounds_are_whole_batches_and_all_packets() {
+        for packets in [1, 31, 32, 1000, 12_345, 1_000_000] {
+            let sizes: Vec<u64> = rounds(packets).collect();
+            assert_eq!(sizes.iter().sum::<u64>(), packets);
+            assert!(sizes.len() as u64 <= ROUNDS, "{packets}: {sizes:?}");
+            let (_, whole) = sizes.split_last().expect("a round");
+            assert!(whole.iter().all(|size| size % u64::from(BATCH) == 0));
+        }
+        assert_eq!(rounds(0).count(), 0);
+    }
+}

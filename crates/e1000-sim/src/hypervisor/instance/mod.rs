@@ -1,0 +1,360 @@
+//! The hypervisor instance, loaded and running: rewritten code, its runtime, its
+//! stubs, and the report when it was aborted.
+//!
+//! The process that has it has nothing of dom0 mapped at dom0's addresses: what
+//! the driver reaches is what the translation table gives it.
+
+mod imports;
+mod report;
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering;
+
+use process_lab::program::{STLB, STLB_SIZE, STUBS};
+use process_lab::runtime::{
+    self, AbortReport, Config, Cpu, Frame, Host, PortRange, Region, Testbed,
+};
+use process_lab::{code_memory, mapping};
+
+use super::payload::{Payload, STUB, StubDestination};
+use super::time_limit::TimeLimit;
+use crate::error::LiveError;
+use crate::image::{Module, Plan};
+use crate::replay::player;
+use imports::{CALLBACKS, Callbacks, callbacks, import, resolve_upcall, warn};
+
+pub use imports::Upcalls;
+pub(crate) use imports::stack_in_use;
+pub use report::{Report, Stopped};
+
+/// A routine of the hypervisor that driver code calls by a stub. Runs on the
+/// host's stack, inside.
+pub type Service = extern "C" fn(*mut Cpu, *mut Frame) -> c_int;
+
+/// What an instance is loaded from.
+pub struct Loading<'a> {
+    pub payload: &'a Payload,
+    /// Where dom0 has the original, for reports.
+    pub plan: &'a Plan<'a>,
+    /// dom0's memory and the card's registers.
+    pub regions: Vec<Region>,
+    /// The ports that the driver may use.
+    pub ports: PortRange,
+    /// The driver stack's block.
+    pub block: u64,
+    /// `%gs` base of this CPU in dom0.
+    pub gs_base: u64,
+    /// The hypervisor's own services, by number.
+    pub services: Vec<Service>,
+    /// Who serves upcalls.
+    pub upcalls: Box<dyn Upcalls + 'a>,
+}
+
+/// The running instance.
+pub struct Instance<'a> {
+    payload: &'a Payload,
+    plan: &'a Plan<'a>,
+    limit: TimeLimit,
+    regions: Vec<Region>,
+    ports: Box<PortRange>,
+    cpu: *mut Cpu,
+    testbed: *mut Testbed,
+    callbacks: *mut Callbacks<'a>,
+}
+
+impl<'a> Instance<'a> {
+    /// Loads it. Once in a process.
+    ///
+    /// # Errors
+    /// A system call's.
+    ///
+    /// # Panics
+    /// If there is one already.
+    pub fn load(loading: Loading<'a>) -> Result<Instance<'a>, LiveError> {
+        let payload = loading.payload;
+        code_memory::load_program(&payload.hot).map_err(unloaded)?;
+        code_memory::load_program(&payload.driver).map_err(unloaded)?;
+        load_stubs(payload, &loading.services)?;
+        mapping::new_memory(STLB, STLB_SIZE).map_err(unloaded)?;
+        // SAFETY: once in this process, before it has other threads.
+        let ready = unsafe {
+            runtime::twin_testbed_faults_start() == 0 && runtime::twin_testbed_thread_start() == 0
+        };
+        if !ready {
+            return Err(LiveError::last("catching faults"));
+        }
+        // SAFETY: nothing is at the block's address: this is its only maker.
+        let cpu = unsafe { runtime::twin_testbed_block_create(loading.block) };
+        if cpu.is_null() {
+            return Err(LiveError::last("making a stack block"));
+        }
+        // SAFETY: the block is ours and nothing runs on it.
+        unsafe {
+            (*cpu).gs_base = loading.gs_base;
+            (*cpu).fs_base = 0;
+        }
+        let callbacks = Box::into_raw(Box::new(callbacks(payload, loading.upcalls, cpu)));
+        let before = CALLBACKS.swap(callbacks.cast(), Ordering::SeqCst);
+        assert!(before.is_null(), "one instance a process");
+        let mut instance = Instance {
+            payload,
+            plan: loading.plan,
+            limit: TimeLimit::start(cpu)?,
+            regions: loading.regions,
+            ports: Box::new(loading.ports),
+            cpu,
+            testbed: std::ptr::null_mut(),
+            callbacks,
+        };
+        instance.renew();
+        Ok(instance)
+    }
+
+    /// Limits the processor time of an invocation; [`super::time_limit::DEFAULT`] at
+    /// first.
+    ///
+    /// # Errors
+    /// A system call's.
+    pub fn limit_time(&self, limit: std::time::Duration) -> Result<(), LiveError> {
+        self.limit.set(limit)
+    }
+
+    /// Starts anew after an abort: empty tables, nothing mapped.
+    pub fn renew(&mut self) {
+        if !self.testbed.is_null() {
+            // SAFETY: made by `create`, and nothing runs in it.
+            unsafe { runtime::twin_testbed_destroy(self.testbed) };
+        }
+        self.testbed = self.create();
+    }
+
+    fn create(&self) -> *mut Testbed {
+        let config = Config {
+            scheme: self.payload.driver.variant.scheme as u32,
+            windows: 0,
+            regions: 64,
+            port_count: 1,
+            vector_free: self.payload.vector_free.into(),
+            ports: &raw const *self.ports,
+            stlb: STLB as *mut c_void,
+            host: Host {
+                data: std::ptr::null_mut(),
+                resolve_upcall: Some(resolve_upcall),
+                import: Some(import),
+                port_in: None,
+                port_out: None,
+                warn: Some(warn),
+            },
+        };
+        // SAFETY: the table is mapped, ports and codemap live as long as `self`;
+        // the rest of the configuration is copied.
+        unsafe {
+            let testbed = runtime::twin_testbed_create(&config);
+            assert!(!testbed.is_null(), "no memory for an instance");
+            let instance = runtime::twin_testbed_instance(testbed);
+            for region in &self.regions {
+                let added = runtime::twin_testbed_add_region(testbed, region);
+                assert_eq!(added, runtime::OK, "region {:#x}", region.dom0_start);
+            }
+            let codemap = &self.payload.codemap;
+            let count = codemap.len() as u64;
+            let set = runtime::twin_instance_set_codemap(instance, codemap.as_ptr(), count);
+            assert_eq!(set, runtime::OK, "the codemap ascends");
+            for (start, end) in texts(self.payload) {
+                let added = runtime::twin_instance_add_text(instance, start, end);
+                assert_eq!(added, runtime::OK, "text {start:#x}");
+            }
+            testbed
+        }
+    }
+
+    /// Runs a function of the driver or the hot routines, by hypervisor address.
+    ///
+    /// # Errors
+    /// It was aborted, or could not be entered.
+    pub fn enter(&mut self, function: u64, arguments: &[u64; 6]) -> Result<u64, Stopped> {
+        let mut result = 0;
+        // SAFETY: the instance is alive, the block is this thread's, and
+        // `function` is one of verified code: only the payload gives addresses.
+        let status = unsafe {
+            let instance = runtime::twin_testbed_instance(self.testbed);
+            self.limit
+                .watch(|| runtime::twin_enter(self.cpu, instance, function, arguments, &mut result))
+        };
+        match status {
+            runtime::OK => Ok(result),
+            runtime::ABORTED => Err(Stopped::Aborted(self.report())),
+            runtime::DEAD => Err(Stopped::Dead),
+            status => Err(Stopped::NotEntered(status)),
+        }
+    }
+
+    /// As [`Instance::enter`], by name.
+    ///
+    /// # Errors
+    /// Likewise.
+    ///
+    /// # Panics
+    /// If there is no such function.
+    pub fn call(&mut self, name: &str, arguments: &[u64]) -> Result<u64, Stopped> {
+        let function = self.payload.function(name);
+        let function = function.unwrap_or_else(|| panic!("the payload has no {name}"));
+        let mut six = [0; 6];
+        six[..arguments.len()].copy_from_slice(arguments);
+        self.enter(function, &six)
+    }
+
+    /// Hypervisor address of a function, by name.
+    pub fn function(&self, name: &str) -> Option<u64> {
+        self.payload.function(name)
+    }
+
+    /// Hypervisor address for a dom0 code address, as an indirect call finds it.
+    pub fn lookup(&self, vm: u64) -> Option<u64> {
+        // SAFETY: the instance is alive.
+        let hyp =
+            unsafe { runtime::twin_call_lookup(runtime::twin_testbed_instance(self.testbed), vm) };
+        (hyp != 0).then_some(hyp)
+    }
+
+    /// Where the driver finds what is at a dom0 address.
+    pub fn translate(&self, dom0: u64) -> Option<u64> {
+        let mut mapped = 0;
+        let instance = self.raw();
+        // SAFETY: the instance is alive, and held meanwhile.
+        let refusal = unsafe {
+            runtime::twin_instance_hold(instance);
+            let refusal = runtime::twin_translate(instance, dom0, &mut mapped);
+            runtime::twin_instance_release(instance);
+            refusal
+        };
+        (refusal == runtime::OK).then_some(mapped)
+    }
+
+    fn report(&self) -> Report {
+        // SAFETY: the context is this thread's; its report was just written.
+        let report =
+            unsafe { runtime::twin_instance_report(runtime::twin_testbed_instance(self.testbed)) };
+        // SAFETY: null, or good as long as the instance.
+        let report = unsafe { report.as_ref() }.copied().unwrap_or_default();
+        // SAFETY: only this thread runs callbacks, and none runs now.
+        let failed = unsafe { (*self.callbacks).failed.take() };
+        self.describe(&report, failed)
+    }
+
+    fn describe(&self, report: &AbortReport, import: Option<String>) -> Report {
+        // A fault names its instruction, everything else the one behind a call.
+        let faulted = matches!(report.kind, runtime::ABORT_FAULT | runtime::ABORT_STACK);
+        let place = self.place(report.rip.saturating_sub(u64::from(!faulted)));
+        Report {
+            kind: report.kind,
+            reason: report.reason,
+            address: report.address,
+            place,
+            import,
+        }
+    }
+
+    /// What the code at a hypervisor address is, by the original's names.
+    fn place(&self, rip: u64) -> String {
+        let Some((object, section, offset)) = self.payload.original(rip) else {
+            return format!("{rip:#x}");
+        };
+        let module = [Module::Driver, Module::Hot];
+        let module = module.into_iter().find(|m| m.to_string() == object);
+        let start = module.and_then(|module| self.plan.section(module, section));
+        match start {
+            Some(start) => self.plan.describe(start + offset),
+            None => format!("{object}:{section}+{offset:#x}"),
+        }
+    }
+
+    /// The runtime's instance, for its C interface.
+    pub fn raw(&self) -> *mut runtime::Instance {
+        // SAFETY: the instance is alive.
+        unsafe { runtime::twin_testbed_instance(self.testbed) }
+    }
+
+    /// Upcalls so far, by name, those that happened.
+    pub fn upcalls(&self) -> Vec<(String, u64)> {
+        // SAFETY: only this thread runs callbacks, and none runs now.
+        let callbacks = unsafe { &*self.callbacks };
+        let counted = callbacks.names.iter().zip(&callbacks.calls);
+        counted
+            .map(|(name, calls)| (name.clone(), calls.load(Ordering::Relaxed)))
+            .filter(|(_, calls)| *calls > 0)
+            .collect()
+    }
+
+    /// Upcalls so far.
+    pub fn upcall_count(&self) -> u64 {
+        // SAFETY: as above.
+        let callbacks = unsafe { &*self.callbacks };
+        callbacks
+            .calls
+            .iter()
+            .map(|calls| calls.load(Ordering::Relaxed))
+            .sum()
+    }
+
+    /// WARNs of the driver so far.
+    pub fn warnings(&self) -> u64 {
+        // SAFETY: as above.
+        unsafe { (*self.callbacks).warnings }
+    }
+
+    /// Misses (windows mapped), collisions and entries since it was renewed.
+    pub fn statistics(&self) -> runtime::Statistics {
+        let mut copy = runtime::Statistics::default();
+        // SAFETY: the instance is alive; the function copies.
+        unsafe { runtime::twin_instance_statistics(self.raw(), &mut copy) };
+        copy
+    }
+}
+
+impl Drop for Instance<'_> {
+    fn drop(&mut self) {
+        // SAFETY: nothing runs in it; the callbacks are used by nothing else.
+        unsafe {
+            runtime::twin_testbed_destroy(self.testbed);
+            CALLBACKS.store(std::ptr::null_mut(), Ordering::SeqCst);
+            drop(Box::from_raw(self.callbacks));
+        }
+    }
+}
+
+fn texts(payload: &Payload) -> [(u64, u64); 4] {
+    let stubs = STUBS + payload.stubs.len() as u64 * STUB;
+    let player = player::code();
+    [
+        payload.hot.text(),
+        payload.driver.text(),
+        (STUBS, stubs),
+        (player.start, player.end),
+    ]
+}
+
+/// A failure to load code.
+fn unloaded(source: std::io::Error) -> LiveError {
+    LiveError::system("loading rewritten code")(source)
+}
+
+fn load_stubs(payload: &Payload, services: &[Service]) -> Result<(), LiveError> {
+    let length = (payload.stubs.len() as u64 * STUB).next_multiple_of(crate::memory::PAGE);
+    let memory = mapping::new_memory(STUBS, length).map_err(unloaded)?;
+    for (number, stub) in payload.stubs.iter().enumerate() {
+        // SAFETY: inside the new mapping; each writes STUB bytes.
+        unsafe {
+            let at = memory.add(number * STUB as usize).cast();
+            match stub.target {
+                StubDestination::Host(service) => {
+                    runtime::twin_testbed_write_hot(at, services[service])
+                }
+                StubDestination::Upcall(_) | StubDestination::StackCorrupted => {
+                    runtime::twin_testbed_write_import(at, number as u32);
+                }
+            }
+        }
+    }
+    code_memory::seal(memory, length).map_err(unloaded)
+}

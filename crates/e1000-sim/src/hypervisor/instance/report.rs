@@ -1,0 +1,79 @@
+//! How a call of the driver ended that did not return, in words.
+
+use std::ffi::c_int;
+use std::fmt;
+
+use process_lab::runtime;
+
+use crate::hypervisor::time_limit::TIME_LIMIT;
+
+/// How a call of the driver ended, if not by returning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// It was aborted just now.
+    Aborted(Report),
+    /// It had been aborted before.
+    Dead,
+    /// The runtime refused to enter: its status.
+    NotEntered(c_int),
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stopped::Aborted(report) => report.fmt(f),
+            Stopped::Dead => f.write_str("the driver instance had been aborted before"),
+            Stopped::NotEntered(status) => write!(f, "the runtime refused: status {status}"),
+        }
+    }
+}
+
+/// Why the driver was aborted, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The runtime's kind.
+    pub kind: u32,
+    /// The runtime's reason.
+    pub reason: u32,
+    /// dom0 address, call target, port or stub.
+    pub address: u64,
+    /// In which function and object, and at which offset.
+    pub place: String,
+    /// What an import said that failed.
+    pub import: Option<String>,
+}
+
+impl Report {
+    /// Whether it took too long.
+    pub fn is_time_limit(&self) -> bool {
+        self.kind == runtime::ABORT_FAULT && self.reason == TIME_LIMIT
+    }
+
+    /// The kind in words.
+    pub fn what(&self) -> &'static str {
+        match self.kind {
+            _ if self.is_time_limit() => "time limit exceeded",
+            runtime::ABORT_ACCESS => "access to memory that is not dom0's",
+            runtime::ABORT_CALL => "indirect call to no entry point",
+            runtime::ABORT_BUG => "the driver's own BUG",
+            runtime::ABORT_PORT => "port outside the policy",
+            runtime::ABORT_STACK => "driver stack overflow",
+            runtime::ABORT_FAULT => "processor fault",
+            runtime::ABORT_RESOURCES => "no window or node left",
+            runtime::ABORT_IMPORT => "an imported routine failed",
+            runtime::ABORT_RETURN => "return address overwritten",
+            runtime::ABORT_DEAD => "another invocation was aborted",
+            _ => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}: {:#x}", self.what(), self.place, self.address)?;
+        match &self.import {
+            Some(said) => write!(f, ": {said}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The hypervisor instance: the rewritten driver and hot routines, loaded beside dom0.
+//!
+//! ```text
+//! payload      rewritten, verified and linked: data, made before the fork
+//! instance     loaded: stubs, callbacks of the runtime, reports of aborts
+//! upcall       a call into dom0, seen from here
+//! stack_mask   the driver's stack as dom0 may see it during an upcall
+//! time_limit   ends an invocation that runs too long
+//! ```
+
+pub mod instance;
+pub mod payload;
+pub mod stack_mask;
+pub mod time_limit;
+pub mod upcall;

@@ -1,0 +1,242 @@
+//! The hypervisor instance as code: the rewritten driver and the rewritten hot
+//! routines, linked to each other, to dom0's data and to stubs.
+//!
+//! ```text
+//! 0x5000_0000  hot.o, rewritten      0x5100_0000  e1000.ko, rewritten
+//! 0x5700_0000  stubs                 0x5800_0000  the translation table
+//! ```
+//!
+//! What a rewritten object names goes to (paper, 5.2)
+//!
+//! | name | address |
+//! |---|---|
+//! | `twin_vm:<section or symbol>` | dom0's: data exists once |
+//! | `twin_stlb` | the table |
+//! | a runtime entry | the runtime's |
+//! | a hot routine | the rewritten one, unless it is to be an upcall |
+//! | a host service | a stub into the hypervisor's own code |
+//! | anything else dom0 has | a stub that makes an upcall |
+
+use std::collections::{HashMap, HashSet};
+
+use elf_loader::consts::{STB_LOCAL, STT_FUNC, STT_NOTYPE};
+use elf_loader::link::SymbolUse;
+use elf_loader::{Object, Place};
+use process_lab::entries::{self, Entries};
+use process_lab::error::Error;
+use process_lab::program::{self, Program, STLB, STUBS, Variant};
+use process_lab::runtime::{self, CodemapEntry};
+use twin_abi::names;
+
+use crate::image::{Module, Plan};
+
+/// Where the rewritten hot routines are.
+pub const HOT: u64 = 0x5000_0000;
+/// Where the rewritten driver is.
+pub const DRIVER: u64 = 0x5100_0000;
+/// Bytes of a stub, the runtime's `TWIN_TESTBED_STUB`.
+pub const STUB: u64 = 32;
+
+/// What a stub does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StubDestination {
+    /// Calls dom0's routine at this address.
+    Upcall(u64),
+    /// A service of the hypervisor itself, by its number in the list given.
+    Host(usize),
+    /// Never returns: the driver found its stack overwritten.
+    StackCorrupted,
+}
+
+/// A routine that driver code reaches by way of the hypervisor.
+#[derive(Clone, Debug)]
+pub struct Stub {
+    pub name: String,
+    /// What it does.
+    pub target: StubDestination,
+}
+
+/// The hypervisor instance, ready to be loaded.
+pub struct Payload {
+    /// The hot routines.
+    pub hot: Program,
+    pub driver: Program,
+    /// Stubs by number.
+    pub stubs: Vec<Stub>,
+    /// Permitted targets of indirect calls, ascending.
+    pub codemap: Vec<CodemapEntry>,
+    /// Whether the verifier says of all of it that it touches no vector register.
+    pub vector_free: bool,
+}
+
+/// What a payload is made from.
+pub struct Parts<'a> {
+    /// dom0's objects and where they are.
+    pub plan: &'a Plan<'a>,
+    /// How to rewrite both.
+    pub variant: Variant,
+    /// Hot routines that are to be upcalls nevertheless (paper, figure 10).
+    pub upcalls: &'a HashSet<String>,
+    /// Names of the hypervisor's own services.
+    pub services: &'a [&'a str],
+}
+
+impl Payload {
+    /// Rewrites, verifies and links.
+    ///
+    /// # Errors
+    /// A refusal, a violation, or a name that nobody defines.
+    ///
+    /// # Panics
+    /// If the plan lacks one of the objects.
+    pub fn new(parts: &Parts<'_>) -> Result<Payload, Error> {
+        let rewritten = |module| {
+            let image = parts.plan.image(module);
+            let image = image.unwrap_or_else(|| panic!("the plan has no {module}"));
+            program::rewrite(&image.object, parts.variant)
+        };
+        Payload::link(parts, rewritten(Module::Hot)?, rewritten(Module::Driver)?)
+    }
+
+    /// Verifies and links what was rewritten before.
+    ///
+    /// # Errors
+    /// A violation, or a name that nobody defines.
+    pub fn link(
+        parts: &Parts<'_>,
+        hot: Object<'static>,
+        driver: Object<'static>,
+    ) -> Result<Payload, Error> {
+        let stubs = stubs(parts);
+        let numbers = numbers(&stubs);
+        let linker = Linker { parts, numbers };
+        let none = Entries::default();
+        let hot = Program::link_at(HOT, parts.variant, hot, &|name, use_| {
+            linker.resolve(Module::Hot, &none, name, use_)
+        })?;
+        let driver = Program::link_at(DRIVER, parts.variant, driver, &|name, use_| {
+            linker.resolve(Module::Driver, &hot.entries, name, use_)
+        })?;
+        let mut codemap = [hot.entries.codemap(), driver.entries.codemap()].concat();
+        codemap.retain(|entry| !linker.is_upcall(entry.vm));
+        let codemap = entries::distinct(codemap)?;
+        let vector_free = !hot.proof.vectors && !driver.proof.vectors;
+        Ok(Payload {
+            hot,
+            driver,
+            stubs,
+            codemap,
+            vector_free,
+        })
+    }
+
+    /// Hypervisor address of a hot routine, or else of a function of the driver: a
+    /// name that a driver chose does not take a hot routine's place.
+    pub fn function(&self, name: &str) -> Option<u64> {
+        let hot = self.hot.entries.exported(name);
+        hot.or_else(|| self.driver.entries.function(name))
+    }
+
+    /// Which object's code `rip` is in, and where it was in the original:
+    /// section and offset.
+    pub fn original(&self, rip: u64) -> Option<(&'static str, &str, u64)> {
+        if let Some((section, offset)) = self.driver.original(rip) {
+            return Some(("e1000.ko", section, offset));
+        }
+        let (section, offset) = self.hot.original(rip)?;
+        Some(("hot.o", section, offset))
+    }
+}
+
+/// Where stub `number` is.
+pub fn stub_address(number: usize) -> u64 {
+    STUBS + number as u64 * STUB
+}
+
+/// Every routine that either object might call out to: dom0's whole kernel, hot
+/// routines that are to be upcalls, and the hypervisor's services.
+fn stubs(parts: &Parts<'_>) -> Vec<Stub> {
+    let services = parts
+        .services
+        .iter()
+        .enumerate()
+        .map(|(number, name)| Stub {
+            name: (*name).to_string(),
+            target: StubDestination::Host(number),
+        });
+    let upcalls = kernel_functions(parts.plan)
+        .into_iter()
+        .map(|(name, address)| {
+            let target = if name == "__stack_chk_fail" {
+                StubDestination::StackCorrupted
+            } else {
+                StubDestination::Upcall(address)
+            };
+            Stub { name, target }
+        });
+    let forced = parts.upcalls.iter().filter_map(|name| {
+        let target = StubDestination::Upcall(parts.plan.symbol(name)?);
+        Some(Stub {
+            name: name.clone(),
+            target,
+        })
+    });
+    let mut stubs: Vec<_> = services.chain(upcalls).collect();
+    let known: HashSet<String> = stubs.iter().map(|stub| stub.name.clone()).collect();
+    stubs.extend(forced.filter(|stub| !known.contains(&stub.name)));
+    stubs.sort_by(|a, b| a.name.cmp(&b.name));
+    stubs.dedup_by(|a, b| a.name == b.name);
+    stubs
+}
+
+/// The functions that dom0's kernel defines for others, with their addresses.
+fn kernel_functions(plan: &Plan<'_>) -> Vec<(String, u64)> {
+    let Some(kernel) = plan.image(Module::Kernel) else {
+        return Vec::new();
+    };
+    let symbols = kernel.object.symbols();
+    symbols
+        .filter(|(_, symbol)| symbol.binding != STB_LOCAL)
+        .filter(|(_, symbol)| matches!(symbol.kind, STT_FUNC | STT_NOTYPE))
+        .filter(|(_, symbol)| symbol.place != Place::Undefined)
+        .filter_map(|(_, symbol)| Some((symbol.name.to_string(), plan.symbol(&symbol.name)?)))
+        .filter(|(_, address)| plan.is_code(*address))
+        .collect()
+}
+
+fn numbers(stubs: &[Stub]) -> HashMap<String, usize> {
+    let named = stubs.iter().enumerate();
+    named.map(|(i, stub)| (stub.name.clone(), i)).collect()
+}
+
+struct Linker<'a> {
+    parts: &'a Parts<'a>,
+    numbers: HashMap<String, usize>,
+}
+
+impl Linker<'_> {
+    /// Whether dom0's routine at `vm` was asked to be an upcall although there
+    /// is a rewritten one.
+    fn is_upcall(&self, vm: u64) -> bool {
+        let mut forced = self.parts.upcalls.iter();
+        forced.any(|name| self.parts.plan.symbol(name) == Some(vm))
+    }
+
+    fn resolve(&self, module: Module, hot: &Entries, name: &str, use_: SymbolUse) -> Option<u64> {
+        if let Some(name) = name.strip_prefix(names::VM_PREFIX) {
+            return self.parts.plan.vm_address(module, name);
+        }
+        if name == names::STLB {
+            return Some(STLB);
+        }
+        if use_ == SymbolUse::Data {
+            return None;
+        }
+        if let Some(entry) = runtime::entry(name) {
+            return Some(entry);
+        }
+        let hot = hot.exported(name);
+        hot.filter(|_| !self.parts.upcalls.contains(name))
+            .or_else(|| self.numbers.get(name).map(|number| stub_address(*number)))
+    }
+}

@@ -1,0 +1,138 @@
+//! A limit on the processor time of one invocation of the driver: one that loops
+//! for ever is aborted like one that makes a wild access, and the hypervisor goes
+//! on.
+//!
+//! ```text
+//! arm ─ driver ─ disarm       two stores an invocation
+//! tick, tick, tick, ...       the thread's processor time, TICKS a limit
+//! ```
+//!
+//! The handler counts ticks that find the same invocation. Past the limit it
+//! aborts the driver where it stands, if driver code is what was interrupted; if
+//! it was the hypervisor's own code, [`expired`] says so at the driver's next
+//! import, and the next tick tries again. Waiting for an upcall takes no
+//! processor time; it has a limit of its own.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use libc::{c_int, c_void, siginfo_t, ucontext_t};
+use process_lab::runtime::{self, Cpu};
+use process_lab::signals;
+
+use crate::error::LiveError;
+use crate::timer::ThreadTimer;
+
+/// The reason in a report of kind `ABORT_FAULT`: no processor's trap has it.
+pub const TIME_LIMIT: u32 = 0x7469_6d65;
+/// Ticks that make a limit.
+const TICKS: u32 = 4;
+/// The limit unless another is set.
+pub const DEFAULT: Duration = Duration::from_secs(1);
+
+/// The invocation that runs: a number, 0 between invocations.
+static RUNNING: AtomicU64 = AtomicU64::new(0);
+static SEEN: AtomicU64 = AtomicU64::new(0);
+static COUNTED: AtomicU32 = AtomicU32::new(0);
+static CPU: AtomicPtr<Cpu> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The running clock of the thread that made it. One a process.
+#[derive(Debug)]
+pub struct TimeLimit {
+    timer: ThreadTimer,
+    invocations: UnsafeCell<u64>,
+}
+
+impl TimeLimit {
+    /// Starts it for the calling thread, which runs the driver on `cpu`.
+    ///
+    /// # Errors
+    /// A system call's.
+    pub fn start(cpu: *mut Cpu) -> Result<TimeLimit, LiveError> {
+        let signal = libc::SIGRTMIN() + 1;
+        CPU.store(cpu, Ordering::SeqCst);
+        signals::handle(signal, on_tick).map_err(|_| LiveError::last("limiting time"))?;
+        let timer = ThreadTimer::new(libc::CLOCK_THREAD_CPUTIME_ID, signal)
+            .map_err(LiveError::system("making the driver's timer"))?;
+        let limit = TimeLimit {
+            timer,
+            invocations: UnsafeCell::new(0),
+        };
+        limit.set(DEFAULT)?;
+        Ok(limit)
+    }
+
+    /// Another limit, of the thread's processor time.
+    ///
+    /// # Errors
+    /// A system call's.
+    pub fn set(&self, limit: Duration) -> Result<(), LiveError> {
+        let set = self.timer.run(limit / TICKS);
+        set.map_err(LiveError::system("setting the driver's timer"))
+    }
+
+    /// Runs `driver` as an invocation.
+    #[inline]
+    pub fn watch<T>(&self, driver: impl FnOnce() -> T) -> T {
+        // SAFETY: the value is not `Sync`, so this thread alone is here, and
+        // `driver` does not come back to it: an outer invocation is watched once.
+        let number = unsafe {
+            *self.invocations.get() += 1;
+            *self.invocations.get()
+        };
+        RUNNING.store(number, Ordering::Relaxed);
+        let result = driver();
+        RUNNING.store(0, Ordering::Relaxed);
+        result
+    }
+}
+
+impl Drop for TimeLimit {
+    fn drop(&mut self) {
+        // A tick that comes before the timer is deleted finds nobody to abort.
+        CPU.store(std::ptr::null_mut(), Ordering::SeqCst);
+    }
+}
+
+/// Whether the invocation that runs is past its limit.
+#[inline]
+pub fn expired() -> bool {
+    let running = RUNNING.load(Ordering::Relaxed);
+    running != 0
+        && SEEN.load(Ordering::Relaxed) == running
+        && COUNTED.load(Ordering::Relaxed) >= TICKS
+}
+
+/// Counts; true if the running invocation is past its limit.
+fn tick() -> bool {
+    let running = RUNNING.load(Ordering::Relaxed);
+    if running == 0 {
+        return false;
+    }
+    if SEEN.swap(running, Ordering::Relaxed) != running {
+        COUNTED.store(0, Ordering::Relaxed);
+    }
+    COUNTED.fetch_add(1, Ordering::Relaxed) + 1 >= TICKS
+}
+
+extern "C" fn on_tick(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
+    let cpu = CPU.load(Ordering::SeqCst);
+    if !tick() || cpu.is_null() {
+        return;
+    }
+    // SAFETY: the kernel gives a handler the interrupted context, and the timer
+    // signals the CPU's own thread. The runtime's functions may be called at any
+    // time, the latter two for code that the first says is the driver's.
+    unsafe {
+        let registers = &mut (*context.cast::<ucontext_t>()).uc_mcontext.gregs;
+        let rip = registers[libc::REG_RIP as usize] as u64;
+        let rsp = registers[libc::REG_RSP as usize] as u64;
+        if runtime::twin_fault_is_drivers(cpu, rip, rsp, false) {
+            runtime::twin_fault_record(cpu, rip, u64::MAX, TIME_LIMIT);
+            registers[libc::REG_RIP as usize] = runtime::twin_abort_from_fault as *const () as i64;
+            registers[libc::REG_RDI as usize] = cpu as i64;
+            registers[libc::REG_EFL as usize] &= !signals::DIRTY_FLAGS;
+        }
+    }
+}

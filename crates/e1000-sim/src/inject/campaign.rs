@@ -1,0 +1,414 @@
+//! Many faults, one after the other, in a hypervisor process that a supervisor
+//! watches.
+//!
+//! ```text
+//! supervisor ──> hypervisor process ──> dom0
+//!      └─ watches: it lives, its pulse beats; counts are in shared memory
+//! ```
+//!
+//! Each fault: guest 0 is served while it strikes; what happened is classified;
+//! the guards are looked at; dom0 resets the driver; both guests are served.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use process_lab::patience::Patience;
+use process_lab::process;
+use process_lab::program::Variant;
+use process_lab::random::{self, Random};
+
+use super::anatomy::Anatomy;
+use super::fault::{Ending, FaultKind, Moment, Struck};
+use super::faulty::Armed;
+use super::guards::Guards;
+use super::recovery::{Mended, Quiet, Recovery};
+use super::service::{Exchanged, Service};
+use super::stack;
+use super::tally::Tally;
+use crate::LiveError;
+use crate::hypervisor::instance::{Report, Stopped};
+use crate::image::files::Files;
+use crate::memory::{Machine, Sizes};
+use crate::nic::{Faults, Ring};
+use crate::packets::packet_loop::Stop;
+use crate::system::{Blueprint, System, SystemError};
+use crate::transport::mailbox::{Mailbox, SharedPages};
+use crate::transport::rendezvous::Limits;
+
+/// Guests that send and receive; the others' memory is guarded.
+const GUESTS: u32 = 2;
+/// Packets each way while a fault is about.
+const PACKETS: u32 = 24;
+/// Processor time of one invocation.
+const TIME_LIMIT: Duration = Duration::from_millis(100);
+/// Seconds for a command to dom0: a hang costs as much.
+const COMMAND: u64 = 1;
+/// All code is looked at after so many faults.
+const CODE_EVERY: u64 = 100;
+/// Time of the hypervisor's own without a pulse that is a hang. dom0's hangs, which it
+/// waits for, are over much sooner.
+const HANG: Duration = Duration::from_secs(600);
+/// Time between looks.
+const PIECE: Duration = Duration::from_millis(20);
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub faults: u64,
+    /// Other faults for other seeds.
+    pub seed: u64,
+    /// Begin with fault number.
+    pub first: u64,
+    /// Say what each fault was and became.
+    pub verbose: bool,
+    /// How the driver is rewritten.
+    pub variant: Variant,
+}
+
+/// Runs faults in a process of their own and watches it. What was counted, and
+/// what never must happen.
+///
+/// # Errors
+/// The process could not be made.
+pub fn supervised(options: &Options) -> Result<(SharedPages<Tally>, Vec<String>), SystemError> {
+    let pages = SharedPages::<Tally>::new()?;
+    let tally = pages.get();
+    let mut child = process::fork(|| run_here(options, tally))
+        .map_err(LiveError::system("starting a process"))?;
+    let mut violations = Vec::new();
+    let pid = child.pid();
+    let patience = || Patience::new(pid, HANG);
+    let mut seen = (tally.pulse.load(Ordering::Relaxed), patience());
+    while child.is_alive() {
+        std::thread::sleep(PIECE);
+        seen.1.waited(PIECE);
+        let pulse = tally.pulse.load(Ordering::Relaxed);
+        if pulse != seen.0 {
+            seen = (pulse, patience());
+        } else if seen.1.left().is_zero() {
+            violations.push(format!("the hypervisor hangs: no progress in {HANG:?}"));
+            child.kill();
+        }
+    }
+    let fate = child.fate().unwrap_or_default();
+    if tally.finished.load(Ordering::SeqCst) == 0 {
+        violations.push(format!("the hypervisor process {fate}"));
+    }
+    let counted = tally.violations.load(Ordering::SeqCst);
+    if counted > 0 {
+        violations.push(format!("{counted} violations, see above"));
+    }
+    Ok((pages, violations))
+}
+
+fn run_here(options: &Options, tally: &Tally) -> i32 {
+    match run(options, tally) {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("faults: {error}");
+            1
+        }
+    }
+}
+
+fn run(options: &Options, tally: &Tally) -> Result<(), SystemError> {
+    let files = Files::find()?;
+    let blueprint = Blueprint::new(&files, options.variant, &HashSet::new())?;
+    let machine = Machine::new(Sizes::default())?;
+    let mailbox = Mailbox::new()?;
+    let mut campaign = Campaign::start(&blueprint, &machine, mailbox.get(), options, tally)?;
+    for number in options.first..options.first + options.faults {
+        campaign.fault(number)?;
+    }
+    campaign.check_code();
+    tally.finished.store(1, Ordering::SeqCst);
+    Ok(())
+}
+
+/// Limits of that many seconds: of dom0's start, of commands to it, and of upcalls.
+fn limits(seconds: u64) -> Limits {
+    Limits {
+        time: Duration::from_secs(seconds),
+        ..Limits::default()
+    }
+}
+
+struct Campaign<'s> {
+    system: System<'s>,
+    service: Service<'s>,
+    guards: Guards<'s>,
+    quiet: Quiet,
+    options: &'s Options,
+    tally: &'s Tally,
+    done: u64,
+}
+
+impl<'s> Campaign<'s> {
+    fn start(
+        blueprint: &'s Blueprint<'s>,
+        machine: &'s Machine,
+        mailbox: &'s Mailbox,
+        options: &'s Options,
+        tally: &'s Tally,
+    ) -> Result<Campaign<'s>, SystemError> {
+        let mut system = System::start(blueprint, machine, mailbox, limits(20))?;
+        system.dom0.set_limits(limits(COMMAND));
+        let engine = system.twin_with(limits(1), vec![stack::host_receive])?;
+        engine.instance.limit_time(TIME_LIMIT)?;
+        let quiet = Quiet::note(&system);
+        let guards = Guards::new(machine, blueprint, GUESTS..machine.sizes().guests)?;
+        Ok(Campaign {
+            service: Service::start(&system, engine, GUESTS)?,
+            system,
+            guards,
+            quiet,
+            options,
+            tally,
+            done: 0,
+        })
+    }
+
+    /// One fault, from arming to serving again.
+    fn fault(&mut self, number: u64) -> Result<(), SystemError> {
+        let kind = FaultKind::ALL[(number % FaultKind::ALL.len() as u64) as usize];
+        let neighbour = (self.service.damage(1), self.guards.guest(1));
+        let before = *self.system.mailbox().device().faults();
+        let armed = self.arm(kind, number)?;
+        let lasting = lasting(&armed.anatomy);
+        let moment = armed.moment;
+        let (served, struck) = match moment {
+            Moment::Meanwhile => self.serve_meanwhile(armed),
+            _ => self.serve_with(armed),
+        };
+        let struck = struck.map(|struck| struck.at_moment(moment));
+        let ending = self.ending(served, &before);
+        self.tally.beat();
+        if struck.is_none() {
+            self.unexpected_ending(number, kind, &ending);
+        }
+        self.say(number, kind, struck.as_ref(), &ending);
+        let what = struck.as_ref().map_or(String::new(), Struck::to_string);
+        let story = format!("fault {number}, {}, {what}: {ending}", kind.name());
+        self.check(&story, neighbour);
+        if struck.is_some() {
+            self.tally.ended(kind, &ending);
+        }
+        self.mend(kind, &story, struck.as_ref(), &lasting)
+    }
+
+    fn recovery(&mut self) -> Recovery<'s, '_> {
+        Recovery {
+            system: &mut self.system,
+            service: &mut self.service,
+            quiet: &self.quiet,
+            start: limits(20),
+            limits: limits(COMMAND),
+        }
+    }
+
+    /// The driver's data; of a new dom0 if this one's is beyond recognition.
+    fn anatomy(&mut self) -> Result<Anatomy<'s>, SystemError> {
+        for _ in 0..2 {
+            let (plan, machine) = (&self.system.blueprint().plan, self.system.machine());
+            let mailbox = self.system.mailbox();
+            let found = Anatomy::find(plan, machine, mailbox, self.system.info);
+            if let Some(anatomy) = found {
+                return Ok(anatomy);
+            }
+            self.recovery().restart()?;
+        }
+        let what = "a driver that is as inject/anatomy.rs has it";
+        Err(SystemError::Lacking(what.to_owned()))
+    }
+
+    fn arm(&mut self, kind: FaultKind, number: u64) -> Result<Armed<'s>, SystemError> {
+        let mut random = Random::new(random::seed(kind.name(), number ^ self.options.seed << 32));
+        let anatomy = self.anatomy()?;
+        let moments = kind.moments();
+        let moment = moments[random.below(moments.len() as u64) as usize];
+        Ok(Armed {
+            anatomy: Arc::new(anatomy),
+            payload: &self.system.blueprint().payload,
+            kind,
+            moment,
+            countdown: random.below(3),
+            random,
+            own: self.guards.heap_address(),
+            struck: None,
+        })
+    }
+
+    fn serve_with(&mut self, armed: Armed<'s>) -> (Result<Exchanged, Stop>, Option<Struck>) {
+        self.service.packet_loop.engine.armed = Some(armed);
+        let served = self.serve();
+        let armed = self.service.packet_loop.engine.armed.take();
+        (served, armed.and_then(|armed| armed.struck))
+    }
+
+    /// The fault strikes from another thread. It is done before dom0 is mended:
+    /// a new dom0 is forked from this process.
+    fn serve_meanwhile(
+        &mut self,
+        mut armed: Armed<'s>,
+    ) -> (Result<Exchanged, Stop>, Option<Struck>) {
+        std::thread::scope(|scope| {
+            let striker = scope.spawn(move || {
+                armed.meanwhile();
+                armed.struck
+            });
+            let served = self.serve();
+            let struck = striker.join().unwrap_or_default();
+            // It may have come late: packets find it now.
+            let served = served.and_then(|first| Ok(first.and(self.serve()?)));
+            (served, struck)
+        })
+    }
+
+    /// Guest 0 is served, packet by packet at first, until the fault has struck
+    /// and had its chance.
+    fn serve(&mut self) -> Result<Exchanged, Stop> {
+        [2, 2, 2, 2, PACKETS]
+            .into_iter()
+            .try_fold(Exchanged::default(), |sum, packets| {
+                Ok(sum.and(self.service.exchange(0..1, packets)?))
+            })
+    }
+
+    fn ending(&mut self, served: Result<Exchanged, Stop>, before: &Faults) -> Ending {
+        match self.service.packet_loop.engine.engine.take_stopped() {
+            Some(Stopped::Aborted(report)) => return aborted(report),
+            Some(stopped) => return Ending::Detected(stopped.to_string()),
+            None => {}
+        }
+        let exchanged = match served {
+            Err(stop) => return Ending::Detected(stop.to_string()),
+            Ok(exchanged) => exchanged,
+        };
+        if let Some(what) = self.card_noticed(before) {
+            return Ending::Detected(what);
+        }
+        if exchanged == Exchanged::default() {
+            Ending::Harmless
+        } else {
+            Ending::Noticed(format!("{exchanged:?}"))
+        }
+    }
+
+    /// What the card refused, or what the driver wrote into registers that it
+    /// may not write.
+    fn card_noticed(&mut self, before: &Faults) -> Option<String> {
+        let audited = self.service.packet_loop.card.close();
+        let device = self.system.mailbox().device();
+        if device.faults() != before {
+            return Some(format!("the card refused: {:?}", device.faults()));
+        }
+        if device.stopped(Ring::Transmit) || device.stopped(Ring::Receive) {
+            return Some("the card stopped a ring".to_owned());
+        }
+        audited.err().map(|stop| stop.to_string())
+    }
+
+    fn unexpected_ending(&self, number: u64, kind: FaultKind, ending: &Ending) {
+        if *ending != Ending::Harmless {
+            self.violation(&format!(
+                "fault {number}, {}, did not strike, but: {ending}",
+                kind.name()
+            ));
+        }
+    }
+
+    /// Guards, and the guest that was not served.
+    fn check(&mut self, story: &str, neighbour: (u64, u32)) {
+        if let Some(what) = self.guards.changed() {
+            self.violation(&format!("{what} changed: {story}"));
+        }
+        if self.guards.guest(1) != neighbour.1 {
+            self.violation(&format!("guest 1's memory changed: {story}"));
+        }
+        if self.service.damage(1) != neighbour.0 {
+            self.violation(&format!("guest 1 got damaged packets: {story}"));
+        }
+        self.done += 1;
+        if self.done.is_multiple_of(CODE_EVERY) {
+            self.check_code();
+        }
+    }
+
+    fn check_code(&self) {
+        if let Some(what) = self.guards.code_changed() {
+            self.violation(&format!("{what} changed"));
+        }
+    }
+
+    fn mend(
+        &mut self,
+        kind: FaultKind,
+        story: &str,
+        struck: Option<&Struck>,
+        lasting: &[Range<u64>],
+    ) -> Result<(), SystemError> {
+        match self.recovery().mend() {
+            Ok((how, why)) => {
+                if self.options.verbose
+                    && let Some(why) = why
+                {
+                    let line = why.lines().next().unwrap_or_default();
+                    println!("           new dom0: {line}");
+                }
+                if let Some(struck) = struck {
+                    self.tally.mended(kind, how);
+                    self.take_back(how, struck, lasting);
+                }
+                Ok(())
+            }
+            Err(why) => {
+                self.violation(&format!("not served again: {why}: {story}"));
+                Err(SystemError::Lacking("a system that serves".to_owned()))
+            }
+        }
+    }
+
+    fn take_back(&self, how: Mended, struck: &Struck, lasting: &[Range<u64>]) {
+        if how == Mended::Reset {
+            let view = self.system.blueprint().plan.view(self.system.machine());
+            lasting
+                .iter()
+                .for_each(|range| struck.take_back(&view, range));
+        }
+    }
+
+    fn violation(&self, what: &str) {
+        self.tally.violation();
+        eprintln!("VIOLATION: {what}");
+    }
+
+    fn say(&self, number: u64, kind: FaultKind, struck: Option<&Struck>, ending: &Ending) {
+        if !self.options.verbose {
+            return;
+        }
+        match struck {
+            Some(struck) => println!("{number:6} {}: {struck}\n           {ending}", kind.name()),
+            None => println!("{number:6} {}: nothing there to strike", kind.name()),
+        }
+    }
+}
+
+/// What outlives a reset of the driver.
+fn lasting(anatomy: &Anatomy<'_>) -> [Range<u64>; 3] {
+    let device = anatomy.info.net_device..anatomy.adapter.end;
+    [device, anatomy.tx.structure(), anatomy.rx.structure()]
+}
+
+fn aborted(report: Report) -> Ending {
+    let said = report.import.as_deref().unwrap_or_default();
+    if report.is_time_limit() {
+        Ending::TimeLimit(report)
+    } else if said.contains("canary") {
+        Ending::Detected(report.to_string())
+    } else {
+        Ending::Aborted(report)
+    }
+}

@@ -1,0 +1,167 @@
+//! After a fault: dom0 resets the driver, the hypervisor instance is renewed, and
+//! packets go both ways again. What dom0 cannot mend ends it: it is born again.
+//!
+//! ```text
+//! view closed, interrupts dom0's ─> hot_recover ─> close ─> hot_recover ─> open
+//! ─> instance renewed ─> view open, interrupts the hypervisor's ─> served?
+//! ```
+
+use super::service::{Exchanged, Service};
+use crate::dom0::CommandError;
+use crate::dom0::interface::ReceiveMode;
+use crate::packets::packet_loop::Stop;
+use crate::system::{CPU, System, SystemError};
+use crate::transport::mailbox::InterruptOwner;
+use crate::transport::rendezvous::Limits;
+
+/// Packets each way, each guest, that show that it serves.
+const PROOF: u32 = 12;
+/// Virtual time for the link to come up.
+const LINK: u64 = 10_000_000_000;
+
+/// How it was mended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mended {
+    /// dom0 reset the driver.
+    Reset,
+    /// dom0 had to be started anew.
+    Restarted,
+}
+
+/// A CPU's percpu words as they are between invocations.
+#[derive(Clone, Debug)]
+pub struct Quiet(Vec<(u64, u32)>);
+
+impl Quiet {
+    /// Notes them: no fault has struck yet.
+    pub fn note(system: &System<'_>) -> Quiet {
+        let plan = &system.blueprint().plan;
+        let view = plan.view(system.machine());
+        let words = ["__preempt_count", "hot_vif"];
+        let places = words
+            .iter()
+            .filter_map(|name| plan.percpu_symbol(name, CPU));
+        let noted = places.filter_map(|at| {
+            let mut word = [0; 4];
+            view.read(at, &mut word)?;
+            Some((at, u32::from_le_bytes(word)))
+        });
+        Quiet(noted.collect())
+    }
+
+    fn restore(&self, system: &System<'_>) {
+        let view = system.blueprint().plan.view(system.machine());
+        for (at, word) in &self.0 {
+            // Percpu areas are dom0's RAM.
+            let _ = view.write(*at, &word.to_le_bytes());
+        }
+    }
+}
+
+/// What mends, and what is mended.
+pub struct Recovery<'s, 'r> {
+    pub system: &'r mut System<'s>,
+    /// The hypervisor instance and its guests.
+    pub service: &'r mut Service<'s>,
+    /// See there.
+    pub quiet: &'r Quiet,
+    /// For a dom0 that starts.
+    pub start: Limits,
+    /// For commands.
+    pub limits: Limits,
+}
+
+impl Recovery<'_, '_> {
+    /// Mends: the driver is reset, or else dom0 started anew, which is said with
+    /// the reason.
+    ///
+    /// # Errors
+    /// Not even a new dom0 helps: a violation.
+    pub fn mend(&mut self) -> Result<(Mended, Option<String>), String> {
+        self.leave_card();
+        let owed = self.service.packet_loop.engine.engine.forget_packets();
+        let reset = self.reset(&owed).map_err(|error| error.to_string());
+        let why = match reset.and_then(|()| self.served()) {
+            Ok(()) => return Ok((Mended::Reset, None)),
+            Err(why) => why,
+        };
+        self.restart()
+            .map_err(|error| format!("no new dom0: {error}"))?;
+        self.served()
+            .map_err(|what| format!("a new dom0, but: {what}"))?;
+        Ok((Mended::Restarted, Some(why)))
+    }
+
+    /// The card is dom0's.
+    fn leave_card(&self) {
+        let mailbox = self.system.mailbox();
+        mailbox.device().close();
+        mailbox.set_interrupt_owner(InterruptOwner::Dom0);
+    }
+
+    fn reset(&mut self, owed: &[u64]) -> Result<(), SystemError> {
+        self.hot_recover()?;
+        self.quiet.restore(self.system);
+        let dom0 = &mut self.system.dom0;
+        dom0.close()?;
+        self.hot_recover()?;
+        let dom0 = &mut self.system.dom0;
+        dom0.open()?;
+        self.bring_up(owed)
+    }
+
+    fn hot_recover(&mut self) -> Result<(), CommandError> {
+        let device = self.system.driver.net_device;
+        let arguments = [device, CPU as u64];
+        self.system.dom0.call("hot_recover", &arguments).map(drop)
+    }
+
+    fn bring_up(&mut self, owed: &[u64]) -> Result<(), SystemError> {
+        let dom0 = &mut self.system.dom0;
+        dom0.link_wait(LINK)?;
+        dom0.set_receive_mode(ReceiveMode::Promiscuous, &[])?;
+        self.system.refresh()?;
+        self.renew(owed)
+    }
+
+    /// A new dom0.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn restart(&mut self) -> Result<(), SystemError> {
+        self.service.packet_loop.engine.engine.forget_packets();
+        self.system.restart_dom0(self.start)?;
+        self.system.dom0.set_limits(self.limits);
+        self.renew(&[])
+    }
+
+    fn renew(&mut self, owed: &[u64]) -> Result<(), SystemError> {
+        let rings = self.system.rings(CPU)?;
+        let lane = &mut self.service.packet_loop;
+        let renewed = lane.engine.engine.renew(self.system.driver, rings);
+        renewed.ok_or_else(|| SystemError::Lacking("the driver's handler".to_owned()))?;
+        let mailbox = self.system.mailbox();
+        mailbox.set_interrupt_owner(InterruptOwner::Hypervisor);
+        lane.card.open()?;
+        lane.engine.engine.release(owed)?;
+        self.service.settle_accounts();
+        Ok(())
+    }
+
+    /// All guests, both ways, nothing lost or damaged.
+    fn served(&mut self) -> Result<(), String> {
+        let guests = 0..self.service.sources.len();
+        match self.service.exchange(guests, PROOF) {
+            Ok(Exchanged {
+                lost: 0,
+                damaged: 0,
+            }) => Ok(()),
+            Ok(exchanged) => Err(format!("packets do not go: {exchanged:?}")),
+            Err(stop) => Err(stop_text(&stop)),
+        }
+    }
+}
+
+fn stop_text(stop: &Stop) -> String {
+    format!("packets do not go: {stop}")
+}

@@ -1,0 +1,143 @@
+//! Packets of some guests: sent, received and checked.
+
+use std::ops::Range;
+
+use super::faulty::Faulty;
+use crate::engines::twin::TwinEngine;
+use crate::packets::card::OpenCard;
+use crate::packets::packet_loop::{Engine, PacketLoop, Stop};
+use crate::packets::rings::TX_DONE;
+use crate::packets::round;
+use crate::system::{System, SystemError};
+use crate::traffic::Datagrams;
+use crate::traffic::source::{Shape, TrafficSource};
+use crate::transport::mailbox::InterruptOwner;
+
+/// Bytes of a frame, without FCS.
+pub const FRAME: usize = 1000;
+
+/// What went and came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exchanged {
+    /// Frames that should have been on the wire or at a guest, and were not.
+    pub lost: u64,
+    /// Frames that were not as sent, or of nobody here.
+    pub damaged: u64,
+}
+
+impl Exchanged {
+    pub fn and(self, other: Exchanged) -> Exchanged {
+        Exchanged {
+            lost: self.lost + other.lost,
+            damaged: self.damaged + other.damaged,
+        }
+    }
+}
+
+pub struct Service<'a> {
+    /// The packet loop.
+    pub packet_loop: PacketLoop<Faulty<'a>, OpenCard<'a>>,
+    pub sources: Vec<TrafficSource<'a>>,
+    peers: Vec<Datagrams>,
+    numbers: Vec<u64>,
+}
+
+#[derive(Clone, Copy)]
+struct Seen {
+    good: u64,
+    bad: u64,
+}
+
+impl<'a> Service<'a> {
+    /// Attaches guests to the instance and gives it card and interrupts.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn start(
+        system: &System<'a>,
+        mut engine: TwinEngine<'a>,
+        guests: u32,
+    ) -> Result<Service<'a>, SystemError> {
+        let sources = round::sources(system.machine(), guests, Shape::Frames(FRAME));
+        for source in &sources {
+            engine.attach(source);
+        }
+        let mailbox = system.mailbox();
+        mailbox.set_interrupt_owner(InterruptOwner::Hypervisor);
+        let card = system.card(guests)?;
+        let faulty = Faulty {
+            engine,
+            armed: None,
+        };
+        Ok(Service::new(faulty, card, sources))
+    }
+
+    /// A service of these guests.
+    fn new(engine: Faulty<'a>, card: OpenCard<'a>, sources: Vec<TrafficSource<'a>>) -> Self {
+        Service {
+            packet_loop: PacketLoop::new(engine, card),
+            peers: round::peers(sources.len() as u32, Shape::Frames(FRAME)),
+            numbers: vec![0; sources.len()],
+            sources,
+        }
+    }
+
+    fn seen(&self) -> Seen {
+        let sinks = self.sources.iter().map(|e| &e.received);
+        sinks.chain([&self.packet_loop.card.sent]).fold(
+            Seen { good: 0, bad: 0 },
+            |Seen { good, bad }, sink| Seen {
+                good: good + sink.packets(),
+                bad: bad + sink.corrupted + sink.strangers,
+            },
+        )
+    }
+
+    /// `packets` each way for each of `guests`.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub fn exchange(&mut self, guests: Range<usize>, packets: u32) -> Result<Exchanged, Stop> {
+        let before = self.seen();
+        let all = packets * guests.len() as u32;
+        self.packet_loop
+            .send(&mut self.sources[guests.clone()], all)?;
+        let frames = self.frames(guests.clone(), packets);
+        let frames = frames.iter().map(Vec::as_slice);
+        self.packet_loop
+            .receive(&mut self.sources[guests], frames)?;
+        let after = self.seen();
+        Ok(Exchanged {
+            lost: u64::from(2 * all).saturating_sub(after.good - before.good),
+            damaged: after.bad - before.bad,
+        })
+    }
+
+    fn frames(&mut self, guests: Range<usize>, packets: u32) -> Vec<Vec<u8>> {
+        let mut frames = Vec::new();
+        for _ in 0..packets {
+            for guest in guests.clone() {
+                let number = self.numbers[guest];
+                self.numbers[guest] += 1;
+                frames.push(self.peers[guest].finished(number).to_vec());
+            }
+        }
+        frames
+    }
+
+    /// What damaged frames a guest got.
+    pub fn damage(&self, guest: usize) -> u64 {
+        let received = &self.sources[guest].received;
+        received.corrupted + received.strangers
+    }
+
+    /// After a reset: nothing is on its way.
+    pub fn settle_accounts(&mut self) {
+        for _ in 0..TX_DONE {
+            if self.packet_loop.engine.completion().is_none() {
+                break;
+            }
+        }
+        self.sources.iter_mut().for_each(TrafficSource::reset);
+    }
+}

@@ -1,0 +1,97 @@
+//! The driver's own stack, struck from the trusted side while the driver waits in
+//! an import: the packet that it hands over.
+//!
+//! Words that hold code addresses are return addresses, or were; the canary is
+//! known; the rest are saved registers and variables of the driver's functions
+//! and the hot routines' below them.
+//!
+//! A return address becomes anything, every other time a place in code of the
+//! hypervisor's: whichever it is, the function that was to return there aborts.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use process_lab::random::Random;
+use process_lab::runtime::{self, Cpu, Frame};
+
+use super::fault::{FaultKind, Struck, wild_address};
+use super::faulty::Armed;
+use crate::engines::twin;
+use crate::hypervisor::instance::stack_in_use;
+use crate::hypervisor::payload::Payload;
+use crate::memory::CANARY;
+
+/// What is to be struck inside of the poll that runs, or null.
+static ARMED: AtomicPtr<Armed<'static>> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Runs `poll` with faults struck inside of it.
+pub fn strike_inside<T>(armed: &mut Armed<'_>, poll: impl FnOnce() -> T) -> T {
+    let pointer: *mut Armed<'_> = armed;
+    ARMED.store(pointer.cast(), Ordering::SeqCst);
+    let result = poll();
+    ARMED.store(std::ptr::null_mut(), Ordering::SeqCst);
+    result
+}
+
+/// In place of the service of that name: strikes, then serves.
+pub(super) extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int {
+    let armed = ARMED.load(Ordering::SeqCst);
+    // SAFETY: `strike_inside` waits on this thread with its borrow, which it
+    // does not use meanwhile; the runtime gives the frame of a driver that
+    // waits, so its stack is ours.
+    unsafe {
+        if let Some(armed) = armed.as_mut() {
+            let [_, _, buffer, ..] = (*frame).registers;
+            armed.inside(buffer, stack_in_use(cpu, (*frame).stack));
+        }
+    }
+    twin::host_receive(cpu, frame)
+}
+
+/// Strikes a word of the stack.
+pub fn strike(
+    kind: FaultKind,
+    stack: &mut [u64],
+    payload: &Payload,
+    random: &mut Random,
+    (dom0_ram, own): (u64, u64),
+) -> Option<Struck> {
+    let texts = [
+        payload.hot.text(),
+        payload.driver.text(),
+        (runtime::entry_text().start, runtime::entry_text().end),
+    ];
+    let is_code = |word: u64| {
+        texts
+            .iter()
+            .any(|(start, end)| (*start..*end).contains(&word))
+    };
+    let wanted = |word: u64| match kind {
+        FaultKind::StackCanary => word == CANARY,
+        FaultKind::StackReturn => is_code(word),
+        _ => !is_code(word) && word != CANARY,
+    };
+    let places: Vec<usize> = (0..stack.len()).filter(|i| wanted(stack[*i])).collect();
+    if places.is_empty() {
+        return None;
+    }
+    let place = places[random.below(places.len() as u64) as usize];
+    let before = stack[place];
+    let mut after = wild_address(random, dom0_ram, own);
+    if kind == FaultKind::StackReturn {
+        if random.one_in(2) {
+            let (start, end) = texts[random.below(texts.len() as u64) as usize];
+            after = start + random.below(end - start);
+        }
+    } else if random.one_in(2) {
+        after = before ^ 1 << random.below(64);
+    }
+    stack[place] = after;
+    Some(Struck {
+        what: format!("{}, word {place} of {}", kind.name(), stack.len()),
+        at: (&raw const stack[place]) as u64,
+        size: 8,
+        before,
+        after,
+    })
+}

@@ -1,0 +1,135 @@
+//! What became of faults, by kind. It lies in shared memory: if the hypervisor
+//! dies, its supervisor still knows.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::fault::{Ending, FaultKind};
+use super::recovery::Mended;
+use crate::transport::mailbox::Zeroed;
+
+const KINDS: usize = FaultKind::ALL.len();
+
+/// What is counted of each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Column {
+    /// Faults that struck.
+    Injected,
+    /// The invocation was aborted.
+    Aborted,
+    /// Card, stack protector or packet loop noticed.
+    Detected,
+    /// The guest that was served noticed: packets lost or damaged.
+    Noticed,
+    /// Nothing happened.
+    Harmless,
+    /// Aborted for the time it took.
+    TimeLimit,
+    /// dom0 had to be started anew.
+    Restarts,
+    /// Packets went both ways again.
+    Served,
+}
+
+impl Column {
+    /// All columns with their headings.
+    pub const ALL: [(Column, &str); COLUMNS] = [
+        (Column::Injected, "injected"),
+        (Column::Aborted, "aborted"),
+        (Column::Detected, "detected"),
+        (Column::Noticed, "by guest"),
+        (Column::Harmless, "harmless"),
+        (Column::TimeLimit, "time limit"),
+        (Column::Restarts, "new dom0"),
+        (Column::Served, "served again"),
+    ];
+}
+
+const COLUMNS: usize = 8;
+
+/// The counts. All zeroes: nothing yet.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Tally {
+    counts: [[AtomicU64; COLUMNS]; KINDS],
+    /// Grows with everything that is done: a standstill is a hang.
+    pub pulse: AtomicU64,
+    /// What must never happen.
+    pub violations: AtomicU64,
+    /// Set when all was done.
+    pub finished: AtomicU64,
+}
+
+// SAFETY: atomic words.
+unsafe impl Zeroed for Tally {}
+
+impl Tally {
+    fn add(&self, kind: FaultKind, column: Column) {
+        self.counts[kind as usize][column as usize].fetch_add(1, Ordering::Relaxed);
+        self.beat();
+    }
+
+    /// Something was done.
+    pub fn beat(&self) {
+        self.pulse.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How a fault ended.
+    pub fn ended(&self, kind: FaultKind, ending: &Ending) {
+        self.add(kind, Column::Injected);
+        let column = match ending {
+            Ending::Aborted(_) => Column::Aborted,
+            Ending::TimeLimit(_) => Column::TimeLimit,
+            Ending::Detected(_) => Column::Detected,
+            Ending::Noticed(_) => Column::Noticed,
+            Ending::Harmless => Column::Harmless,
+        };
+        self.add(kind, column);
+    }
+
+    /// It serves again.
+    pub fn mended(&self, kind: FaultKind, how: Mended) {
+        if how == Mended::Restarted {
+            self.add(kind, Column::Restarts);
+        }
+        self.add(kind, Column::Served);
+    }
+
+    /// Something happened that never must.
+    pub fn violation(&self) {
+        self.violations.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// A count of a kind.
+    pub fn count(&self, kind: FaultKind, column: Column) -> u64 {
+        self.counts[kind as usize][column as usize].load(Ordering::Relaxed)
+    }
+
+    /// A count of all kinds.
+    pub fn total(&self, column: Column) -> u64 {
+        FaultKind::ALL
+            .iter()
+            .map(|kind| self.count(*kind, column))
+            .sum()
+    }
+
+    /// As a table.
+    pub fn table(&self) -> String {
+        let mut text = format!("{:34}", "fault");
+        for (_, heading) in Column::ALL {
+            let _ = write!(text, "{heading:>13}");
+        }
+        let mut row = |name: &str, count: &dyn Fn(Column) -> u64| {
+            let _ = write!(text, "\n{name:34}");
+            for (column, _) in Column::ALL {
+                let _ = write!(text, "{:>13}", count(column));
+            }
+        };
+        for kind in FaultKind::ALL {
+            row(kind.name(), &|column| self.count(*kind, column));
+        }
+        row("all", &|column| self.total(column));
+        text
+    }
+}

@@ -1,0 +1,46 @@
+//! The system that packets go through: dom0 as a process that boots the stock
+//! `e1000.ko` on a kernel shim (`kernel/`), a model of the card, and the rewritten
+//! driver beside it in a hypervisor (paper, figure 2).
+//!
+//! ```text
+//! memory       the machine's memory, its layout, dom0's view of it   ─┐ before the
+//! image        dom0's objects laid out and linked                     │ fork: data
+//! transport    what processes share: lock and card, slots, console   ─┘
+//! dom0         the dom0 process: kernel code, its faults, upcalls
+//! hypervisor   the rewritten driver: linked, loaded, upcalls, reports
+//! nic          the card's model, register by register
+//! traffic      packets made and checked; sources that send and receive
+//! packets      the packet loop, the same for every path
+//! engines      where the driver runs: dom0, dom0 for a guest, hypervisor
+//! system       all of it put together; paths runs the four side by side
+//! measure      whose the cycles and the instructions are
+//! replay       what the driver's own part costs
+//! experiment   a measurement from set-up to numbers
+//! inject       faults in the driver's data, and what they reach
+//! ```
+//!
+//! Order in the supervisor: [`memory::Machine::new`], [`image::Plan::new`],
+//! [`transport::mailbox::Mailbox::new`], then [`dom0::Dom0::start`] and whatever else
+//! is forked, all before it has threads.
+
+#![allow(missing_docs, reason = "what a name says needs no comment")]
+
+pub mod dom0;
+pub mod engines;
+pub mod error;
+pub mod experiment;
+pub mod hypervisor;
+pub mod image;
+pub mod inject;
+pub mod measure;
+pub mod memory;
+pub mod nic;
+pub mod packets;
+pub mod paths;
+pub mod replay;
+pub mod system;
+mod timer;
+pub mod traffic;
+pub mod transport;
+
+pub use error::LiveError;

@@ -1,0 +1,157 @@
+//! Who does what a packet costs.
+//!
+//! The packet loop says whose turn it is. Code that was declared is its owner's on
+//! anybody's turn: driver and hot routines run on their host's.
+//!
+//! Code that driver and hot routines are made to go through, slow paths and thunks,
+//! belongs to whoever called it: without the rewriting, or on another processor,
+//! its work would be the caller's own.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use libc::{c_int, ucontext_t};
+
+/// Who spends time (paper, figures 7 and 8, and the card, which is no processor
+/// time on a real machine).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum Component {
+    /// Not in the packet loop.
+    Idle = 0,
+    Driver = 1,
+    /// The hot routines: dom0's or the hypervisor's, as the path has it.
+    Support = 2,
+    /// The hypervisor: runtime, switch, entries.
+    Hypervisor = 3,
+    /// dom0's kernel and its programs.
+    Dom0 = 4,
+    Guest = 5,
+    /// The model of the card, and the packets' checking behind it.
+    Card = 6,
+}
+
+impl Component {
+    /// All that are counted in a packet's cost.
+    pub const COSTS: [Component; 5] = [
+        Component::Driver,
+        Component::Support,
+        Component::Hypervisor,
+        Component::Dom0,
+        Component::Guest,
+    ];
+    /// All of them, by number.
+    pub(crate) const ALL: [Component; 7] = [
+        Component::Idle,
+        Component::Driver,
+        Component::Support,
+        Component::Hypervisor,
+        Component::Dom0,
+        Component::Guest,
+        Component::Card,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Component::Idle => "idle",
+            Component::Driver => "driver",
+            Component::Support => "support",
+            Component::Hypervisor => "hypervisor",
+            Component::Dom0 => "dom0",
+            Component::Guest => "guest",
+            Component::Card => "card",
+        }
+    }
+}
+
+/// A number for each component, at the component's own.
+pub type ByComponent = [u64; Component::ALL.len()];
+
+/// Ranges that can be declared.
+const RANGES: usize = 8;
+
+static PHASE: AtomicU32 = AtomicU32::new(0);
+static STARTS: [AtomicU64; RANGES] = [const { AtomicU64::new(0) }; RANGES];
+static ENDS: [AtomicU64; RANGES] = [const { AtomicU64::new(0) }; RANGES];
+static OWNERS: [AtomicU32; RANGES] = [const { AtomicU32::new(0) }; RANGES];
+static DECLARED: AtomicUsize = AtomicUsize::new(0);
+/// The range of code that belongs to its callers.
+static CALLERS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// Words of the stack among which such code has its caller: `twin_slow_<reg>` and
+/// what it calls keep six words at most (runtime/core/entry_x86_64.S).
+const CALLER_WORDS: usize = 6;
+
+/// Says what the thread does from here on.
+#[inline]
+pub fn enter_phase(component: Component) {
+    PHASE.store(component as u32, Ordering::Relaxed);
+}
+
+/// Declares code at `[start, end)` to be a component's.
+///
+/// # Panics
+/// If there are too many.
+pub fn declare(start: u64, end: u64, component: Component) {
+    let index = DECLARED.fetch_add(1, Ordering::SeqCst);
+    assert!(index < RANGES, "room for {RANGES} ranges");
+    STARTS[index].store(start, Ordering::Relaxed);
+    ENDS[index].store(end, Ordering::Relaxed);
+    OWNERS[index].store(component as u32, Ordering::Relaxed);
+}
+
+/// Declares code at `[start, end)` to be its callers'. While it runs, the stack has
+/// at least six readable words.
+pub fn declare_callers(start: u64, end: u64) {
+    CALLERS[0].store(start, Ordering::Relaxed);
+    CALLERS[1].store(end, Ordering::Relaxed);
+}
+
+/// Whose the instruction is that was interrupted.
+///
+/// # Safety
+/// The context is that of a signal handler that runs.
+pub(crate) unsafe fn owner(context: &ucontext_t) -> Component {
+    let register = |number: c_int| context.uc_mcontext.gregs[number as usize] as u64;
+    let (rip, stack) = (register(libc::REG_RIP), register(libc::REG_RSP));
+    let phase = PHASE.load(Ordering::Relaxed);
+    let found = match phase == Component::Idle as u32 {
+        // Outside the loop the same code works for nobody's packet.
+        true => None,
+        // SAFETY: the range is where the stack has these words.
+        false if is_callers(rip) => unsafe { caller(stack) },
+        false => declared(rip),
+    };
+    let number = found.unwrap_or(phase);
+    Component::ALL[number as usize % Component::ALL.len()]
+}
+
+fn is_callers(rip: u64) -> bool {
+    let [start, end] = [0, 1].map(|i| CALLERS[i].load(Ordering::Relaxed));
+    (start..end).contains(&rip)
+}
+
+/// Whose code called what runs on this stack: the first return address.
+///
+/// # Safety
+/// Six words above `stack` are readable.
+unsafe fn caller(stack: u64) -> Option<u32> {
+    (0..CALLER_WORDS).find_map(|word| {
+        // SAFETY: as promised by the caller.
+        declared(unsafe { (stack as *const u64).add(word).read_unaligned() })
+    })
+}
+
+fn declared(address: u64) -> Option<u32> {
+    let ranges = DECLARED.load(Ordering::Relaxed).min(RANGES);
+    let found = (0..ranges).find(|i| {
+        let [start, end] = [&STARTS[*i], &ENDS[*i]].map(|bound| bound.load(Ordering::Relaxed));
+        (start..end).contains(&address)
+    });
+    found.map(|i| OWNERS[i].load(Ordering::Relaxed))
+}
+
+/// The processor's time-stamp counter.
+#[inline]
+pub fn cycles() -> u64 {
+    // SAFETY: every x86-64 processor has it.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}

@@ -1,0 +1,123 @@
+//! Whose each frame of the machine is: the runtime's table
+//! (`runtime/include/twin/frames.h`), in memory that every process of the
+//! hypervisor's has at one address.
+
+use process_lab::runtime;
+use process_lab::shared::Shared;
+
+use super::layout::PAGE;
+use crate::error::LiveError;
+
+/// Who owns a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Nobody: it may be sent by no guest.
+    Nobody,
+    Dom0,
+    /// That guest.
+    Guest(u32),
+}
+
+impl Owner {
+    fn code(self) -> u32 {
+        match self {
+            Owner::Nobody => runtime::OWNER_NOBODY,
+            Owner::Dom0 => runtime::OWNER_DOM0,
+            Owner::Guest(number) => {
+                assert!(number < runtime::OWNER_GUESTS, "no such guest");
+                number + 1
+            }
+        }
+    }
+
+    fn from_code(code: u32) -> Owner {
+        match code {
+            runtime::OWNER_NOBODY => Owner::Nobody,
+            runtime::OWNER_DOM0 => Owner::Dom0,
+            guest => Owner::Guest(guest - 1),
+        }
+    }
+}
+
+/// Why a frame did not change hands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotGiven {
+    /// A packet that is on its way lies in it: try again after completions.
+    Pinned,
+    /// It is not the giver's.
+    NotOwned,
+}
+
+#[derive(Debug)]
+pub struct Frames {
+    /// The words; kept because `table` points to them.
+    _memory: Shared,
+    table: Box<runtime::Frames>,
+}
+
+// SAFETY: the table is not changed after `new`, and its words by the runtime's
+// atomic operations alone.
+unsafe impl Send for Frames {}
+// SAFETY: as above.
+unsafe impl Sync for Frames {}
+
+impl Frames {
+    /// So many frames that are nobody's.
+    ///
+    /// # Errors
+    /// The system call's.
+    pub fn new(count: u64) -> Result<Frames, LiveError> {
+        let failed = LiveError::system("making the table of frames");
+        let memory = Shared::new(count * size_of::<u32>() as u64).map_err(failed)?;
+        let mut table = Box::new(runtime::Frames {
+            words: memory.as_ptr().cast(),
+            count,
+        });
+        // SAFETY: the mapping has that many words, aligned, for as long as `memory`.
+        unsafe { runtime::twin_frames_init(&raw mut *table, table.words, count) };
+        Ok(Frames {
+            _memory: memory,
+            table,
+        })
+    }
+
+    /// For the runtime, which does not write to it.
+    pub fn raw(&self) -> *mut runtime::Frames {
+        (&raw const *self.table).cast_mut()
+    }
+
+    /// Gives the frames of a range of machine addresses, whole frames, to another
+    /// owner, as far as they can be given.
+    ///
+    /// # Errors
+    /// Why the first that could not be did not change hands; those before it did.
+    pub fn give(
+        &self,
+        range: &std::ops::Range<u64>,
+        from: Owner,
+        to: Owner,
+    ) -> Result<(), NotGiven> {
+        (range.start / PAGE..range.end / PAGE).try_for_each(|frame| {
+            // SAFETY: the table is alive.
+            let moved =
+                unsafe { runtime::twin_frame_move(self.raw(), frame, from.code(), to.code()) };
+            match moved {
+                runtime::OK => Ok(()),
+                runtime::BUSY => Err(NotGiven::Pinned),
+                _ => Err(NotGiven::NotOwned),
+            }
+        })
+    }
+
+    /// Who has the frame at a machine address.
+    pub fn owner(&self, machine: u64) -> Owner {
+        // SAFETY: the table is alive.
+        Owner::from_code(unsafe { runtime::twin_frame_owner(self.raw(), machine / PAGE) })
+    }
+
+    /// Packets on their way that lie in it.
+    pub fn pins(&self, machine: u64) -> u32 {
+        // SAFETY: the table is alive.
+        unsafe { runtime::twin_frame_pins(self.raw(), machine / PAGE) }
+    }
+}

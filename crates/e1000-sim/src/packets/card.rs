@@ -1,0 +1,130 @@
+//! The card at work: its cable, and the registers that the driver writes without a
+//! trap.
+
+use std::ops::Range;
+use std::sync::atomic::AtomicU32;
+
+use crate::memory::{BAR_SIZE, Machine};
+use crate::nic::{Received, Wire};
+use crate::packets::packet_loop::{Card, Stop};
+use crate::traffic::Sink;
+use crate::transport::mailbox::Mailbox;
+use crate::transport::wire::MachineBus;
+
+/// The other end of the cable: checks what the card sends.
+impl Wire for Sink {
+    fn transmit(&mut self, frame: &[u8]) {
+        self.take(frame);
+    }
+}
+
+/// The card of the mailbox, with its registers open: while this exists, the
+/// driver's accesses do not trap where the registers are mapped.
+pub struct OpenCard<'m> {
+    machine: &'m Machine,
+    mailbox: &'m Mailbox,
+    dma: Range<u64>,
+    /// What it has sent.
+    pub sent: Sink,
+    /// Frames that it did not store.
+    pub not_stored: u64,
+    /// Why the first was not.
+    pub first_refusal: Option<Received>,
+}
+
+impl<'m> OpenCard<'m> {
+    /// Opens the registers. DMA goes to machine addresses `dma` only. Expects
+    /// frames of flows below `flows`.
+    ///
+    /// # Errors
+    /// [`Stop::Card`].
+    pub fn new(
+        machine: &'m Machine,
+        mailbox: &'m Mailbox,
+        dma: Range<u64>,
+        flows: usize,
+    ) -> Result<OpenCard<'m>, Stop> {
+        let card = OpenCard {
+            machine,
+            mailbox,
+            dma,
+            sent: Sink::new(flows),
+            not_stored: 0,
+            first_refusal: None,
+        };
+        card.open()?;
+        Ok(card)
+    }
+
+    fn bus(&self) -> MachineBus<'m> {
+        MachineBus::new(self.machine, self.dma.clone())
+    }
+
+    /// Writes all registers anew, after they were used with traps.
+    ///
+    /// # Errors
+    /// [`Stop::Card`].
+    pub fn open(&self) -> Result<(), Stop> {
+        let opened = self.mailbox.device().open(registers(self.machine));
+        opened.map_err(|untracked| Stop::Card(untracked.to_string()))
+    }
+
+    /// Compares all registers with what they should be, and ends the open view.
+    ///
+    /// # Errors
+    /// [`Stop::Card`]: the driver wrote what only a trapped access may.
+    pub fn close(&mut self) -> Result<(), Stop> {
+        self.settle(false)?;
+        let mut device = self.mailbox.device();
+        let audited = device.audit(registers(self.machine));
+        device.close();
+        audited.map_err(|untracked| Stop::Card(untracked.to_string()))
+    }
+}
+
+/// The card's registers as memory.
+pub fn registers(machine: &Machine) -> &[AtomicU32] {
+    // SAFETY: mapped as long as the machine; everybody accesses it as 32-bit
+    // words, and drivers' plain accesses are what atomics are for here.
+    unsafe { std::slice::from_raw_parts(machine.bar().cast(), BAR_SIZE as usize / 4) }
+}
+
+impl Card for OpenCard<'_> {
+    fn settle(&mut self, handler_ran: bool) -> Result<(), Stop> {
+        let mut device = self.mailbox.device();
+        let absorbed = device.absorb(registers(self.machine), handler_ran);
+        absorbed
+            .map(|_| ())
+            .map_err(|untracked| Stop::Card(untracked.to_string()))
+    }
+
+    fn send(&mut self) {
+        let mut device = self.mailbox.device();
+        device.process_transmit(&mut self.bus(), &mut self.sent);
+    }
+
+    fn receive(&mut self, frame: &[u8]) -> bool {
+        let received = self.mailbox.device().receive(frame, &mut self.bus());
+        let stored = matches!(received, Received::Stored { .. });
+        if !stored {
+            self.not_stored += 1;
+            self.first_refusal.get_or_insert(received);
+        }
+        stored
+    }
+
+    fn interrupt(&self) -> bool {
+        self.mailbox.device().interrupt_line()
+    }
+
+    fn wait(&mut self) -> bool {
+        let mut device = self.mailbox.device();
+        match device.next_event() {
+            Some(nanoseconds) => {
+                device.tick(nanoseconds);
+                true
+            }
+            None => false,
+        }
+    }
+}

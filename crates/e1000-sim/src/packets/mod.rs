@@ -1,0 +1,15 @@
+//! Packets from a traffic source to the wire and back, the same for every path.
+//!
+//! ```text
+//! round         some thousand packets one way through one path
+//! packet_loop   hands packets to an engine, lets the card work, takes completions
+//! rings         a CPU's rings with the hot routines, as the runtime lays them out
+//! outgoing      guests' packets, looked at by the runtime before the driver has them
+//! card          the card's cable and registers
+//! ```
+
+pub mod card;
+pub mod outgoing;
+pub mod packet_loop;
+pub mod rings;
+pub mod round;

@@ -1,0 +1,397 @@
+//! The packet loop: the same for every path, so that paths differ by nothing but
+//! where the driver runs.
+//!
+//! ```text
+//! send     traffic sources describe packets ─> hot_transmit ─> card sends ─> interrupt
+//!          ─> handler, poll ─> completions go back to traffic sources
+//! receive  frames come to the card ─> interrupt ─> handler, poll
+//!          ─> traffic sources take their packets ─> buffers are released
+//! ```
+//!
+//! A [`Meter`] says at every step whose the time is. The card's time is no
+//! processor time on a real machine and is left out of a packet's cost.
+
+use std::time::Duration;
+
+use super::rings::{Done, REQUESTS, Request, Sent, TX_DONE};
+use crate::measure::profile::{ByComponent, Component, cycles, enter_phase};
+use crate::measure::steps;
+use crate::traffic::source::TrafficSource;
+
+/// Why the loop cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The driver was aborted, or dom0 had an oops.
+    Driver(String),
+    /// The card's model cannot follow the driver.
+    Card(String),
+    /// The driver does not get anything done.
+    Stuck(&'static str),
+}
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Stop::Driver(why) => write!(f, "the driver stopped: {why}"),
+            Stop::Card(why) => write!(f, "the card's model: {why}"),
+            Stop::Stuck(what) => write!(f, "no progress: {what}"),
+        }
+    }
+}
+
+/// Where the driver runs, and how its packets come to traffic sources.
+pub trait Engine {
+    /// Takes request number `index` of the next batch from `guest`, who is known by
+    /// who asks, not by what the request says.
+    fn submit(&mut self, index: usize, guest: u32, request: &Request);
+
+    /// `hot_transmit` of requests 0 to `count`: how many were accepted.
+    ///
+    /// # Errors
+    /// [`Stop::Driver`].
+    fn transmit(&mut self, count: u32) -> Result<u32, Stop>;
+
+    /// The interrupt handler and the poll it asks for, unless dom0 has its
+    /// virtual interrupts disabled: then false, and it stays pending.
+    ///
+    /// # Errors
+    /// [`Stop::Driver`].
+    fn interrupt(&mut self, card: &mut dyn Card) -> Result<bool, Stop>;
+
+    /// Gives traffic sources what came for them.
+    ///
+    /// # Errors
+    /// [`Stop::Driver`].
+    fn deliver(&mut self, sources: &mut [TrafficSource<'_>]) -> Result<(), Stop>;
+
+    /// What became of request `index` of that batch.
+    fn result(&self, index: usize) -> Sent;
+
+    /// The next packet that is sent, by its guest and its cookie.
+    fn completion(&mut self) -> Option<Done>;
+
+    /// Whose the time outside of driver and support code is: the hypervisor's
+    /// or dom0's.
+    fn host(&self) -> Component;
+
+    /// Whose time the traffic sources' is.
+    fn user(&self) -> Component;
+
+    /// Whose some of the host's time was since this was asked last, and how many
+    /// cycles: those in which the host waited for another process.
+    fn elsewhere(&mut self) -> (Component, u64) {
+        (self.host(), 0)
+    }
+}
+
+/// The card, as the loop sees it.
+pub trait Card {
+    /// Takes what the driver wrote into its registers; `handler_ran` if its
+    /// interrupt handler has read the cause since.
+    ///
+    /// # Errors
+    /// [`Stop::Card`].
+    fn settle(&mut self, handler_ran: bool) -> Result<(), Stop>;
+
+    /// Sends what the ring holds.
+    fn send(&mut self);
+
+    /// A frame comes in; whether it was stored.
+    fn receive(&mut self, frame: &[u8]) -> bool;
+
+    /// Whether the interrupt line is asserted.
+    fn interrupt(&self) -> bool;
+
+    /// Lets time pass until the card's next timer; false if none runs.
+    fn wait(&mut self) -> bool;
+}
+
+/// Cycles by component.
+#[derive(Clone, Copy, Debug)]
+pub struct Meter {
+    at: u64,
+    now: Component,
+    /// Spent, by component.
+    pub spent: ByComponent,
+}
+
+impl Default for Meter {
+    fn default() -> Meter {
+        Meter {
+            at: cycles(),
+            now: Component::Idle,
+            spent: ByComponent::default(),
+        }
+    }
+}
+
+impl Meter {
+    /// From here on, time is `component`'s.
+    #[inline]
+    pub fn switch(&mut self, component: Component) {
+        let at = cycles();
+        self.spent[self.now as usize] += at.wrapping_sub(self.at);
+        self.at = at;
+        self.now = component;
+        enter_phase(component);
+        if steps::counting() {
+            steps::attend(Component::COSTS.contains(&component));
+        }
+    }
+
+    /// So many cycles of `from` were `to`'s, who worked while `from` waited.
+    fn shift(&mut self, from: Component, to: Component, cycles: u64) {
+        let moved = cycles.min(self.spent[from as usize]);
+        self.spent[from as usize] -= moved;
+        self.spent[to as usize] += moved;
+    }
+
+    /// What packets cost so far: all but the card's and idle time.
+    pub fn costs(&self) -> u64 {
+        let costs = Component::COSTS.iter();
+        costs.map(|component| self.spent[*component as usize]).sum()
+    }
+}
+
+/// The card for an engine: what the model does is the card's time, whoever's it
+/// is before and after.
+struct Metered<'p, C> {
+    card: &'p mut C,
+    meter: &'p mut Meter,
+}
+
+impl<C: Card> Metered<'_, C> {
+    fn timed<T>(&mut self, work: impl FnOnce(&mut C) -> T) -> T {
+        let whose = self.meter.now;
+        self.meter.switch(Component::Card);
+        let result = work(self.card);
+        self.meter.switch(whose);
+        result
+    }
+}
+
+impl<C: Card> Card for Metered<'_, C> {
+    fn settle(&mut self, handler_ran: bool) -> Result<(), Stop> {
+        self.timed(|card| card.settle(handler_ran))
+    }
+
+    fn send(&mut self) {
+        self.timed(C::send);
+    }
+
+    fn receive(&mut self, frame: &[u8]) -> bool {
+        self.timed(|card| card.receive(frame))
+    }
+
+    fn interrupt(&self) -> bool {
+        self.card.interrupt()
+    }
+
+    fn wait(&mut self) -> bool {
+        self.timed(C::wait)
+    }
+}
+
+/// Processor time of this thread so far.
+fn own_time() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes the time; the clock exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Interrupts and waits in a row that are one too many.
+const PATIENCE: u32 = 256;
+/// How long dom0 may keep its virtual interrupts disabled while guests wait: in
+/// processor time of who waits, who gets no more of it than dom0 does.
+const DOM0_PATIENCE: Duration = Duration::from_secs(2);
+
+pub struct PacketLoop<E, C> {
+    /// Where the driver runs.
+    pub engine: E,
+    pub card: C,
+    /// Whose time went where.
+    pub meter: Meter,
+    /// Interrupts that dom0's virtual interrupt flag put off.
+    pub deferred: u64,
+    /// Packets refused because a frame was not their guest's.
+    pub foreign: u64,
+    put_off_since: Option<Duration>,
+    request: Request,
+}
+
+impl<E: Engine, C: Card> PacketLoop<E, C> {
+    /// A loop that has yet to begin.
+    pub fn new(engine: E, card: C) -> PacketLoop<E, C> {
+        PacketLoop {
+            engine,
+            card,
+            meter: Meter::default(),
+            deferred: 0,
+            foreign: 0,
+            put_off_since: None,
+            request: Request::default(),
+        }
+    }
+
+    /// Sends `count` packets, traffic sources taking turns, and sees them completed.
+    /// Gives how many were sent: fewer if some were refused.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub fn send(&mut self, sources: &mut [TrafficSource<'_>], count: u32) -> Result<u32, Stop> {
+        let mut sent = 0;
+        let mut refused = 0;
+        let mut idle = 0;
+        while sent + refused < count {
+            let asked = (count - sent - refused).min(REQUESTS as u32);
+            let before = self.foreign;
+            let accepted = self.send_batch(sources, asked)?;
+            sent += accepted;
+            refused += (self.foreign - before) as u32;
+            let accepted = accepted + (self.foreign - before) as u32;
+            if accepted > 0 {
+                self.put_off_since = None;
+            } else if self.put_off()? {
+                continue;
+            }
+            idle = if accepted == 0 { idle + 1 } else { 0 };
+            if idle > PATIENCE {
+                self.meter.switch(Component::Idle);
+                return Err(Stop::Stuck("the driver takes no packets"));
+            }
+        }
+        self.meter.switch(Component::Idle);
+        Ok(sent)
+    }
+
+    /// Whether dom0 has put an interrupt off, in which case it gets the processor;
+    /// but not for ever.
+    fn put_off(&mut self) -> Result<bool, Stop> {
+        let Some(since) = self.put_off_since else {
+            return Ok(false);
+        };
+        if own_time().saturating_sub(since) > DOM0_PATIENCE {
+            self.meter.switch(Component::Idle);
+            return Err(Stop::Stuck("dom0 keeps its virtual interrupts disabled"));
+        }
+        std::thread::yield_now();
+        Ok(true)
+    }
+
+    fn send_batch(&mut self, sources: &mut [TrafficSource<'_>], count: u32) -> Result<u32, Stop> {
+        self.meter.switch(Component::Card);
+        let turns = sources.len();
+        let packets: Vec<_> = (0..count as usize)
+            .map_while(|turn| sources[turn % turns].prepare())
+            .collect();
+        self.meter.switch(self.engine.user());
+        for (turn, packet) in packets.iter().enumerate() {
+            sources[turn % turns].describe(packet, &mut self.request);
+            let guest = sources[turn % turns].flow().number;
+            self.engine.submit(turn, guest, &self.request);
+        }
+        self.meter.switch(self.engine.host());
+        let accepted = self.engine.transmit(packets.len() as u32)?;
+        self.meter.switch(Component::Card);
+        self.attribute();
+        // Taken back last first, for numbers were given first to last.
+        for (turn, packet) in packets.iter().enumerate().rev() {
+            let source = &mut sources[turn % turns];
+            match self.engine.result(turn) {
+                Sent::Sent => {}
+                Sent::Busy | Sent::NoBuffer | Sent::Down => source.cancel(packet),
+                Sent::Foreign => {
+                    self.foreign += 1;
+                    source.refused(packet);
+                }
+                Sent::Invalid => return Err(Stop::Stuck("a request was called malformed")),
+            }
+        }
+        self.card.settle(false)?;
+        self.card.send();
+        self.serve_interrupts()?;
+        self.meter.switch(self.engine.user());
+        self.complete(sources);
+        Ok(accepted)
+    }
+
+    /// Gives others what the engine says was theirs.
+    fn attribute(&mut self) {
+        let (whose, cycles) = self.engine.elsewhere();
+        self.meter.shift(self.engine.host(), whose, cycles);
+    }
+
+    fn complete(&mut self, sources: &mut [TrafficSource<'_>]) {
+        // More than a ring holds are none: dom0 writes on while this reads.
+        for _ in 0..TX_DONE {
+            let Some(done) = self.engine.completion() else {
+                break;
+            };
+            let owner = sources.iter_mut().find(|e| e.flow().number == done.guest);
+            if let Some(owner) = owner {
+                owner.complete(done.cookie);
+            }
+        }
+    }
+
+    /// Delivers interrupts until the card has nothing more to say, now or when
+    /// its timers have run.
+    fn serve_interrupts(&mut self) -> Result<(), Stop> {
+        for _ in 0..PATIENCE {
+            self.meter.switch(Component::Card);
+            if !self.card.interrupt() {
+                if !self.card.wait() {
+                    self.put_off_since = None;
+                    return Ok(());
+                }
+                continue;
+            }
+            // The handler is to find the causes in ICR.
+            self.card.settle(false)?;
+            self.meter.switch(self.engine.host());
+            let mut card = Metered {
+                card: &mut self.card,
+                meter: &mut self.meter,
+            };
+            let ran = self.engine.interrupt(&mut card)?;
+            self.meter.switch(Component::Card);
+            self.attribute();
+            if !ran {
+                self.deferred += 1;
+                self.put_off_since.get_or_insert_with(own_time);
+                return Ok(());
+            }
+            self.put_off_since = None;
+        }
+        Err(Stop::Stuck("the interrupt line stays asserted"))
+    }
+
+    /// Lets `frames` arrive, and traffic sources take them.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub fn receive<'f>(
+        &mut self,
+        sources: &mut [TrafficSource<'_>],
+        frames: impl Iterator<Item = &'f [u8]>,
+    ) -> Result<u32, Stop> {
+        self.meter.switch(Component::Card);
+        let mut stored = 0;
+        for frame in frames {
+            stored += u32::from(self.card.receive(frame));
+        }
+        self.serve_interrupts()?;
+        self.meter.switch(self.engine.user());
+        self.engine.deliver(sources)?;
+        self.meter.switch(Component::Card);
+        for source in sources {
+            source.check();
+        }
+        self.meter.switch(Component::Idle);
+        Ok(stored)
+    }
+}

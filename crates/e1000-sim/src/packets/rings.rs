@@ -1,0 +1,430 @@
+//! One CPU's rings with the hot routines: the layouts of
+//! `runtime/include/twin/guest.h`, which explains each field, and how the trusted
+//! side reads and writes them.
+//!
+//! The rings lie in dom0's memory, so everything read here may be anything at
+//! all: indices are reduced, and a completion is a claim that its reader checks.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// CPUs that may run hot routines.
+pub const CPUS: usize = 4;
+/// Requests of a CPU.
+pub const REQUESTS: usize = 256;
+/// Completions of a CPU.
+pub const TX_DONE: usize = 1024;
+/// Buffers that one call releases at most.
+pub const RELEASE: usize = 256;
+/// Most bytes of a request's linear part.
+pub const HEADER: usize = 128;
+/// Most fragments of a request.
+pub const FRAGMENTS: usize = 17;
+/// The guest number of dom0 itself.
+pub const DOM0: u32 = 0xffff;
+/// A segment for the card to cut, TCP over IPv4.
+pub const GSO_TCPV4: u16 = 1;
+/// Insert the VLAN tag.
+pub const TX_VLAN: u16 = 1;
+/// `host_receive`: held.
+pub const RX_HELD: u32 = 0;
+/// `host_receive`: unwanted.
+pub const RX_UNWANTED: u32 = 1;
+/// The card has verified the transport checksum.
+pub const RX_CHECKSUM_OK: u32 = 1;
+/// What came is only the linear part of a larger packet.
+pub const RX_FRAGMENTS: u32 = 4;
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Sent {
+    /// The driver has it.
+    Sent = 0,
+    /// The queue is stopped.
+    Busy = 1,
+    /// No buffers.
+    NoBuffer = 2,
+    Invalid = 3,
+    /// The interface is down.
+    Down = 4,
+    /// It names a frame that is not the guest's; the runtime's word, never dom0's.
+    Foreign = 5,
+}
+
+impl Sent {
+    /// From the shared word; anything unknown counts as malformed.
+    fn from_word(word: u32) -> Sent {
+        match word {
+            0 => Sent::Sent,
+            1 => Sent::Busy,
+            2 => Sent::NoBuffer,
+            4 => Sent::Down,
+            5 => Sent::Foreign,
+            _ => Sent::Invalid,
+        }
+    }
+}
+
+/// `struct hot_tx_fragment`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fragment {
+    /// Machine address.
+    pub address: u64,
+    pub length: u32,
+    zero: u32,
+}
+
+impl Fragment {
+    /// A piece of memory.
+    pub fn new(address: u64, length: u32) -> Fragment {
+        Fragment {
+            address,
+            length,
+            zero: 0,
+        }
+    }
+}
+
+/// `struct hot_tx_request`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the header says what each field is")]
+pub struct Request {
+    pub cookie: u64,
+    pub guest: u32,
+    pub header_length: u16,
+    pub fragments: u16,
+    pub gso_size: u16,
+    pub gso_type: u16,
+    pub checksum_start: u16,
+    pub checksum_offset: u16,
+    pub vlan_tag: u16,
+    pub flags: u16,
+    pub result: u32,
+    pub header: [u8; HEADER],
+    pub fragment: [Fragment; FRAGMENTS],
+    reserved: [u8; 80],
+}
+
+impl Request {
+    /// Bytes from its begin on that say something: the fragments that it does not
+    /// have are left out.
+    fn used(&self) -> usize {
+        let fragments = usize::from(self.fragments).min(FRAGMENTS);
+        std::mem::offset_of!(Request, fragment) + fragments * size_of::<Fragment>()
+    }
+
+    /// Makes it a copy of another, as far as that says something.
+    pub fn copy_from(&mut self, other: &Request) {
+        // SAFETY: both are of this size or larger, plain bytes, and not the same.
+        unsafe { copy(other, self) };
+    }
+}
+
+/// Copies what a request says.
+///
+/// # Safety
+/// `to` is memory for a request, aligned, and not `from`'s.
+unsafe fn copy(from: &Request, to: *mut Request) {
+    let from_bytes = std::ptr::from_ref(from).cast::<u8>();
+    // SAFETY: no more than a request's bytes; the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(from_bytes, to.cast::<u8>(), from.used()) };
+}
+
+impl Default for Request {
+    fn default() -> Request {
+        Request {
+            cookie: 0,
+            guest: 0,
+            header_length: 0,
+            fragments: 0,
+            gso_size: 0,
+            gso_type: 0,
+            checksum_start: 0,
+            checksum_offset: 0,
+            vlan_tag: 0,
+            flags: 0,
+            result: 0,
+            header: [0; HEADER],
+            fragment: [Fragment::default(); FRAGMENTS],
+            reserved: [0; 80],
+        }
+    }
+}
+
+/// `struct hot_tx_done`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    pub cookie: u64,
+    pub guest: u32,
+    zero: u32,
+}
+
+impl Done {
+    /// The completion of a guest's packet.
+    pub fn new(guest: u32, cookie: u64) -> Done {
+        Done {
+            cookie,
+            guest,
+            zero: 0,
+        }
+    }
+}
+
+/// `struct hot_shared`.
+#[repr(C)]
+struct Shared {
+    requests: AtomicU64,
+    tx_done: AtomicU64,
+    release: AtomicU64,
+    reserved0: [u64; 5],
+    tx_done_produce: AtomicU32,
+    tx_done_lock: AtomicU32,
+    reserved1: [u32; 14],
+    tx_done_consume: AtomicU32,
+    reserved2: [u32; 15],
+    tx_sent: AtomicU32,
+    tx_wake: AtomicU32,
+    reserved3: [u32; 14],
+    counter: [AtomicU64; 32],
+}
+
+/// Bytes of one CPU's part of `hot_shared`.
+pub const SHARED_SIZE: u64 = size_of::<Shared>() as u64;
+
+/// Events that the hot routines count, in the order of `enum hot_counter`.
+pub const COUNTERS: [&str; 19] = [
+    "sent",
+    "busy",
+    "no_buffer",
+    "invalid",
+    "down",
+    "completed",
+    "completion_lost",
+    "received",
+    "held",
+    "released",
+    "skb_exhausted",
+    "buffer_exhausted",
+    "reclaimed",
+    "bad_free",
+    "foreign_free",
+    "bad_completion",
+    "scheduled",
+    "polled",
+    "wake",
+];
+
+/// Finds dom0's memory in this process.
+pub trait Memory {
+    /// Where `length` bytes at a dom0 address are, if they are dom0's and
+    /// contiguous here. Other processes change them as well.
+    fn dom0(&self, address: u64, length: u64) -> Option<*mut u8>;
+}
+
+/// One CPU's rings, in this process.
+#[derive(Debug)]
+pub struct Rings {
+    shared: *const Shared,
+    requests: *mut Request,
+    done: *const Done,
+    release: *mut AtomicU64,
+    /// The dom0 address of `release`, which `hot_release` is told.
+    pub release_at: u64,
+}
+
+impl Rings {
+    /// The rings of `cpu`; `hot_shared` is that symbol's dom0 address. `None` if
+    /// they are not set up, or not in dom0's memory.
+    pub fn new(memory: &dyn Memory, hot_shared: u64, cpu: usize) -> Option<Rings> {
+        let at = hot_shared + cpu as u64 * SHARED_SIZE;
+        let shared = memory.dom0(at, SHARED_SIZE)?.cast::<Shared>();
+        if !shared.is_aligned() {
+            return None;
+        }
+        // SAFETY: mapped, as long as the memory itself is, and aligned; all its
+        // fields are atomics or never used.
+        let words = unsafe { &*shared };
+        let place = |address: u64, size: usize| {
+            let pointer = memory.dom0(address, size as u64)?;
+            pointer.cast::<u64>().is_aligned().then_some(pointer)
+        };
+        // Each once: dom0 may change them.
+        let [requests, done, release] = [&words.requests, &words.tx_done, &words.release]
+            .map(|word| word.load(Ordering::Acquire));
+        Some(Rings {
+            shared,
+            requests: place(requests, REQUESTS * size_of::<Request>())?.cast(),
+            done: place(done, TX_DONE * size_of::<Done>())?.cast(),
+            release: place(release, RELEASE * 8)?.cast(),
+            release_at: release,
+        })
+    }
+
+    fn shared(&self) -> &Shared {
+        // SAFETY: `new` checked it; the machine's memory outlives its users.
+        unsafe { &*self.shared }
+    }
+
+    /// Writes request `index`, modulo their number.
+    pub fn put(&mut self, index: usize, request: &Request) {
+        // SAFETY: inside the ring that `new` checked; no reference is made.
+        unsafe { copy(request, self.requests.add(index % REQUESTS)) };
+    }
+
+    /// What became of request `index`.
+    pub fn result(&self, index: usize) -> Sent {
+        // SAFETY: inside the ring that `new` checked; no reference is made.
+        let word =
+            unsafe { (&raw const (*self.requests.add(index % REQUESTS)).result).read_volatile() };
+        Sent::from_word(word)
+    }
+
+    /// Takes the next completion. More than the ring has room for are none: the
+    /// indices are somebody else's memory and say so now and then.
+    pub fn completion(&mut self) -> Option<Done> {
+        let shared = self.shared();
+        let consume = shared.tx_done_consume.load(Ordering::Relaxed);
+        let produce = shared.tx_done_produce.load(Ordering::Acquire);
+        if produce == consume {
+            return None;
+        }
+        if produce.wrapping_sub(consume) as usize > TX_DONE {
+            shared.tx_done_consume.store(produce, Ordering::Release);
+            return None;
+        }
+        // SAFETY: inside the ring that `new` checked; no reference is made.
+        let done = unsafe { self.done.add(consume as usize % TX_DONE).read_volatile() };
+        shared
+            .tx_done_consume
+            .store(consume.wrapping_add(1), Ordering::Release);
+        Some(done)
+    }
+
+    /// Writes buffer `index` of the next release.
+    ///
+    /// # Panics
+    /// If `index` is not below [`RELEASE`].
+    pub fn put_release(&mut self, index: usize, buffer: u64) {
+        assert!(index < RELEASE, "release holds {RELEASE}");
+        // SAFETY: inside the array that `new` checked, aligned, an atomic.
+        unsafe { (*self.release.add(index)).store(buffer, Ordering::Relaxed) };
+    }
+
+    /// How often something happened, by its name in [`COUNTERS`].
+    pub fn counter(&self, name: &str) -> Option<u64> {
+        let index = COUNTERS.iter().position(|counter| *counter == name)?;
+        Some(self.shared().counter[index].load(Ordering::Relaxed))
+    }
+
+    /// All counters, in the order of [`COUNTERS`].
+    pub fn counters(&self) -> [u64; COUNTERS.len()] {
+        std::array::from_fn(|i| self.shared().counter[i].load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::ffi::{CStr, c_char};
+    use std::mem::offset_of;
+
+    use super::*;
+    use process_lab::runtime;
+
+    #[repr(C)]
+    struct Layout {
+        name: *const c_char,
+        value: u64,
+    }
+
+    unsafe extern "C" {
+        static twin_guest_layout: [Layout; 0];
+        static twin_guest_layout_count: u64;
+    }
+
+    fn c_layout() -> HashMap<String, u64> {
+        // SAFETY: layout.c gives that many entries with static names.
+        unsafe {
+            let entries = std::slice::from_raw_parts(
+                twin_guest_layout.as_ptr(),
+                twin_guest_layout_count as usize,
+            );
+            entries
+                .iter()
+                .map(|entry| {
+                    let name = CStr::from_ptr(entry.name).to_str().expect("ASCII");
+                    (name.to_owned(), entry.value)
+                })
+                .collect()
+        }
+    }
+
+    macro_rules! fields {
+        ($($c:literal $rust:ty { $($field:ident),* })*) => {
+            vec![$(
+                ($c.to_string(), size_of::<$rust>() as u64),
+                $((concat!($c, ".", stringify!($field)).to_string(), offset_of!($rust, $field) as u64),)*
+            )*]
+        };
+    }
+
+    #[test]
+    fn layouts_and_numbers_are_those_of_the_header() {
+        let mut rust = fields! {
+            "hot_tx_fragment" Fragment { address, length }
+            "hot_tx_request" Request {
+                cookie, guest, header_length, fragments, gso_size, gso_type, checksum_start,
+                checksum_offset, vlan_tag, flags, result, header, fragment
+            }
+            "twin_piece" runtime::Piece { address, length }
+            "twin_flight" runtime::Flight { cookie, guest, pieces, uses, next, piece }
+            "twin_frames" runtime::Frames { words, count }
+            "twin_outgoing" runtime::Outgoing { frames, flights, count, free, statistics }
+            "twin_outgoing_statistics" runtime::OutgoingStatistics {
+                admitted, foreign, malformed, full, completed, unknown
+            }
+            "hot_tx_done" Done { cookie, guest }
+            "hot_shared" Shared {
+                requests, tx_done, release, tx_done_produce, tx_done_consume, tx_sent, tx_wake,
+                counter
+            }
+        };
+        let numbers: [(&str, u64); 30] = [
+            ("HOT_CPUS", CPUS as u64),
+            ("HOT_REQUESTS", REQUESTS as u64),
+            ("HOT_TX_DONE", TX_DONE as u64),
+            ("HOT_RELEASE", RELEASE as u64),
+            ("HOT_HEADER", HEADER as u64),
+            ("HOT_FRAGMENTS", FRAGMENTS as u64),
+            ("HOT_DOM0", u64::from(DOM0)),
+            ("HOT_GSO_TCPV4", u64::from(GSO_TCPV4)),
+            ("HOT_GSO_TCPV6", 2),
+            ("HOT_TX_VLAN", u64::from(TX_VLAN)),
+            ("HOT_SENT", Sent::Sent as u64),
+            ("HOT_BUSY", Sent::Busy as u64),
+            ("HOT_NO_BUFFER", Sent::NoBuffer as u64),
+            ("HOT_INVALID", Sent::Invalid as u64),
+            ("HOT_DOWN", Sent::Down as u64),
+            ("HOT_FOREIGN", Sent::Foreign as u64),
+            ("HOT_RX_HELD", u64::from(RX_HELD)),
+            ("HOT_RX_UNWANTED", u64::from(RX_UNWANTED)),
+            ("HOT_RX_CHECKSUM_OK", u64::from(RX_CHECKSUM_OK)),
+            ("HOT_RX_VLAN", 2),
+            ("HOT_RX_FRAGMENTS", u64::from(RX_FRAGMENTS)),
+            ("HOT_COUNTERS", COUNTERS.len() as u64),
+            ("TWIN_PIECES", runtime::PIECES as u64),
+            ("TWIN_OWNER_NOBODY", u64::from(runtime::OWNER_NOBODY)),
+            ("TWIN_OWNER_DOM0", u64::from(runtime::OWNER_DOM0)),
+            ("TWIN_OWNER_GUESTS", u64::from(runtime::OWNER_GUESTS)),
+            ("TWIN_ADMITTED", runtime::ADMITTED as u64),
+            ("TWIN_FOREIGN", runtime::FOREIGN as u64),
+            ("TWIN_FULL", runtime::FULL as u64),
+            ("TWIN_BUSY", runtime::BUSY as u64),
+        ];
+        rust.extend(numbers.map(|(name, value)| (name.to_owned(), value)));
+        assert_eq!(rust.into_iter().collect::<HashMap<_, _>>(), c_layout());
+    }
+}

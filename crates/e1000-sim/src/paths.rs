@@ -1,0 +1,430 @@
+//! The four paths side by side (paper, figures 5 to 8), and the observations that
+//! are made of them.
+//!
+//! | path | packets of | driver runs | between them |
+//! |---|---|---|---|
+//! | native | dom0 | in dom0, unmodified | nothing |
+//! | dom0 | dom0 | in dom0, unmodified | the hypervisor hears of interrupts first |
+//! | guest | guests | in dom0, unmodified | front and back end, two processes |
+//! | twin | guests | in the hypervisor, rewritten | the runtime |
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use process_lab::runtime::{self, Statistics};
+
+use super::replay::grounds::Rewritten;
+use super::replay::{self, Tape, Turn};
+use super::system::{Blueprint, System, SystemError};
+use crate::dom0::job::{Job, Look, LoopKind, observe};
+use crate::engines::guest::GuestEngine;
+use crate::engines::twin::TwinEngine;
+use crate::measure::profile::{self, Component};
+use crate::measure::steps::{self, Marks, Steps};
+use crate::packets::card::OpenCard;
+use crate::packets::packet_loop::Stop;
+use crate::packets::round::{Direction, Round, Runner, sources};
+use crate::traffic::source::Shape;
+use crate::transport::command::Command;
+use crate::transport::mailbox::InterruptOwner;
+use crate::transport::rendezvous::Limits;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PacketPath {
+    /// dom0 owns the machine.
+    Native,
+    /// dom0 on a hypervisor.
+    Dom0,
+    /// A guest, through dom0.
+    Guest,
+    /// A guest, through the hypervisor instance.
+    Twin,
+}
+
+impl PacketPath {
+    /// All, as the paper orders them.
+    pub const ALL: [PacketPath; 4] = [
+        PacketPath::Native,
+        PacketPath::Dom0,
+        PacketPath::Guest,
+        PacketPath::Twin,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            PacketPath::Native => "native",
+            PacketPath::Dom0 => "dom0",
+            PacketPath::Guest => "guest",
+            PacketPath::Twin => "twin",
+        }
+    }
+
+    /// Whose turn it is when driver and hot routines run: its cycles are theirs
+    /// too.
+    pub fn host(self) -> Component {
+        match self {
+            PacketPath::Native | PacketPath::Dom0 | PacketPath::Guest => Component::Dom0,
+            PacketPath::Twin => Component::Hypervisor,
+        }
+    }
+}
+
+/// What is sent or received in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    pub direction: Direction,
+    /// How many packets.
+    pub packets: u64,
+    /// How it is looked at.
+    pub look: Look,
+}
+
+/// What a round gave.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// Packets and cycles.
+    pub round: Round,
+    /// Instructions, if they were counted.
+    pub steps: Steps,
+    /// Upcalls made in it.
+    pub upcalls: u64,
+}
+
+/// All paths of one system, ready to run rounds.
+pub struct Paths<'s> {
+    pub system: System<'s>,
+    twin: Runner<'s, TwinEngine<'s>>,
+    guest: Option<Runner<'s, GuestEngine<'s>>>,
+    shape: Shape,
+    guests: u32,
+}
+
+/// Most time for a round.
+const ROUND_TIME: Duration = Duration::from_secs(120);
+
+/// Waits of the paths between processes: nobody spins, for both are on one CPU.
+/// Steps are slow, so there is time.
+fn limits() -> Limits {
+    Limits {
+        spin: 0,
+        time: ROUND_TIME,
+    }
+}
+
+impl<'s> Paths<'s> {
+    /// The paths of a system for packets of one shape from so many guests.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn new(
+        mut system: System<'s>,
+        guests: u32,
+        shape: Shape,
+    ) -> Result<Paths<'s>, SystemError> {
+        system.dom0.set_limits(limits());
+        let engine = system.twin(limits())?;
+        let mut twin = system.twin_lane(engine, guests, shape)?;
+        twin.packet_loop.card.close()?;
+        declare(system.blueprint());
+        Ok(Paths {
+            system,
+            twin,
+            guest: None,
+            shape,
+            guests,
+        })
+    }
+
+    /// The hypervisor's runner.
+    pub fn twin(&mut self) -> &mut Runner<'s, TwinEngine<'s>> {
+        &mut self.twin
+    }
+
+    /// The front end's runner.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn guest(&mut self) -> Result<&mut Runner<'s, GuestEngine<'s>>, SystemError> {
+        let runner = match self.guest.take() {
+            Some(runner) => runner,
+            None => self.new_guest()?,
+        };
+        Ok(self.guest.insert(runner))
+    }
+
+    /// What packets are.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// What the runtime has counted: misses of the table, collisions, entries.
+    pub fn statistics(&self) -> Statistics {
+        self.twin.packet_loop.engine.instance.statistics()
+    }
+
+    /// Another shape from here on.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn set_shape(&mut self, shape: Shape) -> Result<(), SystemError> {
+        let machine = self.system.machine();
+        let card = self.closed_card()?;
+        self.twin
+            .reshape(card, sources(machine, self.guests, shape), shape);
+        self.shape = shape;
+        self.guest = None;
+        Ok(())
+    }
+
+    fn closed_card(&self) -> Result<OpenCard<'s>, SystemError> {
+        let mut card = self.system.card(self.guests)?;
+        card.close()?;
+        Ok(card)
+    }
+
+    /// Runs a round.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn run(&mut self, path: PacketPath, work: Work) -> Result<Seen, SystemError> {
+        // Within a round the loop delivers interrupts; dom0's kernel does not look
+        // at the line by itself.
+        self.system
+            .mailbox()
+            .set_interrupt_owner(InterruptOwner::Hypervisor);
+        let seen = match path {
+            PacketPath::Native => self.own(LoopKind::Native, work),
+            PacketPath::Dom0 => self.on_hypervisor(work),
+            PacketPath::Guest => self.through_dom0(work),
+            PacketPath::Twin => self.through_twin(work),
+        };
+        self.system
+            .mailbox()
+            .set_interrupt_owner(InterruptOwner::Dom0);
+        seen
+    }
+
+    fn job(&self, kind: LoopKind, work: Work) -> Command {
+        Command::Job(Job {
+            kind,
+            direction: work.direction,
+            packets: work.packets,
+            shape: self.shape,
+            guests: self.guests,
+            look: work.look,
+            net_device: self.system.info.net_device,
+            rx_ring: self.system.info.rx_ring,
+        })
+    }
+
+    fn outcome(&self) -> Result<Seen, SystemError> {
+        let outcome = self.system.mailbox().outcome.take();
+        let (round, steps) = outcome.map_err(Stop::Driver)?;
+        Ok(Seen {
+            round,
+            steps,
+            upcalls: 0,
+        })
+    }
+
+    fn own(&mut self, kind: LoopKind, work: Work) -> Result<Seen, SystemError> {
+        let job = self.job(kind, work);
+        self.system.dom0.command("a packet loop", job)?;
+        self.outcome()
+    }
+
+    /// A thread is the hypervisor that hears of interrupts.
+    fn on_hypervisor(&mut self, work: Work) -> Result<Seen, SystemError> {
+        let event = &self.system.mailbox().event;
+        let over = AtomicBool::new(false);
+        event.enlist(std::process::id() as i32);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Acquire) {
+                    event.serve(0, || ());
+                }
+            });
+            let seen = self.own(LoopKind::OnHypervisor, work);
+            over.store(true, Ordering::Release);
+            // The last one is for the thread to see that it is over.
+            let _ = event.call(&limits(), || (), || ());
+            seen
+        })
+    }
+
+    /// dom0's thread 0 is the back end as long as the front end works.
+    fn through_dom0(&mut self, work: Work) -> Result<Seen, SystemError> {
+        let mut runner = match self.guest.take() {
+            Some(runner) => runner,
+            None => self.new_guest()?,
+        };
+        let job = self.job(LoopKind::BackEnd, work);
+        let dom0 = &mut self.system.dom0;
+        let (front, back) = std::thread::scope(|scope| {
+            let back = scope.spawn(|| dom0.command("a back end", job).map(|_| ()));
+            let front = runner.packet_loop.card.open();
+            let front = front.and_then(|()| {
+                let seen = observe(work.look, || runner.run(work.direction, work.packets));
+                let closed = runner.packet_loop.card.close();
+                // What stopped the packets explains what the registers look like.
+                let seen = seen?;
+                closed.map(|()| seen)
+            });
+            let ended = runner.packet_loop.engine.end();
+            let back = back.join().expect("the thread does not panic");
+            (front.and_then(|seen| ended.map(|()| seen)), back)
+        });
+        let (round, steps) = front?;
+        back?;
+        self.guest = Some(runner);
+        let theirs = self.outcome()?;
+        Ok(Seen {
+            round,
+            steps: steps.plus(&theirs.steps),
+            upcalls: 0,
+        })
+    }
+
+    /// Records what the driver does natively for so many packets.
+    ///
+    /// # Errors
+    /// [`SystemError`], also if it does not do the same when that is played.
+    pub fn record(&mut self, direction: Direction, packets: u64) -> Result<Tape, SystemError> {
+        let look = Look::Record;
+        let work = Work {
+            direction,
+            packets,
+            look,
+        };
+        self.run(PacketPath::Native, work)?;
+        let tape = self.system.mailbox().tape.get();
+        tape.ok_or_else(|| SystemError::Lacking("dom0 left no tape".to_owned()))
+    }
+
+    /// Lets dom0's own driver play the tape that was recorded last.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn play_natively(&mut self) -> Result<Turn, SystemError> {
+        let work = Work {
+            direction: Direction::Send,
+            packets: 0,
+            look: Look::Cycles,
+        };
+        self.own(LoopKind::Tape, work)?;
+        Ok(self.system.mailbox().tape.turn())
+    }
+
+    /// Lets the rewritten driver play it.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn play_rewritten(&mut self, tape: &Tape) -> Result<Turn, SystemError> {
+        let instance = &mut self.twin.packet_loop.engine.instance;
+        let mut ground = Rewritten::new(instance, self.system.blueprint());
+        Ok(replay::turn(tape, &mut ground).map_err(Stop::Driver)?)
+    }
+
+    /// What the rewritten driver executes when it plays it.
+    ///
+    /// # Errors
+    /// [`SystemError`].
+    pub fn count_rewritten(&mut self, tape: &Tape) -> Result<Steps, SystemError> {
+        let instance = &mut self.twin.packet_loop.engine.instance;
+        let limited = instance.limit_time(ROUND_TIME);
+        let mut ground = Rewritten::new(instance, self.system.blueprint());
+        let steps = replay::count(tape, &mut ground, Component::Hypervisor);
+        limited.and_then(|()| instance.limit_time(crate::hypervisor::time_limit::DEFAULT))?;
+        Ok(steps.map_err(Stop::Driver)?)
+    }
+
+    fn new_guest(&self) -> Result<Runner<'s, GuestEngine<'s>>, SystemError> {
+        let net = &self.system.mailbox().net;
+        net.enlist(self.system.dom0.pid());
+        let engine = GuestEngine::new(net, limits());
+        let sources = sources(self.system.machine(), self.guests, self.shape);
+        Ok(Runner::new(
+            engine,
+            self.closed_card()?,
+            sources,
+            self.shape,
+        ))
+    }
+
+    fn through_twin(&mut self, work: Work) -> Result<Seen, SystemError> {
+        let runner = &mut self.twin;
+        let before = runner.packet_loop.engine.instance.upcall_count();
+        runner.packet_loop.card.open()?;
+        // A trap after each instruction takes longer than a driver may.
+        if work.look == Look::Steps {
+            runner.packet_loop.engine.instance.limit_time(ROUND_TIME)?;
+        }
+        let seen = observe(work.look, || runner.run(work.direction, work.packets));
+        if work.look == Look::Steps {
+            let usual = crate::hypervisor::time_limit::DEFAULT;
+            runner.packet_loop.engine.instance.limit_time(usual)?;
+        }
+        let closed = runner.packet_loop.card.close();
+        let (round, steps) = seen?;
+        closed?;
+        let upcalls = runner.packet_loop.engine.instance.upcall_count() - before;
+        Ok(Seen {
+            round,
+            steps,
+            upcalls,
+        })
+    }
+}
+
+/// Says whose the rewritten code is, and where it looks up the table and calls hot
+/// routines.
+fn declare(blueprint: &Blueprint<'_>) {
+    let payload = &blueprint.payload;
+    let owners = [
+        (&payload.driver, Component::Driver),
+        (&payload.hot, Component::Support),
+    ];
+    for (program, component) in owners {
+        let (start, end) = program.text();
+        profile::declare(start, end, component);
+    }
+    let translation = runtime::translation_text();
+    profile::declare_callers(translation.start, translation.end);
+    let (start, _) = payload.hot.text();
+    let (driver, end) = payload.driver.text();
+    let mut marks = Marks::new(start..end, driver..end);
+    marks.lookups(payload.hot.lookups());
+    marks.lookups(payload.driver.lookups());
+    let routines = blueprint.routines();
+    let entry = |name: &String| payload.hot.entries.exported(name);
+    marks.routines(routines.iter().filter_map(entry));
+    steps::mark(marks);
+}
+
+/// Keeps this process and those it makes from here on, on one processor, so that
+/// cycles of two processes that take turns add up.
+///
+/// # Errors
+/// The system call's.
+pub fn pin() -> std::io::Result<()> {
+    // SAFETY: all zeroes is the empty set; the macros write inside it.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(libc::sched_getcpu().max(0) as usize, &mut set);
+        set
+    };
+    // SAFETY: the set is as large as said.
+    match unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// Lets this process and those it makes from here on go before others, if that is
+/// permitted: where two processes take turns, each switch would else be a chance
+/// for a third.
+pub fn hurry() {
+    const NICE: libc::c_int = -15;
+    // SAFETY: plain system call; a refusal changes nothing.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) };
+}

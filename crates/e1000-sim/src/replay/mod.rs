@@ -1,0 +1,112 @@
+//! The driver's own part of what a packet costs, measured so that it repeats.
+//!
+//! What the driver does for a packet is spread over a packet's way: some hundred
+//! instructions, a hot routine, fifty more. A stamp at each of these places costs
+//! as much as what is between two of them, and drains the processor; a sampler
+//! sees where the processor happens to take interrupts. So the driver's part is
+//! played again, alone:
+//!
+//! ```text
+//! record   some batches of real packets, natively, step by step         tape
+//! play     the same calls, answers and memory, as often as needed:
+//!            natively    dom0's own driver, patched as a kernel loads it ┐ by
+//!            rewritten   the hypervisor instance's                       ┘ turns
+//! ```
+//!
+//! Routines that the driver calls are not run but answered, in a few instructions,
+//! and what these take is measured alone and subtracted. Both play the same tape on
+//! the same pages of memory and the same processor, and must leave memory as the
+//! recorded packets left it. A play is over in less than the time between two
+//! timer interrupts. Where another thread works on the same *core*, both drivers are
+//! slower, and not alike, for a while. So what counts is the tenth of the plays, and
+//! of the turns, that was disturbed least; it takes a machine that is busy all the
+//! time to disturb that.
+//!
+//! What is not in it: hot routines, runtime and guests have left nothing in caches
+//! and predictors that the driver would have to get rid of. So it is the driver's
+//! cost with warm caches; what all together cost, the packet loop measures.
+
+pub mod grounds;
+pub mod player;
+pub mod recorder;
+pub mod tape;
+
+pub use tape::{Tape, TapeSlot};
+
+use crate::measure::profile::{Component, enter_phase};
+use crate::measure::steps::{self, Steps};
+use player::{Ground, Player};
+
+/// Plays of a turn that are counted.
+const PLAYS: usize = 48;
+/// Plays before these: caches and predictors have seen the tape.
+const WARM_UP: usize = 3;
+
+/// What a turn of one driver cost: a tenth of its plays cost less.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Turn {
+    /// Cycles a packet, the player's own subtracted.
+    pub cycles: f64,
+    /// The player's own.
+    pub player: f64,
+}
+
+impl Turn {
+    /// Of several turns with one recording: a tenth of them cost less. Nothing of none.
+    pub fn undisturbed(turns: &[Turn]) -> Option<Turn> {
+        let mut turns = turns.to_vec();
+        turns.sort_by(|one, other| one.cycles.total_cmp(&other.cycles));
+        turns.get(turns.len() / 10).copied()
+    }
+}
+
+/// Lets a driver play a tape often enough.
+///
+/// # Errors
+/// Why it cannot, or that it does something else than it did when recorded.
+pub fn turn<G: Ground>(tape: &Tape, ground: &mut G) -> Result<Turn, String> {
+    let mut player = Player::new(tape, ground)?;
+    for _ in 0..WARM_UP {
+        player.play(true)?;
+        player.play(false)?;
+        player.check()?;
+    }
+    let mut whole = Vec::with_capacity(PLAYS);
+    let mut alone = Vec::with_capacity(PLAYS);
+    for _ in 0..PLAYS {
+        whole.push(player.play(false)?);
+        alone.push(player.play(true)?);
+    }
+    let packets = tape.packets.max(1) as f64;
+    let [whole, alone] = [whole, alone].map(|plays| undisturbed(plays) as f64 / packets);
+    Ok(Turn {
+        cycles: whole - alone,
+        player: alone,
+    })
+}
+
+/// The driver's instructions in one play; `host` is whose the player's are.
+///
+/// # Errors
+/// As [`turn`], or a system call's.
+pub fn count<G: Ground>(tape: &Tape, ground: &mut G, host: Component) -> Result<Steps, String> {
+    let mut player = Player::new(tape, ground)?;
+    player.play(false)?;
+    let counted = steps::count(|| {
+        enter_phase(host);
+        let played = player.play(false);
+        enter_phase(Component::Idle);
+        played
+    });
+    let (played, steps) = counted.map_err(|error| error.to_string())?;
+    played?;
+    player.check()?;
+    Ok(steps)
+}
+
+/// A tenth of the values are below.
+fn undisturbed(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values.get(values.len() / 10).copied().unwrap_or(0)
+}

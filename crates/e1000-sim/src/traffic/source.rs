@@ -1,0 +1,365 @@
+//! A traffic source sends and receives packets: a guest, or a program in dom0. It
+//! has memory of its own, which the card reads packets from, and checks what
+//! comes in.
+//!
+//! ```text
+//! memory   | slot 0 | slot 1 | ...      one packet each, until its completion
+//! ```
+//!
+//! A packet to send is described to whoever sends it by a [`Request`]: the first
+//! bytes copied (paper, 5.3), the rest by machine address, piece by page.
+
+use std::ops::Range;
+
+use crate::memory::{Machine, PAGE};
+use crate::packets::rings::{Fragment, GSO_TCPV4, HEADER, Request};
+use crate::traffic::{self, Datagrams, Flow, SEGMENT_HEADERS, Sink};
+
+/// Bytes of a packet that are copied to the sender's side (paper, 5.3).
+pub const HEADER_COPY: usize = 96;
+const _: () = assert!(HEADER_COPY <= HEADER);
+/// Bytes of a slot for frames.
+const FRAME_SLOT: u64 = 2048;
+/// Bytes of a slot for segments that the card cuts.
+const SEGMENT_SLOT: u64 = 68 << 10;
+/// Bytes of a length in the inbox.
+const RECORD: usize = 8;
+/// Bytes that may come in between two checks.
+const INBOX: usize = 1 << 20;
+/// Payload of one segment on the wire.
+pub const SEGMENT_SIZE: u16 = 1460;
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Datagrams of that many bytes, without FCS.
+    Frames(usize),
+    /// TCP segments with that many bytes of payload, which the card cuts.
+    Segments(usize),
+}
+
+/// A packet in its slot.
+#[derive(Clone, Copy, Debug)]
+pub struct Prepared {
+    slot: u32,
+    at: u64,
+    /// Bytes to be copied.
+    header: usize,
+    /// Bytes in all.
+    length: usize,
+}
+
+/// A traffic source.
+pub struct TrafficSource<'m> {
+    machine: &'m Machine,
+    flow: Flow,
+    memory: Range<u64>,
+    shape: Shape,
+    datagrams: Datagrams,
+    free: Vec<u32>,
+    busy: Vec<bool>,
+    /// Packets described so far: the next one's number.
+    pub sent: u64,
+    /// Stream bytes described so far.
+    pub streamed: u32,
+    pub completed: u64,
+    /// Completions of nothing that was outstanding.
+    pub bad_completions: u64,
+    /// Packets that were refused.
+    pub refused: u64,
+    /// What came in.
+    pub received: Sink,
+    buffer: Vec<u8>,
+    inbox: Vec<u8>,
+    used: usize,
+}
+
+impl<'m> TrafficSource<'m> {
+    /// A traffic source of `flow` whose memory is `memory` (machine addresses, whole
+    /// slots), and which expects packets of flows below `flows`.
+    ///
+    /// # Panics
+    /// If the memory does not exist or holds no slot.
+    pub fn new(
+        machine: &'m Machine,
+        flow: Flow,
+        memory: Range<u64>,
+        shape: Shape,
+        flows: usize,
+    ) -> TrafficSource<'m> {
+        let length = memory.end - memory.start;
+        assert!(machine.at(memory.start, length).is_some(), "no such memory");
+        let slots = (length / slot_size(shape)) as u32;
+        assert!(slots > 0, "memory for a slot");
+        let size = match shape {
+            Shape::Frames(size) => size,
+            Shape::Segments(_) => traffic::SHORTEST,
+        };
+        TrafficSource {
+            machine,
+            flow,
+            memory,
+            shape,
+            datagrams: Datagrams::new(flow, size),
+            free: (0..slots).rev().collect(),
+            busy: vec![false; slots as usize],
+            sent: 0,
+            streamed: 0,
+            completed: 0,
+            bad_completions: 0,
+            refused: 0,
+            received: Sink::new(flows),
+            buffer: vec![0; SEGMENT_SLOT as usize],
+            inbox: vec![0; INBOX],
+            used: 0,
+        }
+    }
+
+    /// Who it is.
+    pub fn flow(&self) -> Flow {
+        self.flow
+    }
+
+    /// Writes the next packet into a free slot, or `None` if all slots wait for
+    /// completion. This is the test's work, not the traffic source's.
+    pub fn prepare(&mut self) -> Option<Prepared> {
+        let slot = self.free.pop()?;
+        self.busy[slot as usize] = true;
+        let at = self.memory.start + u64::from(slot) * slot_size(self.shape);
+        let (header, length) = match self.shape {
+            Shape::Frames(_) => self.write_frame(at),
+            Shape::Segments(payload) => self.write_segment(at, payload),
+        };
+        self.sent += 1;
+        Some(Prepared {
+            slot,
+            at,
+            header,
+            length,
+        })
+    }
+
+    fn write_frame(&mut self, at: u64) -> (usize, usize) {
+        let frame = self.datagrams.make(self.sent);
+        self.machine.write(at, frame).expect("own memory");
+        (frame.len().min(HEADER_COPY), frame.len())
+    }
+
+    fn write_segment(&mut self, at: u64, payload: usize) -> (usize, usize) {
+        let length = SEGMENT_HEADERS + payload;
+        let frame = &mut self.buffer[..length];
+        frame[..SEGMENT_HEADERS]
+            .copy_from_slice(&traffic::segment_headers(&self.flow, self.streamed));
+        traffic::fill_stream(
+            self.flow.number,
+            self.streamed,
+            &mut frame[SEGMENT_HEADERS..],
+        );
+        self.machine.write(at, frame).expect("own memory");
+        self.streamed = self.streamed.wrapping_add(payload as u32);
+        (SEGMENT_HEADERS, length)
+    }
+
+    /// Describes a prepared packet. The cookie is its slot.
+    pub fn describe(&self, packet: &Prepared, request: &mut Request) {
+        request.cookie = u64::from(packet.slot);
+        request.guest = self.flow.number;
+        request.header_length = packet.header as u16;
+        request.fragments = 0;
+        request.checksum_start = Datagrams::CHECKSUM.0;
+        match self.shape {
+            Shape::Frames(_) => {
+                request.checksum_offset = Datagrams::CHECKSUM.1;
+                (request.gso_size, request.gso_type) = (0, 0);
+            }
+            Shape::Segments(_) => {
+                request.checksum_offset = 16;
+                (request.gso_size, request.gso_type) = (SEGMENT_SIZE, GSO_TCPV4);
+            }
+        }
+        let header = &mut request.header[..packet.header];
+        self.machine.read(packet.at, header).expect("own memory");
+        let rest = packet.at + packet.header as u64;
+        describe(rest, (packet.length - packet.header) as u64, request);
+    }
+
+    /// Takes the last prepared packet back: nobody has it.
+    pub fn cancel(&mut self, packet: &Prepared) {
+        self.release(u64::from(packet.slot));
+        self.sent -= 1;
+        if let Shape::Segments(payload) = self.shape {
+            self.streamed = self.streamed.wrapping_sub(payload as u32);
+        }
+    }
+
+    /// A prepared packet was refused and will not be sent: its number is used up.
+    pub fn refused(&mut self, packet: &Prepared) {
+        self.release(u64::from(packet.slot));
+        self.refused += 1;
+    }
+
+    /// A packet has been sent.
+    pub fn complete(&mut self, cookie: u64) {
+        if self.release(cookie) {
+            self.completed += 1;
+        } else {
+            self.bad_completions += 1;
+        }
+    }
+
+    fn release(&mut self, cookie: u64) -> bool {
+        let Some(busy) = self.busy.get_mut(cookie as usize).filter(|busy| **busy) else {
+            return false;
+        };
+        *busy = false;
+        self.free.push(cookie as u32);
+        true
+    }
+
+    /// Room for the next packet that comes in; [`TrafficSource::arrived`] says how much
+    /// of it was used. Empty if there is none.
+    pub fn room(&mut self) -> &mut [u8] {
+        let start = (self.used + RECORD).min(self.inbox.len());
+        let end = (start + FRAME_SLOT as usize).min(self.inbox.len());
+        &mut self.inbox[start..end]
+    }
+
+    /// A packet of `length` bytes came into the room given last.
+    pub fn arrived(&mut self, length: usize) {
+        let kept = length.min(self.room().len());
+        self.inbox[self.used..self.used + RECORD].copy_from_slice(&(kept as u64).to_le_bytes());
+        self.used += RECORD + kept;
+    }
+
+    /// Checks what came in. This is the test's work, not the traffic source's.
+    pub fn check(&mut self) {
+        let mut rest = &self.inbox[..self.used];
+        while let Some((length, after)) = rest.split_first_chunk::<RECORD>() {
+            let (packet, after) = after.split_at(u64::from_le_bytes(*length) as usize);
+            self.received.take(packet);
+            rest = after;
+        }
+        self.used = 0;
+    }
+
+    /// Packets that wait for completion.
+    pub fn outstanding(&self) -> u64 {
+        (self.busy.len() - self.free.len()) as u64
+    }
+
+    /// Forgets what is outstanding: after a reset of the device.
+    pub fn reset(&mut self) {
+        let slots = self.busy.len() as u32;
+        self.busy.fill(false);
+        self.free = (0..slots).rev().collect();
+    }
+}
+
+fn slot_size(shape: Shape) -> u64 {
+    match shape {
+        Shape::Frames(_) => FRAME_SLOT,
+        Shape::Segments(_) => SEGMENT_SLOT,
+    }
+}
+
+/// Fragments for `length` bytes at `at`: none crosses a page.
+fn describe(at: u64, length: u64, request: &mut Request) {
+    let (mut from, end) = (at, at + length);
+    while from < end {
+        let piece = end.min((from | (PAGE - 1)) + 1) - from;
+        let number = usize::from(request.fragments);
+        request.fragment[number] = Fragment::new(from, piece as u32);
+        request.fragments += 1;
+        from += piece;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Sizes;
+
+    const FLOW: Flow = Flow {
+        number: 1,
+        source: [2, 0, 0, 0, 0, 1],
+        destination: [2, 0, 0, 0, 1, 0],
+    };
+
+    fn gather(machine: &Machine, request: &Request) -> Vec<u8> {
+        let mut frame = request.header[..usize::from(request.header_length)].to_vec();
+        for fragment in &request.fragment[..usize::from(request.fragments)] {
+            let mut piece = vec![0; fragment.length as usize];
+            machine.read(fragment.address, &mut piece).expect("memory");
+            frame.extend(piece);
+        }
+        frame
+    }
+
+    #[test]
+    fn a_request_describes_the_whole_frame() {
+        let machine = Machine::new(Sizes::default()).expect("memory");
+        let memory = machine.sizes().guest(1);
+        for size in [60, 96, 97, 1514] {
+            let shape = Shape::Frames(size);
+            let mut source = TrafficSource::new(&machine, FLOW, memory.clone(), shape, 1);
+            let mut request = Request::default();
+            let packet = source.prepare().expect("a slot");
+            source.describe(&packet, &mut request);
+            let frame = gather(&machine, &request);
+            assert_eq!(frame, Datagrams::new(FLOW, size).make(0), "{size} bytes");
+        }
+    }
+
+    #[test]
+    fn no_fragment_crosses_a_page_and_64_kib_fit() {
+        let mut request = Request::default();
+        describe(0x10_0ff0, 65536 - 0xff0, &mut request);
+        let pieces = &request.fragment[..usize::from(request.fragments)];
+        assert!(
+            pieces
+                .iter()
+                .all(|f| f.address / PAGE == (f.address + u64::from(f.length) - 1) / PAGE)
+        );
+        let total: u64 = pieces.iter().map(|f| u64::from(f.length)).sum();
+        assert_eq!(total, 65536 - 0xff0);
+    }
+
+    #[test]
+    fn a_slot_is_used_again_only_after_its_completion() {
+        let machine = Machine::new(Sizes::default()).expect("memory");
+        let memory = machine.sizes().guest(0);
+        let memory = memory.start..memory.start + 2 * FRAME_SLOT;
+        let mut source = TrafficSource::new(&machine, FLOW, memory, Shape::Frames(100), 1);
+        let first = source.prepare().expect("a slot");
+        source.prepare().expect("a slot");
+        assert!(source.prepare().is_none());
+        source.complete(u64::from(first.slot));
+        source.complete(u64::from(first.slot));
+        source.complete(77);
+        assert_eq!((source.completed, source.bad_completions), (1, 2));
+        assert_eq!(source.outstanding(), 1);
+        assert_eq!(source.prepare().expect("a slot").slot, first.slot);
+    }
+
+    #[test]
+    fn what_comes_in_is_checked_as_it_came() {
+        let machine = Machine::new(Sizes::default()).expect("memory");
+        let memory = machine.sizes().guest(0);
+        let mut source = TrafficSource::new(&machine, FLOW, memory, Shape::Frames(100), 2);
+        let mut sender = Datagrams::new(FLOW, 200);
+        for number in 0..3 {
+            let frame = sender.finished(number).to_vec();
+            source.room()[..200].copy_from_slice(&frame);
+            source.arrived(200);
+        }
+        source.room();
+        source.check();
+        source.check();
+        let arrived = source.received.flows[1];
+        assert_eq!(
+            (arrived.packets, arrived.bytes, arrived.missing),
+            (3, 600, 0)
+        );
+        assert_eq!(source.received.corrupted, 0);
+    }
+}

@@ -1,0 +1,152 @@
+//! A spin lock that processes share, and that outlives its owner's death.
+//!
+//! The word is 0 or the owner: process number in the upper half, thread number
+//! in the lower. Whoever waits too long asks whether the owner's process is
+//! alive; if not, takes the lock over and is told so, for what it protects may
+//! be half changed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use process_lab::process;
+
+/// The lock. All zeroes is a free one.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct SpinLock {
+    owner: AtomicU64,
+}
+
+/// How a lock was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// From nobody.
+    Free,
+    /// From a process that died holding it.
+    FromTheDead,
+}
+
+/// Looks at a held lock between questions whether its owner lives.
+const PATIENCE: u32 = 200_000;
+/// Looks before the processor is offered to others: whoever is waited for may be
+/// waiting for this very one.
+const SPIN: u32 = 64;
+
+impl SpinLock {
+    /// A free lock.
+    pub const fn new() -> SpinLock {
+        SpinLock {
+            owner: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes it. May be used in signal handlers of threads that do not hold it.
+    pub fn lock(&self) -> (Guard<'_>, Taken) {
+        let me = this_thread();
+        let mut looks = 0u32;
+        loop {
+            let free = self
+                .owner
+                .compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed);
+            let Err(owner) = free else {
+                return (Guard { lock: self }, Taken::Free);
+            };
+            looks += 1;
+            if looks.is_multiple_of(PATIENCE) && self.is_orphan(owner) && self.take(owner, me) {
+                return (Guard { lock: self }, Taken::FromTheDead);
+            }
+            pause(looks);
+        }
+    }
+
+    fn is_orphan(&self, owner: u64) -> bool {
+        !process::is_alive((owner >> 32) as libc::pid_t)
+    }
+
+    fn take(&self, from: u64, me: u64) -> bool {
+        self.owner
+            .compare_exchange(from, me, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Whether this thread holds it.
+    pub fn is_mine(&self) -> bool {
+        self.owner.load(Ordering::Relaxed) == this_thread()
+    }
+
+    /// Frees the lock if this thread holds it: for a thread whose stack was
+    /// abandoned. Whether it did.
+    pub fn release_if_mine(&self) -> bool {
+        let mine = self.is_mine();
+        if mine {
+            self.owner.store(0, Ordering::Release);
+        }
+        mine
+    }
+}
+
+/// Frees the lock at its end.
+#[derive(Debug)]
+pub struct Guard<'l> {
+    lock: &'l SpinLock,
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        self.lock.owner.store(0, Ordering::Release);
+    }
+}
+
+/// Between two looks at a word that another process will change: mostly for a few
+/// cycles, now and then until that process had this processor.
+pub(crate) fn pause(looks: u32) {
+    if looks.is_multiple_of(SPIN) {
+        // SAFETY: plain system call.
+        unsafe { libc::sched_yield() };
+    } else {
+        std::hint::spin_loop();
+    }
+}
+
+fn this_thread() -> u64 {
+    let (pid, tid) = process::this_thread();
+    (pid as u64) << 32 | tid as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::mailbox::SharedPages;
+
+    #[test]
+    fn one_thread_at_a_time() {
+        static LOCK: SpinLock = SpinLock::new();
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..10_000 {
+                        let _guard = LOCK.lock();
+                        let seen = COUNT.load(Ordering::Relaxed);
+                        COUNT.store(seen + 1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!(COUNT.load(Ordering::Relaxed), 30_000);
+    }
+
+    #[test]
+    fn a_dead_owner_loses_it() {
+        let pages = SharedPages::<SpinLock>::new().expect("memory");
+        let mut child = process::fork(|| {
+            std::mem::forget(pages.get().lock());
+            0
+        })
+        .expect("fork");
+        child.wait();
+        let (guard, taken) = pages.get().lock();
+        assert_eq!(taken, Taken::FromTheDead);
+        drop(guard);
+        assert_eq!(pages.get().lock().1, Taken::Free);
+    }
+}

@@ -1,0 +1,53 @@
+//! What an administrator changes, and what the module is loaded with.
+
+use crate::setup::{SECOND, counters, heap_is_sound, with_dom0, with_link};
+
+#[test]
+fn settings_change_while_the_interface_is_up() {
+    with_link(|dom0| {
+        for mtu in [1000u64, 1500, 9000, 16110, 1500] {
+            dom0.check("kernel_set_mtu", &[mtu])?;
+            dom0.link_wait(10 * SECOND)?;
+            assert_eq!(u64::from(dom0.info()?.mtu), mtu);
+        }
+        assert!(
+            dom0.check("kernel_set_mtu", &[20_000]).is_err(),
+            "too large"
+        );
+
+        let mac = [2, 4, 6, 8, 10, 12];
+        let at = dom0.give("mac", &mac)?;
+        dom0.check("kernel_set_mac", &[at])?;
+        assert_eq!(dom0.info()?.mac[..6], mac);
+
+        dom0.check("kernel_set_rx_mode", &[1, 0, 0])?;
+        let groups = [1, 0, 0x5e, 0, 0, 1, 0x33, 0x33, 0, 0, 0, 1];
+        let at = dom0.give("groups", &groups)?;
+        dom0.check("kernel_set_rx_mode", &[0, at, 2])?;
+        for vlan in [1, 7, 4095] {
+            dom0.check("kernel_vlan_add", &[vlan])?;
+        }
+        dom0.check("kernel_vlan_kill", &[7])?;
+
+        dom0.check("kernel_ethtool_set_ringparam", &[512, 128])?;
+        dom0.link_wait(10 * SECOND)?;
+        let ring = dom0.ring_parameters()?;
+        assert_eq!((ring.rx, ring.tx), (512, 128));
+        dom0.tick(5 * SECOND)?;
+        assert_eq!(counters(dom0)?.warnings, 0);
+        heap_is_sound(dom0)
+    });
+}
+
+#[test]
+fn module_parameters_are_parsed_and_checked() {
+    with_dom0(|dom0| {
+        dom0.boot()?;
+        assert!(dom0.load("NoSuch=1").is_err());
+        assert!(dom0.load("TxDescriptors=many").is_err());
+        dom0.load("TxDescriptors=128 RxDescriptors=512,64 debug=1")?;
+        let ring = dom0.ring_parameters()?;
+        assert_eq!((ring.tx, ring.rx), (128, 512));
+        Ok(())
+    });
+}

@@ -1,0 +1,39 @@
+//! What tests that execute rewritten code share: driver code as a process of this
+//! machine runs it, with dom0's addresses, the runtime and the processor's faults.
+//!
+//! ```text
+//! stock, imports, e1000          the stock driver as dom0 has it, and what it calls
+//! program, entries               the rewritten driver: verified, linked, where it is entered
+//! address_space, shared          dom0's memory: where it is, and the file behind it
+//! mapping, code_memory           pages at fixed addresses; code that is written, then sealed
+//! signals, segments, decode      the processor's faults, `%gs`, the instruction that faulted
+//! runtime                        the C runtime on the testbed's platform
+//! process, patience              child processes, and how long to wait for them
+//! random, error, verdict         seeds; failures; exit statuses
+//! ```
+//!
+//! Nothing here knows a test: `conformance` compares single functions and
+//! instructions with it, `e1000-sim` boots a kernel and moves packets.
+
+#![allow(missing_docs, reason = "what a name says needs no comment")]
+
+pub mod address_space;
+pub mod code_memory;
+pub mod decode;
+pub mod e1000;
+pub mod entries;
+pub mod error;
+pub mod imports;
+pub mod mapping;
+pub mod patience;
+pub mod process;
+pub mod program;
+pub mod random;
+pub mod runtime;
+pub mod segments;
+pub mod shared;
+pub mod signals;
+pub mod stock;
+pub mod verdict;
+
+pub use error::Error;

@@ -1,0 +1,325 @@
+//! The rewritten driver, ready to be loaded: rewritten, verified, linked.
+//!
+//! ```text
+//! 0x5000_0000  code | codemap          elf_loader::layout
+//! after it     trampolines to the runtime's entries
+//! 0x5700_0000  stubs, one for each import
+//! 0x5800_0000  the translation table
+//! ```
+//!
+//! Nothing is mapped here; the rewritten worker does that.
+
+use elf_loader::link::{Layout, Linked, SymbolUse, Trampolines, layout, link};
+use elf_loader::{Object, Place, SectionId};
+use iced_x86::{Decoder, DecoderOptions};
+use svm_verify::{Contract, Proof, Target};
+use twin_abi::{names, sections};
+
+use crate::address_space::PAGE;
+use crate::entries::Entries;
+use crate::error::Error;
+use crate::imports::{self, IMPORTS, Returns};
+use crate::runtime;
+use crate::stock::{Stock, dom0_address};
+
+/// Where the rewritten code is.
+pub const CODE: u64 = 0x5000_0000;
+/// Where the import stubs are.
+pub const STUBS: u64 = 0x5700_0000;
+/// Where the translation table is.
+pub const STLB: u64 = 0x5800_0000;
+/// Bytes of the translation table.
+pub const STLB_SIZE: u64 = twin_abi::stlb::ENTRIES << twin_abi::stlb::ENTRY_SHIFT;
+/// Bytes of an import stub.
+pub const STUB: u64 = 48;
+
+/// A translation scheme.
+pub type Scheme = svm_rewrite::Scheme;
+
+/// A way of rewriting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// How it translates.
+    pub scheme: Scheme,
+    /// Whether each sequence also destroys every register and flag that
+    /// liveness calls dead: a wrong liveness then shows.
+    pub poison: bool,
+}
+
+impl Variant {
+    /// Both schemes as they are used.
+    pub const PLAIN: [Variant; 2] = [
+        Variant {
+            scheme: Scheme::Stlb,
+            poison: false,
+        },
+        Variant {
+            scheme: Scheme::Paper,
+            poison: false,
+        },
+    ];
+    /// Both schemes and the poisoned default.
+    pub const ALL: [Variant; 3] = [
+        Variant::PLAIN[0],
+        Variant::PLAIN[1],
+        Variant {
+            scheme: Scheme::Stlb,
+            poison: true,
+        },
+    ];
+
+    /// As the rewriter takes it.
+    pub fn options(self) -> svm_rewrite::Options {
+        svm_rewrite::Options {
+            poison: self.poison,
+            ..svm_rewrite::Options::new(self.scheme)
+        }
+    }
+
+    /// What an object has to keep to be loaded into an instance of this variant.
+    pub fn contract(self) -> Contract {
+        Contract::of(Target::Hypervisor).with(self.scheme)
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Variant { poison: true, .. } => "poisoned",
+            Variant { scheme, .. } => scheme.as_str(),
+        }
+    }
+}
+
+/// The rewritten driver.
+pub struct Program {
+    /// Where it is linked to run.
+    pub base: u64,
+    /// How it was rewritten.
+    pub variant: Variant,
+    /// The rewritten object.
+    pub object: Object<'static>,
+    /// Where its sections are.
+    pub layout: Layout,
+    /// Their bytes.
+    pub linked: Vec<Linked>,
+    /// Code behind them.
+    pub trampolines: Trampolines,
+    /// Where it may be entered.
+    pub entries: Entries,
+    /// What was proved of it.
+    pub proof: Proof,
+    /// Rows of `.twin.map`: section, offset in it, offset in the original.
+    map: Vec<(u32, u32, u32)>,
+}
+
+/// Rewrites an object. [`Program::link_at`] verifies it.
+///
+/// # Errors
+/// The rewriter's refusals.
+pub fn rewrite(object: &Object<'_>, variant: Variant) -> Result<Object<'static>, Error> {
+    Ok(svm_rewrite::rewrite(object, variant.options())?.object)
+}
+
+impl Program {
+    /// Rewrites, verifies and links.
+    ///
+    /// # Errors
+    /// As [`rewrite`] and [`Program::link_at`].
+    pub fn new(stock: &Stock<'_>, variant: Variant) -> Result<Program, Error> {
+        Program::link(stock, variant, rewrite(&stock.object, variant)?)
+    }
+
+    /// Verifies and links an object that was rewritten from the stock module.
+    ///
+    /// # Errors
+    /// As [`Program::link_at`].
+    pub fn link(
+        stock: &Stock<'_>,
+        variant: Variant,
+        object: Object<'static>,
+    ) -> Result<Program, Error> {
+        let resolve = |name: &str, use_: SymbolUse| resolve(stock, name, use_);
+        Program::link_at(CODE, variant, object, &resolve)
+    }
+
+    /// Links a rewritten object to run at `base`, with the addresses that
+    /// `resolve` gives for what it names: `ARCHITECTURE.md`, "What a rewritten
+    /// object is (`--target hypervisor`)", says which names those are. Nothing is linked that
+    /// the verifier does not prove to keep the contract of an instance of this variant.
+    ///
+    /// # Errors
+    /// The verifier's violations, or the linker's.
+    pub fn link_at(
+        base: u64,
+        variant: Variant,
+        object: Object<'static>,
+        resolve: &dyn Fn(&str, SymbolUse) -> Option<u64>,
+    ) -> Result<Program, Error> {
+        let proof = svm_verify::verify(&object, variant.contract())
+            .map_err(|violations| Error::Rejected(violations.to_string()))?;
+        // Only what was verified is laid out, and only its entries are entered.
+        let layout = layout(&object, base, |_, _| true)?;
+        let trampolines = Trampolines::new(&object, layout.span().end, &resolve)?;
+        let linked = link(&object, &layout, &trampolines.resolver(&resolve))?;
+        let entries = Entries::of(&object, &layout, &linked)?;
+        let map = map_rows(&object);
+        Ok(Program {
+            base,
+            variant,
+            object,
+            layout,
+            linked,
+            trampolines,
+            entries,
+            proof,
+            map,
+        })
+    }
+
+    /// The code: first address, and address after the trampolines.
+    pub fn text(&self) -> (u64, u64) {
+        let end = self.trampolines.base + self.trampolines.bytes.len() as u64;
+        (self.base, end.next_multiple_of(PAGE))
+    }
+
+    /// Where control at `rip` was in the original: name of the section and
+    /// offset in it.
+    pub fn original(&self, rip: u64) -> Option<(&str, u64)> {
+        let (section, offset) = self.place(rip)?;
+        let after = self
+            .map
+            .partition_point(|row| (row.0, row.1) <= (section.0, offset as u32));
+        let row = self.map.get(after.checked_sub(1)?)?;
+        (row.0 == section.0).then(|| (&*self.object.section(section).name, u64::from(row.2)))
+    }
+
+    /// Functions, and the parts that compilers split off, by address: for reports.
+    pub fn labels(&self) -> Vec<(u64, &str)> {
+        let code = |id: SectionId| self.object.section(id).is_code();
+        let mut labels: Vec<_> = self
+            .object
+            .symbols()
+            .filter_map(|(_, symbol)| match symbol.place {
+                Place::In(id) if code(id) && !symbol.name.is_empty() => {
+                    Some((self.layout.address(id)? + symbol.value, &*symbol.name))
+                }
+                _ => None,
+            })
+            .collect();
+        labels.sort_unstable();
+        labels
+    }
+
+    /// Addresses of the instructions that look up the translation table: those
+    /// that name its tags.
+    pub fn lookups(&self) -> Vec<u64> {
+        self.naming(STLB + twin_abi::stlb::TAG)
+    }
+
+    /// Addresses of the instructions that take a translation out of the table:
+    /// one for each look-up, executed if that is a hit.
+    pub fn hits(&self) -> Vec<u64> {
+        self.naming(STLB + twin_abi::stlb::XLATE)
+    }
+
+    fn naming(&self, displacement: u64) -> Vec<u64> {
+        let code = self
+            .linked
+            .iter()
+            .filter(|l| self.object.section(l.section).is_code());
+        let instructions = code.flat_map(|l| {
+            Decoder::with_ip(64, &l.bytes, l.address, DecoderOptions::NONE).into_iter()
+        });
+        instructions
+            .filter(|instruction| instruction.memory_displacement64() == displacement)
+            .map(|instruction| instruction.ip())
+            .collect()
+    }
+
+    fn place(&self, rip: u64) -> Option<(SectionId, u64)> {
+        let code = self
+            .linked
+            .iter()
+            .filter(|l| self.object.section(l.section).is_code());
+        code.map(|l| (l.section, l.address, l.bytes.len() as u64))
+            .find(|(_, start, size)| rip.wrapping_sub(*start) < *size)
+            .map(|(id, start, _)| (id, rip - start))
+    }
+
+    /// The code of all import stubs, [`STUB`] bytes each:
+    /// ```text
+    /// +0   49 ba GARBAGE       movabs $garbage, %r10    # calls destroy it
+    /// +10  4d 85 d2            test   %r10, %r10        # and the flags
+    /// +13  41 bb NUMBER        mov    $number, %r11d
+    /// +19  ff 25 0f 00 00 00   jmp    *+40
+    /// +40  .quad twin_import_entry
+    /// ```
+    /// and for what is no C function and keeps every register
+    /// ```text
+    /// +0   41 53               push   %r11
+    /// +2   41 bb NUMBER        mov    $number, %r11d
+    /// +8   ff 15 1a 00 00 00   call   *+40
+    /// +14  41 5b               pop    %r11
+    /// +16  c3                  ret
+    /// ```
+    pub fn stubs() -> Vec<u8> {
+        let mut all = vec![0xcc; IMPORTS.len() * STUB as usize];
+        for (number, stub) in all.chunks_mut(STUB as usize).enumerate() {
+            let set_number = [&[0x41, 0xbb][..], &(number as u32).to_le_bytes()].concat();
+            let code = if IMPORTS[number].returns == Returns::KeepsAll {
+                [
+                    &[0x41, 0x53][..],
+                    &set_number,
+                    &[0xff, 0x15, 26, 0, 0, 0, 0x41, 0x5b, 0xc3],
+                ]
+                .concat()
+            } else {
+                let garbage = crate::random::mix(number as u64 + 1).to_le_bytes();
+                let jump = [0xff, 0x25, 15, 0, 0, 0];
+                [
+                    &[0x49, 0xba][..],
+                    &garbage,
+                    &[0x4d, 0x85, 0xd2],
+                    &set_number,
+                    &jump,
+                ]
+                .concat()
+            };
+            stub[..code.len()].copy_from_slice(&code);
+            stub[40..]
+                .copy_from_slice(&(runtime::twin_import_entry as *const () as u64).to_le_bytes());
+        }
+        all
+    }
+}
+
+/// The stub of import `number`.
+pub fn stub(number: u32) -> u64 {
+    STUBS + u64::from(number) * STUB
+}
+
+fn resolve(stock: &Stock<'_>, name: &str, use_: SymbolUse) -> Option<u64> {
+    if let Some(name) = name.strip_prefix(names::VM_PREFIX) {
+        return stock.section(name).or_else(|| dom0_address(name));
+    }
+    if name == names::STLB {
+        return Some(STLB);
+    }
+    if use_ == SymbolUse::Data {
+        return None;
+    }
+    runtime::entry(name).or_else(|| imports::number(name).map(stub))
+}
+
+/// Rows of `.twin.map`: section, offset in it, offset in the original's section.
+pub fn map_rows(object: &Object<'_>) -> Vec<(u32, u32, u32)> {
+    let Some(id) = object.section_named(sections::MAP) else {
+        return Vec::new();
+    };
+    let word = |bytes: &[u8], i: usize| {
+        u32::from_le_bytes(bytes[4 * i..4 * i + 4].try_into().expect("four bytes"))
+    };
+    let entries = object.section(id).data.chunks_exact(sections::MAP_ENTRY);
+    entries
+        .map(|entry| (word(entry, 0), word(entry, 1), word(entry, 2)))
+        .collect()
+}

@@ -1,0 +1,70 @@
+//! A stock kernel in QEMU, under software emulation: rewritten modules are loaded
+//! into it and used.
+//!
+//! ```text
+//! ramdisk   busybox, ethtool, modules, the guest's script: an initramfs
+//! server    bytes down and up over TCP, on the host's side of the guest's network
+//! machine   QEMU from start to power-off; the console goes to a file
+//! report    the console, read: steps, results, complaints of the kernel
+//! modules   modules rewritten, verified and written for the guest
+//! distribution   the stock kernel's modules by name, with what they need
+//! trial     any of them on a card of QEMU's
+//! ```
+//!
+//! Needs `qemu-system-x86_64`, a static busybox and `ethtool` (scripts/setup.sh),
+//! and the stock kernel (scripts/stock.sh); no privileges.
+
+#![allow(missing_docs, reason = "what a name says needs no comment")]
+
+pub mod distribution;
+pub mod machine;
+pub mod modules;
+pub mod ramdisk;
+pub mod report;
+pub mod server;
+pub mod trial;
+
+use std::path::PathBuf;
+
+/// Why a guest could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Something that the tests need is not there.
+    #[error("{what} is missing ({path}); run `make setup stock` first")]
+    Missing {
+        what: &'static str,
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// A file, process or socket.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What came of it.
+        source: std::io::Error,
+    },
+    /// A module was refused.
+    #[error("{module}: {why}")]
+    Module {
+        module: PathBuf,
+        /// The first reason.
+        why: String,
+    },
+    /// The guest did not power off in time.
+    #[error("the guest was still running after {seconds} s; its console is in {console}")]
+    Timeout { seconds: u64, console: PathBuf },
+}
+
+/// Names what an I/O error was about.
+pub(crate) fn io<T>(what: impl Into<String>, result: std::io::Result<T>) -> Result<T, Error> {
+    result.map_err(|source| Error::Io {
+        what: what.into(),
+        source,
+    })
+}
+
+/// A directory below the workspace's `target/`.
+pub(crate) fn target(below: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")).join(below)
+}

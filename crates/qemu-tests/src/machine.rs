@@ -1,0 +1,149 @@
+//! QEMU from start to power-off.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use process_lab::patience::Patience;
+
+use super::{Error, io, target};
+
+/// What to boot.
+pub struct Guest<'g> {
+    /// Names its files below `target/qemu`.
+    pub name: &'g str,
+    /// QEMU's model of a network card.
+    pub card: &'g str,
+    /// Devices that the card is plugged into, if not the machine itself.
+    pub buses: &'g [&'g str],
+    /// QEMU's model of a processor.
+    pub processor: &'g str,
+    /// Number of processors.
+    pub processors: u32,
+    pub ramdisk: Vec<u8>,
+    /// More for the kernel's command line.
+    pub options: String,
+    /// How long it may take, of its own time ([`Patience`]).
+    pub limit: Duration,
+}
+
+/// What it left.
+pub struct Outcome {
+    /// The kernel's console.
+    pub console: PathBuf,
+    /// What the script said.
+    pub results: PathBuf,
+    /// How long it took.
+    pub time: Duration,
+}
+
+impl Guest<'_> {
+    /// Boots the stock kernel and waits until it powers off.
+    ///
+    /// # Errors
+    /// QEMU or the kernel is missing, or it takes too long.
+    pub fn run(&self) -> Result<Outcome, Error> {
+        let directory = target("qemu").join(self.name);
+        io(
+            directory.display().to_string(),
+            std::fs::create_dir_all(&directory),
+        )?;
+        let ramdisk = directory.join("initrd.img");
+        let write = std::fs::write(&ramdisk, &self.ramdisk);
+        io(ramdisk.display().to_string(), write)?;
+        let (console, results) = (directory.join("console.log"), directory.join("results.log"));
+        let begin = Instant::now();
+        let mut child = self.start(&kernel()?, &ramdisk, &console, &results)?;
+        let ended = self.wait(&mut child)?;
+        // Nothing of it runs on, in whatever way it ended.
+        if !ended {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(Error::Timeout {
+                seconds: self.limit.as_secs(),
+                console,
+            });
+        }
+        Ok(Outcome {
+            console,
+            results,
+            time: begin.elapsed(),
+        })
+    }
+
+    fn start(
+        &self,
+        kernel: &Path,
+        ramdisk: &Path,
+        console: &Path,
+        results: &Path,
+    ) -> Result<Child, Error> {
+        let command_line = format!("console=ttyS0 panic=-1 quiet {}", self.options);
+        let file = |path: &Path| format!("file:{}", path.display());
+        let mut qemu = Command::new("qemu-system-x86_64");
+        // All processors by turns on one thread: with a thread for each, one of them may
+        // go on executing a breakpoint that another has taken out of the kernel's code
+        // (tracing switched on), and never come past it.
+        qemu.args(["-accel", "tcg,thread=single"])
+            .args(["-m", "512", "-no-reboot", "-nodefaults"])
+            .args(["-display", "none", "-monitor", "none"])
+            .args(["-cpu", self.processor])
+            .args(["-smp", &self.processors.to_string()])
+            .args(["-netdev", "user,id=network"])
+            .args(self.buses.iter().flat_map(|bus| ["-device", bus]))
+            .args(["-device", &format!("{},netdev=network", self.card)])
+            .args(["-append", &command_line])
+            .arg("-serial")
+            .arg(file(console))
+            .arg("-serial")
+            .arg(file(results))
+            .arg("-kernel")
+            .arg(kernel)
+            .arg("-initrd")
+            .arg(ramdisk)
+            .stdin(Stdio::null());
+        // What it says of the network that it is, and some cards of their commands.
+        let messages = console.with_file_name("qemu.log");
+        let name = messages.display().to_string();
+        let messages = io(name.clone(), std::fs::File::create(messages))?;
+        qemu.stdout(io(name, messages.try_clone())?);
+        qemu.stderr(messages);
+        io(
+            "qemu-system-x86_64 (scripts/setup.sh installs it)",
+            qemu.spawn(),
+        )
+    }
+
+    fn wait(&self, child: &mut Child) -> Result<bool, Error> {
+        const PIECE: Duration = Duration::from_millis(50);
+        let mut patience = Patience::new(child.id() as libc::pid_t, self.limit);
+        while !patience.left().is_zero() {
+            if io("qemu-system-x86_64", child.try_wait())?.is_some() {
+                return Ok(true);
+            }
+            std::thread::sleep(PIECE);
+            patience.waited(PIECE);
+        }
+        Ok(false)
+    }
+}
+
+/// The stock kernel.
+fn kernel() -> Result<PathBuf, Error> {
+    let boot = target("stock/boot");
+    let missing = || Error::Missing {
+        what: "the stock kernel",
+        path: boot.clone(),
+    };
+    let entries = std::fs::read_dir(&boot).map_err(|_| missing())?;
+    let mut kernels: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default();
+            name.to_string_lossy().starts_with("vmlinuz-")
+        })
+        .collect();
+    kernels.sort();
+    kernels.pop().ok_or_else(missing)
+}

@@ -1,0 +1,198 @@
+//! What a guest left, read: the results of its steps, the texts that it showed,
+//! and what the kernel complained about.
+
+use std::collections::BTreeMap;
+
+use super::machine::Outcome;
+use super::{Error, io};
+
+/// What the kernel says when something is wrong with it.
+const COMPLAINTS: [&str; 14] = [
+    "WARNING:",
+    "BUG:",
+    "Oops",
+    "kernel BUG",
+    "invalid opcode",
+    "general protection",
+    "Call Trace",
+    "Kernel panic",
+    "stack is not",
+    "unwind",
+    "rcu: INFO",
+    "soft lockup",
+    "no symbol version",
+    "disagrees about version",
+];
+
+/// A step of the script.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub name: String,
+    /// Whether it went as it should.
+    pub ok: bool,
+    /// What there is to say.
+    pub text: String,
+}
+
+/// What a guest left.
+pub struct Report {
+    /// The steps in order.
+    pub steps: Vec<Step>,
+    /// Texts by name.
+    pub shown: BTreeMap<String, String>,
+    /// Whether the script came to its end.
+    pub done: bool,
+    /// The kernel's console.
+    pub console: String,
+    /// Where console and results are.
+    pub place: String,
+}
+
+impl Report {
+    /// Reads what a guest left.
+    ///
+    /// # Errors
+    /// Its files cannot be read.
+    pub fn read(outcome: &Outcome) -> Result<Report, Error> {
+        let text = |path: &std::path::Path| {
+            let bytes = io(path.display().to_string(), std::fs::read(path))?;
+            Ok(String::from_utf8_lossy(&bytes).replace('\r', ""))
+        };
+        let mut report = Report {
+            steps: Vec::new(),
+            shown: BTreeMap::new(),
+            done: false,
+            console: text(&outcome.console)?,
+            place: format!(
+                "console: {}, results: {}, beside them qemu.log",
+                outcome.console.display(),
+                outcome.results.display()
+            ),
+        };
+        report.results(&text(&outcome.results)?);
+        Ok(report)
+    }
+
+    fn results(&mut self, text: &str) {
+        let mut showing: Option<String> = None;
+        for line in text.lines() {
+            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let (name, detail) = rest.split_once(' ').unwrap_or((rest, ""));
+            match (word, &showing) {
+                ("@end", _) => showing = None,
+                (_, Some(name)) => {
+                    let shown = self.shown.entry(name.clone()).or_default();
+                    shown.push_str(line);
+                    shown.push('\n');
+                }
+                ("@begin", None) => {
+                    self.shown.insert(name.to_owned(), String::new());
+                    showing = Some(name.to_owned());
+                }
+                ("@ok" | "@fail", None) => self.steps.push(Step {
+                    name: name.to_owned(),
+                    ok: word == "@ok",
+                    text: detail.to_owned(),
+                }),
+                ("@done", None) => self.done = true,
+                _ => {}
+            }
+        }
+    }
+
+    /// One more step, that the host saw.
+    pub fn judge(&mut self, name: &str, ok: bool) {
+        self.steps.push(Step {
+            name: name.to_owned(),
+            ok,
+            text: String::new(),
+        });
+    }
+
+    /// What went wrong, in a few words each; nothing if nothing did.
+    pub fn problems(&self) -> Vec<String> {
+        let failed = self.steps.iter().filter(|s| !s.ok);
+        let mut problems: Vec<String> = failed.map(|s| format!("{} {}", s.name, s.text)).collect();
+        problems.extend(self.complaints().iter().map(|line| (*line).to_owned()));
+        if !self.done {
+            problems.push("the script did not end".to_owned());
+        }
+        problems
+    }
+
+    /// A text that the script showed.
+    ///
+    /// # Panics
+    /// If it did not.
+    pub fn text(&self, name: &str) -> &str {
+        let shown = self.shown.get(name);
+        shown.unwrap_or_else(|| panic!("the guest did not show {name} ({})", self.place))
+    }
+
+    /// Lines of the console in which the kernel complains.
+    pub fn complaints(&self) -> Vec<&str> {
+        let complains = |line: &&str| COMPLAINTS.iter().any(|c| line.contains(c));
+        self.console.lines().filter(complains).collect()
+    }
+
+    /// Panics unless all steps went as they should, these among them, and the
+    /// kernel complained about nothing.
+    pub fn assert_good(&self, expected: &[&str]) {
+        let failed: Vec<&Step> = self.steps.iter().filter(|s| !s.ok).collect();
+        assert!(failed.is_empty(), "{failed:#?} ({})", self.place);
+        for name in expected {
+            let found = self.steps.iter().any(|s| s.name == *name);
+            assert!(found, "step {name} is missing ({})", self.place);
+        }
+        let complaints = self.complaints();
+        assert!(complaints.is_empty(), "{complaints:#?} ({})", self.place);
+        assert!(self.done, "the script did not end ({})", self.place);
+    }
+}
+
+/// The stack traces in a text of the kernel's tracing, innermost frame first.
+pub fn stacks(text: &str) -> Vec<Vec<String>> {
+    let mut stacks: Vec<Vec<String>> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        match line.trim_start().strip_prefix("=> ") {
+            Some(frame) => {
+                if !inside {
+                    stacks.push(Vec::new());
+                }
+                let name = frame.split([' ', '+']).next().unwrap_or(frame);
+                if let Some(stack) = stacks.last_mut() {
+                    stack.push(name.to_owned());
+                }
+                inside = true;
+            }
+            None => inside = false,
+        }
+    }
+    stacks
+}
+
+/// Whether the outermost frame is one where stacks of the kernel begin: an entry
+/// from user space, a thread's start, an idle CPU's, or an exception's; or where
+/// an exception came inside the kernel's indirect thunk, which pushes its own
+/// return address and has no unwind entry (`UNWIND_HINT_EMPTY`,
+/// arch/x86/lib/retpoline.S of Linux 6.1).
+pub fn is_whole(stack: &[String]) -> bool {
+    let Some(outermost) = stack.last() else {
+        return false;
+    };
+    let above = stack.iter().rev().nth(1);
+    let is_exception = |frame: &String| frame.starts_with("asm_");
+    if outermost == "__x86_indirect_thunk_array" {
+        return above.is_some_and(is_exception);
+    }
+    const ROOTS: [&str; 6] = [
+        "entry_SYSCALL_64_after_hwframe",
+        "ret_from_fork",
+        "secondary_startup_64_no_verify",
+        "start_kernel",
+        "x86_64_start_kernel",
+        "start_secondary",
+    ];
+    ROOTS.contains(&outermost.as_str()) || is_exception(outermost)
+}

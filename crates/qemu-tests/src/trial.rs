@@ -1,0 +1,179 @@
+//! Any Ethernet module of the distribution: rewritten with all that it needs,
+//! loaded into the stock kernel, and used on a card of QEMU's if it has one.
+
+use std::time::Duration;
+
+use svm_rewrite::Scheme;
+
+use super::Error;
+use super::distribution::{Distribution, normal};
+use super::machine::Guest;
+use super::modules;
+use super::ramdisk::Ramdisk;
+use super::report::Report;
+use super::server::{Server, noise};
+
+const COMMON: &[u8] = include_bytes!("../guest/common.sh");
+const TRAFFIC: &[u8] = include_bytes!("../guest/traffic.sh");
+const CARD: &[u8] = include_bytes!("../guest/card.sh");
+
+/// Bytes that go down, and up again.
+const BYTES: usize = 2 << 20;
+
+/// A card of QEMU's, and the modules that drive it.
+#[derive(Clone, Copy, Debug)]
+pub struct Card {
+    /// QEMU's name for it.
+    pub device: &'static str,
+    /// Devices that it is plugged into.
+    pub buses: &'static [&'static str],
+    /// The module that drives it.
+    pub driver: &'static str,
+    /// Modules beside those that the driver says that it needs: those of its bus.
+    pub beside: &'static [&'static str],
+}
+
+const fn pci(device: &'static str, driver: &'static str) -> Card {
+    Card {
+        device,
+        buses: &[],
+        driver,
+        beside: &[],
+    }
+}
+
+/// The cards of QEMU 7.2 that have a module in Debian's kernel. `ne2k_isa` and
+/// `rocker` have none there; `pvrdma` is no Ethernet card; `8139too` leaves QEMU's
+/// rtl8139 to `8139cp`; [`WITHOUT_FIRMWARE`] stands apart.
+pub const CARDS: &[Card] = &[
+    pci("e1000", "e1000"),
+    pci("e1000-82544gc", "e1000"),
+    pci("e1000-82545em", "e1000"),
+    pci("e1000e", "e1000e"),
+    pci("i82550", "e100"),
+    pci("i82557a", "e100"),
+    pci("i82557b", "e100"),
+    pci("i82557c", "e100"),
+    pci("i82558a", "e100"),
+    pci("i82558b", "e100"),
+    pci("i82559a", "e100"),
+    pci("i82559b", "e100"),
+    pci("i82559c", "e100"),
+    pci("i82559er", "e100"),
+    pci("i82562", "e100"),
+    pci("i82801", "e100"),
+    pci("ne2k_pci", "ne2k-pci"),
+    pci("pcnet", "pcnet32"),
+    pci("rtl8139", "8139cp"),
+    pci("tulip", "tulip"),
+    pci("vmxnet3", "vmxnet3"),
+    Card {
+        beside: &["virtio_pci"],
+        ..pci("virtio-net-pci", "virtio_net")
+    },
+    Card {
+        beside: &["virtio_pci"],
+        ..pci("virtio-net-pci-transitional", "virtio_net")
+    },
+    Card {
+        beside: &["virtio_pci"],
+        ..pci("virtio-net-pci-non-transitional", "virtio_net")
+    },
+    Card {
+        buses: &["qemu-xhci"],
+        beside: &["xhci-pci"],
+        ..pci("usb-net", "cdc_ether")
+    },
+];
+
+/// The one card for which `e100` refuses to open without `e100/d102e_ucode.bin`
+/// (`e100_request_firmware`: `required`), which Debian has among its non-free packages
+/// only. The module as it is says the same.
+pub const WITHOUT_FIRMWARE: Card = pci("i82551", "e100");
+
+/// The first card that a module drives.
+pub fn card_of(driver: &str) -> Option<&'static Card> {
+    CARDS
+        .iter()
+        .find(|card| normal(card.driver) == normal(driver))
+}
+
+/// What to try.
+#[derive(Clone, Debug)]
+pub struct Trial<'t> {
+    /// Names its files below `target/qemu`.
+    pub name: String,
+    /// The modules that are wanted; what they need comes with them.
+    pub modules: Vec<&'t str>,
+    /// The card, if there is one.
+    pub card: Option<&'static Card>,
+    /// Translation scheme; `None` leaves the modules as the distribution has them, to
+    /// see what a card or a driver does by itself.
+    pub scheme: Option<Scheme>,
+    /// How long it may take.
+    pub limit: Duration,
+}
+
+impl<'t> Trial<'t> {
+    /// A module on its card, if QEMU has one.
+    pub fn of(driver: &'t str, card: Option<&'static Card>) -> Trial<'t> {
+        let mut modules = card.map_or(Vec::new(), |card| card.beside.to_vec());
+        modules.push(driver);
+        Trial {
+            name: match card {
+                Some(card) => format!("{}-{}", normal(driver), card.device),
+                None => normal(driver),
+            },
+            modules,
+            card,
+            scheme: Some(Scheme::Stlb),
+            limit: Duration::from_secs(600),
+        }
+    }
+
+    /// Rewrites all modules, if they are to be, boots, and reads what came of it, with the time that
+    /// it took.
+    ///
+    /// # Errors
+    /// A module is refused or missing, or the guest could not be run.
+    pub fn run(&self, distribution: &Distribution) -> Result<(Report, Duration), Error> {
+        let data = noise(BYTES, 6);
+        let server = Server::start(data)?;
+        let order = distribution.in_order(&self.modules)?;
+        let mut disk = Ramdisk::system()?;
+        disk.file("init", CARD);
+        disk.file("common.sh", COMMON);
+        disk.file("traffic.sh", TRAFFIC);
+        disk.file("order", (order.join("\n") + "\n").as_bytes());
+        for module in &order {
+            let original = distribution.read(module)?;
+            let bytes = match self.scheme {
+                Some(scheme) => modules::rewrite(module, &original, scheme)?.bytes,
+                None => original,
+            };
+            disk.file(&format!("modules/{module}.ko"), &bytes);
+        }
+        let guest = Guest {
+            name: &self.name,
+            card: self.card.map_or("e1000", |card| card.device),
+            buses: self.card.map_or(&[], |card| card.buses),
+            processor: "qemu64",
+            processors: 2,
+            ramdisk: disk.finish(),
+            options: format!(
+                "twin.down={} twin.up={} twin.sum={} twin.bytes={BYTES} twin.card={}",
+                server.down,
+                server.up,
+                server.sum()?,
+                if self.card.is_some() { "yes" } else { "no" },
+            ),
+            limit: self.limit,
+        };
+        let outcome = guest.run()?;
+        let mut report = Report::read(&outcome)?;
+        if self.card.is_some() {
+            report.judge("arrived", server.received() == [data]);
+        }
+        Ok((report, outcome.time))
+    }
+}

@@ -1,0 +1,471 @@
+//! Results of a run as JSON has them. `tx`, `rx`, `upcalls_per_packet`, `stlb` and
+//! `ratios` are what others script against; `detail` says how they came about.
+
+use e1000_sim::experiment::{Against, Alone, Measured, Twice};
+use e1000_sim::measure::profile::Component;
+use e1000_sim::packets::round::Direction;
+use e1000_sim::paths::PacketPath;
+use e1000_sim::traffic::source::Shape;
+use serde::{Deserialize, Serialize};
+
+use super::processor::Processor;
+use crate::run::Job;
+
+/// One load on some paths.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Results {
+    /// The driver's file.
+    pub module: String,
+    /// How it was rewritten.
+    pub scheme: String,
+    /// Bytes of a packet, or payload of a segment.
+    pub size: usize,
+    /// Whether packets are segments that the card cuts.
+    pub tso: bool,
+    /// Guests, or programs in dom0.
+    pub guests: u32,
+    /// Hot routines that were upcalls.
+    pub upcalls: Vec<String>,
+    /// Whose cycles they are.
+    pub processor: Processor,
+    /// Cycles a second of the counter.
+    pub tsc_hz: f64,
+    /// What was measured.
+    pub paths: Paths,
+    /// `twin` to `native`, if both were measured.
+    pub ratios: Option<Ratios>,
+}
+
+/// By path.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Paths {
+    /// dom0 owns the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native: Option<OnPath>,
+    /// dom0 on a hypervisor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dom0: Option<OnPath>,
+    /// A guest, through dom0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guest: Option<OnPath>,
+    /// A guest, through the hypervisor instance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub twin: Option<OnPath>,
+}
+
+impl Paths {
+    /// Those that were measured, by name, in the paper's order.
+    pub fn list(&self) -> Vec<(&'static str, &OnPath)> {
+        let all = [
+            ("native", &self.native),
+            ("dom0", &self.dom0),
+            ("guest", &self.guest),
+            ("twin", &self.twin),
+        ];
+        let measured = all.into_iter();
+        measured
+            .filter_map(|(name, path)| Some((name, path.as_ref()?)))
+            .collect()
+    }
+}
+
+/// What a path costs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OnPath {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx: Option<Flow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rx: Option<Flow>,
+    /// Of packets whose cycles were counted, both ways.
+    pub upcalls_per_packet: f64,
+    /// Of the single-stepped packets, both ways.
+    pub stlb: Stlb,
+    /// How the numbers came about.
+    pub detail: Details,
+}
+
+impl OnPath {
+    /// One way, with its details.
+    pub fn way(&self, direction: Direction) -> Option<(&Flow, &Detail)> {
+        match direction {
+            Direction::Send => self.tx.as_ref().zip(self.detail.tx.as_ref()),
+            Direction::Receive => self.rx.as_ref().zip(self.detail.rx.as_ref()),
+        }
+    }
+}
+
+/// One way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Flow {
+    /// Packets whose cycles were counted; a segment that the card cuts is one.
+    pub packets: u64,
+    /// Bytes of their frames, without checksum.
+    pub bytes: u64,
+    /// The card excepted; median.
+    pub cycles_per_packet: f64,
+    /// Of single-stepped packets.
+    pub instructions_per_packet: f64,
+    /// The driver alone, with warm caches; nothing if it was not measured, or two
+    /// recordings disagree.
+    pub driver_cycles_per_packet: Option<f64>,
+    /// Frames that did not arrive.
+    pub lost: u64,
+    /// Frames that arrived not as they were sent.
+    pub corrupted: u64,
+    /// Packets refused because a frame was not their guest's.
+    #[serde(default)]
+    pub foreign: u64,
+}
+
+/// The translation table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stlb {
+    /// Look-ups that found their entry.
+    pub hits: u64,
+    /// Look-ups whose page had to be mapped.
+    pub misses: u64,
+    /// Look-ups whose entry was taken by another page.
+    pub collisions: u64,
+}
+
+/// Details of both ways.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Details {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx: Option<Detail>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rx: Option<Detail>,
+}
+
+/// How one way's numbers came about.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Detail {
+    /// A tenth of the batches cost less a packet.
+    pub cycles_p10: f64,
+    /// A tenth of the batches cost more a packet.
+    pub cycles_p90: f64,
+    /// Cycles a packet by whose turn it was, the driver's taken out of its host's.
+    pub cycles: Turns,
+    /// How the driver's were measured, if they were.
+    pub driver: Option<Driver>,
+    /// Packets that were single-stepped.
+    pub stepped_packets: u64,
+    /// Instructions a packet, of these.
+    pub instructions: Parts,
+    /// Table look-ups a packet, of these.
+    pub stlb_per_packet: f64,
+    /// Packets after the warm-up, recorded and single-stepped ones too.
+    pub steady_packets: u64,
+    /// Upcalls made for them.
+    pub steady_upcalls: u64,
+    /// Upcalls of packets whose cycles were counted.
+    pub upcalls: u64,
+    /// Calls of hot routines by the driver, a packet; single-stepped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Calls>,
+    /// Where in the rewritten driver, a packet; single-stepped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<Function>,
+}
+
+/// What a function of the rewritten driver executes for a packet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Function {
+    pub function: String,
+    /// Instructions, those of checks included.
+    pub instructions: f64,
+    /// Look-ups of the translation table.
+    pub checks: f64,
+    /// Those of them that took the slow path.
+    pub slow_paths: f64,
+}
+
+/// The driver alone, playing recordings of packets.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Driver {
+    /// Cycles a packet, undisturbed: the median of the recordings, the player's own
+    /// subtracted.
+    pub cycles: f64,
+    /// A tenth of the recordings were below.
+    pub cycles_p10: f64,
+    /// A tenth of the recordings were above.
+    pub cycles_p90: f64,
+    /// The medians of the recordings of each half.
+    pub halves: [f64; 2],
+    /// The player's own cycles a packet.
+    pub player_cycles: f64,
+    /// Instructions a packet of the recordings.
+    pub instructions: f64,
+}
+
+impl Driver {
+    fn new(alone: &Alone) -> Driver {
+        let Twice { all, halves } = alone.cycles();
+        Driver {
+            cycles: all.median,
+            cycles_p10: all.low,
+            cycles_p90: all.high,
+            halves,
+            player_cycles: alone.player(),
+            instructions: alone.instructions(),
+        }
+    }
+}
+
+/// Cycles by whose turn it was. Hot routines work on their host's.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Turns {
+    /// The driver, taken out of its host's; 0 if that is not known.
+    pub driver: f64,
+    /// Runtime, switch, entries; in `guest`, the event channel is in dom0's part.
+    pub hypervisor: f64,
+    /// dom0's kernel and programs.
+    pub dom0: f64,
+    pub guest: f64,
+}
+
+impl Turns {
+    fn new(of: impl Fn(Component) -> f64) -> Turns {
+        Turns {
+            driver: of(Component::Driver),
+            hypervisor: of(Component::Hypervisor),
+            dom0: of(Component::Dom0),
+            guest: of(Component::Guest),
+        }
+    }
+
+    /// By name, in the order of plots.
+    pub fn list(&self) -> [(&'static str, f64); 4] {
+        [
+            ("driver", self.driver),
+            ("hypervisor", self.hypervisor),
+            ("dom0", self.dom0),
+            ("guest", self.guest),
+        ]
+    }
+}
+
+/// Instructions by component.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Parts {
+    pub driver: f64,
+    /// The hot routines.
+    pub support: f64,
+    /// Runtime, switch, entries; in `guest`, the event channel is in dom0's part.
+    pub hypervisor: f64,
+    /// dom0's kernel and programs.
+    pub dom0: f64,
+    pub guest: f64,
+}
+
+impl Parts {
+    fn new(of: impl Fn(Component) -> f64) -> Parts {
+        Parts {
+            driver: of(Component::Driver),
+            support: of(Component::Support),
+            hypervisor: of(Component::Hypervisor),
+            dom0: of(Component::Dom0),
+            guest: of(Component::Guest),
+        }
+    }
+}
+
+/// Calls of one routine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Calls {
+    pub routine: String,
+    pub per_packet: f64,
+}
+
+/// `twin` to `native`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ratios {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx: Option<Ratio>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rx: Option<Ratio>,
+}
+
+/// One way. Those of cycles are medians of rounds that both took one after the other,
+/// for the machine is not equally fast all the time; those of the driver alone, of
+/// recordings that both played by turns.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Ratio {
+    /// Of cycles a packet.
+    pub cycles: f64,
+    /// A tenth of the rounds were below.
+    pub cycles_p10: f64,
+    /// A tenth of the rounds were above.
+    pub cycles_p90: f64,
+    /// Of instructions a packet.
+    pub instructions: f64,
+    /// Of the driver's cycles: the paper's slow-down. Nothing if it was not measured,
+    /// or two halves of the recordings disagree by more than a tenth.
+    pub driver_cycles: Option<f64>,
+    /// A tenth of the recordings were below.
+    pub driver_cycles_p10: Option<f64>,
+    /// A tenth of the recordings were above.
+    pub driver_cycles_p90: Option<f64>,
+    /// The medians of the recordings of each half.
+    pub driver_cycles_halves: Option<[f64; 2]>,
+    /// Of the driver's instructions.
+    pub driver_instructions: f64,
+}
+
+impl Results {
+    /// The results of one load.
+    pub fn new(job: &Job<'_>, shape: Shape, measured: &[Measured], tsc_hz: f64) -> Results {
+        let of = |path| on_path(measured, path, shape);
+        let paths = Paths {
+            native: of(PacketPath::Native),
+            dom0: of(PacketPath::Dom0),
+            guest: of(PacketPath::Guest),
+            twin: of(PacketPath::Twin),
+        };
+        let (size, tso) = match shape {
+            Shape::Frames(size) => (size, false),
+            Shape::Segments(size) => (size, true),
+        };
+        let mut upcalls: Vec<String> = job.setup.upcalls.iter().cloned().collect();
+        upcalls.sort();
+        Results {
+            module: job.module.to_owned(),
+            scheme: job.setup.variant.name().to_owned(),
+            size,
+            tso,
+            guests: job.setup.guests,
+            upcalls,
+            processor: Processor::this(),
+            tsc_hz,
+            ratios: ratios(measured, shape),
+            paths,
+        }
+    }
+
+    /// Frames lost and frames corrupted, on all paths.
+    pub fn damage(&self) -> (u64, u64) {
+        let paths = self.paths.list();
+        let flows = paths.iter().flat_map(|(_, path)| [&path.tx, &path.rx]);
+        flows.flatten().fold((0, 0), |(lost, corrupted), flow| {
+            (lost + flow.lost, corrupted + flow.corrupted)
+        })
+    }
+
+    /// Gigabits a second that a processor would carry at what a packet costs.
+    pub fn gigabits(&self, flow: &Flow) -> f64 {
+        let bits = flow.bytes as f64 * 8.0 / flow.packets.max(1) as f64;
+        bits * self.tsc_hz / flow.cycles_per_packet.max(1.0) / 1e9
+    }
+
+    /// From what a tenth of the batches fall short of to what a tenth exceed.
+    pub fn gigabits_spread(&self, (flow, detail): (&Flow, &Detail)) -> (f64, f64) {
+        let at = |cycles: f64| self.gigabits(flow) * flow.cycles_per_packet / cycles.max(1.0);
+        (at(detail.cycles_p90), at(detail.cycles_p10))
+    }
+}
+
+fn on_path(measured: &[Measured], path: PacketPath, shape: Shape) -> Option<OnPath> {
+    let mine = || {
+        measured
+            .iter()
+            .filter(|m| m.path == path && m.shape == shape)
+    };
+    mine().next()?;
+    let of = |direction| mine().find(|m| m.direction == direction);
+    let (tx, rx) = (of(Direction::Send), of(Direction::Receive));
+    let (upcalls, packets) = mine().fold((0, 0), |(upcalls, packets), m| {
+        (upcalls + m.upcalls, packets + m.packets)
+    });
+    Some(OnPath {
+        tx: tx.map(flow),
+        rx: rx.map(flow),
+        upcalls_per_packet: upcalls as f64 / packets.max(1) as f64,
+        stlb: mine().fold(Stlb::default(), |sum, m| Stlb {
+            hits: sum.hits + m.hits(),
+            misses: sum.misses + m.missed.fills,
+            collisions: sum.collisions + m.missed.collisions,
+        }),
+        detail: Details {
+            tx: tx.map(detail),
+            rx: rx.map(detail),
+        },
+    })
+}
+
+fn flow(m: &Measured) -> Flow {
+    Flow {
+        packets: m.packets,
+        bytes: m.bytes,
+        cycles_per_packet: m.cycles.median,
+        instructions_per_packet: m.steps.costs() as f64 / m.stepped.max(1) as f64,
+        driver_cycles_per_packet: m.driver_cycles(),
+        lost: m.lost,
+        corrupted: m.corrupted,
+        foreign: m.foreign,
+    }
+}
+
+fn detail(m: &Measured) -> Detail {
+    let per_packet = |count: u64| count as f64 / m.stepped.max(1) as f64;
+    let calls = m.calls.iter().filter(|(_, count)| *count > 0);
+    Detail {
+        cycles_p10: m.cycles.low,
+        cycles_p90: m.cycles.high,
+        cycles: Turns::new(|component| m.cycles_of(component)),
+        driver: m.alone.as_ref().map(Driver::new),
+        stepped_packets: m.stepped,
+        instructions: Parts::new(|component| m.instructions_of(component)),
+        stlb_per_packet: per_packet(m.steps.lookups),
+        steady_packets: m.steady,
+        steady_upcalls: m.steady_upcalls,
+        upcalls: m.upcalls,
+        calls: calls
+            .map(|(name, count)| Calls {
+                routine: name.clone(),
+                per_packet: per_packet(*count),
+            })
+            .collect(),
+        functions: m
+            .spent
+            .iter()
+            .map(|spent| Function {
+                function: spent.function.clone(),
+                instructions: per_packet(spent.instructions),
+                checks: per_packet(spent.checks),
+                slow_paths: per_packet(spent.slow),
+            })
+            .collect(),
+    }
+}
+
+fn ratios(measured: &[Measured], shape: Shape) -> Option<Ratios> {
+    let on = |path, direction| {
+        let wanted = |m: &&Measured| (m.path, m.shape, m.direction) == (path, shape, direction);
+        measured.iter().find(wanted)
+    };
+    let way = |direction| {
+        let (twin, native) = (
+            on(PacketPath::Twin, direction)?,
+            on(PacketPath::Native, direction)?,
+        );
+        Some(ratio(twin, native))
+    };
+    let (tx, rx) = (way(Direction::Send), way(Direction::Receive));
+    (tx.is_some() || rx.is_some()).then_some(Ratios { tx, rx })
+}
+
+fn ratio(twin: &Measured, native: &Measured) -> Ratio {
+    let of = |what: &dyn Fn(&Measured) -> f64| what(twin) / what(native);
+    let Against { cycles, driver } = twin.against(native);
+    Ratio {
+        cycles: cycles.median,
+        cycles_p10: cycles.low,
+        cycles_p90: cycles.high,
+        instructions: of(&|m| m.steps.costs() as f64 / m.stepped.max(1) as f64),
+        driver_cycles: driver.and_then(|twice| twice.figure()),
+        driver_cycles_p10: driver.map(|twice| twice.all.low),
+        driver_cycles_p90: driver.map(|twice| twice.all.high),
+        driver_cycles_halves: driver.map(|twice| twice.halves),
+        driver_instructions: of(&|m| m.instructions_of(Component::Driver)),
+    }
+}

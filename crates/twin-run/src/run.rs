@@ -1,0 +1,205 @@
+//! `twin run`: the testbed moves packets through a driver, and says what they cost.
+//!
+//! ```text
+//! module, support objects ─> experiment::run ─> Results ─> table or JSON
+//!                               └─ for other schemes and upcalls: `twin run` again
+//! ```
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::Instant;
+
+use command_line::failure::{Failure, Status};
+use command_line::input::Input;
+use command_line::options::Format;
+use command_line::output;
+use command_line::run::{Opts, PathName};
+use e1000_sim::experiment::{self, Load, Setup};
+use e1000_sim::image::files::Files;
+use e1000_sim::measure::profile::cycles;
+use e1000_sim::packets::round::Direction;
+use e1000_sim::paths::PacketPath;
+use e1000_sim::system::{self, SystemError};
+use e1000_sim::traffic::source::Shape;
+use elf_loader::modinfo;
+use process_lab::program::Variant;
+
+use crate::figures;
+use crate::progress::Progress;
+use crate::results::Results;
+use crate::support;
+use crate::table;
+
+/// Payload of a 64 KiB segment: 44 full frames.
+pub const SEGMENT: usize = 64_240;
+
+/// What one run of the testbed is to do.
+pub struct Job<'f> {
+    /// dom0's objects.
+    pub files: &'f Files,
+    /// The module's name in messages.
+    pub module: &'f str,
+    /// What to measure.
+    pub setup: Setup,
+}
+
+/// Runs the driver, or the experiments.
+pub fn run(opts: &Opts) -> Result<(), Failure> {
+    let input = Input::read(&opts.module).map_err(unreadable)?;
+    let module = input.name.clone();
+    refuse_other_modules(&input)?;
+    let (files, support) = support::files(input.into_bytes(), opts.support.as_deref())?;
+    refuse_unknown(&opts.upcalls, &files)?;
+    let job = Job {
+        files: &files,
+        module: &module,
+        setup: setup(opts),
+    };
+    if !opts.experiment.is_empty() {
+        return experiments(opts, job, &support);
+    }
+    let (results, _) = measure(&job)?;
+    match opts.format {
+        Format::Text => {
+            output::text(table::of(&results[0]).as_bytes())?;
+            if opts.by_function {
+                output::text(table::by_function(&results[0]).as_bytes())?;
+            }
+        }
+        Format::Json => output::json(&results[0])?,
+    }
+    verdict(&results)
+}
+
+fn experiments(opts: &Opts, job: Job<'_>, support: &Path) -> Result<(), Failure> {
+    if command_line::input::is_stdin(&opts.module) {
+        let why = "experiments read the module several times: give a file, not `-`";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    let again = figures::Again {
+        module: &opts.module,
+        support,
+        packets: opts.packets,
+        turns: opts.turns,
+        stepped: opts.stepped,
+        guests: opts.guests,
+    };
+    let (text, all) = figures::make(&opts.experiment, job, &again, &opts.output)?;
+    match opts.format {
+        Format::Text => output::text(text.as_bytes())?,
+        Format::Json => output::json(&all)?,
+    }
+    verdict(&all.runs())
+}
+
+fn setup(opts: &Opts) -> Setup {
+    let shape = match opts.tso {
+        true => Shape::Segments(SEGMENT),
+        false => Shape::Frames(opts.size.into()),
+    };
+    Setup {
+        paths: paths(opts),
+        loads: vec![Load {
+            shape,
+            directions: vec![Direction::Send, Direction::Receive],
+        }],
+        packets: opts.packets,
+        stepped: opts.stepped.min(opts.packets),
+        turns: opts.turns,
+        guests: opts.guests,
+        variant: Variant {
+            scheme: opts.scheme.into(),
+            poison: false,
+        },
+        upcalls: opts.upcalls.iter().cloned().collect(),
+    }
+}
+
+fn paths(opts: &Opts) -> Vec<PacketPath> {
+    let wanted = |path: &PacketPath| {
+        let name = match path {
+            PacketPath::Native => PathName::Native,
+            PacketPath::Dom0 => PathName::Dom0,
+            PacketPath::Guest => PathName::Guest,
+            PacketPath::Twin => PathName::Twin,
+        };
+        opts.path.contains(&name) || opts.path.contains(&PathName::All)
+    };
+    PacketPath::ALL.into_iter().filter(wanted).collect()
+}
+/// Runs the testbed: one result for each load. Also gives the time-stamp counter's
+/// rate.
+pub fn measure(job: &Job<'_>) -> Result<(Vec<Results>, f64), Failure> {
+    let progress = Progress::new("measuring");
+    let (start, from) = (Instant::now(), cycles());
+    let measured = experiment::run(job.files, &job.setup, &mut |done, all| {
+        progress.set(done, all);
+    });
+    let tsc_hz = (cycles() - from) as f64 / start.elapsed().as_secs_f64();
+    drop(progress);
+    let measured = measured.map_err(|error| failed(job.module, &error))?;
+    let loads = job.setup.loads.iter();
+    let results = loads.map(|load| Results::new(job, load.shape, &measured, tsc_hz));
+    Ok((results.collect(), tsc_hz))
+}
+
+fn failed(module: &str, error: &SystemError) -> Failure {
+    match error {
+        SystemError::Live(_) | SystemError::Lacking(_) => Failure::access(module, error),
+        SystemError::Testbed(_) | SystemError::Command(_) | SystemError::Stop(_) => {
+            Failure::input(module, error)
+        }
+    }
+}
+
+/// Status 1 if packets did not arrive as they were sent.
+fn verdict(results: &[Results]) -> Result<(), Failure> {
+    let (lost, corrupted) = results.iter().fold((0, 0), |(lost, corrupted), results| {
+        let (l, c) = results.damage();
+        (lost + l, corrupted + c)
+    });
+    if (lost, corrupted) == (0, 0) {
+        return Ok(());
+    }
+    output::say(&format!(
+        "twin: {lost} packets lost, {corrupted} corrupted\n"
+    ));
+    Err(Failure::Reported(Status::Refused))
+}
+
+/// What is not a module cannot be run, which is wrong usage here.
+fn unreadable(failure: Failure) -> Failure {
+    match failure {
+        Failure::Input { file, why, .. } => Failure::Access { file, why },
+        other => other,
+    }
+}
+
+/// The card's model is an 82540EM, so the driver must be e1000.
+fn refuse_other_modules(input: &Input) -> Result<(), Failure> {
+    let object = input.object().map_err(unreadable)?;
+    if modinfo::values(&object, "name").contains(&"e1000") {
+        return Ok(());
+    }
+    Err(Failure::access(
+        &input.name,
+        "this is not the e1000 module: the testbed's card is an 82540EM, whose driver is \
+         e1000.ko (`make stock` leaves it in target/stock)",
+    ))
+}
+
+fn refuse_unknown(upcalls: &[String], files: &Files) -> Result<(), Failure> {
+    if upcalls.is_empty() {
+        return Ok(());
+    }
+    let plan = system::plan(files).map_err(|error| Failure::Usage(error.to_string()))?;
+    let known = system::upcallable(&plan);
+    let names: HashSet<&str> = known.iter().map(String::as_str).collect();
+    match upcalls.iter().find(|name| !names.contains(name.as_str())) {
+        None => Ok(()),
+        Some(name) => Err(Failure::Usage(format!(
+            "--upcalls {name}: no such hot routine; there are: {}",
+            known.join(", ")
+        ))),
+    }
+}

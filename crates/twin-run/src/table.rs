@@ -1,0 +1,237 @@
+//! Results as text for people.
+
+use std::fmt::Write;
+
+use command_line::text::{count, number};
+use e1000_sim::packets::round::Direction;
+
+use super::results::{Ratio, Ratios, Results, Stlb};
+
+/// What is not in the numbers, said wherever numbers are.
+pub const NOT_MODELLED: &str = "\
+Not modelled: grant operations and the bridge on the guest path, so it is cheaper
+here than on a real machine; privilege changes between guest and hypervisor. The
+card's own work and the making and checking of packets are not counted.
+";
+
+/// How many times as many cycles the paper's rewritten driver takes, sending and
+/// receiving (section 6.2).
+pub const PAPER_SLOWDOWN: [f64; 2] = [2.31, 2.5];
+
+/// The table of a run.
+pub fn of(results: &Results) -> String {
+    let mut out = header(results);
+    for direction in [Direction::Send, Direction::Receive] {
+        out += &way(results, direction);
+    }
+    out += &twin(results);
+    out + "\n" + NOT_MODELLED
+}
+
+fn header(results: &Results) -> String {
+    let what = match results.tso {
+        false => format!("{} bytes", number(results.size as u64)),
+        true => format!("segments of {} bytes", number(results.size as u64)),
+    };
+    let mut out = format!(
+        "{}: packets of {what}, {}, scheme {}, {:.2} GHz\n{}\n",
+        results.module,
+        count(results.guests.into(), "guest"),
+        results.scheme,
+        results.tsc_hz / 1e9,
+        results.processor.text(),
+    );
+    if !results.upcalls.is_empty() {
+        let _ = writeln!(out, "upcalls: {}", results.upcalls.join(", "));
+    }
+    out
+}
+
+fn way(results: &Results, direction: Direction) -> String {
+    let paths = results.paths.list();
+    let rows: Vec<_> = paths
+        .iter()
+        .filter_map(|(name, path)| Some((*name, path.way(direction)?)))
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut out = format!(
+        "\n{:<8}{:>11}{:>7}{:>6}{:>10}  {:<17}{:>10}{:>9}{:>9}{:>7}\n",
+        match direction {
+            Direction::Send => "send",
+            Direction::Receive => "receive",
+        },
+        "packets",
+        "lost",
+        "bad",
+        "cycles",
+        " p10 .. p90",
+        "instr.",
+        "driver",
+        "instr.",
+        "Gb/s",
+    );
+    for (name, (flow, detail)) in rows {
+        let spread = format!(
+            "{} .. {}",
+            number(detail.cycles_p10 as u64),
+            number(detail.cycles_p90 as u64)
+        );
+        let _ = writeln!(
+            out,
+            "{name:<8}{:>11}{:>7}{:>6}{:>10}  {:<17}{:>10.1}{:>9}{:>9.1}{:>7.2}",
+            number(flow.packets),
+            number(flow.lost),
+            number(flow.corrupted),
+            number(flow.cycles_per_packet.round() as u64),
+            spread,
+            flow.instructions_per_packet,
+            known(flow.driver_cycles_per_packet, |cycles| {
+                number(cycles.round() as u64)
+            }),
+            detail.instructions.driver,
+            results.gigabits(flow),
+        );
+    }
+    out
+}
+
+fn range(low: f64, high: f64) -> String {
+    format!("{low:.2} .. {high:.2}")
+}
+
+fn known(figure: Option<f64>, text: impl Fn(f64) -> String) -> String {
+    figure.map_or_else(|| "-".to_owned(), text)
+}
+
+/// Where in the rewritten driver a packet's instructions are executed.
+pub fn by_function(results: &Results) -> String {
+    let Some(twin) = &results.paths.twin else {
+        return String::new();
+    };
+    let mut out = String::new();
+    for (name, detail) in [("send", &twin.detail.tx), ("receive", &twin.detail.rx)] {
+        let Some(detail) = detail else { continue };
+        let _ = writeln!(
+            out,
+            "\n{name}, a packet, in the driver {:>23}{:>9}{:>12}",
+            "instr.", "checks", "slow paths"
+        );
+        for function in &detail.functions {
+            let _ = writeln!(
+                out,
+                "{:<40}{:>12.1}{:>9.1}{:>12.1}",
+                function.function, function.instructions, function.checks, function.slow_paths
+            );
+        }
+    }
+    out
+}
+
+/// What there is to say of the hypervisor instance alone.
+fn twin(results: &Results) -> String {
+    let Some(twin) = &results.paths.twin else {
+        return String::new();
+    };
+    let mut out = String::new();
+    if let Some(ratios) = &results.ratios {
+        out += "\ntwin / native    cycles   p10 .. p90  instr.  driver cycles   p10 .. p90  driver instr.\n";
+        for (name, ratio) in [("send", &ratios.tx), ("receive", &ratios.rx)] {
+            let Some(ratio) = ratio else { continue };
+            let _ = writeln!(
+                out,
+                "{name:<15}{:>8.2}{:>13}{:>8.2}{:>15}{:>13}{:>15.2}",
+                ratio.cycles,
+                range(ratio.cycles_p10, ratio.cycles_p90),
+                ratio.instructions,
+                known(ratio.driver_cycles, |times| format!("{times:.2}")),
+                driver_range(ratio),
+                ratio.driver_instructions
+            );
+        }
+        out += &slowdown(results, ratios);
+    }
+    let details = [&twin.detail.tx, &twin.detail.rx];
+    let details = || details.into_iter().flatten();
+    let (upcalls, packets, stepped) = details().fold((0, 0, 0), |(u, p, s), detail| {
+        (
+            u + detail.steady_upcalls,
+            p + detail.steady_packets,
+            s + detail.stepped_packets,
+        )
+    });
+    let _ = write!(
+        out,
+        "\ntwin: {} for {} after the warm-up",
+        count(upcalls, "upcall"),
+        count(packets, "packet")
+    );
+    let Stlb {
+        hits,
+        misses,
+        collisions,
+    } = twin.stlb;
+    let _ = writeln!(
+        out,
+        "; table look-ups of {}: {}, {}, {}",
+        count(stepped, "stepped packet"),
+        count(hits, "hit"),
+        count(misses, "miss"),
+        count(collisions, "collision")
+    );
+    let flows = [&twin.tx, &twin.rx].into_iter().flatten();
+    let foreign = flows.map(|flow| flow.foreign).sum();
+    let _ = writeln!(
+        out,
+        "      {} refused because a frame was not the guest's",
+        count(foreign, "packet")
+    );
+    out
+}
+
+/// The spread of a figure that there is.
+fn driver_range(ratio: &Ratio) -> String {
+    match (
+        ratio.driver_cycles,
+        ratio.driver_cycles_p10,
+        ratio.driver_cycles_p90,
+    ) {
+        (Some(_), Some(low), Some(high)) => range(low, high),
+        _ => String::new(),
+    }
+}
+
+/// How the driver's slow-down was measured, and where it was not the same twice.
+fn slowdown(results: &Results, ratios: &Ratios) -> String {
+    let mut out = String::new();
+    for (name, ratio) in [("send", &ratios.tx), ("receive", &ratios.rx)] {
+        let Some(ratio) = ratio else { continue };
+        if let (None, Some([one, other])) = (ratio.driver_cycles, ratio.driver_cycles_halves) {
+            let _ = writeln!(
+                out,
+                "{name}: the driver's slow-down does not repeat: {one:.2} and {other:.2}"
+            );
+        }
+    }
+    let paths = results.paths.list();
+    let details = paths
+        .iter()
+        .flat_map(|(_, path)| [&path.detail.tx, &path.detail.rx]);
+    let players = details.flatten().filter_map(|detail| detail.driver);
+    let most = players
+        .map(|driver| driver.player_cycles)
+        .fold(0.0, f64::max);
+    let _ = writeln!(
+        out,
+        "Driver cycles in the paper: {} sent, {} received, on a machine of 2009. Whole paths:\n\
+         medians of rounds in which both took turns. The driver alone: recorded packets played\n\
+         again, natively and rewritten by turns, with warm caches, where nothing else disturbed\n\
+         them, the player's own cycles ({} a packet at most) subtracted; a figure only if two\n\
+         halves of the recordings agree within a tenth.",
+        PAPER_SLOWDOWN[0],
+        PAPER_SLOWDOWN[1],
+        number(most.round() as u64),
+    );
+    out
+}
