@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A driver written by hand the way the rewriter writes it (ARCHITECTURE.md,
- * "How sites look"), and code that does what no verified driver would.
+ * A driver written by hand the way the rewriter writes it
+ * (docs/spec/sequences.md), and code that does what no verified driver would.
  */
 #include <twin/abi.h>
 

@@ -4,9 +4,19 @@ use std::path::PathBuf;
 
 use crate::{guides, root};
 
+/// The documents outside `docs/`.
+const PAGES: [&str; 6] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "runtime/README.md",
+    "fuzz/README.md",
+];
+
 /// The documents and their text.
 fn pages() -> impl Iterator<Item = (PathBuf, String)> {
-    let pages = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"].map(|name| root().join(name));
+    let pages = PAGES.map(|name| root().join(name));
     pages.into_iter().chain(guides()).map(|page| {
         let text = std::fs::read_to_string(&page).expect("a page");
         (page, text)

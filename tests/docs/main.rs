@@ -27,13 +27,23 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The guides, sorted.
+/// The pages of `docs/` and of its folders, sorted.
 fn guides() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(root().join("docs")).expect("docs/");
-    let path = |entry: std::io::Result<std::fs::DirEntry>| entry.expect("an entry").path();
-    let mut all: Vec<PathBuf> = entries.map(path).collect();
-    all.retain(|path| path.extension().is_some_and(|e| e == "md"));
-    all.sort();
-    assert!(!all.is_empty());
-    all
+    let mut pages = pages_in(&root().join("docs"));
+    pages.sort();
+    assert!(!pages.is_empty());
+    pages
+}
+
+/// The pages of a folder and of the folders in it, in no order.
+fn pages_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder of docs/");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let (folders, files): (Vec<_>, Vec<_>) = paths.partition(|path| path.is_dir());
+    let pages = files
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "md"));
+    pages
+        .chain(folders.iter().flat_map(|folder| pages_in(folder)))
+        .collect()
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The runtime of a module rewritten for a stock Linux kernel (ARCHITECTURE.md,
- * "What a rewritten object is (--target linux)"). twin links it into each
- * module; it needs no kernel header, and of the kernel no more than _printk and
- * the return thunk.
+ * The runtime of a module rewritten for a stock Linux kernel
+ * (docs/spec/linux-module.md). twin links it into each module; it needs no kernel
+ * header, and of the kernel only _printk and the return thunk.
  *
  * The mapping is the identity: an address that is allowed is its own
  * translation. So a slow path leaves every register as it is, and only decides

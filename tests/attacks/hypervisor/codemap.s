@@ -480,7 +480,7 @@ f: ret
 
 ### a codemap that is not loaded
 # refuse: object-section
-# from: ARCHITECTURE.md
+# from: docs/spec/object.md
 # whole
 {NOTE}
 .text

@@ -89,7 +89,7 @@ f: ret
 
 ### a scheme that is none
 # refuse: object-foreign
-# from: ARCHITECTURE.md, the note
+# from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
 .long 5, 16, 1
@@ -103,7 +103,7 @@ f: ret
 
 ### a scheme beyond all numbers
 # refuse: object-foreign
-# from: ARCHITECTURE.md, the note
+# from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
 .long 5, 16, 1
@@ -117,7 +117,7 @@ f: ret
 
 ### a target that is none
 # refuse: object-foreign
-# from: ARCHITECTURE.md, the note
+# from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
 .long 5, 16, 1
@@ -131,7 +131,7 @@ f: ret
 
 ### a program (`process`)
 # refuse: object-contract
-# from: ARCHITECTURE.md, the note
+# from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
 .long 5, 16, 1
@@ -145,7 +145,7 @@ f: ret
 
 ### a target whose low byte is right
 # refuse: object-foreign
-# from: ARCHITECTURE.md, the note
+# from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
 .long 5, 16, 1
@@ -159,7 +159,7 @@ f: ret
 
 ### an older ABI
 # refuse: object-foreign
-# from: ARCHITECTURE.md, the note
+# from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
 .long 5, 16, 1
@@ -173,7 +173,7 @@ f: ret
 
 ### an ABI of the future
 # refuse: object-foreign
-# from: ARCHITECTURE.md, the note
+# from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
 .long 5, 16, 1
@@ -187,7 +187,7 @@ f: ret
 
 ### another word size
 # refuse: object-foreign
-# from: ARCHITECTURE.md, the note
+# from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
 .long 5, 16, 1
@@ -215,7 +215,7 @@ f: ret
 
 ### no note
 # refuse: object-foreign
-# from: ARCHITECTURE.md, the note
+# from: docs/spec/object.md, the note
 # whole
 .text
 .globl f
@@ -224,7 +224,7 @@ f: ret
 
 ### an empty note
 # refuse: object-foreign
-# from: ARCHITECTURE.md, the note
+# from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
 .text

@@ -191,7 +191,7 @@ add $8, %rsp
 
 ### an indirect tail call from inside a frame
 # refuse: P4-return
-# from: ARCHITECTURE.md, indirect calls
+# from: docs/spec/sequences.md, indirect calls
 push %rbx
 mov %rdi, %r11
 jmp twin_stlb_call
@@ -385,13 +385,13 @@ ret
 
 ### a slow path reached by falling into it
 # refuse: P2-out-of-line
-# from: ARCHITECTURE.md, how sites look
+# from: docs/spec/sequences.md
 {T:(%rdi)}
 mov (%rax), %rax
 
 ### a slow path reached by a call
 # refuse: P2-out-of-line
-# from: ARCHITECTURE.md, how sites look
+# from: docs/spec/sequences.md
 {T:(%rdi)}
 mov (%rax), %rax
 call .Lslow1
@@ -399,7 +399,7 @@ ret
 
 ### a loop around a slow path
 # refuse: P2-out-of-line
-# from: ARCHITECTURE.md, how sites look
+# from: docs/spec/sequences.md
 1: {T:(%rdi)}
 mov (%rax), %rax
 dec %rsi
@@ -408,7 +408,7 @@ ret
 
 ### the way back from a slow path, used by a jump
 # refuse: P1-untranslated
-# from: ARCHITECTURE.md, how sites look
+# from: docs/spec/sequences.md
 test %edi, %edi
 je 1f
 {T:(%rdi)}

@@ -31,7 +31,7 @@ ret
 
 ### a symbol in dom0 as an address
 # refuse: P1-address-form
-# from: ARCHITECTURE.md, relocations in code
+# from: docs/spec/object.md, relocations in code
 mov "twin_vm:jiffies", %rax
 ret
 
@@ -43,7 +43,7 @@ ret
 
 ### a symbol in dom0 as a number
 # accept
-# from: ARCHITECTURE.md, relocations in code
+# from: docs/spec/object.md, relocations in code
 mov $"twin_vm:jiffies", %rdi
 {T:(%rdi)}
 mov (%rax), %rax
@@ -51,7 +51,7 @@ ret
 
 ### a symbol in dom0 added to a translation
 # refuse: P1-untranslated
-# from: ARCHITECTURE.md, relocations in code
+# from: docs/spec/object.md, relocations in code
 {T:(%rdi)}
 mov "twin_vm:jiffies"(%rax), %rcx
 ret

@@ -334,7 +334,7 @@ ret
 
 ### a code section by its symbol
 # accept
-# from: ARCHITECTURE.md, relocations in code
+# from: docs/spec/object.md, relocations in code
 {KEEP}
 call .text.b
 {RET}
@@ -343,7 +343,7 @@ ret
 
 ### a code section by its symbol, in the middle of an instruction
 # refuse: P2-target
-# from: ARCHITECTURE.md, relocations in code
+# from: docs/spec/object.md, relocations in code
 call .text.b + 1
 ret
 .section .text.b, "ax", @progbits

@@ -1,6 +1,6 @@
 ### code and its note
 # accept
-# from: ARCHITECTURE.md
+# from: docs/spec/object.md
 # whole
 {NOTE}
 .text
@@ -337,7 +337,7 @@ f: ret
 
 ### a second note
 # refuse: object-section
-# from: ARCHITECTURE.md
+# from: docs/spec/object.md
 # whole
 {NOTE}
 .text
@@ -379,7 +379,7 @@ f: ret
 
 ### a second codemap
 # refuse: object-section
-# from: ARCHITECTURE.md
+# from: docs/spec/object.md
 # whole
 {NOTE}
 .text
@@ -393,7 +393,7 @@ f: ret
 
 ### a section of the runtime of another target
 # refuse: object-section
-# from: ARCHITECTURE.md
+# from: docs/spec/object.md
 # whole
 {NOTE}
 .text
@@ -405,7 +405,7 @@ f: ret
 
 ### a table that is called like the runtime's code
 # refuse: P1-untranslated
-# from: ARCHITECTURE.md
+# from: docs/spec/object.md
 # whole
 {NOTE}
 .text

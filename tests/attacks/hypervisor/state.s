@@ -623,7 +623,7 @@ xor twin_stlb+8(%rcx), %rax
 
 ### a base changed between an address and its slow path
 # refuse: P2-out-of-line
-# from: ARCHITECTURE.md, how sites look
+# from: docs/spec/sequences.md
 lea (%rdi), %rax
 mov %eax, %ecx
 shr $8, %ecx
@@ -641,7 +641,7 @@ jmp 1b
 
 ### an out-of-line part that keeps another address
 # refuse: P2-out-of-line
-# from: ARCHITECTURE.md, how sites look
+# from: docs/spec/sequences.md
 lea (%rdi), %rax
 mov %eax, %ecx
 shr $8, %ecx
@@ -658,7 +658,7 @@ jmp 1b
 
 ### an out-of-line part that comes back to the check's start
 # refuse: P2-out-of-line
-# from: ARCHITECTURE.md, how sites look
+# from: docs/spec/sequences.md
 1: lea (%rdi), %rax
 mov %eax, %ecx
 shr $8, %ecx
