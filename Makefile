@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock support setup build install uninstall deb test-deb test-bare
+.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock support setup build install uninstall deb test-deb test-bare hashes
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
@@ -53,7 +53,7 @@ test: setup support ## every check and test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) test --workspace
-	$(CARGO) build -p twin
+	$(CARGO) build --workspace --bin twin --bin twin-run
 	sh scripts/programs.sh sample
 	sh scripts/compilers.sh sample
 	$(MAKE) -C runtime test
@@ -83,6 +83,9 @@ attacks: build ## every attack object of tests/attacks, given to `twin verify`
 	rm -rf target/attacks
 	TWIN_ATTACKS=$(CURDIR)/target/attacks $(CARGO) test -p svm-verify --test attacks -- --nocapture
 	@sh scripts/attacks.sh $(TWIN) target/attacks
+
+hashes: build ## a hash of all that twin makes of the Ethernet modules: to compare two versions of it
+	@sh scripts/hashes.sh $(TWIN)
 
 corpus: setup stock ## every module of the stock kernel for linux, the Ethernet ones for the hypervisor
 	$(CARGO) run --release -p corpus

@@ -21,12 +21,22 @@ fn build() -> PathBuf {
         Some(name) => name,
     };
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "-p", "twin-run", "--profile", profile])
+        // As `make test` builds it, so that nothing is built twice.
+        .args([
+            "build",
+            "--quiet",
+            "--workspace",
+            "--bin",
+            "twin",
+            "--bin",
+            "twin-run",
+        ])
+        .args(["--profile", profile])
         .arg("--target-dir")
         .arg(target)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status()
         .expect("cargo runs");
-    assert!(status.success(), "`cargo build -p twin-run` failed");
+    assert!(status.success(), "twin-run cannot be built");
     beside.join("twin-run")
 }
