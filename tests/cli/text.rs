@@ -140,8 +140,54 @@ fn what_the_assembler_does_not_take_is_refused_with_its_lines() {
     sandbox.write("notes.txt", "These are\nonly notes.\n");
     let outcome = sandbox.run(&["rewrite", "notes.txt", "-o", "notes.o"]);
     assert_eq!(outcome.status, 1);
-    for part in ["notes.txt", "the assembler does not take", "line 1"] {
+    for part in ["notes.txt", "the assembler rejects this text", "line 1"] {
         assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
     }
     assert_eq!(sandbox.names(), ["notes.txt"]);
+}
+
+/// A switch as compilers make it without -fno-jump-tables.
+const SWITCH: &str = "\
+\t.text
+\t.globl\tf
+\t.type\tf, @function
+f:
+\tcmpl\t$1, %edi
+\tja\t.Lother
+\tmovl\t%edi, %edi
+\tjmp\t*.Ltable(,%rdi,8)
+.Lzero:
+\tmovl\t(%rsi), %eax
+\tret
+.Lone:
+\tmovl\t4(%rsi), %eax
+\tret
+.Lother:
+\txorl\t%eax, %eax
+\tret
+\t.size\tf, .-f
+\t.section\t.rodata
+\t.align 8
+.Ltable:
+\t.quad\t.Lzero
+\t.quad\t.Lone
+";
+
+#[test]
+fn a_jump_table_in_text_for_a_kernel_is_refused_by_name() {
+    let sandbox = Sandbox::new();
+    sandbox.write("switch.s", SWITCH);
+    let command = ["rewrite", "switch.s", "-o", "out.s", "--target", "linux"];
+    let outcome = sandbox.run(&command);
+    assert_eq!(outcome.status, 1, "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("[code-reference]"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(!outcome.stderr.contains("internal"), "{}", outcome.stderr);
+    assert!(!sandbox.path("out.s").exists());
+    // A program may have one: its text keeps its labels.
+    let outcome = sandbox.run(&["rewrite", "switch.s", "-o", "out.s"]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
 }

@@ -52,7 +52,10 @@ pub struct Descriptor {
     pub guards_returns: bool,
     /// What emission asks.
     pub code: encode::Rules,
-    /// Whether the way behind a call that never returns is closed, for the result is
+    /// Whether text with jump tables is refused: what jumps through one is not proved.
+    /// Objects with one are refused for all targets.
+    pub refuses_jump_tables: bool,
+    /// Whether the way after a call that never returns is closed, for the result is
     /// to be proved to be confined.
     pub closes_calls: bool,
     /// Builds the rewritten object, or why objects are not rewritten for the target.

@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use elf_loader::Object;
 
 use crate::analyse::class::Kind;
+use crate::analyse::codemap;
 use crate::decide::{Options, decide};
 use crate::encode::sites;
 use crate::explain::stats::{self, Stats};
@@ -90,6 +91,9 @@ impl<'t> Source<'t> {
             &lifted,
             target.is_replaceable,
         );
+        if target.refuses_jump_tables {
+            codemap::entries(&lifted)?;
+        }
         let decided = decide(&lifted, &reached, &BTreeSet::new(), options).map_err(located)?;
         let code =
             sites::emit(&decided.decisions(options), target.closes_calls).map_err(located)?;

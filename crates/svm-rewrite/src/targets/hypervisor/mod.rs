@@ -54,6 +54,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         referent: operands::referent,
         field: operands::field,
     },
+    refuses_jump_tables: true,
     closes_calls: true,
     emit: Ok(emit::emit),
 };

@@ -1,6 +1,5 @@
 //! The `linux` target: a module that a stock kernel loads in place of the
-//! original. Its shape is that of ARCHITECTURE.md, "What a rewritten object is
-//! (`--target linux`)".
+//! original. `docs/spec/linux-module.md` has the format.
 //!
 //! ```text
 //! series    whether its tables are those that are known
@@ -76,6 +75,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         referent: operands::referent,
         field: operands::field,
     },
+    refuses_jump_tables: true,
     closes_calls: true,
     emit: Ok(emit::emit),
 };

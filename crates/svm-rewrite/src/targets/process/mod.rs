@@ -57,6 +57,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         field: |_| Some(Field::Abs32S),
     },
     // Nothing is proved of a program.
+    refuses_jump_tables: false,
     closes_calls: false,
-    emit: Err("programs are rewritten as assembly text, for their jump tables are in it"),
+    emit: Err("programs are rewritten only as assembly text, which shows their jump tables"),
 };
