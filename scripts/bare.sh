@@ -11,7 +11,7 @@
 #   user       a new machine, an unprivileged user: missing packages are named in
 #              one line; root pastes it; then `make demo` works
 #   online     a new machine, root: make demo, make test
-#   again      that machine, with what was mended since: make test
+#   again      that machine, with what was fixed since: make test
 #   offline    that machine again, without a network: make demo, make test
 #   page       (alone) prints the page made of what was recorded; a file `note`
 #              beside the records is what it says of them first
@@ -219,7 +219,7 @@ END
     # What a reader has to know of this record, if there is anything.
     [ ! -s "$bare/note" ] || { echo && cat "$bare/note"; }
     part 'As root' online || true
-    part 'As root, with what was mended since' again || true
+    part 'As root, with what was fixed since' again || true
     part 'Again, without a network' offline || true
     part 'Not as root' user-bare user || return 0
     cat <<'END'

@@ -81,8 +81,11 @@ files() {
     "$twin" completions bash >"$tree/usr/share/bash-completion/completions/twin"
     "$twin" completions zsh >"$tree/usr/share/zsh/vendor-completions/_twin"
     "$twin" completions fish >"$tree/usr/share/fish/vendor_completions.d/twin.fish"
-    put "usr/share/doc/$name" "$root/README.md" "$root/ARCHITECTURE.md" "$root/CHANGELOG.md"
+    put "usr/share/doc/$name" "$root/README.md" "$root/ARCHITECTURE.md" "$root/CONTRIBUTING.md" \
+        "$root/CHANGELOG.md"
     put "usr/share/doc/$name/docs" "$root"/docs/*.md
+    put "usr/share/doc/$name/docs/spec" "$root"/docs/spec/*.md
+    put "usr/share/doc/$name/docs/proof" "$root"/docs/proof/*.md
     mv "$tree/usr/share/doc/$name/CHANGELOG.md" "$tree/usr/share/doc/$name/changelog"
     gzip -9n "$tree/usr/share/doc/$name/changelog"
     copyright >"$tree/usr/share/doc/$name/copyright"

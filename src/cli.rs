@@ -19,8 +19,7 @@ Exit status:
 /// Rewrites kernel drivers for a hypervisor, and proves what they can reach.
 ///
 /// A driver's code is rewritten so that every access to memory goes through a
-/// software translation, and the result is verified: it reaches nothing but
-/// what it was given.
+/// software translation, and the result is verified: it reaches only the memory that it was given.
 #[derive(Debug, Parser)]
 #[command(name = "twin", version, long_version = crate::version::long(), after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {
@@ -40,7 +39,7 @@ pub enum Command {
     Stats(stats::Opts),
     /// Show what rewriting does, before and after, site by site
     Explain(explain::Opts),
-    /// Compile C and rewrite what it becomes
+    /// Compile C and rewrite the result
     Cc(cc::Opts),
     /// Run the e1000 driver in the testbed and measure what packets cost
     Run(run::Opts),

@@ -29,7 +29,7 @@ const PROCESS_RUNTIME: &str = include_str!("../runtime/platform/process/process.
 pub fn options(target: Target, scheme: Scheme) -> Result<Options, Failure> {
     match (target, scheme) {
         (Target::Hypervisor, _) => {
-            let why = "a hypervisor takes objects: give -o FILE.o, which assembles the text";
+            let why = "for a hypervisor, text must become an object: give -o FILE.o";
             Err(Failure::Usage(why.to_owned()))
         }
         (Target::Linux | Target::Process, scheme) if !svm_rewrite::suits(scheme, target) => {

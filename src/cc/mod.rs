@@ -172,7 +172,7 @@ impl Job<'_> {
 
     fn execute(&self, command: &mut Command) -> Result<(), Stop> {
         let status = command.stdin(Stdio::inherit()).status().map_err(|error| {
-            let why = format!("cannot be run: {error}; give the compiler behind `--`");
+            let why = format!("cannot be run: {error}; give the compiler after `--`");
             Failure::access(Path::new(self.compiler).display(), why)
         })?;
         match status.success() {

@@ -27,7 +27,7 @@ fn expand_nested(
         match file.map(|f| (f, std::fs::read(f))) {
             Some((_, Ok(text))) if depth < DEEPEST => expand_nested(&words(&text), out, depth + 1)?,
             Some((file, Ok(_))) => {
-                let error = std::io::Error::other("response files that name each other");
+                let error = std::io::Error::other("response files include each other");
                 return Err((file.into(), error));
             }
             Some((_, Err(_))) | None => out.push(argument.clone()),

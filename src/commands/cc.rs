@@ -25,7 +25,7 @@ Examples:
   make -C HEADERS M=$PWD CC=\"twin cc --target linux -- gcc\"
 
 C sources (.c, .i, -x c) are compiled to assembly, rewritten and assembled. All
-else is passed to the compiler as it is: preprocessing, linking, assembly
+else is passed to the compiler unchanged: preprocessing, linking, assembly
 sources, other languages. What is compiled for `process` is a program:
 addresses are translated to themselves.
 

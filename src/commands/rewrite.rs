@@ -48,7 +48,7 @@ part of a module for `linux`. Such a part is verified linked with what
 
 Exit status:
   0  done
-  1  an input was refused; its output, if there was one before, is as it was
+  1  an input was refused; an existing output is unchanged
   2  wrong usage, or a file that cannot be read or written";
 
 /// Options of `twin rewrite`.
@@ -76,10 +76,10 @@ pub struct Opts {
     /// Write what was done at each site, and each refusal, as JSON.
     #[arg(long, value_name = "FILE.json")]
     report: Option<PathBuf>,
-    /// Inputs to work on at a time [default: one for each core].
+    /// Number of inputs to rewrite in parallel [default: one for each core].
     #[arg(short, long, value_name = "N", value_parser = at_least_one)]
     jobs: Option<NonZero<usize>>,
-    /// Leave out the proof that the result is confined.
+    /// Do not verify the result.
     #[arg(long)]
     no_verify: bool,
 }

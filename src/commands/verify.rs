@@ -43,7 +43,7 @@ pub struct Opts {
     /// Rewritten objects; `-` is standard input.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The contract that is demanded: that of what the code is to run on.
+    /// Contract to demand.
     #[arg(long, value_name = "TARGET", default_value = Target::Hypervisor.as_str(),
           value_parser = target_among(&[Target::Hypervisor, Target::Linux]))]
     target: Target,

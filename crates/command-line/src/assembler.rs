@@ -30,7 +30,7 @@ pub fn assemble(name: &str, text: &[u8]) -> Result<Vec<u8>, Failure> {
                 format!("\n  line {place}")
             });
             let lines: String = lines.take(SHOWN).collect();
-            let why = format!("this is text that the assembler does not take:{lines}");
+            let why = format!("the assembler rejects this text:{lines}");
             Err(Failure::input(name, why))
         }
     }

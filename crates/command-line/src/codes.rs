@@ -49,14 +49,14 @@ impl Code {
             ),
             Code::NoFunction => (
                 "The object has no function of the name given with --function.",
-                "Nothing is explained rather than something else.",
+                "Explaining another function instead would mislead.",
                 "Use one of the names that the message suggests; `nm -C FILE` lists all. Static functions may have been inlined.",
                 "$ twin explain e1000.ko --function e1000_cleen",
             ),
             Code::Internal => (
                 "twin met a defect of its own: the object that it made does not verify, or a step failed that cannot fail.",
-                "An object that does not verify is never left behind.",
-                "Please report it with the input, the command line and `twin --version`. The violations listed with it have codes of their own. Until it is mended, leaving out the function that the message names usually helps.",
+                "No output is written unless it verifies.",
+                "Please report it with the input, the command line and `twin --version`. The violations listed with it have codes of their own. Until it is fixed, leaving out the function that the message names usually helps.",
                 "the message begins with `internal error:`",
             ),
         };

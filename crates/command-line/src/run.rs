@@ -41,7 +41,7 @@ pub struct Opts {
     /// The stock e1000 module, plain or compressed; `-` is standard input.
     #[arg(value_name = "MODULE.ko")]
     pub module: PathBuf,
-    /// Ways of packets to measure, interleaved in one run.
+    /// Paths to measure, interleaved in one run.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "all")]
     pub path: Vec<PathName>,
     /// Packets to count each way on each path.
@@ -56,7 +56,7 @@ pub struct Opts {
     #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::value_parser!(u32).range(1..=GUESTS))]
     pub guests: u32,
-    /// Send 64 KiB segments, which the card cuts; what comes in is cut already.
+    /// Send 64 KiB segments, which the card splits; received packets are split already.
     #[arg(long, conflicts_with = "size")]
     pub tso: bool,
     /// Packets to single-step each way on each path: slow.

@@ -142,8 +142,7 @@ impl Program {
     }
 
     /// Links a rewritten object to run at `base`, with the addresses that
-    /// `resolve` gives for what it names: `ARCHITECTURE.md`, "What a rewritten
-    /// object is (`--target hypervisor`)", says which names those are. Nothing is linked that
+    /// `resolve` gives for what it names: `docs/spec/object.md` says which names those are. Nothing is linked that
     /// the verifier does not prove to keep the contract of an instance of this variant.
     ///
     /// # Errors

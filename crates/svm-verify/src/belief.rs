@@ -1,5 +1,5 @@
 //! What the verifier believes of a single instruction, for a test that executes it
-//! and compares (`testbed::belief`).
+//! and compares (`conformance::belief`).
 //!
 //! Nothing here is a list. An instruction goes through the rules of P3 as if it
 //! stood in an object, and then one [`Step`] is taken from facts made up for it:

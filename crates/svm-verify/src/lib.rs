@@ -1,7 +1,7 @@
 //! The independent verifier of rewritten objects.
 //!
 //! It takes a relocatable object as it lies on disk and proves, from the bytes
-//! alone, that the code in it keeps the contract of `ARCHITECTURE.md`:
+//! alone, that the code in it keeps the contract of `docs/proof/`:
 //!
 //! * **P1, memory.** Every byte that is read or written is in the function's
 //!   own stack frame, or reached through a translation that covers it, or a
@@ -42,8 +42,8 @@
 //! | `rules` | P1, P2, P4, P5: one instruction, a file a rule | `report` `targets` `insn` `domain` `schemes` |
 //! | `paths` | all paths, until nothing new is learned | `report` `targets` `insn` `domain` `object` `kernel` `rules` |
 //!
-//! What is not proved: that the code does what the original did. `ARCHITECTURE.md`,
-//! "What the verifier proves", has that, and what the proof takes from the runtime.
+//! What is not proved: that the code does what the original did. `docs/proof/`
+//! has that, and what the proof takes from the runtime.
 
 #[doc(hidden)]
 pub mod belief;

@@ -108,7 +108,7 @@ fn setup(opts: &Opts) -> Setup {
         turns: opts.turns,
         guests: opts.guests,
         variant: Variant {
-            scheme: opts.scheme.into(),
+            scheme: opts.scheme,
             poison: false,
         },
         upcalls: opts.upcalls.iter().cloned().collect(),

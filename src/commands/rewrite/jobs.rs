@@ -118,7 +118,9 @@ pub(super) fn refuse_clashes(jobs: &[Job], report: Option<&Destination>) -> Resu
 /// Refuses to print an object on a terminal.
 pub(super) fn refuse_terminal(jobs: &[Job]) -> Result<(), Failure> {
     if std::io::stdout().is_terminal() && jobs.iter().any(|job| job.output == Destination::Stdout) {
-        return usage("an object is no text for a terminal; redirect it, or give -o FILE");
+        return usage(
+            "refusing to write binary output to a terminal; redirect it, or give -o FILE",
+        );
     }
     Ok(())
 }

@@ -57,7 +57,7 @@ d: .quad 0
 # refuse: P1-address-form
 mov 0x10, %rax; ret
 
-### a place behind its section
+### a place past the end of its section
 # refuse: P1-address-form
 mov %rax, d+4096(%rip); ret
 .data

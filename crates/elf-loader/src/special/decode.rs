@@ -22,7 +22,7 @@ pub enum SpecialError {
     },
     /// Its size is no multiple of the entry's.
     #[error(
-        "section `{section}` has {size:#x} bytes, not a multiple of {entry}: its layout is not that of Linux 6.1; build for 6.1 or add the layout to `special.rs`"
+        "section `{section}` has {size:#x} bytes, not a multiple of {entry}: its layout is not that of Linux 6.1; build for 6.1 or add the layout to elf-loader's `special`"
     )]
     Size {
         /// Name of the section.
@@ -35,7 +35,7 @@ pub enum SpecialError {
     /// A field lacks its relocation, or has one of another kind, or a
     /// relocation lies where no field is.
     #[error(
-        "section `{section}` offset {offset:#x}: expected {expected}, found {found}: its layout is not that of Linux 6.1; build for 6.1 or add the layout to `special.rs`"
+        "section `{section}` offset {offset:#x}: expected {expected}, found {found}: its layout is not that of Linux 6.1; build for 6.1 or add the layout to elf-loader's `special`"
     )]
     Field {
         /// Name of the section.

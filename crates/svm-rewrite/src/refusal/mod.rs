@@ -245,7 +245,7 @@ pub fn add(list: &mut Vec<Refusal>, refusal: Refusal) {
         n if n < MOST_REFUSALS => list.push(refusal),
         MOST_REFUSALS => list.push(Refusal::of_object(
             Code::TooMany,
-            "what else is refused is not listed",
+            "further refusals are not listed",
         )),
         _ => {}
     }

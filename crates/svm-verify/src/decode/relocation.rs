@@ -1,7 +1,7 @@
 //! P2: the relocations that code may have, and what each makes of its
 //! instruction.
 //!
-//! Each target has a table of them in `ARCHITECTURE.md` ("Relocations in code");
+//! Each target has a table of them in `docs/spec/object.md` and `docs/spec/linux-module.md`;
 //! [`judge`] is those tables, a match arm a row.
 
 use elf_loader::Relocation;

@@ -7,8 +7,7 @@ use super::Form;
 ///
 /// A compiler keeps its own frame pointers in such words and gives nobody their
 /// address. So only stores through the frame are followed, and it is assumed, not
-/// proved, that no other pointer leads to one (`ARCHITECTURE.md`, P4 of a module
-/// for a stock kernel). For target `hypervisor` nothing is ever put here.
+/// proved, that no other pointer leads to one (`docs/proof/linux.md`, P4). For target `hypervisor` nothing is ever put here.
 ///
 /// None is below `rsp`: the kernel has no red zone, so what lies there belongs to
 /// the next push, call or interrupt. [`super::State`] sees to that.

@@ -89,7 +89,7 @@ impl<'o> Image<'o> {
             symbol.kind,
             STT_NOTYPE | STT_OBJECT | STT_FUNC | STT_SECTION | STT_FILE
         ) {
-            return Err("symbols of this type are resolved in ways nobody checked");
+            return Err("symbols of this type are not supported: how they resolve is not verified");
         }
         match symbol.place {
             Place::Common => Err("a common symbol is writable data"),
@@ -107,7 +107,7 @@ impl<'o> Image<'o> {
     ) -> Result<Meaning, &'static str> {
         let local = symbol.binding == STB_LOCAL;
         if !local && symbol.name.starts_with(names::RUNTIME_PREFIX) {
-            return Err("names of the runtime are not for objects to define");
+            return Err("an object may not define names of the runtime");
         }
         let Some(number) = self.number(section) else {
             return if local {

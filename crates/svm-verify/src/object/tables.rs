@@ -110,7 +110,9 @@ impl<'o> Image<'o> {
                 .map(|number| self.section(number).size);
             let reason = match size {
                 None => "an entry for something that is not a code section",
-                Some(size) if u64::from(here.1) > size => "an entry for a place behind its section",
+                Some(size) if u64::from(here.1) > size => {
+                    "an entry for a place past the end of its section"
+                }
                 Some(_) if here < last => "entries are not sorted",
                 Some(_) => {
                     last = here;

@@ -85,7 +85,7 @@ pub(crate) fn explanation(code: Code) -> Explanation {
         Code::AddressForm => (
             "A memory operand uses %fs: or %gs:, 32-bit addressing, an absolute address, %rip, or a scaled translation. In a module for a stock kernel: it names a place outside its section, or a section that is not loaded, read-only, per-CPU or the kernel's.",
             "Segment bases in the hypervisor are the hypervisor's; fixed addresses are not dom0's; a wrapped or scaled address is not the one that was translated.",
-            "Compute the whole address into a 64-bit register and translate that. Per-CPU data is reached through the CPU's context first (see ARCHITECTURE.md, `%gs:`).",
+            "Compute the whole address into a 64-bit register and translate that. Per-CPU data is reached through the CPU's context first (see docs/spec/sequences.md, `%gs:`).",
             Assembly("mov %gs:0x28,%rax\nret"),
         ),
         Code::Implicit => (
@@ -134,7 +134,7 @@ pub(crate) fn explanation(code: Code) -> Explanation {
         ),
         Code::Unreached => (
             "No path reaches this code: neither a branch nor a call leads there, and it is no entry. It is not padding either, which is `nop`, `int3` and `ud2`.",
-            "What no path reaches is not interpreted, so nothing is known of it. If a loader or a handler of faults came there after all, it would run what nobody proved.",
+            "What no path reaches is not interpreted, so nothing is known of it. If a loader or a handler of faults came there after all, it would run unproved code.",
             "Leave the code out; `twin rewrite` does, where a static branch is compiled off. If it is a function, give it a symbol of type STT_FUNC: then it is interpreted as an entry.",
             Assembly("ret\nmov (%rdi),%rax\nret"),
         ),
@@ -159,7 +159,7 @@ pub(crate) fn explanation(code: Code) -> Explanation {
         Code::Relocation => (
             "A relocation is none of those that the contract lists: on part of a field, of another type, against another symbol, with another addend.",
             "The loader writes into the code what relocations say, after the proof.",
-            "Relocate only whole operand fields, with the types and symbols of ARCHITECTURE.md (\"What a rewritten object is\").",
+            "Relocate only whole operand fields, with the types and symbols of docs/spec/object.md.",
             Assembly("mov $twin_stlb,%rax\nret"),
         ),
         Code::Metadata => (
@@ -208,7 +208,7 @@ pub(crate) fn explanation(code: Code) -> Explanation {
         ),
         Code::Instruction => (
             "An instruction that is not on the allow-list.",
-            "It is privileged, has effects that are not modelled, or nobody has argued yet that it is harmless.",
+            "It is privileged, has effects that are not modelled, or no argument yet shows that it is harmless.",
             "Replace it by what the runtime offers (ports: twin_in8 ...). A harmless instruction is added in crates/svm-verify/src/decode/allow.rs, with the argument.",
             Assembly("wrmsr\nret"),
         ),
@@ -226,7 +226,7 @@ pub(crate) fn explanation(code: Code) -> Explanation {
         ),
         Code::Alignment => (
             "%rsp moves by something that is not a multiple of 8.",
-            "Whoever is called counts on words (psABI 3.2.2), and so does the proof: the return address, saved registers and the words of a frame lie at multiples of 8. More is not asked for: kernel code is built so that calls are made at any multiple of 8.",
+            "Callees rely on whole words (psABI 3.2.2), and so does the proof: the return address, saved registers and the words of a frame lie at multiples of 8. More is not asked for: kernel code is built so that calls are made at any multiple of 8.",
             "Make frames of whole words.",
             Assembly("sub $12,%rsp\nadd $12,%rsp\nret"),
         ),
@@ -259,7 +259,7 @@ pub(crate) fn explanation(code: Code) -> Explanation {
         Code::Table => (
             "The translation table is used outside a check, or by something that is not quite a check.",
             "A tag or translation that was not compared is an address of somebody's choice.",
-            "Read the table only in checks, instruction for instruction as ARCHITECTURE.md shows them (\"How sites look\").",
+            "Read the table only in checks, instruction for instruction as docs/spec/sequences.md shows them.",
             Assembly("lea twin_stlb(%rcx),%rax\nret"),
         ),
     };

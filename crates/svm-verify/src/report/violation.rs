@@ -8,8 +8,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// The property that a violation breaks (`ARCHITECTURE.md`, "What the
-/// verifier proves").
+/// The property that a violation breaks (`docs/proof/hypervisor.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Rule {
     /// The object itself: its kind, sections, symbols and tables.
@@ -121,7 +120,7 @@ codes! {
         "call imported routines and the runtime entries that the ABI lists";
     /// A relocation that is none of those that the contract lists.
     Relocation = "P2-relocation", P2,
-        "relocate only whole operand fields, with the types and symbols of ARCHITECTURE.md";
+        "relocate only whole operand fields, with the types and symbols of docs/spec/object.md";
     /// A table of the kernel that does not fit the code.
     Metadata = "P2-metadata", P2,
         "let each entry name the first byte of an instruction of the kind that the kernel expects";
@@ -169,7 +168,7 @@ codes! {
         "link the runtime of this version, and name nothing of it but the slow paths and, in checks, the table";
     /// The translation table used outside a check.
     Table = "P5-table", P5,
-        "read the table only in checks, as ARCHITECTURE.md shows them";
+        "read the table only in checks, as docs/spec/sequences.md shows them";
 }
 
 impl Code {

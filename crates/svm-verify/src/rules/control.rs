@@ -99,7 +99,7 @@ impl Step<'_> {
             Breakpoints::EndThread => Ok(Next::End),
             Breakpoints::MayContinue => broken(
                 Code::Instruction,
-                "a handler of breakpoints may go on behind it; only padding has it",
+                "a breakpoint handler may continue after it; int3 is allowed as padding only",
             ),
         }
     }

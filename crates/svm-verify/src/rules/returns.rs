@@ -64,7 +64,7 @@ impl Step<'_> {
             (ReturnPlace::Shadow | ReturnPlace::Word, Op::Store { s }) if known(s) => Some(Ok(())),
             (ReturnPlace::Shadow, _) => Some(broken(
                 Code::ReturnWord,
-                "the shadow of the return address holds that address, or is written with it",
+                "the shadow may only be loaded while it holds the return address, or be written with it",
             )),
             (ReturnPlace::Word, _) => None,
         }

@@ -15,19 +15,19 @@ use crate::registers::register_operands;
 
 const UNKNOWN: &str = "an extension that is not known here";
 const AVX512: &str = "AVX-512, of which only plain moves of 64 bytes are kept";
-const X87: &str = "x87: its exceptions arrive later, and it tells code addresses";
+const X87: &str = "x87: its exceptions arrive late, and its state holds code addresses";
 const MMX: &str = "MMX shares its registers with x87";
-const NOW3D: &str = "3DNow! is on no processor that is made";
+const NOW3D: &str = "3DNow!: no current processor has it";
 const WITHDRAWN: &str = "an extension that AMD withdrew";
 const LATE_VECTORS: &str = "a vector extension after AVX2";
 const CACHE: &str = "it writes back, empties or zeroes a line of the cache";
-const LATE_STORES: &str = "a store beside the ordinary ones";
+const LATE_STORES: &str = "a store of an unusual kind (direct, atomic, trace)";
 const WAITS: &str = "it waits for a write to memory, or for a time";
 const SHADOW_STACK: &str = "the shadow stack is the kernel's";
 const KEYS: &str = "wrapped keys are the kernel's";
-const MACHINE: &str = "it tells about the machine it runs on, which is not dom0's";
+const MACHINE: &str = "it identifies the machine, and dom0's is another";
 const CONTROL: &str = "it reads or sets how floating point rounds and traps";
-const UNDOCUMENTED: &str = "an encoding beside the documented one";
+const UNDOCUMENTED: &str = "an undocumented encoding";
 const DISAGREE: &str = "processors or decoders disagree about this form";
 const SEGMENT: &str = "it loads a segment register";
 

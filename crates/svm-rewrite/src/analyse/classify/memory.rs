@@ -72,7 +72,7 @@ pub fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     if is_masked(iced) {
         return Err((
             Code::Unsupported,
-            "what its mask leaves out is not reached, and must not abort",
+            "masked-out elements must not be accessed",
         ));
     }
     if iced.is_vsib() {

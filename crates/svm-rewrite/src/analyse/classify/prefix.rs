@@ -59,11 +59,11 @@ pub fn meaningless(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
     } else if is_repeated(found) {
         Some("a prefix is repeated, or contradicts another")
     } else if iced.has_xacquire_prefix() || iced.has_xrelease_prefix() {
-        Some("lock elision is withdrawn, and not followed")
+        Some("lock elision is not supported; processors no longer have it")
     } else if straight && is_idle_repeat(iced) {
         Some("a repeat prefix means nothing on this instruction")
     } else if straight && !has_address && has(&[0x64, 0x65, 0x67]) {
-        Some("a prefix of an address means nothing without one")
+        Some("an address prefix without a memory operand has no effect")
     } else {
         None
     }

@@ -17,7 +17,7 @@ pub const WORD: i64 = 8;
 /// Why a frame that is not made of words is refused.
 pub const PART_OF_A_WORD: (Code, &str) = (
     Code::StackPointer,
-    "rsp is moved by a part of a word: whoever is called counts on multiples of 8",
+    "rsp is moved by an amount that is not a multiple of 8; callees rely on that",
 );
 
 /// Whether `rsp` stays at whole words, as far as the instruction alone tells.

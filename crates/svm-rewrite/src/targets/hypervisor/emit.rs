@@ -1,6 +1,5 @@
 //! Rewritten code to an object: sections, symbols, relocations, and the tables
-//! that loader and verifier read. The shape is that of ARCHITECTURE.md, "What a
-//! rewritten object is".
+//! that loader and verifier read. `docs/spec/object.md` has the format.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

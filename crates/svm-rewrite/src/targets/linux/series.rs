@@ -25,12 +25,12 @@ const OTHERS: [(&str, &str); 6] = [
     ),
     (
         ".orc_header",
-        "Linux 6.4 and later, whose unwind tables are others",
+        "Linux 6.4 and later, whose unwind tables have another format",
     ),
     ("__kcfi_traps", "kernels with kCFI"),
     (
         "__patchable_function_entries",
-        "kernels that are traced in another way",
+        "kernels with another kind of function tracing",
     ),
 ];
 

@@ -50,9 +50,10 @@ fn straight(inst: &Inst) -> Result<Class, Refused> {
         MemoryOperands::One if reaches_nothing(iced) => Ok(Class::Keep(None)),
         MemoryOperands::One => match kept_operand(inst) {
             Some(kind) => Ok(Class::Keep(Some(kind))),
-            None if iced.has_xacquire_prefix() || iced.has_xrelease_prefix() => {
-                Err((Code::Prefix, "lock elision is withdrawn, and not followed"))
-            }
+            None if iced.has_xacquire_prefix() || iced.has_xrelease_prefix() => Err((
+                Code::Prefix,
+                "lock elision is not supported; processors no longer have it",
+            )),
             None => classify::one_memory_operand(inst),
         },
     }

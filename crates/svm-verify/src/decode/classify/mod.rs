@@ -132,10 +132,7 @@ fn addressed(
         return Ok(());
     }
     if matches!(field, OperandField::Tag | OperandField::Xlate) {
-        return Err((
-            Code::Table,
-            "the table's address is not for the driver to know",
-        ));
+        return Err((Code::Table, "the driver may not have the table's address"));
     }
     // An address in a module's own code is for `crate::kernel::references` to judge.
     let own = rules.named_memory == NamedMemory::SymbolsAndPerCpu
