@@ -9,7 +9,6 @@ use command_line::input::Input;
 use command_line::options::Format;
 use command_line::output;
 use command_line::text::{count, number, percent};
-use elf_loader::Machine;
 use serde::Serialize;
 use svm_rewrite::{LivenessCounts, Stats};
 
@@ -76,9 +75,8 @@ impl Opts {
 fn stats(path: &Path) -> Result<FileStats, Failure> {
     let input = Input::read(path)?;
     let object = input.object()?;
-    let arch = match object.machine {
-        Machine::X86_64 => "x86-64",
-    };
+    // The reader takes no other.
+    let arch = "x86-64";
     let file = input.name.clone();
     match svm_rewrite::statistics(&object) {
         Ok(stats) => Ok(FileStats { file, arch, stats }),

@@ -18,49 +18,12 @@ pub struct SectionId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SymbolId(pub u32);
 
-/// Word size of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Word {
-    /// ELFCLASS64.
-    W64,
-}
-
-impl Word {
-    /// Width in bits.
-    pub fn bits(self) -> u32 {
-        match self {
-            Word::W64 => 64,
-        }
-    }
-    /// Width in bytes.
-    pub fn bytes(self) -> u64 {
-        u64::from(self.bits() / 8)
-    }
-}
-
-/// The machine whose relocatable objects are understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Machine {
-    /// EM_X86_64, RELA.
-    X86_64,
-}
-
-impl Machine {
-    /// The word size that belongs to the machine.
-    pub fn word(self) -> Word {
-        match self {
-            Machine::X86_64 => Word::W64,
-        }
-    }
-}
+/// Bytes of a machine word, and of an address.
+pub const WORD: u64 = 8;
 
 /// A relocatable object.
 #[derive(Clone, Debug)]
 pub struct Object<'a> {
-    /// Word size, that of the machine.
-    pub word: Word,
-    /// The machine whose code it holds (`e_machine`).
-    pub machine: Machine,
     /// `e_flags`.
     pub flags: u32,
     /// `e_ident[EI_OSABI]` and `[EI_ABIVERSION]`.
@@ -196,13 +159,17 @@ pub mod consts {
     pub const R_X86_64_REX_GOTPCRELX: u32 = 42;
 }
 
+impl Default for Object<'_> {
+    fn default() -> Self {
+        Object::new()
+    }
+}
+
 impl<'a> Object<'a> {
     /// An object with nothing but the null section and the null symbol, to be
     /// built from scratch.
-    pub fn new(machine: Machine) -> Self {
+    pub fn new() -> Self {
         Object {
-            word: machine.word(),
-            machine,
             flags: 0,
             os_abi: (0, 0),
             sections: vec![Section::null()],

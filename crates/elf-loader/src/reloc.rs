@@ -8,8 +8,6 @@
 //!
 //! Source: System V psABI x86-64 table 4.9.
 
-use crate::model::Machine;
-
 /// One relocation type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelocationType {
@@ -24,16 +22,13 @@ pub struct RelocationType {
 }
 
 /// The row of relocation type `number`, or `None` if no assembler makes it.
-pub fn relocation_type(machine: Machine, number: u32) -> Option<&'static RelocationType> {
-    let table: &[RelocationType] = match machine {
-        Machine::X86_64 => &X86_64,
-    };
-    table.iter().find(|t| t.number == number)
+pub fn relocation_type(number: u32) -> Option<&'static RelocationType> {
+    X86_64.iter().find(|t| t.number == number)
 }
 
 /// The name of relocation type `number`, or `type N` if it has none here.
-pub fn relocation_name(machine: Machine, number: u32) -> String {
-    match relocation_type(machine, number) {
+pub fn relocation_name(number: u32) -> String {
+    match relocation_type(number) {
         Some(t) => t.name.to_string(),
         None => format!("type {number}"),
     }

@@ -22,7 +22,7 @@ use elf_loader::consts::{
     R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, STB_GLOBAL,
     STT_FUNC, STT_NOTYPE,
 };
-use elf_loader::{Machine, Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
+use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
 use iced_x86::{Encoder, FlowControl, Instruction};
 
 use super::AddressingForm;
@@ -170,7 +170,7 @@ impl Builder {
     }
 
     fn finish(self) -> Object<'static> {
-        let mut object = Object::new(Machine::X86_64);
+        let mut object = Object::new();
         let flags = SHF_ALLOC | SHF_EXECINSTR;
         let mut text = Section::with_data(".text", flags, 16, self.text);
         // The helper is the last symbol, behind the null symbol and the data's.

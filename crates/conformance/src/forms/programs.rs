@@ -16,7 +16,7 @@
 use std::borrow::Cow;
 
 use elf_loader::consts::{SHF_ALLOC, SHF_EXECINSTR, STB_GLOBAL, STT_FUNC};
-use elf_loader::{Machine as Isa, Object, Place, Section, SectionId, Symbol};
+use elf_loader::{Object, Place, Section, SectionId, Symbol};
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, OpKind, Register};
 use process_lab::address_space::{MODULE, PAGE};
 use process_lab::error::Error;
@@ -175,7 +175,7 @@ fn object(body: &[u8]) -> Object<'static> {
     frame(&mut text, FRAME);
     text.push(0xc3);
     let size = text.len() as u64;
-    let mut object = Object::new(Isa::X86_64);
+    let mut object = Object::new();
     let flags = SHF_ALLOC | SHF_EXECINSTR;
     let section = Section::with_data(".text", flags, 16, text);
     object.sections.push(section);

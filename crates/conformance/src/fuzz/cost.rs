@@ -12,7 +12,7 @@ use elf_loader::consts::{
     STB_GLOBAL, STB_LOCAL, STT_FUNC, STT_NOTYPE, STT_SECTION,
 };
 use elf_loader::special::{FieldForm, FieldRole, SpecialKind};
-use elf_loader::{Machine, Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
+use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
 use svm_rewrite::{Options, Scheme, Target};
 use svm_verify::Contract;
 
@@ -231,7 +231,7 @@ const REPLACEMENTS_START: SymbolId = SymbolId(3);
 
 /// An object of so many units.
 pub fn object(unit: &Unit, units: usize) -> Object<'static> {
-    let mut object = Object::new(Machine::X86_64);
+    let mut object = Object::new();
     let code = SHF_ALLOC | SHF_EXECINSTR;
     let data = SHF_ALLOC | SHF_WRITE;
     let section = |name: &'static str, flags| Section::with_data(name, flags, 16, Vec::new());
@@ -364,7 +364,7 @@ fn entry(object: &mut Object<'static>, kind: SpecialKind, site: u64, target: u64
             SectionId(object.sections.len() as u32 - 1)
         }
     };
-    let layout = kind.layout(Machine::X86_64);
+    let layout = kind.layout();
     let mut bytes = vec![0; layout.size as usize];
     match kind {
         // A site and a replacement of five bytes; of a paravirtual call, five bytes.

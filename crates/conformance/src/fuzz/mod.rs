@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use elf_loader::consts::{SHF_ALLOC, SHF_EXECINSTR, STB_GLOBAL, STT_FUNC};
-use elf_loader::{Machine, Object, Place, Section, SectionId, Symbol, SymbolId};
+use elf_loader::{Object, Place, Section, SectionId, Symbol, SymbolId};
 use svm_rewrite::{Options, Scheme};
 use svm_verify::{Code, Contract, Rule, Target, Violation};
 
@@ -196,7 +196,7 @@ fn accepted() -> Object<'static> {
 
 /// An object whose only function, `f`, has these bytes.
 pub fn object_of(code: &[u8]) -> Object<'_> {
-    let mut object = Object::new(Machine::X86_64);
+    let mut object = Object::new();
     let flags = SHF_ALLOC | SHF_EXECINSTR;
     object
         .sections

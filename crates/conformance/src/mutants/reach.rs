@@ -162,7 +162,7 @@ fn goes_on(instruction: &Instruction) -> bool {
 #[cfg(test)]
 mod tests {
     use elf_loader::consts::{R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR};
-    use elf_loader::{Machine, Relocation, Section, Symbol, SymbolId};
+    use elf_loader::{Relocation, Section, Symbol, SymbolId};
 
     use super::*;
 
@@ -171,7 +171,7 @@ mod tests {
 
     /// `f` in .text and `f.cold` in .text.unlikely.
     fn object(text: &'static [u8], cold: &'static [u8]) -> Object<'static> {
-        let mut object = Object::new(Machine::X86_64);
+        let mut object = Object::new();
         for (name, code, section) in [("f", text, TEXT), ("f.cold", cold, COLD)] {
             let flags = SHF_ALLOC | SHF_EXECINSTR;
             let code = Section::with_data(name, flags, 1, code);

@@ -19,9 +19,7 @@ pub use error::{LinkError, RelocationFault};
 pub use layout::{Layout, Protection, Segment, layout};
 pub use trampolines::{TRAMPOLINE_SIZE, Trampolines, called_imports};
 
-use crate::model::{
-    MAX_SECTION_SIZE, Machine, Object, Place, Relocation, Section, SectionId, consts,
-};
+use crate::model::{MAX_SECTION_SIZE, Object, Place, Relocation, Section, SectionId, consts};
 use crate::reloc::relocation_type;
 
 /// What a relocation does with the address of a symbol.
@@ -95,11 +93,11 @@ pub(crate) fn is_branch_field(section: &Section<'_>, offset: u64) -> bool {
 }
 
 /// How `relocation` of `section` uses its symbol.
-pub fn symbol_use(machine: Machine, section: &Section<'_>, relocation: &Relocation) -> SymbolUse {
-    let (pc32, plt32) = match machine {
-        Machine::X86_64 => (consts::R_X86_64_PC32, consts::R_X86_64_PLT32),
-    };
-    let pc_relative = relocation.kind == pc32 || relocation.kind == plt32;
+pub fn symbol_use(section: &Section<'_>, relocation: &Relocation) -> SymbolUse {
+    let pc_relative = matches!(
+        relocation.kind,
+        consts::R_X86_64_PC32 | consts::R_X86_64_PLT32
+    );
     if section.is_code() && pc_relative && is_branch_field(section, relocation.offset) {
         SymbolUse::Call
     } else {
@@ -153,12 +151,11 @@ impl Linker<'_> {
         relocation: &Relocation,
         bytes: &mut [u8],
     ) -> Result<(), RelocationFault> {
-        let machine = self.object.machine;
-        let rule = rule(machine, relocation.kind)?;
+        let rule = rule(relocation.kind)?;
         if rule == Computation::Nothing {
             return Ok(());
         }
-        let width = relocation_type(machine, relocation.kind).map_or(0, |t| t.width);
+        let width = relocation_type(relocation.kind).map_or(0, |t| t.width);
         let symbol = self.symbol_address(section, relocation)?;
         let place = address.wrapping_add(relocation.offset);
         let value = symbol.wrapping_add_signed(relocation.addend);
@@ -197,7 +194,7 @@ impl Linker<'_> {
                 }),
             },
             Place::Undefined => {
-                let use_ = symbol_use(self.object.machine, section, relocation);
+                let use_ = symbol_use(section, relocation);
                 match self.resolve.resolve(&symbol.name, use_) {
                     Some(address) => Ok(address),
                     None if symbol.binding == consts::STB_WEAK => Ok(0),
@@ -224,17 +221,17 @@ enum Computation {
     Signed32,
 }
 
-fn rule(machine: Machine, kind: u32) -> Result<Computation, RelocationFault> {
+fn rule(kind: u32) -> Result<Computation, RelocationFault> {
     use consts::*;
-    Ok(match (machine, kind) {
-        (Machine::X86_64, R_X86_64_NONE) => Computation::Nothing,
-        (Machine::X86_64, R_X86_64_64) => Computation::Address64,
-        (Machine::X86_64, R_X86_64_PC64) => Computation::Distance64,
-        (Machine::X86_64, R_X86_64_PC32 | R_X86_64_PLT32) => Computation::Distance32,
-        (Machine::X86_64, R_X86_64_32) => Computation::Unsigned32,
-        (Machine::X86_64, R_X86_64_32S) => Computation::Signed32,
+    Ok(match kind {
+        R_X86_64_NONE => Computation::Nothing,
+        R_X86_64_64 => Computation::Address64,
+        R_X86_64_PC64 => Computation::Distance64,
+        R_X86_64_PC32 | R_X86_64_PLT32 => Computation::Distance32,
+        R_X86_64_32 => Computation::Unsigned32,
+        R_X86_64_32S => Computation::Signed32,
         _ => {
-            let name = crate::reloc::relocation_name(machine, kind);
+            let name = crate::reloc::relocation_name(kind);
             return Err(RelocationFault::Unsupported { name });
         }
     })

@@ -27,7 +27,7 @@ pub fn called_imports<'o>(object: &'o Object<'_>) -> Vec<&'o str> {
     let mut called = HashSet::new();
     for (_, section) in object.sections().filter(|(_, section)| section.is_code()) {
         for relocation in &section.relocations {
-            if symbol_use(object.machine, section, relocation) == SymbolUse::Call {
+            if symbol_use(section, relocation) == SymbolUse::Call {
                 called.insert(relocation.symbol);
             }
         }

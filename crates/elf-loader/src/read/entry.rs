@@ -6,7 +6,7 @@ use goblin::elf::reloc::Reloc;
 use goblin::elf::sym::Sym;
 
 use super::error::{ReadError, RelocationProblem, SymbolProblem};
-use crate::model::{Machine, Place, Relocation, Section, SectionId, Symbol, SymbolId};
+use crate::model::{Place, Relocation, Section, SectionId, Symbol, SymbolId};
 use crate::reloc::relocation_type;
 
 /// Longest section or symbol name in bytes. A bound, so that reading takes
@@ -91,8 +91,7 @@ pub(super) fn relocation(
     target: &Section<'_>,
     symbols: usize,
 ) -> Result<Relocation, RelocationProblem> {
-    let kind =
-        relocation_type(Machine::X86_64, raw.r_type).ok_or(RelocationProblem::Type(raw.r_type))?;
+    let kind = relocation_type(raw.r_type).ok_or(RelocationProblem::Type(raw.r_type))?;
     let past_end = RelocationProblem::PastEnd {
         width: kind.width,
         size: target.size,

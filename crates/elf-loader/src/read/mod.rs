@@ -25,9 +25,7 @@ use goblin::elf::reloc::{Reloc, RelocSection};
 use goblin::elf::section_header::{self as sh, SectionHeader};
 use goblin::elf::sym::{Sym, Symtab};
 
-use crate::model::{
-    MAX_SECTION_SIZE, Machine, Object, Relocation, Role, Section, SectionId, Symbol, Word,
-};
+use crate::model::{MAX_SECTION_SIZE, Object, Relocation, Role, Section, SectionId, Symbol};
 use entry::{relocation, string, symbol};
 pub use error::{ReadError, RelocationProblem, SectionProblem, SymbolProblem};
 use header::{damaged, file_header, part, section_headers};
@@ -50,8 +48,6 @@ pub fn read(bytes: &[u8]) -> Result<Object<'_>, ReadError> {
     let symbols = file.symbols(&sections)?;
     file.relocations(&mut sections, symbols.len())?;
     Ok(Object {
-        word: Word::W64,
-        machine: Machine::X86_64,
         flags: header.e_flags,
         os_abi: (header.e_ident[EI_OSABI], header.e_ident[EI_ABIVERSION]),
         sections,

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::{EntryLayout, Field, FieldForm, FieldRole, SpecialKind, kind_of};
-use crate::model::{Machine, Object, Place, Relocation, Section, SectionId, SymbolId, consts};
+use crate::model::{Object, Place, Relocation, Section, SectionId, SymbolId, WORD, consts};
 use crate::references::resolve_target;
 use crate::reloc::relocation_name;
 
@@ -226,7 +226,7 @@ pub fn entries(object: &Object<'_>, id: SectionId) -> Result<Vec<Entry>, Special
     let kind = kind_of(&section.name).ok_or_else(|| SpecialError::NotSpecial {
         section: section.name.to_string(),
     })?;
-    let layout = kind.layout(object.machine);
+    let layout = kind.layout();
     if layout.size == 0 {
         return Ok(Vec::new());
     }
@@ -310,7 +310,7 @@ impl Decoder<'_> {
         offset: u64,
         relocation: Option<&Relocation>,
     ) -> Result<Referent, SpecialError> {
-        let (wanted, expected) = relocation_of(self.object.machine, field.form);
+        let (wanted, expected) = relocation_of(field.form);
         let Some(relocation) = relocation else {
             return match field.role.is_code() {
                 true => Err(self.mismatch(offset, expected, None)),
@@ -348,7 +348,7 @@ impl Decoder<'_> {
         found: Option<&Relocation>,
     ) -> SpecialError {
         let found = match found {
-            Some(r) => relocation_name(self.object.machine, r.kind),
+            Some(r) => relocation_name(r.kind),
             None => "no relocation".to_string(),
         };
         SpecialError::Field {
@@ -363,7 +363,7 @@ impl Decoder<'_> {
     fn data(&self, bytes: &[u8], key_bits: u64) -> EntryData {
         let u8_at = |at: usize| bytes.get(at).copied().unwrap_or(0);
         let u16_at = |at: usize| u16::from_le_bytes([u8_at(at), u8_at(at + 1)]);
-        let after_word = self.object.word.bytes() as usize;
+        let after_word = WORD as usize;
         match self.kind {
             SpecialKind::BugTable => EntryData::Bug {
                 line: u16_at(8),
@@ -403,11 +403,11 @@ impl Decoder<'_> {
 }
 
 /// The relocation that a field of this form has.
-fn relocation_of(machine: Machine, form: FieldForm) -> (u32, &'static str) {
-    match (machine, form) {
-        (Machine::X86_64, FieldForm::Relative32) => (consts::R_X86_64_PC32, "R_X86_64_PC32"),
-        (Machine::X86_64, FieldForm::RelativeWord) => (consts::R_X86_64_PC64, "R_X86_64_PC64"),
-        (Machine::X86_64, FieldForm::AbsoluteWord) => (consts::R_X86_64_64, "R_X86_64_64"),
+fn relocation_of(form: FieldForm) -> (u32, &'static str) {
+    match form {
+        FieldForm::Relative32 => (consts::R_X86_64_PC32, "R_X86_64_PC32"),
+        FieldForm::RelativeWord => (consts::R_X86_64_PC64, "R_X86_64_PC64"),
+        FieldForm::AbsoluteWord => (consts::R_X86_64_64, "R_X86_64_64"),
     }
 }
 

@@ -10,8 +10,6 @@ mod decode;
 
 pub use decode::{Entry, EntryData, Reference, Referent, SpecialError, entries};
 
-use crate::model::Machine;
-
 /// A section that the kernel gives a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SpecialKind {
@@ -177,8 +175,7 @@ impl SpecialKind {
     }
 
     /// The layout of its entries.
-    pub fn layout(self, machine: Machine) -> EntryLayout {
-        let Machine::X86_64 = machine;
+    pub fn layout(self) -> EntryLayout {
         let (size, fields): (u64, &'static [Field]) = match self {
             // word ip
             SpecialKind::McountLoc => (8, &[SITE_WORD]),

@@ -21,7 +21,7 @@ use object::elf;
 use object::endian::Endianness;
 use object::write::elf::{FileHeader, Rel, SectionHeader, Sym, Writer};
 
-use crate::model::{Machine, Object, Place, Relocation};
+use crate::model::{Object, Place, Relocation, WORD};
 pub use error::WriteError;
 use plan::{Body, FilePlan, Names, OutputSection};
 
@@ -136,7 +136,7 @@ impl<'p> Emitter<'p> {
             }
             Body::Relocations(list) => self.writer.reserve_relocations(list.len(), IS_RELA),
             Body::Symbols => {
-                let start = self.writer.reserve(0, self.object.word.bytes());
+                let start = self.writer.reserve(0, WORD);
                 self.writer.reserve_symtab();
                 start
             }
@@ -188,9 +188,7 @@ impl<'p> Emitter<'p> {
             os_abi: elf::OsAbi(self.object.os_abi.0),
             abi_version: self.object.os_abi.1,
             e_type: elf::ET_REL,
-            e_machine: match self.object.machine {
-                Machine::X86_64 => elf::EM_X86_64,
-            },
+            e_machine: elf::EM_X86_64,
             e_entry: 0,
             e_flags: elf::FileFlags(self.object.flags),
         }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::error::WriteError;
-use crate::model::{Object, Place, Relocation, Role, Section, SectionId, SymbolId, consts};
+use crate::model::{Object, Place, Relocation, Role, Section, SectionId, SymbolId, WORD, consts};
 use crate::reloc::relocation_type;
 
 const SHF_INFO_LINK: u64 = 0x40;
@@ -268,7 +268,6 @@ impl Tables {
             Some(section) => output_of(section),
             None => appended(object, role),
         };
-        let word = object.word.bytes();
         match role {
             Role::Null => {}
             Role::Contents => {
@@ -288,7 +287,7 @@ impl Tables {
                 output.link = self.symbol_names;
                 output.info = self.first_global;
                 output.entsize = 24;
-                output.align = output.align.max(word);
+                output.align = output.align.max(WORD);
                 output.body = Body::Symbols;
             }
             Role::SymbolNames if self.shared_names => output.body = Body::Names(Names::Both),
@@ -299,7 +298,7 @@ impl Tables {
                 output.link = self.symbols;
                 output.info = target.0;
                 output.entsize = 24;
-                output.align = output.align.max(word);
+                output.align = output.align.max(WORD);
                 output.body = Body::Relocations(&object.section(target).relocations);
             }
         }
@@ -385,7 +384,7 @@ fn check_relocation(
     relocation: &Relocation,
     length: u64,
 ) -> Result<(), String> {
-    let kind = relocation_type(object.machine, relocation.kind)
+    let kind = relocation_type(relocation.kind)
         .ok_or_else(|| format!("type {} is unknown for this machine", relocation.kind))?;
     if relocation.symbol.0 as usize >= object.symbols.len() {
         return Err(format!(

@@ -2,9 +2,7 @@
 
 use elf_loader::append::append;
 use elf_loader::consts::{R_X86_64_PC32, SHF_ALLOC, STB_GLOBAL, STB_LOCAL, STT_FUNC, STT_NOTYPE};
-use elf_loader::{
-    Machine, Object, Place, Relocation, Section, SectionId, Symbol, SymbolId, read, write,
-};
+use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId, read, write};
 
 fn symbol(name: &'static str, binding: u8, kind: u8, place: Place, value: u64) -> Symbol<'static> {
     Symbol {
@@ -20,7 +18,7 @@ fn symbol(name: &'static str, binding: u8, kind: u8, place: Place, value: u64) -
 
 /// `.data` of these bytes, with a word at 4 that refers to `import`.
 fn object(bytes: &'static [u8], local: &'static str) -> Object<'static> {
-    let mut object = Object::new(Machine::X86_64);
+    let mut object = Object::new();
     let mut data = Section::with_data(".data", SHF_ALLOC, 8, bytes);
     data.relocations.push(Relocation {
         offset: 4,

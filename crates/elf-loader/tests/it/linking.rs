@@ -7,7 +7,7 @@ use elf_loader::consts::*;
 use elf_loader::link::{
     Layout, LinkError, Protection, Resolve, SymbolUse, Trampolines, called_imports, layout, link,
 };
-use elf_loader::{Machine, Object, Place, SectionId, read};
+use elf_loader::{Object, Place, SectionId, read};
 
 /// Addresses for undefined symbols, 0x40 apart.
 fn imports(object: &Object<'_>, base: u64) -> Vec<(String, u64)> {
@@ -322,7 +322,7 @@ fn bad_placements_are_refused() {
         place(0x100, 0x118),
         Err(LinkError::Misaligned { .. })
     ));
-    let other = Object::new(Machine::X86_64);
+    let other = Object::new();
     let placed = Layout::from_fn(&other, |_| None);
     assert!(matches!(
         link(&object, &placed, &none),

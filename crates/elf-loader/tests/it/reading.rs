@@ -2,7 +2,7 @@
 
 use crate::common::{SAMPLE_64, assemble, stock_e1000};
 use elf_loader::consts::*;
-use elf_loader::{Machine, Object, Place, ReadError, Relocation, Role, Word, read};
+use elf_loader::{Object, Place, ReadError, Relocation, Role, read};
 
 fn relocations<'o>(object: &'o Object<'_>, section: &str) -> &'o [Relocation] {
     let id = object.section_named(section).expect("the section exists");
@@ -13,7 +13,6 @@ fn relocations<'o>(object: &'o Object<'_>, section: &str) -> &'o [Relocation] {
 fn x86_64_sample() {
     let bytes = assemble(&[], SAMPLE_64);
     let object = read(&bytes).expect("readable");
-    assert_eq!((object.machine, object.word), (Machine::X86_64, Word::W64));
     let text = object.section(object.section_named(".text").expect(".text"));
     assert!(text.is_code());
     assert!(matches!(text.data, std::borrow::Cow::Borrowed(_)));

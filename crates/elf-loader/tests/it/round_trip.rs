@@ -2,9 +2,7 @@
 
 use crate::common::{SAMPLE_64, assemble, run, stock_e1000};
 use elf_loader::consts::*;
-use elf_loader::{
-    Machine, Object, Place, Relocation, Role, Section, Symbol, SymbolId, read, write,
-};
+use elf_loader::{Object, Place, Relocation, Role, Section, Symbol, SymbolId, read, write};
 
 fn is_table(role: Role) -> bool {
     role != Role::Contents
@@ -12,10 +10,7 @@ fn is_table(role: Role) -> bool {
 
 /// The objects have the same model; only the string tables may differ in size.
 fn assert_same(a: &Object<'_>, b: &Object<'_>) {
-    assert_eq!(
-        (a.machine, a.word, a.flags, a.os_abi),
-        (b.machine, b.word, b.flags, b.os_abi)
-    );
+    assert_eq!((a.flags, a.os_abi), (b.flags, b.os_abi));
     assert_eq!(a.sections.len(), b.sections.len());
     for (x, y) in a.sections.iter().zip(&b.sections) {
         assert_eq!(x.name, y.name);
@@ -113,7 +108,7 @@ fn stock_module() {
 
 #[test]
 fn an_object_without_symbols_stays_so() {
-    let object = Object::new(Machine::X86_64);
+    let object = Object::new();
     let bytes = write(&object).expect("writable");
     let names: Vec<_> = read(&bytes)
         .expect("readable")
@@ -138,7 +133,7 @@ fn symbol(name: &'static str, binding: u8, place: Place) -> Symbol<'static> {
 
 /// `call far` in an object from scratch, a global symbol before a local one.
 fn scratch() -> Object<'static> {
-    let mut object = Object::new(Machine::X86_64);
+    let mut object = Object::new();
     let code = vec![0xe8, 0xfc, 0xff, 0xff, 0xff, 0xc3];
     let mut text = Section::with_data(".text", SHF_ALLOC | SHF_EXECINSTR, 16, code);
     text.relocations.push(Relocation {

@@ -4,9 +4,7 @@ use crate::common::{assemble, stock_e1000};
 use elf_loader::special::{
     EntryData, FieldRole, KINDS, Referent, SpecialError, SpecialKind, entries, kind_of,
 };
-use elf_loader::{
-    Machine, Object, SectionId, read, refers_to_code, resolve_biased, resolve_target,
-};
+use elf_loader::{Object, SectionId, read, refers_to_code, resolve_biased, resolve_target};
 
 fn all(object: &Object<'_>, name: &str) -> Result<Vec<elf_loader::special::Entry>, SpecialError> {
     entries(
@@ -19,7 +17,7 @@ fn all(object: &Object<'_>, name: &str) -> Result<Vec<elf_loader::special::Entry
 fn names_and_kinds_agree() {
     for (kind, name) in KINDS {
         assert_eq!((kind_of(name), kind.name()), (Some(kind), name));
-        let layout = kind.layout(Machine::X86_64);
+        let layout = kind.layout();
         assert!(
             layout.fields.iter().all(|f| f.offset + 4 <= layout.size),
             "{name}"

@@ -15,7 +15,7 @@ pub mod syntax;
 
 use std::num::NonZeroU32;
 
-use elf_loader::{Machine, Object, Place, SectionId, SymbolId, Word};
+use elf_loader::{Object, Place, SectionId, SymbolId};
 use foldhash::HashMap;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 
@@ -277,12 +277,6 @@ pub fn lift_for<'a>(
     object: &'a Object<'a>,
     any_relocation: bool,
 ) -> Result<Lifted<'a>, Vec<Refusal>> {
-    if object.machine != Machine::X86_64 || object.word != Word::W64 {
-        return Err(vec![Refusal::of_object(
-            Code::Machine,
-            "only x86-64 objects can be rewritten so far",
-        )]);
-    }
     if object.section_named(twin_abi::sections::NOTE).is_some() {
         return Err(vec![Refusal::of_object(
             Code::AlreadyRewritten,

@@ -1,8 +1,8 @@
 //! Relocations to the operands whose fields they fill.
 
+use elf_loader::Relocation;
 use elf_loader::consts::{R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32};
 use elf_loader::reloc::relocation_type;
-use elf_loader::{Machine, Relocation};
 use iced_x86::{Decoder, Instruction};
 
 use super::{Value, is_direct_branch};
@@ -80,7 +80,7 @@ pub fn tie(
 
 /// Bytes of the field of a relocation type (psABI, table 4.9).
 fn width_of(kind: u32) -> Result<usize, String> {
-    match relocation_type(Machine::X86_64, kind) {
+    match relocation_type(kind) {
         Some(known) => Ok(known.width as usize),
         None => Err(format!("relocation type {kind} is not known")),
     }

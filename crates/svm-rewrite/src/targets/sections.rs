@@ -5,7 +5,7 @@ use elf_loader::consts::{
     R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHT_NOTE,
     SHT_PROGBITS,
 };
-use elf_loader::{Section, SectionId, Word};
+use elf_loader::{Section, SectionId, WORD};
 use twin_abi::{Scheme, Target, sections};
 
 use crate::asm::{Field, Label};
@@ -26,7 +26,7 @@ pub fn note_section(scheme: Scheme, target: Target) -> Section<'static> {
     let descriptor = [
         twin_abi::ABI_VERSION,
         scheme as u32,
-        Word::W64.bits(),
+        (8 * WORD) as u32,
         target as u32,
     ];
     let mut data = Vec::new();

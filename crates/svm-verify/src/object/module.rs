@@ -45,7 +45,7 @@ pub fn sections<'o>(image: &mut Image<'o>, report: &mut Report<'o>) {
         let code = section.flags & SHF_EXECINSTR != 0;
         let twin = RUNTIME.contains(&name) || [sections::NOTE, sections::MAP].contains(&name);
         loaded += (section.flags & SHF_ALLOC) / SHF_ALLOC * (section.size + section.align);
-        if let Err(reason) = layout(image.object, section) {
+        if let Err(reason) = layout(section) {
             report.at(id, 0, Code::Section, reason);
         }
         if twin && !own.insert(name) {
@@ -99,7 +99,7 @@ const APPLIED: [u32; 7] = [
 ];
 
 /// Whether the kernel loads and relocates a section as a linker would.
-fn layout(object: &Object<'_>, section: &Section<'_>) -> Result<(), &'static str> {
+fn layout(section: &Section<'_>) -> Result<(), &'static str> {
     match section.role {
         // With other flags a table is applied later or not at all
         // (`SHF_RELA_LIVEPATCH`, `apply_relocations`, kernel/module/main.c).
@@ -126,7 +126,7 @@ fn layout(object: &Object<'_>, section: &Section<'_>) -> Result<(), &'static str
     {
         return Err("a relocation that the kernel does not know");
     }
-    let width = |r: &Relocation| relocation_type(object.machine, r.kind).map_or(8, |t| t.width);
+    let width = |r: &Relocation| relocation_type(r.kind).map_or(8, |t| t.width);
     let overlap = |pair: &[Relocation]| pair[0].offset + width(&pair[0]) > pair[1].offset;
     match section.relocations.windows(2).any(overlap) {
         true => Err("relocations that write over each other"),

@@ -1,15 +1,12 @@
 //! `.note.twin`: whether this is an object of this version of the rewriter, and
 //! which kind.
 
+use elf_loader::Object;
 use elf_loader::consts::SHT_NOTE;
-use elf_loader::{Machine, Object, Word};
 use twin_abi::{ABI_VERSION, Scheme, Target, sections};
 
 /// Scheme and target in the object's note, or why the object is foreign.
 pub(super) fn made_for(object: &Object<'_>) -> Result<(Scheme, Target), String> {
-    if (object.word, object.machine) != (Word::W64, Machine::X86_64) {
-        return Err(format!("only x86-64 is verified, not {:?}", object.machine));
-    }
     let id = object
         .section_named(sections::NOTE)
         .ok_or("it has no .note.twin")?;

@@ -8,7 +8,7 @@ use elf_loader::consts::{
     R_X86_64_64, SHF_ALLOC, SHF_EXECINSTR, SHT_PROGBITS, STB_GLOBAL, STB_LOCAL, STT_FUNC,
     STT_NOTYPE, STT_SECTION,
 };
-use elf_loader::{Machine, Object, Place, Relocation, SectionId, Symbol, SymbolId};
+use elf_loader::{Object, Place, Relocation, SectionId, Symbol, SymbolId};
 use foldhash::{HashMap, HashSet};
 use twin_abi::{Scheme, Target, sections};
 
@@ -83,7 +83,7 @@ impl<'l, 'a> Builder<'l, 'a> {
     fn new(lifted: &'l Lifted<'a>) -> Builder<'l, 'a> {
         Builder {
             lifted,
-            object: Object::new(Machine::X86_64),
+            object: Object::new(),
         }
     }
 
