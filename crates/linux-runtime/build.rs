@@ -1,31 +1,33 @@
 //! Assembles the runtime that is linked into modules rewritten for a stock
 //! kernel, once for each scheme.
 
+use std::fmt::Write;
 use std::path::PathBuf;
+
+use twin_abi::Scheme;
 
 const SOURCE: &str = "../../runtime/platform/linux/slow.S";
 const INCLUDE: &str = "../../runtime/include";
-
-/// Name of the object, and the scheme's name in `twin/abi.h`.
-const OBJECTS: [(&str, &str); 2] = [
-    ("paper.o", "TWIN_SCHEME_PAPER"),
-    ("stlb.o", "TWIN_SCHEME_STLB"),
-];
 
 fn main() {
     println!("cargo::rerun-if-changed={SOURCE}");
     println!("cargo::rerun-if-changed={INCLUDE}");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    for (name, scheme) in OBJECTS {
+    let mut arms = String::new();
+    for scheme in Scheme::ALL {
         // Linked by twin, not into twin: no position independence, no debug
         // information, which would name directories of this machine.
         let objects = cc::Build::new()
             .include(INCLUDE)
-            .define("TWIN_SCHEME", scheme)
+            .define("TWIN_SCHEME", (scheme as u32).to_string().as_str())
             .debug(false)
             .pic(false)
             .file(SOURCE)
             .compile_intermediates();
-        std::fs::rename(&objects[0], out.join(name)).expect("the object is in OUT_DIR");
+        let name = format!("{}.o", scheme.as_str());
+        std::fs::rename(&objects[0], out.join(&name)).expect("the object is in OUT_DIR");
+        writeln!(arms, "Scheme::{scheme:?} => include_bytes!({name:?}),").expect("a string");
     }
+    let text = format!("match scheme {{\n{arms}}}\n");
+    std::fs::write(out.join("objects.rs"), text).expect("OUT_DIR can be written");
 }

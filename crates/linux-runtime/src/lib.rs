@@ -6,10 +6,7 @@
 
 use twin_abi::Scheme;
 
-/// The relocatable object for a scheme.
+/// The relocatable object for a scheme. `build.rs` assembles one for each.
 pub fn object(scheme: Scheme) -> &'static [u8] {
-    match scheme {
-        Scheme::Paper => include_bytes!(concat!(env!("OUT_DIR"), "/paper.o")),
-        Scheme::Stlb => include_bytes!(concat!(env!("OUT_DIR"), "/stlb.o")),
-    }
+    include!(concat!(env!("OUT_DIR"), "/objects.rs"))
 }
