@@ -64,6 +64,22 @@ impl Scheme {
         Scheme::ALL.into_iter().find(|&s| s as u32 == n)
     }
 
+    /// What an entry's `xlate` holds for a page that is mapped at `mapped`.
+    pub fn xlate(self, page: u64, mapped: u64) -> u64 {
+        match self {
+            Scheme::Paper => page ^ mapped,
+            Scheme::Stlb => mapped,
+        }
+    }
+
+    /// Where a page is mapped whose entry holds `xlate`.
+    pub fn mapped(self, page: u64, xlate: u64) -> u64 {
+        match self {
+            Scheme::Paper => page ^ xlate,
+            Scheme::Stlb => xlate,
+        }
+    }
+
     /// Name on the command line and in reports.
     pub fn as_str(self) -> &'static str {
         match self {

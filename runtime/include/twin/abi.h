@@ -34,8 +34,9 @@
 #define TWIN_SCHEME_STLB	1	/* tag = page, xlate = mapped */
 
 /* What a rewritten object runs on. */
-#define TWIN_TARGET_USER	0	/* the testbed's hypervisor */
+#define TWIN_TARGET_HYPERVISOR	0	/* the testbed's, or Xen: code only */
 #define TWIN_TARGET_LINUX	1	/* a stock kernel, in place of the original */
+#define TWIN_TARGET_PROCESS	2	/* a program */
 
 /*
  * The block of memory that one CPU runs a driver on, aligned to its size:

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 
 use process_lab::address_space::{PAGE, STACK_BLOCK};
 use process_lab::error::Error;
-use process_lab::program::{STLB, STLB_SIZE, Scheme};
+use process_lab::program::{STLB, STLB_SIZE};
 use process_lab::random::Random;
 use process_lab::runtime::{self, Config, Cpu, Host, Instance, Region, Testbed};
 use process_lab::{code_memory, mapping};
@@ -155,10 +155,7 @@ impl<'r> Twin<'r> {
         let data = (0..self.pages).map(|n| DATA + n * PAGE);
         for page in data.chain([READ_ONLY]) {
             let offset = page >> twin_abi::stlb::INDEX_SHIFT & twin_abi::stlb::INDEX_MASK;
-            let translation = match self.program.variant.scheme {
-                Scheme::Paper => 0,
-                Scheme::Stlb => page,
-            };
+            let translation = self.program.variant.scheme.xlate(page, page);
             // SAFETY: inside the table, which no code reads now.
             unsafe {
                 let entry = (STLB + offset) as *mut u64;

@@ -6,7 +6,6 @@ use std::ops::Range;
 
 use process_lab::mapping;
 use process_lab::program::{STLB, Variant};
-use svm_rewrite::Scheme;
 
 use crate::memory::{BAR, BAR_SIZE, PAGE, Space};
 
@@ -42,10 +41,7 @@ pub fn wrong(space: &Space, variant: Variant) -> Option<String> {
         if page / PAGE % twin_abi::stlb::ENTRIES != index {
             return None;
         }
-        let mapped = match variant.scheme {
-            Scheme::Paper => page ^ translation,
-            Scheme::Stlb => translation,
-        };
+        let mapped = variant.scheme.mapped(page, translation);
         let expected = offset_of(space, page);
         let found = offset_at(&mappings, mapped);
         (found.is_none() || found != expected).then(|| {
