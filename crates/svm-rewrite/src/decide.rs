@@ -1,5 +1,5 @@
-//! All that is decided about code, in order: what each instruction is, what the stack
-//! is there, and how it will be written. Objects and assembly text both come here.
+//! All decisions about code, in order: the class of each instruction, the stack facts
+//! there, and how it will be written. Objects and assembly text both use this.
 
 use std::collections::BTreeSet;
 
@@ -63,12 +63,12 @@ pub struct Decided<'a> {
     pub facts: FactsBefore,
     /// How each instruction is treated.
     pub plans: Vec<Plan>,
-    /// What is done about return addresses.
+    /// Where return addresses are kept and compared.
     pub returns: ReturnWords,
 }
 
 impl Decided<'_> {
-    /// All of it, as writing takes it.
+    /// All of it, in the form that [`crate::encode`] takes.
     pub fn decisions(&self, options: Options) -> Decisions<'_> {
         Decisions {
             analysis: &self.analysis,
@@ -82,8 +82,8 @@ impl Decided<'_> {
     }
 }
 
-/// Analyses and plans. `codemap` is what indirect calls may reach, where nothing else
-/// is known to be entered.
+/// Analyses and plans. `codemap` has the places that indirect calls may reach: entries
+/// that no direct branch shows.
 ///
 /// # Errors
 /// Every place that cannot be rewritten soundly.
