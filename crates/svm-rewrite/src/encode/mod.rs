@@ -124,7 +124,8 @@ pub struct Emitter<'a> {
     rules: &'static Rules,
     scheme: &'static Row,
     stubs: Vec<Stub>,
-    /// Labels for overwritten return addresses, each with the instruction after the check.
+    /// Targets of failed comparisons of return addresses, each with the instruction
+    /// after the comparison.
     smashed: Vec<StubPlace>,
     /// The instruction whose sequence is being emitted.
     current: InstIdx,
@@ -386,9 +387,9 @@ impl<'a> Emitter<'a> {
     ///
     /// ```text
     /// slow:   <address> -> %v              unless the scheme kept it
-    ///         lea   -128(%rsp), %rsp       where there is a red zone, and
+    ///         lea   -128(%rsp), %rsp       if data may be in the red zone
     ///         call  twin_slow_<v>
-    ///         lea   128(%rsp), %rsp        no pushes
+    ///         lea   128(%rsp), %rsp        if data may be in the red zone
     ///         jmp   back
     /// ```
     pub fn finish_stubs(&mut self) -> Vec<StubPlace> {

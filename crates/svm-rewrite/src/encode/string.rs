@@ -225,7 +225,7 @@ impl Emitter<'_> {
     /// `n = min(n, elements between source and target)`, at least one: no byte of a
     /// chunk is both read and written.
     ///
-    /// The two pointers are translated separately, so strings that overlap in dom0 are two
+    /// The pointers are translated separately, so strings that overlap in dom0 are two
     /// mappings of the same pages here. `rep movs` compares linear addresses: if these
     /// do not overlap, it moves groups of elements at a time and loads ahead of its own
     /// stores (SDM volume 1, 7.3.9.3; volume 3, 8.2.4, whose condition for it is that
