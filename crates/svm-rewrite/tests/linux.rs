@@ -157,7 +157,7 @@ fn is_expected(kind: SpecialKind, role: FieldRole, bytes: &[u8]) -> bool {
     match (kind, role) {
         (SpecialKind::McountLoc, _) => starts(&[&[0xe8]]),
         (SpecialKind::SmpLocks, _) => starts(&[&[0xf0]]),
-        // A call or jump, perhaps conditional, perhaps behind a segment prefix.
+        // A call or jump, perhaps conditional, perhaps with a segment prefix.
         (SpecialKind::RetpolineSites, _) => {
             starts(&[&[0xe8], &[0xe9], &[0x0f], &[0x2e, 0xe8], &[0x2e, 0xe9]])
         }

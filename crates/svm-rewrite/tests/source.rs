@@ -215,7 +215,7 @@ fn functions(object: &Object<'_>) -> BTreeMap<String, Vec<String>> {
         let mut behind_call = false;
         let mut kept = Vec::new();
         for instruction in decoder.into_iter().filter(matters) {
-            // What closes the way behind a call that does not return is each way's own.
+            // After a call that does not return, each way stops control differently.
             let closes = behind_call && instruction.mnemonic() == Mnemonic::Ud2;
             behind_call = closes || instruction.mnemonic() == Mnemonic::Call;
             if !closes {

@@ -38,8 +38,8 @@ pub struct Descriptor {
     /// Whether code may have relocations of any type: they are printed as the text has
     /// them.
     pub any_relocation: bool,
-    /// Whether a call of this symbol may go elsewhere after linking, although the symbol is
-    /// defined here.
+    /// Whether a call of this symbol may go elsewhere after linking, although the symbol
+    /// is defined here.
     pub is_replaceable: fn(&Symbol<'_>) -> bool,
     /// For classification.
     pub classes: classify::Rules,

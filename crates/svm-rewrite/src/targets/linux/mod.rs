@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! series    whether its tables are those that are known
-//! kept      which instructions the kernel's metadata keeps as they are (before all decisions)
+//! kept      which instructions must stay as the kernel's metadata names them
 //! system    which instructions it may have
 //! classify  the class of an instruction
 //! operands  names for references in code

@@ -1,10 +1,10 @@
 //! The instructions that a module for a stock kernel may have.
 //!
 //! A module has the kernel's rights, so most privileged instructions stay as they are.
-//! Refused are instructions that enter or leave a context in which the translation table
-//! is not valid (guests, users, enclaves), and those with unknown effects on registers,
-//! memory or control. An allow-list, as for extensions: an instruction that is not
-//! listed is refused.
+//! Refused are instructions that enter or leave an environment in which the translation
+//! table is not valid (guests, users, enclaves), and those with unknown effects on
+//! registers, memory or control. An allow-list, as for extensions: an instruction that
+//! is not listed is refused.
 
 use iced_x86::{EncodingKind, Instruction, Mnemonic, OpKind};
 
@@ -37,7 +37,8 @@ pub fn refuse(iced: &Instruction) -> Result<(), (Code, &'static str)> {
     }
 }
 
-/// Why an instruction goes to a context in which the translation table is not valid.
+/// Why an instruction goes to an environment in which the translation table is not
+/// valid.
 fn other_world(mnemonic: Mnemonic) -> Option<&'static str> {
     use Mnemonic as M;
     match mnemonic {
@@ -60,8 +61,8 @@ fn other_world(mnemonic: Mnemonic) -> Option<&'static str> {
         | M::Skinit
         | M::Invlpga
         | M::Vmfunc => Some("it belongs to virtualization: a guest's code is not rewritten"),
-        // The registers that they read and write depend on the hypervisor: KVM, VMware and
-        // Hyper-V differ (Documentation/virt/kvm/x86/hypercalls.rst).
+        // The registers that they read and write depend on the hypervisor: KVM, VMware
+        // and Hyper-V differ (Documentation/virt/kvm/x86/hypercalls.rst).
         M::Vmcall | M::Vmmcall | M::Vmgexit => {
             Some("a call of the hypervisor, which may take and change any register and memory")
         }

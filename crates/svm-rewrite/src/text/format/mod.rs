@@ -1,7 +1,7 @@
 //! Emitted instructions as AT&T text that `as` reads back.
 //!
-//! Most of what is emitted is the same few instructions over and over, so their
-//! texts are remembered, with gaps where symbols go, and displacements.
+//! Most emitted code is the same few instructions over and over. So their texts are
+//! cached, with gaps for symbols and displacements.
 
 mod line;
 
