@@ -1,5 +1,5 @@
-//! All instructions of an object, by number and by place: what the rest of the
-//! verifier works on. [`crate::decode`] fills it.
+//! All instructions of an object, by number and by place. [`crate::decode`] fills this;
+//! the rest of the verifier works on it.
 
 use super::{CodeAt, Insn};
 

@@ -118,7 +118,7 @@ impl<'p> Printer<'p, '_> {
         }
     }
 
-    /// One part, up to `to`; `at` is the state of directives before it, and then after it.
+    /// One part, up to `to`. `at` is the state of directives before it, then after it.
     fn part(&mut self, part: &'p Part, to: Position, at: &mut At<'p>, emitted: &'p FunctionCode) {
         let input = self.input;
         let Some(k) = input.tie.statement(part.inst) else {
