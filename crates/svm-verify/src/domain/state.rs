@@ -277,8 +277,8 @@ impl State {
         }
     }
 
-    /// After a call: only `rsp` is known, that DF is clear, and the facts about the return
-    /// address that a callee cannot change.
+    /// After a call: only `rsp` is known, that DF is clear, and the facts about the
+    /// return address that a callee cannot change.
     pub fn called(&mut self) {
         let (rsp, returns) = (self.get(Reg::RSP), self.returns);
         *self = State::entry();

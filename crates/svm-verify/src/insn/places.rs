@@ -11,7 +11,7 @@ pub enum Routine {
     Indirect,
     /// `twin_slow_<reg>`.
     Slow(Reg),
-    /// `__x86_indirect_thunk_<reg>`: continues where the register points (target `linux`).
+    /// `__x86_indirect_thunk_<reg>`: continues at the register's value (target `linux`).
     Thunk(Reg),
     /// [`twin_abi::names::PORT_IN`].
     PortIn,

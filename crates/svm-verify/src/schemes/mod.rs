@@ -32,8 +32,8 @@ pub trait SchemeRules: Sync {
     /// reads that are allowed.
     fn reads(&self) -> [TableRead; 2];
 
-    /// What arithmetic with a constant makes of `before` on the way to an index; `None` if
-    /// it is no step towards one. `wide`: on 64 bits.
+    /// What arithmetic with a constant makes of `before` on the way to an index; `None`
+    /// if it is no step towards one. `wide`: on 64 bits.
     fn index_step(&self, op: Alu, before: Value, imm: i32, wide: bool) -> Option<Form>;
 
     /// The meaning of the flags after `cmp $imm, %v`; `None` if it is not a comparison of
