@@ -58,7 +58,8 @@ fn verdict_kernel(i: &Instruction) -> Verdict {
     }
 }
 
-/// Cache hints: they compute nothing and cannot damage the driver's data.
+/// Hints about cache lines: they compute nothing and cannot fault the driver's
+/// data.
 pub fn is_cache_hint(mnemonic: Mnemonic) -> bool {
     use Mnemonic::*;
     matches!(

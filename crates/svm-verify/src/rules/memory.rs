@@ -116,8 +116,8 @@ impl Step<'_> {
         }
     }
 
-    /// Judges `size` bytes at `at`, relative to the stack pointer at entry, which points to
-    /// the return address.
+    /// Judges `size` bytes at `at`, relative to the stack pointer at entry, which points
+    /// to the return address.
     fn frame(&self, at: i64, size: u16, access: Access) -> Result<(), Broken> {
         let size = i64::from(size);
         if bounds::below_frame(at, self.state.rsp().into()) {
