@@ -62,8 +62,8 @@ pub fn append(object: &mut Object<'static>, part: &Object<'_>) -> Appended {
     appended
 }
 
-/// Markers of the assembler (`.note.GNU-stack`) and empty sections are not part of the
-/// object's meaning.
+/// Sections that are not loaded, such as the assembler's marker `.note.GNU-stack`, and
+/// empty ones are not part of the object's meaning.
 fn has_contents(section: &Section<'_>) -> bool {
     section.role == Role::Contents && section.size > 0 && section.flags & consts::SHF_ALLOC != 0
 }

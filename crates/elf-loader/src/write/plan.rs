@@ -1,5 +1,5 @@
 //! Plans the contents of the file: all sections, including appended ones, and the symbols
-//! in their final order. All errors in the object are found here.
+//! in their final order. Errors in the object are found here.
 //!
 //! Sections keep their ids. Appended, in this order and only if absent:
 //! a `.rela*` for each section with relocations; `.symtab` and

@@ -61,8 +61,8 @@ impl<'a, 'o> Reader<'a, 'o> {
         relocation.map_or("", |r| &self.image.object.symbol(r.symbol).name)
     }
 
-    /// The instruction whose `lock` prefix is there. It must have no segment prefix but
-    /// `ds`, which the kernel puts in the place of `lock`.
+    /// The instruction whose `lock` prefix is there. It must not have another segment
+    /// prefix: the kernel puts `ds` in the place of `lock`.
     pub(super) fn lock(&self, (id, offset): Site) -> Option<u32> {
         let data = &self.image.object.section(id).data;
         let at = usize::try_from(offset).ok()?;

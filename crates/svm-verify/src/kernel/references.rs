@@ -263,8 +263,8 @@ fn is_inside(
     }
 }
 
-/// The place `by` bytes further, as the kernel computes with 64 bits. No instruction is at
-/// a place that is negative or beyond the section.
+/// The place `by` bytes further, as the kernel computes with 64 bits. No instruction is
+/// at a place that is negative or beyond the section.
 fn moved(at: CodeAt, by: i64) -> CodeAt {
     CodeAt {
         offset: at.offset.wrapping_add(by),

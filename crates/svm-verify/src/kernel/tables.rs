@@ -83,7 +83,7 @@ pub(super) fn keys(image: &Image<'_>, entry: &Entry) -> Result<(), &'static str>
             (FieldRole::Key, Referent::Symbol(symbol, addend)) => {
                 kernels_key(image, entry.kind, symbol, addend)?;
             }
-            // No name: `bug_get_file_line` gives NULL, which its callers test for (lib/bug.c).
+            // No name: `bug_get_file_line` gives NULL, which is tested for (lib/bug.c).
             (FieldRole::File, Referent::Symbol(SymbolId(0), 0)) => {}
             (FieldRole::File, Referent::Symbol(symbol, _)) => {
                 undefined(image, symbol).map(|_| ())?
