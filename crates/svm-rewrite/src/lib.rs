@@ -1,5 +1,5 @@
-//! The rewriter: takes the code of a driver apart and puts it together again so
-//! that every access to dom0's memory goes through Software Virtual Memory.
+//! The rewriter: rewrites the code of a driver so that every access to dom0's memory
+//! goes through Software Virtual Memory.
 //!
 //! ```text
 //! lift ──> analyse ──> frame ──> plan ──> encode ──> targets' emit
@@ -74,8 +74,8 @@ pub struct Rewritten {
 /// Rewrites an object.
 ///
 /// # Errors
-/// A refusal for every place that cannot be rewritten soundly; no such place is copied
-/// as it is.
+/// A refusal for every place that cannot be rewritten soundly; none of them is copied as
+/// it is.
 pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<Refusal>> {
     let target = targets::of(options.target);
     let emit = target

@@ -31,7 +31,7 @@ pub struct Analysis<'a> {
     /// Whether each may change a fact of [`crate::frame`].
     pub(crate) changes_facts: Vec<bool>,
     pub(crate) flow: Flow,
-    /// How each instruction continues.
+    /// Where control goes after each instruction.
     pub(crate) exits: Vec<Exit>,
     /// Class of each instruction; `None` where it is refused.
     pub(crate) classes: Vec<Option<Class>>,

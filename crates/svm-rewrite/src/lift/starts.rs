@@ -31,7 +31,7 @@ pub enum Start {
 }
 
 impl Starts {
-    /// None yet, in a section of so many bytes.
+    /// No instructions, in a section of `len` bytes.
     pub fn new(len: usize) -> Starts {
         Starts {
             len,

@@ -96,11 +96,11 @@ impl ReturnWords {
 pub struct Input<'a> {
     /// The code.
     pub lifted: &'a Lifted<'a>,
-    /// What each instruction is by itself.
+    /// The survey of each instruction.
     pub surveys: &'a [Survey],
     /// Where control goes.
     pub flow: &'a Flow,
-    /// What was decided about each instruction.
+    /// The plan of each instruction.
     pub plans: &'a [Plan],
     /// Live locations before each.
     pub live_before: &'a [LocSet],

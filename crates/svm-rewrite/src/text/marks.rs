@@ -183,7 +183,7 @@ impl Tie {
         (i != NONE).then_some(InstIdx(i))
     }
 
-    /// A statement near an instruction, to tell people.
+    /// A statement near an instruction, for messages.
     pub fn near(&self, i: InstIdx) -> Option<StatementIdx> {
         let run = || {
             let (_, run) = self.untied.iter().find(|(insts, _)| insts.contains(&i.0))?;

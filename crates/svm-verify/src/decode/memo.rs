@@ -179,14 +179,14 @@ const FIRST: [u128; WINDOW] = {
 struct Key(u128);
 
 impl Key {
-    /// Of an instruction of so many bytes, of which the first `compared` count.
+    /// Of an instruction of `length` bytes, of which the first `compared` count.
     fn new(window: u128, compared: usize, length: usize, relocated: bool) -> Key {
         debug_assert!((1..WINDOW).contains(&length) && compared <= length);
         let bytes = window & FIRST[compared];
         Key(bytes | (length as u128) << 120 | u128::from(relocated) << 124)
     }
 
-    /// Where it lies in a table of so many places, at least two.
+    /// Its slot in a table of `places` slots, at least two.
     fn place(self, places: usize) -> usize {
         let half = (self.0 >> 64) as u64;
         spread((self.0 as u64) ^ half.rotate_left(29), places)
@@ -229,7 +229,7 @@ pub struct Memo {
 }
 
 impl Memo {
-    /// An empty one for so many bytes of code.
+    /// An empty memo for `bytes` bytes of code.
     pub fn new(bytes: usize) -> Memo {
         let wanted = (bytes / BYTES_PER_PLACE).clamp(PLACES.0, PLACES.1);
         Memo::with_places(wanted.next_power_of_two())

@@ -245,8 +245,8 @@ impl<'o> SectionDecoder<'_, 'o> {
         if good && let Some(known) = Remembered::new(instruction, insn, relocated.field, operands) {
             self.memo.keep(rest, known);
         }
-        // Nothing more is said about what follows; but a check that skips a
-        // prefetch with a prefix too many is a check all the same.
+        // Later instructions on this path are not judged. But a check that skips a
+        // prefetch with a prefix too many is still a check.
         if allowed.is_err() && !matches!(insn.op, Op::Prefetch) {
             insn.op = Op::Stop;
         }

@@ -8,7 +8,7 @@
 //! for any: the renamed one, the other one, and an unrelated one. Two of them share a bit
 //! of [`State::rename`]'s memory.
 //!
-//! The arithmetic behind the forms is proved elsewhere (`crates/prove`).
+//! The arithmetic of the forms is proved elsewhere (`crates/prove`).
 
 use twin_abi::{stack, stlb};
 

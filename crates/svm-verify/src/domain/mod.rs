@@ -4,9 +4,9 @@
 //! # The lattice
 //!
 //! A [`State`] is a set of facts. Fewer facts describe more machines, so the
-//! top knows nothing, and a join keeps the facts that both sides state
-//! ([`State::join`]). Nothing is ever added by a join and a state has finitely
-//! many facts, so going up ends: that is the fixpoint's termination.
+//! top has no facts, and a join keeps the facts that both sides state
+//! ([`State::join`]). A join never adds a fact and a state has finitely many facts, so
+//! every ascending chain is finite and the fixpoint iteration terminates.
 //!
 //! # Names
 //!

@@ -46,7 +46,7 @@ pub struct Bound {
     pub direction: Direction,
 }
 
-/// What is known about a register apart from its name. `V(X)` is the number
+/// The fact about a register's value, in addition to its name. `V(X)` is the number
 /// that X names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -212,12 +212,12 @@ fn count(mut bounds: impl Iterator<Item = Bound>) -> Form {
     Form::Count(a, bounds.find(alike).map(|b| b.from))
 }
 
-/// What is known about one register.
+/// The facts about one register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
     /// The number that it holds, if that has a name.
     pub name: Option<Name>,
-    /// What else is known.
+    /// The fact about its value.
     pub form: Form,
 }
 

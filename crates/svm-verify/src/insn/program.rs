@@ -11,7 +11,7 @@ pub struct Starts {
 }
 
 impl Starts {
-    /// None yet, in a section of so many bytes.
+    /// No instructions, in a section of `bytes` bytes.
     pub fn new(bytes: usize) -> Starts {
         let words = bytes.div_ceil(64);
         Starts {
@@ -48,7 +48,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// An empty one with room for so many instructions.
+    /// An empty program with room for this many instructions.
     pub fn with_capacity(instructions: usize) -> Program {
         Program {
             insns: Vec::with_capacity(instructions),

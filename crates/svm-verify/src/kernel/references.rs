@@ -221,8 +221,8 @@ impl<'o> References<'_, 'o> {
         special::kind_of(&self.image.object.section(id).name).is_some()
     }
 
-    /// `lea` of a place in its own section, whose distance the assembler knows
-    /// and writes without a relocation.
+    /// `lea` of a place in its own section: the assembler computes the distance and
+    /// writes no relocation.
     fn computed_addresses(&mut self, number: u16) {
         let (image, program) = (self.image, self.program);
         for (n, insn) in program.of_section(number) {

@@ -184,7 +184,7 @@ fn meaning(image: &Image<'_>, symbol: &Symbol<'_>, slow: &HashMap<u64, Routine>)
     }
 }
 
-/// Names of the kernel's routines that go on where a register points.
+/// Names of the kernel's routines that continue at the address in a register.
 const THUNKS: [&str; 3] = [
     "__x86_indirect_thunk_",
     "__x86_indirect_call_thunk_",

@@ -32,7 +32,7 @@ pub enum Ending {
     Other,
 }
 
-/// What is known of one local function that is called.
+/// The facts about one local function that is called.
 #[derive(Debug, Default)]
 pub struct Callee {
     /// Blocks with a return that ends an invocation of it.
@@ -41,7 +41,7 @@ pub struct Callee {
     pub comes_back: bool,
 }
 
-/// What is known of calls.
+/// The facts about calls.
 #[derive(Debug)]
 pub struct Callees {
     /// All local functions that are called, by the block of their entry.

@@ -112,7 +112,7 @@ fn behind_jump(lifted: &Lifted<'_>, site: InstIdx) -> Option<(InstIdx, InstIdx)>
     (jumps && follows).then_some((site, next))
 }
 
-/// Sections whose entries are edges, or tell where a trap continues.
+/// Sections whose entries are edges, or say whether control continues after a trap.
 fn has_edges(kind: &SpecialKind) -> bool {
     use SpecialKind as K;
     matches!(

@@ -147,7 +147,7 @@ pub fn line(formatter: &mut GasFormatter, instruction: &Instruction, text: &mut 
     text.clear();
     text.push('\t');
     formatter.format(instruction, text);
-    // Mnemonic and operands apart, as compilers do it.
+    // A tab between mnemonic and operands, as compilers print it.
     let prefixed = instruction.has_lock_prefix()
         || instruction.has_rep_prefix()
         || instruction.has_repne_prefix();

@@ -122,7 +122,7 @@ impl<'p> Printer<'p, '_> {
         self.labels = walk.labels;
     }
 
-    /// The references of fields from a place on. Places are asked for nearly in order.
+    /// The references of fields from a place on. Called nearly in the order of places.
     pub(super) fn references_from(&mut self, section: u16, at: Position) -> &'p [Reference] {
         let assembler = &self.input.code.assemblers[usize::from(section)];
         let near = &mut self.references[usize::from(section)];
@@ -214,7 +214,7 @@ impl<'p> Printer<'p, '_> {
                 next.referent
             })
         };
-        // The displacement stands before the immediate (SDM volume 2, 2.1).
+        // The displacement comes before the immediate (SDM volume 2, 2.1).
         let displacement = field(known.displacement_at);
         let immediate = field(known.immediate_at);
         let filled = Filled {

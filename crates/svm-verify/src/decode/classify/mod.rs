@@ -100,7 +100,7 @@ const BACKDOOR: RegSet = RegSet(!(1 << 4 | 1 << 5));
 
 /// The registers that an instruction writes, for those kinds of [`Op`] that name
 /// them all and reach no memory but a table entry (SDM volume 2, the operation of
-/// each). `None`: ask the decoder.
+/// each). `None`: only the decoder's tables have them.
 fn known_writes(op: Op) -> Option<RegSet> {
     match op {
         Op::Copy { d, .. }
