@@ -41,10 +41,10 @@
 //! upwards from the empty sets until nothing changes reaches it in any order: no step can go above
 //! a solution, and the chains are finite.
 //!
-//! The solution wanted is the one over paths: a location is live at a point iff some path from
-//! there comes to a use of it before it comes to a kill, or comes without a kill to an exit whose
-//! boundary has it. The functions distribute over union, and for such functions the least fixpoint
-//! *is* the union over all paths (Kildall 1973; Kam and Ullman 1977), so nothing is lost by merging
+//! Liveness is defined over paths: a location is live at a point iff some path from there comes to
+//! a use of it before it comes to a kill, or comes without a kill to an exit whose boundary has it.
+//! The functions distribute over union, and for such functions the least fixpoint *is* the union
+//! over all paths (Kildall 1973; Kam and Ullman 1977), so nothing is lost by merging
 //! where paths meet. Least matters: in a greater solution, a location that is never used would keep
 //! itself alive in a loop without exit. [`check`] has the definition over paths as an executable
 //! oracle.

@@ -149,8 +149,8 @@ fn pieces_read(register: Register) -> LocSet {
     }
 }
 
-/// What a write of a register replaces. A 32-bit write replaces all: on i386 there is no more, and
-/// in 64-bit mode the upper half becomes zero (SDM volume 1, 3.4.1.1).
+/// The pieces that a write of a register replaces. A 32-bit write replaces all: on i386 a register
+/// has no more bits, and in 64-bit mode the upper half becomes zero (SDM volume 1, 3.4.1.1).
 fn pieces_written(register: Register) -> LocSet {
     pieces_read(register)
 }

@@ -24,7 +24,7 @@ pub struct Options {
     pub target: Target,
     /// How addresses are translated.
     pub scheme: Scheme,
-    /// Whether [`crate::Rewritten::sites`] is wanted; it takes as long as the rest.
+    /// Whether to fill [`crate::Rewritten::sites`], which takes as long as the rest.
     pub report: bool,
     /// For tests: before each sequence, also overwrite every register and the
     /// flags that liveness calls dead there. Behaviour must not change.
@@ -55,11 +55,11 @@ pub fn suits(scheme: Scheme, target: Target) -> bool {
 
 /// Everything that was decided about an object's code.
 pub struct Decided<'a> {
-    /// What is known.
+    /// Results of the analyses.
     pub analysis: Analysis<'a>,
-    /// How often functions are written.
+    /// The variants of functions.
     pub variants: Variants,
-    /// What is known of the stack.
+    /// Stack facts.
     pub facts: FactsBefore,
     /// How each instruction is treated.
     pub plans: Vec<Plan>,

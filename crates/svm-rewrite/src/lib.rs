@@ -19,7 +19,7 @@
 //! lift                     machine code to instructions, functions, branch targets
 //! analyse                  control flow, liveness, the class of each instruction
 //! schemes                  one file a translation scheme: what emits its check
-//! frame                    what is known of the stack; functions that align it
+//! frame                    stack facts; variants of functions that align the stack
 //! plan                     registers, flags and translations for each sequence
 //! encode                   the sequences, and the one place that writes them
 //! targets                  one folder a target: all answers that differ, and its object

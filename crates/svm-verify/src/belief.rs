@@ -91,9 +91,9 @@ pub struct Operand {
 pub struct Belief {
     /// Bytes of the instruction.
     pub length: usize,
-    /// What is known of each register before it, by its number in the encoding.
+    /// The requirement on each register before it, by its number in the encoding.
     pub before: [Before; 16],
-    /// What is known after it.
+    /// The facts about each register after it.
     pub after: [After; 16],
     /// Whether it may change a status flag.
     pub flags: bool,

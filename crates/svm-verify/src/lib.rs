@@ -155,7 +155,7 @@ fn prove<'o>(
         entries.dedup();
     }
     let rest = starts(&program, &image.locals);
-    // Every instruction and every way in is known beyond this point.
+    // --- every instruction and every entry is known ---
     let outcome = paths::interpret(&image, &program, &entries, &rest, &patches);
     for (n, (code, reason)) in &outcome.broken {
         let (section, offset) = image.place(&program.insns[*n as usize]);

@@ -68,7 +68,7 @@ impl Surveyor {
         }
     }
 
-    /// What is known of this instruction.
+    /// The survey of this instruction.
     pub fn of(&mut self, iced: &Instruction) -> Survey {
         let asked = anywhere(iced);
         let place = place(&asked, self.known.len());

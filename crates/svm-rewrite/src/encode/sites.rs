@@ -41,7 +41,7 @@ pub struct Part {
     pub inst: InstIdx,
 }
 
-/// What was emitted for one function.
+/// The emitted code of one function.
 #[derive(Clone, Debug)]
 pub struct FunctionCode {
     /// Number of the section.
@@ -56,7 +56,7 @@ pub struct FunctionCode {
     pub falls_through: bool,
 }
 
-/// What was emitted.
+/// The emitted code of an object's sites.
 pub struct SiteCode {
     /// One a section, not laid out.
     pub assemblers: Vec<Assembler>,

@@ -207,7 +207,7 @@ fn is_simple(iced: &Instruction) -> bool {
         )
 }
 
-/// What is known at a place.
+/// The values known at a place.
 #[derive(Clone, Debug)]
 pub struct Values {
     registers: [Value; 16],

@@ -23,7 +23,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Begins with what is known to hold it.
+    /// Begins with the registers and words that are known to hold it.
     pub fn of(id: Id, values: &Values) -> Trace {
         let mut trace = Trace {
             holders: LocSet::empty(),

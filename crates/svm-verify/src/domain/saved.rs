@@ -16,7 +16,7 @@ use super::Form;
 pub struct Saved([(Form, Form); 4]);
 
 impl Saved {
-    /// No such words: what is known at a function's entry.
+    /// No words, as at a function's entry.
     pub const NONE: Saved = Saved([(Form::Any, Form::Any); 4]);
 
     /// What the word at a place holds.

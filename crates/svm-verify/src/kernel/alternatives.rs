@@ -38,7 +38,7 @@ const LONGEST: u8 = 254;
 const FEATURES: u16 = (22 + 2) * 32;
 /// The feature's flag for "not" (`ALTINSTR_FLAG_INV`).
 const NOT: u16 = 1 << 15;
-/// Entries for one site. The kernel's macros make three.
+/// Most entries for one site. The kernel's macros make three.
 const MOST: usize = 8;
 
 /// One entry: instructions of the site, of its replacement, and the one after the site.

@@ -81,7 +81,7 @@ pub struct Step<'a> {
     pub faulting: bool,
     /// Whether the kernel may turn the jump into a return.
     pub leaving: bool,
-    /// Whether it gives the address of code that is no function's start.
+    /// Whether it yields the address of code that is not the start of a function.
     pub label: bool,
     /// The name that the instruction gives.
     pub name: Name,
