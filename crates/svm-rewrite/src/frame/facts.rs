@@ -362,7 +362,8 @@ impl Before {
         self.facts.get(self.slot[block.0 as usize] as usize)
     }
 
-    /// Joins facts of a way to a block into its facts. Returns whether they changed.
+    /// Joins the facts of a path to a block into the block's facts. Returns whether they
+    /// changed.
     fn arrive(&mut self, block: BlockId, facts: Facts) -> bool {
         let slot = &mut self.slot[block.0 as usize];
         let Some(old) = self.facts.get_mut(*slot as usize) else {
