@@ -25,7 +25,7 @@ pub fn resolve_target(object: &Object<'_>, relocation: &Relocation) -> Option<(S
 /// `S + A + bias`, where `bias` is the distance in bytes from the field to the
 /// end of the instruction. It is 4 for the rel32 of a branch, 4 plus the bytes
 /// of the immediate for a RIP-relative operand. It cannot be added afterwards: `S + A`
-/// of a branch to the first bytes of a section is before the section, which is refused.
+/// of a branch to the first bytes of a section is before the section, hence `None`.
 pub fn resolve_biased(
     object: &Object<'_>,
     relocation: &Relocation,
