@@ -15,8 +15,8 @@ fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let mut arms = String::new();
     for scheme in Scheme::ALL {
-        // Linked by twin, not into twin: no position independence, no debug
-        // information, which would name directories of this machine.
+        // `twin` links it into modules, not into itself: no position independence.
+        // No debug information: it would name directories of this machine.
         let objects = cc::Build::new()
             .include(INCLUDE)
             .define("TWIN_SCHEME", (scheme as u32).to_string().as_str())

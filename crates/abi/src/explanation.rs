@@ -1,5 +1,5 @@
-//! The form of a code's long text, which every crate that has codes fills in
-//! and `twin explain CODE` prints.
+//! The parts of a code's explanation, which `twin explain CODE` prints. Every crate
+//! that has codes provides them.
 
 /// What a code means, at length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Example {
     /// The body of a function `f` in `.text`, in AT&T syntax. Tests assemble it
     /// and compare the code.
     Assembly(&'static str),
-    /// A session, or other text that does not stand in one function.
+    /// A session, or other text that is not one function.
     Text(&'static str),
 }
 

@@ -3,11 +3,11 @@
 //! them once for C and assembly; the testbed's `abi_agreement` test compares
 //! the two, so neither can drift.
 //!
-//! Nothing here is logic. The verifier may depend on this crate and on the
-//! object reader, never on the rewriter.
+//! There is no logic here. The verifier may depend on this crate and on the object
+//! reader, never on the rewriter.
 
-/// Version of everything in this crate, carried by every rewritten object
-/// (`.note.twin`). A verifier or loader refuses any other.
+/// Version of everything in this crate, stored in every rewritten object
+/// (`.note.twin`). Verifiers and loaders refuse any other.
 pub const ABI_VERSION: u32 = 3;
 
 pub mod explanation;
@@ -31,12 +31,12 @@ pub mod stlb {
     pub const INDEX_SHIFT: u32 = PAGE_SHIFT - ENTRY_SHIFT;
     /// See [`INDEX_SHIFT`].
     pub const INDEX_MASK: u64 = (ENTRIES - 1) << ENTRY_SHIFT;
-    /// Consecutive pages that one valid entry maps from its own on, so that an
-    /// access that begins in the first may end in the second (paper, footnote 2).
+    /// Consecutive pages that one valid entry maps, its own first: an access that
+    /// begins in the first may end in the second (paper, footnote 2).
     pub const WINDOW_PAGES: u64 = 2;
-    /// Bytes before a translated address that belong to it as well: what dom0 has
-    /// there, or a hole. So the page before an entry's own is in its window, too,
-    /// and accesses below the one that was checked may share its translation.
+    /// Bytes before a translated address that its translation also covers: dom0's
+    /// page, or a hole. So the page before an entry's own is in its window too, and
+    /// accesses below the checked one may share its translation.
     pub const BELOW: u64 = PAGE_SIZE;
     /// Bytes at and after a translated address that are certainly in its window: the
     /// address may be the last byte of the entry's own page.
@@ -102,7 +102,7 @@ impl Scheme {
 #[repr(u32)]
 pub enum Target {
     /// A hypervisor, the testbed's or Xen: code only, whose data stays in dom0.
-    /// Where the code is placed is the loader's affair.
+    /// The loader chooses where the code is placed.
     #[default]
     Hypervisor = 0,
     /// A stock Linux kernel: a module in place of the original, whose translations
@@ -146,16 +146,17 @@ impl Target {
 ///
 /// ```text
 /// +0x0000  guard page, never mapped
-/// +0x1000  shadow of the driver stack: where the stack has a return address, the
-///          same address stands [`SHADOW`](stack::SHADOW) bytes below it
+/// +0x1000  shadow of the driver stack: a copy of each return address on the stack,
+///          [`SHADOW`](stack::SHADOW) bytes below it
 /// +0x6000  guard pages, never mapped
 /// +0x9000  driver stack, 5 pages, grows down from +0xe000
 /// +0xe000  guard page, never mapped
 /// +0xf000  struct twin_cpu   = (rsp | 0xffff) - 0xfff
 /// ```
 ///
-/// Translations lead to pages of the stack and cover the page before and the page
-/// after: guards. So no pointer of the driver reaches the shadow.
+/// A translation to a page of the stack also covers the page before and the page after.
+/// Each is a page of the stack or a guard page, so no pointer of the driver reaches the
+/// shadow.
 pub mod stack {
     /// Size and alignment of the block in bytes.
     pub const BLOCK: u64 = 0x10000;
@@ -179,47 +180,48 @@ pub mod stack {
     /// is `lock addl $0,-4(%rsp)`; psABI 3.2.2 calls them the red zone).
     pub const BELOW_RSP: i64 = 128;
     /// Bytes above its return address that any function may *read*: stack
-    /// arguments. Whoever enters the driver keeps that many mapped above.
+    /// arguments. The code that enters the driver keeps that many mapped above.
     pub const INCOMING_ARGS: i64 = 64;
 }
 
 /// Names in the symbol table of a rewritten object.
 pub mod names {
-    /// Undefined symbols with this prefix live in dom0: `twin_vm:.rodata` is
-    /// where dom0 has the original's section, `twin_vm:jiffies` where dom0
-    /// keeps `jiffies`. Never called directly.
+    /// Undefined symbols with this prefix are in dom0: `twin_vm:.rodata` is the
+    /// address of the original's section there, `twin_vm:jiffies` that of
+    /// `jiffies`. Never called directly.
     pub const VM_PREFIX: &str = "twin_vm:";
     /// The translation table: [`super::stlb::ENTRIES`] entries, at an address
     /// that a sign-extended 32-bit displacement reaches.
     pub const STLB: &str = "twin_stlb";
     /// `twin_slow_<reg>`, reg one of [`SLOW_REGISTERS`]: takes a dom0 virtual
-    /// address in that register and gives its translation there; keeps every
-    /// other register, but not the flags, which a check has overwritten before
-    /// it asks. Does not return if the address is refused. (Target `linux`: keeps
-    /// the flags as well, and there is none for `rbp`.)
+    /// address in that register and returns its translation there. It keeps every
+    /// other register, but not the flags, which a check overwrites before it calls.
+    /// It does not return if the address is refused. (Target `linux`: keeps the
+    /// flags as well, and there is none for `rbp`.)
     pub const SLOW_PREFIX: &str = "twin_slow_";
     /// The registers that a slow path can be entered with.
     pub const SLOW_REGISTERS: [&str; 15] = [
         "rax", "rcx", "rdx", "rbx", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
         "r14", "r15",
     ];
-    /// Called or jumped to with a VM code address in `r11`: goes on at the
-    /// hypervisor instance's counterpart with all other registers kept except
-    /// `r10`, `r11` and the flags. An address in no table aborts.
+    /// Called or jumped to with a VM code address in `r11`: continues at the
+    /// matching address of the hypervisor instance. Keeps all registers except
+    /// `r10`, `r11` and the flags. Aborts if the address is not in the codemap.
     pub const CALL: &str = "twin_stlb_call";
     /// `twin_in8 twin_in16 twin_in32`: `in` from the port in `dx` to
     /// `al/ax/eax` if the policy allows that port, else abort. Keep all other
     /// registers and the flags.
     pub const PORT_IN: [&str; 3] = ["twin_in8", "twin_in16", "twin_in32"];
-    /// Likewise for `out`: port in `dx`, data in `al/ax/eax`.
+    /// The same for `out`: port in `dx`, data in `al/ax/eax`.
     pub const PORT_OUT: [&str; 3] = ["twin_out8", "twin_out16", "twin_out32"];
-    /// In place of a `ud2` that is a WARN: report, go on. Keeps everything.
+    /// In place of a `ud2` that is a WARN: reports and returns. Keeps all registers
+    /// and the flags.
     pub const WARN: &str = "twin_warn";
-    /// In place of any other `ud2`: abort. Does not return.
+    /// In place of any other `ud2`: aborts. Does not return.
     pub const BUG: &str = "twin_bug";
-    /// Where a return address is not what it was: abort. Does not return.
+    /// Called where a return address has changed: aborts. Does not return.
     pub const SMASHED: &str = "twin_smashed";
-    /// Every name of the runtime begins so; a driver's own imports may not.
+    /// Every name of the runtime begins with this; a driver's own imports may not.
     pub const RUNTIME_PREFIX: &str = "twin_";
 }
 
@@ -233,12 +235,12 @@ pub mod sections {
     /// Type of the note.
     pub const NOTE_TYPE: u32 = 1;
     /// Allocated, read-only. Entries of two words `{ vm, hypervisor }`, both
-    /// filled by relocations: the code addresses that may be reached through
-    /// [`super::names::CALL`], exactly those.
+    /// filled by relocations: exactly the code addresses that may be reached
+    /// through [`super::names::CALL`].
     pub const CODEMAP: &str = ".twin.codemap";
     /// Not allocated. Entries of three `u32`: index of the section in this
     /// object, offset in it, offset in the original section of the same name.
-    /// Sorted; an entry holds until the next. Reports are read with it.
+    /// Sorted; an entry holds until the next. It translates offsets in reports.
     pub const MAP: &str = ".twin.map";
     /// Bytes of one entry of [`MAP`].
     pub const MAP_ENTRY: usize = 12;

@@ -1,8 +1,8 @@
-//! Append one object to another, as `ld -r` does: what the second defines is
-//! added, what it lacks is looked for in the first.
+//! Append one object to another, as `ld -r` does: the definitions of the second are
+//! added, and its undefined symbols are looked up in the first.
 //!
-//! A section goes behind the first object's section of the same name, aligned as
-//! it wants; a name that is new becomes a new section at the end. Sections,
+//! The contents of a section go after those of the first object's section of the same
+//! name, with their alignment; a new name becomes a new section at the end. Sections,
 //! symbols and relocations of the first object keep their ids and contents.
 
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use crate::model::{Object, Place, Relocation, Role, Section, SectionId, Symbol, SymbolId, consts};
 
-/// Where things of the appended object are now.
+/// The places of the appended object's sections and symbols in the result.
 #[derive(Clone, Debug, Default)]
 pub struct Appended {
     sections: HashMap<SectionId, (SectionId, u64)>,
@@ -24,16 +24,16 @@ impl Appended {
         self.sections.get(&id).copied()
     }
 
-    /// What a symbol of the part is called now.
+    /// The new id of a symbol of the part.
     pub fn symbol(&self, id: SymbolId) -> Option<SymbolId> {
         self.symbols.get(&id).copied()
     }
 }
 
-/// Appends `part` to `object`. Symbols that `part` leaves undefined become those
-/// of the same name that `object` has, defined or not; all others are added. So a
-/// name that both define is there twice afterwards. Of a global one a linker would
-/// complain; here the caller has to keep names apart.
+/// Appends `part` to `object`. Symbols that `part` leaves undefined become those of the
+/// same name in `object`, defined or not; all others are added. So a name that both
+/// define is there twice afterwards. A linker would report a global one; here the caller
+/// has to make sure that names differ.
 pub fn append(object: &mut Object<'static>, part: &Object<'_>) -> Appended {
     let mut appended = Appended::default();
     for (id, section) in part.sections().filter(|(_, s)| has_contents(s)) {
@@ -45,7 +45,7 @@ pub fn append(object: &mut Object<'static>, part: &Object<'_>) -> Appended {
             appended.symbols.insert(id, now);
         }
     }
-    // All symbols have their new ids beyond this point.
+    // --- all symbols have their new ids ---
     for (id, section) in part.sections() {
         let Some((to, base)) = appended.section(id) else {
             continue;
@@ -62,8 +62,8 @@ pub fn append(object: &mut Object<'static>, part: &Object<'_>) -> Appended {
     appended
 }
 
-/// Marks of the assembler (`.note.GNU-stack`) and what it left empty are no part
-/// of the object's meaning.
+/// Sections that are not loaded, such as the assembler's marker `.note.GNU-stack`, and
+/// empty ones are not part of the object's meaning.
 fn has_contents(section: &Section<'_>) -> bool {
     section.role == Role::Contents && section.size > 0 && section.flags & consts::SHF_ALLOC != 0
 }

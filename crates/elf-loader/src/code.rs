@@ -1,4 +1,4 @@
-//! The stable codes of files that cannot be read, and their long texts, printed
+//! The stable codes of files that cannot be read, and their explanations, printed
 //! by `twin explain CODE` and collected in `docs/troubleshooting.md`.
 
 use twin_abi::explanation::{Example, Explanation};
@@ -11,11 +11,11 @@ use crate::read::{ReadError, RelocationProblem, SectionProblem, SymbolProblem};
 pub enum Code {
     /// The file has no bytes.
     Empty,
-    /// No ELF file.
+    /// Not an ELF file.
     NotElf,
-    /// Shorter than it says.
+    /// Shorter than its headers say.
     Truncated,
-    /// ELF, but no relocatable object.
+    /// ELF, but not a relocatable object.
     NotRelocatable,
     /// Another byte order, machine or word size.
     Machine,
@@ -31,7 +31,7 @@ pub enum Code {
     Unsupported,
     /// Damaged compressed data.
     Compression,
-    /// Compressed data that expands beyond all measure.
+    /// Compressed data that expands beyond the limits.
     TooLarge,
 }
 

@@ -1,5 +1,5 @@
-//! Modules as distributions ship them: plain, or compressed with xz, zstd or
-//! gzip. Recognised by content, not by name.
+//! Decompresses modules as distributions ship them: plain, or compressed with xz, zstd
+//! or gzip. The format is recognised by content, not by name.
 //!
 //! Takes bytes, gives the bytes of the object. Memory is bounded whatever the
 //! input claims.
@@ -11,10 +11,9 @@ use thiserror::Error;
 /// Most bytes that a file may decompress to: far more than any module, far
 /// less than memory.
 pub const MAX_DECOMPRESSED: u64 = 512 << 20;
-/// Most bytes that a file may decompress to for each of its own, beside
-/// [`FREE_DECOMPRESSED`]: compiled code is packed to a fifth at best. What comes
-/// after reading takes memory for each byte of code, so that a few kilobytes must
-/// not become many megabytes.
+/// Most bytes that a file may decompress to for each of its own, in addition to
+/// [`FREE_DECOMPRESSED`]: compiled code is compressed to a fifth at best. Later phases
+/// take memory for each byte of code, so a few kilobytes must not become many megabytes.
 pub const MAX_RATIO: u64 = 100;
 /// Bytes that any file may decompress to.
 pub const FREE_DECOMPRESSED: u64 = 1 << 20;
@@ -36,8 +35,8 @@ pub enum InputError {
         /// What the decoder says.
         source: std::io::Error,
     },
-    /// It expands to more than [`MAX_DECOMPRESSED`] bytes, or to more than such a
-    /// file does ([`MAX_RATIO`]).
+    /// It expands to more than [`MAX_DECOMPRESSED`] bytes, or to more than [`MAX_RATIO`]
+    /// allows.
     #[error(
         "the {format} data expands to more than {limit} bytes, which no module does; decompress it yourself if it is one"
     )]
@@ -75,7 +74,7 @@ fn decompress_up_to(bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, InputError> {
     }
 }
 
-/// What has been decompressed, bounded.
+/// The decompressed bytes, with their limit.
 struct BoundedOutput {
     format: &'static str,
     limit: u64,
@@ -172,7 +171,7 @@ mod tests {
         let free = FREE_DECOMPRESSED as usize;
         let small = gzip(&vec![0x74; free]);
         assert_eq!(decompress(small).expect("fits").len(), free);
-        // A thousandth: what a file of nothing but `je .+2` is packed to.
+        // A file of nothing but `je .+2` is compressed to a thousandth.
         let packed = gzip(&vec![0x74; 4 * free]);
         let limit = packed.len() as u64 * MAX_RATIO + FREE_DECOMPRESSED;
         let error = decompress(packed).expect_err("too large");

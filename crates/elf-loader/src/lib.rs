@@ -7,10 +7,10 @@
 //!                                       └──link─────> bytes at addresses
 //! ```
 //!
-//! [`model`] is the object as data, the only type that clients share; nothing
-//! of the parsing and writing libraries shows. The input is not trusted: the
-//! reader checks every index, range and name, so that whoever holds an
-//! [`Object`] made by [`read()`] may index with the ids in it.
+//! [`model`] is the object as data, the only type that clients share; the parsing and
+//! writing libraries are not visible. The input is not trusted: the reader checks every
+//! index, range and name, so that code with an [`Object`] made by [`read()`] may index
+//! with the ids in it.
 
 pub mod append;
 mod code;

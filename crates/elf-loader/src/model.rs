@@ -1,7 +1,7 @@
-//! A relocatable object as data: what is in the file, typed, and nothing about
-//! how the file spells it.
+//! A relocatable object as data: the contents of the file, typed, without the details of
+//! its encoding.
 //!
-//! x86-64 by design: ELF64, little-endian, addends beside the relocations (RELA).
+//! x86-64 by design: ELF64, little-endian, addends in the relocations (RELA).
 //! The reader refuses everything else.
 
 use std::borrow::Cow;
@@ -187,8 +187,8 @@ impl<'a> Object<'a> {
         &self.symbols[id.0 as usize]
     }
 
-    /// The name of a symbol, and of a section symbol, which has none, that of its
-    /// section: what messages and listings call it.
+    /// The name of a symbol in messages and listings. For a section symbol, which has no
+    /// name, it is that of its section.
     ///
     /// # Panics
     /// If there is no such symbol.

@@ -1,10 +1,10 @@
-//! What a kernel module says of itself: `.modinfo`, strings `KEY=VALUE` that end in
-//! zeros (`include/linux/moduleparam.h`, `__MODULE_INFO`).
+//! A kernel module's `.modinfo`: strings `KEY=VALUE` that end in zeros
+//! (`include/linux/moduleparam.h`, `__MODULE_INFO`).
 
 use crate::Object;
 
-/// The values of a key, in the order of the section; none if there is no such
-/// section. What is not UTF-8 is nothing that a key of the kernel's has.
+/// The values of a key, in the order of the section; none if there is no such section.
+/// Values that are not UTF-8 are left out: no key of the kernel has them.
 pub fn values<'o>(object: &'o Object<'_>, key: &str) -> Vec<&'o str> {
     let Some(id) = object.section_named(".modinfo") else {
         return Vec::new();

@@ -1,10 +1,10 @@
-//! From relocations to the places in this object that they mean.
+//! Resolves relocations to places in the object.
 //!
-//! A relocation means `S + A`: the address of its symbol plus its addend. Where
-//! the symbol is defined in a section of the object, that is a place
-//! `(section, offset)`, whatever addresses the sections get later. These
-//! functions find it, and gather what outside the code refers to code: the
-//! addresses that may be taken, and the metadata that moves with the code.
+//! A relocation means `S + A`: the address of its symbol plus its addend. If the symbol
+//! is defined in a section of the object, that is a place `(section, offset)`, whatever
+//! addresses the sections get later. These functions find the place, and collect the
+//! references to code from outside the code: the addresses that may be taken, and the
+//! metadata that moves with the code.
 
 use crate::model::{Object, Place, Relocation, SectionId};
 use crate::special::{SpecialError, SpecialKind, kind_of};
@@ -24,8 +24,8 @@ pub fn resolve_target(object: &Object<'_>, relocation: &Relocation) -> Option<(S
 /// As [`resolve_target`] for a PC-relative field of an instruction: the place
 /// `S + A + bias`, where `bias` is the distance in bytes from the field to the
 /// end of the instruction. It is 4 for the rel32 of a branch, 4 plus the bytes
-/// of the immediate for a RIP-relative operand. Adding it afterwards would not
-/// do: `S + A` of a branch to the first bytes of a section lies before it.
+/// of the immediate for a RIP-relative operand. It cannot be added afterwards: `S + A`
+/// of a branch to the first bytes of a section is before the section, hence `None`.
 pub fn resolve_biased(
     object: &Object<'_>,
     relocation: &Relocation,
@@ -52,8 +52,8 @@ pub struct CodeReference {
     ///
     /// For an address and for `.long f - .` that is exact. A PC-relative field
     /// in plain data may also be an entry of a jump table (`.long .L5 -
-    /// .Ltable`), whose place is as many bytes lower as the field lies behind
-    /// the table's start; only the code that uses the table knows it.
+    /// .Ltable`). Its place is lower, by the distance of the field from the
+    /// table's start; only the code that uses the table has that distance.
     pub target: (SectionId, u64),
     /// What the referring section is, if the kernel gives it a meaning.
     pub special: Option<SpecialKind>,

@@ -1,8 +1,8 @@
 //! The runtime that the rewriter links into a module for a stock kernel, as an
 //! object file. Its source is `runtime/platform/linux/slow.S`.
 //!
-//! A crate of its own, because the rewriter puts these bytes into a module and
-//! the verifier asks whether they are there, and the two share nothing else.
+//! It is its own crate because the rewriter puts these bytes into a module and the
+//! verifier checks that they are there. The two share no other code.
 
 use twin_abi::Scheme;
 

@@ -1,8 +1,8 @@
 //! The oracle: liveness by its definition over paths, and programs to compare on.
 //!
-//! [`solve`] is compared here with a search that shares no code and no idea with it: no summaries
-//! of blocks, no sets, no fixpoint, one location and one starting point at a time. A fuzz target
-//! is [`Graph::from_bytes`] and [`agrees`]; the tests of this crate run the same two.
+//! [`solve`] is compared here with a search that shares neither code nor method with it: no
+//! summaries of blocks, no sets, no fixpoint, one location and one starting point at a time. A fuzz
+//! target is [`Graph::from_bytes`] and [`agrees`]; the tests of this crate run the same two.
 //!
 //! ```
 //! use liveness::check::{Graph, agrees};
@@ -153,7 +153,7 @@ fn compare_instructions(
     Ok(())
 }
 
-/// The first element in which two sequences differ, of whichever has one there.
+/// The first element in which two sequences differ, from the one that has an element there.
 fn first_difference(
     mut left: impl Iterator<Item = InstId>,
     mut right: impl Iterator<Item = InstId>,
@@ -189,8 +189,8 @@ pub fn live_at(program: &impl Program, point: Point) -> LocSet {
 /// Whether a path from `point` comes to a use of `loc`, or to an exit that has it in its boundary,
 /// before it comes to a kill.
 ///
-/// A path that comes back to the beginning of a block meets nothing there that it did not meet the
-/// first time, so following each block from its beginning once finds every such path.
+/// A path that comes back to the beginning of a block finds nothing new there. So following each
+/// block from its beginning once finds every path to a use.
 pub fn path_to_use(program: &impl Program, point: Point, loc: Loc) -> bool {
     let mut entered = vec![false; program.block_count()];
     let mut open = vec![point];

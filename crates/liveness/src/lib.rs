@@ -1,8 +1,8 @@
 //! Live locations of x86 machine code.
 //!
 //! Which registers and flags may be overwritten at a place of a program without changing what it
-//! computes? Those that are not *live* there. This crate answers for machine code of either word
-//! size; of object files and of what the rewriter does with the answer it knows nothing.
+//! computes? Those that are not *live* there. This crate finds them for machine code of either word
+//! size. It does not depend on object files or on the rewriter.
 //!
 //! ```text
 //! instructions ──x86──> effects ─┐
@@ -41,26 +41,25 @@
 //! upwards from the empty sets until nothing changes reaches it in any order: no step can go above
 //! a solution, and the chains are finite.
 //!
-//! The solution wanted is the one over paths: a location is live at a point iff some path from
-//! there comes to a use of it before it comes to a kill, or comes without a kill to an exit whose
-//! boundary has it. The functions distribute over union, and for such functions the least fixpoint
-//! *is* the union over all paths (Kildall 1973; Kam and Ullman 1977), so nothing is lost by merging
-//! where paths meet. Least matters: in a loop without exit a location that nobody uses would keep
-//! itself alive in a greater solution. [`check`] holds the definition over paths as an executable
+//! Liveness is defined over paths: a location is live at a point iff some path from there comes to
+//! a use of it before it comes to a kill, or comes without a kill to an exit whose boundary has it.
+//! The functions distribute over union, and for such functions the least fixpoint *is* the union
+//! over all paths (Kildall 1973; Kam and Ullman 1977), so nothing is lost by merging
+//! where paths meet. Least matters: in a greater solution, a location that is never used would keep
+//! itself alive in a loop without exit. [`check`] has the definition over paths as an executable
 //! oracle.
 //!
 //! # What soundness asks of the client
 //!
 //! A larger `uses`, a smaller `kills`, another edge, a larger boundary: each can only make more
-//! locations live. So whatever is not known exactly is rounded that way, and [`x86`] does so for
-//! each instruction. Edges and boundaries are the client's: it must give every edge that control
-//! can take, and what the outside may read wherever control leaves.
+//! locations live. So anything that is not known exactly is rounded that way, and [`x86`] does so
+//! for each instruction. The client gives edges and boundaries: every edge that control can take,
+//! and the locations that outside code may read wherever control leaves.
 //!
-//! An edge leaves a block after its last instruction, with everything that this one killed. An
-//! exception leaves *before* its instruction has written anything. So where a fault resumes
-//! somewhere in the program, either the instruction begins a block and the edge starts from the
-//! blocks before it, or it ends a block and its effect is given without kills
-//! ([`Effect::interruptible`]).
+//! An edge leaves a block after its last instruction, and so after that instruction's kills. An
+//! exception leaves *before* its instruction has written anything. So if a fault resumes somewhere
+//! in the program, either the instruction begins a block and the edge starts from the blocks before
+//! it, or it ends a block and its effect is given without kills ([`Effect::interruptible`]).
 
 pub mod check;
 mod locations;

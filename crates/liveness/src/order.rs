@@ -1,15 +1,16 @@
-//! The order of evaluation: which block first, and which ones again.
+//! The order of evaluation: which blocks come first, and which ones again.
 //!
-//! Liveness flows from successors to predecessors. In postorder of a depth-first search every edge
-//! but the retreating ones finds its successor evaluated already, so an acyclic graph needs one
-//! sweep, and a sweep more carries a value around one more nested loop (Kam and Ullman 1976).
+//! Liveness flows from successors to predecessors. In postorder of a depth-first search, the
+//! successor of every edge except retreating ones is evaluated before its predecessor. So an acyclic
+//! graph needs one sweep, and each further sweep carries a value around one more nested loop (Kam
+//! and Ullman 1976).
 
 use crate::solve::{BlockId, Program};
 
 /// Every block once, successors before their predecessors except along retreating edges.
 ///
 /// Roots are taken in block order, so blocks that no other one reaches are ordered too. The stack
-/// is explicit: a function may have as many blocks in a row as it likes.
+/// is explicit: a path of any length cannot overflow the machine stack.
 pub fn postorder(program: &impl Program) -> Vec<BlockId> {
     let count = program.block_count();
     let mut order = Vec::with_capacity(count);
@@ -81,8 +82,8 @@ impl Predecessors {
 
 /// The blocks still to be evaluated, handed out in sweeps over the order.
 ///
-/// A bit for each position of the order, and above them a bit for each word that is not zero, so
-/// that a sweep with little to do is cheap.
+/// One bit for each position of the order, and above these one bit for each word that is not zero,
+/// so that a sweep with few blocks is cheap.
 pub(crate) struct Pending<'a> {
     order: &'a [BlockId],
     position: Vec<u32>,

@@ -1,16 +1,16 @@
-//! The algorithm: live locations of a program seen through one small trait.
+//! The algorithm: computes the live locations of a program, given as one small trait.
 //!
 //! Takes a [`Program`], gives a [`Liveness`], changes nothing. The steps:
 //!
 //! 1. Summarise each block: a run of effects composes into one effect of the same shape, so from
 //!    here on a block costs as much as an instruction.
 //! 2. Order the blocks so that successors mostly come first (postorder of a depth-first search).
-//! 3. Evaluate blocks in that order, handing what became live before one to its predecessors, and
-//!    again those that thereby got something new after them, until none is left.
+//! 3. Evaluate blocks in that order. New live locations before a block are added after its
+//!    predecessors. Blocks whose live-out set grew are evaluated again, until none is left.
 //!
-//! The crate's documentation says why the result is the right one. A block is evaluated once, and
-//! again at most once for each location; an edge is passed at most once for each location. In the
-//! order above, few blocks come more than twice.
+//! The crate's documentation says why the result is right. A block is evaluated once, and again at
+//! most once for each location; an edge is passed at most once for each location. In the order
+//! above, few blocks are evaluated more than twice.
 
 use crate::locations::{LocSet, WordSize};
 use crate::order::{Pending, Predecessors, postorder};
@@ -20,7 +20,7 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockId(pub u32);
 
-/// An instruction, numbered as the client likes; a block is a range of numbers.
+/// An instruction, with a number that the client chooses; a block is a range of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstId(pub u32);
 
@@ -93,8 +93,8 @@ pub trait Program {
     /// The instructions of a block, in order of execution. May be empty.
     fn instructions(&self, block: BlockId) -> Range<u32>;
 
-    /// The effect of one instruction. Asked once for each instruction of a block by [`solve`], and
-    /// again by [`Liveness::before_each`]: worth caching if it is expensive.
+    /// The effect of one instruction. [`solve`] calls this once for each instruction of a block, and
+    /// [`Liveness::before_each`] calls it again: worth caching if it is expensive.
     fn effect(&self, inst: InstId) -> Effect;
 
     /// Where control can go after the last instruction, interprocedural edges included if the
@@ -151,7 +151,7 @@ pub fn solve(program: &impl Program) -> Liveness {
     let predecessors = Predecessors::of(program);
     let mut live_in = vec![LocSet::empty(); effects.len()];
     let mut live_out: Vec<LocSet> = blocks().map(|block| program.live_at_exit(block)).collect();
-    // The program is not asked again beyond this point.
+    // --- the program's methods are not called after this ---
 
     let mut pending = Pending::all(&order);
     while let Some(block) = pending.next() {

@@ -24,7 +24,7 @@ use iced_x86::{
     RflagsBits,
 };
 
-/// Finds effects of instructions; keeps the buffers that this takes.
+/// Finds effects of instructions; keeps its buffers between calls.
 #[derive(Debug)]
 pub struct EffectFinder {
     factory: InstructionInfoFactory,
@@ -56,14 +56,14 @@ impl EffectFinder {
         self.known.effect(instruction, info)
     }
 
-    /// As [`EffectFinder::effect`], for one who has asked for the instruction's registers already:
-    /// `info` is iced's answer.
+    /// As [`EffectFinder::effect`], with iced's `info` of the instruction, if the caller has it
+    /// already.
     pub fn effect_of(&mut self, instruction: &Instruction, info: &InstructionInfo) -> Effect {
         self.known.effect(instruction, info)
     }
 }
 
-/// What [`is_understood`] says of each form, where it was asked.
+/// Cached results of [`is_understood`] by form.
 #[derive(Debug)]
 struct Known(Vec<Option<bool>>);
 
@@ -134,7 +134,7 @@ fn general(register: Register) -> Option<Reg> {
     Reg::new(register.full_register().number() as u8)
 }
 
-/// What a read of a register looks at. A 32-bit read counts as one of the whole register.
+/// The pieces that a read of a register uses. A 32-bit read counts as one of the whole register.
 fn pieces_read(register: Register) -> LocSet {
     let Some(reg) = general(register) else {
         return LocSet::empty();
@@ -149,14 +149,14 @@ fn pieces_read(register: Register) -> LocSet {
     }
 }
 
-/// What a write of a register replaces. A 32-bit write replaces all: on i386 there is no more, and
-/// in 64-bit mode the upper half becomes zero (SDM volume 1, 3.4.1.1).
+/// The pieces that a write of a register replaces. A 32-bit write replaces all: on i386 a register
+/// has no more bits, and in 64-bit mode the upper half becomes zero (SDM volume 1, 3.4.1.1).
 fn pieces_written(register: Register) -> LocSet {
     pieces_read(register)
 }
 
-/// `sbb %eax,%eax` and its like: minus the carry, whatever the register was. (`xor` and `sub` of a
-/// register with itself need no rule: iced reports them as writes.)
+/// `sbb %eax,%eax` and so on: the result is minus the carry, whatever the register was. (`xor` and
+/// `sub` of a register with itself need no rule: iced reports them as writes.)
 fn borrow_idiom(instruction: &Instruction) -> Option<Register> {
     let same = instruction.mnemonic() == Mnemonic::Sbb
         && instruction.op0_kind() == OpKind::Register
@@ -177,7 +177,7 @@ fn flag_effect(instruction: &Instruction) -> Effect {
     }
 }
 
-/// Flags among those reported as written that an execution may yet leave alone, or leave undefined.
+/// Flags that are reported as written but that an execution may leave unchanged, or undefined.
 fn flags_that_may_survive(instruction: &Instruction) -> LocSet {
     use Mnemonic::*;
     match instruction.mnemonic() {
@@ -188,7 +188,7 @@ fn flags_that_may_survive(instruction: &Instruction) -> LocSet {
         {
             LocSet::flags()
         }
-        // The manuals of the two makers do not agree about the other flags.
+        // AMD's and Intel's manuals do not agree about the other flags.
         Fcomi | Fcomip | Fucomi | Fucomip => LocSet::flags()
             .minus(LocSet::flag(Flag::Carry))
             .minus(LocSet::flag(Flag::Parity))
@@ -198,9 +198,9 @@ fn flags_that_may_survive(instruction: &Instruction) -> LocSet {
 }
 
 /// Shifts and rotates (SDM volume 2, SAL/SAR/SHL/SHR, RCL/RCR/ROL/ROR, SHLD, SHRD). A masked count
-/// of zero leaves every flag alone: iced sees to immediate counts, and a count in `cl` may be zero.
-/// A count beyond the operand leaves CF undefined for `shl` and `shr`, everything for `shld` and
-/// `shrd`.
+/// of zero leaves every flag unchanged: iced handles immediate counts, and a count in `cl` may be
+/// zero. A count larger than the operand leaves CF undefined for `shl` and `shr`, all flags for
+/// `shld` and `shrd`.
 fn shift_survivors(instruction: &Instruction) -> LocSet {
     use Mnemonic::*;
     let count_at = instruction.op_count() - 1;
@@ -228,7 +228,7 @@ fn is_repeated(instruction: &Instruction) -> bool {
     instruction.has_rep_prefix() || instruction.has_repne_prefix()
 }
 
-/// The locations among iced's [`RflagsBits`]; interrupt, alignment and x87 flags are none.
+/// The locations among iced's [`RflagsBits`]; interrupt, alignment and x87 flags are not locations.
 const fn flags_of(bits: u32) -> LocSet {
     const TABLE: [LocSet; LISTED as usize + 1] = {
         let mut table = [LocSet::empty(); LISTED as usize + 1];
@@ -292,10 +292,10 @@ fn is_cmov(mnemonic: Mnemonic) -> bool {
     )
 }
 
-/// Whether an instruction is one whose registers and flags iced lists in full and whose meaning
-/// does not depend on a kernel, a hypervisor or the state of the machine.
+/// Whether iced lists all registers and flags of an instruction, and its meaning does not depend on
+/// a kernel, a hypervisor or the state of the machine.
 ///
-/// Only what the lists below admit is understood.
+/// An allow-list: only instructions that the lists below admit are understood.
 fn is_understood(instruction: &Instruction) -> bool {
     !instruction.is_invalid()
         && !instruction.is_save_restore_instruction()
@@ -340,8 +340,8 @@ fn is_privileged_but_plain(mnemonic: Mnemonic) -> bool {
     )
 }
 
-/// Instructions of plain features that look at the machine, leave the flat memory model, or are not
-/// settled: processors to come may give a reserved no-operation a meaning.
+/// Instructions of plain features that depend on the state of the machine, leave the flat memory
+/// model, or are not settled: later processors may give a reserved no-operation a meaning.
 fn is_system(mnemonic: Mnemonic) -> bool {
     use Mnemonic::*;
     matches!(

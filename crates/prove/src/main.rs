@@ -1,21 +1,20 @@
-//! Proves the arithmetic that the verifier's proof rests on, for all numbers.
+//! Proves the arithmetic that the verifier's proof depends on, for all numbers.
 //!
 //! ```text
 //! svm-verify/src/domain/bounds.rs ──translate──> definitions ─┐
 //! theorems.rs ─────────────────────────────────────────┴──> z3 ──> proved or not
 //! ```
 //!
-//! Three things are asked of the solver:
+//! The solver has to confirm three things:
 //!
-//! 1. each theorem follows, and what it assumes is possible;
-//! 2. each of the false statements beside them is refuted;
+//! 1. each theorem follows, and its assumptions are possible;
+//! 2. each of the false statements listed with the theorems is refuted;
 //! 3. each change of one operator or constant in the verifier's functions (a
-//!    *mutant*) makes some theorem false: what the theorems leave open would
-//!    show here.
+//!    *mutant*) makes some theorem false. A gap in the theorems would show here.
 //!
-//! What this does not reach: that the verifier calls these functions with the right
-//! numbers (its own tests, the mutants of checks and the attack objects do that),
-//! and joins and renames of its abstract state, which a test enumerates
+//! Not proved here: that the verifier calls these functions with the right numbers
+//! (its own tests, the mutants of checks and the attack objects test that), and joins
+//! and renames of its abstract state, which a test enumerates
 //! (`svm-verify/src/domain/laws.rs`). The solver itself is trusted.
 
 mod theorems;
@@ -79,7 +78,7 @@ fn run() -> Result<bool, String> {
     Ok(good)
 }
 
-/// For each theorem, whether it follows, and whether what it assumes is possible.
+/// For each theorem, whether it follows, and whether its assumptions are possible.
 fn ask(theorems: &[Theorem], mutant: Option<Mutant>) -> Result<(Vec<bool>, Vec<bool>), String> {
     let mut text = String::from("(set-logic QF_BV)\n(define-sort W () (_ BitVec 64))\n");
     let constants = theorems::constants();
@@ -110,7 +109,7 @@ fn ask(theorems: &[Theorem], mutant: Option<Mutant>) -> Result<(Vec<bool>, Vec<b
     Ok((refutable.iter().map(|found| !found).collect(), possible))
 }
 
-/// What the solver says to each question: true if there are such numbers.
+/// The solver's answer to each question: true if there are numbers that satisfy it.
 fn solve(text: &str) -> Result<Vec<bool>, String> {
     let mut z3 = Command::new("z3")
         .args(["-in", "-smt2"])

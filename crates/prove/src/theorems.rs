@@ -1,10 +1,11 @@
-//! What the verifier's arithmetic is for, as statements about all 64-bit numbers.
+//! The purpose of the verifier's arithmetic, as theorems about all 64-bit numbers.
 //!
 //! A [`Theorem`] is text of SMT-LIB 2.6 over bit vectors of 64 bits. It may name the
-//! functions of `svm-verify/src/domain/bounds.rs`, each with `.fits` behind it to say that
-//! nothing in it overflows, and the constants of [`constants`]. Its places count in
-//! bytes: in the window from the start of the translated address's own page, in a
-//! frame from `rsp` at the function's entry, where the return address lies.
+//! constants of [`constants`] and the functions of `svm-verify/src/domain/bounds.rs`;
+//! a function's name with the suffix `.fits` says that nothing in the function
+//! overflows. Places are in bytes: in the window, from the start of the translated
+//! address's own page; in a frame, from `rsp` at the function's entry, where the return
+//! address is.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +13,17 @@ use twin_abi::{stack, stlb};
 
 /// A statement about all numbers.
 pub struct Theorem {
-    /// What it says, in words; reports name it so.
+    /// The statement in words, which reports use as its name.
     pub name: &'static str,
     /// The numbers that it is about.
     pub about: &'static [&'static str],
-    /// What is assumed of them.
+    /// The assumptions about them.
     pub given: &'static str,
-    /// What holds then.
+    /// The conclusion.
     pub then: &'static str,
 }
 
-/// Constants by the path that the verifier's source has for them.
+/// Constants by their path in the verifier's source.
 pub fn constants() -> BTreeMap<&'static str, i64> {
     BTreeMap::from([
         ("stlb::BELOW", stlb::BELOW as i64),
@@ -42,7 +43,7 @@ pub fn constants() -> BTreeMap<&'static str, i64> {
     ])
 }
 
-/// Definitions that all theorems may use; constants go by the last part of their path.
+/// Definitions that all theorems may use; a constant's name is the last part of its path.
 pub const PRELUDE: &str = "
 (define-fun n ((a W)) W a)
 (define-fun int32 ((a W)) Bool (and (bvsle #xffffffff80000000 a) (bvsle a #x000000007fffffff)))
@@ -59,7 +60,7 @@ pub const PRELUDE: &str = "
 (define-fun return-address () W #x0000000000000008)
 ";
 
-/// The statements that have to follow for all numbers.
+/// The theorems, which have to follow for all numbers.
 pub const THEOREMS: &[Theorem] = &[
     // P1 (b). Every byte of an access that is covered lies in the page of the
     // translated address, the one before it or the one after it.
@@ -119,7 +120,7 @@ pub const THEOREMS: &[Theorem] = &[
                  (=> (not (reaches_caller at size)) (bvslt (bvadd at byte) zero))
                  (=> (reaches_caller at size) (bvsge (bvadd at (bvsub size one)) zero)))",
     },
-    // Target linux. A realigned frame lies up to an alignment lower than is known.
+    // Target linux. A realigned frame may be lower than is known, by up to an alignment.
     Theorem {
         name: "what is written is not the return address, wherever a frame was aligned to",
         about: &["at", "size", "byte", "slack", "lower"],
@@ -138,7 +139,7 @@ pub const THEOREMS: &[Theorem] = &[
                  (let ((there (ite (bvsge lowest zero) lowest zero)))
                    (and (within there zero return-address) (bvsle lowest there) (bvsle there last)))))",
     },
-    // Relocated operands: any sum of a symbol's value and an addend may be asked.
+    // Relocated operands: any sum of a symbol's value and an addend may occur.
     Theorem {
         name: "an operand in a section lies in it byte for byte",
         about: &["start", "size", "length", "byte"],
@@ -154,7 +155,7 @@ pub const THEOREMS: &[Theorem] = &[
         then: "(=> (and (bvsle zero start) (bvsle start length) (bvsle size (bvsub length start)))
                    (in_section start size length))",
     },
-    // P5. Both schemes come to the same entry, a whole one, inside the table.
+    // P5. Both schemes select the same entry, a whole one, inside the table.
     Theorem {
         name: "an index names a whole entry of the table, the same in both schemes",
         about: &["va"],
@@ -197,7 +198,7 @@ pub const THEOREMS: &[Theorem] = &[
         then: "(let ((first (bvsub (in-page va) (bvshl element shift))))
                  (and (bvsle zero first) (bvslt (bvadd first byte) (pages WINDOW_PAGES))))",
     },
-    // `or $0x7fff` of an address in a block leads to the context behind its stack.
+    // `or $0x7fff` of an address in a block leads to the context above its stack.
     Theorem {
         name: "the top of the block leads to the context",
         about: &["block", "rsp"],
@@ -207,8 +208,8 @@ pub const THEOREMS: &[Theorem] = &[
     },
 ];
 
-/// What does not hold, each a step beside a theorem: a solver that proved one of them
-/// would prove anything.
+/// False statements, each close to a theorem: a solver that proved one of them would
+/// prove anything.
 pub const REFUTED: &[Theorem] = &[
     Theorem {
         name: "an offset of a whole page is in the page",

@@ -1,10 +1,10 @@
-//! Rust to formulas: the functions of `svm-verify/src/domain/bounds.rs` as definitions of
-//! SMT-LIB 2.6, over bit vectors of 64 bits, as the processor has them.
+//! Translates Rust to formulas: the functions of `svm-verify/src/domain/bounds.rs` become
+//! definitions of SMT-LIB 2.6, over bit vectors of 64 bits, as the processor has them.
 //!
-//! Each function `f` gives two definitions: `f`, its value, and `f.fits`, whether
-//! no addition, subtraction or negation in it overflows; what `&&` and `||`
-//! do not come to is left out, as it is not computed. What is not in the subset is
-//! an error: nothing is passed over.
+//! Each function `f` becomes two definitions: `f`, its value, and `f.fits`, whether no
+//! addition, subtraction or negation in it overflows. Operands that `&&` and `||` do not
+//! evaluate are left out, as they are not computed. Code outside the subset is an error:
+//! nothing is ignored.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ struct Term {
 /// One change of the source's meaning, to see that the proof notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mutant {
-    /// The how manieth place that can be changed.
+    /// Number of the place, from 0, among those that can be changed.
     pub place: usize,
 }
 
-/// What was translated.
+/// The result of a translation.
 pub struct Translation {
     /// One SMT-LIB definition for each function.
     pub text: String,
@@ -31,15 +31,14 @@ pub struct Translation {
     pub functions: Vec<String>,
     /// The source's own constants.
     pub constants: Vec<(String, String)>,
-    /// Places that can be changed, each with the function that it is in and what
-    /// would be changed.
+    /// Places that can be changed, each with its function and the change.
     pub places: Vec<(String, String)>,
 }
 
 /// Translates a source, with one change if a mutant is given.
 ///
 /// # Errors
-/// What is not in the subset.
+/// Code that is not in the subset.
 pub fn translate(
     source: &str,
     constants: &BTreeMap<&str, i64>,
@@ -117,7 +116,7 @@ impl Translator {
         ))
     }
 
-    /// Notes a place that can be changed. True if it is to be changed now.
+    /// Records a place that can be changed. True if the mutant changes this one.
     fn changes(&mut self, what: String) -> bool {
         self.places.push((self.function.clone(), what));
         let here = self.places.len() - 1;
@@ -177,7 +176,7 @@ impl Translator {
         }
     }
 
-    /// A constant: changed, it is one more.
+    /// A constant; a mutant adds one to it.
     fn constant(&mut self, value: String, name: &str) -> String {
         if self.function.is_empty() || !self.changes(format!("{name} + 1")) {
             return value;
@@ -190,7 +189,7 @@ impl Translator {
         let right = self.expression(&b.right, parameters)?;
         let (l, r) = (&left.value, &right.value);
         let both = format!("(and {} {})", left.fits, right.fits);
-        // The operator, and what a mutant makes of it.
+        // The operator, and a mutant's replacement.
         let (operator, other) = match b.op {
             BinOp::Lt(_) => ("bvslt", "bvsle"),
             BinOp::Le(_) => ("bvsle", "bvslt"),

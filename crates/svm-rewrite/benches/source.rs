@@ -1,21 +1,22 @@
-//! How fast assembly text is rewritten, beside `as` on the same text: part of
+//! How fast assembly text is rewritten, compared with `as` on the same text: part of
 //! `make bench`.
 //!
 //! ```text
 //! cargo bench -p svm-rewrite --bench source -- FILE.s...
 //! ```
 //!
-//! One core, processor time, best of some rounds, the allocator that `twin` has. What
-//! is timed as rewriting is everything this project does between a text in memory and
-//! the rewritten text in memory: taking the text apart, marking it, reading the object
-//! that the marked text was assembled to, lifting, analyses and plans, the sequences,
-//! printing. Each step is taken once and then again for some time: "first" is the
-//! first, in memory that the kernel has still to clear, as for a process that
-//! rewrites one file; the others are the mean of those after it. The assembler's time
-//! for the marked text is apart, and files and processes are not in it. A line is what ends with a newline in the text that comes in, blank
-//! lines, labels and directives included, as compilers print them.
+//! One core, processor time, best of some rounds, `twin`'s allocator. The time of
+//! rewriting covers everything this project does between a text in memory and the
+//! rewritten text in memory: splitting the text, marking it, reading the object that the
+//! marked text was assembled to, lifting, analyses and plans, the sequences, printing.
+//! Each step is run once and then repeated for some time. "first" is the first run, in
+//! memory that the kernel still has to clear, as for a process that rewrites one file;
+//! the other numbers are the mean of the runs after it. The assembler's time for the
+//! marked text is separate; files and processes are not in any of these. A line is what
+//! ends with a newline in the input, including blank lines, labels and directives, as
+//! compilers print them.
 //!
-//! `make bench` gives sqlite's amalgamation. Without arguments, two fixtures are taken,
+//! `make bench` uses sqlite's amalgamation. Without arguments, two fixtures are used,
 //! which are too small to see the assembler's time in hundredths of a second. Nothing
 //! is asserted: machines differ.
 
@@ -33,7 +34,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const ROUNDS: u32 = 5;
 
-/// Each step is repeated until it took so long: the clock goes by the kernel's tick.
+/// Each step is repeated for this long: the clock has the resolution of the kernel's
+/// tick.
 const LEAST: Duration = Duration::from_millis(500);
 
 fn main() {
@@ -129,14 +131,14 @@ fn assemble(text: &[u8]) -> (Duration, Vec<u8>) {
     (time, std::fs::read(&object).expect("assembled"))
 }
 
-/// What this thread has had of a processor (proc(5), schedstat).
+/// The processor time of this thread (proc(5), schedstat).
 fn processor_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux has it");
     let nanoseconds = text.split(' ').next().and_then(|n| n.parse().ok());
     Duration::from_nanos(nanoseconds.expect("a number"))
 }
 
-/// What processes that ended have had of a processor, in hundredths of a second
+/// The processor time of child processes that ended, in hundredths of a second
 /// (proc(5), fields 16 and 17 of stat).
 fn children_time() -> Duration {
     let text = std::fs::read_to_string("/proc/self/stat").expect("Linux has it");

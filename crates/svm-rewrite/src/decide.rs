@@ -1,5 +1,5 @@
-//! All that is decided about code, in order: what each instruction is, what the stack
-//! is there, and how it will be written. Objects and assembly text both come here.
+//! All decisions about code, in order: the class of each instruction, the stack facts
+//! there, and how it will be written. Objects and assembly text both use this.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub struct Options {
     pub target: Target,
     /// How addresses are translated.
     pub scheme: Scheme,
-    /// Whether [`crate::Rewritten::sites`] is wanted; it takes as long as the rest.
+    /// Whether to fill [`crate::Rewritten::sites`], which takes as long as the rest.
     pub report: bool,
     /// For tests: before each sequence, also overwrite every register and the
     /// flags that liveness calls dead there. Behaviour must not change.
@@ -55,20 +55,20 @@ pub fn suits(scheme: Scheme, target: Target) -> bool {
 
 /// Everything that was decided about an object's code.
 pub struct Decided<'a> {
-    /// What is known.
+    /// Results of the analyses.
     pub analysis: Analysis<'a>,
-    /// How often functions are written.
+    /// The variants of functions.
     pub variants: Variants,
-    /// What is known of the stack.
+    /// Stack facts.
     pub facts: FactsBefore,
     /// How each instruction is treated.
     pub plans: Vec<Plan>,
-    /// What is done about return addresses.
+    /// Where return addresses are kept and compared.
     pub returns: ReturnWords,
 }
 
 impl Decided<'_> {
-    /// All of it, as writing takes it.
+    /// All of it, in the form that [`crate::encode`] takes.
     pub fn decisions(&self, options: Options) -> Decisions<'_> {
         Decisions {
             analysis: &self.analysis,
@@ -82,8 +82,8 @@ impl Decided<'_> {
     }
 }
 
-/// Analyses and plans. `codemap` is what indirect calls may reach, where nothing else
-/// is known to be entered.
+/// Analyses and plans. `codemap` has the places that indirect calls may reach: entries
+/// that no direct branch shows.
 ///
 /// # Errors
 /// Every place that cannot be rewritten soundly.

@@ -1,6 +1,6 @@
-//! Where small tables of answers keep what: one answer a place, the last one asked.
+//! Slots of small caches. A slot holds one answer, that to the latest question.
 
-/// Which of `places`, a power of two, an answer is kept in, given the mixed bits of its
+/// The slot for a question, out of `places`, a power of two, given the mixed bits of the
 /// question (Fibonacci hashing; Knuth, volume 3, 6.4).
 #[inline]
 pub fn place(mixed: u64, places: usize) -> usize {

@@ -1,17 +1,17 @@
-//! The rewriter: takes the code of a driver apart and puts it together again so
-//! that every access to dom0's memory goes through Software Virtual Memory.
+//! The rewriter: rewrites the code of a driver so that every access to dom0's memory
+//! goes through Software Virtual Memory.
 //!
 //! ```text
 //! lift ──> analyse ──> frame ──> plan ──> encode ──> targets' emit
 //! ```
 //!
-//! Each step borrows what the former made and gives data; `encode` alone writes
-//! code. Nothing here is trusted with safety: `svm-verify` proves the result without
-//! knowing how it was made. What is trusted to this crate is that the result computes
-//! what the original did.
+//! Each step borrows the result of the step before and returns data; only `encode`
+//! writes code. Safety does not depend on this crate: `svm-verify` proves the result
+//! without knowing how it was made. That the result computes what the original did
+//! does depend on this crate.
 //!
-//! A folder is a phase or what several phases need, and uses only folders above it
-//! (`tests/layers.rs` reads the sources and compares):
+//! A folder is a phase or code that several phases share. It uses only folders above
+//! it (`tests/layers.rs` reads the sources and compares):
 //!
 //! ```text
 //! hash registers refusal   tools: hashing, names of registers, what is refused and why
@@ -19,7 +19,7 @@
 //! lift                     machine code to instructions, functions, branch targets
 //! analyse                  control flow, liveness, the class of each instruction
 //! schemes                  one file a translation scheme: what emits its check
-//! frame                    what is known of the stack; functions that align it
+//! frame                    stack facts; variants of functions that align the stack
 //! plan                     registers, flags and translations for each sequence
 //! encode                   the sequences, and the one place that writes them
 //! targets                  one folder a target: all answers that differ, and its object
@@ -60,7 +60,7 @@ use decide::decide;
 use encode::apply;
 use explain::{report, stats};
 
-/// A rewritten object and the account of it.
+/// A rewritten object and the report of what was done.
 #[derive(Debug)]
 pub struct Rewritten {
     /// The object, ready to be verified and written.
@@ -74,7 +74,8 @@ pub struct Rewritten {
 /// Rewrites an object.
 ///
 /// # Errors
-/// Every place that cannot be rewritten soundly; nothing is passed through.
+/// A refusal for every place that cannot be rewritten soundly; none of them is copied as
+/// it is.
 pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<Refusal>> {
     let target = targets::of(options.target);
     let emit = target
@@ -84,7 +85,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     let lifted = lift::lift(object)?;
     let codemap = codemap::entries(&lifted)?;
     let decided = decide(&lifted, &Hints::default(), &codemap, options)?;
-    // --- nothing is decided beyond this point ---
+    // --- all decisions are made; the rest is code generation ---
     let decisions = decided.decisions(options);
     let mut applied = apply::apply(&decisions, options.poison)?;
     let sites = if options.report {
@@ -92,7 +93,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     } else {
         Vec::new()
     };
-    // --- the code itself goes into the object beyond this point ---
+    // --- the code is made; the rest puts it into the object ---
     let object = emit(&lifted, &mut applied, &codemap, options.scheme)?;
     let stats = stats::stats(&decided.analysis);
     Ok(Rewritten {
@@ -102,8 +103,8 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     })
 }
 
-/// Counts what an object's code consists of. Works for objects that would be
-/// refused, as long as they can be lifted.
+/// Counts the sites in an object's code. Works for objects that would be refused too,
+/// if they can be lifted.
 ///
 /// # Errors
 /// The code cannot be lifted.

@@ -64,8 +64,8 @@ pub fn reg16(r: Reg) -> Register {
     Register::AX + u32::from(r.number())
 }
 
-/// The operands of an instruction that are registers. Those in addresses, and those
-/// that it uses without naming them, are not among them.
+/// The register operands of an instruction, without registers in addresses and without
+/// implicit ones.
 pub fn register_operands(iced: &Instruction) -> impl Iterator<Item = Register> {
     let named = (0..iced.op_count()).filter(|&n| iced.op_kind(n) == OpKind::Register);
     named.map(|n| iced.op_register(n))

@@ -1,6 +1,6 @@
-//! Control flow that only metadata or private conventions show, seen through
-//! what it keeps alive: a register that is read on such a path must not be
-//! among the scratch registers of a site before it.
+//! Control flow that only metadata or private conventions show, tested through
+//! liveness: a register that is read on one of these paths must not be a scratch
+//! register of a site before it.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn site<'s>(sites: &'s [Site], instruction: &str) -> &'s Site {
         .unwrap_or_else(|| panic!("no site `{instruction}` in {sites:#?}"))
 }
 
-/// Reads every register that sequences like best, so that few are dead.
+/// Reads every register that sequences prefer, so that few are dead.
 const READ_MOST: &str = "add %rcx,%rax; add %rdx,%rax; add %rsi,%rax; add %rdi,%rax
     add %r8,%rax; add %r9,%rax; add %r11,%rax";
 

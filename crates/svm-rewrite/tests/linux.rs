@@ -1,7 +1,7 @@
-//! `--target linux`: what is made of each kind of kernel metadata, and what is
-//! refused. Snapshots are read by people before they are accepted.
+//! `--target linux`: the result for each kind of kernel metadata, and the refusals.
+//! People read snapshots before they are accepted.
 //!
-//! And over whole modules of the stock kernel: every entry of every table names an
+//! Also for whole modules of the stock kernel: every entry of every table names an
 //! instruction of the kind that the kernel expects there.
 
 mod common;
@@ -39,7 +39,7 @@ fn place(object: &Object<'_>, to: (SectionId, u64)) -> String {
     format!("{}+{at:#x} `{}`", section.name, syntax::plain(&found))
 }
 
-/// All special sections, entry by entry, but for the runtime's part of them.
+/// All special sections, entry by entry, without the runtime's entries.
 fn tables(object: &Object<'_>) -> String {
     let mut shown = String::new();
     for (id, section) in object.sections() {
@@ -157,7 +157,7 @@ fn is_expected(kind: SpecialKind, role: FieldRole, bytes: &[u8]) -> bool {
     match (kind, role) {
         (SpecialKind::McountLoc, _) => starts(&[&[0xe8]]),
         (SpecialKind::SmpLocks, _) => starts(&[&[0xf0]]),
-        // A call or jump, perhaps conditional, perhaps behind a segment prefix.
+        // A call or jump, perhaps conditional, perhaps with a segment prefix.
         (SpecialKind::RetpolineSites, _) => {
             starts(&[&[0xe8], &[0xe9], &[0x0f], &[0x2e, 0xe8], &[0x2e, 0xe9]])
         }
@@ -171,8 +171,8 @@ fn is_expected(kind: SpecialKind, role: FieldRole, bytes: &[u8]) -> bool {
     }
 }
 
-/// Stock modules with all kinds of tables: e1000, and those that have what it has
-/// not.
+/// Stock modules with all kinds of tables: e1000, and modules with the tables that it
+/// lacks.
 #[test]
 fn tables_of_stock_modules_name_what_the_kernel_expects() {
     let stock = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/stock/modules");
@@ -228,8 +228,8 @@ fn version(object: &Object<'_>, name: &str) -> Option<Vec<u8>> {
     entries.find(named).map(<[u8]>::to_vec)
 }
 
-/// What the runtime imports has the version that the kernel gave to modules that
-/// import it themselves.
+/// The runtime's imports have the versions that the kernel gave to modules that import
+/// the same symbols.
 #[test]
 fn imports_of_the_runtime_have_versions() {
     let stock = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/stock/modules");

@@ -1,5 +1,5 @@
-//! Assembly text in, assembly text out: golden files, read by a person, and
-//! agreement with the way through objects.
+//! Rewriting assembly text: golden files, which a person reads, and agreement with
+//! rewriting objects.
 //!
 //! `tests/fixtures/source/*.s` are compilers' output (`regenerate.sh`). After a
 //! change to what is emitted: `INSTA_FORCE_PASS=1 INSTA_UPDATE=always cargo test`,
@@ -91,8 +91,8 @@ fn in_common(a: &[&[u8]], b: &[&[u8]]) -> usize {
     row[b.len()]
 }
 
-/// What is printed assembles to the instructions that the way through objects
-/// emits, function by function, out-of-line parts included.
+/// The printed text assembles to the instructions that rewriting the object emits,
+/// function by function, including out-of-line parts.
 #[test]
 fn text_and_object_agree_instruction_by_instruction() {
     for (name, target, text) in texts() {
@@ -125,10 +125,10 @@ fn text_and_object_agree_instruction_by_instruction() {
     }
 }
 
-/// The stock driver, built from source once by way of text (`twin cc`) and once
-/// plainly and then rewritten as objects: the same classes and counts of sites in
-/// each source, and the same instructions in each function. The objects are those
-/// that objtool has been through.
+/// The stock driver, built from source in two ways: once rewritten as text (`twin cc`),
+/// once built plainly and then rewritten as objects. Both have the same classes and
+/// counts of sites in each source, and the same instructions in each function. The
+/// objects are those that objtool has processed.
 #[test]
 #[ignore = "needs examples/e1000/build.sh: make e1000"]
 fn e1000_is_the_same_by_text_and_by_object() {
@@ -215,7 +215,7 @@ fn functions(object: &Object<'_>) -> BTreeMap<String, Vec<String>> {
         let mut behind_call = false;
         let mut kept = Vec::new();
         for instruction in decoder.into_iter().filter(matters) {
-            // What closes the way behind a call that does not return is each way's own.
+            // After a call that does not return, each way stops control differently.
             let closes = behind_call && instruction.mnemonic() == Mnemonic::Ud2;
             behind_call = closes || instruction.mnemonic() == Mnemonic::Call;
             if !closes {
@@ -227,7 +227,8 @@ fn functions(object: &Object<'_>) -> BTreeMap<String, Vec<String>> {
     all
 }
 
-/// Padding, and what stops speculation or a run into padding, is each way's own.
+/// Padding, and instructions that stop speculation or a run into padding, differ between
+/// the two ways.
 fn matters(instruction: &Instruction) -> bool {
     !matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
 }
@@ -244,8 +245,8 @@ fn normal(instruction: &Instruction) -> String {
     syntax::plain(&instruction)
 }
 
-/// `is_stmt` holds until another `.loc` says otherwise. Compilers rely on it, and
-/// out-of-line parts stand between.
+/// `is_stmt` holds until another `.loc` changes it. Compilers rely on this, and
+/// out-of-line parts come between.
 #[test]
 fn lines_that_debuggers_stop_at_stay_so() {
     let function = |name: &str, lines: [&str; 3]| {

@@ -1,11 +1,11 @@
-//! What the verifier believes of a single instruction, for a test that executes it
-//! and compares (`conformance::belief`).
+//! The verifier's beliefs about a single instruction, for a test that executes it and
+//! compares (`conformance::belief`).
 //!
-//! Nothing here is a list. An instruction goes through the rules of P3 as if it
-//! stood in an object, and then one [`Step`] is taken from facts made up for it:
-//! each register holds a number with a name of its own, and those that it reaches
-//! memory through hold translated addresses. What is still known behind it is what
-//! the verifier takes for unchanged; everything else may have changed.
+//! There is no list of beliefs. An instruction goes through the rules of P3 as if it were
+//! in an object. Then one [`Step`] is taken from facts made up for it: each register
+//! holds a number with a name of its own, and the registers that it reaches memory
+//! through hold translated addresses. The facts that are still known after it are what
+//! the verifier believes unchanged; everything else may have changed.
 
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use twin_abi::Scheme;
@@ -20,31 +20,32 @@ use crate::rules::Step;
 use crate::schemes;
 use crate::targets::Rules;
 
-/// Where `rsp` is before the instruction, from where it was at the function's entry.
+/// `rsp` before the instruction, relative to `rsp` at the function's entry.
 const DEPTH: i32 = -2048;
 
 /// What a register has to hold before the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// Any number: the instruction asks nothing of it.
+    /// Any number: the instruction requires nothing of it.
     Any,
-    /// A translated address: what the instruction reaches counts from it.
+    /// A translated address, through which the instruction reaches memory.
     Pointer,
-    /// So many bytes more than `rsp`.
+    /// `rsp` plus this many bytes.
     Frame(i32),
     /// At most this.
     AtMost(u8),
-    /// How often a string instruction is repeated: no further than its pointers
-    /// reach.
+    /// The count of a string instruction: no more than the translations of its pointers
+    /// cover.
     Count,
 }
 
-/// What the verifier knows of a register after the instruction. All of it is true.
+/// What the verifier knows of a register after the instruction. All fields that are set
+/// hold at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct After {
     /// It holds what this register held before.
     pub same: Option<u8>,
-    /// It holds what was in `rsp` before and so many bytes more.
+    /// It holds `rsp` from before plus this many bytes.
     pub frame: Option<i32>,
     /// It holds the low half of what this register held before.
     pub low_half: Option<u8>,
@@ -52,8 +53,8 @@ pub struct After {
     pub page: Option<u8>,
     /// It holds at most this.
     pub at_most: Option<u8>,
-    /// It holds the number that the instruction itself names, as all others do of
-    /// which this is said.
+    /// It holds the number that the instruction itself names; all registers with this set
+    /// hold the same number.
     pub named: bool,
 }
 
@@ -75,7 +76,7 @@ pub enum Leaves {
 /// A memory operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// Number of the register that its address counts from.
+    /// Number of its base register.
     pub base: u8,
     /// Displacement in bytes.
     pub displacement: i32,
@@ -90,13 +91,13 @@ pub struct Operand {
 pub struct Belief {
     /// Bytes of the instruction.
     pub length: usize,
-    /// What is known of each register before it, by its number in the encoding.
+    /// The requirement on each register before it, by its number in the encoding.
     pub before: [Before; 16],
-    /// What is known after it.
+    /// The facts about each register after it.
     pub after: [After; 16],
     /// Whether it may change a status flag.
     pub flags: bool,
-    /// The direction flag after it; `None` if it is as it was.
+    /// The direction flag after it; `None` if unchanged.
     pub direction: Option<bool>,
     /// Its explicit memory operand.
     pub operand: Option<Operand>,
@@ -106,9 +107,9 @@ pub struct Belief {
     pub leaves: Leaves,
 }
 
-/// What the verifier believes of the instruction that the bytes begin with, in an
-/// object for `target hypervisor`. `backward`: with the direction flag set. `None` if a
-/// rule refuses it.
+/// The verifier's beliefs about the instruction at the start of the bytes, in an object
+/// for target `hypervisor`. `backward`: with the direction flag set. `None` if a rule
+/// refuses it.
 pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
     let i = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode();
     if i.is_invalid() || decode::allowed(&i, &bytes[..i.len()], Rules::hypervisor()).is_err() {
@@ -184,7 +185,7 @@ fn before(insn: &Insn) -> [Before; 16] {
     before
 }
 
-/// The facts in which all that is true.
+/// The facts that state `before`.
 fn facts(insn: &Insn, before: &[Before; 16], backward: bool) -> State {
     let mut state = State::entry();
     state.direction = Some(match backward {

@@ -1,7 +1,7 @@
 //! The independent verifier of rewritten objects.
 //!
-//! It takes a relocatable object as it lies on disk and proves, from the bytes
-//! alone, that the code in it keeps the contract of `docs/proof/`:
+//! It takes a relocatable object as it is on disk and proves, from the bytes alone,
+//! that the code in it keeps the contract of `docs/proof/`:
 //!
 //! * **P1, memory.** Every byte that is read or written is in the function's
 //!   own stack frame, or reached through a translation that covers it, or a
@@ -18,8 +18,8 @@
 //! * **P5, state.** The translation table is read in checks only; no access
 //!   form reaches the runtime's data.
 //!
-//! It shares no code with the rewriter and fails closed: what no rule allows is
-//! a [`Violation`], and an unknown value confines nothing.
+//! It shares no code with the rewriter and fails closed: anything that no rule allows
+//! is a [`Violation`], and an unknown value confines nothing.
 //!
 //! ```text
 //! Object ──object──> Image ──decode──> Program ──kernel──> Patches ──paths──> Interpretation
@@ -27,7 +27,7 @@
 //! ```
 //!
 //! Folders are phases, and each uses only those above it in this list
-//! (`tests/layers.rs` reads the sources for it):
+//! (`tests/layers.rs` reads the sources and compares):
 //!
 //! | folder | what it has | uses |
 //! |---|---|---|
@@ -42,8 +42,8 @@
 //! | `rules` | P1, P2, P4, P5: one instruction, a file a rule | `report` `targets` `insn` `domain` `schemes` |
 //! | `paths` | all paths, until nothing new is learned | `report` `targets` `insn` `domain` `object` `kernel` `rules` |
 //!
-//! What is not proved: that the code does what the original did. `docs/proof/`
-//! has that, and what the proof takes from the runtime.
+//! Not proved: that the code does what the original did. `docs/proof/` says more about
+//! this, and what the proof assumes of the runtime.
 
 #[doc(hidden)]
 pub mod belief;
@@ -86,16 +86,16 @@ impl Default for Options {
     }
 }
 
-/// Proves that the object keeps the contract that is demanded of it.
+/// Proves that the object keeps `contract`.
 ///
 /// # Errors
-/// Everything in the object that does not, or that it is no object of this
+/// Every place in the object that breaks it; or that the object was not made by this
 /// version of the rewriter, or was made for another contract.
 pub fn verify(object: &Object<'_>, contract: Contract) -> Result<Proof, Violations> {
     verify_with(object, contract, Options::default())
 }
 
-/// The same with options.
+/// [`verify`] with options.
 ///
 /// # Errors
 /// See [`verify`].
@@ -107,8 +107,8 @@ pub fn verify_with(
     judge(object, contract, true, options)
 }
 
-/// The same with every instruction judged anew, however often its bytes occur.
-/// For tests, which compare: [`memo`] may save time and change nothing.
+/// [`verify_with`] without [`memo`]: every instruction is judged anew, however often its
+/// bytes occur. Tests compare the two: the memo may save time and must change nothing.
 ///
 /// # Errors
 /// See [`verify`].
@@ -134,7 +134,7 @@ fn judge(
     }
 }
 
-/// The steps, with or without a memo. `None` if one could not be taken, which is in the report.
+/// The steps, with or without a memo. `None` if a step failed; the report says why.
 fn prove<'o>(
     object: &'o Object<'o>,
     contract: Contract,
@@ -155,14 +155,14 @@ fn prove<'o>(
         entries.dedup();
     }
     let rest = starts(&program, &image.locals);
-    // Every instruction and every way in is known beyond this point.
+    // --- every instruction and every entry is known ---
     let outcome = paths::interpret(&image, &program, &entries, &rest, &patches);
     for (n, (code, reason)) in &outcome.broken {
         let (section, offset) = image.place(&program.insns[*n as usize]);
         report.at(section, offset, *code, reason.clone());
     }
-    // In a hypervisor instance nobody opens a way to code that no path reaches. A
-    // broken rule ends paths: what lies behind it is not said to be unreached.
+    // In a hypervisor instance nothing later makes unreached code reachable. A broken
+    // rule ends its path: code after it must not be reported as unreached.
     if image.rules.unreached_code == UnreachedCode::Refused && report.is_empty() {
         for n in outcome.unreached(&program) {
             let (section, offset) = image.place(&program.insns[n as usize]);

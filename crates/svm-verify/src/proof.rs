@@ -11,10 +11,10 @@ use crate::rules::Proved;
 /// Which contract an object keeps, and statistics of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Proof {
-    /// Whose rules it keeps.
+    /// The target whose rules it keeps.
     #[serde(serialize_with = "target")]
     pub target: Target,
-    /// How it translates.
+    /// Its scheme.
     #[serde(serialize_with = "scheme")]
     pub scheme: Scheme,
     /// Bytes of code.
@@ -39,7 +39,7 @@ pub struct Proof {
 /// Instructions that touch memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Accesses {
-    /// In the own frame; `push` and `pop` among them.
+    /// In the function's own frame, including `push` and `pop`.
     pub stack: usize,
     /// Through a translated address.
     pub translated: usize,
@@ -49,8 +49,8 @@ pub struct Accesses {
     pub context: usize,
     /// Through the pointers of string instructions.
     pub string: usize,
-    /// Of a symbol's place, of per-CPU data, or one whose faults the kernel
-    /// answers; target `linux` only.
+    /// Of a symbol's place, of per-CPU data, or with faults that the kernel handles;
+    /// target `linux` only.
     pub kernel: usize,
 }
 

@@ -1,9 +1,9 @@
 //! The attack objects of `tests/attacks`: each is refused by the rule that its
 //! trick breaks, and each control, its sibling without the trick, is accepted.
 //!
-//! All that is answered otherwise is told in one run; with `TWIN_BLESS=1` it is also
-//! written into the cases. With `TWIN_ATTACKS=DIR` the objects are written to that directory, for
-//! `make attacks`, which gives them to `twin verify`.
+//! One run reports all cases with another result; with `TWIN_BLESS=1` the results are
+//! also written into the cases. With `TWIN_ATTACKS=DIR` the objects are written to that
+//! directory, for `make attacks`, which gives them to `twin verify`.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn found(bytes: &[u8], contract: Contract) -> Vec<&'static str> {
     }
 }
 
-/// What is wrong with how a case is answered, `found` being the codes of the refusal.
+/// What is wrong with the result of a case; `found` are the codes of the refusal.
 fn wrong(case: &Case, found: &[&'static str]) -> Option<String> {
     let title = &case.title;
     match &case.expected {
@@ -49,7 +49,7 @@ fn write(directory: &Path, case: &Case, bytes: &[u8]) {
     fs::write(directory.join(&case.file), bytes).expect("the object");
 }
 
-/// Writes what became of a case into its source. Read every change: an attack that is
+/// Writes the result of a case into its source. Read every change: an attack that is
 /// accepted now is a hole, not a new expectation.
 fn bless(case: &Case, found: &[&'static str]) {
     let (path, line) = &case.said;

@@ -1,5 +1,5 @@
-//! Every code of a violation has a long text, and its example really is refused
-//! with that code.
+//! Every code of a violation has an explanation, and its example is refused with that
+//! code.
 
 mod common;
 

@@ -1,7 +1,7 @@
 //! Bytes that decoders, and processors of different makers, are known to read
 //! differently. Each is refused, or means the same to both decoders of the
-//! verifier. Where a rule refuses the bytes before the second decoder is asked,
-//! that rule's code stands here.
+//! verifier. If a rule refuses the bytes before the second decoding, the expected code is
+//! that of the rule.
 
 mod common;
 use common::*;
@@ -154,8 +154,8 @@ const CASES: &[(&str, &str, &str)] = &[
     ("mov %rsp, %rsp by the other opcode", "48 8b e4", ""),
 ];
 
-/// The first code that `bytes; ret` is refused with. The `ret` is a function, so that
-/// it may follow what does not go on.
+/// The first code that `bytes; ret` is refused with. The `ret` is a function of its own,
+/// so it may follow code that does not continue.
 fn verdict(bytes: &str) -> String {
     let list = format!("0x{}", bytes.replace(' ', ", 0x"));
     let found = codes(&object(

@@ -1,5 +1,5 @@
-//! Each folder of the verifier uses only the folders that `src/lib.rs` lists for it,
-//! which stand above it: read from the sources, comments aside.
+//! Each folder of the verifier uses only the folders that `src/lib.rs` lists for it, all
+//! above it. The test reads the sources, without comments.
 
 use std::collections::BTreeMap;
 use std::fs;

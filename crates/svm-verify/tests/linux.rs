@@ -1,6 +1,5 @@
 //! Modules for a stock kernel whose file is changed after it was linked: the runtime
-//! in it, and tables of the object file. What their code may do, `tests/attacks/linux`
-//! has.
+//! in it, and tables of the object file. `tests/attacks/linux` tests their code.
 
 mod common;
 
@@ -45,8 +44,8 @@ fn without_a_runtime_it_is_refused() {
     assert!(codes_for(LINUX, &common::assemble(&source)).contains(&"P5-runtime"));
 }
 
-/// `SHF_RELA_LIVEPATCH` (include/uapi/linux/elf.h): the kernel leaves such a table to
-/// whoever patches it live, and the code unrelocated.
+/// `SHF_RELA_LIVEPATCH` (include/uapi/linux/elf.h): the kernel leaves this table to live
+/// patching, and the code unrelocated.
 #[test]
 fn relocations_that_the_kernel_applies_later_are_refused() {
     const HEADERS: usize = 0x28;

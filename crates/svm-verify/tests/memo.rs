@@ -1,12 +1,12 @@
-//! What the verifier remembers of equal bytes does not spread from a good place
-//! to a bad one. Each object has the same bytes twice or more, first as they
-//! may be, so that they are remembered, then as they may not. `common::verify`
-//! compares every result with that of a verifier that remembers nothing.
+//! The verifier's memo does not carry a judgement from a good place to a bad one. Each
+//! object has the same bytes twice or more, first at an allowed place, so that they are
+//! remembered, then at one that is not allowed. `common::verify` compares every result
+//! with that of a verifier without a memo.
 
 mod common;
 use common::*;
 
-/// Enough behind the code that nothing is near the section's end.
+/// Enough bytes after the code that no instruction is near the section's end.
 const TAIL: &str = "\n.p2align 4\nnop; nop; nop; nop; nop; nop; nop; nop\n.p2align 6\n";
 
 /// Code, and the offsets in `.text` and codes of all its violations.

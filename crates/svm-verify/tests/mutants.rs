@@ -1,7 +1,7 @@
-//! Good sequences, changed in every small way. What the verifier refuses is
-//! fine. What it accepts is executed on a machine that watches every access:
-//! nothing may leave the contract, and unless the change was in the driver's
-//! own computation, dom0 memory must see exactly what the original did.
+//! Good sequences, changed in every small way. A refused mutant is fine. An accepted one
+//! is executed on a machine that checks every access: nothing may break the contract,
+//! and unless the change was in the driver's own computation, its accesses to dom0 memory
+//! must be exactly those of the original.
 
 mod common;
 use std::collections::HashSet;
@@ -271,7 +271,7 @@ fn visible(machine: &Cpu, scratch: &[usize]) -> Vec<u64> {
         .collect()
 }
 
-/// Executes an accepted mutant, in its section, beside the original.
+/// Executes an accepted mutant, in its section, and the original for comparison.
 fn judge(
     sequence: &Sequence,
     object: &elf_loader::Object<'_>,
@@ -389,7 +389,7 @@ fn branches_to_every_byte_are_refused_unless_confined() {
                 }
                 made += 1;
                 let mut object = good.clone();
-                // The original stays beside it, for the comparison.
+                // The original stays in the same object, for the comparison.
                 object.sections[id.0 as usize].data.to_mut()[field] = rel as u8;
                 if !refused(&object).is_empty() {
                     continue;

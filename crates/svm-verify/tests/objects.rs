@@ -1,5 +1,5 @@
-//! Objects whose code is good and whose other parts are not, and objects that
-//! are damaged after they were assembled.
+//! Objects with good code and bad other parts, and objects that are damaged after they
+//! were assembled.
 
 mod common;
 use common::*;

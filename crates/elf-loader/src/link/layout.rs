@@ -1,7 +1,7 @@
-//! Where the sections of an object go.
+//! Chooses the addresses of an object's sections.
 //!
-//! [`layout`] puts the loaded sections one after another in three segments
-//! that a page boundary separates, so that each can have its own protection:
+//! [`layout`] puts the loaded sections one after another in three segments. Each
+//! segment begins at a page boundary, so that it can have its own protection:
 //!
 //! ```text
 //! base ─> | code | pad | read-only data | pad | writable data, bss | pad |
@@ -20,7 +20,7 @@ const PAGE: u64 = 4096;
 pub enum Protection {
     /// Executed and read.
     Code,
-    /// It may be read, and nothing else.
+    /// Only read.
     ReadOnly,
     /// Read and written.
     Writable,
@@ -81,7 +81,7 @@ impl Layout {
         &self.segments
     }
 
-    /// From the first segment's begin to the last one's end: what to reserve.
+    /// From the first segment's begin to the last one's end: the range to reserve.
     pub fn span(&self) -> Range<u64> {
         match (self.segments.first(), self.segments.last()) {
             (Some(first), Some(last)) => first.addresses.start..last.addresses.end,

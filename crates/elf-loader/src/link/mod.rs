@@ -6,9 +6,8 @@
 //! Trampolines::new(...)  ─> Resolve ──────┴─> link(object, layout, resolve) ─> [Linked]
 //! ```
 //!
-//! Nothing is mapped or copied to its place here; that is the caller's, who
-//! knows whose memory it is. Arithmetic is that of psABI x86-64 4.4.1 (table
-//! 4.9); a value that its field cannot hold is an
+//! Nothing is mapped or copied to its place here: the caller does that. Arithmetic is
+//! that of psABI x86-64 4.4.1 (table 4.9); a value that its field cannot hold is an
 //! error, never truncated.
 
 mod error;
@@ -25,7 +24,7 @@ use crate::reloc::relocation_type;
 /// What a relocation does with the address of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SymbolUse {
-    /// Branches to it; a trampoline will do.
+    /// Branches to it; the branch may go through a trampoline.
     Call,
     /// Reads it, or takes its address.
     Data,
@@ -60,9 +59,8 @@ pub struct Linked {
 /// kernel's loader.
 ///
 /// # Errors
-/// [`LinkError`] names section, offset, symbol, value, reason and remedy of the
-/// first relocation that cannot be applied, or says what is wrong with the
-/// placement.
+/// [`LinkError`] gives section, offset, symbol, value, reason and remedy of the first
+/// relocation that cannot be applied, or the problem of the placement.
 pub fn link(
     object: &Object<'_>,
     layout: &Layout,

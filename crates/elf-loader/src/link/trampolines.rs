@@ -1,11 +1,11 @@
-//! Calls to what is more than 2 GiB away.
+//! Calls of routines that are more than 2 GiB away.
 //!
 //! A `call` reaches 2 GiB; a hypervisor's or a test process's routines may be
 //! farther. Each called import gets 16 bytes near the driver (the kernel's
 //! module loader on other architectures does the same):
 //!
 //! ```text
-//! +0  ff 25 00 00 00 00       jmp *0(%rip)        # the 8 bytes behind
+//! +0  ff 25 00 00 00 00       jmp *0(%rip)        # by the 8 bytes after it
 //! +6  .quad ADDRESS
 //! +14 cc cc                   int3; int3
 //! ```
@@ -59,9 +59,9 @@ impl Trampolines {
         called_imports(object).len() as u64 * TRAMPOLINE_SIZE
     }
 
-    /// Makes a trampoline at `base` and after for each called import, which
-    /// goes to what `resolve` says for [`SymbolUse::Call`]. A weak import that
-    /// `resolve` does not know gets none.
+    /// Makes a trampoline for each called import, from `base` on, which jumps to the
+    /// address that `resolve` gives for [`SymbolUse::Call`]. A weak import without an
+    /// address gets none.
     ///
     /// # Errors
     /// [`LinkError::Unresolved`] names an import that has no address.

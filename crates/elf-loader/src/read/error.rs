@@ -1,5 +1,4 @@
-//! Why an object was refused, said so that its owner can act: what is wrong,
-//! where, and what to do.
+//! Why an object was refused: what is wrong, where, and what to do.
 
 use thiserror::Error;
 

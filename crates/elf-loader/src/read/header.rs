@@ -1,5 +1,5 @@
-//! The ELF header and the section header table: whether this is an object for
-//! us at all.
+//! Reads the ELF header and the section header table: whether this is an x86-64 object
+//! at all.
 
 use goblin::container::Ctx;
 use goblin::elf::Elf;

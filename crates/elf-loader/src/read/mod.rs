@@ -1,12 +1,12 @@
 //! Read a relocatable object: bytes in, [`Object`] out, borrowing all names
 //! and contents.
 //!
-//! What it guarantees to everyone who gets the object: every
-//! [`SectionId`] and [`crate::SymbolId`] in it is valid, every relocation is of a
-//! known type with its whole field inside its section, every symbol defined in
-//! a section lies in it or at its end, `data.len() == size` for contents,
-//! relocations are sorted by offset. Input may be hostile: nothing here
-//! panics, and memory is at most a small multiple of the file's length.
+//! Guarantees of an object that was read: every [`SectionId`] and
+//! [`crate::SymbolId`] in it is valid, every relocation is of a known type with its whole
+//! field inside its section, every symbol defined in a section is in it or at its end,
+//! `data.len() == size` for contents, relocations are sorted by offset. Input may be
+//! hostile: nothing here panics, and memory is at most a small multiple of the file's
+//! length.
 //!
 //! Bytes that no section header covers are not looked at, among them the
 //! signature that the kernel build appends to modules.
@@ -32,19 +32,19 @@ use header::{damaged, file_header, part, section_headers};
 
 const SHF_COMPRESSED: u64 = 0x800;
 const SHT_RELR: u32 = 19;
-/// Addends are beside the relocations.
+/// Addends are in the relocations.
 const IS_RELA: bool = true;
 
 /// Parses a relocatable object for x86-64 (ELF64, RELA).
 ///
 /// # Errors
-/// [`ReadError`] says what is wrong, where and what to do. Whatever the model
-/// cannot represent faithfully is refused.
+/// [`ReadError`] says what is wrong, where and what to do. A file that the model cannot
+/// represent faithfully is refused.
 pub fn read(bytes: &[u8]) -> Result<Object<'_>, ReadError> {
     let header = file_header(bytes)?;
     let file = File::new(bytes, &header)?;
     let mut sections = file.sections()?;
-    // No section is added, moved or given another role beyond this point.
+    // --- all sections have their places and roles ---
     let symbols = file.symbols(&sections)?;
     file.relocations(&mut sections, symbols.len())?;
     Ok(Object {
@@ -55,7 +55,7 @@ pub fn read(bytes: &[u8]) -> Result<Object<'_>, ReadError> {
     })
 }
 
-/// The file with its section headers, before anything is made of them.
+/// The file with its section headers, not interpreted yet.
 struct File<'a> {
     bytes: &'a [u8],
     ctx: Ctx,

@@ -110,7 +110,7 @@ pub enum Referent {
 /// The fields of an entry that are no references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryData {
-    /// There are none that anyone here needs.
+    /// None that this project needs.
     None,
     /// `struct bug_entry`.
     Bug {

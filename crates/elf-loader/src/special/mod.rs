@@ -1,10 +1,10 @@
-//! The sections that the kernel gives a meaning: what an entry looks like and
-//! which of its fields refer to code.
+//! The sections that the kernel gives a meaning: the layout of an entry, and which of
+//! its fields refer to code.
 //!
-//! One row a section. The layouts are those of Linux 6.1 on x86-64,
-//! each named after the structure and the header
-//! that define it. [`entries`] decodes; it fails closed: an entry or a
-//! relocation that does not fit the row is an error that names the place.
+//! One row for each section. The layouts are those of Linux 6.1 on x86-64, each named
+//! after the structure and the header that define it. [`entries`] decodes; it fails
+//! closed: an entry or a relocation that does not fit the row is an error that names the
+//! place.
 
 mod decode;
 
@@ -141,8 +141,8 @@ pub const KINDS: [(SpecialKind, &str); 16] = [
     (SpecialKind::CfiSites, ".cfi_sites"),
 ];
 
-/// What the kernel means by a section of this name, if it means anything that
-/// concerns code.
+/// The kind of a section of this name, if the kernel gives it a meaning that concerns
+/// code.
 pub fn kind_of(name: &str) -> Option<SpecialKind> {
     KINDS
         .iter()

@@ -1,4 +1,4 @@
-//! Why an object could not be written: always a mistake of whoever built it.
+//! Why an object could not be written: always a mistake in the code that built it.
 
 use thiserror::Error;
 

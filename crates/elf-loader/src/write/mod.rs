@@ -25,33 +25,33 @@ use crate::model::{Object, Place, Relocation, WORD};
 pub use error::WriteError;
 use plan::{Body, FilePlan, Names, OutputSection};
 
-/// Alignment that contents get in the file; what they need in memory is in the
+/// Largest alignment that contents get in the file. Their alignment in memory is in the
 /// section header, and no reader of relocatable objects maps them.
 const MAX_FILE_ALIGN: u64 = 4096;
-/// Addends are beside the relocations.
+/// Addends are in the relocations.
 const IS_RELA: bool = true;
 
 /// Writes `object` as an ELF file.
 ///
-/// Local symbols come before all others in an ELF symbol table; symbols that
-/// do not are sorted, stably, and relocations and section groups follow them.
-/// So [`crate::SymbolId`]s of the object read back differ in that case alone.
+/// Local symbols come before all others in an ELF symbol table. If they do not in the
+/// object, symbols are sorted, stably, and relocations and section groups are changed to
+/// match. Only in that case do [`crate::SymbolId`]s differ when the file is read back.
 ///
 /// # Errors
-/// [`WriteError`] if the object refers to what it does not have, or holds
-/// what an ELF file cannot express.
+/// [`WriteError`] if the object refers to parts that it does not have, or holds values
+/// that an ELF file cannot express.
 pub fn write(object: &Object<'_>) -> Result<Vec<u8>, WriteError> {
     let plan = FilePlan::new(object)?;
-    // No section or symbol is added or moved beyond this point.
+    // --- all sections and symbols are in their final order ---
     let mut bytes = Vec::new();
     let mut emitter = Emitter::new(object, &plan, &mut bytes);
     emitter.reserve()?;
-    // Every offset is known beyond this point.
+    // --- every offset is known ---
     emitter.emit()?;
     Ok(bytes)
 }
 
-/// The plan on its way through the writer.
+/// The state of the writer.
 struct Emitter<'p> {
     object: &'p Object<'p>,
     plan: &'p FilePlan<'p>,

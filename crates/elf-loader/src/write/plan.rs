@@ -1,5 +1,5 @@
-//! What the file will hold: all sections, those appended included, and the
-//! symbols in their final order. Everything that can go wrong goes wrong here.
+//! Plans the contents of the file: all sections, including appended ones, and the symbols
+//! in their final order. Errors in the object are found here.
 //!
 //! Sections keep their ids. Appended, in this order and only if absent:
 //! a `.rela*` for each section with relocations; `.symtab` and
@@ -158,7 +158,7 @@ fn symbol_order(object: &Object<'_>) -> (Vec<SymbolId>, u32) {
     (order, locals as u32)
 }
 
-/// Contents that hold symbol indices cannot follow a new order.
+/// Refuses contents that hold symbol indices if the order of symbols changes.
 fn check_symbol_indices(object: &Object<'_>, order: &[SymbolId]) -> Result<(), WriteError> {
     if order
         .iter()

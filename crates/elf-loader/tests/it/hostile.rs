@@ -1,5 +1,5 @@
-//! Damaged input: the reader and whatever works on its result return, they
-//! never panic.
+//! Damaged input: the reader, and all code that works on its result, return and never
+//! panic.
 
 use crate::common::{SAMPLE_64, assemble, stock_e1000};
 use elf_loader::input::decompress;

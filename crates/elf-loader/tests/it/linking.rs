@@ -26,8 +26,7 @@ fn resolver(imports: &[(String, u64)]) -> impl Resolve + '_ {
     |name: &str, _: SymbolUse| imports.iter().find(|(n, _)| n == name).map(|(_, a)| *a)
 }
 
-/// What `ld` makes of the object at the same addresses, section by section,
-/// against what we make of it.
+/// Compares the result of `ld` at the same addresses with ours, section by section.
 fn same_as_ld(bytes: &[u8], base: u64, import_base: u64, emulation: &str) {
     let dir = tempfile::tempdir().expect("temporary directory");
     std::fs::write(dir.path().join("in"), bytes).expect("write");

@@ -1,4 +1,5 @@
-//! What is read and written again is the same object, to us and to binutils.
+//! An object that is read and written again stays the same, for this crate and for
+//! binutils.
 
 use crate::common::{SAMPLE_64, assemble, run, stock_e1000};
 use elf_loader::consts::*;

@@ -1,4 +1,4 @@
-//! Sets in words.
+//! Sets of locations as text.
 
 use std::fmt;
 

@@ -4,14 +4,14 @@
 //!
 //! ```text
 //! bit   0..16   bits 0-7 of register 0..15          (al, cl, ... r15b)
-//!      16..32   bits 8-15                           (ah, ch, ... and their unnamed kin)
+//!      16..32   bits 8-15                           (ah, ch, ...; most have no name)
 //!      32..48   bits 16 and up, whatever the word size
 //!      48..55   CF PF AF ZF SF OF DF
 //! ```
 //!
 //! Three pieces are enough for every partial write of x86 (Intel SDM volume 1, 3.4.1.1): an 8-bit
-//! write leaves the rest of the register alone, a 16-bit write leaves the part from bit 16 alone,
-//! and a 32-bit write replaces the whole register, on i386 because that is all there is and in
+//! write leaves the rest of the register unchanged, a 16-bit write leaves the part from bit 16
+//! unchanged, and a 32-bit write replaces the whole register: on i386 because it has 32 bits, in
 //! 64-bit mode because the upper half becomes zero. So no location starts at bit 32, and the same
 //! sets serve both word sizes.
 
@@ -94,7 +94,7 @@ pub enum Loc {
 }
 
 impl Loc {
-    /// Locations there are; each has an index below this one.
+    /// Number of locations; each has an index below this.
     pub const COUNT: u32 = FLAGS_AT + Flag::ALL.len() as u32;
 
     const fn index(self) -> u32 {

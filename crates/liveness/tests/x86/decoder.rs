@@ -1,5 +1,5 @@
-//! What this crate relies on of its decoder, and what a finder does with any
-//! instruction.
+//! The properties of the decoder that this crate relies on, and properties of a finder
+//! for any instruction.
 
 use iced_x86::{Instruction, InstructionInfoFactory, OpAccess, Register};
 use liveness::{Effect, EffectFinder, LocSet, Reg, WordSize};

@@ -1,4 +1,4 @@
-//! Effects of instructions: by table, and what holds of all.
+//! Effects of instructions: a table, and properties of all instructions.
 
 #![allow(missing_docs, reason = "tests")]
 

@@ -309,7 +309,7 @@ fn control() {
     );
 }
 
-/// Port and clock instructions have registers that they name nowhere.
+/// Port and clock instructions have implicit registers.
 #[test]
 fn ports_and_clocks() {
     check(
@@ -368,8 +368,8 @@ fn vectors_and_x87() {
     );
 }
 
-/// What depends on the machine, or lists its registers in no manual table, uses everything and
-/// kills nothing.
+/// An instruction that depends on the machine, or whose registers no manual's table lists, uses
+/// everything and kills nothing.
 #[test]
 fn opaque() {
     check(

@@ -1,4 +1,4 @@
-//! The classes of instructions: what there is to do at each, as data.
+//! The classes of instructions: how each has to be treated, as data.
 
 use liveness::Reg;
 use serde::Serialize;
@@ -51,7 +51,7 @@ pub enum StringOp {
     Scas,
     /// `ins`, where the kernel's own instruction stays
     Ins,
-    /// `outs`, likewise
+    /// `outs`, where the kernel's own instruction stays
     Outs,
 }
 
@@ -117,8 +117,8 @@ pub enum Class {
     Stack,
     /// Fills space, or only serves tracing: dropped.
     Drop,
-    /// No path of a hypervisor instance comes here: dropped (`analyse/reach.rs`). What it
-    /// would have been, for statistics.
+    /// No path of a hypervisor instance comes here: dropped (`analyse/reach.rs`). The
+    /// kind is the one that it had, for statistics.
     Unreached(Option<Kind>),
     /// One explicit memory operand outside the frame.
     Memory(Space),
@@ -173,7 +173,7 @@ pub enum Kind {
     Global,
     /// Accesses relative to `%fs` or `%gs`.
     Percpu,
-    /// String instructions: `movs`, `stos` and their kin.
+    /// String instructions: `movs`, `stos` and so on.
     String,
     /// Bit tests whose offset is in a register.
     Bitstring,
@@ -221,8 +221,8 @@ impl Kind {
 }
 
 impl Class {
-    /// The class as statistics count it; `None` for what is copied or dropped
-    /// without touching memory.
+    /// The class as statistics count it; `None` for an instruction that reaches no
+    /// memory and is copied or dropped.
     pub fn kind(self) -> Option<Kind> {
         match self {
             Class::Plain | Class::Drop | Class::Branch | Class::StaticBranch => None,

@@ -1,4 +1,4 @@
-//! Which code addresses shared data may hold: the exact set of places that an
+//! The code addresses that shared data may hold: the exact set of places that an
 //! indirect call may reach (P2 of the contract, docs/contract-and-threat-model.md).
 //!
 //! A function is in the set if a relocation in data or in code takes the

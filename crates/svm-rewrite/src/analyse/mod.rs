@@ -1,8 +1,8 @@
-//! Everything that is known before anything is decided.
+//! The analyses, which come before all decisions.
 //!
-//! What can be said of an instruction by itself is asked in one go, while it is in
-//! the CPU's cache, which objects do not fit into. Control flow and liveness are about
-//! all instructions and come after.
+//! Everything about a single instruction is found in one pass, while the instruction is
+//! in the CPU's cache: whole objects do not fit. Control flow and liveness need all
+//! instructions and come after.
 
 pub mod class;
 pub mod classify;
@@ -23,15 +23,15 @@ use flow::effects;
 use flow::{Exit, Flow, HiddenFlow, Hints};
 use survey::{Survey, Surveyor};
 
-/// Everything that is known before anything is decided.
+/// Results of the analyses.
 pub struct Analysis<'a> {
     pub(crate) lifted: &'a Lifted<'a>,
-    /// What each instruction is by itself.
+    /// What the decoder's tables say of each instruction.
     pub(crate) surveys: Vec<Survey>,
     /// Whether each may change a fact of [`crate::frame`].
     pub(crate) changes_facts: Vec<bool>,
     pub(crate) flow: Flow,
-    /// How each instruction continues.
+    /// Where control goes after each instruction.
     pub(crate) exits: Vec<Exit>,
     /// Class of each instruction; `None` where it is refused.
     pub(crate) classes: Vec<Option<Class>>,
@@ -40,7 +40,7 @@ pub struct Analysis<'a> {
     pub(crate) refusals: Vec<Refusal>,
 }
 
-/// Analyses code. What of it cannot be rewritten is among the result's refusals.
+/// Analyses code. Refusals of instructions are in the result.
 ///
 /// # Errors
 /// Metadata that cannot be read.
@@ -49,7 +49,7 @@ pub(crate) fn analyse<'a>(
     hints: &Hints,
     rules: &classify::Rules,
 ) -> Result<Analysis<'a>, Vec<Refusal>> {
-    // What metadata and the target know, before any instruction is looked at.
+    // Facts from metadata and the target, before any instruction is looked at.
     let hidden = HiddenFlow::find(lifted, hints).map_err(|refusal| vec![refusal])?;
     let kept = (rules.kept)(lifted).map_err(|refusal| vec![refusal])?;
     let judge = Judge {
@@ -79,7 +79,7 @@ pub(crate) fn analyse<'a>(
     })
 }
 
-/// What it takes to judge an instruction.
+/// The inputs for judging an instruction.
 struct Judge<'q> {
     lifted: &'q Lifted<'q>,
     hidden: &'q HiddenFlow,
@@ -88,7 +88,7 @@ struct Judge<'q> {
     kept: &'q HashMap<u32, Kept>,
 }
 
-/// What was said of each instruction, by index.
+/// The results for each instruction, by index.
 struct Judgements {
     surveys: Vec<Survey>,
     changes_facts: Vec<bool>,
@@ -112,7 +112,7 @@ impl Judgements {
 }
 
 impl Judge<'_> {
-    /// Asks the instructions of a function.
+    /// Judges the instructions of a function.
     fn function(&self, f: FuncIdx, surveyor: &mut Surveyor, judgements: &mut Judgements) {
         let lifted = self.lifted;
         let function = lifted.function(f);

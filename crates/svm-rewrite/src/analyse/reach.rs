@@ -1,12 +1,12 @@
-//! What of an object's code a hypervisor instance can ever execute.
+//! Finds the code of an object that a hypervisor instance can execute.
 //!
-//! Nobody patches the code of an instance, so a static branch stays as it was
+//! The code of an instance is never patched. So a static branch stays as it was
 //! compiled, alternatives keep the instructions that the object came with, and an
-//! exception fixup is never taken. What only those lead to is dead there. The
-//! verifier takes no such code: what no path reaches is not interpreted, and
-//! whatever is not interpreted is not proved. So it is left out.
+//! exception fixup is never taken. Code that only those lead to is dead there, and is
+//! left out: the verifier interprets only code that some path reaches, proves only what
+//! it interprets, and refuses the rest.
 //!
-//! Liveness sees the edges of all of it all the same: it was found before.
+//! Liveness is computed before, so it includes the edges of the code that is left out.
 
 use std::collections::BTreeSet;
 
@@ -16,15 +16,16 @@ use crate::analyse::class::Class;
 use crate::analyse::flow::{Exit, Flow, Trap};
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
 
-/// Whether whoever loads the object may enter it at a function by its symbol: all of
-/// them, but for the parts that a compiler split off.
+/// Whether a loader may enter the object at a function by its symbol: true for all
+/// functions except the parts that a compiler split off.
 pub fn is_entry(lifted: &Lifted<'_>, f: FuncIdx) -> bool {
     let function = lifted.function(f);
     function.has_symbol && !function.padding && lifted.is_entered(f)
 }
 
-/// Leaves out what is not reached from any entry: functions with a symbol, and those
-/// in the `codemap`. What stops speculation stays; where it is reached, it is a BUG.
+/// Leaves out code that no entry reaches; entries are functions with a symbol and those
+/// in the `codemap`. Instructions that stop speculation stay; where one is reached, it
+/// is a BUG.
 pub fn leave_out(
     lifted: &Lifted<'_>,
     flow: &Flow,
@@ -73,7 +74,7 @@ impl Reach<'_> {
         reached
     }
 
-    /// Where control goes from an instruction: behind it, and elsewhere.
+    /// Where control goes from an instruction: to the next one, and elsewhere.
     fn after(&self, i: InstIdx) -> [Option<u32>; 2] {
         let section = |i: u32| self.lifted.insts.get(i as usize).map(|inst| inst.section);
         let next = Some(i.0 + 1).filter(|&next| section(next) == section(i.0));

@@ -12,7 +12,7 @@ pub enum Convention {
     C,
     /// Keeps every register (called from inline assembly without clobbers).
     KeepsAll,
-    /// Its own: may read any register but r10 and r11, may keep anything.
+    /// A private one: may read any register but r10 and r11, may keep any.
     Private,
     /// `__x86_indirect_thunk_<reg>`: an indirect call through the register.
     IndirectThunk(Reg),
@@ -73,8 +73,8 @@ pub fn is_trace_entry(name: &str) -> bool {
     matches!(name, "__fentry__" | "mcount")
 }
 
-/// Whether the kernel declares the routine `noreturn` (objtool keeps the same
-/// kind of list). What follows such a call may belong to another path.
+/// Whether the kernel declares the routine `noreturn` (objtool has a list like this).
+/// The code after a call of it may belong to another path.
 pub fn never_returns(name: &str) -> bool {
     matches!(
         name,

@@ -1,5 +1,5 @@
-//! What the decoder's tables know of each instruction, asked once: control flow,
-//! classification, planning and facts about the stack all look here.
+//! Facts about each instruction from the decoder's tables, looked up once for control
+//! flow, classification, planning and stack facts.
 
 use iced_x86::{
     Code, FlowControl, Instruction, InstructionInfo, InstructionInfoFactory, Mnemonic, OpAccess,
@@ -11,7 +11,7 @@ use liveness::{Effect, LocSet, Reg, WordSize};
 use crate::hash;
 use crate::registers::gpr;
 
-/// One instruction by itself, whatever stands around it.
+/// Facts about one instruction that do not depend on its context.
 #[derive(Clone, Copy, Debug)]
 pub struct Survey {
     /// What it does to liveness.
@@ -42,23 +42,23 @@ impl Survey {
     }
 }
 
-/// Asks for instructions; keeps the buffers that this takes, and answers.
+/// Surveys instructions; keeps the decoder's buffers and a cache of answers.
 pub struct Surveyor {
     info: InstructionInfoFactory,
     finder: EffectFinder,
-    /// What was asked, by [`place`].
+    /// The cache, by [`place`].
     known: Vec<Option<(Instruction, Survey)>>,
 }
 
-/// Fewest answers that are kept.
+/// Fewest answers in the cache.
 const FEWEST: usize = 1 << 10;
-/// Most answers that are kept.
+/// Most answers in the cache.
 const MOST: usize = 1 << 13;
-/// One answer is kept for so many instructions, for most occur again and again.
+/// Instructions of an object for each answer in the cache: most instructions repeat.
 const REPEATED: usize = 16;
 
 impl Surveyor {
-    /// One for so many instructions, or more.
+    /// A surveyor for an object of that many instructions.
     pub fn new(instructions: usize) -> Surveyor {
         let places = (instructions / REPEATED).next_power_of_two();
         Surveyor {
@@ -68,12 +68,12 @@ impl Surveyor {
         }
     }
 
-    /// What is known of this instruction.
+    /// The survey of this instruction.
     pub fn of(&mut self, iced: &Instruction) -> Survey {
         let asked = anywhere(iced);
         let place = place(&asked, self.known.len());
         match &self.known[place] {
-            // All of an instruction is compared but where it stands.
+            // All of an instruction is compared except its place.
             Some((known, survey)) if *known == asked => *survey,
             _ => {
                 let survey = self.ask(&asked);
@@ -104,8 +104,8 @@ impl Surveyor {
     }
 }
 
-/// The instruction without what a survey does not depend on: how far it branches,
-/// and what is added to the registers of its address.
+/// The instruction without the parts that a survey does not depend on: branch distance
+/// and displacement.
 fn anywhere(iced: &Instruction) -> Instruction {
     let mut asked = *iced;
     if iced.op0_kind() == OpKind::NearBranch64 {
@@ -118,7 +118,7 @@ fn anywhere(iced: &Instruction) -> Instruction {
     asked
 }
 
-/// Which of `places` an answer is kept in.
+/// The slot of an answer, out of `places`.
 fn place(iced: &Instruction, places: usize) -> usize {
     let registers = [
         iced.op0_register(),
@@ -148,10 +148,10 @@ fn only_reads(access: OpAccess) -> bool {
     matches!(access, OpAccess::Read | OpAccess::CondRead)
 }
 
-/// `in (%dx),%eax` may be a call of VMware's hypervisor, its "backdoor", which
-/// takes and gives more registers than a decoder tells (vmw_balloon, vmmouse;
-/// arch/x86/include/asm/vmware.h of Linux 6.1): in a module for a stock kernel it
-/// reads and may change all but `rsp` and `rbp`.
+/// `in (%dx),%eax` may be a call of VMware's hypervisor, its "backdoor", which reads and
+/// writes more registers than the decoder's tables say (vmw_balloon, vmmouse;
+/// arch/x86/include/asm/vmware.h of Linux 6.1). So in a module for a stock kernel it
+/// reads and may change all registers but `rsp` and `rbp`.
 pub fn assume_backdoor(iced: &Instruction, survey: &mut Survey) {
     let kept = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
     let registers = LocSet::registers(WordSize::Bits64);
@@ -188,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// Two bytes of opcode and ModRM behind these, with what an operand could hold.
+    /// Two bytes of opcode and ModRM after these prefixes, with bytes for the operands.
     fn instructions(mut see: impl FnMut(&Instruction)) {
         for head in [&[][..], &[0x48], &[0x66], &[0xf3], &[0x0f], &[0x4c, 0x0f]] {
             for opcode in 0..=0xffff_u16 {

@@ -1,7 +1,7 @@
 //! What a rewritten object refers to outside itself.
 //!
-//! Kept as ids while code is made, so that thousands of references to the same
-//! few symbols cost nothing; [`crate::targets`] turns them into names.
+//! These are ids while code is made, so that thousands of references to the same few
+//! symbols cost nothing; [`crate::targets`] turns them into names.
 
 use elf_loader::{Object, SectionId, SymbolId};
 use liveness::Reg;
@@ -26,7 +26,7 @@ pub enum Import {
     Own(SymbolId),
 }
 
-/// What the runtime does for code beside translating.
+/// The services of the runtime, other than translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Service {
     /// Calls through a pointer.

@@ -1,4 +1,4 @@
-//! Instructions by the kinds of their operands, for sequences to name.
+//! Constructors of instructions, by the kinds of their operands.
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 

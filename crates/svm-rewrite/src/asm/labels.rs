@@ -1,4 +1,4 @@
-//! Labels: places in emitted code that other code names before they are known.
+//! Labels: places in emitted code that code may refer to before they are known.
 
 use super::Position;
 
@@ -45,8 +45,7 @@ impl Labels {
     /// Section and position of a label.
     ///
     /// # Panics
-    /// If the label was never placed: every label made is placed by whoever
-    /// made it.
+    /// If the label was never placed. Code that makes a label must place it.
     pub fn get(&self, label: Label) -> (u16, Position) {
         self.places[label.0 as usize].expect("every label is placed")
     }

@@ -1,7 +1,7 @@
-//! Branches get their lengths, and everything its place.
+//! Layout: chooses the length of each branch, and so the place of everything.
 //!
-//! It starts with every branch short and lengthens those that do not reach, until
-//! all do; branches never shrink again, so it ends.
+//! It starts with every branch short and lengthens those that do not reach, until all
+//! do. Branches never shrink again, so it ends.
 
 use super::{Assembler, Field, Item, Jump, Label, Labels, Position, Reference, Referent};
 

@@ -1,9 +1,9 @@
 //! An assembler for emitted code: bytes, labels, branches that choose their
 //! length, relocations.
 //!
-//! One [`Assembler`] makes one section. Everything of fixed size goes into one
-//! buffer; what may change size (branches and alignment) is an *item* at a
-//! position of that buffer, until [`Assembler::lay_out`] decides ([`layout`]).
+//! One [`Assembler`] makes one section. Everything of fixed size goes into one buffer.
+//! Branches and alignment may change size: each is an *item* at a position of that
+//! buffer, until [`Assembler::lay_out`] decides ([`layout`]).
 
 mod address;
 pub mod encode;
@@ -92,7 +92,7 @@ impl Position {
         }
     }
 
-    /// The place behind the branch at this one.
+    /// The place after the branch at this one.
     pub fn behind_item(self) -> Position {
         Position {
             items: self.items + 1,
@@ -171,7 +171,7 @@ impl Assembler {
         Assembler::for_code(0)
     }
 
-    /// An empty section with room for what becomes of so many bytes of original code:
+    /// An empty section with room for the code that `original` bytes of code become:
     /// about four times as many bytes, and an item and a reference for each
     /// instruction. Only speed depends on these estimates.
     pub fn for_code(original: usize) -> Assembler {
@@ -183,8 +183,8 @@ impl Assembler {
         }
     }
 
-    /// Nothing more will be assembled. (What the encoder remembers is larger than many
-    /// a section, of which there may be thousands.)
+    /// Frees the encoder's cache; nothing more will be assembled. (The cache is larger
+    /// than many a section, and there may be thousands of sections.)
     pub fn forget_encodings(&mut self) {
         self.encoder = Encoder::new();
     }
@@ -202,7 +202,7 @@ impl Assembler {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The field that begins `offset` bytes behind `start` holds `referent`.
+    /// The field that begins `offset` bytes after `start` holds `referent`.
     pub fn refer(&mut self, start: Position, offset: usize, field: Field, referent: Referent) {
         let at = Position {
             offset: start.offset + offset as u32,
@@ -358,8 +358,8 @@ impl Assembler {
         self.refer(start, opcode.len(), Field::Rel32, to);
     }
 
-    /// What lies between two places, before branches have their lengths: code and
-    /// branches by turns, code first and last, perhaps of no bytes.
+    /// The code between two places, before branches have their lengths: code and branches
+    /// alternate, code first and last, perhaps of no bytes.
     pub fn pieces(&self, from: Position, to: Position) -> impl Iterator<Item = Piece> {
         let mut at = from;
         let mut code_next = true;
@@ -391,8 +391,8 @@ impl Assembler {
         &self.bytes[at.offset as usize..]
     }
 
-    /// How many references of fields lie before a place. `near` is a guess: quick if
-    /// it is a few too few.
+    /// How many references of fields are before a place. `near` is a guess; the search is
+    /// fast if the guess is a few too low.
     pub fn references_before(&self, at: Position, near: usize) -> usize {
         const FEW: usize = 8;
         let before = |r: &Reference| r.at.offset < at.offset;

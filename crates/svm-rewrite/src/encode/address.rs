@@ -1,4 +1,4 @@
-//! Addresses of memory operands: how one gets into a register, and which one it is.
+//! Addresses of memory operands: what they are, and how they get into a register.
 
 use elf_loader::consts::{R_X86_64_64, R_X86_64_PC32};
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
@@ -11,8 +11,8 @@ use crate::asm::{Address, Referent, ri, rm, rr};
 use crate::lift::{Inst, InstIdx, Value};
 use crate::registers::{gpr, reg64};
 
-/// The encoder's word for a displacement: none, a byte, or 32 bits of a 64-bit
-/// address.
+/// The size of a displacement as iced's encoder names it: none, a byte, or 32 bits of
+/// a 64-bit address.
 pub(super) fn displacement_size(displacement: i64) -> u32 {
     match displacement {
         0 => 0,
@@ -64,7 +64,7 @@ impl Emitter<'_> {
             Space::Stack | Space::Heap | Space::Global => plain,
             Space::PerCpu(segment) => {
                 let (v, t) = (roles[0], roles[roles.len() - 1]);
-                // The stack protector's word, above all.
+                // Mostly the stack protector's word.
                 if let Address::Constant(offset) = plain
                     && let Ok(offset) = i32::try_from(offset as i64)
                 {
@@ -104,8 +104,8 @@ impl Emitter<'_> {
         }
         let on_stack = base.full_register() == Register::RSP;
         let adjust = if on_stack { 8 * pushed as i64 } else { 0 };
-        // Of a 32-bit address the decoder gives the displacement without sign;
-        // modulo 2^32 it is the same.
+        // The decoder gives the displacement of a 32-bit address unsigned; modulo
+        // 2^32 it is the same.
         let displacement = match full_width(iced) {
             4 => i64::from(displacement as u32 as i32),
             _ => displacement as i64,
@@ -120,7 +120,7 @@ impl Emitter<'_> {
         Address::Lea(operand(iced, displacement, size), None)
     }
 
-    /// The base that dom0 has for a segment, out of the CPU's context.
+    /// Loads dom0's base of a segment from the CPU's context.
     ///
     /// ```text
     ///     mov   %rsp, %v
@@ -137,7 +137,7 @@ impl Emitter<'_> {
         self.emit(&rm(Code::Mov_r64_rm64, reg64(v), at(v, offset)));
     }
 
-    /// What a relocation's value is called in emitted code.
+    /// What a relocation's value becomes in emitted code.
     pub(super) fn referent(&self, value: Value) -> Result<Referent, &'static str> {
         (self.rules.referent)(self.lifted, value)
     }
@@ -158,7 +158,7 @@ fn operand(iced: &Instruction, displacement: i64, size: u32) -> MemoryOperand {
     )
 }
 
-/// The encoder's word for a 32-bit displacement: as wide as the address.
+/// The size of a 32-bit displacement as iced's encoder names it: that of the address.
 fn full_width(iced: &Instruction) -> u32 {
     let narrow = iced.memory_base().is_gpr32() || iced.memory_index().is_gpr32();
     if narrow { 4 } else { 8 }

@@ -1,4 +1,4 @@
-//! Acts on the plans: the one place that writes code.
+//! Acts on the plans. Only this writes code.
 //!
 //! Functions keep their order and sections. Each is followed by the out-of-line
 //! parts of its checks, so a place in them belongs to the function by symbol.
@@ -42,7 +42,7 @@ pub struct Applied {
     pub locked: Vec<(u16, InstIdx, Position)>,
     /// Where kept instructions end, by index.
     pub kept_ends: HashMap<u32, Position>,
-    /// Whether an instruction has no place: no path comes to it.
+    /// Whether an instruction is left out: no path comes to it.
     pub left_out: Vec<bool>,
 }
 
@@ -57,10 +57,10 @@ impl Applied {
     }
 }
 
-/// What was decided about an object's code.
+/// The decisions about an object's code.
 #[derive(Clone, Copy)]
 pub struct Decisions<'d> {
-    /// What is known of the code.
+    /// Results of the analyses.
     pub analysis: &'d Analysis<'d>,
     /// What the target decides about emitted code.
     pub rules: &'static Rules,
@@ -68,11 +68,11 @@ pub struct Decisions<'d> {
     pub scheme: Scheme,
     /// How each instruction is treated.
     pub plans: &'d [Plan],
-    /// What is known of rsp.
+    /// Stack facts.
     pub facts: &'d FactsBefore,
-    /// How often functions are written.
+    /// The variants of functions.
     pub variants: &'d Variants,
-    /// What is done about return addresses.
+    /// Where return addresses are kept and compared.
     pub returns: &'d ReturnWords,
 }
 
@@ -123,7 +123,7 @@ pub fn apply(decisions: &Decisions<'_>, poison: bool) -> Result<Applied, Vec<Ref
     if !written.refusals.is_empty() {
         return Err(written.refusals);
     }
-    // --- nothing is written beyond this point ---
+    // --- all code is written; the rest collects the results ---
     Ok(Applied {
         sections: lay_out(lifted, written.assemblers, &labels)?,
         labels,
@@ -157,7 +157,7 @@ struct Written {
 }
 
 impl Written {
-    /// A variant of a function is written, but for its out-of-line parts, which follow.
+    /// A variant of a function is written except its out-of-line parts, which follow.
     fn end_of_variant(&mut self, emitter: &mut Emitter<'_>, f: FuncIdx, variant: Variant) {
         if variant == Variant::FIRST {
             self.ends.push(emitter.fresh_here());
@@ -182,8 +182,8 @@ impl Written {
     }
 }
 
-/// Where jumps of a function to its own beginning go, if that is not where it begins:
-/// behind the keeping of its return address.
+/// The target of a function's jumps to its own beginning, if it differs from the
+/// beginning: the place after the return address is copied.
 fn beginning(
     lifted: &Lifted<'_>,
     f: FuncIdx,

@@ -15,13 +15,14 @@ use crate::plan::Plan;
 use crate::refusal::Hitch;
 use crate::registers::reg64;
 
-/// Where `twin_stlb_call` takes the VM address. It holds nothing at a call, where the
-/// psABI leaves it to linkers.
+/// The register in which `twin_stlb_call` takes the VM address. It is free at a call,
+/// where the psABI leaves it to linkers.
 const TARGET: Reg = Reg::R11;
 
 impl Emitter<'_> {
-    /// A direct branch or call: within the section by label, which chooses its
-    /// length; out of it by relocation, r10 and r11 spilled if they are live.
+    /// A direct branch or call. Inside the section it goes to a label, and layout chooses
+    /// its length; out of the section it has a relocation, with r10 and r11 spilled if
+    /// they are live.
     pub fn branch(&mut self, i: InstIdx, plan: &Plan) -> Result<(), Hitch> {
         let inst = self.lifted.inst(i);
         let iced = &inst.iced;
@@ -83,7 +84,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// An indirect transfer, by way of the runtime's table (paper, 5.1.2):
+    /// An indirect transfer through the runtime's table (paper, 5.1.2):
     ///
     /// ```text
     ///     mov   <target>, %r11
@@ -115,7 +116,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A module of a stock kernel and a program call what they like:
+    /// A module of a stock kernel and a program may call any address:
     ///
     /// ```text
     ///     call  *%r11                       jmp for a tail call
@@ -151,8 +152,8 @@ impl Emitter<'_> {
         self.emit(&Instruction::with(Code::Int3));
     }
 
-    /// A `ud2` would fault in the hypervisor: a WARN is reported and goes on, a
-    /// BUG aborts the invocation.
+    /// A `ud2` would fault in the hypervisor. Instead, a WARN is reported and control
+    /// continues; a BUG aborts the invocation.
     pub fn trap(&mut self, trap: Trap) {
         match trap {
             Trap::Warn => self.call_runtime(Jump::Call, Service::Warn),
@@ -163,7 +164,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Nothing behind this point is reached.
+    /// The code after this is not reached.
     pub fn stop(&mut self) {
         self.emit(&Instruction::with(Code::Ud2));
     }

@@ -1,4 +1,4 @@
-//! Instructions that stay as they are but for the names of what they refer to.
+//! Instructions that stay as they are, except for the names in their relocations.
 
 use iced_x86::{Code, Register};
 
@@ -12,8 +12,8 @@ use crate::refusal::Hitch;
 use crate::registers::gpr;
 
 impl Emitter<'_> {
-    /// `lea sym(%rip), %reg` gives the address in dom0. Without relocation it is
-    /// an address in the code itself (`_THIS_IP_`): the VM instance's.
+    /// `lea sym(%rip), %reg` yields the address in dom0. Without relocation it is an
+    /// address in the code itself (`_THIS_IP_`), and becomes the one in the VM instance.
     ///
     /// ```text
     ///     movabs $twin_vm:sym, %reg
@@ -58,12 +58,12 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A copied instruction without relocations. Prefixes that mean nothing on
-    /// it are left out: the verifier knows no reason for them.
+    /// A copied instruction without relocations. Prefixes without meaning are left out:
+    /// the verifier refuses them.
     pub(super) fn copy_plain(&mut self, i: InstIdx) -> Result<(), Hitch> {
         let lifted = self.lifted;
         let bytes = lifted.bytes(i);
-        // A REX that another prefix follows means nothing either.
+        // A REX prefix before another prefix has no meaning either.
         let first = bytes.iter().find(|b| !prefix::is_rex(**b));
         if first.is_some_and(|b| prefix::is_legacy(*b)) {
             let mut iced = self.lifted.inst(i).iced;

@@ -1,5 +1,5 @@
-//! Writes one function: each instruction as its plan says, and what stands between
-//! instructions for the return address and for the variants of the function.
+//! Writes one function: each instruction as planned, and the code between them that
+//! checks the return address or chooses the variant.
 
 use iced_x86::{FlowControl, Mnemonic};
 
@@ -14,22 +14,22 @@ use crate::refusal::{self, Hitch, Refusal};
 
 /// Writes instructions of one variant of a function.
 pub struct FunctionWriter<'w, 'a> {
-    /// Where it goes.
+    /// Receives the code.
     pub emitter: &'w mut Emitter<'a>,
     /// Control flow.
     pub flow: &'w Flow,
-    /// What was decided.
+    /// The decisions.
     pub decisions: &'w Decisions<'w>,
     /// Which variant this is.
     pub variant: Variant,
     /// Whether registers that are dead before a sequence are overwritten there.
     pub poison: bool,
-    /// What could not be written.
+    /// Collects the instructions that could not be written.
     pub refusals: &'w mut Vec<Refusal>,
 }
 
 impl FunctionWriter<'_, '_> {
-    /// All of it, but for its out-of-line parts.
+    /// Writes the function except its out-of-line parts.
     pub fn function(&mut self, f: FuncIdx, labels: &LabelsByVariant) {
         let lifted = self.emitter.lifted;
         let function = lifted.function(f);
@@ -58,8 +58,8 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// At an entry, puts the return address where no pointer leads. The variants of a
-    /// function have one beginning.
+    /// At an entry, copies the return address to the shadow. The variants of a function
+    /// share one beginning.
     fn keep_return_word(&mut self, f: FuncIdx, i: InstIdx) {
         let begins = i.0 == self.emitter.lifted.function(f).insts.start;
         if begins && self.variant != Variant::FIRST {
@@ -73,7 +73,7 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// Before an entry that control runs into from above.
+    /// Checks the return address before an entry that control runs into from above.
     fn check_above(&mut self, entry: InstIdx) {
         if let Some(check) = self.decisions.returns.check_above(entry) {
             self.emitter.check_return_word(entry, check);
@@ -154,8 +154,8 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// At the entry, leads to the variant for what `rsp` is modulo the alignment, if there
-    /// are several.
+    /// At the entry, jumps to the variant for `rsp` modulo the alignment, if there are
+    /// several.
     fn choose_variant(&mut self, f: FuncIdx, labels: &LabelsByVariant) {
         let entry = InstIdx(self.emitter.lifted.function(f).insts.start);
         let entries: Vec<Label> = self
@@ -204,8 +204,8 @@ impl FunctionWriter<'_, '_> {
         }
     }
 
-    /// The function that control runs into behind `f`, over padding that does
-    /// not stop it.
+    /// The function that control runs into after `f`, over padding that does not stop
+    /// it.
     fn continuation(&self, f: FuncIdx) -> Option<FuncIdx> {
         let lifted = self.emitter.lifted;
         let mut next = FuncIdx(f.0 + 1);
@@ -232,13 +232,12 @@ impl FunctionWriter<'_, '_> {
     }
 }
 
-/// A fact of the stack that a sequence needs: [`crate::plan::stack`] refused code for
-/// which it is not known.
+/// A stack fact that a sequence needs: [`crate::plan::stack`] refused code without it.
 fn known<T>(fact: Option<T>) -> T {
     fact.expect("checked before anything was written")
 }
 
-/// Functions keep the alignment that they were given, up to 16 bytes.
+/// Functions keep the alignment that they had, up to 16 bytes.
 fn alignment(start: u64) -> u32 {
     1 << start.trailing_zeros().min(4)
 }

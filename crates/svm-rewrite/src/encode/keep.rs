@@ -11,13 +11,13 @@ use crate::asm::{Field, Jump, Label, Referent};
 use crate::lift::{CodeIdx, Destination, InstIdx, Value, is_direct_branch, is_filler};
 use crate::refusal::Hitch;
 
-/// The five bytes that the kernel knows as a `nop` (arch/x86/kernel/alternative.c,
-/// `x86nops`): `nopl 0(%rax,%rax,1)`.
+/// The kernel's `nop` of five bytes (arch/x86/kernel/alternative.c, `x86nops`):
+/// `nopl 0(%rax,%rax,1)`.
 const NOP5: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
 
 impl Emitter<'_> {
-    /// The instruction's own bytes, its relocations carried over. A branch inside
-    /// the object gets its long form: what the kernel may put there must fit.
+    /// The instruction's own bytes, its relocations carried over. A branch inside the
+    /// object gets its long form, so that the kernel's replacement fits.
     pub fn keep(&mut self, i: InstIdx) -> Result<(), Hitch> {
         let inst = self.lifted.inst(i);
         match inst.target {
@@ -44,8 +44,8 @@ impl Emitter<'_> {
         self.lifted.inst(to).section == CodeIdx(self.section)
     }
 
-    /// A branch that had a relocation keeps all its bytes: `cs call` of a thunk is
-    /// one longer than `call`, and the kernel uses the space.
+    /// A branch that had a relocation keeps all its bytes: `cs call` of a thunk is one
+    /// byte longer than `call`, and the kernel uses the space.
     fn raw_branch(&mut self, i: InstIdx, to: Referent) {
         let start = self.asm.here();
         let mut bytes = self.lifted.bytes(i).to_vec();
@@ -65,7 +65,7 @@ impl Emitter<'_> {
             let (at, width) = (usize::from(value.at), field.width());
             bytes[at..at + width].fill(0);
             let referent = match field {
-                // The field counts from its own end, the value from the instruction's.
+                // The field is relative to its own end, the value to the instruction's.
                 Field::Data32 => self.behind(value, (bytes.len() - at - width) as i64)?,
                 Field::Rel32 | Field::Abs32 | Field::Abs32S | Field::Abs64 => {
                     self.referent(value)?
@@ -84,7 +84,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// What a field refers to that ends `behind` bytes before its instruction.
+    /// What a field refers to that ends `behind` bytes before the end of its instruction.
     fn behind(&self, value: Value, behind: i64) -> Result<Referent, Hitch> {
         match self.referent(value)? {
             Referent::Import(import, addend) => Ok(Referent::Import(import, addend - behind)),
@@ -115,8 +115,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A static branch (`struct jump_entry`) is five bytes long, for its target may
-    /// be out of a short one's reach now:
+    /// A static branch (`struct jump_entry`) is five bytes long: its target may now be
+    /// out of reach of a short one:
     ///
     /// ```text
     ///     nopl  0(%rax,%rax,1)              or jmp target

@@ -67,8 +67,8 @@ impl Emitter<'_> {
     ///     push  (%v)
     /// ```
     ///
-    /// With spills the pushed value's slot is made first, below which the
-    /// spilled registers go:
+    /// With spills, the slot of the pushed value is made first; the spilled registers
+    /// go below it:
     ///
     /// ```text
     ///     lea   -8(%rsp), %rsp
@@ -159,12 +159,12 @@ impl Emitter<'_> {
         self.close(plan);
     }
 
-    /// The instruction itself with `(%v)` for its memory operand.
+    /// The instruction itself with `(%v)` as its memory operand.
     pub(super) fn access(&mut self, i: InstIdx, v: Reg) -> Result<(), Hitch> {
         self.access_at(i, v, 0)
     }
 
-    /// The instruction itself with `displacement(%v)` for its memory operand.
+    /// The instruction itself with `displacement(%v)` as its memory operand.
     fn access_at(&mut self, i: InstIdx, v: Reg, displacement: i64) -> Result<(), Hitch> {
         let inst = self.lifted.inst(i);
         let mut iced = inst.iced;
@@ -186,7 +186,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// `.smp_locks` names the accesses with a `lock` prefix.
+    /// Records an access with a `lock` prefix, which `.smp_locks` has to name.
     pub(super) fn note_lock(&mut self, i: InstIdx) {
         if self.lifted.inst(i).iced.has_lock_prefix() {
             self.locked.push((i, self.asm.here()));
@@ -194,7 +194,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Makes `displacement(%v)` of an instruction's memory operand.
+/// Replaces an instruction's memory operand by `displacement(%v)`.
 pub(super) fn point_to(iced: &mut Instruction, v: Reg, displacement: i64) {
     iced.set_segment_prefix(Register::None);
     iced.set_memory_base(reg64(v));

@@ -1,8 +1,8 @@
-//! What is emitted for each class of instruction.
+//! The sequence for each class of instruction.
 //!
-//! [`Emitter`] holds what all sequences need: the section being assembled, the
-//! scheme, and the out-of-line parts that are due at the end of the function.
-//! Each file below draws the assembly it emits.
+//! [`Emitter`] has the state that all sequences share: the section being assembled, the
+//! scheme, and the out-of-line parts to emit at the end of the function. Each file
+//! below shows the assembly that it emits.
 
 mod address;
 pub mod apply;
@@ -43,19 +43,19 @@ pub struct Rules {
     pub table: Table,
     /// Whether data below `rsp` must survive what sequences push (psABI 3.2.2).
     pub has_red_zone: bool,
-    /// Whether every translation is the address itself (paper, 5.1.2), so that places
-    /// which overlap in the original do so here.
+    /// Whether every translation is the address itself (paper, 5.1.2). If so, operands
+    /// that overlap in the original overlap here too.
     pub translates_to_itself: bool,
-    /// Whether the result has unwind tables, which ask how many words are pushed.
+    /// Whether the result has unwind tables, which need the number of pushed words.
     pub unwinds: bool,
     /// Who finds the destination of an indirect transfer.
     pub indirect: Indirect,
-    /// Whether a branch to an import keeps all its bytes, for the kernel patches it.
+    /// Whether a branch to an import keeps all its bytes, because the kernel patches it.
     pub keeps_calls: bool,
     /// Whether all instructions of a section, given by name, stay as they are.
     pub is_verbatim: fn(&str) -> bool,
-    /// What a value refers to, as emitted code names it. An error says why it cannot
-    /// be named.
+    /// What a value refers to in emitted code. An error says why it cannot be carried
+    /// over.
     pub referent: fn(&Lifted<'_>, Value) -> Result<Referent, &'static str>,
     /// The field of an instruction that stays as it is, for a value of this relocation
     /// type; `None` if it cannot be carried over.
@@ -67,16 +67,16 @@ pub struct Rules {
 pub enum Indirect {
     /// The runtime, in a table of what may be called.
     Runtime,
-    /// The processor: code may call what it likes.
+    /// The processor: code may call any address.
     Register,
 }
 
-/// The out-of-line part of a check: ask the runtime, go back.
+/// The out-of-line part of a check: it calls the slow path and jumps back.
 #[derive(Debug)]
 struct Stub {
     slow: Label,
     back: Label,
-    /// Repeated if the check destroyed it.
+    /// Computed again if the check destroyed it.
     address: Option<Address>,
     v: Reg,
     inst: InstIdx,
@@ -110,12 +110,12 @@ pub struct Emitter<'a> {
     pub labels: &'a mut Labels,
     /// Number of the section.
     pub section: u16,
-    /// Labels of instructions in the variant of the function at hand.
+    /// Labels of instructions in the current variant of the function.
     pub inst_labels: InstLabels,
-    /// Where jumps of the function at hand to its own beginning go, unless to where
-    /// it begins.
+    /// The target of the current function's jumps to its own beginning, if it differs
+    /// from the beginning.
     pub own_beginning: Option<Label>,
-    /// How deep the stack is, place by place.
+    /// How many words are pushed, place by place.
     pub depths: Vec<Depth>,
     /// Where accesses with a `lock` prefix are.
     pub locked: Vec<(InstIdx, Position)>,
@@ -124,7 +124,8 @@ pub struct Emitter<'a> {
     rules: &'static Rules,
     scheme: &'static Row,
     stubs: Vec<Stub>,
-    /// Where a return address was found overwritten, and before what.
+    /// Targets of failed comparisons of return addresses, each with the instruction
+    /// after the comparison.
     smashed: Vec<StubPlace>,
     /// The instruction whose sequence is being emitted.
     current: InstIdx,
@@ -167,8 +168,8 @@ impl<'a> Emitter<'a> {
         (self.rules.is_verbatim)(name)
     }
 
-    /// What follows is the sequence of an instruction, whose label in the variant at hand
-    /// is `label`.
+    /// Begins the sequence of an instruction, whose label in the current variant is
+    /// `label`.
     pub fn begin(&mut self, i: InstIdx, label: Label) {
         self.place(label);
         self.current = i;
@@ -176,13 +177,13 @@ impl<'a> Emitter<'a> {
         self.note_depth();
     }
 
-    /// So many more words are on the stack now.
+    /// Adds to the number of words on the stack.
     fn pushed(&mut self, words: i64) {
         self.words += words;
         self.note_depth();
     }
 
-    /// Only unwind tables ask.
+    /// Records the depth, for unwind tables.
     fn note_depth(&mut self) {
         if self.rules.unwinds {
             self.depths.push(Depth {
@@ -198,8 +199,8 @@ impl<'a> Emitter<'a> {
         self.labels.place(label, self.section, self.asm.here());
     }
 
-    /// Where a branch to an instruction leads: to the instruction in the same variant of
-    /// the function; but a branch to an entry leads to what chooses the variant.
+    /// The target of a branch to an instruction: the instruction in the same variant of
+    /// the function. A branch to an entry goes to the code that chooses the variant.
     pub fn target(&self, to: InstIdx) -> Label {
         let function = self.lifted.function_of(to);
         let entry = self.lifted.function(function).insts.start == to.0;
@@ -242,7 +243,7 @@ impl<'a> Emitter<'a> {
             .expect("a sequence's own instruction encodes");
     }
 
-    /// Pushes what is spilled and saves the flags.
+    /// Pushes the spilled registers and saves the flags.
     ///
     /// ```text
     ///     push  %spilled ...
@@ -267,7 +268,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Whether the sequence pushes where there may be data below `rsp`.
+    /// Whether the sequence pushes where data below `rsp` may be live.
     fn skips_red_zone(&self, plan: &Plan) -> bool {
         let pushes = !plan.scratch.spilled().is_empty() || matches!(plan.class, Class::String(..));
         pushes && self.rules.has_red_zone
@@ -295,8 +296,8 @@ impl<'a> Emitter<'a> {
         self.pushed(-RED_ZONE / 8);
     }
 
-    /// Overwrites what liveness calls dead: a wrong verdict becomes a visible
-    /// one.
+    /// Overwrites registers and flags that liveness calls dead, so that an error there
+    /// becomes visible.
     ///
     /// ```text
     ///     movabs $0x5eeddead0000000n, %dead ...
@@ -314,9 +315,9 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Gives the flags back, after the last instruction of a check and before
-    /// the access, which may read them. `add` sets OF from what `seto` left in
-    /// `al`, `sahf` the rest.
+    /// Restores the flags, after the last instruction of a check and before the access,
+    /// which may read them. `add` sets OF from the byte that `seto` left in `al`, `sahf`
+    /// the rest.
     ///
     /// ```text
     ///     xchg  %rax, %h ; add $0x7f, %al ; sahf ; mov %h, %rax
@@ -354,7 +355,7 @@ impl<'a> Emitter<'a> {
         plan.roles().collect()
     }
 
-    /// A check with an out-of-line slow path; `v` ends translated.
+    /// A check with an out-of-line slow path; after it, `v` holds the translation.
     fn check(&mut self, inst: InstIdx, address: Address, v: Reg, others: &[Reg]) {
         let slow = self.labels.fresh();
         self.check_or_skip(&address, v, others, slow);
@@ -370,7 +371,7 @@ impl<'a> Emitter<'a> {
         });
     }
 
-    /// A check whose miss skips to `miss`.
+    /// A check that jumps to `miss` on a miss.
     fn check_or_skip(&mut self, address: &Address, v: Reg, others: &[Reg], miss: Label) {
         let table = self.rules.table;
         let check = schemes::Check {
@@ -386,9 +387,9 @@ impl<'a> Emitter<'a> {
     ///
     /// ```text
     /// slow:   <address> -> %v              unless the scheme kept it
-    ///         lea   -128(%rsp), %rsp       where there is a red zone, and
+    ///         lea   -128(%rsp), %rsp       if data may be in the red zone
     ///         call  twin_slow_<v>
-    ///         lea   128(%rsp), %rsp        likewise
+    ///         lea   128(%rsp), %rsp        if data may be in the red zone
     ///         jmp   back
     /// ```
     pub fn finish_stubs(&mut self) -> Vec<StubPlace> {
@@ -401,7 +402,7 @@ impl<'a> Emitter<'a> {
             if let Some(address) = &stub.address {
                 address.emit(&mut self.asm, stub.v);
             }
-            // A sequence that pushed is above it already.
+            // A sequence that pushed has skipped the red zone already.
             let skips = self.rules.has_red_zone && stub.depth == 0;
             if skips {
                 self.skip_red_zone();
@@ -414,14 +415,14 @@ impl<'a> Emitter<'a> {
             self.asm.branch(Jump::Always, stub.back);
             places.push((stub.slow, stub.inst));
         }
-        // The next function's go to the same memory.
+        // The next function's use the same memory.
         self.stubs = stubs;
         places.extend(self.finish_smashed());
         places
     }
 
-    /// Where a jump goes: to the instruction; but one of a function to its own
-    /// beginning stays in the invocation, whose return address is kept.
+    /// The target of a jump: the instruction. A jump of a function to its own beginning
+    /// stays in the invocation, so it skips the copying of the return address.
     fn jump_target(&self, from: InstIdx, to: InstIdx) -> Label {
         match self.own_beginning {
             Some(label) if begins_own(self.lifted, from, to) => label,

@@ -1,4 +1,4 @@
-//! Port I/O, all of it by the runtime's gate.
+//! Port I/O, all through the runtime's port gate.
 
 use iced_x86::{Code, Instruction, Register};
 use liveness::Reg;
@@ -44,15 +44,15 @@ impl Emitter<'_> {
         }
     }
 
-    /// `ins` and `outs` go through the same gate, element by element. As the
-    /// processor does (SDM volume 2, INS), they find out whether the memory is there
-    /// before the port is used; but the check is about the first byte of an element,
-    /// so not where one lies across the end of what is mapped. `ins` with `rep`, 16
-    /// bits wide, forward, as the fullest case:
+    /// `ins` and `outs` go through the same gate, element by element. As in the processor
+    /// (SDM volume 2, INS), the memory is checked before the port is used. But the check
+    /// covers only the first byte of an element, so an element across the end of mapped
+    /// memory is found too late. `ins` with `rep`, 16 bits wide, forward, as the longest
+    /// case:
     ///
     /// ```text
     ///     <open>
-    ///     push  %rax                        the gate's, and perhaps the flags'
+    ///     push  %rax                        for the gate, and perhaps the flags
     ///     jrcxz done
     /// again:
     ///     <check of %rdi> -> %v
@@ -99,7 +99,7 @@ impl Emitter<'_> {
             false => Reg::RSI,
         };
         let (gate, size) = (gate(port), 1 << port.log2);
-        // The gate gives its result in rax: the translation is elsewhere.
+        // The gate returns its result in rax, so the translation must not be there.
         let mut roles = Self::roles(plan);
         if roles[0] == Reg::RAX {
             roles.swap(0, 1);
@@ -109,7 +109,7 @@ impl Emitter<'_> {
         if !port.input {
             self.emit(&load(port.log2, v));
         }
-        // Whoever is called finds DF clear (psABI 3.2.1).
+        // A callee must find DF clear (psABI 3.2.1).
         if direction == Direction::Backward {
             self.emit(&Instruction::with(Code::Cld));
         }

@@ -1,5 +1,5 @@
-//! The return address: kept where a function begins, compared where it is left
-//! ([`crate::plan::returns`] says where that is needed).
+//! The return address: copied where a function begins, compared where control leaves it
+//! ([`crate::plan::returns`] decides where that is needed).
 
 use iced_x86::{Code, MemoryOperand};
 use liveness::Reg;
@@ -13,7 +13,7 @@ use crate::lift::InstIdx;
 use crate::plan::returns::{Check, Holder, Remedy};
 use crate::registers::reg64;
 
-/// The return address and its shadow, with so many words pushed.
+/// The operands of the return address and its shadow, given the number of words pushed.
 struct Words {
     word: MemoryOperand,
     shadow: MemoryOperand,
@@ -30,10 +30,10 @@ impl Words {
 
 impl Emitter<'_> {
     /// ```text
-    ///     push  %s                          if it is live; the words are 8
-    ///     mov   (%rsp), %s                  bytes further up then
+    ///     push  %s                          if it is live; then the words are
+    ///     mov   (%rsp), %s                  8 bytes higher
     ///     mov   %s, -0x8000(%rsp)
-    ///     pop   %s                          likewise
+    ///     pop   %s                          if it was pushed
     /// ```
     pub fn keep_return_word(&mut self, holder: Holder) {
         self.with(holder, |e, s, words| {

@@ -1,5 +1,5 @@
-//! Emits the sequences of an object's sites without the code between them, for
-//! whoever has that code in another form: the assembly text it was made from.
+//! Emits the sequences of an object's sites without the code between them. For assembly
+//! text: there, the code between is the text itself.
 
 use std::ops::Range;
 
@@ -37,11 +37,11 @@ pub struct Part {
     pub label: Label,
     /// Where it begins.
     pub from: Position,
-    /// Whose it is.
+    /// The instruction that it belongs to.
     pub inst: InstIdx,
 }
 
-/// What was emitted for one function.
+/// The emitted code of one function.
 #[derive(Clone, Debug)]
 pub struct FunctionCode {
     /// Number of the section.
@@ -56,7 +56,7 @@ pub struct FunctionCode {
     pub falls_through: bool,
 }
 
-/// What was emitted.
+/// The emitted code of an object's sites.
 pub struct SiteCode {
     /// One a section, not laid out.
     pub assemblers: Vec<Assembler>,
@@ -64,8 +64,8 @@ pub struct SiteCode {
     pub labels: Labels,
     /// By function.
     pub functions: Vec<FunctionCode>,
-    /// Calls that do not return, in order, where the way behind them is to be
-    /// closed: an out-of-line part or another function may follow.
+    /// Calls that do not return, in order, after which control has to be stopped: an
+    /// out-of-line part or another function may follow.
     pub closed: Vec<InstIdx>,
 }
 
@@ -160,8 +160,8 @@ fn emit_parts(emitter: &mut Emitter<'_>) -> Vec<Part> {
     places.into_iter().map(part).collect()
 }
 
-/// Whether an instruction of this class is written anew. All others stay as the
-/// text has them.
+/// Whether an instruction of this class is replaced by a sequence. All others stay as
+/// in the text.
 pub fn is_site(class: Class) -> bool {
     match class {
         Class::Memory(_)
@@ -192,7 +192,7 @@ pub fn is_site(class: Class) -> bool {
     }
 }
 
-/// Whether control may run on behind a function's last instruction.
+/// Whether control may run on after a function's last instruction.
 fn falls_through(analysis: &Analysis<'_>, f: FuncIdx) -> bool {
     let lifted = analysis.lifted;
     let insts = &lifted.function(f).insts;

@@ -1,5 +1,5 @@
-//! Moves of `rsp` that become moves by constants, and the choice among the variants
-//! of a function that realigns it.
+//! Moves of `rsp` that become moves by constants, and the code that chooses a variant of
+//! a function that realigns its stack.
 
 use iced_x86::{Code, Register};
 use liveness::Reg;
@@ -24,11 +24,11 @@ impl Emitter<'_> {
         }
     }
 
-    /// `and $-alignment,%rsp` where it is known how far that moves `rsp`, and
-    /// the flags that it leaves:
+    /// `and $-alignment,%rsp` where the distance of the move is known, and the flags
+    /// that it leaves:
     ///
     /// ```text
-    ///     lea   -padding(%rsp), %rsp        unless that is none
+    ///     lea   -padding(%rsp), %rsp        unless it is 0
     ///     test  %rsp, %rsp
     /// ```
     pub fn realign(&mut self, padding: i64) {
@@ -38,8 +38,8 @@ impl Emitter<'_> {
         self.emit(&rr(Code::Test_rm64_r64, Register::RSP, Register::RSP));
     }
 
-    /// At the entry of a function that realigns its stack: on to the variant that
-    /// is for what `rsp` is modulo `8 * variants`. The first one follows.
+    /// At the entry of a function that realigns its stack: jumps to the variant for `rsp`
+    /// modulo `8 * variants`. The first variant follows.
     ///
     /// ```text
     ///     test  $8, %esp
@@ -51,7 +51,7 @@ impl Emitter<'_> {
         self.choose(variants, 0, 1);
     }
 
-    /// Of the variants whose number is `number` below `bit`.
+    /// Chooses among the variants whose number equals `number` in the bits below `bit`.
     fn choose(&mut self, variants: &[Label], number: usize, bit: usize) {
         self.emit(&ri(Code::Test_rm32_imm32, Register::ESP, 8 * bit as i32));
         if 2 * bit == variants.len() {

@@ -1,5 +1,5 @@
-//! String instructions (paper, 5.1.1): a loop over chunks that stay inside what
-//! the current translations cover, with the original instruction inside.
+//! String instructions (paper, 5.1.1): a loop over chunks that the current translations
+//! cover, with the original instruction inside.
 
 use iced_x86::{Code, Register};
 use liveness::Reg;
@@ -14,7 +14,7 @@ use crate::lift::InstIdx;
 use crate::plan::{Flags, Plan};
 use crate::registers::{reg32, reg64};
 
-/// A pointer register, where its translation is kept.
+/// A pointer register, and the register that holds its translation.
 #[derive(Clone, Copy)]
 struct Pointer {
     register: Reg,
@@ -52,7 +52,7 @@ impl Emitter<'_> {
         self.close(plan);
     }
 
-    /// Without prefix, `movs` as the fullest case:
+    /// Without prefix; `movs` is the longest case:
     ///
     /// ```text
     ///     <check of %rdi> -> %v
@@ -60,7 +60,7 @@ impl Emitter<'_> {
     ///     push  %rdi ; push %rsi
     ///     mov   %v, %rdi ; mov %w, %rsi
     ///     movs
-    ///     <rsi = rsi - w + old rsi, likewise rdi>
+    ///     <rsi = rsi - w + old rsi, same for rdi>
     ///     <flags>
     /// ```
     fn one_element(&mut self, i: InstIdx, plan: &Plan, roles: &Roles) {
@@ -84,11 +84,11 @@ impl Emitter<'_> {
     ///     cmp   %o, %n ; cmova %o, %n
     ///     <elements between %rsi and %rdi>  movs only, see `apart`
     ///     cmp   %rcx, %n ; cmova %rcx, %n   the chunk
-    ///     sub   %n, %rcx ; push %rcx        what is left behind it
+    ///     sub   %n, %rcx ; push %rcx        elements left after it
     ///     push  %rdi ; push %rsi
     ///     mov   %v, %rdi ; mov %w, %rsi ; mov %n, %rcx
     ///     rep movs
-    ///     <rsi = rsi - w + old rsi, likewise rdi>       without flags
+    ///     <rsi = rsi - w + old rsi, same for rdi>       without flags
     ///     pop   %n ; lea (%rcx,%n), %rcx
     ///     jne   done                        repe only: stopped early
     ///     jrcxz done
@@ -194,10 +194,10 @@ impl Emitter<'_> {
         self.lea(indexed(register, address, 1), register);
     }
 
-    /// Elements that the window surely holds from a pointer on, at least one.
-    /// Upwards there are `2 * PAGE - offset` bytes; rounding down one byte
-    /// earlier costs nothing. Downwards there is the element at the pointer and
-    /// those that begin between the window's start and it.
+    /// The number of elements that the window certainly holds from a pointer on, at least
+    /// one. Upwards there are `2 * PAGE - offset` bytes; rounding down one byte earlier
+    /// costs nothing. Downwards these are the element at the pointer and those that begin
+    /// between it and the start of its page.
     ///
     /// ```text
     ///     mov   %edi, %nd
@@ -225,12 +225,12 @@ impl Emitter<'_> {
     /// `n = min(n, elements between source and target)`, at least one: no byte of a
     /// chunk is both read and written.
     ///
-    /// The two pointers are translated apart, so strings that lie over each other in
-    /// dom0 are two mappings of the same pages here. `rep movs` compares linear
-    /// addresses: where these are apart it takes groups of elements at a time and loads
-    /// ahead of its own stores (SDM volume 1, 7.3.9.3; volume 3, 8.2.4, whose condition
-    /// for it is that source and destination do not overlap). Whichever way it goes, it
-    /// cannot matter if what is read and what is written are disjoint, or one element.
+    /// The pointers are translated separately, so strings that overlap in dom0 are two
+    /// mappings of the same pages here. `rep movs` compares linear addresses: if these
+    /// do not overlap, it moves groups of elements at a time and loads ahead of its own
+    /// stores (SDM volume 1, 7.3.9.3; volume 3, 8.2.4, whose condition for it is that
+    /// source and destination do not overlap). Neither way matters if the bytes read and
+    /// the bytes written are disjoint, or if the chunk is one element.
     ///
     /// ```text
     ///     lea   0x1fff(%rdi), %m            no chunk has more bytes than that

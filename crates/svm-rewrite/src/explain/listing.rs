@@ -1,5 +1,5 @@
-//! Emitted code as text, with what its relocations mean and with labels for
-//! branches inside the listed part.
+//! Emitted code as text, with symbols for its relocations and labels for branches inside
+//! the listed part.
 //!
 //! ```text
 //!       lea 0x10(%rbx),%rcx
@@ -37,9 +37,9 @@ pub enum Line {
         /// The instruction in AT&T syntax.
         text: String,
     },
-    /// What follows stands elsewhere.
+    /// The lines after this are from elsewhere in the section.
     Elsewhere,
-    /// The label of what follows the listed part.
+    /// The label at the end of the listed part.
     End(String),
 }
 

@@ -1,5 +1,5 @@
-//! The account of a rewriting for people: what was done at each site, counts over
-//! the original, and listings of rewritten code.
+//! Reports for people: what was done at each site, counts over the original, and
+//! listings of rewritten code.
 
 pub mod listing;
 pub mod report;

@@ -36,7 +36,7 @@ pub struct Site {
     pub added_instructions: i64,
     /// Bytes emitted in line, as a range of offsets in the new section.
     pub emitted: std::ops::Range<u64>,
-    /// Bytes emitted out of line, likewise.
+    /// Bytes emitted out of line, as ranges of offsets in the new section.
     pub out_of_line: Vec<std::ops::Range<u64>>,
 }
 

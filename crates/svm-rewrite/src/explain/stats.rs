@@ -1,4 +1,4 @@
-//! What an object's code consists of, counted (`twin stats`).
+//! Counts of the sites in an object's code (`twin stats`).
 
 use serde::Serialize;
 
@@ -66,7 +66,7 @@ pub struct Stats {
     pub liveness: LivenessCounts,
 }
 
-/// Counts what was analysed; instructions that are refused count as sensitive.
+/// Counts the analysed instructions; refused ones count as sensitive.
 pub fn stats(analysis: &Analysis<'_>) -> Stats {
     let lifted = analysis.lifted;
     let mut stats = Stats {

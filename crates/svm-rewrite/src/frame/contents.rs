@@ -1,11 +1,11 @@
-//! Registers and stack words that hold an address in the own frame, as
+//! Registers and stack words that hold an address in the function's own frame, as
 //! distances from `rsp` at the function's entry.
 //!
-//! It is needed for `rsp` itself: compilers keep a frame's address in `rbp` or in
-//! another register that callees keep, or push it, and set `rsp` to it later. The
-//! rewriter moves `rsp` by a constant instead, so that no word in memory decides
-//! where `rsp` points. A word that was pushed is taken to hold the same until the
-//! function itself overwrites it: compilers give nobody the address of such a word.
+//! This is needed for `rsp` itself: compilers keep a frame's address in `rbp` or in
+//! another callee-saved register, or push it, and set `rsp` to it later. The rewriter
+//! moves `rsp` by a constant instead, so that no word in memory decides where `rsp`
+//! points. A pushed word is assumed to stay the same until the function itself
+//! overwrites it: compilers never pass on the address of a pushed word.
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use liveness::{LocSet, Reg};
@@ -25,7 +25,7 @@ const UNKNOWN: i32 = i32::MIN;
 /// Words that are followed at a time.
 const WORDS: usize = 4;
 
-/// What is known at a program point.
+/// The known contents at a program point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// By register number. Only those of [`FOLLOWED`] are ever known.
@@ -81,8 +81,8 @@ impl Frame {
         self.remember(at, value);
     }
 
-    /// The instruction may write its memory operand; if that is in the frame,
-    /// words there are forgotten, or known anew.
+    /// The instruction may write its memory operand; if that is in the frame, the words
+    /// there become unknown or get a new content.
     pub fn store(&mut self, iced: &Instruction) {
         if iced.op_count() == 0 || iced.op0_kind() != OpKind::Memory {
             return;
@@ -104,7 +104,7 @@ impl Frame {
         }
     }
 
-    /// An instruction of no particular kind writes its operands.
+    /// Any other instruction: the operands that it writes become unknown.
     pub fn overwrite(&mut self, iced: &Instruction) {
         let written = match iced.mnemonic() {
             Mnemonic::Cmp | Mnemonic::Test => 0,
@@ -120,7 +120,7 @@ impl Frame {
         }
     }
 
-    /// After a call: only what callees keep is known (psABI 3.2.1).
+    /// After a call: only callee-saved registers are still known (psABI 3.2.1).
     pub fn called(&mut self) {
         for register in [Register::R8, Register::R9, Register::R10, Register::R11] {
             self.set(register, None);
@@ -135,7 +135,7 @@ impl Frame {
                 *mine = UNKNOWN;
             }
         }
-        // Nearly always the same ones.
+        // Nearly always equal.
         if joined.words == other.words {
             return joined;
         }

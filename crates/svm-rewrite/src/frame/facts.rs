@@ -1,13 +1,12 @@
-//! What is known of `rsp`, of registers that point into the frame, and of the
-//! direction flag on the way to an instruction, for those whose treatment
-//! depends on it: `leave` and its relatives, string instructions, operands in
-//! the stack frame.
+//! Stack facts: `rsp`, registers that point into the frame, and the direction flag.
+//! They are found before instructions whose treatment depends on them: `leave` and other
+//! moves of `rsp`, string instructions, operands in the stack frame.
 //!
-//! Where a function realigns its stack, each of its variants has facts of its own
+//! If a function realigns its stack, each of its variants has facts of its own
 //! ([`crate::frame::variants`]).
 //!
-//! Most functions have no such instruction. Only those are followed that have one, or
-//! that lead into one that has ([`Dependents`]).
+//! Most functions have none of these instructions. Only functions with one are followed,
+//! and functions that jump into one with one ([`Dependents`]).
 
 use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use liveness::BlockId;
@@ -37,7 +36,8 @@ impl Facts {
         direction: Some(Direction::Forward),
     };
 
-    /// How far `rsp` moves when it is set to this register, if that is known.
+    /// The distance in bytes by which `rsp` moves when it is set to this register, if it
+    /// is known.
     pub fn distance_to(&self, register: Register) -> Option<i64> {
         Some(self.frame.get(register)? - self.frame.get(Register::RSP)?)
     }
@@ -66,8 +66,8 @@ impl Facts {
         self.direction
     }
 
-    /// Whether an operand `disp(%rsp)` may write the return address or what is
-    /// above it, or read above the arguments that every caller provides.
+    /// Whether an operand `disp(%rsp)` may write the return address or memory above it,
+    /// or read above the arguments that every caller provides.
     pub fn leaves_frame(&self, iced: &Instruction, memory: Memory) -> bool {
         let Some(rsp) = self.frame.get(Register::RSP) else {
             return false;
@@ -96,12 +96,12 @@ impl Facts {
         }
     }
 
-    /// Becomes what holds after an instruction.
+    /// Updates the facts over an instruction.
     ///
-    /// Where a function that realigns its stack has no variants (a module for a stock
-    /// kernel), `rsp` at entry is taken to be aligned. If it was not, all places found
-    /// behind the `and` are off by the same number of bytes: distances between them
-    /// are right, and [`keep_realigned`](crate::targets) asks for no others.
+    /// If a function that realigns its stack has no variants (a module for a stock
+    /// kernel), `rsp` at entry is assumed to be aligned. If it was not, all places found
+    /// after the `and` are off by the same number of bytes: distances between them are
+    /// right, and [`keep_realigned`](crate::targets) uses no others.
     fn pass(&mut self, inst: &Inst, variant: Variant) {
         let iced = &inst.iced;
         match iced.mnemonic() {
@@ -110,8 +110,8 @@ impl Facts {
             _ => {}
         }
         if let FlowControl::Call | FlowControl::IndirectCall = iced.flow_control() {
-            // The callee returns with the registers that it keeps for its
-            // caller, with rsp, and with DF clear (psABI 3.2.1).
+            // A callee preserves rsp and the callee-saved registers, and returns with
+            // DF clear (psABI 3.2.1).
             self.direction = Some(Direction::Forward);
             self.frame.called();
             return;
@@ -164,7 +164,7 @@ impl Facts {
         }
     }
 
-    /// The same for instructions that follow each other, most of which change nothing.
+    /// The same for a run of instructions, most of which change no fact.
     fn pass_all(&mut self, input: Input<'_>, insts: std::ops::Range<u32>, variant: Variant) {
         for i in insts.map(|i| i as usize) {
             if input.changes_facts[i] {
@@ -202,7 +202,7 @@ pub struct FactsBefore {
 }
 
 impl FactsBefore {
-    /// What is known before an instruction, in a variant of its function.
+    /// The facts before an instruction, in a variant of its function.
     pub fn get(&self, i: InstIdx, variant: Variant) -> Option<&Facts> {
         let found = self.found.get(usize::from(variant.0))?;
         let n = found.binary_search_by_key(&i, |(i, _)| *i).ok()?;
@@ -215,7 +215,7 @@ impl FactsBefore {
     }
 }
 
-/// What facts are found from.
+/// The input of the analysis.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     /// The code whose facts are wanted.
@@ -224,7 +224,7 @@ pub struct Input<'a> {
     pub changes_facts: &'a [bool],
     /// Where control goes.
     pub flow: &'a Flow,
-    /// What each instruction is to Software Virtual Memory.
+    /// The class of each instruction.
     pub classes: &'a [Class],
 }
 
@@ -249,7 +249,7 @@ fn one_variant(
     let before = solve(input, dependents, variants, variant);
     let mut found = Vec::with_capacity(dependents.insts.len());
     let mut rest = &dependents.insts[..];
-    // Blocks and what is asked about are in the same order.
+    // Blocks and the instructions that need facts are in the same order.
     while let Some(first) = rest.first() {
         let block = input.flow.block_of(*first);
         let insts = input.flow.blocks()[block.0 as usize].clone();
@@ -268,8 +268,8 @@ fn one_variant(
     found
 }
 
-/// Instructions whose treatment depends on facts, and the functions that those
-/// come from.
+/// Instructions whose treatment depends on facts, and the functions that are followed
+/// to find these facts.
 struct Dependents {
     /// In order.
     insts: Vec<InstIdx>,
@@ -348,7 +348,7 @@ pub fn through_frame_pointer(inst: &Inst) -> bool {
         && inst.displacement.is_none()
 }
 
-/// Facts before blocks, as far as control was found to come there.
+/// Facts before the blocks that control was found to reach.
 struct Before {
     /// For each block the number of its facts, or `NONE`.
     slot: Vec<u32>,
@@ -362,7 +362,8 @@ impl Before {
         self.facts.get(self.slot[block.0 as usize] as usize)
     }
 
-    /// Control comes to a block with these facts. Whether that is news there.
+    /// Joins the facts of a path to a block into the block's facts. Returns whether they
+    /// changed.
     fn arrive(&mut self, block: BlockId, facts: Facts) -> bool {
         let slot = &mut self.slot[block.0 as usize];
         let Some(old) = self.facts.get_mut(*slot as usize) else {

@@ -1,6 +1,6 @@
-//! The stack frame: what is known of `rsp`, of registers that point into the frame
-//! and of the direction flag ([`facts`]), how often a function is written that aligns
-//! its stack ([`variants`]), and the classes that depend on either ([`refine`]).
+//! The stack frame: facts about `rsp`, registers that point into the frame and the
+//! direction flag ([`facts`]); the variants of a function that realigns its stack
+//! ([`variants`]); the classes that depend on either ([`refine`]).
 
 mod contents;
 pub mod facts;

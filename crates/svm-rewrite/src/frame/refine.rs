@@ -1,13 +1,13 @@
-//! Classes that depend on what is known of the stack: the last word about them.
+//! Changes of classes that depend on stack facts. After this, classes are final.
 
 use super::facts::{FactsBefore, through_frame_pointer};
 use crate::analyse::Analysis;
 use crate::analyse::class::{Class, Kind, Space};
 
 /// Operands `disp(%rsp)` that lie in the caller's frame (stack arguments, which a
-/// compiler may write to) are translated like any pointer: the verifier lets a
-/// displacement from `rsp` reach the own frame only, and the slow path knows the whole
-/// stack.
+/// compiler may write to) are translated like any pointer: the verifier accepts a
+/// displacement from `rsp` only inside the function's own frame, and the slow path
+/// translates addresses of the whole stack.
 pub fn translate_callers_frame(
     analysis: &Analysis<'_>,
     facts: &FactsBefore,

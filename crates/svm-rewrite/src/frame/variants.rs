@@ -2,31 +2,31 @@
 //! known.
 //!
 //! A function with a local variable of more than eight bytes' alignment begins
-//! with `and $-16,%rsp`. How far that moves `rsp` depends on what `rsp` was at
-//! the function's entry modulo 16, which kernels leave open
-//! (-mpreferred-stack-boundary=3). The contract wants `rsp` to move by constants
-//! (P4), and what the original keeps to undo the move lies in memory that the
-//! driver can reach by pointer, so that nothing in it can be relied upon.
+//! with `and $-16,%rsp`. How far that moves `rsp` depends on `rsp` modulo 16 at the
+//! function's entry, which kernels leave open (-mpreferred-stack-boundary=3). The
+//! contract demands that `rsp` moves by constants (P4). The value that the original
+//! keeps to undo the move is in memory that the driver can reach by pointer, so it
+//! cannot be relied upon.
 //!
-//! So the question is asked once, at the entry, and the function is written once
-//! for each answer. In each *variant* every move of `rsp` is a constant:
+//! So `rsp` is tested once, at the entry, and the function is written once for each
+//! residue. In each *variant* every move of `rsp` is a constant:
 //!
 //! ```text
 //! f:      test   $8, %esp              # rsp at entry modulo 16
 //!         jne    variant 1
 //!         ...                          variant 0: rsp = 0 modulo 16
-//!         lea    -8(%rsp), %rsp        # and $-16,%rsp behind a push
+//!         lea    -8(%rsp), %rsp        # and $-16,%rsp after a push
 //!         ...
 //! variant 1: ...                       rsp = 8 modulo 16
 //!         ...                          # the same and: rsp stays
 //! ```
 //!
-//! The verifier needs no rule for that: it sees two functions' bodies with
-//! constant frames. The variants compute what the original does only if `rsp` is a
-//! multiple of 8 at entries (psABI 3.2.2); safety does not depend on that.
+//! The verifier needs no rule for this: it sees two function bodies with constant
+//! frames. The variants compute what the original does only if `rsp` is a multiple of 8
+//! at entries (psABI 3.2.2); safety does not depend on that.
 //!
-//! What belongs together is a *family*: functions that jump into each other with
-//! a frame, as the hot and the cold part of one do. All of it is copied.
+//! Functions that jump into each other with a frame, as the hot and the cold part of one
+//! do, are a *family*. The whole family is copied.
 
 use liveness::BlockId;
 
@@ -34,7 +34,7 @@ use crate::analyse::class::Class;
 use crate::analyse::flow::Flow;
 use crate::lift::{FuncIdx, InstIdx, Lifted};
 
-/// What `rsp` at the entry is a multiple of in any case (psABI 3.2.2).
+/// `rsp` at an entry is always a multiple of this, in bytes (psABI 3.2.2).
 const GRANULE: u32 = 8;
 
 /// One way that `rsp` may be aligned at the entry: `8 * variant` modulo the
@@ -52,7 +52,7 @@ impl Variant {
     }
 }
 
-/// How often each function is written.
+/// The variants in which each function is written.
 #[derive(Debug)]
 pub struct Variants {
     /// Alignment of each function's family; empty if nothing realigns.
@@ -101,7 +101,7 @@ impl Variants {
         (0..(self.alignment(f) / GRANULE) as u8).map(Variant)
     }
 
-    /// The variants of the function with most of them.
+    /// The variants of the function that has the most.
     pub fn all(&self) -> impl Iterator<Item = Variant> + use<> {
         (0..self.most).map(Variant)
     }

@@ -1,4 +1,4 @@
-//! Bytes to instructions, and direct branches to where they lead.
+//! Decodes bytes to instructions and resolves direct branches.
 
 use std::collections::HashSet;
 
@@ -116,7 +116,7 @@ impl Lifter<'_> {
         self.lifted.sections.push(CodeSection { id, insts, starts });
     }
 
-    /// Keeps the value in an operand of an instruction, of several the last one.
+    /// Records the value in an operand of an instruction; of several, the last one holds.
     fn keep(&mut self, operand: &mut Option<ValueIdx>, of: InstIdx, value: Value) {
         let values = &mut self.lifted.values;
         match operand {

@@ -1,4 +1,4 @@
-//! Instructions to functions.
+//! Groups instructions into functions.
 
 use elf_loader::Place;
 use elf_loader::consts::{STB_LOCAL, STT_FUNC};
@@ -11,11 +11,11 @@ use crate::refusal::Code;
 type Named = (u64, bool, u64, String);
 
 impl Lifter<'_> {
-    /// Cuts each section at function symbols; what no symbol covers is padding
+    /// Cuts each section at function symbols. Code that no symbol covers is padding
     /// or a function named after its place.
     ///
-    /// If not all bytes were `decoded`, functions may lack their ends. That follows from
-    /// the refusal of those bytes and is not refused once more.
+    /// If not all bytes were `decoded`, functions may lack their ends. Those bytes were
+    /// refused already, so this is not refused again.
     pub fn find_functions(&mut self, decoded: bool) {
         let before = self.refusals.len();
         let mut is_target = vec![false; self.lifted.insts.len()];
@@ -45,8 +45,8 @@ impl Lifter<'_> {
             let size = self.lifted.object.section(id).data.len() as u64;
             if s.value < size {
                 let end = s.value.saturating_add(s.size).min(size);
-                // Of aliases the local name is the driver's own (`cleanup_module`
-                // is everybody's).
+                // Of aliases, the local name is the driver's own (every module has
+                // `cleanup_module`).
                 let exported = s.binding != STB_LOCAL;
                 found[section.0 as usize].push((s.value, exported, end, s.name.to_string()));
             }

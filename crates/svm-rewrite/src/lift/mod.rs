@@ -1,10 +1,10 @@
 //! Machine code to instructions, functions and direct branch targets.
 //!
-//! Takes an object, gives [`Lifted`]: every byte of every code section decoded
-//! exactly once, every relocation tied to the operand it fills, every direct
-//! branch resolved to an instruction or an imported symbol. ET_REL keeps each
-//! code reference in a relocation or a direct branch, so none of this guesses;
-//! what does not fit is refused with its place.
+//! Takes an object, gives [`Lifted`]: every byte of every code section is decoded
+//! exactly once, every relocation is tied to the operand that it fills, every direct
+//! branch is resolved to an instruction or an imported symbol. In an ET_REL object each
+//! code reference is a relocation or a direct branch, so nothing is guessed. Anything
+//! that does not fit is refused with its place.
 
 mod decode;
 mod functions;
@@ -24,8 +24,8 @@ use crate::refusal::{self, Code, Refusal};
 use decode::PendingBranch;
 use starts::{Start, Starts};
 
-/// Most instructions of an object, some 16 MiB of code. What is known of each takes
-/// several hundred bytes until the object is rewritten.
+/// Most instructions of an object, some 16 MiB of code. Each takes several hundred bytes
+/// of memory until the object is rewritten.
 pub const MOST_INSTRUCTIONS: usize = 1 << 22;
 
 /// Index of an instruction in [`Lifted::insts`].
@@ -78,8 +78,8 @@ impl ValueIdx {
     }
 }
 
-/// One instruction and what its relocations mean. Every step goes over all of
-/// them, so it is as small as a line of the CPU's cache: the few values stand
+/// One instruction and the meaning of its relocations. Every phase goes over all
+/// instructions, so this is as small as a cache line: the few values are stored
 /// elsewhere.
 #[derive(Clone, Debug)]
 pub struct Inst {
@@ -130,7 +130,7 @@ pub struct Function {
     pub end: u64,
     /// Whether control never comes here: padding that no branch reaches, or the
     /// replacements of alternatives, which the kernel copies elsewhere. It is not
-    /// emitted, but where `--target linux` keeps the whole section.
+    /// emitted, except where `--target linux` keeps the whole section.
     pub padding: bool,
     /// Whether a function symbol names it.
     pub has_symbol: bool,
@@ -145,8 +145,8 @@ pub struct Lifted<'a> {
     pub sections: Vec<CodeSection>,
     /// All instructions, section by section, in address order.
     pub insts: Vec<Inst>,
-    /// What relocations put into operands, with the instruction, in the same order;
-    /// of one instruction's the displacement comes first.
+    /// The values that relocations put into operands, each with its instruction, in
+    /// the same order. The displacement of an instruction comes before its immediate.
     pub values: Vec<(InstIdx, Value)>,
     /// All functions, in the same order; every instruction is in exactly one.
     pub functions: Vec<Function>,
@@ -179,7 +179,8 @@ impl Lifted<'_> {
 
     /// The code section with this id, if it is one.
     pub fn code_section(&self, id: SectionId) -> Option<CodeIdx> {
-        // They are in file order. Every reference asks, and there may be thousands.
+        // In file order. This is called for every reference, and objects may have
+        // thousands of sections.
         let found = self.sections.binary_search_by_key(&id, |s| s.id);
         found.ok().map(|i| CodeIdx(i as u16))
     }
@@ -252,8 +253,8 @@ impl Lifted<'_> {
         refusal
     }
 
-    /// Whether a function is entered with an empty frame, rather than a part of
-    /// another that the compiler moved elsewhere.
+    /// Whether a function is entered with an empty frame. Otherwise it is a part of
+    /// another function that the compiler moved elsewhere.
     pub fn is_entered(&self, f: FuncIdx) -> bool {
         let function = self.function(f);
         !function.insts.is_empty() && !function.name.contains(".cold")
@@ -306,7 +307,7 @@ pub fn lift_for<'a>(
     }
 }
 
-/// Lifting on its way: first [`decode`], then [`functions`].
+/// The state of lifting: first [`decode`], then [`functions`].
 struct Lifter<'a> {
     lifted: Lifted<'a>,
     refusals: Vec<Refusal>,

@@ -1,4 +1,4 @@
-//! Relocations to the operands whose fields they fill.
+//! Finds the operand whose field a relocation fills.
 
 use elf_loader::Relocation;
 use elf_loader::consts::{R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32};

@@ -1,6 +1,6 @@
-//! Where instructions start in a section: a bit for each byte of it, and how many
-//! instructions start before each 64 of them. A number for each byte would be
-//! thirty times as much, and is asked for from all over the section.
+//! Where instructions start in a section: a bit for each byte, and for each 64 bytes
+//! the count of instructions that start before them. A number for each byte would take
+//! thirty times the memory, and look-ups are spread over the whole section.
 
 /// Offsets at which instructions start, in ascending order, and their numbers.
 #[derive(Clone, Debug)]
@@ -26,12 +26,12 @@ pub enum Start {
     Of(u32),
     /// The middle of one.
     Middle,
-    /// The section's end, or what is behind it.
+    /// The section's end, or after it.
     End,
 }
 
 impl Starts {
-    /// None yet, in a section of so many bytes.
+    /// No instructions, in a section of `len` bytes.
     pub fn new(len: usize) -> Starts {
         Starts {
             len,

@@ -36,7 +36,7 @@ pub fn symbol(object: &Object<'_>, value: Value) -> String {
     }
 }
 
-/// An original instruction with what its relocations refer to.
+/// An original instruction with the symbols that its relocations refer to.
 pub fn original(lifted: &Lifted<'_>, i: InstIdx) -> String {
     let inst = lifted.inst(i);
     match inst.target {

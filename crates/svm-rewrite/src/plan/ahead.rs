@@ -1,5 +1,4 @@
-//! Looking ahead: what follows an instruction on the likely way, as far as
-//! translations care.
+//! Looks ahead on the likely path from an instruction, for later uses of translations.
 
 use iced_x86::FlowControl;
 use liveness::LocSet;
@@ -11,8 +10,8 @@ use crate::lift::{Destination, Inst, InstIdx, Lifted};
 use crate::plan::numbering::Motion;
 use crate::plan::reuse::{self, Operand, Step};
 
-/// What a search for later uses asks of each instruction that it passes. Searches are
-/// many, so all answers are found once and stand together.
+/// Facts that a search for later uses needs of each instruction that it passes. There
+/// are many searches, so these facts are computed once and stored together.
 #[derive(Clone, Copy, Debug)]
 pub struct Lookahead {
     /// Its operand, if it could share a translation.
@@ -25,13 +24,13 @@ pub struct Lookahead {
     live: LocSet,
     /// Whether translations survive it.
     pub survives: bool,
-    /// Whether another instruction than the next one follows.
+    /// Whether it jumps: the instruction that follows is not the next one.
     jumps: bool,
 }
 
 const _: () = assert!(size_of::<Lookahead>() <= 40);
 
-/// What is known of each instruction, by index.
+/// The facts of each instruction, by index.
 pub fn look_ahead(
     lifted: &Lifted<'_>,
     surveys: &[Survey],
@@ -85,12 +84,12 @@ impl Planner<'_> {
         self.known.get(i.0 as usize)?.operand
     }
 
-    /// Registers that can carry this translation to where it is used again.
+    /// Registers that can carry this translation to the place of its next use.
     pub(super) fn result_registers(&self, i: InstIdx, operand: &Operand) -> LocSet {
         reuse::result_registers(operand, &self.available.values, self.way_from(i))
     }
 
-    /// Gives up a translation that serves nothing on the likely way from `i` on.
+    /// Gives up a translation that serves no access on the likely path from `i` on.
     pub(super) fn give_up_idle(&mut self, i: InstIdx) -> bool {
         let idle = self
             .available
@@ -100,7 +99,7 @@ impl Planner<'_> {
         idle.is_some_and(|n| self.available.give_up(n))
     }
 
-    /// The way from an instruction on that compilers lay out as the likely one: no
+    /// The path from an instruction on that compilers lay out as the likely one: no
     /// conditional branch is taken.
     fn way_from(&self, i: InstIdx) -> impl Iterator<Item = Step> {
         let mut next = Some(i);

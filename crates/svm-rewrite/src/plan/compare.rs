@@ -1,5 +1,5 @@
 //! Flags that are live over a check: those of a `cmp` or `test` of registers can be
-//! had again by repeating it.
+//! made again by repeating it.
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
 use liveness::{Flag, LocSet, Reg};
@@ -10,14 +10,15 @@ use crate::lift::InstIdx;
 
 impl Planner<'_> {
     /// The compare that is repeated to keep the flags over the sequence at `i`, if
-    /// that gives the same.
+    /// repeating it gives the same flags.
     pub(super) fn repeatable_compare(
         &self,
         i: InstIdx,
         class: Class,
         live: LocSet,
     ) -> Option<InstIdx> {
-        // Registers that the instruction writes do not hold behind it what was compared.
+        // After the instruction, a register that it writes no longer holds the
+        // compared value.
         let undone = |compare: &InstIdx| {
             restores_behind(class) && self.registers_of(*compare).intersects(self.writes(i))
         };
@@ -48,8 +49,8 @@ impl Planner<'_> {
     }
 }
 
-/// Whether the flags come back behind the instruction and not right before it: it is
-/// a loop, whose own instructions change them.
+/// Whether the flags are restored after the instruction and not right before it: its
+/// sequence is a loop, whose own instructions change them.
 fn restores_behind(class: Class) -> bool {
     match class {
         Class::String(_, _, repeat) => repeat != Repeat::Once,
@@ -58,7 +59,7 @@ fn restores_behind(class: Class) -> bool {
     }
 }
 
-/// `test` leaves AF undefined (SDM volume 2, TEST): it cannot give it back.
+/// `test` leaves AF undefined (SDM volume 2, TEST): repeating it does not restore AF.
 fn compare_sets(iced: &Instruction) -> LocSet {
     match iced.mnemonic() {
         Mnemonic::Test => LocSet::flags().minus(LocSet::flag(Flag::Adjust)),

@@ -1,5 +1,5 @@
-//! What is decided about an instruction: data, made by [`super::Planner`], acted on
-//! by [`crate::encode::apply`].
+//! The plan of an instruction: data that [`super::Planner`] makes and
+//! [`crate::encode::apply`] acts on.
 
 use liveness::{LocSet, Reg};
 
@@ -7,26 +7,26 @@ use crate::analyse::class::Class;
 use crate::lift::InstIdx;
 use crate::plan::reuse::Reuse;
 
-/// How one instruction is treated. Registers of its sequence stand in `scratch`; where
-/// `reuse` is there, it has no sequence.
+/// How one instruction is treated. `scratch` has the registers of its sequence; with
+/// `reuse`, it has no sequence.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// What it is.
+    /// Its class.
     pub class: Class,
-    /// What its sequence may overwrite.
+    /// Registers that its sequence may overwrite.
     pub scratch: Scratch,
     /// What happens to the flags.
     pub flags: Flags,
-    /// What is live before it, operands of a repeated compare and translations
-    /// that registers hold included.
+    /// Locations that are live before it, including operands of a repeated compare and
+    /// translations that registers hold.
     pub live: LocSet,
     /// The earlier translation that serves it.
     pub reuse: Option<Reuse>,
 }
 
 impl Plan {
-    /// The scratch registers but for the one that keeps the flags. The translation
-    /// ends in the first.
+    /// The scratch registers without the one that keeps the flags. The translation is
+    /// left in the first.
     pub fn roles(&self) -> impl Iterator<Item = Reg> {
         let holder = match self.flags {
             Flags::Save(holder) => Some(holder),
@@ -36,16 +36,16 @@ impl Plan {
         all.filter(move |r| Some(*r) != holder)
     }
 
-    /// The register that its translation ends in, unless that is spilled and so gets
-    /// its old value back.
+    /// The register that its translation is left in, unless that register is spilled,
+    /// which restores its old value.
     pub(super) fn dead_result(&self) -> Option<Reg> {
         let v = self.roles().next()?;
         (!self.scratch.spilled().contains(&v)).then_some(v)
     }
 }
 
-/// Registers that a sequence may overwrite, at most eight. The last ones may be
-/// live: these are spilled, which is pushed before the sequence and popped after it.
+/// Registers that a sequence may overwrite, at most eight. The last ones may be live:
+/// these are spilled (pushed before the sequence, popped after it).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scratch {
     regs: [Reg; Scratch::MAX],
@@ -54,7 +54,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// More than any sequence asks for.
+    /// More than any sequence needs.
     const MAX: usize = 8;
 
     /// None.
@@ -80,9 +80,9 @@ impl Scratch {
         self.spilled += u8::from(spilled);
     }
 
-    /// Chooses the register that keeps the flags: `rax` if it is among those that are
-    /// dead, since `lahf` needs it anyway, else the last one. The order of the others
-    /// stays, so that spilled ones are last.
+    /// Chooses the register that keeps the flags: `rax` if it is a dead one, since
+    /// `lahf` needs it anyway, else the last one. The others keep their order, so
+    /// spilled ones stay last.
     pub(super) fn choose_holder(&mut self) -> Reg {
         let len = usize::from(self.len);
         let regs = &mut self.regs[..len];
@@ -105,7 +105,7 @@ impl Scratch {
 /// What happens to the arithmetic flags around a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flags {
-    /// Nobody reads them.
+    /// They are not read.
     Dead,
     /// The compare at this instruction is repeated after the check.
     Recompute(InstIdx),

@@ -1,11 +1,11 @@
-//! What the sequence of each class takes: registers, flags, the way out. How many
-//! registers a sequence uses is seen in [`crate::encode`].
+//! What the sequence of each class needs: registers, flags, the way out of the object.
+//! The numbers of registers follow from the sequences in [`crate::encode`].
 
 use super::Rules;
 use crate::analyse::class::{Callee, Class, Repeat, Space};
 use crate::schemes::Row;
 
-/// What a class's sequence takes.
+/// What a class's sequence needs.
 #[derive(Default)]
 pub struct Demand {
     /// It translates, and so overwrites registers and flags.
@@ -46,10 +46,10 @@ impl Demand {
             | Class::Prefetch(space)
             | Class::PushMemory(space)
             | Class::PopMemory(space) => translate(check + extra_for(space)),
-            // The bit's word and the masked offset, beside the check's own.
+            // The bit's word and the masked offset, besides the check's registers.
             Class::BitString(space) => translate((check + extra_for(space)).max(check + 2)),
             Class::Xlat => translate(check + 1),
-            // The gate's rax is saved apart, and holds no translation.
+            // The gate's rax is saved separately and holds no translation.
             Class::PortString(..) => translate(check),
             Class::String(op, _, repeat) => {
                 let pointers = usize::from(op.reads_rsi()) + usize::from(op.uses_rdi());

@@ -1,5 +1,5 @@
-//! What registers hold where ways meet: kept behind each block for as long as a
-//! block that it leads to is still to be planned.
+//! The translations in registers where paths meet. Those at the end of a block are kept
+//! until every block that it leads to is planned.
 
 use liveness::{BlockId, Predecessors, Program};
 
@@ -7,11 +7,10 @@ use crate::analyse::flow::Flow;
 use crate::plan::numbering::Ids;
 use crate::plan::reuse::Available;
 
-/// What is known on the ways from blocks that were planned.
+/// The facts at the ends of planned blocks.
 pub struct Joins {
-    /// What is known behind each block; `None` for one that was not planned yet,
-    /// for one that leads to none that is still to be planned, and for the hubs
-    /// that returns go through.
+    /// The facts at the end of each block; `None` for a block that is not planned yet,
+    /// for one whose successors are all planned, and for the hubs of returns.
     behind: Vec<Option<Box<Available>>>,
     /// How many edges out of each block lead to blocks that are still to be planned.
     awaited: Vec<u32>,
@@ -34,7 +33,7 @@ impl Joins {
         }
     }
 
-    /// `available` becomes what registers hold on every way to a block.
+    /// Sets `available` to the facts that hold on every path to a block.
     pub fn arriving(&self, block: BlockId, available: &mut Available, ids: &mut Ids) {
         let behind = |from: BlockId| self.behind[from.0 as usize].as_deref();
         let mut joins = self.predecessors.of_block(block).map(behind);
@@ -52,8 +51,7 @@ impl Joins {
         }
     }
 
-    /// A block is planned: what is known behind the blocks that lead to it is not
-    /// asked for here again.
+    /// A block is planned: it no longer needs the facts at the ends of its predecessors.
     pub fn arrived(&mut self, block: BlockId) {
         for from in self.predecessors.of_block(block) {
             let from = from.0 as usize;
@@ -64,7 +62,7 @@ impl Joins {
         }
     }
 
-    /// What registers hold behind a block.
+    /// Records the facts at the end of a block.
     pub fn leave(&mut self, block: BlockId, available: &Available) {
         if self.awaited[block.0 as usize] > 0 {
             self.behind[block.0 as usize] = Some(match self.spare.pop() {

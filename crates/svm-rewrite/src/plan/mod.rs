@@ -1,20 +1,20 @@
-//! Decides, for each instruction, how it will be emitted. Nothing is edited
-//! here: a plan is data, and [`crate::encode::apply`] is the one place that acts on it.
+//! Decides, for each instruction, how it will be emitted. Nothing is edited here: a plan
+//! is data, and only [`crate::encode::apply`] acts on it.
 //!
-//! Blocks are planned in an order in which each comes behind those that lead to it,
-//! but for the way back in a loop, so that a translation may be used again:
+//! A block is planned after the blocks that lead to it, except over the back edge of a
+//! loop, so that a translation may be used again:
 //!
 //! ```text
 //! for each block
-//!   joins       what registers hold on every way to it
+//!   joins       the translations in registers on every path to it
 //!   for each instruction
 //!     reused    an earlier translation serves it: no sequence. Else
-//!     demand    what its class's sequence takes
+//!     demand    what its class's sequence needs
 //!     leave     r10 and r11 where it goes out of the object
 //!     ahead     which registers could carry its translation to a later access
 //!     registers dead registers, and spilled ones; compare: the flags
-//!     ahead     spilling gives up translations first that nothing will use
-//!     advance   what registers hold behind it
+//!     ahead     before a spill, translations without a later use are given up
+//!     advance   the translations in registers after it
 //! ```
 
 mod ahead;
@@ -53,9 +53,9 @@ pub use decision::{Flags, Plan, Scratch};
 pub struct Rules {
     /// How checks reach the table.
     pub table: Table,
-    /// Registers that a sequence may never overwrite, beside `rsp`.
+    /// Registers that a sequence must never overwrite, in addition to `rsp`.
     pub reserved: LocSet,
-    /// Whether what leaves the object goes through a linker's veneer, which may
+    /// Whether calls and jumps out of the object go through a linker's veneer, which may
     /// overwrite `r10` and `r11` (psABI 3.2.1).
     pub has_veneers: bool,
 }
@@ -71,7 +71,7 @@ pub struct Planner<'a> {
     live_before: &'a [LocSet],
     /// Translations that registers hold before the next instruction.
     available: Available,
-    /// Of each instruction; empty if the scheme uses no translation again.
+    /// Of each instruction; empty if the scheme reuses no translation.
     known: Vec<Lookahead>,
     ids: Ids,
 }
@@ -211,8 +211,8 @@ impl<'a> Planner<'a> {
             );
             let given_up = match &done {
                 Ok(()) if chosen.scratch.spilled().is_empty() => false,
-                // A spill takes two instructions, a check made anew eight: what
-                // is used again soon is kept, all else is worth less.
+                // A spill costs two instructions, another check eight. So a
+                // translation that is used again soon is kept, any other is not.
                 Ok(()) => self.give_up_idle(i),
                 Err(_) => self.available.give_up(0),
             };
@@ -237,12 +237,12 @@ impl<'a> Planner<'a> {
             self.available.lose(&mut self.ids);
             return;
         }
-        // Spilled registers come back, but the verifier does not know it of a
-        // translation.
+        // Spilled registers are restored, but the verifier does not track
+        // translations through the spill.
         self.available.forget(plan.scratch.set());
         if let Flags::Save(_) = plan.flags {
-            // `lahf` borrows rax: it gets its value back, by a way that the
-            // verifier does not follow.
+            // `lahf` overwrites rax. The sequence restores it, but the verifier
+            // does not track a translation through that.
             self.available.forget(LocSet::reg(Reg::RAX));
         }
         if let (Some(operand), None, Some(v)) = (operand, plan.reuse, plan.dead_result()) {

@@ -1,14 +1,14 @@
-//! Which registers, and which words of the frame, hold the same number up to a
-//! constant: `mov %rdi,%rbx` makes two of one, `add $16,%rax` moves one, and
-//! `mov 8(%rsp),%rcx` gives one back that was put there.
+//! Value numbering: finds the registers and words of the frame that hold the same number
+//! up to a constant. `mov %rdi,%rbx` copies a number, `add $16,%rax` adds a constant to
+//! one, and `mov 8(%rsp),%rcx` loads one that was stored there.
 //!
-//! Numbers have no meaning beyond that. Each has an [`Id`] that is given when a
-//! register is written with something unknown; two values with one id differ by
-//! their offsets, modulo 2^64, on every way to the place.
+//! Each number has an [`Id`], a new one whenever a register is written with something
+//! unknown. Two values with one id differ by their offsets, modulo 2^64, on every path to
+//! the place.
 //!
-//! Words of the frame are those at a constant distance from `rsp`. Whatever else
-//! is written to memory may be written there, so it ends all knowledge of them; so
-//! does whatever leaves the function.
+//! Words of the frame are those at a constant distance from `rsp`. Any other write to
+//! memory may write there too, so it ends all knowledge of these words; so does any
+//! instruction that leaves the function.
 
 use iced_x86::{Code, Instruction, OpKind, Register};
 use liveness::{LocSet, Reg};
@@ -55,7 +55,8 @@ pub struct Value {
 }
 
 impl Value {
-    /// The value plus `by`; `None` if the offset does not fit, which compilers' do.
+    /// The value plus `by`; `None` if the offset does not fit. Offsets in compiled code
+    /// do.
     fn plus(self, by: i32) -> Option<Value> {
         let offset = self.offset.checked_add(by)?;
         Some(Value { offset, ..self })
@@ -115,7 +116,7 @@ pub enum Written {
     Nothing,
     /// These bytes of the frame, by displacement from `rsp`.
     Frame(i32, u16),
-    /// Some.
+    /// Any bytes.
     Anything,
 }
 
@@ -185,7 +186,7 @@ fn in_frame(iced: &Instruction) -> Option<i32> {
     (base == Register::RSP).then_some(displacement as i32)
 }
 
-/// Whether what is written is the explicit operand, whose size is known.
+/// Whether it writes only its explicit operand, whose size is known.
 fn is_simple(iced: &Instruction) -> bool {
     iced.stack_pointer_increment() == 0
         && iced.memory_size().size() > 0
@@ -206,12 +207,12 @@ fn is_simple(iced: &Instruction) -> bool {
         )
 }
 
-/// What is known at a place.
+/// The values known at a place.
 #[derive(Clone, Debug)]
 pub struct Values {
     registers: [Value; 16],
     words: [Option<Word>; WORDS],
-    /// The word that is forgotten if another is to be known.
+    /// The word that the next new one replaces.
     next: u8,
 }
 
@@ -257,8 +258,8 @@ impl Values {
         self.registers[usize::from(r.number())] = value;
     }
 
-    /// Becomes what is known after an instruction that stays in the function and
-    /// changes the registers `writes`.
+    /// Updates the values over an instruction that stays in the function and changes
+    /// the registers `writes`.
     pub fn pass(&mut self, motion: Motion, writes: LocSet, ids: &mut Ids) {
         match motion {
             Motion::Copy { to, from, by } => {
@@ -298,7 +299,7 @@ impl Values {
         self.set(Reg::RSP, value.unwrap_or_else(|| ids.fresh()));
     }
 
-    /// What the word at a displacement from `rsp` holds; from now on that is known.
+    /// The value of the word at a displacement from `rsp`. An unknown word gets a new id.
     fn load(&mut self, at: i32, ids: &mut Ids) -> Value {
         let Some(at) = self.get(Reg::RSP).plus(at) else {
             return ids.fresh();
@@ -343,7 +344,8 @@ impl Values {
         }
     }
 
-    /// Becomes what holds on both ways; gives what numbers of the two have become.
+    /// Updates the values to those that hold on both paths. Returns the new number for
+    /// each pair of old ones.
     pub fn join(&mut self, other: &Values, ids: &mut Ids) -> Pairs {
         let mut pairs = Pairs(Vec::new());
         if self.registers == other.registers && self.words == other.words {
@@ -367,11 +369,11 @@ impl Values {
     }
 }
 
-/// Numbers of two ways that meet, and what they have become.
+/// Pairs of numbers from two paths that meet, and the number of each pair after that.
 pub struct Pairs(Vec<Pair>);
 
-/// A value `mine + n` of the one way that is `theirs + n - distance` on the other is
-/// `both + n` behind the place where they meet.
+/// A value `mine + n` of the one path that is `theirs + n - distance` on the other is
+/// `both + n` after the place where they meet.
 #[derive(Clone, Copy)]
 struct Pair {
     mine: Id,
@@ -381,8 +383,8 @@ struct Pair {
 }
 
 impl Pairs {
-    /// The value that is the one on the one way and the other on the other, if
-    /// some register or word holds it plus a constant.
+    /// The value that is `mine` on the one path and `theirs` on the other, if some
+    /// register or word holds it plus a constant.
     pub fn find(&self, mine: Value, theirs: Value) -> Option<Value> {
         if mine == theirs {
             return Some(mine);

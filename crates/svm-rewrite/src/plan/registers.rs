@@ -31,8 +31,8 @@ const PREFERENCE: [Reg; 15] = [
 
 impl Planner<'_> {
     /// Chooses scratch registers and what happens to the flags, for a sequence that
-    /// takes so many `registers` where `live` is live; `result_registers` could hold its
-    /// translation for others.
+    /// needs `registers` registers where `live` is live. `result_registers` are those
+    /// that could carry its translation to later accesses.
     ///
     /// # Errors
     /// There are not enough, and too few can be spilled.
@@ -62,9 +62,9 @@ impl Planner<'_> {
         let usable =
             |r: Reg| !reserved.intersects(LocSet::reg(r)) && (!legacy_only || r.number() < 8);
         // A register that the instruction only writes is dead before it and may hold
-        // the address (one that it reads is live). A string instruction's own must
-        // not: its pointers are recovered after it ran. Nor must those of a compare
-        // that is repeated.
+        // the address (one that it reads is live). A string instruction's own
+        // registers must not: its pointers are recovered after it ran. Nor must the
+        // registers of a compare that is repeated.
         let is_string = matches!(plan.class, Class::String(..) | Class::PortString(..));
         let kept = if is_string || recompute.is_some() {
             taken
@@ -134,7 +134,7 @@ impl Planner<'_> {
     }
 }
 
-/// `ah ch dh bh` cannot stand beside a register that needs a REX prefix.
+/// `ah ch dh bh` cannot be encoded together with a register that needs a REX prefix.
 pub(super) fn uses_high_byte(iced: &Instruction) -> bool {
     register_operands(iced)
         .any(|r| matches!(r, Register::AH | Register::CH | Register::DH | Register::BH))

@@ -1,23 +1,24 @@
-//! Where a function keeps its return address, and where it looks at it again
+//! Where a function copies its return address, and where it compares it with the copy
 //! (target `hypervisor`).
 //!
-//! The return address lies on the driver's own stack, which the driver reaches by
-//! pointer. So a function puts a copy where no pointer leads
-//! (`twin_abi::stack::SHADOW`), and before it leaves compares the two. Left out is
-//! what cannot matter: a place that no write by pointer and no call comes before
-//! needs no comparison, and a function without comparisons keeps nothing.
+//! The return address is on the driver's own stack, which the driver can reach by
+//! pointer. So a function stores a copy where no pointer leads
+//! (`twin_abi::stack::SHADOW`) and compares the two before it leaves. Redundant code is
+//! omitted: a place that no write by pointer and no call comes before needs no
+//! comparison, and a function without comparisons makes no copy.
 //!
-//! Two questions, over the blocks of one invocation:
+//! Two data-flow problems over the blocks of one invocation:
 //!
-//! * *Forward*: is the word surely as it was? Yes at an entry; no behind a write by
-//!   pointer or a call; yes again behind each place that compares. Where ways meet,
-//!   all must say yes.
-//! * *Backward*: does a comparison come? Then the copy must have been made, at each
-//!   entry from which a way leads there.
+//! * *Forward*: is the return word certainly unchanged? Yes at an entry; no after a write
+//!   by pointer or a call; yes again after each place that compares. Where paths meet,
+//!   the answer must be yes on all.
+//! * *Backward*: does a comparison follow? Then the copy must have been made, at each
+//!   entry from which a path leads there.
 //!
-//! A jump to the beginning of another function leaves the invocation: who is jumped
-//! to takes the word for what it is, so it is compared before. A jump to the own
-//! beginning stays in it and goes behind the copying.
+//! A jump to the beginning of another function leaves the invocation. That function
+//! trusts the word as it is, so the word is compared before the jump. A jump to the
+//! function's own beginning stays in the invocation and goes to the place after the copy
+//! is made.
 
 use foldhash::{HashMap, HashSet};
 use iced_x86::{FlowControl, Mnemonic};
@@ -29,10 +30,10 @@ use crate::analyse::survey::{Memory, Survey};
 use crate::lift::{CodeIdx, Destination, FuncIdx, InstIdx, Lifted};
 use crate::plan::Plan;
 
-/// The register that a sequence takes.
+/// The register that a sequence uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// Nobody reads it.
+    /// Its value is not read.
     Dead(Reg),
     /// It is live: pushed before and popped after.
     Spilled(Reg),
@@ -41,9 +42,9 @@ pub enum Holder {
 /// What is done about a word that may have been overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// It is compared, and the driver aborted if it was.
+    /// It is compared; if it was overwritten, the invocation is aborted.
     Compare,
-    /// It is written anew, where the flags are needed.
+    /// It is written again from the copy, where the flags are live.
     Restore,
 }
 
@@ -56,7 +57,7 @@ pub struct Check {
     pub holder: Holder,
 }
 
-/// What is done about return addresses, by the index of instructions.
+/// Where return addresses are kept and compared, by the index of instructions.
 #[derive(Debug, Default)]
 pub struct ReturnWords {
     keeps: HashMap<u32, Holder>,
@@ -65,12 +66,12 @@ pub struct ReturnWords {
 }
 
 impl ReturnWords {
-    /// How the address is kept at an entry, if it is.
+    /// The register through which the address is copied at an entry, if it is copied.
     pub fn kept_at(&self, entry: InstIdx) -> Option<Holder> {
         self.keeps.get(&entry.0).copied()
     }
 
-    /// What is done at an instruction, in the words of reports.
+    /// What is done about the return address at an instruction, in words for reports.
     pub fn at(&self, i: InstIdx) -> Vec<&'static str> {
         let kept = self.kept_at(i).map(|_| "kept");
         let checked = self.check_before(i).map(|check| match check.remedy {
@@ -80,26 +81,26 @@ impl ReturnWords {
         kept.into_iter().chain(checked).collect()
     }
 
-    /// What comes before an instruction that leaves the invocation, if anything.
+    /// The sequence before an instruction that leaves the invocation, if there is one.
     pub fn check_before(&self, i: InstIdx) -> Option<Check> {
         self.checks.get(&i.0).copied()
     }
 
-    /// What comes before an entry that control runs into from above, if anything.
+    /// The sequence before an entry that control runs into from above, if there is one.
     pub fn check_above(&self, entry: InstIdx) -> Option<Check> {
         self.falls.get(&entry.0).copied()
     }
 }
 
-/// What return addresses are followed through.
+/// The input of the analysis of return addresses.
 pub struct Input<'a> {
     /// The code.
     pub lifted: &'a Lifted<'a>,
-    /// What each instruction is by itself.
+    /// The survey of each instruction.
     pub surveys: &'a [Survey],
     /// Where control goes.
     pub flow: &'a Flow,
-    /// What was decided about each instruction.
+    /// The plan of each instruction.
     pub plans: &'a [Plan],
     /// Live locations before each.
     pub live_before: &'a [LocSet],
@@ -145,7 +146,8 @@ fn check(live: LocSet) -> Check {
     }
 }
 
-/// The registers that calls destroy anyway, those first that carry no argument.
+/// The register for a sequence: one that calls overwrite anyway, preferably one that
+/// carries no argument.
 fn holder(live: LocSet) -> Holder {
     const PREFERENCE: [Reg; 9] = [
         Reg::R11,
@@ -165,8 +167,8 @@ fn holder(live: LocSet) -> Holder {
 }
 
 impl Input<'_> {
-    /// The instructions that a `call` leads to: where a function begins, and what
-    /// else is called.
+    /// The instructions that a `call` leads to: beginnings of functions, and other
+    /// targets of calls.
     fn entries(&self) -> HashSet<u32> {
         let lifted = self.lifted;
         let functions = (0..lifted.functions.len() as u32).map(FuncIdx);
@@ -188,21 +190,22 @@ impl Input<'_> {
         begins.chain(called).collect()
     }
 
-    /// Whether the word is surely as it was, behind instructions before which it was
-    /// or was not.
+    /// Whether the word is certainly unchanged after `insts`, given whether it was
+    /// `before` them.
     fn intact_at_end(&self, before: bool, insts: std::ops::Range<u32>) -> bool {
         before && !insts.into_iter().any(|i| self.may_write(i))
     }
 
-    /// The same behind a block.
+    /// The same for a block.
     fn intact_behind(&self, paths: &Paths, block: usize, before: bool) -> bool {
         let insts = self.flow.blocks()[block].clone();
-        // Whatever leaves the invocation and goes on all the same has compared.
+        // If a block may leave the invocation but control continues (a conditional
+        // tail call), it has compared.
         paths.leaves[block] || self.intact_at_end(before, insts)
     }
 
-    /// Whether the sequence of an instruction may write where a pointer leads, or
-    /// calls somebody who may.
+    /// Whether the sequence of an instruction may write through a pointer, or calls code
+    /// that may.
     fn may_write(&self, i: u32) -> bool {
         let written = self.surveys[i as usize].memory == Memory::Written;
         match self.plans[i as usize].class {
@@ -233,8 +236,8 @@ impl Input<'_> {
         }
     }
 
-    /// Whether an instruction hands the return address over: to `ret`, or to whoever
-    /// is jumped to.
+    /// Whether an instruction passes the return address on: to `ret`, or to the target
+    /// of a jump.
     fn leaves(&self, i: InstIdx, entries: &HashSet<u32>) -> bool {
         let lifted = self.lifted;
         match self.plans[i.0 as usize].class {
@@ -266,7 +269,7 @@ struct Paths {
     /// Edges, both ways.
     to: Edges,
     from: Edges,
-    /// Whether a block's last instruction leaves the invocation, always or at times.
+    /// Whether a block's last instruction leaves the invocation, perhaps conditionally.
     leaves: Vec<bool>,
     /// For each block that begins with an entry, the one that control runs into it
     /// from.
@@ -314,7 +317,7 @@ impl Paths {
         }
     }
 
-    /// Whether the word is surely as it was, where each block begins.
+    /// Whether the word is certainly unchanged, where each block begins.
     fn intact_before(&self, input: &Input<'_>) -> Vec<bool> {
         let mut intact = vec![true; self.leaves.len()];
         let mut work: Vec<usize> = (0..intact.len()).collect();
@@ -331,7 +334,7 @@ impl Paths {
         intact
     }
 
-    /// Whether a comparison comes, from where each block begins.
+    /// Whether a comparison follows, from where each block begins.
     fn needs_copy(&self, input: &Input<'_>, intact: &[bool]) -> Vec<bool> {
         let mut needs = vec![false; self.leaves.len()];
         let mut work = Vec::new();

@@ -1,5 +1,5 @@
-//! What sequences must know of the stack and of the direction flag. It is checked
-//! here, so that writing them cannot fail for it.
+//! The stack facts that sequences need. They are checked here, so that writing the
+//! sequences cannot fail for lack of them.
 
 use iced_x86::Instruction;
 use liveness::LocSet;

@@ -1,6 +1,6 @@
-//! Where one number goes: the registers and words of the frame that hold it plus
-//! a constant, from an instruction on. It serves to look ahead, where a mistake costs
-//! a check and nothing else; what is true at a place says [`crate::plan::numbering`].
+//! Follows one number: the registers and words of the frame that hold it plus a constant,
+//! from an instruction on. Only for looking ahead, where a mistake costs one more check
+//! and nothing else; sound facts come from [`crate::plan::numbering`].
 
 use liveness::{LocSet, Reg};
 
@@ -9,21 +9,21 @@ use crate::plan::numbering::{Id, Motion, Values, Written};
 /// Words of the frame that are followed at a time.
 const WORDS: usize = 4;
 
-/// The number, wherever it is.
+/// The places that hold the number.
 #[derive(Clone, Copy, Debug)]
 pub struct Trace {
     holders: LocSet,
-    /// What holders have more than the number.
+    /// What each register that holds it has in addition to the number.
     offsets: [i32; 16],
     /// Words that hold it: displacement from where `rsp` was at the beginning, and
     /// offset.
     words: [Option<(i32, i32)>; WORDS],
-    /// How far `rsp` has moved since; `None` if that is not known any more.
+    /// How far `rsp` has moved since the beginning; `None` if unknown.
     moved: Option<i32>,
 }
 
 impl Trace {
-    /// Begins with what is known to hold it.
+    /// Begins with the registers and words that are known to hold it.
     pub fn of(id: Id, values: &Values) -> Trace {
         let mut trace = Trace {
             holders: LocSet::empty(),
@@ -44,7 +44,7 @@ impl Trace {
         trace
     }
 
-    /// What a register holds more than the number, if it holds it.
+    /// What a register has in addition to the number, if it holds it.
     pub fn offset(&self, r: Reg) -> Option<i32> {
         let holds = self.holders.intersects(LocSet::reg(r));
         holds.then(|| self.offsets[usize::from(r.number())])
@@ -55,8 +55,8 @@ impl Trace {
         self.holders.is_empty() && self.words.iter().all(Option::is_none)
     }
 
-    /// Becomes what holds it after an instruction that stays in the function and
-    /// changes the registers `writes`.
+    /// Updates the places over an instruction that stays in the function and changes
+    /// the registers `writes`.
     pub fn pass(&mut self, motion: Motion, writes: LocSet) {
         match motion {
             Motion::Copy { to, from, by } => {

@@ -1,4 +1,4 @@
-//! Transfers out of the object, and what they leave of registers.
+//! Transfers out of the object, and the registers that they overwrite.
 
 use iced_x86::FlowControl;
 use liveness::{LocSet, Reg};
@@ -11,10 +11,9 @@ use crate::refusal::{Code, Refusal};
 
 impl Planner<'_> {
     /// Spills r10 and r11 if they are live over a call out of the object. The psABI
-    /// leaves them to whoever stands between caller and callee: here
-    /// `twin_stlb_call` and the stubs of imports. Only code that calls an assembly
-    /// routine keeps something in them, and such routines take no stack arguments,
-    /// which a spill would move.
+    /// leaves them to code between caller and callee: here `twin_stlb_call` and the stubs
+    /// of imports. Only code that calls an assembly routine keeps something in them.
+    /// These routines take no stack arguments, which a spill would move.
     ///
     /// # Errors
     /// One of them is live over any other transfer.

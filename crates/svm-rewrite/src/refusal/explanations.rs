@@ -1,6 +1,6 @@
-//! The long text of each refusal's code: a flat table, printed by `twin explain
-//! CODE` and collected in `docs/troubleshooting.md`. Examples that are assembly
-//! are assembled and refused by a test.
+//! The explanation of each refusal's code: a flat table, printed by `twin explain
+//! CODE` and collected in `docs/troubleshooting.md`. A test assembles the examples in
+//! assembly and checks that they are refused.
 
 use twin_abi::explanation::{Example, Explanation};
 

@@ -1,8 +1,8 @@
-//! What the rewriter will not do, said so that a person can act on it.
+//! Refusals: the places that cannot be rewritten, with what a person can do about them.
 //!
-//! Nothing that is not understood is passed through. Each refusal has a stable
-//! code, a place, the instruction, the reason and a remedy; a run collects all
-//! of them, so "which sites failed?" always has a complete answer.
+//! Code that is not understood is never passed through. Each refusal has a stable code, a
+//! place, the instruction, the reason and a remedy. A run collects all refusals, so
+//! "which sites failed?" always has a complete answer.
 
 mod explanations;
 
@@ -235,11 +235,11 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// Most refusals of one object that are listed: far more than any driver has, and an
-/// object of nothing else cannot use up the memory.
+/// Most refusals of one object that are listed: far more than any driver has, and few
+/// enough that a hostile object cannot use up the memory.
 pub const MOST_REFUSALS: usize = 100_000;
 
-/// Adds to the list of an object. The last that it has room for says so.
+/// Adds to the list of an object. The last one that fits says that more are missing.
 pub fn add(list: &mut Vec<Refusal>, refusal: Refusal) {
     match list.len() + 1 {
         n if n < MOST_REFUSALS => list.push(refusal),
@@ -251,7 +251,7 @@ pub fn add(list: &mut Vec<Refusal>, refusal: Refusal) {
     }
 }
 
-/// Why a sequence could not be made; the place is added by whoever knows it.
+/// Why a sequence could not be made. The caller adds the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hitch {
     /// Stable code.

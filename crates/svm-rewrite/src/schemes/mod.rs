@@ -1,10 +1,9 @@
 //! How an address is translated: one file and one row for each scheme.
 //!
-//! A scheme emits the check only. It begins with the address being put into `v`,
-//! ends with `v` holding the translated address, and overwrites its other registers
-//! and the flags. What happens on a miss stands out of line, in
-//! [`crate::encode::Emitter::finish_stubs`]. `docs/writing-a-scheme.md` states
-//! what a scheme must promise.
+//! A scheme emits only the check. A check first puts the address into `v`, leaves the
+//! translated address in `v`, and overwrites its other registers and the flags. The code
+//! for a miss is out of line, in [`crate::encode::Emitter::finish_stubs`].
+//! `docs/writing-a-scheme.md` states what a scheme must guarantee.
 
 mod paper;
 mod stlb;
@@ -16,7 +15,7 @@ use crate::asm::encode::Form;
 use crate::asm::import::Import;
 use crate::asm::{Address, Assembler, Label, Referent};
 
-/// What the rewriter must know of a scheme.
+/// The properties of a scheme.
 pub struct Row {
     /// Registers that a check overwrites, `v` included.
     pub registers: usize,
@@ -41,9 +40,9 @@ pub fn row(scheme: Scheme) -> &'static Row {
 
 /// One check that is to be emitted.
 pub struct Check<'c> {
-    /// Gives the address that is checked.
+    /// The address that is checked.
     pub address: &'c Address,
-    /// Ends translated.
+    /// The register that receives the translated address.
     pub v: Reg,
     /// At least `registers - 1` more registers to overwrite, and one more where the
     /// table is [`Table::Relative`].
@@ -57,12 +56,12 @@ pub struct Check<'c> {
 pub enum Table {
     /// At a constant address.
     Absolute,
-    /// Relative to `rip`, by way of one more register.
+    /// Relative to `rip`, through one more register.
     Relative,
 }
 
 impl Table {
-    /// Registers that it takes beside the scheme's.
+    /// Number of registers that it takes in addition to the scheme's.
     pub fn registers(self) -> usize {
         match self {
             Table::Absolute => 0,
@@ -83,7 +82,7 @@ impl Row {
     /// Emits a check.
     ///
     /// # Panics
-    /// If the scheme does not reach the table: [`crate::rewrite`] refuses that first.
+    /// If the scheme does not reach the table; [`crate::rewrite`] refuses that before.
     pub fn emit(&self, table: Table, asm: &mut Assembler, check: &Check<'_>) {
         match table {
             Table::Absolute => (self.absolute)(asm, check),

@@ -1,6 +1,6 @@
 //! The scheme `paper`: figure 4 of the paper, instruction for instruction, with
-//! 64-bit registers and entries of 16 bytes. `xlate` is the page XOR where it is
-//! mapped.
+//! 64-bit registers and entries of 16 bytes. `xlate` is the page XOR the page that it is
+//! mapped at.
 
 use twin_abi::stlb;
 

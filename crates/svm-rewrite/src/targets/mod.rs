@@ -1,4 +1,4 @@
-//! What differs from target to target: one value and one folder for each.
+//! The differences between the targets: one value and one folder for each target.
 //!
 //! | | `hypervisor` | `linux` | `process` |
 //! |---|---|---|---|
@@ -6,8 +6,9 @@
 //! | translations | a mapping of dom0's page | the address itself | the address itself |
 //! | result | code only, data stays in dom0 | the original module with other code | the text with sequences in it |
 //!
-//! Each phase states in a struct `Rules` what it asks a target; a [`Descriptor`] holds
-//! the answers. Nothing outside this folder asks which target it is.
+//! Each phase has a struct `Rules` with the properties of a target that it needs; a
+//! [`Descriptor`] holds all of them. No code outside this folder depends on the target in
+//! any other way.
 
 mod hypervisor;
 mod linux;
@@ -30,40 +31,43 @@ use crate::{encode, plan};
 
 pub use linux::module_runtime;
 
-/// Everything that differs from target to target.
+/// The properties of a target.
 pub struct Descriptor {
     /// Refuses objects that are not for the target as a whole.
     pub check_object: fn(&Object<'_>) -> Result<(), Refusal>,
-    /// Whether code may have relocations of any type, for its text says what they are.
+    /// Whether code may have relocations of any type: they are printed as the text has
+    /// them.
     pub any_relocation: bool,
-    /// Whether a call goes where the linker says, although this symbol is defined here.
+    /// Whether a call of this symbol may go elsewhere after linking, although the symbol
+    /// is defined here.
     pub is_replaceable: fn(&Symbol<'_>) -> bool,
-    /// What classification asks.
+    /// For classification.
     pub classes: classify::Rules,
-    /// Whether code that no path reaches is left out: nobody patches the code.
+    /// Whether code that no path reaches is left out; true if the code is never patched.
     pub leaves_out_unreached: bool,
     /// Whether operands relative to a frame pointer may stay.
     pub keeps_frames: bool,
-    /// Changes classes by what is known of the stack: the last word about them.
+    /// Changes classes that depend on stack facts. After this, classes are final.
     pub refine: fn(&Analysis<'_>, &FactsBefore, &mut [Class]),
-    /// What planning asks.
+    /// For planning.
     pub plans: plan::Rules,
     /// Whether functions keep and compare their return address.
     pub guards_returns: bool,
-    /// What emission asks.
+    /// For code generation.
     pub code: encode::Rules,
-    /// Whether text with jump tables is refused: what jumps through one is not proved.
+    /// Whether text with jump tables is refused: jumps through a table are not proved.
     /// Objects with one are refused for all targets.
     pub refuses_jump_tables: bool,
-    /// Whether the way after a call that never returns is closed, for the result is
-    /// to be proved to be confined.
+    /// Whether control is stopped after a call that never returns, because the result has
+    /// to be proved confined.
     pub closes_calls: bool,
-    /// Builds the rewritten object, or why objects are not rewritten for the target.
+    /// Builds the rewritten object; an error says why objects are not rewritten for the
+    /// target.
     pub emit: Result<Emit, &'static str>,
 }
 
-/// Builds the rewritten object, and takes the code for it. An error is what refers to
-/// code and cannot be moved.
+/// Builds the rewritten object, and takes the code for it. Errors are references to code
+/// that cannot be moved.
 pub type Emit = fn(
     &Lifted<'_>,
     &mut Applied,

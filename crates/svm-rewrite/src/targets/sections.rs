@@ -1,5 +1,5 @@
-//! What the results of several targets have: the sections that twin adds, and the
-//! relocations of emitted fields.
+//! Parts that the results of several targets share: the sections that twin adds, and
+//! the relocations of emitted fields.
 
 use elf_loader::consts::{
     R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHT_NOTE,
@@ -20,7 +20,7 @@ pub fn section(name: String, kind: u32, flags: u64, align: u64, data: Vec<u8>) -
     }
 }
 
-/// `.note.twin`: what the object was made by and for.
+/// `.note.twin`: the version that made the object, its scheme and target.
 pub fn note_section(scheme: Scheme, target: Target) -> Section<'static> {
     let owner = sections::NOTE_OWNER.as_bytes();
     let descriptor = [
@@ -70,8 +70,8 @@ pub fn map_section(
     }
     // The rows are a few ascending runs, which a stable sort only has to merge.
     rows.sort();
-    // A dropped instruction shares its place with the next one, which is what stands
-    // there: of several rows for a place the last is kept.
+    // A dropped instruction shares its place with the next one, whose code is there: of
+    // several rows for a place the last is kept.
     rows.reverse();
     rows.dedup_by_key(|r| (r.0, r.1));
     rows.reverse();
@@ -82,8 +82,8 @@ pub fn map_section(
     section(sections::MAP.to_owned(), SHT_PROGBITS, 0, 4, data)
 }
 
-/// The relocation of a field, and what is added for where the field ends: what is
-/// relative counts from there, the relocation from its start (psABI 4.4.1).
+/// The relocation type of a field, and a correction of the addend: a relative field is
+/// relative to its end, the relocation to its start (psABI 4.4.1).
 pub fn relocation_kind(field: Field) -> (u32, i64) {
     match field {
         Field::Rel32 => (R_X86_64_PLT32, -4),

@@ -1,9 +1,8 @@
-//! What the unwind directives say at each place (as.info, "CFI directives"), so
-//! that code printed elsewhere can say the same.
+//! The unwind state at each place, from the CFI directives (as.info, "CFI directives"),
+//! so that code printed elsewhere can repeat it.
 //!
 //! States are kept as pieces of the text: they are compared and repeated, never
-//! evaluated, but for the offset of the frame address from `rsp`, which pushes
-//! change.
+//! evaluated, except the offset of the frame address from `rsp`, which pushes change.
 
 use std::rc::Rc;
 
@@ -39,20 +38,20 @@ impl<'t> Register<'t> {
 enum Cfa<'t> {
     /// A register plus an offset.
     Register(Register<'t>, i64),
-    /// Whatever a `.cfi_escape` with these bytes says.
+    /// Defined by a `.cfi_escape` with these bytes.
     Escape(&'t [u8]),
 }
 
 /// Where a register's value at entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule<'t> {
-    /// So far from the frame address.
+    /// At this offset from the frame address.
     Offset(i64),
-    /// What this directive says, its name and the rest.
+    /// Defined by this directive: its name and the rest.
     Said(&'t [u8], &'t [u8]),
 }
 
-/// What the directives up to a place say.
+/// The state from the directives up to a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct State<'t> {
     cfa: Cfa<'t>,
@@ -82,7 +81,7 @@ impl<'t> State<'t> {
     }
 }
 
-/// The unwind information at one place: what directives said, and what
+/// The unwind information at one place: the state from directives, and the bytes that
 /// sequences have pushed since.
 #[derive(Clone, Debug)]
 pub struct Here<'t> {
@@ -172,10 +171,10 @@ impl<'t> Tracker<'t> {
         self.here.as_ref()
     }
 
-    /// Takes notice of a `.cfi_` directive.
+    /// Applies a `.cfi_` directive.
     ///
     /// # Errors
-    /// It is not known what it does.
+    /// The directive is unknown.
     pub fn directive(&mut self, name: &'t [u8], rest: &'t [u8]) -> Result<(), &'static str> {
         match name {
             b".cfi_startproc" => {
@@ -252,7 +251,7 @@ fn change<'t>(state: &mut State<'t>, name: &'t [u8], rest: &'t [u8]) -> Result<(
             state.rules.retain(|(r, _)| *r != register);
         }
         b".cfi_escape" => match (parse(first), second.and_then(parse)) {
-            // DW_CFA_def_cfa_expression; DW_CFA_expression and its kin (DWARF 5, 7.24)
+            // DW_CFA_def_cfa_expression; DW_CFA_expression and similar (DWARF 5, 7.24)
             (Some(0x0f), _) => state.cfa = Cfa::Escape(rest),
             (Some(0x10 | 0x16), Some(register)) => {
                 state.set(Register::Number(register), Rule::Said(name, rest));

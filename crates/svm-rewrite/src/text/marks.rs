@@ -1,13 +1,12 @@
 //! Ties statements to the instructions that the assembler made of them.
 //!
 //! A copy of the text gets labels, `.twin.N:`, at the start and the end of each
-//! *run*: instructions that follow each other with nothing between them that
-//! makes bytes or could be jumped to. Labels neither move nor lengthen anything.
-//! The assembled copy's symbols then say where each run lies, and decoding says
-//! of how many instructions it consists. If these are as many as the run has
-//! statements, they correspond in order. If not (a macro, a statement that makes
-//! two instructions), the run stays untied, and whoever needs to change one of
-//! its instructions must refuse.
+//! *run*: adjacent instructions with nothing between them that makes bytes or could be
+//! jumped to. Labels neither move nor lengthen anything. After assembly, the symbols of
+//! the labels give the place of each run, and decoding gives its number of instructions.
+//! If this is the number of the run's statements, they correspond in order. If not (a
+//! macro, a statement that makes two instructions), the run stays untied, and a change
+//! of one of its instructions is refused.
 
 use elf_loader::{Object, Place, SectionId};
 use foldhash::HashMap;
@@ -20,7 +19,7 @@ use crate::lift::{CodeIdx, InstIdx, Lifted};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StatementIdx(pub u32);
 
-/// No C identifier and no compiler's label begins so.
+/// No C identifier and no compiler's label begins with this.
 const PREFIX: &str = ".twin.";
 
 /// Instructions in a row.
@@ -47,8 +46,8 @@ pub struct Marks {
 pub fn mark(text: &[u8], statements: &[Statement]) -> (Vec<u8>, Marks) {
     let mut marker = Marker {
         text,
-        // A file that begins with `#NO_APP` would not be preprocessed, comments
-        // behind labels included; behind an empty line that is a comment.
+        // `as` does not preprocess a file that begins with `#NO_APP`: it would not
+        // remove comments after labels. After an empty line, `#NO_APP` is a comment.
         out: Vec::with_capacity(text.len() + text.len() / 4),
         copied: 0,
         marks: Marks {
@@ -71,7 +70,7 @@ enum State {
     Outside,
     /// In the last run.
     Inside,
-    /// Behind the last run and labels; its end has no mark yet.
+    /// After the last run and labels; its end has no mark yet.
     Behind,
 }
 
@@ -151,8 +150,8 @@ impl Marker<'_> {
     }
 }
 
-/// Directives between two instructions that leave them adjacent and are no place
-/// to jump to.
+/// Directives between two instructions that leave them adjacent and define no place to
+/// jump to.
 fn makes_nothing(name: &[u8]) -> bool {
     name == b".loc" || name.starts_with(b".cfi_")
 }
@@ -184,7 +183,7 @@ impl Tie {
         (i != NONE).then_some(InstIdx(i))
     }
 
-    /// A statement near an instruction, to tell people.
+    /// A statement near an instruction, for messages.
     pub fn near(&self, i: InstIdx) -> Option<StatementIdx> {
         let run = || {
             let (_, run) = self.untied.iter().find(|(insts, _)| insts.contains(&i.0))?;
@@ -208,7 +207,7 @@ impl Tie {
             untied: Vec::new(),
         };
         for run in &marks.runs {
-            // A mark that was not assembled stands in text that was not either.
+            // If a mark was not assembled, the text around it was not either.
             let ends = (places[run.from as usize], places[run.to as usize]);
             let (Some((id, from)), Some((_, to))) = ends else {
                 continue;

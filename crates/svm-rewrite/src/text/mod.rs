@@ -1,5 +1,5 @@
-//! Assembly text in, assembly text out: the paper's own way (5.1), and a place in
-//! a build before the assembler.
+//! Rewrites assembly text: as in the paper (5.1), a step of a build before the
+//! assembler.
 //!
 //! ```text
 //! text ──statement──> statements ──marks──> marked text ──(as)──> object
@@ -10,9 +10,9 @@
 //!   print: the text again, sequences in place of their lines
 //! ```
 //!
-//! The assembler decides what a line means; nothing here reads mnemonics to
-//! find out. So there is one source of semantics, and the same plans for a text
-//! as for the object made from it.
+//! The assembler decides what a line means; mnemonics are not interpreted here. So there
+//! is one source of semantics, and the plans for a text are those for the object made
+//! from it.
 
 mod cfi;
 mod format;
@@ -40,7 +40,7 @@ use marks::{Marks, Tie};
 use print::Obstacle;
 use statement::Statement;
 
-/// A text taken apart.
+/// A text, split into statements.
 #[derive(Debug)]
 pub struct Source<'t> {
     text: &'t [u8],
@@ -48,22 +48,21 @@ pub struct Source<'t> {
     marks: Marks,
 }
 
-/// A rewritten text and the account of it.
+/// A rewritten text and counts of what was done.
 #[derive(Debug)]
 pub struct Printed {
     /// The rewritten text.
     pub text: Vec<u8>,
     /// Counts over the original.
     pub stats: Stats,
-    /// Instructions that were written anew, by class.
+    /// Instructions that were replaced by sequences, by class.
     pub rewritten: BTreeMap<Kind, u64>,
     /// Lines of the original.
     pub lines: u32,
 }
 
 impl<'t> Source<'t> {
-    /// Takes a text apart. The second value is what the assembler is to be given
-    /// for [`Source::rewrite`].
+    /// Splits a text. The second value is the text to assemble for [`Source::rewrite`].
     pub fn new(text: &'t [u8]) -> (Source<'t>, Vec<u8>) {
         let statements = statement::split(text);
         let (marked, marks) = marks::mark(text, &statements);
@@ -97,7 +96,7 @@ impl<'t> Source<'t> {
         let decided = decide(&lifted, &reached, &BTreeSet::new(), options).map_err(located)?;
         let code =
             sites::emit(&decided.decisions(options), target.closes_calls).map_err(located)?;
-        // --- nothing is decided beyond this point ---
+        // --- all decisions are made; the rest prints ---
         let input = print::Input {
             text: self.text,
             statements: &self.statements,
@@ -157,8 +156,8 @@ impl<'t> Source<'t> {
     }
 }
 
-/// How many bytes of a text are newlines: in parts of which a byte holds the count,
-/// so that many are compared at once.
+/// How many bytes of a text are newlines. Counted in parts short enough for a count of
+/// one byte, so that the compiler can compare many bytes at once.
 fn newlines(text: &[u8]) -> u32 {
     let part = |part: &[u8]| -> u8 { part.iter().map(|b| u8::from(*b == b'\n')).sum() };
     text.chunks(255).map(|bytes| u32::from(part(bytes))).sum()

@@ -1,6 +1,6 @@
-//! Numbers in decimal, as texts have them by the ten thousand.
+//! Prints decimal numbers, fast: texts have tens of thousands.
 
-/// The longest number has so many digits.
+/// Digits of the longest number.
 const LONGEST: usize = 10;
 
 /// How many digits a number has.
@@ -17,7 +17,7 @@ pub fn push_number(out: &mut Vec<u8>, n: u32) {
         *digit = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
-    // Copying a constant number of bytes is no call.
+    // A copy of constant size needs no call.
     let end = out.len() + len;
     out.extend_from_slice(&buffer);
     out.truncate(end);

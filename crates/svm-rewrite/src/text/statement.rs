@@ -1,5 +1,5 @@
-//! Assembly text to statements: where each begins and ends, and which of five
-//! kinds it is. What an instruction means is not looked at; `as` decides that.
+//! Splits assembly text into statements: where each begins and ends, and of which kind
+//! it is. The meaning of instructions is left to `as`.
 //!
 //! The lexical rules are those of GNU as for x86 ELF (as.info, "Syntax" and
 //! "x86-Chars"): `#` to the end of the line and `/* */` are comments, `/` too as
@@ -20,14 +20,14 @@ pub enum Kind {
     Directive,
     /// `mnemonic operands`
     Instruction,
-    /// A prefix that stands alone, `lock;` for one: part of the next instruction.
+    /// A prefix as a statement of its own, such as `lock;`: part of the next instruction.
     Prefix,
-    /// Text that does not become code where it stands, or as more than one
-    /// instruction: bodies of macros and repetitions, and uses of macros.
+    /// Text that does not become code in its place, or becomes more than one instruction:
+    /// bodies of macros and repetitions, and uses of macros.
     Opaque,
 }
 
-/// One statement of the text, by the bytes that it takes there.
+/// One statement, by its bytes in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
     /// What it is.
@@ -113,8 +113,8 @@ fn is(class: u8, byte: u8) -> bool {
     CLASS[usize::from(byte)] & class != 0
 }
 
-/// Splits a text into statements. Any text has a reading; whether it is the
-/// right one shows when statements are tied to the assembler's output.
+/// Splits a text into statements. This never fails; wrong splits are found when
+/// statements are tied to the assembler's output.
 pub fn split(text: &[u8]) -> Vec<Statement> {
     let mut splitter = Splitter {
         text,

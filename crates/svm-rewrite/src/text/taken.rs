@@ -1,9 +1,9 @@
 //! Labels whose address is taken: where indirect jumps may go.
 //!
 //! A compiler's jump tables, computed gotos and exception tables name labels
-//! (`.L5`) in data, or in instructions other than direct branches. Text still
-//! has these names where objects have differences of numbers. An indirect jump
-//! is taken to reach every such label of its function.
+//! (`.L5`) in data, or in instructions other than direct branches. Text still has these
+//! names where objects have differences of numbers. An indirect jump is assumed to reach
+//! every label of its function that is named in this way.
 
 use elf_loader::Symbol;
 use foldhash::HashSet;
@@ -19,7 +19,7 @@ enum Section {
     Code,
     Data,
     Unwinding,
-    /// Nobody jumps there because of what it says.
+    /// Its contents are not used for jumps.
     Debug,
 }
 
@@ -62,8 +62,8 @@ pub fn find(
     reached
 }
 
-/// Entries of functions that another object may define as well: calls of those go
-/// where the linker says (psABI 3.5.5, and ELF's symbol preemption).
+/// Entries of functions that another object may define as well: the linker decides where
+/// calls of them go (psABI 3.5.5, and ELF's symbol preemption).
 fn replaceable(lifted: &Lifted<'_>, is_replaceable: fn(&Symbol<'_>) -> bool) -> HashSet<u32> {
     let symbols = lifted.object.symbols();
     let global = symbols.filter(|(_, symbol)| is_replaceable(symbol));
@@ -90,8 +90,8 @@ impl<'t> Names<'t> {
             match statement.kind {
                 Kind::Directive => {
                     let name = statement.name(text);
-                    // By far most directives are these, which neither switch sections
-                    // nor make data.
+                    // Most directives are these, which neither switch sections nor make
+                    // data.
                     if name.starts_with(b".cfi_") || name == b".loc" {
                         continue;
                     }
@@ -110,7 +110,7 @@ impl<'t> Names<'t> {
                 Section::Code | Section::Data => &mut names.jumped,
             };
             let rest = statement.rest(text);
-            // Few have any, and this is quick to see.
+            // Few have a label, and this test is cheap.
             if rest.contains(&b'.') {
                 into.extend(local_labels(rest));
             }

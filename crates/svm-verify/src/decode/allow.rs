@@ -1,19 +1,18 @@
 //! P3: the instructions that may occur, by encoding.
 //!
 //! An allow-list and nothing else: [`verdict`] allows an encoding only
-//! if its mnemonic is written down here, its encoding is legacy or VEX, it
+//! if its mnemonic is listed here, its encoding is legacy or VEX, it
 //! belongs to a listed CPU feature, and each of its operands is of a listed
 //! kind (general-purpose, `xmm` and `ymm` registers, plain memory,
-//! immediates, 64-bit branch targets). The operand kinds are what keeps out
-//! `mov %cr3`, `mov %ds`, `push %fs`, far and indirect transfers, gathers and
-//! everything of x87 and MMX; the encoding keeps out XOP and EVEX, but for plain
-//! moves of 64 bytes.
+//! immediates, 64-bit branch targets). The operand kinds exclude `mov %cr3`,
+//! `mov %ds`, `push %fs`, far and indirect transfers, gathers and everything of x87
+//! and MMX. The encoding excludes XOP and EVEX, except plain moves of 64 bytes.
 //!
-//! Left out on purpose although user code may execute them: `cpuid` and
-//! `rdpid` (they tell about the machine, not about dom0), `pushf`/`popf` (IF,
-//! DF), `xlat` and `maskmovdqu` (an address in no operand), masked moves
-//! (their length is in a register), `ldmxcsr` (unmasks exceptions), `enter`,
-//! `clflush` and the `xsave` family.
+//! Not listed on purpose although user code may execute them: `cpuid` and `rdpid`
+//! (they reveal the machine, not dom0), `pushf`/`popf` (IF, DF), `xlat` and
+//! `maskmovdqu` (an address in no operand), masked moves (their length is in a
+//! register), `ldmxcsr` (unmasks exceptions), `enter`, `clflush` and the `xsave`
+//! family.
 //!
 //! References to chapters are to Intel's manual, volume 1 (SDM).
 
@@ -22,15 +21,15 @@ use iced_x86::{Code, CpuidFeature, EncodingKind, Instruction, Mnemonic};
 use crate::decode::operands;
 use crate::targets::Instructions;
 
-/// What the list says about an encoding, its prefixes aside ([`crate::decode::prefix`]).
+/// The list's verdict on an encoding without its prefixes ([`crate::decode::prefix`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It may occur.
     Allowed,
     /// A call or jump, near or far, to an address in a register or memory.
     Indirect,
-    /// For the kernel alone, and reaches no memory but as `ins`, `outs`, `pushf`
-    /// and `popf` do: a module for a stock kernel may have it.
+    /// For the kernel alone, and reaches no memory except as `ins`, `outs`, `pushf` and
+    /// `popf` do: a module for a stock kernel may have it.
     System,
     /// Anything else: it may not occur.
     Refused,
@@ -49,9 +48,8 @@ pub fn is_system(i: &Instruction, listed: Instructions) -> bool {
     listed == Instructions::Kernel && verdict_kernel(i) == Verdict::System
 }
 
-/// The verdict on an instruction of a module for a stock kernel, which may do
-/// what the kernel does, but for going into other worlds: those of guests,
-/// enclaves and users.
+/// The verdict on an instruction of a module for a stock kernel. It may do what the
+/// kernel does, except entering guests, enclaves or user mode.
 fn verdict_kernel(i: &Instruction) -> Verdict {
     match verdict(i.code()) {
         Verdict::Refused if system(i.mnemonic()) => Verdict::System,
@@ -80,9 +78,9 @@ pub fn is_cache_hint(mnemonic: Mnemonic) -> bool {
     )
 }
 
-/// Instructions of the system (SDM volume 1, 5.20). A call of the hypervisor is
-/// none: which registers it changes is between the two. `Mov` is here for control
-/// and debug registers; loads of segment registers, classification refuses.
+/// System instructions (SDM volume 1, 5.20). Hypercalls are not listed: which registers
+/// they change depends on the hypervisor. `Mov` is here for control and debug registers;
+/// classification refuses loads of segment registers.
 #[rustfmt::skip] // A table: one line a dozen names.
 fn system(mnemonic: Mnemonic) -> bool {
     use Mnemonic::*;
@@ -111,7 +109,7 @@ pub fn verdict(code: Code) -> Verdict {
     }
 }
 
-/// Whether everything about an encoding is listed, its operands aside.
+/// Whether an encoding is listed in every respect except its operands.
 pub fn is_listed(code: Code) -> bool {
     (general(code.mnemonic()) || vector(code.mnemonic()))
         && matches!(code.encoding(), EncodingKind::Legacy | EncodingKind::VEX)
@@ -138,9 +136,9 @@ pub fn wide_move(code: Code) -> bool {
     )
 }
 
-/// Whether an encoding may read or write vector state: all that are not on the list
-/// of integer instructions alone. `movsd` and `cmpsd` are on both, as strings and as
-/// vectors.
+/// Whether an encoding may read or write vector state: true unless it is only on the
+/// list of integer instructions. `movsd` and `cmpsd` are on both lists, as string and as
+/// vector instructions.
 pub fn touches_vectors(code: Code) -> bool {
     let mnemonic = code.mnemonic();
     let string = matches!(code, Code::Movsd_m32_m32 | Code::Cmpsd_m32_m32);
@@ -193,8 +191,8 @@ fn feature(f: CpuidFeature) -> bool {
     )
 }
 
-/// 16- and 32-bit forms of what moves `rsp`, `rip` or a loop counter, and
-/// forms that processors of different makers read differently.
+/// 16- and 32-bit forms of instructions that move `rsp`, `rip` or a loop counter, and
+/// forms that AMD's and Intel's processors read differently.
 fn narrow(code: Code) -> bool {
     use Code::*;
     matches!(
@@ -217,7 +215,7 @@ fn narrow(code: Code) -> bool {
     )
 }
 
-/// Encodings beside the documented one, which no assembler emits.
+/// Undocumented encodings of documented instructions, which no assembler emits.
 fn undocumented(code: Code) -> bool {
     use Code::*;
     match code.mnemonic() {
@@ -385,8 +383,7 @@ mod tests {
         }
     }
 
-    /// The other way round than `touches_vectors` asks: by what iced says of each
-    /// encoding's operands.
+    /// Checks `touches_vectors` against iced's operands of each encoding.
     #[test]
     fn what_names_a_vector_register_touches_vectors() {
         use iced_x86::OpCodeOperandKind as Kind;
@@ -425,7 +422,7 @@ mod tests {
         assert_eq!(list, expected);
     }
 
-    /// A change of the list is meant, and so is this number.
+    /// A change of the list must be intended: then this number changes, too.
     #[test]
     fn the_list_is_as_long_as_it_was_when_it_was_reviewed() {
         assert_eq!(allowed().count(), 1559);

@@ -1,5 +1,5 @@
-//! What was judged once need not be judged again: rewritten code is full of
-//! equal instructions, because every check looks like the others.
+//! A cache of judgements: rewritten code is full of equal instructions, because all
+//! checks look alike.
 //!
 //! [`Memo`] maps the bytes of an instruction to what the rules of P3 made of
 //! them: the first decoding, the allow-list, the prefix rules, the
@@ -9,31 +9,30 @@
 //! # Why an answer from the memo is the answer that judging would give
 //!
 //! 1. *All bytes are compared.* A [`Key`] is the instruction's bytes, up to 15
-//!    of them, and their number. Where in the table it lies is a hash, and so is
+//!    of them, and their number. Its slot in the table is a hash, and so is
 //!    the guess at the length; but an entry answers only if its whole key is
-//!    equal. A wrong guess or two keys with one place cost time.
+//!    equal. A wrong guess or two keys with one slot only cost time.
 //! 2. *The bytes decide the length.* Both decoders read bytes one after the
 //!    other and stop with the last of the instruction, so bytes that begin with
 //!    a whole instruction are that instruction, whatever follows. (SDM volume 2,
-//!    2.1: an encoding is never the beginning of another.) A test holds both
-//!    decoders to it. Near a section's end, where bytes could be missing, nothing
+//!    2.1: an encoding is never the beginning of another.) A test checks this of both
+//!    decoders. Near a section's end, where bytes could be missing, nothing
 //!    is looked up.
 //! 3. *The rest is a function of the bytes and of the kind of relocation.* No
-//!    rule of P3 looks at where an instruction stands. The exceptions are parts
-//!    of a [`Remembered`] that are not taken as they are: the place is filled in by
-//!    the caller; the target of a direct branch is kept as its distance, which is
-//!    in the bytes, and counted from the new place; what is relative to `rip` is
+//!    rule of P3 depends on the place of an instruction. The exceptions are parts
+//!    of a [`Remembered`] that are not taken as they are: the caller fills in the
+//!    place; the target of a direct branch is kept as its distance, which is
+//!    in the bytes, and computed from the new place; `rip`-relative instructions are
 //!    not kept at all.
 //! 4. *A direct branch is known by its opcode.* One without prefixes is the opcode
-//!    and the distance, nothing else ([`Branch`]), so all with one opcode mean the
-//!    same but for how far they go. That is read from the bytes here, each time.
-//! 5. *A relocation is judged each time.* Nothing is kept of it but its
-//!    [`OperandField`], which is all that classification sees: the caller judges the
-//!    relocation at hand anew, with the symbol, the addend and the offset that it
-//!    has here, and takes the answer only if the field is the same. Keys of
-//!    relocated instructions differ from those of others.
-//! 6. *Nothing refused is kept.* Whatever breaks a rule is judged each time, so
-//!    that each violation is reported where it is.
+//!    and the distance, nothing else ([`Branch`]). So all branches with one opcode mean
+//!    the same except for the distance, which is read from the bytes each time.
+//! 5. *A relocation is judged each time.* Only its [`OperandField`] is kept, which is all
+//!    that classification sees. The caller judges the current relocation, with its own
+//!    symbol, addend and offset, and takes the answer only if the field is the same. Keys
+//!    of relocated instructions differ from those of others.
+//! 6. *Nothing refused is kept.* An instruction that breaks a rule is judged each time,
+//!    so that each violation is reported at its place.
 
 use iced_x86::{ConstantOffsets, Instruction, OpKind};
 
@@ -85,10 +84,10 @@ impl Operands {
     }
 }
 
-/// An instruction that keeps the rules of P3, wherever it stands.
+/// An instruction that keeps the rules of P3 at any place.
 #[derive(Clone, Copy, Debug)]
 pub struct Remembered {
-    /// What the interpretation follows of it, but for its place and target.
+    /// The instruction for the interpretation, without its place and target.
     pub insn: Insn,
     /// What its relocation was of, [`OperandField::None`] if it had none.
     pub field: OperandField,
@@ -99,8 +98,8 @@ pub struct Remembered {
 }
 
 impl Remembered {
-    /// What to keep of an instruction that nothing refused; `None` if its
-    /// meaning depends on where it stands.
+    /// The entry for an instruction that no rule refused; `None` if its meaning depends
+    /// on its place.
     pub fn new(
         i: &Instruction,
         insn: Insn,
@@ -180,14 +179,14 @@ const FIRST: [u128; WINDOW] = {
 struct Key(u128);
 
 impl Key {
-    /// Of an instruction of so many bytes, of which the first `compared` count.
+    /// Of an instruction of `length` bytes, of which the first `compared` count.
     fn new(window: u128, compared: usize, length: usize, relocated: bool) -> Key {
         debug_assert!((1..WINDOW).contains(&length) && compared <= length);
         let bytes = window & FIRST[compared];
         Key(bytes | (length as u128) << 120 | u128::from(relocated) << 124)
     }
 
-    /// Where it lies in a table of so many places, at least two.
+    /// Its slot in a table of `places` slots, at least two.
     fn place(self, places: usize) -> usize {
         let half = (self.0 >> 64) as u64;
         spread((self.0 as u64) ^ half.rotate_left(29), places)
@@ -201,7 +200,7 @@ fn spread(value: u64, places: usize) -> usize {
     (product >> (64 - places.trailing_zeros())) as usize
 }
 
-/// The first bytes, if there are enough.
+/// The first [`WINDOW`] bytes, if there are as many.
 fn window(bytes: &[u8]) -> Option<u128> {
     bytes
         .first_chunk::<WINDOW>()
@@ -209,8 +208,8 @@ fn window(bytes: &[u8]) -> Option<u128> {
         .map(u128::from_le_bytes)
 }
 
-/// Where the guess at the length lies: by opcode and ModRM, with what stands
-/// before them if that is one byte.
+/// The slot of the guess at the length: by opcode and ModRM, with the byte before them
+/// if there is exactly one.
 fn length_place(window: u128) -> usize {
     let two = (window & 0xffff) as u64;
     let first = match two & 0xff {
@@ -222,7 +221,7 @@ fn length_place(window: u128) -> usize {
 
 /// Instructions by their bytes. See the top of the file.
 pub struct Memo {
-    /// As many as a power of two; none if nothing is to be remembered.
+    /// A power of two of slots; empty if nothing is to be remembered.
     entries: Vec<Option<(Key, Remembered)>>,
     /// How long the last instruction with the same first bytes was; 0 if there
     /// was none. A guess.
@@ -230,7 +229,7 @@ pub struct Memo {
 }
 
 impl Memo {
-    /// An empty one for so many bytes of code.
+    /// An empty memo for `bytes` bytes of code.
     pub fn new(bytes: usize) -> Memo {
         let wanted = (bytes / BYTES_PER_PLACE).clamp(PLACES.0, PLACES.1);
         Memo::with_places(wanted.next_power_of_two())
@@ -243,7 +242,7 @@ impl Memo {
         }
     }
 
-    /// One that remembers nothing: what tests compare with.
+    /// One that remembers nothing, for tests to compare with.
     pub fn disabled() -> Memo {
         Memo {
             entries: Vec::new(),
@@ -251,9 +250,9 @@ impl Memo {
         }
     }
 
-    /// What is known of the instruction that the bytes begin with, and how far it
-    /// goes if it is a direct branch. The next relocation is so many bytes from
-    /// their start.
+    /// The entry for the instruction at the start of the bytes, and its distance if it is
+    /// a direct branch. `relocation`: how many bytes from their start the next relocation
+    /// is.
     pub fn find(&self, bytes: &[u8], relocation: u64) -> Option<(&Remembered, u64)> {
         let window = window(bytes)?;
         let branch = Branch::of(window);
@@ -277,7 +276,7 @@ impl Memo {
         }
     }
 
-    /// Keeps what is known of the instruction that the bytes begin with.
+    /// Adds an entry for the instruction at the start of the bytes.
     pub fn keep(&mut self, bytes: &[u8], known: Remembered) {
         let (Some(window), length) = (window(bytes), usize::from(known.insn.len)) else {
             return;
@@ -303,8 +302,7 @@ mod tests {
     use crate::decode::classify;
     use crate::targets::Rules;
 
-    /// What would be kept of the instruction that the bytes begin with, at an
-    /// address.
+    /// The entry for the instruction at the start of the bytes, at an address.
     fn known(bytes: &[u8], at: u64, field: OperandField) -> Option<Remembered> {
         let mut decoder = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE);
         let i = decoder.decode();
@@ -320,7 +318,7 @@ mod tests {
         Remembered::new(&i, Insn { len, ..insn }, field, operands)
     }
 
-    /// The bytes of an instruction with zeros behind it.
+    /// The bytes of an instruction with zeros after it.
     fn padded(bytes: &[u8]) -> [u8; 24] {
         let mut all = [0; 24];
         all[..bytes.len()].copy_from_slice(bytes);
@@ -356,7 +354,7 @@ mod tests {
     #[test]
     fn a_shorter_or_longer_instruction_is_another() {
         let mut memo = Memo::with_places(1 << 13);
-        // mov (%rax),%ecx and mov (%rsp),%ecx, whose ModRM has a SIB behind it.
+        // mov (%rax),%ecx and mov (%rsp),%ecx, whose ModRM is followed by a SIB.
         let short = padded(&[0x8b, 0x08, 0x24]);
         let long = padded(&[0x8b, 0x0c, 0x24]);
         memo.keep(&short, known(&short, 0, OperandField::None).unwrap());
@@ -374,7 +372,7 @@ mod tests {
         let bytes = padded(&[0x48, 0x2b, 0x81, 0, 0, 0, 0]);
         memo.keep(&bytes, known(&bytes, 0, OperandField::Tag).unwrap());
         assert!(memo.find(&bytes, FAR).is_none());
-        // Behind its last byte, at its last byte.
+        // After its last byte, at its last byte.
         assert!(memo.find(&bytes, 7).is_none());
         let (found, _) = memo.find(&bytes, 6).unwrap();
         assert_eq!(found.field, OperandField::Tag);

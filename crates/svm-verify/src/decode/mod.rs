@@ -1,7 +1,7 @@
-//! Bytes to instructions: every byte of every code section belongs to exactly
-//! one, each is on the allow-list and means the same to a second decoder (P3),
-//! each relocation is on one operand field ([`crate::decode::relocation`], P2), each
-//! direct branch leads to an instruction (P2).
+//! Decodes bytes to instructions: every byte of every code section belongs to exactly
+//! one, each instruction is on the allow-list and means the same to a second decoder
+//! (P3), each relocation is on one operand field ([`crate::decode::relocation`], P2),
+//! each direct branch leads to an instruction (P2).
 //!
 //! Gives the [`Program`] that the rest of the verifier works on.
 
@@ -29,12 +29,12 @@ use crate::targets::{IndirectBranches, NamedMemory, Rules};
 /// Most instructions of an object. Each takes some 60 bytes of memory until the end.
 const MOST_INSTRUCTIONS: usize = 1 << 24;
 
-/// Most direct branches of an object. Where one leads a block may begin, and what is
-/// known there takes some 400 bytes.
+/// Most direct branches of an object. A block may begin at each target, and the facts
+/// there take some 400 bytes.
 const MOST_BRANCHES: usize = 1 << 22;
 
-/// Decodes all code. Reports what is wrong with single instructions; `None` if
-/// some bytes are none, so that nothing can be said about the rest.
+/// Decodes all code. Reports violations of single instructions; `None` if some bytes are
+/// not an instruction, so that the rest cannot be judged.
 pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) -> Option<Program> {
     let bytes: u64 = image
         .code
@@ -76,7 +76,7 @@ pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) ->
         report.object(Code::Section, reason);
         return None;
     }
-    // Every instruction's number is known beyond this point.
+    // --- every instruction has its number ---
     program.branches = branches.iter().map(|(n, _)| *n).collect();
     for (n, destination) in branches {
         resolve(image, &mut program, n, destination, report);
@@ -158,7 +158,7 @@ struct SectionDecoder<'a, 'o> {
     section: &'o Section<'o>,
     /// Index of the first relocation that no instruction so far had.
     next_relocation: usize,
-    /// What is made, of all sections.
+    /// The result, for all sections.
     program: &'a mut Program,
     branches: &'a mut Vec<(u32, Destination)>,
     memo: &'a mut Memo,
@@ -206,9 +206,9 @@ impl<'o> SectionDecoder<'_, 'o> {
         self.report.at(self.id, u64::from(at), code, reason);
     }
 
-    /// Takes the instruction at the start of `rest` from the memo. False, and
-    /// nothing is done, if it is not there, or if anything about its relocation
-    /// is not as it was.
+    /// Takes the instruction at the start of `rest` from the memo. Returns false and
+    /// changes nothing if it is not there, or if its relocation differs in any way that
+    /// matters.
     fn again(&mut self, at: u32, rest: &[u8]) -> bool {
         let next = self.section.relocations.get(self.next_relocation);
         let distance = next.map_or(u64::MAX, |r| r.offset.saturating_sub(u64::from(at)));
@@ -245,8 +245,8 @@ impl<'o> SectionDecoder<'_, 'o> {
         if good && let Some(known) = Remembered::new(instruction, insn, relocated.field, operands) {
             self.memo.keep(rest, known);
         }
-        // Nothing more is said about what follows; but a check that skips a
-        // prefetch with a prefix too many is a check all the same.
+        // Later instructions on this path are not judged. But a check that skips a
+        // prefetch with a prefix too many is still a check.
         if allowed.is_err() && !matches!(insn.op, Op::Prefetch) {
             insn.op = Op::Stop;
         }
@@ -254,8 +254,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         self.push(at, insn, self.destination(relocated, target));
     }
 
-    /// What the interpretation follows of an instruction, and whether no rule
-    /// refuses any of it.
+    /// The instruction for the interpretation, and whether no rule refuses it.
     fn classified(
         &mut self,
         instruction: &Instruction,
@@ -267,7 +266,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         let rules = self.image.rules;
         let classified = classify::classify(instruction, field, rules, &mut self.factory);
         if allowed.is_err() {
-            // Said once: what is not allowed is not looked at further.
+            // Reported once: an instruction that is not allowed is not judged further.
             return (classified.unwrap_or_else(|(.., insn)| insn), false);
         }
         let (insn, result) = match classified {
@@ -322,8 +321,8 @@ impl<'o> SectionDecoder<'_, 'o> {
         }
     }
 
-    /// What the instruction's relocation makes of its operand. Reports those
-    /// that are none of the contract's.
+    /// What the instruction's relocation makes of its operand. Reports relocations that
+    /// the contract does not list.
     fn relocation(&mut self, at: u32, length: usize, operands: Operands) -> Relocated {
         let first = self.section.relocations.get(self.next_relocation);
         let (inside, judged) = self.relocations(at, at + length as u32, operands);
@@ -378,7 +377,7 @@ pub fn allowed(
             Err((Code::Instruction, "with a mask it is not on the allow-list"))
         }
         Verdict::Allowed | Verdict::System => prefix::check(instruction, raw, rules),
-        // Thunks and retpolines lead anywhere as well: the kernel's own policy.
+        // Thunks and retpolines may lead anywhere as well: left to the kernel's policy.
         Verdict::Indirect
             if rules.indirect_branches == IndirectBranches::Near && is_near(instruction) =>
         {

@@ -1,10 +1,10 @@
 //! P3: kinds of operands that no instruction on the list has.
 //!
-//! The decoder knows of each encoding of what kind its operands are, but the table
-//! in which it says so is made when it is first asked, of text mostly, and takes as
-//! long as the proof of a small driver. So the encodings whose mnemonic, extension
-//! and encoding are listed ([`crate::decode::allow`]) and an operand is not stand here by
-//! name, and a test holds them to that table.
+//! The decoder has a table of the kinds of operands of each encoding. But this table is
+//! built at the first use, mostly from text, which takes as long as the proof of a small
+//! driver. So this file lists by name the encodings whose mnemonic, extension and
+//! encoding are listed ([`crate::decode::allow`]) while an operand is not. A test
+//! compares the list with the decoder's table.
 
 use iced_x86::Code;
 

@@ -1,17 +1,17 @@
-//! Prefixes, read from the bytes rather than from what a decoder made of them.
+//! Prefixes, read from the bytes and not from a decoder's result.
 //!
 //! Processors disagree about some: `66 e8` is a call with a 16-bit or a 32-bit
 //! offset, depending on the maker (AMD's manual, volume 3, 1.2.2; Intel's,
 //! volume 2, CALL). An instruction that another processor may read differently
-//! is not an instruction that was verified. So each prefix must mean something
-//! where it stands, apart from the padding of `nop`.
+//! is not the instruction that was verified. So each prefix must have a meaning
+//! on its instruction, except for padding of `nop`.
 
 use iced_x86::{Code as Encoding, Instruction, Mnemonic, OpKind, Register};
 
 use crate::report::Code;
 use crate::targets::{NamedMemory, Rules};
 
-/// How often each prefix stands before an instruction.
+/// How often each prefix occurs before an instruction.
 #[derive(Default)]
 struct Prefixes {
     opsize: u8,
@@ -52,8 +52,8 @@ fn scan(bytes: &[u8]) -> Prefixes {
     found
 }
 
-/// Whether the bytes begin with a prefix at all: most instructions have none
-/// but REX, and nothing needs to be looked at then.
+/// Whether the bytes begin without a prefix other than REX, as most instructions do;
+/// then nothing has to be judged.
 fn plain(bytes: &[u8]) -> bool {
     let legacy = |b: u8| {
         matches!(
@@ -111,7 +111,7 @@ pub fn check(
     wrong.map_or(Ok(()), |reason| Err((Code::Prefix, reason)))
 }
 
-/// `rep` and `repne` where they are no part of the opcode.
+/// `rep` and `repne` where they are not part of the opcode.
 fn repeat(instruction: &Instruction) -> Option<&'static str> {
     use Mnemonic::*;
     let (rep, repne) = (instruction.has_rep_prefix(), instruction.has_repne_prefix());
@@ -131,7 +131,7 @@ fn repeat(instruction: &Instruction) -> Option<&'static str> {
     None
 }
 
-/// What has a 16-bit form that moves `rsp` by another amount.
+/// Instructions with a 16-bit form that moves `rsp` by another amount.
 fn moves_rsp(instruction: &Instruction) -> bool {
     matches!(
         instruction.mnemonic(),

@@ -27,8 +27,8 @@ pub enum Destination {
     Bad,
 }
 
-/// What a relocation makes of an instruction: of which operand, and where that
-/// leads if it is a branch's.
+/// What a relocation makes of an instruction: the operand field that it fills in, and the
+/// destination if that is a branch's.
 #[derive(Clone, Copy)]
 pub struct Relocated {
     /// The operand field that it fills in.
@@ -65,7 +65,7 @@ impl Relocated {
 /// operands lie at `operands`.
 ///
 /// # Errors
-/// Why it is none of those that the contract lists.
+/// Why the contract does not allow it.
 pub fn judge(
     image: &Image<'_>,
     r: &Relocation,
@@ -98,8 +98,7 @@ pub const TWO: &str = "two relocations in one instruction";
 /// immediate's.
 ///
 /// # Errors
-/// Why one of them is none of those that the contract lists, or that they are
-/// those of another instruction.
+/// Why the contract does not allow one of them, or that the instruction is another one.
 pub fn judge_both(
     image: &Image<'_>,
     [displacement, immediate]: [&Relocation; 2],

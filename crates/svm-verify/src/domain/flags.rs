@@ -1,10 +1,10 @@
-//! What the status flags say, as far as a branch or a conditional move that the
-//! verifier follows asks them.
+//! The meaning of the status flags, as far as a branch or a conditional move that the
+//! verifier follows depends on it.
 
 use super::Name;
 use crate::insn::{Reg, RegSet};
 
-/// What the status flags say.
+/// The meaning of the status flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flags {
     /// Nothing that matters.
@@ -23,9 +23,9 @@ pub enum Flags {
     ReturnWord,
     /// `cmp %right, %left`, both 64 bits wide and not written since.
     Compared {
-        /// What the other one is subtracted from.
+        /// The minuend.
         left: Reg,
-        /// What is subtracted.
+        /// The subtrahend.
         right: Reg,
     },
 }

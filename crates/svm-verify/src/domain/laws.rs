@@ -1,14 +1,14 @@
-//! What the operations on facts have to keep, tried on every fact: a test.
+//! The laws of the operations on facts, tried on every fact: a test.
 //!
-//! [`holds`] says what each [`Form`] means of a number, given the numbers that names
-//! name. From that follow the laws: where paths meet, what is kept is true of both
-//! ([`Form::join`]); what is said after a name was given to another number is true of
-//! the new one ([`Form::without`], [`State::rename`], [`State::name`]). None of the
-//! operations looks into a name, so that three of them, in all combinations, stand
-//! for any: one that is renamed, the other one, and a bystander; two of them share a
-//! bit of [`State::rename`]'s memory.
+//! [`holds`] defines what each [`Form`] means of a number, given the numbers that names
+//! name. The laws follow from that. Where paths meet, the facts that are kept are true
+//! on both ([`Form::join`]). After a name was given to another number, the facts are true
+//! of the new one ([`Form::without`], [`State::rename`], [`State::name`]). None of the
+//! operations depends on the value of a name, so three names, in all combinations, stand
+//! for any: the renamed one, the other one, and an unrelated one. Two of them share a bit
+//! of [`State::rename`]'s memory.
 //!
-//! The arithmetic behind the forms is proved elsewhere (`crates/prove`).
+//! The arithmetic of the forms is proved elsewhere (`crates/prove`).
 
 use twin_abi::{stack, stlb};
 
@@ -133,8 +133,8 @@ fn forms() -> Vec<Form> {
     all
 }
 
-/// Numbers of which a form may be true: all of those that the forms above give, and
-/// those beside a bound.
+/// Numbers of which a form may be true: all those that the forms above give, and those
+/// next to a bound.
 fn numbers(env: &Env) -> Vec<u64> {
     let mut all = vec![0, 1, 63, 64, u64::MAX];
     all.extend([-8, -16].map(|at| ENTRY.wrapping_add_signed(at)));

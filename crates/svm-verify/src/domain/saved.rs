@@ -1,21 +1,22 @@
-//! Addresses of the frame that lie in the frame: frame pointers that a function
-//! has put away (target `linux`).
+//! Addresses of the frame that are stored in the frame: frame pointers that a function
+//! has saved (target `linux`).
 
 use super::Form;
 
 /// Words of the frame that hold an address of the frame: where, and which.
 ///
-/// A compiler keeps its own frame pointers in such words and gives nobody their
-/// address. So only stores through the frame are followed, and it is assumed, not
-/// proved, that no other pointer leads to one (`docs/proof/linux.md`, P4). For target `hypervisor` nothing is ever put here.
+/// A compiler keeps its own frame pointers in these words and never passes on the
+/// address of a word. So only stores through the frame are followed. It is assumed, not
+/// proved, that no other pointer leads to one (`docs/proof/linux.md`, P4). For target
+/// `hypervisor` this is always empty.
 ///
-/// None is below `rsp`: the kernel has no red zone, so what lies there belongs to
-/// the next push, call or interrupt. [`super::State`] sees to that.
+/// None is below `rsp`: the kernel has no red zone, so memory there belongs to the next
+/// push, call or interrupt. [`super::State`] ensures this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saved([(Form, Form); 4]);
 
 impl Saved {
-    /// No such words: what is known at a function's entry.
+    /// No words, as at a function's entry.
     pub const NONE: Saved = Saved([(Form::Any, Form::Any); 4]);
 
     /// What the word at a place holds.
@@ -24,8 +25,8 @@ impl Saved {
         found.map_or(Form::Any, |(_, form)| *form)
     }
 
-    /// `size` bytes are written at a place, with `form` if that is a word.
-    /// Places from the two origins may be the same: an alignment apart.
+    /// `size` bytes are written at a place, with `form` if that is a word. Places
+    /// relative to the two origins may be the same: they differ by the alignment.
     pub(super) fn write(&mut self, at: Form, size: u16, form: Form) {
         self.keep(|place| match (place, at) {
             (Form::Stack(a), Form::Stack(b)) | (Form::Aligned(a), Form::Aligned(b)) => {
@@ -52,7 +53,7 @@ impl Saved {
         dropped
     }
 
-    /// Forgets what is about the aligned part of the frame.
+    /// Forgets the facts about the aligned part of the frame.
     pub(super) fn forget_aligned(&mut self) {
         for word in &mut self.0 {
             if matches!(word.0, Form::Aligned(_)) || matches!(word.1, Form::Aligned(_)) {

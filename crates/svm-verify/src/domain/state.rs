@@ -1,4 +1,4 @@
-//! All that is known at a program point: the facts and what changes them.
+//! The facts at a program point and the operations that change them.
 
 use super::{Direction, Flags, Form, Name, Returns, Saved, Value};
 use crate::domain::bounds;
@@ -14,9 +14,9 @@ pub struct Again {
     pub inputs: RegSet,
 }
 
-/// Names that some fact may mention; one that is not here, none does. A bit for
-/// all names that are equal modulo 64. It saves the search for facts about a name
-/// that is given for the first time, which outside of loops is each.
+/// Names that some fact may mention; no fact mentions a name that is not here. One bit
+/// for all names that are equal modulo 64. It saves the search for facts about a name
+/// that is given for the first time; outside of loops, this is every name.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mentioned(u64);
 
@@ -30,7 +30,7 @@ impl Mentioned {
     }
 }
 
-/// It is no fact itself: what it leaves out, the facts leave out.
+/// It is not a fact itself: a name that it lacks, no fact mentions.
 impl PartialEq for Mentioned {
     fn eq(&self, _: &Mentioned) -> bool {
         true
@@ -45,8 +45,8 @@ pub struct State {
     /// The general-purpose registers. `rsp` is always [`Form::Stack`], or
     /// [`Form::Aligned`] where [`State::realigned`] is known.
     regs: [Value; 16],
-    /// Where `rsp` was, from its value at entry, when it was aligned.
-    /// Whatever is [`Form::Aligned`] counts from there.
+    /// `rsp` before it was aligned, relative to its value at entry. [`Form::Aligned`] is
+    /// relative to the aligned `rsp`.
     pub realigned: Option<i32>,
     /// Frame addresses in words of the frame.
     pub saved: Saved,
@@ -55,7 +55,7 @@ pub struct State {
     /// The address whose page is proved to be the tag of its entry
     /// (scheme `paper`).
     pub matched: Option<Name>,
-    /// The last address computed from registers alone, while recomputable.
+    /// The last address computed from registers alone, while it can be recomputed.
     pub again: Option<Again>,
     /// The direction flag, if known.
     pub direction: Option<Direction>,
@@ -88,7 +88,7 @@ impl State {
         self.regs[usize::from(r.0 & 15)]
     }
 
-    /// Where `rsp` points, from where it pointed at entry; zero or negative.
+    /// `rsp` relative to its value at entry, in bytes; zero or negative.
     pub fn rsp(&self) -> i32 {
         match self.get(Reg::RSP).form {
             Form::Stack(at) | Form::Aligned(at) => at,
@@ -130,8 +130,7 @@ impl State {
         true
     }
 
-    /// Where the stack was aligned is not known any more, and so neither is what
-    /// counts from there.
+    /// Forgets where the stack was aligned, and all facts relative to that.
     fn forget_alignment(&mut self) {
         self.realigned = None;
         self.saved.forget_aligned();
@@ -142,9 +141,9 @@ impl State {
         }
     }
 
-    /// `size` bytes are written at a place of the frame, with `form` if that is a
-    /// word. It is remembered only where nobody but the function writes: at or
-    /// above `rsp`, and below the return address.
+    /// `size` bytes are written at a place of the frame, with `form` if that is a word.
+    /// The word is remembered only where no other code writes: at or above `rsp`, and
+    /// below the return address.
     pub fn store(&mut self, at: Form, size: u16, form: Form) {
         let rsp = self.get(Reg::RSP).form;
         let own = match (at, self.realigned) {
@@ -164,7 +163,7 @@ impl State {
         self.get(m.base).form.moved(m.disp).filter(|_| in_frame)
     }
 
-    /// What an operand writes of the frame holds nothing known.
+    /// Forgets the words of the frame that an operand writes.
     pub fn forget_written(&mut self, m: &Memory) {
         if let (Access::Write, Some(at)) = (m.access, self.frame_place(m)) {
             self.store(at, m.size, Form::Any);
@@ -204,7 +203,7 @@ impl State {
         done
     }
 
-    /// Drops the facts beside the registers that rely on one of `written`.
+    /// Drops the facts, other than those of registers, that rely on one of `written`.
     fn forget(&mut self, written: RegSet) {
         if self.flags.speaks_of(written) {
             self.flags = Flags::Unknown;
@@ -217,7 +216,7 @@ impl State {
         }
     }
 
-    /// Nothing is known of `written` any more; `rsp` is left out.
+    /// Forgets the values of `written`, except `rsp`.
     pub fn clobber(&mut self, written: RegSet) {
         self.forget(written);
         for r in written.iter().filter(|&r| r != Reg::RSP) {
@@ -257,10 +256,9 @@ impl State {
             || self.again.is_some_and(|again| again.name == x)
     }
 
-    /// Instruction `x` is executed and names the number that register `r`
-    /// holds. If it had another name, that means the same number, and what is
-    /// known of registers by the old name is known by the new one from here
-    /// on. So names after an instruction do not depend on the path to it.
+    /// Instruction `x` is executed and names the number that register `r` holds. If the
+    /// number had another name, the new name replaces it in all facts, as both mean that
+    /// number. So names after an instruction do not depend on the path to it.
     pub fn name(&mut self, r: Reg, x: Name) {
         let old = self.get(r).name;
         if old != Some(x) {
@@ -279,8 +277,8 @@ impl State {
         }
     }
 
-    /// After a call: nothing but `rsp` is known, that DF is clear, and what a callee
-    /// cannot reach of the return address.
+    /// After a call: only `rsp` is known, that DF is clear, and the facts about the
+    /// return address that a callee cannot change.
     pub fn called(&mut self) {
         let (rsp, returns) = (self.get(Reg::RSP), self.returns);
         *self = State::entry();
@@ -289,8 +287,8 @@ impl State {
         self.written_by_pointer();
     }
 
-    /// A place that a pointer leads to may have been written: also the one where the
-    /// return address lies.
+    /// Any place that a pointer leads to may have been written, including the return
+    /// address.
     pub fn written_by_pointer(&mut self) {
         self.returns.intact = false;
         if self.flags == Flags::ReturnWord {
@@ -298,8 +296,8 @@ impl State {
         }
     }
 
-    /// After a call where callees are trusted to keep what the psABI (3.2.1)
-    /// says: frame addresses in those registers and in the frame stay.
+    /// After a call where callees are trusted to keep the registers of the psABI (3.2.1):
+    /// frame addresses in those registers and in the frame stay.
     pub fn called_by_psabi(&mut self) {
         let before = self.clone();
         self.called();
@@ -312,8 +310,8 @@ impl State {
         }
     }
 
-    /// Keeps what `other` knows as well. True if something was dropped. The
-    /// caller has made sure that `rsp` agrees.
+    /// Keeps only the facts that `other` has as well. True if any was dropped. The caller
+    /// has made sure that `rsp` agrees.
     pub fn join(&mut self, other: &State) -> bool {
         let mut changed = false;
         for (mine, theirs) in self.regs.iter_mut().zip(&other.regs) {
@@ -339,8 +337,8 @@ impl State {
     }
 }
 
-/// How many bytes a place of the frame lies above `rsp`, at least; `None` if it may
-/// lie below. The aligned part begins at or below `realigned`, where `rsp` was.
+/// How many bytes a place of the frame is above `rsp`, at least; `None` if it may be
+/// below. The aligned part begins at or below `realigned`, where `rsp` was.
 fn above(rsp: Form, realigned: Option<i32>, place: Form) -> Option<i64> {
     let distance = match (place, rsp) {
         (Form::Stack(at), Form::Stack(rsp)) | (Form::Aligned(at), Form::Aligned(rsp)) => {

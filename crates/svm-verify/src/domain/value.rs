@@ -1,8 +1,8 @@
-//! What is known of one register: the name of the number that it holds, and how
-//! that number came about ([`Form`]).
+//! Facts about one register: the name of the number that it holds, and how that number
+//! was computed ([`Form`]).
 //!
-//! The forms are the stages that a check, a count of a string instruction or an
-//! address in the frame goes through; `crate::rules` takes one to the next.
+//! The forms are the stages of a check, of a count of a string instruction or of an
+//! address in the frame; `crate::rules` takes a value from one stage to the next.
 
 use std::num::NonZeroU32;
 
@@ -42,11 +42,11 @@ pub struct Bound {
     pub from: Name,
     /// log2 of the element's size in bytes.
     pub shift: u8,
-    /// Where the others lie.
+    /// Where the other elements are.
     pub direction: Direction,
 }
 
-/// What is known about a register apart from its name. `V(X)` is the number
+/// The fact about a register's value, in addition to its name. `V(X)` is the number
 /// that X names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -57,8 +57,8 @@ pub enum Form {
     /// `rsp` as the function's `and $-N,%rsp` left it plus this many bytes
     /// (target `linux`).
     Aligned(i32),
-    /// A place in the object's own code that is no function's start (target
-    /// `linux`): to be told to somebody, not to be called.
+    /// A place in the object's own code that is not the start of a function (target
+    /// `linux`): it may be passed on as a value, but not called.
     Label,
     /// `rsp | (BLOCK - 1)`: the last byte of the CPU's block.
     ContextTop,
@@ -78,13 +78,13 @@ pub enum Form {
     Offset(Name),
     /// The same, proved less than a page: the tag is that of X's page.
     Checked(Name),
-    /// What a check or the slow path made of an address, of `V(X)` if a name
-    /// is given: the [`twin_abi::stlb::BELOW`] bytes before it and the
+    /// The translation of an address by a check or the slow path; of `V(X)` if a name is
+    /// given. The [`twin_abi::stlb::BELOW`] bytes before it and the
     /// [`twin_abi::stlb::COVERED`] from it on are dom0's or in a hole.
     Translated(Option<Name>),
     /// `(V(X) & (PAGE_SIZE - 1)) >> shift`.
     PageOffset(Name, u8),
-    /// Within one or two bounds, alike but for where they begin: the pointers
+    /// Within one or two bounds, which differ only in where they begin: at the pointers
     /// of one string instruction.
     Count(Bound, Option<Name>),
     /// At most this.
@@ -92,7 +92,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Whether the form speaks of `V(x)`.
+    /// Whether the form mentions `V(x)`.
     pub(super) fn mentions(self, x: Name) -> bool {
         match self {
             Form::Any
@@ -154,7 +154,7 @@ impl Form {
         }
     }
 
-    /// What holds if the one or the other holds.
+    /// The form that holds if either form holds.
     fn join(self, other: Form) -> Form {
         match (self, other) {
             (a, b) if a == b => a,
@@ -172,7 +172,7 @@ impl Form {
         }
     }
 
-    /// So many bytes further, if it is an address in the frame.
+    /// The form `by` bytes further, if it is an address in the frame.
     pub fn moved(self, by: i32) -> Option<Form> {
         match self {
             Form::Stack(at) => at.checked_add(by).map(Form::Stack),
@@ -201,8 +201,9 @@ impl Form {
     }
 }
 
-/// The form of a number within these bounds. Two are kept, an instruction has no
-/// more pointers; and only if they are alike, as it has one size and direction.
+/// The form of a number within these bounds. At most two are kept: an instruction has no
+/// more pointers. They are kept only with equal size and direction, as an instruction has
+/// one of each.
 fn count(mut bounds: impl Iterator<Item = Bound>) -> Form {
     let Some(a) = bounds.next() else {
         return Form::Any;
@@ -211,12 +212,12 @@ fn count(mut bounds: impl Iterator<Item = Bound>) -> Form {
     Form::Count(a, bounds.find(alike).map(|b| b.from))
 }
 
-/// What is known about one register.
+/// The facts about one register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
     /// The number that it holds, if that has a name.
     pub name: Option<Name>,
-    /// What else is known.
+    /// The fact about its value.
     pub form: Form,
 }
 

@@ -1,8 +1,8 @@
-//! An instruction as the interpretation needs it: what it does to registers,
-//! where it reaches memory, where control goes. Compact, because every
-//! instruction of an object is kept. All of an object's are a [`Program`].
+//! An instruction as the interpretation needs it: its effect on registers, its memory
+//! operand, where control goes. Compact, because all instructions of an object are kept,
+//! as a [`Program`].
 //!
-//! Data alone: [`crate::decode`] fills it in, every later phase reads it.
+//! Only data: [`crate::decode`] fills it in, every later phase reads it.
 
 mod places;
 mod program;
@@ -47,11 +47,11 @@ pub struct Memory {
     pub access: Access,
     /// Whether an index register is added.
     pub indexed: bool,
-    /// What the address counts from.
+    /// What the address is relative to.
     pub origin: Origin,
     /// Size in bytes.
     pub size: u16,
-    /// Base register; meaningless unless the address counts from registers.
+    /// Base register; meaningless unless the address is made of registers.
     pub base: Reg,
     /// Displacement in bytes.
     pub disp: i32,
@@ -69,7 +69,7 @@ impl Memory {
     };
 }
 
-/// What an address counts from.
+/// What an address is relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The registers in it.
@@ -159,7 +159,7 @@ pub enum StringKind {
     Outs,
 }
 
-/// What an instruction does, beside [`Insn::writes`] and [`Insn::memory`].
+/// What an instruction does, in addition to [`Insn::writes`] and [`Insn::memory`].
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
     /// Nothing that the interpretation follows.

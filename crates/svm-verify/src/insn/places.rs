@@ -1,17 +1,17 @@
-//! Where control goes: places in the object's code, and what is outside of it.
+//! Where control goes: places in the object's code, and routines outside of it.
 
 use super::Reg;
 
 /// An entry of the runtime, or an imported routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routine {
-    /// Whatever the loader resolves an imported name to: follows the psABI.
+    /// The routine that the loader resolves an imported name to: follows the psABI.
     Imported,
-    /// [`twin_abi::names::CALL`]: goes on at a codemap entry.
+    /// [`twin_abi::names::CALL`]: continues at a codemap entry.
     Indirect,
     /// `twin_slow_<reg>`.
     Slow(Reg),
-    /// `__x86_indirect_thunk_<reg>`: goes on where the register points (target `linux`).
+    /// `__x86_indirect_thunk_<reg>`: continues at the register's value (target `linux`).
     Thunk(Reg),
     /// [`twin_abi::names::PORT_IN`].
     PortIn,
@@ -37,6 +37,6 @@ pub enum BranchTarget {
     Insn(u32),
     /// An imported routine or a runtime entry.
     Routine(Routine),
-    /// Somewhere it must not; reported already.
+    /// A forbidden place; reported already.
     Bad,
 }

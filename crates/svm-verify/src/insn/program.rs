@@ -1,5 +1,5 @@
-//! All instructions of an object, by number and by place: what the rest of the
-//! verifier works on. [`crate::decode`] fills it.
+//! All instructions of an object, by number and by place. [`crate::decode`] fills this;
+//! the rest of the verifier works on it.
 
 use super::{CodeAt, Insn};
 
@@ -11,7 +11,7 @@ pub struct Starts {
 }
 
 impl Starts {
-    /// None yet, in a section of so many bytes.
+    /// No instructions, in a section of `bytes` bytes.
     pub fn new(bytes: usize) -> Starts {
         let words = bytes.div_ceil(64);
         Starts {
@@ -48,7 +48,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// An empty one with room for so many instructions.
+    /// An empty program with room for this many instructions.
     pub fn with_capacity(instructions: usize) -> Program {
         Program {
             insns: Vec::with_capacity(instructions),

@@ -1,23 +1,24 @@
 //! `.altinstructions`: ranges that the kernel replaces as a whole.
 //!
 //! For each entry, in their order, `apply_alternatives` (Linux 6.1,
-//! arch/x86/kernel/alternative.c) asks for a feature of the processor, and if the
-//! answer is yes copies the replacement over the site and fills up with nops. It
+//! arch/x86/kernel/alternative.c) tests a feature of the processor. If the processor
+//! has it, the kernel copies the replacement over the site and fills up with nops. It
 //! changes the copy in two cases: a replacement that is nothing but a `call rel32`,
-//! or nothing but a `jmp rel32`, keeps its target (`recompute_jump`). Then it makes
-//! long nops of the short ones at the site (`optimize_nops`), replaced or not.
+//! or nothing but a `jmp rel32`, keeps its target (`recompute_jump`). Then it replaces
+//! the short nops at the site by long ones (`optimize_nops`), whether the site was
+//! replaced or not.
 //!
-//! The answers are not known here, so the site is what it was or any of its
-//! replacements, and all are interpreted. That a replacement is interpreted where
-//! it stands, not at the site, says the same under these rules:
+//! The features are not known here, so the site is the original code or any of its
+//! replacements, and all are interpreted. A replacement is interpreted in its own place,
+//! not at the site. This is equivalent under these rules:
 //!
-//! * it is such a call or jump, or computes nothing from its own place: no branch,
-//!   no operand relative to `%rip`;
-//! * it runs nowhere but at the site: nothing leads into it, it does not overlap
+//! * it is one call or jump as above, or computes nothing from its own place: no
+//!   branch, no operand relative to `%rip`;
+//! * it runs only at the site: nothing leads into it, it does not overlap
 //!   anything else that is replaced or copied, and no table names a place in it;
-//! * what other tables do to places in the site, the kernel does before
-//!   (`module_finalize` has the order: paravirtual calls, thunks, returns), or it
-//!   goes by the address and finds what is at the same distance from the start.
+//! * changes that other tables make in the site come before (`module_finalize` has the
+//!   order: paravirtual calls, thunks, returns); or the kernel goes by the address, and
+//!   finds the instruction at the same distance from the start.
 
 use std::ops::Range;
 
@@ -37,11 +38,10 @@ const LONGEST: u8 = 254;
 const FEATURES: u16 = (22 + 2) * 32;
 /// The feature's flag for "not" (`ALTINSTR_FLAG_INV`).
 const NOT: u16 = 1 << 15;
-/// Entries for one site. The kernel's macros make three.
+/// Most entries for one site. The kernel's macros make three.
 const MOST: usize = 8;
 
-/// One entry: instructions of the site, of its replacement, and the one behind the
-/// site.
+/// One entry: instructions of the site, of its replacement, and the one after the site.
 struct Alternative {
     table: SectionId,
     offset: u64,
@@ -110,8 +110,8 @@ impl Ranges {
         Ok(())
     }
 
-    /// Judges the entries by each other: what is replaced or copied does not
-    /// overlap, but that a site may have several replacements.
+    /// Judges the entries against each other: replaced or copied ranges do not overlap,
+    /// except that a site may have several replacements.
     pub(super) fn finish(&mut self, report: &mut Report<'_>) {
         let mut all = Vec::new();
         for (n, a) in self.list.iter().enumerate() {
@@ -158,7 +158,7 @@ impl Ranges {
         }
     }
 
-    /// Adds the ways that open.
+    /// Adds the paths that this opens.
     pub(super) fn open(self, reader: &Reader<'_, '_>, patches: &mut Patches) {
         for a in self.list {
             // Without a replacement there are nops.
@@ -200,7 +200,7 @@ fn same_places(reader: &Reader<'_, '_>, a: &Alternative) -> Vec<(u32, u32)> {
     pairs.collect()
 }
 
-/// Whether the copy does at the site what the replacement does where it stands.
+/// Whether the copy does at the site what the replacement does in its own place.
 fn moves(reader: &Reader<'_, '_>, replacement: Range<u32>) -> bool {
     let insns = &reader.program.insns[replacement.start as usize..replacement.end as usize];
     let keeps_target = |insn: &Insn| {

@@ -1,5 +1,5 @@
-//! `__ex_table`: what the kernel does when an instruction faults, before it goes
-//! on at the fixup (`fixup_exception`, arch/x86/mm/extable.c).
+//! `__ex_table`: what the kernel does when an instruction faults, before it continues at
+//! the fixup (`fixup_exception`, arch/x86/mm/extable.c).
 
 use elf_loader::special::{Entry, EntryData};
 
@@ -9,14 +9,14 @@ use crate::insn::{Reg, RegSet};
 /// Where control goes when an instruction faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixup {
-    /// The instruction that the handler goes on at, by number.
+    /// The instruction where the handler continues, by number.
     pub to: u32,
-    /// Registers that the handler writes, of those that callees keep.
+    /// Callee-saved registers that the handler writes.
     pub writes: RegSet,
 }
 
 impl Fixup {
-    /// What an entry says.
+    /// The fixup of an entry.
     pub(super) fn new(reader: &Reader<'_, '_>, entry: &Entry) -> Result<Fixup, &'static str> {
         let EntryData::Exception(data) = entry.data else {
             return Err("it has no type");
@@ -30,14 +30,14 @@ impl Fixup {
     }
 }
 
-/// What a handler writes, besides `rax`, `rcx` and `rdx`, which are unknown at a
-/// fixup anyway. The types are those of arch/x86/include/asm/extable_fixup_types.h:
+/// The registers that a handler writes, besides `rax`, `rcx` and `rdx`, which are unknown
+/// at a fixup anyway. The types are those of arch/x86/include/asm/extable_fixup_types.h:
 /// bits 0 to 7 of an entry's data; the register is in bits 8 to 11.
 ///
-/// Refused are those that move `rsp` (`POP_REG`), read something else out of the
-/// fixup (`BPF`), load a segment (`CLEAR_FS`), restore vector registers
-/// (`FPU_RESTORE`) or never come back (`NONE`, `WRMSR_IN_MCE`, `RDMSR_IN_MCE`), and
-/// any that Linux 6.1 does not have.
+/// Refused are types that move `rsp` (`POP_REG`), use the fixup field for something else
+/// (`BPF`), load a segment (`CLEAR_FS`), restore vector registers (`FPU_RESTORE`) or
+/// never return (`NONE`, `WRMSR_IN_MCE`, `RDMSR_IN_MCE`), and any that Linux 6.1 does not
+/// have.
 fn handler(data: u32) -> Result<RegSet, &'static str> {
     let register = Reg((data >> 8 & 0xf) as u8);
     match data & 0xff {

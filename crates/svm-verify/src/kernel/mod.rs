@@ -1,20 +1,20 @@
-//! What the kernel may write over, and the ways that open then.
+//! The code that the kernel may write over, and the paths that this opens.
 //!
 //! A stock kernel changes the code of a module while it loads it and later:
-//! alternatives, static branches and calls, thunks, trace entries, locks. It
-//! goes by tables in the module. Each row here is one of them: which instruction
-//! has to stand there, so that the kernel writes over that instruction and
-//! nothing else, and where control may go besides.
+//! alternatives, static branches and calls, thunks, trace entries, locks. Tables in the
+//! module say where. For each table there is a rule here: which instruction has to be at
+//! the place, so that the kernel writes over that instruction and nothing else, and
+//! where control may go besides.
 //!
 //! * [`tables`]: which sections the kernel takes for these tables;
 //! * [`alternatives`]: ranges that are replaced as a whole;
-//! * [`exceptions`]: what a handler does before it goes on at a fixup;
+//! * [`exceptions`]: what a handler does before it continues at a fixup;
 //! * [`reader`]: from an entry to the instruction that it means.
 //!
-//! No instruction of a check is of a kind that the kernel writes over; where it
-//! replaces ranges, no table read and no branch target may be inside the range,
-//! and the replacement is interpreted with the facts before the range and joined
-//! with those behind it. The kernel is Linux 6.1; each rule names its source.
+//! No instruction of a check is of a kind that the kernel writes over. If the kernel
+//! replaces a range, no table read and no branch target may be inside the range; the
+//! replacement is interpreted with the facts before the range, and its result is joined
+//! with the facts after the range. The kernel is Linux 6.1; each rule names its source.
 
 mod alternatives;
 mod exceptions;
@@ -34,26 +34,26 @@ use reader::Reader;
 
 pub use exceptions::Fixup;
 
-/// Ways that no branch shows, and what else is known of single instructions, by
-/// instruction number.
+/// Paths that no branch shows, and other facts about single instructions, by instruction
+/// number.
 #[derive(Default)]
 pub struct Patches {
-    /// With the facts before the instruction, also there.
+    /// Control may also go to these, with the facts before the instruction.
     pub before: HashMap<u32, Vec<u32>>,
-    /// Instead of the range that begins here, one of these replacements.
+    /// One of these replacements may run instead of the range that begins here.
     pub instead: HashMap<u32, Vec<u32>>,
-    /// If the instruction faults, there.
+    /// Where control goes if the instruction faults.
     pub fixups: HashMap<u32, Fixup>,
-    /// From a replacement's last instruction back behind the site.
+    /// From a replacement's last instruction back to the instruction after the site.
     pub ends: HashMap<u32, u32>,
-    /// First instructions of replacements: executed where they are copied to,
-    /// not where they stand.
+    /// First instructions of replacements: executed where they are copied to, not in
+    /// place.
     pub copies: HashSet<u32>,
-    /// `ud2` of a WARN: goes on.
+    /// `ud2` of a WARN: control continues.
     pub warns: HashSet<u32>,
-    /// Jumps that the kernel may turn into a return, or into one elsewhere.
+    /// Jumps that the kernel may turn into a return, or into a jump elsewhere.
     pub leaves: HashSet<u32>,
-    /// Instructions that give the address of code that is no function's start
+    /// Instructions that yield the address of code that is not the start of a function
     /// ([`crate::kernel::references`]).
     pub labels: HashSet<u32>,
     /// Ranges that are replaced as a whole, sorted: no branch leads inside.
@@ -97,7 +97,7 @@ impl Patches {
                 }
             }
         }
-        // What the kernel may replace is known beyond this point.
+        // --- all ranges that the kernel may replace are known ---
         ranges.finish(report);
         for (id, offset, kind, n) in others {
             if let Err(reason) = ranges.permits(kind, n) {
@@ -143,7 +143,7 @@ impl Patches {
             .chain(self.ends.values().copied())
     }
 
-    /// Instructions that something is said about.
+    /// Instructions that occur in any of these.
     pub fn sites(&self) -> impl Iterator<Item = u32> {
         let ways = self.before.keys().chain(self.instead.keys());
         let others = self
@@ -156,8 +156,8 @@ impl Patches {
         ways.chain(others).copied()
     }
 
-    /// Judges an entry of any table but `.orc_unwind_ip` and `.altinstructions` by
-    /// what the kernel does with it, and notes the ways that it opens. Gives the
+    /// Judges an entry of any table but `.orc_unwind_ip` and `.altinstructions` by what
+    /// the kernel does with it, and records the paths that it opens. Returns the
     /// instruction that it names.
     fn entry(
         &mut self,
@@ -172,7 +172,7 @@ impl Patches {
         tables::keys(reader.image, entry)?;
         let site = entry.site().ok_or("it refers to no code")?;
         if reader.is_runtime(site.0) {
-            // What the runtime brings along for its own code.
+            // The runtime's own entries.
             return match kind {
                 K::ReturnSites if reader.returns(site) => Ok(None),
                 _ => Err("it refers to the runtime"),

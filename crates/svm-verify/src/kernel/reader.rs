@@ -12,8 +12,8 @@ use crate::object::Image;
 /// A section and an offset in it.
 pub(super) type Site = (SectionId, u64);
 
-/// `ud1 %esp, %ecx`: what stands behind the jump of a static call's trampoline and
-/// nowhere else (`tramp_ud`, arch/x86/kernel/static_call.c).
+/// `ud1 %esp, %ecx`: follows the jump of a static call's trampoline and occurs nowhere
+/// else (`tramp_ud`, arch/x86/kernel/static_call.c).
 const TRAMPOLINE: [u8; 3] = [0x0f, 0xb9, 0xcc];
 
 /// Finds what the entries of the tables refer to.
@@ -61,8 +61,8 @@ impl<'a, 'o> Reader<'a, 'o> {
         relocation.map_or("", |r| &self.image.object.symbol(r.symbol).name)
     }
 
-    /// A `lock` prefix is there, of the instruction that this gives. Another segment
-    /// than the one that the kernel puts in its place, `ds`, has no place beside it.
+    /// The instruction whose `lock` prefix is there. It must not have another segment
+    /// prefix: the kernel puts `ds` in the place of `lock`.
     pub(super) fn lock(&self, (id, offset): Site) -> Option<u32> {
         let data = &self.image.object.section(id).data;
         let at = usize::try_from(offset).ok()?;

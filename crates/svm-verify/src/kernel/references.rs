@@ -1,10 +1,10 @@
-//! Objects for `--target linux`: whatever refers to code or to the runtime, but
-//! for the kernel's own tables, which [`crate::kernel`] reads.
+//! Objects for `--target linux`: references to code and to the runtime, except those in
+//! the kernel's own tables, which [`crate::kernel`] reads.
 //!
-//! Who has the address of a function may call it, so a reference to one makes it
-//! an entry. Data may refer to nothing else in code; an operand may refer to any
-//! instruction's start, for the kernel has such addresses put into registers
-//! (`lea 1f(%rip), %rdi`), but a register with such an address is called nowhere
+//! Code that has the address of a function may call it, so a reference to a function
+//! makes it an entry. Data may refer to nothing else in code. An operand may refer to the
+//! start of any instruction, because kernel code puts these addresses into registers
+//! (`lea 1f(%rip), %rdi`); but no call through a register with such an address is allowed
 //! (`crate::domain::Form::Label`).
 
 use std::collections::HashSet;
@@ -19,12 +19,12 @@ use crate::object::module::RUNTIME;
 use crate::object::{Image, Meaning};
 use crate::report::{Code, Report};
 
-/// Farthest place behind the start of a kernel's symbol that may be named, in
-/// bytes: how large it is, this object does not say.
+/// Farthest place after the start of a kernel's symbol that may be named, in bytes: the
+/// object does not have the symbol's size.
 pub const KERNEL_SYMBOL: i64 = 1 << 20;
 
-/// Sections that are data to nobody but the kernel, which reads them from the file
-/// (`rewrite_section_headers`, kernel/module/main.c) or makes one of them for each
+/// Sections that are data for the kernel alone, which reads them from the file
+/// (`rewrite_section_headers`, kernel/module/main.c) or makes a copy of them for each
 /// processor.
 const KERNELS: [(&str, &str); 3] = [
     (".modinfo", "a section that is gone when the module runs"),
@@ -38,11 +38,11 @@ const NO_START: (Code, &str) = (
     "the address of code that is no instruction's start",
 );
 
-/// What is referred to.
+/// The places that are referred to.
 pub struct Found {
     /// Functions: each is an entry.
     pub functions: Vec<CodeAt>,
-    /// Instructions that give the address of other code.
+    /// Instructions that yield the address of other code.
     pub labels: HashSet<u32>,
 }
 
@@ -92,7 +92,7 @@ pub fn is_reachable(section: &Section<'_>) -> Result<(), &'static str> {
 /// Whether the references in a section are judged here.
 fn is_judged(section: &Section<'_>) -> bool {
     let runtime = RUNTIME.contains(&&*section.name);
-    // What debuggers read is not loaded, and nobody goes by it.
+    // Debug sections are not loaded, and not used at run time.
     let debug = section.flags & SHF_ALLOC == 0 && section.name.starts_with(".debug_");
     // Replacements are code like any other; the other special sections are tables.
     let table = special::kind_of(&section.name)
@@ -188,7 +188,7 @@ impl<'o> References<'_, 'o> {
         insn: &Insn,
         accessed: bool,
     ) -> Option<(Code, &'static str)> {
-        // S + A - P counts from the field; the operand from the instruction's end.
+        // S + A - P is relative to the field; the operand to the instruction's end.
         let end = i64::from(insn.at) + i64::from(insn.len);
         let relative = matches!(r.kind, R_X86_64_PC32 | R_X86_64_PLT32);
         let bias = if relative { end - r.offset as i64 } else { 0 };
@@ -221,8 +221,8 @@ impl<'o> References<'_, 'o> {
         special::kind_of(&self.image.object.section(id).name).is_some()
     }
 
-    /// `lea` of a place in its own section, whose distance the assembler knows
-    /// and writes without a relocation.
+    /// `lea` of a place in its own section: the assembler computes the distance and
+    /// writes no relocation.
     fn computed_addresses(&mut self, number: u16) {
         let (image, program) = (self.image, self.program);
         for (n, insn) in program.of_section(number) {
@@ -263,8 +263,8 @@ fn is_inside(
     }
 }
 
-/// So many bytes further, as the kernel computes with 64 bits. What is negative or
-/// beyond the section is at no instruction.
+/// The place `by` bytes further, as the kernel computes with 64 bits. No instruction is
+/// at a place that is negative or beyond the section.
 fn moved(at: CodeAt, by: i64) -> CodeAt {
     CodeAt {
         offset: at.offset.wrapping_add(by),

@@ -1,11 +1,11 @@
 //! Which sections the kernel takes for its tables, and what a field of an entry
 //! may name besides code.
 //!
-//! The kernel finds tables by name and each of its parts in its own way:
-//! `find_sec` (kernel/module/main.c) takes the first that is loaded,
-//! `module_finalize` (arch/x86/kernel/module.c) the last and `module_bug_finalize`
-//! (lib/bug.c) the first, loaded or not; relocations are applied to what is loaded
-//! only. So there is one of a name, it is loaded, and its bytes are in the file.
+//! The kernel finds tables by name, but differently in each of its parts: `find_sec`
+//! (kernel/module/main.c) takes the first that is loaded, `module_finalize`
+//! (arch/x86/kernel/module.c) the last and `module_bug_finalize` (lib/bug.c) the first,
+//! loaded or not. Relocations are applied only to loaded sections. So a table must be
+//! the only one of its name, must be loaded, and must have its bytes in the file.
 
 use std::collections::HashSet;
 
@@ -18,8 +18,8 @@ use crate::object::Image;
 use crate::object::module::RUNTIME;
 use crate::report::{Code, Report};
 
-/// Tables of code that kernels of other configurations or series act upon: traps
-/// of kCFI (kernel/cfi.c), trace entries of other compilers (kernel/trace/ftrace.c).
+/// Tables about code that only kernels of other configurations or series use: traps of
+/// kCFI (kernel/cfi.c), trace entries of other compilers (kernel/trace/ftrace.c).
 const OTHERS: [&str; 2] = ["__kcfi_traps", "__patchable_function_entries"];
 /// Bytes of `struct static_key` and of `struct static_call_key`, which the kernel
 /// writes (include/linux/jump_label_types.h, static_call_types.h).
@@ -83,7 +83,7 @@ pub(super) fn keys(image: &Image<'_>, entry: &Entry) -> Result<(), &'static str>
             (FieldRole::Key, Referent::Symbol(symbol, addend)) => {
                 kernels_key(image, entry.kind, symbol, addend)?;
             }
-            // No name: `bug_get_file_line` gives NULL, which is asked for (lib/bug.c).
+            // No name: `bug_get_file_line` gives NULL, which is tested for (lib/bug.c).
             (FieldRole::File, Referent::Symbol(SymbolId(0), 0)) => {}
             (FieldRole::File, Referent::Symbol(symbol, _)) => {
                 undefined(image, symbol).map(|_| ())?
@@ -94,7 +94,7 @@ pub(super) fn keys(image: &Image<'_>, entry: &Entry) -> Result<(), &'static str>
     Ok(())
 }
 
-/// Data of the module's own that is loaded.
+/// Loaded data of the module itself.
 fn own_data<'o>(image: &Image<'o>, id: SectionId) -> Result<&'o Section<'o>, &'static str> {
     let section = image.object.section(id);
     let runtime = RUNTIME.contains(&&*section.name);
@@ -113,8 +113,8 @@ fn own_key(image: &Image<'_>, id: SectionId, offset: u64) -> Result<(), &'static
         .ok_or("a key that is not in writable data")
 }
 
-/// A key of the kernel's: of a static call by its name, as another symbol would be
-/// taken for one.
+/// A key of the kernel. That of a static call is recognised by its name: the kernel would
+/// treat any other symbol as a key, too.
 fn kernels_key(
     image: &Image<'_>,
     kind: SpecialKind,

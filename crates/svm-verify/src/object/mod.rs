@@ -1,10 +1,8 @@
-//! The object around the code: what it is, its sections, its symbols and its
-//! two tables.
+//! The object around the code: its kind, its sections, its symbols and its two tables.
 //!
-//! Takes the object as it was read, gives an [`Image`]: which sections are
-//! code, what each symbol means, and where the code may be entered. Whatever is
-//! not expected here is a violation, so that nothing is loaded that the rest of
-//! the verifier did not look at.
+//! Takes the object as it was read, gives an [`Image`]: which sections are code, what
+//! each symbol means, and where the code may be entered. Anything unexpected is a
+//! violation. So nothing is loaded that the rest of the verifier did not check.
 
 pub mod module;
 mod note;
@@ -41,9 +39,9 @@ pub enum Meaning {
 pub struct Image<'o> {
     /// As it was read.
     pub object: &'o Object<'o>,
-    /// How it translates: what its checks have to look like.
+    /// Its scheme: the form of its checks.
     pub scheme: &'static dyn SchemeRules,
-    /// What is demanded of it: the rules of the target that it was made for.
+    /// The rules that it has to keep: those of the target that it was made for.
     pub rules: &'static Rules,
     /// The code sections in file order.
     pub code: Vec<SectionId>,
@@ -59,8 +57,8 @@ pub struct Image<'o> {
 }
 
 impl<'o> Image<'o> {
-    /// Looks at everything but the instructions. `None` if the object is
-    /// foreign, or made for another contract, which alone is reported then.
+    /// Judges everything except the instructions. `None` if the object is foreign or made
+    /// for another contract; then only that is reported.
     pub fn new(
         object: &'o Object<'o>,
         contract: Contract,
@@ -116,7 +114,7 @@ impl<'o> Image<'o> {
         (self.code[usize::from(insn.section)], insn.at.into())
     }
 
-    /// The bytes of an instruction; `None` if its section has not all of them.
+    /// The bytes of an instruction; `None` if it reaches beyond its section.
     pub fn bytes(&self, insn: &Insn) -> Option<&'o [u8]> {
         let at = insn.at as usize;
         let data = &self.section(insn.section).data;

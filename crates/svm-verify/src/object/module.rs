@@ -1,18 +1,17 @@
 //! Objects for `--target linux`: the sections and symbols of a module that a
 //! stock kernel loads.
 //!
-//! The data of the original is there, symbols name it, and the kernel has tables
-//! of places in the code that it looks into or writes to. So an object keeps the
-//! contract if, beside what is asked of all code,
+//! A module has the data of the original, symbols that name it, and tables of places in
+//! the code that the kernel reads or writes. So an object keeps the contract if, in
+//! addition to the rules for all code,
 //!
 //! * the runtime in it is the runtime, byte for byte ([`same_runtime`]);
 //! * nothing but checks names the translation table, and nothing but calls the
 //!   runtime's code ([`crate::decode::relocation`], [`crate::kernel::references`]);
-//! * whatever refers to code refers to the start of an instruction, and data to
-//!   the start of a function, which is then one more entry
-//!   ([`crate::kernel::references`]);
-//! * what the kernel may write over is an instruction of the kind that it
-//!   expects, and the paths that open then are interpreted with the others
+//! * each reference to code is to the start of an instruction; if it is in data, to the
+//!   start of a function, which then is one more entry ([`crate::kernel::references`]);
+//! * each instruction that the kernel may write over is of the kind that the kernel
+//!   expects, and the paths that this opens are interpreted with the others
 //!   ([`crate::kernel`]).
 
 use std::collections::{HashMap, HashSet};
@@ -185,7 +184,7 @@ fn meaning(image: &Image<'_>, symbol: &Symbol<'_>, slow: &HashMap<u64, Routine>)
     }
 }
 
-/// Names of the kernel's routines that go on where a register points.
+/// Names of the kernel's routines that continue at the address in a register.
 const THUNKS: [&str; 3] = [
     "__x86_indirect_thunk_",
     "__x86_indirect_call_thunk_",

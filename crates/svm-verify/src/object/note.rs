@@ -1,5 +1,5 @@
-//! `.note.twin`: whether this is an object of this version of the rewriter, and
-//! which kind.
+//! `.note.twin`: whether this version of the rewriter made the object, and for which
+//! scheme and target.
 
 use elf_loader::Object;
 use elf_loader::consts::SHT_NOTE;

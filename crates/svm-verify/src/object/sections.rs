@@ -1,5 +1,5 @@
-//! Sections (target `hypervisor`): code, the tables of the ABI, and nothing else that
-//! would be loaded.
+//! Sections (target `hypervisor`): code and the tables of the ABI; nothing else may be
+//! loaded.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Symbols (target `hypervisor`): what each may be used for, and which are ways in.
+//! Symbols (target `hypervisor`): what each may be used for, and which are entries.
 
 use std::collections::HashSet;
 
@@ -13,9 +13,9 @@ use crate::insn::{CodeAt, Reg, Routine};
 use crate::report::{Code, Report};
 
 /// Whether a loader may enter the code at this symbol, whatever its name: it is a
-/// function's, or one that other objects see. Every such place of an object for a
-/// hypervisor is interpreted as the start of a function, with an empty frame, and
-/// no loader enters code anywhere else but by the codemap.
+/// function's symbol, or visible to other objects. Each of these places of an object for
+/// a hypervisor is interpreted as the start of a function, with an empty frame. Loaders
+/// enter code only at these places and through the codemap.
 pub fn is_entry(symbol: &Symbol<'_>) -> bool {
     let defined = matches!(symbol.place, Place::In(_));
     defined && (symbol.kind == STT_FUNC || symbol.binding != STB_LOCAL)
@@ -61,8 +61,7 @@ impl<'o> Image<'o> {
         }
     }
 
-    /// A name that others see is defined once: else it is the loader's choice what
-    /// they get.
+    /// A visible name is defined once; otherwise the loader would choose a definition.
     fn check_twice(&self, report: &mut Report<'o>) {
         let visible = |s: &Symbol<'_>| s.binding != STB_LOCAL && s.place != Place::Undefined;
         let mut seen = HashSet::new();

@@ -1,5 +1,5 @@
-//! The two tables: `.twin.codemap`, where the code may be entered, and
-//! `.twin.map`, what each place was in the original. `twin_abi` has their layout.
+//! The two tables: `.twin.codemap`, the places where the code may be entered, and
+//! `.twin.map`, the original place of each place. `twin_abi` has their layout.
 
 use std::collections::HashMap;
 
@@ -60,9 +60,10 @@ impl<'o> Image<'o> {
         }
     }
 
-    /// The first half of a codemap entry: an address in a VM code section. Gives
-    /// the number of the section here and the offset in it there: one address, one
-    /// spelling. (That sections do not overlap in dom0 is for the loader to see.)
+    /// The first half of a codemap entry: an address in a VM code section. Returns the
+    /// number of the section in this object and the offset in the VM section, so that
+    /// equal addresses give equal pairs. (The loader has to check that sections do not
+    /// overlap in dom0.)
     fn vm_code(
         &self,
         symbol: SymbolId,

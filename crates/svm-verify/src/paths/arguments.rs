@@ -1,12 +1,12 @@
-//! What a function writes above its return address are arguments, and they are in
-//! the frame of whoever calls it (target `linux`; psABI 3.2.2).
+//! Writes above a function's return address: to arguments, which are in the frame of the
+//! caller (target `linux`; psABI 3.2.2).
 //!
 //! A function may write there, as compilers do with parameters on the stack. The
-//! verifier knows the callers in this object: each must have room above `rsp` at
-//! the call, up to its own return address. If there are words on the way in which
-//! it keeps addresses of its frame, all is interpreted once more, and such words
-//! are forgotten at the call. Callers outside are taken to pass what is declared,
-//! and so are indirect calls; nobody can tell where they lead.
+//! verifier knows the callers in this object: each must have room above `rsp` at the
+//! call, up to its own return address. If the callee may write words in which the caller
+//! keeps addresses of its frame, all code is interpreted once more, and these words are
+//! forgotten at the call. Callers outside of the object, and indirect calls, whose
+//! targets are unknown, are assumed to pass the declared arguments.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -20,12 +20,12 @@ use crate::rules::Broken;
 /// Bytes of the return address.
 const RETURN: i64 = 8;
 
-/// What was seen of them, by instruction number.
+/// Writes to arguments and calls found, by instruction number.
 #[derive(Default)]
 pub struct Arguments {
     /// How far above the return address an instruction writes, in bytes.
     written: BTreeMap<u32, i64>,
-    /// Direct calls of functions in this object, with what each caller has room for.
+    /// Direct calls of functions in this object, with the room in each caller's frame.
     calls: BTreeMap<u32, Call>,
 }
 
@@ -38,8 +38,8 @@ struct Call {
     followed: i64,
 }
 
-/// For instructions, how far above the return address is written from there to the
-/// function's end, in bytes; nothing where nothing is.
+/// For an instruction, how many bytes above the return address may be written from there
+/// to the function's end; no entry if none.
 pub type ArgumentWrites = HashMap<u32, i64>;
 
 impl Arguments {
@@ -77,7 +77,7 @@ impl Arguments {
             .any(|call| most(call).is_some_and(|above| above > call.followed))
     }
 
-    /// Calls of functions that write more than there is room for.
+    /// Calls of functions that write more than the caller has room for.
     pub fn exceeded(&self, written: &ArgumentWrites) -> Vec<(u32, Broken)> {
         let most = |call: &Call| written.get(&call.callee).copied();
         let short = self
@@ -90,8 +90,8 @@ impl Arguments {
             .collect()
     }
 
-    /// What functions write. Largest first and backwards, so that each instruction
-    /// is visited once.
+    /// The writes of functions. Found backwards from the largest write down, so that each
+    /// instruction is visited once.
     pub fn written(&self, program: &Program, patches: &Patches) -> ArgumentWrites {
         let mut most = HashMap::new();
         if self.written.is_empty() {

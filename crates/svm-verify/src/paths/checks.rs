@@ -1,5 +1,4 @@
-//! The out-of-line part of a check: the one thing that is recognised by its
-//! form.
+//! The out-of-line part of a check: the only code that is recognised by its form.
 //!
 //! ```text
 //!         cmp    $0xfff, %v            # or cmp twin_stlb(%i), %p
@@ -20,16 +19,15 @@
 //! .Lskip: ...
 //! ```
 //!
-//! Why the first form needs no interpretation: at `.Lback` the fall-through
-//! knows that `%v` is the translation of the address V that the check is
-//! about, and nothing about the flags. The out-of-line part gives `%v` the same
-//! value again and asks the slow path for its translation, which keeps all
-//! other registers (`twin_abi::names::SLOW_PREFIX`). So each fact that holds
-//! after `add` holds after `jmp`, too, and joining the two changes nothing.
-//! That the value is the same: the instruction has the same bytes and the same
-//! relocation as the one that made V, reads only registers, and none of them
-//! was written in between ([`State::again`]), or it copies a register that
-//! still has the name V.
+//! Why the first form needs no interpretation: on the fall-through path, at `.Lback`,
+//! `%v` is known to be the translation of the checked address V, and nothing is known of
+//! the flags. The out-of-line part puts the same address into `%v` again and calls the
+//! slow path for its translation, which keeps all other registers
+//! (`twin_abi::names::SLOW_PREFIX`). So each fact that holds after `add` holds after
+//! `jmp`, too, and joining the two changes nothing. The address is the same for one of
+//! two reasons. Either the instruction has the same bytes and the same relocation as the
+//! one that made V, reads only registers, and none of them was written in between
+//! ([`State::again`]); or it copies a register that still has the name V.
 
 use std::borrow::Cow;
 
@@ -44,8 +42,8 @@ use crate::rules::Broken;
 /// What a check's branch does when the check fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Miss {
-    /// It takes the slow path in these instructions, by number, and comes back
-    /// with the translation: nothing remains to be followed.
+    /// It takes the slow path in these instructions, by number, and comes back with the
+    /// translation: this path need not be followed.
     Slow {
         /// The first of them.
         first: u32,
@@ -60,7 +58,7 @@ fn broken<T>(reason: &'static str) -> Result<T, Broken> {
     Err((Code::OutOfLine, Cow::Borrowed(reason)))
 }
 
-/// Judges the branch number `branch` of a check for `address` that goes to
+/// Judges the branch, instruction number `branch`, of a check for `address` that goes to
 /// `target`. `state` is that before the branch.
 pub fn confirm(
     image: &Image<'_>,

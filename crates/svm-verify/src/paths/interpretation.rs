@@ -1,9 +1,9 @@
-//! What interpreting all paths gives: the findings, when all facts are final.
+//! The result of interpreting all paths.
 
 use crate::insn::Program;
 use crate::rules::{Broken, Proved};
 
-/// What the interpretation gives.
+/// The findings, from the final facts.
 pub struct Interpretation {
     /// For each instruction, whether it was reached and how its operand was
     /// proved.
@@ -17,8 +17,7 @@ pub struct Interpretation {
 }
 
 impl Interpretation {
-    /// Code that no path reaches: the first instruction of each run of it that is
-    /// no padding.
+    /// Code that no path reaches: of each run, the first instruction that is not padding.
     pub fn unreached(&self, program: &Program) -> impl Iterator<Item = u32> {
         let stray =
             |n: usize| self.proved[n] == Proved::Unreached && !program.insns[n].is_padding();

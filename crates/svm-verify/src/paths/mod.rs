@@ -1,9 +1,9 @@
 //! All paths: from every entry, block by block, until nothing new is learned.
 //!
-//! A block begins where a branch, a call or an entry leads and goes on, past
-//! conditional branches, to the next such place. Facts are kept at block starts
-//! only. When a block is interpreted again, what was found in it before is
-//! dropped: at the end the findings are those of the final facts.
+//! A block begins where a branch, a call or an entry leads. It continues, past
+//! conditional branches, to the next block. Facts are kept at block starts only. When a
+//! block is interpreted again, the earlier findings in it are dropped: at the end the
+//! findings are those of the final facts.
 
 mod arguments;
 mod checks;
@@ -45,7 +45,8 @@ pub fn interpret(
     };
     let (mut flow, mut written) = run(ArgumentWrites::new());
     if flow.arguments.reach_followed(&written) {
-        // What is forgotten at calls only takes facts away: nothing more is written.
+        // The second run forgets more words at calls. It has fewer facts, and no new
+        // writes to arguments.
         (flow, written) = run(written);
     }
     flow.finish(&written)
@@ -54,7 +55,7 @@ pub fn interpret(
 struct Flow<'a, 'o> {
     image: &'a Image<'o>,
     program: &'a Program,
-    /// What the kernel does to the code.
+    /// The kernel's changes of the code.
     patches: &'a Patches,
     /// Instructions that `patches` says something about; empty if none.
     patched: Vec<bool>,
@@ -78,9 +79,9 @@ struct Flow<'a, 'o> {
     meetings: BTreeMap<u32, Broken>,
     /// Branches of checks.
     checks: Vec<u32>,
-    /// What callees may write of a frame (target `linux`).
+    /// Writes of callees to their callers' frames (target `linux`).
     arguments: Arguments,
-    /// What is known already of that.
+    /// The writes to arguments that were found by the run before.
     known: ArgumentWrites,
 }
 
@@ -97,7 +98,7 @@ impl<'a, 'o> Flow<'a, 'o> {
         for &entry in entries.iter().chain(rest) {
             slot[entry as usize] = UNREACHED;
         }
-        // Nothing else leads anywhere but to the next instruction.
+        // All other instructions lead only to the next one.
         for &n in &program.branches {
             if let Some(to) = leads_to(program, n) {
                 slot[to as usize] = UNREACHED;
@@ -134,8 +135,8 @@ impl<'a, 'o> Flow<'a, 'o> {
         }
     }
 
-    /// All that is entered from outside, and then what nothing in this object refers
-    /// to. Other code that was not reached cannot be executed: nothing leads there.
+    /// Interprets all code that is entered from outside, and then functions that nothing
+    /// in this object refers to. Other code that was not reached cannot be executed.
     fn everything(&mut self, entries: &[u32], rest: &[u32]) {
         for &entry in entries {
             self.enter(entry);
@@ -156,8 +157,8 @@ impl<'a, 'o> Flow<'a, 'o> {
         self.arrive(n, &State::entry());
     }
 
-    /// Control comes to block `n` with these facts, by itself: what the kernel only
-    /// copies does not run where it stands.
+    /// Control comes to block `n` with these facts, not by a copy of the kernel: code
+    /// that the kernel only copies does not run in place.
     fn arrive(&mut self, n: u32, state: &State) {
         if self.patches.copies.contains(&n) {
             let reason = "the kernel copies this code elsewhere, but something leads into it";
@@ -169,8 +170,8 @@ impl<'a, 'o> Flow<'a, 'o> {
     fn reach(&mut self, n: u32, state: &State) {
         let changed = match self.slot[n as usize] {
             NONE => {
-                // Only the jump at the end of an out-of-line part is not
-                // followed when blocks are found.
+                // When blocks are found, only the jump at the end of an out-of-line
+                // part is not followed.
                 let reason = "the way back from the slow path is used by something else";
                 self.meetings.insert(n, (Code::OutOfLine, reason.into()));
                 false
@@ -189,7 +190,7 @@ impl<'a, 'o> Flow<'a, 'o> {
 
     fn meet(&mut self, n: u32, slot: u32, state: &State) -> bool {
         let known = &mut self.states[slot as usize];
-        // Where `rsp` counts from an alignment, that has to be the same one.
+        // If `rsp` is relative to an alignment, it has to be the same one.
         let rsp = state.get(Reg::RSP).form;
         let same = known.realigned == state.realigned || matches!(rsp, Form::Stack(_));
         if known.get(Reg::RSP).form == rsp && same {
@@ -250,7 +251,7 @@ impl<'a, 'o> Flow<'a, 'o> {
         found
     }
 
-    /// Follows the ways that the kernel opens at instruction `n`.
+    /// Follows the paths that the kernel opens at instruction `n`.
     fn patched_ways(&mut self, n: u32, state: &State) {
         let patches = self.patches;
         for &to in patches.before.get(&n).into_iter().flatten() {
@@ -260,8 +261,8 @@ impl<'a, 'o> Flow<'a, 'o> {
             self.reach(to, state);
         }
         if let Some(fixup) = patches.fixups.get(&n) {
-            // What the instruction had done when it faulted, and what the handler
-            // does, is as unknown as what a callee does, and what they write.
+            // The effects of the faulting instruction and of the handler are as
+            // unknown as those of a callee, in registers and memory.
             let insn = &self.program.insns[n as usize];
             let mut after = state.clone();
             after.called_by_psabi();
@@ -378,8 +379,8 @@ impl<'a, 'o> Flow<'a, 'o> {
             Miss::Slow { first, last } => {
                 let mut shared = false;
                 for owner in &mut self.owner[first as usize..=last as usize] {
-                    // The first one stays the owner, so that each other one is
-                    // told so whenever it is interpreted.
+                    // The first branch stays the owner, so each other one is
+                    // reported whenever it is interpreted.
                     match *owner {
                         NONE => *owner = n,
                         other => shared |= other != n,
@@ -434,9 +435,8 @@ impl<'a, 'o> Flow<'a, 'o> {
     }
 }
 
-/// Where instruction `n` leads besides the next one. The way back from a slow
-/// path is left out: what is known there is what the check knows
-/// (`checks.rs`), so it begins no block.
+/// Where instruction `n` leads besides the next one. The jump back from a slow path is
+/// left out: it brings the same facts as the check (`checks.rs`), so it begins no block.
 fn leads_to(program: &Program, n: u32) -> Option<u32> {
     match program.insns[n as usize].op {
         Op::Jump(BranchTarget::Insn(to)) => {

@@ -1,10 +1,9 @@
-//! The long text of each violation's code: a flat table, printed by `twin
-//! explain CODE` and collected in `docs/troubleshooting.md`. Examples that are
-//! assembly are assembled and refused by a test.
+//! The explanation of each violation's code: a flat table, printed by `twin explain
+//! CODE` and collected in `docs/troubleshooting.md`. A test assembles the examples in
+//! assembly and checks that they are refused.
 //!
-//! Whoever rewrites with `twin rewrite` should never see one of these: they are
-//! written for whoever writes objects by hand, changes the rewriter, or looks
-//! at an object of unknown origin.
+//! Users of `twin rewrite` should never see one of these. They are for people who write
+//! objects by hand, change the rewriter, or examine an object of unknown origin.
 
 use twin_abi::explanation::{Example, Explanation};
 

@@ -1,4 +1,4 @@
-//! Violations as they are found: places turned into names and text.
+//! Collects violations, with names and text for their places.
 
 mod explanations;
 mod violation;
@@ -38,12 +38,12 @@ impl<'o> Report<'o> {
         self.total == 0
     }
 
-    /// Something about the object as a whole.
+    /// A violation of the object as a whole.
     pub fn object(&mut self, code: Code, reason: impl Into<Cow<'static, str>>) {
         self.add(SectionId(0), None, code, reason.into());
     }
 
-    /// Something at an offset of a section.
+    /// A violation at an offset of a section.
     pub fn at(
         &mut self,
         section: SectionId,
@@ -139,7 +139,7 @@ fn instruction(object: &Object<'_>, id: SectionId, offset: u64) -> String {
     let inside = section.relocations[first..]
         .iter()
         .take_while(|r| r.offset < offset + decoded.len() as u64)
-        // No instruction has more operands that could be relocated.
+        // An instruction has at most two relocations.
         .take(2);
     for r in inside {
         let name = object

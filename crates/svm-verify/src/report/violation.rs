@@ -1,4 +1,4 @@
-//! What the verifier says about an object that it refuses.
+//! Violations: what the verifier reports about an object that it refuses.
 //!
 //! A [`Violation`] names the rule, the place, the instruction, why the rule is
 //! not met and what to do. Its [`Code`] is stable: scripts and tests match on

@@ -1,4 +1,4 @@
-//! P2: where control goes, and what is known when it comes back.
+//! P2: where control goes, and the facts when it comes back.
 
 use super::{Broken, Next, Step, broken};
 use crate::domain::{Direction, Form};
@@ -32,7 +32,8 @@ impl Step<'_> {
         }
     }
 
-    /// Goes on where a register points, which is nowhere that other facts arrive.
+    /// Continues at the address in a register, which must not be a place that is
+    /// interpreted with other facts.
     fn reaches_label(&self, r: Option<Reg>) -> Result<(), Broken> {
         match r.map(|r| self.state.get(r).form) {
             Some(Form::Label) => broken(
@@ -91,9 +92,9 @@ impl Step<'_> {
         }
     }
 
-    /// `#BP` is a trap: the saved `rip` is behind the instruction (SDM volume 3,
-    /// 6.3.1), and there a hypervisor's handler may go on. Linux takes it for the
-    /// end of the kernel's thread (`arch/x86/kernel/traps.c`, `do_int3`).
+    /// `#BP` is a trap: the saved `rip` is that of the next instruction (SDM volume 3,
+    /// 6.3.1), and a hypervisor's handler may continue there. Linux ends the kernel's
+    /// thread (`arch/x86/kernel/traps.c`, `do_int3`).
     pub(super) fn breakpoint(&self) -> Result<Next, Broken> {
         match self.rules.breakpoints {
             Breakpoints::EndThread => Ok(Next::End),

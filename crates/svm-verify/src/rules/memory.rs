@@ -1,4 +1,4 @@
-//! P1: where an instruction's memory operand lies, and whether it may.
+//! P1: where an instruction's memory operand is, and whether it may be there.
 
 use twin_abi::{stack, stlb};
 
@@ -59,7 +59,7 @@ impl Step<'_> {
         }
     }
 
-    /// Whether it writes elsewhere than in the own frame, or nobody knows where.
+    /// Whether it may write outside its own frame.
     pub(super) fn writes_by_pointer(&self) -> bool {
         let strings = matches!(
             self.insn.op,
@@ -72,7 +72,7 @@ impl Step<'_> {
         strings || m.access == Access::Write && self.state.frame_place(m).is_none()
     }
 
-    /// What a word of the frame holds.
+    /// The form that a word of the frame holds.
     pub(super) fn saved_at(&self, m: &Memory) -> Form {
         let place = self.state.frame_place(m);
         place.map_or(Form::Any, |at| self.state.saved.get(at))
@@ -116,8 +116,8 @@ impl Step<'_> {
         }
     }
 
-    /// `size` bytes at `at` from the stack pointer at entry, where the return
-    /// address lies.
+    /// Judges `size` bytes at `at`, relative to the stack pointer at entry, which points
+    /// to the return address.
     fn frame(&self, at: i64, size: u16, access: Access) -> Result<(), Broken> {
         let size = i64::from(size);
         if bounds::below_frame(at, self.state.rsp().into()) {

@@ -1,13 +1,12 @@
-//! What one instruction does to what is known, and whether it may.
+//! The effect of one instruction on the facts, and whether the instruction is allowed.
 //!
 //! [`Step::run`] takes the facts before an instruction and gives those after it. An
-//! instruction that no rule speaks of makes the registers that it writes
-//! unknown; rules only ever add knowledge to that. Above each rule stands the
-//! code it is for.
+//! instruction without a rule makes the registers that it writes unknown; rules only add
+//! knowledge to that. The comment above each rule shows the code that it is for.
 //!
-//! One file a rule: [`memory`] and [`strings`] are P1, [`control`] and [`returns`] P2,
-//! [`stack`] P4 and [`table`] P5; [`registers`] and [`stages`] follow the values
-//! that those rules ask about.
+//! One file for each rule: [`memory`] and [`strings`] are P1, [`control`] and [`returns`]
+//! P2, [`stack`] P4 and [`table`] P5; [`registers`] and [`stages`] follow the values that
+//! those rules need.
 
 mod control;
 mod memory;
@@ -28,15 +27,15 @@ use crate::report::Code;
 use crate::schemes::SchemeRules;
 use crate::targets::{Frames, Rules};
 
-/// How an instruction's memory operand was proved; also says that the
-/// instruction was reached at all.
+/// How an instruction's memory operand was proved, and whether the instruction was
+/// reached at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proved {
     /// Not reached on any path.
     Unreached,
     /// Reached; no memory operand.
     Reached,
-    /// In the own stack frame.
+    /// In the function's own stack frame.
     Stack,
     /// Through a translated address.
     Translated,
@@ -46,8 +45,7 @@ pub enum Proved {
     Context,
     /// Elements of a string instruction.
     String,
-    /// A symbol's place, per-CPU data, or an access whose faults the kernel
-    /// answers.
+    /// A symbol's place, per-CPU data, or an access whose faults the kernel handles.
     Kernel,
 }
 
@@ -60,9 +58,9 @@ pub enum Next {
     Called(u32),
     /// To another instruction.
     Jump(u32),
-    /// To the next one or there; which, the flags decide.
+    /// To the next one or to this one, by the flags.
     Branch(u32),
-    /// Nowhere that is to be verified.
+    /// Nowhere that has to be verified.
     End,
 }
 
@@ -79,24 +77,24 @@ pub struct Step<'a> {
     pub scheme: &'static dyn SchemeRules,
     /// The rules of the target.
     pub rules: &'static Rules,
-    /// Whether the kernel answers what its memory operand faults with.
+    /// Whether the kernel handles faults of its memory operand.
     pub faulting: bool,
     /// Whether the kernel may turn the jump into a return.
     pub leaving: bool,
-    /// Whether it gives the address of code that is no function's start.
+    /// Whether it yields the address of code that is not the start of a function.
     pub label: bool,
     /// The name that the instruction gives.
     pub name: Name,
     /// The instruction, as it was decoded.
     pub insn: &'a Insn,
-    /// What is known before it, and then after it.
+    /// The facts before it, and then after it.
     pub state: &'a mut State,
 }
 
 impl Step<'_> {
-    /// Executes the instruction. After an error the state is that after an
-    /// instruction of which nothing is known, unless `rsp` is lost: then the
-    /// path ends ([`Code::StackPointer`], [`Code::Frame`]).
+    /// Executes the instruction. After an error the state is that after an instruction
+    /// without a rule, unless `rsp` is lost: then the path ends ([`Code::StackPointer`],
+    /// [`Code::Frame`]).
     pub fn run(mut self) -> Result<(Next, Proved), Broken> {
         let proved = self.memory(&self.insn.memory);
         if self.rules.frames == Frames::Compiled && !matches!(self.insn.op, Op::Store { .. }) {

@@ -1,6 +1,6 @@
-//! What registers hold afterwards: copies get the name of what they copy,
-//! arithmetic takes a value to its next stage ([`super::stages`]), and whatever
-//! else is written is unknown.
+//! The values of registers after an instruction: a copy gets the name of its source,
+//! arithmetic takes a value to its next stage ([`super::stages`]), and any other written
+//! register is unknown.
 
 use super::stages::{context_top, covered_forward, mask, plus, shift};
 use super::{Broken, Step, broken};
@@ -9,7 +9,7 @@ use crate::insn::{Alu, Reg, RegSet};
 use crate::report::Code;
 use crate::targets::Frames;
 
-/// `rsp` is written, and nobody can tell where to: the path ends.
+/// `rsp` is set to an unknown value: the path ends.
 fn rsp_lost() -> Result<(), Broken> {
     broken(
         Code::StackPointer,
@@ -18,7 +18,7 @@ fn rsp_lost() -> Result<(), Broken> {
 }
 
 impl Step<'_> {
-    /// Nothing is known of what the instruction writes.
+    /// Makes the registers that the instruction writes unknown.
     pub(super) fn clobber(&mut self) -> Result<(), Broken> {
         self.state.clobber(self.insn.writes);
         match self.insn.writes.has(Reg::RSP) {

@@ -10,9 +10,9 @@
 //!         ret
 //! ```
 //!
-//! or `mov %s, (%rsp)` instead of the comparison. `rsp` stands for the stack pointer
-//! at entry, however an instruction names the place. Nothing else may touch the
-//! shadow, not even to read.
+//! or `mov %s, (%rsp)` instead of the comparison. Here `rsp` means the stack pointer at
+//! entry, however an instruction names the place. No other instruction may touch the
+//! shadow, not even to read it.
 
 use twin_abi::stack;
 
@@ -24,7 +24,7 @@ use crate::targets::ReturnWords;
 
 //      jne .Lsmashed
 //
-/// What is known behind a conditional branch, not where it leads.
+/// Adds the facts after a conditional branch that is not taken.
 pub fn fell_through(condition: Condition, state: &mut State) {
     if (condition, state.flags) == (Condition::NotEqual, Flags::ReturnWord) {
         state.returns.intact = true;
@@ -36,7 +36,7 @@ pub fn fell_through(condition: Condition, state: &mut State) {
 enum ReturnPlace {
     /// Where `call` pushed it.
     Word,
-    /// The copy that the function keeps of it.
+    /// Where the function keeps a copy of it.
     Shadow,
 }
 
@@ -56,7 +56,7 @@ impl Step<'_> {
     }
 
     /// Judges an access to the shadow, and a store of the return address to its own
-    /// place. `None`: it is neither, and the rules of P1 are to judge it.
+    /// place. `None`: it is neither, so the rules of P1 judge it.
     pub(super) fn return_word(&self, m: &Memory) -> Option<Result<(), Broken>> {
         let known = |r| self.state.get(r).form == Form::ReturnWord;
         match (self.place_of_return_word(m)?, self.insn.op) {
@@ -103,7 +103,7 @@ impl Step<'_> {
         };
     }
 
-    /// `ret`, and jumps to what returns in the function's place.
+    /// `ret`, and jumps to code that returns in the function's place.
     pub(super) fn returns(&self) -> Result<(), Broken> {
         match self.rules.return_words == ReturnWords::Trusted || self.state.returns.intact {
             true => Ok(()),

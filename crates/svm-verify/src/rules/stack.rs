@@ -6,11 +6,11 @@ use crate::domain::{Form, Value};
 use crate::insn::Reg;
 use crate::report::Code;
 
-/// `rsp` stays at whole words, counted from the entry: so calls are made, and
-/// functions returned from, at multiples of 8 if they are entered at one.
+/// `rsp` stays at whole words, counted from the entry. So if a function is entered with
+/// `rsp` at a multiple of 8, its calls and returns are at multiples of 8.
 ///
-/// Not of 16, as the psABI (3.2.2) has it for calls: kernels are built with
-/// `-mpreferred-stack-boundary=3`, and whoever is called by kernel code knows.
+/// Not of 16, which the psABI (3.2.2) requires at calls: kernels are built with
+/// `-mpreferred-stack-boundary=3`, and code called by kernel code does not rely on 16.
 fn in_words(at: i32) -> Result<(), Broken> {
     match at % 8 {
         0 => Ok(()),

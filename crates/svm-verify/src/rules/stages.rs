@@ -1,7 +1,7 @@
 //! Arithmetic with constants that takes a value from one stage of a count, or of an
-//! address in the frame, to the next; the stages of an index, the schemes know
-//! ([`crate::schemes`]). Each function is one kind of instruction; the code it is for
-//! stands above it. What is not listed gives [`Form::Any`].
+//! address in the frame, to the next. The stages of an index are in [`crate::schemes`].
+//! Each function is for one kind of instruction, which the comment above it shows.
+//! Anything else gives [`Form::Any`].
 
 use twin_abi::{stack, stlb};
 

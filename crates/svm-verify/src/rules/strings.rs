@@ -1,5 +1,5 @@
-//! P1: string instructions, whose operands no address shows: `rdi`, `rsi`, how
-//! many elements `rcx` counts and which way the direction flag leads.
+//! P1: string instructions, whose operands are implicit: `rdi` and `rsi`, the number of
+//! elements in `rcx` and the direction flag.
 
 use super::{Broken, Next, Proved, Step, broken};
 use crate::domain::{Bound, Direction, Form};

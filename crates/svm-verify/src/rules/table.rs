@@ -1,5 +1,4 @@
-//! P5: the translation table is read in checks only, in the ways that the object's
-//! scheme has.
+//! P5: the translation table is read in checks only, as the object's scheme reads it.
 
 use super::{Broken, Step, broken};
 use crate::domain::{Flags, Value};

@@ -1,18 +1,19 @@
-//! What the verifier has to recognise of each scheme: [`SchemeRules`], one
+//! How the verifier recognises the check of each scheme: [`SchemeRules`], one
 //! implementation for each, in a file of its own.
 //!
 //! A check computes the offset of an address's table entry, reads the entry's tag,
-//! branches away if the tag is another page's, and reads the entry's translation:
+//! branches away if the tag is not that of the address's page, and reads the entry's
+//! translation:
 //!
 //! ```text
 //! address ──index_step──> index ──read──> compared ──branch──> passed ──read──> translated
 //! ```
 //!
-//! Nothing is recognised by its position. A scheme says what each of its
-//! instructions makes of a value whose [`Form`] is known; the interpretation carries
-//! these forms along every path. What all schemes have in common is elsewhere: the
-//! out-of-line part in `crate::paths::checks`, how far a translation reaches in
-//! `crate::domain::bounds`. No other module matches on a scheme.
+//! Instructions are not recognised by their position. For each instruction of its check,
+//! a scheme says what the instruction makes of a value whose [`Form`] is known; the
+//! interpretation carries these forms along every path. The parts that all schemes share
+//! are elsewhere: the out-of-line part in `crate::paths::checks`, the bytes that a
+//! translation covers in `crate::domain::bounds`. No other module matches on a scheme.
 
 mod paper;
 mod stlb;
@@ -22,7 +23,7 @@ use twin_abi::Scheme;
 use crate::domain::{Flags, Form, Name, State, Value};
 use crate::insn::{Alu, Condition, Reg, TableRead};
 
-/// What the verifier has to recognise of a scheme's check.
+/// How to recognise the check of a scheme.
 pub trait SchemeRules: Sync {
     /// The scheme that these are the rules of.
     fn scheme(&self) -> Scheme;
@@ -31,15 +32,16 @@ pub trait SchemeRules: Sync {
     /// reads that are allowed.
     fn reads(&self) -> [TableRead; 2];
 
-    /// What arithmetic with a constant makes of `before` on the way to an index;
-    /// `None` if it is no such step. `wide`: on 64 bits.
+    /// What arithmetic with a constant makes of `before` on the way to an index; `None`
+    /// if it is no step towards one. `wide`: on 64 bits.
     fn index_step(&self, op: Alu, before: Value, imm: i32, wide: bool) -> Option<Form>;
 
-    /// What the flags say after `cmp $imm, %v`; `None` if nothing of this scheme.
+    /// The meaning of the flags after `cmp $imm, %v`; `None` if it is not a comparison of
+    /// this scheme.
     fn compared(&self, v: Reg, form: Form, imm: i32, wide: bool) -> Option<Flags>;
 
-    /// What a read of half an entry gives, if `r` holds the operand that it needs
-    /// and `index` is the entry's.
+    /// The result of a read of half an entry, if `r` holds the operand that it needs and
+    /// `index` is the entry's.
     ///
     /// # Errors
     /// Why it is not the read that a check has here.
@@ -51,23 +53,24 @@ pub trait SchemeRules: Sync {
         index: Form,
     ) -> Result<Gives, &'static str>;
 
-    /// The address that a conditional branch checks; `None` if it is no check's.
+    /// The address that a conditional branch checks; `None` if it is not the branch of a
+    /// check.
     fn checked(&self, condition: Condition, flags: Flags) -> Option<Name>;
 
-    /// A check's branch was not taken: what the flags said is proved.
+    /// The branch of a check was not taken: adds the fact that the flags prove.
     fn passed(&self, state: &mut State, flags: Flags);
 }
 
-/// What a read of half a table entry gives.
+/// The result of a read of half a table entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gives {
-    /// This, in the register that it is combined with.
+    /// A value of this form, in the register of the instruction.
     Register(Form),
     /// Flags; no register is written.
     Flags(Flags),
 }
 
-/// Why a read of another scheme's is refused.
+/// Why a read of another scheme is refused.
 const NOT_THIS_SCHEME: &str = "the object's scheme does not read the table like this";
 
 /// The rules of all schemes; a test compares it with `Scheme::ALL`.

@@ -1,4 +1,5 @@
-//! Scheme `stlb`: the tag is subtracted, and what is left is compared with a page.
+//! Scheme `stlb`: the tag is subtracted, and the difference is compared with the size of
+//! a page.
 //!
 //! ```text
 //!         lea  ADDRESS, %v

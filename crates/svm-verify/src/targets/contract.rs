@@ -1,5 +1,5 @@
-//! What is demanded of an object. Never what it says of itself: an object that
-//! chose its own contract would choose the one that allows the most.
+//! The contract that is demanded of an object. The object's own note must not choose it:
+//! a hostile object would choose the contract that allows the most.
 
 use twin_abi::{Scheme, Target};
 
@@ -7,19 +7,19 @@ use super::Rules;
 
 /// The rules that an object has to keep.
 ///
-/// Serves nobody but who is going to load the object, so there is no default: a
-/// hypervisor demands [`Target::Hypervisor`] and the scheme of its instance.
+/// Only the loader knows what it needs, so there is no default: a hypervisor demands
+/// [`Target::Hypervisor`] and the scheme of its instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contract {
     /// The target whose rules it has to keep.
     pub target: Target,
-    /// How it has to translate; `None` for any way that the target has. Whoever
-    /// fills the table needs the one that it fills it for.
+    /// The scheme that it has to use; `None` for any scheme of the target. A runtime that
+    /// fills the table has to demand the scheme that it fills it for.
     pub scheme: Option<Scheme>,
 }
 
 impl Contract {
-    /// The rules of a target, in whatever scheme the object says.
+    /// The rules of a target, with the scheme of the object's note.
     pub const fn of(target: Target) -> Contract {
         Contract {
             target,

@@ -1,6 +1,6 @@
-//! A hypervisor instance: code alone, which nothing but checks connects with dom0.
-//! The loader supplies the runtime and enters the code at functions, visible names
-//! and codemap entries.
+//! A hypervisor instance: only code, which reaches dom0 through checks alone. The loader
+//! supplies the runtime and enters the code at functions, visible names and codemap
+//! entries.
 
 use twin_abi::Target;
 

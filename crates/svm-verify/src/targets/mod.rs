@@ -1,10 +1,10 @@
-//! What differs from target to target: [`Rules`], one value for each, made of
-//! data alone.
+//! The differences between the targets: one value of [`Rules`] for each, made of data
+//! alone.
 //!
-//! The phases ask a field about the rule that they judge, never which target it
-//! is. So a new target is a file beside [`hypervisor`] and [`linux`], and a rule
-//! that only it has is a new variant here, for which every `match` on the field
-//! has to say what it does.
+//! A phase reads the field for the rule that it judges and never tests which target it
+//! is. So a new target is one more file next to [`hypervisor`] and [`linux`]. A rule
+//! that only this target has is a new variant here; then every `match` on the field has
+//! to handle it.
 
 mod contract;
 mod hypervisor;
@@ -19,9 +19,9 @@ pub use contract::Contract;
 pub struct Rules {
     /// The target whose rules they are.
     pub target: Target,
-    /// What the object holds beside code.
+    /// What the object holds in addition to code.
     pub contents: Contents,
-    /// Who else writes to the code, after it was loaded.
+    /// What writes to the code after loading.
     pub patching: Patching,
     /// P3: which instructions may occur.
     pub instructions: Instructions,
@@ -41,7 +41,7 @@ pub struct Rules {
     pub callees: Callees,
 }
 
-/// What the object holds beside code.
+/// What the object holds in addition to code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// The tables of the ABI and nothing that is loaded: data stays in dom0, and
@@ -51,12 +51,12 @@ pub enum Contents {
     Module,
 }
 
-/// Who else writes to the code, after it was loaded.
+/// What writes to the code after loading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patching {
-    /// Nobody: what was verified is what runs.
+    /// Nothing: the verified code is the code that runs.
     Never,
-    /// The kernel, as the tables in the module tell it to.
+    /// The kernel, as the tables in the module say.
     ByKernelTables,
 }
 
@@ -65,14 +65,14 @@ pub enum Patching {
 pub enum Instructions {
     /// Those that a program may execute.
     Unprivileged,
-    /// Those of the kernel as well: of the system, and hints about cache lines.
+    /// Those of the kernel as well: system instructions and cache hints.
     Kernel,
 }
 
 /// P1: which memory an operand may name without a translated address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedMemory {
-    /// None: what symbols name is in dom0.
+    /// None: symbols name places in dom0.
     None,
     /// A symbol's place, and per-CPU data through `%gs`.
     SymbolsAndPerCpu,
@@ -83,7 +83,7 @@ pub enum NamedMemory {
 pub enum IndirectBranches {
     /// None may occur: the runtime looks their target up in the codemap.
     Refused,
-    /// Near ones may occur: where they lead is the kernel's own policy.
+    /// Near ones may occur: their targets are left to the kernel's own policy.
     Near,
 }
 
@@ -92,14 +92,14 @@ pub enum IndirectBranches {
 pub enum ReturnWords {
     /// The function keeps the return address in a shadow and compares it.
     Shadowed,
-    /// It is the kernel's own policy.
+    /// It is left to the kernel's own policy.
     Trusted,
 }
 
 /// P2: where `int3` leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breakpoints {
-    /// A handler may go on after it: only padding has it.
+    /// A handler may continue after it, so it is allowed only as padding.
     MayContinue,
     /// It ends the thread.
     EndThread,
@@ -110,14 +110,15 @@ pub enum Breakpoints {
 pub enum UnreachedCode {
     /// Nothing but padding may be unreached.
     Refused,
-    /// Nothing leads there, so it is not executed.
+    /// Any code may be unreached: it is not executed.
     Allowed,
 }
 
 /// P4: what a function's frame may look like, and who may write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frames {
-    /// A frame counts from `rsp` at entry, and only its own function writes it.
+    /// Places in a frame are relative to `rsp` at entry, and only its own function writes
+    /// it.
     Own,
     /// As compilers make them for a kernel: `rsp` may be aligned once, words of the
     /// frame may hold frame addresses, and callees may write their arguments.
@@ -154,8 +155,8 @@ impl Rules {
 mod tests {
     use super::*;
 
-    /// Each rule by name with what a target says of it. Without `..`, so that a new
-    /// rule has to be listed.
+    /// Each rule by name with a target's value. Without `..`, so that a new rule has to
+    /// be listed.
     fn listed(rules: &Rules) -> [(&'static str, String); 10] {
         let Rules {
             target: _,
@@ -184,8 +185,8 @@ mod tests {
         ]
     }
 
-    /// What a target's rules are. A match without `_`: a new target does not compile
-    /// until its rules are listed here.
+    /// The rules of a target. A match without `_`: a new target does not compile until
+    /// its rules are listed here.
     fn expected(target: Target) -> Option<[&'static str; 10]> {
         match target {
             Target::Hypervisor => Some([

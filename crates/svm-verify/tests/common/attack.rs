@@ -1,4 +1,4 @@
-//! The cases of `tests/attacks`: what a file says, and the objects it stands for.
+//! The cases of `tests/attacks`: parses the files and makes the objects.
 //! `tests/attacks/README.md` has the format.
 
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use svm_verify::{Contract, Scheme, Target};
 use super::module::link;
 use super::{ABI, PAPER, STLB, assemble, check, check_register, note, paper, returning, stlb};
 
-/// What must become of a case.
+/// The expected result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// Refused, with this code among others.
     Refuse(String),
-    /// Accepted: the sibling of an attack, without the trick.
+    /// Accepted: a control, which is an attack without the trick.
     Accept,
 }
 
@@ -25,13 +25,13 @@ pub struct Case {
     pub title: String,
     /// Name of its object's file, without directory.
     pub file: String,
-    /// Who loads it.
+    /// The target whose contract is demanded.
     pub target: Target,
     /// Number of its scheme.
     pub scheme: u32,
-    /// What must become of it.
+    /// The expected result.
     pub expected: Expected,
-    /// The source's path, and the number of the line, from 0, that says so.
+    /// The source's path, and the number, from 0, of the line with the expected result.
     pub said: (PathBuf, usize),
     /// The case is a whole source.
     whole: bool,
@@ -115,13 +115,13 @@ pub fn parse(target: Target, path: &Path, directory: &str, topic: &str, text: &s
 }
 
 impl Case {
-    /// What whoever loads it demands: never what the object says.
+    /// The contract that the loader demands; never taken from the object.
     pub fn contract(&self) -> Contract {
         let scheme = Scheme::from_number(self.scheme).expect("a scheme");
         Contract::of(self.target).with(scheme)
     }
 
-    /// The object that the case stands for.
+    /// The object of the case.
     pub fn object(&self) -> Vec<u8> {
         let code = expand(self.target, self.scheme, &self.code);
         if self.whole {

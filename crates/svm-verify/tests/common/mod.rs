@@ -11,9 +11,9 @@ use std::process::Command;
 
 use svm_verify::{Contract, Options, Proof, Target, Violations};
 
-/// What a hypervisor demands, in either scheme.
+/// The contract of a hypervisor, in either scheme.
 pub const USER: Contract = Contract::of(Target::Hypervisor);
-/// What is demanded of a module for a stock kernel.
+/// The contract of a module for a stock kernel.
 pub const LINUX: Contract = Contract::of(Target::Linux);
 
 /// Number of the scheme in `.note.twin`.
@@ -40,7 +40,7 @@ pub fn object(scheme: u32, code: &str) -> Vec<u8> {
     assemble(&format!("{}.text\n{code}\n", note([ABI, scheme, 64, 0])))
 }
 
-/// `{KEEP}`: keeps the return address, where a function begins. `{RET}`: compares it
+/// `{KEEP}`: copies the return address, where a function begins. `{RET}`: compares it
 /// and returns. `{CHECK}`: compares it, before a tail call.
 pub fn returning(code: &str) -> String {
     const KEEP: &str = "mov (%rsp), %r11; mov %r11, -0x8000(%rsp)\n";
@@ -66,8 +66,8 @@ pub fn assemble(source: &str) -> Vec<u8> {
     fs::read(&output).expect("the object")
 }
 
-/// Verifies the bytes of an object by that contract, and that nothing depends on what the
-/// verifier remembers of equal instructions.
+/// Verifies the bytes of an object by that contract, and checks that the verifier's memo
+/// does not change the result.
 pub fn verify(bytes: &[u8], contract: Contract) -> Result<Proof, Violations> {
     let object = elf_loader::read(bytes).expect("a relocatable object");
     let options = Options { limit: 100_000 };
@@ -109,7 +109,7 @@ pub fn refuse(scheme: u32, code: &str, rule: &str) {
 }
 
 /// A check of scheme `stlb` that translates `ADDRESS`, an operand of `lea`, into
-/// `%rax` by way of `%rcx`; its out-of-line part is in `.text.unlikely`.
+/// `%rax` through `%rcx`; its out-of-line part is in `.text.unlikely`.
 pub fn stlb(address: &str, n: u32) -> String {
     format!(
         "lea {address}, %rax
@@ -161,7 +161,7 @@ pub fn check(scheme: u32, address: &str, n: u32) -> String {
 }
 
 /// A check of either scheme that translates `%from` into `%v`, `mov %from, %v`
-/// being the address, by way of `%i` and, for `paper`, `%p`.
+/// being the address, through `%i` and, for `paper`, `%p`.
 pub fn check_register(scheme: u32, from: &str, v: &str, i: &str, p: &str, n: u32) -> String {
     if scheme == STLB {
         let (vd, id) = (low32(v), low32(i));

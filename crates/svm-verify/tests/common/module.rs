@@ -20,7 +20,7 @@ pub fn link(source: &str, runtime: &[u8]) -> Vec<u8> {
     let path = |name: &str| dir.path().join(name);
     fs::write(path("code.o"), assemble(source)).expect("the object");
     fs::write(path("runtime.o"), runtime).expect("the runtime");
-    // In the runtime they are local: nobody links with it by name but here.
+    // In the runtime they are local: only this test links with it by name.
     let status = Command::new("objcopy")
         .args([
             "--globalize-symbol=twin_stlb",

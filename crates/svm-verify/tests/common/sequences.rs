@@ -1,8 +1,8 @@
-//! Good sequences to change.
+//! Good sequences, of which mutants are made.
 //!
-//! A line that begins with `!` is the driver's own: its address, its access, how
-//! far a string goes, by which registers it returns. A change there makes another
-//! driver, which only has to be confined. A line in braces stands for the lines of a check, see
+//! A line that begins with `!` is the driver's own: its address, its access, the length
+//! of a string, the registers that it returns. A change there makes another driver, which
+//! only has to be confined. A line in braces is replaced by the lines of a check, see
 //! [`Sequence::lines`].
 
 use super::{PAPER, STLB, low32};
@@ -14,18 +14,18 @@ pub struct Sequence {
     /// Scheme of its checks.
     pub scheme: u32,
     source: &'static [&'static str],
-    /// Registers that the sequence may leave with anything.
+    /// Registers that may hold anything after the sequence.
     pub scratch: &'static [usize],
 }
 
 impl Sequence {
     /// Lines of assembly; labels end in `@`, which becomes the mutant's number.
     ///
-    /// `{stlb V I}` is the check that translates the address in `%V` by way of
-    /// `%I`, with the labels `.Lslow@` and `.Lback@`; `{stlb V I er}` that with
-    /// `.Lslower@` and `.Lbacker@`; `{paper V I P}` the one of scheme `paper`, of
-    /// the address in `%I`. `{keep R}`, `{compare R}` and `{restore R}` are what is done
-    /// about the return address.
+    /// `{stlb V I}` is the check that translates the address in `%V` through `%I`, with
+    /// the labels `.Lslow@` and `.Lback@`; `{stlb V I er}` the same with `.Lslower@` and
+    /// `.Lbacker@`; `{paper V I P}` that of scheme `paper`, of the address in `%I`.
+    /// `{keep R}`, `{compare R}` and `{restore R}` are the sequences for the return
+    /// address.
     pub fn lines(&self) -> Vec<String> {
         self.source.iter().flat_map(|line| expanded(line)).collect()
     }

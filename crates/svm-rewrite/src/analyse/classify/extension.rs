@@ -1,13 +1,13 @@
 //! Which instructions are kept in rewritten code at all, by extension.
 //!
 //! Takes an instruction's encoding, gives the name under which it is refused,
-//! or nothing. Kernel code is compiled for the integer instructions, and what
-//! it uses of vectors (between `kernel_fpu_begin` and `_end`) are SSE to AVX2
-//! and 64-byte moves. All else is refused here, by name, so that a person reads
-//! what is wrong with the place and not that a proof failed. The verifier has a
-//! list of its own and is not asked.
+//! or nothing. Kernel code is compiled for the integer instructions; the vector
+//! instructions that it uses (between `kernel_fpu_begin` and `_end`) are SSE to AVX2
+//! and 64-byte moves. Everything else is refused here, by name, so that a person reads
+//! what is wrong with the place and not that a proof failed. The verifier has a list
+//! of its own, which is not used here.
 //!
-//! An allow-list: an extension that nobody wrote down is refused.
+//! An allow-list: an extension that is not listed is refused.
 
 use iced_x86::{Code, CpuidFeature, EncodingKind, Instruction, Mnemonic, Register};
 
@@ -40,8 +40,8 @@ pub fn refused(iced: &Instruction) -> Option<&'static str> {
         .or_else(|| by_name(code))
 }
 
-// Nothing here asks `Code::op_code`: the table behind it is made when it is first
-// asked, of text mostly, and takes as long as a small driver.
+// `Code::op_code` is not used: its table is built at the first call, mostly from text,
+// which takes as long as rewriting a small driver.
 
 fn by_encoding(iced: &Instruction) -> Option<&'static str> {
     match iced.code().encoding() {
@@ -72,8 +72,8 @@ fn is_wide_move(iced: &Instruction) -> bool {
 
 /// Registers that no listed extension has.
 fn by_operand(iced: &Instruction) -> Option<&'static str> {
-    // With an operand in memory these name no register of MMX, and still put the
-    // processor into its state.
+    // With an operand in memory these name no MMX register, and still put the
+    // processor into MMX state.
     if let Mnemonic::Cvtpi2ps | Mnemonic::Cvtpi2pd = iced.mnemonic() {
         return Some(MMX);
     }
@@ -110,7 +110,7 @@ fn by_feature(feature: CpuidFeature) -> Option<&'static str> {
     }
 }
 
-/// What is in no list although its extension is.
+/// Instructions that are refused although their extension is listed.
 fn by_name(code: Code) -> Option<&'static str> {
     use Mnemonic::*;
     match code.mnemonic() {
@@ -152,8 +152,8 @@ mod tests {
         code.op_code().op_kinds()
     }
 
-    /// What [`by_operand`] sees of an instruction is what the decoder's tables say
-    /// of its form.
+    /// The registers that [`by_operand`] sees in an instruction are those that the
+    /// decoder's tables give for its form.
     #[test]
     fn mmx_and_mask_registers_are_named_by_an_operand() {
         for code in Code::values() {

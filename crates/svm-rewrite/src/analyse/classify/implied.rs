@@ -49,8 +49,8 @@ pub fn xlat(iced: &Instruction) -> Result<Option<Class>, (Code, &'static str)> {
     }
 }
 
-/// What is said of an instruction whose operand in memory is implied and that has no
-/// class of its own.
+/// The refusal of an instruction with an implicit memory operand that has no class of its
+/// own.
 pub const NO_TRANSLATION: (Code, &str) = (
     Code::Unsupported,
     "its memory operand is implicit and has no translation yet",

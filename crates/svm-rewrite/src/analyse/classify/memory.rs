@@ -1,5 +1,5 @@
-//! Instructions that name memory: what their operand is reached by, and whether it
-//! can be moved to `(%reg)`.
+//! Instructions with a memory operand: how the operand is addressed, and whether it can
+//! be replaced by `(%reg)`.
 
 use iced_x86::{Code as Op, Instruction, Mnemonic, OpKind, Register};
 
@@ -118,8 +118,8 @@ pub fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
             Err((Code::Unsupported, "a push or pop of other than 8 bytes"))
         }
         M::Push if space != Space::Stack => Ok(Class::PushMemory(space)),
-        // Its address counts from the popped stack pointer; through a translation
-        // that is plain to see.
+        // Its address is computed from `rsp` after the pop; the translation
+        // computes it explicitly.
         M::Pop => Ok(Class::PopMemory(space)),
         M::Bt | M::Bts | M::Btr | M::Btc
             if iced.op1_kind() == OpKind::Register
@@ -138,8 +138,8 @@ pub fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     }
 }
 
-/// Hints about caches that compute nothing: dropped. `prefetchw` has encodings
-/// beside its own that are reserved for other hints.
+/// Cache hints, which compute nothing: dropped. Mnemonic `prefetchw` includes
+/// encodings that are reserved for other hints.
 fn is_hint(iced: &Instruction) -> bool {
     use Mnemonic as M;
     match iced.mnemonic() {
@@ -174,7 +174,7 @@ fn is_prefetch(m: Mnemonic) -> bool {
 /// Bytes below `rsp` that an instruction may reach.
 const RED_ZONE: i64 = twin_abi::stack::BELOW_RSP;
 
-/// What an operand in memory is reached by.
+/// How a memory operand is addressed.
 ///
 /// # Errors
 /// Why that cannot be translated.
@@ -218,7 +218,7 @@ pub fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
     }
 }
 
-/// `disp(%rsp)`. Below the stack pointer only what keeps what is there:
+/// `disp(%rsp)`. Below the stack pointer only instructions that keep the memory there:
 /// `smp_mb()` is `lock addl $0,-4(%rsp)`.
 fn stack_operand(iced: &Instruction) -> Result<Space, (Code, &'static str)> {
     use Mnemonic as M;
@@ -232,7 +232,7 @@ fn stack_operand(iced: &Instruction) -> Result<Space, (Code, &'static str)> {
     }
 }
 
-/// Hints about caches, which an alternative may choose among.
+/// Cache hints that an alternative may choose among.
 pub fn is_cache_hint(iced: &Instruction) -> bool {
     use Mnemonic as M;
     matches!(

@@ -1,9 +1,9 @@
-//! What each instruction is to Software Virtual Memory.
+//! Gives each instruction its class.
 //!
-//! A pure function of the lifted instruction. Every way in which an instruction
-//! can reach memory has its case; what has none is refused, never copied on the
-//! assumption that it is harmless. This file tells the cases apart; each file below
-//! handles one of them.
+//! A pure function of the lifted instruction. Every way in which an instruction can
+//! reach memory has its case; an instruction without a case is refused, never copied on
+//! the assumption that it is harmless. This file tells the cases apart; each file below
+//! handles one.
 
 pub mod extension;
 mod implied;
@@ -37,13 +37,13 @@ pub type Refused = (Code, &'static str);
 pub struct Rules {
     /// The operands whose relocations cannot be carried over.
     pub check_operands: fn(&Lifted<'_>) -> Vec<Refusal>,
-    /// The instructions that the kernel's metadata wants as they are, by index. An
+    /// The instructions that the kernel's metadata requires unchanged, by index. An
     /// error is metadata that cannot be read, or that names no whole instruction.
     pub kept: fn(&Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal>,
-    /// Adds to a survey what the decoder does not know.
+    /// Adds facts to a survey that the decoder does not know.
     pub amend: fn(&Instruction, &mut Survey),
-    /// Classifies an instruction that is no padding between functions, or that
-    /// metadata names.
+    /// Classifies an instruction. Padding between functions comes here only if metadata
+    /// names it.
     pub classify: fn(&Question<'_>) -> Result<Class, Refused>,
 }
 
@@ -62,17 +62,17 @@ pub enum Kept {
     Section,
 }
 
-/// The instruction that is to be classified, and what is known of it.
+/// The instruction that is to be classified, and facts about it.
 pub struct Question<'q> {
     /// The code that it is in.
     pub lifted: &'q Lifted<'q>,
     /// What metadata says of control flow.
     pub hidden: &'q HiddenFlow,
-    /// What it is by itself.
+    /// Its survey.
     pub survey: &'q Survey,
-    /// Which one.
+    /// Its index.
     pub inst: InstIdx,
-    /// Why it stays as it is, if metadata wants that.
+    /// Why it stays as it is, if metadata requires that.
     pub kept: Option<Kept>,
 }
 
@@ -90,13 +90,13 @@ pub fn classify(rules: &Rules, question: &Question<'_>) -> Result<Class, Refusal
     class.map_err(|(code, reason)| lifted.refusal(code, inst, reason))
 }
 
-/// What tells the targets for objects apart, where they classify instructions by the
-/// same cases.
+/// The differences between the targets for objects, which otherwise classify
+/// instructions by the same cases.
 pub struct Differences {
     /// Refuses instructions that code for the target may not have.
     pub refuse: fn(&Instruction) -> Result<(), Refused>,
-    /// Gives the class of instructions that only this target lets through, before
-    /// anything else is asked.
+    /// Gives the class of instructions that only this target accepts; called before the
+    /// common cases.
     pub first: fn(&Instruction) -> Result<Option<Class>, Refused>,
     /// Refuses extensions and prefixes that an instruction of this class may not have.
     pub refuse_form: fn(&Instruction, &[u8], Class) -> Result<(), Refused>,
@@ -204,7 +204,7 @@ fn no_explicit_memory(iced: &Instruction, survey: &Survey) -> Result<Class, Refu
     if plain_stack && iced.stack_pointer_increment().abs() == 8 {
         return Ok(Class::Plain);
     }
-    // For the other word size; nothing at this one (SDM volume 2, ENDBR32).
+    // For 32-bit mode; a `nop` in 64-bit mode (SDM volume 2, ENDBR32).
     if iced.mnemonic() == Mnemonic::Endbr32 {
         return Ok(Class::Drop);
     }

@@ -1,8 +1,8 @@
-//! Prefixes that do not mean what they seem to, read from the bytes: a decoder
-//! does not tell of those that have no effect.
+//! Prefixes that do not mean what they seem to, read from the bytes: a decoder does not
+//! report prefixes without effect.
 //!
-//! They may come to mean something on a later processor, as `rep bsf` became
-//! `tzcnt` (SDM volume 2, 2.1.1), so that code with them is not known.
+//! A later processor may give them a meaning, as `rep bsf` became `tzcnt` (SDM volume
+//! 2, 2.1.1), so code with them is refused.
 
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 
@@ -69,8 +69,8 @@ pub fn meaningless(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Whether one of a group stands there twice. Compilers pad with segments, of
-/// which the verifier wants no more than one either.
+/// Whether a group occurs twice. Compilers pad with segment prefixes; the verifier, too,
+/// accepts no more than one.
 fn is_repeated(found: &[u8]) -> bool {
     const GROUPS: [&[u8]; 5] = [
         &[0x66],
@@ -83,7 +83,7 @@ fn is_repeated(found: &[u8]) -> bool {
     GROUPS.iter().any(|group| count(group) > 1)
 }
 
-/// `rep` and `repne` where they are no part of the opcode and repeat nothing.
+/// `rep` and `repne` where they are not part of the opcode and repeat nothing.
 fn is_idle_repeat(iced: &Instruction) -> bool {
     use Mnemonic as M;
     let compares = matches!(

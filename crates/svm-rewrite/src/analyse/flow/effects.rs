@@ -1,6 +1,5 @@
-//! What instructions read and overwrite where control leaves the code at hand:
-//! calls, tail calls and returns follow the psABI, and the few routines that do
-//! not are listed in [`crate::analyse::routines`].
+//! The liveness effects of calls, tail calls and returns. They follow the psABI; the
+//! few routines that do not are listed in [`crate::analyse::routines`].
 
 use foldhash::HashSet;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
@@ -60,7 +59,7 @@ pub fn effect(
             uses: own.uses.union(set(&ARGUMENTS)).union(set(&CALLEE_SAVED)),
             ..own
         },
-        // A trap tells the runtime where it is, nothing else.
+        // A trap only passes its address to the runtime.
         Exit::Next | Exit::Stop if is_trap(&inst.iced) => Effect::NONE,
         Exit::Next | Exit::Jump { .. } | Exit::Table | Exit::Stop => own,
     };
@@ -75,8 +74,8 @@ pub fn effect(
     effect
 }
 
-/// What a routine with a convention of its own may read: all registers but r10 and
-/// r11, which compilers and linkers use up around calls.
+/// What a routine with a private convention may read: all registers but r10 and r11,
+/// which compilers and linkers overwrite around calls.
 fn private_uses() -> LocSet {
     LocSet::registers(WordSize::Bits64).minus(set(&[Reg::R10, Reg::R11]))
 }
@@ -88,11 +87,11 @@ fn is_trap(iced: &Instruction) -> bool {
     )
 }
 
-/// What a call out of the object reads and certainly overwrites. Of the
-/// registers that the psABI lets the callee clobber, r10 and r11 are overwritten
-/// by what stands between caller and callee ([`crate::plan`]); the others count
-/// neither as read nor as overwritten: no compiler reads them afterwards, and a
-/// routine with a private convention may well keep them.
+/// What a call out of the object reads and certainly overwrites. Of the registers that
+/// the psABI lets the callee clobber, r10 and r11 are overwritten by the code between
+/// caller and callee ([`crate::plan`]). The others count neither as read nor as
+/// overwritten: no compiler reads them afterwards, and a routine with a private
+/// convention may keep them.
 fn call_effect(
     lifted: &Lifted<'_>,
     target: Option<Destination>,
@@ -130,7 +129,7 @@ fn call_effect(
     }
 }
 
-/// Live when a function is left: what the caller gets back.
+/// Live at a return: the locations that the caller may read.
 pub fn live_at_return() -> LocSet {
     set(&CALLEE_SAVED)
         .union(LocSet::reg(Reg::RAX))

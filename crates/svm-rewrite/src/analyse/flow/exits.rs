@@ -1,5 +1,5 @@
-//! How each instruction continues, and what of that no instruction shows: static
-//! branches, alternatives, exception fixups, WARNs, and where indirect jumps go.
+//! How each instruction continues, and the control flow that no instruction shows:
+//! static branches, alternatives, exception fixups, WARNs, and where indirect jumps go.
 
 use foldhash::{HashMap, HashSet};
 use iced_x86::{FlowControl, Mnemonic};
@@ -12,9 +12,9 @@ use crate::refusal::Refusal;
 /// Control flow that no instruction and no metadata shows.
 #[derive(Debug, Default)]
 pub struct Hints {
-    /// Where indirect jumps go, beside out of the object.
+    /// Where indirect jumps go inside the object.
     pub by_jumps: Vec<InstIdx>,
-    /// Where whoever unwinds out of a call goes on.
+    /// Where control continues when a call is unwound (landing pads).
     pub by_unwinding: Vec<InstIdx>,
     /// Functions that a linker may replace by others of their name, by the index of
     /// their first instruction.
@@ -30,7 +30,7 @@ pub enum Exit {
     Jump { to: InstIdx, conditional: bool },
     /// To one of the places in a table.
     Table,
-    /// Into a function of this object and back behind the call.
+    /// Into a function of this object and back to the instruction after the call.
     CallLocal(InstIdx),
     /// Out of this object and back: an import, or an indirect call.
     CallOut,
@@ -44,7 +44,8 @@ pub enum Exit {
     Stop,
 }
 
-/// The `ud2` of a WARN continues behind it; that of a BUG does not.
+/// What a `ud2` stands for. After that of a WARN control continues; after that of a BUG
+/// it does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trap {
     /// `BUGFLAG_WARNING` is set for this address.
@@ -55,9 +56,9 @@ pub enum Trap {
 
 /// Control flow that no instruction shows.
 pub struct HiddenFlow {
-    /// What metadata says.
+    /// From metadata.
     pub extra: ExtraEdges,
-    /// What hints say.
+    /// From hints.
     pub tables: Tables,
     /// Indirect jumps that go to a place in a table, by instruction.
     by_table: HashSet<u32>,
@@ -112,7 +113,7 @@ fn exit_of(lifted: &Lifted<'_>, i: InstIdx, warns: &HashSet<u32>) -> Exit {
             to,
             conditional: true,
         },
-        // A conditional tail call, which leaves the object or goes on.
+        // A conditional tail call, which leaves the object or falls through.
         (FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend, _) => Exit::TailOut,
         (FlowControl::UnconditionalBranch, Some(Destination::Inst(to))) => Exit::Jump {
             to,

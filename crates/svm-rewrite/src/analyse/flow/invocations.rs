@@ -1,10 +1,11 @@
-//! Calls inside the object: which returns come back from them, and which never
-//! do.
+//! Calls inside the object: which returns come back from them, and which calls never
+//! return.
 //!
-//! An *invocation* of a local function is what runs from its entry over jumps,
-//! tail jumps and behind its own calls until it returns. Where no invocation of a
-//! function can return (it ends in `panic`, or loops for good), nothing is reached
-//! behind calls of it: compilers put the next function there.
+//! An *invocation* of a local function is the code that runs from its entry until it
+//! returns: over jumps and tail jumps, and after the function's own calls, without their
+//! callees. If no invocation of a function can return (it ends in `panic`, or loops
+//! forever), the code after a call of it is not reached: compilers put the next function
+//! there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,22 +17,22 @@ use petgraph::visit::{Dfs, Reversed, VisitMap};
 
 use crate::analyse::flow::Edges;
 
-/// How a block ends, as far as invocations care.
+/// How a block ends, as far as it matters to invocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Returns to the caller.
     Return,
-    /// Leaves the object for good, perhaps conditionally; whoever is entered
-    /// returns to the caller.
+    /// Leaves the object by a tail call, perhaps conditionally; the callee returns to
+    /// the caller of this invocation.
     TailOut,
-    /// Calls the function that begins with the first block; the second is the
-    /// one behind the call, if there is one.
+    /// Calls the function that begins with the first block; the second is the block
+    /// after the call, if there is one.
     Call(BlockId, Option<BlockId>),
     /// Goes on to its successors.
     Other,
 }
 
-/// What is known of one local function that is called.
+/// The facts about one local function that is called.
 #[derive(Debug, Default)]
 pub struct Callee {
     /// Blocks with a return that ends an invocation of it.
@@ -40,26 +41,26 @@ pub struct Callee {
     pub comes_back: bool,
 }
 
-/// What is known of calls.
+/// The facts about calls.
 #[derive(Debug)]
 pub struct Callees {
     /// All local functions that are called, by the block of their entry.
     pub each: BTreeMap<BlockId, Callee>,
-    /// Instead of [`Callee::returns`], where invocations share too much code to be told
-    /// apart: any of these may end any of them.
+    /// Replaces [`Callee::returns`] where invocations share too much code to be told
+    /// apart: any of these returns may end any of the invocations.
     pub shared: Option<Vec<BlockId>>,
 }
 
-/// Most rounds in which functions are found not to come back. Each is for one more
-/// level of calls, of which compilers make a few. More edges are right, too.
+/// Most rounds of the search for functions that never return. Each round covers one more
+/// level of calls, and few levels occur. To stop early is sound: it leaves more edges.
 const ROUNDS: usize = 64;
 
-/// Most blocks that are gone over to tell invocations apart, for each there is.
-/// Functions share cold parts at most; code that enters a function at each of its
-/// instructions would take as many edges as the square of them.
+/// Most steps of the search that tells invocations apart, for each block. Functions
+/// usually share only cold parts; code that enters a function at each of its
+/// instructions would take a quadratic number of edges.
 const SEARCHED: usize = 32;
 
-/// Finds out, given how each block ends and where it goes within its invocation.
+/// Analyses calls, given how each block ends and its successors in its invocation.
 pub fn analyse(endings: &[Ending], successors: &Edges) -> Callees {
     let entries: BTreeSet<BlockId> = endings
         .iter()
@@ -68,8 +69,8 @@ pub fn analyse(endings: &[Ending], successors: &Edges) -> Callees {
             _ => None,
         })
         .collect();
-    // That a callee never comes back cuts what is behind its calls, which may
-    // show the same of its callers: repeat until nothing new is found.
+    // If a callee never returns, the code after its calls is cut off, and then its
+    // callers may never return either: repeat until nothing new is found.
     let mut silent: HashSet<BlockId> = HashSet::default();
     let mut followed = graph(endings, successors, &silent);
     for _ in 0..ROUNDS {
@@ -104,8 +105,8 @@ fn node(b: BlockId) -> NodeIndex {
     NodeIndex::new(b.0 as usize)
 }
 
-/// Searches back from where invocations end: visited is what such a place is reached
-/// from.
+/// Searches back from the ends of invocations. The result has the nodes from which an
+/// end is reached.
 fn ends(graph: &DiGraph<(), ()>, endings: &[Ending]) -> impl VisitMap<NodeIndex> + use<> {
     let mut search = Dfs::empty(graph);
     let last = |n: &usize| matches!(endings[*n], Ending::Return | Ending::TailOut);
@@ -138,8 +139,8 @@ impl<'g> Search<'g> {
         }
     }
 
-    /// The returns that an invocation of `entry` comes to, in order; not all of them
-    /// when nothing is left to search with.
+    /// The returns that an invocation of `entry` comes to, in order; incomplete if
+    /// [`Search::left`] runs out.
     fn returns(&mut self, entry: BlockId) -> Vec<BlockId> {
         self.searches += 1;
         let mut returns = Vec::new();
@@ -179,7 +180,7 @@ fn graph(endings: &[Ending], successors: &Edges, silent: &HashSet<BlockId>) -> D
                     graph.add_edge(from, node(behind), ());
                 }
             }
-            // A conditional tail call that is not taken goes on.
+            // A conditional tail call that is not taken falls through.
             Ending::TailOut | Ending::Other => {
                 for to in successors.of(BlockId(b as u32)) {
                     graph.add_edge(from, node(*to), ());

@@ -1,5 +1,5 @@
-//! What kernel metadata says about control flow: edges that no branch shows
-//! (static branches, alternatives, exception fixups) and which traps go on.
+//! Control flow from kernel metadata: edges that no branch shows (static branches,
+//! alternatives, exception fixups) and the traps after which control continues.
 
 use foldhash::HashSet;
 use iced_x86::FlowControl;
@@ -9,16 +9,16 @@ use elf_loader::special::{self, SpecialKind};
 use crate::lift::{InstIdx, Lifted};
 use crate::refusal::{Code, Refusal};
 
-/// Edges that only metadata knows.
+/// Edges that only metadata shows.
 #[derive(Default)]
 pub struct ExtraEdges {
     /// From the block that ends with the first to the second.
     pub edges: Vec<(InstIdx, InstIdx)>,
-    /// Instructions that may be left before they take effect (exception fixups). These
-    /// and the following are indices of instructions.
+    /// Instructions that control may leave before they take effect (exception fixups).
+    /// This and the next two fields hold indices of instructions.
     pub faulting: HashSet<u32>,
-    /// Last instructions of replacements: what follows in the section is not
-    /// what runs next.
+    /// Last instructions of replacements: the next instruction in the section is not
+    /// the one that runs next.
     pub ends: HashSet<u32>,
     /// `ud2` of a WARN.
     pub warns: HashSet<u32>,
@@ -103,7 +103,7 @@ impl ExtraEdges {
     }
 }
 
-/// The kernel may make a `nop` of a static branch that is a `jmp`.
+/// The kernel may replace a static branch that is a `jmp` by a `nop`.
 fn behind_jump(lifted: &Lifted<'_>, site: InstIdx) -> Option<(InstIdx, InstIdx)> {
     let inst = lifted.inst(site);
     let next = InstIdx(site.0 + 1);
@@ -112,7 +112,7 @@ fn behind_jump(lifted: &Lifted<'_>, site: InstIdx) -> Option<(InstIdx, InstIdx)>
     (jumps && follows).then_some((site, next))
 }
 
-/// Sections whose entries are edges, or tell where a trap continues.
+/// Sections whose entries are edges, or say whether control continues after a trap.
 fn has_edges(kind: &SpecialKind) -> bool {
     use SpecialKind as K;
     matches!(

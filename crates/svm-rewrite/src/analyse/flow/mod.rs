@@ -1,11 +1,11 @@
 //! Control flow of lifted code, as the graph that liveness runs over.
 //!
-//! Takes [`Lifted`] and what the special sections say about it (static
-//! branches, alternatives, exception fixups); gives [`Flow`], blocks and edges
-//! over the whole object. Calls inside the object are edges into the callee and
-//! from its returns to the instruction after the call, so a compiler's private
-//! conventions (-fipa-ra, hand-written subroutines) are seen as they are. Calls
-//! out of it follow the psABI, and the few routines that do not are listed.
+//! Takes [`Lifted`] and the special sections (static branches, alternatives, exception
+//! fixups); gives [`Flow`], blocks and edges over the whole object. A call inside the
+//! object is an edge into the callee, with edges from its returns to the instruction
+//! after the call, so private conventions (-fipa-ra, hand-written subroutines) are seen
+//! as they are. Calls out of the object follow the psABI, and the few routines that do
+//! not are listed.
 
 mod edges;
 pub mod effects;
@@ -103,7 +103,8 @@ impl Flow {
             }
     }
 
-    /// Successors in the same invocation: behind a local call rather than into it.
+    /// Successors in the same invocation: after a local call, the instruction that it
+    /// returns to, not the callee.
     pub fn continuations<'f>(
         &'f self,
         lifted: &Lifted<'_>,
@@ -227,7 +228,7 @@ impl Flow {
                     to(self.block_of(target));
                     next.filter(|_| conditional).into_iter().for_each(to);
                 }
-                // A conditional tail call that is not taken goes on.
+                // A conditional tail call that is not taken falls through.
                 Exit::TailOut => {
                     let conditional = lifted.insts[last as usize].iced.flow_control()
                         == FlowControl::ConditionalBranch;
@@ -240,8 +241,8 @@ impl Flow {
         }
     }
 
-    /// Edges of indirect jumps and of calls that are unwound out of, through one
-    /// block without instructions for each set of places.
+    /// Edges of indirect jumps, and of calls to their landing pads, through one block
+    /// without instructions for each set of places.
     fn connect_tables(&mut self, tables: &Tables, found: &mut Found) {
         let first = self.at_exit.len() as u32;
         for places in &tables.places {
@@ -259,8 +260,8 @@ impl Flow {
         }
     }
 
-    /// Edges from a callee's returns to the places behind its calls, through
-    /// one empty hub block a callee.
+    /// Edges from a callee's returns to the instructions after its calls, through one
+    /// empty hub block for each callee.
     fn connect_returns(&mut self, lifted: &Lifted<'_>, exits: &[Exit], mut found: Found) {
         let endings: Vec<Ending> = (0..self.at_exit.len())
             .map(|b| self.ending(lifted, exits, b))
@@ -278,7 +279,7 @@ impl Flow {
                 self.stops.insert(self.blocks[block].end - 1);
             }
         }
-        // What invocations share too much to be told apart goes back through one hub.
+        // Returns of invocations that could not be told apart go through one hub.
         if let Some(returns) = &callees.shared {
             let places = std::mem::take(&mut behind).into_values().flatten();
             self.connect_hub(places.collect(), returns, &mut found);
@@ -289,7 +290,7 @@ impl Flow {
         self.successors = Edges::sorted(self.at_exit.len(), &found);
     }
 
-    /// Edges from returns to a new hub, and from there to places behind calls.
+    /// Edges from returns to a new hub, and from there to the places after calls.
     fn connect_hub(&mut self, mut places: Vec<BlockId>, returns: &[BlockId], found: &mut Found) {
         places.sort();
         places.dedup();

@@ -1,6 +1,6 @@
-//! iced's encoder, and its answers for instructions that were encoded before.
+//! iced's encoder with a cache.
 //!
-//! What goes through iced are mostly the original's own accesses, such as
+//! Instructions that iced encodes are mostly the original's own accesses, such as
 //! `mov (%rcx),%eax`, with the few registers that checks prefer: the same instructions
 //! again and again.
 
@@ -13,11 +13,11 @@ pub struct Encoder {
     iced: iced_x86::Encoder,
     /// Room for one instruction.
     buffer: Vec<u8>,
-    /// What was asked, by [`place`].
+    /// The cache, by [`place`].
     known: Vec<Option<Entry>>,
 }
 
-/// An instruction and what it is encoded as.
+/// An instruction and its encoding.
 #[derive(Clone, Copy)]
 struct Entry {
     instruction: Instruction,
@@ -29,11 +29,11 @@ struct Entry {
 /// No instruction is longer (SDM volume 2, 2.3.11).
 const LONGEST: usize = 15;
 
-/// Answers that are kept.
+/// Slots of the cache.
 const PLACES: usize = 1 << 9;
 
 impl Encoder {
-    /// Knows nothing.
+    /// An encoder with an empty cache.
     pub fn new() -> Encoder {
         Encoder {
             iced: iced_x86::Encoder::new(64),
@@ -56,15 +56,15 @@ impl Encoder {
         }
         let place = place(instruction);
         let known = match &self.known[place] {
-            // All of it is compared but where it stood, which no encoding at a given
-            // address depends on.
+            // All of it is compared except its place in the original, which the
+            // encoding does not depend on.
             Some(known) if known.instruction == *instruction => known,
             _ => {
                 let known = self.ask(instruction)?;
                 self.known[place].insert(known)
             }
         };
-        // Copying a constant number of bytes is no call.
+        // A copy of constant size needs no call.
         let end = out.len() + usize::from(known.len);
         out.extend_from_slice(&known.bytes);
         out.truncate(end);
@@ -88,7 +88,7 @@ impl Encoder {
     }
 }
 
-/// Where an answer is kept.
+/// The slot of an instruction.
 fn place(instruction: &Instruction) -> usize {
     let parts = [
         instruction.op0_register() as u64,
@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    /// Whatever was asked before, each instruction is encoded as iced alone does it.
+    /// Each instruction is encoded as by iced alone, whatever the cache holds.
     #[test]
     fn an_answer_is_that_of_its_question() {
         let mut encoder = Encoder::new();

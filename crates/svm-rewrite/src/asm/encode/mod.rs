@@ -1,9 +1,9 @@
-//! The few forms that checks consist of, straight to bytes.
+//! Encodes the few forms that checks consist of, without iced.
 //!
-//! Most of what is emitted is checks. iced's encoder knows every instruction
-//! and takes ten times as long as it takes to put an opcode, a ModRM byte and a
-//! displacement together (SDM volume 2, 2.1). What is made here is what iced
-//! makes; the test compares them. All other instructions go through iced.
+//! Most emitted code is checks. iced's encoder handles every instruction and takes ten
+//! times as long as putting an opcode, a ModRM byte and a displacement together (SDM
+//! volume 2, 2.1). The bytes are those that iced would make; the test compares them. All
+//! other instructions go through iced.
 
 use iced_x86::{MemoryOperand, Register};
 use liveness::Reg;
@@ -100,7 +100,7 @@ impl Operand {
         }
     }
 
-    /// An operand of this shape; `None` for any other, which is iced's.
+    /// An operand of this shape; `None` for any other, which iced encodes.
     pub fn of(m: &MemoryOperand) -> Option<Operand> {
         let base = gpr(m.base).filter(|_| m.base.is_gpr64())?;
         let index = match m.index {
@@ -184,8 +184,8 @@ fn extended(out: &mut Vec<u8>, form: ImmediateForm, rm: Reg) {
     out.push(modrm(3, form.extension, rm.number()));
 }
 
-/// REX, if it says anything, and the opcode. The registers are those of ModRM's
-/// `reg`, the index and the base or `rm`.
+/// REX, if it is needed, and the opcode. The registers are those of ModRM's `reg`, the
+/// index and the base or `rm`.
 fn head(out: &mut Vec<u8>, wide: bool, opcode: u8, [reg, index, base]: [u8; 3]) {
     let rex = u8::from(wide) << 3 | reg >> 3 << 2 | index >> 3 << 1 | base >> 3;
     if rex != 0 {

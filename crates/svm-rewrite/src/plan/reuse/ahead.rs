@@ -1,4 +1,4 @@
-//! Later uses of a translation on the likely way.
+//! Later uses of a translation on the likely path.
 
 use liveness::{LocSet, WordSize};
 
@@ -6,11 +6,11 @@ use super::{Held, Operand, Place, covers};
 use crate::plan::numbering::{Motion, Value, Values};
 use crate::plan::trace::Trace;
 
-/// How many instructions ahead a next use is looked for: a translation that is
-/// held longer mostly costs others their register.
+/// How many instructions ahead a next use is searched for. A translation that is held
+/// longer usually takes a register from others.
 pub const REACH: usize = 48;
 
-/// What the search for later uses needs to know of an instruction.
+/// The facts of an instruction that the search for later uses needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// Its operand, if it could share a translation.
@@ -26,9 +26,9 @@ pub struct Step {
 }
 
 /// Registers that could hold the translation of `operand`, which the first of `steps`
-/// makes, for later steps that it serves: for as many of them as any register could.
-/// These registers are dead all the way there, and nothing writes them. Empty if it
-/// serves no later step.
+/// makes, for the later steps that it serves. Only the registers that reach as many of
+/// these steps as any register can are returned. They are dead all the way there, and
+/// nothing writes them. Empty if the translation serves no later step.
 pub fn result_registers(
     operand: &Operand,
     values: &Values,

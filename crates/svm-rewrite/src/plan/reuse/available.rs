@@ -12,8 +12,8 @@ pub struct Held {
     pub(super) address: Value,
 }
 
-/// What is known at a point of a block: which registers hold the same, and the
-/// translations that registers hold.
+/// The facts at a point of a block: value numbers, and the translations that registers
+/// hold.
 #[derive(Debug)]
 pub struct Available {
     /// The numbers in registers and in the frame.
@@ -62,15 +62,15 @@ impl Available {
         }
     }
 
-    /// These registers change: translations in them are gone.
+    /// Removes the translations in registers that change.
     pub fn forget(&mut self, changed: LocSet) {
         self.held
             .retain(|held| !changed.intersects(LocSet::reg(held.register)));
     }
 
-    /// Becomes what is known after an instruction that stays in the function.
-    /// Translations of addresses that no register or word is computed from are dropped:
-    /// nothing can ask for them.
+    /// Updates the facts over an instruction that stays in the function. A translation
+    /// of an address whose number is in no register or word is dropped: no later operand
+    /// can use it.
     pub fn pass(&mut self, motion: Motion, writes: LocSet, ids: &mut Ids) {
         self.values.pass(motion, writes, ids);
         let values = &self.values;
@@ -82,7 +82,7 @@ impl Available {
         &self.held
     }
 
-    /// The `n`th one goes; false if there are not so many.
+    /// Drops the `n`th one; false if there are fewer.
     pub fn give_up(&mut self, n: usize) -> bool {
         let any = n < self.held.len();
         if any {
@@ -91,7 +91,7 @@ impl Available {
         any
     }
 
-    /// Keeps what `other` has as well.
+    /// Keeps only the translations that `other` has as well.
     pub fn join(&mut self, other: &Available, ids: &mut Ids) {
         let pairs = self.values.join(&other.values, ids);
         self.held.retain_mut(|held| {
@@ -116,7 +116,7 @@ impl Clone for Available {
         }
     }
 
-    /// Uses the memory that there is, where the derived method would allocate.
+    /// Reuses the allocated memory; the derived method would allocate again.
     fn clone_from(&mut self, other: &Available) {
         self.values.clone_from(&other.values);
         self.held.clone_from(&other.held);

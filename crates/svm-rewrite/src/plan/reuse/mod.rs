@@ -8,19 +8,19 @@
 //! ```
 //!
 //! Why it computes the same:
-//! * A window is three pages, so from a translated address on there are
-//!   [`stlb::COVERED`] bytes, and before it [`stlb::BELOW`], that are the dom0
-//!   bytes around the original address; where dom0 has none, there is a hole.
-//! * The table does not change an entry while a CPU is inside a driver, and
-//!   nothing between the two leaves the driver.
-//! * No page is touched but those that an access is on: what aborts now aborted
-//!   before, at the same instruction and address, in a hole instead of in a check.
+//! * A window is three pages. So [`stlb::COVERED`] bytes from a translated address on,
+//!   and [`stlb::BELOW`] bytes before it, are the dom0 bytes around the original
+//!   address; where dom0 has none, there is a hole.
+//! * Table entries do not change while a CPU is inside a driver, and nothing between the
+//!   two accesses leaves the driver.
+//! * An access touches the same pages as before. If it aborts now, it aborted before, at
+//!   the same instruction and address; only in a hole instead of in a check.
 //! * The register is dead from the check on until the original program writes it,
 //!   which ends its use here.
 //!
-//! Where ways meet, a translation is kept that registers hold on all of them. A loop's
-//! way back is planned after the place that it leads to, so nothing is kept over it.
-//! Whether a register holds what it should, the verifier finds out by itself.
+//! Where paths meet, a translation is kept if registers hold it on all of them. The back
+//! edge of a loop is planned after the place that it leads to, so no translation is kept
+//! over it. The verifier checks by itself that a register holds the right translation.
 
 mod ahead;
 mod available;
@@ -41,7 +41,7 @@ pub use operand::{Operand, Place};
 pub struct Reuse {
     /// Holds the translated address of the earlier access.
     pub register: Reg,
-    /// What lies between the two, in bytes: less than a window.
+    /// Distance between the two accesses, in bytes: less than a window.
     pub displacement: i16,
 }
 
@@ -76,7 +76,8 @@ pub fn survives(class: Class) -> bool {
     }
 }
 
-/// How far an access lies behind an address, if a translation of that covers it.
+/// The distance from an address to an access, if the address's translation covers the
+/// access.
 fn distance(from: Value, to: &Place) -> Option<i16> {
     let distance = i64::from(to.address.offset) - i64::from(from.offset);
     let covered = from.id == to.address.id && covers(distance, to.size);

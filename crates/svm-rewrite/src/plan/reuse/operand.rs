@@ -1,4 +1,4 @@
-//! What could share a translation, and where that is.
+//! Operands that could share a translation, and their addresses.
 
 use std::num::NonZeroU16;
 
@@ -11,7 +11,8 @@ use crate::lift::operand::base_and_displacement;
 use crate::plan::numbering::{Value, Values};
 use crate::registers::gpr;
 
-/// `displacement(%base)`, no more, and how many bytes are accessed there.
+/// `displacement(%base)`, without index or segment, and the number of bytes accessed
+/// there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     pub(super) base: Reg,

@@ -1,5 +1,5 @@
-//! The class of an instruction of a driver in a hypervisor: nothing stays that
-//! reaches memory outside the frame, and what stays must be listed.
+//! The class of an instruction of a driver in a hypervisor: no instruction stays that
+//! reaches memory outside the frame, and those that stay must be listed.
 
 use iced_x86::Instruction;
 
@@ -24,7 +24,8 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
     of_object(question, &DIFFERENCES)
 }
 
-/// What is replaced or dropped may be of any extension; what is kept may not.
+/// An instruction that is replaced or dropped may be of any extension; one that is kept
+/// may not.
 fn refuse_unlisted(iced: &Instruction, bytes: &[u8], class: Class) -> Result<(), Refused> {
     let replaced = matches!(
         class,

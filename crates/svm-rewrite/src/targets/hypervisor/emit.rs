@@ -1,4 +1,4 @@
-//! Rewritten code to an object: sections, symbols, relocations, and the tables
+//! Makes an object of rewritten code: sections, symbols, relocations, and the tables
 //! that loader and verifier read. `docs/spec/object.md` has the format.
 
 use std::borrow::Cow;
@@ -129,7 +129,7 @@ impl<'l, 'a> Builder<'l, 'a> {
             let (_, end) = applied.place(applied.function_ends[n]);
             let place = Place::In(code_section_id(code));
             let original = self.lifted.sections[usize::from(code.0)].id;
-            // Whatever is called a function may be entered with an empty frame.
+            // Only code that may be entered with an empty frame is called a function.
             let kind = match reach::is_entry(self.lifted, FuncIdx(n as u32)) {
                 true => STT_FUNC,
                 false => STT_NOTYPE,

@@ -1,10 +1,10 @@
 //! The `hypervisor` target: a driver's code inside a hypervisor, confined to dom0's
-//! memory. Nothing may stay that reaches memory outside the frame.
+//! memory. No instruction may stay that reaches memory outside the frame.
 //!
 //! ```text
 //! sensitive which instructions it may not have
 //! classify  the class of an instruction
-//! operands  what references in code are called
+//! operands  names for references in code
 //! emit      code, symbols, codemap and map into one object
 //! ```
 
@@ -23,7 +23,7 @@ use crate::frame::refine;
 use crate::schemes::Table;
 use crate::{encode, plan};
 
-/// What a hypervisor's instance of a driver is.
+/// The target's properties.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     check_object: |_| Ok(()),
     any_relocation: false,

@@ -1,4 +1,4 @@
-//! Names for what stays in dom0.
+//! Names for everything that stays in dom0.
 //!
 //! The rewritten object has no data. A reference to data, to an imported
 //! variable or to the address of code becomes a reference to an undefined
@@ -15,7 +15,7 @@ use crate::asm::{Field, Referent};
 use crate::lift::{Lifted, Value};
 use crate::refusal::{self, Code, Refusal};
 
-/// What `value` refers to, as emitted code names it.
+/// What `value` refers to in emitted code.
 ///
 /// # Errors
 /// Why it cannot be named.

@@ -1,4 +1,4 @@
-//! What only the kernel or the hypervisor may execute (P3).
+//! Instructions that only the kernel or the hypervisor may execute (P3).
 
 use iced_x86::{Instruction, Mnemonic};
 
@@ -6,10 +6,11 @@ use crate::refusal::Code;
 use crate::registers::names_system_register;
 
 /// Refuses instructions that only the kernel may execute, or that reach state which
-/// the contract keeps from drivers (P3). Ports have a gate of their own.
+/// the contract keeps from drivers (P3). Port I/O is not refused: it goes through the
+/// port gate.
 ///
 /// # Errors
-/// It is one of them.
+/// The instruction must not be executed by a driver.
 pub fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> {
     use Mnemonic as M;
     if matches!(

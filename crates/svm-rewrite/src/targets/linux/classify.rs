@@ -1,5 +1,5 @@
-//! The class of an instruction in a module for a stock kernel: most stay as they
-//! are, and those that the kernel patches all do.
+//! The class of an instruction in a module for a stock kernel: most stay as they are,
+//! and all that the kernel patches do.
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
@@ -54,8 +54,8 @@ fn in_kept_range(question: &Question<'_>) -> Result<Class, Refused> {
     }
 }
 
-/// An instruction of a section that stays as it is: it may be anything that reaches
-/// no memory through a register.
+/// An instruction of a section that stays as it is. It must not reach memory through a
+/// register; otherwise it may be any instruction.
 fn in_kept_section(question: &Question<'_>) -> Result<Class, Refused> {
     match in_kept_range(question) {
         Err(refused @ (Code::Patched, _)) => Err(refused),
@@ -72,8 +72,8 @@ fn first(iced: &Instruction) -> Result<Option<Class>, Refused> {
     Ok((makes_frame(iced) || saves_flags(iced)).then_some(Class::Plain))
 }
 
-/// In a module for a stock kernel all extensions may stay; a translated access
-/// is encoded anew, which keeps no prefix without meaning.
+/// In a module for a stock kernel all extensions may stay. A translated access is
+/// encoded again, without prefixes that have no meaning.
 fn refuse_prefixes(iced: &Instruction, bytes: &[u8], class: Class) -> Result<(), Refused> {
     let class = unless_kept(class, iced);
     if matches!(class, Class::Keep(_) | Class::Drop | Class::Branch) {
@@ -85,16 +85,16 @@ fn refuse_prefixes(iced: &Instruction, bytes: &[u8], class: Class) -> Result<(),
     }
 }
 
-/// `pushfq`: what it reaches is the top of the stack.
+/// `pushfq`, which reaches only the top of the stack.
 fn saves_flags(iced: &Instruction) -> bool {
     iced.mnemonic() == Mnemonic::Pushfq
 }
 
-/// [`Class::Keep`] for what stays as it is, else the class.
+/// [`Class::Keep`] for an instruction that stays as it is, else the class.
 fn unless_kept(class: Class, iced: &Instruction) -> Class {
     let keep = Class::Keep(class.kind());
     match class {
-        // Calls of `__fentry__`, and what stops speculation.
+        // Calls of `__fentry__`, and instructions that stop speculation.
         Class::Drop if iced.flow_control() != FlowControl::Next => keep,
         Class::Drop
         | Class::Unreached(_)
@@ -118,7 +118,7 @@ fn unless_kept(class: Class, iced: &Instruction) -> Class {
         Class::PushMemory(Space::Heap) | Class::PopMemory(Space::Heap) => class,
         Class::PushMemory(_) | Class::PopMemory(_) => keep,
         Class::Xlat | Class::String(..) => class,
-        // The kernel has no gate: a string instruction with one pointer.
+        // The kernel has no port gate: it stays a string instruction with one pointer.
         Class::PortString(port, repeat) => {
             let op = if port.input {
                 StringOp::Ins
@@ -127,7 +127,7 @@ fn unless_kept(class: Class, iced: &Instruction) -> Class {
             };
             Class::String(op, port.log2, repeat)
         }
-        // A thunk is a routine like any other, whose calls the kernel patches.
+        // A thunk is an import; the kernel patches calls of it.
         Class::CallIndirect(Callee::Register(_)) | Class::JumpIndirect(Callee::Register(_)) => {
             match iced.op0_kind() {
                 OpKind::Register => keep,
@@ -140,8 +140,8 @@ fn unless_kept(class: Class, iced: &Instruction) -> Class {
     }
 }
 
-/// Whether an instruction moves `rsp` in a way that frames of the kernel are made
-/// with: by a constant, to alignment, from another register.
+/// Whether an instruction moves `rsp` in a way that kernel code makes frames: by a
+/// constant, to an alignment, from another register.
 fn makes_frame(iced: &Instruction) -> bool {
     use Mnemonic as M;
     let to_rsp = iced.op_count() == 2
@@ -150,7 +150,7 @@ fn makes_frame(iced: &Instruction) -> bool {
     let from_register = iced.op1_kind() == OpKind::Register;
     let from_memory = iced.op1_kind() == OpKind::Memory;
     match iced.mnemonic() {
-        // By what a register holds frames are made whose size nobody knows.
+        // A frame whose size is in a register is of unknown size.
         M::Add | M::Sub | M::And => to_rsp && !from_memory && !from_register,
         M::Mov => to_rsp && !from_memory && points_to_frame(iced.op1_register()),
         M::Lea => to_rsp && iced.memory_index() == Register::None,
@@ -159,8 +159,8 @@ fn makes_frame(iced: &Instruction) -> bool {
     }
 }
 
-/// Registers that unwinding may count from. From any other, `rsp` comes by a
-/// constant.
+/// Registers that unwinding may count from. A move from any other register must become
+/// a move by a constant.
 fn points_to_frame(register: Register) -> bool {
     matches!(register, Register::RBP | Register::R10)
 }

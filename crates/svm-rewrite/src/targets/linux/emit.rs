@@ -1,5 +1,4 @@
-//! Rewritten code, and everything of the original that is not code, to one
-//! object.
+//! Makes one object of rewritten code and the parts of the original that are not code.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -22,7 +21,7 @@ use crate::refusal::Refusal;
 /// Builds the object.
 ///
 /// # Errors
-/// What refers to code and cannot be moved.
+/// References to code that cannot be moved.
 pub fn emit(
     lifted: &Lifted<'_>,
     applied: &mut Applied,
@@ -37,7 +36,7 @@ pub fn emit(
         return Err(refusals);
     }
     orc::remake(&mut object, lifted, applied, &section_symbols)?;
-    // The original's own parts have their new places beyond this point.
+    // --- the original's own parts have their new places; the rest is added ---
     let runtime = Runtime::link(&mut object, scheme);
     versions::complete(&mut object).map_err(|refusal| vec![refusal])?;
     let sections = applied.sections.iter_mut();
@@ -108,7 +107,7 @@ fn section_symbols(
     found
 }
 
-/// What emitted code's references are called.
+/// Symbols for the references of emitted code.
 struct Names<'n, 'a> {
     lifted: &'n Lifted<'a>,
     applied: &'n Applied,
@@ -122,7 +121,7 @@ impl Names<'_, '_> {
             let section = &mut object.sections[self.lifted.sections[n].id.0 as usize];
             section.size = bytes.len() as u64;
             section.data = Cow::Owned(bytes);
-            // Functions keep the alignment that they were given, up to 16 bytes.
+            // Functions keep the alignment that they had, up to 16 bytes.
             section.align = section.align.max(16);
             section.relocations = laid
                 .references()

@@ -1,5 +1,5 @@
-//! Which instructions the kernel's metadata wants as they are: it patches them,
-//! or answers their faults, and looks at their bytes when it does.
+//! Finds the instructions that have to stay because of the kernel's metadata: the kernel
+//! patches them or handles their faults, and looks at their bytes when it does.
 
 use elf_loader::SectionId;
 use elf_loader::special::{self, Entry, FieldRole, SpecialKind};
@@ -13,8 +13,8 @@ use crate::frame::variants::Variant;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::refusal::{Code, Refusal};
 
-/// Sections whose instructions all stay as they are: alternatives' replacements, which
-/// never run in place, and static calls' trampolines, whose bytes the kernel knows.
+/// Sections whose instructions all stay as they are: replacements of alternatives, which
+/// never run in place, and trampolines of static calls, whose bytes the kernel checks.
 pub fn is_verbatim(section: &str) -> bool {
     matches!(section, ".altinstr_replacement" | ".static_call.text")
 }
@@ -65,16 +65,15 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
     Ok(finder.found)
 }
 
-/// Keeps moves of `rsp` from a register where they cannot become moves by a constant:
-/// where the function aligns `rsp`, for the distance back to what it was before then
-/// depends on `rsp` at entry, and where the distance is not known for another reason.
-/// Whether such a move is sound, the verifier decides.
+/// Keeps moves of `rsp` from a register that cannot become moves by a constant: if the
+/// function aligns `rsp`, the distance back depends on `rsp` at entry; or the distance
+/// is unknown for another reason. The verifier decides whether a kept move is sound.
 pub fn keep_realigned(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
     let aligns = |i: u32| {
         let iced = &lifted.insts[i as usize].iced;
         iced.mnemonic() == Mnemonic::And && iced.op0_register() == Register::RSP
     };
-    // Asked once a function: there may be as many moves in it as instructions.
+    // Computed once for each function: many of its instructions may be moves.
     let mut aligning: HashMap<u32, bool> = HashMap::default();
     for (i, class) in classes.iter_mut().enumerate() {
         if *class == Class::FramePointerToStack {
@@ -110,8 +109,7 @@ impl Finder<'_, '_> {
         };
         for i in range {
             // The first reason counts, with one exception: `__ex_table` may name an
-            // instruction inside an alternative (`clear_user`), and then its faults
-            // are answered there as well.
+            // instruction inside an alternative (`clear_user`); then the fixup counts.
             let slot = self.found.entry(i).or_insert(why);
             if why == Kept::Fixup && *slot != Kept::Section {
                 *slot = why;

@@ -3,15 +3,15 @@
 //!
 //! ```text
 //! series    whether its tables are those that are known
-//! kept      which instructions the kernel's metadata wants as they are   (before anything is decided)
+//! kept      which instructions must stay as the kernel's metadata names them
 //! system    which instructions it may have
 //! classify  the class of an instruction
-//! operands  what references in code are called
+//! operands  names for references in code
 //! places    where original places are now
 //! tables    the kernel's tables about code, moved
-//! orc       unwind tables, made anew
+//! orc       unwind tables, made again
 //! runtime   the slow path, linked in
-//! versions  checksums of what the slow path imports
+//! versions  checksums of the slow path's imports
 //! emit      all of it into one object
 //! ```
 
@@ -38,7 +38,7 @@ use crate::{encode, plan};
 
 pub use runtime::module_runtime;
 
-/// What a module for a stock kernel is.
+/// The target's properties.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     check_object: series::check,
     any_relocation: false,
@@ -58,7 +58,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     },
     plans: plan::Rules {
         table: Table::Absolute,
-        // Unwinding may need the caller's at any place.
+        // Unwinding may need the caller's `rbp` at any place.
         reserved: LocSet::reg(Reg::RBP),
         has_veneers: false,
     },

@@ -1,5 +1,5 @@
-//! Names for what code of a module refers to: the module's own sections, which
-//! stay, and the kernel's symbols. A place in code is a label, for it moves.
+//! Names for references in a module's code: the module's own sections, which stay, and
+//! the kernel's symbols. A place in code becomes a label, because code moves.
 
 use elf_loader::Place;
 use elf_loader::consts::{R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32};
@@ -9,7 +9,7 @@ use crate::asm::{Field, Label, Referent};
 use crate::lift::{Lifted, Value};
 use crate::refusal::{self, Code, Refusal};
 
-/// What `value` refers to, as emitted code names it.
+/// What `value` refers to in emitted code.
 ///
 /// # Errors
 /// Why it cannot be named.

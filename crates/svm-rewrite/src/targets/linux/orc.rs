@@ -1,9 +1,9 @@
 //! ORC unwind tables of rewritten code (arch/x86/include/asm/orc_types.h of Linux
 //! 6.1; the kernel's Documentation/x86/orc-unwinder.rst).
 //!
-//! An entry holds from its address to the next and says where the caller's frame
-//! is. At the original's instructions it is what the original had there; where a
-//! sequence has pushed words, the frame is as many words farther from `rsp`.
+//! An entry holds from its address to the next and says where the caller's frame is. At
+//! the original's instructions it is the original's entry; where a sequence has pushed
+//! words, the frame is that many words farther from `rsp`.
 
 use elf_loader::consts::R_X86_64_PC32;
 use elf_loader::special::{self, EntryData, SpecialKind};
@@ -16,7 +16,7 @@ use crate::refusal::{self, Code, Refusal};
 
 type Entry = [u8; 6];
 
-/// `sp_reg`: what `sp_offset` is counted from.
+/// `sp_reg`: the register that `sp_offset` is relative to.
 mod sp_reg {
     pub const UNDEFINED: u8 = 0;
     pub const BP: u8 = 4;
@@ -24,8 +24,8 @@ mod sp_reg {
     pub const BP_INDIRECT: u8 = 8;
 }
 
-/// Makes the tables anew, if the original has them. Entries are sorted by section
-/// and offset.
+/// Makes the tables for the new code, if the original has them. Entries are sorted by
+/// section and offset.
 pub fn remake(
     object: &mut Object<'static>,
     lifted: &Lifted<'_>,
@@ -102,7 +102,7 @@ fn rows(
             }
         }
     }
-    // The entry behind the last instruction says that no code follows.
+    // The entry after the last instruction says that no code follows.
     let section = lifted.sections[usize::from(code.0)].id;
     let end = lifted.object.section(section).data.len() as u64;
     if let Some(entry) = old.starting_at(code, end) {
@@ -116,7 +116,7 @@ fn beyond(lifted: &Lifted<'_>, i: InstIdx) -> Refusal {
     lifted.refusal(Code::NoScratch, i, reason)
 }
 
-/// The entry with so many more words on the stack.
+/// The entry with `words` more words on the stack.
 fn deeper(entry: Entry, words: i64) -> Option<Entry> {
     if words == 0 {
         return Some(entry);
@@ -170,9 +170,9 @@ impl Original {
         Some(list[n.checked_sub(1)?].1)
     }
 
-    /// The entries that begin to hold inside an instruction, which is there until
-    /// an alternative is: `pushf; pop %rax` for `call *pv_ops+N(%rip)`. Such
-    /// instructions stay as they are, and so do the places.
+    /// The entries that begin inside an instruction. They belong to an alternative that
+    /// replaces it: `pushf; pop %rax` for `call *pv_ops+N(%rip)`. These instructions
+    /// stay as they are, and so do the entries' places in them.
     fn inside(
         &self,
         code: CodeIdx,
@@ -187,7 +187,7 @@ impl Original {
             .copied()
     }
 
-    /// The entry that begins to hold exactly there.
+    /// The entry that begins exactly there.
     fn starting_at(&self, code: CodeIdx, offset: u64) -> Option<Entry> {
         let list = self.0.get(&code)?;
         let found = list.iter().rev().find(|(at, _)| *at == offset);

@@ -16,7 +16,7 @@ pub struct Places<'p, 'a> {
 }
 
 impl<'p, 'a> Places<'p, 'a> {
-    /// The map of what was applied.
+    /// The map for rewritten code.
     pub fn new(lifted: &'p Lifted<'a>, applied: &'p Applied) -> Places<'p, 'a> {
         let locks = applied.locked.iter().map(|&(section, i, at)| {
             let laid = &applied.sections[usize::from(section)];
@@ -45,8 +45,8 @@ impl<'p, 'a> Places<'p, 'a> {
         Some(self.applied.place(Label(i.0)).1)
     }
 
-    /// Where what was `start..end` ends now: if `end` was that of the function, behind
-    /// its out-of-line parts, else where the instruction at `end` begins.
+    /// The new end of the range `start..end`: after the function's out-of-line parts if
+    /// `end` was the end of the function, else where the instruction at `end` begins.
     pub fn end(&self, code: CodeIdx, start: u64, end: u64) -> Option<u64> {
         let first = self.lifted.inst_at(code, start)?;
         let f = self.lifted.function_of(first);
@@ -61,7 +61,7 @@ impl<'p, 'a> Places<'p, 'a> {
         self.place(code, end)
     }
 
-    /// Where the `lock` prefix is now of the access that was at `offset`.
+    /// The new place of the `lock` prefix of the access that was at `offset`.
     pub fn lock(&self, code: CodeIdx, offset: u64) -> Option<u64> {
         let i = self.lifted.inst_at(code, offset)?;
         let start = self.locks.get(&i.0).copied();
@@ -75,7 +75,7 @@ impl<'p, 'a> Places<'p, 'a> {
         Some(start + at as u64)
     }
 
-    /// How many bytes the kept instructions have now that were `len` bytes from
+    /// The new length in bytes of the kept instructions that were `len` bytes from
     /// `offset` on.
     pub fn kept_len(&self, code: CodeIdx, offset: u64, len: u64) -> Option<u64> {
         let start = self.place(code, offset)?;

@@ -27,15 +27,16 @@ impl Runtime {
     /// The symbol of that name.
     ///
     /// # Panics
-    /// If the runtime has none: the names are those of its source.
+    /// If the runtime has none. The names are fixed in its source.
     pub fn symbol(&self, name: &str) -> SymbolId {
         self.0[name]
     }
 }
 
-/// The translation table and what runs on a miss, with the names global that the
-/// code of other objects calls, and the note that says what the module is. Where
-/// whole modules are rewritten the names are local, and the note is theirs.
+/// The translation table and the slow path as an object of its own: the names that the
+/// code of other objects calls are global, and the object has the note of the module.
+/// Where a whole module is rewritten, the names are local and the note is in that
+/// module.
 pub fn module_runtime(scheme: Scheme) -> Object<'static> {
     let bytes = twin_linux_runtime::object(scheme);
     let mut object = elf_loader::read(bytes).expect("the runtime was assembled with twin");

@@ -1,9 +1,9 @@
-//! Which kernels a module may be of.
+//! Checks which kernel a module is for.
 //!
-//! What the tables of a module look like, differs from series to series, and so
-//! does what the runtime imports (`versions.rs`). Known is Linux 6.1. A module of
-//! another says so in its `vermagic`, or by a table that 6.1 does not have, or has
-//! in one way only; it is refused before its tables are read as something else.
+//! The format of a module's tables differs from series to series, and so do the runtime's
+//! imports (`versions.rs`). Only Linux 6.1 is supported. A module for another series is
+//! recognised by its `vermagic`, or by a table that 6.1 does not have or has in another
+//! form. It is refused before its tables are misread.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::refusal::{Code, Refusal};
 /// The series whose tables are known.
 const KNOWN: &str = "6.1";
 
-/// Tables about code that other kernels have, and which these are.
+/// Tables about code that only other kernels have, with the series of these kernels.
 const OTHERS: [(&str, &str); 6] = [
     (".call_sites", "Linux 6.2 and later, which may track calls"),
     (".cfi_sites", "Linux 6.2 and later with kCFI"),
@@ -37,7 +37,7 @@ const OTHERS: [(&str, &str); 6] = [
 /// Refuses a module of another series.
 ///
 /// # Errors
-/// What it is of, by what it says or has.
+/// The series of the module, and what shows it.
 pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
     if let Some(release) = modinfo::release(object).filter(|release| !is_known(release)) {
         let reason = format!(
@@ -68,7 +68,7 @@ fn is_known(release: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Why the kernel would not read a table as it stands in the file.
+/// Why the kernel would not read a table as it is in the file.
 fn unloaded(section: &Section<'_>) -> Option<&'static str> {
     match section.kind {
         _ if section.flags & SHF_ALLOC == 0 => {

@@ -1,10 +1,10 @@
-//! Which instructions a module for a stock kernel may have.
+//! The instructions that a module for a stock kernel may have.
 //!
-//! It has the kernel's own rights, so most of what only the kernel may execute
-//! stays as it is. What is refused: instructions that enter or leave a world in
-//! which the table means nothing (guests, users, enclaves), and those of whose
-//! effect on registers, memory or control nobody here knows. An allow-list, as
-//! for extensions: an instruction that nobody wrote down is refused.
+//! A module has the kernel's rights, so most privileged instructions stay as they are.
+//! Refused are instructions that enter or leave an environment in which the translation
+//! table is not valid (guests, users, enclaves), and those with unknown effects on
+//! registers, memory or control. An allow-list, as for extensions: an instruction that
+//! is not listed is refused.
 
 use iced_x86::{EncodingKind, Instruction, Mnemonic, OpKind};
 
@@ -13,7 +13,7 @@ use crate::analyse::classify::is_cache_hint;
 use crate::refusal::Code;
 use crate::registers::names_system_register;
 
-/// Refuses what no module may have.
+/// Refuses instructions that no module may have.
 ///
 /// # Errors
 /// Which and why.
@@ -37,7 +37,8 @@ pub fn refuse(iced: &Instruction) -> Result<(), (Code, &'static str)> {
     }
 }
 
-/// Why an instruction goes where the table means nothing.
+/// Why an instruction goes to an environment in which the translation table is not
+/// valid.
 fn other_world(mnemonic: Mnemonic) -> Option<&'static str> {
     use Mnemonic as M;
     match mnemonic {
@@ -60,8 +61,8 @@ fn other_world(mnemonic: Mnemonic) -> Option<&'static str> {
         | M::Skinit
         | M::Invlpga
         | M::Vmfunc => Some("it belongs to virtualization: a guest's code is not rewritten"),
-        // What registers they take and give is between the two; KVM's, VMware's and
-        // Hyper-V's agreements differ (Documentation/virt/kvm/x86/hypercalls.rst).
+        // The registers that they read and write depend on the hypervisor: KVM, VMware
+        // and Hyper-V differ (Documentation/virt/kvm/x86/hypercalls.rst).
         M::Vmcall | M::Vmmcall | M::Vmgexit => {
             Some("a call of the hypervisor, which may take and change any register and memory")
         }
@@ -121,8 +122,8 @@ fn loads_segment(iced: &Instruction) -> bool {
         )
 }
 
-/// Instructions of the system that modules have: their operands are registers, or
-/// memory that they name.
+/// System instructions that modules use: their operands are registers, or explicit
+/// memory operands.
 #[rustfmt::skip] // A table: one line a dozen names.
 fn is_listed(mnemonic: Mnemonic) -> bool {
     use Mnemonic as M;
@@ -136,7 +137,7 @@ fn is_listed(mnemonic: Mnemonic) -> bool {
     )
 }
 
-/// Whether only the kernel may execute it, or it tells of the kernel's state.
+/// Whether only the kernel may execute it, or it reveals the kernel's state.
 fn is_of_the_system(iced: &Instruction) -> bool {
     use Mnemonic as M;
     iced.is_privileged()

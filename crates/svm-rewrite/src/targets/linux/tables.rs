@@ -1,5 +1,5 @@
-//! What refers to code from elsewhere, moved: the kernel's tables about code,
-//! data that holds function pointers, and symbols.
+//! Moves references to code from elsewhere: the kernel's tables about code, data that
+//! holds function pointers, and symbols.
 
 use elf_loader::consts::{SHF_ALLOC, STT_SECTION};
 use elf_loader::special::{self, EntryData, SpecialKind};
@@ -15,8 +15,8 @@ const ALTERNATIVE_LEN: u64 = 10;
 /// `len` in `struct paravirt_patch_site` (arch/x86/include/asm/paravirt_types.h).
 const PARAVIRT_LEN: u64 = 9;
 
-/// Moves them all in `object`, whose code is still named by the original's
-/// places. Every place that cannot be moved is a refusal.
+/// Moves all references in `object`, which are still to the original's places. Every
+/// place that cannot be moved is a refusal.
 pub fn move_all(
     object: &mut Object<'static>,
     lifted: &Lifted<'_>,
@@ -44,8 +44,8 @@ pub fn move_all(
     mover.refusals
 }
 
-/// Whether a section describes the original's code to debuggers, whom it would
-/// mislead; the kernel does not load it, or does not read it.
+/// Whether a section describes the original's code to debuggers, and would now be wrong;
+/// the kernel does not load it, or does not read it.
 fn describes_code(section: &str) -> bool {
     section.starts_with(".debug_") || section == ".eh_frame"
 }
@@ -71,7 +71,7 @@ impl Mover<'_, '_, '_> {
 
     fn section(&mut self, id: SectionId, section: &mut Section<'static>) {
         let kind = special::kind_of(&section.name);
-        // Made anew elsewhere.
+        // `orc.rs` makes it again.
         if kind == Some(SpecialKind::OrcUnwindIp) {
             return;
         }
@@ -116,8 +116,8 @@ impl Mover<'_, '_, '_> {
         }
     }
 
-    /// Stores how long the kept instructions are that each entry names, at `field` of
-    /// the entry: the kernel may replace as many bytes.
+    /// Stores at `field` of each entry the length of the kept instructions that it
+    /// names: the kernel may replace that many bytes.
     fn lengths(&mut self, id: SectionId, section: &mut Section<'static>, field: u64) {
         let entries = special::entries(self.lifted.object, id);
         for entry in entries.expect("they were read before anything was decided") {

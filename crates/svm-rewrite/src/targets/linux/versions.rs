@@ -1,11 +1,11 @@
-//! Versions of what the runtime calls (`struct modversion_info` in
+//! Versions of the runtime's imports (`struct modversion_info` in
 //! include/linux/module.h of Linux 6.1; scripts/genksyms).
 //!
-//! A kernel built with versions wants, for each symbol that a module imports, a
-//! checksum of its declaration in `__versions`, and says so if there is none. The
-//! module's own imports have theirs. What the runtime imports beside them is
-//! declared here as it was when the runtime was written: a kernel that declares
-//! it otherwise refuses the module, as it should.
+//! A kernel built with versions requires, for each symbol that a module imports, a
+//! checksum of its declaration in `__versions`, and warns if there is none. The module
+//! has those of its own imports. Further imports of the runtime are declared here as they
+//! were when the runtime was written: a kernel that declares them differently refuses
+//! the module, as it should.
 
 use elf_loader::Object;
 
@@ -16,7 +16,7 @@ const SECTION: &str = "__versions";
 const ENTRY: usize = 64;
 const CHECKSUM: usize = 8;
 
-/// What the runtime imports, and its declaration as genksyms prints it
+/// The runtime's imports, with the declarations as genksyms prints them
 /// (`genksyms -D`): the preprocessor's tokens, without the names of parameters.
 const DECLARATIONS: [(&str, &str); 2] = [
     (
@@ -27,8 +27,8 @@ const DECLARATIONS: [(&str, &str); 2] = [
     ("__x86_return_thunk", "void __x86_return_thunk ( void ) "),
 ];
 
-/// Adds the versions of the runtime's imports that the module has none of. A
-/// module without versions stays so.
+/// Adds the versions of the runtime's imports that the module lacks. A module without
+/// versions stays without.
 ///
 /// # Errors
 /// The section holds no whole entries.
@@ -65,7 +65,7 @@ fn entry(name: &str, declaration: &str) -> [u8; ENTRY] {
     entry
 }
 
-/// The checksum of IEEE 802.3, as genksyms has it.
+/// The CRC-32 of IEEE 802.3, as genksyms computes it.
 fn crc32(bytes: &[u8]) -> u32 {
     const POLYNOMIAL: u32 = 0xedb8_8320;
     !bytes.iter().fold(!0, |crc, byte| {

@@ -59,12 +59,12 @@ fn straight(inst: &Inst) -> Result<Class, Refused> {
     }
 }
 
-/// Addresses that are computed only, and hints, which cannot fault.
+/// Instructions that only compute an address, and hints, which cannot fault.
 fn reaches_nothing(iced: &Instruction) -> bool {
     iced.mnemonic() == Mnemonic::Lea || is_filler(iced) || classify::is_cache_hint(iced)
 }
 
-/// What an operand is that stays as it is. That of a frame pointer is found
+/// The kind of an operand that stays as it is. Operands of a frame pointer are found
 /// later, by [`crate::frame::refine::keep_frame_pointer`].
 fn kept_operand(inst: &Inst) -> Option<Kind> {
     let iced = &inst.iced;

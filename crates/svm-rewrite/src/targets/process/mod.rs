@@ -1,10 +1,10 @@
 //! The `process` target: a program that is mapped to itself.
 //!
-//! What reaches memory through a register is translated. What stays as it is:
-//! operands relative to `rsp` (any shape), to a frame pointer, to `rip`, to a
-//! segment (thread-local variables), absolute ones; all transfers of control, of
-//! which indirect ones through memory load their destination by a translation
-//! first, jump tables excepted; whatever reaches no memory, of any extension.
+//! Accesses to memory through a register are translated. These stay as they are:
+//! operands relative to `rsp` (any shape), to a frame pointer, to `rip` or to a segment
+//! (thread-local variables), and absolute ones; all transfers of control (an indirect one
+//! through memory loads its destination through a translation first, except for jump
+//! tables); instructions of any extension that reach no memory.
 
 mod classify;
 
@@ -20,7 +20,7 @@ use crate::frame::refine;
 use crate::schemes::Table;
 use crate::{encode, plan};
 
-/// What a program is.
+/// The target's properties.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     check_object: |_| Ok(()),
     any_relocation: true,
@@ -53,7 +53,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         keeps_calls: false,
         is_verbatim: |_| false,
         referent: |_, value| Ok(Referent::Import(Import::Own(value.symbol), value.addend)),
-        // Its text says what it is.
+        // Relocations are printed as the text has them.
         field: |_| Some(Field::Abs32S),
     },
     // Nothing is proved of a program.

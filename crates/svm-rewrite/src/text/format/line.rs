@@ -36,19 +36,19 @@ pub enum Gap {
 /// A line with gaps.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// What stands before each gap.
+    /// The text before each gap.
     pub before: Vec<(Run, Gap)>,
-    /// What stands behind the last.
+    /// The text after the last gap.
     pub rest: Run,
 }
 
-/// Most runs are not longer; copying a constant number of bytes is no call.
+/// Most runs are not longer. A copy of constant size needs no call.
 const SHORT: usize = 32;
 
 /// A run of bytes that is copied often.
 #[derive(Clone, Debug)]
 pub enum Run {
-    /// The first so many of these.
+    /// The bytes, and how many of them count.
     Short([u8; SHORT], u8),
     /// All of these.
     Long(Box<[u8]>),
@@ -147,7 +147,7 @@ pub fn line(formatter: &mut GasFormatter, instruction: &Instruction, text: &mut 
     text.clear();
     text.push('\t');
     formatter.format(instruction, text);
-    // Mnemonic and operands apart, as compilers do it.
+    // A tab between mnemonic and operands, as compilers print it.
     let prefixed = instruction.has_lock_prefix()
         || instruction.has_rep_prefix()
         || instruction.has_repne_prefix();

@@ -1,7 +1,7 @@
 //! Emitted instructions as AT&T text that `as` reads back.
 //!
-//! Most of what is emitted is the same few instructions over and over, so their
-//! texts are remembered, with gaps where symbols go, and displacements.
+//! Most emitted code is the same few instructions over and over. So their texts are
+//! cached, with gaps for symbols and displacements.
 
 mod line;
 
@@ -24,7 +24,7 @@ pub struct Encoding {
     mask: u128,
     /// The displacement, if any will do.
     number: Option<Number>,
-    /// Its lines by what is filled, as far as they were asked for.
+    /// Its lines, by [`Filled::number`]; made when first needed.
     lines: [u32; 4],
     /// Length in bytes.
     pub len: u8,
@@ -101,7 +101,7 @@ const WAYS: usize = 4;
 /// are that instruction, for no encoding is the beginning of another (SDM volume
 /// 2, 2.1); so a wrong guess costs time and nothing else.
 pub struct Texts {
-    /// By [`Filled::number`]; made when first wanted.
+    /// By [`Filled::number`]; made when first needed.
     formatters: [Option<GasFormatter>; 4],
     known: Vec<Encoding>,
     /// Of each known one.
@@ -118,7 +118,7 @@ fn mask(len: usize) -> u128 {
     (1 << (8 * len)) - 1
 }
 
-/// Where guesses for the first three bytes of a window stand.
+/// The slot of the guess for the first three bytes of a window.
 fn guess_at(window: u128) -> usize {
     hash::place((window as u64) << 40, GUESSES)
 }
@@ -297,8 +297,8 @@ fn pushes(instruction: &Instruction) -> i64 {
 mod tests {
     use super::*;
 
-    /// Whatever was printed before, each line is what the formatter makes of the
-    /// instruction alone.
+    /// Each line is what the formatter makes of the instruction alone, whatever was
+    /// printed before.
     #[test]
     fn a_line_with_a_number_is_that_of_its_instruction() {
         let mut texts = Texts::new();

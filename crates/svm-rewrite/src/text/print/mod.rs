@@ -1,5 +1,5 @@
-//! Writes the text again, with the sequences in place of the lines they stand
-//! for. All other lines are copied byte for byte.
+//! Writes the text again, with sequences in place of the lines that they replace. All
+//! other lines are copied byte for byte.
 //!
 //! ```text
 //!     # twin: movl 8(%rdi), %eax
@@ -12,8 +12,8 @@
 //!     movl  (%rcx), %eax
 //! ```
 //!
-//! [`sequence`] prints what stands in line, [`parts`] what follows a function,
-//! [`names`] what the printer itself has to name.
+//! [`sequence`] prints the code in line, [`parts`] the out-of-line parts after a
+//! function, [`names`] the names that the printer needs.
 
 mod names;
 mod parts;
@@ -30,7 +30,7 @@ use crate::encode::sites::{Site, SiteCode};
 use crate::lift::{FuncIdx, Lifted};
 use crate::refusal::Code;
 
-/// A line that stands in the way, and why.
+/// A line that cannot be printed, and why.
 #[derive(Debug)]
 pub struct Obstacle {
     /// The statement that cannot be printed.
@@ -58,7 +58,7 @@ pub struct Input<'p, 'a> {
 /// The rewritten text.
 ///
 /// # Errors
-/// Every line that stands in the way.
+/// Every line that cannot be printed.
 pub fn print(input: &Input<'_, '_>) -> Result<Vec<u8>, Vec<Obstacle>> {
     let mut printer = Printer::new(input);
     for k in 0..input.statements.len() as u32 {
@@ -72,14 +72,14 @@ pub fn print(input: &Input<'_, '_>) -> Result<Vec<u8>, Vec<Obstacle>> {
     }
 }
 
-/// What was true where a check branches out of line.
+/// The state of directives where a check branches out of line.
 #[derive(Clone, Debug)]
 struct At<'p> {
     cfi: Option<Here<'p>>,
     loc: Loc,
 }
 
-/// What `.loc` has said (as.info, ".loc").
+/// The state from `.loc` (as.info, ".loc").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Loc {
     /// The last one.
@@ -112,8 +112,8 @@ fn said_is_stmt(rest: &[u8]) -> Option<bool> {
     rest.get(at + NAME.len()).map(|digit| *digit != b'0')
 }
 
-/// About what the rewritten text takes: what came in, and the lines of sequences,
-/// of some twenty bytes for an instruction of about four.
+/// An estimate of the size of the rewritten text: the original, and the lines of
+/// sequences, of some twenty bytes for an instruction of about four.
 fn room_for(input: &Input<'_, '_>) -> usize {
     let emitted = input.code.assemblers.iter().map(|a| a.here().offset());
     input.text.len() + 5 * emitted.sum::<u32>() as usize
@@ -131,7 +131,7 @@ struct Printer<'p, 'a> {
     parts_after: Vec<(StatementIdx, FuncIdx)>,
     /// Site of each instruction.
     sites: Vec<Option<&'p Site>>,
-    /// What was true at each branch out of line, by the number of its label.
+    /// The state of directives at each branch out of line, by the number of its label.
     at: Vec<Option<At<'p>>>,
     /// Whether a label is that of an out-of-line part, by number.
     apart: Vec<bool>,
@@ -139,9 +139,9 @@ struct Printer<'p, 'a> {
     closed: HashSet<u32>,
     /// Room for the labels of a sequence.
     labels: Vec<(Position, Label)>,
-    /// By section, how many references of fields lie before what is printed next.
+    /// By section, how many references of fields come before the code printed next.
     references: Vec<usize>,
-    /// Labels of `lock` prefixes that no branch goes to, once they were asked for.
+    /// Labels of `lock` prefixes that no branch goes to; computed when first needed.
     locks: Option<HashSet<&'p [u8]>>,
     obstacles: Vec<Obstacle>,
 }
@@ -238,7 +238,7 @@ impl<'p, 'a> Printer<'p, 'a> {
         } else if names::is_short_only(statement.name(self.input.text)) {
             self.short_only(statement);
         } else if self.closed.contains(&i.0) {
-            // objtool takes `int3` for no instruction that should be reached.
+            // objtool does not treat `int3` as code that should be reached.
             self.copy_to(statement.end as usize);
             self.line("\n\tint3\t# twin: does not return");
             self.out.pop();
@@ -251,7 +251,7 @@ impl<'p, 'a> Printer<'p, 'a> {
         self.copied = end;
     }
 
-    /// Ends the line that was begun, unless nothing is in it.
+    /// Ends the current line unless it is empty.
     fn fresh_line(&mut self) {
         let blank = |b: &u8| matches!(b, b' ' | b'\t');
         while self.out.last().is_some_and(blank) {
@@ -272,7 +272,7 @@ impl<'p, 'a> Printer<'p, 'a> {
         self.out.extend_from_slice(b"\t# twin: ");
         let start = self.out.len();
         self.out.extend_from_slice(&self.input.text[original]);
-        // One after the other and without branches: lines are short, and many.
+        // Byte by byte and without branches: there are many lines, and they are short.
         let (mut blank, mut twice) = (false, false);
         for byte in &mut self.out[start..] {
             let space = matches!(*byte, b' ' | b'\t' | b'\n');
@@ -300,7 +300,7 @@ impl<'p, 'a> Printer<'p, 'a> {
         self.out.truncate(end);
     }
 
-    /// `jrcxz` and `loop` have no long form, and what they jumped over grew:
+    /// `jrcxz` and `loop` have no long form, and the code that they jump over grew:
     ///
     /// ```text
     ///     jrcxz 1f ; jmp 2f ; 1: jmp target ; 2:

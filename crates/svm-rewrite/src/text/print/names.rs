@@ -1,5 +1,5 @@
-//! What the printer names: labels of its own, branches, what the runtime
-//! provides; and a few names of the text that mean something to it.
+//! Names that the printer makes (labels, branches, the runtime's symbols), and a few
+//! names in the text that it needs.
 
 use foldhash::HashSet;
 use twin_abi::names;
@@ -30,8 +30,7 @@ pub fn branch(jump: Jump) -> &'static str {
     }
 }
 
-/// Appends how code names what the runtime provides; false for what is the
-/// original's.
+/// Appends the name of a symbol of the runtime; false if the symbol is the original's.
 pub fn runtime(import: Import, addend: i64, out: &mut Vec<u8>) -> bool {
     match import {
         Import::Stlb => out.extend_from_slice(names::STLB.as_bytes()),
@@ -68,8 +67,8 @@ pub fn branch_target<'t>(text: &'t [u8], statement: &Statement) -> Option<&'t [u
     }
 }
 
-/// The labels that the table of `lock` prefixes names: `671` of `.long 671f - .`,
-/// and what clang makes of it, `.Ltmp4` of `.long .Ltmp4-.Ltmp5`.
+/// The labels that the table of `lock` prefixes names: `671` of `.long 671f - .`, and
+/// clang's form of it, `.Ltmp4` of `.long .Ltmp4-.Ltmp5`.
 pub fn locked<'t>(text: &'t [u8], statements: &[Statement]) -> HashSet<&'t [u8]> {
     let mut names = HashSet::default();
     let mut inside = false;

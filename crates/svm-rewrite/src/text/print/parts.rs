@@ -1,6 +1,6 @@
-//! Prints out-of-line parts: behind the function's last instruction, so that the
-//! function's size and its unwind information cover them. They repeat what
-//! `.loc` and `.cfi_*` said at their site.
+//! Prints out-of-line parts: after the function's last instruction, so that the
+//! function's size and its unwind information cover them. They repeat the state of
+//! `.loc` and `.cfi_*` at their site.
 
 use super::super::cfi::Here;
 use super::super::marks::StatementIdx;
@@ -38,8 +38,7 @@ impl<'p> Printer<'p, '_> {
         }
     }
 
-    /// The statement of the last instruction of a function; padding behind it
-    /// has none.
+    /// The statement of the last instruction of a function; padding after it has none.
     fn last_statement(&self, f: FuncIdx) -> Option<StatementIdx> {
         let insts = self.input.lifted.function(f).insts.clone();
         insts
@@ -47,9 +46,9 @@ impl<'p> Printer<'p, '_> {
             .find_map(|i| self.input.tie.statement(InstIdx(i)))
     }
 
-    /// Past what belongs to an instruction although it stands behind it: ends of
-    /// alternatives, whose length is the distance between numeric labels, and
-    /// tables that are pushed.
+    /// Skips statements after an instruction that belong to it: ends of alternatives,
+    /// whose length is the distance between numeric labels, and tables in sections
+    /// entered with `.pushsection`.
     fn behind_fragments(&self, last: StatementIdx) -> StatementIdx {
         let (text, statements) = (self.input.text, self.input.statements);
         let mut depth = 0;
@@ -72,7 +71,7 @@ impl<'p> Printer<'p, '_> {
         end
     }
 
-    /// The out-of-line parts of a function, behind statement `k`.
+    /// The out-of-line parts of a function, after statement `k`.
     pub(super) fn parts(&mut self, f: FuncIdx, k: StatementIdx) {
         let input = self.input;
         let end = input.statements[k.0 as usize].end as usize;
@@ -97,7 +96,7 @@ impl<'p> Printer<'p, '_> {
             let to = next.map_or(emitted.parts_end, |p| p.from);
             self.part(part, to, &mut at, emitted);
         }
-        // The lines that follow may rely on what held before the parts.
+        // The lines after the parts may rely on the state before them.
         if at.loc.is_stmt != self.loc.is_stmt {
             self.repeat_loc(self.loc, at.loc.is_stmt);
         }
@@ -119,7 +118,7 @@ impl<'p> Printer<'p, '_> {
         }
     }
 
-    /// One part, up to `to`; `at` is what directives say before it and behind it.
+    /// One part, up to `to`. `at` is the state of directives before it, then after it.
     fn part(&mut self, part: &'p Part, to: Position, at: &mut At<'p>, emitted: &'p FunctionCode) {
         let input = self.input;
         let Some(k) = input.tie.statement(part.inst) else {
@@ -153,7 +152,7 @@ impl<'p> Printer<'p, '_> {
         }
     }
 
-    /// Leads from what directives say at one place to what they said at a site.
+    /// Prints directives that lead from the state `at` to the state at a site.
     fn repeat(&mut self, at: &mut At<'p>, site: At<'p>) {
         if let (Some(from), Some(to)) = (&at.cfi, &site.cfi) {
             from.lead_to(to, &mut self.out);
@@ -165,8 +164,7 @@ impl<'p> Printer<'p, '_> {
         }
     }
 
-    /// A `.loc` again, without the view that it names, where `is_stmt` was last said
-    /// to be so.
+    /// Repeats a `.loc`, without the view that it names, given the last `is_stmt`.
     fn repeat_loc(&mut self, loc: Loc, is_stmt: bool) {
         let Some(k) = loc.at else {
             return;

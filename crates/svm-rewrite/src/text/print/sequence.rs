@@ -1,4 +1,4 @@
-//! Prints the sequences that stand in line.
+//! Prints the sequences in line.
 
 use super::super::cfi::Here;
 use super::super::format::{EncodingIdx, Filled, Gap};
@@ -10,7 +10,7 @@ use super::{At, Printer, names};
 use crate::asm::{Assembler, Jump, Label, Piece, Position, Reference, Referent};
 use crate::encode::sites::Site;
 
-/// The way through one sequence.
+/// The state of printing one sequence.
 pub struct Walk<'w> {
     pub assembler: &'w Assembler,
     /// References of fields still to come.
@@ -19,7 +19,7 @@ pub struct Walk<'w> {
     pub labels: Vec<(Position, Label)>,
     /// The original's operands.
     pub operands: &'w [u8],
-    /// What the last instruction pushed, not yet said.
+    /// What the last instruction pushed, for which no directive is printed yet.
     pub pending: i64,
     /// What was pushed before.
     pub pushed: i64,
@@ -61,8 +61,8 @@ impl<'p> Printer<'p, '_> {
         StatementIdx(first)
     }
 
-    /// The label before an access with a `lock` prefix that the table of these
-    /// prefixes names (`.smp_locks`) goes with it, unless branches go there.
+    /// The label before an access with a `lock` prefix that the table of these prefixes
+    /// names (`.smp_locks`). It moves with the access, unless branches go there.
     fn lock_label(&mut self, first: StatementIdx, site: &Site) -> Option<StatementIdx> {
         if !self.input.lifted.inst(site.inst).iced.has_lock_prefix() {
             return None;
@@ -115,14 +115,14 @@ impl<'p> Printer<'p, '_> {
             }
         }
         self.labels_at(&mut walk, site.to);
-        // The original's own directives follow, and say what the original did to rsp.
-        // So what was said in the sequence is taken back, and no more.
+        // The original's own directives follow, for what the original did to rsp. So
+        // only the sequence's own changes are undone here.
         walk.pending = -walk.pushed;
         self.settle(&mut walk);
         self.labels = walk.labels;
     }
 
-    /// The references of fields from a place on. Places are asked for nearly in order.
+    /// The references of fields from a place on. Called nearly in the order of places.
     pub(super) fn references_from(&mut self, section: u16, at: Position) -> &'p [Reference] {
         let assembler = &self.input.code.assemblers[usize::from(section)];
         let near = &mut self.references[usize::from(section)];
@@ -171,7 +171,8 @@ impl<'p> Printer<'p, '_> {
             if walk.pending != 0 {
                 self.settle(walk);
             }
-            // Bytes behind the branch that ends this code may follow, and do no harm.
+            // The slice may have bytes after the branch that ends this code; they do no
+            // harm.
             done += self.one(walk, at, &bytes[done..]);
             debug_assert!(done <= len as usize, "an instruction ends with its code");
         }
@@ -213,7 +214,7 @@ impl<'p> Printer<'p, '_> {
                 next.referent
             })
         };
-        // The displacement stands before the immediate (SDM volume 2, 2.1).
+        // The displacement comes before the immediate (SDM volume 2, 2.1).
         let displacement = field(known.displacement_at);
         let immediate = field(known.immediate_at);
         let filled = Filled {
@@ -240,7 +241,7 @@ impl<'p> Printer<'p, '_> {
             });
     }
 
-    /// Says what the last instruction did to the frame address.
+    /// Prints a directive for what the last instruction did to the frame address.
     pub(super) fn settle(&mut self, walk: &mut Walk<'_>) {
         let bytes = std::mem::take(&mut walk.pending);
         walk.pushed += bytes;

@@ -1,5 +1,5 @@
-//! The explicit memory operand: what happens there, how many bytes, and that
-//! there is no other.
+//! The explicit memory operand: the kind of access and its size, and that there is no
+//! other memory operand.
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register, UsedMemory};
 
@@ -116,8 +116,8 @@ fn is_stack_or_string(i: &Instruction) -> bool {
         )
 }
 
-/// What an address counts from in a module for a stock kernel: `%gs`, or a
-/// symbol without any register.
+/// What an address is relative to in a module for a stock kernel: `%gs`, or a symbol
+/// without any register.
 fn origin(i: &Instruction, field: OperandField) -> Origin {
     let alone = i.memory_index() == Register::None
         && matches!(i.memory_base(), Register::RIP | Register::None);

@@ -1,9 +1,9 @@
-//! From a decoded instruction to what the interpretation follows of it.
+//! Turns a decoded instruction into an [`Insn`] for the interpretation.
 //!
-//! Registers that an instruction writes and memory that it reaches come from
-//! the decoder's tables (`InstructionInfo`); its explicit operands are compared
-//! with that, so that no operand stays unseen. Forms that mean something to a
-//! rule get an [`Op`] of their own, with operands that no relocation changes.
+//! The registers that an instruction writes and the memory that it reaches come from
+//! the decoder's tables (`InstructionInfo`). Its explicit operands are compared with
+//! these, so that no operand is missed. Forms that matter to a rule get an [`Op`] of
+//! their own, with operands that no relocation changes.
 
 mod memory;
 mod operation;
@@ -36,11 +36,10 @@ pub enum OperandField {
     Bad,
 }
 
-/// A violation with what is left of the instruction.
+/// A violation, and the instruction as far as it was classified.
 type Refused = (Code, &'static str, Insn);
 
-/// Turns an instruction into what the interpretation follows of it. Where it
-/// stands is for the caller to fill in.
+/// Turns an instruction into an [`Insn`]. The caller fills in its place.
 pub fn classify(
     i: &Instruction,
     field: OperandField,
@@ -94,14 +93,14 @@ pub fn classify(
     }
 }
 
-/// What `in (%dx),%eax` may change where a hypervisor answers it: VMware's
-/// "backdoor" gives results in all registers but `rsp` and `rbp`
+/// The registers that `in (%dx),%eax` may change if a hypervisor handles it: VMware's
+/// "backdoor" returns results in all registers but `rsp` and `rbp`
 /// (arch/x86/include/asm/vmware.h; drivers/misc/vmw_balloon.c).
 const BACKDOOR: RegSet = RegSet(!(1 << 4 | 1 << 5));
 
 /// The registers that an instruction writes, for those kinds of [`Op`] that name
 /// them all and reach no memory but a table entry (SDM volume 2, the operation of
-/// each). `None`: ask the decoder.
+/// each). `None`: only the decoder's tables have them.
 fn known_writes(op: Op) -> Option<RegSet> {
     match op {
         Op::Copy { d, .. }

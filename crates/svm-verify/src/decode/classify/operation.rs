@@ -1,4 +1,4 @@
-//! What an instruction does: which [`Op`] the rules know it as.
+//! What an instruction does: its [`Op`].
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
@@ -7,7 +7,7 @@ use crate::decode::allow;
 use crate::insn::{Alu, BranchTarget, Condition, Half, Op, Reg, RegSet, StringKind, TableRead};
 use crate::schemes;
 
-/// What it does in a module for a stock kernel, which has more of them.
+/// The operation in a module for a stock kernel, which may have more of them.
 pub(super) fn kernel_operation(i: &Instruction, field: OperandField) -> Op {
     use Mnemonic::*;
     match i.mnemonic() {
@@ -19,8 +19,8 @@ pub(super) fn kernel_operation(i: &Instruction, field: OperandField) -> Op {
     }
 }
 
-/// What it does. [`Op::Plain`] is right for everything: its registers are
-/// unknown afterwards.
+/// The operation. [`Op::Plain`] is sound for every instruction: the registers that it
+/// writes are unknown afterwards.
 pub(super) fn operation(i: &Instruction, field: OperandField) -> Op {
     use Mnemonic::*;
     if i.is_string_instruction() {
@@ -247,7 +247,7 @@ fn is_prefetch(i: &Instruction) -> bool {
             | Prefetcht1
             | Prefetcht2
             | Prefetchw
-            // Not listed, but a check may skip them without being broken, too.
+            // Not listed, but checks may skip these, too, and still be recognised.
             | Prefetch
             | Prefetchwt1
     )

@@ -26,7 +26,7 @@ impl AccessVisitor for Written {
     fn memory_write(&mut self, _: Option<u64>, _: u32) {}
 }
 
-/// Instructions of which [`super::meaning`] compared the destination.
+/// Instructions whose destination [`super::meaning`] has compared.
 fn is_known(op: Op) -> bool {
     matches!(
         op,
@@ -44,8 +44,8 @@ fn is_known(op: Op) -> bool {
     )
 }
 
-/// Whether every register that the second decoding writes is one that the
-/// interpretation takes for written. The reverse costs precision only.
+/// Whether the interpretation believes written every register that the second decoding
+/// writes. If it believes more registers written, that costs only precision.
 pub(super) fn writes(insn: &Insn, second: &Second) -> bool {
     if is_known(insn.op) {
         return true;

@@ -1,12 +1,12 @@
-//! Where the second decoder is known to be wrong, or to say less.
+//! Forms where the second decoder is known to be wrong or incomplete.
 
 use iced_x86::{Code, Instruction, Mnemonic};
 
 use super::Aspect;
 use super::memory::has_memory;
 
-/// Forms of which the second decoder says something wrong, with the page of
-/// the manual (SDM volume 2). Everything else of them is compared.
+/// Forms of which the second decoder has one aspect wrong, with the page of the manual
+/// (SDM volume 2). All other aspects are compared.
 pub(super) fn known_to_differ(aspect: Aspect, i: &Instruction) -> bool {
     use Mnemonic::*;
     match aspect {

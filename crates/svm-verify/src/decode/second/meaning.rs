@@ -1,5 +1,5 @@
-//! What an instruction does, with which operands: whether the second decoding
-//! says what the interpretation believes.
+//! Compares the operation and its operands: whether the second decoding agrees with the
+//! interpretation's beliefs.
 
 use iced_x86::Instruction;
 use yaxpeax_x86::long_mode::{Instruction as Second, Opcode, Operand, RegSpec, register_class};
@@ -67,7 +67,7 @@ pub(super) fn does(op: Op, i: &Instruction, second: &Second) -> bool {
     }
 }
 
-/// What the interpretation must know of, so that it is never "any other".
+/// Operations that the interpretation must know, so they must not be [`Op::Plain`].
 fn is_special(opcode: Opcode) -> bool {
     use Opcode::*;
     let control = matches!(

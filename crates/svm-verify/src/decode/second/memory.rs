@@ -1,5 +1,5 @@
-//! The explicit memory operand: the same address, no more bytes, and written only
-//! where the interpretation believes so.
+//! Compares the explicit memory operand: the address is the same, no more bytes are
+//! reached, and it is written only if the interpretation believes so.
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use yaxpeax_x86::long_mode::{Instruction as Second, Operand, RegSpec, register_class};

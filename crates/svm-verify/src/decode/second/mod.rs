@@ -1,15 +1,14 @@
-//! A second opinion on what the bytes are: each instruction is decoded by
-//! `yaxpeax-x86` too, which shares neither tables nor authors with iced.
+//! A second decoding of each instruction, by `yaxpeax-x86`, which shares neither tables
+//! nor authors with iced.
 //!
-//! It takes what the interpretation is going to believe of an instruction
-//! ([`Insn`]) and compares each part of it with the second decoding: length,
-//! what it does, branch target, operand registers and constant, the address,
-//! size and direction of its memory operand, and the registers that it writes.
-//! One decoder's mistake is then a refusal, not a hole.
+//! The interpretation's beliefs about an instruction ([`Insn`]) are compared with the
+//! second decoding in every part: length, operation, branch target, operand registers
+//! and constant, the address, size and direction of its memory operand, and the
+//! registers that it writes. So a mistake of one decoder is a refusal, not a hole.
 //!
-//! Instructions that a rule refuses already are not asked about. Where the
-//! second decoder is known to be wrong, or says less, the form stands in
-//! [`known_to_differ`], with the page of the manual.
+//! Instructions that a rule refuses already are not compared. Forms where the second
+//! decoder is known to be wrong or incomplete are in [`known_to_differ`], with the page
+//! of the manual.
 
 mod destination;
 mod differences;
@@ -31,8 +30,8 @@ use memory::{fits, memory_operand, reaches};
 /// SDM volume 2, 2.3.11: no instruction is longer.
 const LONGEST: usize = 15;
 
-/// Asks the second decoder about the instruction at the start of `bytes`,
-/// which the first one made into `i` and [`crate::decode::classify`] into `insn`.
+/// Compares the second decoding of the instruction at the start of `bytes` with the
+/// first, `i`, and with `insn`, which [`crate::decode::classify`] made of it.
 pub fn agrees(
     decoder: &InstDecoder,
     i: &Instruction,
@@ -58,8 +57,8 @@ pub fn agrees(
     Err(aspect.reason())
 }
 
-/// Whether both decoders read as many bytes: all that is asked about instructions
-/// of the system ([`crate::decode::allow::Verdict::System`]).
+/// Whether both decoders read as many bytes. This is all that is compared for system
+/// instructions ([`crate::decode::allow::Verdict::System`]).
 pub fn same_length(
     decoder: &InstDecoder,
     i: &Instruction,
@@ -73,7 +72,8 @@ pub fn same_length(
 
 /// The second decoding of the instruction that the bytes begin with.
 fn decode(decoder: &InstDecoder, bytes: &[u8]) -> Option<Second> {
-    // One byte more than the longest: what is too long shall not look cut off.
+    // One byte more than the longest, so that an instruction that is too long does not
+    // look cut off.
     let bytes = &bytes[..bytes.len().min(LONGEST + 1)];
     let mut second = Second::invalid();
     decoder

@@ -11,8 +11,8 @@ use crate::decode::classify::{self, OperandField};
 use crate::decode::prefix;
 use crate::targets::Rules;
 
-/// Every opcode byte of these maps behind `head`, with every register field
-/// and each way to write an address.
+/// Every opcode byte of these maps after `head`, with every register field and each
+/// form of an address.
 fn every_opcode(head: &[u8], mut check: impl FnMut(&[u8; 24])) {
     for opcode in 0..=255u8 {
         for modrm in (0..=255u8).filter(|modrm| !matches!(modrm & 7, 3 | 6 | 7)) {
@@ -27,7 +27,7 @@ fn every_opcode(head: &[u8], mut check: impl FnMut(&[u8; 24])) {
     }
 }
 
-/// What stands before the opcode: prefixes, REX and escape bytes, or VEX.
+/// The bytes before the opcode: prefixes, REX and escape bytes, or VEX.
 fn heads() -> Vec<Vec<u8>> {
     let mut heads = Vec::new();
     let prefixes = [
@@ -61,7 +61,7 @@ fn heads() -> Vec<Vec<u8>> {
     heads
 }
 
-/// The comparison of whatever the bytes begin with; `None` if a rule
+/// The comparison of the instruction at the start of the bytes; `None` if a rule
 /// refuses it by name.
 fn compared(
     bytes: &[u8],
@@ -76,16 +76,16 @@ fn compared(
     Some((i, agrees(&InstDecoder::default(), &i, &insn, bytes)))
 }
 
-/// Listed, but refused since the second decoder does not know better. No
-/// compiler emits them: W set where the manual ignores it, and VPCLMULQDQ of
-/// 256 bits, which is newer than it.
+/// Listed, but refused because the second decoder does not know them. No compiler emits
+/// them: W set where the manual ignores it, and VPCLMULQDQ of 256 bits, which is newer
+/// than the decoder.
 const LOST: [Code; 3] = [
     Code::VEX_Vpextrb_r64m8_xmm_imm8,
     Code::VEX_Vpextrw_r64m16_xmm_imm8,
     Code::VEX_Vpclmulqdq_ymm_ymm_ymmm256_imm8,
 ];
 
-/// What [`crate::decode::memo`] relies on.
+/// The properties that [`crate::decode::memo`] relies on.
 #[test]
 fn what_follows_an_instruction_changes_nothing() {
     let mut factory = InstructionInfoFactory::new();

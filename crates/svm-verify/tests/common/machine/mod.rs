@@ -1,6 +1,6 @@
-//! A machine that executes emitted code and knows, at each access, whether it
-//! is confined. It is the judge of what the verifier lets pass: it knows
-//! nothing of facts or rules, only memory.
+//! A machine that executes emitted code and checks, at each access, whether the access is
+//! confined. It judges the code that the verifier accepts. It does not depend on facts
+//! or rules, only on memory.
 //!
 //! ```text
 //! dom0 page p       --translation-->  WINDOWS + k * 0x4000 + 0x1000, mapped with
@@ -85,8 +85,8 @@ struct StatusFlags {
 }
 
 impl Cpu {
-    /// A machine with these registers, `rsp` apart, in a scheme. `entries` are
-    /// the pages that the table knows.
+    /// A machine with these registers, except `rsp`, in a scheme. `entries` are the pages
+    /// that the table translates.
     pub fn new(paper: bool, regs: [u64; 16], entries: &[u64]) -> Cpu {
         let mut machine = Cpu {
             regs,
@@ -117,7 +117,7 @@ impl Cpu {
         WINDOWS + k as u64 * 0x4000 + 0x1000
     }
 
-    /// What the slow path answers.
+    /// The result of the slow path.
     fn translate(&mut self, address: u64) -> u64 {
         self.window(address & !0xfff) + (address & 0xfff)
     }
@@ -138,7 +138,8 @@ impl Cpu {
         Ok(if self.paper { tag ^ mapped } else { mapped })
     }
 
-    /// The dom0 address behind an address, or the address itself on the stack.
+    /// The dom0 address that is mapped at an address, or the address itself on the
+    /// stack.
     fn locate(&self, at: u64, size: usize, write: bool) -> Result<(u64, bool), String> {
         let end = at.wrapping_add(size as u64);
         if (WINDOWS..WINDOWS + 0x4000 * self.windows.len() as u64).contains(&at) {
