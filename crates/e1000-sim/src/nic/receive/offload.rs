@@ -23,7 +23,7 @@ impl Nic {
             None => {
                 let head = &first[start..];
                 let after = sum(rest);
-                // Behind an odd piece, bytes change places: RFC 1071, 2 (B).
+                // After a piece of odd length, bytes change places: RFC 1071, 2 (B).
                 let after = match head.len() % 2 {
                     0 => after,
                     _ => u64::from(fold(after).swap_bytes()),
