@@ -59,7 +59,7 @@ kinds! {
     StackCanary "stack: canary"
     /// A buffer's bus address in a descriptor is wrong.
     DmaAddress "descriptor: DMA address"
-    /// Data shared by hot routines and the hypervisor are wrong: requests, completions.
+    /// Data shared by hot routines and the hypervisor is wrong: requests, completions.
     Interface "shared rings: index or entry"
     /// A lock is held and will never be freed.
     HeldLock "lock left held"
