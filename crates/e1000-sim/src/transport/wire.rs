@@ -55,14 +55,14 @@ impl Bus for MachineBus<'_> {
             *word = unsafe { from.cast::<u64>().read_volatile() }.to_le_bytes();
             return Ok(());
         }
-        // SAFETY: checked; nobody has references into the memory.
+        // SAFETY: checked; no references into the memory exist.
         unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
         Ok(())
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), BusFault> {
         let to = self.target(address, bytes.len())?;
-        // SAFETY: checked; nobody has references into the memory. Aligned
+        // SAFETY: checked; no references into the memory exist. Aligned
         // words, which others may read meanwhile, are one store.
         unsafe {
             match (bytes, address % 8) {
