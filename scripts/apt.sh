@@ -1,8 +1,8 @@
-# Lists of Debian 12 of our own, for the scripts that fetch packages without
-# installing any; read by them with `.`, not run.
+# Private package lists of Debian 12, for the scripts that fetch packages without
+# installing any; sourced by them with `.`, not run.
 #
-# Before: $apt is the directory that everything apt writes goes below, and `die`
-# says why the script ends. Both functions print options for apt-get and
+# Required: $apt is the directory below which apt writes everything, and the function
+# `die` ends the script with a message. Both functions print options for apt-get and
 # apt-cache, separated by blanks: paths may have none.
 #
 #   TWIN_DEBIAN_MIRROR  mirror (default http://deb.debian.org/debian)
@@ -20,8 +20,7 @@ private_options() {
         Acquire::Languages=none Acquire::Retries=3 Acquire::http::Timeout=30
 }
 
-# bookworm_options deb|deb-src: the sources are Debian 12 and nothing else,
-# whatever this system is.
+# bookworm_options deb|deb-src: the sources are only Debian 12's, on any system.
 bookworm_options() {
     [ -e "$keyring" ] || die "no $keyring: install debian-archive-keyring"
     mkdir -p "$apt/no-parts"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# First contact: what a stranger meets on a Debian 12 with nothing but Rust and
+# First contact: tries the README's commands on a Debian 12 that has only Rust and
 # git. Needs root, debootstrap and ip; installs nothing on this system.
 #
 #   scripts/bare.sh [STEP...]
@@ -60,7 +60,7 @@ base() {
     mv "$bare/base.new" "$bare/base.tar"
 }
 
-# A machine that nobody has used, with the repository to clone from.
+# An unused machine, with the repository to clone from.
 unpack() {
     rm -rf --one-file-system "$1"
     mkdir -p "$1"
@@ -76,7 +76,7 @@ bundle() {
     git -C "$root" bundle create -q "$1/srv/twin.git" HEAD $(git -C "$root" symbolic-ref -q HEAD)
 }
 
-# What a machine has beside its disk.
+# A machine's file systems other than its disk.
 mounts() {
     ! mountpoint -q "$1/proc" || return 0
     mount -t proc proc "$1/proc"
@@ -89,8 +89,8 @@ mounts() {
     [ -z "${SSL_CERT_FILE-}" ] || cp -L "$SSL_CERT_FILE" "$1/etc/ssl/certs/ca-certificates.crt"
 }
 
-# session STEP IMAGE USER [WRAPPER...]: what stands on standard input is typed into
-# IMAGE by USER, after the lines of shell WRAPPER. Prompts show the time.
+# session STEP IMAGE USER [WRAPPER...]: types standard input into IMAGE as USER, after
+# the lines of shell WRAPPER. Prompts show the time.
 session() {
     step=$1 image=$2 user=$3 wrapper=${4-:}
     cat >"$image/srv/$step" <<'END'
@@ -119,7 +119,7 @@ END
         die "$step failed: see $bare/transcript-$step"
 }
 
-# ---- What is typed there -------------------------------------------------------
+# ---- The commands typed there --------------------------------------------------
 
 user() {
     unpack "$bare/user"
@@ -183,7 +183,7 @@ $(for target in $offline; do echo "type_in make $target"; done)
 END
 }
 
-# ---- What it becomes -----------------------------------------------------------
+# ---- The page ------------------------------------------------------------------
 
 # part TITLE STEP...: a chapter of the page, of the steps that were recorded.
 part() {
@@ -216,7 +216,7 @@ painted over; colours; runs of lines of one kind, of which the number stays (wha
 cargo and make compile, what apt-get says of packages, functions in the table of
 `differential`); tests that passed, of which each set is one line.
 END
-    # What a reader has to know of this record, if there is anything.
+    # Notes for the reader of this record, if there are any.
     [ ! -s "$bare/note" ] || { echo && cat "$bare/note"; }
     part 'As root' online || true
     part 'As root, with what was fixed since' again || true

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Each compiler that Debian 12 packages, at each level, with each set of flags,
-# through `twin cc`: user programs are run beside their unrewritten builds, kernel
-# objects are linked with the runtime and verified.
+# Runs each compiler that Debian 12 packages, at each level, with each set of flags,
+# through `twin cc`: user programs are run and compared with their unrewritten builds,
+# kernel objects are linked with the runtime and verified.
 #
 #   scripts/compilers.sh sample    gcc and one clang, the ends of the levels
 #   scripts/compilers.sh all       gcc 11 and 12, clang 13 to 22, those installed
 #
-# Installs nothing; a compiler that is not there is said to be skipped. Ends with
-# how many builds were the same or verified; fails at the first that is not.
+# Installs nothing; reports a compiler that is not installed as skipped. Ends with the
+# number of builds that were the same or verified; fails at the first that is not.
 #
 #   TWIN    the program (default target/debug/twin)
 set -eu

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a Debian package of target/release/{twin,twin-run}: the programs, what
-# `twin run` needs beside them, manual pages, completions, guides.
+# Makes a Debian package of target/release/{twin,twin-run}: the programs, the files that
+# `twin run` needs, manual pages, completions, guides.
 #
 #   scripts/deb.sh          leaves target/deb/twin_VERSION_ARCH.deb
 #   scripts/deb.sh test     also installs it into an empty root, uses it, removes it
@@ -131,7 +131,7 @@ build() {
     echo "package: ${deb#"$root"/} ($(du -k "$deb" | cut -f1) KiB)"
 }
 
-# Installs into an empty root, looks, removes, and looks again.
+# Installs into an empty root, checks, removes, and checks again.
 try() {
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What twin does, on a real driver: every command is shown before it is run.
+# Shows what twin does with a real driver: every command is printed before it is run.
 #
 #   scripts/demo.sh BIN_DIR E1000.KO OUT_DIR
 set -eu

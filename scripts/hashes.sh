@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints a hash of all that twin makes of the stock kernel's Ethernet modules and of
-# sqlite's text, a line each: to compare two versions of twin whose output must be
+# Prints a hash of each of twin's outputs for the stock kernel's Ethernet modules and
+# sqlite's text, one on a line: to compare two versions of twin whose output must be
 # the same.
 #
 #   scripts/hashes.sh TWIN >before

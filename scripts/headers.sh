@@ -9,16 +9,16 @@
 #                    and the linux-* packages it depends on (kbuild, compiler)
 #   headers-VERSION  package and version that this is
 #
-# Which packages these are, the packages say: X is the stock kernel's, the others
-# are what linux-headers-X depends on. One thing is changed in what they hold: the
-# include path of the tree's Makefile is absolute (/usr/src/...) and is made to
-# point here. Once headers-VERSION names the stock kernel's version nothing is
-# asked or fetched. TWIN_DEBIAN_MIRROR as for stock.sh.
+# The packages are found by dependencies: X is the stock kernel's, the others are those
+# that linux-headers-X depends on. One thing is changed in their contents: the include
+# path of the tree's Makefile is absolute (/usr/src/...) and is made to point here. Once
+# headers-VERSION names the stock kernel's version, apt is not called again.
+# TWIN_DEBIAN_MIRROR as for stock.sh.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 mkdir -p "$root/target/stock"
-# The real place: target/stock may be a link, and make wants one name for it.
+# The real path: target/stock may be a link, and make needs one name for it.
 stock=$(CDPATH='' cd -P -- "$root/target/stock" && pwd -P)
 apt=$stock/headers-apt
 
@@ -90,7 +90,7 @@ unpack() {
     rm -rf "$stock/headers-tree" "$apt"
     mv tree "$stock/headers-tree"
     ln -sfn "headers-tree/usr/src/$headers" "$stock/headers"
-    # Last: whoever sees the version finds all the rest.
+    # Last: when the version is there, all the rest is complete.
     echo "$headers $version" >headers-VERSION
     mv headers-VERSION "$stock/headers-VERSION"
 }

@@ -1,21 +1,21 @@
 #!/bin/sh
-# Builds real programs through `twin cc`, runs their own tests, and compares what
-# they make with what the unrewritten builds make.
+# Builds real programs through `twin cc`, runs their own tests, and compares their
+# output with that of the unrewritten builds.
 #
 #   scripts/programs.sh sample    zlib at -O2 with gcc
 #   scripts/programs.sh all       zlib, lz4, sqlite and gcc's torture programs, at
 #                                 -O0, -O2 and -O3, with gcc and clang (an hour)
 #   scripts/programs.sh text DIR  leaves DIR/sqlite-gcc{-O0,-O2,-O3}.s, for benchmarks
 #
-# Sources are fetched by package name, into target/programs. Says of each program
-# what was rewritten and that it behaves as its unrewritten build, and ends with the
+# Sources are fetched by package name, into target/programs. Prints for each program
+# what was rewritten and that it behaves like its unrewritten build, and at the end the
 # sums; fails at the first difference.
 #
 #   TWIN        the program (default target/debug/twin)
 #   COMPILERS   default "gcc clang-14", those that are installed
 #   LEVELS      default "-O0 -O2 -O3"
 #   PROGRAMS    default "zlib lz4 sqlite torture"
-#   EACH        of gcc's torture programs, each so many-th (default 1: all)
+#   EACH        every how many of gcc's torture programs are run (default 1: all)
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -29,16 +29,16 @@ die() {
     exit 1
 }
 
-# ---- What is built and compared ------------------------------------------------
+# ---- The programs --------------------------------------------------------------
 
-# begin PROGRAM COMPILER LEVEL: what is rewritten from here on is counted as its.
+# begin PROGRAM COMPILER LEVEL: counts code rewritten from here on as this program's.
 begin() {
     report=$work/$1-$2$3.jsonl
     reports="$reports $report"
     : >"$report"
 }
 
-# counted FILE...: what the compilations in these reports consisted of.
+# counted FILE...: counts of the compilations in these reports.
 counted() {
     cat "$@" | awk -F'[:,{}]' '{
         for (i = 1; i < NF; i++) {

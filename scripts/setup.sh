@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes sure that what building and testing needs is installed.
+# Makes sure that everything needed to build and test is installed.
 #
 #   scripts/setup.sh [COMMAND:PACKAGE...]
 #
 # As root, missing Debian packages are installed; otherwise the one line that
-# installs them is printed. The arguments name what is needed besides. Rust is
-# looked for, never installed: where it comes from is the owner's choice.
+# installs them is printed. The arguments name further packages. The script looks for
+# Rust but never installs it: its source is the owner's choice.
 set -eu
 
 # command:package, one a line; the command shows that the package is there.

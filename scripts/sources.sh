@@ -3,7 +3,7 @@
 #
 #   scripts/sources.sh PACKAGE...
 #
-# Each lands in target/programs/PACKAGE. What is there is not fetched again.
+# Each is unpacked to target/programs/PACKAGE. Existing ones are not fetched again.
 #
 #   TWIN_DEBIAN_MIRROR  mirror (default http://deb.debian.org/debian)
 set -eu

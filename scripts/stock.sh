@@ -9,10 +9,10 @@
 #   boot       -> the package's /boot (vmlinuz, config)
 #   VERSION    package and version that this is
 #
-# Which package that is, apt is asked: linux-image-amd64 of Debian 12 depends on
-# it. The lists of this system are used if they know it; otherwise lists of our
-# own are fetched below target/stock/apt, which needs no privileges. Once VERSION
-# is there nothing is asked or fetched; remove target/stock to start over.
+# apt names the package: linux-image-amd64 of Debian 12 depends on it. The lists of
+# this system are used if they have it; otherwise private lists are fetched below
+# target/stock/apt, which needs no privileges. If VERSION exists, apt is not called;
+# remove target/stock to start over.
 #
 #   TWIN_DEBIAN_MIRROR  mirror for lists of our own
 #                       (default http://deb.debian.org/debian)
@@ -107,7 +107,7 @@ unpack() {
     ln -sfn tree/boot "$stock/boot"
     mv e1000.ko "$stock/e1000.ko"
     rm -rf "$apt"
-    # Last: whoever sees VERSION finds all the rest.
+    # Last: when VERSION is there, all the rest is complete.
     mv VERSION "$stock/VERSION"
 }
 

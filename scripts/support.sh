@@ -7,14 +7,14 @@
 #   kernel.o   the dom0 kernel shim, from crates/e1000-sim/kernel/
 #   hot.o      the hot routines, from runtime/hot/
 #   wild.ko    a module with a wild pointer, from crates/qemu-tests/guest/
-#   fixup.ko   one whose faults the kernel answers, likewise
+#   fixup.ko   one whose faults the kernel answers, from the same directory
 # Each file is compiled by the kernel's own build (kbuild, one object a file) in
-# a copy of its directory below target/support/build, so nothing is written
-# beside the sources; `ld -r -S` combines them, without debug information, as in
-# a distributed module. What is up to date stays.
+# a copy of its directory below target/support/build, so nothing is written to the
+# source directories; `ld -r -S` combines them, without debug information, as in
+# a distributed module. Files that are up to date are kept.
 #
-# Then the two are checked: together with the stock e1000.ko every import is
-# defined exactly once, but for the host's functions, which kernel.h declares.
+# Then kernel.o and hot.o are checked: together with the stock e1000.ko every import is
+# defined exactly once, except the host's functions, which kernel.h declares.
 # Needs target/stock/headers (scripts/headers.sh).
 set -eu
 
@@ -40,7 +40,7 @@ current() {
         [ -z "$(find "$include" "$0" -newer "$1" -print | head -n 1)" ]
 }
 
-# Copies what changed of directory $1 into $2 and drops what is gone there.
+# Copies changed files of directory $1 into $2 and deletes those that are gone.
 refresh() {
     mkdir -p "$2"
     for file in "$2"/*.[chS]; do
@@ -80,9 +80,8 @@ combine() {
         echo "obj-m := $*"
         echo "ccflags-y := -D__NO_FORTIFY -fno-tree-loop-distribute-patterns -I$build -I$include $warnings"
         echo "asflags-y := -I$build -I$include"
-        # kernel.o is never rewritten: objtool's tables would only be in the way.
-        # And it calls the host, whose code wants 16-byte aligned stacks, while
-        # kernel code keeps 8.
+        # kernel.o is never rewritten, so it needs no tables of objtool. And it calls
+        # the host, whose code needs 16-byte aligned stacks, while kernel code keeps 8.
         if [ "$name" = kernel ]; then
             echo 'OBJECT_FILES_NON_STANDARD := y'
             echo 'ccflags-y += -mincoming-stack-boundary=3 -mpreferred-stack-boundary=4'
@@ -111,7 +110,7 @@ guest() {
     [ -n "$stale" ] || return 0
     refresh "$sources" "$build"
     echo "obj-m := $(printf '%s.o ' "$@")" >"$build/Makefile"
-    # kbuild says that it leaves out BTF, which nobody misses.
+    # kbuild reports that it leaves out BTF, which is not needed.
     make -s -C "$headers" M="$build" modules >"$build/log" 2>&1 || {
         cat "$build/log" >&2
         die "guest modules: kbuild failed (log above, in ${build#"$root"/}/log)"
@@ -133,7 +132,7 @@ check() {
     status=0
     defined "$support/kernel.o" >"$work/kernel"
     defined "$support/hot.o" >"$work/hot"
-    # e1000.ko's own globals (init_module ...) concern nobody but the loader.
+    # Only the loader uses e1000.ko's own globals (init_module ...).
     comm -12 "$work/kernel" "$work/hot" >"$work/twice"
     if [ -s "$work/twice" ]; then
         echo "defined by kernel.o and hot.o both: $(tr '\n' ' ' <"$work/twice")" >&2

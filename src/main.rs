@@ -4,8 +4,8 @@
 //! arguments ──cli──> Command ──commands::*::run──> Result<(), Failure> ──> exit status
 //! ```
 //!
-//! The work is done by the library crates; here are files, options, messages
-//! and nothing else. One file a subcommand.
+//! The library crates do the work. This program has only files, options and
+//! messages: one file for each subcommand.
 
 mod cc;
 mod cli;
@@ -27,8 +27,8 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
-        // Help and version are errors to clap; it knows where each belongs. If
-        // nobody reads them there is nothing left to do.
+        // Help and version are errors to clap, which knows where to print each. If
+        // printing fails there is nothing left to do.
         Err(error) => {
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));

@@ -20,8 +20,8 @@ pub fn cores() -> NonZero<usize> {
     thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
 }
 
-/// Does `job` for every input on `threads` threads and hands what it gives to
-/// `sink`, in the order of the inputs and on the calling thread. What fails is
+/// Does `job` for every input on `threads` threads and passes each result to
+/// `sink`, in the order of the inputs and on the calling thread. A failed job is
 /// printed and does not stop the rest; an error of `sink` does.
 ///
 /// # Errors
@@ -68,8 +68,8 @@ pub fn each<T: AsRef<Path> + Sync, R: Send>(
     }
 }
 
-/// Does `job` for one input. A panic is a defect of this program met by that
-/// input: it becomes a failure, so that the others go on.
+/// Does `job` for one input. A panic is a defect of this program that this input
+/// triggers: it becomes a failure, so that the others go on.
 pub fn guard<T: AsRef<Path>, R>(
     input: &T,
     job: impl Fn(&T) -> Result<R, Failure>,

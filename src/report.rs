@@ -10,8 +10,8 @@
 //! ]}
 //! ```
 //!
-//! One object a line. Sites are written as they come, so the report of a whole
-//! kernel takes no memory; refusals are few and wait for the end.
+//! One object on each line. Sites are written as they come, so the report of a whole
+//! kernel takes no memory; refusals are few and are kept until the end.
 
 use serde::Serialize;
 use svm_rewrite::{Refusal, Site};
@@ -45,7 +45,7 @@ struct Refused<'a> {
     remedy: &'static str,
 }
 
-/// A file refused as a whole, or a defect of our own.
+/// A file refused as a whole, or a defect of twin.
 #[derive(Serialize)]
 struct Rejected {
     code: &'static str,

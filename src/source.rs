@@ -6,10 +6,9 @@
 //!             `linux`: ──as──> object ──ld -r──> with the runtime ──> verify
 //! ```
 //!
-//! Text for `linux` is a part of a module, and what it is assembled to is proved
-//! as part of one. Text for `hypervisor` is a program's, mapped to itself: the proof is
-//! about drivers, whose stack and frames have known sizes, and does not hold for
-//! programs.
+//! Text for `linux` is a part of a module, and its object is verified as part of one.
+//! Text for `hypervisor` is a program's, mapped to itself: the proof is about drivers,
+//! whose stack and frames have known sizes, and does not hold for programs.
 
 use svm_rewrite::text::{Printed, Source};
 use svm_rewrite::{Options, Scheme, Target};

@@ -1,5 +1,5 @@
-//! What `twin --version` says: enough to build the same program again, and
-//! nothing that differs between two such builds.
+//! The text of `twin --version`: enough to build the same program again, and nothing
+//! that differs between two such builds.
 
 use std::sync::LazyLock;
 
@@ -26,8 +26,7 @@ pub fn long() -> &'static str {
     &TEXT
 }
 
-/// What `twin rewrite` takes for an option that is not given, asked of the
-/// options themselves.
+/// The default of an option of `twin rewrite`, read from the option's definition.
 fn default_of(option: &str) -> String {
     let command = rewrite::Opts::augment_args(Command::new("rewrite"));
     let of = command.get_arguments().find(|arg| arg.get_id() == option);

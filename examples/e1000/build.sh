@@ -5,8 +5,8 @@
 #
 # Needs `make stock` (headers) and target/debug/twin or TWIN. Leaves e1000.ko and,
 # built the same way by the plain compiler, original/e1000.ko in DIRECTORY
-# (default target/examples/e1000). Any warning the rewritten build has and the
-# plain one has not is an error, and so is a module that `twin verify` refuses.
+# (default target/examples/e1000). A warning that only the rewritten build has is an
+# error, and so is a module that `twin verify` refuses.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -54,7 +54,7 @@ mkdir -p "$directory/original"
 cp "$driver"/*.[ch] "$driver/Makefile" "$directory/original"
 cp "$driver"/*.[ch] "$driver/Makefile" "$here/Kbuild" "$directory"
 "$twin" cc --target linux --runtime "$directory/twin_runtime.o_shipped"
-# modpost wants to know how each object was made.
+# modpost reads how each object was made.
 : >"$directory/.twin_runtime.o.cmd"
 
 build "$directory/original" "$compiler"

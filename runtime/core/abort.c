@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Aborts: what is written down, and that the instance dies of it.
+ * Aborts: writing the report and marking the instance dead.
  *
- * An abort goes: somebody calls twin_abort_record; control reaches
- * twin_unwind (entry_x86_64.S), with every C frame of the runtime already
- * returned from; twin_enter returns TWIN_ABORTED. Nothing of the driver runs
- * again: later entries are TWIN_DEAD, and other CPUs that are still inside
- * abort at their next step into the runtime.
+ * The steps of an abort: a caller writes the report (twin_abort_record); every
+ * C frame of the runtime returns; control reaches twin_unwind
+ * (entry_x86_64.S); twin_enter returns TWIN_ABORTED. Nothing of the driver runs
+ * again: later entries return TWIN_DEAD, and other CPUs that are still inside
+ * abort when they next call the runtime.
  */
 #include "internal.h"
 
 enum { ALIVE, DYING, DEAD };
 
-/* The first abort's report is the instance's: others only follow from it. */
+/* The instance keeps the report of the first abort: later ones only follow from it. */
 static void kill_instance(struct twin_instance *instance, const struct twin_abort_report *report)
 {
 	uint32_t alive = ALIVE;
@@ -45,7 +45,7 @@ const struct twin_abort_report *twin_instance_report(const struct twin_instance 
 	return &instance->report;
 }
 
-/* In place of a ud2 that is a WARN. */
+/* Replaces a ud2 that is a WARN. */
 void twin_warn_site(struct twin_cpu *cpu, uint64_t site)
 {
 	struct twin_instance *instance = cpu->instance;
@@ -55,14 +55,14 @@ void twin_warn_site(struct twin_cpu *cpu, uint64_t site)
 		instance->ops->warn(instance, site);
 }
 
-/* In place of any other ud2. */
+/* Replaces any other ud2. */
 void twin_bug_site(struct twin_cpu *cpu, uint64_t site)
 {
 	twin_abort_record(cpu, TWIN_ABORT_BUG, 0, 0, site);
 }
 
-/* A function's return address is not what it was when the function began. What
- * stands there instead is above the site. */
+/* A function's return address has changed since the function began. The changed
+ * word is above the site. */
 void twin_smashed_site(struct twin_cpu *cpu, uint64_t site)
 {
 	const uint64_t *stack = (const uint64_t *)cpu->saved.rsp;
@@ -83,9 +83,9 @@ static uint64_t block_of(const struct twin_cpu *cpu)
 }
 
 /*
- * A fault in fetching at rip executed nothing there, wherever it is. Any other
- * rip that is neither the driver's nor ours is somebody's who should not be on
- * this stack, and not for us to repair.
+ * A fault in fetching at rip executed nothing there, so rip may be anything. With
+ * any other fault, a rip that is neither the driver's nor ours belongs to code
+ * that should not be on this stack, and the fault is not ours to handle.
  */
 bool twin_fault_is_drivers(const struct twin_cpu *cpu, uint64_t rip, uint64_t rsp, bool fetched)
 {

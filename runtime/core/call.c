@@ -11,13 +11,13 @@
  * {vm, hyp} without a lock. The rules are those of the translation table: a
  * free entry matches nothing of its index; an entry is written hyp first, vm
  * second, under call_lock, and is not written again while any CPU is inside;
- * targets that collide are looked up each time. When that happens often, the
- * whole cache is emptied at the next moment nobody is inside.
+ * targets that collide are looked up each time. After many collisions the
+ * whole cache is emptied as soon as no CPU is inside.
  */
 #include "internal.h"
 
 /* The hash that twin_stlb_call computes: low bits folded with higher ones,
- * for functions are aligned and jump targets are not. */
+ * because functions are aligned and jump targets are not. */
 uint32_t twin_call_index(uint64_t vm)
 {
 	return ((uint32_t)vm ^ ((uint32_t)vm >> TWIN_CALL_SHIFT)) & (TWIN_CALL_ENTRIES - 1);

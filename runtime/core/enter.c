@@ -2,9 +2,9 @@
 /*
  * Entering the driver, and leaving it for an import or a hot routine.
  *
- * Stacks. Driver code runs on the block's stack. Everything of the runtime in
- * C runs on the stack that twin_enter was called on, below its frame: it is
- * out of the driver's reach, has the host's own size, and nests by itself:
+ * Stacks. Driver code runs on the block's stack. The runtime's C code runs on
+ * the stack that twin_enter was called on, below its frame: the driver cannot
+ * reach that stack, its size is the host's choice, and nesting needs no code:
  *
  *   host's stack                         driver stack
  *   ------------                         ------------
@@ -112,8 +112,8 @@ static void take_flags_back(uint64_t flags)
 		__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | flags);
 }
 
-/* twin_run_driver while the host's vector state is put aside. It returns here from
- * an abort too. Not inlined: the state is large, and most drivers need none. */
+/* twin_run_driver with the host's vector state saved before and restored after; an
+ * abort returns here too. Not inlined: the state is large, and most drivers need none. */
 static __attribute__((noinline)) int run_shielded(struct twin_cpu *cpu, uint64_t hyp,
 						  const uint64_t args[6], uint64_t *result)
 {
@@ -143,7 +143,7 @@ static int run(struct twin_cpu *cpu, uint64_t hyp, const uint64_t args[6], uint6
 
 /* ---- Entry --------------------------------------------------------------- */
 
-/* cpu is free, or in an import of the same instance. */
+/* Whether cpu is free, or in an import of the same instance. */
 static bool may_enter(const struct twin_cpu *cpu, const struct twin_instance *instance)
 {
 	return !cpu->instance || (cpu->instance == instance && cpu->may_nest);
@@ -205,10 +205,10 @@ static void fill_frame(struct twin_call_frame *frame, const struct twin_register
 }
 
 /*
- * The routine is done. Registers that the psABI lets a call destroy keep the
- * driver's values unless the routine changed them in the frame: nothing of the
- * host leaks, and routines that promise to keep more than the psABI asks
- * (the kernel has some) need no other path.
+ * The routine has returned. Registers that the psABI lets a call destroy keep
+ * the driver's values unless the routine changed them in the frame. So no value
+ * of the host leaks, and routines that promise to keep more registers than the
+ * psABI requires (the kernel has some) need no other path.
  */
 static void take_frame(struct twin_registers *saved, const struct twin_call_frame *frame)
 {
@@ -242,16 +242,16 @@ static int abort_call(struct twin_cpu *cpu, const struct twin_call_frame *frame)
 	return TWIN_ABORTED;
 }
 
-/* Vector registers carry nothing over a call (psABI 3.2.1), so what the host left in
- * them is not restored to the driver's, but cleared. */
+/* No vector register is kept over a call (psABI 3.2.1), so the host's values in them
+ * are cleared rather than replaced by the driver's. */
 static void clear_vectors(struct twin_instance *instance)
 {
 	if (!instance->vector_free)
 		instance->ops->vector_clear(instance);
 }
 
-/* saved is copied, for a nested entry uses it too. The copy has the site: dom0 and
- * nested driver code may write where it stands on the driver stack. */
+/* saved is copied, because a nested entry overwrites it. The copy includes the site:
+ * dom0 and nested driver code may write to its word on the driver stack. */
 static int call_out(struct twin_cpu *cpu, uint64_t target, twin_hot_routine hot)
 {
 	struct twin_registers saved = cpu->saved;

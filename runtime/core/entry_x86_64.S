@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The way between driver code and the runtime's C code, x86-64 System V.
+ * Transitions between driver code and the runtime's C code, x86-64 System V.
  *
  * Driver code runs on the driver stack of its CPU's block; `top`, which is
  * rsp | (TWIN_STACK_BLOCK - 1), finds the context there. C code runs on the
  * host's stack. Position independent, all references relative to rip.
  *
- * Pushes here go to the driver stack and may meet its guard page. The fault
- * handler knows this text (twin_entry_text_start) and takes such a fault for
- * the driver's overflow. For that, in_driver is 1 at every push to the driver
- * stack, and 0 whenever C code runs.
+ * Pushes here go to the driver stack and may fault on its guard page. The fault
+ * handler knows the range of this text (from twin_entry_text_start) and treats
+ * such a fault as the driver's stack overflow. For that, in_driver is 1 at every
+ * push to the driver stack, and 0 whenever C code runs.
  *
- * No vector register is touched, and none is by the C code: slow paths keep the
- * driver's. What the host had in them was cleared before (core/enter.c).
+ * Neither this code nor the C code touches a vector register: slow paths keep
+ * the driver's. The host's values in them were cleared before (core/enter.c).
  *
  * Return addresses. `ret` takes its target from the driver stack, which the
- * driver reaches by pointer, and so does dom0 while it answers an upcall. Each
- * one here goes where it should:
+ * driver can write by pointer; dom0 can too, while it answers an upcall. Why each
+ * `ret` here goes where it should:
  *
- *   to driver code   TO_RUNTIME keeps the word at the top in the context, which
- *                    nothing of the driver reaches, and TO_DRIVER puts it back:
- *                    whatever ran meanwhile, `ret` finds what the call pushed
- *   slow paths       the word below it and the site above (twin_slow_<reg>) have
- *                    had nothing but this file and trusted C code between call
- *                    and `ret`; other CPUs' translations never lead here
+ *   to driver code   TO_RUNTIME keeps the word on top of the stack in the
+ *                    context, which the driver cannot reach, and TO_DRIVER puts
+ *                    it back: `ret` finds what the call pushed, whatever ran
+ *                    meanwhile
+ *   slow paths       only this file and trusted C code run between call and
+ *                    `ret`, so the word below and the site above
+ *                    (twin_slow_<reg>) are unchanged; other CPUs' translations
+ *                    never lead here
  *   to the host      twin_run_driver returns on the host's stack, and a driver
  *                    function comes to twin_driver_return by its own `ret`, which
  *                    compares the word with its shadow where it may have been
@@ -47,7 +49,7 @@
 .endm
 
 /*
- * From driver code to C: save what C may destroy, go to the host's stack.
+ * From driver code to C: save what C may destroy, switch to the host's stack.
  *
  *   driver stack            gives   cpu->saved  rax rcx rdx rsi rdi r8-r11
  *   rsp+0  site                                 flags, rsp, site
@@ -131,7 +133,7 @@ twin_entry_text_start:
  *   +8   r15
  *   +0   result      <- cpu->host_rsp, 16-byte aligned
  *
- * Returns 0 with *result = rax, or STATUS_ABORTED by way of twin_unwind.
+ * Returns 0 with *result = rax, or STATUS_ABORTED through twin_unwind.
  */
 ENTRY twin_run_driver
 	pushq	%rbp
@@ -185,9 +187,9 @@ twin_driver_return:
 END twin_run_driver
 
 /*
- * Give up the driver's invocation, rdi = cpu, any stack. Whatever lies on the
- * host's stack below twin_run_driver's frame is dropped: nothing, or what the
- * faulting driver code had there, nothing too.
+ * End the driver's invocation; rdi = cpu, any stack. The host's stack below
+ * twin_run_driver's frame is dropped. It holds nothing: the runtime's C frames
+ * have returned, and faulting driver code has none there.
  */
 ENTRY twin_abort_from_fault
 twin_unwind:
@@ -203,11 +205,11 @@ END twin_abort_from_fault
 
 /*
  * twin_slow_<reg>: dom0 address in reg, its translation out in reg; all other
- * registers are kept. The flags are not: a check has overwritten them before, and
- * emitted code gives them back after it if anybody reads them.
+ * registers are kept. The flags are not: the check has overwritten them before,
+ * and emitted code restores them after the call where they are live.
  *
- * The driver's own stack is common and quick: its pages stand for themselves,
- * decided with one register.
+ * The driver's own stack is a common case with a short path: its pages translate
+ * to themselves, which one register suffices to decide.
  *
  *   t = block - address;  LOW <= address - block < HIGH
  *                     <=> t + HIGH - 1 < HIGH - LOW, unsigned
@@ -261,8 +263,8 @@ END slow_common
 /* ---- Indirect calls ---------------------------------------------------- */
 
 /*
- * twin_stlb_call: called or jumped to with a dom0 code address in r11. Goes on
- * at its counterpart with everything kept but r10, r11 and the flags.
+ * twin_stlb_call: called or jumped to with a dom0 code address in r11. Control
+ * goes to its counterpart; all is kept but r10, r11 and the flags.
  *
  *   cache index = (r11 ^ r11 >> SHIFT) & (ENTRIES - 1), entries of 16 bytes
  */
@@ -360,7 +362,7 @@ ENTRY twin_warn
 	ret
 END twin_warn
 
-/* Abort. Called, so that a return address tells where. */
+/* Abort. Called, so that the return address says where. */
 ENTRY twin_bug
 	TO_RUNTIME
 	LOAD_SITE %rsi
@@ -368,7 +370,7 @@ ENTRY twin_bug
 	jmp	twin_unwind
 END twin_bug
 
-/* Abort: the caller's return address is not what its shadow says. */
+/* Abort: the caller's return address differs from its shadow. */
 ENTRY twin_smashed
 	TO_RUNTIME
 	LOAD_SITE %rsi
@@ -379,15 +381,15 @@ END twin_smashed
 /* ---- Calls out of the driver ------------------------------------------- */
 
 /*
- * A stub is what driver code calls in place of an imported routine:
+ * Driver code calls a stub in place of an imported routine:
  *
  *	movl	$number, %r11d
  *	jmp	twin_import_entry
  *
  *   driver stack: +8 arguments 7 on, +0 return to driver code
  *
- * The platform's import runs on the host's stack. Back come rax and what the
- * operation changed; all else is kept, flags included.
+ * The platform's import runs on the host's stack. It returns rax and the
+ * registers that it changed in the frame; all else is kept, flags included.
  */
 ENTRY twin_import_entry
 	TO_RUNTIME

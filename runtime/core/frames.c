@@ -7,8 +7,8 @@
  *   |  owner  |  pins   |
  *   +---------+---------+
  *
- * Pinning acquires and unpinning releases: what an owner's packet read is over
- * before another owner has the frame.
+ * Pinning acquires and unpinning releases: reads for an owner's packet are over
+ * before the frame has another owner.
  */
 #include <twin/frames.h>
 

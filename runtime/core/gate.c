@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The gate of an instance: counts the CPUs inside the driver, and keeps CPUs
- * out while something changes that emitted code reads without a lock.
+ * out while data changes that emitted code reads without a lock.
  *
- * One word: the count, and CLOSED on top. Closing sets CLOSED first, so the
- * count only falls from then on; once it is 0 the closer is alone. Nested
- * entries do not pass the gate, their CPU is counted already, so waiting for
- * the count cannot hang on them; a CPU that is inside and waits for itself
- * runs out of patience.
+ * One word: the count, and CLOSED in the top bit. Closing sets CLOSED first, so
+ * the count only falls from then on; once it is 0 the closer is alone. Nested
+ * entries do not pass the gate, because their CPU is counted already; so waiting
+ * for the count cannot hang on them. A CPU that closes the gate from inside waits
+ * for itself and runs out of patience.
  *
- * Entering acquires and leaving releases: what the closer wrote is seen by all
- * who enter after, and what a driver read was read before the closer writes.
+ * Entering acquires and leaving releases: every later entry sees what the closer
+ * wrote, and a driver's reads come before the closer's writes.
  */
 #include "internal.h"
 
 #define CLOSED 0x80000000u
 
-/* Nobody is inside: close at once. */
+/* Close at once, if no CPU is inside. */
 static bool try_close(struct twin_gate *gate)
 {
 	uint32_t idle = 0;
@@ -35,7 +35,7 @@ static bool wait_alone(struct twin_gate *gate, uint64_t patience)
 	return true;
 }
 
-/* false: somebody else has it closed, or patience ran out. */
+/* false: another CPU has closed it, or patience ran out. */
 bool twin_gate_close(struct twin_gate *gate, uint64_t patience)
 {
 	if (__atomic_fetch_or(&gate->word, CLOSED, __ATOMIC_ACQUIRE) & CLOSED)
@@ -61,8 +61,8 @@ static void maintain(struct twin_instance *instance)
 	twin_gate_open(&instance->gate);
 }
 
-/* Spins while the gate is closed. The first CPU in does what waited for
- * nobody being inside. */
+/* Spins while the gate is closed. The first CPU to enter does the maintenance
+ * that requires that no CPU is inside. */
 void twin_gate_enter(struct twin_instance *instance)
 {
 	uint32_t *word = &instance->gate.word;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the core's files share with one another and with entry_x86_64.S, and
- * what unit tests may look at. Not for platforms or hosts.
+ * Declarations shared by the core's files, entry_x86_64.S and the unit tests.
+ * Not for platforms or hosts.
  *
  * Memory order. Shared words are accessed with the compiler's __atomic
  * builtins. On x86 (TSO, SDM vol. 3, 9.2) an acquire load and a release store
@@ -55,7 +55,7 @@ static inline bool is_dead(const struct twin_instance *instance)
 	return __atomic_load_n(&instance->dead, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* Have the next CPU that enters while nobody is inside call maintain() (gate.c). */
+/* Have the next CPU that enters while none is inside call maintain() (gate.c). */
 static inline void wish_maintenance(struct twin_instance *instance)
 {
 	if (!__atomic_load_n(&instance->maintain, __ATOMIC_RELAXED))
@@ -63,9 +63,9 @@ static inline void wish_maintenance(struct twin_instance *instance)
 }
 
 /*
- * gate.c. Enter spins while the gate is closed; the first CPU in does what was
- * wished for (wish_maintenance). Close is false if another CPU has it closed or
- * one inside does not leave within `patience` looks.
+ * gate.c. Enter spins while the gate is closed; the first CPU to enter does the
+ * requested maintenance (wish_maintenance). Close is false if another CPU has
+ * closed it, or one inside does not leave within `patience` polls.
  */
 void twin_gate_enter(struct twin_instance *instance);
 void twin_gate_leave(struct twin_gate *gate);
@@ -86,8 +86,8 @@ uint32_t twin_call_index(uint64_t vm);
 
 /*
  * Called by entry_x86_64.S on the host's stack, with the driver's registers
- * in cpu->saved. Each says how it tells assembly to abort; the report is then
- * written. No C frame is ever skipped by an abort.
+ * in cpu->saved. The comment after each is the return value that makes assembly
+ * abort; the report is then written. An abort never skips a C frame.
  */
 uint64_t twin_slow_path(struct twin_cpu *cpu, uint64_t va, uint64_t site);	/* 0 */
 uint64_t twin_call_slow(struct twin_cpu *cpu, uint64_t vm, uint64_t site);	/* 0 */

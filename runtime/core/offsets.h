@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Offsets in struct twin_cpu that assembly uses. core/enter.c proves each.
+ * Offsets in struct twin_cpu that assembly uses. core/enter.c asserts each.
  */
 #ifndef TWIN_OFFSETS_H
 #define TWIN_OFFSETS_H

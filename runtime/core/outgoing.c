@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Guests' packets on their way out; see <twin/frames.h>.
+ * Guests' packets being sent; see <twin/frames.h>.
  *
- * A ticket is the number of a place and how often that place had changed when the
- * packet took it, so a completion that comes twice, or late, names nothing:
+ * A ticket is the number of a place and the place's count of changes when the
+ * packet took it. So a second or late completion matches no packet:
  *
  *   63    32 31     0
  *   +-------+-------+

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Port input and output: the policy, and the way to the platform.
+ * Port input and output: checks the policy, calls the platform.
  */
 #include "internal.h"
 
@@ -15,7 +15,7 @@ bool twin_port_allowed(const struct twin_instance *instance, uint16_t port, uint
 	return false;
 }
 
-/* May this access go on? If not, the report is written. */
+/* Whether the access is permitted. If not, the report is written. */
 static bool permit(struct twin_cpu *cpu, bool possible, uint16_t port, uint32_t size,
 		   uint64_t site)
 {

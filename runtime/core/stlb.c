@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The software translation table and what stands behind it (paper, 4.1).
+ * The software translation table and the nodes that back it (paper, 4.1).
  *
  * Takes dom0 addresses that the emitted fast path did not find; gives the
  * address of the same byte in a mapped window, or refuses. A window is the
- * byte's page, the one before it and the one after it; of the latter two dom0
- * may have none, then there is a hole.
+ * byte's page, the one before it and the one after it; where dom0 has no page
+ * before or after, the window has a hole.
  *
- * What is per CPU: the driver stack and its context. The stack's pages are
- * translated to themselves on their own CPU alone and so never enter the
- * table, which all CPUs read: another CPU asking for them is refused.
+ * Per CPU: the driver stack and its context. The stack's pages are translated
+ * to themselves on their own CPU alone and so never enter the table, which all
+ * CPUs read: an access from another CPU is refused.
  *
- * What is shared: the table, and behind it one node for each mapped window,
- * in a chain for each table index.
+ * Shared: the table, and one node for each mapped window, in a chain for each
+ * table index.
  *
  * Why sharing is safe. Emitted code loads an entry's tag, compares, and loads
  * the translation, without a lock. Therefore:
@@ -20,11 +20,11 @@
  *   1. A free entry's tag matches no address of its index (free_tag).
  *   2. An entry is written translation first, tag second. Stores become
  *      visible in that order and loads are performed in that order (x86-TSO),
- *      so whoever sees the tag sees its translation.
+ *      so a CPU that sees the tag sees its translation.
  *   3. An entry that is not free is not written again while any CPU is inside
  *      the driver. Colliding pages stay in the chain and are answered from
  *      there. Replacing (twin_stlb_promote) and forgetting (twin_unmap) happen
- *      with the gate closed: then nobody holds a tag or a translation, and the
+ *      with the gate closed: then no CPU holds a tag or a translation, and the
  *      gate's atomics order the stores before the next entry to the driver.
  *   4. Chains grow at the head, by a release store of a finished node, under
  *      table_lock. Readers follow them without it. Nodes leave chains only
@@ -169,8 +169,8 @@ static int fill(struct twin_instance *instance, uint64_t page, struct twin_node 
 }
 
 /*
- * The entry holds another page. Lost counts between CPUs do no harm: they
- * only delay a promotion.
+ * The entry holds another page. Counts lost to races between CPUs do no harm:
+ * they only delay a promotion.
  */
 static void note_collision(struct twin_instance *instance, struct twin_node *node)
 {
@@ -286,9 +286,9 @@ static void promote_in(struct twin_instance *instance, uint32_t index)
 }
 
 /*
- * Give each contested entry to the page that its slow path answered most. Hits
- * of the page in the table are not known, so two hot pages take turns, at most
- * once in TWIN_PROMOTE_HITS collisions. Gate closed.
+ * Give each contested entry to the page of its chain with the most slow-path
+ * answers. Hits of the page in the table are not counted, so two hot pages take
+ * turns, at most once in TWIN_PROMOTE_HITS collisions. Gate closed.
  */
 void twin_stlb_promote(struct twin_instance *instance)
 {
@@ -363,7 +363,7 @@ void twin_instance_drop(struct twin_instance *instance, uint64_t first_page, uin
 
 	if (!pages)
 		return;
-	/* A window shows the pages beside its own: begin and end one page farther. */
+	/* A window shows the neighbours of its page too: begin and end one page farther. */
 	range.first = page_of(first_page) - (TWIN_WINDOW_PAGES - 1) * TWIN_PAGE_SIZE;
 	range.pages = pages + TWIN_WINDOW_PAGES - 1 + TWIN_BELOW / TWIN_PAGE_SIZE;
 	if (pages >= all || range.pages > all)

@@ -3,9 +3,9 @@
  * Received packets to guests; see <twin/switch.h>.
  *
  * A packet's number is in as many queues as it has holders. Queues, the free
- * chain and holders change under the lock; a packet's arrival is written before
- * its number is queued and read until its last holder has let go, so copying
- * needs no lock.
+ * chain and holders change under the lock. A packet's `arrival` is written before
+ * its number is queued, and not again before its last holder has let go; so
+ * copying needs no lock.
  */
 #include <stddef.h>
 
@@ -129,7 +129,7 @@ uint32_t twin_switch_detach(struct twin_switch *sw, uint32_t guest, uint64_t *re
 
 /* ---- Reading dom0 --------------------------------------------------------- */
 
-/* The core calls no library; rep movsb is what memcpy would come to. */
+/* The core calls no library; memcpy would be rep movsb too. */
 static void copy(void *to, const void *from, uint64_t size)
 {
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
@@ -141,12 +141,12 @@ int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from,
 	uint64_t mapped;
 	uint32_t chunk;
 
-	if (size && from + size - 1 < from)	/* round the end of all addresses */
+	if (size && from + size - 1 < from)	/* wraps */
 		return TWIN_ABORTED;
 	while (size) {
 		if (twin_translate(instance, from, &mapped))
 			return TWIN_ABORTED;
-		/* Of a window's pages only its own is surely dom0's. */
+		/* Of a window's three pages only the middle one is certainly dom0's. */
 		chunk = TWIN_PAGE_SIZE - (uint32_t)(from & PAGE_MASK);
 		if (chunk > size)
 			chunk = size;

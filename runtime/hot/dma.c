@@ -3,9 +3,9 @@
  * DMA mapping: the machine address of a page, dom0's or a guest's (paper,
  * 5.3: "return the correct guest machine page addresses").
  *
- * Machine memory is all reachable by the device and coherent, so unmapping
- * and synchronising are nothing. What the device may reach is checked where
- * it reaches (NIC model), not here.
+ * The device can reach all machine memory, which is coherent, so unmapping and
+ * synchronising do nothing. The NIC model checks what the device may reach at each
+ * access; it is not checked here.
  */
 #include "internal.h"
 #include <linux/dma-mapping.h>
@@ -33,8 +33,8 @@ void dma_sync_single_for_device(struct device *dev, dma_addr_t addr, size_t size
 }
 
 /*
- * Drivers ask this to refuse mapping what is not in the direct map, and dom0
- * has no other memory than the direct map's that virt_to_page() understands.
+ * Drivers call this to refuse mapping memory outside the direct map. dom0 has no
+ * memory but the direct map's for which virt_to_page() works.
  */
 bool is_vmalloc_addr(const void *x)
 {

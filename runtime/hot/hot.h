@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The hot routines: what hot.o gives, and what its files give each other.
+ * The hot routines: the interface of hot.o.
  *
  * hot.o defines, under the kernel's names, the support routines that a driver
  * calls for every packet (paper, table 1 under today's names), and the entry
  * points below. It is loaded twice: natively in dom0, and rewritten in the
  * hypervisor (4.3). Its data exists once, in dom0, and both instances use it
- * at the same time; so lists are behind real spin locks (4.4), and what is
- * per CPU belongs to the thread whose %gs it hangs on.
+ * at the same time; so lists are protected by real spin locks (4.4), and per-CPU
+ * data belongs to the thread whose %gs leads to it.
  *
  * Rules for code here, because it is rewritten:
  *   - memory is reached by ordinary pointers; no name begins with twin_;
@@ -42,23 +42,23 @@ int hot_setup(struct net_device *dev);
 /*
  * Sends hot_shared[this CPU].requests[first .. first + count), in order, and
  * writes the result of each. Stops at the first HOT_BUSY, HOT_NO_BUFFER or
- * HOT_DOWN: the rest get the same result. Returns how many are HOT_SENT.
+ * HOT_DOWN: the rest get the same result. Returns the number of HOT_SENT ones.
  * Takes the queue's transmit lock.
  */
 u32 hot_transmit(struct net_device *dev, u32 first, u32 count);
 
 /*
- * The NAPI softirq of this CPU: polls what __napi_schedule() listed until
- * nothing is left or budget packets were received. Returns packets received;
- * hot_pending() tells whether there is more to do.
+ * The NAPI softirq of this CPU: polls the instances that __napi_schedule() listed,
+ * until none is left or budget packets were received. Returns packets received;
+ * hot_pending() says whether there is more to do.
  */
 u32 hot_poll(u32 budget);
 u32 hot_pending(void);
 
 /*
  * Takes back received sk_buffs that host_receive() held. skbs is an array in
- * dom0 memory, normally hot_shared[this CPU].release. Entries that are no
- * held sk_buff are skipped and counted. Returns how many were taken back.
+ * dom0 memory, normally hot_shared[this CPU].release. Entries that are not held
+ * sk_buffs are skipped and counted. Returns the number taken back.
  */
 u32 hot_release(u64 *skbs, u32 count);
 
@@ -74,7 +74,7 @@ u32 hot_features(struct net_device *dev);
  *      interface.
  *   2. While the interface is closed (the driver's rings hold nothing) and no
  *      other CPU is in a hot routine: every pool object that host_receive() does
- *      not hold goes back to its pool, and what was being sent completes. Then
+ *      not hold goes back to its pool, and packets being sent are completed. Then
  *      dom0 may open the interface.
  *
  * The caller restores that CPU's __preempt_count and hot_vif, and frees the
@@ -90,7 +90,7 @@ extern unsigned long hot_machine_frames;
 
 /*
  * dom0's virtual interrupt flag (4.4), 1 = interrupts may come: cleared by
- * spin_lock_irqsave(), restored by its unlock. Who finds it clear sets
+ * spin_lock_irqsave(), restored by its unlock. A CPU that finds it clear sets
  * hot_vif_pending instead of running the interrupt handler.
  */
 DECLARE_PER_CPU(u32, hot_vif);
@@ -99,11 +99,10 @@ DECLARE_PER_CPU(u32, hot_vif_pending);
 /* ---- Imports in steady state ---- */
 
 /*
- * A received frame, MAC header first: `length` bytes at `data`, both inside
- * skb's buffer as far as driver and hot routines kept order: trusted code
- * checks that. flags HOT_RX_*; vlan is the stripped TCI. Served by the
- * hypervisor, and by dom0's stack natively. Returns HOT_RX_HELD or
- * HOT_RX_UNWANTED.
+ * A received frame, MAC header first: `length` bytes at `data`, inside skb's
+ * buffer if driver and hot routines are correct; trusted code checks that.
+ * flags HOT_RX_*; vlan is the stripped TCI. Served by the hypervisor, and by
+ * dom0's stack natively. Returns HOT_RX_HELD or HOT_RX_UNWANTED.
  */
 u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the files of hot.o give each other; nobody else includes this.
+ * Declarations shared by the files of hot.o; no other file includes this.
  */
 #ifndef HOT_INTERNAL_H
 #define HOT_INTERNAL_H
@@ -11,7 +11,7 @@
 
 /*
  * A lock of our own: 0 free, else its holder's CPU + 1, so that hot_recover()
- * can tell what an aborted instance held.
+ * knows which locks an aborted instance held.
  */
 static __always_inline void hot_lock(u32 *word, u32 cpu)
 {
@@ -35,15 +35,15 @@ enum hot_pool_id {
 };
 
 /*
- * Who has an object. Any CPU may try to change what is BUSY or HELD, so those
- * changes are a compare and exchange; FREE and CLAIMED have one owner, who just
- * writes.
+ * The state of an object. Any CPU may try to change a BUSY or HELD one, so those
+ * changes are a compare and exchange; a FREE or CLAIMED one has a single owner,
+ * which just writes.
  */
 enum hot_state {
 	HOT_OBJECT_FREE,	/* in the pool or a magazine */
 	HOT_OBJECT_BUSY,	/* given out */
 	HOT_OBJECT_HELD,	/* a received sk_buff that host_receive() holds */
-	HOT_OBJECT_CLAIMED,	/* being freed, by whoever changed it to this */
+	HOT_OBJECT_CLAIMED,	/* being freed, by the CPU that changed it to this */
 };
 
 #define HOT_POOL_MAX	2048u	/* objects of a pool: indices are u16 */
@@ -66,7 +66,7 @@ struct hot_magazine {
 	u16 index[HOT_MAGAZINE];
 };
 
-/* What only this CPU touches (and hot_recover() when it is dead). */
+/* Only this CPU uses it (and hot_recover() when it is dead). */
 struct hot_cpu {
 	struct hot_magazine magazine[HOT_POOLS];
 	struct list_head poll_list;	/* napi_struct.poll_list; see napi.c */
@@ -108,7 +108,7 @@ static __always_inline void *hot_pool_object(const struct hot_pool *pool, u32 in
 	return (void *)(pool->base + ((unsigned long)index << pool->shift));
 }
 
-/* True for the one caller who makes this change. */
+/* True for the one caller that makes this change. */
 static __always_inline bool hot_pool_change(struct hot_pool *pool, u32 index, u8 from, u8 to)
 {
 	return cmpxchg(&pool->state[index], from, to) == from;
@@ -134,7 +134,7 @@ u32 hot_buffer_size(const void *head);
 #define HOT_TAG_COMPLETE	1	/* report to tx_done when freed */
 #define HOT_TAG_GUEST_PAGES	2	/* fragments carry no page references */
 
-/* What is ours about a pool's sk_buff, out of the way of cb[]'s many owners. */
+/* Our own data of a pool's sk_buff, not in cb[], which has many users. */
 struct hot_tag {
 	u64 cookie;
 	u32 guest;
@@ -166,7 +166,7 @@ static __always_inline u32 hot_skb_index(const struct sk_buff *skb)
 
 /* An sk_buff around a buffer of `size` bytes, its tail for skb_shared_info. */
 struct sk_buff *hot_skb_build(void *data, u32 size);
-/* Frees what dom0's own free paths left, a bounded number of steps. */
+/* Frees sk_buffs that dom0's own free paths left, in a bounded number of steps. */
 bool hot_skb_reclaim(void);
 void hot_skb_free(struct sk_buff *skb);
 u32 hot_skb_reset(void);
@@ -175,7 +175,7 @@ u32 hot_skb_reset(void);
 
 void hot_napi_init(u32 cpu);
 void hot_napi_recover(u32 cpu);
-/* Tells the sender that its packet is gone. */
+/* Reports the completion of a packet to its sender. */
 void hot_tx_complete(const struct hot_tag *tag);
 
 #endif /* HOT_INTERNAL_H */

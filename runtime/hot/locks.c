@@ -3,9 +3,9 @@
  * Spin locks that dom0 and the hypervisor share (paper, 4.4).
  *
  * The word is the kernel's raw_spinlock_t, its low byte 1 while taken. Waiters
- * spin on it: there is no queue, since a queue's nodes would be memory of a
- * process that the other one does not see. Interrupts are dom0's virtual ones:
- * a flag a CPU, not the processor's.
+ * spin on it: there is no queue, since a queue's nodes would be in memory of one
+ * process that the other cannot reach. Interrupts are dom0's virtual ones: a flag
+ * for each CPU, not the processor's.
  */
 #include "internal.h"
 #include <linux/spinlock.h>
@@ -40,7 +40,7 @@ void _raw_spin_unlock(raw_spinlock_t *lock)
 	__preempt_count_sub(1);
 }
 
-/* Returns what the flags register would have been: IF or not. */
+/* Returns the value that the flags register would have: IF or not. */
 unsigned long _raw_spin_lock_irqsave(raw_spinlock_t *lock)
 {
 	unsigned long flags = this_cpu_read(hot_vif) ? X86_EFLAGS_IF : 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * NAPI: a driver's interrupt handler lists its napi with this CPU, and the
- * softirq polls what is listed. In the hypervisor the softirq is hot_poll(),
+ * softirq polls the listed ones. In the hypervisor the softirq is hot_poll(),
  * which it calls in a deferred context (paper, 4.4).
  *
- * Whoever set NAPI_STATE_SCHED owns the list node; a list is touched by its
- * CPU alone. The state word is dom0's too: napi_disable() there waits for SCHED
- * to go and keeps it.
+ * The CPU that set NAPI_STATE_SCHED owns the list node; only its own CPU accesses a
+ * list. dom0 uses the state word too: napi_disable() there waits until SCHED is
+ * clear, then sets it.
  */
 #include "internal.h"
 #include <linux/preempt.h>
@@ -21,7 +21,7 @@ void hot_napi_init(u32 cpu)
 	list->prev = list;
 }
 
-/* The headers' operations call dom0 to check the list: these check for themselves. */
+/* The headers' operations call dom0 to check the list: these check it themselves. */
 static void hot_list_append(struct list_head *node, struct list_head *list)
 {
 	struct list_head *last = list->prev;
@@ -48,7 +48,7 @@ static void hot_list_remove(struct list_head *node)
 
 /* ---- Schedule and complete ---------------------------------------------- */
 
-/* True for the caller who may list it; others leave MISSED for the poller. */
+/* True for the caller that may list it; others set MISSED for the poller. */
 bool napi_schedule_prep(struct napi_struct *n)
 {
 	unsigned long old = READ_ONCE(n->state), new, seen;
@@ -155,7 +155,7 @@ u32 hot_poll(u32 budget)
 	return received;
 }
 
-/* local_bh_enable(): the outermost one runs what was raised meanwhile. */
+/* local_bh_enable(): the outermost one runs softirqs that were raised meanwhile. */
 void __local_bh_enable_ip(unsigned long ip, unsigned int cnt)
 {
 	__preempt_count_sub(cnt - 1);
@@ -184,9 +184,9 @@ static bool hot_napi_elsewhere(const struct napi_struct *n, u32 cpu)
 }
 
 /*
- * What a dead CPU had scheduled will not be polled: unscheduled, or dom0's
- * napi_disable() would wait for ever. The list itself is not walked, since its
- * links are the driver's data, which is what may be broken.
+ * The napi that a dead CPU had scheduled will not be polled. It is unscheduled,
+ * or else dom0's napi_disable() would wait for ever. The list itself is not walked,
+ * since its links are the driver's data, which may be broken.
  */
 void hot_napi_recover(u32 cpu)
 {

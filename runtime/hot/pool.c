@@ -2,11 +2,11 @@
 /*
  * Preallocated pools of dom0 objects (paper, 4.3).
  *
- * Driver rings are shared by dom0's and the hypervisor's instances, so what one
- * CPU allocates another frees. Each CPU takes from and gives to a magazine of
- * its own and only every 32nd object needs the pool's lock. One byte an object
- * says who has it: that catches a second free, in either instance, before an
- * object gets two owners.
+ * dom0's and the hypervisor's instances share driver rings, so a CPU frees objects
+ * that another has allocated. Each CPU takes from and gives to a magazine of its own,
+ * and only every 32nd object needs the pool's lock. Each object has a byte for its
+ * state: it detects a second free, in either instance, before an object gets two
+ * owners.
  *
  * Buffers are parts of pages that the pool never gives back. Those pages'
  * reference counts are far above what dom0 could drop, so dom0's own free
@@ -74,8 +74,8 @@ void hot_pool_put(enum hot_pool_id id, u32 index)
 }
 
 /*
- * Rebuilds the free stack, empties all magazines. What is HELD stays out; the
- * caller has seen to what was inside the rest.
+ * Rebuilds the free stack, empties all magazines. HELD objects stay out; the
+ * caller has freed what the others contained.
  */
 u32 hot_pool_reset(enum hot_pool_id id)
 {
@@ -98,7 +98,7 @@ u32 hot_pool_reset(enum hot_pool_id id)
 
 /* ---- Buffers ------------------------------------------------------------ */
 
-/* What dom0 freed may hold the buffers that are missing. */
+/* sk_buffs that dom0 freed may hold the missing buffers. */
 static void *hot_buffer_reclaim(enum hot_pool_id id)
 {
 	void *buffer = hot_skb_reclaim() ? hot_pool_get(id) : NULL;
@@ -165,7 +165,7 @@ void hot_buffer_put(void *address)
 	hot_page_put(virt_to_page(address));
 }
 
-/* What netdev_alloc_frag() calls. The mask asks for no more than a pool gives. */
+/* Called by netdev_alloc_frag(). The mask requires no more alignment than a pool has. */
 void *__netdev_alloc_frag_align(unsigned int fragsz, unsigned int align_mask)
 {
 	return hot_buffer_get(fragsz);

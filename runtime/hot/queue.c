@@ -2,8 +2,8 @@
 /*
  * Transmit queues: byte limits and restarting.
  *
- * No queueing discipline stands above a queue here. A sender that found it
- * stopped learns from tx_wake that it runs again.
+ * There is no queueing discipline. A sender that found the queue stopped sees by
+ * tx_wake that it runs again.
  */
 #include "internal.h"
 #include <linux/dynamic_queue_limits.h>
@@ -46,7 +46,7 @@ static bool reached(u32 a, u32 b)
 	return (s32)(a - b) >= 0;
 }
 
-/* The device ran dry while bytes were refused: raise by what it lacked. */
+/* The device ran out of bytes while some were refused: raise by the missing number. */
 static u32 dql_raise(struct dql *dql, u32 completed)
 {
 	dql->slack_start_time = jiffies;
@@ -54,7 +54,7 @@ static u32 dql_raise(struct dql *dql, u32 completed)
 	return dql->limit + beyond(completed, dql->prev_num_queued) + dql->prev_ovlimit;
 }
 
-/* The device was busy throughout: what was never needed for a while may go. */
+/* The device was always busy: lower the limit by bytes not needed for a while. */
 static u32 dql_lower(struct dql *dql, u32 completed)
 {
 	u32 round = completed - dql->num_completed;

@@ -10,7 +10,7 @@
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
 
-/* Addressed to us, to many, to all, or seen by chance. */
+/* Addressed to us, to a group, to all, or to another host. */
 static u8 hot_packet_type(const struct ethhdr *eth, const struct net_device *dev)
 {
 	if (likely(ether_addr_equal(eth->h_dest, dev->dev_addr)))
@@ -36,7 +36,7 @@ __be16 eth_type_trans(struct sk_buff *skb, struct net_device *dev)
 	skb->pkt_type = hot_packet_type(eth, dev);
 	if (likely(ntohs(eth->h_proto) >= ETH_P_802_3_MIN))
 		return eth->h_proto;
-	/* A length, then: Novell's raw 802.3 begins with an all-ones checksum. */
+	/* It is a length: Novell's raw 802.3 begins with an all-ones checksum. */
 	if (skb_headlen(skb) >= 2 && skb->data[0] == 0xff && skb->data[1] == 0xff)
 		return htons(ETH_P_802_3);
 	return htons(ETH_P_802_2);
@@ -72,8 +72,8 @@ static bool hot_receive_held(struct sk_buff *skb, u32 index)
 
 /*
  * Ends the driver's ownership of a received sk_buff. Nothing is merged: guests
- * get frames as they were. One that is not the pool's (none that a driver
- * receives in steady state) could not be held and is dropped.
+ * get frames unchanged. An sk_buff that is not the pool's (drivers receive none in
+ * steady state) cannot be held and is dropped.
  */
 gro_result_t napi_gro_receive(struct napi_struct *napi, struct sk_buff *skb)
 {

@@ -11,7 +11,7 @@
 
 struct hot_shared hot_shared[HOT_CPUS] __aligned(512);
 
-/* What struct page has entries for, until dom0 says what exists. */
+/* As many frames as the page map has entries for, until dom0 sets the real number. */
 unsigned long hot_machine_frames = 1ul << 28;
 
 static int hot_setup_rings(struct hot_shared *shared)

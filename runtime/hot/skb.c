@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * sk_buffs: build, free, and what a driver does to their length.
+ * sk_buffs: build, free, and change their length.
  *
  * The reference count rule (paper, 4.3): a pool's sk_buff has users one above
  * the references given out, also while it is free. Hot routines free it when
- * they drop the last reference but the pool's. dom0's own free paths, which
- * know no pools, then only ever see a count that does not reach zero; what
- * they leave behind has users == 1 and is found by hot_skb_reclaim().
+ * they drop the last reference but the pool's. dom0's own free paths do not know
+ * pools, but for them the count never reaches zero; an sk_buff that they dropped
+ * has users == 1, and hot_skb_reclaim() finds it.
  *
  * Any context. Nothing here sleeps.
  */
@@ -111,7 +111,7 @@ static void hot_skb_free_fragments(struct sk_buff *skb, u32 from)
 	shared->nr_frags = min(from, n);
 }
 
-/* Where skb_shared_info is must be believed before it is looked at. */
+/* The address of skb_shared_info must be checked before it is read. */
 static bool hot_skb_end_valid(const struct sk_buff *skb, u32 size)
 {
 	return skb->end <= size && size - skb->end >= sizeof(struct skb_shared_info);
@@ -351,7 +351,7 @@ int __skb_pad(struct sk_buff *skb, int pad, bool free_on_error)
 		memset(skb->data + skb->len, 0, pad);
 		return 0;
 	}
-	/* A guest's pages are not in dom0's memory: nobody here can copy them. */
+	/* A guest's pages are not in dom0's memory: they cannot be copied here. */
 	if (hot_skb_guest_pages(skb))
 		goto fail;
 	more = skb->data_len + pad - (skb->end - skb->tail);

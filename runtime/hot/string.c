@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * memcpy and memset as the kernel's on machines with fast string operations:
+ * memcpy and memset like the kernel's on machines with fast string operations:
  * one instruction. The rewriter splits it where translations end (paper,
- * 5.1.1), so the cost of checking is per page, not per byte.
+ * 5.1.1), so checks cost per page, not per byte.
  */
 #include "internal.h"
 

@@ -2,12 +2,12 @@
 /*
  * Guests' packets to the driver (paper, 5.3): the header is copied into a
  * pooled sk_buff, the rest stays in the guest's pages, which are chained as
- * fragments by their struct page alone: dom0 cannot see them and nobody
- * touches them but the device.
+ * fragments by their struct page alone: dom0 cannot reach them, and only the
+ * device accesses them.
  *
  * A request comes from a guest. Scalars are read once into registers, the
- * header is copied before it is parsed, and each fragment is read once. What
- * passes is a packet that a correct kernel could have handed the driver.
+ * header is copied before it is parsed, and each fragment is read once. A request
+ * that passes is a packet that a correct kernel could have given to the driver.
  */
 #include "internal.h"
 #include <linux/if_vlan.h>
@@ -50,7 +50,7 @@ void hot_tx_complete(const struct hot_tag *tag)
 }
 
 /*
- * Whether a request more could complete without overrunning tx_done, however
+ * Whether one more request could complete without overrunning tx_done, however
  * late the consumer is. pending: built and not yet counted in tx_sent.
  */
 static bool hot_tx_done_room(const struct hot_shared *shared, u32 pending)
@@ -88,7 +88,7 @@ static bool hot_tx_fragments(struct sk_buff *skb, const struct hot_tx_request *r
 	return true;
 }
 
-/* Skips the VLAN headers that the packet brings along. Sets the network header. */
+/* Skips VLAN headers in the packet. Sets the network header. */
 static bool hot_tx_network(struct sk_buff *skb, u32 linear)
 {
 	u32 at = ETH_HLEN, tags;
@@ -108,7 +108,7 @@ static bool hot_tx_network(struct sk_buff *skb, u32 linear)
 	return true;
 }
 
-/* The type of what follows Ethernet and VLAN headers. */
+/* The protocol after Ethernet and VLAN headers. */
 static __be16 hot_tx_type(const struct sk_buff *skb)
 {
 	return *(__be16 *)(skb_network_header(skb) - 2);
@@ -193,7 +193,7 @@ static bool hot_can(netdev_features_t features, netdev_features_t needed)
 	return (features & needed) == needed;
 }
 
-/* Fills an sk_buff from a request; whether the request makes sense. */
+/* Fills an sk_buff from a request; gives whether the request is valid. */
 static bool hot_tx_fill(struct sk_buff *skb, struct net_device *dev,
 			const struct hot_tx_request *request)
 {
@@ -220,7 +220,7 @@ static bool hot_tx_fill(struct sk_buff *skb, struct net_device *dev,
 	if (fragments && (!hot_can(features, NETIF_F_SG) ||
 			  !hot_tx_fragments(skb, request, fragments)))
 		return false;
-	/* Short packets are padded by the driver, which fragments do not allow. */
+	/* The driver pads short packets, which is impossible with fragments. */
 	if (fragments && skb->len < ETH_ZLEN)
 		return false;
 	if (start && (!(features & NETIF_F_HW_CSUM) ||
@@ -241,7 +241,7 @@ static bool hot_tx_fill(struct sk_buff *skb, struct net_device *dev,
 	return true;
 }
 
-/* Frees what was built and not sent: no completion, the result tells. */
+/* Frees an sk_buff that was built and not sent: no completion, the result says why. */
 static void hot_tx_drop(struct sk_buff *skb)
 {
 	hot_skb_tag(skb)->flags &= ~HOT_TAG_COMPLETE;
@@ -316,8 +316,8 @@ static void hot_tx_result(struct hot_tx_request *request, u32 cpu, u32 result)
 }
 
 /*
- * The doorbell waits for the last packet (xmit_more), and which one that is
- * shows only once the next has been built: so one is always built ahead.
+ * The doorbell waits for the last packet (xmit_more). Whether a packet is the last
+ * is known only after the next one is built, so one is always built ahead.
  */
 static u32 hot_tx_batch(struct net_device *dev, struct netdev_queue *txq, u32 cpu,
 			struct hot_tx_request *requests, u32 count)
@@ -360,7 +360,7 @@ static u32 hot_tx_batch(struct net_device *dev, struct netdev_queue *txq, u32 cp
 			result = HOT_BUSY;
 		}
 	}
-	/* What follows the one that could not be sent waits for the same reason. */
+	/* The packets after the one that could not be sent wait for the same reason. */
 	for (; i < count; i++)
 		hot_tx_result(&requests[i], cpu, result);
 	return sent;

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # check-objects.sh CORE_OBJECT... -- SLOW_PATH_OBJECT...
-# No object touches vector state, nor calls what may: none names a vector, mask, tile
-# or x87 register or changes MXCSR, and none refers to anything outside of the
-# objects given (the core's not even to the others). vectors.o alone restores such
-# state as a whole. Nobody wants an executable stack.
+# Checks that no object uses vector state or calls code that may: none names a vector,
+# mask, tile or x87 register or changes MXCSR, and none refers to anything outside the
+# objects given (the core's not even to the others). Only vectors.o restores that state
+# as a whole. No object requires an executable stack.
 status=0
 complain() {
 	echo "check: $*" >&2
@@ -17,7 +17,7 @@ for object in "$@"; do
 done
 all=$(printf '%s\n' "$@" | grep -vxF -e --)
 
-# refers OBJECTS OBJECTS TEXT: the former want nothing that the latter do not define.
+# refers OBJECTS OBJECTS TEXT: the latter define all that the former refer to.
 refers() {
 	defined=$(nm --defined-only $2 | awk 'NF == 3 { print $3 }' | sort -u)
 	wanted=$(nm -u $1 | awk '$1 == "U" && $2 != "_GLOBAL_OFFSET_TABLE_" { print $2 }' | sort -u)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Owners and pins of frames, and packets on their way: that no guest sends what is
- * another's, that a pinned frame keeps its owner, on one CPU and on several.
+ * Owners and pins of frames, and packets being sent: no guest sends another's frames,
+ * and a pinned frame keeps its owner, on one CPU and on several.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -22,7 +22,7 @@ static struct twin_frames frames;
 static struct twin_flight flights[PLACES];
 static struct twin_outgoing outgoing;
 
-/* Frames 0-7 dom0's, 8-23 Anna's, 24-39 Bert's, 40 Carl's, the rest nobody's. */
+/* Frames 0-7 dom0's, 8-23 Anna's, 24-39 Bert's, 40 Carl's, the rest without owner. */
 static void set_up(void)
 {
 	uint64_t i;
@@ -102,7 +102,7 @@ static void a_foreign_frame_is_refused_and_counted(void)
 	refused_as(TWIN_FOREIGN, BERT, piece(23, 0, 1));	/* Anna's */
 	refused_as(TWIN_FOREIGN, BERT, piece(40, 0, 1));	/* Carl's */
 	refused_as(TWIN_FOREIGN, BERT, piece(3, 0, 1));		/* dom0's */
-	refused_as(TWIN_FOREIGN, BERT, piece(50, 0, 1));	/* nobody's */
+	refused_as(TWIN_FOREIGN, BERT, piece(50, 0, 1));	/* without owner */
 	refused_as(TWIN_FOREIGN, 2, piece(24, 0, 1));		/* of a guest that has none */
 	refused_as(TWIN_FOREIGN, BERT, piece(FRAMES, 0, 1));	/* no frame */
 	refused_as(TWIN_FOREIGN, BERT, piece(1ull << 51, 0, 1));
@@ -110,7 +110,7 @@ static void a_foreign_frame_is_refused_and_counted(void)
 	CHECK_EQUAL(outgoing.statistics.admitted, 0);
 }
 
-/* Every byte counts: the first, the last, and what lies between. */
+/* Every byte is checked: the first, the last, and those between. */
 static void a_piece_is_looked_at_as_a_whole(void)
 {
 	set_up();
@@ -139,7 +139,7 @@ static void pieces_that_are_none_are_refused(void)
 	refused_as(TWIN_FOREIGN, ANNA, (struct twin_piece){ .address = -PAGE, .length = PAGE });
 	CHECK_EQUAL(admit(BERT, many, TWIN_PIECES + 1), TWIN_MALFORMED);
 	CHECK_EQUAL(admit(BERT, many, UINT32_MAX), TWIN_MALFORMED);
-	/* No guest is dom0, or nobody. */
+	/* No guest's number stands for dom0 or for no owner. */
 	refused_as(TWIN_MALFORMED, TWIN_OWNER_GUESTS, piece(3, 0, 1));
 	refused_as(TWIN_MALFORMED, UINT32_MAX, piece(50, 0, 1));
 }
@@ -198,7 +198,7 @@ static void only_the_owner_can_give_a_frame_away(void)
 	CHECK_EQUAL(twin_frame_pins(&frames, FRAMES), 0);
 }
 
-/* Completions come by way of dom0 and say what they like. */
+/* Completions come through dom0 and may hold anything. */
 static void a_completion_counts_once(void)
 {
 	uint64_t old;
@@ -278,7 +278,7 @@ static void *give_to_and_fro(void *unused)
 		for (frame = 0; frame < SHARED; frame++) {
 			while (twin_frame_move(&frames, frame, from, TWIN_OWNER_DOM0) != TWIN_OK)
 				sched_yield();
-			/* Nobody has a pin: what the owner keeps of it is ours. */
+			/* It has no pin: the owner's plain data of it is ours. */
 			owner_now[frame] = to;
 			CHECK_EQUAL(twin_frame_move(&frames, frame, TWIN_OWNER_DOM0, to), TWIN_OK);
 		}
@@ -297,7 +297,7 @@ struct sender {
 	uint64_t wrong;
 };
 
-/* While a frame is pinned it is the guest's, whatever the other threads do. */
+/* A pinned frame stays the guest's, whatever the other threads do. */
 static void *send(void *data)
 {
 	struct sender *sender = data;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The switch against a dom0 that is an array: which guest gets which packet,
- * when a buffer comes back, and what happens when anything is full.
+ * The switch with an array as dom0's memory: which guest gets which packet, when a
+ * buffer is released, and the behaviour when a queue or the switch is full.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -277,7 +277,7 @@ static void addresses_are_checked(void)
 	CHECK_EQUAL(twin_switch_receive(&sw, &instance, &arrival), TWIN_SWITCH_REFUSED);
 }
 
-/* The buffer must come back even if its bytes cannot be read any more. */
+/* The buffer must be released even if its bytes can no longer be read. */
 static void a_packet_whose_page_is_gone_is_dropped(void)
 {
 	struct twin_delivery delivery;
@@ -331,7 +331,7 @@ static void an_address_in_two_pages_is_read_from_both(void)
 	}
 }
 
-/* Address space does not go round, even where dom0 has both its ends. */
+/* Address space does not wrap, even where dom0 has both its ends. */
 static void a_packet_round_the_end_of_all_addresses_is_refused(void)
 {
 	struct twin_arrival arrival = { .buffer = 1, .data = -3ull, .length = 60 };
@@ -378,8 +378,8 @@ static void *rewrite_destination(void *stop)
 	return NULL;
 }
 
-/* dom0 changes the address while it is judged: each packet goes to the guests of
- * one address, never to those of a mixture, nor twice to one. */
+/* dom0 changes the address while it is read: each packet goes to the guests of one of
+ * the addresses, never to those of a mixture, nor twice to one. */
 static void an_address_is_read_once(void)
 {
 	struct twin_arrival arrival;

@@ -50,7 +50,7 @@ static int translate(uint64_t va, uint64_t *mapped)
 	return refusal;
 }
 
-/* Can a byte be read, can it be written there? Asked of the kernel. */
+/* Whether a byte can be read, and be written, there, by system calls. */
 static bool can_read(uint64_t address)
 {
 	int pipes[2];

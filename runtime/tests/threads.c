@@ -2,13 +2,13 @@
 /*
  * Several CPUs translate, collide and call at once, while one thread unmaps.
  *
- * Every mapping gets a window that was never used before, so whoever reads a
- * tag with another mapping's translation, or keeps a translation beyond its
- * mapping, finds a window that shows another page or none.
+ * Every mapping gets a window that was never used before. So a reader of a tag with
+ * another mapping's translation, or of a translation kept beyond its mapping, finds a
+ * window that shows another page or none.
  *
  * Built plainly, readers execute the emitted sequence's own loads. Built with
- * TSAN they acquire the tag, as any load does on x86, and the translation and
- * what a window shows are plain memory: the sanitizer then proves that the tag
+ * TSAN they acquire the tag, as any load does on x86; the translation and the page
+ * that a window shows are plain memory: the sanitizer then proves that the tag
  * alone orders them, and that unmaps are ordered with every reader.
  */
 #define _GNU_SOURCE
@@ -235,7 +235,7 @@ static void no_entry_is_ever_torn_or_stale(void)
 	       instance.statistics.promotions, unmapped, busy);
 }
 
-/* CPUs ask for the same new pages at the same time, unmapping never. */
+/* CPUs translate the same new pages at the same time, without unmaps. */
 static pthread_barrier_t barrier;
 
 static void *fill_together(void *block)

@@ -102,7 +102,7 @@ static void set_up(void)
 	set_up_scheme(TWIN_SCHEME_STLB, 64);
 }
 
-/* What the emitted sequences do; false for a miss. */
+/* The fast path of the emitted sequences; false for a miss. */
 static bool fast_path(uint32_t scheme, uint64_t va, uint64_t *translated)
 {
 	uint64_t offset = (va >> TWIN_STLB_INDEX_SHIFT) & TWIN_STLB_INDEX_MASK;
@@ -169,7 +169,7 @@ static void bad_configurations_are_refused(void)
 	bad.ops = &no_map;
 	CHECK_EQUAL(twin_instance_init(&instance, &bad), TWIN_INVALID);
 	bad = good;
-	bad.vector_free = 0;	/* and nobody who could save what it uses */
+	bad.vector_free = 0;	/* without operations to save vector state */
 	CHECK_EQUAL(twin_instance_init(&instance, &bad), TWIN_INVALID);
 	bad = good;
 	bad.node_count = 1;
@@ -287,7 +287,7 @@ static void a_refused_page_aborts_and_leaves_nothing(void)
 	CHECK_EQUAL(instance.nodes_used, 1);
 	CHECK_EQUAL(instance.free_node, 1);
 
-	/* The dead instance answers nothing, and keeps the first report. */
+	/* The dead instance translates nothing, and keeps the first report. */
 	CHECK_EQUAL(translate(DOM0), 0);
 	CHECK_EQUAL(cpu->report.kind, TWIN_ABORT_DEAD);
 	CHECK_EQUAL(twin_instance_report(&instance)->address, 0x12345);
@@ -330,7 +330,7 @@ static void only_the_own_stack_translates_to_itself(void)
 	CHECK_EQUAL(translate(block + TWIN_STACK_BLOCK + TWIN_STACK_LOW), 0);
 }
 
-/* ---- When nobody is inside --------------------------------------------- */
+/* ---- When no CPU is inside --------------------------------------------- */
 
 static void make_hot(uint64_t va)
 {
@@ -424,7 +424,7 @@ static void unmapping_takes_every_window_that_shows_the_page(void)
 	CHECK(fast_path(TWIN_SCHEME_STLB, DOM0 + ALIAS + 2 * PAGE, &translated));
 	CHECK_EQUAL(fake.maps, 6);
 
-	/* And what was unmapped is asked for anew. */
+	/* And unmapped pages are mapped again. */
 	CHECK_EQUAL(translate(DOM0 + PAGE), expected(DOM0 + PAGE));
 	CHECK_EQUAL(fake.maps, 7);
 }
@@ -484,7 +484,7 @@ static const struct twin_codemap_entry codemap[] = {
 	{ 0x1000, 0xa000 }, { 0x1010, 0xa100 }, { 0x1013, 0xa200 }, { 0x401000, 0xa300 },
 };
 
-/* What twin_stlb_call's fast path finds, or 0. */
+/* The result of twin_stlb_call's fast path, or 0. */
 static uint64_t cached(uint64_t vm)
 {
 	const struct twin_call_entry *entry = &instance.call_cache[twin_call_index(vm)];

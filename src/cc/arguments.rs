@@ -1,8 +1,8 @@
-//! A compiler's command line, as far as a wrapper must understand it: what is to
-//! be done with which inputs, and which arguments go where.
+//! A compiler's command line, as far as a wrapper must understand it: which inputs
+//! are compiled how far, and which arguments belong to which step.
 //!
-//! What each option is stands in [`super::options`]; response files are expanded
-//! first ([`super::response`]).
+//! [`super::options`] says what each option is; response files are expanded first
+//! ([`super::response`]).
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +16,7 @@ use super::response::expand;
 /// How far the compiler goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// `-E`, `-M`, `-fsyntax-only`, `--version` and whatever else makes no code.
+    /// `-E`, `-M`, `-fsyntax-only`, `--version` and other options that make no code.
     NoCode,
     /// `-S`.
     Assembly,
@@ -38,9 +38,9 @@ pub enum Argument {
         /// C source, preprocessed or not.
         c: bool,
     },
-    /// `-x LANGUAGE`: of the inputs behind it.
+    /// `-x LANGUAGE`: of the inputs after it.
     Language(Vec<OsString>),
-    /// `-o FILE`, `-c`, `-S`: said anew for each step.
+    /// `-o FILE`, `-c`, `-S`: the wrapper gives its own for each step.
     Ours,
 }
 
@@ -49,7 +49,7 @@ pub enum Argument {
 pub struct CommandLine {
     /// How far it goes.
     pub stage: Stage,
-    /// All arguments behind the compiler, in order, response files expanded.
+    /// All arguments after the compiler's name, in order, response files expanded.
     pub arguments: Vec<Argument>,
     /// `-o`.
     pub output: Option<OsString>,
@@ -58,7 +58,7 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// Takes the arguments behind the compiler's name apart.
+    /// Parses the arguments after the compiler's name.
     ///
     /// # Errors
     /// A response file that cannot be read.
@@ -138,7 +138,7 @@ impl CommandLine {
         Argument::Ours
     }
 
-    /// Takes notice of an option that says how far the compiler goes.
+    /// Records an option that says how far the compiler goes.
     fn note(&mut self, text: &str) {
         if NO_CODE.contains(&text) || text.starts_with("-print-") || text.starts_with("--help=") {
             self.stage = Stage::NoCode;
@@ -157,8 +157,8 @@ impl CommandLine {
         })
     }
 
-    /// Arguments for compiling one input to assembly: all but other inputs, and
-    /// what says where results go.
+    /// Arguments for compiling one input to assembly: all but the other inputs and
+    /// the options that say where results go.
     pub fn for_compiling(&self, input: &OsStr) -> Vec<OsString> {
         let mut out = Vec::new();
         for argument in &self.arguments {
@@ -202,9 +202,8 @@ impl CommandLine {
         out
     }
 
-    /// Arguments that make the dependency file say what it would say without the
-    /// detour by assembly: gcc derives its name and its target from `-o`, or from
-    /// the input.
+    /// Arguments that keep the dependency file as it is when gcc compiles directly to
+    /// an object: gcc derives its name and its target from `-o`, or from the input.
     pub fn dependency_arguments(&self, input: &Path, object: &Path) -> Vec<OsString> {
         let has = |names: &[&str]| {
             self.arguments.iter().any(|a| match a {

@@ -5,8 +5,8 @@
 //!                     └──────────── rewritten with it ──> .s ──assembler──> .o
 //! ```
 //!
-//! The compiler itself is the assembler's driver, so that both texts get the
-//! same one with the same options.
+//! The compiler itself runs the assembler, so that both texts get the same assembler
+//! with the same options.
 
 mod arguments;
 mod options;
@@ -107,7 +107,7 @@ impl Job<'_> {
         Ok(compiled)
     }
 
-    /// Every source to an object in the temporary directory, and all together.
+    /// Compiles every source to an object in the temporary directory, then links all.
     fn link(&self, scratch: &TempDir) -> Result<Vec<Compiled>, Stop> {
         let mut compiled = Vec::new();
         let mut objects = Vec::new();
@@ -159,8 +159,8 @@ impl Job<'_> {
         })
     }
 
-    /// Assembles a text, by way of a file that a person can look at should the
-    /// assembler complain.
+    /// Assembles a text through a file, which a person can read if the assembler
+    /// complains.
     fn assemble(&self, path: &Path, text: &[u8], output: &Path) -> Result<(), Stop> {
         std::fs::write(path, text).map_err(|e| Failure::access(path.display(), e))?;
         let mut command = Command::new(self.compiler);

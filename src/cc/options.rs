@@ -1,7 +1,7 @@
 //! Options of compilers: which have a value, and which step each is for.
 //!
-//! gcc and clang share these (gcc manual, 3.1 to 3.3 and 3.13). An option that is
-//! not listed is taken to stand alone, which all others do.
+//! gcc and clang share these (gcc manual, 3.1 to 3.3 and 3.13). All options that are
+//! not listed have no separate value.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -67,7 +67,7 @@ pub(super) const NO_CODE: [&str; 15] = [
     "-emit-llvm",
 ];
 
-/// Whether an option that begins with `-o` says something else than the output.
+/// Whether an option that begins with `-o` does not name the output.
 pub(super) fn is_no_output(text: &str) -> bool {
     text.starts_with("-object") || text == "-offload"
 }
@@ -96,7 +96,7 @@ pub(super) fn is_for_linker(words: &[OsString]) -> bool {
     starts(words, &["-Wl,", "-Xlinker", "-l", "-L"]) || words[0] == "-shared" || words[0] == "-s"
 }
 
-/// Whether an option, with its value, chooses the assembler or what it does.
+/// Whether an option, with its value, chooses the assembler or its options.
 pub(super) fn is_for_assembler(words: &[OsString]) -> bool {
     starts(
         words,

@@ -88,7 +88,7 @@ impl Opts {
             Ok(compiled) => self.account(&compiled),
             Err(Stop::Failure(failure)) => Err(failure),
             Err(Stop::Exit(status)) => {
-                // A compiler that a signal ended is told as shells tell it.
+                // A compiler that a signal ended has the status that shells give.
                 let code = status.code().or_else(|| status.signal().map(|s| 128 + s));
                 Err(Failure::Child(
                     code.and_then(|c| u8::try_from(c).ok()).unwrap_or(1),

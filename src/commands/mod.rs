@@ -1,4 +1,4 @@
-//! One file a subcommand: its options and `run()`.
+//! One file for each subcommand: its options and `run()`.
 
 pub mod cc;
 pub mod completions;

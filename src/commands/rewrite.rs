@@ -4,9 +4,9 @@
 //! read ──> rewrite ──> serialise ──> read again ──> verify ──> rename into place
 //! ```
 //!
-//! Nothing leaves this command that the verifier did not see as it lies on
-//! disk, unless `--no-verify` says so. Assembly text becomes text again
-//! ([`crate::source`]) if the output is called so, else an object.
+//! The verifier sees every output as it will lie on disk, unless `--no-verify` is
+//! given. Assembly text becomes text again ([`crate::source`]) if the output's name
+//! says so, else an object.
 
 mod jobs;
 mod one;
@@ -98,7 +98,7 @@ impl Opts {
             Some(to) => Some(Report::create(to, self.scheme.as_str())?),
             None => None,
         };
-        // Nothing about the command line is wrong beyond this point.
+        // The command line is checked completely before this point.
         let result = parallel::each(
             &jobs,
             self.jobs.unwrap_or_else(parallel::cores),

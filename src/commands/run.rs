@@ -1,4 +1,4 @@
-//! `twin run`: hands over to the program `twin-run`, which has the simulator in it.
+//! `twin run`: executes the program `twin-run`, which contains the simulator.
 //!
 //! ```text
 //! twin run ARGUMENTS ──checked──> exec twin-run ARGUMENTS
@@ -17,7 +17,7 @@ pub use command_line::run::Opts;
 
 /// The program.
 const PROGRAM: &str = "twin-run";
-/// What to do if it is nowhere.
+/// The remedy if it is not found.
 const MISSING: &str = "no such program beside twin or on PATH; in twin's source `make install` \
                        installs it, `cargo build -p twin-run` builds it";
 

@@ -1,4 +1,4 @@
-//! `twin stats`: what drivers' code consists of.
+//! `twin stats`: counts of what drivers' code consists of.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! `twin verify`: the proof that rewritten objects keep a contract.
 //!
-//! Which one, whoever is going to load them says: what an object says of itself
-//! is compared with that, and decides nothing.
+//! The caller names the contract that the loader will demand. An object's own note
+//! is compared with it and decides nothing.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `twin cc`: what a project's build asks of a compiler.
+//! `twin cc`: the uses of a compiler in a project's build.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -210,7 +210,7 @@ fn what_cannot_be_rewritten_is_named_and_leaves_nothing() {
 }
 
 /// At every instruction of a rewritten function, in line, out of line and in the
-/// slow path, a debugger finds the way out to `main`.
+/// slow path, a debugger unwinds the stack to `main`.
 #[test]
 fn a_debugger_unwinds_from_every_instruction() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/unwind.gdb");
@@ -229,8 +229,8 @@ fn a_debugger_unwinds_from_every_instruction() {
     }
 }
 
-/// Line by line, a debugger comes to the same lines of the same functions as in the
-/// unrewritten program.
+/// A debugger that steps line by line stops at the same lines of the same functions as in
+/// the unrewritten program.
 #[test]
 fn a_debugger_steps_through_the_same_lines() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/step.gdb");

@@ -1,8 +1,8 @@
 //! `twin explain --html`: the page stands alone, and works in a browser.
 //!
 //! The tests in a browser need Chromium: `make test-html` installs it and runs
-//! them. They add a script to the page that types, clicks and looks, as a reader
-//! would, and print what it found.
+//! them. They add a script to the page that types, clicks and reads, as a user would,
+//! and print its results.
 
 use std::path::Path;
 use std::process::Command;
@@ -77,8 +77,8 @@ fn a_page_has_to_be_asked_for() {
     assert_eq!(outcome.status, 2);
 }
 
-/// The page with a script added that does `steps` and says what it found in an
-/// element of its own, run in Chromium.
+/// The page with a script added that does `steps` and writes its results to an element
+/// of its own, run in Chromium.
 fn browse(page: &str, fragment: &str, steps: &str) -> String {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("page.html");
@@ -122,7 +122,7 @@ fn browse(page: &str, fragment: &str, steps: &str) -> String {
 fn chromium(directory: &Path) -> Command {
     let name = std::env::var_os("TWIN_CHROMIUM").unwrap_or("chromium".into());
     let mut command = Command::new(name);
-    // Its own sandbox needs what containers do not give; the page is ours.
+    // Its own sandbox needs features that containers lack; the page is ours.
     command
         .args(["--headless", "--no-sandbox", "--disable-gpu"])
         .args(["--window-size=1400,1000", "--hide-scrollbars"])

@@ -195,7 +195,7 @@ fn a_broken_pipe_is_quiet() {
 #[test]
 fn an_object_into_a_broken_pipe_is_a_failure() {
     let sandbox = Sandbox::with_driver();
-    // Who would read is gone before twin begins; the status is that of twin.
+    // The reader is gone before twin begins; the status is that of twin.
     let script = format!(
         "mkfifo gone; {{ read go <gone; '{}' rewrite driver.o -o -; echo $? >status; }} | \
          {{ exec <&-; echo go >gone; }}",

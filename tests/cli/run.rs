@@ -1,4 +1,4 @@
-//! `twin run`: what it refuses, and a small real run.
+//! `twin run`: its refusals, and a small real run.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -74,8 +74,8 @@ fn a_driver_of_another_kernel() {
     );
 }
 
-/// As the Debian package and `make install` lay it out; nothing of this source
-/// tree is beside it.
+/// The layout of the Debian package and `make install`, without files of this source
+/// tree.
 #[test]
 fn an_installed_program_finds_its_objects() {
     let sandbox = Sandbox::new();
@@ -103,7 +103,7 @@ fn an_installed_program_finds_its_objects() {
     assert_eq!(run().status, 0, "{}", run());
 }
 
-/// `twin` alone in a directory, with what `sh` puts beside it as `twin-run`.
+/// `twin` alone in a directory, with a `twin-run` that `sh` makes.
 fn alone(twin_run: Option<&str>) -> Output {
     let sandbox = Sandbox::new();
     let twin = sandbox.path("twin");
@@ -270,8 +270,7 @@ fn table_1_is_made_of_calls() {
     assert_eq!(json["frames"]["paths"]["twin"]["tx"]["packets"], 4);
 }
 
-/// What `make bench` does, with few packets: every figure is drawn, and its parts
-/// add up.
+/// As `make bench`, with few packets: every figure is drawn, and its parts add up.
 #[test]
 fn all_experiments_leave_figures_whose_parts_add_up() {
     let sandbox = Sandbox::new();
@@ -329,7 +328,7 @@ fn all_experiments_leave_figures_whose_parts_add_up() {
     }
 }
 
-/// Components add up to what a packet costs, in cycles and in instructions.
+/// Components add up to a packet's cost, in cycles and in instructions.
 fn check_parts(run: &Value) {
     let paths = run["paths"].as_object().expect("paths");
     let ways = paths
@@ -360,8 +359,8 @@ fn check_parts(run: &Value) {
     }
 }
 
-/// The stock driver does the same for a guest as for dom0, and whose turn it is, is
-/// told apart.
+/// The stock driver does the same for a guest as for dom0, and cycles are assigned to the
+/// component that ran.
 fn check_paths(paths: &Value) {
     for way in ["tx", "rx"] {
         let of = |path: &str, what: &str, part: &str| {

@@ -34,7 +34,7 @@ pub fn privileged(n: usize) -> String {
 /// A directory that goes away with the test.
 pub struct Sandbox(TempDir);
 
-/// What a run gave.
+/// The result of a run.
 pub struct Outcome {
     pub status: i32,
     pub stdout: Vec<u8>,
@@ -142,7 +142,7 @@ fn feed(command: &mut Command, stdin: &[u8]) -> Output {
 }
 
 impl Outcome {
-    /// What a process left.
+    /// The output and status of a process.
     pub fn of(output: Output) -> Outcome {
         Outcome {
             status: output.status.code().expect("no signal"),
@@ -151,7 +151,7 @@ impl Outcome {
         }
     }
 
-    /// Panics unless the run went well and said nothing.
+    /// Panics unless the run succeeded and printed nothing.
     pub fn ok(self) -> Outcome {
         assert_eq!((self.status, self.stderr.as_str()), (0, ""));
         self

@@ -1,4 +1,4 @@
-//! What the subcommands print about a small driver.
+//! The subcommands' output for a small driver.
 
 use insta::assert_snapshot;
 
@@ -46,8 +46,8 @@ fn verify_as_json() {
     );
 }
 
-/// A module for a stock kernel may do what a kernel does, `cli` among it. What
-/// was demanded decides, and the words say how much was proved.
+/// A module for a stock kernel may execute privileged instructions such as `cli`. The
+/// demanded contract decides, and the output says how much was proved.
 #[test]
 fn verify_proves_what_is_demanded_not_what_the_object_claims() {
     let sandbox = Sandbox::new();

@@ -1,5 +1,5 @@
-//! Crates depend in the permitted direction only, which ARCHITECTURE.md has as a
-//! table: the crate, what it may depend on, and what it may use for tests besides.
+//! Crates depend in the permitted direction only. ARCHITECTURE.md has the table: the
+//! crate, its permitted dependencies, and those permitted in addition for tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -17,7 +17,7 @@ struct Dependencies {
 
 type Graph = BTreeMap<String, Dependencies>;
 
-/// The table as it stands in ARCHITECTURE.md.
+/// The table in ARCHITECTURE.md.
 fn permitted() -> Graph {
     let text = read("ARCHITECTURE.md");
     let (_, table) = text
@@ -40,7 +40,7 @@ fn permitted() -> Graph {
     .collect()
 }
 
-/// What cargo says.
+/// The dependencies that cargo reports.
 fn actual() -> Graph {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--offline", "--no-deps", "--format-version=1"])

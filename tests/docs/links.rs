@@ -1,4 +1,4 @@
-//! Links between documents, and what documents name in the repository.
+//! Links between documents, and the files of the repository that documents name.
 
 use std::path::PathBuf;
 
@@ -45,7 +45,7 @@ fn links_lead_somewhere() {
     assert!(broken.is_empty(), "links that lead nowhere:\n{broken}");
 }
 
-/// Files are named by their path from the root; a reader who looks finds them.
+/// Files are named by their path from the root, and exist.
 #[test]
 fn files_that_are_named_are_there() {
     let mut missing = String::new();

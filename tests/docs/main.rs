@@ -1,6 +1,5 @@
-//! What the documents say, compared with what is there: every `console` block of
-//! the README and the guides is run, every link leads somewhere, and crates
-//! depend on each other as ARCHITECTURE.md says.
+//! Checks of the documents: every `console` block of the README and the guides is run,
+//! every link has a target, and crates depend on each other as ARCHITECTURE.md says.
 //!
 //! After reading each change, `TWIN_BLESS=1 cargo test -p twin --test docs`
 //! writes today's output into the documents.

@@ -72,7 +72,7 @@ impl<'t> Page<'t> {
     }
 }
 
-/// Whether these lines are what the pattern says.
+/// Whether these lines match the pattern.
 pub fn matches(pattern: &[&str], lines: &[&str]) -> bool {
     match (pattern.split_first(), lines.split_first()) {
         (None, None) => true,
@@ -110,8 +110,8 @@ pub fn without_numbers(text: &str) -> String {
     all
 }
 
-/// The lines as the pattern would show them: where it leaves out the middle, the
-/// same number of lines before and after.
+/// The lines in the pattern's form: where it leaves out the middle, the same number of
+/// lines before and after.
 pub fn renewed(pattern: &[&str], lines: &[&str]) -> Vec<String> {
     let owned = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
     let Some(gap) = pattern.iter().position(|line| *line == "...") else {

@@ -17,9 +17,9 @@ const STOCK: [(&str, &str); 2] = [
     ),
 ];
 
-/// The kernel package whose modules the documents show. Debian 12 goes on to others,
-/// in which the same functions have other sizes and places: with one of those,
-/// numbers are not compared.
+/// The kernel package whose modules the documents show. In later packages of Debian 12
+/// the same functions have other sizes and places: with one of those, numbers are not
+/// compared.
 const DOCUMENTED: &str = "6.1.192-2";
 
 #[test]
@@ -83,7 +83,7 @@ fn path_with_twin() -> OsString {
     path
 }
 
-/// Whether a command printed what the page says.
+/// Whether a command's output matches the page.
 fn agrees(expected: &[&str], lines: &[&str]) -> bool {
     let package = read("target/stock/VERSION");
     if matches(expected, lines) || package.trim().ends_with(DOCUMENTED) {

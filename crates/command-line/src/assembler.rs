@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::failure::Failure;
 
-/// Lines of an assembler's complaint that are passed on.
+/// Most lines of an assembler's complaint that are passed on.
 const SHOWN: usize = 5;
 
 /// Assembles a text; `name` is what messages call it.
@@ -44,7 +44,7 @@ pub fn link(name: &str, objects: &[&[u8]]) -> Result<Vec<u8>, Failure> {
     let scratch = scratch()?;
     let output = scratch.path().join("all.o");
     let mut command = Command::new("ld");
-    // Of a text that does not say so, the linker would think that it wants an
+    // If the text has no .note.GNU-stack, the linker would assume that it needs an
     // executable stack.
     command.args(["-r", "-z", "noexecstack", "-o"]).arg(&output);
     for (n, object) in objects.iter().enumerate() {
@@ -70,7 +70,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|e| Failure::access(path.display(), e))
 }
 
-/// Runs a program; gives what it complains of if it fails.
+/// Runs a program; gives its complaints if it fails.
 fn run(command: &mut Command) -> Result<Result<(), String>, Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.env("LC_ALL", "C").output().map_err(|error| {

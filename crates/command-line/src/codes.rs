@@ -1,8 +1,8 @@
 //! All codes that messages and reports carry, wherever they come from, and
 //! their long texts.
 //!
-//! Each crate has an enum of its own; here is the one of this program, for what
-//! only a command line can meet, and their union.
+//! Each crate has an enum of its own. This module has the program's, for failures of
+//! the command line itself, and the union of all.
 
 use twin_abi::explanation::{Example, Explanation};
 
@@ -96,7 +96,7 @@ impl From<Code> for AnyCode {
 
 /// A crate's codes.
 pub struct Origin {
-    /// What has them.
+    /// Where they come from.
     pub title: &'static str,
     /// All of them.
     pub codes: fn() -> Vec<AnyCode>,

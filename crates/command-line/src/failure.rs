@@ -1,4 +1,4 @@
-//! Everything that can go wrong, with its message and its exit status.
+//! All failures, each with its message and its exit status.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -11,10 +11,10 @@ use crate::codes::{AnyCode, Code};
 /// Refusals of one file that are printed; a report holds all.
 const SHOWN: usize = 20;
 
-/// Exit status, the graver the greater.
+/// Exit status: a graver one is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// Done, or nobody wants to know the rest.
+    /// Done, or the reader of the output has gone away.
     Done = 0,
     /// An input was refused, or a violation was found.
     Refused = 1,
@@ -31,7 +31,7 @@ impl From<Status> for ExitCode {
 /// Why a command, or its work on one file, ended early.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command line asks for what cannot be.
+    /// The command line asks for something impossible.
     Usage(String),
     /// A file cannot be read or written.
     Access {
@@ -40,7 +40,7 @@ pub enum Failure {
         /// Why.
         why: String,
     },
-    /// An input as a whole is not what is taken here.
+    /// An input as a whole is not accepted.
     Input {
         /// Its name.
         file: String,
@@ -60,16 +60,16 @@ pub enum Failure {
     Violated {
         /// Name of the object, or of the input that it was made from.
         file: String,
-        /// Whether the object was made just now by this program.
+        /// Whether this run of the program made the object.
         own: bool,
         /// The violations.
         violations: Violations,
     },
     /// A compiler failed, said why, and ended with this status.
     Child(u8),
-    /// Whoever read the output has gone away.
+    /// The reader of the output has gone away.
     BrokenPipe,
-    /// What failed has been printed already, file by file.
+    /// The failures have been printed already, file by file.
     Reported(Status),
 }
 

@@ -1,5 +1,5 @@
-//! What `twin` and `twin-run` share as programs: inputs, outputs, failures with their
-//! messages, codes and exit statuses, and the options that both read.
+//! The part that `twin` and `twin-run` share as programs: inputs, outputs, failures
+//! with their messages, codes and exit statuses, and the options that both read.
 //!
 //! ```text
 //! path ──input──> bytes        bytes ──output──> a file, whole or not at all

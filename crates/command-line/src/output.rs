@@ -57,7 +57,7 @@ impl Destination {
     }
 }
 
-/// An output on its way.
+/// An output that is being written.
 pub struct Pending {
     name: String,
     sink: Sink,
@@ -72,7 +72,7 @@ enum Sink {
 }
 
 impl Pending {
-    /// Begins an output. Nothing is seen of it until it is finished.
+    /// Begins an output. A file is not visible under its name until it is finished.
     pub fn create(destination: &Destination) -> Result<Pending, Failure> {
         let name = destination.name();
         let sink = match destination {
@@ -117,7 +117,7 @@ fn cannot_write(error: &std::io::Error) -> String {
 }
 
 fn file_sink(path: &Path) -> std::io::Result<Sink> {
-    // Symbolic links are followed: the file they lead to is replaced.
+    // Symbolic links are followed: the file that they lead to is replaced.
     let existing = match std::fs::metadata(path) {
         Ok(metadata) => Some(metadata),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -174,7 +174,7 @@ pub fn create_dir(dir: &Path) -> Result<(), Failure> {
     }
 }
 
-/// What became of writing text for people to standard output.
+/// The result of writing text for people to standard output.
 pub fn text_result(result: std::io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::BrokenPipe),
@@ -197,7 +197,7 @@ pub fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
     text(&bytes)
 }
 
-/// Says something on standard error; if that is gone there is nobody to tell.
+/// Prints a message on standard error; a failure to print is ignored.
 pub fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

@@ -24,7 +24,7 @@ pub fn count(n: u64, thing: &str) -> String {
     format!("{} {thing}{plural}", number(n))
 }
 
-/// `part` of `whole` in per cent, one decimal; of nothing it is nothing.
+/// `part` of `whole` in per cent, one decimal; 0 if `whole` is 0.
 pub fn percent(part: u64, whole: u64) -> String {
     format!("{:.1}%", 100.0 * part as f64 / whole.max(1) as f64)
 }

@@ -1,14 +1,14 @@
-//! An allocator that counts, for each thread: what a piece of work costs, without a
-//! clock. A program that measures installs it:
+//! An allocator that counts for each thread, to measure the cost of a piece of work
+//! without a clock. A program that measures installs it:
 //!
 //! ```text
 //! #[global_allocator]
 //! static ALLOCATOR: Counting = Counting;
 //! ```
 //!
-//! Built with `-C instrument-coverage --cfg twin_steps` (`make cost`), the work that
-//! is done without allocating is counted as well: how often the parts of this
-//! project's functions were entered, which the compiler counts for coverage.
+//! Built with `-C instrument-coverage --cfg twin_steps` (`make cost`), it also counts
+//! work without allocation: how often the parts of this project's functions were
+//! entered, which the compiler counts for coverage.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -30,7 +30,7 @@ thread_local! {
 }
 
 fn note(allocated: usize, freed: usize) {
-    // Memory is freed after a thread's own is gone, too.
+    // Memory is also freed after the thread-local data are gone.
     let _ = COUNTS.try_with(|counts| {
         let mut now = counts.get();
         now.allocated += allocated as u64;
@@ -67,7 +67,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What a piece of work took.
+/// The cost of a piece of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// Bytes allocated, those freed meanwhile included.

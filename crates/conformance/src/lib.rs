@@ -1,11 +1,11 @@
-//! Does rewritten code do what the original does, and does the verifier notice when
-//! not? Every suite executes or judges small pieces: one instruction, one function,
-//! one changed check. No packets, no kernel.
+//! Tests that rewritten code does what the original does, and that the verifier notices
+//! where it does not. Every suite executes or verifies small pieces: one instruction,
+//! one function, one changed check. No packets, no kernel.
 //!
 //! ```text
 //! forms          every instruction form, native against rewritten
 //! differential   e1000's functions on random memory, native against rewritten
-//! belief         what the verifier believes of each allowed encoding, executed
+//! belief         the verifier's belief about each allowed encoding, against execution
 //! mutants        the rewriter's checks, changed: the verifier must reject each
 //! fuzz           any input: read, lifted, rewritten, verified, executed
 //! counting       what a piece of work costs, without a clock

@@ -1,7 +1,7 @@
-//! What the verifier believes of instructions is what this processor does: a sample.
-//! `make test-exhaustive` goes over all encodings.
+//! The verifier's beliefs about instructions agree with this processor: a sample.
+//! `make test-exhaustive` tries all encodings.
 //!
-//! One test: it takes the processor's signals for its process.
+//! One test, because it handles the processor's signals of its process.
 
 use conformance::belief;
 

@@ -1,10 +1,10 @@
-//! What objects cost that are made to be expensive: no kind of unit costs more than
+//! The cost of objects that are made to be expensive: no kind of unit costs more than
 //! its share when there are twice as many, nor more memory than the file's length
 //! allows. Work is counted, not timed.
 //!
 //! Under `make test` bytes of memory are counted. `make cost` builds the same so that
-//! the compiler counts steps, too: what is searched again and again without taking
-//! memory shows only there. One test, for those counters belong to the process.
+//! the compiler counts steps too: repeated searches that take no memory show only there.
+//! One test, because those counters belong to the process.
 
 use conformance::counting::Counting;
 use conformance::fuzz::cost::{Unit, grows};

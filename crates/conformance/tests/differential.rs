@@ -1,5 +1,5 @@
-//! A sample of the differential run, the features it has to reach, what happens
-//! after a wild pointer, and that the comparison notices planted errors.
+//! A sample of the differential run, the features that it has to reach, the report of a
+//! wild pointer, and that the comparison notices planted errors.
 
 use conformance::differential::campaign::{self, Extent};
 use conformance::differential::features::Instructions;
@@ -133,8 +133,7 @@ fn a_wild_pointer_is_reported_and_the_process_goes_on() {
     });
 }
 
-/// The comparison is not blind: rewritten code with one changed instruction is
-/// found out.
+/// The comparison is not blind: it detects rewritten code with one changed instruction.
 #[test]
 fn planted_errors_are_found() {
     with_stock(|stock| {
@@ -189,8 +188,8 @@ fn plant(object: &mut elf_loader::Object<'static>, name: &str) {
         .iter()
         .find(|i| i.mnemonic() == Mnemonic::Lea && i.memory_displ_size() > 0)
         .expect("a translated address");
-    // (`==` does not compare where they stand.) A difference alone is refused: nothing
-    // is linked that the verifier does not accept.
+    // (`==` does not compare their places.) A change in one of them alone is refused: only
+    // objects that the verifier accepts are linked.
     for i in instructions.iter().filter(|i| *i == first) {
         let mut changed = *i;
         changed.set_memory_displacement64(i.memory_displacement64() + 4);

@@ -1,4 +1,4 @@
-//! What the loader enters, and what it does not load at all.
+//! The places that the loader enters, and the objects that it does not load.
 
 use std::borrow::Cow;
 

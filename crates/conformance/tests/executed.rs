@@ -1,8 +1,8 @@
 //! Programs of `tests/fixtures/executed`, natively and rewritten: functions whose
-//! making depends on more than one instruction.
+//! rewriting depends on more than one instruction.
 //!
-//! `TWIN_EXECUTED_SEEDS` is how many images of memory and registers each meets in
-//! each way of rewriting, of eight states each.
+//! `TWIN_EXECUTED_SEEDS` is the number of images of memory and registers for each
+//! function and way of rewriting, of eight states each.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! A sample of the exhaustive run, and the reviewed list of what is refused.
+//! A sample of the exhaustive run, and the reviewed list of refused forms.
 //!
 //! `TWIN_BLESS=1` writes the list anew; read it before you keep it.
 
@@ -26,7 +26,7 @@ static SURVEYED: LazyLock<Surveyed> = LazyLock::new(|| {
     }
 });
 
-/// Every refusal by code and reason, and what the verifier does not accept.
+/// Every refusal by code and reason, and the forms that the verifier does not accept.
 #[test]
 fn refusals_are_the_reviewed_ones() {
     let surveyed = &*SURVEYED;
@@ -47,7 +47,7 @@ fn refusals_are_the_reviewed_ones() {
     );
 }
 
-/// What the verifier does not allow, the rewriter refuses by name.
+/// The rewriter refuses by name each form that the verifier does not allow.
 #[test]
 fn nothing_that_is_rewritten_is_left_to_the_verifier_to_refuse() {
     let surveyed = &*SURVEYED;
@@ -151,8 +151,8 @@ fn port_strings_compute_the_same() {
     );
 }
 
-/// A known defect in what the verifier refuses anyway harms nobody. Those in what it
-/// accepts are named here: there is none.
+/// A known defect in code that the verifier refuses anyway is harmless. Those in code
+/// that it accepts are named here: there is none.
 #[test]
 fn known_defects_that_are_verified_are_named() {
     let surveyed = &*SURVEYED;
@@ -166,8 +166,8 @@ fn known_defects_that_are_verified_are_named() {
     assert_eq!(names, BTreeSet::new());
 }
 
-/// AVX-512 is executed wherever the processor has it, its masks of 64 bits included;
-/// where it is not, the report says of how many forms that is.
+/// AVX-512 is executed wherever the processor has it with masks of 64 bits; elsewhere the
+/// report gives the number of forms that were not executed.
 #[test]
 fn wide_moves_are_executed_or_said_to_be_skipped() {
     use iced_x86::EncodingKind;

@@ -31,7 +31,7 @@ impl Drop for Shown {
     }
 }
 
-/// Runs `check` on so many inputs from `make`.
+/// Runs `check` on a number of inputs from `make`.
 fn run(seed: u64, inputs: u64, make: impl Fn(&mut Random) -> Vec<u8>, check: impl Fn(&[u8])) {
     let mut random = Random::new(seed ^ setting("TWIN_FUZZ_SEED", 0) << 8);
     for _ in 0..inputs * setting("TWIN_FUZZ_TIMES", 1) {
@@ -62,7 +62,7 @@ fn bytes(random: &mut Random, most: u64) -> Vec<u8> {
     (0..length).map(|_| random.word() as u8).collect()
 }
 
-/// Random bytes behind a first one that says what they are.
+/// Random bytes after a first one that says what they are.
 fn choices(random: &mut Random, kind: u8, most: u64) -> Vec<u8> {
     [vec![kind], bytes(random, most)].concat()
 }
@@ -167,7 +167,7 @@ fn rewriting_mutated_functions() {
     );
 }
 
-/// Twice as much costs at most two and a half times as much, whatever it is.
+/// Twice as many units of any kind cost at most two and a half times as much.
 #[test]
 fn costing() {
     run(11, 2_000, |r| bytes(r, 64), fuzz::cost);

@@ -40,8 +40,8 @@ fn every_mutant_is_rejected(scheme: Scheme) {
         assert!(count.made >= CHECKS as u64, "{kind:?}: {}", count.made);
         assert!(count.rejected > 0, "{kind:?}");
     }
-    // What may stand there twice is accepted: putting something in is no reason
-    // to be rejected.
+    // A repeated idempotent instruction is accepted: so an insertion by itself is no
+    // reason for a rejection.
     let twice = tally.counts[mutants::MutantKind::Duplicated as usize];
     assert!(twice.harmless > 0, "{twice:?}");
     assert!(

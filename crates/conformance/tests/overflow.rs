@@ -1,5 +1,5 @@
 //! A plain C overflow of a stack buffer, `tests/fixtures/overflow/receive.c`: natively
-//! the packet chooses where the driver goes on; rewritten and verified, the driver is
+//! the packet chooses where the driver returns to; rewritten and verified, the driver is
 //! aborted and the report names the function.
 
 use std::path::Path;
@@ -35,7 +35,7 @@ fn packet(bytes: u32, words: u32, address: u64) -> Vec<u8> {
 /// What reaches from the buffer over the return address.
 const OVER: u32 = 6;
 
-/// The rewritten object with the comparisons' branches taken out.
+/// The rewritten object without the comparisons' branches.
 fn without_comparisons(rewritten: &Object<'static>) -> Object<'static> {
     const COMPARE: [u8; 4] = [0x4c, 0x39, 0x1c, 0x24]; // cmp %r11,(%rsp)
     const SHORT: u8 = 0x75; // jne rel8
@@ -62,7 +62,7 @@ fn an_overflow_ends_in_a_report_that_names_the_function() {
 
     let natively = receive_natively(&original, "secret", |_| good.clone()).expect("a run");
     assert!(!natively.marked);
-    // The defect, in the original: the packet leads to a function that nobody calls.
+    // The defect, in the original: the packet leads to a function that is never called.
     let led = |address| packet(32, OVER, address);
     let attacked = receive_natively(&original, "secret", led).expect("a run");
     assert!(attacked.marked, "{attacked:?}");
@@ -88,8 +88,8 @@ fn an_overflow_ends_in_a_report_that_names_the_function() {
             assert!(!got.marked, "{name}: {got:?}");
         }
 
-        // Without the comparisons the same packet has what it wants, and the verifier
-        // knows.
+        // Without the comparisons the same packet succeeds, and the verifier notices that
+        // they are missing.
         let violations = svm_verify::verify(&bare, variant.contract())
             .expect_err("refused")
             .list;

@@ -1,6 +1,6 @@
-//! What processors may make of strings that are copied over themselves through two
-//! windows, on any processor: the test of the test. What was once emitted, chunks as
-//! long as the windows, must be found wrong; what is emitted now, right.
+//! The effects that processors may have on strings copied over themselves through two
+//! windows, tested on any processor. A test of the test: the code once emitted, with
+//! chunks as long as the windows, must be found wrong, and today's code right.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use process_lab::program::Scheme;
 const SEEDS: u64 = 2;
 const STATES: u64 = 16;
 
-/// A copy over itself: which way, and whether the target lies below the source.
+/// A copy over itself: its direction, and whether the target lies below the source.
 #[derive(Clone, Copy, Debug)]
 struct Copy {
     backward: bool,

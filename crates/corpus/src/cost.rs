@@ -69,7 +69,7 @@ fn usage(who: libc::c_int) -> (f64, f64) {
     (time, usage.ru_maxrss as f64 / 1024.0)
 }
 
-/// Runs `objdump -d` over the files with so many processes at a time.
+/// Runs `objdump -d` over the files, in several processes at a time.
 ///
 /// # Errors
 /// objdump cannot be run.

@@ -1,9 +1,9 @@
 //! The whole distribution: every module of the stock kernel, rewritten and
 //! verified.
 //!
-//! [`run`] takes files, works on several at a time and gives a [`Tally`], what
-//! became of each. [`Tally::row`] and [`Tally::refused`] are its tables as `make
-//! corpus` prints them.
+//! [`run`] takes files, works on several at a time and gives a [`Tally`], the result
+//! for each. [`Tally::row`] and [`Tally::refused`] are its tables as `make corpus`
+//! prints them.
 
 mod cost;
 
@@ -18,7 +18,7 @@ use svm_verify::Contract;
 
 pub use cost::{Cost, Meter, disassemble};
 
-/// What became of one module.
+/// The result for one module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Rewritten, and the verifier proved the result.
@@ -30,11 +30,10 @@ pub enum Outcome {
     },
     /// Refused by the rewriter: why, each reason once, and the first refusal.
     Refused(BTreeSet<String>, String),
-    /// Rewritten, but not proved: the codes, and the first violation. A mistake of
-    /// ours.
+    /// Rewritten, but not proved: the codes, and the first violation. A defect of twin.
     Unproved(BTreeSet<String>, String),
-    /// It cannot be read, is no object, or what was made of it cannot be written
-    /// or read again.
+    /// It cannot be read, is no object, or its rewritten object cannot be written or
+    /// read again.
     Unreadable(String),
 }
 
@@ -69,7 +68,7 @@ pub fn try_module(path: &Path, target: Target) -> Outcome {
         Target::Hypervisor | Target::Process => svm_verify::Target::Hypervisor,
         Target::Linux => svm_verify::Target::Linux,
     });
-    // What is verified are the bytes, not what they were made from.
+    // The serialised bytes are verified, not the object in memory.
     let proof = match elf_loader::read(&made) {
         Ok(object) => svm_verify::verify(&object, contract),
         Err(error) => return Outcome::Unreadable(error.to_string()),
@@ -100,15 +99,15 @@ fn reason(code: &str, text: &str) -> String {
     format!("{general} [{code}]")
 }
 
-/// What became of all modules.
+/// The results for all modules.
 #[derive(Debug)]
 pub struct Tally {
     /// In the order of the files.
     pub modules: Vec<(PathBuf, Outcome)>,
 }
 
-/// Tries all files for a target with so many threads; `progress` is told how
-/// many are done. Largest files first, so that no thread is left with one.
+/// Tries all files for a target with `threads` threads and passes the number done to
+/// `progress`. Largest files first, so that no thread still works on one at the end.
 pub fn run(
     files: &[PathBuf],
     target: Target,
@@ -166,8 +165,9 @@ impl Tally {
         format!("| {label} | {all} | {instructions} | {sites} | {accepted} | {share:.2}% |")
     }
 
-    /// What was not accepted: a table of reasons and modules, and the first place
-    /// in each. A module with several reasons stands once, with all of them.
+    /// The modules that were not accepted: a table of reasons and modules, and the
+    /// first place in each. A module with several reasons is in one row, with all of
+    /// them.
     pub fn refused(&self) -> String {
         let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut places = String::new();

@@ -1,5 +1,5 @@
-//! `make corpus`: every module of the stock kernel for `linux`, the Ethernet
-//! modules for `hypervisor`, beside what `objdump -d` costs over the same files.
+//! `make corpus`: every module of the stock kernel for `linux`, the Ethernet modules
+//! for `hypervisor`, and the cost of `objdump -d` over the same files to compare.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -53,8 +53,7 @@ fn run(arguments: &Arguments) -> std::io::Result<bool> {
         let reason = format!("no modules in {}", arguments.modules.display());
         return Err(std::io::Error::other(reason));
     }
-    // Before anything else: a child's peak begins with what its parent held when it
-    // forked.
+    // First, because a child's peak begins with its parent's memory at the fork.
     let objdump = match arguments.no_objdump {
         true => None,
         false => Some(corpus::disassemble(&all, arguments.jobs)?),

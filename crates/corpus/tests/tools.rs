@@ -1,9 +1,9 @@
-//! What others' tools say of rewritten modules: `objtool` of the kernel's build,
-//! which checks the code and makes the tables that it can, and binutils.
+//! Rewritten modules checked by other projects' tools: `objtool` of the kernel's
+//! build, which checks the code and makes the tables that it can, and binutils.
 //!
 //! The kernel's unwinder reads `.orc_unwind`. `objtool` makes these tables by
-//! following the stack pointer through every path, so that what it makes of
-//! rewritten code, spills and out-of-line parts included, is what they must say.
+//! following the stack pointer through every path. So the tables that it makes for
+//! rewritten code, spills and out-of-line parts included, are the expected ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ const OBJTOOL: [&str; 10] = [
     "--no-unreachable",
 ];
 
-/// What it makes, and would not make anew if it were there.
+/// The sections that it makes, and would not make anew if they were present.
 const MADE: [&str; 5] = [
     ".orc_unwind",
     ".orc_unwind_ip",
@@ -70,7 +70,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(out).into_owned() + &String::from_utf8_lossy(error)
 }
 
-/// A module, its rewritten self, and a directory for what is made of them.
+/// A module, the module rewritten, and a directory for files made from both.
 struct Pair {
     original: PathBuf,
     rewritten: PathBuf,
@@ -101,8 +101,8 @@ impl Pair {
         }
     }
 
-    /// What objtool says of a module that lacks what it makes, and the module with
-    /// that made.
+    /// objtool's messages about a module without the sections that it makes, and the
+    /// module with them.
     fn objtool(&self, module: &Path, name: &str) -> (BTreeSet<String>, PathBuf) {
         let made = self.work.join(name);
         let names = MADE
@@ -122,7 +122,7 @@ impl Pair {
 
 impl Drop for Pair {
     fn drop(&mut self) {
-        // What is left of a failed run is only in the way.
+        // Remove what a failed run left.
         let _ = std::fs::remove_dir_all(&self.work);
     }
 }
@@ -162,8 +162,8 @@ fn holds(entries: &BTreeMap<u64, String>, at: u64) -> Option<&str> {
         .map(|(_, entry)| entry.as_str())
 }
 
-/// Compares the tables wherever objtool knows anything: it does not follow what no
-/// path reaches. Gives the number of places at which either changes.
+/// Compares the tables wherever objtool has an entry: it does not follow unreachable
+/// code. Gives the number of places at which either changes.
 fn compare(module: &str, ours: &Entries, theirs: &Entries) -> usize {
     let mut compared = 0;
     for (section, known) in theirs {
@@ -206,8 +206,8 @@ fn objtool_finds_nothing_new_and_makes_the_same_unwind_tables_for_the_papers_sch
     objtool_agrees(Scheme::Paper);
 }
 
-/// `readelf` complains about what is malformed, `ld -r` reads every section,
-/// symbol and relocation.
+/// `readelf` complains about malformed parts; `ld -r` reads every section, symbol and
+/// relocation.
 #[test]
 fn binutils_take_rewritten_modules() {
     for module in SAMPLE {
@@ -227,7 +227,7 @@ fn binutils_take_rewritten_modules() {
             "{module}: {}",
             said(&output)
         );
-        // What is linked is still what `modinfo` and the kernel look into.
+        // The linked module still has what `modinfo` and the kernel read.
         for section in [".modinfo", "__versions", ".gnu.linkonce.this_module"] {
             let bytes = std::fs::read(linked).expect("ld made it");
             let object = elf_loader::read(&bytes).expect("a module");
@@ -246,7 +246,7 @@ fn modinfo() -> PathBuf {
     found.expect("modinfo of kmod, which `make setup` installs")
 }
 
-/// `modinfo` tells of the rewritten module what it tells of the original, but for
+/// `modinfo` prints the same for the rewritten module as for the original, except for
 /// the signature, which is gone.
 #[test]
 fn modinfo_tells_the_same() {

@@ -13,7 +13,7 @@
 /* Unclaimed interrupts in a row after which the line is given up. */
 #define STORM 100000
 #define SOFTIRQ_BUDGET 300
-/* What taking an interrupt costs in virtual time, so that a storm makes no standstill. */
+/* Virtual time of an interrupt, so that the clock advances during a storm. */
 #define INTERRUPT_NS 1000
 
 /* Disabled until it is requested. */
@@ -159,7 +159,7 @@ long kernel_interrupt(u32 irq)
 	if (!__atomic_compare_exchange_n(&irq_state.running, &free, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return -EAGAIN;
-	/* After `running` is taken: whoever disables waits for it from now on. */
+	/* After `running` is taken: a disabler waits for it from now on. */
 	if (__atomic_load_n(&irq_state.depth, __ATOMIC_SEQ_CST) || !irq_state.handler) {
 		__atomic_store_n(&irq_state.running, 0, __ATOMIC_RELEASE);
 		return -EAGAIN;

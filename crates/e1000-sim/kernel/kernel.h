@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * kernel.h: what the host (the Rust side, crates/e1000-sim/src/) and the
- * dom0 kernel shim (kernel.o) call and read of each other.
+ * kernel.h: the interface between the host (the Rust side, crates/e1000-sim/src/)
+ * and the dom0 kernel shim (kernel.o).
  *
- * Everything is plain 64-bit Linux C. Structures hold fixed-width fields only,
- * have no padding the compiler chose, and begin with their own size where they
- * are passed in, so a mirror that is out of date is refused, not misread.
+ * Everything is plain 64-bit Linux C. Structures have fixed-width fields only and
+ * no padding by the compiler. They begin with their own size where they are passed
+ * in, so an outdated mirror is refused, not misread.
  *
  * Contexts. kernel_*() are called on a dom0 thread whose GS base is the percpu
  * area of one CPU, on a kernel stack that lies in the direct map. They may
- * sleep; sleeping is virtual: time moves on, timers, works and interrupts run,
- * and the call returns in no real time. At most one thread runs on a CPU. A task
- * that slept may go on on another CPU, so the canary at %gs:0x28 is the same in
+ * sleep; sleeping is virtual: the clock advances, timers, works and interrupts run,
+ * and the call returns without real delay. At most one thread runs on a CPU. A task
+ * that slept may continue on another CPU, so the canary at %gs:0x28 is the same in
  * all percpu areas.
  * Results are 0 (or a count) or a negative errno.
  *
- * Time. The kernel's clock is virtual. Only host_advance() moves the NIC's
- * clock, and the kernel calls it for every nanosecond that it lets pass:
- * while it sleeps, while it delays and in kernel_tick().
+ * Time. The kernel's clock is virtual. Only host_advance() advances the NIC's
+ * clock, and the kernel calls it for all time that passes: while it sleeps, while
+ * it delays and in kernel_tick().
  *
- * Interrupts. The device's line is level triggered. The kernel asks
+ * Interrupts. The device's line is level triggered. The kernel calls
  * host_interrupt_pending() whenever it could take an interrupt (while it
- * sleeps, at each tick, when an entry point returns) and then calls the
- * handler on this CPU; the host answers 0 where another (the hypervisor)
- * serves the interrupt. kernel_interrupt() delivers one from outside.
+ * sleeps, at each tick, when an entry point returns), and then the handler on this
+ * CPU; the host returns 0 where the hypervisor serves the interrupt.
+ * kernel_interrupt() delivers one from outside.
  *
  * A bug (BUG, a bad free, a missing function) ends in host_fatal(), which does
  * not return. After that, or a fault, locks stay held and tasks half run: the
@@ -58,7 +58,7 @@ void host_advance(__u64 ns);
 /* Nonzero: the line is asserted and this CPU is to run the handler. */
 __u32 host_interrupt_pending(__u32 irq);
 
-/* Something another thread or process must do is awaited: yield really. */
+/* The kernel waits for another thread or process: yield the processor. */
 void host_idle(void);
 
 /* The kernel cannot go on. Does not return. */
@@ -128,9 +128,9 @@ long kernel_close(void);
 void kernel_tick(__u64 ns);
 
 /*
- * Moves the kernel's clock and nothing else. For a host that sees kernel code run
- * long without the clock moving (kernel_info.now): drivers spin on jiffies. Any
- * thread, a signal handler, beside whatever else runs.
+ * Advances the kernel's clock and does nothing else. For a host that finds that kernel
+ * code runs long without a change of the clock (kernel_info.now), because drivers spin
+ * on jiffies. Any thread, also in a signal handler, concurrent with any other code.
  */
 void kernel_clock_nudge(__u64 ns);
 
@@ -274,7 +274,7 @@ struct kernel_info {
 };
 long kernel_info(struct kernel_info *out);
 
-/* Where a structure of the kernel's has a field: "sk_buff.data"; without a dot
+/* Offset of a field in a structure of the kernel's: "sk_buff.data"; without a dot
  * the structure itself, at 0. The host reads the table in kernel.o's data. */
 struct kernel_field {
 	char name[48];
@@ -286,7 +286,7 @@ extern const __u64 kernel_fields_count;
 
 /*
  * The `which`th allocation from now on (1: the next) fails, once; 0: none does.
- * Returns how many were still to come: 0 if the one chosen before has failed.
+ * Returns how many were left of the previous choice: 0 if that one has failed.
  */
 long kernel_fail_allocation(__u64 which);
 

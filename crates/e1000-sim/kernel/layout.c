@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * layout.c: where the kernel's structures have what, for a host that injects
- * faults into them. Modules carry no debug information, so the compiler says it
- * here, from the headers that the driver was compiled against.
+ * layout.c: offsets in the kernel's structures, for a host that injects faults into
+ * them. Modules carry no debug information, so the compiler gives the offsets here,
+ * from the headers that the driver was compiled against.
  */
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>

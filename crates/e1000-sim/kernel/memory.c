@@ -13,8 +13,8 @@
  * object is reused first. Twice freed, never allocated or misaligned addresses
  * are bugs.
  *
- * Contexts: any. One spin lock; nothing sleeps. When memory runs out NULL comes
- * back, whatever the gfp flags say; there is nothing to reclaim.
+ * Contexts: any. One spin lock; nothing sleeps. Without free memory the result is
+ * NULL for any gfp flags; there is nothing to reclaim.
  */
 #include <linux/gfp.h>
 #include <linux/mm.h>

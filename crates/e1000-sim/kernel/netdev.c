@@ -4,8 +4,8 @@
  * data and queues, registration, NAPI instances, carrier, attach and detach,
  * addresses, opening and closing, and the transmit watchdog.
  *
- * No queueing discipline: what sends (hot.o) takes the queue's lock and looks at
- * its state bits. Contexts: registration, opening and napi_disable() may sleep;
+ * No queueing discipline: the sender (hot.o) takes the queue's lock and checks its
+ * state bits. Contexts: registration, opening and napi_disable() may sleep;
  * carrier and queue state anywhere.
  */
 #include <linux/etherdevice.h>
@@ -399,7 +399,7 @@ void netdev_rx_mode(struct net_device *dev)
 
 /* ---- Opening and closing ------------------------------------------------------------------- */
 
-/* Lets no sender be inside the driver's transmit function, on any CPU. */
+/* Waits until no CPU is inside the driver's transmit function. */
 static void senders_wait(struct net_device *dev)
 {
 	unsigned int i;

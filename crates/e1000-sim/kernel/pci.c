@@ -3,7 +3,7 @@
  * pci.c: the bus with one device, and drivers that bind to it.
  *
  * Configuration space is the host's device model; BARs were assigned by the host
- * and are resources here. What the driver reads and writes goes through.
+ * and are resources here. The driver's reads and writes go to the model.
  *
  * Contexts: probe and remove run in the calling task and may sleep. One driver.
  */
@@ -366,7 +366,7 @@ static const struct pci_device_id *id_find(const struct pci_driver *driver,
 	return NULL;
 }
 
-/* As the kernel: that a probe fails is the device's trouble, not the driver's. */
+/* As in the kernel, a failed probe is not a failure of the driver's registration. */
 int __pci_register_driver(struct pci_driver *driver, struct module *owner, const char *name)
 {
 	const struct pci_device_id *id = id_find(driver, pci_device);

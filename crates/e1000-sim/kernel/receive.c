@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * receive.c: dom0's own network stack, as far as there is one: a received frame
- * is copied into the application's ring (struct kernel_rx_ring) and done with.
- * The host reads the ring; checking contents is its business.
+ * receive.c: dom0's minimal network stack: a received frame is copied into the
+ * application's ring (struct kernel_rx_ring) and freed. The host reads the ring and
+ * checks the contents.
  *
  * Context: softirq, on any CPU; one lock around the ring.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * release.c: which kernel this was compiled for, as a module says it.
+ * release.c: the kernel that this was compiled for, in the form that modules have it.
  *
  * Structures of another kernel may have their fields elsewhere, so the host
  * refuses a driver whose `vermagic` names another release, as a kernel does.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * shim.h: what the files of the kernel shim know of each other. Everything
- * here is internal to kernel.o; the host's view is kernel.h, the driver's is
+ * shim.h: declarations shared by the files of the kernel shim. Everything
+ * here is internal to kernel.o; the host's interface is kernel.h, the driver's is
  * the kernel's own headers.
  */
 #ifndef TWIN_SHIM_H
@@ -21,7 +21,7 @@
 
 /* Prints to the host's console, then ends: the kernel cannot go on. */
 void kernel_bug(const char *format, ...) __printf(1, 2) __noreturn __cold;
-/* `function` was asked for what the shim does not do. Fails closed. */
+/* `function` was called for something that the shim does not support. Fails closed. */
 void kernel_unsupported(const char *function, const char *format, ...)
 	__printf(2, 3) __noreturn __cold;
 /* Prints and counts: the driver did what a debugging kernel complains of. */
@@ -51,7 +51,7 @@ static inline void shim_lock(struct shim_lock *lock)
 			asm volatile("pause");
 }
 
-/* As shim_lock, but gives up where somebody who died has it. */
+/* As shim_lock, but gives up where a dead thread holds it. */
 static inline bool shim_lock_patiently(struct shim_lock *lock)
 {
 	u32 tries = 0;
@@ -94,7 +94,7 @@ void task_setup(void);
 void task_sleep_until(u64 deadline);
 /* Lets others run for a short while: the step of every loop that waits. */
 void task_wait_step(const char *what, u64 since);
-/* Runs all that is due now, lets no time pass. For ends of entry points. */
+/* Runs all that is due now; no time passes. For ends of entry points. */
 void task_settle(void);
 /* Complains if the context may not sleep. */
 void task_may_sleep(const char *what);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * skb.c: sk_buffs the slow way: from the heap, by the kernel's rules, for what
- * is rare. hot.o has pools for what is not, and frees both kinds: a pool's
- * sk_buff never reaches count zero here.
+ * skb.c: sk_buffs from the heap, by the kernel's rules, for rare uses. hot.o has
+ * pools for frequent ones, and frees both kinds: a pool's sk_buff never reaches
+ * count zero here.
  *
  * A fragment may lie in a guest's frames, which dom0 cannot read: copying from
  * there fails.
@@ -198,7 +198,7 @@ static void data_leave(struct sk_buff *skb)
 	}
 }
 
-/* New data with room for nhead more before and ntail more behind; not shared. */
+/* New data with room for nhead more bytes before and ntail more after; not shared. */
 int pskb_expand_head(struct sk_buff *skb, int nhead, int ntail, gfp_t gfp)
 {
 	unsigned int size = nhead + skb_end_offset(skb) + ntail, usable;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * task.c: tasks, and what sleeping means here.
+ * task.c: tasks and sleeping.
  *
  * Each CPU has a main task, on the stack the host calls on. Works run in worker
  * tasks with stacks of their own, so a work may sleep in the middle while others
  * go on, as in the kernel. Switching is cooperative: a worker that sleeps returns
  * to the main task that resumed it; a main task that sleeps is the scheduler of
- * its CPU. It does what is due (interrupts, timers, works, workers to wake) and
+ * its CPU. It runs what is due (interrupts, timers, works, workers to wake) and
  * otherwise lets virtual time pass until something is. A worker may be resumed
- * on another CPU; nothing of it stays in registers that hang on %gs.
+ * on another CPU; it keeps no state that depends on %gs.
  *
- * Contexts: sleeping is for tasks with nothing held: __preempt_count zero and
+ * Contexts: only tasks that hold nothing may sleep: __preempt_count zero and
  * the virtual interrupt flag set. Everything else is a bug of the caller.
  */
 #include <linux/delay.h>
@@ -24,7 +24,7 @@
 #define STACK_ORDER 2
 /* Interrupts come within this time even if nothing is due. */
 #define STEP_NS (NSEC_PER_MSEC / 2)
-/* What waits this long waits for what never comes. */
+/* A wait of this length counts as endless. */
 #define PATIENCE_NS (120ull * NSEC_PER_SEC)
 #define SETTLE_STEPS 10000
 
@@ -58,8 +58,8 @@ static struct task *task_current(void)
 }
 
 /*
- * The task of this CPU, for switching. A worker whose stack this is not was left
- * by a fault; the main task's registers are gone with it.
+ * The task of this CPU, for switching. If this is not the worker's stack, a fault left
+ * the worker; the main task's registers are lost with it.
  */
 static struct task *task_sane(void)
 {
@@ -130,7 +130,7 @@ static struct task *worker_create(unsigned int number)
 	return task;
 }
 
-/* Whom to resume now: a sleeper that is due, or an idle one for pending work. */
+/* The worker to resume now: a sleeper that is due, or an idle one for pending work. */
 static struct task *worker_claim(void)
 {
 	struct task *found = NULL;
@@ -187,7 +187,7 @@ static bool workers_run(struct task *self)
 
 /* ---- The scheduler --------------------------------------------------------------- */
 
-/* Does what is due; false if nothing was. */
+/* Runs what is due; false if nothing was. */
 static bool step_due(struct task *self)
 {
 	bool did = irq_poll();

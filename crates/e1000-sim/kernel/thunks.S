@@ -5,7 +5,7 @@
  */
 	.text
 
-/* Calls on entry of every function: nobody traces. */
+/* Calls on entry of every function: there is no tracing. */
 	.globl	__fentry__
 	.type	__fentry__, @function
 __fentry__:

@@ -2,14 +2,14 @@
 /*
  * time.c: the virtual clock, delays and timers.
  *
- * The clock counts nanoseconds since boot and moves only here: while somebody
- * sleeps or delays, and in kernel_tick(). The device's clock moves with it.
- * A delay lets time pass and nothing run; a sleep lets both. Code that neither
- * sleeps nor delays but reads jiffies until they move would do so for ever: the
- * host nudges the clock when it sees that.
+ * The clock counts nanoseconds since boot and advances only here: while a task
+ * sleeps or delays, and in kernel_tick(). The device's clock advances with it.
+ * During a delay time passes and nothing runs; during a sleep other tasks run too.
+ * Code that neither sleeps nor delays but polls jiffies would do so for ever: the
+ * host advances the clock when it detects that.
  *
- * Timers run in softirq context on whichever CPU steps first after they are due,
- * earliest first, one lock around the list and none around the function.
+ * Timers run in softirq context on the first CPU that steps after they are due,
+ * earliest first, with a lock for the list and none during the function.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -34,7 +34,7 @@ u64 time_now(void)
 	return READ_ONCE(now_ns);
 }
 
-/* Without a lock: CPUs may do this at once, and the host in between. */
+/* Without a lock: CPUs may do this concurrently, and the host too. */
 static __always_inline void clock_add(u64 ns)
 {
 	u64 now = __atomic_add_fetch(&now_ns, ns, __ATOMIC_RELAXED);

@@ -22,7 +22,7 @@ static struct {
 	struct task_struct *task;
 } running[RUNNING];
 
-/* Opaque to everybody: only the address counts. */
+/* Opaque: only the address is used. */
 static u64 any_workqueue[32];
 struct workqueue_struct *system_wq __read_mostly = (struct workqueue_struct *)any_workqueue;
 
@@ -147,7 +147,7 @@ bool work_run_one(void)
 enum grab {
 	GRAB_IDLE,              /* was not pending; the bit is ours */
 	GRAB_PENDING,           /* was pending; taken off, the bit is ours */
-	GRAB_BUSY,              /* somebody else holds the bit just now */
+	GRAB_BUSY,              /* another task holds the bit now */
 };
 
 static enum grab work_grab(struct work_struct *work, struct timer_list *timer)

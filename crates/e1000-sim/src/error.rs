@@ -45,12 +45,12 @@ pub enum LiveError {
     #[error("`{name}` is defined by {first} and by {second}; make one of them static")]
     Duplicate {
         name: String,
-        /// Who defines it.
+        /// The first object that defines it.
         first: Module,
-        /// Who else.
+        /// The second.
         second: Module,
     },
-    /// Imports that nobody defines.
+    /// Imports without a definition.
     #[error(
         "nobody defines {}; define them in kernel.o or hot.o, or plan with `Missing::Trap`",
         names.join(", ")
@@ -66,7 +66,7 @@ pub enum LiveError {
         needed: u64,
         room: u64,
     },
-    /// A table of places to patch names one that is not what it says.
+    /// A table of places to patch names one with other contents.
     #[error(
         "{module}: {section} names {site:#x}, where no branch to `{target}` is; build the \
          object for the stock kernel (`make support`), or take the stock module"
@@ -90,7 +90,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// For `map_err`: the failure of a system call that was to do `what`.
+    /// For `map_err`: a system call failed that was to do `what`.
     pub fn system(what: &'static str) -> impl FnOnce(io::Error) -> LiveError {
         move |source| LiveError::System { what, source }
     }

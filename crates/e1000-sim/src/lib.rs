@@ -1,6 +1,6 @@
 //! The system that packets go through: dom0 as a process that boots the stock
 //! `e1000.ko` on a kernel shim (`kernel/`), a model of the card, and the rewritten
-//! driver beside it in a hypervisor (paper, figure 2).
+//! driver in a hypervisor process (paper, figure 2).
 //!
 //! ```text
 //! memory       the machine's memory, its layout, dom0's view of it   ─┐ before the
@@ -13,15 +13,15 @@
 //! packets      the packet loop, the same for every path
 //! engines      where the driver runs: dom0, dom0 for a guest, hypervisor
 //! system       all of it put together; paths runs the four side by side
-//! measure      whose the cycles and the instructions are
+//! measure      cycles and instructions by component
 //! replay       what the driver's own part costs
 //! experiment   a measurement from set-up to numbers
 //! inject       faults in the driver's data, and what they reach
 //! ```
 //!
 //! Order in the supervisor: [`memory::Machine::new`], [`image::Plan::new`],
-//! [`transport::mailbox::Mailbox::new`], then [`dom0::Dom0::start`] and whatever else
-//! is forked, all before it has threads.
+//! [`transport::mailbox::Mailbox::new`], then [`dom0::Dom0::start`] and all other
+//! forks, before it has threads.
 
 #![allow(missing_docs, reason = "what a name says needs no comment")]
 

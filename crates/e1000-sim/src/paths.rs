@@ -1,10 +1,10 @@
-//! The four paths side by side (paper, figures 5 to 8), and the observations that
-//! are made of them.
+//! The four paths side by side (paper, figures 5 to 8), and how rounds of packets on
+//! them are observed.
 //!
 //! | path | packets of | driver runs | between them |
 //! |---|---|---|---|
 //! | native | dom0 | in dom0, unmodified | nothing |
-//! | dom0 | dom0 | in dom0, unmodified | the hypervisor hears of interrupts first |
+//! | dom0 | dom0 | in dom0, unmodified | interrupts go to the hypervisor first |
 //! | guest | guests | in dom0, unmodified | front and back end, two processes |
 //! | twin | guests | in the hypervisor, rewritten | the runtime |
 
@@ -59,8 +59,8 @@ impl PacketPath {
         }
     }
 
-    /// Whose turn it is when driver and hot routines run: its cycles are theirs
-    /// too.
+    /// The component that runs when driver and hot routines do: its cycles include
+    /// theirs.
     pub fn host(self) -> Component {
         match self {
             PacketPath::Native | PacketPath::Dom0 | PacketPath::Guest => Component::Dom0,
@@ -75,11 +75,11 @@ pub struct Work {
     pub direction: Direction,
     /// How many packets.
     pub packets: u64,
-    /// How it is looked at.
+    /// How it is observed.
     pub look: Look,
 }
 
-/// What a round gave.
+/// The result of a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
     /// Packets and cycles.
@@ -102,8 +102,8 @@ pub struct Paths<'s> {
 /// Most time for a round.
 const ROUND_TIME: Duration = Duration::from_secs(120);
 
-/// Waits of the paths between processes: nobody spins, for both are on one CPU.
-/// Steps are slow, so there is time.
+/// Waits of the paths between processes: no process spins, because both are on one
+/// CPU. Single steps are slow, so the wait is long.
 fn limits() -> Limits {
     Limits {
         spin: 0,
@@ -112,7 +112,7 @@ fn limits() -> Limits {
 }
 
 impl<'s> Paths<'s> {
-    /// The paths of a system for packets of one shape from so many guests.
+    /// The paths of a system for packets of one shape from `guests` guests.
     ///
     /// # Errors
     /// [`SystemError`].
@@ -152,17 +152,17 @@ impl<'s> Paths<'s> {
         Ok(self.guest.insert(runner))
     }
 
-    /// What packets are.
+    /// The packets' shape.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// What the runtime has counted: misses of the table, collisions, entries.
+    /// The runtime's counts: misses of the table, collisions, entries.
     pub fn statistics(&self) -> Statistics {
         self.twin.packet_loop.engine.instance.statistics()
     }
 
-    /// Another shape from here on.
+    /// Changes the packets' shape.
     ///
     /// # Errors
     /// [`SystemError`].
@@ -233,7 +233,7 @@ impl<'s> Paths<'s> {
         self.outcome()
     }
 
-    /// A thread is the hypervisor that hears of interrupts.
+    /// A thread plays the hypervisor that receives interrupts.
     fn on_hypervisor(&mut self, work: Work) -> Result<Seen, SystemError> {
         let event = &self.system.mailbox().event;
         let over = AtomicBool::new(false);
@@ -246,7 +246,7 @@ impl<'s> Paths<'s> {
             });
             let seen = self.own(LoopKind::OnHypervisor, work);
             over.store(true, Ordering::Release);
-            // The last one is for the thread to see that it is over.
+            // The last one lets the thread see that the round is over.
             let _ = event.call(&limits(), || (), || ());
             seen
         })
@@ -266,7 +266,7 @@ impl<'s> Paths<'s> {
             let front = front.and_then(|()| {
                 let seen = observe(work.look, || runner.run(work.direction, work.packets));
                 let closed = runner.packet_loop.card.close();
-                // What stopped the packets explains what the registers look like.
+                // The reason that packets stopped explains the registers' state.
                 let seen = seen?;
                 closed.map(|()| seen)
             });
@@ -285,10 +285,10 @@ impl<'s> Paths<'s> {
         })
     }
 
-    /// Records what the driver does natively for so many packets.
+    /// Records what the driver does natively for a number of packets.
     ///
     /// # Errors
-    /// [`SystemError`], also if it does not do the same when that is played.
+    /// [`SystemError`], also if the driver does something else when that is played.
     pub fn record(&mut self, direction: Direction, packets: u64) -> Result<Tape, SystemError> {
         let look = Look::Record;
         let work = Work {
@@ -376,8 +376,8 @@ impl<'s> Paths<'s> {
     }
 }
 
-/// Says whose the rewritten code is, and where it looks up the table and calls hot
-/// routines.
+/// Tells the profiler which addresses are rewritten code, and at which it looks up the
+/// table and calls hot routines.
 fn declare(blueprint: &Blueprint<'_>) {
     let payload = &blueprint.payload;
     let owners = [
@@ -401,8 +401,8 @@ fn declare(blueprint: &Blueprint<'_>) {
     steps::mark(marks);
 }
 
-/// Keeps this process and those it makes from here on, on one processor, so that
-/// cycles of two processes that take turns add up.
+/// Keeps this process and its later children on one processor, so that cycles of two
+/// processes that take turns add up.
 ///
 /// # Errors
 /// The system call's.
@@ -420,9 +420,9 @@ pub fn pin() -> std::io::Result<()> {
     }
 }
 
-/// Lets this process and those it makes from here on go before others, if that is
-/// permitted: where two processes take turns, each switch would else be a chance
-/// for a third.
+/// Gives this process and its later children a higher priority than others, if that is
+/// permitted. Otherwise each switch between two processes that take turns could let a
+/// third one run.
 pub fn hurry() {
     const NICE: libc::c_int = -15;
     // SAFETY: plain system call; a refusal changes nothing.

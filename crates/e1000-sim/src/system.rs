@@ -1,5 +1,5 @@
 //! The whole system put together: dom0 booted with the stock driver, and the
-//! hypervisor instance beside it (paper, figure 2).
+//! hypervisor instance (paper, figure 2).
 //!
 //! ```text
 //! files ─> Plan ─> Machine, Mailbox ─> dom0 process ─ boot, probe, open ─> Driver
@@ -41,7 +41,7 @@ pub const CARD_MAC: [u8; 6] = [0x52, 0x54, 0x00, 0x12, 0x34, 0x56];
 pub const CPU: usize = 1;
 const SECOND: u64 = 1_000_000_000;
 
-/// Why the system does not run.
+/// Why the system cannot run.
 #[derive(Debug, Error)]
 pub enum SystemError {
     /// It could not be set up.
@@ -50,7 +50,7 @@ pub enum SystemError {
     /// The driver was refused, or its rewriting rejected.
     #[error(transparent)]
     Testbed(#[from] process_lab::Error),
-    /// dom0 did not do what was asked.
+    /// A command to dom0 failed.
     #[error(transparent)]
     Command(#[from] CommandError),
     /// Packets stopped.
@@ -153,9 +153,9 @@ pub struct System<'s> {
     blueprint: &'s Blueprint<'s>,
     machine: &'s Machine,
     mailbox: &'s Mailbox,
-    /// What dom0 says of the driver.
+    /// The driver's addresses and numbers, as dom0 reports them.
     pub driver: Driver,
-    /// dom0's addresses of more.
+    /// Further addresses in dom0.
     pub info: Info,
 }
 
@@ -184,7 +184,7 @@ impl<'s> System<'s> {
         })
     }
 
-    /// dom0 dies and is born again, with a fresh card.
+    /// Kills dom0 and starts it again, with a fresh card.
     ///
     /// # Errors
     /// [`SystemError`].
@@ -214,7 +214,7 @@ impl<'s> System<'s> {
         self.twin_with(limits, SERVICES.map(|(_, service)| service).to_vec())
     }
 
-    /// As [`System::twin`], with other routines in the places of [`SERVICES`].
+    /// As [`System::twin`], with other routines in place of [`SERVICES`].
     ///
     /// # Errors
     /// [`SystemError`].
@@ -315,7 +315,7 @@ impl<'s> System<'s> {
             let offset = self.blueprint.plan.symbol(name)?;
             memory.word32(percpu(0) + offset)
         };
-        // dom0's word, as all of its information.
+        // Untrusted, as everything that dom0 reports.
         let state = self.info.irq_state;
         let depth = std::mem::offset_of!(IrqState, depth) as u64;
         let running = std::mem::offset_of!(IrqState, running) as u64;
@@ -355,7 +355,7 @@ fn lacking(what: &str) -> SystemError {
     SystemError::Lacking(what.to_owned())
 }
 
-/// From nothing to an open device that takes everybody's packets.
+/// Starts dom0, probes and opens the device, and lets it receive all addresses' packets.
 fn bring_up(dom0: &mut Dom0<'_, '_>) -> Result<(Driver, Info), SystemError> {
     dom0.boot()?;
     dom0.load("")?;

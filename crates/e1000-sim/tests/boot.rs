@@ -31,7 +31,7 @@ fn limits() -> Limits {
     }
 }
 
-/// Everything that is shared, before a dom0 starts.
+/// All shared memory, before a dom0 starts.
 struct World {
     plan: Plan<'static>,
     machine: Machine,
@@ -166,7 +166,7 @@ fn an_upcall_writes_to_a_variable_on_the_drivers_stack() {
                 window: stack.end - 256..stack.end,
             };
             let begin = Instant::now();
-            // SAFETY: the window is in that stack, which nobody else uses.
+            // SAFETY: the window is in that stack, which nothing else uses.
             let result =
                 unsafe { upcall::call(&world.mailbox.get().upcalls[1], &upcall, &limits()) };
             slow = slow.max(begin.elapsed());
@@ -191,7 +191,7 @@ fn an_upcall_writes_to_a_variable_on_the_drivers_stack() {
 }
 
 /// The driver's pointer to the NIC's registers is broken: its watchdog faults.
-/// Its interface is beyond help, but dom0 goes on, and so does a new one.
+/// Its interface no longer works, but dom0 goes on, and so does a new one.
 #[test]
 fn an_oops_of_the_driver_leaves_dom0_standing() {
     let world = World::new();

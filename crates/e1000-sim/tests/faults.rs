@@ -25,7 +25,7 @@ fn faults_in_the_drivers_data_stop_the_driver_and_nothing_else() {
         "only {injected} struck"
     );
     assert_eq!(tally.total(Column::Served), injected);
-    // What the stack protector, the call table and time limits are for is seen.
+    // Faults detected by the stack protector, the call table and time limits occur.
     let ends = |kind, column| tally.count(kind, column) > 0;
     assert!(ends(FaultKind::StackCanary, Column::Detected));
     assert!(ends(FaultKind::StackReturn, Column::Aborted));

@@ -1,5 +1,5 @@
-//! A guest sends its own frames and nobody else's: what names another's is refused
-//! and counted, is on no wire, and costs the other guests nothing.
+//! A guest sends only its own frames: a packet that names another's is refused and
+//! counted, is not on the wire, and costs the other guests nothing.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -22,12 +22,12 @@ mod system;
 use system::with_system;
 
 const FRAME: usize = 1000;
-/// Guests: an honest one, one that lies, and one whose memory it wants.
+/// Guests: an honest one, one that lies, and the owner of the memory that it names.
 const HONEST: usize = 0;
 const LIAR: usize = 1;
 const VICTIM: u32 = 2;
 const GUESTS: u32 = 3;
-/// What the victim's memory is full of.
+/// The byte that fills the victim's memory.
 const SECRET: u8 = 0xa5;
 
 fn limits() -> Limits {
@@ -58,7 +58,7 @@ fn runner<'s>(system: &System<'s>) -> Guests<'s> {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What the card sends now.
+/// The frames that the card sends now.
 fn cable(system: &System<'_>) -> Vec<Vec<u8>> {
     let dma = system.blueprint().plan.space().dma();
     let mut cable = Cable::default();
@@ -77,7 +77,7 @@ fn honest(source: &mut TrafficSource<'_>) -> Request {
     request
 }
 
-/// The places that the liar names, each instead of its packet's rest.
+/// The addresses that the liar names, each in place of its packet's rest.
 fn lies(machine: &Machine) -> Vec<(&'static str, Vec<Fragment>)> {
     let sizes = machine.sizes();
     let victim = sizes.guest(VICTIM);
@@ -103,7 +103,7 @@ fn lies(machine: &Machine) -> Vec<(&'static str, Vec<Fragment>)> {
     ]
 }
 
-/// Sends what was submitted and sees it completed; gives the frames.
+/// Sends the submitted packets and waits for their completion; gives the frames.
 fn send(system: &System<'_>, runner: &mut Guests<'_>, count: u32) -> Vec<Vec<u8>> {
     let sent = runner.packet_loop.engine.transmit(count);
     let sent = sent.unwrap_or_else(|stop| panic!("{stop}"));
@@ -162,7 +162,7 @@ fn what_names_anothers_frame_is_refused_and_on_no_wire(
     machine.write(victim.start, &secret).expect("its memory");
     let lies = lies(machine);
     for (what, pieces) in &lies {
-        // Before an honest packet and behind one.
+        // Before an honest packet and after one.
         for (place, who) in [(0, LIAR), (1, HONEST)] {
             let good = honest(&mut runner.sources[who]);
             let mut lie = honest(&mut runner.sources[LIAR]);
@@ -189,7 +189,7 @@ fn what_names_anothers_frame_is_refused_and_on_no_wire(
     let each = 2 * lies.len() as u64;
     assert_eq!((counts.foreign, counts.admitted), (each, each));
     assert_eq!((counts.completed, counts.unknown), (each, 0));
-    // The bytes can be sent: by whose they are. So the test would have seen them.
+    // The owner can send these bytes, so the test would have seen them.
     let mut own = honest(&mut runner.sources[VICTIM as usize]);
     own.fragment[0].address = victim.end - PAGE;
     runner.packet_loop.engine.submit(0, VICTIM, &own);

@@ -61,8 +61,8 @@ fn every_path_moves_packets_of_all_shapes() {
     });
 }
 
-/// What the driver did can be played again by both, and nothing of it stays: the
-/// packets after it arrive.
+/// Both drivers can play the recording, and a play has no lasting effect: packets after
+/// it arrive.
 fn plays_alone(paths: &mut Paths<'_>, direction: Direction) {
     let tape = paths
         .record(direction, RECORDED)
@@ -70,7 +70,7 @@ fn plays_alone(paths: &mut Paths<'_>, direction: Direction) {
     assert_eq!(tape.packets, RECORDED);
     assert!(tape.instructions > RECORDED * 100, "{}", tape.instructions);
     let failed = |error| -> Turn { panic!("{direction:?}: {error}") };
-    // A turn compares what the driver leaves with what it left when recorded.
+    // A turn compares the memory that the driver leaves with that of the recording.
     paths.play_natively().unwrap_or_else(failed);
     paths.play_rewritten(&tape).unwrap_or_else(failed);
     let rewritten = paths.count_rewritten(&tape).expect("single steps");
@@ -81,7 +81,7 @@ fn plays_alone(paths: &mut Paths<'_>, direction: Direction) {
     }
 }
 
-/// Cycles are told apart by whose turn it was, also where one process waits for
+/// Cycles are assigned to the component that ran, also where one process waits for
 /// another.
 fn check_turns(path: PacketPath, seen: &Seen) {
     let turns = Component::COSTS.map(|cost| seen.round.spent[cost as usize] > 0);

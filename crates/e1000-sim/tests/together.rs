@@ -41,14 +41,14 @@ fn limits() -> Limits {
     }
 }
 
-/// What dom0 does beside the hypervisor instance.
+/// dom0's work, concurrent with the hypervisor instance.
 struct Beside<'r, 's> {
     dom0: &'r mut Dom0<'s, 's>,
     info: Info,
     watchdog: (u64, u64),
     source: TrafficSource<'s>,
     rings: Rings,
-    /// dom0's frames, and what of the guests' its own doorbells sent.
+    /// dom0's frames, and guests' frames that its doorbells sent.
     wire: Sink,
     sent: u64,
 }
@@ -65,8 +65,8 @@ impl Beside<'_, '_> {
         self.transmit()
     }
 
-    /// The watchdog's work, at once: on the card's clock it is due every two
-    /// seconds, and packets on their way would seem to hang.
+    /// Runs the watchdog's work at once: on the card's clock it is due every two
+    /// seconds, and packets being sent would seem to hang.
     fn run_watchdog(&mut self) -> Result<(), CommandError> {
         let (function, work) = self.watchdog;
         let arguments = [work, 0, 0, 0, 0, 0];
@@ -185,7 +185,7 @@ fn together<'s>(system: &mut System<'s>, service: &mut Service<'s>) {
         let dom0 = thread.join().expect("no panic");
         (turns, dom0.unwrap_or_else(|error| panic!("{error}")).0)
     });
-    // What was put off, or is on its way.
+    // Packets that were put off, or are being sent.
     service.exchange(0..GUESTS as usize, 1).expect("a turn");
     let turns = turns + 1;
     check_sent(service, &beside, turns);
@@ -198,7 +198,7 @@ fn together<'s>(system: &mut System<'s>, service: &mut Service<'s>) {
     );
 }
 
-/// Every frame of everybody was on the wire, whoever's doorbell sent it.
+/// Every frame of each sender was on the wire, whichever doorbell sent it.
 fn check_sent(service: &Service<'_>, beside: &Beside<'_, '_>, turns: u64) {
     let sinks = [&service.packet_loop.card.sent, &beside.wire];
     for sink in sinks {

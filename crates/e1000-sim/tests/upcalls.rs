@@ -1,4 +1,4 @@
-//! Upcalls of the hypervisor instance that do not come back are errors to the
+//! An upcall of the hypervisor instance that does not return is an error to the
 //! driver's caller, and stack variables go to dom0 by reference and back.
 
 use std::collections::HashSet;
@@ -97,9 +97,9 @@ impl<'s> Bench<'s> {
         let pid = self.system.dom0.pid();
         // SAFETY: our own child.
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
-        // The change is left for those who wait for dom0 (`WNOWAIT`).
+        // The status change stays for other waiters for dom0 (`WNOWAIT`).
         let change = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT;
-        // SAFETY: all of siginfo_t is plain data, which zero is a value of.
+        // SAFETY: all of siginfo_t is plain data, of which zero is a value.
         let mut seen: libc::siginfo_t = unsafe { std::mem::zeroed() };
         // SAFETY: our own child, and a siginfo_t of ours.
         let done = unsafe { libc::waitid(libc::P_PID, pid as libc::id_t, &raw mut seen, change) };

@@ -1,4 +1,4 @@
-//! dom0's address space as the testbed makes it, and the memory behind it.
+//! dom0's address space as the testbed makes it, and the file that backs it.
 //!
 //! ```text
 //! 0x1000_0000  module     e1000.ko: code | read-only | data   (elf_loader::layout)
@@ -44,22 +44,22 @@ pub const STACK_BLOCK: u64 = 0x3000_0000;
 /// The driver stack: first address and address after the last.
 pub const STACK: (u64, u64) = (STACK_BLOCK + stack::LOW, STACK_BLOCK + stack::HIGH);
 
-/// `rsp` of whoever calls a function of the driver, below room for its stack
-/// arguments: what `twin_enter` uses, so that all workers' stacks are alike.
+/// `rsp` at the call of a driver function, below room for its stack arguments: the
+/// value that `twin_enter` uses, so that all workers' stacks are alike.
 pub const START_RSP: u64 = STACK.1 - stack::INCOMING_ARGS as u64;
 
 /// Zeroes the driver stack, so that what a run finds there does not depend on
 /// the run before it.
 ///
 /// # Safety
-/// The driver stack is mapped in this process, and nobody runs on it.
+/// The driver stack is mapped in this process, and no code runs on it.
 pub unsafe fn clear_stack() {
     let (low, high) = STACK;
     // SAFETY: the caller's promise.
     unsafe { std::ptr::write_bytes(low as *mut u8, 0, (high - low) as usize) };
 }
 
-/// What may be done with a region.
+/// Access to a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Read and executed.
@@ -77,7 +77,7 @@ pub struct Region {
     pub length: u64,
     /// Offset in the file.
     pub offset: u64,
-    /// What may be done with it.
+    /// The access that it permits.
     pub access: Access,
 }
 

@@ -24,13 +24,13 @@ pub fn seal(memory: *mut u8, length: u64) -> io::Result<()> {
     }
 }
 
-/// Writes code that was sealed, and gives what was there.
+/// Writes code that was sealed, and gives the previous bytes.
 ///
 /// # Errors
 /// A system call's.
 ///
 /// # Safety
-/// `N` bytes of sealed memory, which nobody executes now.
+/// `N` bytes of sealed memory, which no thread executes now.
 pub unsafe fn patch<const N: usize>(address: u64, bytes: [u8; N]) -> io::Result<[u8; N]> {
     let start = address & !(PAGE - 1);
     let length = (address + N as u64).next_multiple_of(PAGE) - start;
@@ -53,7 +53,7 @@ pub unsafe fn patch<const N: usize>(address: u64, bytes: [u8; N]) -> io::Result<
 /// rounded up to whole pages.
 ///
 /// # Errors
-/// A system call's, or something is there.
+/// A system call's, or the addresses are taken.
 ///
 /// # Panics
 /// If a piece is outside.

@@ -47,8 +47,8 @@ pub fn port(bytes: &[u8]) -> Option<Port> {
     })
 }
 
-/// The address that an access faulted on where the processor does not tell it (#GP):
-/// that of the first memory operand that is not canonical, else of the first.
+/// The address that an access faulted on where the processor does not report it (#GP):
+/// that of the first memory operand with a non-canonical address, else of the first.
 pub fn address(bytes: &[u8], rip: u64, gs: u64, register: impl Fn(c_int) -> u64) -> Option<u64> {
     let decoded = instruction(bytes, rip);
     let mut factory = InstructionInfoFactory::new();

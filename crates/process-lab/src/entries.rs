@@ -7,8 +7,8 @@
 //! | an indirect call | the codemap |
 //!
 //! The verifier interprets each of these as the start of a function with an empty
-//! frame, by the same question ([`svm_verify::is_entry`]). A label is none: the part
-//! that a compiler split off a function is entered with the function's frame.
+//! frame, by the same predicate ([`svm_verify::is_entry`]). A label is no entry: the
+//! part that a compiler split off a function is entered with the function's frame.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Those of a verified object that was linked like this.
+    /// The entries of a verified object that was linked like this.
     ///
     /// # Errors
     /// [`Error::Entries`]: the codemap does not lead from distinct addresses to this
@@ -44,7 +44,7 @@ impl Entries {
                 continue;
             };
             let entry = (start + symbol.value, symbol.binding != STB_LOCAL);
-            // A name that is exported is nobody's local one.
+            // An exported name takes precedence over a local symbol of that name.
             let known = named.entry(symbol.name.to_string()).or_insert(entry);
             if entry.1 {
                 *known = entry;

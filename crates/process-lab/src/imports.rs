@@ -1,12 +1,12 @@
-//! The routines that e1000.ko imports: what they take, give and write.
+//! The routines that e1000.ko imports: arguments, results and writes to memory.
 //!
-//! Arguments are written as one letter each, because only so many bits of a
-//! register are the argument; the rest may differ between two compilations of
-//! the same program (psABI 3.2.3):
+//! Each argument is a letter that gives its width, because only that many bits of a
+//! register are the argument; the rest may differ between two compilations of the
+//! same program (psABI 3.2.3):
 //!
 //! ```text
 //! p l  64 bits     u  32 bits     h  16 bits     b  8 bits
-//! f    64 bits, a printf format: what follows is as the format says
+//! f    64 bits, a printf format, which describes the arguments after it
 //! ```
 //!
 //! Source: the prototypes in the BTF of Debian's linux-image-6.1 and the
@@ -15,14 +15,14 @@
 use Effect::*;
 use Returns::*;
 
-/// What a routine gives in `rax`.
+/// A routine's result in `rax`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
     /// Nothing: `rax` is garbage.
     Void,
     /// 0 or 1 in `al`, garbage above.
     Bool,
-    /// 0, or a negative error number now and then.
+    /// 0, or sometimes a negative error number.
     Errno,
     /// A number below this in `eax`, garbage above.
     Small(u64),
@@ -33,11 +33,11 @@ pub enum Returns {
     Word,
     /// A bus address, or the mapping error (all ones).
     Dma,
-    /// A buffer in the heap, or null now and then.
+    /// A buffer in the heap, or sometimes null.
     Memory,
-    /// An `sk_buff`, or null now and then.
+    /// An `sk_buff`, or sometimes null.
     Skb,
-    /// A `struct page`, or null now and then.
+    /// A `struct page`, or sometimes null.
     Page,
     /// The network device.
     Netdev,
@@ -51,7 +51,7 @@ pub enum Returns {
     KeepsAll,
 }
 
-/// What a routine does to memory. Numbers name arguments, from 0.
+/// A routine's effect on memory. Numbers name arguments, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     Nothing,

@@ -1,10 +1,10 @@
-//! What tests that execute rewritten code share: driver code as a process of this
-//! machine runs it, with dom0's addresses, the runtime and the processor's faults.
+//! Support for tests that execute rewritten code: it runs driver code in a process of
+//! this machine, with dom0's addresses, the runtime and the processor's faults.
 //!
 //! ```text
 //! stock, imports, e1000          the stock driver as dom0 has it, and what it calls
 //! program, entries               the rewritten driver: verified, linked, where it is entered
-//! address_space, shared          dom0's memory: where it is, and the file behind it
+//! address_space, shared          dom0's memory: its addresses, and the file that backs it
 //! mapping, code_memory           pages at fixed addresses; code that is written, then sealed
 //! signals, segments, decode      the processor's faults, `%gs`, the instruction that faulted
 //! runtime                        the C runtime on the testbed's platform
@@ -12,8 +12,8 @@
 //! random, error, verdict         seeds; failures; exit statuses
 //! ```
 //!
-//! Nothing here knows a test: `conformance` compares single functions and
-//! instructions with it, `e1000-sim` boots a kernel and moves packets.
+//! The crate contains no tests of drivers: `conformance` uses it to compare single
+//! functions and instructions, `e1000-sim` to boot a kernel and move packets.
 
 #![allow(missing_docs, reason = "what a name says needs no comment")]
 

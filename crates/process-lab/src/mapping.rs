@@ -15,7 +15,7 @@ pub fn addresses(line: &str) -> Option<Range<u64>> {
     Some(number(start)?..number(end)?)
 }
 
-/// What is behind a mapping.
+/// What backs a mapping.
 #[derive(Clone, Copy, Debug)]
 pub enum Backing {
     /// New memory, all zero, of this process alone.
@@ -29,10 +29,10 @@ pub enum Backing {
 }
 
 /// Maps `length` bytes, whole pages, at exactly `address`, with `protection` as
-/// `mmap` takes it. Nothing that exists there is replaced.
+/// `mmap` takes it. No existing mapping is replaced.
 ///
 /// # Errors
-/// The system call's, or something is there.
+/// The system call's, or the addresses are taken.
 pub fn map(address: u64, length: u64, protection: c_int, backing: Backing) -> io::Result<*mut u8> {
     // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced.
     unsafe {
@@ -47,10 +47,10 @@ pub fn map(address: u64, length: u64, protection: c_int, backing: Backing) -> io
 }
 
 /// New memory at exactly `address`, readable and writable, all zero: `length`
-/// bytes, whole pages. Nothing that exists there is replaced.
+/// bytes, whole pages. No existing mapping is replaced.
 ///
 /// # Errors
-/// The system call's, or something is there.
+/// The system call's, or the addresses are taken.
 pub fn new_memory(address: u64, length: u64) -> io::Result<*mut u8> {
     let writable = libc::PROT_READ | libc::PROT_WRITE;
     map(address, length, writable, Backing::New)
@@ -62,7 +62,7 @@ pub fn new_memory(address: u64, length: u64) -> io::Result<*mut u8> {
 /// The system call's.
 ///
 /// # Safety
-/// Nobody uses what is there.
+/// Nothing uses the memory that is there.
 pub unsafe fn replace(address: u64, length: u64) -> io::Result<*mut u8> {
     let writable = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: the caller's promise.

@@ -1,16 +1,16 @@
 //! How long to wait for another process.
 //!
-//! A process that hangs and one that is not let onto a processor look alike to a
-//! clock on the wall. So what is counted is the time that the process *has had*:
-//! while one of its threads wants to run, the processor time that it got; while all
-//! of them sleep, the time that the one who waits has slept, look by look. A busy
-//! machine, one processor for both, or a debugger make neither grow faster.
+//! By elapsed time, a process that hangs cannot be told from one that gets no
+//! processor. So this counts the time that the process *has had*: while one of its
+//! threads can run, its processor time; while all of them sleep, the time that the
+//! waiting thread has slept, poll by poll. A busy machine, one processor for both, or a
+//! debugger makes neither grow faster.
 
 use std::time::Duration;
 
 use libc::{clockid_t, pid_t};
 
-/// Patience with a process, as it runs out.
+/// The remaining time to wait for a process.
 #[derive(Clone, Debug)]
 pub struct Patience {
     process: pid_t,
@@ -19,7 +19,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// So much, with this process.
+    /// This much time for this process.
     pub fn new(process: pid_t, most: Duration) -> Patience {
         Patience {
             process,
@@ -68,8 +68,8 @@ fn processor_time(process: pid_t) -> Duration {
     }
 }
 
-/// Whether a thread of the process, but not the one that asks, runs or waits for a
-/// processor (or for a disk, which is no more its fault).
+/// Whether a thread of the process other than the caller runs or waits for a processor
+/// (or for a disk, for which it is not to blame either).
 fn wants_to_run(process: pid_t) -> bool {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
         return false;
@@ -86,8 +86,8 @@ fn wants_to_run(process: pid_t) -> bool {
     states.any(|state| matches!(state, 'R' | 'D'))
 }
 
-/// The state in a line of `/proc/PID/stat`: behind the name, which may hold anything
-/// (proc(5)).
+/// The state in a line of `/proc/PID/stat`: after the name, which may contain any
+/// character (proc(5)).
 fn state(line: &str) -> Option<char> {
     let (_, rest) = line.rsplit_once(')')?;
     rest.trim_start().chars().next()

@@ -77,7 +77,7 @@ impl Child {
         }
     }
 
-    /// What became of it, if it ended: `died of signal 11`.
+    /// How it ended, if it has: `died of signal 11`.
     pub fn fate(&mut self) -> Option<String> {
         self.reap(libc::WNOHANG);
         self.status.map(fate)
@@ -101,7 +101,7 @@ impl Drop for Child {
     }
 }
 
-/// What became of a process that ended, from its wait status: `died of signal 11`.
+/// How a process ended, from its wait status: `died of signal 11`.
 pub fn fate(status: c_int) -> String {
     match libc::WIFSIGNALED(status) {
         true => format!("died of signal {}", libc::WTERMSIG(status)),

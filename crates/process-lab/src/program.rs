@@ -76,7 +76,7 @@ impl Variant {
         }
     }
 
-    /// What an object has to keep to be loaded into an instance of this variant.
+    /// The contract of objects that are loaded into an instance of this variant.
     pub fn contract(self) -> Contract {
         Contract::of(Target::Hypervisor).with(self.scheme)
     }
@@ -101,7 +101,7 @@ pub struct Program {
     pub layout: Layout,
     /// Their bytes.
     pub linked: Vec<Linked>,
-    /// Code behind them.
+    /// The trampolines after them.
     pub trampolines: Trampolines,
     /// Where it may be entered.
     pub entries: Entries,
@@ -142,8 +142,9 @@ impl Program {
     }
 
     /// Links a rewritten object to run at `base`, with the addresses that
-    /// `resolve` gives for what it names: `docs/spec/object.md` says which names those are. Nothing is linked that
-    /// the verifier does not prove to keep the contract of an instance of this variant.
+    /// `resolve` gives for its undefined names, which `docs/spec/object.md` lists. Only
+    /// an object that the verifier proves to keep the contract of an instance of this
+    /// variant is linked.
     ///
     /// # Errors
     /// The verifier's violations, or the linker's.
@@ -155,7 +156,7 @@ impl Program {
     ) -> Result<Program, Error> {
         let proof = svm_verify::verify(&object, variant.contract())
             .map_err(|violations| Error::Rejected(violations.to_string()))?;
-        // Only what was verified is laid out, and only its entries are entered.
+        // Only verified bytes are laid out, and only their entries are entered.
         let layout = layout(&object, base, |_, _| true)?;
         let trampolines = Trampolines::new(&object, layout.span().end, &resolve)?;
         let linked = link(&object, &layout, &trampolines.resolver(&resolve))?;
@@ -208,14 +209,13 @@ impl Program {
         labels
     }
 
-    /// Addresses of the instructions that look up the translation table: those
-    /// that name its tags.
+    /// Addresses of the instructions that read tags of the translation table.
     pub fn lookups(&self) -> Vec<u64> {
         self.naming(STLB + twin_abi::stlb::TAG)
     }
 
-    /// Addresses of the instructions that take a translation out of the table:
-    /// one for each look-up, executed if that is a hit.
+    /// Addresses of the instructions that read a translation from the table: one for
+    /// each look-up, executed on a hit.
     pub fn hits(&self) -> Vec<u64> {
         self.naming(STLB + twin_abi::stlb::XLATE)
     }
@@ -252,7 +252,7 @@ impl Program {
     /// +19  ff 25 0f 00 00 00   jmp    *+40
     /// +40  .quad twin_import_entry
     /// ```
-    /// and for what is no C function and keeps every register
+    /// and for a routine that is no C function and keeps every register
     /// ```text
     /// +0   41 53               push   %r11
     /// +2   41 bb NUMBER        mov    $number, %r11d

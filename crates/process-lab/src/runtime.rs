@@ -1,4 +1,4 @@
-//! The runtime's C interface as far as the testbed uses it: the shapes of
+//! The part of the runtime's C interface that the testbed uses: the layouts of
 //! `runtime/include/twin/{abi,runtime,switch,testbed}.h`, which explain each item.
 
 #![allow(missing_docs, reason = "the headers say what each item is")]

@@ -1,6 +1,6 @@
 //! The bases of `%fs` and `%gs` of the calling thread (arch_prctl(2)). Rust and
-//! the C library keep their thread's data behind `%fs`; `%gs` is free to be what
-//! it is in the kernel, the per-CPU area.
+//! the C library keep thread-local data at `%fs`; `%gs` is free, so it points to the
+//! per-CPU area as in the kernel.
 
 use std::io;
 
@@ -18,7 +18,7 @@ const ARCH_GET_FS: c_int = 0x1003;
 /// # Errors
 /// The system call's.
 pub fn set_gs(base: u64) -> io::Result<()> {
-    // SAFETY: Rust and the C library use %fs; %gs is nobody's.
+    // SAFETY: Rust and the C library use %fs; neither uses %gs.
     done(unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_SET_GS, base) })
 }
 

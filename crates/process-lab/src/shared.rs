@@ -5,10 +5,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 
 /// A file in memory that several processes map, mapped here as a whole at an
-/// address of no meaning.
+/// arbitrary address.
 ///
 /// Processes take turns: one writes while the others wait for its message, so
-/// each copy below sees memory that nobody changes.
+/// memory does not change during any copy below.
 #[derive(Debug)]
 pub struct Shared {
     file: OwnedFd,
@@ -29,13 +29,13 @@ impl Shared {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new and has no other owner.
         let file = unsafe { OwnedFd::from_raw_fd(fd) };
         // SAFETY: plain system call on that file.
         if unsafe { libc::ftruncate(fd, length as libc::off_t) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        // Whoever has the file and shortened it would make others' reads fault.
+        // If a process shortened the file, the others' reads would fault.
         let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
         // SAFETY: plain system call on that file.
         if unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, seals) } != 0 {
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::address_space::PAGE;
 
-    /// Whoever has the file: another's mapping of it would fault.
+    /// A process that has the file must not shorten it: others' mappings would fault.
     #[test]
     fn nobody_shortens_shared_memory() {
         let shared = Shared::new(2 * PAGE).expect("memory");

@@ -10,7 +10,7 @@ pub type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 /// Bytes of the alternate stack: handlers run the import model's code.
 const STACK: usize = 1 << 18;
 
-/// What the kernel sends for the processor's exceptions.
+/// The signals that the kernel sends for the processor's exceptions.
 pub const PROCESSOR: [c_int; 5] = [
     libc::SIGSEGV,
     libc::SIGBUS,
@@ -19,8 +19,7 @@ pub const PROCESSOR: [c_int; 5] = [
     libc::SIGTRAP,
 ];
 
-/// TF, DF and AC: a driver may be left with them set, and the host does not want
-/// them.
+/// TF, DF and AC: they may be set when a driver is left, and must be clear in host code.
 pub const DIRTY_FLAGS: libc::greg_t = 0x40500;
 
 /// Gives the thread a stack for handlers, for as long as the process lives.

@@ -17,7 +17,7 @@ use crate::imports::{self, IMPORTS};
 
 /// Bytes of one stub in the kernel region.
 pub const STUB: u64 = 32;
-/// Routines that are code of their own: no stubs.
+/// Imported routines with code of their own in place of a stub.
 const SPECIAL: [(&str, &[u8]); 5] = [
     ("__fentry__", &[0xc3]),
     ("__x86_return_thunk", &[0xc3]),
@@ -59,8 +59,8 @@ pub struct Stock<'f> {
     pub layout: Layout,
     /// dom0's regions.
     pub space: AddressSpace,
-    /// The file behind the regions before anything ran: the module and the
-    /// stubs, zero elsewhere.
+    /// The initial contents of the regions' file: the module and the stubs, zero
+    /// elsewhere.
     pub pristine: Vec<u8>,
     /// Functions by address.
     pub functions: Vec<Function>,

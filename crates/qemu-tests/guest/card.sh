@@ -8,7 +8,7 @@
 
 modules=$(cat /order)
 
-# Some drivers do not stay where there is no device for them.
+# Some drivers do not stay loaded without a device.
 load() {
     loaded=
     declined=
@@ -30,7 +30,7 @@ load() {
     step "$1" 0 "$(echo "$loaded" | wc -w) modules; without a device:$declined"
 }
 
-# The last first; once more for those that something still holds then.
+# In reverse order; then again for those that were still in use.
 unload() {
     for pass in 1 2 3; do
         left=

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What every guest script begins with. The first serial port is the kernel's
-# console, the second is where the host reads results (src/qemu/report.rs):
+# The beginning of every guest script. The first serial port is the kernel's
+# console; on the second the host reads results (crates/qemu-tests/src/report.rs):
 #
-#   @ok STEP TEXT        a step went as it should
+#   @ok STEP TEXT        a step succeeded
 #   @fail STEP TEXT      it did not
-#   @begin NAME          text for the host to look at, up to
+#   @begin NAME          text for the host to check, up to
 #   @end NAME
 #   @done                the script came to its end
 export PATH=/bin

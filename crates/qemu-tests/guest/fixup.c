@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Accesses that may fault, and whose faults the kernel answers by __ex_table: it
- * goes on at another place, or makes up what was loaded. Loading the module makes
- * each of them, and fails where one is not answered as the headers promise.
+ * Accesses that may fault, and whose faults the kernel handles by __ex_table: it
+ * continues at another place, or supplies the loaded value. Loading the module makes
+ * each of these accesses, and fails where one is not handled as the headers promise.
  */
 #include <asm/word-at-a-time.h>
 #include <linux/mm.h>
@@ -13,13 +13,13 @@
 
 #define TWIN_FIXUP_FILL 0xa5
 
-/* Two bytes are there; the kernel makes up the others, as zeroes (EX_TYPE_ZEROPAD). */
+/* Two bytes are mapped; the kernel supplies zeroes for the others (EX_TYPE_ZEROPAD). */
 static noinline bool twin_fixup_pads(const void *end)
 {
 	return load_unaligned_zeropad(end - 2) == 0xa5a5;
 }
 
-/* Goes on at a label; to load what is there must not (EX_TYPE_UACCESS). */
+/* Continues at a label; a load of mapped memory must not (EX_TYPE_UACCESS). */
 static noinline bool twin_fixup_kernel_reads(const void *at, unsigned long *word)
 {
 	__get_kernel_nofault(word, at, unsigned long, hole);
@@ -36,7 +36,7 @@ hole:
 	return false;
 }
 
-/* The same of the process that loads this: what user space gave is no wild pointer. */
+/* The same in the process that loads this: a user-space address is no wild pointer. */
 static noinline bool twin_fixup_user_reads(unsigned long at, unsigned long *word)
 {
 	unsigned long __user *from = (unsigned long __user *)at;
@@ -60,7 +60,7 @@ static int __init twin_fixup_check(const char *what, bool holds)
 static int __init twin_fixup_init(void)
 {
 	unsigned long word = 0, words = 0;
-	/* vmalloc leaves a hole behind each area. */
+	/* vmalloc leaves a hole after each area. */
 	u8 *page = vmalloc(PAGE_SIZE);
 	int error;
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Loads a network driver and uses it in every way that a kernel looks into its
+# Loads a network driver and uses every feature by which a kernel reads or patches its
 # code: traffic, ethtool, tracing, probes, static branches, unload.
 . /common.sh
 . /traffic.sh
@@ -22,9 +22,8 @@ load() {
 load load debug=1
 no_loss ping 5
 
-# What the kernel took of the module's tables: no taint but a missing signature's
-# and, of one built out of tree, that; its types as they were, its init sections
-# given back.
+# The kernel's use of the module's tables: no taint but that of a missing signature and,
+# for one built out of tree, of that; its types unchanged, its init sections freed.
 taint=$(cat /proc/sys/kernel/tainted)
 [ $((taint & ~8192)) = "$(option taint)" ]
 step taint $? "$taint"
@@ -145,7 +144,7 @@ step kprobe $? "$function: $(awk '{ printf "%s %s ", $1, $2 }' $tracing/kprobe_p
 echo >$tracing/kprobe_events
 
 # Stack traces from the timer's interrupt, wherever the driver is then: spills,
-# slow paths, all of it. Those with the driver in them are for the host to see.
+# slow paths, all of it. The host checks those with the driver in them.
 echo >$tracing/trace
 echo 20000 >$tracing/buffer_size_kb
 timer=$tracing/events/irq_vectors/local_timer_entry
@@ -163,8 +162,8 @@ echo >$tracing/trace
 echo 1408 >$tracing/buffer_size_kb
 echo 1 >$tracing/tracing_on
 
-# Static calls of the kernel, in the module too, switched under traffic: who gives
-# way to others, and when.
+# Static calls of the kernel, in the module too, switched under traffic: the kernel's
+# preemption mode.
 preempt=/sys/kernel/debug/sched/preempt
 mode=$(sed 's/.*(\(.*\)).*/\1/' $preempt)
 (download static-call-traffic /dev/null) &

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Traffic between the guest and its host (src/qemu/server.rs) over $interface.
+# Traffic between the guest and its host (crates/qemu-tests/src/server.rs) over
+# $interface.
 down=$(option down)
 up=$(option up)
 host=10.0.2.2
 
-# Two seconds and more: that is how often e1000 looks after its link.
+# More than two seconds: the period of e1000's watchdog for the link.
 carrier() {
     i=0
     while [ "$(cat /sys/class/net/"$interface"/carrier 2>/dev/null)" != 1 ]; do

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A driver with a wild pointer: loading it with address=A makes it write there.
- * Rewritten, it must be stopped with a word in the log where A is no address of
- * the kernel.
+ * A driver with a wild pointer: loaded with address=A, it writes there. Rewritten,
+ * it must be stopped with a message in the log where A is no address of the kernel.
  *
- * address=0 keeps it well-behaved: it writes to memory of its own.
+ * With address=0 it behaves: it writes to its own memory.
  */
 #include <linux/module.h>
 #include <linux/slab.h>

@@ -55,7 +55,7 @@ impl Distribution {
         names.map(|(name, _)| name.as_str()).collect()
     }
 
-    /// These modules and all that they need, in an order in which they can be
+    /// These modules and all their dependencies, in an order in which they can be
     /// loaded.
     ///
     /// # Errors
@@ -77,7 +77,8 @@ impl Distribution {
             self.add(needed, order)?;
         }
         for wanted in &needs.softly {
-            // An algorithm has its own name, the module that always can do it another.
+            // An algorithm's name is an alias; the module that implements it in C has
+            // another name.
             let names = [wanted.clone(), format!("{wanted}_generic")];
             if let Some(name) = names.iter().find(|name| self.path(name).is_some()) {
                 self.add(name, order)?;
@@ -100,11 +101,11 @@ impl Distribution {
     }
 }
 
-/// What a module says that it needs, in `.modinfo`.
+/// A module's dependencies, from its `.modinfo`.
 struct Needs {
-    /// `depends=`: whose symbols it imports.
+    /// `depends=`: modules whose symbols it imports.
     modules: Vec<String>,
-    /// `softdep=pre:`: what it asks for when it is loaded.
+    /// `softdep=pre:`: modules that it requests when it is loaded.
     softly: Vec<String>,
 }
 

@@ -5,10 +5,10 @@
 //! ramdisk   busybox, ethtool, modules, the guest's script: an initramfs
 //! server    bytes down and up over TCP, on the host's side of the guest's network
 //! machine   QEMU from start to power-off; the console goes to a file
-//! report    the console, read: steps, results, complaints of the kernel
+//! report    reads the console: steps, results, complaints of the kernel
 //! modules   modules rewritten, verified and written for the guest
 //! distribution   the stock kernel's modules by name, with what they need
-//! trial     any of them on a card of QEMU's
+//! trial     any of them on one of QEMU's cards
 //! ```
 //!
 //! Needs `qemu-system-x86_64`, a static busybox and `ethtool` (scripts/setup.sh),
@@ -29,7 +29,7 @@ use std::path::PathBuf;
 /// Why a guest could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Something that the tests need is not there.
+    /// A file or program that the tests need is missing.
     #[error("{what} is missing ({path}); run `make setup stock` first")]
     Missing {
         what: &'static str,
@@ -56,7 +56,7 @@ pub enum Error {
     Timeout { seconds: u64, console: PathBuf },
 }
 
-/// Names what an I/O error was about.
+/// Adds the operation to an I/O error.
 pub(crate) fn io<T>(what: impl Into<String>, result: std::io::Result<T>) -> Result<T, Error> {
     result.map_err(|source| Error::Io {
         what: what.into(),

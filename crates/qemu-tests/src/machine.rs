@@ -14,24 +14,24 @@ pub struct Guest<'g> {
     pub name: &'g str,
     /// QEMU's model of a network card.
     pub card: &'g str,
-    /// Devices that the card is plugged into, if not the machine itself.
+    /// Devices that the card is plugged into, if it is not plugged into the machine.
     pub buses: &'g [&'g str],
     /// QEMU's model of a processor.
     pub processor: &'g str,
     /// Number of processors.
     pub processors: u32,
     pub ramdisk: Vec<u8>,
-    /// More for the kernel's command line.
+    /// Additional words of the kernel's command line.
     pub options: String,
-    /// How long it may take, of its own time ([`Patience`]).
+    /// How long it may take, in the process's own time ([`Patience`]).
     pub limit: Duration,
 }
 
-/// What it left.
+/// Output of a guest.
 pub struct Outcome {
     /// The kernel's console.
     pub console: PathBuf,
-    /// What the script said.
+    /// The script's output.
     pub results: PathBuf,
     /// How long it took.
     pub time: Duration,
@@ -55,7 +55,7 @@ impl Guest<'_> {
         let begin = Instant::now();
         let mut child = self.start(&kernel()?, &ramdisk, &console, &results)?;
         let ended = self.wait(&mut child)?;
-        // Nothing of it runs on, in whatever way it ended.
+        // No process of it runs on, however it ended.
         if !ended {
             let _ = child.kill();
             let _ = child.wait();
@@ -81,9 +81,9 @@ impl Guest<'_> {
         let command_line = format!("console=ttyS0 panic=-1 quiet {}", self.options);
         let file = |path: &Path| format!("file:{}", path.display());
         let mut qemu = Command::new("qemu-system-x86_64");
-        // All processors by turns on one thread: with a thread for each, one of them may
-        // go on executing a breakpoint that another has taken out of the kernel's code
-        // (tracing switched on), and never come past it.
+        // All processors take turns on one thread. With a thread for each, one of them may
+        // execute for ever a breakpoint that another has removed from the kernel's code
+        // (when tracing is switched on).
         qemu.args(["-accel", "tcg,thread=single"])
             .args(["-m", "512", "-no-reboot", "-nodefaults"])
             .args(["-display", "none", "-monitor", "none"])
@@ -102,7 +102,7 @@ impl Guest<'_> {
             .arg("-initrd")
             .arg(ramdisk)
             .stdin(Stdio::null());
-        // What it says of the network that it is, and some cards of their commands.
+        // QEMU's messages about the network's state, and about commands of some cards.
         let messages = console.with_file_name("qemu.log");
         let name = messages.display().to_string();
         let messages = io(name.clone(), std::fs::File::create(messages))?;

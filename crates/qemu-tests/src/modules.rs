@@ -49,8 +49,8 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     io(path.display().to_string(), std::fs::read(path))
 }
 
-/// A rewritten module that a build left below `target/`, verified. Where its
-/// sequences spill is not known.
+/// A rewritten module that a build left below `target/`, verified. The places where
+/// its sequences spill are not known.
 ///
 /// # Errors
 /// It is not there, or is refused.
@@ -75,7 +75,7 @@ pub fn built(path: &str) -> Result<Module, Error> {
 /// Rewrites a module.
 ///
 /// # Errors
-/// It is refused, or what was made of it is.
+/// The module is refused, or the verifier rejects the result.
 pub fn rewrite(name: &str, bytes: &[u8], scheme: Scheme) -> Result<Module, Error> {
     let fail = |why: String| Error::Module {
         module: PathBuf::from(name),
@@ -142,7 +142,7 @@ impl Module {
         function.map_or(0, |s| s.size)
     }
 
-    /// Whether the slow path of a check returns to that place in a function.
+    /// Whether a check's call of the slow path returns to that place in a function.
     pub fn returns_from_slow_path(&self, name: &str, offset: u64) -> bool {
         // The call's distance is its last four bytes.
         const DISTANCE: u64 = 4;

@@ -10,7 +10,7 @@ const DIRECTORY: u32 = 0o040_755;
 const EXECUTABLE: u32 = 0o100_755;
 const LINK: u32 = 0o120_777;
 
-/// What the guest's script calls busybox for.
+/// The busybox commands that the guest's script uses.
 const APPLETS: [&str; 27] = [
     "sh",
     "mount",

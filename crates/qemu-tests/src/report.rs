@@ -1,12 +1,12 @@
-//! What a guest left, read: the results of its steps, the texts that it showed,
-//! and what the kernel complained about.
+//! Reads a guest's output: the results of its steps, the texts that it showed, and
+//! the kernel's complaints.
 
 use std::collections::BTreeMap;
 
 use super::machine::Outcome;
 use super::{Error, io};
 
-/// What the kernel says when something is wrong with it.
+/// Words of the kernel's complaints.
 const COMPLAINTS: [&str; 14] = [
     "WARNING:",
     "BUG:",
@@ -28,13 +28,13 @@ const COMPLAINTS: [&str; 14] = [
 #[derive(Clone, Debug)]
 pub struct Step {
     pub name: String,
-    /// Whether it went as it should.
+    /// Whether it succeeded.
     pub ok: bool,
-    /// What there is to say.
+    /// Details.
     pub text: String,
 }
 
-/// What a guest left.
+/// A guest's output.
 pub struct Report {
     /// The steps in order.
     pub steps: Vec<Step>,
@@ -49,7 +49,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Reads what a guest left.
+    /// Reads a guest's output.
     ///
     /// # Errors
     /// Its files cannot be read.
@@ -100,7 +100,7 @@ impl Report {
         }
     }
 
-    /// One more step, that the host saw.
+    /// Adds a step that the host observed.
     pub fn judge(&mut self, name: &str, ok: bool) {
         self.steps.push(Step {
             name: name.to_owned(),
@@ -109,7 +109,7 @@ impl Report {
         });
     }
 
-    /// What went wrong, in a few words each; nothing if nothing did.
+    /// The failures, in a few words each; empty if there is none.
     pub fn problems(&self) -> Vec<String> {
         let failed = self.steps.iter().filter(|s| !s.ok);
         let mut problems: Vec<String> = failed.map(|s| format!("{} {}", s.name, s.text)).collect();
@@ -135,8 +135,8 @@ impl Report {
         self.console.lines().filter(complains).collect()
     }
 
-    /// Panics unless all steps went as they should, these among them, and the
-    /// kernel complained about nothing.
+    /// Panics unless all steps succeeded, these among them, and the kernel did not
+    /// complain.
     pub fn assert_good(&self, expected: &[&str]) {
         let failed: Vec<&Step> = self.steps.iter().filter(|s| !s.ok).collect();
         assert!(failed.is_empty(), "{failed:#?} ({})", self.place);

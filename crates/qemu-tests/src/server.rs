@@ -1,4 +1,4 @@
-//! The host's side of the guest's network: one port gives bytes, the other takes
+//! The host's side of the guest's network: one port sends bytes, the other receives
 //! them. QEMU's user network shows 127.0.0.1 of the host as 10.0.2.2.
 
 use std::io::{Read, Write};
@@ -22,7 +22,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one. `data` goes to each who connects to [`Server::down`].
+    /// Starts one. `data` is sent on every connection to [`Server::down`].
     ///
     /// # Errors
     /// No port is free.
@@ -37,7 +37,7 @@ impl Server {
         };
         thread::spawn(move || {
             for stream in down.incoming().flatten() {
-                // Whoever hangs up early shows by its own count.
+                // A client that hangs up early is noticed by its own count.
                 let _ = give(stream, data);
             }
         });
@@ -52,7 +52,7 @@ impl Server {
         Ok(server)
     }
 
-    /// SHA-256 of what goes down, by the system's own program.
+    /// SHA-256 of the data that is sent down, by the system's own program.
     ///
     /// # Errors
     /// There is none.
@@ -68,7 +68,7 @@ impl Server {
         Ok(text.split(' ').next().unwrap_or_default().to_owned())
     }
 
-    /// What came up so far, one item a connection.
+    /// The data that came up so far, one item for each connection.
     pub fn received(&self) -> Vec<Vec<u8>> {
         self.received.try_iter().collect()
     }
@@ -90,7 +90,7 @@ fn port(listener: &TcpListener) -> Result<u16, Error> {
     Ok(address.port())
 }
 
-/// Bytes that no two places of look alike.
+/// Bytes in which no two places are alike.
 pub fn noise(len: usize, seed: u64) -> &'static [u8] {
     let mut random = Random::new(seed);
     let words = (0..len.div_ceil(8)).flat_map(|_| random.word().to_le_bytes());

@@ -29,7 +29,7 @@ pub struct Card {
     pub buses: &'static [&'static str],
     /// The module that drives it.
     pub driver: &'static str,
-    /// Modules beside those that the driver says that it needs: those of its bus.
+    /// Modules in addition to the driver's dependencies: those of its bus.
     pub beside: &'static [&'static str],
 }
 
@@ -88,7 +88,7 @@ pub const CARDS: &[Card] = &[
 
 /// The one card for which `e100` refuses to open without `e100/d102e_ucode.bin`
 /// (`e100_request_firmware`: `required`), which Debian has among its non-free packages
-/// only. The module as it is says the same.
+/// only. The original module refuses too.
 pub const WITHOUT_FIRMWARE: Card = pci("i82551", "e100");
 
 /// The first card that a module drives.
@@ -98,12 +98,12 @@ pub fn card_of(driver: &str) -> Option<&'static Card> {
         .find(|card| normal(card.driver) == normal(driver))
 }
 
-/// What to try.
+/// A trial to run.
 #[derive(Clone, Debug)]
 pub struct Trial<'t> {
     /// Names its files below `target/qemu`.
     pub name: String,
-    /// The modules that are wanted; what they need comes with them.
+    /// The modules to load; their dependencies are loaded too.
     pub modules: Vec<&'t str>,
     /// The card, if there is one.
     pub card: Option<&'static Card>,
@@ -131,8 +131,8 @@ impl<'t> Trial<'t> {
         }
     }
 
-    /// Rewrites all modules, if they are to be, boots, and reads what came of it, with the time that
-    /// it took.
+    /// Rewrites all modules, if a scheme is given, boots, and reads the output, with the
+    /// time that it took.
     ///
     /// # Errors
     /// A module is refused or missing, or the guest could not be run.

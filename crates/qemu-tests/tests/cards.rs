@@ -15,8 +15,8 @@ fn works(driver: &str) {
     assert!(problems.is_empty(), "{problems:#?} ({})", report.place);
 }
 
-/// Ports instead of memory; a module that prints nothing, so that the versions of
-/// what the runtime imports are twin's to give.
+/// Ports instead of memory; a module that prints nothing, so that twin has to supply the
+/// versions of the runtime's imports.
 #[test]
 fn ne2k_pci_through_ports() {
     works("ne2k-pci");

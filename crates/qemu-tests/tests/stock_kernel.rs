@@ -1,5 +1,5 @@
-//! Rewritten modules in a stock kernel under QEMU: loaded in place of the
-//! originals, used, looked into by the kernel, unloaded.
+//! Rewritten modules in a stock kernel under QEMU: loaded in place of the originals,
+//! used, traced and patched by the kernel, unloaded.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const TRAFFIC: usize = 32 << 20;
 /// How long a guest may take on a slow machine; usually a minute.
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// A network driver and what to look at.
+/// A network driver and its parameters of the test.
 struct Driver {
     name: &'static str,
     /// Below `kernel/`.
@@ -38,9 +38,9 @@ struct Driver {
     parameter: &'static str,
     /// All its functions, as the function tracer's filter names them.
     filter: &'static str,
-    /// What it says when its debug messages are switched on; empty if it has none.
+    /// Its output when its debug messages are switched on; empty if it has none.
     debug_message: &'static str,
-    /// How names of its functions begin.
+    /// The prefix of its functions' names.
     prefix: &'static str,
     /// A function that every packet goes through.
     function: &'static str,
@@ -53,7 +53,7 @@ fn good<T>(result: Result<T, qemu_tests::Error>) -> T {
 }
 
 impl Driver {
-    /// Runs the whole script, judges all of it.
+    /// Runs the whole script and checks every result.
     fn run(&self) {
         let stock = good(modules::stock(self.path));
         self.run_as(&good(modules::rewrite(self.path, &stock, self.scheme)));
@@ -159,7 +159,7 @@ impl Driver {
         report
     }
 
-    /// Some stack traces are from the middle of the driver, not from what it calls.
+    /// Some stack traces are from the middle of the driver, not from its callees.
     fn interrupted(&self, module: &Module, report: &Report) {
         let stacks = report::stacks(report.text("timer"));
         let inside = |stack: &&Vec<String>| {
@@ -193,8 +193,7 @@ impl Driver {
         assert!(seen.len() >= 3, "{seen:?} ({})", report.place);
     }
 
-    /// Stack traces with frames of the driver in them go down to where the stack
-    /// begins.
+    /// Stack traces with frames of the driver in them reach the beginning of the stack.
     fn unwound(&self, module: &Module, report: &Report, name: &str, least: usize) {
         let stacks = report::stacks(report.text(name));
         let own: Vec<_> = stacks
@@ -285,12 +284,12 @@ fn rtl8139cp_on_one_processor_with_five_levels_of_page_tables() {
     .run();
 }
 
-/// A driver that goes astray is stopped, with a line in the log that says where
-/// it was and where it went; the kernel goes on. Faults that the driver has the kernel
-/// answer, in memory of the kernel and of a process, are answered.
+/// A driver with a wild pointer is stopped, with a line in the log that names its place
+/// and the address; the kernel goes on. Faults that the driver lets the kernel handle, in
+/// memory of the kernel and of a process, are handled.
 #[test]
 fn a_wild_pointer_stops_its_driver_and_an_expected_fault_does_not() {
-    // Where it goes, and from which of wild.c's functions.
+    // The address, and the function of wild.c that writes there.
     const STRAYS: [(u64, &str); 6] = [
         (0x8, "twin_wild_write"),                   // the null page
         (0x7fff_0000_1000, "twin_wild_write"),      // user space
@@ -309,8 +308,8 @@ fn a_wild_pointer_stops_its_driver_and_an_expected_fault_does_not() {
     let rewritten = good(modules::rewrite("fixup.ko", &faulting, Scheme::Stlb));
     disk.file("modules/fixup-original.ko", &faulting);
     disk.file("modules/fixup-rewritten.ko", &rewritten.bytes);
-    // A module that was stopped while it was loaded stays there: each address
-    // needs one of another name.
+    // A module that was stopped while it was loaded stays loaded: each address needs one
+    // with another name.
     for n in 1..=STRAYS.len() {
         disk.file(&format!("modules/wild{n}.ko"), &renamed(&module.bytes, n));
     }

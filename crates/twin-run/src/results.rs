@@ -1,5 +1,5 @@
 //! Results of a run as JSON has them. `tx`, `rx`, `upcalls_per_packet`, `stlb` and
-//! `ratios` are what others script against; `detail` says how they came about.
+//! `ratios` are the stable interface for scripts; `detail` says how they came about.
 
 use e1000_sim::experiment::{Against, Alone, Measured, Twice};
 use e1000_sim::measure::profile::Component;
@@ -286,9 +286,9 @@ pub struct Ratios {
     pub rx: Option<Ratio>,
 }
 
-/// One way. Those of cycles are medians of rounds that both took one after the other,
-/// for the machine is not equally fast all the time; those of the driver alone, of
-/// recordings that both played by turns.
+/// One way. The ratios of cycles are medians over rounds that both ran one after the
+/// other, because the machine's speed varies; those of the driver alone, over recordings
+/// that both played by turns.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Ratio {
     /// Of cycles a packet.
@@ -351,13 +351,13 @@ impl Results {
         })
     }
 
-    /// Gigabits a second that a processor would carry at what a packet costs.
+    /// Gigabits a second that a processor would carry at a packet's cost.
     pub fn gigabits(&self, flow: &Flow) -> f64 {
         let bits = flow.bytes as f64 * 8.0 / flow.packets.max(1) as f64;
         bits * self.tsc_hz / flow.cycles_per_packet.max(1.0) / 1e9
     }
 
-    /// From what a tenth of the batches fall short of to what a tenth exceed.
+    /// The range without the lowest and the highest tenth of the batches.
     pub fn gigabits_spread(&self, (flow, detail): (&Flow, &Detail)) -> (f64, f64) {
         let at = |cycles: f64| self.gigabits(flow) * flow.cycles_per_packet / cycles.max(1.0);
         (at(detail.cycles_p90), at(detail.cycles_p10))

@@ -167,7 +167,7 @@ fn verdict(results: &[Results]) -> Result<(), Failure> {
     Err(Failure::Reported(Status::Refused))
 }
 
-/// What is not a module cannot be run, which is wrong usage here.
+/// A file that is not a module cannot be run: this is wrong usage.
 fn unreadable(failure: Failure) -> Failure {
     match failure {
         Failure::Input { file, why, .. } => Failure::Access { file, why },

@@ -7,7 +7,7 @@ use e1000_sim::packets::round::Direction;
 
 use super::results::{Ratio, Ratios, Results, Stlb};
 
-/// What is not in the numbers, said wherever numbers are.
+/// The note on what the numbers leave out, printed with all numbers.
 pub const NOT_MODELLED: &str = "\
 Not modelled: grant operations and the bridge on the guest path, so it is cheaper
 here than on a real machine; privilege changes between guest and hypervisor. The
@@ -129,7 +129,7 @@ pub fn by_function(results: &Results) -> String {
     out
 }
 
-/// What there is to say of the hypervisor instance alone.
+/// Results of the hypervisor instance alone.
 fn twin(results: &Results) -> String {
     let Some(twin) = &results.paths.twin else {
         return String::new();
@@ -202,7 +202,7 @@ fn driver_range(ratio: &Ratio) -> String {
     }
 }
 
-/// How the driver's slow-down was measured, and where it was not the same twice.
+/// How the driver's slow-down was measured, and where two measurements disagreed.
 fn slowdown(results: &Results, ratios: &Ratios) -> String {
     let mut out = String::new();
     for (name, ratio) in [("send", &ratios.tx), ("receive", &ratios.rx)] {

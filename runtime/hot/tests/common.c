@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What the tests of the hot routines use together, and the list of them.
+ * Shared functions of the hot routines' tests, and the list of tests.
  */
 #include "common.h"
 #include <linux/etherdevice.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the files of the hot routines' tests share. Each test begins with
- * everything at rest and ends by showing that nothing was lost: settled(). All
- * run on the caller's CPU but those that start two.
+ * Declarations shared by the hot routines' tests. Each test begins with all objects
+ * free and ends with a check that none was lost: settled(). All run on the caller's
+ * CPU, except those that start two.
  */
 #ifndef HOT_COMMON_H
 #define HOT_COMMON_H

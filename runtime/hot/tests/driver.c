@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A driver that asks of an sk_buff what e1000 asks (the same inline functions
- * of the kernel's headers, which is the point), and checks what e1000 assumes.
+ * A driver that uses an sk_buff as e1000 does, by the same inline functions of the
+ * kernel's headers, and checks what e1000 assumes.
  */
 #include "kernel.h"
 #include <linux/etherdevice.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* What hot.o imports, as little of dom0's kernel as its tests need. */
+/* The imports of hot.o: as little of dom0's kernel as its tests need. */
 #include "kernel.h"
 #include <linux/mm.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Tests of the hot routines: what drivers call beside packets (DMA, strings,
+ * Tests of the hot routines: those for purposes other than packets (DMA, strings,
  * checksums).
  */
 #include "common.h"

@@ -179,7 +179,7 @@ void test_fuzz(void)
 	settled();
 }
 
-/* A guest that rewrites its request while it is read (double fetch). */
+/* A guest that changes its request while it is read (double fetch). */
 static u32 race_stop;
 
 static void race(u32 cpu)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# names.sh HOT.O OUT: what joins the rewritten hot routines to the tests.
+# names.sh HOT.O OUT: makes the files that join the rewritten hot routines to the tests.
 #   OUT/callers   a caller's name X of a hot routine becomes run_X
 #   OUT/rewritten in the rewritten object, X becomes tw_X and an import I stub_I
 #   OUT/glue.S    run_X enters tw_X; stub_I comes back to the native I

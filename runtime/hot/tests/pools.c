@@ -155,7 +155,7 @@ void test_bad_frees(void)
 	settled();
 }
 
-/* What is not the pool's is dom0's to free: by upcalls, and only then. */
+/* dom0 frees objects that are not the pool's: by upcalls, and only these. */
 void test_foreign(void)
 {
 	static struct sk_buff foreign;

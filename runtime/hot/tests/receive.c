@@ -39,7 +39,7 @@ void test_receive(void)
 		CHECK(host->skb->len == 186 && host->skb->protocol == htons(ETH_P_IP));
 		CHECK(host->skb->pkt_type == PACKET_HOST && host->skb->dev == &driver->dev);
 		CHECK(hot_pools[HOT_POOL_SKB].state[hot_skb_index(host->skb)] == HOT_OBJECT_HELD);
-		/* what is held is nobody else's to free */
+		/* only the holder may free a held one */
 		consume_skb(host->skb);
 		CHECK(hot_pools[HOT_POOL_SKB].state[hot_skb_index(host->skb)] == HOT_OBJECT_HELD);
 		CHECK(hot_release(host->queue, host->held) == 1);

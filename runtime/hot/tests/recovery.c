@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Tests of the hot routines: what is left when the driver was aborted, and
- * starting again.
+ * Tests of the hot routines: the state after an abort of the driver, and the
+ * restart.
  */
 #include "common.h"
 #include <linux/etherdevice.h>

@@ -2,9 +2,9 @@
 /*
  * For test-hot-twin: the same tests with the rewritten hot routines. Every
  * call of a hot routine enters the rewritten one through the runtime; its data
- * stays the native object's (paper, 4.3: one data instance), and what it calls
- * outside comes back as an import. Windows are the identity, as in a VM
- * instance of the paper's own way (5.1.2), so that one process is enough.
+ * stays the native object's (paper, 4.3: one data instance), and its calls to other
+ * routines come back as imports. Windows are the identity, as in the paper's own
+ * VM instance (5.1.2), so that one process is enough.
  */
 #include <pthread.h>
 #include <stdio.h>

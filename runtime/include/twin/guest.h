@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the hot routines (runtime/hot), the dom0 kernel and the hypervisor
- * agree upon: how a guest's packets are asked for, completed and released.
+ * The interface of the hot routines (runtime/hot), the dom0 kernel and the
+ * hypervisor: how a guest's packets are requested, completed and released.
  * Rust states the same layouts and tests them against this file.
  *
  * All of it lies in dom0's memory. The hypervisor's trusted side (not the
  * rewritten code) fills requests and reads completions through its own view
- * of that memory; hot routines read each field of a request once and believe
+ * of that memory; hot routines read each field of a request once and trust
  * none.
  */
 #ifndef TWIN_GUEST_H
@@ -37,8 +37,8 @@
 #define HOT_NO_BUFFER		2	/* pools exhausted: try again later */
 #define HOT_INVALID		3	/* malformed, or asks what the device cannot do */
 #define HOT_DOWN		4	/* interface not running or without carrier: dropped */
-#define HOT_FOREIGN		5	/* a fragment is not the guest's: told by whoever checks
-					 * that (<twin/frames.h>), before hot_transmit() */
+#define HOT_FOREIGN		5	/* a fragment is not the guest's: found by the check
+					 * (<twin/frames.h>) before hot_transmit() */
 
 /* hot_features() */
 #define HOT_CAN_FRAGMENTS	(1u << 0)
@@ -57,8 +57,8 @@
 #define HOT_RX_UNWANTED		1	/* the hot routine frees it at once */
 
 struct hot_tx_fragment {
-	__u64 address;		/* machine address, in a guest's own frames; whoever fills
-				 * requests has seen to that: hot routines do not know */
+	__u64 address;		/* machine address, in a guest's own frames: checked by the
+				 * code that fills requests, not by hot routines */
 	__u32 length;		/* bytes, > 0 */
 	__u32 zero;
 };

@@ -7,11 +7,11 @@
  *   struct twin_instance   one loaded driver; shared by all CPUs that run it
  *   struct twin_cpu        one CPU's context, the last page of its stack block
  *
- * The caller owns the memory of both and of everything an instance is given;
- * the runtime allocates nothing. All addresses are virtual; "dom0" or "vm"
- * addresses are those of the driver domain, "hyp" or mapped addresses are
- * those the CPU uses here. Pages are TWIN_PAGE_SIZE bytes and are named by
- * the address of their first byte.
+ * The caller owns the memory of both and all memory passed to an instance;
+ * the runtime allocates nothing. All addresses are virtual: "dom0" or "vm"
+ * addresses are the driver domain's, "hyp" or mapped addresses are those that
+ * the CPU uses here. A page has TWIN_PAGE_SIZE bytes and is named by the
+ * address of its first byte.
  *
  * Contexts in which a function may be called are given as
  *   [setup]   by one thread, before the first or after the last twin_enter
@@ -21,8 +21,8 @@
  *   [outside] not inside
  *
  * Everything here is compiled without vector registers, so that a site's
- * vector state survives a slow path that calls no host code. What the host has in
- * them is saved and cleared before driver code runs, and restored after it: see
+ * vector state survives a slow path that calls no host code. The host's vector
+ * state is saved and cleared before driver code runs, and restored after it: see
  * struct twin_vectors.
  */
 #ifndef TWIN_RUNTIME_H
@@ -88,7 +88,7 @@ struct twin_registers {
 	uint64_t rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11;
 	uint64_t flags;
 	uint64_t rsp;		/* as on entry: points to the site's return address */
-	uint64_t site;		/* that address: the stack's own word may be written */
+	uint64_t site;		/* a copy of that address: the word may be overwritten */
 };
 
 struct twin_instance;
@@ -118,11 +118,11 @@ struct twin_cpu {
 /*
  * Prepare the context of a stack block. cpu must lie TWIN_STACK_CONTEXT bytes
  * into a block aligned to TWIN_STACK_BLOCK whose stack and shadow pages are
- * mapped and whose guard pages are not; nobody else is ever given the shadow,
- * to read or to write, dom0 least of all. One block serves one CPU; it may run several
- * instances one after the other, which then can read each other's leavings.
- * Choose block addresses where dom0 has nothing: the own stack hides dom0
- * pages of the same address. [setup]
+ * mapped and whose guard pages are not. The shadow must not be readable or
+ * writable to anything else, dom0 in particular. One block serves one CPU. It may run
+ * several instances one after the other, which can then read what the previous one
+ * left on the stack. Choose block addresses where dom0 has nothing: the CPU's own
+ * stack hides dom0 pages of the same address. [setup]
  */
 int twin_cpu_init(struct twin_cpu *cpu);
 
@@ -160,14 +160,14 @@ struct twin_call_frame {
 /*
  * Vector state: xmm, ymm and zmm registers, their masks, MXCSR, and x87 with MMX,
  * whose registers are saved together with them. Driver code may use the first
- * three kinds (crates/svm-verify/src/decode/allow.rs lists the instructions) and so would
- * read whatever was last computed here: by the host, by a guest, by another driver.
+ * three kinds (crates/svm-verify/src/decode/allow.rs lists the instructions) and so
+ * could read the last values computed here: by the host, a guest or another driver.
  *
- * The rest that XSAVE knows is out of reach and stays: no instruction on that list
+ * XSAVE's other components are out of reach and stay: no instruction on that list
  * touches PKRU (whose initial value would give more rights, not fewer), AMX tiles or
- * bounds. TWIN_VECTOR_BYTES is what XSAVE's standard format takes up to the last
- * zmm register (SDM vol. 1, 13.4 and 13.5); a platform is free to keep the state
- * elsewhere and leave this memory alone.
+ * bounds. TWIN_VECTOR_BYTES is the size of XSAVE's standard format up to the last
+ * zmm register (SDM vol. 1, 13.4 and 13.5). A platform may keep the state elsewhere
+ * and not use this memory.
  */
 #define TWIN_VECTOR_BYTES	2688
 
@@ -176,17 +176,16 @@ struct twin_vectors {
 };
 
 /*
- * What the runtime needs from the machine it runs on. Every operation may be
- * called on several CPUs at once unless it says otherwise, none may sleep
- * except import, and none but import may run a driver. None may leave except
- * by returning (no longjmp, no unwinding). map_window is required; where another
- * operation is NULL, what would call it is refused, but for unmap_window and
- * warn, which are left out. The vector operations are required unless the
- * instance is vector_free.
+ * The operations that the runtime needs from the machine it runs on. Each may be
+ * called on several CPUs at once unless its comment says otherwise. Only import may
+ * sleep or run a driver. Each leaves by returning only (no longjmp, no unwinding).
+ * map_window is required. Where another operation is NULL, what would call it is
+ * refused, except that calls of unmap_window and warn are left out. The vector
+ * operations are required unless the instance is vector_free.
  *
- * A site's vector registers must survive all but import: none of the others is a
- * call in the driver's source. What an import leaves in them is cleared before the
- * driver goes on.
+ * A site's vector registers must survive every operation but import: the others are
+ * not calls in the driver's source. The values that an import leaves in them are
+ * cleared before the driver goes on.
  */
 struct twin_platform_ops {
 	/*
@@ -199,17 +198,17 @@ struct twin_platform_ops {
 	 * twice for a page still mapped.
 	 */
 	int (*map_window)(struct twin_instance *instance, uint64_t page, uint64_t *mapped);
-	/* Undo that; mapped is what map_window gave. No CPU is inside the driver. */
+	/* Undo map_window, which returned mapped. No CPU is inside the driver. */
 	void (*unmap_window)(struct twin_instance *instance, uint64_t page, uint64_t mapped);
 	/*
-	 * The stub for dom0's kernel function at vm, or 0 if it is none. The
-	 * answer is trusted, and kept until twin_flush.
+	 * The stub for dom0's kernel function at vm, or 0 if there is none. The
+	 * answer is trusted, and cached until twin_flush.
 	 */
 	uint64_t (*resolve_upcall)(struct twin_instance *instance, uint64_t vm);
 	/*
-	 * Perform import number frame->target; may sleep if the caller of
+	 * Perform import number frame->target. May sleep if the caller of
 	 * twin_enter may; may enter the same instance again. The result goes to
-	 * frame->rax (and frame->rdx); what is left alone keeps the driver's
+	 * frame->rax (and frame->rdx); registers not written keep the driver's
 	 * value. Returns TWIN_OK, or anything else to abort the driver.
 	 */
 	int (*import)(struct twin_instance *instance, struct twin_call_frame *frame);
@@ -220,11 +219,11 @@ struct twin_platform_ops {
 	/* The driver met a WARN; site is the return address. May be NULL. */
 	void (*warn)(struct twin_instance *instance, uint64_t site);
 	/*
-	 * Save this CPU's vector state; put it into the state that a processor
-	 * has at first, MXCSR 0x1f80 (SDM vol. 1, table 13-1 and 11.6.4); restore
-	 * what was saved. Each save is followed by one restore, on the same
-	 * CPU, in reverse order, whatever becomes of the driver. Called on the
-	 * host's stack by code that uses no vector register.
+	 * Save this CPU's vector state; set it to the initial state, MXCSR
+	 * 0x1f80 (SDM vol. 1, table 13-1 and 11.6.4); restore the saved state.
+	 * Each save is followed by one restore, on the same CPU, in reverse
+	 * order, however the driver ends. Called on the host's stack by code
+	 * that uses no vector register.
 	 */
 	void (*vector_save)(struct twin_instance *instance, struct twin_vectors *state);
 	void (*vector_clear)(struct twin_instance *instance);
@@ -251,17 +250,16 @@ struct twin_instance_config {
 	uint32_t node_count;
 	const struct twin_port_range *ports;	/* the policy */
 	uint32_t port_count;
-	/* 1: no instruction of all its code can touch vector state. For a loader
-	 * that has it from the verifier; 0 is always right. */
+	/* 1: no instruction of the instance's code can touch vector state. For a
+	 * loader that knows this from the verifier; 0 is always correct. */
 	uint32_t vector_free;
 	const struct twin_platform_ops *ops;
 	void *platform;				/* the platform's own */
 };
 
 /*
- * How often things happened since twin_instance_init. Hits of the emitted
- * fast path and of the driver's own stack are not counted: nothing is there
- * to count them at no cost.
+ * Counts of events since twin_instance_init. Hits of the emitted fast path and
+ * of the driver's own stack are not counted: counting them would have a cost.
  */
 struct twin_statistics {
 	uint64_t entries;	/* twin_enter, nested ones included */
@@ -290,7 +288,7 @@ struct twin_gate {
  *   table entries, heads, nodes   under table_lock, or with the gate closed;
  *                                 read by any CPU inside without a lock
  *   call cache                    under call_lock, or with the gate closed;
- *                                 likewise
+ *                                 read by any CPU inside without a lock
  *   gate, dead, statistics        atomically
  *   codemap, text, ports, ops, vector_free	[setup]
  */
@@ -305,7 +303,7 @@ struct twin_instance {
 
 	struct twin_gate gate;
 	uint32_t dead;			/* 0 alive, 1 dying, 2 dead: report is valid */
-	uint32_t maintain;		/* 1: something to do when nobody is inside */
+	uint32_t maintain;		/* 1: maintenance is due when no CPU is inside */
 
 	struct twin_lock table_lock;
 	uint32_t nodes_used;		/* nodes ever taken */
@@ -352,7 +350,7 @@ bool twin_instance_has_text(const struct twin_instance *instance, uint64_t rip);
  * as the instance. cpu->report has this CPU's own last abort. [any] */
 const struct twin_abort_report *twin_instance_report(const struct twin_instance *instance);
 
-/* Copy what has been counted so far; other CPUs go on counting. [any] */
+/* Copy the counts so far; other CPUs go on counting. [any] */
 void twin_instance_statistics(const struct twin_instance *instance,
 			      struct twin_statistics *copy);
 
@@ -363,23 +361,23 @@ void twin_instance_statistics(const struct twin_instance *instance,
  * stack and give its rax in *result. hyp must be a function of this instance
  * (twin_call_lookup gives one); it is trusted, as its caller is.
  *
- * TWIN_OK, or TWIN_ABORTED: the driver was unwound and the instance is dead
- * (*result is untouched), or TWIN_DEAD: it already was, or TWIN_BUSY: cpu runs
- * another instance or is in no import, or TWIN_NO_STACK.
+ * Returns TWIN_OK; TWIN_ABORTED: the driver was unwound and the instance is dead
+ * (*result is untouched); TWIN_DEAD: it was dead before; TWIN_BUSY: cpu runs
+ * another instance or is in no import; or TWIN_NO_STACK.
  *
  * [outside], or [inside] an import, on cpu's own thread only. May be preempted
  * if the platform lets it; may sleep only in imports. The driver sees zeroes
  * in every register that carries no argument, vector registers included, and DF,
- * AC and NT clear. Of the host's state all that the psABI wants kept is kept, and
- * its vector registers, AC and NT too, however the driver ends.
+ * AC and NT clear. The host's registers that the psABI requires to be kept are kept,
+ * and its vector registers, AC and NT too, however the driver ends.
  */
 int twin_enter(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t hyp,
 	       const uint64_t args[6], uint64_t *result);
 
 /*
  * Keep the instance's windows from changing, as running its driver does, so
- * that host code may use twin_translate. Nests with nothing: never hold twice
- * or enter while holding. Spins while somebody changes windows. [outside]
+ * that host code may use twin_translate. Does not nest: never hold twice or
+ * enter while holding. Spins while another CPU changes windows. [outside]
  */
 void twin_instance_hold(struct twin_instance *instance);
 void twin_instance_release(struct twin_instance *instance);
@@ -387,34 +385,34 @@ void twin_instance_release(struct twin_instance *instance);
 /* ---- Translation ------------------------------------------------------- */
 
 /*
- * Translate va for this instance as the slow path does, own stacks excepted.
- * TWIN_MAPPED (0): *mapped is good for TWIN_BELOW bytes before it and
- * TWIN_COVERED from it on, as far as dom0 has those pages, until the driver is
- * left or the hold released. Any other enum twin_refusal: *mapped is untouched.
- * [inside] or held; may take the table lock.
+ * Translate va for this instance as the slow path does, except for its own stacks.
+ * TWIN_MAPPED (0): *mapped is valid for TWIN_BELOW bytes before it and
+ * TWIN_COVERED from it on, as far as dom0 has those pages, until the driver
+ * returns or the hold is released. Any other enum twin_refusal: *mapped is
+ * untouched. [inside] or held; may take the table lock.
  */
 int twin_translate(struct twin_instance *instance, uint64_t va, uint64_t *mapped);
 
 /*
  * dom0 no longer has these pages, or has others there: forget every window
  * that shows one of them. Only possible while no CPU is inside. New entries
- * are kept out while up to `patience` looks are taken for the last CPU to
- * leave; if one stays, nothing is changed and TWIN_BUSY returned: try again
- * before the pages are put to other use. A look takes some tens of cycles; where
- * CPUs are preempted inside, as in a process, allow for their time slice.
+ * are kept out while this polls, up to `patience` times, for the last CPU to
+ * leave. If one stays, nothing changes and TWIN_BUSY is returned: try again
+ * before the pages are reused. A poll takes some tens of cycles; where CPUs are
+ * preempted inside, as in a process, allow for their time slice.
  * [outside]; [inside] it is always TWIN_BUSY. Calls unmap_window.
  */
 int twin_unmap(struct twin_instance *instance, uint64_t first_page, uint64_t pages,
 	       uint64_t patience);
 
-/* Likewise for every window and every cached call target. Context as there. */
+/* The same for every window and every cached call target. Same context. */
 int twin_flush(struct twin_instance *instance, uint64_t patience);
 
 /*
  * The parts of twin_unmap, for a platform that has more to change while no CPU
  * is inside: quiesce (TWIN_OK, or TWIN_BUSY and nothing to resume), then drop
- * `pages` pages from dom0 address first_page on, as often as needed, then resume.
- * CPUs that want in spin meanwhile, so be quick and do not sleep. [outside]
+ * `pages` pages from dom0 address first_page on, any number of times, then resume.
+ * Entering CPUs spin meanwhile, so be quick and do not sleep. [outside]
  */
 int twin_instance_quiesce(struct twin_instance *instance, uint64_t patience);
 void twin_instance_drop(struct twin_instance *instance, uint64_t first_page, uint64_t pages);
@@ -422,13 +420,13 @@ void twin_instance_resume(struct twin_instance *instance);
 
 /* ---- Calls ------------------------------------------------------------- */
 
-/* Where control for dom0 code address vm goes in this instance: from the
- * codemap, else from resolve_upcall; 0 if it may go nowhere. [any], as far as
- * the platform's resolve_upcall is. */
+/* The counterpart in this instance of dom0 code address vm: from the codemap,
+ * else from resolve_upcall; 0 if it is no permitted target. [any], if the
+ * platform's resolve_upcall is too. */
 uint64_t twin_call_lookup(struct twin_instance *instance, uint64_t vm);
 
-/* A hot routine: runs on the host's stack, reached through twin_call_out. As
- * the import operation, with the CPU it runs on. */
+/* A hot routine: runs on the host's stack, reached through twin_call_out. Like
+ * the import operation, with the CPU as a further argument. */
 typedef int (*twin_hot_routine)(struct twin_cpu *cpu, struct twin_call_frame *frame);
 
 /*
@@ -441,16 +439,16 @@ void twin_abort_record(struct twin_cpu *cpu, enum twin_abort_kind kind, uint32_t
 
 /* ---- Policy ------------------------------------------------------------ */
 
-/* Does the policy permit all of [port, port + size)? One range must hold them
+/* Whether the policy permits all of [port, port + size). One range must hold them
  * all. size is 1, 2 or 4. [any] */
 bool twin_port_allowed(const struct twin_instance *instance, uint16_t port, uint32_t size);
 
 /* ---- For platform fault handlers --------------------------------------- */
 
 /*
- * Is a fault at rip with stack pointer rsp the driver's: is this CPU on its
- * driver stack, running the instance's code, the runtime's entry code, or
- * nothing at all (fetched: the fault is that of fetching at rip)? [any]
+ * Whether a fault at rip with stack pointer rsp is the driver's: this CPU is on
+ * its driver stack, and rip is in the instance's code or the runtime's entry code,
+ * or nothing was executed (fetched: the fault is that of fetching at rip). [any]
  */
 bool twin_fault_is_drivers(const struct twin_cpu *cpu, uint64_t rip, uint64_t rsp, bool fetched);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The switch: packets that a rewritten driver has received, on their way to
- * guests (paper, 5.3).
+ * The switch: passes packets that a rewritten driver has received to guests
+ * (paper, 5.3).
  *
- * The driver receives into dom0's buffers. The switch looks at a packet's
- * destination address, once, and queues the packet to the guests that want it;
- * when such a guest is scheduled, it takes the packet: the bytes are copied into
- * its memory, and once the last guest has it the buffer goes back to the driver's
+ * The driver receives into dom0's buffers. The switch reads a packet's
+ * destination address, once, and queues the packet for the guests that it is for.
+ * When such a guest is scheduled, it takes the packet: the bytes are copied into
+ * its memory. After the last guest's copy the buffer goes back to the driver's
  * pool.
  *
  *   driver ── receive ──> [queue of guest 0] ── take ──> guest 0's memory
@@ -30,7 +30,7 @@
 
 /* What the driver's side says of a received packet. */
 struct twin_arrival {
-	uint64_t buffer;	/* names the buffer to whoever releases it */
+	uint64_t buffer;	/* names the buffer when it is released */
 	uint64_t data;		/* dom0 address of the Ethernet header */
 	uint32_t length;	/* bytes */
 	uint32_t flags;		/* passed on */
@@ -59,39 +59,39 @@ struct twin_switch {
 	uint32_t count;			/* of packets[] */
 	uint64_t attached;		/* bit g: guest g exists */
 	uint64_t raised;		/* bit g: guest g has news since it was last asked */
-	uint64_t unknown;		/* packets for nobody here */
-	uint64_t exhausted;		/* packets dropped for want of a struct twin_packet */
+	uint64_t unknown;		/* packets for none of the guests */
+	uint64_t exhausted;		/* packets dropped: no free struct twin_packet */
 	uint64_t address[TWIN_SWITCH_GUESTS];	/* Ethernet addresses, first byte lowest */
 	struct twin_guest_queue guests[TWIN_SWITCH_GUESTS];
 };
 
-/* Make a switch without guests whose packets live in packets[count], which stays
- * the caller's. TWIN_INVALID if there are none. [setup] */
+/* Make a switch without guests. Its packets are in packets[count], which stays the
+ * caller's. TWIN_INVALID if count is 0. [setup] */
 int twin_switch_init(struct twin_switch *sw, struct twin_packet *packets, uint32_t count);
 
-/* Add a guest with that unicast address; its number, or -1 if the address is
- * none, is taken, or there are too many. [any] */
+/* Add a guest with that unicast address. Returns its number, or -1 if the address
+ * is not unicast or is taken, or there are too many guests. [any] */
 int twin_switch_attach(struct twin_switch *sw, const uint8_t mac[TWIN_ETH_ALEN]);
 
 /*
- * Remove a guest. Its waiting packets are dropped: buffers that nobody else
- * wants are written to release[] (room for TWIN_SWITCH_QUEUE). Returns how many;
- * 0 for a guest that does not exist. Not while it takes a packet. [any]
+ * Remove a guest. Its waiting packets are dropped: buffers that no other guest
+ * waits for are written to release[] (room for TWIN_SWITCH_QUEUE). Returns how
+ * many; 0 for a guest that does not exist. Not while it takes a packet. [any]
  */
 uint32_t twin_switch_detach(struct twin_switch *sw, uint32_t guest, uint64_t *release);
 
 /* What became of a received packet. */
 enum twin_switch_verdict {
 	TWIN_SWITCH_HELD = 0,	/* the buffer is the switch's until it is released */
-	TWIN_SWITCH_UNWANTED = 1,	/* nobody takes it: free it */
-	TWIN_SWITCH_REFUSED = 2,	/* no address there, or not dom0's: abort whoever
-					 * said so */
+	TWIN_SWITCH_UNWANTED = 1,	/* no guest takes it: free it */
+	TWIN_SWITCH_REFUSED = 2,	/* no address there, or not dom0's: abort the
+					 * driver that reported it */
 };
 
 /*
- * A packet has come. Unicast goes to the guest of that address, broadcast and
- * multicast to all. arrival is copied. [inside] an import of instance, or with
- * instance held (twin_instance_hold).
+ * A packet has arrived. Unicast goes to the guest of that address, broadcast and
+ * multicast to all guests. arrival is copied. [inside] an import of instance, or
+ * with instance held (twin_instance_hold).
  */
 enum twin_switch_verdict twin_switch_receive(struct twin_switch *sw,
 					     struct twin_instance *instance,
@@ -105,11 +105,11 @@ struct twin_delivery {
 };
 
 /*
- * Copy guest's next packet to `to`, at most size bytes, and forget it there.
- * TWIN_OK, TWIN_BUSY if there is none, TWIN_ABORTED if its bytes are not all
- * dom0's (it is dropped). Unless TWIN_BUSY, *delivery says what was copied and
- * what to release. instance is held by the caller (twin_instance_hold). One CPU
- * at a time for one guest. [outside]
+ * Copy guest's next packet to `to`, at most size bytes, and take it from the
+ * guest's queue. TWIN_OK, TWIN_BUSY if there is none, TWIN_ABORTED if its bytes are
+ * not all dom0's (it is dropped). Unless TWIN_BUSY, *delivery says what was copied
+ * and what to release. The caller holds instance (twin_instance_hold). One CPU at a
+ * time for one guest. [outside]
  */
 int twin_switch_take(struct twin_switch *sw, struct twin_instance *instance, uint32_t guest,
 		     void *to, uint32_t size, struct twin_delivery *delivery);
@@ -121,8 +121,8 @@ uint64_t twin_switch_news(struct twin_switch *sw);
 /*
  * Copy size bytes at dom0 address `from` to `to`. TWIN_OK, or TWIN_ABORTED if some
  * are not dom0's (others may have been copied). from and size may be anything: they
- * are dom0's or the driver's word. The only way in which the core reads dom0's
- * memory, each byte once, so that what was judged is what is used. instance is held
+ * come from dom0 or the driver. The core reads dom0's memory only by this function,
+ * and each byte once, so that what was checked is what is used. instance is held
  * or [inside].
  */
 int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from, uint32_t size);

@@ -3,12 +3,11 @@
  * The platform for a Linux process: the process is the hypervisor, dom0's
  * memory is in files (memfds) that another process shares.
  *
- * Windows are three file pages, or holes for what dom0 does not have, mapped next
- * to each other in reserved address space, and a page that is never mapped
- * (platform/testbed/window.c). Mapping uses system calls only, no libc, so
- * a slow path keeps the driver's vector registers; ports, warnings and
- * resolve_upcall save vector state around the host's callbacks. Contexts as in
- * <twin/runtime.h>.
+ * A window is three file pages mapped next to each other in reserved address space,
+ * with holes for pages that dom0 does not have, then a page that is never mapped
+ * (platform/testbed/window.c). Mapping uses system calls only, no libc, so a slow
+ * path keeps the driver's vector registers; ports, warnings and resolve_upcall save
+ * vector state around the host's callbacks. Contexts as in <twin/runtime.h>.
  *
  * The process's own signal handlers should use SA_ONSTACK: one that interrupts
  * driver code otherwise runs on the driver stack.
@@ -71,7 +70,7 @@ void twin_testbed_destroy(struct twin_testbed *testbed);
  * twin_instance_add_text ... Lives as long as testbed. [any] */
 struct twin_instance *twin_testbed_instance(struct twin_testbed *testbed);
 
-/* Its translation table: what `twin_stlb` in its code is to be. [any] */
+/* Its translation table, to which `twin_stlb` in its code resolves. [any] */
 struct twin_stlb_entry *twin_testbed_stlb(struct twin_testbed *testbed);
 
 /* Tell the platform of a region of dom0. TWIN_INVALID if it overlaps a known
@@ -99,17 +98,17 @@ void twin_testbed_block_destroy(struct twin_cpu *cpu);
 
 /*
  * Install handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGTRAP: a fault of
- * driver code aborts the driver, any other goes to the handler found here (its
- * function is called; its sa_mask and SA_RESETHAND are not imitated). Once a
- * process; later calls do nothing. Returns 0, or -1 with errno. [setup]
+ * driver code aborts the driver, any other goes to the handler installed before
+ * (its function is called; its sa_mask and SA_RESETHAND are not imitated). Once in
+ * a process; later calls do nothing. Returns 0, or -1 with errno. [setup]
  */
 int twin_testbed_faults_start(void);
 
 /*
  * Give the calling thread an alternate signal stack large enough for the
- * handlers, unless it has one. Every thread that enters drivers needs one, for
- * an overflowing driver stack has no room for a handler. Returns 0 or -1 with
- * errno. stop gives back what start took; call it before the thread ends.
+ * handlers, unless it has one. Every thread that enters drivers needs one,
+ * because an overflowing driver stack has no room for a handler. Returns 0 or -1
+ * with errno. stop frees what start allocated; call it before the thread ends.
  */
 int twin_testbed_thread_start(void);
 void twin_testbed_thread_stop(void);
@@ -124,7 +123,7 @@ void twin_testbed_thread_stop(void);
 #define TWIN_TESTBED_STUB 32
 void twin_testbed_write_import(void *at, uint32_t number);
 void twin_testbed_write_hot(void *at, twin_hot_routine routine);
-/* Likewise, changes nothing at all: for runtime entries out of a call's reach. */
+/* The same, but changes no register: for runtime entries out of a call's reach. */
 void twin_testbed_write_jump(void *at, uint64_t target);
 
 #endif /* TWIN_TESTBED_H */

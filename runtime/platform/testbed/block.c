@@ -71,12 +71,12 @@ static uint64_t reserve_at(uint64_t wanted)
 		return 0;
 	if ((uint64_t)at == wanted)
 		return wanted;
-	munmap(at, BLOCK);	/* a kernel older than the flag took it for a hint */
+	munmap(at, BLOCK);	/* a kernel older than the flag treats it as a hint */
 	errno = EEXIST;
 	return 0;
 }
 
-/* Twice as much as needed, less what is not aligned. */
+/* Maps twice as much as needed, then unmaps what is outside the aligned block. */
 static uint64_t reserve_anywhere(void)
 {
 	void *at = mmap(NULL, 2 * BLOCK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Faults of driver code become aborts; all others go where they went before.
+ * Faults of driver code become aborts; all others go to the previous handler.
  *
  * The handler finds the CPU by its stack pointer, which in driver code points
  * into a stack block, and resumes at twin_abort_from_fault. It runs on an
@@ -29,7 +29,7 @@ static struct sigaction previous[_NSIG];
 
 /* ---- Others' faults ---------------------------------------------------- */
 
-/* As if we had never been there: the default action, taken once we return. */
+/* Take the default action, which happens after this handler returns. */
 static void default_action(int number, const siginfo_t *info)
 {
 	const struct sigaction action = { .sa_handler = SIG_DFL };
@@ -63,7 +63,7 @@ static bool is_canonical(uint64_t address)
 	return top == 0 || top == -1;
 }
 
-/* Was nothing executed at rip because it could not even be fetched? */
+/* Whether nothing was executed at rip because it could not be fetched. */
 static bool is_fetch(const greg_t *regs)
 {
 	uint64_t rip = regs[REG_RIP];
@@ -73,7 +73,8 @@ static bool is_fetch(const greg_t *regs)
 	return regs[REG_TRAPNO] == TRAP_PROTECTION && !is_canonical(rip);
 }
 
-/* What was accessed, in dom0's terms where a window was; 0 if unknown. */
+/* The address that was accessed, as a dom0 address if it lies in a window; 0 if
+ * unknown. */
 static uint64_t accessed(const struct twin_cpu *cpu, const greg_t *regs)
 {
 	const struct twin_instance *instance = cpu->instance;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the files of the testbed platform share.
+ * Declarations shared by the files of the testbed platform.
  */
 #ifndef TWIN_PLATFORM_H
 #define TWIN_PLATFORM_H
@@ -44,9 +44,9 @@ uint64_t twin_testbed_dom0_address(const struct twin_testbed *testbed, uint64_t 
 void twin_testbed_lock(struct twin_testbed *testbed);
 void twin_testbed_unlock(struct twin_testbed *testbed);
 
-/* vectors.c; no libc. Choose a way to save vector state that the processor has, at
- * best the one given; VECTORS_UNKNOWN if the state is larger than struct
- * twin_vectors, and nothing is chosen. Twice is as once. [setup] */
+/* vectors.c; no libc. Choose an instruction to save vector state that the processor
+ * has: the one given, or the next worse. VECTORS_UNKNOWN if the state is larger than
+ * struct twin_vectors; then nothing is chosen. Idempotent. [setup] */
 enum vector_method { VECTORS_UNKNOWN, VECTORS_FXSAVE, VECTORS_XSAVE, VECTORS_XSAVEC };
 enum vector_method twin_testbed_vectors_start(enum vector_method best);
 /* The operations. */

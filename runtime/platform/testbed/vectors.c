@@ -3,11 +3,11 @@
  * Vector state by XSAVE and XRSTOR (SDM vol. 1, chapter 13), or by FXSAVE where the
  * operating system has not enabled those.
  *
- * What is saved and cleared is what the processor has of x87, SSE, AVX and AVX-512;
- * <twin/runtime.h> says why no more. Areas lie on stacks, so XSAVEOPT is no choice:
- * it leaves out what it takes to be in the area since the last XRSTOR (13.9), and
- * other frames have been there since. XSAVEC leaves out only what is in its initial
- * state.
+ * Saves and clears the processor's x87, SSE, AVX and AVX-512 state;
+ * <twin/runtime.h> says why no more. Areas lie on stacks, so XSAVEOPT cannot be used:
+ * it omits components that it assumes to be in the area since the last XRSTOR (13.9),
+ * and other frames have been there since. XSAVEC omits only components in their
+ * initial state.
  *
  * Runs while registers hold the driver's or the host's vectors: compiled without
  * them, and calls nothing.
@@ -24,15 +24,15 @@
 
 /* In an area (SDM vol. 1, 10.5.1 and 13.4.2). */
 enum { FCW = 0, MXCSR = 24 / 8, HEADER = 512 / 8, HEADER_WORDS = 64 / 8 };
-/* x87's control word and MXCSR at first: every exception masked. */
+/* Initial x87 control word and MXCSR: every exception masked. */
 enum { FIRST_FCW = 0x37f, FIRST_MXCSR = 0x1f80 };
 
 /* Header of zeroes: XRSTOR takes the initial state of every component, but MXCSR
  * from the area; FXRSTOR takes all from it. */
 static const struct twin_vectors first = { .words = { [FCW] = FIRST_FCW, [MXCSR] = FIRST_MXCSR } };
 
-/* The way and the components: set by twin_testbed_vectors_start, one word so that a
- * thread which starts another driver writes the same again in one piece. */
+/* The instruction and the components, set by twin_testbed_vectors_start. One word, so
+ * that a thread which starts another driver writes the same again atomically. */
 static uint32_t chosen;
 
 static uint32_t chosen_method(void)
@@ -102,8 +102,8 @@ enum vector_method twin_testbed_vectors_start(enum vector_method best)
 
 /* ---- Saving and restoring ------------------------------------------------ */
 
-/* XSAVE writes one word of the header and XSAVEC two; XRSTOR wants the others to be
- * zero. Volatile: not to become a call of memset. */
+/* XSAVE writes one word of the header and XSAVEC two; XRSTOR requires the others to
+ * be zero. Volatile, so that the compiler does not call memset. */
 static void clear_header(struct twin_vectors *state)
 {
 	volatile uint64_t *header = state->words + HEADER;

@@ -5,7 +5,7 @@
  *   slots + n * SLOT_BYTES
  *   +0x0000  the dom0 page before     as below, or a hole if it is not dom0's
  *   +0x1000  the dom0 page            file page, mapped shared
- *   +0x2000  the dom0 page after it   likewise, or a hole if it is not dom0's
+ *   +0x2000  the dom0 page after it   as above, or a hole if it is not dom0's
  *   +0x3000  hole
  *
  * Runs on a slow path, where the driver's vector registers are live: this file
@@ -70,7 +70,7 @@ static bool punch_hole(uint64_t at, uint64_t length)
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == at;
 }
 
-/* A page beside the window's own, if dom0 has one there. Lock held. */
+/* Map a neighbour of the window's own page, if dom0 has one there. Lock held. */
 static bool map_beside(const struct twin_testbed *testbed, uint64_t page, uint64_t at)
 {
 	const struct twin_testbed_region *region = region_of(testbed, page);
@@ -78,8 +78,8 @@ static bool map_beside(const struct twin_testbed *testbed, uint64_t page, uint64
 	return !region || region->fd < 0 || map_page(region, page, at);
 }
 
-/* Address space does not go round: the last page has no next one, and the first
- * none before it. */
+/* Address space does not wrap: the last page has no next one, and the first none
+ * before it. */
 static bool map_neighbours(const struct twin_testbed *testbed, uint64_t page, uint64_t at)
 {
 	return (!page || map_beside(testbed, page - PAGE, at - PAGE)) &&
@@ -122,7 +122,7 @@ int twin_testbed_map_window(struct twin_instance *instance, uint64_t page, uint6
 	return refusal;
 }
 
-/* A slot whose pages cannot be taken away again is lost, not reused. */
+/* A slot whose pages cannot be unmapped is lost, not reused. */
 void twin_testbed_unmap_window(struct twin_instance *instance, uint64_t page, uint64_t mapped)
 {
 	struct twin_testbed *testbed = instance->platform;

@@ -88,7 +88,7 @@ void an_import_may_abort(void)
 	tear_down();
 }
 
-/* What dom0 may do while it answers: its view of the stack is copied back. */
+/* dom0's writes while it answers: its view of the stack is copied back. */
 static int overwrite_site(struct twin_call_frame *frame)
 {
 	uint64_t *word = (uint64_t *)frame->stack - 1;

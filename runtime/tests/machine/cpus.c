@@ -35,7 +35,7 @@ void two_cpus_run_the_driver_at_once(void)
 	set_up(TWIN_SCHEME_STLB);
 	for (i = 0; i < 2; i++)
 		pthread_create(&workers[i].thread, NULL, work, &workers[i]);
-	/* Whether a CPU is inside all the time is the scheduler's affair. */
+	/* Whether a CPU is always inside depends on the scheduler. */
 	for (i = 0; i < 200; i++) {
 		twin_flush(instance, 1 << 20);
 		usleep(50);
@@ -44,7 +44,7 @@ void two_cpus_run_the_driver_at_once(void)
 		pthread_join(workers[i].thread, NULL);
 		CHECK_EQUAL(workers[i].wrong, 0);
 	}
-	/* Nobody is inside now. */
+	/* No CPU is inside now. */
 	CHECK_EQUAL(twin_flush(instance, 1), TWIN_OK);
 	CHECK_EQUAL(instance->statistics.entries, 40000);
 	tear_down();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The machine tests: the host that driver.S runs on (dom0's memory, imports,
- * ports), set-up and tear-down of an instance, entry, what an abort must report.
+ * ports), set-up and tear-down of an instance, entry, the expected report of an abort.
  */
 #include "machine.h"
 
@@ -191,7 +191,7 @@ void aborts_with(const char *function, uint64_t a, uint64_t b, uint32_t kind,
 	CHECK_EQUAL(report->address, address);
 	CHECK_EQUAL(report->entry_function, (uint64_t)function);
 	CHECK(!memcmp(report, &cpu->report, sizeof(*report)));
-	/* It is dead, and we are not. */
+	/* The instance is dead; this process is not. */
 	CHECK_EQUAL(enter(driver_double, 2, 0), TWIN_DEAD);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Driver code as the rewriter writes it (driver.S), run through twin_enter on
- * the user platform: what it computes, and that whatever it does wrong ends in
+ * the testbed platform: its results are checked, and that every fault of it ends in
  * a report while this process goes on. Each file has the tests of one part;
  * each test sets an instance up and tears it down.
  */
@@ -87,7 +87,7 @@ extern struct twin_instance *instance;
 extern struct twin_cpu *cpu, *other_cpu;
 extern uint64_t result;
 
-/* What the host was asked last, and what it answers. */
+/* The host's last requests, and its answers. */
 struct host {
 	int (*import)(struct twin_call_frame *frame);
 	const char *called;

@@ -13,7 +13,7 @@ static void start(void)
 	stubs = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	twin_testbed_write_import(stubs, 0x12345678);
 	twin_testbed_write_hot(stubs + TWIN_TESTBED_STUB, hot_read);
-	/* The import's stub is reached by way of a jump. */
+	/* The import's stub is reached through a jump. */
 	twin_testbed_write_jump(stubs + 2 * TWIN_TESTBED_STUB, (uint64_t)stubs);
 	twin_testbed_write_hot(stubs + 3 * TWIN_TESTBED_STUB, hot_overwrite);
 	mprotect(stubs, PAGE, PROT_READ | PROT_EXEC);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The machine tests: translation, what is reached and what is refused.
+ * The machine tests: translation, accesses that succeed and that are refused.
  */
 #include "machine.h"
 
@@ -181,8 +181,8 @@ void a_truncated_file_aborts(void)
 
 void strings_are_copied_in_chunks(void)
 {
-	/* From the middle of a page, by way of words that straddle pages, into
-	 * pages that are neighbours in dom0 only. */
+	/* From the middle of a page, with words that straddle pages, into pages that
+	 * are neighbours in dom0 only. */
 	const uint64_t from = DATA + 0x804, to = DATA + 3 * PAGE - 0x10;
 	const uint64_t words = 0x1010 / 8 + 1;
 	const uint64_t args[6] = { to, from, words };

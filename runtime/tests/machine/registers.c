@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The machine tests: what slow paths, ports and calls keep.
+ * The machine tests: registers that slow paths, ports and calls keep.
  */
 #include "machine.h"
 

@@ -145,7 +145,7 @@ static void sees_none(const struct width *width)
 	CHECK_EQUAL(enter_full(width, width->vectors_at_entry, 0), TWIN_OK);
 	CHECK(is_image(width, vectors_seen, NULL));
 	CHECK_EQUAL(mxcsr_of(vectors_seen), FIRST_MXCSR);
-	/* Nor what it left there itself the last time. */
+	/* Nor its own values from the last time. */
 	CHECK_EQUAL(enter_full(width, width->vectors_at_entry, 0), TWIN_OK);
 	CHECK(is_image(width, vectors_seen, NULL));
 }
@@ -220,7 +220,7 @@ static void keep(const struct width *width)
 	keeps(width, width->vectors_after_in, 0x300);
 	keeps(width, width->vectors_after_out, 0x300);
 	keeps(width, width->vectors_after_warn, 0);
-	keeps(width, width->vectors_call, VM_CALLED);	/* the host is asked, then not */
+	keeps(width, width->vectors_call, VM_CALLED);	/* resolved by the host, then cached */
 	keeps(width, width->vectors_call, VM_CALLED);
 }
 
@@ -312,7 +312,7 @@ void x87_is_the_hosts_again(void)
 	tear_down();
 }
 
-/* The flag is what a loader sets that knows better: nothing is saved or cleared. */
+/* A loader sets the flag if it knows that no code uses them: nothing is saved or cleared. */
 void an_instance_without_vectors_pays_nothing(void)
 {
 	set_up_with(TWIN_SCHEME_STLB, 1);

@@ -1,4 +1,4 @@
-//! Codes at length: `twin explain CODE`, and the list of all.
+//! The long texts of codes: `twin explain CODE`, and the list of all codes.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -18,7 +18,7 @@ const NAMES: usize = 22;
 
 const HEADING: Style = Style::new().bold();
 
-/// The code that an argument means: its name, and there is no such file.
+/// The code that an argument means: it is the code's name, and no file is called so.
 pub fn meant(argument: &Path) -> Option<AnyCode> {
     let code = AnyCode::named(argument.to_str()?)?;
     (!argument.exists()).then_some(code)

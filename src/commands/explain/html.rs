@@ -1,5 +1,5 @@
-//! Sites as one page for a browser: all functions in one piece of JSON, which
-//! the page's script turns into elements function by function.
+//! Sites as one page for a browser: all functions in one JSON value, which the
+//! page's script turns into elements function by function.
 //!
 //! ```text
 //! {"file", "scheme", "instructions", "classes": ["heap", ...],
@@ -49,7 +49,7 @@ enum Row {
     Site(u64, String, usize, Treated),
 }
 
-/// What became of a site.
+/// A site's sequence.
 #[derive(Serialize)]
 struct Treated {
     #[serde(rename = "c")]
@@ -77,7 +77,7 @@ enum After {
     Labelled(String, i64),
 }
 
-/// Numbers for what is said often.
+/// Numbers for strings that occur often.
 #[derive(Default)]
 struct Table {
     all: Vec<String>,
@@ -128,7 +128,7 @@ pub fn page(
             });
         }
     }
-    // Of several names at one place all but one have no instructions.
+    // Where several names are at one place, all but one have no instructions.
     functions.retain(|function| !function.rows.is_empty());
     fill(&Data {
         file,
@@ -208,8 +208,8 @@ fn fill(data: &Data<'_>) -> String {
         ("@DATA@", json),
         ("@SCRIPT@", SCRIPT.to_owned()),
     ];
-    // In the page's order, each looked for behind the one before: what a part
-    // contains is never taken for a mark.
+    // In the page's order, each searched for after the one before: so text inside a
+    // part is never taken for a mark.
     let mut page = String::with_capacity(PAGE.len() + STYLE.len() + SCRIPT.len());
     let mut rest = PAGE;
     for (mark, text) in parts {

@@ -37,7 +37,7 @@ Exit status:
 
 /// Suggestions for a misspelt name.
 const NEAREST: usize = 3;
-/// How alike a suggestion must be (Jaro-Winkler, 0 to 1).
+/// Least similarity of a suggestion (Jaro-Winkler, 0 to 1).
 const ALIKE: f64 = 0.7;
 
 /// Options of `twin explain`.
@@ -113,7 +113,7 @@ impl Opts {
     }
 }
 
-/// Refuses what is no file, but nearly a code.
+/// Refuses an argument that is no file and resembles a code.
 fn misspelt(file: &Path) -> Result<(), Failure> {
     let name = file.to_string_lossy();
     if file.exists() || is_stdin(file) || name.contains(['/', '.']) {
@@ -132,7 +132,7 @@ fn misspelt(file: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Refuses a function that the object does not have, and names its likes.
+/// Refuses a function that the object does not have, and names similar ones.
 fn known(file: &str, object: &Object<'_>, name: &str) -> Result<(), Failure> {
     let in_code = |place| matches!(place, Place::In(id) if object.section(id).is_code());
     let names: BTreeSet<&str> = object
@@ -151,7 +151,7 @@ fn known(file: &str, object: &Object<'_>, name: &str) -> Result<(), Failure> {
     Err(Failure::refused(file, Code::NoFunction, why))
 }
 
-/// The names most like this one, the likest first.
+/// The names most similar to this one, best first.
 fn nearest<'n>(names: &BTreeSet<&'n str>, name: &str) -> Vec<&'n str> {
     let score = |other: &str| match other.contains(name) && !name.is_empty() {
         true => 2.0 - other.len() as f64 / 1e6,

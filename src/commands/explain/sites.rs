@@ -1,4 +1,4 @@
-//! Sites as text: each original instruction, and what takes its place.
+//! Sites as text: each original instruction and its replacement.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Which input goes where, and what must not be written.
+//! The output of each input, and the outputs that are refused.
 
 use std::collections::{HashMap, HashSet};
 use std::io::IsTerminal;
@@ -136,7 +136,7 @@ fn place(to: &Destination) -> Option<PathBuf> {
     Some(dir.map_or_else(|_| path.clone(), |dir| dir.join(name)))
 }
 
-/// What tells a file from all others, whatever name it is reached by.
+/// Identifies a file, whatever name it is reached by.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let metadata = std::fs::metadata(path).ok()?;
     Some((metadata.dev(), metadata.ino()))

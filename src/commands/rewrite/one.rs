@@ -39,7 +39,7 @@ impl Opts {
         if !self.no_verify {
             self.verify(file, &bytes, target)?;
         }
-        // Verified as it will lie on disk; nothing changes it beyond this point.
+        // Verified as it will lie on disk: nothing changes it after this point.
         Pending::create(&job.output)?.finish_with(&bytes)?;
         Ok(Done {
             sites: Sites::new(file, &rewritten.sites),
@@ -97,9 +97,9 @@ fn serialise(file: &str, rewritten: &Rewritten) -> Result<Vec<u8>, Failure> {
     elf_loader::write(&rewritten.object).map_err(|error| internal(file, &error))
 }
 
-/// What the verifier says about our own work. Whether a move of `rsp` in a module for
-/// a stock kernel can be followed, the rewriter leaves to it; anything else is a
-/// mistake of ours.
+/// The verifier's result for twin's own output. The rewriter leaves it to the verifier
+/// whether a move of `rsp` in a module for a stock kernel can be followed; any other
+/// violation is a defect of twin.
 fn unproved(file: &str, violations: Violations) -> Failure {
     let moves = |v: &&Violation| v.code == svm_verify::Code::StackPointer;
     if violations.total == violations.list.iter().filter(moves).count() {
@@ -116,7 +116,7 @@ fn unproved(file: &str, violations: Violations) -> Failure {
     }
 }
 
-/// A move of `rsp` that nothing proves, as the refusal that it is.
+/// A move of `rsp` that the verifier cannot follow, as a refusal.
 fn unfollowed(violation: &Violation) -> Refusal {
     let reason = "the register or word that %rsp comes from cannot be followed to where the frame's address was put into it";
     Refusal {

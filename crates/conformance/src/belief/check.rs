@@ -1,4 +1,4 @@
-//! Whether what an instruction did is what the verifier believes.
+//! Compares an instruction's effect with the verifier's belief.
 
 use process_lab::random::{Random, mix};
 use svm_verify::belief::{Before, Belief, Leaves, Operand};
@@ -9,9 +9,9 @@ use super::machine::{End, LANDING, Left, Machine};
 /// CF PF AF ZF SF OF.
 const STATUS: u64 = 0x8d5;
 const DIRECTION: u64 = 0x400;
-/// TF IF IOPL NT AC VIF VIP ID: nothing that is allowed changes them.
+/// TF IF IOPL NT AC VIF VIP ID: no allowed instruction changes them.
 const SYSTEM: u64 = 0x3c_7300;
-/// `mxcsr` but for the exceptions that were seen.
+/// `mxcsr` without the exception flags.
 const CONTROL: u32 = !0x3f;
 
 const RAX: usize = 0;
@@ -21,10 +21,10 @@ const RSP: usize = 4;
 const RSI: usize = 6;
 const RDI: usize = 7;
 
-/// What came of an encoding.
+/// The result for an encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It was executed so many times, as believed.
+    /// It was executed that many times, as believed.
     Good(u64),
     /// It trapped, in every state.
     Trapped(&'static str),
@@ -32,8 +32,8 @@ pub enum Verdict {
     Wrong(String),
 }
 
-/// Where a memory operand lies in its page: in the middle, or against an edge, so
-/// that a byte more would be on a page that is not there.
+/// Where a memory operand lies in its page: in the middle, or at an edge, so that one
+/// byte more would be on an unmapped page.
 #[derive(Clone, Copy, Debug)]
 enum Placement {
     Middle,
@@ -57,7 +57,7 @@ pub fn judge(machine: &mut Machine, code: &[u8], belief: &Belief, backward: bool
         }
         let (end, left) = machine.run(entry, &state.registers, state.flags);
         let result = match end {
-            // What is reached is mapped: something else was.
+            // The operand is mapped, so the instruction reached something else.
             End::Trapped(14) => Err(format!(
                 "a page fault, its operand in its page's {placement:?}"
             )),
@@ -173,7 +173,7 @@ impl State {
     }
 }
 
-/// The lowest address of so many bytes in a piece of memory.
+/// The lowest address of `size` bytes in a piece of memory.
 fn low(start: u64, end: u64, bytes: u64, placement: Placement) -> u64 {
     match placement {
         Placement::Middle => start + 2048,
@@ -293,7 +293,7 @@ fn memory(machine: &Machine, belief: &Belief, state: &State) -> Result<(), Strin
             .frame
             .map_or(0, |by| u64::from((-by).max(0) as u32)),
     };
-    // `sub $8,%rsp` may write there as well: nobody else has anything there.
+    // `sub $8,%rsp` may write there as well: the place holds nothing else.
     allowed.push(rsp - pushed.min(8)..rsp);
     if belief.leaves == Leaves::Return {
         // Put there before.

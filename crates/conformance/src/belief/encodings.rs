@@ -1,7 +1,7 @@
 //! Encodings as bytes, from the tables of the manual (SDM volume 2, 2.1 to 2.3 and
 //! appendix A) and not from a decoder's: prefixes, REX, opcode map, opcode, ModRM and
-//! SIB, each behind the other, with several displacements and immediates. Most are
-//! refused, which is for the verifier to say.
+//! SIB in this order, with several displacements and immediates. The verifier refuses
+//! most of them.
 
 /// Legacy prefixes: none, and those that choose an instruction or change it.
 const PREFIXES: [&[u8]; 9] = [

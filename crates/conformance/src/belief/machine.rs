@@ -7,9 +7,9 @@
 //!             +0            +length             +LANDING
 //! ```
 //!
-//! The instruction begins with all registers and the flags as they were asked for.
-//! It ends at one of the two jumps, which know whether it branched, or in a signal.
-//! No memory but the three pieces is mapped near any address that a register holds.
+//! The instruction begins with the requested registers and flags. It ends at one of
+//! the two jumps, which tell whether it branched, or in a signal. No memory but the
+//! three pieces is mapped near any address that a register holds.
 
 use std::arch::global_asm;
 use std::cell::UnsafeCell;
@@ -27,7 +27,7 @@ use process_lab::signals;
 pub const LANDING: usize = 32;
 /// Bytes of a slot.
 const SLOT: usize = 64;
-/// Slots: a processor takes long to see that what it has just executed was changed.
+/// Slots: a processor is slow after a change of code that it has just executed.
 const SLOTS: usize = 2048;
 /// Pages of the pieces: two of data, one of stack.
 const PIECES: [u64; 3] = [1, 1, 2];
@@ -187,7 +187,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// The address behind its last byte.
+    /// The address after its last byte.
     pub fn end(&self) -> u64 {
         self.start + self.pristine.len() as u64
     }
@@ -198,7 +198,7 @@ impl Piece {
         unsafe { std::slice::from_raw_parts_mut(self.start as *mut u8, self.pristine.len()) }
     }
 
-    /// Addresses of the bytes that changed since; then they are as before again.
+    /// Addresses of the bytes that changed since; restores them.
     pub fn settle(&self) -> Vec<u64> {
         let now = self.now();
         if *now == *self.pristine {
@@ -293,7 +293,7 @@ impl Machine {
         let fell = twin_belief_fell as *const () as u64;
         let landed = twin_belief_landed as *const () as u64;
         for (place, to) in [(code.len(), fell), (LANDING, landed)] {
-            // jmp *0(%rip), and the address behind it.
+            // jmp *0(%rip), and the address after it.
             bytes[place..place + 6].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
             bytes[place + 6..place + 14].copy_from_slice(&to.to_le_bytes());
         }
@@ -304,8 +304,8 @@ impl Machine {
 
     /// Executes what was placed at `entry`.
     pub fn run(&mut self, entry: u64, registers: &[u64; 16], flags: u64) -> (End, Left) {
-        // SAFETY: the context is nobody's while nothing executes; the code comes back
-        // by one of its jumps, or the handler brings it back.
+        // SAFETY: nothing else uses the context while nothing executes; the code comes
+        // back by one of its jumps, or the handler brings it back.
         unsafe {
             let context = &mut *CONTEXT.0.get();
             context.registers = *registers;

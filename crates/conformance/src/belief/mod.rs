@@ -1,18 +1,18 @@
-//! What the verifier believes of each instruction, held against this processor.
+//! The verifier's beliefs about each instruction, compared with this processor.
 //!
 //! ```text
-//! encodings ──bytes──> svm_verify::belief ──what it believes──┐
+//! encodings ──bytes──> svm_verify::belief ──belief────────┐
 //!                └────────────> machine ──what happened──> check
 //! ```
 //!
-//! [`encodings`] goes over prefixes, opcodes and operands as bytes; those that the
-//! verifier's rules allow are executed from several states, and whatever changed
-//! that the verifier takes for unchanged, or is not as it says, is a finding:
-//! registers, `rsp`, flags, bytes of memory, and how far a memory operand reaches, for
-//! which it is put against the edges of a mapped page.
+//! [`encodings`] enumerates prefixes, opcodes and operands as bytes. Those that the
+//! verifier's rules allow are executed from several states. A finding is a change that
+//! the verifier does not expect, or a value other than it says: of registers, `rsp`,
+//! flags, bytes of memory, and the extent of a memory operand, for which the operand is
+//! placed at the edges of a mapped page.
 //!
 //! Vector registers are not compared: the verifier believes nothing of them. Their
-//! control word is: it must stay as it was.
+//! control word is compared: it must stay as it was.
 
 mod check;
 mod encodings;
@@ -35,7 +35,7 @@ pub const STATES: u64 = 6;
 /// Findings that are described; all are counted.
 const DESCRIBED: usize = 50;
 
-/// What a run came to.
+/// The results of a run.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Encodings that the verifier allows.
@@ -46,7 +46,7 @@ pub struct Report {
     /// The others, by trap and mnemonic: the processor lacks them, or they trap in
     /// every state.
     pub trapped: BTreeMap<String, u64>,
-    /// Encodings whose effect is not what the verifier believes.
+    /// Encodings whose effect differs from the verifier's belief.
     pub wrong: u64,
     /// The first of them.
     pub described: Vec<String>,
@@ -102,8 +102,8 @@ pub fn run(share: u64) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Beliefs that are wrong in one point each, which comparing must notice; gives the
-/// points that it does not. For a process that does nothing else meanwhile.
+/// Compares beliefs that are wrong in one point each, and gives the points that the
+/// comparison misses. For a process that does nothing else meanwhile.
 ///
 /// # Errors
 /// A system call's.
@@ -125,7 +125,7 @@ pub fn wrong_beliefs_that_pass() -> Result<Vec<&'static str>, Error> {
     Ok(passed)
 }
 
-/// What is spoilt, of which instruction, and how.
+/// The point that is wrong, the instruction, and the change.
 type Spoilt = (&'static str, &'static [u8], fn(&mut Belief));
 
 const SPOILT: &[Spoilt] = &[

@@ -119,8 +119,8 @@ fn run(options: &Options) -> Result<bool, Error> {
     Ok(report.differing() == 0)
 }
 
-/// How far it is: on a terminal a line that changes, since the rows come again in the
-/// table at the end; elsewhere the rows, for whoever follows the file.
+/// Shows progress: on a terminal a line that changes, since the rows come again in the
+/// table at the end; elsewhere the rows, for readers of a log.
 fn progress(done: usize, all: usize, row: &Row) {
     if !std::io::stderr().is_terminal() {
         return eprintln!("{row}");

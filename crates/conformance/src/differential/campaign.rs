@@ -29,7 +29,7 @@ pub struct Extent {
 /// Most differences that are kept in words.
 const KEPT: usize = 5;
 
-/// What came of one function.
+/// The result for one function.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub name: &'static str,
@@ -44,7 +44,7 @@ pub struct Row {
     /// The first of them in words.
     pub differences: Vec<String>,
     /// Instructions of the function, its cold part included, that stepped runs
-    /// executed, of so many.
+    /// executed, and how many there are.
     pub executed: (u64, u64),
 }
 
@@ -86,7 +86,7 @@ impl Row {
     }
 }
 
-/// What came of a campaign.
+/// The results of a campaign.
 #[derive(Debug, Default)]
 pub struct Report {
     /// By function, in the order of the table.
@@ -98,7 +98,7 @@ pub struct Report {
 /// Rows with their places in the table, and the coverage bytes.
 type Collected = (Vec<(usize, Row)>, Vec<u8>);
 
-/// Runs `subjects` and compares. `progress` is told each finished function.
+/// Runs `subjects` and compares. `progress` is called with each finished function.
 ///
 /// # Errors
 /// The workers could not be started, or a rewritten worker had dom0 mapped. A

@@ -1,8 +1,8 @@
-//! Whether two runs came to the same.
+//! Compares two runs.
 //!
-//! The same means: the same calls in the same order from the same places with
-//! the same arguments; the same end, with the same result or the same address
-//! at the same instruction; and the same memory, byte by byte.
+//! Runs are equal if they make the same calls in the same order from the same places
+//! with the same arguments; end alike, with the same result or the same address at the
+//! same instruction; and leave the same memory, byte by byte.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::differential::worker::Worker;
 /// The longest instruction (SDM volume 2, 2.3.11).
 const LONGEST: u64 = 15;
 
-/// What differs first.
+/// The first difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// One made a call that the other did not.
@@ -126,8 +126,8 @@ impl Pair<'_> {
         }
     }
 
-    /// Places are compared as what the original has there. A return address
-    /// belongs to the instruction before it.
+    /// Places are compared as places in the original. A return address belongs to the
+    /// instruction before it.
     fn same_place(&self, native: (u64, u64), twin: (u64, u64)) -> bool {
         let native_site = symbolise::native(self.stock, native.0.wrapping_sub(native.1));
         let twin_site = symbolise::rewritten(self.stock, self.program, twin.0.wrapping_sub(twin.1));

@@ -1,5 +1,5 @@
-//! What kinds of instructions were executed: the proof is worth as much as the
-//! code that ran.
+//! The kinds of instructions that were executed: the comparison says nothing about
+//! others.
 
 use iced_x86::{
     Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
@@ -99,8 +99,8 @@ impl Instructions {
         &self.all[from..to]
     }
 
-    /// How many instructions of a function and its cold part were executed, of
-    /// how many.
+    /// How many instructions of a function and its cold part were executed, and how
+    /// many there are.
     pub fn executed(&self, stock: &Stock<'_>, name: &str, coverage: &[u8]) -> (u64, u64) {
         let cold = format!("{name}.cold");
         let mut counts = (0, 0);

@@ -1,4 +1,4 @@
-//! The functions of e1000.ko that are run, and what each takes.
+//! The functions of e1000.ko that are run, and the parameters of each.
 //!
 //! Source of the parameters: the prototypes in the module's own BTF.
 

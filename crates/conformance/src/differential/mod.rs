@@ -1,7 +1,7 @@
 //! Functions of the stock `e1000.ko`, run twice on the same random image of dom0's
 //! memory: unmodified, in a process that has the image at dom0's addresses, and
-//! rewritten, in a process that has nothing there. The result, every byte of
-//! memory, every call out with its arguments, and where and why a run was aborted
+//! rewritten, in a process that has nothing at these addresses. The result, every byte
+//! of memory, every call out with its arguments, and the place and reason of an abort
 //! must agree.
 //!
 //! ```text

@@ -1,5 +1,4 @@
-//! What imported routines do in a run: one deterministic model for both
-//! workers.
+//! A deterministic model of the imported routines, the same for both workers.
 //!
 //! Takes the registers of a call, records the meaningful arguments, performs
 //! the effect on dom0's memory and gives the result, a function of the run's
@@ -31,7 +30,7 @@ pub struct Call {
     pub site: u64,
 }
 
-/// What the driver gets back.
+/// What a call returns to the driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
     /// Whether registers that a call may destroy are overwritten at all.
@@ -91,7 +90,7 @@ impl<'w> Recorder<'w> {
         });
     }
 
-    /// Whether the run has had its share of events.
+    /// Whether the run has used up its budget of events.
     fn is_spent(&self) -> bool {
         self.events as u64 >= self.request.call_budget.min(MAX_EVENTS as u64)
     }
@@ -126,7 +125,7 @@ impl<'w> Recorder<'w> {
         self.record(number::PORT_OUT, 0, &[port, size, value]);
     }
 
-    /// The driver calls an import. Nothing when the run ends here.
+    /// The driver calls an import. `None` if the run ends here.
     pub fn call(&mut self, call: &Call) -> Option<Answer> {
         let import = &IMPORTS[call.number as usize];
         let arguments = self.arguments(import, call);
@@ -135,8 +134,8 @@ impl<'w> Recorder<'w> {
             self.end(Ending::CallBudget, 0, call.site);
             return None;
         }
-        // The rewritten program reaches what keeps every register by a stub that calls
-        // it, so the return address there is the stub's: not to be compared.
+        // The rewritten program reaches a routine that keeps every register through a
+        // stub that calls it, so the return address is the stub's: not to be compared.
         let site = if import.returns == Returns::KeepsAll {
             0
         } else {
@@ -196,7 +195,7 @@ impl<'w> Recorder<'w> {
         values
     }
 
-    /// The widths of what a format takes.
+    /// The widths of a format's arguments.
     fn conversions(&self, format: u64) -> Vec<u8> {
         let mut widths = Vec::new();
         let text = self.string(format, 512);
@@ -247,7 +246,7 @@ impl<'w> Recorder<'w> {
     fn read(&self, address: u64, into: &mut [u8]) -> bool {
         if let Some(at) = on_stack(address, into.len() as u64) {
             // SAFETY: inside the driver stack, which this process has mapped
-            // and nobody runs on: the driver waits for this call.
+            // and no code runs on: the driver waits for this call.
             unsafe { std::ptr::copy_nonoverlapping(at, into.as_mut_ptr(), into.len()) };
             return true;
         }
@@ -296,8 +295,8 @@ impl<'w> Recorder<'w> {
 
     // ---- Effects and results -----------------------------------------------
 
-    /// Performs the effect. Gives the computed result, or the address that is
-    /// not there.
+    /// Performs the effect. Gives the computed result, or the address that is not
+    /// mapped.
     fn perform(&mut self, import: &Import, a: &[u64], random: &mut Random) -> Result<u64, u64> {
         match import.effect {
             Effect::Nothing => Ok(0),
@@ -350,8 +349,8 @@ impl<'w> Recorder<'w> {
         }
     }
 
-    /// Registers that drivers poll: now and then other bits, and often those
-    /// that say that something is ready.
+    /// Registers that drivers poll: sometimes other bits, and often those that say
+    /// that the device is ready.
     fn device(&mut self, random: &mut Random) -> Result<u64, u64> {
         const CTRL: u64 = 0;
         const STATUS: u64 = 8;

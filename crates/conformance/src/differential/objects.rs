@@ -1,4 +1,4 @@
-//! Where the driver's objects are in an image, and what to pass to its
+//! The addresses of the driver's objects in an image, and the arguments to pass to its
 //! functions.
 
 use process_lab::e1000::{HW, NAPI, NETDEV_SIZE, PDEV_DEVICE, TX_BUFFER};

@@ -1,5 +1,5 @@
-//! One native worker and one rewritten worker for each scheme, and what is done
-//! to run one function on one image in all of them.
+//! One native worker and one rewritten worker for each scheme, and the steps that run
+//! one function on one image in all of them.
 //!
 //! ```text
 //! seed ─image::make─> file ─copy─> each worker's memory
@@ -25,14 +25,14 @@ use crate::differential::twin::Twin;
 use crate::differential::worker::Worker;
 
 /// Processor time of a native run, in microseconds: loops on random memory are
-/// endless now and then.
+/// sometimes endless.
 const NATIVE_TIME: u64 = 12_000;
 /// Of a native run that is stepped.
 const STEPPED_TIME: u64 = 2_000_000;
-/// Of a rewritten run whose native counterpart ended: as good as endless.
+/// Of a rewritten run whose native counterpart ended: practically unlimited.
 const TWIN_TIME: u64 = 5_000_000;
 
-/// What came of one image.
+/// The result for one image.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The native run's outcome.

@@ -1,4 +1,4 @@
-//! What parent and worker tell each other, in shared memory.
+//! Requests and outcomes between parent and worker, in shared memory.
 //!
 //! ```text
 //! +0       Request   the parent writes it
@@ -57,7 +57,7 @@ pub enum Ending {
     Returned = 0,
     /// It called a routine that does not return.
     Stopped = 1,
-    /// It accessed [`Outcome::address`], which is not there.
+    /// It accessed [`Outcome::address`], which is not mapped.
     Fault = 2,
     /// It called or jumped to [`Outcome::address`], where no function begins.
     BadCall = 3,
@@ -67,9 +67,9 @@ pub enum Ending {
     Port = 5,
     /// The call budget was used up.
     CallBudget = 6,
-    /// The time budget was used up: where, is chance.
+    /// The time budget was used up; the place is random.
     TimeBudget = 7,
-    /// An import was given an address that is not there.
+    /// An import was given an address that is not mapped.
     BadArgument = 8,
     /// Anything else: [`Outcome::detail`] says what.
     Broken = 9,
@@ -90,7 +90,7 @@ impl Ending {
         Ending::Broken,
     ];
 
-    /// The ending of this number; a number that is none means a broken worker.
+    /// The ending of this number; any other number means a broken worker.
     pub fn from_number(number: u64) -> Ending {
         Ending::ALL
             .get(number as usize)
@@ -99,7 +99,7 @@ impl Ending {
     }
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -130,7 +130,7 @@ impl Outcome {
     }
 }
 
-/// Numbers of events that are no imports.
+/// Numbers of events that are not imports.
 pub mod number {
     pub const WARN: u64 = 1 << 32;
     /// Port input: port, size.

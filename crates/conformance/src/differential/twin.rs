@@ -1,8 +1,8 @@
-//! The rewritten worker: the hypervisor's place. dom0's addresses are not
-//! mapped; the runtime maps windows of dom0's memory where it likes.
+//! The rewritten worker, which plays the hypervisor. dom0's addresses are not
+//! mapped; the runtime maps windows of dom0's memory at addresses of its choice.
 //!
-//! Imports come by way of the runtime to the same model as the native worker's.
-//! An abort leaves the process as it was; the next run has a new instance.
+//! Imports come through the runtime to the same model as the native worker's.
+//! An abort leaves the process intact; the next run has a new instance.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -28,10 +28,9 @@ use crate::differential::worker::Machine;
 
 /// [`Outcome::detail`] if the program lacks the function.
 const NO_FUNCTION: u64 = 1;
-/// [`Outcome::detail`] of a status of `twin_enter` that means nothing here is this
-/// and the status.
+/// [`Outcome::detail`] for an unexpected status of `twin_enter` is this and the status.
 const STATUS: u64 = 100;
-/// The reason of an abort for want of time.
+/// The reason of an abort because time ran out.
 const TIMEOUT: u32 = 0x7777;
 
 /// The recorder of the run in progress.
@@ -305,7 +304,7 @@ extern "C" fn resolve_upcall(_: *mut c_void, vm: u64) -> u64 {
     if is_stub { stub(number as u32) } else { 0 }
 }
 
-/// Aborts a driver that runs too long, if it is the driver that runs just now.
+/// Aborts a driver that runs too long, if the signal interrupted the driver.
 extern "C" fn on_timer(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     let cpu = CPU.load(Ordering::SeqCst);
     // SAFETY: the kernel gives a handler the interrupted context, the CPU is

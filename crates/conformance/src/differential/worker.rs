@@ -1,8 +1,8 @@
-//! Worker processes: forked, asked by one byte, answering by one byte; all else
+//! Worker processes: forked; one byte is a request and one byte an answer. All else
 //! is in shared memory.
 //!
-//! A worker lives through many runs, faults of the driver included. If it dies
-//! all the same, the parent sees the closed pipe.
+//! A worker survives many runs, with faults of the driver. If it dies anyway, the
+//! parent sees the closed pipe.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -17,15 +17,15 @@ use process_lab::shared::Shared;
 
 use crate::differential::trace::{Channel, Outcome, Request};
 
-/// What a worker runs functions on.
+/// The machine that a worker runs functions on.
 pub trait Machine {
     /// Performs the channel's request on `memory`.
     fn run(&mut self, memory: &mut Shared, channel: &mut Channel) -> Outcome;
 }
 
-/// How long a run may take before the worker counts as hung, of its own time.
+/// Time of its own that a run may take before the worker counts as hung.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Time between looks.
+/// Time between polls.
 const PIECE: Duration = Duration::from_millis(200);
 
 /// A worker process, seen from its parent.
@@ -46,7 +46,7 @@ fn pipe() -> Result<(File, File), Error> {
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
         return Err(Error::last("making a pipe"));
     }
-    // SAFETY: both are new and nobody else's.
+    // SAFETY: both are new and have no other owner.
     Ok(unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) })
 }
 
@@ -112,7 +112,7 @@ impl Worker {
         let _ = self.to.write_all(b"r");
     }
 
-    /// Waits for the run's end. The error says what became of the worker.
+    /// Waits for the run's end. The error says what happened to the worker.
     pub fn finish(&mut self) -> Result<Outcome, String> {
         let mut patience = Patience::new(self.pid, PATIENCE);
         loop {
@@ -164,7 +164,7 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         if self.pid > 0 {
-            // SAFETY: our own child, which nobody else waits for.
+            // SAFETY: our own child, which nothing else waits for.
             unsafe {
                 libc::kill(self.pid, libc::SIGKILL);
                 libc::waitpid(self.pid, std::ptr::null_mut(), 0);

@@ -39,7 +39,7 @@ pub enum AddressingForm {
     OperandIsBase,
     /// The operand register is also the index: `op (%rdi,%rdx)`
     OperandIsIndex,
-    /// `op %ah, (%rdi)`: a register that cannot stand beside REX
+    /// `op %ah, (%rdi)`: a register that cannot be encoded with REX
     HighByte,
     /// `%gs:0x10(%rdi)`
     Gs,
@@ -77,8 +77,8 @@ impl AddressingForm {
     ];
 }
 
-/// A displacement that a fixture's memory has behind it; low enough for a
-/// sign-extended 32-bit field.
+/// A displacement that leads into a fixture's memory; low enough for a sign-extended
+/// 32-bit field.
 pub const ABSOLUTE: u64 = 0x2000_0800;
 
 /// The instruction with its address written in that mode. `None` where the

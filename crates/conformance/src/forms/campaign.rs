@@ -38,7 +38,7 @@ pub struct Extent {
     /// Only forms of these numbers, unless there are none.
     pub only: Vec<usize>,
     pub jobs: usize,
-    /// Whether known defects are run, too, to see whether they still are.
+    /// Whether known defects are run too, to see whether they still exist.
     pub known: bool,
 }
 
@@ -54,10 +54,9 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Which states are run this way. What poisoned code does differs by its
-    /// registers, not by its table, and the identity is the same table in every
-    /// state: a quarter of the states shows it, as it does what other processors make
-    /// of copies.
+    /// Which states are run this way. The effect of poisoned code depends on its
+    /// registers, not on the table, and the identity is the same table in every state:
+    /// a quarter of the states suffices for both, and for other processors' copies.
     fn share(self) -> Share {
         let replayed = self.copies != Copies::Processor;
         Share {
@@ -70,7 +69,7 @@ impl Execution {
     }
 }
 
-/// How it is said in a difference.
+/// Its name in the description of a difference.
 impl fmt::Display for Execution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.variant.name())?;
@@ -121,7 +120,7 @@ const VARIANTS: [Variant; 4] = [
     EXECUTIONS[5].variant,
 ];
 
-/// What a campaign came to.
+/// The results of a campaign.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Functions executed.
@@ -141,7 +140,7 @@ pub struct Report {
     pub faults: u64,
     /// Of these, runs of string instructions.
     pub string_states: u64,
-    /// Of these, runs whose copies another machine than the processor did.
+    /// Of these, runs whose copies a machine other than the processor did.
     pub replayed: u64,
     /// Differences found; not all are described.
     pub differences: u64,
@@ -242,9 +241,9 @@ pub fn run(
     }
 }
 
-/// Whether it changes registers that the machines neither set nor compare, here: those
-/// of AVX-512 without its masks of 64 bits. A processor without AVX-512 is asked all
-/// the same, and does not know the instruction.
+/// Whether it changes registers that the machines here neither set nor compare: those
+/// of AVX-512 without its masks of 64 bits. A processor without AVX-512 executes it
+/// too, and reports that it does not know the instruction.
 fn is_unobserved(form: &Form) -> bool {
     let wide = form.code.op_code().encoding() == EncodingKind::EVEX;
     let known = std::arch::is_x86_feature_detected!("avx512f");

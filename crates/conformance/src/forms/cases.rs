@@ -1,5 +1,5 @@
-//! Forms as functions: what stands around the instruction decides what is live
-//! there, and so which sequence the rewriter chooses.
+//! Forms as functions: the instructions around the form decide what is live there, and
+//! so which sequence the rewriter chooses.
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, Register};
 use process_lab::random::{Random, seed};
@@ -7,18 +7,18 @@ use process_lab::random::{Random, seed};
 use super::memory::{DATA, Placement};
 use super::{AddressingForm, Form, Reach};
 
-/// What is live behind the instruction.
+/// What is live after the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Live {
     /// Every register and flag: the sequence spills and saves.
     All,
-    /// What a caller gets back: free registers, no flags.
+    /// The registers that a caller gets back, no flags: some registers are free.
     Few,
     /// The flags of a `cmp` before it: they are recomputed.
     Compared,
 }
 
-/// Which way a string instruction goes.
+/// The direction of a string instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// DF clear, as at every function's entry.
@@ -37,7 +37,7 @@ pub struct Case {
     /// How it reaches memory.
     pub reach: Reach,
     pub instruction: Instruction,
-    /// What is live behind it.
+    /// What is live after it.
     pub live: Live,
     pub direction: Direction,
     /// Where an address points that is fixed when the function is linked.
@@ -48,12 +48,12 @@ pub struct Case {
 pub const FRAME: i32 = 0x200;
 
 impl Case {
-    /// The case of a form. `memory` pages of dom0 are there to point at.
+    /// The case of a form. dom0 has `memory` pages to point at.
     pub fn new(number: usize, form: &Form, live: Live, direction: Direction, pages: u64) -> Case {
         let mut random = Random::new(seed("case", number as u64 * 8 + live as u64));
         let mut instruction = form.instruction;
         if form.mode == AddressingForm::Index {
-            // The index is a multiple of its scale: the displacement has the rest.
+            // The index is a multiple of its scale: the displacement makes up the rest.
             let displacement = instruction.memory_displacement64() + random.below(64);
             instruction.set_memory_displacement64(displacement);
         }
@@ -80,7 +80,7 @@ impl Case {
         case
     }
 
-    /// What is fixed here of a locked operand's address becomes a multiple of its size,
+    /// Makes the constant part of a locked operand's address a multiple of its size,
     /// see [`Case::unsplit`].
     fn align(&mut self) {
         if !self.locks() {
@@ -101,11 +101,11 @@ impl Case {
         i.has_lock_prefix() || i.mnemonic() == Mnemonic::Xchg && self.reach == Reach::Explicit
     }
 
-    /// Where a locked operand is put that was to be at `at`: not across the end of a
-    /// cache line. Such an access locks the bus (SDM volume 3, 8.1.2.2), which a kernel
-    /// may answer with a trap and a hypervisor with a pause of a tenth of a second.
-    /// [`Case::shows_split`] says which cases do it all the same; that a translation
-    /// leads across pages, the same instruction without `lock` shows everywhere.
+    /// Where to put a locked operand that was to be at `at`: not across the end of a
+    /// cache line. A split access locks the bus (SDM volume 3, 8.1.2.2); a kernel may
+    /// then trap, and a hypervisor pause for a tenth of a second. [`Case::shows_split`]
+    /// says which cases do it anyway. The same instruction without `lock` shows
+    /// everywhere that a translation leads across pages.
     pub fn unsplit(&self, at: u64) -> u64 {
         const LINE: u64 = 64;
         let size = self.instruction.memory_size().size().max(1) as u64;
@@ -137,12 +137,12 @@ impl Case {
             && (i.has_rep_prefix() || i.has_repne_prefix())
     }
 
-    /// Whether it goes on to the next instruction, so that code can follow it.
+    /// Whether it continues at the next instruction, so that code can follow it.
     pub fn falls_through(&self) -> bool {
         self.instruction.flow_control() == FlowControl::Next
     }
 
-    /// Whether it goes where memory or a register says.
+    /// Whether it is an indirect branch.
     pub fn is_indirect(&self) -> bool {
         matches!(
             self.instruction.flow_control(),
@@ -168,7 +168,7 @@ impl Case {
         self.instruction.is_call_near()
     }
 
-    /// Whether running it means something: it is no fragment of a function.
+    /// Whether it can be run meaningfully: it is not a fragment of a function.
     pub fn can_run(&self) -> bool {
         // They would change segments of the process that observes them.
         let segments = matches!(

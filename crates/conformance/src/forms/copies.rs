@@ -1,20 +1,20 @@
-//! Who executes the copies of strings, `rep movs`, in rewritten code: the processor,
-//! or a handler that does what another processor would.
+//! Copies of strings, `rep movs`, in rewritten code: executed by the processor, or by a
+//! handler that does what another processor would.
 //!
-//! Rewritten, source and target are reached through windows, and two windows may show
-//! the same pages. What a processor makes of that it decides by comparing linear
-//! addresses (SDM volume 3, 8.2.4: fast strings do not overlap), and processors
-//! differ: some take one element after the other, some load far ahead, some do the
-//! end of a string before its middle. So each chunk is also done by
+//! Rewritten code reaches source and target through windows, and two windows may show
+//! the same pages. A processor detects overlap by comparing linear addresses (SDM
+//! volume 3, 8.2.4: fast strings do not overlap), and processors differ: some copy one
+//! element after the other, some load far ahead, some copy the end of a string before
+//! its middle. So each chunk is also copied by
 //!
 //! * the *cautious* machine: each element is loaded and stored before the next (SDM
 //!   volume 2, MOVS and REP, "Operation");
 //! * the *fast* machine: if the linear addresses of source and target do not overlap,
 //!   elements are done from the last to the first; else as the cautious one does.
 //!
-//! The last element first is the worst that order can do: where the target is ahead of
-//! the source, no element sees what an earlier one stored, as if all loads came before
-//! all stores; where it is behind, each sees what a later one stored.
+//! The last element first is the most harmful order: where the target is above the
+//! source, no element sees what an earlier one stored, as if all loads came before all
+//! stores; where it is below, each sees what a later one stored.
 //!
 //! ```text
 //! f3 48 a5   rep movsq     becomes     cc 48 a5      SIGTRAP, and the handler does it
@@ -29,14 +29,14 @@ use process_lab::error::Error;
 
 use super::probe::{self, Fault, Probe};
 
-/// Who copies strings.
+/// The machine that copies strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copies {
     /// The processor at hand.
     Processor,
     /// One element after the other.
     Cautious,
-    /// Whatever order does most harm, unless linear addresses overlap.
+    /// The most harmful order, unless linear addresses overlap.
     Fast,
 }
 
@@ -61,19 +61,19 @@ struct Site {
     size: u64,
 }
 
-/// What the handler of this process works with.
+/// Data of this process's handler.
 struct Replay {
     copies: Copies,
     sites: Vec<Site>,
-    /// Who handled breakpoints before.
+    /// The previous handler of breakpoints.
     before: libc::sigaction,
 }
 
 static REPLAY: OnceLock<Replay> = OnceLock::new();
 
 /// Puts breakpoints on the copies in `code`, instructions that are to be at `start`,
-/// and handles them from now on as `copies` says. Once in a process, after all others
-/// who handle SIGTRAP.
+/// and handles them from now on as `copies` says. Once in a process, after all other
+/// handlers of SIGTRAP are installed.
 ///
 /// # Errors
 /// A system call's.
@@ -154,7 +154,7 @@ extern "C" fn on_breakpoint(signal: c_int, info: *mut siginfo_t, context: *mut c
     }
 }
 
-/// What a handler sees of a fault at the instruction at `rip`.
+/// The context that a handler gets for a fault at the instruction at `rip`.
 fn fault_at(registers: &mut [i64], rip: u64, (trap, address): Fault) {
     registers[libc::REG_RIP as usize] = rip as i64;
     registers[libc::REG_TRAPNO as usize] = trap as i64;
@@ -162,8 +162,8 @@ fn fault_at(registers: &mut [i64], rip: u64, (trap, address): Fault) {
     registers[libc::REG_ERR as usize] = 0;
 }
 
-/// Does a `rep movs` of elements of `size` bytes. What stops it is found before
-/// anything is done out of order: faults are precise (SDM volume 3, 8.2.4.1).
+/// Does a `rep movs` of elements of `size` bytes. A fault is found before any element is
+/// copied out of order: faults are precise (SDM volume 3, 8.2.4.1).
 fn copy(copies: Copies, registers: &mut [i64], size: u64) -> Result<(), Fault> {
     let [rsi, rdi, rcx] = [libc::REG_RSI, libc::REG_RDI, libc::REG_RCX].map(|r| r as usize);
     let [from, to, count] = [rsi, rdi, rcx].map(|r| registers[r] as u64);

@@ -1,6 +1,6 @@
-//! Into a function with every register set, and out of it with every register
-//! seen: one piece of assembly for the native and the rewritten process, and
-//! the block of memory that it loads and stores.
+//! Calls a function with every register set, and stores every register afterwards: one
+//! piece of assembly for the native and the rewritten process, and the block of memory
+//! that it loads and stores.
 //!
 //! ```text
 //! +0x0000  rax rcx rdx rbx - rbp rsi rdi r8 ... r15      in
@@ -16,8 +16,8 @@
 //! +0x1200  the same from +0x200 on                       out
 //! ```
 //!
-//! The block is at an address that displacements reach, where dom0 has nothing. What
-//! the processor does not have, of vectors, is neither set nor compared.
+//! The block is at an address that displacements reach, where dom0 has nothing. Vector
+//! registers that the processor does not have are neither set nor compared.
 
 use std::arch::global_asm;
 
@@ -45,7 +45,7 @@ const OUT_VECTORS: u64 = 0x1200;
 pub const BLOCK_BYTES: u64 = 2 * PAGE;
 
 global_asm!(
-    // What a machine without AVX cannot assemble is not executed there.
+    // On a machine without AVX, the instructions that need it are not executed.
     ".macro TWIN_FORMS_EACH operation, at, size",
     "    .irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
     "    \\operation \\n, \\at + \\size * \\n",
@@ -184,7 +184,7 @@ global_asm!(
     "    fninit",
     "    ldmxcsr {b}+0x218",
     "    ret",
-    // A signal's handler begins where %fs may be the test's.
+    // When a signal's handler begins, %fs may be the test's.
     ".balign 16",
     ".globl twin_forms_signal",
     "twin_forms_signal:",
@@ -266,7 +266,7 @@ impl Block {
         unsafe { ((BLOCK + offset) as *const u64).read() }
     }
 
-    /// Sets what the function at `entry` is to meet.
+    /// Sets the state in which the function at `entry` begins.
     pub fn load(&mut self, state: &State, entry: u64, native_fs: bool) {
         for (n, value) in state.registers.iter().enumerate() {
             self.put(n as u64 * 8, *value);

@@ -1,5 +1,5 @@
-//! Objects linked to addresses: the original where dom0 has it, the rewritten
-//! one where the hypervisor has it.
+//! Objects linked to addresses: the original at dom0's, the rewritten one at the
+//! hypervisor's.
 
 use std::collections::HashMap;
 
@@ -52,8 +52,8 @@ pub fn original(object: &Object<'_>) -> Result<Image, Error> {
 }
 
 impl<'o> Rewritten<'o> {
-    /// Links a rewritten object. Not a loader's way: what the verifier refuses of the
-    /// forms is run here as well, to be compared.
+    /// Links a rewritten object. Unlike a loader, it also accepts forms that the verifier
+    /// refuses, so that they are run and compared.
     ///
     /// # Errors
     /// The linker's.
@@ -71,7 +71,7 @@ impl<'o> Rewritten<'o> {
         image.bytes.resize(at, 0xcc);
         image.bytes.extend(&trampolines.bytes);
         let entries = Entries::of(&object, &placed, &linked)?;
-        // There is one code section, so its number tells nothing.
+        // There is one code section, so its number is not needed.
         let rows = map_rows(&object).into_iter();
         let map = rows.map(|(_, offset, original)| (offset, original));
         Ok(Rewritten {
@@ -84,7 +84,7 @@ impl<'o> Rewritten<'o> {
         })
     }
 
-    /// Where in the original's code control at `rip` was.
+    /// The place in the original's code that `rip` stands for.
     pub fn original(&self, rip: u64) -> Option<u64> {
         let offset = rip.checked_sub(CODE)?;
         let after = self.map.partition_point(|row| u64::from(row.0) <= offset);

@@ -1,8 +1,7 @@
-//! dom0's memory for forms, and the places in it that instructions are pointed
-//! at.
+//! dom0's memory for forms, and the places of operands in it.
 //!
 //! ```text
-//! 0x2000_0000  data       random; nothing before or behind it
+//! 0x2000_0000  data       random; nothing before or after it
 //! 0x2100_0000  aliases    pages with the table indices of the data's
 //! 0x2404_0000  read-only  one page
 //! ```
@@ -62,11 +61,11 @@ pub enum Placement {
     Middle,
     /// At a page's first byte.
     Start,
-    /// So many bytes before a page's end, with a page behind it.
+    /// That many bytes before a page's end, with a page after it.
     End(u64),
-    /// So many bytes before the end of the data, with nothing behind it.
+    /// That many bytes before the end of the data, with nothing after it.
     LastEnd(u64),
-    /// Where nothing is.
+    /// At an unmapped address.
     Hole,
     /// In the page that may not be written.
     ReadOnly,
@@ -107,7 +106,7 @@ impl Placement {
 
     /// An address there, with `pages` of data.
     pub fn address(self, random: &mut Random, pages: u64) -> u64 {
-        // A page with one before it and one behind it.
+        // A page with one before it and one after it.
         let page = DATA + (1 + random.below(pages - 2)) * PAGE;
         match self {
             Placement::Aligned => page + 0x400 + random.below(16) * 64,
@@ -147,7 +146,7 @@ impl Memory {
         })
     }
 
-    /// The file behind it.
+    /// The file that backs it.
     pub fn fd(&self) -> c_int {
         self.file.fd()
     }
@@ -157,7 +156,7 @@ impl Memory {
         self.pages
     }
 
-    /// Overwrites bytes; what is not dom0's is left alone.
+    /// Overwrites bytes; addresses that are not dom0's are skipped.
     pub fn patch(&mut self, address: u64, bytes: &[u8]) {
         for piece in pieces(self.pages) {
             let inside = address.wrapping_sub(piece.start);
@@ -169,7 +168,7 @@ impl Memory {
         }
     }
 
-    /// A word of what changed, and everything as it was before.
+    /// A word that sums up the changes; restores all bytes.
     pub fn settle(&mut self) -> u64 {
         let mut hash = 0;
         self.changed(|_, offset, page| {
@@ -218,7 +217,7 @@ impl Memory {
         for piece in pieces(self.pages) {
             let write = if piece.writable { libc::PROT_WRITE } else { 0 };
             let flags = libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE | libc::MAP_POPULATE;
-            // SAFETY: with FIXED_NOREPLACE nothing that exists is replaced.
+            // SAFETY: with FIXED_NOREPLACE no existing mapping is replaced.
             let at = unsafe {
                 libc::mmap(
                     piece.start as *mut c_void,

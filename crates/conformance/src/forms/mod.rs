@@ -1,10 +1,9 @@
 //! Every 64-bit instruction form with a memory operand, made from the decoder
 //! library's own tables, times the ways to write its address.
 //!
-//! A *form* is a code of the manual with its operands chosen; nothing in the
-//! enumeration is a list of instructions kept by hand, so a form that the
-//! library learns is a form that is tested. Operands are fixed by
-//! `operands`, addresses by `modes`.
+//! A *form* is a code of the manual with its operands chosen. No part of the
+//! enumeration is a list of instructions kept by hand, so a form that a later version
+//! of the library knows is tested too. `operands` chooses operands, `modes` addresses.
 //!
 //! ```text
 //! all ──> survey ──────────────────> accepted, refused by name      (snapshot)
@@ -15,7 +14,7 @@
 //! ```
 //!
 //! [`survey`] asks rewriter and verifier about every form; [`campaign`] executes
-//! what was accepted, natively and rewritten, and compares what it did.
+//! the accepted ones, natively and rewritten, and compares their effects.
 
 mod addressing;
 pub mod campaign;
@@ -113,8 +112,8 @@ fn has_address32(i: &Instruction) -> bool {
 }
 
 /// All 64-bit forms that reach no memory, each with one choice of registers.
-/// Nothing is to be translated there, but rewriter and verifier have to agree on
-/// which may occur. Branches are left out: they mean nothing without a target.
+/// They need no translation, but rewriter and verifier have to agree on which may
+/// occur. Branches are left out: they mean nothing without a target.
 pub fn without_memory() -> Vec<Form> {
     let mut info = InstructionInfoFactory::new();
     let forms = Code::values().filter_map(|code| {
@@ -202,8 +201,8 @@ fn reach(instruction: &Instruction, info: &mut InstructionInfoFactory) -> Option
     implicit.then_some(Reach::Implicit)
 }
 
-/// Instructions with an address in a register that no operand shows, of which
-/// the tables list no memory operand.
+/// Instructions with an address in an implicit register, for which the tables list no
+/// memory operand.
 fn hidden_memory(mnemonic: Mnemonic) -> bool {
     matches!(
         mnemonic,
@@ -251,8 +250,8 @@ fn address32(i: &mut Instruction) {
     }
 }
 
-/// Whether there are bytes for it. (The library's encoder leaves REX out of
-/// 3DNow instructions, so what it encodes has to name the same registers.)
+/// Whether it can be encoded. (The library's encoder leaves REX out of 3DNow
+/// instructions, so the encoding is decoded to see that it names the same registers.)
 fn encodes(instruction: &Instruction) -> bool {
     let mut encoder = Encoder::new(64);
     if encoder.encode(instruction, 0).is_err() {

@@ -74,8 +74,8 @@ impl Machine for Native<'_> {
     }
 }
 
-/// A processor fault as both processes report it: #SS and #GP are one, and tell
-/// no address.
+/// A processor fault as both processes report it: #SS and #GP count as the same, and
+/// have no address.
 pub fn fault(trap: u64, address: u64, place: u64) -> Record {
     const INVALID: u64 = 6;
     const STACK_FAULT: u64 = 12;

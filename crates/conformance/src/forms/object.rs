@@ -13,8 +13,8 @@
 //! helper: lea   1(%rdx,%rax), %rax ; ret
 //! ```
 //!
-//! An instruction that does not go on stands alone, a call before `lea` and
-//! `ret`, `leave` behind `push %rbp; mov %rsp, %rbp`.
+//! An instruction that does not continue stands alone, a call before `lea` and
+//! `ret`, `leave` after `push %rbp; mov %rsp, %rbp`.
 
 use std::borrow::Cow;
 
@@ -37,7 +37,7 @@ pub const HELPER: &str = "helper";
 const DATA_SYMBOL: SymbolId = SymbolId(1);
 const TEXT: SectionId = SectionId(1);
 
-/// Bytes that a case pushes behind its instruction.
+/// Bytes that a case pushes after its instruction.
 pub fn pushed(live: Live) -> i32 {
     match live {
         Live::All => 8 * 16,
@@ -46,8 +46,8 @@ pub fn pushed(live: Live) -> i32 {
     }
 }
 
-/// The object of some cases, each the function `fN` with the `N` that stands
-/// beside it, and of the [`HELPER`].
+/// The object of some cases, each the function `fN` with the `N` that is paired with
+/// it, and of the [`HELPER`].
 pub fn object<'c>(cases: impl IntoIterator<Item = (usize, &'c Case)>) -> Object<'static> {
     let mut builder = Builder::default();
     for (number, case) in cases {
@@ -173,7 +173,7 @@ impl Builder {
         let mut object = Object::new();
         let flags = SHF_ALLOC | SHF_EXECINSTR;
         let mut text = Section::with_data(".text", flags, 16, self.text);
-        // The helper is the last symbol, behind the null symbol and the data's.
+        // The helper is the last symbol, after the null symbol and the data's.
         let helper = SymbolId(self.symbols.len() as u32 + 1);
         text.relocations = self.relocations;
         text.relocations
@@ -208,8 +208,7 @@ pub fn encode(instruction: &Instruction) -> (Vec<u8>, iced_x86::ConstantOffsets)
     (encoder.take_buffer(), fields)
 }
 
-/// Type, offset in the instruction and width of the relocation that a mode
-/// wants.
+/// Type, offset in the instruction and width of the relocation that a mode needs.
 fn relocation(case: &Case, fields: &iced_x86::ConstantOffsets) -> Option<(u32, usize, usize)> {
     let (at, width) = (fields.displacement_offset(), fields.displacement_size());
     let kind = match (case.mode, width) {

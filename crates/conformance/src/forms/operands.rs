@@ -1,7 +1,7 @@
 //! Operands for every operand kind of the tables.
 //!
-//! Registers are chosen apart from those that addresses use (`rdi rsi rbx r12
-//! r13 r15`), so that a mode which wants them the same says so itself.
+//! Registers differ from those that addresses use (`rdi rsi rbx r12 r13 r15`); a mode
+//! that needs the same register for both sets it itself.
 
 use iced_x86::{Code, Instruction, OpCodeOperandKind as Kind, OpKind, Register};
 

@@ -1,9 +1,9 @@
-//! A function of a driver that gets a packet, natively and rewritten, where the packet
-//! may be longer than the function thinks.
+//! A function of a driver that gets a packet, natively and rewritten; the packet may be
+//! longer than the function assumes.
 //!
 //! ```text
 //! u64 f0(const void *packet)     the packet lies in dom0's memory at PACKET
-//! dom0_data[0]                   MARK: written by what no packet should lead to
+//! dom0_data[0]                   MARK: written by code that no packet should reach
 //! ```
 
 use elf_loader::{Object, Place};
@@ -31,7 +31,7 @@ const MARK: u64 = DATA;
 const PAGES: u64 = 8;
 const SEED: u64 = 0x0be5_e5ed;
 
-/// What came of a packet.
+/// The result for a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
     /// How the function ended.
@@ -45,7 +45,7 @@ pub struct Received {
 pub enum Ended {
     /// It returned; its registers, and what it left in memory, as two words.
     Returned(u64, u64),
-    /// The driver was aborted, for a return address had been overwritten.
+    /// The driver was aborted, because a return address had been overwritten.
     Overwritten {
         /// With this.
         by: u64,
@@ -96,8 +96,8 @@ impl<'o> Driver<'o> {
     }
 }
 
-/// Where the original has a function, and how it takes a packet that is made with
-/// that address.
+/// The address of a function of the original, and its result for a packet that is made
+/// with that address.
 ///
 /// # Errors
 /// The linker's, and a system call's.
@@ -112,7 +112,7 @@ pub fn receive_natively(
     receive(original, &packet(address), native)
 }
 
-/// One process that calls the function, and its account.
+/// Calls the function in a process; gives the process's report.
 fn receive<M: Machine>(
     original: &Object<'_>,
     packet: &[u8],

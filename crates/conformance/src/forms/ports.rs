@@ -1,10 +1,10 @@
-//! Ports that answer, for both processes: what is read depends on the port, the
-//! width and how much was done before; what was done is one word in the end.
+//! Simulated ports for both processes. The value read depends on the port, the width
+//! and the number of accesses before; one word sums up all accesses of a run.
 //!
 //! The rewritten code comes here through the runtime's gate. A native process has no
-//! ports: each access faults (#GP, SDM volume 1, 19.5.1), and [`step`] does in its
-//! stead what the manual says (volume 2, IN, OUT, INS, OUTS): for each element it
-//! looks whether the memory is there, then uses the port, then moves on.
+//! ports: each access faults (#GP, SDM volume 1, 19.5.1), and [`step`] performs it as
+//! the manual says (volume 2, IN, OUT, INS, OUTS): for each element it checks the
+//! memory, then uses the port, then advances.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ pub static ALL: [PortRange; 1] = [PortRange {
     last: u16::MAX,
 }];
 
-/// What was done since [`reset`]; a process has one run at a time.
+/// The accesses since [`reset`]; a process has one run at a time.
 static DONE: AtomicU64 = AtomicU64::new(0);
 
 /// A new run begins.
@@ -29,7 +29,7 @@ pub fn reset() {
     DONE.store(0, Ordering::Relaxed);
 }
 
-/// What was done in this run, in order, as one word; zero if nothing.
+/// The accesses of this run, in order, as one word; zero if there were none.
 pub fn done() -> u64 {
     DONE.load(Ordering::Relaxed)
 }
@@ -56,13 +56,13 @@ pub extern "C" fn port_out(_: *mut c_void, port: u16, size: u32, value: u32) {
     note(false, port, size, value);
 }
 
-/// What came of an instruction that faulted.
+/// The result for an instruction that faulted.
 pub enum Step {
     /// It uses no port.
     Other,
     /// It was done; the registers say so.
     Done,
-    /// Its memory is not there: trap and address.
+    /// Its memory is not mapped: trap and address.
     Fault(u64, u64),
 }
 

@@ -1,20 +1,20 @@
-//! Memory of the code under test as a signal's handler reaches it in its stead:
-//! first whether it is there, as the processor would find out, then the access.
+//! Access to the memory of the code under test by a signal's handler that emulates an
+//! instruction: first a check that it is mapped, in the processor's order, then the
+//! access.
 //!
-//! A page that is there stays there while one instruction is done, so each is
-//! asked about once.
+//! A page stays mapped during one instruction, so each is checked once.
 
 use std::ffi::c_void;
 
 use process_lab::address_space::PAGE;
 
-/// What stops an access: trap number, and the address if the processor tells one.
+/// The fault of an access: trap number, and the address if the processor reports one.
 pub type Fault = (u64, u64);
 
-/// Looks at the elements of one string.
+/// Checks the elements of one string.
 pub struct Probe {
     writes: bool,
-    /// The last page that was there.
+    /// The last page that was found mapped.
     page: Option<u64>,
 }
 
@@ -27,7 +27,7 @@ impl Probe {
     /// Whether an element of `size` bytes, at most a page, can be reached.
     ///
     /// # Errors
-    /// The first thing that the processor would stop at.
+    /// The first fault that the processor would report.
     pub fn element(&mut self, at: u64, size: u64) -> Result<(), Fault> {
         const PROTECTION: u64 = 13;
         const PAGE_FAULT: u64 = 14;
@@ -50,7 +50,7 @@ impl Probe {
         Ok(())
     }
 
-    /// A byte is written back as it was: only whether that is possible matters.
+    /// Writes a byte back unchanged, to see whether that is possible.
     fn is_there(&self, address: u64) -> bool {
         let mut byte = [0];
         read(address, &mut byte) == 1 && (!self.writes || write(address, &byte) == 1)
@@ -64,7 +64,7 @@ impl Probe {
 pub unsafe fn load(at: u64, size: u64) -> [u8; 8] {
     let mut element = [0; 8];
     // SAFETY: the bytes are mapped, by the caller's promise; they are memory of the
-    // code under test, to which nobody here has references.
+    // code under test, to which no references exist here.
     unsafe { std::ptr::copy(at as *const u8, element.as_mut_ptr(), size as usize) };
     element
 }
@@ -78,7 +78,7 @@ pub unsafe fn store(at: u64, element: [u8; 8], size: u64) {
     unsafe { std::ptr::copy(element.as_ptr(), at as *mut u8, size as usize) };
 }
 
-/// Reads this process's memory, as far as it is there; how many bytes were.
+/// Reads this process's memory as far as it is mapped; gives the number of bytes read.
 pub fn read(at: u64, into: &mut [u8]) -> usize {
     let local = libc::iovec {
         iov_base: into.as_mut_ptr().cast(),
@@ -87,7 +87,7 @@ pub fn read(at: u64, into: &mut [u8]) -> usize {
     transfer(local, at, libc::process_vm_readv)
 }
 
-/// Writes this process's memory, as far as it may; how many bytes were.
+/// Writes this process's memory as far as permitted; gives the number of bytes written.
 fn write(at: u64, from: &[u8]) -> usize {
     let local = libc::iovec {
         iov_base: from.as_ptr().cast_mut().cast(),
@@ -105,7 +105,7 @@ type Transfer = unsafe extern "C" fn(
     libc::c_ulong,
 ) -> libc::ssize_t;
 
-/// The kernel answers what is not there, where an access of our own would fault.
+/// The kernel reports unmapped memory, where an access of our own would fault.
 fn transfer(local: libc::iovec, at: u64, call: Transfer) -> usize {
     let remote = libc::iovec {
         iov_base: at as *mut c_void,

@@ -1,5 +1,5 @@
-//! Child processes that run the states of a batch by themselves, one after the
-//! other, and write down what each came to.
+//! Child processes that run the states of a batch one after the other, and record each
+//! result.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,7 +15,7 @@ use super::ports;
 use super::record::{Ending, Record, Records};
 use super::state::{FRAME_END, FRAME_TOP, SITE_RSP, Setting, State, state};
 
-/// What runs functions.
+/// A machine that runs functions.
 pub trait Machine {
     /// Runs the function of that name from `state`.
     fn run(&mut self, name: &str, state: &State, uses_fs: bool) -> Record;
@@ -23,7 +23,7 @@ pub trait Machine {
     fn block(&self) -> &Block;
 }
 
-/// What a child works on.
+/// The work of a child.
 pub struct Work<'w> {
     /// Case and its number in names.
     pub cases: &'w [(usize, &'w Case)],
@@ -48,8 +48,8 @@ impl Share {
         only_copies: false,
     };
 
-    /// Whether a state of a case is run. The first of a case is, if any is: it shows
-    /// whether the processor knows the instruction.
+    /// Whether a state of a case is run. If any is, the first one is: it shows whether
+    /// the processor knows the instruction.
     pub fn has(self, case: &Case, state: u64) -> bool {
         let chosen = state == 0 || (state + case.form as u64).is_multiple_of(self.one_in);
         chosen && self.has_case(case)
@@ -125,9 +125,9 @@ pub fn run_all<M: Machine>(
 /// Seconds of processor time after which one run is taken to go on for ever.
 pub const PATIENCE: u32 = 20;
 
-/// Gives this process so many seconds of processor time from now on; then SIGPROF
-/// ends it. Time that others have, or in which the process is stopped, is not counted
-/// (setitimer(2)): a run that dies of it does so on a busy machine, too.
+/// Gives this process that many seconds of processor time from now on; then SIGPROF
+/// ends it. Other processes' time, or time in which the process is stopped, is not
+/// counted (setitimer(2)): so a busy machine does not change which runs die of it.
 pub fn grant(seconds: u32) {
     let once = |seconds: u32| libc::timeval {
         tv_sec: seconds.into(),
@@ -137,8 +137,8 @@ pub fn grant(seconds: u32) {
         it_interval: once(0),
         it_value: once(seconds),
     };
-    // SAFETY: plain system calls about this process; no handler is replaced that
-    // anybody waits for.
+    // SAFETY: plain system calls about this process; no handler is replaced that other
+    // code needs.
     let armed = unsafe {
         libc::signal(libc::SIGPROF, libc::SIG_DFL);
         libc::setitimer(libc::ITIMER_PROF, &timer, std::ptr::null_mut())
@@ -175,7 +175,7 @@ pub fn in_child(body: impl FnOnce() -> Result<(), Error>) -> Result<i32, Error> 
         unsafe { libc::_exit(status) };
     }
     let mut status = 0;
-    // SAFETY: our own child, which nobody else waits for.
+    // SAFETY: our own child, which nothing else waits for.
     match unsafe { libc::waitpid(pid, &mut status, 0) } == pid {
         true => Ok(status),
         false => Err(Error::last("waiting for a process for forms")),
@@ -192,7 +192,7 @@ fn serve(
     let frame = frame_bytes();
     for n in first..work.runs() {
         let (number, case, state_number) = work.run(n);
-        // What the processor does not know stays unknown.
+        // An instruction that the processor does not know stays unknown.
         if state_number > 0 && records.get(n - 1).is(Ending::Unknown) {
             records.set(n, records.get(n - 1));
             continue;
@@ -230,8 +230,8 @@ pub fn one(
     if record.is(Ending::Returned) {
         record.registers = registers_word(machine.block(), case.live);
         record.frame = digest(frame_left(case));
-        // Not where a fault ended it: the gate may have been asked for an element of
-        // which only the first byte is there.
+        // Not where a fault ended it: the gate may have been used for an element of
+        // which only the first byte is mapped.
         record.registers ^= ports::done();
     }
     record
@@ -240,9 +240,9 @@ pub fn one(
 /// Registers by number that a caller gets back: rax rdx rbx rsp rbp r12 to r15.
 const RETURNED: [usize; 9] = [0, 2, 3, 4, 5, 12, 13, 14, 15];
 
-/// Which registers, and which flags, count when the function has returned. Where all
-/// are live behind the instruction, it has pushed them; on the way back to a caller
-/// who reads none, the comparison of the return address may have `r11` and the flags.
+/// The registers and flags that are compared when the function has returned. Where all
+/// are live after the instruction, it has pushed them; before a return to a caller that
+/// reads none, the comparison of the return address may clobber `r11` and the flags.
 pub fn counts(live: Live) -> (Vec<usize>, u64) {
     const DIRECTION: u64 = 0x400;
     const R11: usize = 11;
@@ -270,29 +270,29 @@ pub fn frame_bytes() -> Vec<u8> {
 }
 
 fn fill_frame(frame: &[u8]) {
-    // SAFETY: the driver stack is mapped here and nobody runs on it.
+    // SAFETY: the driver stack is mapped here and no code runs on it.
     unsafe { std::ptr::copy_nonoverlapping(frame.as_ptr(), FRAME_LOW as *mut u8, frame.len()) }
 }
 
 fn patch_frame(address: u64, bytes: &[u8]) {
     if address >= FRAME_LOW && address.saturating_add(bytes.len() as u64) <= FRAME_TOP {
-        // SAFETY: inside the mapped driver stack, on which nobody runs.
+        // SAFETY: inside the mapped driver stack, on which no code runs.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len());
         }
     }
 }
 
-/// The bytes of its frame that a function is responsible for: with what it
-/// pushed, without what a sequence may have spilled below, or where it begins: no
-/// function reads the word there before it writes it.
+/// The bytes of its frame that a function is responsible for: with its pushed words,
+/// without words that a sequence may have spilled below them or where the frame begins.
+/// No function reads the word there before it writes it.
 pub fn frame_left(case: &Case) -> &'static [u8] {
     if case.is_jump() || case.is_frame() {
         return &[];
     }
     let below = pushed(case.live) - case.stack_change();
     let low = SITE_RSP.wrapping_add_signed(-i64::from(below));
-    // SAFETY: inside the mapped driver stack, on which nobody runs while the
+    // SAFETY: inside the mapped driver stack, on which no code runs while the
     // slice is used.
     unsafe { std::slice::from_raw_parts(low as *const u8, (FRAME_END - low) as usize) }
 }
@@ -370,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_run_without_end_is_told_from_one_that_went_wrong() {
-        // The process after it begins with its first entry, too.
+        // The next process begins with its first entry, too.
         let records = endings([Some(1), None, Some(1)]);
         assert!(records[0].is(Ending::Skipped) && records[1].is(Ending::Died));
         assert!(records[1].to_string().starts_with("still running when"));

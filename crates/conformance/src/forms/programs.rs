@@ -1,6 +1,6 @@
 //! Whole functions, natively and rewritten, on the machines of the forms.
 //!
-//! A body of any instructions gets the frame that forms have:
+//! A body of any instructions gets the same frame as forms:
 //!
 //! ```text
 //! f0:  lea  -0x200(%rsp), %rsp
@@ -10,8 +10,8 @@
 //!      ret
 //! ```
 //!
-//! What a run came to is compared as for forms: registers that a caller gets
-//! back, vectors, frame, dom0's memory, and where and how it faulted.
+//! Runs are compared as for forms: registers that a caller gets back, vectors, frame,
+//! dom0's memory, and place and kind of a fault.
 
 use std::borrow::Cow;
 
@@ -35,12 +35,12 @@ use super::state::{ARITHMETIC, State, Table, VECTOR_IMAGES};
 use super::twin::Twin;
 use super::{AddressingForm, Reach, survey};
 
-/// What came of a function.
+/// The result for a function.
 #[derive(Debug)]
 pub enum Verdict {
     /// The rewriter refused it.
     Refused(String),
-    /// The verifier refused what was rewritten.
+    /// The verifier refused the rewritten object.
     VerifierRefused(String),
     /// Both did the same in every state; how many ended with a fault.
     Same {
@@ -85,8 +85,8 @@ pub fn run_object(
     compare(made, rewritten, execution, seed, states)
 }
 
-/// Executes an object as [`run_object`] takes it and what was made of it, in which
-/// `f0` is the same function.
+/// Executes an object as for [`run_object`], and its rewritten object, in which `f0` is
+/// the same function.
 ///
 /// # Errors
 /// A system call's or the linker's.
@@ -126,10 +126,9 @@ pub fn compare(
     Ok(Verdict::Different(text))
 }
 
-/// Whether both ended at the same instruction, which has several reasons to:
-/// neither operand of a `movs` or `cmps` can be reached, or one that has to be
-/// aligned is neither that nor mapped. Which is found first is for no manual to
-/// say.
+/// Whether both ended at the same instruction, which has several reasons to fault:
+/// neither operand of a `movs` or `cmps` can be reached, or an operand that must be
+/// aligned is neither aligned nor mapped. No manual says which fault comes first.
 fn several_reasons(original: &Object<'_>, a: &Record, b: &Record) -> bool {
     const ACCESS: [u64; 2] = [13, 14];
     let faults = |r: &Record| r.is(Ending::Fault) && ACCESS.contains(&r.trap);
@@ -143,10 +142,10 @@ fn several_reasons(original: &Object<'_>, a: &Record, b: &Record) -> bool {
     two || at.memory_size().size() >= 16 && a.trap != b.trap
 }
 
-/// Whether a run was stopped at memory that is the harness's, not dom0's: code, the
-/// driver's stack, the registers' block. A program that computes such an address by
-/// chance is not comparable: the native process has what the rewritten one has not,
-/// and a string that runs over its own stack meets what its sequence has pushed there.
+/// Whether a run was stopped at memory of the harness, not dom0's: code, the driver's
+/// stack, the registers' block. A program that computes an address there by chance is
+/// not comparable: the native process has memory that the rewritten one lacks, and a
+/// string that runs over its own stack reads words that its sequence has pushed.
 fn is_harness_address(run: &Record) -> bool {
     let dom0 = DATA..READ_ONLY + PAGE;
     let harness = MODULE..BLOCK + BLOCK_BYTES;
@@ -231,7 +230,7 @@ fn run_states<M: Machine>(
 /// so that what is loaded can be used.
 fn state(seed: u64, number: u64) -> State {
     let mut random = Random::new(seed ^ number << 32);
-    // Most programs would end at their first accesses if all was random.
+    // Most programs would end at their first accesses if all registers were random.
     let gentle = !number.is_multiple_of(4);
     let value = |random: &mut Random| match gentle && !random.one_in(16) {
         true => Placement::Aligned.address(random, PAGES),
@@ -256,8 +255,8 @@ fn state(seed: u64, number: u64) -> State {
     }
 }
 
-/// A pointer into dom0's data, likely near a page's end; a small number; or any.
-/// None that is an address of this process's own.
+/// A pointer into dom0's data, probably near a page's end; a small number; or any
+/// number except an address of this process's own memory.
 fn value(random: &mut Random) -> u64 {
     const NOWHERE: u64 = 0x4000_0000_8000_0000;
     match random.below(8) {

@@ -1,4 +1,4 @@
-//! What a run came to, in memory that the parent shares.
+//! The outcome of a run, in memory shared with the parent.
 //!
 //! ```text
 //! +0     number of the run in progress
@@ -58,9 +58,9 @@ pub struct Record {
     pub place: u64,
     /// The registers that count, as one word.
     pub registers: u64,
-    /// The frame, likewise.
+    /// The frame, as one word.
     pub frame: u64,
-    /// dom0's memory, likewise.
+    /// dom0's memory, as one word.
     pub memory: u64,
 }
 
@@ -84,8 +84,8 @@ impl Record {
     }
 }
 
-/// What happened, for people; the words that sum up what was left follow, so that two
-/// runs which ended alike can be told apart.
+/// The outcome, for people. The words that sum up the final state follow, so that two
+/// runs that ended alike can be told apart.
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let signal = libc::WTERMSIG(self.trap as i32);

@@ -1,5 +1,5 @@
-//! The state that an instruction meets: registers, flags, vector registers,
-//! where its operand is and what the translation table holds.
+//! The state before an instruction: registers, flags, vector registers, the place of
+//! its operand and the contents of the translation table.
 //!
 //! A pure function of the case and a number, so that every process makes the
 //! same.
@@ -14,8 +14,8 @@ use super::{AddressingForm, strings};
 
 /// `rsp` at a function's entry, plus 8: where its frame ends.
 pub const FRAME_TOP: u64 = START_RSP - 8 - 8;
-/// Where what a function leaves in its frame ends: the word above is one that it may
-/// push before it makes the frame.
+/// The end of the words that a function leaves in its frame: it may push the word above
+/// before it makes the frame.
 pub const FRAME_END: u64 = FRAME_TOP - 8;
 /// `rsp` at the instruction.
 pub const SITE_RSP: u64 = FRAME_TOP - FRAME as u64;
@@ -96,8 +96,8 @@ pub fn state(case: &Case, number: u64, setting: &Setting<'_>) -> State {
         strings::fill(&mut state, case, &mut random, setting);
         return state;
     }
-    // Most states are for what goes well, as is the first, which shows whether
-    // the processor knows the instruction.
+    // Most states do not fault. The first does not, so it shows whether the processor
+    // knows the instruction.
     let fails = matches!(
         state.placement,
         Placement::Hole | Placement::ReadOnly | Placement::NotCanonical
@@ -105,11 +105,11 @@ pub fn state(case: &Case, number: u64, setting: &Setting<'_>) -> State {
     let cannot = match state.placement {
         // `wrfsbase` itself refuses a base that is not canonical.
         Placement::NotCanonical => case.uses_fs() || number == 0,
-        // An index reaches multiples of its scale only: an operand that has to be
-        // aligned would be neither aligned nor mapped, and which fault comes first
-        // is not what is tested here.
+        // An index reaches multiples of its scale only: an operand that must be aligned
+        // would be neither aligned nor mapped, and the order of the faults is not tested
+        // here.
         Placement::Hole | Placement::ReadOnly => case.mode == AddressingForm::Index || number == 0,
-        // Only dom0's memory gets the address of what is called.
+        // Only dom0's memory gets the address of the function to call.
         Placement::OwnStack => case.is_indirect(),
         _ => false,
     };

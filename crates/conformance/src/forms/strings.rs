@@ -9,7 +9,7 @@ use super::cases::{Case, Direction};
 use super::memory::{DATA, Placement};
 use super::state::{Setting, State};
 
-/// What the instruction uses.
+/// The operands of the instruction.
 struct Shape {
     size: u64,
     reads_rsi: bool,
@@ -92,7 +92,7 @@ pub fn fill(state: &mut State, case: &Case, random: &mut Random, setting: &Setti
     state.registers[Register::RDI.number()] = target.pointer(case.direction, shape.size);
     state.placement = Placement::Middle;
     if shape.uses_port {
-        // The bits above the port say nothing. The last ports have no second byte.
+        // The bits above the port have no meaning. The last ports have no second byte.
         let port = random.word() & !0x8000;
         state.registers[Register::RDX.number()] = port;
     }
@@ -174,7 +174,7 @@ fn place(room: u64, bytes: u64, random: &mut Random) -> u64 {
     wanted.min(room.saturating_sub(bytes))
 }
 
-/// Arranges memory so that a comparison stops where it is wanted.
+/// Sets memory up so that a comparison stops at the chosen element.
 struct Stop<'s> {
     state: &'s mut State,
     shape: &'s Shape,

@@ -1,4 +1,4 @@
-//! What rewriter and verifier say about every form.
+//! The rewriter's and the verifier's verdict on every form.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use super::cases::{Case, Direction, Live};
 use super::object::object;
 use super::{AddressingForm, Form};
 
-/// What becomes of a form.
+/// The verdict on a form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// Rewritten, and the verifier accepts the result.
@@ -29,8 +29,8 @@ impl Verdict {
     }
 }
 
-/// Rewrites each case as a function of one object. What is refused is taken
-/// out until the rest is accepted, so a verdict is about one case alone.
+/// Rewrites each case as a function of one object. Refused cases are removed until the
+/// rest is accepted, so a verdict is about one case alone.
 pub fn judge(cases: &[Case], variant: Variant) -> Vec<Verdict> {
     let mut verdicts: Vec<Option<Verdict>> = vec![None; cases.len()];
     for (n, case) in cases.iter().enumerate().filter(|(_, c)| !decodes(c)) {
@@ -89,7 +89,7 @@ fn violations(object: &Object<'_>, variant: Variant) -> HashMap<usize, String> {
         let n = function.unwrap_or_else(|| panic!("a violation of no form: {violation}"));
         codes.entry(n).or_default().insert(violation.code.as_str());
     }
-    // Where the instruction itself is not allowed, the rest follows from it.
+    // Where the instruction itself is not allowed, the other violations follow from it.
     let joined = |codes: BTreeSet<&str>| match codes.contains(NOT_ALLOWED) {
         true => NOT_ALLOWED.to_owned(),
         false => codes.into_iter().collect::<Vec<_>>().join(" "),
@@ -151,8 +151,8 @@ pub fn counts(forms: &[Form], verdicts: &[Verdict]) -> Counts {
     counts
 }
 
-/// Everything that is not accepted, for review: for each refusal the
-/// instructions, those of an extension that is refused as a whole by its name.
+/// All forms that are not accepted, for review: for each refusal the instructions; an
+/// extension that is refused as a whole is listed by its name.
 pub fn describe(forms: &[Form], verdicts: &[Verdict], lost: &[Code]) -> String {
     let mut groups: BTreeMap<&Verdict, Vec<&Form>> = BTreeMap::new();
     let mut totals = Totals::default();

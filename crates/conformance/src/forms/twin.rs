@@ -84,7 +84,7 @@ impl<'r> Twin<'r> {
         Ok(twin)
     }
 
-    /// A new instance: the former one, if any, has died.
+    /// A new instance; the previous one, if any, is dead.
     fn renew(&mut self) {
         let host = Host {
             data: std::ptr::null_mut(),
@@ -125,7 +125,7 @@ impl<'r> Twin<'r> {
         unsafe { runtime::twin_testbed_instance(self.testbed) }
     }
 
-    /// Tells the new instance of dom0's memory, the codemap and the code.
+    /// Registers dom0's memory, the codemap and the code with the new instance.
     fn furnish(&self) {
         let (start, end) = self.program.image.span();
         let codemap = self.program.entries.codemap();
@@ -182,7 +182,7 @@ impl<'r> Twin<'r> {
         }
         let instance = self.instance();
         let mut mapped = 0;
-        // SAFETY: the instance lives and nobody is inside.
+        // SAFETY: the instance lives and no CPU is inside.
         unsafe {
             assert_eq!(twin_flush(instance, 1), runtime::OK, "a flush");
             for page in pages {

@@ -1,8 +1,8 @@
-//! What an object costs the rewriter and the verifier: a unit of code and of
-//! whatever refers to it, repeated.
+//! The rewriter's and the verifier's cost for an object: a unit of code, with data that
+//! refers to it, is repeated.
 //!
-//! Twice as many units may cost two and a half times as much, and no unit more than
-//! so many bytes of memory for each of its own. Work is counted
+//! Twice as many units may cost two and a half times as much, and a unit may take a
+//! limited number of bytes of memory for each of its own bytes. Work is counted
 //! ([`crate::counting`]), never timed.
 
 use std::borrow::Cow;
@@ -33,8 +33,8 @@ pub enum Unit {
     Function,
     /// A function that aligns its stack by 64: written eight times for `hypervisor`.
     Aligned,
-    /// A call of the next instruction, and a return: every place is entered, and
-    /// every return may be that of every call.
+    /// A call of the next instruction, and a return: every place is entered, and every
+    /// return may belong to every call.
     Entered,
     /// A call of the next unit, the last of which loops for ever.
     Silent,
@@ -43,15 +43,15 @@ pub enum Unit {
     /// A function in a section of its own, and a pointer to it in another.
     Section,
     Name,
-    /// A call of a routine that is not there.
+    /// A call of an undefined routine.
     Import,
-    /// A relocation, all of one word of data.
+    /// A relocation; all are of one word of data.
     Relocation,
     /// An instruction that is refused.
     Refused,
     /// An entry of one of the kernel's tables, about an instruction of its own.
     Entry(SpecialKind),
-    /// The same about one instruction, all of them.
+    /// The same, all about one instruction.
     SameEntry(SpecialKind),
     /// Some code.
     Program(Vec<u8>),
@@ -73,7 +73,7 @@ const TABLES: [SpecialKind; 11] = [
 ];
 
 impl Unit {
-    /// Every kind but programs.
+    /// Every kind except programs.
     pub fn all() -> Vec<Unit> {
         use Unit::*;
         let mut all = vec![
@@ -85,7 +85,7 @@ impl Unit {
         all
     }
 
-    /// The code of unit number `i` of so many.
+    /// The code of unit number `i` of `of`.
     fn code(&self, i: usize, of: usize) -> Vec<u8> {
         const NOP5: [u8; 5] = [0x0f, 0x1f, 0x44, 0, 0];
         match self {
@@ -145,15 +145,15 @@ fn chosen(data: &[u8]) -> Option<(Unit, Target)> {
     Some((unit, target))
 }
 
-/// Twice as much of anything costs at most two and a half times as much.
+/// Most cost of twice as many units: two and a half times as much.
 pub fn cost(data: &[u8]) {
     if let Some((unit, target)) = chosen(data) {
         grows(&unit, target, 200);
     }
 }
 
-/// What does not depend on how much there is: tables of the decoders, hash tables'
-/// first sizes, the runtime that is linked in.
+/// Cost that does not depend on the size: tables of the decoders, hash tables' initial
+/// sizes, the runtime that is linked in.
 const ONCE: Used = Used {
     allocated: 4 << 20,
     peak: 3 << 20,
@@ -164,7 +164,7 @@ const ONCE: Used = Used {
 /// bytes that is a block takes most.
 pub const MEMORY: u64 = 700;
 
-/// Compares so many units with twice as many. Gives what both took.
+/// Compares a number of units with twice as many. Gives both costs.
 ///
 /// # Panics
 /// If the cost grows faster than the object, or is more than [`MEMORY`] allows.
@@ -195,7 +195,7 @@ pub fn grows(unit: &Unit, target: Target, units: usize) -> [Used; 2] {
     [once, twice]
 }
 
-/// Reads, rewrites, verifies, writes; whatever comes of it. Gives the file's length, too.
+/// Reads, rewrites, verifies, writes, with any result. Gives the file's length, too.
 fn spent(object: &Object<'_>, target: Target) -> (Used, u64) {
     let file = elf_loader::write(object).expect("an object can be written");
     let contract = Contract::of(match target {

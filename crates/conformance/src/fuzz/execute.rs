@@ -1,5 +1,5 @@
-//! Rewrite, verify, execute: what the rewriter makes of a program, and the
-//! verifier accepts, does what the program does.
+//! Rewrite, verify, execute: a rewritten program that the verifier accepts does what
+//! the original does.
 
 use crate::forms::campaign::EXECUTIONS;
 use crate::forms::programs::{Verdict, run};
@@ -9,7 +9,7 @@ use super::runnable::body;
 /// States of each program.
 const STATES: u64 = 8;
 
-/// What came of an input, for counting.
+/// The result for an input, for counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// No program whose behaviour is defined.

@@ -1,5 +1,5 @@
-//! The lifter by itself: whatever code, symbols and relocations an object has,
-//! it is refused with a place or taken apart without a byte lost.
+//! The lifter by itself: an object with any code, symbols and relocations is refused
+//! with a place, or lifted without a byte lost.
 
 use std::borrow::Cow;
 
@@ -98,10 +98,10 @@ fn relocate(object: &mut Object<'_>, kind: u8, offset: u64, symbol: SymbolId, ad
     }
 }
 
-/// Lifts, and checks that what was lifted is the object. Its analysis must not
+/// Lifts, and checks that the result is the same as the object. Its analysis must not
 /// panic either.
 pub fn lift_object(object: &Object<'_>) {
-    // Refusals may be that it is huge; that is not what is looked for.
+    // A refusal because of size is not of interest here.
     if object
         .sections
         .iter()

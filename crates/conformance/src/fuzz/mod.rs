@@ -2,14 +2,13 @@
 //! `fuzz/` are a dozen lines each, and `tests/fuzz_smoke.rs` runs the same
 //! functions for a few seconds under `make test`.
 //!
-//! Each takes any bytes. It returns if the property holds and panics if not, so
-//! that the fuzzer keeps the input. The first byte of an input says what the
-//! rest is:
+//! Each takes any bytes, returns if the property holds and panics if not, so that the
+//! fuzzer keeps the input. The first byte of an input says what the rest is:
 //!
 //! | first byte | [`lift()`] | [`rewrite`] | [`verify`] |
 //! |---|---|---|---|
 //! | even | a file | the code of a function | edits of an accepted object |
-//! | odd | choices of relocations and instructions | choices that [`program()`] makes instructions of | code of a rewritten object |
+//! | odd | choices of relocations and instructions | choices from which [`program()`] makes instructions | code of a rewritten object |
 //!
 //! For [`execute()`] the first byte is the way to rewrite, and a seed.
 
@@ -32,7 +31,7 @@ pub use execute::{Outcome, execute};
 pub use lift::{lift, lift_object};
 pub use program::program;
 
-/// What is demanded of the objects here.
+/// The contract of the objects here.
 const USER: Contract = Contract::of(Target::Hypervisor);
 
 /// Reading any bytes gives an object or an error. What was read can be written,
@@ -64,10 +63,9 @@ pub fn rewrite(data: &[u8]) {
     }
 }
 
-/// Any code is refused, or rewritten into what the verifier accepts, under all
-/// schemes and with dead registers overwritten. Violations that the rewriter
-/// leaves to the verifier to find are those of the driver's own stack
-/// discipline, nothing else.
+/// Any code is refused, or rewritten into code that the verifier accepts, under all
+/// schemes and with dead registers overwritten. The only violations that the rewriter
+/// leaves to the verifier are those of the driver's own stack discipline.
 pub fn rewrite_code(code: &[u8]) {
     let object = object_of(code);
     let plain = Scheme::ALL.map(|scheme| (scheme, false));
@@ -92,7 +90,7 @@ pub fn rewrite_code(code: &[u8]) {
     }
 }
 
-/// What is for the verifier to judge: the driver's own stack discipline.
+/// Violations that only the verifier detects: of the driver's own stack discipline.
 fn is_the_drivers_own(violation: &Violation) -> bool {
     use Code as C;
     let code = violation.code;
@@ -102,8 +100,8 @@ fn is_the_drivers_own(violation: &Violation) -> bool {
     ) || code.rule() == Rule::P4
 }
 
-/// Edits of an accepted object, or code in an object like it: judged without panicking,
-/// and alike before and after writing and reading.
+/// Edits of an accepted object, or code in an object like it: verified without panic,
+/// and with the same result before and after writing and reading.
 pub fn verify(data: &[u8]) {
     static ACCEPTED: OnceLock<Object<'static>> = OnceLock::new();
     let accepted = ACCEPTED.get_or_init(accepted);
@@ -127,7 +125,7 @@ fn replace_code(object: &mut Object<'_>, code: &[u8]) {
     }
 }
 
-/// The verifier judges any object without panicking. What it accepts, it
+/// The verifier does not panic on any object. An object that it accepts, it
 /// accepts also after the object was written and read.
 fn judge(object: &Object<'_>) {
     let Ok(proof) = svm_verify::verify(object, USER) else {
@@ -142,8 +140,8 @@ fn judge(object: &Object<'_>) {
     assert_eq!(proof.checks, again.checks);
 }
 
-/// The verifier judges code that looks almost like its own kind: `edits` are
-/// those of an accepted object, six bytes each (section, place, kind, value).
+/// Verifies code that is almost acceptable: `edits` change an accepted object, six
+/// bytes each (section, place, kind, value).
 pub fn verify_mutant(accepted: &Object<'_>, edits: &[u8]) {
     let mut mutant = accepted.clone();
     for edit in edits.chunks_exact(6) {

@@ -4,7 +4,7 @@
 //! displacement. A fuzzer's edits then change instructions rather than destroy
 //! them.
 
-/// How an instruction of [`FORMS`] goes on behind its opcode.
+/// The bytes of an instruction of [`FORMS`] after its opcode.
 #[derive(Clone, Copy)]
 enum Tail {
     /// Nothing; the low three bits of the opcode are a register if `true`.
@@ -21,8 +21,8 @@ enum Tail {
 use Tail::{Branch, Immediate, Operand, Plain};
 
 /// The encodings that [`program`] chooses from (SDM volume 2, appendix A):
-/// mandatory prefix and opcode bytes, how many opcodes follow on the first, and
-/// what stands behind it.
+/// mandatory prefix and opcode bytes, the number of consecutive opcodes from the first
+/// on, and what follows the opcode.
 const FORMS: &[(&[u8], u8, Tail)] = &[
     // mov, and arithmetic in its eight times four two-operand forms.
     (&[0x88], 4, Operand(None, 0)),
@@ -125,7 +125,7 @@ const PROGRAM: usize = 512;
 
 /// Turns any bytes into a function of well-formed instructions with any
 /// operands: the fuzzer's edits then change instructions rather than destroy
-/// them. It may be refused, of course.
+/// them. The rewriter may refuse it.
 pub fn program(choices: &[u8]) -> Vec<u8> {
     let mut choices = Choices(choices);
     let mut code = Vec::new();
@@ -144,7 +144,7 @@ pub fn one(number: u8, choices: &mut Choices<'_>) -> Vec<u8> {
     code
 }
 
-/// What is left of the choices; zero behind their end.
+/// The remaining choices; zero after their end.
 pub struct Choices<'c>(pub &'c [u8]);
 
 impl Choices<'_> {
@@ -198,7 +198,7 @@ fn instruction(code: &mut Vec<u8>, bytes: &[u8], more: u8, tail: Tail, choices: 
             // reads two bytes as the next instruction, which does no harm.
             constant(code, size, choices);
         }
-        // Mostly to somewhere near: onto instructions and into them.
+        // Mostly near: to the start and the middle of instructions.
         Branch => code.push(((choices.byte() & 0x1f) as i8 - 12) as u8),
     }
 }

@@ -1,10 +1,10 @@
-//! Programs whose behaviour is defined, so that it may be compared: what
-//! [`program`](super::program()) makes, less what a correct program would not do
-//! or two runs need not agree about.
+//! Programs whose behaviour is defined, so that it can be compared: the programs of
+//! [`program`](super::program()), without instructions that a correct program would not
+//! have or on which two runs may differ.
 //!
-//! Left out are: what leaves the function (calls, returns, indirect jumps,
-//! traps, ports), what tells the time or a random number, addresses below `rsp`
-//! and `rsp` as a value, `%fs`, branches backwards (a program ends), and a use of
+//! Left out are: instructions that leave the function (calls, returns, indirect jumps,
+//! traps, ports), those that read the time or a random number, addresses below `rsp`
+//! and `rsp` as a value, `%fs`, branches backwards (a program ends), and uses of
 //! flags that an instruction left undefined.
 
 use iced_x86::{
@@ -18,7 +18,7 @@ use super::program::{Choices, one};
 /// Most instructions of a program.
 const MOST: usize = 48;
 
-/// The body of a function. `None` if it reads what is undefined.
+/// The body of a function. `None` if it reads undefined flags.
 pub fn body(choices: &[u8]) -> Option<Vec<u8>> {
     let mut choices = Choices(choices);
     let mut list: Vec<(Instruction, u8)> = Vec::new();
@@ -75,8 +75,8 @@ fn is_suitable(i: &Instruction) -> bool {
     !i.is_invalid() && (straight || branch) && !unsteady && !short && addresses_data(i)
 }
 
-/// Whether the rewriter knows it: a program of which one part is refused says
-/// nothing about the others.
+/// Whether the rewriter accepts it: one refused instruction would leave the others
+/// untested.
 fn is_rewritten(i: &Instruction) -> bool {
     if is_branch(i) {
         return true;
@@ -119,7 +119,7 @@ fn addresses_data(i: &Instruction) -> bool {
     }
 }
 
-/// Where each branch goes: to one of the instructions behind it, or to the end.
+/// The target of each branch: one of the instructions after it, or the end.
 fn targets(list: &[(Instruction, u8)]) -> Vec<Option<usize>> {
     let to = |(n, (i, far)): (usize, &(Instruction, u8))| {
         let behind = list.len() - n;
@@ -147,7 +147,7 @@ fn reads_defined_flags(list: &[(Instruction, u8)], targets: &[Option<usize>]) ->
     true
 }
 
-/// The flags that are undefined behind an instruction, of those before it.
+/// The flags that are undefined after an instruction, from those before it.
 fn undefined_after(i: &Instruction, before: u32) -> u32 {
     let defined = match may_keep_flags(i) {
         true => 0,
@@ -166,7 +166,7 @@ fn may_keep_flags(i: &Instruction) -> bool {
         )
 }
 
-/// The bytes, with what is still pushed taken off: `lea 8*depth(%rsp),%rsp`.
+/// The bytes, then a removal of the words that are still pushed: `lea 8*depth(%rsp),%rsp`.
 fn encode(list: &[(Instruction, u8)], targets: &[Option<usize>], depth: i32) -> Option<Vec<u8>> {
     let mut code = Vec::new();
     let mut starts = Vec::new();

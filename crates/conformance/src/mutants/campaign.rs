@@ -1,8 +1,8 @@
 //! All mutants that are to be made: of checks of the stock e1000.ko, and
 //! systematically of a small object; under each scheme, on several threads.
 //!
-//! What the verifier accepts without an argument is run, where it can be, and
-//! counts as surviving if it does anything else than the original.
+//! A mutant that the verifier accepts without an argument is run, where it can be, and
+//! counts as surviving if it does anything other than the original.
 
 use std::fmt;
 
@@ -40,12 +40,12 @@ impl Extent {
     }
 }
 
-/// What came of it.
+/// The results.
 #[derive(Debug, Default)]
 pub struct Report {
     /// By name of scheme and object.
     pub tallies: Vec<(String, Tally)>,
-    /// What was accepted without an argument, with what running it showed.
+    /// The mutants accepted without an argument, with the result of running them.
     pub accepted: Vec<(Meaning, String)>,
 }
 
@@ -149,7 +149,7 @@ fn small_tally(scheme: Scheme, plan: &Extent) -> Tally {
     tally
 }
 
-/// What running a mutant showed.
+/// The result of running a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// It did the same in all runs.

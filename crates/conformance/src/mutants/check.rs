@@ -24,7 +24,7 @@ pub(super) struct Piece {
 #[derive(Clone, Debug)]
 pub struct Check {
     pub(super) section: SectionId,
-    /// Its instructions, as in the module's figure, and the one behind it.
+    /// Its instructions, as in the module's figure, and the one after it.
     pub(super) pieces: Vec<Piece>,
     /// The instructions of its out-of-line part.
     pub(super) slow: Vec<Piece>,
@@ -90,7 +90,7 @@ pub fn checks(object: &Object<'_>, sites: &[Site], scheme: Scheme) -> Vec<Check>
         let Some(section) = object.section_named(&site.section) else {
             continue;
         };
-        // The instruction behind the last one may belong to the next site.
+        // The instruction after the last one may belong to the next site.
         let end = (site.emitted.end + 15).min(object.section(section).size);
         let pieces = decode(object, section, site.emitted.start..end);
         let slow: Vec<_> = site

@@ -2,8 +2,8 @@
 //! mutants of all checks, and each branch of each check to every byte of its
 //! function.
 //!
-//! The verifier reads the whole object for each mutant, so that this is for an
-//! object of a few dozen functions.
+//! The verifier reads the whole object for each mutant, so this is only for an object
+//! of a few dozen functions.
 
 use elf_loader::Object;
 use iced_x86::FlowControl;
@@ -21,7 +21,7 @@ pub struct Systematic {
     /// The rewritten object.
     pub object: Object<'static>,
     pub checks: Vec<Check>,
-    /// What it does about return addresses.
+    /// Its sequences for return addresses.
     pub guards: Vec<Guard>,
 }
 

@@ -16,8 +16,8 @@ pub(super) struct Paths<'o> {
 }
 
 impl Paths<'_> {
-    /// Whether `register` has a translated address at `place` on every way to it:
-    /// then skipping all of a check there accesses that one, as far as it covers.
+    /// Whether `register` has a translated address at `place` on every path to it: then
+    /// skipping a whole check there accesses that window, as far as it covers.
     pub fn hold(&self, register: Register, place: Place) -> bool {
         let mut seen = HashSet::new();
         let mut open = vec![place];
@@ -40,8 +40,8 @@ impl Paths<'_> {
         true
     }
 
-    /// Whether `register` has a translated address after the instruction; `None` if
-    /// the instruction says nothing about it.
+    /// Whether `register` has a translated address after the instruction; `None` if the
+    /// instruction does not change that.
     fn leaves_translated(&self, piece: &Piece, register: Register) -> Option<bool> {
         let i = &piece.decoded;
         let adds_translation = |r: &Relocation| r.addend == stlb::XLATE as i64;

@@ -79,8 +79,8 @@ impl Check {
             .collect()
     }
 
-    /// Whether what stands before `at` only says which address is translated, or
-    /// which entry is asked; see the module [`super`].
+    /// Whether the instructions before `at` only say which address is translated, or
+    /// which entry is read; see the module [`super`].
     fn skips_nothing(&self, at: u64) -> bool {
         let skipped = self.pieces.iter().take_while(|p| p.at < at);
         skipped.enumerate().all(|(n, piece)| {
@@ -143,7 +143,7 @@ impl Check {
     }
 }
 
-/// Whether twice in a row is the same as once.
+/// Whether the instruction is idempotent.
 fn is_idempotent(piece: &Piece) -> bool {
     let i = &piece.decoded;
     let reads_itself = i.memory_base() == i.op0_register() || i.memory_index() == i.op0_register();

@@ -1,5 +1,5 @@
-//! Mutants of the rewriter's checks, and of what it does about return addresses
-//! (`returned.rs`): does the verifier notice each?
+//! Mutants of the rewriter's checks and of its sequences for return addresses
+//! (`returned.rs`): the verifier should notice each.
 //!
 //! Takes a rewritten object and its sites, finds the checks by their
 //! relocations against the translation table, and makes objects that differ
@@ -20,30 +20,30 @@
 //! ```
 //!
 //! Instruction 0 says which address is translated, not whether: without it, or
-//! with another register in it, the rest is still a whole check of whatever
-//! address is there, so such a mutant computes something else but is confined
-//! as before. The verifier may accept it (it does where the slow path does not
-//! compute the address again).
+//! with another register in it, the rest is still a whole check of the address in the
+//! register. Such a mutant computes something else but is confined as before. The
+//! verifier may accept it (it does where the slow path does not compute the address
+//! again).
 //!
-//! Two kinds of mutants mean the same. Where instruction 0 is `mov %reg, ...`,
+//! Two kinds of mutants are equivalent. Where instruction 0 is `mov %reg, ...`,
 //! `%reg` holds the same address and may be read instead. And in scheme `stlb`
-//! any entry may be asked, instruction 1's source being another register:
+//! any entry may be read, where instruction 1's source is another register:
 //! every entry is whole, and its tag is compared with all of the address, so a
 //! wrong one misses and the slow path answers.
 //!
-//! A copy of the address to where it is already (`%v` is that `%reg`) may go.
-//! All others the verifier must reject, or [`Survivor`] has to be looked at:
-//! `mutations` runs its function, native against mutated.
+//! A copy of the address to the register that holds it already (`%v` is that `%reg`)
+//! may be deleted. The verifier must reject all others, or a person has to look at the
+//! [`Survivor`]: `mutations` runs its function, native against mutated.
 //!
-//! An instruction that does the same twice as once (a copy, a mask, a compare and
-//! its branch) may stand there twice. A branch into the check may skip
-//! instruction 0, and in scheme `stlb` what chooses the entry, 1 to 3, for the
-//! same reasons; not the mask, without which the index is anything. It may skip
-//! all of it where the register still holds the translated address of the check
-//! before: the access is then to that one's, and covered.
+//! An idempotent instruction (a copy, a mask, a compare and its branch) may be
+//! repeated. A branch into the check may skip instruction 0 and, in scheme `stlb`,
+//! the instructions that choose the entry, 1 to 3, for the same reasons; not the mask,
+//! without which the index is anything. It may skip the whole check where the register
+//! still holds the translated address of the previous check: the access then goes to
+//! that one's window, and is covered.
 //!
-//! Checks that no path reaches are left out: behind a static branch that is
-//! off, nothing is executed, so nothing needs to hold.
+//! Checks that no path reaches are left out: code after a static branch that is off
+//! is not executed, so nothing needs to hold there.
 
 pub mod campaign;
 mod check;
@@ -76,7 +76,7 @@ pub enum MutantKind {
     Retargeted,
     /// An operand is another register.
     Register,
-    /// An instruction stands there twice.
+    /// An instruction is repeated.
     Duplicated,
     /// A branch leads into the check.
     Entered,

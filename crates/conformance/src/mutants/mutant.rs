@@ -20,12 +20,12 @@ pub struct Mutant {
     pub(super) change: Change,
 }
 
-/// What stands at a mutant's range.
+/// The new contents of a mutant's range.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     /// As many bytes as before.
     Replace(Vec<u8>, Vec<Relocation>),
-    /// Other instructions, so that what is behind them moves.
+    /// Other instructions, so that everything after them moves.
     Splice(Vec<splice::New>),
 }
 

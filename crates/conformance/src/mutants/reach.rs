@@ -1,9 +1,9 @@
 //! Which instructions of a rewritten object some path reaches.
 //!
 //! Takes the object, follows every direct branch and call from every function's
-//! start. There is no indirect transfer in such objects. What is not reached is
-//! code behind static branches that are off: the kernel would patch the branch,
-//! in the hypervisor nobody does.
+//! start. There is no indirect transfer in these objects. Unreached code comes after
+//! static branches that are off: a kernel would patch the branch, the hypervisor does
+//! not.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,7 @@ pub struct Reached {
     places: HashSet<Place>,
     /// The instructions that fall through or jump to each.
     before: HashMap<Place, Vec<Place>>,
-    /// What is called, or whose address something else than a branch has.
+    /// Places that are called, or whose address something other than a branch holds.
     entries: HashSet<Place>,
 }
 
@@ -93,8 +93,8 @@ fn decoded(object: &Object<'_>, (section, at): Place) -> Option<Instruction> {
     (!bytes.is_empty()).then(|| decoder.decode())
 }
 
-/// What anything but the relocated fields of `branches` refers to. A field's addend
-/// may count from the field or from its end: both are taken.
+/// Places that relocations other than those of `branches` refer to. A field's addend
+/// may count from the field or from its end: both places are taken.
 fn referred(object: &Object<'_>, branches: &HashSet<Place>) -> Vec<Place> {
     let mut found = Vec::new();
     for (id, section) in object.sections() {
@@ -110,8 +110,8 @@ fn referred(object: &Object<'_>, branches: &HashSet<Place>) -> Vec<Place> {
     found
 }
 
-/// Where relocated branches lead, by the place of their field; nothing if it is
-/// out of the object.
+/// The targets of relocated branches, by the place of their field; `None` for a target
+/// outside the object.
 type Fields = HashMap<Place, Option<Place>>;
 
 fn branch_fields(object: &Object<'_>) -> Fields {

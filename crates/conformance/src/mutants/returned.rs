@@ -1,4 +1,4 @@
-//! Mutants of what is done about return addresses: of the two instructions that keep
+//! Mutants of the sequences for return addresses: of the two instructions that keep
 //! one, and of those that compare it, or write it anew, before the function is left.
 //!
 //! ```text
@@ -7,12 +7,13 @@
 //!                                                2 jne smashed
 //! ```
 //!
-//! with `push` and `pop` of `%s` around, if it is live. The verifier must reject what
-//! leaves one out, names another word or another register, decides by another
-//! condition, leads past a part, or to the `ret` where it was found overwritten.
+//! with `push` and `pop` of `%s` around, if it is live. The verifier must reject a
+//! mutant that leaves an instruction out, names another word or another register,
+//! branches on another condition, skips a part, or leads to the `ret` although the
+//! address was found overwritten.
 //!
-//! Nothing may be lost where `%s` still holds the address from where it was kept: then
-//! the load before a comparison may go. And what stands there twice does no harm.
+//! Where `%s` still holds the address since it was kept, the load before a comparison
+//! may be left out. A repeated instruction does no harm.
 
 use elf_loader::{Object, SectionId};
 use iced_x86::{Encoder, Mnemonic, OpKind, Register};
@@ -29,17 +30,17 @@ use crate::mutants::reach;
 /// Conditional, so that what it skips is entered both ways.
 const JB: [u8; 6] = [0x0f, 0x82, 0, 0, 0, 0];
 
-/// What is done about a return address at one place.
+/// The sequence for a return address at one place.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    /// Its instructions, and the one behind them.
+    /// Its instructions, and the one after them.
     check: Check,
-    /// Whether it keeps the address rather than looks at it.
+    /// Whether it keeps the address rather than compares it.
     keeps: bool,
 }
 
 /// The guards of the sites that some path reaches, in the order of the sites. A place
-/// that keeps an address is left out where nothing that is reached looks at it.
+/// that keeps an address is left out where no reached instruction reads it.
 pub fn guards(object: &Object<'_>, sites: &[Site]) -> Vec<Guard> {
     let reached = &reach::reached(object);
     let mut found: Vec<Guard> = Vec::new();
@@ -112,7 +113,7 @@ impl Guard {
         for (n, piece) in sequence.iter().enumerate() {
             let load = !self.keeps && n == 0;
             made.push(check.deleted(piece, load));
-            // What follows it may as well stand before; `pop` may follow the branch.
+            // The next instruction may also come before; `pop` may follow the branch.
             let spilled = piece.decoded.mnemonic() == Mnemonic::Pop;
             if n + 1 < sequence.len() {
                 made.push(Mutant {

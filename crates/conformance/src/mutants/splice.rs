@@ -1,7 +1,7 @@
-//! Code with instructions put in, or replaced by more or fewer bytes: everything
-//! behind them moves, and all that refers to it follows.
+//! Inserts instructions into code, or replaces some by more or fewer bytes: everything
+//! after them moves, and all references to it follow.
 //!
-//! Branches to the place itself reach what was put there.
+//! Branches to the place itself reach the inserted instructions.
 
 use std::ops::Range;
 
@@ -69,7 +69,7 @@ impl Shift {
         }
     }
 
-    /// Where what refers to a place refers to afterwards.
+    /// The new target of a reference to a place.
     fn place(&self, at: u64) -> u64 {
         match at == self.range.start {
             true => at,

@@ -1,4 +1,4 @@
-//! What the verifier says to mutants.
+//! The verifier's verdicts on mutants.
 
 use elf_loader::Object;
 use process_lab::random::Random;
@@ -25,7 +25,7 @@ pub struct Survivor {
     pub function: String,
 }
 
-/// What the verifier said to all mutants.
+/// The verifier's verdicts on all mutants.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// By kind, in the order of [`MutantKind::ALL`].

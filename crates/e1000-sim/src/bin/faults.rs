@@ -1,5 +1,5 @@
 //! Faults in the stock driver's data while the hypervisor instance serves
-//! packets, and what became of them.
+//! packets, and their outcomes.
 
 use std::process::ExitCode;
 

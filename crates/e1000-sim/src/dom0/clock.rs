@@ -1,10 +1,9 @@
 //! dom0's clock, for kernel code that waits for it.
 //!
-//! Time in dom0 moves when kernel code sleeps or delays, or when it is told to. A
-//! driver that spins on `jiffies` does neither: e1000's loopback test waits 20 of
-//! them for a packet that never comes back. So a thread that stays inside kernel
-//! code, at the cost of processor time and without the clock moving, moves it by
-//! what it has cost.
+//! Time in dom0 advances when kernel code sleeps or delays, or on a command. A driver
+//! that spins on `jiffies` does neither: e1000's loopback test waits 20 of them for a
+//! packet that never comes back. So a thread that stays inside kernel code, uses
+//! processor time and does not advance the clock, advances it by the time used.
 //!
 //! ```text
 //! tick        tick        tick        tick           TICK of the thread's own time
@@ -26,10 +25,10 @@ use crate::image::Plan;
 use crate::measure::steps;
 use crate::timer::ThreadTimer;
 
-/// Nanoseconds of the thread's time between looks.
+/// Nanoseconds of the thread's time between ticks.
 const TICK: u64 = 20_000_000;
-/// Ticks without the clock moving that are one too many: kernel code that works, as
-/// while it boots, takes less in one entry.
+/// Ticks without a change of the clock after which it is advanced: working kernel code,
+/// as during boot, takes less in one entry.
 const PATIENCE: u64 = 25;
 
 /// dom0 addresses of the clock's word and of what moves it.
@@ -64,7 +63,7 @@ pub fn watch(plan: &Plan<'_>) -> Result<(), LiveError> {
 }
 
 extern "C" fn on_tick(_: c_int, _: *mut siginfo_t, _: *mut c_void) {
-    // What is stepped through takes long, but does not wait.
+    // Single-stepped code takes long, but does not wait.
     let Some(entry) = enter::entered().filter(|_| !steps::counting()) else {
         return;
     };

@@ -29,7 +29,7 @@ use crate::error::LiveError;
 use crate::memory;
 use crate::transport::mailbox::STACK_ARGUMENTS;
 
-/// Registers on their way, at offsets that the assembly knows.
+/// Registers passed in and out, at offsets that the assembly uses.
 #[repr(C)]
 struct Context {
     host_rsp: u64,
@@ -204,13 +204,13 @@ pub unsafe fn enter_wide(
     }
     cpu.entries.set(cpu.entries.get() + 1);
     let kernel_rsp = cpu.stack.end - (STACK_ARGUMENTS * 8) as u64;
-    // SAFETY: this thread is not inside, so the kernel stack is nobody's; the
+    // SAFETY: this thread is not inside, so nothing uses the kernel stack; the
     // words are the stack's topmost.
     unsafe {
         std::ptr::copy_nonoverlapping(stack.as_ptr(), kernel_rsp as *mut u64, stack.len());
     }
     let context = cpu.context.get();
-    // SAFETY: this thread is not inside, so the context is nobody's. The
+    // SAFETY: this thread is not inside, so nothing else uses the context. The
     // function is the caller's responsibility; its faults end in `unwind`.
     let unwound = unsafe {
         (*context).kernel_rsp = kernel_rsp;
@@ -226,7 +226,7 @@ pub unsafe fn enter_wide(
     unsafe { Ok(((*context).rax, (*context).rdx)) }
 }
 
-/// Whether this thread is inside kernel code or what that called.
+/// Whether this thread is inside kernel code or a function called by it.
 pub fn is_inside() -> bool {
     this_cpu().is_some_and(|cpu| cpu.inside.get())
 }

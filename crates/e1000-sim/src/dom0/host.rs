@@ -1,6 +1,6 @@
 //! The functions that kernel.o imports from its host: `host_*` of
-//! `crates/e1000-sim/kernel/kernel.h`, which says what each means. They run on
-//! dom0's threads, on kernel stacks, inside kernel code.
+//! `crates/e1000-sim/kernel/kernel.h`, which documents each. They run on dom0's
+//! threads, on kernel stacks, inside kernel code.
 
 use std::sync::OnceLock;
 

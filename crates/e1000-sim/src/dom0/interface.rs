@@ -226,7 +226,7 @@ impl Dom0<'_, '_> {
         self.call("kernel_interrupt", &[u64::from(IRQ)])
     }
 
-    /// What `ethtool` shows of the link.
+    /// The link settings that `ethtool` shows.
     pub fn link(&mut self) -> Result<Link, CommandError> {
         self.query("kernel_ethtool_link", Link::zero())
     }
@@ -246,7 +246,7 @@ impl Dom0<'_, '_> {
         self.query("kernel_statistics", Statistics::zero())
     }
 
-    /// Where things are.
+    /// Addresses in dom0.
     pub fn info(&mut self) -> Result<Info, CommandError> {
         let size = size_of::<Info>() as u64;
         self.query(
@@ -341,8 +341,8 @@ impl Dom0<'_, '_> {
         Ok(bytes)
     }
 
-    /// Calls `function` with a structure by reference and gives back what it
-    /// made of it.
+    /// Calls `function` with a structure by reference and gives the structure as the
+    /// function left it.
     pub fn query<T: Plain>(&mut self, function: &str, value: T) -> Result<T, CommandError> {
         let at = self.give(function, value.bytes())?;
         self.check(function, &[at])?;

@@ -1,4 +1,4 @@
-//! Packet loops that dom0 runs itself: its own driver, unmodified, for its own
+//! Packet loops that dom0 runs itself: with its own driver, unmodified, for its own
 //! packets, for its own packets on a hypervisor, or for guests.
 
 use std::cell::{RefCell, UnsafeCell};
@@ -22,21 +22,21 @@ use crate::traffic::source::Shape;
 use crate::transport::mailbox::Mailbox;
 use crate::transport::rendezvous::Limits;
 
-/// Whose packets, and who hears of interrupts first.
+/// Whose packets are moved, and where interrupts go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum LoopKind {
     /// dom0's, on the bare machine.
     Native = 1,
-    /// dom0's, on a hypervisor that is told of interrupts first.
+    /// dom0's, on a hypervisor that receives interrupts first.
     OnHypervisor = 2,
-    /// Guests', until the front end says that it ends.
+    /// Guests', until the front end ends.
     BackEnd = 3,
     /// Those of the last tape, by the driver alone.
     Tape = 4,
 }
 
-/// How a round is looked at.
+/// How a round is observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Look {
@@ -50,18 +50,18 @@ pub enum Look {
 pub struct Job {
     /// Whose packets.
     pub kind: LoopKind,
-    /// Which way; of no meaning for a back end.
+    /// The direction; not used for a back end.
     pub direction: Direction,
     pub packets: u64,
     /// What they are.
     pub shape: Shape,
     /// How many guests.
     pub guests: u32,
-    /// How it is looked at.
+    /// How it is observed.
     pub look: Look,
     /// dom0 address of the device.
     pub net_device: u64,
-    /// dom0 address of what dom0's stack delivers.
+    /// dom0 address of the ring of packets that dom0's stack delivers.
     pub rx_ring: u64,
 }
 
@@ -126,7 +126,7 @@ impl Job {
     }
 }
 
-/// What a job gives.
+/// The result of a job.
 #[repr(C)]
 pub struct Outcome {
     /// What was done.
@@ -141,8 +141,8 @@ pub struct Outcome {
 #[repr(C)]
 pub struct OutcomeSlot(UnsafeCell<Outcome>);
 
-// SAFETY: written by dom0 while it serves a command, read by whoever asked for it
-// afterwards.
+// SAFETY: written by dom0 while it serves a command, read after the answer by the
+// process that sent the command.
 unsafe impl Sync for OutcomeSlot {}
 
 impl std::fmt::Debug for OutcomeSlot {
@@ -152,8 +152,8 @@ impl std::fmt::Debug for OutcomeSlot {
 }
 
 impl OutcomeSlot {
-    /// What the last job did, or why it ended early. For whoever asked for the
-    /// job, after the answer.
+    /// The result of the last job, or why it ended early. For the process that requested
+    /// the job, after the answer.
     ///
     /// # Errors
     /// The reason.
@@ -179,7 +179,7 @@ impl OutcomeSlot {
     }
 }
 
-/// How dom0 hears of interrupts.
+/// How interrupts reach dom0.
 enum Announced {
     Directly(Directly),
     ByEvent(ByEvent<'static>),
@@ -206,7 +206,7 @@ type DomRunner = Runner<'static, NativeEngine<Announced>>;
 thread_local! {
     /// The runner of the last job: its traffic sources go on counting.
     static LANE: RefCell<Option<(Job, DomRunner)>> = const { RefCell::new(None) };
-    /// Guests' packets on their way, perhaps from one job to the next.
+    /// Guests' packets that are being sent; some may stay from one job to the next.
     static OUTGOING: RefCell<Option<Outgoing>> = const { RefCell::new(None) };
 }
 
@@ -229,7 +229,7 @@ pub fn perform(job: &Job, site: &Site) {
     site.mailbox.outcome.put(result);
 }
 
-/// Says whose code is where, once.
+/// Declares the components' code to the profiler, once.
 fn declare(plan: &Plan<'_>) {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -330,7 +330,7 @@ fn untold(why: impl std::fmt::Display) -> Stop {
     Stop::Driver(why.to_string())
 }
 
-/// Records what the driver does in `work`, and sees that it does the same again.
+/// Records what the driver does in `work`, and checks that a play does the same.
 fn record(
     job: &Job,
     site: &Site,
@@ -372,10 +372,10 @@ fn play(site: &Site) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Runs `work` as it is to be looked at.
+/// Runs `work` and observes it as requested.
 ///
 /// # Errors
-/// Its own, or what keeps it from being looked at.
+/// Its own, or why it cannot be observed.
 pub fn observe(
     look: Look,
     work: impl FnOnce() -> Result<Round, Stop>,
@@ -389,7 +389,7 @@ pub fn observe(
     }
 }
 
-/// The back end's view of dom0's engine. The card is the front end's business.
+/// The back end's view of dom0's engine. The front end drives the card.
 struct Back(NativeEngine<Announced>);
 
 impl BackEnd for Back {

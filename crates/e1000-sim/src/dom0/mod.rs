@@ -5,8 +5,8 @@
 //! hypervisor CPU k      upcall slot k        dom0: thread k, percpu area k
 //! ```
 //!
-//! An oops ends the request it happened in; the threads go on with the next. A
-//! hanging or dead dom0 is an error to whoever waits for it.
+//! An oops ends the request it happened in; the threads go on with the next. If dom0
+//! hangs or is dead, a wait for it ends with an error.
 
 pub mod clock;
 pub mod enter;
@@ -39,7 +39,7 @@ pub struct Dom0<'p, 'f> {
     limits: Limits,
 }
 
-/// What a command gave.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The function's `rax`.
@@ -48,7 +48,7 @@ pub struct Answer {
     pub console: String,
 }
 
-/// Why a command gave nothing.
+/// Why a command has no result.
 #[derive(Clone, Debug, Error)]
 pub enum CommandError {
     /// dom0 did not answer.
@@ -57,7 +57,7 @@ pub enum CommandError {
         /// What was asked.
         what: String,
         reason: NoAnswer,
-        /// What became of the process, if it ended.
+        /// How the process ended, if it has.
         fate: Option<String>,
         /// What it printed.
         console: String,
@@ -82,7 +82,7 @@ pub enum CommandError {
     /// kernel.o has no such function.
     #[error("kernel.o has no function `{0}`; see crates/e1000-sim/kernel/kernel.h")]
     NoFunction(String),
-    /// The function answered with an error number.
+    /// The function returned an error number.
     #[error("{what}: error {errno}{}", tail(.console))]
     Refused {
         /// What was asked.
@@ -109,11 +109,11 @@ fn tail(console: &str) -> String {
     }
 }
 
-/// Why dom0 did not begin with a request.
+/// Why dom0 did not begin a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[repr(u64)]
 pub enum Failure {
-    /// The number of a work, or words that are no command.
+    /// A work of unknown number, or words that are no command.
     #[error("there is no such command or work; see transport/command.rs")]
     Unknown = 1,
     /// A work or host function entered kernel code from kernel code.
@@ -149,8 +149,8 @@ impl Failure {
 }
 
 impl<'p, 'f> Dom0<'p, 'f> {
-    /// Erases dom0's RAM, loads the images and starts the process. Before other
-    /// threads exist; no earlier dom0 and no client of it is there.
+    /// Erases dom0's RAM, loads the images and starts the process. To be called before
+    /// other threads exist, and when no earlier dom0 or client of it exists.
     ///
     /// # Errors
     /// A system call's.
@@ -283,7 +283,7 @@ impl<'p, 'f> Dom0<'p, 'f> {
         self.command(name, command)
     }
 
-    /// As [`Dom0::call`], for functions that answer a negative error number.
+    /// As [`Dom0::call`], for functions that return a negative error number.
     ///
     /// # Errors
     /// [`CommandError`].
@@ -302,7 +302,7 @@ impl<'p, 'f> Dom0<'p, 'f> {
 
     /// Ends the process and waits for its end.
     pub fn exit(mut self) {
-        // No answer is the answer.
+        // No answer is expected: the process ends.
         let _ = self.command("exit", Command::Exit);
         self.child.kill();
     }

@@ -1,5 +1,5 @@
-//! What is known of a fault that ended kernel code, in plain words: it crosses
-//! processes.
+//! The description of a fault that ended kernel code, as plain integers, because
+//! it crosses processes.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,12 +9,12 @@ use libc::{c_int, greg_t};
 use crate::image::Plan;
 use crate::memory;
 
-/// Words of the kernel stack that an oops looks at for its trace.
+/// Words of the kernel stack that an oops searches for its trace.
 const TRACE_SEARCH: usize = 512;
 /// Most places in a trace.
 const TRACE: usize = 12;
 
-/// A fault that ended kernel code. Plain words: it crosses processes.
+/// A fault that ended kernel code. Plain integers: it crosses processes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Oops {
@@ -29,9 +29,9 @@ pub struct Oops {
     /// `rax rbx rcx rdx rsi rdi rbp r8`...`r15`.
     pub registers: [u64; 15],
     /// Words on the stack that are code addresses, innermost first; zeroes
-    /// behind the last.
+    /// after the last.
     pub trace: [u64; TRACE],
-    /// What kernel.o said before it gave up; empty for a fault of the processor.
+    /// kernel.o's message before it gave up; empty for a fault of the processor.
     pub last_words: Words,
 }
 
@@ -91,8 +91,8 @@ impl fmt::Display for Oops {
 }
 
 impl Oops {
-    /// What a fault's handler knows: `registers` are the interrupted ones, `stack` the
-    /// CPU's own.
+    /// From a fault's handler: `registers` are the interrupted ones, `stack` the CPU's
+    /// own.
     pub(crate) fn of_fault(
         signal: c_int,
         address: u64,
@@ -158,7 +158,7 @@ impl Oops {
     }
 }
 
-/// Code addresses on the stack: callers, and leavings of earlier calls.
+/// Code addresses on the stack: callers, and remains of earlier calls.
 fn trace(rsp: u64, stack: &Range<u64>, is_code: impl Fn(u64) -> bool) -> [u64; TRACE] {
     let mut found = [0; TRACE];
     let start = rsp.next_multiple_of(8);
@@ -175,8 +175,8 @@ fn trace(rsp: u64, stack: &Range<u64>, is_code: impl Fn(u64) -> bool) -> [u64; T
     found
 }
 
-/// Where a stack certainly ends: the CPU's own, or a page that kernel.o took
-/// from its heap for a task's.
+/// An upper bound of a stack: the end of the CPU's own, or of a page that kernel.o took
+/// from its heap for a task's stack.
 fn stack_end(rsp: u64, stack: &Range<u64>) -> Option<u64> {
     if stack.contains(&rsp) {
         return Some(stack.end);

@@ -1,5 +1,5 @@
-//! Inside the dom0 process: threads, commands, upcalls, and what the handlers of
-//! its faults need.
+//! Inside the dom0 process: threads, commands, upcalls, and the data of its fault
+//! handlers.
 
 use libc::c_int;
 
@@ -17,10 +17,10 @@ use crate::transport::command::{Command, Ending, FAILED, OOPS, RETURNED};
 use crate::transport::mailbox::{Counter, Mailbox, UpcallSlot};
 use crate::transport::wire::NicPort;
 
-/// How often upcall threads look at their slot before they sleep.
+/// How often upcall threads poll their slot before they sleep.
 const UPCALL_SPIN: u32 = 2_000;
 
-/// What signal handlers need. Lives as long as the process.
+/// Data of signal handlers. Lives as long as the process.
 struct Process {
     plan: &'static Plan<'static>,
     machine: &'static Machine,
@@ -206,7 +206,7 @@ fn serve_upcalls(number: usize, slot: &UpcallSlot, process: &Process) {
     }
 }
 
-/// Runs the asked function, with the driver's stack where the driver has it.
+/// Runs the requested function, with the driver's stack at the driver's addresses.
 fn upcall(number: usize, slot: &UpcallSlot) -> Ending {
     // SAFETY: the server's turn, see `Rendezvous`.
     let request = unsafe { *slot.request.get() };

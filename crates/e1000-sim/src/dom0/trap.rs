@@ -1,10 +1,10 @@
-//! Accesses to the NIC that fault, performed; and other faults of kernel code.
+//! Performs accesses to the NIC that fault, and handles other faults of kernel code.
 //!
 //! ```text
 //! SIGSEGV  address in BAR      mov, movzx, movsx: NIC read or write, go on
 //!          in, out             NIC port read or write, go on
 //! SIGILL   ud2 of a WARN       reported, go on
-//! any      in kernel code, or in what it called:  oops (see `enter`)
+//! any      in kernel code, or a function of it:  oops (see `enter`)
 //! any      elsewhere           the process dies of it
 //! ```
 //!
@@ -24,7 +24,7 @@ use crate::memory::{BAR, BAR_SIZE, PAGE};
 /// Registers in the order of `REG_*`.
 type Registers = [greg_t; 23];
 
-/// What the handlers need of the process they are in.
+/// The functions that the handlers need from their process.
 pub trait Handler: Sync {
     /// Whether dom0 executes code there.
     fn is_code(&self, address: u64) -> bool;
@@ -38,7 +38,7 @@ pub trait Handler: Sync {
     fn port_write(&self, port: u16, size: u32, value: u32) -> Option<()>;
     /// A `ud2` at `rip`: `true` if it is a WARN's, which has been reported.
     fn warn(&self, rip: u64) -> bool;
-    /// Kernel code is left for good: free what this thread holds.
+    /// Kernel code is left for good: free the locks that this thread holds.
     fn abandon(&self);
 }
 
@@ -71,7 +71,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
     }
 }
 
-/// Performs what can be performed; nothing is changed if it is `None`.
+/// Performs the instruction if possible; changes nothing if it gives `None`.
 fn performed(
     handler: &dyn Handler,
     signal: c_int,
@@ -108,7 +108,7 @@ fn instruction(handler: &dyn Handler, rip: u64) -> Instruction {
     let page_end = (rip + 1).next_multiple_of(PAGE);
     let whole = page_end - rip >= LONGEST || handler.is_code(page_end);
     let length = if whole { LONGEST } else { page_end - rip };
-    // SAFETY: code is mapped, page by page, and nobody writes it.
+    // SAFETY: code is mapped, page by page, and never written.
     let bytes = unsafe { std::slice::from_raw_parts(rip as *const u8, length as usize) };
     Decoder::with_ip(64, bytes, rip, DecoderOptions::NONE).decode()
 }

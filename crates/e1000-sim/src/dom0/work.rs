@@ -15,7 +15,7 @@ pub type Work = fn(&Local<'_>, [u64; 5]) -> Result<u64, EnterError>;
 /// The dom0 process from inside.
 #[derive(Clone, Copy)]
 pub struct Local<'p> {
-    /// Who is where.
+    /// Objects and addresses.
     pub plan: &'p Plan<'p>,
     pub machine: &'p Machine,
     /// What is shared.

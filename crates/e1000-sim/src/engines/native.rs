@@ -51,7 +51,7 @@ pub struct Delivered {
 }
 
 impl Delivered {
-    /// The ring at dom0's address `rx_ring`; `None` if that is no memory of dom0's.
+    /// The ring at dom0 address `rx_ring`; `None` if that is not dom0's memory.
     pub fn new(memory: &dyn Memory, rx_ring: u64) -> Option<Delivered> {
         let length = size_of::<RxRing>() + SLOTS as usize * size_of::<Slot>();
         let ring = memory.dom0(rx_ring, length as u64)?.cast::<RxRing>();
@@ -80,19 +80,19 @@ impl Delivered {
     }
 }
 
-/// Who hears of an interrupt before dom0 does.
+/// The receiver of an interrupt before dom0.
 pub trait Notify {
-    /// The line was asserted; returns when dom0 is told.
+    /// The line was asserted; returns when dom0 is to handle it.
     fn interrupt(&mut self);
 
-    /// Cycles that dom0 has waited for that since this was asked last: the
+    /// Cycles that dom0 has waited for that since the last call: they are the
     /// hypervisor's.
     fn waited(&mut self) -> u64 {
         0
     }
 }
 
-/// Nobody: dom0 owns the machine.
+/// No receiver: dom0 owns the machine.
 pub struct Directly;
 
 impl Notify for Directly {

@@ -1,5 +1,5 @@
 //! Packets through the hypervisor instance: the rewritten driver sends and
-//! receives, the runtime's switch hands packets to guests, dom0 is not asked.
+//! receives, the runtime's switch passes packets to guests, dom0 is not involved.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -27,7 +27,7 @@ const PATIENCE: u32 = 64;
 static SWITCH: AtomicPtr<Switch> = AtomicPtr::new(std::ptr::null_mut());
 static INSTANCE: AtomicPtr<runtime::Instance> = AtomicPtr::new(std::ptr::null_mut());
 
-/// What dom0 says about the driver when it has been opened (paper, 5.2).
+/// The driver as dom0 describes it when it has been opened (paper, 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Driver {
     /// dom0 address of its `struct net_device`.
@@ -36,7 +36,7 @@ pub struct Driver {
     pub handler: u64,
     /// The interrupt's number.
     pub irq: u32,
-    /// What the handler is told.
+    /// The handler's argument.
     pub dev_id: u64,
 }
 
@@ -79,7 +79,7 @@ impl<'m> VirtualInterrupts<'m> {
             return true;
         }
         self.pending.store(1, Ordering::SeqCst);
-        // Enabled in the meantime, and perhaps without a look at ours.
+        // Enabled in the meantime, perhaps before our flag was set.
         self.enabled.load(Ordering::SeqCst) != 0
     }
 }
@@ -96,11 +96,11 @@ pub struct TwinEngine<'a> {
     guests: Vec<(u32, u32, [u8; 6])>,
     entries: Entries,
     stopped: Option<Stopped>,
-    /// Buffers that guests have taken and the driver's pool has not got back.
+    /// Buffers that guests have taken and that are not yet back in the driver's pool.
     owed: Vec<u64>,
 }
 
-/// Hypervisor addresses of what is called for every packet.
+/// Hypervisor addresses of the routines that are called for every packet.
 #[derive(Clone, Copy)]
 struct Entries {
     transmit: u64,
@@ -135,7 +135,7 @@ fn new_switch() -> *mut Switch {
 }
 
 impl<'a> TwinEngine<'a> {
-    /// Takes the instance over. `None` if the payload lacks an entry point.
+    /// An engine that owns the instance. `None` if the payload lacks an entry point.
     pub fn new(
         instance: Instance<'a>,
         rings: Rings,
@@ -203,24 +203,24 @@ impl<'a> TwinEngine<'a> {
         INSTANCE.store(self.instance.raw(), Ordering::SeqCst);
         self.driver = driver;
         self.rings = rings;
-        // The card was reset and reads nothing of what was on its way.
+        // The card was reset and reads none of the packets that were being sent.
         self.outgoing.reset();
         self.stopped = None;
         self.entries = entries(&self.instance, &driver)?;
         Some(())
     }
 
-    /// What the runtime has counted of guests' packets.
+    /// The runtime's counts of guests' packets.
     pub fn outgoing(&self) -> Counts {
         self.outgoing.counts()
     }
 
-    /// How the driver stopped, if it did, since this was asked last.
+    /// How the driver stopped since the last call, if it did.
     pub fn take_stopped(&mut self) -> Option<Stopped> {
         self.stopped.take()
     }
 
-    /// Runs the driver; the rest of the system is told if it stops.
+    /// Runs the driver; records it if the driver stops.
     fn run(&mut self, function: u64, arguments: [u64; 6]) -> Result<u64, Stop> {
         let ran = self.instance.enter(function, &arguments);
         ran.map_err(|stopped| {
@@ -361,7 +361,7 @@ pub(crate) extern "C" fn host_receive(_: *mut Cpu, frame: *mut Frame) -> c_int {
     let frame = unsafe { &mut *frame };
     let [data, length, buffer, flags, vlan, _] = frame.registers;
     if flags as u32 & RX_FRAGMENTS != 0 {
-        // Frames longer than a page are not asked for: the MTU is Ethernet's.
+        // Frames longer than a page are not supported: the MTU is Ethernet's.
         frame.rax = u64::from(RX_UNWANTED);
         return runtime::OK;
     }

@@ -1,9 +1,9 @@
-//! The driver alone, and whether what was measured repeats.
+//! The driver alone, and whether its measurements repeat.
 
 use super::Spread;
 use crate::replay::Turn;
 
-/// How much two measurements of the same may differ: a tenth.
+/// Permitted difference of two measurements of the same: a tenth.
 pub const WITHIN: f64 = 0.1;
 
 /// Whether measurements of the same are within a tenth of each other.
@@ -13,7 +13,7 @@ pub fn agree(values: &[f64]) -> bool {
     least > 0.0 && most <= least * (1.0 + WITHIN)
 }
 
-/// What was measured twice, each time with recordings of its own.
+/// A value that was measured twice, each time with its own recordings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Twice {
     /// All recordings together.
@@ -32,22 +32,22 @@ impl Twice {
         }
     }
 
-    /// The figure, if both halves give the same one.
+    /// The value, if both halves agree.
     pub fn figure(&self) -> Option<f64> {
         agree(&self.halves).then_some(self.all.median)
     }
 }
 
-/// What one driver cost that played recordings ([`crate::replay`]), half of them
-/// for each of two measurements.
+/// The cost of one driver that played recordings ([`crate::replay`]), half of them for
+/// each of two measurements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Alone {
-    /// Its instructions for all recordings: the driver's, the thunks and slow paths
-    /// that it goes through.
+    /// Its instructions for all recordings, with those of the thunks and slow paths
+    /// that it calls.
     pub executed: u64,
     /// Packets of all recordings.
     pub packets: u64,
-    /// What each recording cost.
+    /// The cost of each recording.
     pub halves: [Vec<Turn>; 2],
 }
 
@@ -70,7 +70,7 @@ impl Alone {
         Spread::of_values(turns.map(|turn| turn.player)).median
     }
 
-    /// How many times as much it costs as `other`, recording by recording.
+    /// Its cost in multiples of `other`'s, recording by recording.
     pub fn against(&self, other: &Alone) -> Twice {
         let ratios = |half: usize| -> Vec<f64> {
             let pairs = self.halves[half].iter().zip(&other.halves[half]);

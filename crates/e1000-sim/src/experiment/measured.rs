@@ -1,4 +1,4 @@
-//! What one path costs in one direction, and in comparison with another.
+//! The cost of one path in one direction, and in comparison with another.
 
 use super::{Alone, Spent, Spread, Twice};
 use crate::dom0::job::Look;
@@ -8,31 +8,31 @@ use crate::packets::round::Direction;
 use crate::paths::{PacketPath, Seen, Work};
 use crate::traffic::source::Shape;
 
-/// What one path costs in one direction.
+/// The cost of one path in one direction.
 #[derive(Clone, Debug)]
 pub struct Measured {
     pub path: PacketPath,
     pub shape: Shape,
     pub direction: Direction,
-    /// Packets whose cycles were counted; a segment that the card cuts is one.
+    /// Packets whose cycles were counted; a segment that the card splits counts once.
     pub packets: u64,
     /// Frames that they made on the wire.
     pub frames: u64,
     /// Bytes of these frames, without FCS.
     pub bytes: u64,
-    /// Frames that did not arrive, of all rounds, also of those not counted.
+    /// Frames that did not arrive, of all rounds, including those not counted.
     pub lost: u64,
-    /// Frames that arrived not as sent, likewise.
+    /// Frames that arrived changed, of all rounds.
     pub corrupted: u64,
-    /// Packets refused because a frame was not their guest's, likewise.
+    /// Packets refused because a frame was not their guest's, of all rounds.
     pub foreign: u64,
-    /// Cycles a packet, the card excepted.
+    /// Cycles a packet, without the card's.
     pub cycles: Spread,
-    /// Cycles of these packets by whose turn it was.
+    /// Cycles of these packets by the component that ran.
     pub turns: ByComponent,
-    /// What each round's packets cost.
+    /// The cost of each round's packets.
     pub rounds: Vec<Spread>,
-    /// What the driver costs alone, if that was measured.
+    /// The cost of the driver alone, if that was measured.
     pub alone: Option<Alone>,
     /// Upcalls made for the packets whose cycles were counted.
     pub upcalls: u64,
@@ -44,11 +44,11 @@ pub struct Measured {
     pub stepped: u64,
     /// Their instructions and table look-ups.
     pub steps: Steps,
-    /// Look-ups of these that found no entry, and those that found another's.
+    /// Look-ups of these that missed: not mapped, or the entry is another page's.
     pub missed: Missed,
     /// Calls of each hot routine for these by the driver, if it is rewritten.
     pub calls: Vec<(String, u64)>,
-    /// In which of the rewritten driver's functions they were executed.
+    /// Their instructions by function of the rewritten driver.
     pub spent: Vec<Spent>,
 }
 
@@ -93,15 +93,16 @@ impl Measured {
         self.alone.as_ref()?.cycles().figure()
     }
 
-    /// Cycles a packet of one component; all of them add up to what a packet costs.
-    /// The driver works on its host's turns, and so do the hot routines, whose part
-    /// is the host's here; so is the driver's if it is not known.
+    /// Cycles a packet of one component; the sum over components is a packet's cost.
+    /// Driver and hot routines run while their host's cycles are counted. The hot
+    /// routines' part counts as the host's here, and so does the driver's if it is not
+    /// known.
     pub fn cycles_of(&self, component: Component) -> f64 {
         let costs = Component::COSTS.iter();
         let all: u64 = costs.map(|cost| self.turns[*cost as usize]).sum();
         let turn =
             |of: Component| self.cycles.median * self.turns[of as usize] as f64 / all.max(1) as f64;
-        // Alone, its caches are warm: it never takes more than there is.
+        // Measured alone, with warm caches: limited to the host's cycles.
         let driver = self.driver_cycles().unwrap_or(0.0);
         let driver = driver.min(turn(self.path.host()));
         match component {
@@ -111,8 +112,8 @@ impl Measured {
         }
     }
 
-    /// How many times as much as for `other` a packet costs, round by round, and the
-    /// driver alone, recording by recording.
+    /// A packet's cost in multiples of `other`'s, round by round, and the driver's alone,
+    /// recording by recording.
     pub fn against(&self, other: &Measured) -> Against {
         let pairs = self.rounds.iter().zip(&other.rounds);
         let cycles = pairs.map(|(mine, theirs)| mine.median / theirs.median);
@@ -139,7 +140,7 @@ impl Measured {
         self.cycles = Spread::of(&self.rounds);
     }
 
-    /// What a path is asked for in a round.
+    /// The round that a path is to run.
     pub(super) fn work(&self, look: Look, packets: u64) -> Work {
         Work {
             direction: self.direction,
@@ -148,7 +149,7 @@ impl Measured {
         }
     }
 
-    /// What every round adds.
+    /// Adds a round's counts.
     pub(super) fn add(&mut self, seen: &Seen) {
         self.lost += seen.round.lost;
         self.corrupted += seen.round.corrupted;
@@ -165,7 +166,7 @@ impl Measured {
 /// One path in multiples of another.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Against {
-    /// Of what a packet costs.
+    /// Of a packet's cost.
     pub cycles: Spread,
     /// Of the driver alone.
     pub driver: Option<Twice>,

@@ -11,9 +11,9 @@
 //!
 //! Instructions, table look-ups and calls are counted one by one, on fewer packets.
 //!
-//! Another virtual machine may share the core: it makes everything half as slow
-//! again for seconds, and not every path alike. So paths are compared round by
-//! round, in which they take turns, and so are drivers ([`Measured::against`]).
+//! Another virtual machine may share the core: for seconds everything then takes half
+//! as long again, and paths differ in how much. So paths take turns within each round
+//! and are compared round by round, and so are drivers ([`Measured::against`]).
 
 mod alone;
 mod measured;
@@ -47,21 +47,21 @@ use crate::transport::rendezvous::Limits;
 
 /// Rounds that a path's packets of one direction are divided into.
 pub const ROUNDS: u64 = 20;
-/// Recordings that these are divided among, at most. Where in rings and pools a recording's
-/// packets lie changes what they cost, and the rewritten driver, which needs more of
-/// the TLB, more than the native one: single recordings differ by a third.
+/// Recordings that these are divided among, at most. The cost of a recording's packets
+/// depends on where they lie in rings and pools; that of the rewritten driver, which
+/// needs more of the TLB, depends more on it: single recordings differ by a third.
 const RECORDINGS: u64 = 8;
 /// Counted packets for each recording; a small run has two.
 const PER_RECORDING: u64 = 512;
 /// Packets of a recording, at most: some batches.
 const RECORDED: u64 = 2 * BATCH as u64;
-/// Likewise, of 64 KiB each.
+/// The same, of 64 KiB each.
 const RECORDED_SEGMENTS: u64 = 2;
 /// Most packets of 64 KiB that are single-stepped.
 const STEPPED_SEGMENTS: u64 = 4;
 /// Packets before anything is counted: rings and pools have gone round.
 const WARM_UP: u64 = 4096;
-/// Likewise, of 64 KiB each.
+/// The same, of 64 KiB each.
 const WARM_UP_SEGMENTS: u64 = 256;
 
 /// Packets of one shape.
@@ -94,12 +94,12 @@ pub struct Setup {
     pub upcalls: HashSet<String>,
 }
 
-/// Told how much is done, and of how much.
+/// Called with how much is done, and of how much.
 pub type Progress<'p> = &'p mut dyn FnMut(u64, u64);
 
-/// Boots a system and measures. This process and dom0 are kept on one processor
-/// from here on, so that cycles of both add up, and ahead of others there, if that
-/// is permitted. Once in a process.
+/// Boots a system and measures. From here on this process and dom0 are kept on one
+/// processor, so that cycles of both add up, and at a higher priority than others, if
+/// that is permitted. Once in a process.
 ///
 /// # Errors
 /// [`SystemError`]; among them a driver that was aborted.
@@ -140,7 +140,7 @@ fn measure(
     for lane in &mut lanes {
         warm_up(paths, lane, setup.packets)?;
     }
-    // Nothing is new to anybody beyond this point.
+    // Everything is warmed up from this point on.
     tell(1);
     let rounds: Vec<u64> = rounds(setup.packets).collect();
     let recordings = recordings(setup.packets);
@@ -149,7 +149,7 @@ fn measure(
         for lane in &mut lanes {
             count_cycles(paths, lane, *packets)?;
         }
-        // Both halves see the same hours of the machine, and all ages of the pools.
+        // Both halves run over the same time, and over all ages of the pools.
         while recorded < recordings * (number as u64 + 1) / rounds.len() as u64 {
             play(paths, setup, &mut lanes, recorded as usize % 2)?;
             recorded += 1;
@@ -173,14 +173,14 @@ fn lanes(setup: &Setup, load: &Load) -> Vec<Measured> {
     lanes.collect()
 }
 
-/// So many packets as rounds of whole batches, but for the last.
+/// A number of packets as rounds of whole batches, except for the last.
 fn rounds(packets: u64) -> impl Iterator<Item = u64> {
     let batch = u64::from(BATCH);
     let size = packets.div_ceil(ROUNDS).next_multiple_of(batch).max(1);
     (0..packets.div_ceil(size)).map(move |round| size.min(packets - round * size))
 }
 
-/// How many recordings a run of so many packets has: two halves of some.
+/// How many recordings a run of that many packets has: two halves of some each.
 fn recordings(packets: u64) -> u64 {
     (packets / PER_RECORDING).clamp(2, RECORDINGS)
 }
@@ -190,7 +190,7 @@ fn warm_up(paths: &mut Paths<'_>, lane: &mut Measured, packets: u64) -> Result<(
         Shape::Frames(_) => WARM_UP,
         Shape::Segments(_) => WARM_UP_SEGMENTS,
     };
-    // A small run is warmed up too, for rings have 256 places.
+    // A small run is warmed up too, because rings have 256 places.
     let packets = packets.clamp(WARM_UP_SEGMENTS, most);
     let seen = paths.run(lane.path, lane.work(Look::Cycles, packets))?;
     lane.add(&seen);
@@ -262,8 +262,8 @@ fn play(
     Ok(())
 }
 
-/// Packets of a recording: each instruction of theirs is a signal, so few where few
-/// are counted.
+/// Packets of a recording. Each of their instructions is a signal, so there are few
+/// where few are counted.
 fn recorded_packets(shape: Shape, packets: u64) -> u64 {
     let most = match shape {
         Shape::Frames(_) => RECORDED,

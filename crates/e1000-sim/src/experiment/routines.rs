@@ -1,6 +1,6 @@
 //! The hot routines in the order of the paper's table 1, for figure 10.
 
-/// What the paper's table 1 lists of Linux 2.6.18, in its order, by the names of
+/// The routines of the paper's table 1 (Linux 2.6.18), in its order, by their names in
 /// Linux 6.1: some of its ten are several routines there, some share one.
 ///
 /// | table 1 (2.6.18) | 6.1 |
@@ -10,7 +10,7 @@
 /// | `netif_rx` | `napi_gro_receive`, never an upcall (6.4) |
 /// | `dma_map_single`, `dma_map_page` | `dma_map_page_attrs` |
 /// | `dma_unmap_single`, `dma_unmap_page` | `dma_unmap_page_attrs` |
-/// | `_spin_trylock`, `_spin_unlock_irqrestore` | `napi_schedule_prep`, `__napi_schedule`, `napi_complete_done`: what keeps polls apart |
+/// | `_spin_trylock`, `_spin_unlock_irqrestore` | `napi_schedule_prep`, `__napi_schedule`, `napi_complete_done`: mutual exclusion of polls |
 /// | `eth_type_trans` | `eth_type_trans` |
 /// | not there | `is_vmalloc_addr`, `skb_clone_tx_timestamp`, `dql_completed` |
 pub const PAPER_ORDER: [&str; 13] = [
@@ -29,8 +29,8 @@ pub const PAPER_ORDER: [&str; 13] = [
     "dql_completed",
 ];
 
-/// The sets of figure 10: none, then one routine more each time. `called` says
-/// which routines transmission calls at all: the others would change nothing.
+/// The sets of figure 10: none, then one routine more each time. `called` lists the
+/// routines that transmission calls: the others would change nothing.
 pub fn cumulative(called: &dyn Fn(&str) -> bool) -> Vec<Vec<&'static str>> {
     let names: Vec<&str> = PAPER_ORDER
         .into_iter()

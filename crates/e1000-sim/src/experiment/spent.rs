@@ -1,8 +1,8 @@
-//! Which functions of the driver a packet's instructions are executed in, and how
-//! many of them are checks: where the rewriting costs.
+//! A packet's instructions by function of the driver, and how many of them are checks:
+//! shows where the rewriting costs.
 //!
-//! From the single steps, so exact. Slow paths and thunks are not in here: they are
-//! no function's.
+//! From the single steps, so exact. Slow paths and thunks are not included: they belong
+//! to no function.
 
 use process_lab::program::Program;
 
@@ -18,8 +18,7 @@ pub struct Spent {
     pub slow: u64,
 }
 
-/// By function, most instructions first; `executed` says how often each address
-/// was.
+/// By function, most instructions first; `executed` has the count of each address.
 pub fn spent(program: &Program, executed: &[(u64, u64)]) -> Vec<Spent> {
     let starts = program.labels();
     let mut all: Vec<Spent> = starts

@@ -1,6 +1,6 @@
-//! A cost with its spread, robust against what else the machine does.
+//! A cost with its spread, robust against other load of the machine.
 
-/// What most batches of packets cost.
+/// The distribution of the cost of packets, over batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
     /// Half of the batches cost less.
@@ -23,8 +23,8 @@ impl Spread {
         }
     }
 
-    /// Of several rounds: the median of their medians, and the wider of what they
-    /// spread within and what they spread among each other.
+    /// Of several rounds: the median of their medians, and the wider of the spread
+    /// within them and the spread among them.
     pub fn of(rounds: &[Spread]) -> Spread {
         let medians = || rounds.iter().map(|round| round.median);
         let low = at(rounds.iter().map(|round| round.low), 0.5);
@@ -37,8 +37,8 @@ impl Spread {
     }
 }
 
-/// The value that such a part of all is below, between two the nearer by weight;
-/// 0 of none.
+/// The quantile: the value that this part of all is below, interpolated between two
+/// values; 0 without values.
 fn at(values: impl Iterator<Item = f64>, part: f64) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

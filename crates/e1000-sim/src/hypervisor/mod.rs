@@ -1,4 +1,4 @@
-//! The hypervisor instance: the rewritten driver and hot routines, loaded beside dom0.
+//! The hypervisor instance: the rewritten driver and hot routines, loaded.
 //!
 //! ```text
 //! payload      rewritten, verified and linked: data, made before the fork

@@ -6,7 +6,7 @@
 //! 0x5700_0000  stubs                 0x5800_0000  the translation table
 //! ```
 //!
-//! What a rewritten object names goes to (paper, 5.2)
+//! Undefined names of a rewritten object resolve to (paper, 5.2)
 //!
 //! | name | address |
 //! |---|---|
@@ -48,7 +48,7 @@ pub enum StubDestination {
     StackCorrupted,
 }
 
-/// A routine that driver code reaches by way of the hypervisor.
+/// A routine that driver code reaches through the hypervisor.
 #[derive(Clone, Debug)]
 pub struct Stub {
     pub name: String,
@@ -65,11 +65,11 @@ pub struct Payload {
     pub stubs: Vec<Stub>,
     /// Permitted targets of indirect calls, ascending.
     pub codemap: Vec<CodemapEntry>,
-    /// Whether the verifier says of all of it that it touches no vector register.
+    /// Whether the verifier found that none of it touches a vector register.
     pub vector_free: bool,
 }
 
-/// What a payload is made from.
+/// The inputs of a payload.
 pub struct Parts<'a> {
     /// dom0's objects and where they are.
     pub plan: &'a Plan<'a>,
@@ -85,7 +85,7 @@ impl Payload {
     /// Rewrites, verifies and links.
     ///
     /// # Errors
-    /// A refusal, a violation, or a name that nobody defines.
+    /// A refusal, a violation, or an undefined name.
     ///
     /// # Panics
     /// If the plan lacks one of the objects.
@@ -101,7 +101,7 @@ impl Payload {
     /// Verifies and links what was rewritten before.
     ///
     /// # Errors
-    /// A violation, or a name that nobody defines.
+    /// A violation, or an undefined name.
     pub fn link(
         parts: &Parts<'_>,
         hot: Object<'static>,
@@ -130,8 +130,8 @@ impl Payload {
         })
     }
 
-    /// Hypervisor address of a hot routine, or else of a function of the driver: a
-    /// name that a driver chose does not take a hot routine's place.
+    /// Hypervisor address of a hot routine, or else of a function of the driver: so a
+    /// driver's own function cannot replace a hot routine of the same name.
     pub fn function(&self, name: &str) -> Option<u64> {
         let hot = self.hot.entries.exported(name);
         hot.or_else(|| self.driver.entries.function(name))
@@ -215,8 +215,8 @@ struct Linker<'a> {
 }
 
 impl Linker<'_> {
-    /// Whether dom0's routine at `vm` was asked to be an upcall although there
-    /// is a rewritten one.
+    /// Whether dom0's routine at `vm` was requested as an upcall although a rewritten
+    /// one exists.
     fn is_upcall(&self, vm: u64) -> bool {
         let mut forced = self.parts.upcalls.iter();
         forced.any(|name| self.parts.plan.symbol(name) == Some(vm))

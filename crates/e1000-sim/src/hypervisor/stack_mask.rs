@@ -1,12 +1,11 @@
-//! A driver's stack for dom0 to look at during an upcall: stack variables that
-//! the driver passes by reference (paper, 4.2, leaves them open).
+//! dom0's view of a driver's stack during an upcall, for stack variables that the
+//! driver passes by reference (an open question in the paper, 4.2).
 //!
-//! dom0 gets the part in use at the same addresses, and what it writes there
-//! comes back. Words that hold code addresses of the hypervisor are return
-//! addresses, or were: they are hidden, so dom0 sees zeroes in their place and
-//! cannot change them; it neither learns nor redirects where the driver returns
-//! to. No data of the driver looks like that: code addresses in data are the VM
-//! instance's.
+//! dom0 gets the part in use at the same addresses, and its writes there are copied
+//! back. Words that hold code addresses of the hypervisor are or were return
+//! addresses. They are hidden: dom0 sees zeroes in their place and cannot change them,
+//! so it neither learns nor redirects where the driver returns to. The driver's data
+//! never hold such words: code addresses in data are the VM instance's.
 
 /// Words taken out of a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

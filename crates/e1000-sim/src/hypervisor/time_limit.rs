@@ -1,17 +1,16 @@
-//! A limit on the processor time of one invocation of the driver: one that loops
-//! for ever is aborted like one that makes a wild access, and the hypervisor goes
-//! on.
+//! A limit on the processor time of one invocation of the driver: an endless loop is
+//! aborted like a wild access, and the hypervisor goes on.
 //!
 //! ```text
 //! arm ─ driver ─ disarm       two stores an invocation
 //! tick, tick, tick, ...       the thread's processor time, TICKS a limit
 //! ```
 //!
-//! The handler counts ticks that find the same invocation. Past the limit it
-//! aborts the driver where it stands, if driver code is what was interrupted; if
-//! it was the hypervisor's own code, [`expired`] says so at the driver's next
-//! import, and the next tick tries again. Waiting for an upcall takes no
-//! processor time; it has a limit of its own.
+//! The handler counts ticks of the same invocation. Past the limit, if the signal
+//! interrupted driver code, it aborts the driver there. If the signal interrupted the
+//! hypervisor's own code, the driver's next import sees [`expired`], and the next tick
+//! tries again. Waiting for an upcall takes no processor time; it has a limit of its
+//! own.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -24,7 +23,7 @@ use process_lab::signals;
 use crate::error::LiveError;
 use crate::timer::ThreadTimer;
 
-/// The reason in a report of kind `ABORT_FAULT`: no processor's trap has it.
+/// The reason in a report of kind `ABORT_FAULT`: not the number of a processor's trap.
 pub const TIME_LIMIT: u32 = 0x7469_6d65;
 /// Ticks that make a limit.
 const TICKS: u32 = 4;
@@ -90,7 +89,7 @@ impl TimeLimit {
 
 impl Drop for TimeLimit {
     fn drop(&mut self) {
-        // A tick that comes before the timer is deleted finds nobody to abort.
+        // A tick that comes before the timer is deleted finds no driver to abort.
         CPU.store(std::ptr::null_mut(), Ordering::SeqCst);
     }
 }

@@ -26,7 +26,7 @@ pub enum UpcallError {
     /// More stack arguments than the slot has room for.
     #[error("{0} stack arguments, but upcalls have at most {STACK_ARGUMENTS}")]
     TooManyArguments(usize),
-    /// The window is no part of a driver stack.
+    /// The window is not part of a driver stack.
     #[error("the stack window {0:#x?} is larger than a driver stack")]
     Window(Range<u64>),
 }
@@ -45,11 +45,11 @@ pub struct Upcall<'s> {
     pub window: Range<u64>,
 }
 
-/// Makes the call and waits for `(rax, rdx)`. What dom0 writes into the window
-/// is in the driver's stack when it returns, an oops included.
+/// Makes the call and waits for `(rax, rdx)`. dom0's writes to the window are in the
+/// driver's stack when it returns, after an oops too.
 ///
 /// # Safety
-/// The window is readable and writable memory here, and nobody else uses it
+/// The window is readable and writable memory here, and nothing else uses it
 /// meanwhile.
 ///
 /// # Errors

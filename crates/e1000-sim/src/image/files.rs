@@ -32,7 +32,7 @@ impl Files {
         })
     }
 
-    /// Reads what `make support` left in a directory, beside a driver read before.
+    /// Reads the files of `make support` in a directory, to go with a driver read before.
     ///
     /// # Errors
     /// As [`Files::read`]; and [`LiveError::Release`], for a driver of another

@@ -1,5 +1,5 @@
-//! dom0's three objects, laid out and linked: a plan made before anything is
-//! forked, so that all processes agree about every address.
+//! dom0's three objects, laid out and linked: a plan made before any process is
+//! forked, so that all processes agree on every address.
 //!
 //! ```text
 //! e1000.ko ─┐                ┌─ bytes at addresses ── load ─> machine memory
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Undefined symbols of one object are the global symbols of the others. Those
-//! that begin with `host_` are Rust functions, too far for a call: each gets a
-//! stub at [`FAR`], which also is its address when taken as data. Percpu
+//! that begin with `host_` are Rust functions, out of a call's reach: each gets a
+//! stub at [`FAR`], which is also its address when taken as data. Percpu
 //! sections are linked at small addresses ([`PERCPU_LINK`]), one object's after
 //! the other's, and copied to every percpu area.
 
@@ -68,7 +68,7 @@ impl fmt::Display for Module {
     }
 }
 
-/// What becomes of an import that nobody defines.
+/// How an import without a definition is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// The plan fails and names them all.
@@ -120,7 +120,7 @@ impl<'f> Plan<'f> {
         if missing == Missing::Refuse && !far.missing.is_empty() {
             return Err(LiveError::Missing { names: far.missing });
         }
-        // Every symbol has its address beyond this point.
+        // Every symbol has its address from here on.
         for image in &mut images {
             let resolve = |name: &str, _: SymbolUse| globals.get(name).or_else(|| far.get(name));
             image.linked = link(&image.object, &image.layout, &resolve)
@@ -187,7 +187,7 @@ impl<'f> Plan<'f> {
             .or_else(|| self.far.get(name))
     }
 
-    /// Imports that nobody defines ([`Missing::Trap`]).
+    /// Imports without a definition ([`Missing::Trap`]).
     pub fn missing(&self) -> &[String] {
         &self.far.missing
     }
@@ -207,7 +207,7 @@ impl<'f> Plan<'f> {
             .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
     }
 
-    /// Whose code is there.
+    /// The module whose code is there.
     pub fn module_of(&self, address: u64) -> Option<Module> {
         let is_code = |segment: &Segment| {
             segment.protection == Protection::Code && segment.addresses.contains(&address)
@@ -223,21 +223,21 @@ impl<'f> Plan<'f> {
         self.names.describe(address)
     }
 
-    /// The function that begins exactly at `address`: what an indirect call may
-    /// go to.
+    /// The function that begins exactly at `address`: a permitted target of an
+    /// indirect call.
     pub fn function_at(&self, address: u64) -> Option<(Module, &str)> {
         self.names.function_at(address)
     }
 
     /// File (as the dom0 address of its name) and line of the WARN whose `ud2`
-    /// is at `address`; a BUG is none.
+    /// is at `address`; none for a BUG.
     pub fn warning_at(&self, address: u64) -> Option<(u64, u16)> {
         let warning = self.warnings.get(&address)?;
         warning.is_warning.then_some((warning.file, warning.line))
     }
 
-    /// Writes images and percpu areas into the machine's memory, as they are
-    /// before anything ran. Nobody runs on them meanwhile.
+    /// Writes images and percpu areas into the machine's memory, in their initial
+    /// state. No code runs on them meanwhile.
     pub fn load(&self, machine: &Machine) {
         for image in &self.images {
             for section in image.linked.iter().filter(|l| l.address >= DRIVER) {
@@ -252,7 +252,7 @@ impl<'f> Plan<'f> {
         self.store_variables(machine);
     }
 
-    /// Variables whose values are the machine's, where kernel.o has them.
+    /// Sets variables of kernel.o that describe the machine, if they exist.
     fn store_variables(&self, machine: &Machine) {
         let set = |name: &str, offset: u64, bytes: &[u8]| {
             if let Some(address) = self.symbol(name) {

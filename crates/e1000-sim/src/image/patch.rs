@@ -1,15 +1,15 @@
-//! What a kernel does to the code that it loads, so that dom0's driver is as fast
-//! as on a real one: without this, native would look slower than it is, and the
-//! rewritten driver, whose rewriter leaves the same out, faster in comparison.
+//! A kernel's patches to code that it loads, so that dom0's driver is as fast as on a
+//! real one. Without them, native would look slower than it is, and the rewritten
+//! driver, whose rewriter leaves the same code out, faster in comparison.
 //!
 //! ```text
-//! __mcount_loc    call __fentry__              nopl 0x0(%rax,%rax,1)    nobody traces
+//! __mcount_loc    call __fentry__              nopl 0x0(%rax,%rax,1)    no tracing
 //! .return_sites   jmp __x86_return_thunk       ret; int3 (4)            no return thunks
 //! ```
 //!
 //! Linux 6.1: `ftrace_init_nop` in `arch/x86/kernel/ftrace.c`, `apply_returns` in
-//! `arch/x86/kernel/alternative.c` on a processor that needs no return thunk, which
-//! is what favours native most.
+//! `arch/x86/kernel/alternative.c` on a processor that needs no return thunk, the case
+//! that favours native most.
 
 use elf_loader::Object;
 use elf_loader::link::Linked;
@@ -21,7 +21,7 @@ use crate::image::Module;
 const SITE: usize = 5;
 /// `P6_NOP5`.
 const NOP: [u8; SITE] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
-/// `ret`, and `int3` where nothing executes.
+/// `ret`, and `int3` in the bytes that never execute.
 const RETURN: [u8; SITE] = [0xc3, 0xcc, 0xcc, 0xcc, 0xcc];
 const CALL: u8 = 0xe8;
 const JUMP: u8 = 0xe9;
@@ -64,7 +64,7 @@ const KINDS: [Kind; 2] = [
 /// Patches the linked sections of an object; `address_of` knows global symbols.
 ///
 /// # Errors
-/// [`LiveError::Site`]: an entry means something else than it must.
+/// [`LiveError::Site`]: an entry's place has other contents than expected.
 pub fn apply(
     module: Module,
     object: &Object<'_>,

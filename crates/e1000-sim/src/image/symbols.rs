@@ -1,5 +1,4 @@
-//! Who defines what: global symbols of dom0's objects, and stubs for what none of
-//! them has.
+//! Global symbols of dom0's objects, and stubs for names that none of them defines.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -28,7 +27,8 @@ pub(crate) struct Global {
     weak: bool,
 }
 
-/// What the kernel's own loader does not take from modules either: each has it.
+/// Names that the kernel's own loader does not take from modules either: each module
+/// has them.
 const EACH_HAS: [&str; 3] = ["__this_module", "init_module", "cleanup_module"];
 
 impl Globals {
@@ -77,13 +77,13 @@ impl Globals {
     }
 }
 
-/// Stubs for what is not in any object:
+/// Stubs for names that are not in any object:
 ///
 /// ```text
 /// host function   ff 25 00 00 00 00   jmp *0(%rip)
 ///                 .quad ADDRESS
 ///                 cc cc               int3; int3
-/// nobody's        0f 0b cc ...        ud2; int3 ...
+/// undefined       0f 0b cc ...        ud2; int3 ...
 /// ```
 #[derive(Debug, Default)]
 pub(crate) struct Far {

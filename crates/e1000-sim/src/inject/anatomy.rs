@@ -1,7 +1,7 @@
-//! Where the driver has what. Kernel structures: a table that kernel.o carries
+//! Finds the driver's structures. Kernel structures: a table that kernel.o carries
 //! (`kernel_fields`, the compiler's offsets). The driver's own structures are in
-//! no header and the module has no debug information, so they are found by what
-//! they hold:
+//! no header and the module has no debug information, so they are found by their
+//! contents:
 //!
 //! | what | how it is recognised |
 //! |---|---|
@@ -24,7 +24,7 @@ use crate::memory::view::View;
 use crate::nic::Register;
 use crate::transport::mailbox::Mailbox;
 
-/// Bytes of a ring's structure that are looked at.
+/// Bytes of a ring's structure that are searched.
 const RING: u64 = 64;
 /// Bytes of a descriptor (manual, 3.2.3 and 3.3.3).
 pub const DESCRIPTOR: u64 = 16;
@@ -42,7 +42,7 @@ pub struct Ring {
     pub count: u64,
     /// dom0 address of the driver's buffer array.
     pub buffers: u64,
-    /// Where the ring has that address.
+    /// The word of the ring that holds that address.
     pub buffers_at: u64,
 }
 
@@ -54,7 +54,7 @@ impl Ring {
 
     /// dom0 addresses of the indices' 32-bit words.
     pub fn indices(&self) -> impl Iterator<Item = u64> + use<> {
-        // Behind descriptors (8), bus address (8), size (4).
+        // After descriptors (8), bus address (8), size (4).
         (self.at + 20..self.buffers_at).step_by(4)
     }
 
@@ -71,9 +71,9 @@ pub struct Anatomy<'a> {
     /// dom0's memory.
     pub view: View<'a>,
     pub machine: &'a Machine,
-    /// Who has the card.
+    /// The card.
     pub mailbox: &'a Mailbox,
-    /// What dom0 said.
+    /// The driver as dom0 described it.
     pub info: Info,
     /// dom0 addresses of the adapter.
     pub adapter: Range<u64>,
@@ -85,7 +85,7 @@ pub struct Anatomy<'a> {
 }
 
 impl<'a> Anatomy<'a> {
-    /// Looks at the driver's memory. `None` if it is not as expected: another
+    /// Searches the driver's memory. `None` if it is not as expected: another
     /// driver, or one that is not open.
     pub fn find(
         plan: &'a Plan<'a>,
@@ -131,12 +131,12 @@ impl<'a> Anatomy<'a> {
         word(&self.view, at)
     }
 
-    /// Whether a word is an address of dom0's memory, code excepted.
+    /// Whether a word is an address of dom0's memory other than code.
     pub fn is_data(&self, word: u64) -> bool {
         self.plan.space().machine_address(word).is_some() && !self.plan.is_code(word)
     }
 
-    /// dom0 addresses of the words in `range` that `is` says yes to.
+    /// dom0 addresses of the words in `range` for which `is` is true.
     pub fn words(&self, range: Range<u64>, is: impl Fn(u64) -> bool) -> Vec<u64> {
         let places = (range.start.next_multiple_of(8)..range.end).step_by(8);
         places

@@ -6,8 +6,8 @@
 //!      └─ watches: it lives, its pulse beats; counts are in shared memory
 //! ```
 //!
-//! Each fault: guest 0 is served while it strikes; what happened is classified;
-//! the guards are looked at; dom0 resets the driver; both guests are served.
+//! For each fault: guest 0 is served while it strikes; the outcome is classified; the
+//! guards are checked; dom0 resets the driver; both guests are served.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -40,21 +40,21 @@ use crate::transport::rendezvous::Limits;
 
 /// Guests that send and receive; the others' memory is guarded.
 const GUESTS: u32 = 2;
-/// Packets each way while a fault is about.
+/// Packets each way while a fault may strike.
 const PACKETS: u32 = 24;
 /// Processor time of one invocation.
 const TIME_LIMIT: Duration = Duration::from_millis(100);
 /// Seconds for a command to dom0: a hang costs as much.
 const COMMAND: u64 = 1;
-/// All code is looked at after so many faults.
+/// All code is checked each time after this many faults.
 const CODE_EVERY: u64 = 100;
-/// Time of the hypervisor's own without a pulse that is a hang. dom0's hangs, which it
-/// waits for, are over much sooner.
+/// Time of the hypervisor's own without a pulse that counts as a hang. Its waits for a
+/// hanging dom0 end much sooner.
 const HANG: Duration = Duration::from_secs(600);
-/// Time between looks.
+/// Time between polls.
 const PIECE: Duration = Duration::from_millis(20);
 
-/// What is to be done.
+/// The campaign to run.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub faults: u64,
@@ -68,8 +68,8 @@ pub struct Options {
     pub variant: Variant,
 }
 
-/// Runs faults in a process of their own and watches it. What was counted, and
-/// what never must happen.
+/// Runs faults in a process of their own and watches it. Gives the counts, and events
+/// that must never happen.
 ///
 /// # Errors
 /// The process could not be made.
@@ -209,7 +209,7 @@ impl<'s> Campaign<'s> {
         }
     }
 
-    /// The driver's data; of a new dom0 if this one's is beyond recognition.
+    /// The driver's data; those of a new dom0 if this one's cannot be found.
     fn anatomy(&mut self) -> Result<Anatomy<'s>, SystemError> {
         for _ in 0..2 {
             let (plan, machine) = (&self.system.blueprint().plan, self.system.machine());
@@ -248,7 +248,7 @@ impl<'s> Campaign<'s> {
         (served, armed.and_then(|armed| armed.struck))
     }
 
-    /// The fault strikes from another thread. It is done before dom0 is mended:
+    /// The fault strikes from another thread, which ends before dom0's recovery, because
     /// a new dom0 is forked from this process.
     fn serve_meanwhile(
         &mut self,
@@ -261,14 +261,14 @@ impl<'s> Campaign<'s> {
             });
             let served = self.serve();
             let struck = striker.join().unwrap_or_default();
-            // It may have come late: packets find it now.
+            // It may have struck late: let packets meet it now.
             let served = served.and_then(|first| Ok(first.and(self.serve()?)));
             (served, struck)
         })
     }
 
-    /// Guest 0 is served, packet by packet at first, until the fault has struck
-    /// and had its chance.
+    /// Guest 0 is served, packet by packet at first, until the fault has struck and
+    /// could have an effect.
     fn serve(&mut self) -> Result<Exchanged, Stop> {
         [2, 2, 2, 2, PACKETS]
             .into_iter()
@@ -297,8 +297,8 @@ impl<'s> Campaign<'s> {
         }
     }
 
-    /// What the card refused, or what the driver wrote into registers that it
-    /// may not write.
+    /// Accesses that the card refused, or the driver's writes to registers that it may
+    /// not write.
     fn card_noticed(&mut self, before: &Faults) -> Option<String> {
         let audited = self.service.packet_loop.card.close();
         let device = self.system.mailbox().device();
@@ -396,7 +396,7 @@ impl<'s> Campaign<'s> {
     }
 }
 
-/// What outlives a reset of the driver.
+/// Memory that a reset of the driver does not change.
 fn lasting(anatomy: &Anatomy<'_>) -> [Range<u64>; 3] {
     let device = anatomy.info.net_device..anatomy.adapter.end;
     [device, anatomy.tx.structure(), anatomy.rx.structure()]

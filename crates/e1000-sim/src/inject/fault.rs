@@ -44,12 +44,12 @@ kinds! {
     RingIndex "ring: index or count"
     /// The descriptors' bus address or size is wrong, and the card's own.
     RingAddress "ring: descriptors' address"
-    /// A function pointer goes where nothing is.
+    /// A function pointer goes to an unmapped address.
     FunctionNowhere "function pointer: nowhere"
     /// A function pointer goes into the middle of a function.
     FunctionMiddle "function pointer: mid-function"
     /// A function pointer goes to the hypervisor's code, to data, or to a kernel
-    /// function that is not for it.
+    /// function of another type.
     FunctionForbidden "function pointer: forbidden"
     /// A saved register or a variable on the driver's stack is wrong.
     StackWord "stack: saved words"
@@ -59,9 +59,9 @@ kinds! {
     StackCanary "stack: canary"
     /// A buffer's bus address in a descriptor is wrong.
     DmaAddress "descriptor: DMA address"
-    /// What hot routines and the hypervisor share is wrong: requests, completions.
+    /// Data shared by hot routines and the hypervisor is wrong: requests, completions.
     Interface "shared rings: index or entry"
-    /// A lock is held that nobody will free.
+    /// A lock is held and will never be freed.
     HeldLock "lock left held"
     /// One bit is flipped, anywhere in the driver's data.
     BitFlip "random bit"
@@ -78,8 +78,8 @@ pub enum Moment {
     BeforeHandler,
     /// The driver hands a packet over: it is in the middle of its poll.
     Inside,
-    /// At any instruction: another thread strikes while packets go. What is
-    /// struck is the seed's choice; at which instruction is not.
+    /// At any instruction: another thread strikes while packets move. The seed determines
+    /// the word, but not the instruction.
     Meanwhile,
 }
 
@@ -135,8 +135,8 @@ impl Struck {
         self
     }
 
-    /// Takes it back if it lies in `range` and nobody has written there since:
-    /// what outlives a reset would else be another fault's ending.
+    /// Takes it back if it lies in `range` and the word has not been written since:
+    /// otherwise it would outlive a reset and change a later fault's outcome.
     pub fn take_back(&self, view: &View<'_>, range: &Range<u64>) {
         let size = self.size as usize;
         let mut now = [0; 8];
@@ -148,19 +148,19 @@ impl Struck {
     }
 }
 
-/// What became of a fault.
+/// The outcome of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The invocation was aborted.
     Aborted(Report),
     /// It took too long and was aborted.
     TimeLimit(Report),
-    /// Somebody else noticed: the card, the stack protector, the packet loop.
+    /// Another part noticed: the card, the stack protector, the packet loop.
     Detected(String),
     /// Packets of the guest that was served were lost or damaged, which its own
     /// checks noticed; nothing stopped.
     Noticed(String),
-    /// Every packet went where it should, unharmed.
+    /// Every packet arrived undamaged.
     Harmless,
 }
 
@@ -176,8 +176,8 @@ impl fmt::Display for Ending {
     }
 }
 
-/// Addresses that a driver has no business with; among them the hypervisor's
-/// own, of which `own` is one on its heap.
+/// Addresses that a driver never needs, the hypervisor's own among them; `own` is one
+/// on the hypervisor's heap.
 pub fn wild_address(random: &mut Random, dom0_ram: u64, own: u64) -> u64 {
     let odd = random.below(4096);
     let choices = [
@@ -194,7 +194,7 @@ pub fn wild_address(random: &mut Random, dom0_ram: u64, own: u64) -> u64 {
         DRIVER_STACK + 0x3000 + odd,
         DRIVER_STACK + 0x7000 + odd,
         own,
-        // dom0's borders: its last bytes, guests' memory, struct pages, code.
+        // Limits of dom0's memory: its last bytes, guests' memory, struct pages, code.
         DIRECT_MAP + dom0_ram - 1 - random.below(16),
         DIRECT_MAP + dom0_ram + (odd << 9),
         VMEMMAP + (odd << 8),
@@ -205,7 +205,7 @@ pub fn wild_address(random: &mut Random, dom0_ram: u64, own: u64) -> u64 {
     choices[random.below(choices.len() as u64) as usize]
 }
 
-/// Indices that no ring of `count` has, or not now.
+/// Indices that a ring of `count` never has, or does not have now.
 pub fn wild_index(random: &mut Random, count: u64) -> u64 {
     let choices = [
         count,

@@ -1,5 +1,5 @@
 //! The hypervisor instance as the packet loop's engine, with a fault that strikes
-//! at its moment.
+//! at a chosen moment.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,21 +23,21 @@ pub struct Armed<'a> {
     pub anatomy: Arc<Anatomy<'a>>,
     /// The instance's code.
     pub payload: &'a Payload,
-    /// What is to be broken.
+    /// The kind of fault.
     pub kind: FaultKind,
     pub moment: Moment,
-    /// Such moments to let pass.
+    /// Moments of this kind to skip.
     pub countdown: u64,
-    /// Where choices come from.
+    /// Source of random choices.
     pub random: Random,
     /// An address of the hypervisor's own heap.
     pub own: u64,
-    /// What was broken, once it was.
+    /// The fault as it struck, if it has.
     pub struck: Option<Struck>,
 }
 
 impl Armed<'_> {
-    /// A moment has come; whether it is the one.
+    /// Counts a moment; gives whether it is the chosen one.
     fn is_due(&mut self, moment: Moment) -> bool {
         if moment != self.moment || self.struck.is_some() {
             return false;
@@ -47,7 +47,7 @@ impl Armed<'_> {
         due
     }
 
-    /// Strikes while another thread runs the driver, after some time of packets.
+    /// Strikes while another thread runs the driver, some time after packets began.
     pub fn meanwhile(&mut self) {
         const MOST: u64 = 1_500;
         let start = Instant::now();
@@ -95,7 +95,7 @@ impl Armed<'_> {
 pub struct Faulty<'a> {
     /// The hypervisor instance.
     pub engine: TwinEngine<'a>,
-    /// The fault to come, or that came.
+    /// The fault, pending or struck.
     pub armed: Option<Armed<'a>>,
 }
 

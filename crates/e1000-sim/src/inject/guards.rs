@@ -1,10 +1,10 @@
-//! What no fault may change: the hypervisor's code and memory, and the memory of
-//! guests that have nothing on its way.
+//! Memory that no fault may change: the hypervisor's code and memory, and the memory of
+//! guests without packets.
 //!
 //! * code: every executable mapping of the process, the rewritten driver, its
 //!   stubs and the runtime among them;
-//! * pages of a known pattern beside the translation table and beside the
-//!   driver's stack block, where a near miss would go;
+//! * pages of a known pattern next to the translation table and the driver's stack
+//!   block, which a near miss would hit;
 //! * the translation table: entries lead to the pages that they name;
 //! * a megabyte on the heap, and the code map that indirect calls trust;
 //! * all memory of guests without packets.
@@ -24,7 +24,7 @@ use crate::system::Blueprint;
 const HEAP: usize = 1 << 20;
 const PATTERN: u8 = 0xa5;
 
-/// What was there.
+/// The guarded memory's contents when the guards were set up.
 pub struct Guards<'m> {
     machine: &'m Machine,
     space: &'m Space,
@@ -37,7 +37,7 @@ pub struct Guards<'m> {
 }
 
 impl<'m> Guards<'m> {
-    /// Puts guards up. The instance is loaded; `idle` guests have no packets.
+    /// Sets guards up. The instance is loaded; `idle` guests have no packets.
     ///
     /// # Errors
     /// A system call's.
@@ -80,10 +80,10 @@ impl<'m> Guards<'m> {
         crc(self.machine, &self.machine.sizes().guest(number))
     }
 
-    /// What has changed, if anything has; guests' memory since it was asked last.
+    /// The changes, if any; for guests' memory since the last call.
     pub fn changed(&mut self) -> Option<String> {
-        // SAFETY: elements of a live vector; volatile, for whoever writes there
-        // does it behind the compiler's back.
+        // SAFETY: elements of a live vector; volatile, because writes there would be
+        // unknown to the compiler.
         let read = |byte: &u8| unsafe { std::ptr::from_ref(byte).read_volatile() };
         if self.heap.iter().any(|byte| read(byte) != PATTERN) {
             return Some("the hypervisor's heap".to_owned());
@@ -106,7 +106,7 @@ impl<'m> Guards<'m> {
         })
     }
 
-    /// Likewise, of all code: many megabytes.
+    /// The same for all code: many megabytes.
     pub fn code_changed(&self) -> Option<String> {
         let now: Vec<_> = executable().into_iter().map(hashed).collect();
         (now != self.code).then(|| "executable memory".to_owned())
@@ -147,7 +147,7 @@ fn codemap(payload: &Payload) -> u32 {
     hash(&words)
 }
 
-/// Executable mappings of this process that nobody may write.
+/// Executable mappings of this process that are not writable.
 fn executable() -> Vec<Range<u64>> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut ranges = Vec::new();

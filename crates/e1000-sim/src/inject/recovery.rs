@@ -1,5 +1,5 @@
 //! After a fault: dom0 resets the driver, the hypervisor instance is renewed, and
-//! packets go both ways again. What dom0 cannot mend ends it: it is born again.
+//! packets go both ways again. If dom0 cannot reset the driver, it is restarted.
 //!
 //! ```text
 //! view closed, interrupts dom0's ─> hot_recover ─> close ─> hot_recover ─> open
@@ -14,17 +14,17 @@ use crate::system::{CPU, System, SystemError};
 use crate::transport::mailbox::InterruptOwner;
 use crate::transport::rendezvous::Limits;
 
-/// Packets each way, each guest, that show that it serves.
+/// Packets each way for each guest that show that the instance works.
 const PROOF: u32 = 12;
 /// Virtual time for the link to come up.
 const LINK: u64 = 10_000_000_000;
 
-/// How it was mended.
+/// How it recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mended {
     /// dom0 reset the driver.
     Reset,
-    /// dom0 had to be started anew.
+    /// dom0 had to be restarted.
     Restarted,
 }
 
@@ -33,7 +33,7 @@ pub enum Mended {
 pub struct Quiet(Vec<(u64, u32)>);
 
 impl Quiet {
-    /// Notes them: no fault has struck yet.
+    /// Records them, before any fault has struck.
     pub fn note(system: &System<'_>) -> Quiet {
         let plan = &system.blueprint().plan;
         let view = plan.view(system.machine());
@@ -58,7 +58,7 @@ impl Quiet {
     }
 }
 
-/// What mends, and what is mended.
+/// The parts of the system that take part in a recovery.
 pub struct Recovery<'s, 'r> {
     pub system: &'r mut System<'s>,
     /// The hypervisor instance and its guests.
@@ -72,11 +72,10 @@ pub struct Recovery<'s, 'r> {
 }
 
 impl Recovery<'_, '_> {
-    /// Mends: the driver is reset, or else dom0 started anew, which is said with
-    /// the reason.
+    /// Recovers: resets the driver, or else restarts dom0 and gives the reason.
     ///
     /// # Errors
-    /// Not even a new dom0 helps: a violation.
+    /// A new dom0 does not work either: a violation.
     pub fn mend(&mut self) -> Result<(Mended, Option<String>), String> {
         self.leave_card();
         let owed = self.service.packet_loop.engine.engine.forget_packets();
@@ -92,7 +91,7 @@ impl Recovery<'_, '_> {
         Ok((Mended::Restarted, Some(why)))
     }
 
-    /// The card is dom0's.
+    /// Gives the card to dom0.
     fn leave_card(&self) {
         let mailbox = self.system.mailbox();
         mailbox.device().close();

@@ -16,12 +16,12 @@ use crate::transport::mailbox::InterruptOwner;
 /// Bytes of a frame, without FCS.
 pub const FRAME: usize = 1000;
 
-/// What went and came.
+/// Counts of frames sent and received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exchanged {
     /// Frames that should have been on the wire or at a guest, and were not.
     pub lost: u64,
-    /// Frames that were not as sent, or of nobody here.
+    /// Frames that were changed, or of no known sender.
     pub damaged: u64,
 }
 
@@ -125,13 +125,13 @@ impl<'a> Service<'a> {
         frames
     }
 
-    /// What damaged frames a guest got.
+    /// The damaged frames that a guest received.
     pub fn damage(&self, guest: usize) -> u64 {
         let received = &self.sources[guest].received;
         received.corrupted + received.strangers
     }
 
-    /// After a reset: nothing is on its way.
+    /// After a reset: no packet is being sent or received.
     pub fn settle_accounts(&mut self) {
         for _ in 0..TX_DONE {
             if self.packet_loop.engine.completion().is_none() {

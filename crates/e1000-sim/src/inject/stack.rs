@@ -1,12 +1,12 @@
-//! The driver's own stack, struck from the trusted side while the driver waits in
-//! an import: the packet that it hands over.
+//! Faults in the driver's own stack, from the trusted side, while the driver waits in
+//! an import: the one that passes a received packet on.
 //!
-//! Words that hold code addresses are return addresses, or were; the canary is
-//! known; the rest are saved registers and variables of the driver's functions
-//! and the hot routines' below them.
+//! Words that hold code addresses are or were return addresses; the canary is
+//! known; the other words are saved registers and variables of the driver's functions
+//! and of the hot routines' below them.
 //!
-//! A return address becomes anything, every other time a place in code of the
-//! hypervisor's: whichever it is, the function that was to return there aborts.
+//! A return address is replaced by any value, every other time by a place in the
+//! hypervisor's code. In each case the function that was to return there aborts.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -21,7 +21,7 @@ use crate::hypervisor::instance::stack_in_use;
 use crate::hypervisor::payload::Payload;
 use crate::memory::CANARY;
 
-/// What is to be struck inside of the poll that runs, or null.
+/// The fault to strike inside the running poll, or null.
 static ARMED: AtomicPtr<Armed<'static>> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Runs `poll` with faults struck inside of it.

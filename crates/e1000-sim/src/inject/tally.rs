@@ -1,5 +1,5 @@
-//! What became of faults, by kind. It lies in shared memory: if the hypervisor
-//! dies, its supervisor still knows.
+//! Outcomes of faults, by kind. They are in shared memory: if the hypervisor dies, its
+//! supervisor still has them.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use crate::transport::mailbox::Zeroed;
 
 const KINDS: usize = FaultKind::ALL.len();
 
-/// What is counted of each kind.
+/// The counts of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Column {
@@ -24,9 +24,9 @@ pub enum Column {
     Noticed,
     /// Nothing happened.
     Harmless,
-    /// Aborted for the time it took.
+    /// Aborted because it took too long.
     TimeLimit,
-    /// dom0 had to be started anew.
+    /// dom0 had to be restarted.
     Restarts,
     /// Packets went both ways again.
     Served,
@@ -53,9 +53,9 @@ const COLUMNS: usize = 8;
 #[derive(Debug, Default)]
 pub struct Tally {
     counts: [[AtomicU64; COLUMNS]; KINDS],
-    /// Grows with everything that is done: a standstill is a hang.
+    /// Grows with every step: a standstill is a hang.
     pub pulse: AtomicU64,
-    /// What must never happen.
+    /// Events that must never happen.
     pub violations: AtomicU64,
     /// Set when all was done.
     pub finished: AtomicU64,

@@ -1,6 +1,6 @@
-//! The hypervisor's translation table, looked at from outside: each entry that
-//! emitted code could use must lead to the very page of dom0's that it names, as
-//! the operating system has it mapped (`/proc/self/maps`).
+//! Checks the hypervisor's translation table from outside: each entry that emitted code
+//! could use must lead to the page of dom0's that it names, as the operating system has
+//! it mapped (`/proc/self/maps`).
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Who spends the cycles of a packet ([`profile`]) and the instructions ([`steps`]).
+//! The cycles of a packet by component ([`profile`]), and the instructions ([`steps`]).
 
 pub mod profile;
 pub mod steps;

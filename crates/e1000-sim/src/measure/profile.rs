@@ -1,32 +1,32 @@
-//! Who does what a packet costs.
+//! The cost of a packet by component.
 //!
-//! The packet loop says whose turn it is. Code that was declared is its owner's on
-//! anybody's turn: driver and hot routines run on their host's.
+//! The packet loop says which component runs. Declared code counts for its own
+//! component at any time: driver and hot routines run while their host does.
 //!
-//! Code that driver and hot routines are made to go through, slow paths and thunks,
-//! belongs to whoever called it: without the rewriting, or on another processor,
-//! its work would be the caller's own.
+//! Code that driver and hot routines have to go through, slow paths and thunks, counts
+//! for its caller: without the rewriting, or on another processor, its work would be
+//! done by the caller's own code.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use libc::{c_int, ucontext_t};
 
-/// Who spends time (paper, figures 7 and 8, and the card, which is no processor
-/// time on a real machine).
+/// A component that takes time (paper, figures 7 and 8, and the card, which takes no
+/// processor time on a real machine).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Component {
     /// Not in the packet loop.
     Idle = 0,
     Driver = 1,
-    /// The hot routines: dom0's or the hypervisor's, as the path has it.
+    /// The hot routines: in dom0 or in the hypervisor, depending on the path.
     Support = 2,
     /// The hypervisor: runtime, switch, entries.
     Hypervisor = 3,
     /// dom0's kernel and its programs.
     Dom0 = 4,
     Guest = 5,
-    /// The model of the card, and the packets' checking behind it.
+    /// The model of the card, and the check of packets that leave it.
     Card = 6,
 }
 
@@ -63,7 +63,7 @@ impl Component {
     }
 }
 
-/// A number for each component, at the component's own.
+/// A number for each component, indexed by the component.
 pub type ByComponent = [u64; Component::ALL.len()];
 
 /// Ranges that can be declared.
@@ -76,11 +76,11 @@ static OWNERS: [AtomicU32; RANGES] = [const { AtomicU32::new(0) }; RANGES];
 static DECLARED: AtomicUsize = AtomicUsize::new(0);
 /// The range of code that belongs to its callers.
 static CALLERS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-/// Words of the stack among which such code has its caller: `twin_slow_<reg>` and
-/// what it calls keep six words at most (runtime/core/entry_x86_64.S).
+/// Words of the stack among which such code has its caller: `twin_slow_<reg>` and its
+/// callees keep six words at most (runtime/core/entry_x86_64.S).
 const CALLER_WORDS: usize = 6;
 
-/// Says what the thread does from here on.
+/// Sets the component that the thread runs from here on.
 #[inline]
 pub fn enter_phase(component: Component) {
     PHASE.store(component as u32, Ordering::Relaxed);
@@ -105,7 +105,7 @@ pub fn declare_callers(start: u64, end: u64) {
     CALLERS[1].store(end, Ordering::Relaxed);
 }
 
-/// Whose the instruction is that was interrupted.
+/// The component of the interrupted instruction.
 ///
 /// # Safety
 /// The context is that of a signal handler that runs.
@@ -114,7 +114,7 @@ pub(crate) unsafe fn owner(context: &ucontext_t) -> Component {
     let (rip, stack) = (register(libc::REG_RIP), register(libc::REG_RSP));
     let phase = PHASE.load(Ordering::Relaxed);
     let found = match phase == Component::Idle as u32 {
-        // Outside the loop the same code works for nobody's packet.
+        // Outside the loop the same code is part of no packet's cost.
         true => None,
         // SAFETY: the range is where the stack has these words.
         false if is_callers(rip) => unsafe { caller(stack) },
@@ -129,7 +129,7 @@ fn is_callers(rip: u64) -> bool {
     (start..end).contains(&rip)
 }
 
-/// Whose code called what runs on this stack: the first return address.
+/// The component of the code that called into this stack: by the first return address.
 ///
 /// # Safety
 /// Six words above `stack` are readable.

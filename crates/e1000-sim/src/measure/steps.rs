@@ -1,7 +1,7 @@
 //! Instructions, counted exactly: the processor's single-step trap after each.
 //!
-//! Slow (a signal an instruction), so it counts a few packets of a loop that has
-//! warmed up. Whose an instruction is, the profiler's ranges and phases say.
+//! Slow (a signal for each instruction), so it counts a few packets of a loop that has
+//! warmed up. The profiler's ranges and phases give the component of an instruction.
 
 use std::arch::asm;
 use std::ops::Range;
@@ -27,13 +27,13 @@ static COUNTING: AtomicBool = AtomicBool::new(false);
 
 /// Most routines whose calls are counted.
 pub const ROUTINES: usize = 64;
-/// What a mark says if it is of an instruction that looks up the table; else it is
-/// the number of a routine, from 1.
+/// The mark of an instruction that looks up the table; any other is the number of a
+/// routine, from 1.
 const LOOKUP: u8 = u8::MAX;
 
-/// Code whose every execution is counted: the instructions that look up the
-/// translation table, and the first ones of routines, when a caller jumps there; and
-/// each of the callers' instructions by itself.
+/// Code whose executions are counted: the instructions that look up the translation
+/// table; the first instructions of routines, when a caller jumps there; and each of the
+/// callers' instructions by itself.
 pub struct Marks {
     start: u64,
     marked: Vec<u8>,
@@ -159,7 +159,7 @@ impl Steps {
         self.by[component as usize]
     }
 
-    /// Instructions of all that a packet costs.
+    /// Instructions of all components of a packet's cost.
     pub fn costs(&self) -> u64 {
         Component::COSTS.iter().map(|c| self.of(*c)).sum()
     }
@@ -203,7 +203,7 @@ pub(crate) fn counting() -> bool {
     COUNTING.load(Ordering::Relaxed)
 }
 
-/// While counting: goes on counting, or not, for what nobody asks about.
+/// While counting: resumes or suspends it, for work that is not to be counted.
 #[inline(never)]
 pub(crate) fn attend(on: bool) {
     step(on);
@@ -228,7 +228,7 @@ extern "C" fn on_step(signal: c_int, info: *mut siginfo_t, context: *mut c_void)
         ((*info).si_code, registers[libc::REG_RIP as usize] as u64)
     };
     if code != TRAP_TRACE || !COUNTING.load(Ordering::Relaxed) {
-        // int3 in the measured code: nothing here can perform it.
+        // int3 in the measured code: it cannot be performed here.
         signals::give_up(signal);
     }
     // SAFETY: this is a handler, and the context its own.

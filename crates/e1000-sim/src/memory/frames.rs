@@ -1,6 +1,6 @@
-//! Whose each frame of the machine is: the runtime's table
-//! (`runtime/include/twin/frames.h`), in memory that every process of the
-//! hypervisor's has at one address.
+//! The owner of each frame of the machine: the runtime's table
+//! (`runtime/include/twin/frames.h`), in memory that every process of the hypervisor
+//! maps at the same address.
 
 use process_lab::runtime;
 use process_lab::shared::Shared;
@@ -11,7 +11,7 @@ use crate::error::LiveError;
 /// Who owns a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// Nobody: it may be sent by no guest.
+    /// No owner: no guest may send it.
     Nobody,
     Dom0,
     /// That guest.
@@ -42,7 +42,7 @@ impl Owner {
 /// Why a frame did not change hands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotGiven {
-    /// A packet that is on its way lies in it: try again after completions.
+    /// A packet that is being sent lies in it: try again after completions.
     Pinned,
     /// It is not the giver's.
     NotOwned,
@@ -62,7 +62,7 @@ unsafe impl Send for Frames {}
 unsafe impl Sync for Frames {}
 
 impl Frames {
-    /// So many frames that are nobody's.
+    /// A number of frames without owners.
     ///
     /// # Errors
     /// The system call's.
@@ -81,7 +81,7 @@ impl Frames {
         })
     }
 
-    /// For the runtime, which does not write to it.
+    /// Pointer for the runtime, which does not write to it.
     pub fn raw(&self) -> *mut runtime::Frames {
         (&raw const *self.table).cast_mut()
     }
@@ -90,7 +90,7 @@ impl Frames {
     /// owner, as far as they can be given.
     ///
     /// # Errors
-    /// Why the first that could not be did not change hands; those before it did.
+    /// Why the first frame that could not be given was not; those before it were.
     pub fn give(
         &self,
         range: &std::ops::Range<u64>,
@@ -115,7 +115,7 @@ impl Frames {
         Owner::from_code(unsafe { runtime::twin_frame_owner(self.raw(), machine / PAGE) })
     }
 
-    /// Packets on their way that lie in it.
+    /// The frame's pins: packets being sent that lie in it.
     pub fn pins(&self, machine: u64) -> u32 {
         // SAFETY: the table is alive.
         unsafe { runtime::twin_frame_pins(self.raw(), machine / PAGE) }

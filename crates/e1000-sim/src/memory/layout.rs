@@ -1,4 +1,4 @@
-//! Where everything is, in numbers, and how much of it there is.
+//! Addresses and sizes of everything.
 
 use std::ops::Range;
 
@@ -34,8 +34,8 @@ pub const BAR_BUS: u32 = 0xf000_0000;
 pub const IRQ: u32 = 11;
 /// CPUs of dom0: number 0 boots, the others are the hypervisor's.
 pub const CPUS: usize = 4;
-/// Where percpu sections are linked: offsets in a percpu area, for `%gs` is its
-/// address. The page below has the canary, at 0x28.
+/// Where percpu sections are linked: offsets in a percpu area, because `%gs` is the
+/// area's address. The page below has the canary, at 0x28.
 pub const PERCPU_LINK: u64 = 0x1000;
 /// Bytes of a percpu area.
 pub const PERCPU_SIZE: u64 = 64 << 10;
@@ -73,8 +73,8 @@ pub const fn driver_stack(cpu: usize) -> Range<u64> {
     block + twin_abi::stack::LOW..block + twin_abi::stack::HIGH
 }
 
-/// dom0 addresses of memory for arguments by reference, which the supervisor
-/// and dom0 agree about between themselves; kernel.o does not know of it.
+/// dom0 addresses of memory for arguments by reference between supervisor and dom0
+/// process; kernel.o does not use it by itself.
 pub const EXCHANGE: Range<u64> = DIRECT_MAP + EXCHANGE_AT..DIRECT_MAP + EXCHANGE_AT + EXCHANGE_SIZE;
 
 /// How much memory the machine has.

@@ -9,7 +9,7 @@ use super::layout::{BAR_SIZE, PAGE, Sizes};
 use crate::error::LiveError;
 
 /// The machine: its memory and the NIC's registers, each a file that is mapped
-/// here as a whole, at an address of no meaning. Children inherit the mappings.
+/// here as a whole, at an arbitrary address. Children inherit the mappings.
 #[derive(Debug)]
 pub struct Machine {
     sizes: Sizes,
@@ -22,7 +22,7 @@ pub struct Machine {
 // by copies through raw pointers, never by references.
 unsafe impl Sync for Machine {}
 
-/// dom0's frames and the guests', as the sizes say.
+/// dom0's frames and the guests', from the sizes.
 fn owned(sizes: Sizes) -> Result<Frames, LiveError> {
     let frames = Frames::new(sizes.total() / PAGE)?;
     let guests = (0..sizes.guests).map(|number| (sizes.guest(number), Owner::Guest(number)));
@@ -49,7 +49,7 @@ impl Machine {
         })
     }
 
-    /// Whose each frame is.
+    /// The owner of each frame.
     pub fn frames(&self) -> &Frames {
         &self.frames
     }
@@ -76,7 +76,7 @@ impl Machine {
     }
 
     /// All memory in this process: `sizes().total()` bytes from machine address
-    /// 0 on, that other processes change as well.
+    /// 0 on, which other processes change as well.
     pub fn ram(&self) -> *mut u8 {
         self.ram.as_ptr()
     }
@@ -88,7 +88,7 @@ impl Machine {
         (end <= self.sizes.total()).then(|| unsafe { self.ram().add(machine as usize) })
     }
 
-    /// Makes dom0's RAM and the NIC's registers zero again. Nobody uses them.
+    /// Makes dom0's RAM and the NIC's registers zero again. Nothing uses them meanwhile.
     ///
     /// # Errors
     /// A system call's.
@@ -106,7 +106,7 @@ impl Machine {
     /// Copies bytes from a machine address; `None` if there is no such memory.
     pub fn read(&self, machine: u64, into: &mut [u8]) -> Option<()> {
         let from = self.at(machine, into.len() as u64)?;
-        // SAFETY: `at` checked the source; nobody has references into it.
+        // SAFETY: `at` checked the source; no references into it exist.
         unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
         Some(())
     }
@@ -114,7 +114,7 @@ impl Machine {
     /// Copies bytes to a machine address; `None` if there is no such memory.
     pub fn write(&self, machine: u64, bytes: &[u8]) -> Option<()> {
         let to = self.at(machine, bytes.len() as u64)?;
-        // SAFETY: `at` checked the target; nobody has references into it.
+        // SAFETY: `at` checked the target; no references into it exist.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
         Some(())
     }

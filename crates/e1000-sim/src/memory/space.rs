@@ -22,7 +22,7 @@ pub struct Region {
     pub length: u64,
     /// Machine address.
     pub file_offset: u64,
-    /// What dom0 may do with it.
+    /// dom0's access to it.
     pub protection: Protection,
 }
 
@@ -32,7 +32,7 @@ impl Region {
         self.protection == Protection::Writable
     }
 
-    /// As the runtime wants it. `fd` is that of [`Machine::fd`].
+    /// As the runtime's structure. `fd` is that of [`Machine::fd`].
     pub fn for_runtime(&self, fd: RawFd) -> process_lab::runtime::Region {
         process_lab::runtime::Region {
             dom0_start: self.dom0_start,
@@ -158,15 +158,15 @@ impl Space {
         mapping::map(BAR, BAR_SIZE, libc::PROT_NONE, registers).map_err(unmapped)?;
         for cpu in 1..CPUS {
             let stack = driver_stack(cpu);
-            // SAFETY: what it replaces is at most a stack block that the parent has
-            // there, on which nothing runs in this process.
+            // SAFETY: it replaces at most a stack block that the parent has there, on
+            // which nothing runs in this process.
             unsafe { mapping::replace(stack.start, stack.end - stack.start) }.map_err(unmapped)?;
         }
         (0..CPUS).try_for_each(|cpu| protect(kernel_stack(cpu).start - PAGE, PAGE, libc::PROT_NONE))
     }
 }
 
-/// What an access to the NIC's registers does.
+/// The effect of an access to the NIC's registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BarMode {
     /// It faults and is performed by the NIC's model.
@@ -175,8 +175,8 @@ pub enum BarMode {
     Open,
 }
 
-/// Sets what the NIC's registers do in this process, where [`Space::map`] was
-/// used.
+/// Sets the effect of accesses to the NIC's registers in this process, where
+/// [`Space::map`] was used.
 ///
 /// # Errors
 /// A system call's.

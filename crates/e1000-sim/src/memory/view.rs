@@ -1,5 +1,5 @@
-//! dom0's memory by dom0 addresses, in any process: for trusted code that looks
-//! at what dom0 and the driver have.
+//! dom0's memory by dom0 addresses, in any process: for trusted code that reads data
+//! of dom0 and the driver.
 //!
 //! dom0 changes its memory at any time, and what is in it is not trusted: each
 //! access is a copy, and every address is checked.
@@ -36,7 +36,7 @@ impl<'m> View<'m> {
     /// Copies bytes out.
     pub fn read(&self, dom0: u64, into: &mut [u8]) -> Option<()> {
         let from = self.pointer(dom0, into.len() as u64)?;
-        // SAFETY: `pointer` checked the source; nobody has references into it.
+        // SAFETY: `pointer` checked the source; no references into it exist.
         unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
         Some(())
     }
@@ -44,7 +44,7 @@ impl<'m> View<'m> {
     /// Copies bytes in.
     pub fn write(&self, dom0: u64, bytes: &[u8]) -> Option<()> {
         let to = self.pointer(dom0, bytes.len() as u64)?;
-        // SAFETY: `pointer` checked the target; nobody has references into it.
+        // SAFETY: `pointer` checked the target; no references into it exist.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
         Some(())
     }

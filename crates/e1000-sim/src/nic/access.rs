@@ -1,10 +1,10 @@
 //! Accesses of the driver: registers in BAR 0 and the window in BAR 2 (13.2,
-//! 13.3), and what a write of each register sets off.
+//! 13.3), and the effect of a write to each register.
 
 use super::registers::{Access, Effect, Place, Table, cause, ctrl};
 use super::{Nic, Register};
 
-/// Accesses to offsets that no register is known at.
+/// Accesses to offsets without a known register.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnknownAccesses {
@@ -108,7 +108,7 @@ impl Nic {
                 Effect::Itr => self.write_itr(masked),
                 Effect::Rdtr => self.write_rdtr(value),
                 Effect::Pba => {
-                    // 64 KiB in all; what receive leaves is transmit's.
+                    // 64 KiB in all; receive's remainder is transmit's.
                     let receive = masked.min(64);
                     self.poke(Register::Pba, (64 - receive) << 16 | receive);
                 }

@@ -20,10 +20,10 @@ const DONE: u32 = 1 << 4;
 /// How many words the part has.
 pub const WORDS: usize = 64;
 
-/// What the checksum word makes the sum of all words (5.6.35).
+/// The sum of all words, the checksum word included (5.6.35).
 pub const SUM: u16 = 0xbaba;
 
-/// What the microwire part does with the next clock.
+/// States of the microwire part: the meaning of the next clock.
 const IDLE: u32 = 0;
 const COMMAND: u32 = 1;
 const READING: u32 = 2;
@@ -102,7 +102,7 @@ impl Eeprom {
         [word(0) | word(1) << 16, word(2) | 1 << 31]
     }
 
-    /// Nobody drives the pins.
+    /// No pin is driven.
     pub fn reset_pins(&mut self) {
         self.pins = 0;
         self.state = IDLE;
@@ -202,7 +202,7 @@ impl Eeprom {
 }
 
 impl Nic {
-    /// EECD (13.4.3): a request is granted at once; nobody else wants the part.
+    /// EECD (13.4.3): a request is granted at once; nothing else uses the part.
     pub(super) fn read_eecd(&self) -> u32 {
         let pins = self.eeprom.pins;
         let grant = if pins & REQ != 0 { GNT } else { 0 };

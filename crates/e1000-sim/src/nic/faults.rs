@@ -1,4 +1,4 @@
-//! What stops a ring: an address that the bus refuses, a tail past the end.
+//! Faults that stop a ring: an address that the bus refuses, a tail past the end.
 
 use super::Nic;
 

@@ -162,7 +162,7 @@ impl Nic {
         self.update_line();
     }
 
-    /// ITR (13.4.18): a new interval counts from the next interrupt; 0 ends the
+    /// ITR (13.4.18): a new interval applies from the next interrupt on; 0 ends the
     /// throttling at once.
     pub(super) fn write_itr(&mut self, value: u32) {
         self.poke(Register::Itr, value);

@@ -1,4 +1,4 @@
-//! The cable, and what MAC and driver see of it.
+//! The cable, and its state in MAC and PHY registers.
 
 use super::registers::{cause, ctrl, status};
 use super::{Nic, Register};

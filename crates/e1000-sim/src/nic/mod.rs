@@ -23,12 +23,12 @@
 //! * The whole state is one [`Nic`]: integers and arrays of integers. Zeroed
 //!   memory is a valid device without power, so it can live in memory that two
 //!   processes share; the caller holds a lock around every call.
-//! * Nothing is allocated, and nothing panics on what a driver or a wire does.
+//! * Nothing is allocated, and no action of a driver or wire causes a panic.
 //! * DMA reaches memory through [`Bus`] only. A refused address stops the ring
 //!   until the next device reset and is kept in [`Nic::faults`].
 //! * Unknown registers read 0 and are counted in [`Nic::unknown_accesses`].
 //!
-//! `mmio_write` of TDT does not transmit by itself, for it has no bus: the
+//! `mmio_write` of TDT does not transmit by itself, because it has no bus: the
 //! caller runs [`Nic::process_transmit`] afterwards.
 
 mod access;
@@ -68,7 +68,7 @@ const FCS: usize = 4;
 /// The longest frame in the transmit packet buffer, in bytes (3.3.3).
 pub const FRAME_LIMIT: usize = 16288;
 
-/// Memory as the device's DMA reaches it. The implementor checks the address.
+/// Memory that the device's DMA reaches. The implementor checks the address.
 ///
 /// An aligned access of 8 bytes or less should be a single load or store, as it
 /// is on a real bus: a driver may poll a descriptor while it is written back.
@@ -91,7 +91,7 @@ pub trait Wire {
     fn transmit(&mut self, frame: &[u8]);
 }
 
-/// What the machine decides about the device before it has power.
+/// The device's settings that the machine fixes before power-on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The MAC address in the EEPROM, in the order of transmission.
@@ -112,7 +112,7 @@ pub struct Nic {
     powered: u32,
     /// 0 when nothing is plugged in or the other end is off.
     cable: u32,
-    /// The address behind the I/O window (IOADDR, 13.3).
+    /// The register address that the I/O window accesses (IOADDR, 13.3).
     io_address: u32,
     /// The interrupt line: 1 when asserted.
     line: u32,
@@ -140,7 +140,7 @@ pub struct Nic {
     transmit: transmit::Transmit,
 }
 
-// It lives in shared memory: nothing to drop, nothing that points.
+// It lives in shared memory: it needs no drop and contains no pointer.
 const _: () = assert!(!std::mem::needs_drop::<Nic>());
 
 impl Nic {
@@ -227,9 +227,9 @@ impl Nic {
         self.update_link();
     }
 
-    /// Stops or resumes the computation of the FCS that is stored behind a
-    /// received frame while RCTL.SECRC is 0: skipped, four zero bytes are
-    /// stored. A driver that does not look at it is served faster.
+    /// Stops or resumes the computation of the FCS that is stored after a
+    /// received frame while RCTL.SECRC is 0. If it is skipped, four zero bytes are
+    /// stored, which is faster; only for drivers that do not read the FCS.
     pub fn skip_fcs(&mut self, skip: bool) {
         self.fcs_skipped = u32::from(skip);
     }

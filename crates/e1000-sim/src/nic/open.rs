@@ -5,9 +5,8 @@
 //! open ─> publish ─> (driver runs) ─> absorb ─> publish ─> ... ─> absorb, audit, close
 //! ```
 //!
-//! Memory cannot act on an access, so the device looks afterwards at what was
-//! written. That is possible for a short list only, and everything else fails
-//! closed:
+//! Memory cannot act on an access, so the device reads afterwards what was written.
+//! That is possible for a short list of registers only; for all others it fails closed:
 //!
 //! | register | in memory | what a write means |
 //! |---|---|---|
@@ -21,22 +20,22 @@
 //! ICR's read clears (13.4.17). The interrupt handler's first access is that
 //! read, and nothing else on the path reads ICR, so `absorb(.., handler_ran =
 //! true)` clears exactly the causes that were published. A cause that was raised
-//! again after `publish` stays, for the read may have been before it: at worst
+//! again after `publish` stays, because the read may have been before it: at worst
 //! one more interrupt, never one too few.
 //!
-//! What is seen is a value at a time, not a sequence. ITR, TDT and RDT: the last
+//! The device sees a value, not the sequence of writes. ITR, TDT and RDT: the last
 //! write wins, as on the device. IMS and IMC both written: `e1000_intr` masks
 //! everything first, and unmasks later, when it ends or in the poll; so after a
-//! handler the order is IMC, then IMS. Without a handler in the window nothing
-//! of e1000 writes both, and the order is unknown: an error.
+//! handler the order is IMC, then IMS. If no handler ran in the window, no code of
+//! e1000 writes both, and the order is unknown: an error.
 //! (A handler that runs after a poll of the same window would reverse it; the
 //! caller absorbs before it delivers an interrupt, which it must do anyway for
 //! the handler to find the causes in ICR.)
 //!
 //! A trapped access while the view is open goes through [`Nic::beside`]: tails
-//! and throttle that were written without a trap come first, and what the access
-//! changed is put into the view afterwards. Bits that wait in IMS, IMC and ICS,
-//! and the published ICR, stay as they are: whoever uses the view absorbs them.
+//! and throttle that were written without a trap come first, and the access's changes
+//! are put into the view afterwards. Bits that wait in IMS, IMC and ICS, and the
+//! published ICR, stay as they are: the user of the view absorbs them.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -47,7 +46,7 @@ use super::{BAR0_BYTES, Nic, Register};
 /// How many 32-bit words the view has.
 pub const BAR_WORDS: usize = BAR0_BYTES as usize / 4;
 
-/// Behind the last known register, offsets are published as 0.
+/// Offsets after the last known register are published as 0.
 const REGISTERS_END: u32 = 0x6000;
 
 const _: () = {
@@ -58,7 +57,7 @@ const _: () = {
     }
 };
 
-/// What the driver has written since the last look.
+/// The driver's writes since the last `absorb`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Absorbed {
     /// TDT moved: [`Nic::process_transmit`] has work.
@@ -95,7 +94,7 @@ pub enum Reason {
 pub struct Untracked {
     /// Offset in BAR 0, in bytes.
     pub offset: u32,
-    /// What is there now.
+    /// The present value.
     pub value: u32,
     /// Why it is an error.
     pub reason: Reason,
@@ -121,7 +120,7 @@ impl fmt::Display for Untracked {
 
 impl std::error::Error for Untracked {}
 
-/// What was last published, to tell a driver's writes from the device's.
+/// The values last published, to tell a driver's writes from the device's.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Window {
@@ -258,7 +257,8 @@ impl Nic {
         self.window.is_open != 0
     }
 
-    /// What `open` puts at an offset, for registers that `publish` leaves.
+    /// The value that `open` writes at an offset, for registers that `publish` does not
+    /// write.
     fn open_value(&self, offset: u32) -> u32 {
         match Place::at(offset) {
             None => 0,
@@ -303,7 +303,7 @@ impl Nic {
     /// between and so has read ICR.
     ///
     /// # Errors
-    /// Every [`Reason`]; what came before the offending register is done.
+    /// Every [`Reason`]; writes before the offending register have been done.
     #[inline]
     pub fn absorb(&mut self, bar: &[AtomicU32], handler_ran: bool) -> Result<Absorbed, Untracked> {
         let bar = right_size(bar)?;
@@ -347,12 +347,11 @@ impl Nic {
     }
 
     /// Performs a trapped access, `access`, while others use the view without a
-    /// trap. Registers that the driver writes keep what is in the view unless
-    /// the access itself changed them; so nothing that is written at this very
-    /// moment is lost.
+    /// trap. Registers that the driver writes keep the view's value unless the access
+    /// itself changed them; so no concurrent write is lost.
     ///
-    /// A write of the device's reset bit ends the use of the view by others, or
-    /// should: they get what the reset made of all registers.
+    /// A write of the device's reset bit should end the use of the view by others: they
+    /// see the reset values of all registers.
     pub fn beside<T>(&mut self, bar: &[AtomicU32], access: impl FnOnce(&mut Nic) -> T) -> T {
         const DRIVERS: [Register; 3] = [Register::Tdt, Register::Rdt, Register::Itr];
         let bar = match right_size(bar) {
@@ -375,9 +374,9 @@ impl Nic {
         result
     }
 
-    /// After a trapped write: brings the registers that nobody writes without a
-    /// trap up to date in the view. All of them, for a write of one may change
-    /// others (a reset, the EEPROM, the link).
+    /// After a trapped write: updates the registers in the view that are never written
+    /// without a trap. All of them, because a write to one may change others (a reset,
+    /// the EEPROM, the link).
     pub fn show_constants(&self, bar: &[AtomicU32]) {
         let Ok(bar) = right_size(bar) else {
             return;
@@ -414,9 +413,9 @@ impl Nic {
         same(bar, Register::Rdh, w.receive_head)
     }
 
-    /// Compares all of BAR 0 with what the view put there: a change anywhere
+    /// Compares all of BAR 0 with the view's values: a change anywhere
     /// but in the registers that `absorb` follows is an error. 32,768 words:
-    /// for the end of a window, not for a packet.
+    /// for the end of a window, not for each packet.
     ///
     /// # Errors
     /// The first such change, as [`Reason::NotOpen`]; and if there is no view, or

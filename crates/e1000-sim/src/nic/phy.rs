@@ -2,7 +2,7 @@
 //! (chapter 11 and 13.4.8). Negotiation takes no time; the other end offers
 //! everything up to 1000BASE-T full duplex and both pause directions.
 
-/// PHY registers the model gives a meaning to (11.3, IEEE 802.3 22.2.4).
+/// PHY registers that the model implements (11.3, IEEE 802.3 22.2.4).
 mod register {
     pub const CONTROL: usize = 0;
     pub const STATUS: usize = 1;
@@ -23,8 +23,8 @@ mod register {
 }
 use register::*;
 
-/// The PHY identifier in registers 2 and 3: M88E1011, what the driver expects
-/// beside an 82540 (its revision is the low nibble).
+/// The PHY identifier in registers 2 and 3: M88E1011, which the driver expects with an
+/// 82540 (its revision is the low nibble).
 pub const IDENTIFIER: u32 = 0x0141_0c20;
 
 /// CONTROL bits.
@@ -104,7 +104,7 @@ impl Phy {
         self.registers[CONTROL] & LOOPBACK != 0
     }
 
-    /// Brings the link to where cable and settings put it.
+    /// Sets the link's state from cable and settings.
     pub fn negotiate(&mut self, cable: bool) {
         let control = self.registers[CONTROL];
         let up = (cable || control & LOOPBACK != 0) && control & POWER_DOWN == 0;
@@ -155,7 +155,7 @@ impl Phy {
         let operation = value >> 26 & 3;
         let base = value & !(READY | ERROR);
         if address != 1 {
-            // Nobody answers: the data lines float high.
+            // No PHY answers: the data lines float high.
             return (base | READY | ERROR, false);
         }
         match operation {

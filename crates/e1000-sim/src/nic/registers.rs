@@ -7,7 +7,7 @@
 
 use super::Nic;
 
-/// What a write to a register does besides storing, one variant a rule.
+/// Effects of a write to a register in addition to storing, one variant for each rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// CTRL: device reset, PHY reset, forced link settings (13.4.1).
@@ -322,8 +322,8 @@ pub mod cause {
     pub const SRPD: u32 = 1 << 16;
     /// Bit 31 of ICR as it is read: a cause is unmasked. Not a cause itself.
     pub const INT_ASSERTED: u32 = 1 << 31;
-    /// Every cause the device has (13.4.17), and bits 5 and 8, which have no
-    /// meaning but are kept: the driver's interrupt test sets and expects them.
+    /// Every cause of the device (13.4.17), and bits 5 and 8, which have no meaning but
+    /// are stored: the driver's interrupt test sets and expects them.
     pub const ALL: u32 = 0x0001_ffff & !(1 << 11);
 }
 

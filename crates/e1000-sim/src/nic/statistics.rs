@@ -1,5 +1,5 @@
-//! Statistics (13.7): counters that stick at their maximum and are cleared by a
-//! read; octet counters are pairs that a read of the high half clears.
+//! Statistics (13.7): saturating counters that are cleared by a read; octet counters
+//! are pairs that a read of the high half clears.
 
 use super::{FCS, Nic, Register};
 
@@ -85,7 +85,7 @@ impl Nic {
         value
     }
 
-    /// A frame came off the wire, whatever becomes of it.
+    /// A frame came off the wire; it may be dropped later.
     #[inline]
     pub(super) fn count_seen(&mut self, frame: &[u8]) {
         self.count(Register::Tpr);

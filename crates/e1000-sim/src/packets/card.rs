@@ -1,4 +1,4 @@
-//! The card at work: its cable, and the registers that the driver writes without a
+//! The card in use: its cable, and the registers that the driver writes without a
 //! trap.
 
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub struct OpenCard<'m> {
     machine: &'m Machine,
     mailbox: &'m Mailbox,
     dma: Range<u64>,
-    /// What it has sent.
+    /// Counts of the frames that it has sent.
     pub sent: Sink,
     /// Frames that it did not store.
     pub not_stored: u64,
@@ -69,10 +69,10 @@ impl<'m> OpenCard<'m> {
         opened.map_err(|untracked| Stop::Card(untracked.to_string()))
     }
 
-    /// Compares all registers with what they should be, and ends the open view.
+    /// Compares all registers with their expected values, and ends the open view.
     ///
     /// # Errors
-    /// [`Stop::Card`]: the driver wrote what only a trapped access may.
+    /// [`Stop::Card`]: the driver wrote a register that only a trapped access may write.
     pub fn close(&mut self) -> Result<(), Stop> {
         self.settle(false)?;
         let mut device = self.mailbox.device();
@@ -84,8 +84,8 @@ impl<'m> OpenCard<'m> {
 
 /// The card's registers as memory.
 pub fn registers(machine: &Machine) -> &[AtomicU32] {
-    // SAFETY: mapped as long as the machine; everybody accesses it as 32-bit
-    // words, and drivers' plain accesses are what atomics are for here.
+    // SAFETY: mapped as long as the machine; all accesses are of 32-bit words, and
+    // they are atomics here because drivers access them plainly.
     unsafe { std::slice::from_raw_parts(machine.bar().cast(), BAR_SIZE as usize / 4) }
 }
 

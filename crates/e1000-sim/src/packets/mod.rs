@@ -4,7 +4,7 @@
 //! round         some thousand packets one way through one path
 //! packet_loop   hands packets to an engine, lets the card work, takes completions
 //! rings         a CPU's rings with the hot routines, as the runtime lays them out
-//! outgoing      guests' packets, looked at by the runtime before the driver has them
+//! outgoing      guests' packets, checked by the runtime before the driver has them
 //! card          the card's cable and registers
 //! ```
 

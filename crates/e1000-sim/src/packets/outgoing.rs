@@ -1,5 +1,5 @@
-//! Guests' packets on their way to the driver: each is looked at by the runtime
-//! before the driver's rings have it, and known to it until it is completed
+//! Guests' packets to the driver: the runtime checks each before it is put into the
+//! driver's rings, and keeps a record of it until it is completed
 //! (`runtime/include/twin/frames.h`).
 //!
 //! ```text
@@ -13,13 +13,13 @@ use process_lab::runtime::{self, Flight, Piece};
 use super::rings::{Done, REQUESTS, Request, Rings, Sent, TX_DONE};
 use crate::memory::Frames;
 
-/// What the runtime has counted.
+/// The runtime's counts.
 pub type Counts = runtime::OutgoingStatistics;
 
-/// Where a request went.
+/// The outcome of placing a request.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// Into the ring, there at this index, known by this ticket.
+    /// Put into the ring at this index, with this ticket.
     Ring(usize, u64),
     Kept(Sent),
 }
@@ -29,15 +29,14 @@ pub struct Outgoing {
     state: Box<runtime::Outgoing>,
     /// Kept because `state` points to them.
     _flights: Vec<Flight>,
-    /// Requests as they were when they were submitted, and whose: what is looked at
-    /// is what is sent.
+    /// Copies of submitted requests, and their guests: what is checked is what is sent.
     submitted: Vec<(u32, Request)>,
     places: Vec<Place>,
 }
 
 impl Outgoing {
-    /// Nothing is on its way yet. As many packets may be as the ring of completions
-    /// has room for.
+    /// No packets yet. As many may be sent at once as the ring of completions has room
+    /// for.
     ///
     /// # Panics
     /// Never: there are places.
@@ -66,8 +65,8 @@ impl Outgoing {
         copy.copy_from(request);
     }
 
-    /// Puts the first `count` submitted requests into the rings, but for those that
-    /// are refused; how many are there.
+    /// Puts the first `count` submitted requests into the rings, except refused ones;
+    /// gives how many it put there.
     pub fn place(&mut self, count: usize, rings: &mut Rings) -> u32 {
         self.places.clear();
         let mut placed = 0;
@@ -77,7 +76,7 @@ impl Outgoing {
                 true => Place::Kept(Sent::Busy),
                 false => self.admit(index, placed),
             };
-            // What follows waits too: a guest's packets stay in order.
+            // Later packets wait too: a guest's packets stay in order.
             full |= matches!(place, Place::Kept(Sent::Busy));
             if let Place::Ring(at, _) = place {
                 rings.put(at, &self.submitted[index].1);
@@ -88,7 +87,7 @@ impl Outgoing {
         placed as u32
     }
 
-    /// Asks the runtime about a submitted request that would be at `at`.
+    /// Lets the runtime check a submitted request that would be at `at`.
     fn admit(&mut self, index: usize, at: usize) -> Place {
         let (guest, request) = &mut self.submitted[index];
         let pieces = request.fragment.as_ptr().cast::<Piece>();
@@ -119,8 +118,8 @@ impl Outgoing {
         }
     }
 
-    /// Reads what became of those that were placed, and forgets the ones that were
-    /// not sent; how many were.
+    /// Reads the results of the placed requests, and withdraws those that were not sent;
+    /// gives how many were.
     pub fn settle(&mut self, rings: &Rings) -> u32 {
         let mut sent = 0;
         for index in 0..self.places.len() {
@@ -134,7 +133,7 @@ impl Outgoing {
                 }
                 result => {
                     self.take(ticket);
-                    // Whose a frame is, is not dom0's to say.
+                    // dom0 does not decide whose a frame is.
                     let invalid = result == Sent::Foreign;
                     let result = if invalid { Sent::Invalid } else { result };
                     self.places[index] = Place::Kept(result);
@@ -144,7 +143,7 @@ impl Outgoing {
         sent
     }
 
-    /// What became of request `index` of the last batch, when it is settled.
+    /// The result of request `index` of the last batch, when it is settled.
     pub fn result(&self, index: usize) -> Sent {
         match self.places.get(index) {
             Some(Place::Kept(sent)) => *sent,
@@ -152,8 +151,8 @@ impl Outgoing {
         }
     }
 
-    /// The next completion of a packet that was on its way. Others are counted, and
-    /// looked at no more than a ring holds of them: dom0 goes on writing.
+    /// The next completion of a packet that was being sent. Others are counted; no more
+    /// of them are read than a ring holds, because dom0 may go on writing.
     pub fn completion(&mut self, rings: &mut Rings) -> Option<Done> {
         for _ in 0..TX_DONE {
             let done = rings.completion()?;
@@ -164,7 +163,7 @@ impl Outgoing {
         None
     }
 
-    /// The guest and the cookie of a packet that is on its way no more.
+    /// Completes a packet; gives its guest and cookie.
     fn take(&mut self, ticket: u64) -> Option<(u32, u64)> {
         let (mut guest, mut cookie) = (0, 0);
         // SAFETY: the state is alive.
@@ -179,14 +178,14 @@ impl Outgoing {
         (completed == runtime::OK).then_some((guest, cookie))
     }
 
-    /// Forgets what is on its way: after a reset of the device.
+    /// Completes all packets: after a reset of the device.
     pub fn reset(&mut self) {
         // SAFETY: the state is alive.
         unsafe { runtime::twin_outgoing_reset(&raw mut *self.state) };
         self.places.clear();
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         self.state.statistics
     }

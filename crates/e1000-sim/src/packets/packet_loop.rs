@@ -1,5 +1,5 @@
-//! The packet loop: the same for every path, so that paths differ by nothing but
-//! where the driver runs.
+//! The packet loop: the same for every path, so that paths differ only in where the
+//! driver runs.
 //!
 //! ```text
 //! send     traffic sources describe packets ─> hot_transmit ─> card sends ─> interrupt
@@ -8,7 +8,7 @@
 //!          ─> traffic sources take their packets ─> buffers are released
 //! ```
 //!
-//! A [`Meter`] says at every step whose the time is. The card's time is no
+//! A [`Meter`] assigns the time of every step to a component. The card's time is no
 //! processor time on a real machine and is left out of a packet's cost.
 
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub enum Stop {
     Driver(String),
     /// The card's model cannot follow the driver.
     Card(String),
-    /// The driver does not get anything done.
+    /// The driver makes no progress.
     Stuck(&'static str),
 }
 
@@ -39,10 +39,10 @@ impl std::fmt::Display for Stop {
     }
 }
 
-/// Where the driver runs, and how its packets come to traffic sources.
+/// The place where the driver runs, and how its packets get to traffic sources.
 pub trait Engine {
-    /// Takes request number `index` of the next batch from `guest`, who is known by
-    /// who asks, not by what the request says.
+    /// Takes request number `index` of the next batch from `guest`, which is the caller's
+    /// knowledge, not the request's claim.
     fn submit(&mut self, index: usize, guest: u32, request: &Request);
 
     /// `hot_transmit` of requests 0 to `count`: how many were accepted.
@@ -51,43 +51,43 @@ pub trait Engine {
     /// [`Stop::Driver`].
     fn transmit(&mut self, count: u32) -> Result<u32, Stop>;
 
-    /// The interrupt handler and the poll it asks for, unless dom0 has its
-    /// virtual interrupts disabled: then false, and it stays pending.
+    /// The interrupt handler and the poll that it schedules, unless dom0 has its
+    /// virtual interrupts disabled: then false, and the interrupt stays pending.
     ///
     /// # Errors
     /// [`Stop::Driver`].
     fn interrupt(&mut self, card: &mut dyn Card) -> Result<bool, Stop>;
 
-    /// Gives traffic sources what came for them.
+    /// Passes received packets to their traffic sources.
     ///
     /// # Errors
     /// [`Stop::Driver`].
     fn deliver(&mut self, sources: &mut [TrafficSource<'_>]) -> Result<(), Stop>;
 
-    /// What became of request `index` of that batch.
+    /// The result of request `index` of that batch.
     fn result(&self, index: usize) -> Sent;
 
     /// The next packet that is sent, by its guest and its cookie.
     fn completion(&mut self) -> Option<Done>;
 
-    /// Whose the time outside of driver and support code is: the hypervisor's
-    /// or dom0's.
+    /// The component of the time outside of driver and support code: the hypervisor or
+    /// dom0.
     fn host(&self) -> Component;
 
-    /// Whose time the traffic sources' is.
+    /// The component of the traffic sources' time.
     fn user(&self) -> Component;
 
-    /// Whose some of the host's time was since this was asked last, and how many
-    /// cycles: those in which the host waited for another process.
+    /// Cycles since the last call in which the host waited for another process, and the
+    /// component that they belong to.
     fn elsewhere(&mut self) -> (Component, u64) {
         (self.host(), 0)
     }
 }
 
-/// The card, as the loop sees it.
+/// The loop's interface to the card.
 pub trait Card {
-    /// Takes what the driver wrote into its registers; `handler_ran` if its
-    /// interrupt handler has read the cause since.
+    /// Takes the driver's writes to its registers; `handler_ran` if the interrupt
+    /// handler has read the cause since.
     ///
     /// # Errors
     /// [`Stop::Card`].
@@ -139,22 +139,22 @@ impl Meter {
         }
     }
 
-    /// So many cycles of `from` were `to`'s, who worked while `from` waited.
+    /// Moves cycles of `from` to `to`, which worked while `from` waited.
     fn shift(&mut self, from: Component, to: Component, cycles: u64) {
         let moved = cycles.min(self.spent[from as usize]);
         self.spent[from as usize] -= moved;
         self.spent[to as usize] += moved;
     }
 
-    /// What packets cost so far: all but the card's and idle time.
+    /// The packets' cost so far: all but the card's and idle time.
     pub fn costs(&self) -> u64 {
         let costs = Component::COSTS.iter();
         costs.map(|component| self.spent[*component as usize]).sum()
     }
 }
 
-/// The card for an engine: what the model does is the card's time, whoever's it
-/// is before and after.
+/// The card for an engine: the model's time counts for the card, then for the previous
+/// component again.
 struct Metered<'p, C> {
     card: &'p mut C,
     meter: &'p mut Meter,
@@ -203,17 +203,17 @@ fn own_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Interrupts and waits in a row that are one too many.
+/// Interrupts and waits in a row after which the loop counts as stuck.
 const PATIENCE: u32 = 256;
 /// How long dom0 may keep its virtual interrupts disabled while guests wait: in
-/// processor time of who waits, who gets no more of it than dom0 does.
+/// processor time of the waiting thread, which gets no more of it than dom0 does.
 const DOM0_PATIENCE: Duration = Duration::from_secs(2);
 
 pub struct PacketLoop<E, C> {
     /// Where the driver runs.
     pub engine: E,
     pub card: C,
-    /// Whose time went where.
+    /// Cycles by component.
     pub meter: Meter,
     /// Interrupts that dom0's virtual interrupt flag put off.
     pub deferred: u64,
@@ -237,8 +237,8 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
         }
     }
 
-    /// Sends `count` packets, traffic sources taking turns, and sees them completed.
-    /// Gives how many were sent: fewer if some were refused.
+    /// Sends `count` packets, traffic sources taking turns, and waits for their
+    /// completions. Gives how many were sent: fewer if some were refused.
     ///
     /// # Errors
     /// [`Stop`].
@@ -268,8 +268,8 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
         Ok(sent)
     }
 
-    /// Whether dom0 has put an interrupt off, in which case it gets the processor;
-    /// but not for ever.
+    /// Whether dom0 has put an interrupt off; it then gets the processor, for a limited
+    /// time.
     fn put_off(&mut self) -> Result<bool, Stop> {
         let Some(since) = self.put_off_since else {
             return Ok(false);
@@ -298,7 +298,7 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
         let accepted = self.engine.transmit(packets.len() as u32)?;
         self.meter.switch(Component::Card);
         self.attribute();
-        // Taken back last first, for numbers were given first to last.
+        // Withdrawn in reverse order, because numbers were given in order.
         for (turn, packet) in packets.iter().enumerate().rev() {
             let source = &mut sources[turn % turns];
             match self.engine.result(turn) {
@@ -319,14 +319,14 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
         Ok(accepted)
     }
 
-    /// Gives others what the engine says was theirs.
+    /// Assigns waits to the components that the engine names.
     fn attribute(&mut self) {
         let (whose, cycles) = self.engine.elsewhere();
         self.meter.shift(self.engine.host(), whose, cycles);
     }
 
     fn complete(&mut self, sources: &mut [TrafficSource<'_>]) {
-        // More than a ring holds are none: dom0 writes on while this reads.
+        // Not more than a ring holds: dom0 may go on writing while this reads.
         for _ in 0..TX_DONE {
             let Some(done) = self.engine.completion() else {
                 break;
@@ -338,8 +338,8 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
         }
     }
 
-    /// Delivers interrupts until the card has nothing more to say, now or when
-    /// its timers have run.
+    /// Delivers interrupts until the card raises no more, now or after its timers have
+    /// run.
     fn serve_interrupts(&mut self) -> Result<(), Stop> {
         for _ in 0..PATIENCE {
             self.meter.switch(Component::Card);
@@ -350,7 +350,7 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
                 }
                 continue;
             }
-            // The handler is to find the causes in ICR.
+            // The handler must find the causes in ICR.
             self.card.settle(false)?;
             self.meter.switch(self.engine.host());
             let mut card = Metered {

@@ -2,8 +2,8 @@
 //! `runtime/include/twin/guest.h`, which explains each field, and how the trusted
 //! side reads and writes them.
 //!
-//! The rings lie in dom0's memory, so everything read here may be anything at
-//! all: indices are reduced, and a completion is a claim that its reader checks.
+//! The rings lie in dom0's memory, so no value read here is trusted: indices are
+//! reduced, and a completion's reader checks it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -21,7 +21,7 @@ pub const HEADER: usize = 128;
 pub const FRAGMENTS: usize = 17;
 /// The guest number of dom0 itself.
 pub const DOM0: u32 = 0xffff;
-/// A segment for the card to cut, TCP over IPv4.
+/// A segment for the card to split, TCP over IPv4.
 pub const GSO_TCPV4: u16 = 1;
 /// Insert the VLAN tag.
 pub const TX_VLAN: u16 = 1;
@@ -31,10 +31,10 @@ pub const RX_HELD: u32 = 0;
 pub const RX_UNWANTED: u32 = 1;
 /// The card has verified the transport checksum.
 pub const RX_CHECKSUM_OK: u32 = 1;
-/// What came is only the linear part of a larger packet.
+/// The received bytes are only the linear part of a larger packet.
 pub const RX_FRAGMENTS: u32 = 4;
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Sent {
@@ -47,7 +47,7 @@ pub enum Sent {
     Invalid = 3,
     /// The interface is down.
     Down = 4,
-    /// It names a frame that is not the guest's; the runtime's word, never dom0's.
+    /// It names a frame that is not the guest's; set by the runtime, never by dom0.
     Foreign = 5,
 }
 
@@ -108,21 +108,20 @@ pub struct Request {
 }
 
 impl Request {
-    /// Bytes from its begin on that say something: the fragments that it does not
-    /// have are left out.
+    /// Bytes in use, from its start on: without the fragments that it does not have.
     fn used(&self) -> usize {
         let fragments = usize::from(self.fragments).min(FRAGMENTS);
         std::mem::offset_of!(Request, fragment) + fragments * size_of::<Fragment>()
     }
 
-    /// Makes it a copy of another, as far as that says something.
+    /// Makes it a copy of another, of the bytes in use.
     pub fn copy_from(&mut self, other: &Request) {
         // SAFETY: both are of this size or larger, plain bytes, and not the same.
         unsafe { copy(other, self) };
     }
 }
 
-/// Copies what a request says.
+/// Copies the bytes of a request that are in use.
 ///
 /// # Safety
 /// `to` is memory for a request, aligned, and not `from`'s.
@@ -231,7 +230,7 @@ pub struct Rings {
     requests: *mut Request,
     done: *const Done,
     release: *mut AtomicU64,
-    /// The dom0 address of `release`, which `hot_release` is told.
+    /// The dom0 address of `release`, an argument of `hot_release`.
     pub release_at: u64,
 }
 
@@ -274,7 +273,7 @@ impl Rings {
         unsafe { copy(request, self.requests.add(index % REQUESTS)) };
     }
 
-    /// What became of request `index`.
+    /// The result of request `index`.
     pub fn result(&self, index: usize) -> Sent {
         // SAFETY: inside the ring that `new` checked; no reference is made.
         let word =
@@ -282,8 +281,8 @@ impl Rings {
         Sent::from_word(word)
     }
 
-    /// Takes the next completion. More than the ring has room for are none: the
-    /// indices are somebody else's memory and say so now and then.
+    /// Takes the next completion. If the indices show more than the ring has room for,
+    /// there is none: they are in dom0's memory and may be wrong.
     pub fn completion(&mut self) -> Option<Done> {
         let shared = self.shared();
         let consume = shared.tx_done_consume.load(Ordering::Relaxed);
@@ -313,7 +312,7 @@ impl Rings {
         unsafe { (*self.release.add(index)).store(buffer, Ordering::Relaxed) };
     }
 
-    /// How often something happened, by its name in [`COUNTERS`].
+    /// The count of an event, by its name in [`COUNTERS`].
     pub fn counter(&self, name: &str) -> Option<u64> {
         let index = COUNTERS.iter().position(|counter| *counter == name)?;
         Some(self.shared().counter[index].load(Ordering::Relaxed))

@@ -1,4 +1,4 @@
-//! A round: some thousand packets one way through one path, with what they cost.
+//! A round: some thousand packets one way through one path, with their cost.
 //! Rounds of different paths take turns, so that noise of the machine hits all.
 
 use super::card::OpenCard;
@@ -8,10 +8,10 @@ use crate::packets::packet_loop::{Engine, PacketLoop, Stop};
 use crate::traffic::source::{Shape, TrafficSource};
 use crate::traffic::{Datagrams, Flow, Mac, Sink};
 
-/// Packets between two interrupts, as interrupt throttling makes it at full speed.
+/// Packets between two interrupts, as with interrupt throttling at full speed.
 pub const BATCH: u32 = 32;
 
-/// Which way packets go.
+/// The direction of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From traffic sources to the wire.
@@ -30,11 +30,11 @@ impl Direction {
     }
 }
 
-/// What a round did. Plain words: it crosses processes.
+/// The result of a round. Plain integers: it crosses processes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Round {
-    /// Packets asked for; a segment that the card cuts is one.
+    /// Packets requested; a segment that the card splits counts once.
     pub packets: u64,
     /// Frames on the wire.
     pub frames: u64,
@@ -42,17 +42,17 @@ pub struct Round {
     pub bytes: u64,
     /// Frames that did not arrive.
     pub lost: u64,
-    /// Frames that arrived not as sent, or at the wrong place.
+    /// Frames that arrived changed, or at the wrong place.
     pub corrupted: u64,
     /// Interrupts put off by dom0's virtual interrupt flag.
     pub deferred: u64,
     /// Packets refused because a frame was not their guest's.
     pub foreign: u64,
-    /// Cycles by whose turn it was, of typical batches: nine of ten, those that
-    /// cost least. A batch into which something else of this machine fell says
-    /// nothing about whose cycles are.
+    /// Cycles by the component that ran, of typical batches: the nine of ten that cost
+    /// least. A batch that other load of the machine disturbed does not show which
+    /// component took the cycles.
     pub spent: ByComponent,
-    /// Cycles a packet, card excepted: median of batches.
+    /// Cycles a packet, without the card's: median of batches.
     pub median: f64,
     /// A tenth of the batches were below.
     pub low: f64,
@@ -64,7 +64,7 @@ pub struct Round {
 pub struct Runner<'m, E> {
     /// The packet loop.
     pub packet_loop: PacketLoop<E, OpenCard<'m>>,
-    /// Who sends and receives.
+    /// The traffic sources.
     pub sources: Vec<TrafficSource<'m>>,
     peers: Vec<Datagrams>,
     numbers: Vec<u64>,
@@ -76,7 +76,7 @@ pub fn guest_mac(number: u32) -> Mac {
     [0x02, 0x54, 0x57, 0x49, 0x4e, number as u8]
 }
 
-/// The Ethernet address of who is at the other end of the cable.
+/// The Ethernet address at the other end of the cable.
 pub const PEER: Mac = [0x02, 0x50, 0x45, 0x45, 0x52, 0x00];
 
 fn outgoing(number: u32) -> Flow {
@@ -105,7 +105,7 @@ pub fn sources(machine: &Machine, guests: u32, shape: Shape) -> Vec<TrafficSourc
         .collect()
 }
 
-/// Who sends to guests 0 to `guests` - 1; segments come cut, as full frames.
+/// Senders to guests 0 to `guests` - 1; segments arrive split, as full frames.
 pub(crate) fn peers(guests: u32, shape: Shape) -> Vec<Datagrams> {
     let size = match shape {
         Shape::Frames(size) => size,
@@ -119,11 +119,11 @@ pub(crate) fn peers(guests: u32, shape: Shape) -> Vec<Datagrams> {
 /// The part of batches that is typical.
 const TYPICAL: f64 = 0.9;
 
-/// What a batch cost.
+/// The cost of a batch.
 struct Batch {
-    /// Cycles a packet, card excepted.
+    /// Cycles a packet, without the card's.
     cost: f64,
-    /// Cycles by whose turn it was.
+    /// Cycles by the component that ran.
     spent: ByComponent,
 }
 
@@ -136,7 +136,7 @@ impl Batch {
     }
 }
 
-/// What was seen so far, to tell what a round adds.
+/// The counts before a round, to compute what it adds.
 struct Before {
     deferred: u64,
     foreign: u64,
@@ -162,7 +162,7 @@ impl<'m, E: Engine> Runner<'m, E> {
         }
     }
 
-    /// Other packets from here on; the loop and its engine stay.
+    /// Changes the packets' shape; the loop and its engine stay.
     pub fn reshape(&mut self, card: OpenCard<'m>, sources: Vec<TrafficSource<'m>>, shape: Shape) {
         self.peers = peers(sources.len() as u32, shape);
         self.numbers = vec![0; sources.len()];

@@ -84,7 +84,7 @@ impl<'i, 'a> Rewritten<'i, 'a> {
 
 impl Ground for Rewritten<'_, '_> {
     fn pointer(&mut self, dom0: u64) -> Option<*mut u64> {
-        // What is dom0's CPU 0's was recorded; here it is this CPU's.
+        // The recording has the per-CPU data of dom0's CPU 0; here they are this CPU's.
         let inside = dom0.wrapping_sub(percpu(0));
         let own = match inside < PERCPU_SIZE {
             true => percpu(system::CPU) + inside,
@@ -102,7 +102,7 @@ impl Ground for Rewritten<'_, '_> {
     }
 
     fn patch(&mut self, address: u64, bytes: [u8; JUMP]) -> Result<[u8; JUMP], String> {
-        // SAFETY: the hot routines' code, which nobody executes now.
+        // SAFETY: the hot routines' code, which nothing executes now.
         let patched = unsafe { code_memory::patch(address, bytes) };
         patched.map_err(|error| format!("code at {address:#x}: {error}"))
     }

@@ -1,10 +1,9 @@
 //! The driver's own part of what a packet costs, measured so that it repeats.
 //!
-//! What the driver does for a packet is spread over a packet's way: some hundred
-//! instructions, a hot routine, fifty more. A stamp at each of these places costs
-//! as much as what is between two of them, and drains the processor; a sampler
-//! sees where the processor happens to take interrupts. So the driver's part is
-//! played again, alone:
+//! The driver's work is spread over a packet's way: some hundred instructions, a hot
+//! routine, fifty more. A time stamp at each boundary costs as much as the code between
+//! two of them, and drains the pipeline; a sampler is biased to where the processor
+//! takes interrupts. So the driver's part is played again, alone:
 //!
 //! ```text
 //! record   some batches of real packets, natively, step by step         tape
@@ -13,18 +12,18 @@
 //!            rewritten   the hypervisor instance's                       ┘ turns
 //! ```
 //!
-//! Routines that the driver calls are not run but answered, in a few instructions,
-//! and what these take is measured alone and subtracted. Both play the same tape on
-//! the same pages of memory and the same processor, and must leave memory as the
-//! recorded packets left it. A play is over in less than the time between two
+//! Routines that the driver calls are not run: a few instructions give the recorded
+//! answer, and the time of these is measured alone and subtracted. Both drivers play the
+//! same tape on the same pages of memory and the same processor, and must leave memory
+//! as the recorded packets left it. A play takes less than the time between two
 //! timer interrupts. Where another thread works on the same *core*, both drivers are
-//! slower, and not alike, for a while. So what counts is the tenth of the plays, and
-//! of the turns, that was disturbed least; it takes a machine that is busy all the
-//! time to disturb that.
+//! slower for a while, and not by the same factor. So the result is taken from the tenth
+//! of the plays, and of the turns, that was disturbed least; only a machine that is busy
+//! all the time disturbs that.
 //!
-//! What is not in it: hot routines, runtime and guests have left nothing in caches
-//! and predictors that the driver would have to get rid of. So it is the driver's
-//! cost with warm caches; what all together cost, the packet loop measures.
+//! Not included: hot routines, runtime and guests leave nothing in caches and
+//! predictors that would slow the driver. So this is the driver's cost with warm
+//! caches; the packet loop measures the cost of all together.
 
 pub mod grounds;
 pub mod player;
@@ -39,10 +38,10 @@ use player::{Ground, Player};
 
 /// Plays of a turn that are counted.
 const PLAYS: usize = 48;
-/// Plays before these: caches and predictors have seen the tape.
+/// Plays before these, which warm caches and predictors up.
 const WARM_UP: usize = 3;
 
-/// What a turn of one driver cost: a tenth of its plays cost less.
+/// The cost of a turn of one driver: a tenth of its plays cost less.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Turn {
@@ -53,7 +52,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Of several turns with one recording: a tenth of them cost less. Nothing of none.
+    /// Of several turns with one recording: a tenth of them cost less. `None` without turns.
     pub fn undisturbed(turns: &[Turn]) -> Option<Turn> {
         let mut turns = turns.to_vec();
         turns.sort_by(|one, other| one.cycles.total_cmp(&other.cycles));
@@ -64,7 +63,7 @@ impl Turn {
 /// Lets a driver play a tape often enough.
 ///
 /// # Errors
-/// Why it cannot, or that it does something else than it did when recorded.
+/// Why it cannot, or that it does something other than it did when recorded.
 pub fn turn<G: Ground>(tape: &Tape, ground: &mut G) -> Result<Turn, String> {
     let mut player = Player::new(tape, ground)?;
     for _ in 0..WARM_UP {
@@ -105,7 +104,7 @@ pub fn count<G: Ground>(tape: &Tape, ground: &mut G, host: Component) -> Result<
     Ok(steps)
 }
 
-/// A tenth of the values are below.
+/// The value that a tenth of the values are below.
 fn undisturbed(mut values: Vec<u64>) -> u64 {
     values.sort_unstable();
     values.get(values.len() / 10).copied().unwrap_or(0)

@@ -12,13 +12,12 @@
 //!   └──────ret────────┘
 //! ```
 //!
-//! Two stamps of the time-stamp counter, before the first entry and after the last
-//! return, are all that is measured while the driver works. What the player itself
-//! takes is measured the same way: the same stream with the driver left out, its
-//! calls made by the player.
+//! Only two reads of the time-stamp counter, before the first entry and after the last
+//! return, measure the driver. The player's own time is measured the same way: the
+//! same stream without the driver, its calls made by the player.
 //!
-//! A driver that calls another routine than the tape says, or one too many or too
-//! few, meets a `ud2`.
+//! A driver that calls a routine other than the tape's, or one too many or too few,
+//! executes a `ud2`.
 
 use std::arch::global_asm;
 
@@ -27,10 +26,10 @@ use process_lab::mapping;
 use super::tape::{Crossing, Event, Tape};
 use crate::error::LiveError;
 
-/// Where the player is, in each process that has one: in a jump's reach of native
-/// and of rewritten code, where neither testbed nor C library have anything.
+/// The player's address in each process that has one: in a jump's reach of native and
+/// rewritten code, where neither testbed nor C library has anything.
 const AT: u64 = 0x2800_0000;
-/// Bytes of its code, and of its data behind that.
+/// Bytes of its code, and of its data after that.
 const PAGE: u64 = 0x1000;
 /// Bytes of a jump over a routine's beginning.
 pub const JUMP: usize = 5;
@@ -151,18 +150,18 @@ unsafe extern "C" {
     static CODE_END: [u8; 0];
 }
 
-/// A process in which the driver is, natively or rewritten.
+/// A process that has the driver, natively or rewritten.
 pub trait Ground {
-    /// What is at a dom0 address, where the driver itself would reach it.
+    /// The memory of a dom0 address, where the driver itself would reach it.
     fn pointer(&mut self, dom0: u64) -> Option<*mut u64>;
 
-    /// Where the code of a dom0 function is that others may call.
+    /// The address of the code of a dom0 function that other objects may call.
     fn function(&self, dom0: u64) -> Option<u64>;
 
-    /// Where the code of a routine is that the driver calls.
+    /// The address of the code of a routine that the driver calls.
     fn routine(&self, dom0: u64) -> Option<u64>;
 
-    /// Writes code, and gives what was there.
+    /// Writes code, and gives the previous bytes.
     ///
     /// # Errors
     /// Why it cannot.
@@ -183,7 +182,7 @@ pub fn code() -> std::ops::Range<u64> {
 /// Puts the player into this process, once.
 ///
 /// # Errors
-/// A system call's, or something is there.
+/// A system call's, or the address is taken.
 pub fn install() -> Result<(), LiveError> {
     static ONCE: std::sync::Once = std::sync::Once::new();
     let mut result = Ok(());
@@ -239,13 +238,12 @@ fn jump(from: u64, to: u64) -> [u8; JUMP] {
     [0xe9, a, b, c, d]
 }
 
-/// A tape, ready to be played here. Dropped, it leaves routines and memory as they
-/// were found.
+/// A tape, ready to be played here. Dropping it restores routines and memory.
 pub struct Player<'g, G: Ground> {
     ground: &'g mut G,
     stream: Vec<u64>,
-    /// Words that the driver sees: where, what is there before and after, what the
-    /// driver knows of it, and whether it changes.
+    /// Words that the driver sees: address, values before and after, the bytes that the
+    /// driver knows, and whether it changes.
     words: Vec<Seen>,
     patched: Vec<(u64, [u8; JUMP])>,
 }
@@ -336,7 +334,7 @@ impl<'g, G: Ground> Player<'g, G> {
                 changes: word.changes,
             };
             self.words.push(seen);
-            // What is the same already may be in a page that nobody writes.
+            // A word with the right value may be in a page that is not writable.
             if !word.changes && found != word.first {
                 // SAFETY: as above.
                 unsafe { at.write_volatile(word.first) };
@@ -345,7 +343,7 @@ impl<'g, G: Ground> Player<'g, G> {
         Ok(())
     }
 
-    /// Cycles of one time through; with the driver left out, of the player alone.
+    /// Cycles of one play; without the driver, of the player alone.
     ///
     /// # Errors
     /// How the driver stopped.
@@ -369,10 +367,10 @@ impl<'g, G: Ground> Player<'g, G> {
         Ok(to.wrapping_sub(from))
     }
 
-    /// Whether the driver has left memory as it did when it was recorded.
+    /// Checks that the driver has left memory as it did when it was recorded.
     ///
     /// # Errors
-    /// Which word is another.
+    /// The word that differs.
     pub fn check(&self) -> Result<(), String> {
         for word in &self.words {
             // SAFETY: as in `find`.

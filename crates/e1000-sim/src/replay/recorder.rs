@@ -1,16 +1,15 @@
-//! Makes a [`Tape`]: a look at each instruction of the driver while dom0 moves
-//! packets, by the single steps of [`crate::measure::steps`].
+//! Makes a [`Tape`]: observes each instruction of the driver while dom0 moves packets,
+//! by the single steps of [`crate::measure::steps`].
 //!
 //! ```text
 //!  outside ──call──> driver ──call──> routine ──ret──> driver ──ret──> outside
 //!           entry                               answer
 //! ```
 //!
-//! The recorder remembers each byte that the driver has read or written. One that
-//! is another than it was when the driver looked last has been changed by somebody
-//! else since: a store of the last crossing. So a tape holds what the driver
-//! *sees*, and nothing of what others did besides. The driver's own stack is no
-//! part of it.
+//! The recorder remembers each byte that the driver has read or written. If a byte
+//! differs from the driver's last access to it, other code has changed it since: it
+//! becomes a store of the last crossing. So a tape holds what the driver *sees*, and no
+//! other effects of other code. The driver's own stack is not part of it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -32,7 +31,7 @@ const LONGEST: usize = 15;
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     pub code: Range<u64>,
-    /// Code that it goes through and that is nobody's: thunks.
+    /// Thunks, which the driver goes through and which belong to no component.
     pub thunks: Range<u64>,
     /// The stack it runs on.
     pub stack: Range<u64>,
@@ -95,15 +94,15 @@ pub fn record<T>(around: Surroundings, work: impl FnOnce() -> T) -> (T, Recorder
     RECORDER.store(recorder, Ordering::SeqCst);
     let result = work();
     RECORDER.store(std::ptr::null_mut(), Ordering::SeqCst);
-    // SAFETY: made above, and nobody has it any more.
+    // SAFETY: made above, and no longer used elsewhere.
     (result, *unsafe { Box::from_raw(recorder) })
 }
 
 impl Recorder {
-    /// What was recorded, of so many packets and instructions of the driver.
+    /// The recording, of this many packets and instructions of the driver.
     ///
     /// # Errors
-    /// Why it is no tape.
+    /// Why it is not a tape.
     pub fn tape(self, packets: u64, instructions: u64) -> Result<Tape, &'static str> {
         if let Some(why) = self.failed {
             return Err(why);
@@ -185,7 +184,7 @@ impl Recorder {
         }
     }
 
-    /// What the instruction at `rip` reads and will write.
+    /// The memory that the instruction at `rip` reads and will write.
     fn look(&mut self, rip: u64, registers: &Registers) {
         // SAFETY: the driver's code is mapped, and data of the module follows it.
         let bytes = unsafe { std::slice::from_raw_parts(rip as *const u8, LONGEST) };
@@ -248,7 +247,7 @@ impl Recorder {
                 continue;
             };
             let now = word(at);
-            // Bytes that nobody has looked at yet stay, when played, as they were.
+            // Bytes that have not been accessed yet keep their value when played.
             let expected = known.last & known.known | known.first & !known.known;
             let changed = (expected ^ now) & mask != 0;
             known.last = known.last & !mask | now & mask;
@@ -286,7 +285,7 @@ fn mask(size: usize) -> u64 {
 /// The word of memory at `at`, of the driver's.
 fn word(at: u64) -> u64 {
     // SAFETY: the driver is about to access bytes of it, or has; a page is
-    // mapped as a whole, and the word is aligned. Stack words likewise.
+    // mapped as a whole, and the word is aligned. The same holds for stack words.
     unsafe { (at as *const u64).read_volatile() }
 }
 
@@ -300,8 +299,8 @@ fn new_word(at: u64) -> Word {
     }
 }
 
-/// The aligned words of `bytes` bytes at `address`, each with the bits that are
-/// meant.
+/// The aligned words of `bytes` bytes at `address`, each with a mask of the bytes'
+/// bits.
 fn parts(address: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
     let end = address + bytes;
     (address & !7..end).step_by(8).map(move |at| {

@@ -1,15 +1,15 @@
-//! What the driver was asked and answered while it moved some packets, complete
+//! A recording of the driver's calls and answers while it moved some packets, complete
 //! enough to let it do the same again alone.
 //!
 //! ```text
-//! words    memory that the driver touches: what is there before, and after
+//! words    memory that the driver accesses: values before, and after
 //! events   entries   a function of the driver is called, with these arguments
 //!          answers   a routine that the driver calls returns this
 //!          ... and before each, memory that others changed meanwhile
 //! ```
 //!
 //! All addresses are dom0's. A tape is recorded in dom0's process and played in
-//! others, so it crosses as plain words.
+//! others, so it crosses as plain integers.
 
 use std::cell::UnsafeCell;
 
@@ -21,7 +21,7 @@ pub struct Word {
     /// dom0 address.
     pub address: u64,
     pub first: u64,
-    /// Afterwards, as far as the driver knows.
+    /// The value afterwards, as far as the driver knows it.
     pub last: u64,
     /// Which bytes the driver knows: bits of `last`.
     pub known: u64,
@@ -29,12 +29,12 @@ pub struct Word {
     pub changes: bool,
 }
 
-/// A word that others have changed since the driver looked at it last.
+/// A word that others have changed since the driver's last access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Store {
     /// dom0 address.
     pub address: u64,
-    /// What it is now.
+    /// Its new value.
     pub value: u64,
 }
 
@@ -184,7 +184,7 @@ pub struct TapeSlot {
 }
 
 // SAFETY: written by dom0 while it serves a command, read by dom0 while it serves
-// another, or by whoever asked for it afterwards.
+// another, or after the answer by the process that sent the command.
 unsafe impl Sync for TapeSlot {}
 
 impl std::fmt::Debug for TapeSlot {
@@ -208,13 +208,13 @@ impl TapeSlot {
         true
     }
 
-    /// Puts in what a turn with it cost. For dom0, on its turn.
+    /// Stores the cost of a turn with it. For dom0, on its turn.
     pub(crate) fn put_turn(&self, turn: Turn) {
         // SAFETY: dom0's turn.
         unsafe { *self.turn.get() = turn };
     }
 
-    /// What the last turn cost. For whoever asked for it, after the answer.
+    /// The cost of the last turn. For the process that requested it, after the answer.
     pub fn turn(&self) -> Turn {
         // SAFETY: dom0 has answered and writes no more.
         unsafe { *self.turn.get() }
@@ -222,7 +222,7 @@ impl TapeSlot {
 
     /// The last tape; `None` if there was none.
     pub fn get(&self) -> Option<Tape> {
-        // SAFETY: whoever's turn it is; nobody writes.
+        // SAFETY: in either process's turn, nothing writes.
         let (length, words) = unsafe { (*self.length.get(), &*self.words.get()) };
         Tape::decode(words.get(..usize::try_from(length).ok()?)?)
     }

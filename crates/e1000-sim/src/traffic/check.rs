@@ -1,11 +1,11 @@
-//! What a packet says, or what is wrong with it.
+//! Parses and checks a packet.
 
 use std::fmt;
 
 use super::checksum::{fold, pseudo, sum};
 use super::{ETHERTYPE_IPV4, MAGIC, OWN_HEADER, PROTOCOL_TCP, PROTOCOL_UDP, filler, payload_crc};
 
-/// What a whole packet says.
+/// The contents of a correct packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Datagram `number` of a flow.
@@ -59,7 +59,7 @@ impl fmt::Display for Corruption {
     }
 }
 
-/// What a frame (without FCS) says.
+/// The contents of a frame (without FCS).
 ///
 /// # Errors
 /// What is wrong with it.

@@ -53,8 +53,8 @@ impl Datagrams {
         Datagrams { flow, frame }
     }
 
-    /// Datagram `number`, complete but for its UDP checksum, which is the sum of
-    /// the pseudo header as a sender leaves it for the card. For receivers,
+    /// Datagram `number`, complete except for its UDP checksum: the field has the sum
+    /// of the pseudo header, as a sender leaves it for the card. For receivers,
     /// [`Datagrams::finished`].
     pub fn make(&mut self, number: u64) -> &[u8] {
         self.number(number);
@@ -97,9 +97,9 @@ impl Datagrams {
     }
 }
 
-/// The headers of a large segment that the card is to cut: the IPv4 header as if
-/// there was one packet (the card sets length and checksum), and the TCP checksum
-/// field holding the pseudo header's sum without the length, as the 8254x wants it.
+/// The headers of a large segment that the card is to split: the IPv4 header as for
+/// one packet (the card sets length and checksum), and the TCP checksum field with the
+/// pseudo header's sum without the length, as the 8254x requires.
 pub fn segment_headers(flow: &Flow, offset: u32) -> [u8; SEGMENT_HEADERS] {
     let mut frame = [0; SEGMENT_HEADERS];
     ethernet(flow, &mut frame);

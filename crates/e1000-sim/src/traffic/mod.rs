@@ -1,4 +1,4 @@
-//! Packets that prove on arrival that they are whole, in order and somebody's.
+//! Packets that can be checked on arrival: whole, in order and of a known flow.
 //!
 //! A datagram, from the Ethernet header on:
 //!
@@ -49,7 +49,7 @@ const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 
-/// Who sends to whom, as packets say it.
+/// Sender and receiver, as packets name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// Its number: the guest's.
@@ -58,8 +58,8 @@ pub struct Flow {
     pub destination: Mac,
 }
 
-/// What a flow's stream has at an offset: neighbours differ, and no short piece
-/// comes back soon (Knuth's multiplier).
+/// A flow's stream at an offset: neighbours differ, and no short piece repeats soon
+/// (Knuth's multiplier).
 fn filler(flow: u32, offset: u32) -> u8 {
     (offset
         .wrapping_add(flow.wrapping_mul(0x9e37))

@@ -1,21 +1,21 @@
-//! Counts what arrives.
+//! Counts of arriving packets.
 
 use super::check::{Content, Corruption, check};
 
-/// Counts what arrives of several flows.
+/// Counts arriving packets of several flows.
 #[derive(Clone, Debug, Default)]
 pub struct Sink {
     /// By flow.
     pub flows: Vec<Arrived>,
-    /// Frames that were not as sent.
+    /// Frames that were changed.
     pub corrupted: u64,
     /// What was wrong with the first.
     pub first: Option<Corruption>,
-    /// Whole frames of flows that are not expected here.
+    /// Correct frames of flows that are not expected here.
     pub strangers: u64,
 }
 
-/// What arrived of one flow.
+/// Counts of one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
     pub packets: u64,

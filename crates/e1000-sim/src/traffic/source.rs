@@ -1,13 +1,13 @@
 //! A traffic source sends and receives packets: a guest, or a program in dom0. It
-//! has memory of its own, which the card reads packets from, and checks what
-//! comes in.
+//! has its own memory, from which the card reads packets, and checks received
+//! packets.
 //!
 //! ```text
 //! memory   | slot 0 | slot 1 | ...      one packet each, until its completion
 //! ```
 //!
-//! A packet to send is described to whoever sends it by a [`Request`]: the first
-//! bytes copied (paper, 5.3), the rest by machine address, piece by page.
+//! A [`Request`] describes a packet to the sender: the first bytes copied (paper, 5.3),
+//! the rest by machine address, one piece for each page.
 
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ const INBOX: usize = 1 << 20;
 /// Payload of one segment on the wire.
 pub const SEGMENT_SIZE: u16 = 1460;
 
-/// What is sent.
+/// The packets to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Datagrams of that many bytes, without FCS.
@@ -115,7 +115,7 @@ impl<'m> TrafficSource<'m> {
         }
     }
 
-    /// Who it is.
+    /// The flow and addresses.
     pub fn flow(&self) -> Flow {
         self.flow
     }
@@ -183,7 +183,7 @@ impl<'m> TrafficSource<'m> {
         describe(rest, (packet.length - packet.header) as u64, request);
     }
 
-    /// Takes the last prepared packet back: nobody has it.
+    /// Withdraws the last prepared packet, which was not passed on.
     pub fn cancel(&mut self, packet: &Prepared) {
         self.release(u64::from(packet.slot));
         self.sent -= 1;
@@ -247,7 +247,7 @@ impl<'m> TrafficSource<'m> {
         (self.busy.len() - self.free.len()) as u64
     }
 
-    /// Forgets what is outstanding: after a reset of the device.
+    /// Forgets outstanding packets: after a reset of the device.
     pub fn reset(&mut self) {
         let slots = self.busy.len() as u32;
         self.busy.fill(false);

@@ -1,4 +1,4 @@
-//! Packets that are made are right, and wrong ones are found.
+//! The packets made are correct, and wrong ones are detected.
 
 use super::checksum::{fold, pseudo, sum};
 

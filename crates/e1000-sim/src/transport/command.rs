@@ -1,4 +1,4 @@
-//! What the supervisor asks of dom0, and what it answers.
+//! The supervisor's commands to dom0, and the answers.
 
 use crate::dom0::job::{self, Job};
 use crate::dom0::oops::Oops;
@@ -19,7 +19,7 @@ pub enum Command {
     SetBar(BarMode),
     /// Run a packet loop; its outcome is in the mailbox.
     Job(Job),
-    /// End the process. There is no answer after it but the process's end.
+    /// End the process. The process's end is the only answer.
     Exit,
 }
 

@@ -1,4 +1,4 @@
-//! What dom0 prints, in memory that others read.
+//! dom0's console output, in memory that other processes read.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering};

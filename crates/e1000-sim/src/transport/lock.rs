@@ -1,9 +1,9 @@
 //! A spin lock that processes share, and that outlives its owner's death.
 //!
 //! The word is 0 or the owner: process number in the upper half, thread number
-//! in the lower. Whoever waits too long asks whether the owner's process is
-//! alive; if not, takes the lock over and is told so, for what it protects may
-//! be half changed.
+//! in the lower. A thread that waits too long checks whether the owner's process is
+//! alive. If not, it takes the lock over; the result says so, because the protected
+//! data may be half changed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,16 +19,16 @@ pub struct SpinLock {
 /// How a lock was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// From nobody.
+    /// It was free.
     Free,
     /// From a process that died holding it.
     FromTheDead,
 }
 
-/// Looks at a held lock between questions whether its owner lives.
+/// Polls of a held lock between two checks whether its owner lives.
 const PATIENCE: u32 = 200_000;
-/// Looks before the processor is offered to others: whoever is waited for may be
-/// waiting for this very one.
+/// Polls before the processor is yielded: the owner of the lock may be waiting for this
+/// processor.
 const SPIN: u32 = 64;
 
 impl SpinLock {
@@ -96,8 +96,8 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// Between two looks at a word that another process will change: mostly for a few
-/// cycles, now and then until that process had this processor.
+/// Waits between two polls of a word that another process will change: mostly a few
+/// cycles, sometimes until that process has had this processor.
 pub(crate) fn pause(looks: u32) {
     if looks.is_multiple_of(SPIN) {
         // SAFETY: plain system call.

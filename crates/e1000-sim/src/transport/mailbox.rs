@@ -1,5 +1,5 @@
-//! What all processes of the live system share besides the machine's memory:
-//! made before they are forked, at one address in all of them.
+//! Memory that all processes of the live system share in addition to the machine's: made
+//! before they are forked, at the same address in all of them.
 //!
 //! ```text
 //! device    the NIC's model, under a spin lock
@@ -97,20 +97,20 @@ pub struct Mailbox {
     device: UnsafeCell<Nic>,
     /// Requests of the supervisor.
     pub command: CommandSlot,
-    /// Calls from the hypervisor's CPUs; number 0 is nobody's.
+    /// Calls from the hypervisor's CPUs; number 0 is not used.
     pub upcalls: [UpcallSlot; CPUS],
     /// The guest's path through dom0.
     pub net: NetRing,
-    /// Interrupts that the hypervisor hears of before dom0.
+    /// Interrupts that go to the hypervisor before dom0.
     pub event: Rendezvous,
-    /// What dom0's last packet loop did.
+    /// The outcome of dom0's last packet loop.
     pub outcome: OutcomeSlot,
-    /// What its driver did in the last one that was recorded.
+    /// The tape of the last loop that was recorded.
     pub tape: TapeSlot,
     pub console: Console,
-    /// How often things happened.
+    /// Counts of events.
     pub counters: Counters,
-    /// What kernel.o told of the driver's state.
+    /// Events that kernel.o reported of the driver.
     pub events: Events,
     /// Frames that the NIC sent.
     pub wire: WireRing,
@@ -140,7 +140,7 @@ impl Mailbox {
         SharedPages::new()
     }
 
-    /// Takes the NIC. Not for a thread that has it.
+    /// Locks the NIC. Not for a thread that holds the lock.
     pub fn device(&self) -> DeviceGuard<'_> {
         let (guard, taken) = self.device_lock.lock();
         if taken == Taken::FromTheDead {
@@ -152,7 +152,7 @@ impl Mailbox {
         }
     }
 
-    /// Gives the NIC power, as dom0 expects it, with this MAC address.
+    /// Powers the NIC on, as dom0 expects it, with this MAC address.
     pub fn power_on(&self, mac: [u8; 6]) {
         self.device().power_on(&Config {
             mac,
@@ -162,7 +162,7 @@ impl Mailbox {
         });
     }
 
-    /// Says who runs the interrupt handler from now on; dom0 at first.
+    /// Sets who runs the interrupt handler from now on; initially dom0.
     pub fn set_interrupt_owner(&self, owner: InterruptOwner) {
         self.interrupts.store(owner as u32, Ordering::Release);
     }
@@ -172,7 +172,7 @@ impl Mailbox {
         self.interrupts.load(Ordering::Acquire) == InterruptOwner::Dom0 as u32
     }
 
-    /// Frees what this thread holds, when its stack was abandoned.
+    /// Frees the locks that this thread holds, when its stack was abandoned.
     pub(crate) fn abandon(&self) {
         self.device_lock.release_if_mine();
         self.console.abandon();
@@ -211,12 +211,12 @@ pub struct CommandSlot {
     pub(crate) answer: UnsafeCell<Ending>,
 }
 
-/// Most arguments of an upcall behind the sixth.
+/// Most arguments of an upcall after the sixth.
 pub const STACK_ARGUMENTS: usize = 16;
 /// Bytes of a driver stack.
 pub const WINDOW: usize = (twin_abi::stack::HIGH - twin_abi::stack::LOW) as usize;
 
-/// What a hypervisor CPU asks of dom0.
+/// A hypervisor CPU's request to dom0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct UpcallRequest {
@@ -251,7 +251,7 @@ unsafe impl Sync for CommandSlot {}
 // SAFETY: as for `CommandSlot`.
 unsafe impl Sync for UpcallSlot {}
 
-/// What is counted.
+/// Events that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Counter {

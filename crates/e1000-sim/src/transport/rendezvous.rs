@@ -8,10 +8,10 @@
 //!                                               └─> Abandoned ── server ──> Idle
 //! ```
 //!
-//! What is asked and answered lies beside the word; each side goes there only
-//! in the states that are its own: the client in Claimed and Done, the server in
-//! Serving. A client that gave up (time, or the server died) leaves the place
-//! alone until the server has left it too.
+//! Request and answer lie next to the word; each side accesses them only in its own
+//! states: the client in Claimed and Done, the server in Serving. A client that gave up
+//! (because of time, or because the server died) does not access them until the server
+//! has finished too.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -30,7 +30,7 @@ const DONE: u32 = 3;
 const ABANDONED: u32 = 4;
 const CLAIMED: u32 = 5;
 
-/// The word and who serves. All zeroes: idle, and nobody serves yet.
+/// The word and the server. All zeroes: idle, and no server yet.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Rendezvous {
@@ -41,12 +41,12 @@ pub struct Rendezvous {
     sleepers: AtomicU32,
 }
 
-/// How long a client is patient.
+/// How long a client waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most time for an answer, of the server's own ([`Patience`]).
     pub time: Duration,
-    /// Looks at the word before sleeping on it.
+    /// Polls of the word before sleeping on it.
     pub spin: u32,
 }
 
@@ -62,7 +62,7 @@ impl Default for Limits {
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NoAnswer {
-    /// Not within the limit. The server may still be at it.
+    /// Not within the limit. The server may still be working.
     #[error("no answer within {0:?}; dom0 hangs, restart it")]
     Timeout(Duration),
     /// The server's process ended, or was never there.
@@ -73,20 +73,20 @@ pub enum NoAnswer {
     Busy,
 }
 
-/// A wait is cut into pieces of this length, between which it is looked whether
-/// the server lives: a process that dies wakes nobody.
+/// A wait is divided into pieces of this length, with a check after each whether the
+/// server lives: a process that dies does not wake its clients.
 const PIECE: Duration = Duration::from_millis(20);
 
 impl Rendezvous {
-    /// Forgets an earlier server and what it was asked. Only while there is
-    /// neither server nor client.
+    /// Forgets an earlier server and its requests. Only while there is neither server
+    /// nor client.
     pub fn reset(&self) {
         self.server.store(0, Ordering::Release);
         self.state.store(IDLE, Ordering::Release);
     }
 
-    /// That process is the server: clients watch it. Said by its parent, before
-    /// any client asks.
+    /// Sets the server's process, which clients watch. Called by its parent, before any
+    /// client's request.
     pub fn enlist(&self, server: pid_t) {
         self.server.store(server as u32, Ordering::Release);
     }
@@ -133,7 +133,7 @@ impl Rendezvous {
         if self.spin(limits.spin, |state| state == DONE).is_some() {
             return Ok(());
         }
-        // Most answers come before anybody has to count.
+        // Most answers come before time has to be counted.
         let mut patience: Option<Patience> = None;
         loop {
             let state = self.state.load(Ordering::Acquire);
@@ -156,7 +156,7 @@ impl Rendezvous {
         }
     }
 
-    /// The client goes. What the server does with the request is its own.
+    /// The client gives up. The server may still serve the request.
     fn abandon(&self) {
         let withdrawn = self.exchange(ASKED, IDLE).is_ok();
         if !withdrawn && self.exchange(SERVING, ABANDONED).is_err() {
@@ -212,8 +212,8 @@ impl Rendezvous {
         self.wake();
     }
 
-    /// Sleeps until the word is no longer `state`, somebody wakes it, or the
-    /// time is over: then true.
+    /// Sleeps until the word is no longer `state`, a wake-up comes, or the time is over:
+    /// then true.
     fn sleep(&self, state: u32, limit: Option<Duration>) -> bool {
         let time = limit.map(|limit| libc::timespec {
             tv_sec: limit.as_secs() as libc::time_t,
@@ -222,7 +222,7 @@ impl Rendezvous {
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         // SAFETY: the word lives as long as `self`; the time is null or valid.
-        // FUTEX_WAIT without PRIVATE, for other processes wake it.
+        // FUTEX_WAIT without PRIVATE, because other processes wake it.
         let woken =
             unsafe { libc::syscall(libc::SYS_futex, &self.state, libc::FUTEX_WAIT, state, time) };
         let over =
@@ -281,7 +281,7 @@ mod tests {
         let meet = pages.get();
         // SAFETY: waits for a signal that never comes.
         let _server = server(meet, || meet.serve(0, || unsafe { libc::pause() }));
-        // The server comes to serve at some time; until then the place is free.
+        // The server begins to serve at some time; until then the place is free.
         while meet.state.load(Ordering::Acquire) != ABANDONED {
             let answer = meet.call(&limits(100), || (), || ());
             assert!(matches!(answer, Err(NoAnswer::Timeout(_))));

@@ -1,6 +1,6 @@
-//! The NIC as a process reaches it: under the mailbox's lock, with DMA checked
-//! against what the machine permits, and the frames it sends kept for whoever
-//! looks.
+//! A process's access to the NIC: under the mailbox's lock, with DMA checked against
+//! the ranges that the machine permits. The frames that the NIC sends are kept for
+//! readers.
 
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -13,9 +13,9 @@ use crate::nic::{Bus, BusFault, Nic, Received, Register, Transmitted, Wire};
 use crate::packets::card;
 
 /// The machine's memory as DMA reaches it: `allowed` and nothing else. Beyond
-/// dom0's RAM it is only read: the card fetches what guests send from their own
-/// memory, but what it receives goes to dom0's buffers and is copied (paper,
-/// 5.3). So no descriptor, whatever is in it, changes a guest's memory.
+/// dom0's RAM it is only read: the card reads guests' packets from their own memory,
+/// but stores received frames in dom0's buffers, from which they are copied (paper,
+/// 5.3). So no descriptor, whatever its contents, changes a guest's memory.
 pub struct MachineBus<'m> {
     machine: &'m Machine,
     allowed: Range<u64>,
@@ -55,14 +55,14 @@ impl Bus for MachineBus<'_> {
             *word = unsafe { from.cast::<u64>().read_volatile() }.to_le_bytes();
             return Ok(());
         }
-        // SAFETY: checked; nobody has references into the memory.
+        // SAFETY: checked; no references into the memory exist.
         unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
         Ok(())
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), BusFault> {
         let to = self.target(address, bytes.len())?;
-        // SAFETY: checked; nobody has references into the memory. Aligned
+        // SAFETY: checked; no references into the memory exist. Aligned
         // words, which others may read meanwhile, are one store.
         unsafe {
             match (bytes, address % 8) {
@@ -123,7 +123,7 @@ impl<'m> NicPort<'m> {
         }
     }
 
-    /// A trapped write, beside whoever uses the open view without traps.
+    /// A trapped write, concurrent with users of the open view without traps.
     fn write(&self, nic: &mut Nic, write: impl FnOnce(&mut Nic)) {
         let bar = card::registers(self.machine);
         nic.beside(bar, write);
@@ -165,7 +165,7 @@ impl<'m> NicPort<'m> {
     }
 }
 
-/// Frames on their way back.
+/// Frames that a PHY in loopback returns.
 #[derive(Default)]
 struct Back {
     frames: Vec<Vec<u8>>,

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use e1000_sim::memory::driver_stack;
 
-/// While it lives, the stack is mapped, and no other test of this process has it.
+/// While it lives, the stack is mapped, and no other test of this process uses it.
 pub struct DriverStack {
     _alone: MutexGuard<'static, ()>,
 }

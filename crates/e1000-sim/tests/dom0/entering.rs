@@ -8,7 +8,7 @@ use e1000_sim::transport::mailbox::Counter;
 
 use crate::world::{COUNT_UP, PANIC, World, oops, value};
 
-/// Nobody else moves the clock: e1000's loopback test would hang on a packet that
+/// Nothing else advances the clock: e1000's loopback test would hang on a packet that
 /// does not come back.
 #[test]
 fn kernel_code_that_spins_on_the_clock_sees_it_move() {

@@ -1,4 +1,4 @@
-//! What the plan of an image refuses, and what it knows of addresses.
+//! The refusals of an image's plan, and its look-ups of addresses.
 
 use e1000_sim::dom0::host;
 use e1000_sim::image::{Missing, Module, Plan};

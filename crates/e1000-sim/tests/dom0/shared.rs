@@ -1,4 +1,4 @@
-//! What processes and CPUs share: the device's lock, and per-CPU data.
+//! Data shared by processes and CPUs: the device's lock, and per-CPU data.
 
 use e1000_sim::hypervisor::upcall::{self, Upcall};
 use e1000_sim::memory::CPUS;

@@ -1,4 +1,4 @@
-//! Upcalls: what they pass, and how they fail.
+//! Upcalls: arguments and results, and failures.
 
 use std::time::Duration;
 

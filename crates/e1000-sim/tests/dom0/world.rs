@@ -95,7 +95,7 @@ fn panic(_: &Local<'_>, _: [u64; 5]) -> Result<u64, EnterError> {
     panic!("on purpose")
 }
 
-/// What kernel code may import from this test.
+/// The functions that kernel code may import from this test.
 pub fn hosts(name: &str) -> Option<u64> {
     match name {
         "host_enter_again" => Some(enter_again as *const () as u64),
@@ -103,9 +103,9 @@ pub fn hosts(name: &str) -> Option<u64> {
     }
 }
 
-/// Enters kernel code from what kernel code called: 1 if that is refused.
+/// Enters kernel code from a function that kernel code called: 1 if that is refused.
 extern "C" fn enter_again(function: u64) -> u64 {
-    // SAFETY: it is a kernel function; besides, it is not called.
+    // SAFETY: it is a kernel function, and it is not called.
     let result = unsafe { enter::enter(function, [0; 6]) };
     u64::from(result == Err(EnterError::Nested))
 }

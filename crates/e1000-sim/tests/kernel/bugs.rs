@@ -1,10 +1,10 @@
-//! Bugs that the shim must catch: of the heap, and sleeping where nobody may.
+//! Bugs that the shim must catch: of the heap, and sleeping where it is forbidden.
 
 use e1000_sim::dom0::{CommandError, Dom0};
 
 use crate::setup::{heap_is_sound, with_dom0, write};
 
-/// What the kernel says when it cannot go on.
+/// The kernel's last message when it cannot go on.
 fn dies(dom0: &mut Dom0<'_, '_>, function: &str, arguments: &[u64]) -> String {
     match dom0.call(function, arguments) {
         Err(CommandError::Oops { console, .. }) => console,

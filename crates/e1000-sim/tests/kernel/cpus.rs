@@ -1,4 +1,4 @@
-//! Upcalls of another CPU beside dom0's own work.
+//! Upcalls of another CPU, concurrent with dom0's own work.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! When interrupts are taken, and the one that tells of the cable.
+//! When interrupts are taken, and the link's interrupt.
 
 use e1000_sim::dom0::{CommandError, Dom0};
 use e1000_sim::transport::mailbox::Event;

@@ -1,4 +1,4 @@
-//! What an administrator changes, and what the module is loaded with.
+//! An administrator's settings, and module parameters.
 
 use crate::setup::{SECOND, counters, heap_is_sound, with_dom0, with_link};
 

@@ -1,4 +1,4 @@
-//! A device with memory and a wire, and packets for it: what the tests stand on.
+//! A device with memory and a wire, and packets for it: support of the tests.
 //! Expectations are computed here, apart from the model.
 
 use e1000_sim::nic::{Bus, BusFault, Config, Nic, Received, Register, Transmitted, Wire};

@@ -24,8 +24,8 @@ fn causes_masks_and_acknowledgement() {
     assert!(!card.nic.interrupt_line());
     assert_eq!(card.read(Register::Icr), LSC);
     assert_eq!(card.read(Register::Icr), 0);
-    // Bits that are no causes do not stick; 5 and 8 do, for the driver's own
-    // interrupt test sets them and looks for them.
+    // Bits that are no causes do not stick; 5 and 8 do, because the driver's own
+    // interrupt test sets and checks them.
     card.set(Register::Ics, 0xffff_ffff);
     assert_eq!(card.read(Register::Icr) & 0x7ffe_0920, 0x120);
 }

@@ -111,7 +111,7 @@ fn mask_and_unmask_in_one_window() {
     poke(&bar, Register::Ims, RXT0);
     card.nic.absorb(&bar, true).unwrap();
     assert_eq!(card.nic.peek(Register::Ims), RXT0);
-    // Without: nobody knows.
+    // Without: the order is unknown.
     poke(&bar, Register::Imc, 0xffff_ffff);
     poke(&bar, Register::Ims, RXT0);
     let error = card.nic.absorb(&bar, false).unwrap_err();
@@ -197,8 +197,8 @@ fn a_trapped_access_beside_the_view_loses_nothing_that_waits_there() {
     card.nic
         .beside(&bar, |nic| nic.mmio_write(offset, tail + 2));
     assert_eq!(peek(&bar, Register::Tdt), tail + 2);
-    // So is a register that only traps may write, once it is shown; and then
-    // nobody takes it for a write without a trap.
+    // So is a register that only traps may write, once it is published; and then it
+    // does not count as a write without a trap.
     let offset = Register::Rctl.offset();
     let value = peek(&bar, Register::Rctl) ^ 1 << 3;
     card.nic.beside(&bar, |nic| nic.mmio_write(offset, value));

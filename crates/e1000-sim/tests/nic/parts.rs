@@ -148,7 +148,7 @@ fn phy_identity_and_negotiation() {
     phy_write(&mut card, 0, 0);
     assert_eq!(phy_read(&mut card, 17) >> 13, 0b000);
     assert_eq!(phy_read(&mut card, 1) & 0x24, 0x04);
-    // Nobody at another address.
+    // No PHY at another address.
     card.set(Register::Mdic, 2 << 26 | 2 << 21);
     assert_eq!(card.read(Register::Mdic) >> 28 & 5, 5);
     // The interrupt on completion.

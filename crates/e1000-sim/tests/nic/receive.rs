@@ -292,7 +292,7 @@ fn receive_checksum_offload() {
         for payload in [0, 1, 17, 1400] {
             let (mut bytes, transport) = packet(false, udp, payload, 5);
             fill_checksums(&mut bytes, transport);
-            // Padding behind the packet is not part of it.
+            // Padding after the packet is not part of it.
             bytes.resize(bytes.len().max(60) + 3, 0xee);
             assert_eq!(check(0, &bytes), (IXSM, 0));
             assert_eq!(check(0x100, &bytes), (IPCS, 0));
@@ -304,7 +304,7 @@ fn receive_checksum_offload() {
             let mut wrong = bytes.clone();
             wrong[transport] ^= 1;
             assert_eq!(check(0x300, &wrong), (IPCS | TCPCS, TCPE));
-            // The same behind a VLAN tag.
+            // The same after a VLAN tag.
             let mut inside = bytes[..12].to_vec();
             inside.extend([0x81, 0, 0, 1]);
             inside.extend(&bytes[12..]);

@@ -305,11 +305,11 @@ fn malformed_packets_are_dropped_and_the_next_goes_out() {
         assert_eq!(card.nic.faults().malformed, 1, "{name}");
         assert!(card.done(last), "{name}");
         assert_eq!(card.wire.0.last(), Some(&good), "{name}");
-        // What went out before the excess was found is a whole segment.
+        // The frame sent before the excess was found is a whole segment.
         let before = if name == "more than PAYLEN" { 1 } else { 0 };
         assert_eq!(card.wire.0.len(), before + 1, "{name}");
     }
-    // Fewer than PAYLEN: what is complete is out, the rest is dropped.
+    // Fewer than PAYLEN: complete segments are sent, the rest is dropped.
     let mut card = TestCard::running();
     card.queue(context(&tcp, transport, Some((54, 200))));
     card.queue_buffer(&tcp[..tcp.len() - 1], DATA | TSE | EOP, 0);

@@ -52,7 +52,7 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
         (true, _) => vec![Trial {
             name: "load".to_owned(),
             modules: distribution.below("drivers/net/ethernet/"),
-            // A thousand modules' worth of code under emulation.
+            // The code of a thousand modules, under emulation.
             limit: Duration::from_secs(1800),
             ..Trial::of("", None)
         }],
@@ -93,7 +93,7 @@ fn chosen(driver: &str, device: Option<&str>) -> Option<&'static Card> {
     }
 }
 
-/// Runs one and prints its line; says what went wrong.
+/// Runs one trial and prints its line; gives what went wrong.
 fn one(trial: &Trial<'_>, distribution: &Distribution) -> bool {
     let card = trial.card.map_or("none", |card| card.device);
     let modules = match distribution.in_order(&trial.modules) {

@@ -18,10 +18,10 @@ use crate::run::{Job, measure};
 /// Packets of a point of figure 10, at most: upcalls are slow.
 const POINT_PACKETS: u64 = 1000;
 
-/// How many times as many packets of two paths are counted as of four: a round of
-/// few is over before the machine is the same for both.
+/// Factor by which more packets are counted with two paths than with four: a round of
+/// few packets is too short to average the machine's noise for both.
 const LONGER: u64 = 4;
-/// Runs of each scheme that the slow-down comes from: one alone shows nothing.
+/// Runs of each scheme from which the slow-down is computed: one alone is not enough.
 const RUNS: usize = 2;
 
 /// How to run `twin run` again.
@@ -108,8 +108,8 @@ pub(super) fn run_all(
     Ok(runs)
 }
 
-/// Both schemes, each in processes of its own, so often: how pages happen to lie is
-/// another chance each time.
+/// Runs both schemes this many times, each in its own process: the placement of pages
+/// is random in each.
 fn by_turns(schemes: &[&str], turns: usize, again: &Again<'_>) -> Result<Vec<Results>, Failure> {
     let progress = Progress::new("schemes");
     let all = turns * schemes.len();
@@ -135,7 +135,7 @@ fn points(runs: &Runs, again: &Again<'_>) -> Result<Vec<Results>, Failure> {
         if !set.is_empty() {
             options.extend(["--upcalls", &names]);
         }
-        // Nobody asks for instructions or parts of cycles here, and an upcall takes
+        // Instructions and components of cycles are not used here, and an upcall takes
         // long to step through.
         points.push(again.run(&options, again.packets.min(POINT_PACKETS), 0, 0)?);
     }
@@ -148,7 +148,7 @@ fn sent_calls(runs: &Runs) -> Vec<Calls> {
 }
 
 impl Again<'_> {
-    /// What `twin run` with these options gives.
+    /// The results of `twin run` with these options.
     fn run(
         &self,
         options: &[&str],
@@ -169,7 +169,7 @@ impl Again<'_> {
             .stderr(Stdio::piped())
             .output()
             .map_err(|error| Failure::access("twin-run", error))?;
-        // With lost packets there is a result too; the verdict on it is the caller's.
+        // With lost packets there is a result too; the caller judges it.
         serde_json::from_slice(&output.stdout).map_err(|_| {
             let said = String::from_utf8_lossy(&output.stderr);
             let why = format!("twin run {}: {}", options.join(" "), said.trim_end());

@@ -1,5 +1,5 @@
-//! The devices of a objects: network device, PCI device, adapter, and the hardware's
-//! description with its registers.
+//! The device objects of an image: network device, PCI device, adapter, and the
+//! hardware's description with its registers.
 
 use process_lab::e1000::{HW, NAPI, PDEV_DEVICE};
 use process_lab::stock::Stock;

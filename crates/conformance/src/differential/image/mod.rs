@@ -25,7 +25,7 @@ use crate::differential::objects::Objects;
 /// Bytes of device registers in a objects.
 const MMIO_SIZE: u64 = 0x6000;
 
-/// Bytes of packet data behind an `sk_buff`, the shared information included.
+/// Bytes of packet data of an `sk_buff`, the shared information included.
 const SKB_DATA: u64 = 0x400;
 
 /// How much of an image is out of order.
@@ -50,7 +50,7 @@ const PROFILES: [Profile; 4] = [
     },
 ];
 
-/// Makes the image of `seed` in `file`, the bytes behind dom0's regions, which
+/// Makes the image of `seed` in `file`, the bytes of dom0's regions, which
 /// hold the pristine module.
 pub fn make(stock: &Stock<'_>, file: &mut [u8], seed: u64) -> Objects {
     let mut random = Random::new(seed);

@@ -1,4 +1,4 @@
-//! The packets of a objects: rings with their descriptors and buffers, and socket
+//! The packet objects of an image: rings with their descriptors and buffers, and socket
 //! buffers.
 
 use process_lab::e1000::TX_BUFFER;

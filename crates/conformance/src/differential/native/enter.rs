@@ -21,8 +21,8 @@ use super::RUN;
 use crate::differential::model::Call;
 use crate::differential::trace::Request;
 
-/// Registers on their way between host and driver. One a process, for assembly
-/// finds it by name; a worker has one thread.
+/// Registers passed between host and driver. One in a process, because assembly finds
+/// it by name; a worker has one thread.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Context {
@@ -115,8 +115,8 @@ global_asm!(
     "    testl %eax, %eax",
     "    jnz   twin_testbed_unwind",
     "    movq  {c}+8(%rip), %rsp",
-    // To the driver: registers from the context, then to what is on its stack.
-    // Single steps, if asked for, go on from here.
+    // To the driver: registers from the context, then to the address on its stack.
+    // Single steps, if requested, go on from here.
     ".globl twin_testbed_resume_start",
     "twin_testbed_resume_start:",
     ".Ltwin_testbed_go:",
@@ -175,7 +175,7 @@ pub fn import_entry() -> u64 {
     import_entry_code as *const () as u64
 }
 
-/// Flags that a call leaves: nothing may depend on them.
+/// Flags after a call: nothing may depend on them.
 const GARBAGE_FLAGS: u64 = 0x8d7;
 pub(super) const TRAP_FLAG: u64 = 0x100;
 
@@ -191,7 +191,7 @@ pub(super) fn prepare(request: &Request, step: bool) {
         entry: request.function,
         number: 0,
     };
-    // SAFETY: no driver code runs, so the context is nobody's.
+    // SAFETY: no driver code runs, so nothing else uses the context.
     unsafe { *CONTEXT.0.get() = context };
 }
 
@@ -222,12 +222,12 @@ extern "C" fn native_import(context: &mut Context) -> c_int {
     0
 }
 
-/// What the function that was entered gave back.
+/// The result of the function that was entered.
 ///
 /// # Safety
 /// No driver code runs.
 pub(super) unsafe fn result() -> u64 {
-    // SAFETY: the caller's promise: the context is nobody's.
+    // SAFETY: the caller's promise: nothing else uses the context.
     unsafe { (*CONTEXT.0.get()).rax }
 }
 

@@ -1,5 +1,5 @@
-//! Signals while the driver runs: single steps, the time budget, and what the
-//! processor refused.
+//! Signals while the driver runs: single steps, the time budget, and faults of the
+//! processor.
 
 use std::sync::atomic::Ordering;
 
@@ -95,7 +95,7 @@ impl Run<'_> {
         }
     }
 
-    /// How the run ends; nothing if it goes on.
+    /// How the run ends; `None` if it goes on.
     fn outcome(
         &mut self,
         signal: c_int,

@@ -1,5 +1,5 @@
-//! dom0's side: a back end that trusts nothing in the ring. Whether a guest's frames
-//! are its own, dom0 cannot know: it asks the hypervisor, whose table that is.
+//! dom0's side: a back end that trusts nothing in the ring. dom0 cannot know whether a
+//! guest's frames are its own: it asks the hypervisor, which has the table.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use crate::packets::outgoing::Outgoing;
 use crate::packets::packet_loop::Stop;
 use crate::packets::rings::{REQUESTS, Request, Rings, TX_DONE};
 
-/// What the back end needs of dom0.
+/// The operations that the back end needs from dom0.
 pub trait BackEnd {
     /// This CPU's rings with the driver.
     fn rings(&mut self) -> &mut Rings;
@@ -27,8 +27,8 @@ pub trait BackEnd {
     fn packets(&mut self, take: &mut dyn FnMut(&[u8]));
 }
 
-/// Serves the front end until it says that it ends, and counts the cycles that this
-/// takes, waits for the front end excepted. Runs in dom0.
+/// Serves the front end until that ends, and counts the cycles of this, except waits
+/// for the front end. Runs in dom0.
 pub fn serve(ring: &NetRing, back: &mut dyn BackEnd, outgoing: &mut Outgoing, guests: u32) {
     let mut go_on = true;
     while go_on {
@@ -74,8 +74,7 @@ fn answer(
     Ok(0)
 }
 
-/// Each request is copied once, so that the guest cannot change it after it was
-/// looked at.
+/// Each request is copied once, so that the guest cannot change it after the check.
 fn transmit(
     ring: &NetRing,
     back: &mut dyn BackEnd,

@@ -1,4 +1,4 @@
-//! The guest's side: a front end that asks dom0 for everything.
+//! The guest's side: a front end that leaves all work to dom0.
 
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,7 @@ pub struct GuestEngine<'m> {
     ring: &'m NetRing,
     rings: Rings,
     limits: Limits,
-    /// What the back end had worked when it was asked last.
+    /// The back end's cycles when they were last read.
     seen: u64,
 }
 
@@ -95,8 +95,8 @@ impl Engine for GuestEngine<'_> {
         Component::Guest
     }
 
-    /// What the front end waits for is dom0's work, which dom0 counts; the rest is
-    /// the switches between both, which are the hypervisor's.
+    /// The front end's waits consist of dom0's work, which dom0 counts, and of the
+    /// switches between both, which belong to the hypervisor.
     fn elsewhere(&mut self) -> (Component, u64) {
         let served = self.ring.served.load(Ordering::Relaxed);
         let worked = served - std::mem::replace(&mut self.seen, served);

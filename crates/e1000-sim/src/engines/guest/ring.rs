@@ -1,5 +1,5 @@
-//! The memory that front and back end share: what is asked and answered, requests
-//! and completions, and packets for guests.
+//! The memory that front and back end share: commands and answers, requests and
+//! completions, and packets for guests.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::packets::rings::{Done, Memory, RELEASE, REQUESTS, Request, Rings, TX_DONE};
 use crate::transport::rendezvous::Rendezvous;
 
-/// Packets on their way to guests.
+/// Packets that wait for guests.
 const SLOTS: u32 = 512;
 /// Bytes of a slot.
 const SLOT: usize = 2040;
 
-/// What the front end asks of the back end.
+/// The front end's commands to the back end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(super) enum Ask {
@@ -47,7 +47,7 @@ pub struct NetRing {
     pub(super) failure: UnsafeCell<Failure>,
     rx_produce: AtomicU32,
     rx_consume: AtomicU32,
-    /// Packets dropped for want of a slot.
+    /// Packets dropped because no slot was free.
     pub rx_dropped: AtomicU64,
     shared: UnsafeCell<[u64; 64]>,
     pub(super) requests: UnsafeCell<[Request; REQUESTS]>,
@@ -105,7 +105,7 @@ impl Memory for &NetRing {
 }
 
 impl NetRing {
-    /// Says whose process serves.
+    /// Sets the process that serves.
     pub fn enlist(&self, server: libc::pid_t) {
         self.meet.enlist(server);
     }

@@ -1,4 +1,4 @@
-//! What the runtime calls: the driver's imports go to dom0 by upcalls, WARNs are
+//! The runtime's callbacks: the driver's imports go to dom0 as upcalls, WARNs are
 //! counted.
 
 use std::ffi::{c_int, c_void};
@@ -16,17 +16,17 @@ const STACK_ARGUMENTS: usize = (twin_abi::stack::INCOMING_ARGS / 8) as usize;
 /// The third argument's register, which is also the second half of a result.
 const RDX: usize = 2;
 
-/// Who serves upcalls.
+/// The server of upcalls.
 pub trait Upcalls {
     /// Calls dom0's routine; gives rax and rdx. The window, if there is one, is
-    /// memory of this process that nobody else uses meanwhile.
+    /// memory of this process that nothing else uses meanwhile.
     ///
     /// # Errors
     /// Why it did not come back. The driver is then aborted.
     fn upcall(&mut self, call: &Upcall<'_>) -> Result<(u64, u64), String>;
 }
 
-/// What the callbacks need. One a process: the runtime has one instance here.
+/// Data of the callbacks. One in a process: the runtime has one instance here.
 pub(super) struct Callbacks<'a> {
     targets: Vec<StubDestination>,
     stubs_by_vm: Vec<(u64, u64)>,
@@ -148,7 +148,7 @@ pub(crate) unsafe fn stack_in_use<'s>(cpu: *mut Cpu, from: *const u64) -> &'s mu
     let block = cpu as u64 & !(twin_abi::stack::BLOCK - 1);
     let high = block + twin_abi::stack::HIGH;
     let words = (high - from as u64) / 8;
-    // SAFETY: the caller's promise: the rest of a mapped stack that nobody uses.
+    // SAFETY: the caller's promise: the rest of a mapped stack that nothing uses.
     unsafe { std::slice::from_raw_parts_mut(from.cast_mut(), words as usize) }
 }
 

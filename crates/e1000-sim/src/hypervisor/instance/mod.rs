@@ -192,7 +192,7 @@ impl<'a> Instance<'a> {
     /// As [`Instance::enter`], by name.
     ///
     /// # Errors
-    /// Likewise.
+    /// The same.
     ///
     /// # Panics
     /// If there is no such function.
@@ -243,7 +243,7 @@ impl<'a> Instance<'a> {
     }
 
     fn describe(&self, report: &AbortReport, import: Option<String>) -> Report {
-        // A fault names its instruction, everything else the one behind a call.
+        // A fault names its instruction, any other abort the one after a call.
         let faulted = matches!(report.kind, runtime::ABORT_FAULT | runtime::ABORT_STACK);
         let place = self.place(report.rip.saturating_sub(u64::from(!faulted)));
         Report {

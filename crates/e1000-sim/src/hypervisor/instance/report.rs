@@ -1,4 +1,4 @@
-//! How a call of the driver ended that did not return, in words.
+//! How a call of the driver ended that did not return, as text.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -39,7 +39,7 @@ pub struct Report {
     pub address: u64,
     /// In which function and object, and at which offset.
     pub place: String,
-    /// What an import said that failed.
+    /// The message of an import that failed.
     pub import: Option<String>,
 }
 

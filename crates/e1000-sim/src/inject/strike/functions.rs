@@ -6,7 +6,7 @@ use crate::image::Module;
 use crate::inject::fault::{FaultKind, Struck};
 use crate::memory::EXCHANGE;
 
-/// Where forged tables of functions are: behind what commands use.
+/// Where forged tables of functions are: after the memory that commands use.
 const FORGED: u64 = EXCHANGE.end - 0x1000;
 
 impl Striker<'_, '_> {
@@ -40,7 +40,7 @@ impl Striker<'_, '_> {
         })
     }
 
-    /// In the adapter, the napi, or by a forged `net_device_ops`.
+    /// In the adapter, the napi, or through a forged `net_device_ops`.
     pub(super) fn function_pointer(&mut self, target: u64) -> Option<Struck> {
         let mut places: Vec<(String, u64)> = self
             .anatomy

@@ -1,4 +1,4 @@
-//! The rings, and what the card is told of them.
+//! The rings, and the card's registers for them.
 
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ impl Striker<'_, '_> {
         self.put(what, at, 8, value)
     }
 
-    /// Of the places, those that the next packets come by.
+    /// The places that the next packets use.
     fn near(&self, ring: &Ring, array: &Range<u64>, each: u64, places: &[u64]) -> Vec<u64> {
         const NEXT: u64 = 16;
         let clean = self.anatomy.word(ring.at + 24).unwrap_or(0) >> 32;
@@ -70,7 +70,7 @@ impl Striker<'_, '_> {
         )
     }
 
-    /// Where the driver has it, or where the card has it from the driver.
+    /// In the driver's structure, or in the card's register that the driver wrote.
     pub(super) fn ring_address(&mut self) -> Option<Struck> {
         let ring = self.ring();
         if self.random.one_in(2) {
@@ -85,8 +85,8 @@ impl Striker<'_, '_> {
         self.put(format!("{} ring+{offset:#x}", ring.name), at, size, value)
     }
 
-    /// The card is told a wrong base, as by a driver whose ring has one when it
-    /// sets the card up.
+    /// Gives the card a wrong base, as a driver would whose ring has one when it sets
+    /// the card up.
     fn base_register(&mut self, ring: &Ring) -> Struck {
         let (low, high) = match ring.name {
             "tx" => (Register::Tdbal, Register::Tdbah),
@@ -112,8 +112,8 @@ impl Striker<'_, '_> {
         }
     }
 
-    /// The bus address in a descriptor that the card looks at next: one that is
-    /// being sent, if any is, or one to receive into.
+    /// The bus address in a descriptor that the card reads next: one that is being sent,
+    /// if any is, or one to receive into.
     pub(super) fn dma_address(&mut self) -> Option<Struck> {
         let sizes = self.anatomy.plan.space().sizes();
         let heap = self.anatomy.plan.space().heap();
@@ -134,7 +134,7 @@ impl Striker<'_, '_> {
         self.put(format!("{} descriptor {index}", ring.name), at, 8, value)
     }
 
-    /// A ring and how many descriptors the card comes by soon.
+    /// A ring and how many descriptors the card will soon use.
     fn waiting(&mut self) -> (Ring, u64) {
         const NEXT: u64 = 8;
         let tx = &self.anatomy.tx;

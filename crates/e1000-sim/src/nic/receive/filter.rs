@@ -1,4 +1,4 @@
-//! Which frames the MAC takes: by length, pause address, VLAN and destination.
+//! The MAC's filters of frames: by length, pause address, VLAN and destination.
 
 use super::FCS;
 use crate::nic::network::be16;
@@ -11,12 +11,12 @@ const SHORTEST: usize = 64;
 const LONGEST: usize = 1522;
 const LONGEST_LPE: usize = 16384;
 
-/// Why a frame was not for us.
+/// Why a frame was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filter {
     /// No address filter takes the destination.
     Address,
-    /// The VLAN filter table has not the tag's identifier.
+    /// The VLAN filter table does not have the tag's identifier.
     Vlan,
     /// The canonical form bit is not RCTL.CFI's.
     CanonicalForm,
@@ -28,11 +28,11 @@ pub enum Filter {
     Pause,
 }
 
-/// How an address filter took a frame.
+/// How an address filter accepted a frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Match {
     Exact,
-    /// By hash or promiscuously: software has to look.
+    /// By hash or promiscuously: software has to check the address.
     Inexact,
 }
 

@@ -1,4 +1,4 @@
-//! The checksums that the device reports of a frame (3.2.3, 3.2.9).
+//! The checksums that the device reports for a frame (3.2.3, 3.2.9).
 
 use super::{errors, status};
 use crate::nic::checksum::{fold, sum};
@@ -6,7 +6,7 @@ use crate::nic::network::be16;
 use crate::nic::registers::rxcsum;
 use crate::nic::{Nic, Register};
 
-/// What checksum offload says of a frame.
+/// The result of checksum offload for a frame.
 #[derive(Clone, Copy)]
 pub(super) struct Offload {
     pub(super) status: u8,
@@ -14,8 +14,8 @@ pub(super) struct Offload {
 }
 
 impl Nic {
-    /// The packet checksum (3.2.3, RXCSUM.PCSS): the complemented sum of what
-    /// is stored from byte PCSS on, without FCS.
+    /// The packet checksum (3.2.3, RXCSUM.PCSS): the complemented sum of the stored
+    /// bytes from PCSS on, without FCS.
     pub(super) fn packet_checksum(&self, first: &[u8], rest: &[u8]) -> u16 {
         let start = (self.peek(Register::Rxcsum) & 0xff) as usize;
         let tail = match start.checked_sub(first.len()) {
@@ -23,7 +23,7 @@ impl Nic {
             None => {
                 let head = &first[start..];
                 let after = sum(rest);
-                // Behind an odd piece, bytes change places: RFC 1071, 2 (B).
+                // After a piece of odd length, bytes change places: RFC 1071, 2 (B).
                 let after = match head.len() % 2 {
                     0 => after,
                     _ => u64::from(fold(after).swap_bytes()),
@@ -34,9 +34,9 @@ impl Nic {
         !fold(tail)
     }
 
-    /// Checks the checksums that RXCSUM asks for (3.2.9). Reported: IPv4 header;
+    /// Checks the checksums that RXCSUM enables (3.2.9). Reported: IPv4 header;
     /// TCP, and UDP with a checksum, unfragmented, over IPv4 or IPv6 without
-    /// extension headers. Where nothing is checked, IXSM says so.
+    /// extension headers. IXSM is set where nothing is checked.
     pub(super) fn offload(&self, frame: &[u8]) -> Offload {
         let enabled = self.peek(Register::Rxcsum);
         let ignore = Offload {

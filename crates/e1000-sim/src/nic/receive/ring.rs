@@ -1,5 +1,5 @@
-//! The receive ring: a frame that passed is scattered over buffers, and their
-//! descriptors are written back.
+//! The receive ring: a frame that passed the filters is scattered over buffers, and
+//! their descriptors are written back.
 
 use super::filter::Match;
 use super::{FCS, Received, status};
@@ -18,7 +18,7 @@ impl Nic {
         }
     }
 
-    /// Puts a frame that passed into the ring.
+    /// Puts a frame that passed the filters into the ring.
     pub(super) fn store<B: Bus + ?Sized>(
         &mut self,
         frame: &[u8],
@@ -153,7 +153,7 @@ impl Nic {
     }
 }
 
-/// What the last descriptor of a frame reports.
+/// The report in the last descriptor of a frame.
 #[derive(Clone, Copy)]
 struct Last {
     checksum: u16,

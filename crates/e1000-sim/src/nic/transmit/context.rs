@@ -1,4 +1,4 @@
-//! Context descriptors (3.3.6): where checksums go, and how a packet is cut.
+//! Context descriptors (3.3.6): the places of checksums, and how a packet is split.
 
 use super::command;
 use crate::nic::checksum::{finish, sum};
@@ -52,7 +52,7 @@ fn insertion(word: u32) -> Insertion {
     }
 }
 
-/// Sums, with what is in the field, and stores. False if it does not fit.
+/// Sums, including the field's present value, and stores. False if it does not fit.
 pub(super) fn put(frame: &mut [u8], insertion: Insertion, no_zero: bool) -> bool {
     let Insertion { start, field, end } = insertion;
     let end = if end == 0 { frame.len() } else { end + 1 };

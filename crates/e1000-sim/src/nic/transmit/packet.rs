@@ -1,5 +1,4 @@
-//! The packet that is being gathered, and what is written into it before it
-//! leaves.
+//! The packet that is being gathered, and the changes to it before it is sent.
 //!
 //! It lies in one buffer, four bytes from its start, so that a VLAN tag is
 //! inserted by moving the two addresses:
@@ -101,7 +100,7 @@ impl Transmit {
         &mut self.frame[ROOM..ROOM + self.used as usize]
     }
 
-    /// Inserts checksums as `options` and `context` ask. False when an offset
+    /// Inserts checksums as `options` and `context` require. False when an offset
     /// is outside the frame.
     pub(super) fn insert(&mut self, context: Context) -> bool {
         let options = self.options;
@@ -149,7 +148,8 @@ impl Transmit {
             set16(frame, transport + 4, (used - transport) as u16);
         }
         if self.options & TXSM != 0 {
-            // The driver left the pseudo header's sum without the length.
+            // The driver's value in the field is the pseudo header's sum without the
+            // length.
             let seed = u64::from(be16(frame, field)) + (used - transport) as u64;
             set16(frame, field, fold(seed));
         }
