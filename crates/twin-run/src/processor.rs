@@ -4,7 +4,7 @@ use std::arch::x86_64::{__cpuid, __cpuid_count};
 
 use serde::{Deserialize, Serialize};
 
-/// What the processor says of itself (SDM volume 2, CPUID).
+/// The processor as CPUID identifies it (SDM volume 2, CPUID).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Processor {
     /// Its brand string.

@@ -124,7 +124,7 @@ void test_reclaimed_when_exhausted(void)
 		for (i = 0; i < n; i++)
 			CHECK(!test_dom0_free(many[i]));
 	}
-	/* what dom0 freed last has not been looked for yet */
+	/* those that dom0 freed last have not been reclaimed yet */
 	while (hot_skb_reclaim())
 		;
 	settled();

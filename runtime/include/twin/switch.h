@@ -28,7 +28,7 @@
 #define TWIN_SWITCH_QUEUE	512	/* packets that wait for one guest; a power of two */
 #define TWIN_ETH_ALEN		6	/* bytes of an Ethernet address */
 
-/* What the driver's side says of a received packet. */
+/* A received packet as the driver's side reports it. */
 struct twin_arrival {
 	uint64_t buffer;	/* names the buffer when it is released */
 	uint64_t data;		/* dom0 address of the Ethernet header */
