@@ -1,4 +1,4 @@
-//! Which processor the cycles are of.
+//! The processor whose cycles were counted.
 
 use std::arch::x86_64::{__cpuid, __cpuid_count};
 

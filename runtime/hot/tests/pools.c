@@ -256,7 +256,7 @@ void test_guest_pages_are_not_pulled(void)
 	settled();
 }
 
-/* What one CPU allocates the other frees: through two mailboxes. */
+/* One CPU frees what the other allocates: through two mailboxes. */
 #define HAMMER	400000u
 
 static struct sk_buff *mailbox[2][64];
