@@ -1,5 +1,5 @@
-//! Compiles the check that structures of the runtime are laid out as `packets/rings.rs`
-//! says.
+//! Compiles the check that structures of the runtime have the layouts of
+//! `packets/rings.rs`.
 
 const RUNTIME: &str = "../../runtime";
 

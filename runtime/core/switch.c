@@ -160,7 +160,7 @@ int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from,
 
 /* ---- Receiving ------------------------------------------------------------ */
 
-/* Which guests want a packet for that address, as bits. */
+/* The guests that a packet for that address goes to, as bits. */
 static uint64_t takers(struct twin_switch *sw, uint64_t address)
 {
 	uint32_t guest;

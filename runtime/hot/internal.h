@@ -53,7 +53,7 @@ enum hot_state {
 struct hot_pool {
 	u32 lock;
 	u32 free;			/* entries of stack[] */
-	u32 sweep;			/* where hot_skb_reclaim() goes on */
+	u32 sweep;			/* where hot_skb_reclaim() continues */
 	u32 count;			/* objects; 0 before hot_setup() */
 	u32 shift;			/* log2 of bytes an object */
 	unsigned long base;		/* dom0 direct-map address */

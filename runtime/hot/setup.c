@@ -93,7 +93,7 @@ u32 hot_recover(struct net_device *dev, u32 cpu)
 	if (netif_running(dev))
 		return 0;
 	taken = hot_skb_reset();
-	/* Nothing is on its way, also what an aborted transmit had not counted. */
+	/* No packet is being sent, nor one that an aborted transmit had not counted. */
 	for (i = 0; i < HOT_CPUS; i++)
 		hot_shared[i].tx_sent = hot_shared[i].tx_done_produce;
 	return taken;

@@ -237,7 +237,7 @@ FUNCTION driver_bug
 driver_bug_site:
 	ud2
 
-/* What a function does that finds its return address changed. */
+/* The end of a function that finds its return address changed. */
 FUNCTION driver_smashed
 	movq	$0x5a5a, (%rsp)
 	call	twin_smashed

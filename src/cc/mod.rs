@@ -46,7 +46,7 @@ impl From<Failure> for Stop {
 pub struct Compiled {
     /// The source.
     pub source: PathBuf,
-    /// What became of it.
+    /// The result of rewriting it.
     pub printed: Printed,
 }
 

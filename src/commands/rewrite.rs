@@ -118,7 +118,7 @@ impl Opts {
         }
     }
 
-    /// What a result for `target` has to keep.
+    /// The contract that a result for `target` has to keep.
     fn contract(&self, target: Target) -> Contract {
         Contract::of(target).with(self.scheme)
     }

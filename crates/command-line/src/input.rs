@@ -8,7 +8,7 @@ use elf_loader::Object;
 use crate::assembler;
 use crate::failure::Failure;
 
-/// Bytes looked at to tell text from damage.
+/// Bytes examined to tell text from a damaged file.
 const SNIFFED: usize = 4096;
 
 /// An input, read and decompressed; assembly text is assembled.
@@ -78,7 +78,7 @@ fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What the system says, without Rust's error number.
+/// The system's error message, without Rust's error number.
 pub fn describe(error: &std::io::Error) -> String {
     if error.kind() == std::io::ErrorKind::IsADirectory {
         return "it is a directory; give a file".to_owned();

@@ -5,7 +5,7 @@
 
 use conformance::belief;
 
-/// One encoding in so many.
+/// One encoding in this many.
 const SHARE: u64 = 400;
 
 #[test]

@@ -1,6 +1,6 @@
 //! The fuzz targets' logic for a few seconds: every input of the corpus, random
 //! inputs, and mutations of real ones, the same ones each time. `TWIN_FUZZ_TIMES`
-//! makes so many times as many (1) and `TWIN_FUZZ_SEED` others; `fuzz/README.md`
+//! multiplies their number (1) and `TWIN_FUZZ_SEED` selects others; `fuzz/README.md`
 //! tells how to run the same guided by coverage.
 
 use std::path::Path;

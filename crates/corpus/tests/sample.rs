@@ -1,5 +1,5 @@
-//! A sample of `make corpus`: every Ethernet module for both targets is too
-//! much for every test run, one in eight is not.
+//! A sample of `make corpus`: all Ethernet modules for both targets take too long for
+//! every test run, so this takes one in eight.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * device.h: how the host's calls on the device begin and end. Commands hold one
- * mutex, as the kernel's do rtnl, so they may come on any CPU.
+ * device.h: the begin and end of the host's calls on the device. Commands hold one
+ * mutex, as the kernel's hold rtnl, so they may come on any CPU.
  */
 #ifndef TWIN_DEVICE_H
 #define TWIN_DEVICE_H

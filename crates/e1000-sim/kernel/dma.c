@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * dma.c: DMA masks and coherent memory. A machine address is a DMA address and
- * all memory is coherent. Mapping and syncing packets is hot.o's.
+ * all memory is coherent. hot.o maps and syncs packets.
  */
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ethtool.c: the helpers that drivers call, and ethtool(8)'s questions for the
+ * ethtool.c: the helpers that drivers call, and ethtool(8)'s queries for the
  * host. Contexts: may sleep; the configuration mutex is held (device.c).
  */
 #include <linux/ethtool.h>
@@ -152,7 +152,7 @@ long kernel_ethtool_set_ringparam(u32 rx, u32 tx)
 	return finish(dev, ops->set_ringparam(dev, &ring, &more, &ack));
 }
 
-/* Names of string set `set` and `values` beside them. */
+/* Names of string set `set`, each paired with one of `values`. */
 static void name_values(struct net_device *dev, u32 set, const u64 *values, long count,
 			struct kernel_named_value *out, u32 max)
 {

@@ -3,7 +3,7 @@
  * format.c: vsnprintf with the kernel's conversions that a network driver uses:
  * flags, width, precision, hh h l ll z t, d i u x X o c s p %, and of the
  * pointers pM pm pI4 pV pS ps pe pa pK px pNF and *ph. An unknown one is printed
- * as it stands in the format, between angle brackets, so that it is seen.
+ * unchanged, between angle brackets, so that it is noticed.
  *
  * Contexts: any. No memory but the caller's.
  */
@@ -280,7 +280,7 @@ static void put_format(struct output *out, const char *format, va_list args)
 				   *at == 'd' || *at == 'i', *at == 'X');
 			break;
 		default:
-			/* What follows cannot be trusted: its arguments are out of step. */
+			/* The rest cannot be formatted: its arguments are out of step. */
 			put(out, '<');
 			while (*format)
 				put(out, *format++);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * locks.c: mutexes, the rare sleeping locks. Spin locks are hot.o's.
+ * locks.c: mutexes, the rare sleeping locks. hot.o has spin locks.
  *
  * A mutex holds its owner's task_struct, as the kernel's does; a sleeper tries
- * again at each step. Task context only. Owned by another CPU's task it waits
- * really, owned by a sleeping task of any CPU it lets that one run.
+ * again at each step. Task context only. If the owner is a task that runs on another
+ * CPU, the wait takes real time; if it is a sleeping task of any CPU, that one runs.
  */
 #include <linux/mutex.h>
 

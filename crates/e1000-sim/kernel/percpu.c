@@ -5,8 +5,8 @@
  *
  * The loader links `.data..percpu` at small values: GS base plus a variable's
  * value is this CPU's copy, __per_cpu_offset[k] plus it the copy of CPU k. The
- * host copies the sections into each area before kernel_boot(). The stack
- * protector's canary at %gs:0x28 is the host's to set.
+ * host copies the sections into each area before kernel_boot(), and sets the stack
+ * protector's canary at %gs:0x28.
  */
 #include <linux/cpumask.h>
 #include <linux/netdevice.h>
@@ -28,7 +28,7 @@ struct cpumask __cpu_possible_mask;
 struct cpumask __cpu_online_mask;
 struct cpumask __cpu_present_mask;
 
-/* Dynamic percpu data: taken from here, never given back. */
+/* Dynamic percpu data: allocated from here, never freed. */
 #define PERCPU_DYNAMIC 4096
 static DEFINE_PER_CPU_ALIGNED(u8[PERCPU_DYNAMIC], percpu_dynamic);
 static size_t percpu_taken;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * print.c: printk and everything that ends in it. A line is formatted on the
- * stack and handed to the host whole, so it may be called from anywhere,
+ * print.c: printk and everything that calls it. A line is formatted on the
+ * stack and passed to the host whole, so it may be called from anywhere,
  * by several CPUs at once.
  */
 #include <linux/device.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * string.c: strings, and bits. memcpy and memset are hot.o's.
+ * string.c: strings, and bits. hot.o has memcpy and memset.
  */
 #include <linux/bitops.h>
 #include <linux/errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * thunks.S: what compiled kernel code jumps through, for native use. A
- * rewritten object's are the rewriter's; these serve dom0.
+ * thunks.S: the thunks through which compiled kernel code jumps, for native use in
+ * dom0. The rewriter supplies those of rewritten objects.
  */
 	.text
 
@@ -56,7 +56,7 @@ __SCT__\name:
 
 /*
  * void task_switch(u64 *save, u64 load): saves the callee's registers on the
- * stack and its pointer in *save, goes on with the stack `load`, on which the
+ * stack and its pointer in *save, then switches to the stack `load`, on which the
  * same was saved. rdi, rsi as usual. The vector state needs no saving: kernel
  * code uses none.
  */

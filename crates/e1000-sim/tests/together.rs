@@ -260,7 +260,7 @@ struct Sendable<'r, 's>(Beside<'r, 's>);
 
 // SAFETY: what keeps it from being `Send` is the rings' pointers into the
 // machine's memory, which all threads have mapped at one address for as long as
-// the machine lives; they are used by one thread at a time, for it is moved.
+// the machine lives; one thread at a time uses them, because the value is moved.
 unsafe impl Send for Sendable<'_, '_> {}
 
 impl<'r, 's> Sendable<'r, 's> {

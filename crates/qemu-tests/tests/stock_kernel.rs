@@ -366,8 +366,8 @@ fn a_wild_pointer_stops_its_driver_and_an_expected_fault_does_not() {
     }
 }
 
-/// What the kernel is tainted with by a module that says of itself that it was not
-/// built with the kernel (TAINT_OOT_MODULE, include/linux/panic.h).
+/// The kernel's taint by a module that was not built with the kernel, as its `.modinfo`
+/// says (TAINT_OOT_MODULE, include/linux/panic.h).
 fn taint(module: &[u8]) -> u64 {
     const OUT_OF_TREE: u64 = 1 << 12;
     let object = elf_loader::read(module).expect("a module");

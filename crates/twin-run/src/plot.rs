@@ -32,7 +32,7 @@ const COLUMNS: usize = 92;
 /// A chart: one value for each category and series.
 pub struct Chart {
     pub title: String,
-    /// What values are.
+    /// The unit of values.
     pub unit: String,
     /// Decimals of values.
     pub decimals: usize,
@@ -45,7 +45,7 @@ pub struct Chart {
     /// Names along the axis.
     pub categories: Vec<String>,
     pub series: Vec<Series>,
-    /// What a reader must know.
+    /// Notes for the reader.
     pub notes: String,
 }
 
@@ -69,7 +69,7 @@ impl Series {
     }
 }
 
-/// How heights stand for values.
+/// The scale of heights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Twice as high is twice as much.
@@ -195,7 +195,7 @@ impl Chart {
         }
     }
 
-    /// What the axis says at a height.
+    /// The axis's label at a height.
     fn value_at(&self, height: f64) -> String {
         match self.scale {
             Scale::Linear => format!("{height}"),

@@ -1,10 +1,10 @@
-//! Which processor the cycles are of.
+//! The processor whose cycles were counted.
 
 use std::arch::x86_64::{__cpuid, __cpuid_count};
 
 use serde::{Deserialize, Serialize};
 
-/// What the processor says of itself (SDM volume 2, CPUID).
+/// The processor as CPUID identifies it (SDM volume 2, CPUID).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Processor {
     /// Its brand string.

@@ -1,4 +1,4 @@
-//! How far a measurement is, on standard error if that is a terminal.
+//! The progress of a measurement, on standard error if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -15,7 +15,7 @@ impl Progress {
         Progress(bar)
     }
 
-    /// So much is done, of so much.
+    /// Sets how much is done, and of how much.
     pub fn set(&self, done: u64, all: u64) {
         self.0.set_length(all);
         self.0.set_position(done);

@@ -14,8 +14,8 @@ here than on a real machine; privilege changes between guest and hypervisor. The
 card's own work and the making and checking of packets are not counted.
 ";
 
-/// How many times as many cycles the paper's rewritten driver takes, sending and
-/// receiving (section 6.2).
+/// The slow-down of the paper's rewritten driver in cycles, sending and receiving
+/// (section 6.2).
 pub const PAPER_SLOWDOWN: [f64; 2] = [2.31, 2.5];
 
 /// The table of a run.
@@ -105,7 +105,7 @@ fn known(figure: Option<f64>, text: impl Fn(f64) -> String) -> String {
     figure.map_or_else(|| "-".to_owned(), text)
 }
 
-/// Where in the rewritten driver a packet's instructions are executed.
+/// A packet's instructions by function of the rewritten driver.
 pub fn by_function(results: &Results) -> String {
     let Some(twin) = &results.paths.twin else {
         return String::new();

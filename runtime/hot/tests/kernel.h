@@ -11,7 +11,7 @@
 /* Calls of imports that steady state must not make. */
 extern unsigned int test_upcalls;
 
-/* What host_receive() does next, and what it saw last. */
+/* The next behaviour of host_receive(), and its last arguments. */
 struct test_host {
 	u32 answer;
 	u32 calls, length, flags, vlan;

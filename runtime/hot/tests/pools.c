@@ -124,7 +124,7 @@ void test_reclaimed_when_exhausted(void)
 		for (i = 0; i < n; i++)
 			CHECK(!test_dom0_free(many[i]));
 	}
-	/* what dom0 freed last has not been looked for yet */
+	/* those that dom0 freed last have not been reclaimed yet */
 	while (hot_skb_reclaim())
 		;
 	settled();
@@ -256,7 +256,7 @@ void test_guest_pages_are_not_pulled(void)
 	settled();
 }
 
-/* What one CPU allocates the other frees: through two mailboxes. */
+/* One CPU frees what the other allocates: through two mailboxes. */
 #define HAMMER	400000u
 
 static struct sk_buff *mailbox[2][64];

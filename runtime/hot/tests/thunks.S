@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What the compiler calls, as a kernel on a processor without the bugs has it. */
+/* Thunks that the compiler calls, as in a kernel on a processor without the bugs. */
 	.text
 	.globl	__fentry__, __x86_return_thunk
 __fentry__:

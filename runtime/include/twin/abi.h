@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What emitted code, the runtime and the verifier agree upon: numbers, names
- * and layouts, for C and for assembly. crates/abi states the same for Rust;
+ * The binary interface of emitted code, the runtime and the verifier: numbers,
+ * names and layouts, for C and for assembly. crates/abi states the same for Rust;
  * the table twin_abi_constants[] (core/abi.c) lets a test compare the two.
  *
  * Constants only: this header declares nothing that has state.

@@ -103,7 +103,7 @@ struct twin_outgoing {
 	struct twin_outgoing_statistics statistics;
 };
 
-/* What became of a packet that asked to be sent. */
+/* The result of twin_outgoing_admit. */
 enum twin_admission {
 	TWIN_ADMITTED = 0,	/* its frames are pinned until twin_outgoing_complete */
 	TWIN_FOREIGN = 1,	/* a frame is not the guest's: never to be sent */

@@ -69,7 +69,7 @@ enum twin_abort_kind {
 	TWIN_ABORT_RETURN = 10,		/* return address overwritten; address: by what */
 };
 
-/* What was wrong, where. */
+/* The reason and place of an abort. */
 struct twin_abort_report {
 	uint32_t kind;		/* enum twin_abort_kind */
 	uint32_t reason;	/* detail, see the kind */
@@ -148,7 +148,7 @@ struct twin_call_entry {
 #define TWIN_CALL_SHIFT		10	/* log2 of the call cache's entries */
 #define TWIN_CALL_ENTRIES	(1u << TWIN_CALL_SHIFT)
 
-/* What driver code asks of an imported routine, and the answer. */
+/* A call of an imported routine by driver code, and its result. */
 struct twin_call_frame {
 	uint64_t rdi, rsi, rdx, rcx, r8, r9;	/* arguments 1 to 6 */
 	uint64_t rax;		/* in: al, how many vector arguments; out: the result */
@@ -242,7 +242,7 @@ struct twin_text_range {
 
 #define TWIN_TEXT_RANGES	8
 
-/* What an instance is made of. The pointed-to memory stays the caller's. */
+/* The parts of an instance. The pointed-to memory stays the caller's. */
 struct twin_instance_config {
 	uint32_t scheme;			/* TWIN_SCHEME_*, from the note */
 	struct twin_stlb_entry *stlb;		/* TWIN_STLB_ENTRIES, page aligned */
@@ -277,7 +277,7 @@ struct twin_lock {
 	uint32_t held;
 };
 
-/* How many CPUs are inside; its top bit keeps further ones out. */
+/* The number of CPUs inside; the top bit keeps further ones out. */
 struct twin_gate {
 	uint32_t word;
 };

@@ -28,7 +28,7 @@
 #define TWIN_SWITCH_QUEUE	512	/* packets that wait for one guest; a power of two */
 #define TWIN_ETH_ALEN		6	/* bytes of an Ethernet address */
 
-/* What the driver's side says of a received packet. */
+/* A received packet as the driver's side reports it. */
 struct twin_arrival {
 	uint64_t buffer;	/* names the buffer when it is released */
 	uint64_t data;		/* dom0 address of the Ethernet header */
@@ -80,7 +80,7 @@ int twin_switch_attach(struct twin_switch *sw, const uint8_t mac[TWIN_ETH_ALEN])
  */
 uint32_t twin_switch_detach(struct twin_switch *sw, uint32_t guest, uint64_t *release);
 
-/* What became of a received packet. */
+/* The result for a received packet. */
 enum twin_switch_verdict {
 	TWIN_SWITCH_HELD = 0,	/* the buffer is the switch's until it is released */
 	TWIN_SWITCH_UNWANTED = 1,	/* no guest takes it: free it */
@@ -97,7 +97,7 @@ enum twin_switch_verdict twin_switch_receive(struct twin_switch *sw,
 					     struct twin_instance *instance,
 					     const struct twin_arrival *arrival);
 
-/* What twin_switch_take has done. */
+/* The result of twin_switch_take. */
 struct twin_delivery {
 	uint32_t length;	/* of the packet; more than size if it was cut */
 	uint32_t flags, vlan;

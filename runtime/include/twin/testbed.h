@@ -35,7 +35,7 @@ struct twin_testbed_region {
 	uint32_t writable;	/* 0: a write faults, and so aborts */
 };
 
-/* What the host does for the driver. Callbacks may be NULL, see struct
+/* The host's services for the driver. Callbacks may be NULL, see struct
  * twin_platform_ops for their rules; data is passed on to each. */
 struct twin_testbed_host {
 	void *data;

@@ -312,7 +312,8 @@ void x87_is_the_hosts_again(void)
 	tear_down();
 }
 
-/* A loader sets the flag if it knows that no code uses them: nothing is saved or cleared. */
+/* With the flag, by which a loader says that no code uses them, nothing is saved or
+ * cleared. */
 void an_instance_without_vectors_pays_nothing(void)
 {
 	set_up_with(TWIN_SCHEME_STLB, 1);

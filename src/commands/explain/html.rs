@@ -140,7 +140,7 @@ pub fn page(
     })
 }
 
-/// What is collected while functions are listed.
+/// Data collected while functions are listed.
 struct Gathering<'a> {
     /// By section and offset.
     sites: HashMap<(&'a str, u64), &'a Site>,

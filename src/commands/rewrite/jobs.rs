@@ -125,7 +125,7 @@ pub(super) fn refuse_terminal(jobs: &[Job]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where an output will lie, as far as that is known before it is made; `None`
+/// The path of an output, as far as it is known before the output is made; `None`
 /// is standard output.
 fn place(to: &Destination) -> Option<PathBuf> {
     let Destination::File(path) = to else {

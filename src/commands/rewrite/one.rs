@@ -13,7 +13,7 @@ use super::jobs::Job;
 use crate::report::Sites;
 use crate::source;
 
-/// What became of an input.
+/// The result for an input.
 pub(super) struct Done {
     /// What was done.
     pub sites: Sites,

@@ -32,7 +32,7 @@ const SLOTS: usize = 2048;
 /// Pages of the pieces: two of data, one of stack.
 const PIECES: [u64; 3] = [1, 1, 2];
 
-/// Registers on their way in and out. Assembly finds it by name.
+/// Registers before and after an instruction. Assembly finds it by name.
 #[repr(C)]
 struct Context {
     /// `rax rcx rdx rbx rsp rbp rsi rdi r8 ... r15`.

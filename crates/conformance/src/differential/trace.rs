@@ -107,7 +107,7 @@ pub struct Outcome {
     pub ending: u64,
     /// `rax`, if it returned.
     pub result: u64,
-    /// What [`Ending`] says of this ending.
+    /// The address that [`Ending`] describes for this ending.
     pub address: u64,
     /// Where: the instruction, or its return address if it is a call.
     pub rip: u64,

@@ -33,7 +33,7 @@ pub struct Extent {
     pub string_states: u64,
     /// First seed, and how many.
     pub seeds: (u64, u64),
-    /// One form in so many, chosen by its number.
+    /// One form in this many, chosen by its number.
     pub one_in: u64,
     /// Only forms of these numbers, unless there are none.
     pub only: Vec<usize>,

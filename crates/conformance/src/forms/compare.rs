@@ -159,7 +159,7 @@ pub fn describe<N: Machine, T: Machine>(
     Ok(format!("  operand at {at:#x} ({placement:?})\n{text}"))
 }
 
-/// The same of any state, with memory of so many pages and that seed.
+/// The same for any state. `memory` is the number of pages of data, and their seed.
 ///
 /// # Errors
 /// A system call's.

@@ -12,9 +12,10 @@
 //! * the *fast* machine: if the linear addresses of source and target do not overlap,
 //!   elements are done from the last to the first; else as the cautious one does.
 //!
-//! The last element first is the most harmful order: where the target is above the
-//! source, no element sees what an earlier one stored, as if all loads came before all
-//! stores; where it is below, each sees what a later one stored.
+//! The last element first is the most harmful order. Where the target is ahead of the
+//! source in the copy's direction, no element sees what an earlier one stored, as if all
+//! loads came before all stores; where the source is ahead, each sees what a later one
+//! stored.
 //!
 //! ```text
 //! f3 48 a5   rep movsq     becomes     cc 48 a5      SIGTRAP, and the handler does it
@@ -200,7 +201,7 @@ fn step(registers: &[i64], size: u64) -> u64 {
     }
 }
 
-/// Whether a copy of so many bytes is done from its last element to its first.
+/// Whether a copy of that many bytes is done from its last element to its first.
 fn is_reversed(copies: Copies, (from, to): (u64, u64), bytes: u64) -> bool {
     let overlap = from.abs_diff(to) < bytes;
     match copies {

@@ -36,7 +36,7 @@ pub struct Work<'w> {
 /// Which states are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// One in so many.
+    /// One state in this many.
     pub one_in: u64,
     /// Only those of `rep movs`.
     pub only_copies: bool,
@@ -283,9 +283,9 @@ fn patch_frame(address: u64, bytes: &[u8]) {
     }
 }
 
-/// The bytes of its frame that a function is responsible for: with its pushed words,
-/// without words that a sequence may have spilled below them or where the frame begins.
-/// No function reads the word there before it writes it.
+/// The bytes of its frame that a function is responsible for: with its pushed words, but
+/// without words that a sequence may have spilled below these, or above the frame at the
+/// function's beginning. No function reads the word there before it writes it.
 pub fn frame_left(case: &Case) -> &'static [u8] {
     if case.is_jump() || case.is_frame() {
         return &[];
@@ -306,7 +306,7 @@ mod tests {
     use super::super::cases::of_form;
     use super::*;
 
-    /// Uses up time: so many milliseconds of the processor's in each run, or for ever.
+    /// Uses up processor time: this many milliseconds in each run, or for ever.
     struct Slow {
         block: Block,
         milliseconds: [Option<u64>; 3],

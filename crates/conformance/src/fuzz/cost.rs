@@ -229,7 +229,7 @@ const TEXT_START: SymbolId = SymbolId(1);
 const DATA_START: SymbolId = SymbolId(2);
 const REPLACEMENTS_START: SymbolId = SymbolId(3);
 
-/// An object of so many units.
+/// An object of that many units.
 pub fn object(unit: &Unit, units: usize) -> Object<'static> {
     let mut object = Object::new();
     let code = SHF_ALLOC | SHF_EXECINSTR;

@@ -17,7 +17,7 @@ pub enum Outcome {
     /// Refused by the rewriter, or rewritten and refused by the verifier, for
     /// what the program does to its stack or to DF.
     Refused,
-    /// Executed from so many states, so many of which ended with a fault.
+    /// Executed from a number of states, and how many of them ended with a fault.
     Executed(usize, usize),
 }
 

@@ -10,9 +10,9 @@ enum Tail {
     /// Nothing; the low three bits of the opcode are a register if `true`.
     Plain(bool),
     /// ModR/M with that opcode extension, or with a register if `None`, and an
-    /// immediate of so many bytes.
+    /// immediate of that many bytes.
     Operand(Option<u8>, u8),
-    /// An immediate of so many bytes, the opcode's low bits being a register.
+    /// An immediate of that many bytes, the opcode's low bits being a register.
     Immediate(u8),
     /// A branch offset of one byte.
     Branch,

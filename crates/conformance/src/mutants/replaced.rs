@@ -11,9 +11,8 @@ use super::{Check, Mutant, MutantKind, Piece};
 
 impl Check {
     /// Its mutants. `others` are further checks of the same object: places to
-    /// branch to. `everywhere` is for every other register, and branches into
-    /// every byte of the check, where one register and every instruction are the
-    /// rule.
+    /// branch to. With `everywhere`, each other register is tried, and branches to every
+    /// byte of the check; otherwise one register, and branches to every instruction.
     pub fn mutants(
         &self,
         object: &Object<'_>,

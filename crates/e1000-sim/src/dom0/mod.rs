@@ -44,7 +44,7 @@ pub struct Dom0<'p, 'f> {
 pub struct Answer {
     /// The function's `rax`.
     pub value: u64,
-    /// What dom0 printed meanwhile.
+    /// dom0's console output meanwhile.
     pub console: String,
 }
 

@@ -108,7 +108,7 @@ fn instruction(handler: &dyn Handler, rip: u64) -> Instruction {
     let page_end = (rip + 1).next_multiple_of(PAGE);
     let whole = page_end - rip >= LONGEST || handler.is_code(page_end);
     let length = if whole { LONGEST } else { page_end - rip };
-    // SAFETY: code is mapped, page by page, and never written.
+    // SAFETY: code is mapped, page by page, and nothing writes it.
     let bytes = unsafe { std::slice::from_raw_parts(rip as *const u8, length as usize) };
     Decoder::with_ip(64, bytes, rip, DecoderOptions::NONE).decode()
 }

@@ -83,7 +83,7 @@ pub struct Setup {
     pub packets: u64,
     /// How many of them, or of others like them, are single-stepped.
     pub stepped: u64,
-    /// How many turns each driver gets alone; none if hot routines are upcalls, for
+    /// How many turns each driver gets alone; none if hot routines are upcalls, because
     /// then it is never alone.
     pub turns: u64,
     /// From how many guests, or programs in dom0.

@@ -10,7 +10,7 @@
 /// | `netif_rx` | `napi_gro_receive`, never an upcall (6.4) |
 /// | `dma_map_single`, `dma_map_page` | `dma_map_page_attrs` |
 /// | `dma_unmap_single`, `dma_unmap_page` | `dma_unmap_page_attrs` |
-/// | `_spin_trylock`, `_spin_unlock_irqrestore` | `napi_schedule_prep`, `__napi_schedule`, `napi_complete_done`: mutual exclusion of polls |
+/// | `_spin_trylock`, `_spin_unlock_irqrestore` | `napi_schedule_prep`, `__napi_schedule`, `napi_complete_done`: exclusion of polls |
 /// | `eth_type_trans` | `eth_type_trans` |
 /// | not there | `is_vmalloc_addr`, `skb_clone_tx_timestamp`, `dql_completed` |
 pub const PAPER_ORDER: [&str; 13] = [

@@ -1,4 +1,4 @@
-//! WARN and BUG: both are a `ud2`, and the object's table says which is which.
+//! WARN and BUG: both are a `ud2`, and the object's table tells them apart.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The layouts of <twin/guest.h> and <twin/frames.h> as the compiler sees them, for the test that
+ * The compiler's layouts of <twin/guest.h> and <twin/frames.h>, for the test that
  * compares them with rings.rs.
  */
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include <twin/frames.h>
 #include <twin/guest.h>
 
-/* What a request names is what the runtime looks at. */
+/* The runtime reads a request's fragments as its own pieces. */
 _Static_assert(TWIN_PIECES == HOT_FRAGMENTS, "as many pieces as fragments");
 _Static_assert(sizeof(struct twin_piece) == sizeof(struct hot_tx_fragment) &&
 	       offsetof(struct twin_piece, length) == offsetof(struct hot_tx_fragment, length),

@@ -308,7 +308,7 @@ pub enum Event {
     Registered = 6,
     /// Argument: address of the `net_device`.
     Unregistered = 7,
-    /// A transmit queue goes on.
+    /// A stopped transmit queue was restarted.
     QueueWoken = 8,
 }
 

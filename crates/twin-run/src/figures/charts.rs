@@ -130,7 +130,7 @@ fn breakdown(runs: &Runs, direction: Direction) -> Chart {
     }
 }
 
-/// A scheme's slow-down one way.
+/// A scheme's slow-down in one direction.
 struct Slowdown {
     /// In cycles, if all measurements of it agree.
     cycles: Option<Spread>,
@@ -171,7 +171,7 @@ impl Slowdown {
     }
 }
 
-/// The driver's cycles, rewritten to native, beside the paper's.
+/// The driver's cycles, rewritten to native, compared with the paper's.
 pub(super) fn slowdown(runs: &Runs) -> Chart {
     let schemes = [("stlb", "stlb"), ("the paper's scheme", "paper")].map(|(name, scheme)| {
         let ways = [Direction::Send, Direction::Receive];

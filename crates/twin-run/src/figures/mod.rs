@@ -4,7 +4,7 @@
 //! ```text
 //! this process   native, dom0, guest, twin    1514 bytes; 64 KiB segments (5)
 //! `twin run`     native, twin                 both schemes by turns (slow-down; 7, 8)
-//! `twin run`     twin, once a point           so many routines upcalls (10)
+//! `twin run`     twin, once for each point    some routines are upcalls (10)
 //! ```
 //!
 //! A process has one hypervisor instance, so other instances are other processes.

@@ -1,10 +1,10 @@
-//! Random images of dom0's memory in which the driver gets somewhere.
+//! Random images of dom0's memory in which driver functions run for a while.
 //!
 //! Every 64-bit word is random: often a pointer into the heap, often small or
-//! zero, now and then wild. Into that goes a *objects*: a network device, its
+//! zero, sometimes wild. Into these words go the *objects*: a network device, its
 //! adapter, rings, descriptors, socket buffers, registers, at random places,
-//! with random but plausible fields. In half of the images some of the objects's
-//! fields are left as random words: that is where wild pointers come from.
+//! with random but plausible fields. In half of the images some of the objects'
+//! fields stay random words, which yields wild pointers.
 //!
 //! Offsets are those of the structures in Debian's 6.1 (BTF of kernel and
 //! module); a wrong one would make runs shallower, not comparisons weaker.
@@ -22,13 +22,13 @@ use process_lab::stock::{CANARY, Stock, variable};
 
 use crate::differential::objects::Objects;
 
-/// Bytes of device registers in a objects.
+/// Bytes of device registers.
 const MMIO_SIZE: u64 = 0x6000;
 
 /// Bytes of packet data of an `sk_buff`, the shared information included.
 const SKB_DATA: u64 = 0x400;
 
-/// How much of an image is out of order.
+/// How much of an image is irregular.
 #[derive(Clone, Copy, Debug)]
 struct Profile {
     /// Wild words in 1000.
@@ -169,7 +169,7 @@ impl Painter<'_> {
         self.u64(CANARY, canary);
     }
 
-    /// Puts the objects at random places, none on another.
+    /// Puts the objects at random places without overlap.
     fn place(&mut self) -> Objects {
         let mut next = HEAP + 0x400 + self.below(256) * 8;
         let mut take = |painter: &mut Self, size: u64, align: u64| {

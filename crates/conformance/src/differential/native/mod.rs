@@ -1,9 +1,8 @@
 //! The native worker: the unmodified module at dom0's addresses.
 //!
-//! Nothing of the runtime takes part. Driver code runs on the stack block's
-//! stack; `enter.rs` goes there and back. What the processor refuses comes as a
-//! signal (`faults.rs`): a fault ends the run, a WARN's `ud2` and port instructions
-//! are performed and skipped.
+//! The runtime is not used. Driver code runs on the stack block's stack; `enter.rs`
+//! switches there and back. The processor's faults come as signals (`faults.rs`): a
+//! fault ends the run, a WARN's `ud2` and port instructions are performed and skipped.
 
 mod enter;
 mod faults;

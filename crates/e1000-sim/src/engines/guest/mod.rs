@@ -10,8 +10,8 @@
 //! completions, packets <─ NetRing <─ event ─────  back end copies packets out
 //! ```
 //!
-//! What is not modelled makes this path look cheaper than it is: mapping and
-//! unmapping grants, and the bridge in dom0's network stack.
+//! Mapping and unmapping of grants and the bridge in dom0's network stack are not
+//! modelled, so this path looks cheaper than it is.
 //!
 //! `ring.rs` is what both share, `front.rs` the guest's side, `back.rs` dom0's.
 

@@ -1,8 +1,8 @@
 //! The hypervisor instance, loaded and running: rewritten code, its runtime, its
 //! stubs, and the report when it was aborted.
 //!
-//! The process that has it has nothing of dom0 mapped at dom0's addresses: what
-//! the driver reaches is what the translation table gives it.
+//! In its process nothing of dom0 is mapped at dom0's addresses: the driver reaches
+//! only memory to which the translation table leads.
 
 mod imports;
 mod report;
@@ -31,10 +31,10 @@ pub use report::{Report, Stopped};
 /// host's stack, inside.
 pub type Service = extern "C" fn(*mut Cpu, *mut Frame) -> c_int;
 
-/// What an instance is loaded from.
+/// The inputs of an instance.
 pub struct Loading<'a> {
     pub payload: &'a Payload,
-    /// Where dom0 has the original, for reports.
+    /// The addresses of the original in dom0, for reports.
     pub plan: &'a Plan<'a>,
     /// dom0's memory and the card's registers.
     pub regions: Vec<Region>,
@@ -46,7 +46,7 @@ pub struct Loading<'a> {
     pub gs_base: u64,
     /// The hypervisor's own services, by number.
     pub services: Vec<Service>,
-    /// Who serves upcalls.
+    /// The server of upcalls.
     pub upcalls: Box<dyn Upcalls + 'a>,
 }
 
@@ -110,8 +110,8 @@ impl<'a> Instance<'a> {
         Ok(instance)
     }
 
-    /// Limits the processor time of an invocation; [`super::time_limit::DEFAULT`] at
-    /// first.
+    /// Limits the processor time of an invocation; initially
+    /// [`super::time_limit::DEFAULT`].
     ///
     /// # Errors
     /// A system call's.
@@ -217,7 +217,7 @@ impl<'a> Instance<'a> {
         (hyp != 0).then_some(hyp)
     }
 
-    /// Where the driver finds what is at a dom0 address.
+    /// The hypervisor address of the memory at a dom0 address.
     pub fn translate(&self, dom0: u64) -> Option<u64> {
         let mut mapped = 0;
         let instance = self.raw();
@@ -255,7 +255,7 @@ impl<'a> Instance<'a> {
         }
     }
 
-    /// What the code at a hypervisor address is, by the original's names.
+    /// The code at a hypervisor address, by the original's names.
     fn place(&self, rip: u64) -> String {
         let Some((object, section, offset)) = self.payload.original(rip) else {
             return format!("{rip:#x}");
@@ -275,7 +275,7 @@ impl<'a> Instance<'a> {
         unsafe { runtime::twin_testbed_instance(self.testbed) }
     }
 
-    /// Upcalls so far, by name, those that happened.
+    /// Upcalls so far, by name; only routines that were called.
     pub fn upcalls(&self) -> Vec<(String, u64)> {
         // SAFETY: only this thread runs callbacks, and none runs now.
         let callbacks = unsafe { &*self.callbacks };

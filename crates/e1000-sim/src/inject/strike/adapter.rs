@@ -13,7 +13,7 @@ impl Striker<'_, '_> {
         let anatomy = self.anatomy;
         let adapter = anatomy.adapter.clone();
         let places = anatomy.words(adapter.clone(), |word| anatomy.is_data(word));
-        // Half of the time one that packets come by: most are lists and timers.
+        // Half of the time one that packets use: most others are lists and timers.
         let busy = [anatomy.tx.at, anatomy.rx.at, anatomy.info.net_device];
         let busy = anatomy.words(adapter.clone(), |word| busy.contains(&word));
         let at = match self.random.one_in(2) {

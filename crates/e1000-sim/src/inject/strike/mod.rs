@@ -16,11 +16,11 @@ use super::fault::{FaultKind, Struck, wild_address};
 /// Bytes of `struct e1000_rx_buffer`.
 const RX_BUFFER: u64 = 16;
 
-/// One fault to be.
+/// A fault that is to strike.
 pub struct Striker<'a, 'r> {
     /// The driver's data.
     pub anatomy: &'r Anatomy<'a>,
-    /// Where the choices come from.
+    /// Source of random choices.
     pub random: &'r mut Random,
     /// The `sk_buff` that is being received, inside of a poll.
     pub receiving: Option<u64>,

@@ -61,7 +61,7 @@ impl Striker<'_, '_> {
         }
     }
 
-    /// In `struct hot_shared` of the hypervisor's CPU (guest.h), or what it
+    /// In `struct hot_shared` of the hypervisor's CPU (guest.h), or in data that it
     /// points to.
     pub(super) fn interface(&mut self) -> Option<Struck> {
         const REQUEST: u64 = 512;

@@ -41,10 +41,10 @@ mod errors {
     pub const IPE: u8 = 1 << 6;
 }
 
-/// What became of a frame from the wire.
+/// The result for a frame from the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// It is in memory, in so many descriptors.
+    /// It is in memory.
     Stored {
         /// How many descriptors were used.
         descriptors: u32,

@@ -1,4 +1,4 @@
-//! The transmit ring (3.3, 3.4): its descriptors, and what each asks for.
+//! The transmit ring (3.3, 3.4): its descriptors, and their effects.
 //!
 //! ```text
 //!           63             48 47  40 39  36 35  32 31   24 23  20 19          0
@@ -10,13 +10,13 @@
 //!         8 special | POPTS | rsv STA      | DCMD   DTYP 1 | DTALEN
 //! ```
 //!
-//! What a descriptor points to is gathered in one buffer ([`packet`]); full
-//! frames and segments leave it for the wire ([`send`]), with the checksums that
-//! the last [`context`] descriptor placed.
+//! The bytes that descriptors point to are gathered in one buffer ([`packet`]); full
+//! frames and segments go from it to the wire ([`send`]), with checksums at the places
+//! given by the last [`context`] descriptor.
 //!
-//! Simplified: descriptors are worked one at a time and written back one at a
-//! time as RS asks (TXDCTL's PTHRESH, HTHRESH and WTHRESH batch only what a bus
-//! carries); sending takes no time; IFCS has no meaning, for frames come
+//! Simplified: descriptors are processed one at a time and written back one at a
+//! time where RS is set (TXDCTL's PTHRESH, HTHRESH and WTHRESH only batch transfers on
+//! the bus); sending takes no time; IFCS has no meaning, because frames come
 //! without FCS; a collision never happens.
 
 mod context;
@@ -52,7 +52,7 @@ const DD: u8 = 1;
 const IXSM: u32 = 1 << 8;
 const TXSM: u32 = 1 << 9;
 
-/// What a call of [`Nic::process_transmit`] did.
+/// The result of a call of [`Nic::process_transmit`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transmitted {
     /// Descriptors worked.
@@ -63,7 +63,7 @@ pub struct Transmitted {
     pub bytes: u64,
 }
 
-/// What one descriptor adds to the causes.
+/// The contribution of one descriptor to the causes.
 #[derive(Default)]
 struct Causes {
     /// Written back with IDE.
@@ -115,7 +115,7 @@ impl Nic {
         done
     }
 
-    /// Raises what the call brought about (3.4.3, 13.4.17).
+    /// Raises the causes of the call (3.4.3, 13.4.17).
     fn transmit_causes(&mut self, before: u32, after: u32, causes: Causes) {
         let mut raise = 0;
         if causes.now {
@@ -188,7 +188,7 @@ impl Nic {
         }
     }
 
-    /// What a legacy descriptor says of its packet (3.3.3).
+    /// A legacy descriptor's options for its packet (3.3.3).
     fn legacy(&mut self, words: [u32; 4]) {
         let control = words[2];
         if self.transmit.packet == NO_PACKET {
@@ -201,7 +201,7 @@ impl Nic {
         }
     }
 
-    /// What a data descriptor says of its packet, if it is the first (3.3.7).
+    /// A data descriptor's options for its packet, if it is the first (3.3.7).
     fn data(&mut self, words: [u32; 4]) {
         if self.transmit.packet != NO_PACKET {
             return;
@@ -241,8 +241,8 @@ impl Nic {
     }
 
     /// VLE: the tag is inserted if CTRL.VME is set (3.3.4). The last descriptor
-    /// of a packet decides (3.3.7.1); segments go out before it is seen, so for
-    /// them any descriptor that says so does.
+    /// of a packet decides (3.3.7.1). Segments are sent before it is reached, so for
+    /// them any descriptor with VLE counts.
     fn tag(&mut self, words: [u32; 4]) {
         if self.transmit.packet == PLAIN {
             self.transmit.tagged = 0;

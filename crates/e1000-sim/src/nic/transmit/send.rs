@@ -1,5 +1,5 @@
-//! From gathered bytes to frames on the wire: whole packets at their end, those
-//! to be segmented (3.5) whenever a segment is full.
+//! Sends gathered bytes as frames: whole packets when they are complete, packets to be
+//! segmented (3.5) whenever a segment is full.
 
 use super::Transmitted;
 use super::context::{Insertion, put};
@@ -13,8 +13,8 @@ use crate::nic::{Bus, BusFault, FRAME_LIMIT, Nic, Register, Wire};
 const SHORTEST: usize = 60;
 
 impl Nic {
-    /// Takes `length` bytes of the packet; a segmented one goes out whenever a
-    /// segment is full.
+    /// Takes `length` bytes of the packet; of a segmented one, each full segment is
+    /// sent.
     pub(super) fn gather<B: Bus + ?Sized, W: Wire + ?Sized>(
         &mut self,
         mut address: u64,
