@@ -10,6 +10,7 @@ mod bad_input;
 mod cc;
 mod help;
 mod html;
+mod kbuild;
 mod outputs;
 mod run;
 mod sandbox;
