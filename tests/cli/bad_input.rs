@@ -211,3 +211,12 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.write_all(bytes).expect("memory");
     encoder.finish().expect("memory")
 }
+
+/// A few hundred bytes, compressed, that would take gigabytes of memory.
+#[test]
+fn more_strings_than_there_may_be() {
+    let sandbox = Sandbox::new();
+    let code = ".globl f\n.type f,@function\nf: .rept 65537\nrep movsl\n.endr\nret\n.size f,.-f\n";
+    sandbox.assemble("bad.o", code);
+    assert_snapshot!(rewrite(&sandbox, "bad.o"));
+}
