@@ -76,7 +76,7 @@ impl Opts {
             (true, false) => None,
         };
         if unverified.is_none() {
-            source::verify(file, &printed.text, self.scheme)?;
+            source::verify(file, &printed, self.scheme)?;
         }
         // Both ways have the same plans, and the report is about the original.
         let sites = match self.report.is_some() {
