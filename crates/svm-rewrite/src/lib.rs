@@ -85,20 +85,18 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     let lifted = lift::lift(object)?;
     let codemap = codemap::entries(&lifted)?;
     let decided = decide(&lifted, &Hints::default(), &codemap, options)?;
-    // --- all decisions are made; the rest is code generation ---
+    // --- all decisions are made; nothing beyond this point can fail ---
     let decisions = decided.decisions(options);
-    let mut applied = apply::apply(&decisions, options.poison)?;
+    let mut applied = apply::object(&decisions, options.poison);
     let sites = if options.report {
         report::sites(&decisions, &applied)
     } else {
         Vec::new()
     };
     // --- the code is made; the rest puts it into the object ---
-    let object = emit(&lifted, &mut applied, &codemap, options.scheme)?;
-    let stats = stats::stats(&decided.analysis);
     Ok(Rewritten {
-        object,
-        stats,
+        object: emit(&lifted, &mut applied, &codemap, options.scheme)?,
+        stats: stats::stats(&decided.analysis),
         sites,
     })
 }

@@ -94,9 +94,8 @@ impl<'t> Source<'t> {
             codemap::entries(&lifted)?;
         }
         let decided = decide(&lifted, &reached, &BTreeSet::new(), options).map_err(located)?;
-        let code =
-            sites::emit(&decided.decisions(options), target.closes_calls).map_err(located)?;
-        // --- all decisions are made; the rest prints ---
+        // --- all decisions about code are made; the rest prints ---
+        let code = sites::emit(&decided.decisions(options), target.closes_calls);
         let input = print::Input {
             text: self.text,
             statements: &self.statements,

@@ -29,7 +29,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     any_relocation: false,
     is_replaceable: |symbol| symbol.binding == STB_WEAK,
     classes: classes::Rules {
-        check_operands: operands::check,
+        references: operands::references,
         kept: |_| Ok(HashMap::default()),
         amend: |_, _| {},
         classify: classify::classify,
@@ -51,8 +51,6 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         indirect: encode::Indirect::Runtime,
         keeps_calls: false,
         is_verbatim: |_| false,
-        referent: operands::referent,
-        field: operands::field,
     },
     refuses_jump_tables: true,
     closes_calls: true,

@@ -45,7 +45,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     // A module is linked once.
     is_replaceable: |symbol| symbol.binding == STB_WEAK,
     classes: classes::Rules {
-        check_operands: operands::check,
+        references: operands::references,
         kept: kept::kept,
         amend: survey::assume_backdoor,
         classify: classify::classify,
@@ -72,8 +72,6 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         indirect: encode::Indirect::Register,
         keeps_calls: true,
         is_verbatim: kept::is_verbatim,
-        referent: operands::referent,
-        field: operands::field,
     },
     refuses_jump_tables: true,
     closes_calls: true,
