@@ -23,8 +23,8 @@
 //! plan                     registers, flags and translations for each sequence
 //! encode                   the sequences, and the one place that writes them
 //! targets                  one folder a target: all answers that differ, and its object
-//! decide                   the phases up to the plans, in order
 //! explain                  the account for people: sites, counts, listings
+//! decide                   the phases up to the plans, in order
 //! text                     assembly text in and out
 //! ```
 
@@ -58,7 +58,7 @@ use analyse::codemap;
 use analyse::flow::Hints;
 use decide::decide;
 use encode::apply;
-use explain::{report, stats};
+use explain::report;
 
 /// A rewritten object and the report of what was done.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     // --- the code is made; the rest puts it into the object ---
     Ok(Rewritten {
         object: emit(&lifted, &mut applied, &codemap, options.scheme)?,
-        stats: stats::stats(&decided.analysis),
+        stats: decided.stats(),
         sites,
     })
 }
@@ -108,9 +108,5 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
 /// The code cannot be lifted.
 pub fn statistics(object: &Object<'_>) -> Result<Stats, Vec<Refusal>> {
     let lifted = lift::lift(object)?;
-    Ok(stats::stats(&analyse::analyse(
-        &lifted,
-        &Hints::default(),
-        &targets::of(Target::default()).classes,
-    )?))
+    decide::statistics(&lifted, targets::of(Target::default()))
 }

@@ -31,7 +31,7 @@ use crate::analyse::class::Kind;
 use crate::analyse::codemap;
 use crate::decide::{Options, decide};
 use crate::encode::sites;
-use crate::explain::stats::{self, Stats};
+use crate::explain::stats::Stats;
 use crate::refusal::Refusal;
 pub use crate::targets::module_runtime;
 use crate::{lift, targets};
@@ -114,7 +114,7 @@ impl<'t> Source<'t> {
         }
         Ok(Printed {
             text,
-            stats: stats::stats(&decided.analysis),
+            stats: decided.stats(),
             rewritten,
             lines: newlines(self.text),
         })
