@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Each step borrows the result of the step before and returns data; only `encode`
-//! writes code. Safety does not depend on this crate: `svm-verify` proves the result
+//! writes code. All that can be refused is refused before it. Safety does not depend on this crate: `svm-verify` proves the result
 //! without knowing how it was made. That the result computes what the original did
 //! does depend on this crate.
 //!
@@ -80,11 +80,16 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     let target = targets::of(options.target);
     let emit = target
         .emit
-        .map_err(|reason| vec![Refusal::of_object(Code::Machine, reason)])?;
+        .as_ref()
+        .map_err(|reason| vec![Refusal::of_object(Code::Machine, *reason)])?;
     // The object's code as instructions, functions and branch targets.
     let lifted = lift::lift(object)?;
     let codemap = codemap::entries(&lifted)?;
     let decided = decide(&lifted, &Hints::default(), &codemap, options)?;
+    let refusals = (emit.check)(&lifted, &decided.plans);
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
     // --- all decisions are made; nothing beyond this point can fail ---
     let decisions = decided.decisions(options);
     let mut applied = apply::object(&decisions, options.poison);
@@ -95,7 +100,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     };
     // --- the code is made; the rest puts it into the object ---
     Ok(Rewritten {
-        object: emit(&lifted, &mut applied, &codemap, options.scheme)?,
+        object: (emit.build)(&lifted, &mut applied, &codemap, options.scheme),
         stats: decided.stats(),
         sites,
     })

@@ -13,6 +13,16 @@ pub enum Jump {
     Call,
 }
 
+impl Jump {
+    /// Bytes of the form with a 32-bit displacement.
+    pub fn long_size(self) -> u32 {
+        match self {
+            Jump::Always | Jump::Call => 5,
+            Jump::If(_) => 6,
+        }
+    }
+}
+
 /// `jcc` numbers used by sequences (SDM volume 2, appendix B, table B-10).
 pub mod cc {
     /// Above or equal, unsigned: no carry.

@@ -52,7 +52,10 @@ impl Assembler {
         sizes.push(0);
         for (at, item) in &self.items {
             sum += match *item {
-                Item::Branch { jump, long, .. } => branch_size(jump, long),
+                Item::Branch { jump, long, .. } => match long {
+                    true => jump.long_size(),
+                    false => 2,
+                },
                 Item::Skip { .. } => 2,
                 Item::Align(align) => (at + sum).wrapping_neg() & (align - 1),
             };
@@ -109,15 +112,6 @@ impl Assembler {
         }
         out.extend_from_slice(&self.bytes[done..]);
         out
-    }
-}
-
-fn branch_size(jump: Jump, long: bool) -> u32 {
-    match (jump, long) {
-        (Jump::Call, _) => 5,
-        (_, false) => 2,
-        (Jump::Always, true) => 5,
-        (Jump::If(_), true) => 6,
     }
 }
 

@@ -17,7 +17,7 @@ use elf_loader::consts::STB_WEAK;
 use foldhash::HashMap;
 use liveness::LocSet;
 
-use super::Descriptor;
+use super::{Descriptor, Emit};
 use crate::analyse::classify as classes;
 use crate::frame::refine;
 use crate::schemes::Table;
@@ -54,5 +54,8 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     },
     refuses_jump_tables: true,
     closes_calls: true,
-    emit: Ok(emit::emit),
+    emit: Ok(Emit {
+        check: |_, _| Vec::new(),
+        build: emit::emit,
+    }),
 };

@@ -30,7 +30,7 @@ mod versions;
 use elf_loader::consts::STB_WEAK;
 use liveness::{LocSet, Reg};
 
-use super::Descriptor;
+use super::{Descriptor, Emit};
 use crate::analyse::{classify as classes, survey};
 use crate::frame::refine;
 use crate::schemes::Table;
@@ -75,5 +75,8 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     },
     refuses_jump_tables: true,
     closes_calls: true,
-    emit: Ok(emit::emit),
+    emit: Ok(Emit {
+        check: emit::check,
+        build: emit::emit,
+    }),
 };
