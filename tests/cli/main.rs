@@ -1,15 +1,15 @@
 //! The command line as its users meet it: messages, exit statuses, files.
 //!
 //! Inputs are assembled here with the system assembler, except where the stock
-//! e1000 module is asked for. Expected text is in `snapshots/`; after reading
-//! each change, `INSTA_UPDATE=always cargo test -p twin --test cli` renews it.
+//! e1000 module is asked for. What is expected of one command, line by line, is in
+//! `tests/cases`; here is what needs more than a shell.
 
 #![allow(missing_docs, reason = "tests")]
 
 mod bad_input;
 mod cc;
-mod help;
 mod html;
+mod kbuild;
 mod outputs;
 mod run;
 mod sandbox;
@@ -18,4 +18,3 @@ mod simulator;
 mod stock;
 mod subcommands;
 mod text;
-mod usage;

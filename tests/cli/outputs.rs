@@ -5,8 +5,6 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
-use insta::assert_snapshot;
-
 use crate::bad_input::gzip;
 use crate::sandbox::{DRIVER, Sandbox};
 
@@ -63,25 +61,6 @@ fn a_device_is_written_to_and_stays_a_device() {
 }
 
 #[test]
-fn unwritable_outputs() {
-    let sandbox = Sandbox::with_driver();
-    fs::create_dir(sandbox.path("dir")).expect("a directory");
-    let run = |args: &[&str]| {
-        let outcome = sandbox.run(&[&["rewrite", "driver.o"], args].concat());
-        assert_eq!(sandbox.names(), ["dir", "driver.o"]);
-        outcome
-    };
-    assert_snapshot!("output_in_no_directory", run(&["-o", "none/out.o"]));
-    assert_snapshot!("output_is_a_directory", run(&["-o", "dir"]));
-    assert_snapshot!("directory_is_a_file", run(&["-d", "driver.o"]));
-    assert_snapshot!("full_device", run(&["-o", "/dev/full"]));
-    assert_snapshot!(
-        "report_in_no_directory",
-        run(&["-o", "out.o", "--report", "none/r.json"])
-    );
-}
-
-#[test]
 fn the_same_bytes_at_any_number_of_jobs() {
     let sandbox = Sandbox::new();
     let names: Vec<String> = (0..12).map(|i| format!("d{i}.o")).collect();
@@ -128,30 +107,6 @@ fn compressed_inputs() {
     for name in ["g.twin.o", "x.twin.o", "z.twin.o", "plain.twin.o"] {
         assert_eq!(sandbox.read(&format!("out/{name}")), expected, "{name}");
     }
-}
-
-#[test]
-fn standard_input_and_output() {
-    let sandbox = Sandbox::with_driver();
-    let expected = rewritten(&sandbox);
-    let object = sandbox.read("driver.o");
-    let outcome = sandbox.run_with(&["rewrite", "-", "-o", "-"], &object).ok();
-    assert_eq!(outcome.stdout, expected);
-    assert_snapshot!(sandbox.run_with(&["verify", "-"], &expected));
-    assert_eq!(sandbox.names(), ["driver.o", "reference.o"]);
-}
-
-#[test]
-fn a_bad_object_on_standard_input() {
-    assert_snapshot!(Sandbox::new().run_with(&["rewrite", "-", "-o", "-"], b""));
-}
-
-#[test]
-fn unverified_output_is_said_so_loudly() {
-    let sandbox = Sandbox::with_driver();
-    let outcome = sandbox.run(&["rewrite", "--no-verify", "driver.o", "-o", "out.o"]);
-    assert_snapshot!(outcome);
-    assert_eq!(sandbox.read("out.o"), rewritten(&sandbox));
 }
 
 #[test]

@@ -221,15 +221,8 @@ mod tests {
     fn the_troubleshooting_guide_has_every_text() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/troubleshooting.md");
         let page = std::fs::read_to_string(path).expect("docs/troubleshooting.md");
-        let (head, rest) = page.split_once(BEGIN).expect("the line where codes begin");
-        let expected = format!("\n{}", markdown());
-        if std::env::var_os("TWIN_BLESS").is_some() {
-            std::fs::write(path, format!("{head}{BEGIN}{expected}")).expect("it can be written");
-        } else {
-            assert!(
-                rest == expected,
-                "docs/troubleshooting.md is not in step with the texts: run `TWIN_BLESS=1 cargo test -p command-line codes` and read what changed"
-            );
-        }
+        let (head, _) = page.split_once(BEGIN).expect("the line where codes begin");
+        let page = format!("{head}{BEGIN}\n{}", markdown());
+        filetests::agree(path.as_ref(), &page).unwrap_or_else(|different| panic!("{different}"));
     }
 }

@@ -36,15 +36,7 @@ fn refusals_are_the_reviewed_ones() {
         &surveyed.enumeration.lost,
     );
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/forms__refusals.txt");
-    if std::env::var_os("TWIN_BLESS").is_some() {
-        std::fs::write(&path, &found).expect("the list can be written");
-    }
-    let reviewed = std::fs::read_to_string(&path).expect("the list is there");
-    assert!(
-        found == reviewed,
-        "the refusals are not those of {}:\n{found}",
-        path.display()
-    );
+    filetests::agree(&path, &found).unwrap_or_else(|different| panic!("{different}"));
 }
 
 /// The rewriter refuses by name each form that the verifier does not allow.

@@ -12,7 +12,7 @@
 //! most once for each location; an edge is passed at most once for each location. In the order
 //! above, few blocks are evaluated more than twice.
 
-use crate::locations::{LocSet, WordSize};
+use crate::locations::LocSet;
 use crate::order::{Pending, Predecessors, postorder};
 use std::ops::Range;
 
@@ -49,12 +49,10 @@ impl Effect {
     };
 
     /// The effect of something unknown: it uses everything and kills nothing.
-    pub const fn opaque(word_size: WordSize) -> Effect {
-        Effect {
-            uses: LocSet::everything(word_size),
-            kills: LocSet::empty(),
-        }
-    }
+    pub const OPAQUE: Effect = Effect {
+        uses: LocSet::all(),
+        kills: LocSet::empty(),
+    };
 
     /// The effect of this instruction if it may leave the block before it has written anything, as
     /// one that faults into an exception fixup does: it kills nothing.

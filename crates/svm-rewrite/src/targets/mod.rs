@@ -30,7 +30,7 @@ use crate::lift::{CodeIdx, Lifted};
 use crate::plan::{self, Plan};
 use crate::refusal::Refusal;
 
-pub use linux::module_runtime;
+pub use sections::note_section;
 
 /// The properties of a target.
 pub struct Descriptor {

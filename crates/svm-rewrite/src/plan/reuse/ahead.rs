@@ -1,6 +1,6 @@
 //! Later uses of a translation on the likely path.
 
-use liveness::{LocSet, WordSize};
+use liveness::LocSet;
 
 use super::{Access, Held, Place, covers};
 use crate::plan::numbering::{Motion, Value, Values};
@@ -34,7 +34,7 @@ pub fn result_registers(
     values: &Values,
     steps: impl Iterator<Item = Step>,
 ) -> LocSet {
-    let mut free = LocSet::registers(WordSize::Bits64);
+    let mut free = LocSet::registers();
     let mut result_registers = LocSet::empty();
     let Some(Place { address, .. }) = operand.place(values) else {
         return result_registers;
