@@ -193,7 +193,7 @@ impl<'s> Paths<'s> {
             .mailbox()
             .set_interrupt_owner(InterruptOwner::Hypervisor);
         let seen = match path {
-            PacketPath::Native => self.own(LoopKind::Native, work),
+            PacketPath::Native => self.run_loop(LoopKind::Native, work),
             PacketPath::Dom0 => self.on_hypervisor(work),
             PacketPath::Guest => self.through_dom0(work),
             PacketPath::Twin => self.through_twin(work),
@@ -227,7 +227,7 @@ impl<'s> Paths<'s> {
         })
     }
 
-    fn own(&mut self, kind: LoopKind, work: Work) -> Result<Seen, SystemError> {
+    fn run_loop(&mut self, kind: LoopKind, work: Work) -> Result<Seen, SystemError> {
         let job = self.job(kind, work);
         self.system.dom0.command("a packet loop", job)?;
         self.outcome()
@@ -244,7 +244,7 @@ impl<'s> Paths<'s> {
                     event.serve(0, || ());
                 }
             });
-            let seen = self.own(LoopKind::OnHypervisor, work);
+            let seen = self.run_loop(LoopKind::OnHypervisor, work);
             over.store(true, Ordering::Release);
             // The last one lets the thread see that the round is over.
             let _ = event.call(&limits(), || (), || ());
@@ -311,7 +311,7 @@ impl<'s> Paths<'s> {
             packets: 0,
             look: Look::Cycles,
         };
-        self.own(LoopKind::Tape, work)?;
+        self.run_loop(LoopKind::Tape, work)?;
         Ok(self.system.mailbox().tape.turn())
     }
 

@@ -199,7 +199,7 @@ impl Piece {
     }
 
     /// Addresses of the bytes that changed since; restores them.
-    pub fn settle(&self) -> Vec<u64> {
+    pub fn restore(&self) -> Vec<u64> {
         let now = self.now();
         if *now == *self.pristine {
             return Vec::new();

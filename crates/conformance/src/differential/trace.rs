@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! +0       Request   the parent writes it
-//! +256     Outcome   the worker writes it, and
+//! +256     RunOutcome   the worker writes it, and
 //! +512     [Event; MAX_EVENTS]
 //! +COVERAGE          one byte for each byte of code: executed, when stepped
 //! ```
@@ -53,17 +53,17 @@ pub struct Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u64)]
 pub enum Ending {
-    /// The function returned [`Outcome::result`].
+    /// The function returned [`RunOutcome::result`].
     Returned = 0,
     /// It called a routine that does not return.
     Stopped = 1,
-    /// It accessed [`Outcome::address`], which is not mapped.
+    /// It accessed [`RunOutcome::address`], which is not mapped.
     Fault = 2,
-    /// It called or jumped to [`Outcome::address`], where no function begins.
+    /// It called or jumped to [`RunOutcome::address`], where no function begins.
     BadCall = 3,
     /// It met a BUG.
     Bug = 4,
-    /// It used port [`Outcome::address`], which the policy does not name.
+    /// It used port [`RunOutcome::address`], which the policy does not name.
     Port = 5,
     /// The call budget was used up.
     CallBudget = 6,
@@ -71,7 +71,7 @@ pub enum Ending {
     TimeBudget = 7,
     /// An import was given an address that is not mapped.
     BadArgument = 8,
-    /// Anything else: [`Outcome::detail`] says what.
+    /// Anything else: [`RunOutcome::detail`] says what.
     Broken = 9,
 }
 
@@ -102,7 +102,7 @@ impl Ending {
 /// The outcome of a run.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// [`Ending`].
     pub ending: u64,
     /// `rax`, if it returned.
@@ -122,7 +122,7 @@ pub struct Outcome {
     pub time: u64,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// An address inside the instruction at which the run ended: a return address
     /// may be another function's first.
     pub fn place(&self) -> u64 {
@@ -153,7 +153,8 @@ pub struct Event {
     pub arguments: [u64; MAX_ARGUMENTS],
 }
 
-const _: () = assert!(size_of::<Request>() <= OUTCOME && size_of::<Outcome>() <= EVENTS - OUTCOME);
+const _: () =
+    assert!(size_of::<Request>() <= OUTCOME && size_of::<RunOutcome>() <= EVENTS - OUTCOME);
 
 /// The shared memory between the parent and one worker.
 #[derive(Debug)]
@@ -162,7 +163,7 @@ pub struct Channel(Shared);
 /// Plain data of this module, which any bytes are a value of.
 trait Plain: Copy + Default {}
 impl Plain for Request {}
-impl Plain for Outcome {}
+impl Plain for RunOutcome {}
 impl Plain for Event {}
 
 impl Channel {
@@ -198,12 +199,12 @@ impl Channel {
         self.put(0, request);
     }
 
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> RunOutcome {
         self.get(OUTCOME)
     }
 
     /// Gives the outcome.
-    pub fn set_outcome(&mut self, outcome: &Outcome) {
+    pub fn set_outcome(&mut self, outcome: &RunOutcome) {
         self.put(OUTCOME, outcome);
     }
 
