@@ -6,6 +6,7 @@
 //! program, entries               the rewritten driver: verified, linked, where it is entered
 //! address_space, shared          dom0's memory: its addresses, and the file that backs it
 //! mapping, code_memory           pages at fixed addresses; code that is written, then sealed
+//! enter                          the host's frame under code with a stack of its own
 //! signals, segments, decode      the processor's faults, `%gs`, the instruction that faulted
 //! runtime                        the C runtime on the testbed's platform
 //! process, patience              child processes, and how long to wait for them
@@ -21,6 +22,7 @@ pub mod address_space;
 pub mod code_memory;
 pub mod decode;
 pub mod e1000;
+mod enter;
 pub mod entries;
 pub mod error;
 pub mod imports;
