@@ -29,27 +29,22 @@ use crate::transport::command::Command;
 use crate::transport::mailbox::InterruptOwner;
 use crate::transport::rendezvous::Limits;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum PacketPath {
-    /// dom0 owns the machine.
-    Native,
-    /// dom0 on a hypervisor.
-    Dom0,
-    /// A guest, through dom0.
-    Guest,
-    /// A guest, through the hypervisor instance.
-    Twin,
+process_lab::listed! {
+    /// The paths of packets, as the paper orders them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum PacketPath {
+        /// dom0 owns the machine.
+        Native,
+        /// dom0 on a hypervisor.
+        Dom0,
+        /// A guest, through dom0.
+        Guest,
+        /// A guest, through the hypervisor instance.
+        Twin,
+    }
 }
 
 impl PacketPath {
-    /// All, as the paper orders them.
-    pub const ALL: [PacketPath; 4] = [
-        PacketPath::Native,
-        PacketPath::Dom0,
-        PacketPath::Guest,
-        PacketPath::Twin,
-    ];
-
     pub fn name(self) -> &'static str {
         match self {
             PacketPath::Native => "native",

@@ -44,13 +44,6 @@ pub struct Verdict {
     pub differences: Vec<(usize, Difference)>,
 }
 
-impl Verdict {
-    /// Whether there was nothing to compare: the native run did not end.
-    pub fn is_unfinished(&self) -> bool {
-        self.twins.is_empty()
-    }
-}
-
 pub struct Session<'s> {
     stock: &'s Stock<'s>,
     programs: &'s [LinkedCode],

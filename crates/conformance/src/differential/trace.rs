@@ -49,47 +49,35 @@ pub struct Request {
     pub fresh: u64,
 }
 
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u64)]
-pub enum Ending {
-    /// The function returned [`RunOutcome::result`].
-    Returned = 0,
-    /// It called a routine that does not return.
-    Stopped = 1,
-    /// It accessed [`RunOutcome::address`], which is not mapped.
-    Fault = 2,
-    /// It called or jumped to [`RunOutcome::address`], where no function begins.
-    BadCall = 3,
-    /// It met a BUG.
-    Bug = 4,
-    /// It used port [`RunOutcome::address`], which the policy does not name.
-    Port = 5,
-    /// The call budget was used up.
-    CallBudget = 6,
-    /// The time budget was used up; the place is random.
-    TimeBudget = 7,
-    /// An import was given an address that is not mapped.
-    BadArgument = 8,
-    /// Anything else: [`RunOutcome::detail`] says what.
-    Broken = 9,
+process_lab::listed! {
+    /// How a run ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[repr(u64)]
+    pub enum Ending {
+        /// The function returned [`RunOutcome::result`].
+        Returned = 0,
+        /// It called a routine that does not return.
+        Stopped = 1,
+        /// It accessed [`RunOutcome::address`], which is not mapped.
+        Fault = 2,
+        /// It called or jumped to [`RunOutcome::address`], where no function begins.
+        BadCall = 3,
+        /// It met a BUG.
+        Bug = 4,
+        /// It used port [`RunOutcome::address`], which the policy does not name.
+        Port = 5,
+        /// The call budget was used up.
+        CallBudget = 6,
+        /// The time budget was used up; the place is random.
+        TimeBudget = 7,
+        /// An import was given an address that is not mapped.
+        BadArgument = 8,
+        /// Anything else: [`RunOutcome::detail`] says what.
+        Broken = 9,
+    }
 }
 
 impl Ending {
-    /// All of them, by number.
-    pub const ALL: [Ending; 10] = [
-        Ending::Returned,
-        Ending::Stopped,
-        Ending::Fault,
-        Ending::BadCall,
-        Ending::Bug,
-        Ending::Port,
-        Ending::CallBudget,
-        Ending::TimeBudget,
-        Ending::BadArgument,
-        Ending::Broken,
-    ];
-
     /// The ending of this number; any other number means a broken worker.
     pub fn from_number(number: u64) -> Ending {
         Ending::ALL
