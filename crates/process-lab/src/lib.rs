@@ -16,8 +16,6 @@
 //! The crate contains no tests of drivers: `conformance` uses it to compare single
 //! functions and instructions, `e1000-sim` to boot a kernel and move packets.
 
-#![allow(missing_docs, reason = "what a name says needs no comment")]
-
 pub mod address_space;
 pub mod code_memory;
 pub mod decode;

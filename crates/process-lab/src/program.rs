@@ -81,6 +81,7 @@ impl Variant {
         Contract::of(Target::Hypervisor).with(self.scheme)
     }
 
+    /// For tables and messages: the scheme, or what is special.
     pub fn name(self) -> &'static str {
         match self {
             Variant { poison: true, .. } => "poisoned",

@@ -20,6 +20,7 @@ pub struct Guest<'g> {
     pub processor: &'g str,
     /// Number of processors.
     pub processors: u32,
+    /// An initramfs, as the kernel unpacks it.
     pub ramdisk: Vec<u8>,
     /// Additional words of the kernel's command line.
     pub options: String,

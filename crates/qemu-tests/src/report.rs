@@ -27,6 +27,7 @@ const COMPLAINTS: [&str; 14] = [
 /// A step of the script.
 #[derive(Clone, Debug)]
 pub struct Step {
+    /// As the script calls it.
     pub name: String,
     /// Whether it succeeded.
     pub ok: bool,
