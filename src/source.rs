@@ -1,14 +1,16 @@
 //! Assembly text rewritten to assembly text.
 //!
 //! ```text
-//! text ──> marked text ──as──> object ──> rewritten text
+//! text ──> marked text ──as──> object ──> rewritten text, and the runtime
 //!                                              │
-//!             `linux`: ──as──> object ──ld -r──> with the runtime ──> verify
+//!                     `linux`: ──as──> object ─┘──> verify
 //! ```
 //!
-//! Text for `linux` is a part of a module, and its object is verified as part of one.
+//! Text for `linux` is a part of a module, and its object is verified as a module would be.
 //! Text for `hypervisor` is a program's, mapped to itself: the proof is about drivers,
 //! whose stack and frames have known sizes, and does not hold for programs.
+
+use std::borrow::Cow;
 
 use svm_rewrite::text::{Printed, Source};
 use svm_rewrite::{Options, Scheme, Target};
@@ -62,22 +64,39 @@ pub fn rewrite<E: From<Failure>>(
             file: name.to_owned(),
             refusals,
         })?;
-    if options.target == Target::Process {
+    if let Some(runtime) = runtime(&printed, options) {
         printed.text.extend_from_slice(b"\n\t.att_syntax\n");
-        printed.text.extend_from_slice(PROCESS_RUNTIME.as_bytes());
+        printed.text.extend_from_slice(runtime.as_bytes());
     }
     Ok(printed)
 }
 
-/// Proves that rewritten text for `linux`, assembled and linked with the runtime,
-/// is confined.
+/// The runtime that a text brings along.
+fn runtime(printed: &Printed, options: Options) -> Option<Cow<'static, str>> {
+    match options.target {
+        Target::Process => Some(PROCESS_RUNTIME.into()),
+        // Without code nothing calls it. modpost's `.mod.c` is such a source: kbuild runs
+        // no objtool on it, so its copy would have no unwind tables.
+        Target::Linux if printed.stats.instructions == 0 => None,
+        Target::Linux => Some(svm_rewrite::text::module_runtime(options.scheme).into()),
+        // A text for a hypervisor becomes an object.
+        Target::Hypervisor => None,
+    }
+}
+
+/// Proves that rewritten text for `linux`, assembled, is confined.
 ///
 /// # Errors
 /// It is not, or cannot be assembled.
-pub fn verify(name: &str, text: &[u8], scheme: Scheme) -> Result<(), Failure> {
-    let object = assembler::assemble(name, text)?;
-    let linked = assembler::link(name, &[&object, &module_runtime(scheme)?])?;
-    let object = elf_loader::read(&linked).map_err(|e| Failure::unreadable(name, &e))?;
+pub fn verify(name: &str, printed: &Printed, scheme: Scheme) -> Result<(), Failure> {
+    let mut text = Cow::Borrowed(&*printed.text);
+    if runtime(printed, Options::of(Target::Linux, scheme)).is_none() {
+        // It is a part of a module that has the runtime from other objects.
+        let runtime = svm_rewrite::text::module_runtime(scheme);
+        text.to_mut().extend_from_slice(runtime.as_bytes());
+    }
+    let bytes = assembler::assemble(name, &text)?;
+    let object = elf_loader::read(&bytes).map_err(|e| Failure::unreadable(name, &e))?;
     let contract = Contract::of(svm_verify::Target::Linux).with(scheme);
     svm_verify::verify(&object, contract)
         .map(|_| ())
@@ -86,13 +105,4 @@ pub fn verify(name: &str, text: &[u8], scheme: Scheme) -> Result<(), Failure> {
             own: true,
             violations,
         })
-}
-
-/// The object that modules made of rewritten text are linked with.
-///
-/// # Errors
-/// None but defects of this program.
-pub fn module_runtime(scheme: Scheme) -> Result<Vec<u8>, Failure> {
-    let object = svm_rewrite::text::module_runtime(scheme);
-    elf_loader::write(&object).map_err(|e| Failure::input("the runtime", e))
 }

@@ -52,10 +52,7 @@ source_of_driver
 rm -rf "$directory"
 mkdir -p "$directory/original"
 cp "$driver"/*.[ch] "$driver/Makefile" "$directory/original"
-cp "$driver"/*.[ch] "$driver/Makefile" "$here/Kbuild" "$directory"
-"$twin" cc --target linux --runtime "$directory/twin_runtime.o_shipped"
-# modpost reads how each object was made.
-: >"$directory/.twin_runtime.o.cmd"
+cp "$driver"/*.[ch] "$driver/Makefile" "$directory"
 
 build "$directory/original" "$compiler"
 build "$directory" "$twin cc --target linux --report $report -- $compiler"

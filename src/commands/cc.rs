@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use command_line::failure::Failure;
 use command_line::options::{scheme, target_among};
-use command_line::output::{Destination, Pending};
 use serde::Serialize;
 use svm_rewrite::class::Kind;
 use svm_rewrite::{Scheme, Target};
@@ -27,7 +26,8 @@ Examples:
 C sources (.c, .i, -x c) are compiled to assembly, rewritten and assembled. All
 else is passed to the compiler unchanged: preprocessing, linking, assembly
 sources, other languages. What is compiled for `process` is a program:
-addresses are translated to themselves.
+addresses are translated to themselves. Each object brings the runtime along,
+which is linked once.
 
 Exit status:
   the compiler's; 1 if what it made cannot be rewritten";
@@ -47,16 +47,8 @@ pub struct Opts {
     /// Append to this file what was done with each source, a line of JSON each.
     #[arg(long, value_name = "FILE.jsonl")]
     report: Option<PathBuf>,
-    /// Write the object that modules compiled for `linux` are linked with, and
-    /// compile nothing.
-    #[arg(long, value_name = "FILE.o")]
-    runtime: Option<PathBuf>,
     /// The compiler and its arguments.
-    #[arg(
-        last = true,
-        required_unless_present = "runtime",
-        value_name = "COMPILER ARGS"
-    )]
+    #[arg(last = true, required = true, value_name = "COMPILER ARGS")]
     command: Vec<OsString>,
 }
 
@@ -72,9 +64,6 @@ struct Row<'r> {
 impl Opts {
     /// Compiles.
     pub fn run(self) -> Result<(), Failure> {
-        if let Some(path) = &self.runtime {
-            return self.write_runtime(path);
-        }
         let (compiler, given) = self.command.split_first().expect("clap wants one");
         let line = CommandLine::parse(given)
             .map_err(|(file, error)| Failure::access(file.display(), error))?;
@@ -99,15 +88,6 @@ impl Opts {
 
     fn options(&self) -> Result<svm_rewrite::Options, Failure> {
         source::options(self.target, self.scheme)
-    }
-
-    fn write_runtime(&self, path: &Path) -> Result<(), Failure> {
-        if self.target != Target::Linux {
-            let why = "--runtime is for --target linux; for programs, each object has its own";
-            return Err(Failure::Usage(why.to_owned()));
-        }
-        let bytes = source::module_runtime(self.scheme)?;
-        Pending::create(&Destination::new(path.to_owned()))?.finish_with(&bytes)
     }
 
     fn account(&self, compiled: &[Compiled]) -> Result<(), Failure> {

@@ -43,8 +43,8 @@ all.
 
 Text is assembled and rewritten as an object if OUT has another ending than
 .s. Text that stays text is a program's (`process`), as `twin cc` makes it, or
-part of a module for `linux`. Such a part is verified linked with what
-`twin cc --target linux --runtime FILE.o` writes. Programs are not verified.
+part of a module for `linux`, and brings the runtime along. Such a part is
+verified, programs are not.
 
 Exit status:
   0  done

@@ -7,6 +7,7 @@
 mod bad_input;
 mod cc;
 mod html;
+mod kbuild;
 mod outputs;
 mod run;
 mod sandbox;

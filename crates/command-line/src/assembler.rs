@@ -1,4 +1,4 @@
-//! The system's assembler and linker (binutils), for texts and objects in memory.
+//! The system's assembler (binutils), for texts in memory.
 
 use std::path::Path;
 use std::process::Command;
@@ -33,31 +33,6 @@ pub fn assemble(name: &str, text: &[u8]) -> Result<Vec<u8>, Failure> {
             let why = format!("the assembler rejects this text:{lines}");
             Err(Failure::input(name, why))
         }
-    }
-}
-
-/// Links objects to one relocatable object.
-///
-/// # Errors
-/// The linker does not take them, or is not there.
-pub fn link(name: &str, objects: &[&[u8]]) -> Result<Vec<u8>, Failure> {
-    let scratch = scratch()?;
-    let output = scratch.path().join("all.o");
-    let mut command = Command::new("ld");
-    // If the text has no .note.GNU-stack, the linker would assume that it needs an
-    // executable stack.
-    command.args(["-r", "-z", "noexecstack", "-o"]).arg(&output);
-    for (n, object) in objects.iter().enumerate() {
-        let path = scratch.path().join(format!("{n}.o"));
-        std::fs::write(&path, object).map_err(|e| Failure::access(path.display(), e))?;
-        command.arg(path);
-    }
-    match run(&mut command)? {
-        Ok(()) => read(&output),
-        Err(complaint) => Err(Failure::input(
-            name,
-            format!("it does not link: {complaint}"),
-        )),
     }
 }
 

@@ -32,6 +32,64 @@ fn a_runtime_with_one_byte_changed_is_refused() {
     assert!(codes_for(LINUX, &linked(&function("ret"), &runtime)).contains(&"P5-runtime"));
 }
 
+/// The runtime's code again, as text: bytes, with their relocations.
+fn second_copy(change: impl FnOnce(&mut Vec<u8>)) -> String {
+    let runtime = elf_loader::read(twin_linux_runtime::object(Scheme::Stlb)).expect("the runtime");
+    let id = runtime.section_named(".twin.text").expect("its code");
+    let section = runtime.section(id);
+    let mut bytes = section.data.to_vec();
+    change(&mut bytes);
+    let mut text = ".section .twin.text, \"ax\"\n.balign 16, 0xcc\n".to_owned();
+    for (at, byte) in bytes.iter().enumerate() {
+        let here = section.relocations.iter().find(|r| r.offset == at as u64);
+        if let Some(r) = here {
+            let kind = elf_loader::reloc::relocation_type(r.kind)
+                .expect("known")
+                .name;
+            let symbol = runtime.symbol(r.symbol);
+            let name = match symbol.place {
+                elf_loader::Place::In(id) => &runtime.section(id).name,
+                _ => &symbol.name,
+            };
+            text += &format!(".reloc ., {kind}, {name}{:+}\n", r.addend);
+        }
+        text += &format!(".byte {byte}\n");
+    }
+    text + ".balign 16, 0xcc\n"
+}
+
+/// A module with a further copy of the runtime's code, which comes first.
+fn with_second_copy(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let second = second_copy(change);
+    // The sections that the copy names exist where it is assembled, too.
+    let sections = ".section .twin.rodata, \"a\"\n.section .twin.stlb, \"aw\"\n";
+    module(&format!("{}{sections}{second}.text\n", function("ret")))
+}
+
+#[test]
+fn a_second_copy_of_the_runtime_s_code_is_the_runtime() {
+    assert_eq!(codes_for(LINUX, &with_second_copy(|_| ())), [""; 0]);
+}
+
+#[test]
+fn a_second_copy_with_one_byte_changed_is_refused() {
+    let size = second_copy(|_| ()).matches(".byte").count();
+    for at in [0, size / 2, size - 1] {
+        let module = with_second_copy(|bytes| bytes[at] ^= 1);
+        assert!(codes_for(LINUX, &module).contains(&"P5-runtime"), "{at}");
+    }
+}
+
+#[test]
+fn what_is_no_whole_copy_is_refused() {
+    let shorter = with_second_copy(|bytes| bytes.truncate(0x80));
+    assert!(codes_for(LINUX, &shorter).contains(&"P5-runtime"));
+    let longer = with_second_copy(|bytes| bytes.push(0x90));
+    assert!(codes_for(LINUX, &longer).contains(&"P5-runtime"));
+    let further = with_second_copy(|bytes| bytes.extend([0xcc; 32]));
+    assert!(codes_for(LINUX, &further).contains(&"P5-runtime"));
+}
+
 #[test]
 fn the_other_scheme_s_runtime_is_refused() {
     let module = linked(&function("ret"), twin_linux_runtime::object(Scheme::Paper));

@@ -29,7 +29,7 @@ use crate::lift::{CodeIdx, Lifted};
 use crate::refusal::Refusal;
 use crate::{encode, plan};
 
-pub use linux::module_runtime;
+pub use sections::note_section;
 
 /// The properties of a target.
 pub struct Descriptor {

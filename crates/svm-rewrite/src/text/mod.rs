@@ -20,6 +20,7 @@ mod marks;
 mod number;
 mod operand;
 mod print;
+mod runtime;
 mod statement;
 mod taken;
 
@@ -33,11 +34,11 @@ use crate::decide::{Options, decide};
 use crate::encode::sites;
 use crate::explain::stats::{self, Stats};
 use crate::refusal::Refusal;
-pub use crate::targets::module_runtime;
 use crate::{lift, targets};
 pub use marks::StatementIdx;
 use marks::{Marks, Tie};
 use print::Obstacle;
+pub use runtime::print as module_runtime;
 use statement::Statement;
 
 /// A text, split into statements.

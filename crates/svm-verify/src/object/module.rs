@@ -5,7 +5,8 @@
 //! the code that the kernel reads or writes. So an object keeps the contract if, in
 //! addition to the rules for all code,
 //!
-//! * the runtime in it is the runtime, byte for byte ([`same_runtime`]);
+//! * the runtime in it is the runtime, byte for byte, its code once or more
+//!   ([`same_runtime`]);
 //! * nothing but checks names the translation table, and nothing but calls the
 //!   runtime's code ([`crate::decode::relocation`], [`crate::kernel::references`]);
 //! * each reference to code is to the start of an instruction; if it is in data, to the
@@ -84,6 +85,8 @@ const LARGEST: u64 = 1 << 30;
 const PAGE: u64 = 4096;
 /// The relocations in this section name its symbols (gABI chapter 4).
 const SHF_INFO_LINK: u64 = 0x40;
+/// The section belongs to a group (gABI chapter 4).
+const SHF_GROUP: u64 = 0x200;
 
 /// Types of relocations that the kernel applies (`__apply_relocate_add`,
 /// arch/x86/kernel/module.c).
@@ -219,13 +222,33 @@ fn slow_paths<'o>(image: &Image<'o>, report: &mut Report<'o>) -> HashMap<u64, Ro
         report.object(Code::Runtime, reason);
         return slow;
     }
-    for (_, symbol) in runtime.symbols() {
-        let register = symbol.name.strip_prefix(names::SLOW_PREFIX);
-        if let Some(Ok(r)) = register.map(slow_register) {
-            slow.insert(symbol.value, Routine::Slow(r));
+    for copy in copies(image.object, &runtime) {
+        for (_, symbol) in runtime.symbols() {
+            let register = symbol.name.strip_prefix(names::SLOW_PREFIX);
+            if let Some(Ok(r)) = register.map(slow_register) {
+                slow.insert(copy + symbol.value, Routine::Slow(r));
+            }
         }
     }
     slow
+}
+
+/// Fills the runtime's code up to its alignment where another copy follows: `int3`.
+const FILLING: u8 = 0xcc;
+
+/// Distance between two copies of a section of the runtime, in bytes.
+fn stride(section: &Section<'_>) -> u64 {
+    section.size.next_multiple_of(section.align.max(1)).max(1)
+}
+
+/// Where copies of the runtime's code begin. A module that was linked from rewritten
+/// texts has a copy from each of its objects.
+fn copies(object: &Object<'_>, runtime: &Object<'_>) -> Vec<u64> {
+    let size = |o: &Object<'_>| Some(stride(o.section(o.section_named(sections::LINUX_TEXT)?)));
+    let (Some(whole), Some(one)) = (size(object), size(runtime)) else {
+        return Vec::new();
+    };
+    (0..whole / one).map(|n| n * one).collect()
 }
 
 /// Whether the runtime in the object is the runtime.
@@ -236,18 +259,41 @@ fn same_runtime(object: &Object<'_>, runtime: &Object<'_>) -> Result<(), String>
             return Err(format!("{name} is missing"));
         };
         let (mine, theirs) = (&object.sections[mine], &runtime.sections[theirs]);
-        if mine.data != theirs.data
-            || (mine.size, mine.kind, mine.flags) != (theirs.size, theirs.kind, theirs.flags)
+        // One group is linked once; a group that was linked means nothing to a kernel.
+        let flags = mine.flags & !SHF_GROUP;
+        let same = match name {
+            sections::LINUX_TEXT => is_copies(&mine.data, theirs),
+            _ => mine.data == theirs.data,
+        };
+        if !same
+            || mine.size != mine.data.len() as u64
+            || (mine.kind, flags) != (theirs.kind, theirs.flags)
             || mine.align < theirs.align
         {
             return Err(format!("{name} is not the runtime's"));
         }
-        let (mine, theirs) = (relocated(object, mine), relocated(runtime, theirs));
-        if mine != theirs {
+        let copies = match name {
+            sections::LINUX_TEXT => copies(object, runtime),
+            _ => vec![0],
+        };
+        let theirs = copies.iter().flat_map(|copy| {
+            let list = relocated(runtime, theirs).into_iter();
+            list.map(move |(offset, kind, addend, to)| (copy + offset, kind, addend, to))
+        });
+        if !relocated(object, mine).into_iter().eq(theirs) {
             return Err(format!("the relocations of {name} are not the runtime's"));
         }
     }
     Ok(())
+}
+
+/// Whether bytes are the runtime's code, at least once, each copy filled up.
+fn is_copies(bytes: &[u8], theirs: &Section<'_>) -> bool {
+    let is_copy = |copy: &[u8]| {
+        let filling = copy.strip_prefix(&*theirs.data);
+        filling.is_some_and(|filling| filling.iter().all(|byte| *byte == FILLING))
+    };
+    !bytes.is_empty() && bytes.chunks(stride(theirs) as usize).all(is_copy)
 }
 
 /// A relocation, in terms that do not depend on the object.

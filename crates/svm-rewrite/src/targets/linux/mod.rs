@@ -36,8 +36,6 @@ use crate::frame::refine;
 use crate::schemes::Table;
 use crate::{encode, plan};
 
-pub use runtime::module_runtime;
-
 /// The target's properties.
 pub const DESCRIPTOR: Descriptor = Descriptor {
     check_object: series::check,

@@ -1,12 +1,10 @@
 //! The runtime, linked into the module.
 
 use elf_loader::append::append;
-use elf_loader::consts::{STB_GLOBAL, STB_LOCAL};
+use elf_loader::consts::STB_LOCAL;
 use elf_loader::{Object, SymbolId};
 use foldhash::HashMap;
-use twin_abi::{Scheme, Target, names};
-
-use super::super::sections::note_section;
+use twin_abi::Scheme;
 
 /// Symbols of the runtime by name.
 pub struct Runtime(HashMap<String, SymbolId>);
@@ -31,20 +29,4 @@ impl Runtime {
     pub fn symbol(&self, name: &str) -> SymbolId {
         self.0[name]
     }
-}
-
-/// The translation table and the slow path as an object of its own: the names that the
-/// code of other objects calls are global, and the object has the note of the module.
-/// Where a whole module is rewritten, the names are local and the note is in that
-/// module.
-pub fn module_runtime(scheme: Scheme) -> Object<'static> {
-    let bytes = twin_linux_runtime::object(scheme);
-    let mut object = elf_loader::read(bytes).expect("the runtime was assembled with twin");
-    for symbol in &mut object.symbols {
-        if symbol.name.starts_with(names::SLOW_PREFIX) || symbol.name == names::STLB {
-            symbol.binding = STB_GLOBAL;
-        }
-    }
-    object.sections.push(note_section(scheme, Target::Linux));
-    object
 }

@@ -1,0 +1,133 @@
+//! Modules built by kbuild with the line that the README prints, and no further argument.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::sandbox::Sandbox;
+
+/// The stock kernel's headers.
+fn headers() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let headers = root.join("target/stock/headers");
+    let headers = headers.canonicalize();
+    headers.expect("target/stock/headers is missing: run `make stock`")
+}
+
+/// Builds a fixture in a directory of its own; what make said.
+fn built(fixture: &str, compiler: &str) -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures/kbuild")
+        .join(fixture);
+    for file in from.read_dir().expect("the fixture") {
+        let file = file.expect("a file");
+        std::fs::copy(file.path(), sandbox.path("").join(file.file_name())).expect("copied");
+    }
+    let output = Command::new("make")
+        .arg("-C")
+        .arg(headers())
+        .arg(format!("M={}", sandbox.path("").display()))
+        .arg(format!("CC={compiler}"))
+        .arg("modules")
+        // Not the job server of the make that may run this test.
+        .env_remove("MAKEFLAGS")
+        .output()
+        .expect("make runs");
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{fixture}: {said}");
+    (sandbox, said)
+}
+
+fn twin(compiler: &str) -> String {
+    format!(
+        "{} cc --target linux -- {compiler}",
+        env!("CARGO_BIN_EXE_twin")
+    )
+}
+
+/// What objtool, modpost or a linker complains of.
+fn complaints(said: &str) -> Vec<&str> {
+    let mut lines = said.lines();
+    let complains = |l: &&str| l.contains("warning") || l.contains("ERROR") || l.contains("error");
+    let mut found: Vec<&str> = lines.by_ref().filter(complains).collect();
+    // What kbuild says of every compiler that has another name than the kernel's.
+    found.retain(|line| !line.contains("warning: the compiler differs"));
+    found
+}
+
+fn is_checked(sandbox: &Sandbox, module: &str) {
+    let verdict = sandbox
+        .run(&["verify", "--target", "linux", "--format", "json", module])
+        .ok()
+        .json();
+    let translated = verdict[0]["counts"]["accesses"]["translated"].as_u64();
+    assert!(translated > Some(0), "{module}: {verdict}");
+}
+
+/// Symbols of a module with this name.
+fn symbols(sandbox: &Sandbox, module: &str, name: &str) -> usize {
+    let bytes = sandbox.read(module);
+    let object = elf_loader::read(&bytes).expect("an object");
+    object.symbols.iter().filter(|s| s.name == name).count()
+}
+
+#[test]
+fn a_module_of_one_source_links_and_is_proved() {
+    let (sandbox, said) = built("single", &twin("gcc-12"));
+    assert_eq!(complaints(&said), [""; 0], "{said}");
+    is_checked(&sandbox, "hello.ko");
+}
+
+#[test]
+fn a_module_of_several_sources_has_one_table() {
+    let (sandbox, said) = built("several", &twin("gcc-12"));
+    assert_eq!(complaints(&said), [""; 0], "{said}");
+    is_checked(&sandbox, "device.ko");
+    for name in ["twin_stlb", "twin_slow_rax"] {
+        assert_eq!(symbols(&sandbox, "device.ko", name), 1, "{name}");
+    }
+    // objtool has made unwind entries for the slow paths of each object with code.
+    let bytes = sandbox.read("device.ko");
+    let object = elf_loader::read(&bytes).expect("an object");
+    let id = object.section_named(".orc_unwind_ip").expect("it has one");
+    let runtime = object.section_named(".twin.text").expect("it has one");
+    let section = object.section(runtime);
+    let of_runtime = |r: &&elf_loader::Relocation| {
+        object.symbol(r.symbol).place == elf_loader::Place::In(runtime)
+    };
+    let entries = &object.section(id).relocations;
+    let entries: Vec<_> = entries.iter().filter(of_runtime).collect();
+    let second = |r: &&&elf_loader::Relocation| r.addend as u64 >= section.size / 2;
+    assert!(entries.iter().filter(second).count() > 20);
+    assert!(entries.len() > 40);
+}
+
+/// Objects of two schemes have two kinds of checks and one table.
+#[test]
+fn objects_of_two_schemes_are_no_module() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.c", "int a(int *p) { return *p; }\n");
+    sandbox.write("b.c", "int b(int *p) { return *p; }\n");
+    let flags = "-O1 -mcmodel=kernel -mno-red-zone -fno-pic -fcf-protection=none \
+                 -fno-asynchronous-unwind-tables -c";
+    let compile = |scheme: &str, name: &str| {
+        let mut line = vec!["cc", "--target", "linux", "--scheme", scheme, "--", "gcc"];
+        line.extend(flags.split_whitespace());
+        line.push(name);
+        sandbox.run(&line).ok();
+    };
+    let link = |output: &str| {
+        let mut command = Command::new("ld");
+        command.args(["-r", "a.o", "b.o", "-o", output]);
+        let status = command.current_dir(sandbox.path("")).status();
+        assert!(status.expect("ld runs").success());
+    };
+    compile("stlb", "a.c");
+    compile("stlb", "b.c");
+    link("one.o");
+    sandbox.run(&["verify", "--target", "linux", "one.o"]).ok();
+    compile("paper", "b.c");
+    link("two.o");
+    let verdict = sandbox.run(&["verify", "--target", "linux", "two.o"]);
+    assert_eq!(verdict.status, 1, "{}", verdict.stderr);
+}
