@@ -23,7 +23,7 @@ mod references;
 pub mod reloc;
 pub mod special;
 mod write;
-pub use code::Code;
+pub use code::ReaderCode;
 pub use model::*;
 pub use read::{ReadError, RelocationProblem, SectionProblem, SymbolProblem, read};
 pub use references::{CodeReference, refers_to_code, resolve_biased, resolve_target};
