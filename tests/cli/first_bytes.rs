@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use crate::bad_input::gzip;
-use crate::sandbox::{Outcome, Sandbox};
+use crate::sandbox::{Answer, Sandbox};
 
 /// Far more than any memory: a hole that takes no space.
 const HUGE: u64 = 1 << 42;
@@ -95,7 +95,7 @@ fn what_never_ends() {
     let mut pipe = twin.stdin.take().expect("a pipe");
     // Until nobody reads.
     while pipe.write_all(&[0; 1 << 16]).is_ok() {}
-    let outcome = Outcome::of(twin.wait_with_output().expect("it ends"));
+    let outcome = Answer::of(twin.wait_with_output().expect("it ends"));
     assert_eq!(outcome.status, 1);
     assert!(
         outcome.stderr.contains("<stdin>: not an ELF file"),

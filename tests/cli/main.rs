@@ -4,8 +4,6 @@
 //! e1000 module is asked for. What is expected of one command, line by line, is in
 //! `tests/cases`; here is what needs more than a shell.
 
-#![allow(missing_docs, reason = "tests")]
-
 mod archives;
 mod bad_input;
 mod cc;

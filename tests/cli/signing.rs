@@ -4,7 +4,7 @@
 use std::process::{Command, Output};
 
 use crate::bad_input::gzip;
-use crate::sandbox::{Outcome, Sandbox};
+use crate::sandbox::{Answer, Sandbox};
 use crate::stock::e1000;
 
 fn tool(sandbox: &Sandbox, program: &str, arguments: &[&str]) -> Output {
@@ -35,7 +35,7 @@ fn stock() -> Sandbox {
 
 const LINUX: [&str; 3] = ["rewrite", "--target", "linux"];
 
-fn rewrite(sandbox: &Sandbox, arguments: &[&str]) -> Outcome {
+fn rewrite(sandbox: &Sandbox, arguments: &[&str]) -> Answer {
     sandbox.run(&[&LINUX, arguments].concat())
 }
 

@@ -88,7 +88,7 @@ impl Code {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnyCode {
     /// A file that cannot be read as an object.
-    Reader(elf_loader::Code),
+    Reader(elf_loader::ReaderCode),
     /// A place that cannot be rewritten.
     Refusal(svm_rewrite::Code),
     /// A rule that an object breaks.
@@ -97,8 +97,8 @@ pub enum AnyCode {
     Own(Code),
 }
 
-impl From<elf_loader::Code> for AnyCode {
-    fn from(code: elf_loader::Code) -> AnyCode {
+impl From<elf_loader::ReaderCode> for AnyCode {
+    fn from(code: elf_loader::ReaderCode) -> AnyCode {
         AnyCode::Reader(code)
     }
 }
@@ -121,7 +121,7 @@ pub struct Origin {
 pub const ORIGINS: [Origin; 4] = [
     Origin {
         title: "Files that cannot be read",
-        codes: || all(elf_loader::Code::ALL, AnyCode::Reader),
+        codes: || all(elf_loader::ReaderCode::ALL, AnyCode::Reader),
     },
     Origin {
         title: "Refusals of `twin rewrite`",

@@ -27,7 +27,7 @@ mod references;
 pub mod reloc;
 pub mod special;
 mod write;
-pub use code::Code;
+pub use code::ReaderCode;
 pub use model::*;
 pub use read::{
     Machine, ReadError, RelocationProblem, SectionProblem, SymbolProblem, judge_header, read,

@@ -20,6 +20,7 @@ pub struct Guest<'g> {
     pub processor: &'g str,
     /// Number of processors.
     pub processors: u32,
+    /// An initramfs, as the kernel unpacks it.
     pub ramdisk: Vec<u8>,
     /// Additional words of the kernel's command line.
     pub options: String,
@@ -28,7 +29,7 @@ pub struct Guest<'g> {
 }
 
 /// Output of a guest.
-pub struct Outcome {
+pub struct GuestOutput {
     /// The kernel's console.
     pub console: PathBuf,
     /// The script's output.
@@ -42,7 +43,7 @@ impl Guest<'_> {
     ///
     /// # Errors
     /// QEMU or the kernel is missing, or it takes too long.
-    pub fn run(&self) -> Result<Outcome, Error> {
+    pub fn run(&self) -> Result<GuestOutput, Error> {
         self.run_with(&[])
     }
 
@@ -50,7 +51,7 @@ impl Guest<'_> {
     ///
     /// # Errors
     /// As above.
-    pub fn run_with(&self, arguments: &[String]) -> Result<Outcome, Error> {
+    pub fn run_with(&self, arguments: &[String]) -> Result<GuestOutput, Error> {
         let directory = target("qemu").join(self.name);
         io(
             directory.display().to_string(),
@@ -72,7 +73,7 @@ impl Guest<'_> {
                 console,
             });
         }
-        Ok(Outcome {
+        Ok(GuestOutput {
             console,
             results,
             time: begin.elapsed(),
