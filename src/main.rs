@@ -34,6 +34,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
+    command_line::interrupt::watch();
     match cli.command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

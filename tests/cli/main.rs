@@ -8,11 +8,13 @@
 
 mod bad_input;
 mod cc;
+mod first_bytes;
 mod html;
 mod kbuild;
 mod outputs;
 mod run;
 mod sandbox;
+mod signals;
 #[path = "../simulator/mod.rs"]
 mod simulator;
 mod stock;
