@@ -22,6 +22,7 @@ dpkg-deb:dpkg
 dpkg-architecture:dpkg-dev
 xz:xz-utils
 zstd:zstd
+openssl:openssl
 qemu-system-x86_64:qemu-system-x86
 ethtool:ethtool
 '"$*"

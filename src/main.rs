@@ -10,8 +10,11 @@
 mod cc;
 mod cli;
 mod commands;
+mod inputs;
+mod mark;
 mod parallel;
 mod report;
+mod signing;
 mod source;
 mod version;
 

@@ -6,17 +6,21 @@
 
 #![allow(missing_docs, reason = "tests")]
 
+mod archives;
 mod bad_input;
 mod cc;
 mod first_bytes;
 mod html;
 mod kbuild;
 mod outputs;
+mod report;
 mod run;
 mod sandbox;
 mod signals;
+mod signing;
 #[path = "../simulator/mod.rs"]
 mod simulator;
 mod stock;
 mod subcommands;
 mod text;
+mod trees;

@@ -98,7 +98,7 @@ fn text_becomes_an_object_if_the_output_is_called_so() {
     sandbox
         .run(&["rewrite", "--target", "linux", "driver.s", "-d", "out"])
         .ok();
-    assert!(sandbox.path("out/driver.twin.s").exists());
+    assert!(sandbox.path("out/driver.s").exists());
 }
 
 #[test]
