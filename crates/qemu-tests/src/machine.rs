@@ -43,6 +43,14 @@ impl Guest<'_> {
     /// # Errors
     /// QEMU or the kernel is missing, or it takes too long.
     pub fn run(&self) -> Result<Outcome, Error> {
+        self.run_with(&[])
+    }
+
+    /// The same with further arguments of QEMU.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn run_with(&self, arguments: &[String]) -> Result<Outcome, Error> {
         let directory = target("qemu").join(self.name);
         io(
             directory.display().to_string(),
@@ -53,7 +61,7 @@ impl Guest<'_> {
         io(ramdisk.display().to_string(), write)?;
         let (console, results) = (directory.join("console.log"), directory.join("results.log"));
         let begin = Instant::now();
-        let mut child = self.start(&kernel()?, &ramdisk, &console, &results)?;
+        let mut child = self.start(&kernel()?, &ramdisk, &console, &results, arguments)?;
         let ended = self.wait(&mut child)?;
         // No process of it runs on, however it ended.
         if !ended {
@@ -77,6 +85,7 @@ impl Guest<'_> {
         ramdisk: &Path,
         console: &Path,
         results: &Path,
+        arguments: &[String],
     ) -> Result<Child, Error> {
         let command_line = format!("console=ttyS0 panic=-1 quiet {}", self.options);
         let file = |path: &Path| format!("file:{}", path.display());
@@ -101,6 +110,7 @@ impl Guest<'_> {
             .arg(kernel)
             .arg("-initrd")
             .arg(ramdisk)
+            .args(arguments)
             .stdin(Stdio::null());
         // QEMU's messages about the network's state, and about commands of some cards.
         let messages = console.with_file_name("qemu.log");
