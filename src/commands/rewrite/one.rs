@@ -216,9 +216,18 @@ fn serialise(file: &str, rewritten: &Rewritten) -> Result<Vec<u8>, Failure> {
 }
 
 /// The verifier's result for twin's own output. The rewriter leaves it to the verifier
-/// whether a move of `rsp` in a module for a stock kernel can be followed; any other
-/// violation is a defect of twin.
+/// whether a move of `rsp` in a module for a stock kernel can be followed, and whether
+/// the code has become too long; any other violation is a defect of twin.
 fn unproved(file: &str, violations: Violations) -> Failure {
+    if let [too_long] = &violations.list[..]
+        && too_long.code == svm_verify::Code::Section
+    {
+        let reason = format!("rewritten, it has {}", too_long.reason);
+        return Failure::Refused {
+            file: file.to_owned(),
+            refusals: vec![Refusal::of_object(svm_rewrite::Code::TooMany, reason)],
+        };
+    }
     let moves = |v: &&Violation| v.code == svm_verify::Code::StackPointer;
     if violations.total == violations.list.iter().filter(moves).count() {
         let refused = violations.list.iter().map(unfollowed).collect();

@@ -28,6 +28,10 @@ use starts::{Start, Starts};
 /// of memory until the object is rewritten.
 pub const MOST_INSTRUCTIONS: usize = 1 << 22;
 
+/// Most instructions of an object whose memory operands no field shows: string instructions
+/// and `xlat`. Each takes up to 8 KiB, since a short one becomes some 50 instructions.
+pub const MOST_STRINGS: usize = 1 << 16;
+
 /// Index of an instruction in [`Lifted::insts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InstIdx(pub u32);
@@ -295,6 +299,7 @@ pub fn lift_for<'a>(
         refusals: Vec::new(),
         pending: Vec::new(),
         any_relocation,
+        strings: 0,
     };
     lifter.decode_all();
     let decoded = lifter.refusals.is_empty();
@@ -313,6 +318,8 @@ struct Lifter<'a> {
     refusals: Vec<Refusal>,
     pending: Vec<PendingBranch>,
     any_relocation: bool,
+    /// How many string instructions and `xlat` there are so far.
+    strings: usize,
 }
 
 impl Lifter<'_> {
