@@ -3,6 +3,7 @@
 
 use twin_abi::explanation::{Example, Explanation};
 
+use crate::archive::ArchiveError;
 use crate::input::InputError;
 use crate::read::{ReadError, RelocationProblem, SectionProblem, SymbolProblem};
 
@@ -33,6 +34,8 @@ pub enum ReaderCode {
     Compression,
     /// Compressed data that expands beyond the limits.
     TooLarge,
+    /// An archive that is thin, damaged or too large.
+    Archive,
 }
 
 impl ReaderCode {
@@ -50,6 +53,7 @@ impl ReaderCode {
         ReaderCode::Unsupported,
         ReaderCode::Compression,
         ReaderCode::TooLarge,
+        ReaderCode::Archive,
     ];
 
     /// The code as printed, for example `elf-truncated`.
@@ -67,6 +71,7 @@ impl ReaderCode {
             ReaderCode::Unsupported => "elf-unsupported",
             ReaderCode::Compression => "compression",
             ReaderCode::TooLarge => "too-large",
+            ReaderCode::Archive => "archive",
         }
     }
 
@@ -90,7 +95,7 @@ impl ReadError {
             ReadError::NotElf { .. } => ReaderCode::NotElf,
             ReadError::Truncated { .. } => ReaderCode::Truncated,
             ReadError::NotRelocatable { .. } => ReaderCode::NotRelocatable,
-            ReadError::BigEndian | ReadError::Machine { .. } => ReaderCode::Machine,
+            ReadError::Machine(_) => ReaderCode::Machine,
             ReadError::Header { .. } => ReaderCode::Header,
             ReadError::Section { problem, .. } => match problem {
                 SectionProblem::Second(_)
@@ -129,6 +134,13 @@ impl InputError {
     }
 }
 
+impl ArchiveError {
+    /// Its stable code.
+    pub fn code(&self) -> ReaderCode {
+        ReaderCode::Archive
+    }
+}
+
 /// Meaning, why, remedy, example.
 fn text(code: ReaderCode) -> (&'static str, &'static str, &'static str, &'static str) {
     match code {
@@ -141,7 +153,7 @@ fn text(code: ReaderCode) -> (&'static str, &'static str, &'static str, &'static
         ReaderCode::NotElf => (
             "The file does not begin with the ELF magic, nor with that of xz, zstd or gzip.",
             "It is no object that could be rewritten.",
-            "Give a relocatable object (.o, .ko), plain or compressed. An archive (.a) is unpacked first: `ar x`.",
+            "Give a relocatable object (.o, .ko), plain or compressed, an archive of them (.a), or assembly text.",
             "$ twin rewrite logo.png -o out.o",
         ),
         ReaderCode::Truncated => (
@@ -202,7 +214,13 @@ fn text(code: ReaderCode) -> (&'static str, &'static str, &'static str, &'static
             "The compressed data expands to more than 512 MiB, or to more than 1 MiB and a hundred times its own size.",
             "No module is that large, none is packed that well, and a few bytes can expand to fill the memory.",
             "Decompress it yourself if it really is one, and give the plain object.",
-            "$ head -c 1G /dev/zero | xz >bomb.xz; twin rewrite bomb.xz -o out.o",
+            "$ (cat e1000.ko; head -c 1G /dev/zero) | xz >bomb.xz; twin rewrite bomb.xz -o out.o",
+        ),
+        ReaderCode::Archive => (
+            "The archive (.a) is damaged, or is a thin one, whose members are other files, or would become larger than its index can address.",
+            "Every member is rewritten and verified; a member that is not there cannot be.",
+            "Make the archive again: `ar rcs`, without `T` or `--thin`. Of a thin one give the members, which `ar t` lists.",
+            "$ ar rcsT thin.a driver.o; twin rewrite thin.a -o out.a",
         ),
     }
 }

@@ -44,6 +44,14 @@ impl Guest<'_> {
     /// # Errors
     /// QEMU or the kernel is missing, or it takes too long.
     pub fn run(&self) -> Result<GuestOutput, Error> {
+        self.run_with(&[])
+    }
+
+    /// The same with further arguments of QEMU.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn run_with(&self, arguments: &[String]) -> Result<GuestOutput, Error> {
         let directory = target("qemu").join(self.name);
         io(
             directory.display().to_string(),
@@ -54,7 +62,7 @@ impl Guest<'_> {
         io(ramdisk.display().to_string(), write)?;
         let (console, results) = (directory.join("console.log"), directory.join("results.log"));
         let begin = Instant::now();
-        let mut child = self.start(&kernel()?, &ramdisk, &console, &results)?;
+        let mut child = self.start(&kernel()?, &ramdisk, &console, &results, arguments)?;
         let ended = self.wait(&mut child)?;
         // No process of it runs on, however it ended.
         if !ended {
@@ -78,6 +86,7 @@ impl Guest<'_> {
         ramdisk: &Path,
         console: &Path,
         results: &Path,
+        arguments: &[String],
     ) -> Result<Child, Error> {
         let command_line = format!("console=ttyS0 panic=-1 quiet {}", self.options);
         let file = |path: &Path| format!("file:{}", path.display());
@@ -102,6 +111,7 @@ impl Guest<'_> {
             .arg(kernel)
             .arg("-initrd")
             .arg(ramdisk)
+            .args(arguments)
             .stdin(Stdio::null());
         // QEMU's messages about the network's state, and about commands of some cards.
         let messages = console.with_file_name("qemu.log");
