@@ -12,7 +12,7 @@ use std::time::Duration;
 use qemu_tests::machine::Guest;
 use qemu_tests::modules;
 use qemu_tests::ramdisk::Ramdisk;
-use qemu_tests::report::Report;
+use qemu_tests::report::GuestReport;
 
 const COMMON: &[u8] = include_bytes!("../guest/common.sh");
 const SCRIPT: &[u8] = include_bytes!("../guest/signatures.sh");
@@ -117,7 +117,7 @@ impl Place {
     }
 
     /// Boots with the firmware, whose variables are kept in a file.
-    fn boot(&self, name: &str, ramdisk: Vec<u8>, options: &str) -> Report {
+    fn boot(&self, name: &str, ramdisk: Vec<u8>, options: &str) -> GuestReport {
         let variables = self.path("variables.fd");
         let guest = Guest {
             name,
@@ -133,7 +133,7 @@ impl Place {
         let firmware = flash(format!("readonly=on,file={FIRMWARE}"));
         let variables = flash(format!("file={}", variables.display()));
         let outcome = good(guest.run_with(&[firmware, variables].concat()));
-        good(Report::read(&outcome))
+        good(GuestReport::read(&outcome))
     }
 }
 
