@@ -168,7 +168,7 @@ impl Answer {
     }
 }
 
-/// For snapshots.
+/// For cases.
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "status {}", self.status)?;
