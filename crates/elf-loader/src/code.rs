@@ -87,7 +87,7 @@ impl ReadError {
     pub fn code(&self) -> Code {
         match self {
             ReadError::Empty => Code::Empty,
-            ReadError::NotElf { .. } => Code::NotElf,
+            ReadError::NotElf { .. } | ReadError::Bitcode => Code::NotElf,
             ReadError::Truncated { .. } => Code::Truncated,
             ReadError::NotRelocatable { .. } => Code::NotRelocatable,
             ReadError::BigEndian | ReadError::Machine { .. } => Code::Machine,
