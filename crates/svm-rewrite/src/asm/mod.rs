@@ -20,7 +20,7 @@ use encode::{Encoder, Form, ImmediateForm, Operand};
 use import::Import;
 
 pub use address::{Address, movabs};
-pub use instructions::{mr, r, ri, rm, rr};
+pub use instructions::{m, mr, r, ri, rm, rr};
 pub use labels::{Label, Labels};
 pub use layout::Laid;
 

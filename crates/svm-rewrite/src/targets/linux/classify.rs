@@ -36,7 +36,27 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
 
 fn by_itself(question: &Question<'_>) -> Result<Class, Refused> {
     let iced = &question.lifted.inst(question.inst).iced;
-    of_object(question, &DIFFERENCES).map(|class| unless_kept(class, iced))
+    let class = of_object(question, &DIFFERENCES)?;
+    refuse_segment(iced, class)?;
+    Ok(unless_kept(class, iced))
+}
+
+/// Of operands relative to a segment, only per-CPU variables stay.
+fn refuse_segment(iced: &Instruction, class: Class) -> Result<(), Refused> {
+    if class.kind() != Some(Kind::Percpu) {
+        return Ok(());
+    }
+    let narrow = |r: Register| r.is_gpr32() || r == Register::EIP;
+    if iced.segment_prefix() == Register::FS {
+        return Err((Code::Unsupported, "%fs is user space's in the kernel"));
+    }
+    if narrow(iced.memory_base()) || narrow(iced.memory_index()) {
+        return Err((
+            Code::Unsupported,
+            "a per-CPU variable with an address of 32 bits",
+        ));
+    }
+    Ok(())
 }
 
 /// An instruction that an alternative may replace stays as it is, so it must
