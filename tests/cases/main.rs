@@ -16,8 +16,6 @@
 //! has `driver.o`, a small driver, and `evil.o`, which no driver may be; `$STOCK` has the
 //! stock modules.
 
-#![allow(missing_docs, reason = "tests")]
-
 #[allow(dead_code, reason = "tests of the command line use all of it")]
 #[path = "../cli/sandbox.rs"]
 mod sandbox;
@@ -29,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use filetests::Trial;
-use sandbox::{Outcome, Sandbox, privileged};
+use sandbox::{Answer, Sandbox, privileged};
 use simulator::twin_run;
 
 fn main() {
@@ -75,7 +73,7 @@ fn answer(sandbox: &Sandbox, command: &str) -> String {
     let mut shell = Command::new("sh");
     let shell = shell.args(["-c", command]).current_dir(sandbox.path("."));
     let shell = in_environment(shell).stdin(Stdio::null());
-    let outcome = Outcome::of(shell.output().expect("sh runs"));
+    let outcome = Answer::of(shell.output().expect("sh runs"));
     let mut answer = String::new();
     if outcome.status != 0 || !outcome.stdout.is_empty() || !outcome.stderr.is_empty() {
         answer = format!("{}\n", outcome.to_string().trim_end_matches('\n'));

@@ -4,17 +4,21 @@
 //! e1000 module is asked for. What is expected of one command, line by line, is in
 //! `tests/cases`; here is what needs more than a shell.
 
-#![allow(missing_docs, reason = "tests")]
-
+mod archives;
 mod bad_input;
 mod cc;
+mod first_bytes;
 mod html;
 mod kbuild;
 mod outputs;
+mod report;
 mod run;
 mod sandbox;
+mod signals;
+mod signing;
 #[path = "../simulator/mod.rs"]
 mod simulator;
 mod stock;
 mod subcommands;
 mod text;
+mod trees;

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::sandbox::{Outcome, Sandbox};
+use crate::sandbox::{Answer, Sandbox};
 use crate::simulator::twin_run;
 
 fn target(name: &str) -> PathBuf {
@@ -20,14 +20,14 @@ fn target(name: &str) -> PathBuf {
 }
 
 /// Runs with `e1000.ko` in the directory, and the support objects.
-fn run(options: &[&str]) -> Outcome {
+fn run(options: &[&str]) -> Answer {
     twin_run();
     let sandbox = Sandbox::with_driver();
     let module = std::fs::read(target("stock/e1000.ko")).expect("a module");
     sandbox.write("e1000.ko", module);
     let mut command = sandbox.twin(&[&["run"], options].concat());
     command.env("TWIN_SUPPORT", target("support"));
-    Outcome::of(command.output().expect("the program runs"))
+    Answer::of(command.output().expect("the program runs"))
 }
 
 /// Structures of another kernel may have their fields elsewhere.
@@ -42,7 +42,7 @@ fn a_driver_of_another_kernel() {
     sandbox.write("e1000.ko", module);
     let mut command = sandbox.twin(&["run", "e1000.ko"]);
     command.env("TWIN_SUPPORT", target("support"));
-    let outcome = Outcome::of(command.output().expect("the program runs"));
+    let outcome = Answer::of(command.output().expect("the program runs"));
     assert_eq!((outcome.status, outcome.text()), (2, ""), "{outcome}");
     assert!(
         outcome
@@ -69,7 +69,7 @@ fn an_installed_program_finds_its_objects() {
         command.arg(target("stock/e1000.ko"));
         command.env_remove("TWIN_SUPPORT").env("NO_COLOR", "1");
         command.current_dir(sandbox.path("lib"));
-        Outcome::of(command.output().expect("the program runs"))
+        Answer::of(command.output().expect("the program runs"))
     };
     let without = run();
     assert_eq!((without.status, without.text()), (2, ""), "{without}");
@@ -97,7 +97,7 @@ fn alone(twin_run: &str) -> Output {
 
 #[test]
 fn arguments_and_status_are_those_of_twin_run() {
-    let outcome = Outcome::of(alone("#!/bin/sh\necho \"$@\"\nexit 7\n"));
+    let outcome = Answer::of(alone("#!/bin/sh\necho \"$@\"\nexit 7\n"));
     assert_eq!(
         (outcome.status, outcome.text()),
         (7, "e1000.ko --packets 4\n"),
@@ -193,7 +193,7 @@ fn table_1_is_made_of_calls() {
     let module = target("stock/e1000.ko");
     let mut command = sandbox.twin(&["run", "--experiment", "table1", "--packets", "4"]);
     command.arg(&module).env("TWIN_SUPPORT", target("support"));
-    let outcome = Outcome::of(command.output().expect("the program runs")).ok();
+    let outcome = Answer::of(command.output().expect("the program runs")).ok();
     for routine in ["dma_map_page_attrs", "napi_consume_skb", "eth_type_trans"] {
         assert!(outcome.text().contains(routine), "{}", outcome.text());
     }
@@ -212,7 +212,7 @@ fn all_experiments_leave_figures_whose_parts_add_up() {
         .args(["--guests", "2"])
         .arg(target("stock/e1000.ko"))
         .env("TWIN_SUPPORT", target("support"));
-    let outcome = Outcome::of(command.output().expect("the program runs")).ok();
+    let outcome = Answer::of(command.output().expect("the program runs")).ok();
     for name in ["fig5", "fig6", "fig7", "fig8", "fig10", "slowdown"] {
         let svg = sandbox.read(&format!("out/{name}.svg"));
         let svg = String::from_utf8(svg).expect("text");

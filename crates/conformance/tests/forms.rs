@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use conformance::forms::campaign::{self, Extent, Report};
+use conformance::forms::campaign::{self, Extent, FormsReport};
 use conformance::forms::survey::{self, Verdict};
 use conformance::forms::{self, Enumeration, known};
 use iced_x86::Code;
@@ -82,7 +82,7 @@ fn forms_are_many() {
     assert!(counts.accepted > 25_000, "{counts:?}");
 }
 
-fn execute(plan: Extent) -> Report {
+fn execute(plan: Extent) -> FormsReport {
     let surveyed = &*SURVEYED;
     campaign::run(
         &surveyed.enumeration.forms,

@@ -69,5 +69,5 @@ pub mod x86;
 
 pub use locations::{Flag, Loc, LocIter, LocSet, Piece, Reg, dead_registers};
 pub use order::{Predecessors, postorder};
-pub use solve::{BlockId, Effect, InstId, Liveness, Program, solve};
+pub use solve::{BlockId, Effect, FlowGraph, InstId, Liveness, solve};
 pub use x86::EffectFinder;

@@ -20,8 +20,6 @@
 //! which are too small to see the assembler's time in hundredths of a second. Nothing
 //! is asserted: machines differ.
 
-#![allow(missing_docs, reason = "a program, not a library")]
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;

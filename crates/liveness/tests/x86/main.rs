@@ -1,7 +1,5 @@
 //! Effects of instructions: a table, and properties of all instructions.
 
-#![allow(missing_docs, reason = "tests")]
-
 mod decoder;
 mod table;
 

@@ -32,7 +32,7 @@ use crate::analyse::class::Kind;
 use crate::analyse::codemap;
 use crate::decide::{Options, decide};
 use crate::encode::sites;
-use crate::explain::stats::{self, Stats};
+use crate::explain::stats::Stats;
 use crate::refusal::Refusal;
 use crate::{lift, targets};
 pub use marks::StatementIdx;
@@ -90,9 +90,8 @@ impl<'t> Source<'t> {
             codemap::entries(&lifted)?;
         }
         let decided = decide(&lifted, &reached, &BTreeSet::new(), options).map_err(located)?;
-        let code =
-            sites::emit(&decided.decisions(options), target.closes_calls).map_err(located)?;
-        // --- all decisions are made; the rest prints ---
+        // --- all decisions about code are made; the rest prints ---
+        let code = sites::emit(&decided.decisions(options), target.closes_calls);
         let input = print::Input {
             text: self.text,
             statements: &statements,
@@ -111,7 +110,7 @@ impl<'t> Source<'t> {
         }
         Ok(Printed {
             text,
-            stats: stats::stats(&decided.analysis),
+            stats: decided.stats(),
             rewritten,
             lines: newlines(self.text),
         })

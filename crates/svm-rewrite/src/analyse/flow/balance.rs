@@ -27,8 +27,9 @@ use liveness::{BlockId, Reg};
 use super::Edges;
 use super::invocations::Ending;
 use crate::analyse::survey::{Memory, Survey};
-use crate::lift::operand::base_and_displacement;
+use crate::asm::Operand;
 use crate::lift::{Inst, InstIdx, Lifted};
+use crate::registers::reg64;
 
 /// Bytes of the return address, which `rsp` points to at entry.
 const RETURN_ADDRESS: i64 = 8;
@@ -99,8 +100,8 @@ impl Depth {
 
     /// Where an operand without an index points to.
     fn place(self, iced: &Instruction) -> Option<i64> {
-        let (base, displacement) = base_and_displacement(iced)?;
-        Some(self.get(base)? + displacement)
+        let (base, displacement) = Operand::of(iced).simple()?;
+        Some(self.get(reg64(base))? + displacement)
     }
 
     /// Updates the depth over an instruction.

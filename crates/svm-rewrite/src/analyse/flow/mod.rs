@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use foldhash::HashSet;
 use iced_x86::FlowControl;
-use liveness::{BlockId, Effect, InstId, LocSet, Program};
+use liveness::{BlockId, Effect, FlowGraph, InstId, LocSet};
 
 use crate::analyse::routines;
 use crate::analyse::survey::Survey;
@@ -53,7 +53,7 @@ pub struct Flow {
     pub backward: Vec<InstIdx>,
 }
 
-impl Program for Flow {
+impl FlowGraph for Flow {
     fn block_count(&self) -> usize {
         self.successors.blocks()
     }

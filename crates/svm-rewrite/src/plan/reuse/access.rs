@@ -1,40 +1,31 @@
-//! Operands that could share a translation, and their addresses.
+//! Accesses that could share a translation, and their addresses.
 
 use std::num::NonZeroU16;
 
-use iced_x86::Register;
 use liveness::Reg;
 
 use crate::analyse::class::{Class, Space};
 use crate::lift::Inst;
-use crate::lift::operand::base_and_displacement;
 use crate::plan::numbering::{Value, Values};
-use crate::registers::gpr;
 
-/// `displacement(%base)`, without index or segment, and the number of bytes accessed
-/// there.
+/// An access to `displacement(%base)` ([`crate::asm::Operand::simple`]), and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operand {
+pub struct Access {
     pub(super) base: Reg,
     pub(super) displacement: i32,
     size: NonZeroU16,
 }
 
-impl Operand {
-    /// The operand of a heap access that could share a translation.
-    pub fn of(inst: &Inst, class: Class) -> Option<Operand> {
-        // With a relocation, the displacement is a symbol's address.
-        if !matches!(class, Class::Memory(Space::Heap)) || inst.displacement.is_some() {
+impl Access {
+    /// The heap access of an instruction that could share a translation.
+    pub fn of(inst: &Inst, class: Class) -> Option<Access> {
+        if !matches!(class, Class::Memory(Space::Heap)) {
             return None;
         }
-        let iced = &inst.iced;
-        let (base, displacement) = base_and_displacement(iced)?;
-        if base == Register::RSP {
-            return None;
-        }
-        let size = u16::try_from(iced.memory_size().size()).ok()?;
-        Some(Operand {
-            base: gpr(base)?,
+        let (base, displacement) = inst.operand().simple().filter(|(r, _)| *r != Reg::RSP)?;
+        let size = u16::try_from(inst.iced.memory_size().size()).ok()?;
+        Some(Access {
+            base,
             displacement: displacement as i32,
             size: NonZeroU16::new(size)?,
         })
@@ -64,10 +55,10 @@ pub struct Place {
 }
 
 #[cfg(test)]
-impl Operand {
+impl Access {
     /// `displacement(%base)`, so many bytes.
-    pub(super) fn at(base: Reg, displacement: i32, size: u16) -> Operand {
-        Operand {
+    pub(super) fn at(base: Reg, displacement: i32, size: u16) -> Access {
+        Access {
             base,
             displacement,
             size: NonZeroU16::new(size).expect("it reaches some"),
