@@ -99,6 +99,7 @@ programs: setup ## every compiler; zlib, lz4, sqlite and gcc's torture programs 
 	$(CARGO) build --release -p twin
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/compilers.sh all
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/options.sh all
+	TWIN=$(CURDIR)/$(TWIN) sh scripts/snippets.sh
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/programs.sh all
 
 e1000: stock ## e1000 compiled from Debian's kernel source through `twin cc`, compared, verified, used in the stock kernel
