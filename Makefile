@@ -56,6 +56,7 @@ test: setup support ## every check and test
 	$(CARGO) build --workspace --bin twin --bin twin-run
 	sh scripts/programs.sh sample
 	sh scripts/compilers.sh sample
+	sh scripts/options.sh sample
 	$(MAKE) -C runtime test
 	$(MAKE) -C runtime/hot test HEADERS=$(HEADERS)
 	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
@@ -97,6 +98,8 @@ programs: setup ## every compiler; zlib, lz4, sqlite and gcc's torture programs 
 	@sh scripts/setup.sh $(foreach c,gcc-11 clang-13 clang-14 clang-15 clang-16 clang-19 clang-22,$(c):$(c))
 	$(CARGO) build --release -p twin
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/compilers.sh all
+	TWIN=$(CURDIR)/$(TWIN) sh scripts/options.sh all
+	TWIN=$(CURDIR)/$(TWIN) sh scripts/snippets.sh
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/programs.sh all
 
 e1000: stock ## e1000 compiled from Debian's kernel source through `twin cc`, compared, verified, used in the stock kernel

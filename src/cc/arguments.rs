@@ -9,7 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::options::{
-    NO_CODE, WITH_VALUE, is_c, is_dependency, is_for_assembler, is_for_linker, is_no_output,
+    NO_CODE, WITH_VALUE, has_auxiliary, is_c, is_dependency, is_for_assembler, is_for_linker,
+    is_no_output, is_refused, takes_back,
 };
 use super::response::expand;
 
@@ -53,8 +54,8 @@ pub struct CommandLine {
     pub arguments: Vec<Argument>,
     /// `-o`.
     pub output: Option<OsString>,
-    /// Link-time optimisation: the code is made by the linker.
-    pub lto: bool,
+    /// An option with which nothing can be rewritten, and why.
+    pub refused: Option<(String, &'static str)>,
 }
 
 impl CommandLine {
@@ -69,7 +70,7 @@ impl CommandLine {
             stage: Stage::Link,
             arguments: Vec::new(),
             output: None,
-            lto: false,
+            refused: None,
         };
         let mut language: Option<OsString> = None;
         let mut rest = expanded.into_iter();
@@ -91,9 +92,9 @@ impl CommandLine {
             return self.arguments.push(Argument::Input { path: argument, c });
         }
         let parsed = match &*text {
-            "-c" => self.reach(Stage::Object),
-            "-S" => self.reach(Stage::Assembly),
-            "-o" => {
+            "-c" | "--compile" => self.reach(Stage::Object),
+            "-S" | "--assemble" => self.reach(Stage::Assembly),
+            "-o" | "--output" => {
                 self.output = rest.next();
                 Argument::Ours
             }
@@ -101,7 +102,7 @@ impl CommandLine {
                 self.output = Some(OsStr::from_bytes(&argument.as_bytes()[2..]).to_owned());
                 Argument::Ours
             }
-            "-x" => {
+            "-x" | "--language" => {
                 let name = rest.next();
                 language.clone_from(&name);
                 Argument::Language([Some(argument), name].into_iter().flatten().collect())
@@ -142,11 +143,80 @@ impl CommandLine {
     fn note(&mut self, text: &str) {
         if NO_CODE.contains(&text) || text.starts_with("-print-") || text.starts_with("--help=") {
             self.stage = Stage::NoCode;
-        } else if text == "-fno-lto" {
-            self.lto = false;
-        } else if text == "-flto" || text.starts_with("-flto=") {
-            self.lto = true;
+        } else if let Some(why) = is_refused(text) {
+            self.refused = Some((text.to_owned(), why));
+        } else {
+            self.refused
+                .take_if(|(refused, _)| takes_back(text, refused));
         }
+    }
+
+    fn options(&self) -> impl Iterator<Item = &[OsString]> {
+        self.arguments.iter().filter_map(|a| match a {
+            Argument::Option(words) => Some(&**words),
+            Argument::Input { .. } | Argument::Language(_) | Argument::Ours => None,
+        })
+    }
+
+    /// Whether an option is given.
+    pub fn has(&self, option: &str) -> bool {
+        self.options().any(|words| words[0] == option)
+    }
+
+    /// Whether one of these is given.
+    pub fn any(&self, options: &[&str]) -> bool {
+        options.iter().any(|option| self.has(option))
+    }
+
+    /// Whether the compiler leaves files beside its output.
+    pub fn has_auxiliary(&self) -> bool {
+        self.options()
+            .any(|words| has_auxiliary(&words[0].to_string_lossy()))
+    }
+
+    /// Whether debug information goes to a file of its own.
+    pub fn splits_debug(&self) -> bool {
+        self.any(&["-gsplit-dwarf", "-gsplit-dwarf=split"])
+    }
+
+    /// Whether intermediate files are kept.
+    pub fn saves_temporaries(&self) -> bool {
+        self.any(&[
+            "-save-temps",
+            "-save-temps=cwd",
+            "-save-temps=obj",
+            "--save-temps",
+        ])
+    }
+
+    /// Whether there are inputs that are not C and that are compiled or assembled.
+    pub fn has_other_sources(&self) -> bool {
+        self.arguments.iter().any(|a| match a {
+            Argument::Input { path, c: false } => {
+                let extension = Path::new(path).extension().and_then(OsStr::to_str);
+                !matches!(extension, Some("o" | "a" | "so" | "lo" | "obj"))
+            }
+            _ => false,
+        })
+    }
+
+    /// The arguments without the inputs that are C: for what is not rewritten.
+    pub fn for_others(&self) -> Vec<OsString> {
+        let mut out = Vec::new();
+        for argument in &self.arguments {
+            match argument {
+                Argument::Option(words) | Argument::Language(words) => {
+                    out.extend(words.iter().cloned());
+                }
+                Argument::Input { path, c: false } => out.push(path.clone()),
+                Argument::Input { c: true, .. } | Argument::Ours => {}
+            }
+        }
+        out.push(match self.stage {
+            Stage::Assembly => "-S".into(),
+            Stage::NoCode | Stage::Object | Stage::Link => "-c".into(),
+        });
+        out
     }
 
     /// The inputs that are C.
@@ -174,13 +244,14 @@ impl CommandLine {
         out
     }
 
-    /// Arguments that the assembler must see.
-    pub fn for_assembling(&self) -> Vec<OsString> {
-        let options = self.arguments.iter().filter_map(|argument| match argument {
-            Argument::Option(words) if is_for_assembler(words) => Some(words),
-            _ => None,
-        });
-        options.flatten().cloned().collect()
+    /// Arguments that the assembler must see. A listing is made once, of the `last` text.
+    pub fn for_assembling(&self, last: bool) -> Vec<OsString> {
+        let lists = |words: &[OsString]| words[0].to_string_lossy().starts_with("-Wa,-a");
+        self.options()
+            .filter(|words| is_for_assembler(words) && (last || !lists(words)))
+            .flatten()
+            .cloned()
+            .collect()
     }
 
     /// Arguments for linking, with `object` in the place of each source.
@@ -202,37 +273,49 @@ impl CommandLine {
         out
     }
 
-    /// Arguments that keep the dependency file as it is when gcc compiles directly to
-    /// an object: gcc derives its name and its target from `-o`, or from the input.
-    pub fn dependency_arguments(&self, input: &Path, object: &Path) -> Vec<OsString> {
-        let has = |names: &[&str]| {
-            self.arguments.iter().any(|a| match a {
-                Argument::Option(words) => {
-                    let first = words[0].to_string_lossy();
-                    names
-                        .iter()
-                        .any(|n| first == *n || (first.starts_with(n) && n.len() == 3))
-                }
-                _ => false,
+    /// Arguments that keep the dependency file as it is when the compiler goes directly to
+    /// an object: it derives the file's name and target from `-o`, or from the input.
+    /// `clang` says whether it is clang, which does so for `-Wp,-MD,FILE` too.
+    pub fn dependency_arguments(
+        &self,
+        input: &Path,
+        object: &Path,
+        clang: impl Fn() -> bool,
+    ) -> Vec<OsString> {
+        let starts = |prefixes: &[&str]| {
+            self.options().any(|words| {
+                let first = words[0].to_string_lossy();
+                prefixes.iter().any(|prefix| first.starts_with(prefix))
             })
         };
         let mut out: Vec<OsString> = Vec::new();
-        let asked = self.arguments.iter().any(|a| {
-            matches!(a, Argument::Option(words)
-                if matches!(words[0].to_str(), Some("-MD" | "-MMD")))
-        });
-        if !asked {
+        let asked = self.any(&["-MD", "-MMD"]);
+        let by_preprocessor = !asked && starts(&["-Wp,-MD", "-Wp,-MMD"]);
+        if !asked && !(by_preprocessor && clang()) {
             return out;
         }
-        if !has(&["-MF"]) {
-            let base = match &self.output {
-                Some(output) => PathBuf::from(output),
-                None => PathBuf::from(input.file_name().unwrap_or_default()),
+        let own = |extension: &str| {
+            let name = input.file_name().unwrap_or_default();
+            Path::new(name).with_extension(extension)
+        };
+        let output = self.output.as_ref().map(PathBuf::from);
+        if asked && !starts(&["-MF"]) {
+            let base = match &output {
+                Some(output) => output.clone(),
+                None if self.stage == Stage::Link && !clang() => {
+                    let name = own("d");
+                    PathBuf::from(format!("a-{}", name.display()))
+                }
+                None => own("d"),
             };
             out.extend(["-MF".into(), base.with_extension("d").into()]);
         }
-        if !has(&["-MT", "-MQ"]) {
-            out.extend(["-MQ".into(), object.into()]);
+        if !starts(&["-MT", "-MQ"]) {
+            let target = match self.stage {
+                Stage::Link => output.unwrap_or_else(|| own("o")),
+                Stage::NoCode | Stage::Assembly | Stage::Object => object.to_owned(),
+            };
+            out.extend(["-MQ".into(), target.into()]);
         }
         out
     }
@@ -259,6 +342,8 @@ mod tests {
         assert_eq!(parse("-E -c a.c").stage, Stage::NoCode);
         assert_eq!(parse("a.c b.o -lm").stage, Stage::Link);
         assert_eq!(parse("--version").stage, Stage::NoCode);
+        assert_eq!(parse("-v -c a.c").stage, Stage::Object);
+        assert_eq!(parse("--compile a.c --output b.o").stage, Stage::Object);
         assert_eq!(parse("-MD -c a.c").stage, Stage::Object);
     }
 
@@ -270,13 +355,23 @@ mod tests {
     }
 
     #[test]
+    fn options_that_nothing_can_be_rewritten_with() {
+        let of = |line: &str| parse(line).refused.map(|(option, _)| option);
+        assert_eq!(of("-flto=thin -c a.c").as_deref(), Some("-flto=thin"));
+        assert_eq!(of("-flto -fno-lto -c a.c"), None);
+        assert_eq!(of("-emit-llvm -c a.c").as_deref(), Some("-emit-llvm"));
+        assert_eq!(of("-m32 -fno-lto a.c").as_deref(), Some("-m32"));
+        assert_eq!(of("-m32 -m64 a.c"), None);
+    }
+
+    #[test]
     fn each_step_gets_its_arguments() {
         let line = parse("-O2 -Wl,-z,now -Wa,--noexecstack a.c b.c x.o -oprog -lz -MD");
         assert_eq!(
             strings(&line.for_compiling(OsStr::new("a.c"))),
             "-O2 -Wa,--noexecstack a.c -MD"
         );
-        assert_eq!(strings(&line.for_assembling()), "-Wa,--noexecstack");
+        assert_eq!(strings(&line.for_assembling(true)), "-Wa,--noexecstack");
         let link = line.for_linking(|p| Path::new(p).with_extension("t.o").into());
         assert_eq!(
             strings(&link),
@@ -288,11 +383,13 @@ mod tests {
     fn dependency_files_keep_their_name_and_target() {
         let of = |line: &str| {
             let arguments =
-                parse(line).dependency_arguments(Path::new("d/a.c"), Path::new("o/a.o"));
+                parse(line).dependency_arguments(Path::new("d/a.c"), Path::new("o/a.o"), || false);
             strings(&arguments)
         };
         assert_eq!(of("-MD -c d/a.c -o o/a.o"), "-MF o/a.d -MQ o/a.o");
         assert_eq!(of("-MMD -c d/a.c"), "-MF a.d -MQ o/a.o");
+        assert_eq!(of("-MD d/a.c -o b/p.bin"), "-MF b/p.d -MQ b/p.bin");
+        assert_eq!(of("-MD d/a.c"), "-MF a-a.d -MQ a.o");
         assert_eq!(of("-MMD -MF x -MTy -c d/a.c"), "");
         assert_eq!(of("-Wp,-MMD,x.d -c d/a.c"), "");
     }

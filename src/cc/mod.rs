@@ -9,6 +9,7 @@
 //! with the same options.
 
 mod arguments;
+mod auxiliary;
 mod options;
 mod response;
 
@@ -23,6 +24,7 @@ use svm_rewrite::text::Printed;
 use tempfile::TempDir;
 
 pub use arguments::{CommandLine, Stage};
+use auxiliary::{Auxiliary, Family};
 
 use crate::source;
 
@@ -71,10 +73,8 @@ impl Job<'_> {
             self.execute(Command::new(self.compiler).args(self.given))?;
             return Ok(Vec::new());
         }
-        if self.line.lto {
-            let why = "link-time optimisation makes code in the linker, where nothing rewrites it; \
-                       add -fno-lto";
-            return Err(Failure::Usage(why.to_owned()).into());
+        if let Some((option, why)) = &self.line.refused {
+            return Err(Failure::Usage(format!("{option} {why}")).into());
         }
         let scratch = tempfile::Builder::new().prefix("twin-cc-").tempdir();
         let scratch = scratch.map_err(|e| Failure::access("a temporary directory", e))?;
@@ -104,6 +104,9 @@ impl Job<'_> {
             let output = self.line.output.as_ref().map_or_else(own, PathBuf::from);
             compiled.push(self.compile(scratch, source, &output)?);
         }
+        if self.line.has_other_sources() && self.line.output.is_none() {
+            self.execute(Command::new(self.compiler).args(self.line.for_others()))?;
+        }
         Ok(compiled)
     }
 
@@ -125,10 +128,27 @@ impl Job<'_> {
     }
 
     fn compile(&self, scratch: &TempDir, source: &OsStr, output: &Path) -> Result<Compiled, Stop> {
-        let assembly = scratch.path().join("original.s");
+        // A directory for each: clang leaves files there.
+        let own = tempfile::tempdir_in(scratch.path());
+        let own = own.map_err(|e| Failure::access("a temporary directory", e))?;
+        let auxiliary = self
+            .line
+            .has_auxiliary()
+            .then(|| Auxiliary::of(&self.line, self.family(), Path::new(source)));
+        let assembly = match &auxiliary {
+            Some(auxiliary) => auxiliary.assembly(own.path()),
+            None => own.path().join("original.s"),
+        };
         let mut command = Command::new(self.compiler);
         command.args(self.line.for_compiling(source));
-        command.args(self.line.dependency_arguments(Path::new(source), output));
+        let clang = || matches!(self.family(), Family::Clang { .. });
+        command.args(
+            self.line
+                .dependency_arguments(Path::new(source), output, clang),
+        );
+        if let Some(auxiliary) = &auxiliary {
+            command.args(auxiliary.options(&self.line, Path::new(source), &assembly));
+        }
         command.args(["-S", "-o"]).arg(&assembly);
         self.execute(&mut command)?;
         let text = std::fs::read(&assembly).map_err(|e| Failure::access(assembly.display(), e))?;
@@ -137,11 +157,18 @@ impl Job<'_> {
             Stage::Assembly if output == Path::new("-") => std::io::stdout()
                 .write_all(&printed.text)
                 .map_err(|e| Failure::access("<stdout>", e))?,
-            Stage::Assembly => std::fs::write(output, &printed.text)
-                .map_err(|e| Failure::access(output.display(), e))?,
+            Stage::Assembly => write(output, &printed.text)?,
             Stage::NoCode | Stage::Object | Stage::Link => {
-                self.assemble(&scratch.path().join("rewritten.s"), &printed.text, output)?;
+                self.assemble(
+                    &scratch.path().join("rewritten.s"),
+                    &printed.text,
+                    output,
+                    true,
+                )?;
             }
+        }
+        if let Some(auxiliary) = &auxiliary {
+            self.leave(own.path(), &assembly, auxiliary, output, &printed.text)?;
         }
         Ok(Compiled {
             source: source.into(),
@@ -149,11 +176,55 @@ impl Job<'_> {
         })
     }
 
+    /// Leaves auxiliary files where the compiler would.
+    fn leave(
+        &self,
+        own: &Path,
+        assembly: &Path,
+        auxiliary: &Auxiliary,
+        output: &Path,
+        text: &[u8],
+    ) -> Result<(), Stop> {
+        let left = std::fs::read_dir(own).map_err(|e| Failure::access(own.display(), e))?;
+        for entry in left.filter_map(Result::ok).filter(|e| e.path() != assembly) {
+            if let Some(to) = auxiliary.place(Path::new(&entry.file_name())) {
+                std::fs::copy(entry.path(), &to).map_err(|e| Failure::access(to.display(), e))?;
+            }
+        }
+        if self.line.stage == Stage::Assembly {
+            return Ok(());
+        }
+        if self.line.splits_debug() {
+            let split = auxiliary.named(".dwo");
+            let objcopy = |option: &str, to: Option<&Path>| {
+                self.execute(Command::new("objcopy").arg(option).arg(output).args(to))
+            };
+            objcopy("--extract-dwo", Some(&split))?;
+            objcopy("--strip-dwo", None)?;
+        }
+        if self.line.saves_temporaries() {
+            write(&auxiliary.temporary_named(".s"), text)?;
+            if self.line.stage == Stage::Link {
+                let to = auxiliary.temporary_named(".o");
+                std::fs::copy(output, &to).map_err(|e| Failure::access(to.display(), e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the compiler what it is.
+    fn family(&self) -> Family {
+        let answer = Command::new(self.compiler).arg("--version").output();
+        answer.map_or(Family::Gcc, |answer| {
+            Family::of(&String::from_utf8_lossy(&answer.stdout))
+        })
+    }
+
     fn rewrite(&self, scratch: &TempDir, source: &OsStr, text: &[u8]) -> Result<Printed, Stop> {
         let name = format!("{} (its assembly)", Path::new(source).display());
         source::rewrite(&name, text, self.options, |marked| {
             let object = scratch.path().join("marked.o");
-            self.assemble(&scratch.path().join("marked.s"), marked, &object)?;
+            self.assemble(&scratch.path().join("marked.s"), marked, &object, false)?;
             let read = std::fs::read(&object);
             read.map_err(|e| Failure::access(object.display(), e).into())
         })
@@ -161,10 +232,10 @@ impl Job<'_> {
 
     /// Assembles a text through a file, which a person can read if the assembler
     /// complains.
-    fn assemble(&self, path: &Path, text: &[u8], output: &Path) -> Result<(), Stop> {
-        std::fs::write(path, text).map_err(|e| Failure::access(path.display(), e))?;
+    fn assemble(&self, path: &Path, text: &[u8], output: &Path, last: bool) -> Result<(), Stop> {
+        write(path, text)?;
         let mut command = Command::new(self.compiler);
-        command.args(self.line.for_assembling());
+        command.args(self.line.for_assembling(last));
         command.args(["-c", "-x", "assembler"]).arg(path);
         command.arg("-o").arg(output);
         self.execute(&mut command)
@@ -180,4 +251,8 @@ impl Job<'_> {
             false => Err(Stop::Exit(status)),
         }
     }
+}
+
+fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|e| Failure::access(path.display(), e))
 }

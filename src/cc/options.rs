@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// Options whose value is the next argument.
-pub(super) const WITH_VALUE: [&str; 38] = [
+pub(super) const WITH_VALUE: [&str; 48] = [
     "-I",
     "-D",
     "-U",
@@ -32,6 +32,16 @@ pub(super) const WITH_VALUE: [&str; 38] = [
     "-MF",
     "-MT",
     "-MQ",
+    "-MJ",
+    "-e",
+    "-R",
+    "-G",
+    "-Xanalyzer",
+    "-cxx-isystem",
+    "-ivfsoverlay",
+    "-working-directory",
+    "--serialize-diagnostics",
+    "--config",
     "-Xlinker",
     "-Xassembler",
     "-Xpreprocessor",
@@ -49,13 +59,12 @@ pub(super) const WITH_VALUE: [&str; 38] = [
 ];
 
 /// Options that make the compiler print something and compile nothing.
-pub(super) const NO_CODE: [&str; 15] = [
+pub(super) const NO_CODE: [&str; 14] = [
     "-E",
     "-M",
     "-MM",
     "-fsyntax-only",
     "-###",
-    "-v",
     "--help",
     "--version",
     "-dumpversion",
@@ -64,8 +73,55 @@ pub(super) const NO_CODE: [&str; 15] = [
     "-dumpspecs",
     "-print-search-dirs",
     "-print-sysroot",
-    "-emit-llvm",
+    "--preprocess",
 ];
+
+/// Options under which the linker makes the code, where nothing rewrites it, or after which
+/// what the compiler makes is no code of this processor's 64-bit mode.
+pub(super) fn is_refused(text: &str) -> Option<&'static str> {
+    match text {
+        "-flto" => Some("makes code in the linker, where nothing rewrites it; add -fno-lto"),
+        _ if text.starts_with("-flto=") => is_refused("-flto"),
+        "-emit-llvm" => Some("makes no code that could be rewritten; leave it out"),
+        "-m32" | "-mx32" | "-m16" | "-miamcu" => {
+            Some("makes code that is not of the 64-bit ABI; leave it out, or add -m64")
+        }
+        _ => None,
+    }
+}
+
+/// The option that takes back a refused one.
+pub(super) fn takes_back(text: &str, refused: &str) -> bool {
+    match text {
+        "-fno-lto" => refused.starts_with("-flto"),
+        "-m64" => refused.starts_with("-m"),
+        _ => false,
+    }
+}
+
+/// Whether an option makes the compiler leave files beside its output, or read such.
+pub(super) fn has_auxiliary(text: &str) -> bool {
+    const PREFIXES: [&str; 16] = [
+        "--coverage",
+        "-coverage",
+        "-ftest-coverage",
+        "-fprofile",
+        "-fauto-profile",
+        "-fbranch-probabilities",
+        "-gsplit-dwarf",
+        "-save-temps",
+        "--save-temps",
+        "-fstack-usage",
+        "-fcallgraph-info",
+        "-fdump-",
+        "-ftime-trace",
+        "-fsave-optimization-record",
+        "-fopt-info",
+        "-d",
+    ];
+    const OTHERS: [&str; 4] = ["-dumpbase", "-dumpdir", "-dumpbase-ext", "-dM"];
+    PREFIXES.iter().any(|prefix| text.starts_with(prefix)) && !OTHERS.contains(&text)
+}
 
 /// Whether an option that begins with `-o` does not name the output.
 pub(super) fn is_no_output(text: &str) -> bool {

@@ -254,3 +254,227 @@ fn a_debugger_steps_through_the_same_lines() {
         assert_eq!(rewritten, original, "{flags}");
     }
 }
+
+/// gcc's `work` keeps its arguments in registers that `load` leaves alone (-fipa-ra),
+/// though no return of `load` is to where it was called from.
+const KNOWN_CALLEE: &str = r#"
+#include <stdio.h>
+static __attribute__((noinline)) int load(int *p) { return *p; }
+__attribute__((noinline)) long work(int *p, long a, long b, long c, long d, long e)
+{
+    long s = load(p);
+    s = s * 3 + load(p + 1) * a + load(p + 2) * b;
+    return s + c * d + e;
+}
+int main(void)
+{
+    int v[] = { 3, 5, 7 };
+    printf("%ld\n", work(v, 11, 13, 17, 19, 23));
+    return 0;
+}
+"#;
+
+#[test]
+fn registers_that_a_known_callee_keeps() {
+    for flags in [
+        "-mfunction-return=thunk-inline",
+        "-mfunction-return=thunk",
+        "-mindirect-branch=thunk",
+        "-mforce-indirect-call",
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.write("program.c", KNOWN_CALLEE);
+        done(&cc(
+            &sandbox,
+            &format!("-O2 -fipa-ra {flags} program.c -o program"),
+        ));
+        assert_eq!(
+            run(&sandbox, "program"),
+            (Some(0), "501\n".to_owned()),
+            "{flags}"
+        );
+    }
+}
+
+#[test]
+fn a_thread_local_variable_by_descriptor() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "program.c",
+        "_Thread_local int own = 5; int main(void) { int *p = &own; return *p + own; }\n",
+    );
+    let flags = "-O1 -fPIC -pie -mtls-dialect=gnu2 -ftls-model=global-dynamic";
+    done(&cc(&sandbox, &format!("{flags} program.c -o program")));
+    assert_eq!(run(&sandbox, "program").0, Some(10));
+}
+
+/// Command lines, and the files that a compiler leaves when it is asked in this way, beside
+/// its output. `x.c` includes `h.h`; `m.c` is a program; `s.s` is assembly.
+const LEAVES: [&str; 30] = [
+    "-c x.c",
+    "-c x.c -o d/y.o",
+    "-c x.c m.c",
+    "-c x.c m.c s.s",
+    "-c -x c h.h -o d/y.o",
+    "@words",
+    "m.c x.c -o p",
+    "m.c s.s -o p",
+    "-S x.c",
+    "-E x.c -o d/y.i",
+    "-fsyntax-only x.c",
+    "-v -c x.c",
+    "-c missing.c -o d/y.o",
+    "--compile x.c --output d/y.o",
+    "-MD -c x.c -o d/y.o",
+    "-MD m.c x.c -o p",
+    "-MMD -MP -MF d/z.d -c x.c",
+    "--coverage -c x.c -o d/y.o",
+    "--coverage -c x.c",
+    "--coverage m.c x.c -o p",
+    "--coverage m.c -o m",
+    "-fprofile-generate m.c -o p",
+    "-g -gsplit-dwarf -c x.c -o d/y.o",
+    "-g -gsplit-dwarf -c x.c",
+    "-g -gsplit-dwarf m.c x.c -o d/p",
+    "-save-temps -c x.c -o d/y.o",
+    "-save-temps=obj -c x.c -o d/y.o",
+    "-save-temps m.c x.c -o p",
+    "-fstack-usage -fdump-tree-optimized -c x.c -o d/y.o",
+    "-Wa,-adhln=list -c x.c",
+];
+
+#[test]
+fn what_a_compiler_leaves_behind_is_the_same() {
+    for arguments in LEAVES {
+        // In one place, since files have the names of others in them.
+        let sandbox = Sandbox::new();
+        let left = |run: &dyn Fn(&Sandbox, &str) -> Output| {
+            let folder = sandbox.path("");
+            std::fs::remove_dir_all(&folder).expect("a folder");
+            std::fs::create_dir_all(folder.join("d")).expect("a folder");
+            sandbox.write(
+                "x.c",
+                "#include \"h.h\"\nint g(int *p) { return *p + h; }\n",
+            );
+            sandbox.write(
+                "m.c",
+                "int main(void) { int a[2] = { 0 }, *p = a; return *p; }\n",
+            );
+            sandbox.write("h.h", "static int h;\n");
+            sandbox.write("s.s", "\tnop\n");
+            sandbox.write("words", "-c x.c -o d/y.o");
+            let status = run(&sandbox, arguments).status;
+            let mut files = std::collections::BTreeMap::new();
+            for folder in ["", "d"] {
+                for entry in std::fs::read_dir(sandbox.path(folder)).expect("a folder") {
+                    let path = entry.expect("an entry").path();
+                    // Of text that is not code, what it says.
+                    let extension = path.extension().and_then(|e| e.to_str());
+                    let text = matches!(extension, Some("d" | "i" | "su"));
+                    let text = text.then(|| std::fs::read_to_string(&path));
+                    if path.is_file() {
+                        files.insert(path, text.map(|text| text.expect("text")));
+                    }
+                }
+            }
+            (status.code(), files)
+        };
+        assert_eq!(left(&cc), left(&gcc), "{arguments}");
+    }
+}
+
+#[test]
+fn what_is_compiled_is_rewritten_whatever_is_printed() {
+    let sandbox = with_program();
+    let output = cc(&sandbox, "-v -O2 -S program.c");
+    assert!(output.status.success());
+    let text = String::from_utf8(sandbox.read("program.s")).expect("text");
+    assert!(text.contains("# twin: "), "{text}");
+}
+
+#[test]
+fn options_that_nothing_can_be_rewritten_with_are_named() {
+    for option in ["-flto", "-flto=auto", "-emit-llvm", "-m32", "-mx32"] {
+        let sandbox = with_program();
+        let output = cc(&sandbox, &format!("-O2 {option} -c program.c"));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(errors.contains(option), "{errors}");
+        assert_eq!(sandbox.names(), ["program.c"]);
+    }
+}
+
+#[test]
+fn objects_whose_code_the_linker_makes_are_refused() {
+    let sandbox = with_program();
+    for flags in ["-flto", "-flto -ffat-lto-objects"] {
+        done(&gcc(
+            &sandbox,
+            &format!("-O2 {flags} -c program.c -o lto.o"),
+        ));
+        for command in [
+            &["rewrite", "lto.o", "-o", "out.o"][..],
+            &["verify", "lto.o"],
+        ] {
+            let output = Command::new(env!("CARGO_BIN_EXE_twin"))
+                .args(command)
+                .current_dir(sandbox.path(""))
+                .output()
+                .expect("twin runs");
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{errors}");
+        }
+        assert_eq!(sandbox.names(), ["lto.o", "program.c"]);
+    }
+}
+
+#[test]
+fn conditional_assembly_is_the_assemblers_business() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "program.c",
+        r#"
+int main(void)
+{
+    long v[2] = { 3, 4 }, r, s = 0;
+    __asm__(".if 0\n\tmov 8(%1), %0\n\tret; nonsense\n.else\n\tmov (%1), %0\n.endif\n"
+            ".ifdef twin_no_such\n\tnop\n.elseif 1\n\tadd 8(%1), %0 ; .endif"
+            : "=&r"(r) : "r"(v) : "memory");
+    __asm__(".macro third reg\n\tlea (\\reg,\\reg,2), \\reg\n.endm\n\tthird %0\n.purgem third"
+            : "+r"(r));
+    __asm__("inc %0\n\t.rept 3\n\tinc %0\n\t.endr\n\tadd (%1), %0" : "+r"(s) : "r"(v) : "memory");
+    return (int)(r * 10 + s);
+}
+"#,
+    );
+    done(&cc(&sandbox, "-O1 program.c -o program"));
+    done(&gcc(&sandbox, "-O1 program.c -o original"));
+    assert_eq!(run(&sandbox, "program"), (Some(217), String::new()));
+    assert_eq!(run(&sandbox, "original"), (Some(217), String::new()));
+}
+
+#[test]
+fn a_refusal_names_the_line_of_a_macro_or_of_data() {
+    for (lines, line) in [
+        ("\tnop\n\t.rept 2\n\tmov (%rdi), %rdi\n\t.endr\n", "line 3"),
+        (
+            ".macro m\n\tmov (%rdi), %rdi\n.endm\n\tnop\n\tm\n",
+            "line 6",
+        ),
+        (
+            "\tnop\n\t.byte 0x48, 0x8b, 0x07\n\tmov (%rsi), %rcx\n",
+            "line 3",
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.write("x.s", &format!("f:\n{lines}\tret\n"));
+        let output = Command::new(env!("CARGO_BIN_EXE_twin"))
+            .args(["rewrite", "--target", "process", "x.s", "-o", "out.s"])
+            .current_dir(sandbox.path(""))
+            .output()
+            .expect("twin runs");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(errors.contains(line), "{errors}");
+    }
+}

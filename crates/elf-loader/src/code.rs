@@ -92,7 +92,7 @@ impl ReadError {
     pub fn code(&self) -> ReaderCode {
         match self {
             ReadError::Empty => ReaderCode::Empty,
-            ReadError::NotElf { .. } => ReaderCode::NotElf,
+            ReadError::NotElf { .. } | ReadError::Bitcode => ReaderCode::NotElf,
             ReadError::Truncated { .. } => ReaderCode::Truncated,
             ReadError::NotRelocatable { .. } => ReaderCode::NotRelocatable,
             ReadError::Machine(_) => ReaderCode::Machine,

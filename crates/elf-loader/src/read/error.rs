@@ -16,6 +16,11 @@ pub enum ReadError {
         /// The first bytes, at most four.
         start: Vec<u8>,
     },
+    /// LLVM's bitcode.
+    #[error(
+        "this is LLVM bitcode, from which the linker makes code; compile without -flto and -emit-llvm"
+    )]
+    Bitcode,
     /// A part of the file lies beyond its end.
     #[error(
         "the file is truncated: {what} takes bytes {start:#x}..{end:#x}, but the file ends at {len:#x}; copy or build it again"

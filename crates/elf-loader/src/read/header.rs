@@ -12,10 +12,16 @@ use super::machine::{Machine, TAKEN};
 /// Offset of `e_machine`, the same in both classes (gABI chapter 4).
 const E_MACHINE: usize = 18;
 
+/// How LLVM's bitcode begins, and its wrapper ("LLVM Bitcode File Format", llvm.org).
+const BITCODE: [[u8; 4]; 2] = [*b"BC\xc0\xde", [0xde, 0xc0, 0x17, 0x0b]];
+
 /// The checked ELF header.
 pub(super) fn file_header(bytes: &[u8]) -> Result<Header, ReadError> {
     if bytes.is_empty() {
         return Err(ReadError::Empty);
+    }
+    if BITCODE.iter().any(|magic| bytes.starts_with(magic)) {
+        return Err(ReadError::Bitcode);
     }
     if !bytes.starts_with(header::ELFMAG) {
         return Err(ReadError::NotElf {

@@ -17,11 +17,11 @@ use foldhash::HashMap;
 use liveness::{BlockId, Effect, LocSet};
 
 use crate::lift::{FuncIdx, InstIdx, Lifted};
-use crate::refusal::{self, Refusal};
+use crate::refusal::{self, Code, Refusal};
 use class::Class;
 use classify::{Kept, Question};
 use flow::effects;
-use flow::{Exit, Flow, HiddenFlow, Hints};
+use flow::{Conventions, Exit, Flow, HiddenFlow, Hints};
 use references::References;
 use survey::{Survey, Surveyor};
 
@@ -71,7 +71,18 @@ pub(crate) fn analyse<'a>(
     for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
         judge.function(f, &mut surveyor, &mut judgements);
     }
-    let flow = flow::analyse(lifted, &hidden, &judgements.exits, judgements.effects);
+    let known = flow::Known {
+        exits: &judgements.exits,
+        surveys: &judgements.surveys,
+        changes_facts: &judgements.changes_facts,
+    };
+    let conventions = rules.conventions;
+    let flow = flow::analyse(lifted, &hidden, conventions, &known, judgements.effects);
+    if rules.conventions == Conventions::Psabi {
+        for refusal in backward(lifted, &flow) {
+            refusal::add(&mut judgements.refusals, refusal);
+        }
+    }
     let live_before = live_before(&flow, lifted.insts.len());
     Ok(Analysis {
         lifted,
@@ -84,6 +95,14 @@ pub(crate) fn analyse<'a>(
         live_before,
         refusals: judgements.refusals,
     })
+}
+
+/// Calls and returns with the direction flag set (psABI 3.2.1).
+fn backward(lifted: &Lifted<'_>, flow: &Flow) -> Vec<Refusal> {
+    let reason = "the direction flag may be set here; put cld before calls and returns";
+    let all = flow.backward.iter();
+    all.map(|i| lifted.refusal(Code::Direction, *i, reason))
+        .collect()
 }
 
 /// The inputs for judging an instruction.
@@ -123,13 +142,17 @@ impl Judge<'_> {
     fn function(&self, f: FuncIdx, surveyor: &mut Surveyor, judgements: &mut Judgements) {
         let lifted = self.lifted;
         let function = lifted.function(f);
+        let context = effects::Context {
+            faulting: &self.hidden.extra.faulting,
+            hints: self.hints,
+            conventions: self.rules.conventions,
+        };
         for i in function.insts.clone().map(InstIdx) {
             let iced = &lifted.inst(i).iced;
             let mut survey = surveyor.of(iced);
             (self.rules.amend)(iced, &mut survey);
             let exit = self.hidden.exit(lifted, i);
-            let (own, faulting) = (survey.effect, &self.hidden.extra.faulting);
-            let effect = effects::effect(lifted, i, own, &exit, faulting, self.hints);
+            let effect = effects::effect(lifted, i, survey.effect, &exit, &context);
             let question = Question {
                 lifted,
                 hidden: self.hidden,

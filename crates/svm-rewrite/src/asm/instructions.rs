@@ -14,6 +14,11 @@ pub fn r(code: Code, a: Register) -> Instruction {
     Instruction::with1(code, a).expect("a register operand fits the form")
 }
 
+/// `op mem`.
+pub fn m(code: Code, m: Operand) -> Instruction {
+    Instruction::with1(code, m.for_iced()).expect("a memory operand fits the form")
+}
+
 /// `op imm, reg`.
 pub fn ri(code: Code, a: Register, imm: i32) -> Instruction {
     Instruction::with2(code, a, imm).expect("an immediate operand fits the form")

@@ -8,7 +8,7 @@ use crate::analyse::class::{Callee, Space};
 use crate::analyse::flow::Trap;
 use crate::analyse::routines;
 use crate::asm::import::{Import, Service};
-use crate::asm::{Branch, Jump, Operand, Referent, ShortOnly, r, rm};
+use crate::asm::{Branch, Jump, Operand, Referent, ShortOnly, m, mr, r, rm};
 use crate::lift::{Destination, InstIdx};
 use crate::plan::Plan;
 use crate::registers::reg64;
@@ -16,6 +16,17 @@ use crate::registers::reg64;
 /// The register in which `twin_stlb_call` takes the VM address. It is free at a call,
 /// where the psABI leaves it to linkers.
 const TARGET: Reg = Reg::R11;
+
+/// Where the red zone has the destination of an indirect transfer, counted from `rsp`. The
+/// word above it is for the return address.
+const SLOT: i64 = -16;
+
+fn through(jump: Jump) -> Code {
+    match jump {
+        Jump::Call => Code::Call_rm64,
+        _ => Code::Jmp_rm64,
+    }
+}
 
 impl Emitter<'_> {
     /// A direct branch or call. Inside the section it goes to a label, and layout chooses
@@ -80,6 +91,13 @@ impl Emitter<'_> {
     ///     call  twin_stlb_call              jmp for a tail call
     /// ```
     ///
+    /// A module of a stock kernel and a program may call any address:
+    ///
+    /// ```text
+    ///     call  *%r11
+    ///     call  *-16(%rsp)                  in a program
+    /// ```
+    ///
     /// A target in memory is loaded through a translation first.
     pub fn indirect(&mut self, i: InstIdx, plan: &Plan, callee: Callee, jump: Jump) {
         match callee {
@@ -93,21 +111,9 @@ impl Emitter<'_> {
         }
         match self.rules.indirect {
             Indirect::Runtime => self.call_runtime(jump, Service::Call),
-            Indirect::Register => self.through_register(jump),
+            Indirect::Register => self.emit(&r(through(jump), reg64(TARGET))),
+            Indirect::RedZone => self.emit(&m(through(jump), Operand::at(Reg::RSP, SLOT))),
         }
-    }
-
-    /// A module of a stock kernel and a program may call any address:
-    ///
-    /// ```text
-    ///     call  *%r11                       jmp for a tail call
-    /// ```
-    fn through_register(&mut self, jump: Jump) {
-        let code = match jump {
-            Jump::Call => Code::Call_rm64,
-            _ => Code::Jmp_rm64,
-        };
-        self.emit(&r(code, reg64(TARGET)));
     }
 
     /// ```text
@@ -115,16 +121,32 @@ impl Emitter<'_> {
     ///     mov   (%v), %r11
     ///     <close>
     /// ```
+    ///
+    /// Where `r11` may hold an argument:
+    ///
+    /// ```text
+    ///     <open> <address> <check> -> %v
+    ///     mov   (%v), %v
+    ///     mov   %v, -16+pushed(%rsp)
+    ///     <close>
+    /// ```
     fn load_target(&mut self, i: InstIdx, plan: &Plan, space: Space) {
         let roles = Self::roles(plan);
+        let spilled = plan.scratch.spilled().len();
         self.open(plan);
-        let address = self.address(i, space, plan.scratch.spilled().len(), &roles);
+        let address = self.address(i, space, spilled, &roles);
         self.check(i, address, roles[0], &roles[1..]);
-        self.emit(&rm(
-            Code::Mov_r64_rm64,
-            reg64(TARGET),
-            Operand::at(roles[0], 0),
-        ));
+        let (v, word) = (reg64(roles[0]), Operand::at(roles[0], 0));
+        match self.rules.indirect {
+            Indirect::Runtime | Indirect::Register => {
+                self.emit(&rm(Code::Mov_r64_rm64, reg64(TARGET), word));
+            }
+            Indirect::RedZone => {
+                let slot = SLOT + self.skipped(plan) + 8 * spilled as i64;
+                self.emit(&rm(Code::Mov_r64_rm64, v, word));
+                self.emit(&mr(Code::Mov_rm64_r64, Operand::at(Reg::RSP, slot), v));
+            }
+        }
         self.close(plan);
     }
 

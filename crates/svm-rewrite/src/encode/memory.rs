@@ -9,6 +9,7 @@ use crate::analyse::class::Space;
 use crate::asm::{Address, Operand, mr, rm, rr};
 use crate::lift::InstIdx;
 use crate::plan::Plan;
+use crate::plan::registers::moves_rsp;
 use crate::registers::{reg32, reg64};
 
 impl Emitter<'_> {
@@ -33,8 +34,50 @@ impl Emitter<'_> {
         let address = self.address(i, space, plan.scratch.spilled().len(), &roles);
         self.check(i, address, roles[0], &roles[1..]);
         self.restore_flags(plan);
+        let spilled = plan.scratch.spilled().len() as i64;
+        if spilled > 0 && moves_rsp(&self.lifted.inst(i).iced) {
+            self.move_rsp(
+                i,
+                plan,
+                roles[0],
+                roles[1],
+                self.skipped(plan) + 8 * spilled,
+            );
+            return;
+        }
         self.access(i, roles[0]);
         self.close(plan);
+    }
+
+    /// A load or store of `rsp`, below which the sequence pushed. Code that loads it leaves
+    /// its frame, and its red zone with it:
+    ///
+    /// ```text
+    ///     lea   pushed(%rsp), %t          mov   (%v), %v
+    ///     mov   %t, (%v)                  mov   %v, -16+pushed(%rsp)
+    ///     <close>                         <close>
+    ///                                     mov   -16(%rsp), %rsp
+    /// ```
+    fn move_rsp(&mut self, i: InstIdx, plan: &Plan, v: Reg, t: Reg, pushed: i64) {
+        const SLOT: i64 = -16;
+        let word = Operand::at(v, 0);
+        if self.lifted.inst(i).iced.code() == Code::Mov_rm64_r64 {
+            self.lea(&Operand::at(Reg::RSP, pushed), t);
+            self.emit(&mr(Code::Mov_rm64_r64, word, reg64(t)));
+            return self.close(plan);
+        }
+        self.emit(&rm(Code::Mov_r64_rm64, reg64(v), word));
+        self.emit(&mr(
+            Code::Mov_rm64_r64,
+            Operand::at(Reg::RSP, SLOT + pushed),
+            reg64(v),
+        ));
+        self.close(plan);
+        self.emit(&rm(
+            Code::Mov_r64_rm64,
+            Register::RSP,
+            Operand::at(Reg::RSP, SLOT),
+        ));
     }
 
     /// A hint must not abort, so a miss skips it:

@@ -65,6 +65,9 @@ pub enum Indirect {
     Runtime,
     /// The processor: code may call any address.
     Register,
+    /// The same, where any register may hold an argument. The destination goes through a
+    /// word of the red zone, which nothing needs at a call (psABI 3.2.2).
+    RedZone,
 }
 
 /// The out-of-line part of a check: it calls the slow path and jumps back.

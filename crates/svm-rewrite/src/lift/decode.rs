@@ -15,7 +15,7 @@ use super::{
 use crate::refusal::Code;
 
 /// Marks a call for the linker, fills nothing (psABI, table 4.9).
-const R_X86_64_TLSDESC_CALL: u32 = 35;
+pub const R_X86_64_TLSDESC_CALL: u32 = 35;
 
 /// A direct branch whose destination is known but not yet an instruction.
 pub struct PendingBranch {

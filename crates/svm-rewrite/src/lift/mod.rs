@@ -12,6 +12,8 @@ mod relocation;
 mod starts;
 pub mod syntax;
 
+pub use decode::R_X86_64_TLSDESC_CALL;
+
 use std::num::NonZeroU32;
 
 use elf_loader::{Object, Place, SectionId, SymbolId};
@@ -281,6 +283,12 @@ impl Lifted<'_> {
     }
 }
 
+/// Whether a section holds the compiler's own form of the code, for the linker: of gcc
+/// (`LTO_SECTION_NAME_PREFIX`, lto-section-names.h) or of clang (`-ffat-lto-objects`).
+fn is_for_linker(name: &str) -> bool {
+    name.starts_with(".gnu.lto_") || name == ".llvm.lto"
+}
+
 /// Lifts all code of `object`.
 ///
 /// # Errors
@@ -303,6 +311,11 @@ pub fn lift_for<'a>(
             Code::AlreadyRewritten,
             "the object has a .note.twin section: it was made by twin",
         )]);
+    }
+    let sections = object.sections().map(|(_, section)| &*section.name);
+    if let Some(name) = sections.into_iter().find(|name| is_for_linker(name)) {
+        let reason = format!("it has {name}, from which the linker makes other code (-flto)");
+        return Err(vec![Refusal::of_object(Code::LinkTime, reason)]);
     }
     let mut lifter = Lifter {
         lifted: Lifted {

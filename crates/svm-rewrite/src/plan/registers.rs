@@ -1,12 +1,12 @@
 //! Which registers a sequence gets: dead ones first, then others that are spilled.
 
-use iced_x86::{Instruction, Register};
+use iced_x86::{Code, Instruction, OpKind, Register};
 use liveness::{LocSet, Reg};
 
 use super::{Flags, Plan, Planner};
 use crate::analyse::class::Class;
 use crate::lift::InstIdx;
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{self, Refusal};
 use crate::registers::{register_operands, uses_high_byte};
 
 /// Order of preference: short encodings first, and `rax` first because it can
@@ -109,9 +109,10 @@ impl Planner<'_> {
         plan: &mut Plan,
     ) -> Result<(), Refusal> {
         let inst = self.lifted.inst(i);
-        if names_rsp_as_data(&inst.iced) {
+        let moves = self.rules.moves_rsp && moves_rsp(&inst.iced);
+        if names_rsp_as_data(&inst.iced) && !moves {
             return Err(self.lifted.refusal(
-                Code::NoScratch,
+                refusal::Code::NoScratch,
                 i,
                 "too few registers are dead, and spilling would change the rsp that it reads",
             ));
@@ -125,12 +126,22 @@ impl Planner<'_> {
         }
         if plan.scratch.spilled().len() < missing {
             return Err(self.lifted.refusal(
-                Code::NoScratch,
+                refusal::Code::NoScratch,
                 i,
                 "too few registers are free or can be spilled",
             ));
         }
         Ok(())
+    }
+}
+
+/// Whether this is `mov M,%rsp` or `mov %rsp,M`, which have a sequence that pushes.
+pub fn moves_rsp(iced: &Instruction) -> bool {
+    let rsp = |register| register == Register::RSP;
+    match iced.code() {
+        Code::Mov_r64_rm64 => rsp(iced.op0_register()) && iced.op1_kind() == OpKind::Memory,
+        Code::Mov_rm64_r64 => rsp(iced.op1_register()) && iced.op0_kind() == OpKind::Memory,
+        _ => false,
     }
 }
 

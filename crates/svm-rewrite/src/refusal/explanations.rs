@@ -28,6 +28,12 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             "Give the original object. To change scheme or target, rewrite the original again.",
             Text("$ twin rewrite e1000.ko -o once.o && twin rewrite once.o -o twice.o"),
         ),
+        Code::LinkTime => (
+            "The object holds the compiler's own form of the code: it was compiled for link-time optimisation.",
+            "The linker makes code of it later, and nothing would rewrite that. Instructions that the object has beside it are not the ones that run.",
+            "Compile with -fno-lto. To optimise over several files, compile them as one.",
+            Text("$ gcc -O2 -flto -c driver.c && twin rewrite driver.o -o driver.twin.o"),
+        ),
         Code::Undecodable => (
             "A code section holds bytes that are no instruction.",
             "Where one instruction is unknown, the starts of all that follow are guesses, and guessed code is not proved.",

@@ -16,6 +16,8 @@ pub enum Code {
     Machine,
     /// The object was made by the rewriter.
     AlreadyRewritten,
+    /// Code that the linker is to make (link-time optimisation).
+    LinkTime,
     /// Bytes in a code section that are no instruction.
     Undecodable,
     /// A code section that is writable, or a name used twice.
@@ -59,6 +61,7 @@ impl Code {
     pub const ALL: &'static [Code] = &[
         Code::Machine,
         Code::AlreadyRewritten,
+        Code::LinkTime,
         Code::Undecodable,
         Code::CodeSection,
         Code::Relocation,
@@ -89,6 +92,7 @@ impl Code {
         match self {
             Code::Machine => "machine",
             Code::AlreadyRewritten => "already-rewritten",
+            Code::LinkTime => "link-time",
             Code::Undecodable => "undecodable",
             Code::CodeSection => "code-section",
             Code::Relocation => "relocation",
@@ -115,6 +119,7 @@ impl Code {
         match self {
             Code::Machine => "give an x86-64 relocatable object",
             Code::AlreadyRewritten => "give the original object, not the rewritten one",
+            Code::LinkTime => "compile with -fno-lto",
             Code::Undecodable => {
                 "keep data out of code sections, or update twin if this is a new instruction"
             }

@@ -7,9 +7,13 @@
 //! If this is the number of the run's statements, they correspond in order. If not (a
 //! macro, a statement that makes two instructions), the run stays untied, and a change
 //! of one of its instructions is refused.
+//!
+//! A label at the start of each branch of `.if` shows whether the branch was assembled.
+//! One that was not is text without a meaning.
 
 use elf_loader::{Object, Place, SectionId};
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
+use iced_x86::{Decoder, DecoderOptions};
 
 use super::number::{digits, push_number};
 use super::statement::{Kind, Statement};
@@ -39,7 +43,44 @@ struct Run {
 #[derive(Debug)]
 pub struct Marks {
     runs: Vec<Run>,
+    branches: Vec<Branch>,
+    /// Statements of no run that may make code.
+    others: Vec<u32>,
     count: u32,
+}
+
+/// What is assembled if a condition holds: statements of one branch of `.if`.
+#[derive(Clone, Copy, Debug)]
+struct Branch {
+    first: u32,
+    end: u32,
+    /// Number of the label at its start.
+    mark: u32,
+}
+
+impl Marks {
+    /// The statements that were assembled: those of other branches are comments.
+    pub fn assembled(&self, statements: &[Statement], object: &Object<'_>) -> Vec<Statement> {
+        let mut statements = statements.to_vec();
+        if self.branches.is_empty() {
+            return statements;
+        }
+        let numbers = object
+            .symbols()
+            .filter_map(|(_, symbol)| number(&symbol.name));
+        let found: HashSet<u32> = numbers.collect();
+        for branch in self.branches.iter().filter(|b| !found.contains(&b.mark)) {
+            for statement in &mut statements[branch.first as usize..branch.end as usize] {
+                statement.kind = Kind::Definition;
+            }
+        }
+        statements
+    }
+}
+
+/// The number of a label.
+fn number(name: &str) -> Option<u32> {
+    name.strip_prefix(PREFIX)?.parse().ok()
 }
 
 /// The text with labels, and the runs that they delimit.
@@ -52,9 +93,12 @@ pub fn mark(text: &[u8], statements: &[Statement]) -> (Vec<u8>, Marks) {
         copied: 0,
         marks: Marks {
             runs: Vec::with_capacity(statements.len() / 8),
+            branches: Vec::new(),
+            others: Vec::new(),
             count: 0,
         },
         state: State::Outside,
+        open: Vec::new(),
     };
     marker.out.push(b'\n');
     for (k, statement) in statements.iter().enumerate() {
@@ -80,6 +124,8 @@ struct Marker<'t> {
     copied: usize,
     marks: Marks,
     state: State,
+    /// Branches of `.if` that have not ended, by number.
+    open: Vec<usize>,
 }
 
 impl Marker<'_> {
@@ -89,13 +135,60 @@ impl Marker<'_> {
             Kind::Label if self.state == State::Inside => self.state = State::Behind,
             Kind::Label => {}
             Kind::Directive if makes_nothing(statement.name(self.text)) => {}
-            Kind::Directive | Kind::Assignment | Kind::Opaque => {
-                if self.state != State::Outside {
-                    let mark = self.label(statement.start as usize);
-                    self.end_run(mark);
-                    self.state = State::Outside;
+            Kind::Directive => match Conditional::of(statement.name(self.text)) {
+                Some(conditional) => {
+                    self.leave_run(statement, true);
+                    self.conditional(k, statement, conditional);
                 }
+                None => {
+                    self.leave_run(statement, false);
+                    if makes_bytes(statement.name(self.text)) {
+                        self.marks.others.push(k);
+                    }
+                }
+            },
+            Kind::Opaque => {
+                self.leave_run(statement, false);
+                self.marks.others.push(k);
             }
+            Kind::Assignment | Kind::Definition => self.leave_run(statement, false),
+        }
+    }
+
+    /// Ends the run before a statement. In a branch that is not assembled, `as` looks for
+    /// `.endif` at the start of a line, where then no label may be: `alone` gives it a line
+    /// of its own.
+    fn leave_run(&mut self, statement: &Statement, alone: bool) {
+        if self.state != State::Outside {
+            let mark = self.label(statement.start as usize);
+            self.end_run(mark);
+            if alone {
+                self.out.push(b'\n');
+            }
+            self.state = State::Outside;
+        }
+    }
+
+    fn conditional(&mut self, k: u32, statement: &Statement, conditional: Conditional) {
+        if conditional != Conditional::If
+            && let Some(ended) = self.open.pop()
+        {
+            self.marks.branches[ended].end = k;
+        }
+        if conditional != Conditional::End {
+            self.out
+                .extend_from_slice(&self.text[self.copied..statement.end as usize]);
+            self.copied = statement.end as usize;
+            self.out.push(b'\n');
+            let mark = self.label(statement.end as usize);
+            self.out.push(b'\n');
+            self.open.push(self.marks.branches.len());
+            let first = k + 1;
+            self.marks.branches.push(Branch {
+                first,
+                end: first,
+                mark,
+            });
         }
     }
 
@@ -150,10 +243,42 @@ impl Marker<'_> {
     }
 }
 
+/// A directive of conditional assembly (as.info, ".if").
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Conditional {
+    /// `.if` and its variants.
+    If,
+    /// `.else`, `.elseif`.
+    Else,
+    /// `.endif`.
+    End,
+}
+
+impl Conditional {
+    fn of(name: &[u8]) -> Option<Conditional> {
+        match name {
+            b".endif" | b".endc" => Some(Conditional::End),
+            b".else" | b".elseif" | b".elsec" => Some(Conditional::Else),
+            _ if name.starts_with(b".if") => Some(Conditional::If),
+            _ => None,
+        }
+    }
+}
+
 /// Directives between two instructions that leave them adjacent and define no place to
 /// jump to.
 fn makes_nothing(name: &[u8]) -> bool {
     name == b".loc" || name.starts_with(b".cfi_")
+}
+
+/// Directives that make bytes, which may be instructions.
+fn makes_bytes(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 19] = [
+        b".byte", b".2byte", b".4byte", b".8byte", b".value", b".short", b".hword", b".word",
+        b".int", b".long", b".quad", b".octa", b".ascii", b".asciz", b".string", b".fill",
+        b".insn", b".incbin", b".nops",
+    ];
+    NAMES.contains(&name)
 }
 
 /// Which statement made which instruction.
@@ -165,6 +290,8 @@ pub struct Tie {
     inst_of: Vec<u32>,
     /// Instructions of runs that could not be tied, with the run's statements.
     untied: Vec<(std::ops::Range<u32>, std::ops::Range<u32>)>,
+    /// Statements of no run that may make code, in order.
+    others: Vec<u32>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -183,13 +310,20 @@ impl Tie {
         (i != NONE).then_some(InstIdx(i))
     }
 
-    /// A statement near an instruction, for messages.
+    /// The statement that made an instruction, or one near it, for messages. What no run
+    /// has is of the first macro or data after the last instruction that one has.
     pub fn near(&self, i: InstIdx) -> Option<StatementIdx> {
         let run = || {
             let (_, run) = self.untied.iter().find(|(insts, _)| insts.contains(&i.0))?;
             Some(StatementIdx(run.start))
         };
-        self.statement(i).or_else(run)
+        let between = || {
+            let before = (0..i.0).rev().find_map(|i| self.statement(InstIdx(i)));
+            let first = before.map_or(0, |k| k.0 + 1);
+            let next = self.others.partition_point(|k| *k < first);
+            self.others.get(next).copied().map(StatementIdx)
+        };
+        self.statement(i).or_else(run).or_else(between)
     }
 
     /// Ties the statements to the code of the assembled marked text.
@@ -205,6 +339,7 @@ impl Tie {
             statement_of: vec![NONE; lifted.insts.len()],
             inst_of: vec![NONE; statements.len()],
             untied: Vec::new(),
+            others: marks.others.clone(),
         };
         for run in &marks.runs {
             // If a mark was not assembled, the text around it was not either.
@@ -235,7 +370,10 @@ impl Tie {
             .inst_at(code, from)
             .map_or_else(|| after(from), |i| i.0);
         let end = lifted.inst_at(code, to).map_or_else(|| after(to), |i| i.0);
-        let exact = lifted.inst_at(code, from).is_some() && run.made == end.saturating_sub(first);
+        let prefixed = self::prefixed(lifted, first.checked_sub(1), from);
+        let first = first - u32::from(prefixed);
+        let exact = (prefixed || lifted.inst_at(code, from).is_some())
+            && run.made == end.saturating_sub(first);
         if !exact {
             self.untied.push((first..end, run.first..run.end));
             return;
@@ -243,23 +381,45 @@ impl Tie {
         let mut i = first;
         for k in run.first..run.end {
             if statements[k as usize].kind == Kind::Instruction {
-                self.statement_of[i as usize] = k;
-                self.inst_of[k as usize] = i;
+                // A line cannot be replaced if its instruction begins before it.
+                if prefixed && i == first {
+                    self.untied.push((i..i + 1, k..k + 1));
+                } else {
+                    self.statement_of[i as usize] = k;
+                    self.inst_of[k as usize] = i;
+                }
                 i += 1;
             }
         }
     }
 }
 
+/// Whether an instruction has prefixes from a directive, and the rest from a line at
+/// `from`: `.value 0x6666; rex64; call __tls_get_addr@PLT`.
+fn prefixed(lifted: &Lifted<'_>, i: Option<u32>, from: u64) -> bool {
+    let Some(i) = i.map(InstIdx) else {
+        return false;
+    };
+    let inst = lifted.inst(i);
+    let Some(prefixes) = from.checked_sub(inst.offset()) else {
+        return false;
+    };
+    let bytes = lifted.bytes(i);
+    let (prefixes, rest) = bytes.split_at(bytes.len().min(prefixes as usize));
+    let mut alone = Decoder::new(64, rest, DecoderOptions::NONE);
+    !prefixes.is_empty()
+        && prefixes
+            .iter()
+            .all(|b| matches!(b, 0x66 | 0x67 | 0xf2 | 0xf3 | 0x40..=0x4f))
+        && !alone.decode().is_invalid()
+        && alone.position() == rest.len()
+}
+
 /// Section and offset of each mark.
 fn places(object: &Object<'_>, count: u32) -> Vec<Option<(SectionId, u64)>> {
     let mut places = vec![None; count as usize];
     for (_, symbol) in object.symbols() {
-        let number = symbol
-            .name
-            .strip_prefix(PREFIX)
-            .and_then(|n| n.parse().ok());
-        let slot = number.and_then(|n: usize| places.get_mut(n));
+        let slot = number(&symbol.name).and_then(|n| places.get_mut(n as usize));
         if let (Some(slot), Place::In(section)) = (slot, symbol.place) {
             *slot = Some((section, symbol.value));
         }

@@ -82,15 +82,10 @@ impl<'t> Source<'t> {
     pub fn rewrite(&self, object: &Object<'_>, options: Options) -> Result<Printed, Vec<Refusal>> {
         let target = targets::of(options.target);
         let lifted = lift::lift_for(object, target.any_relocation)?;
-        let tie = Tie::find(&lifted, &self.statements, &self.marks);
+        let statements = self.marks.assembled(&self.statements, object);
+        let tie = Tie::find(&lifted, &statements, &self.marks);
         let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
-        let reached = taken::find(
-            self.text,
-            &self.statements,
-            &tie,
-            &lifted,
-            target.is_replaceable,
-        );
+        let reached = taken::find(self.text, &statements, &tie, &lifted, target.is_replaceable);
         if target.refuses_jump_tables {
             codemap::entries(&lifted)?;
         }
@@ -99,7 +94,7 @@ impl<'t> Source<'t> {
         let code = sites::emit(&decided.decisions(options), target.closes_calls);
         let input = print::Input {
             text: self.text,
-            statements: &self.statements,
+            statements: &statements,
             tie: &tie,
             lifted: &lifted,
             code: &code,

@@ -22,9 +22,11 @@ pub enum Kind {
     Instruction,
     /// A prefix as a statement of its own, such as `lock;`: part of the next instruction.
     Prefix,
-    /// Text that does not become code in its place, or becomes more than one instruction:
-    /// bodies of macros and repetitions, and uses of macros.
+    /// Text that may become other than one instruction: bodies of repetitions, and uses of
+    /// macros.
     Opaque,
+    /// The definition of a macro, which becomes nothing in its place.
+    Definition,
 }
 
 /// One statement, by its bytes in the text.
@@ -125,6 +127,7 @@ pub fn split(text: &[u8]) -> Vec<Statement> {
         statements: Vec::with_capacity(text.len() / 16),
         macros: HashSet::default(),
         opaque: 0,
+        defining: false,
     };
     while splitter.next() {}
     splitter.statements
@@ -140,6 +143,8 @@ struct Splitter<'t> {
     macros: HashSet<&'t [u8]>,
     /// How many macro or repetition bodies are open.
     opaque: u32,
+    /// Of these, the outermost is a macro's.
+    defining: bool,
 }
 
 impl<'t> Splitter<'t> {
@@ -274,7 +279,7 @@ impl<'t> Splitter<'t> {
     fn judge(&mut self, statement: &Statement) -> Kind {
         match statement.kind {
             Kind::Directive => self.judge_directive(statement),
-            _ if self.opaque > 0 => Kind::Opaque,
+            _ if self.opaque > 0 => self.body(),
             Kind::Instruction => {
                 let name = statement.name(self.text);
                 let alone = statement.end == statement.name_end;
@@ -292,25 +297,41 @@ impl<'t> Splitter<'t> {
 
     fn judge_directive(&mut self, statement: &Statement) -> Kind {
         let name = statement.name(self.text);
+        let kind = self.body();
         match name {
             b".macro" => {
                 let name = statement.rest(self.text);
                 let end = name.iter().position(|b| !is(SYMBOL, *b));
                 self.macros.insert(&name[..end.unwrap_or(name.len())]);
+                self.defining |= self.opaque == 0;
                 self.opaque += 1;
+                self.body()
             }
-            b".rept" | b".irp" | b".irpc" => self.opaque += 1,
+            b".rept" | b".rep" | b".irp" | b".irpc" => {
+                self.opaque += 1;
+                self.body()
+            }
             b".endm" | b".endr" => {
                 self.opaque = self.opaque.saturating_sub(1);
-                return Kind::Opaque;
+                self.defining &= self.opaque > 0;
+                if kind == Kind::Directive {
+                    Kind::Opaque
+                } else {
+                    kind
+                }
             }
-            _ if !self.macros.is_empty() && self.macros.contains(name) => return Kind::Opaque,
-            _ => {}
+            _ if self.opaque > 0 => kind,
+            _ if !self.macros.is_empty() && self.macros.contains(name) => Kind::Opaque,
+            _ => Kind::Directive,
         }
-        if self.opaque > 0 {
-            Kind::Opaque
-        } else {
-            Kind::Directive
+    }
+
+    /// What a directive is that is in the body of a macro or repetition, if it is in one.
+    fn body(&self) -> Kind {
+        match (self.opaque, self.defining) {
+            (0, _) => Kind::Directive,
+            (_, true) => Kind::Definition,
+            (_, false) => Kind::Opaque,
         }
     }
 }
@@ -385,9 +406,9 @@ mod tests {
         assert_eq!(
             found,
             [
-                Opaque,
-                Opaque,
-                Opaque,
+                Definition,
+                Definition,
+                Definition,
                 Opaque,
                 Opaque,
                 Opaque,

@@ -101,7 +101,7 @@ impl<'t> Names<'t> {
                     }
                 }
                 Kind::Instruction if is_direct_branch(text, statement) => continue,
-                Kind::Instruction | Kind::Assignment | Kind::Opaque => {}
+                Kind::Instruction | Kind::Assignment | Kind::Opaque | Kind::Definition => {}
                 Kind::Label | Kind::Prefix => continue,
             }
             let into = match sections.current {

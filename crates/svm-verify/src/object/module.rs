@@ -50,6 +50,9 @@ pub fn sections<'o>(image: &mut Image<'o>, report: &mut Report<'o>) {
         }
         if twin && !own.insert(name) {
             report.at(id, 0, Code::Section, "a second one of this name");
+        } else if name.starts_with(".gnu.lto_") || name == ".llvm.lto" {
+            let reason = "the linker would make other code of it (-flto)";
+            report.at(id, 0, Code::Section, reason);
         } else if name == sections::CODEMAP {
             report.at(id, 0, Code::Section, "a module for a stock kernel has none");
         } else if code && section.flags & SHF_WRITE != 0 {

@@ -15,7 +15,7 @@ use foldhash::HashMap;
 use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind};
 
 use crate::analyse::class::{Callee, Class};
-use crate::analyse::flow::HiddenFlow;
+use crate::analyse::flow::{Conventions, HiddenFlow};
 use crate::analyse::references::References;
 use crate::analyse::routines;
 use crate::analyse::survey::{Memory, Survey};
@@ -42,6 +42,8 @@ pub struct Rules {
     /// The instructions that the kernel's metadata requires unchanged, by index. An
     /// error is metadata that cannot be read, or that names no whole instruction.
     pub kept: fn(&Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal>,
+    /// What functions and calls may do to registers.
+    pub conventions: Conventions,
     /// Adds facts to a survey that the decoder does not know.
     pub amend: fn(&Instruction, &mut Survey),
     /// Classifies an instruction. Padding between functions comes here only if metadata

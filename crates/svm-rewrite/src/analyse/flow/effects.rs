@@ -5,7 +5,8 @@ use foldhash::HashSet;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 use liveness::{Effect, Flag, LocSet, Reg};
 
-use crate::analyse::flow::{Exit, Hints};
+use crate::analyse::flow::balance::Returns;
+use crate::analyse::flow::{Conventions, Exit, Hints};
 use crate::analyse::routines::{self, Convention};
 use crate::lift::{Destination, InstIdx, Lifted};
 
@@ -37,18 +38,34 @@ fn set(regs: &[Reg]) -> LocSet {
         .fold(LocSet::empty(), |s, &r| s.union(LocSet::reg(r)))
 }
 
+/// What the effect of an instruction depends on, beside the instruction.
+pub struct Context<'c> {
+    /// Indices of the instructions that may fault.
+    pub faulting: &'c HashSet<u32>,
+    /// Functions that may be replaced.
+    pub hints: &'c Hints,
+    /// What functions and calls may do to registers.
+    pub conventions: Conventions,
+}
+
 /// The effect of an instruction that continues as `exit` says, given its `own` effect
-/// (that of the instruction by itself) and which instructions may fault.
+/// (that of the instruction by itself).
 pub fn effect(
     lifted: &Lifted<'_>,
     i: InstIdx,
     own: Effect,
     exit: &Exit,
-    faulting: &HashSet<u32>,
-    hints: &Hints,
+    context: &Context<'_>,
 ) -> Effect {
     let inst = lifted.inst(i);
+    let conventions = context.conventions;
     let mut effect = match exit {
+        Exit::CallOut | Exit::CallStop | Exit::TailOut if conventions == Conventions::Any => {
+            Effect {
+                uses: own.uses.union(everything()),
+                kills: LocSet::empty(),
+            }
+        }
         Exit::CallOut | Exit::CallStop => call_effect(lifted, inst.target, &inst.iced, own),
         // The callee's own instructions say what a local call reads.
         Exit::CallLocal(_) | Exit::Return => Effect {
@@ -64,11 +81,14 @@ pub fn effect(
         Exit::Next | Exit::Jump { .. } | Exit::Table | Exit::Stop => own,
     };
     if let Exit::CallLocal(to) | Exit::Jump { to, .. } = exit
-        && hints.replaceable.contains(&to.0)
+        && context.hints.replaceable.contains(&to.0)
     {
-        effect.uses = effect.uses.union(set(&ARGUMENTS));
+        effect.uses = effect.uses.union(match conventions {
+            Conventions::Psabi => set(&ARGUMENTS),
+            Conventions::Any => everything(),
+        });
     }
-    if faulting.contains(&i.0) {
+    if context.faulting.contains(&i.0) {
         effect.kills = LocSet::empty();
     }
     effect
@@ -129,10 +149,21 @@ fn call_effect(
     }
 }
 
-/// Live at a return: the locations that the caller may read.
-pub fn live_at_return() -> LocSet {
-    set(&CALLEE_SAVED)
-        .union(LocSet::reg(Reg::RAX))
-        .union(LocSet::reg(Reg::RDX))
-        .union(LocSet::flag(Flag::Direction))
+/// Live at a return: the locations that the caller may read, or the code that a return
+/// elsewhere leads to.
+pub fn live_at_return(last: &Instruction, returns: Returns, conventions: Conventions) -> LocSet {
+    // `iret` goes to code that was interrupted.
+    let from_call = matches!(last.mnemonic(), Mnemonic::Ret | Mnemonic::Jmp);
+    match (returns, conventions) {
+        (Returns::ToCaller, Conventions::Psabi) if from_call => set(&CALLEE_SAVED)
+            .union(LocSet::reg(Reg::RAX))
+            .union(LocSet::reg(Reg::RDX))
+            .union(LocSet::flag(Flag::Direction)),
+        _ => everything(),
+    }
+}
+
+/// All registers, and the direction flag. No convention passes the other flags.
+fn everything() -> LocSet {
+    LocSet::registers().union(LocSet::flag(Flag::Direction))
 }

@@ -21,6 +21,19 @@ pub struct Hints {
     pub replaceable: HashSet<u32>,
 }
 
+/// Which calling conventions the code may have, apart from those that calls inside the
+/// object show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Conventions {
+    /// The psABI's.
+    #[default]
+    Psabi,
+    /// Any: a function may keep each register for its caller, may return something in it,
+    /// and may have an argument in it. Options (`-fcall-saved-rcx`, `-ffixed-r11`) and
+    /// attributes (`preserve_most`, `regcall`, `no_caller_saved_registers`) ask for such.
+    Any,
+}
+
 /// How an instruction continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {

@@ -5,7 +5,8 @@
 //! returns: over jumps and tail jumps, and after the function's own calls, without their
 //! callees. If no invocation of a function can return (it ends in `panic`, or loops
 //! forever), the code after a call of it is not reached: compilers put the next function
-//! there.
+//! there. If a callee returns elsewhere ([`super::balance`]), that may be to the caller of
+//! the invocation that called it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +17,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{Dfs, Reversed, VisitMap};
 
 use crate::analyse::flow::Edges;
+use crate::analyse::flow::balance::Returns;
 
 /// How a block ends, as far as it matters to invocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +62,9 @@ const ROUNDS: usize = 64;
 /// instructions would take a quadratic number of edges.
 const SEARCHED: usize = 32;
 
-/// Analyses calls, given how each block ends and its successors in its invocation.
-pub fn analyse(endings: &[Ending], successors: &Edges) -> Callees {
+/// Analyses calls, given how each block ends, where returns go, and the successors of
+/// each block in its invocation.
+pub fn analyse(endings: &[Ending], returns: &[Returns], successors: &Edges) -> Callees {
     let entries: BTreeSet<BlockId> = endings
         .iter()
         .filter_map(|e| match e {
@@ -73,8 +76,9 @@ pub fn analyse(endings: &[Ending], successors: &Edges) -> Callees {
     // callers may never return either: repeat until nothing new is found.
     let mut silent: HashSet<BlockId> = HashSet::default();
     let mut followed = graph(endings, successors, &silent);
+    let elsewhere = elsewhere(&followed, endings, returns);
     for _ in 0..ROUNDS {
-        let ends = ends(&followed, endings);
+        let ends = ends(&followed, endings, &elsewhere);
         let stuck = entries.iter().filter(|e| !ends.is_visited(&node(**e)));
         let found: HashSet<BlockId> = stuck.copied().collect();
         if found == silent {
@@ -105,14 +109,37 @@ fn node(b: BlockId) -> NodeIndex {
     NodeIndex::new(b.0 as usize)
 }
 
+/// Entries of functions that may return elsewhere, by their number.
+fn elsewhere(graph: &DiGraph<(), ()>, endings: &[Ending], returns: &[Returns]) -> HashSet<u32> {
+    let odd = |n: &usize| endings[*n] == Ending::Return && returns[*n] == Returns::Elsewhere;
+    let odd: Vec<usize> = (0..endings.len()).filter(odd).collect();
+    if odd.is_empty() {
+        return HashSet::default();
+    }
+    let found = back(graph, odd);
+    let visited = |n: &u32| found.is_visited(&NodeIndex::new(*n as usize));
+    (0..endings.len() as u32).filter(visited).collect()
+}
+
 /// Searches back from the ends of invocations. The result has the nodes from which an
 /// end is reached.
-fn ends(graph: &DiGraph<(), ()>, endings: &[Ending]) -> impl VisitMap<NodeIndex> + use<> {
+fn ends(
+    graph: &DiGraph<(), ()>,
+    endings: &[Ending],
+    elsewhere: &HashSet<u32>,
+) -> impl VisitMap<NodeIndex> + use<> {
+    let last = |n: &usize| match endings[*n] {
+        Ending::Return | Ending::TailOut => true,
+        Ending::Call(to, _) => elsewhere.contains(&to.0),
+        Ending::Other => false,
+    };
+    back(graph, (0..endings.len()).filter(last).collect())
+}
+
+/// The nodes from which one of these is reached.
+fn back(graph: &DiGraph<(), ()>, from: Vec<usize>) -> impl VisitMap<NodeIndex> + use<> {
     let mut search = Dfs::empty(graph);
-    let last = |n: &usize| matches!(endings[*n], Ending::Return | Ending::TailOut);
-    search
-        .stack
-        .extend((0..endings.len()).filter(last).map(NodeIndex::new));
+    search.stack.extend(from.into_iter().map(NodeIndex::new));
     while search.next(Reversed(graph)).is_some() {}
     search.discovered
 }

@@ -4,9 +4,11 @@
 //! fixups); gives [`Flow`], blocks and edges over the whole object. A call inside the
 //! object is an edge into the callee, with edges from its returns to the instruction
 //! after the call, so private conventions (-fipa-ra, hand-written subroutines) are seen
-//! as they are. Calls out of the object follow the psABI, and the few routines that do
-//! not are listed.
+//! as they are. A return that may go elsewhere is an exit to unknown code ([`balance`]).
+//! Calls out of the object follow the psABI, and the few routines that do not are listed;
+//! unless [`Conventions`] says that there may be more.
 
+mod balance;
 mod edges;
 pub mod effects;
 mod exits;
@@ -20,15 +22,15 @@ use iced_x86::FlowControl;
 use liveness::{BlockId, Effect, FlowGraph, InstId, LocSet};
 
 use crate::analyse::routines;
-use crate::lift::{Destination, InstIdx, Lifted};
-use effects::live_at_return;
-
+use crate::analyse::survey::Survey;
+use crate::lift::{Destination, FuncIdx, InstIdx, Lifted};
+use balance::Returns;
 use exits::Tables;
 use invocations::Ending;
 use metadata::ExtraEdges;
 
 pub use edges::Edges;
-pub use exits::{Exit, HiddenFlow, Hints, Trap};
+pub use exits::{Conventions, Exit, HiddenFlow, Hints, Trap};
 
 /// Blocks, edges and effects of an object's code.
 #[derive(Debug)]
@@ -47,6 +49,8 @@ pub struct Flow {
     stops: HashSet<u32>,
     /// Blocks without instructions that stand for the places in tables.
     tables: std::ops::Range<u32>,
+    /// Calls and returns where the direction flag may be set.
+    pub backward: Vec<InstIdx>,
 }
 
 impl FlowGraph for Flow {
@@ -129,15 +133,27 @@ impl Flow {
     }
 }
 
-/// Finds blocks and edges, given how each instruction continues and what it does to
-/// liveness.
+/// What is known of single instructions, by index.
+pub struct Known<'k> {
+    /// How each continues.
+    pub exits: &'k [Exit],
+    /// What the decoder says of each.
+    pub surveys: &'k [Survey],
+    /// Whether each may change what is known of the stack.
+    pub changes_facts: &'k [bool],
+}
+
+/// Finds blocks and edges, given what is known of single instructions and what each does
+/// to liveness.
 pub fn analyse(
     lifted: &Lifted<'_>,
     hidden: &HiddenFlow,
-    exits: &[Exit],
+    conventions: Conventions,
+    known: &Known<'_>,
     effects: Vec<Effect>,
 ) -> Flow {
     let HiddenFlow { extra, tables, .. } = hidden;
+    let exits = known.exits;
     let (blocks, block_of) = split(lifted, exits, extra, tables);
     let mut flow = Flow {
         successors: Edges::default(),
@@ -147,13 +163,35 @@ pub fn analyse(
         block_of,
         stops: HashSet::default(),
         tables: 0..0,
+        backward: Vec::new(),
     };
     let mut found = Vec::with_capacity(2 * flow.blocks.len());
     flow.connect(lifted, exits, &extra.ends, &mut found);
-    let extra = extra.edges.iter();
-    found.extend(extra.map(|(from, to)| (flow.block_of(*from), flow.block_of(*to))));
+    let edges = extra.edges.iter();
+    found.extend(edges.map(|(from, to)| (flow.block_of(*from), flow.block_of(*to))));
     flow.connect_tables(tables, &mut found);
-    flow.connect_returns(lifted, exits, found);
+    let endings: Vec<Ending> = (0..flow.at_exit.len())
+        .map(|b| flow.ending(lifted, exits, b))
+        .collect();
+    let successors = Edges::sorted(endings.len(), &found);
+    let balance = balance::Input {
+        lifted,
+        surveys: known.surveys,
+        changes_facts: known.changes_facts,
+        blocks: &flow.blocks,
+        endings: &endings,
+        successors: &successors,
+    };
+    let balance = balance::analyse(balance, flow.entries(lifted, extra).into_iter());
+    let returns = &balance.returns;
+    for (b, ending) in endings.iter().enumerate() {
+        if *ending == Ending::Return {
+            let last = &lifted.insts[flow.blocks[b].end as usize - 1].iced;
+            flow.at_exit[b] = effects::live_at_return(last, returns[b], conventions);
+        }
+    }
+    flow.connect_returns(&endings, returns, &successors, found);
+    flow.backward = balance.backward;
     flow
 }
 
@@ -235,8 +273,7 @@ impl Flow {
                     next.filter(|_| conditional).into_iter().for_each(to);
                 }
                 Exit::CallLocal(target) => to(self.block_of(target)),
-                Exit::Return => self.at_exit[b] = live_at_return(),
-                Exit::CallStop | Exit::Table | Exit::Stop => {}
+                Exit::CallStop | Exit::Return | Exit::Table | Exit::Stop => {}
             }
         }
     }
@@ -260,14 +297,29 @@ impl Flow {
         }
     }
 
+    /// Where functions are entered. Replacements of alternatives and exception fixups
+    /// are not functions: control comes to them inside one.
+    fn entries(&self, lifted: &Lifted<'_>, extra: &ExtraEdges) -> Vec<BlockId> {
+        let inside: HashSet<u32> = extra.edges.iter().map(|(_, to)| to.0).collect();
+        let functions = (0..).map(FuncIdx).zip(&lifted.functions);
+        functions
+            .filter(|(f, function)| {
+                lifted.is_entered(*f) && !inside.contains(&function.insts.start)
+            })
+            .map(|(_, function)| self.block_of(InstIdx(function.insts.start)))
+            .collect()
+    }
+
     /// Edges from a callee's returns to the instructions after its calls, through one
     /// empty hub block for each callee.
-    fn connect_returns(&mut self, lifted: &Lifted<'_>, exits: &[Exit], mut found: Found) {
-        let endings: Vec<Ending> = (0..self.at_exit.len())
-            .map(|b| self.ending(lifted, exits, b))
-            .collect();
-        let successors = Edges::sorted(endings.len(), &found);
-        let callees = invocations::analyse(&endings, &successors);
+    fn connect_returns(
+        &mut self,
+        endings: &[Ending],
+        returns: &[Returns],
+        successors: &Edges,
+        mut found: Found,
+    ) {
+        let callees = invocations::analyse(endings, returns, successors);
         let mut behind: BTreeMap<BlockId, Vec<BlockId>> = BTreeMap::new();
         for (block, ending) in endings.iter().enumerate() {
             let Ending::Call(to, next) = ending else {

@@ -19,6 +19,7 @@ use liveness::LocSet;
 
 use super::{Descriptor, Emit};
 use crate::analyse::classify as classes;
+use crate::analyse::flow::Conventions;
 use crate::frame::refine;
 use crate::schemes::Table;
 use crate::{encode, plan};
@@ -31,6 +32,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     classes: classes::Rules {
         references: operands::references,
         kept: |_| Ok(HashMap::default()),
+        conventions: Conventions::Psabi,
         amend: |_, _| {},
         classify: classify::classify,
     },
@@ -41,6 +43,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         table: Table::Absolute,
         reserved: LocSet::empty(),
         has_veneers: true,
+        moves_rsp: false,
     },
     guards_returns: true,
     code: encode::Rules {

@@ -9,7 +9,7 @@ use crate::analyse::classify::prefix;
 use crate::analyse::classify::{
     Differences, Kept, Question, Refused, in_words, is_cache_hint, of_object,
 };
-use crate::asm::{Branch, Index, Jump, Operand};
+use crate::asm::{Branch, Index, Jump, Operand, Segment};
 use crate::lift::{Destination, Inst, is_filler};
 use crate::refusal::Code;
 
@@ -91,7 +91,25 @@ fn movable(question: &Question<'_>, class: Class) -> Result<Class, Refused> {
 
 fn by_itself(question: &Question<'_>) -> Result<Class, Refused> {
     let iced = &question.lifted.inst(question.inst).iced;
-    of_object(question, &DIFFERENCES).map(|class| unless_kept(class, iced))
+    let class = of_object(question, &DIFFERENCES)?;
+    refuse_segment(iced, class)?;
+    Ok(unless_kept(class, iced))
+}
+
+/// Of operands relative to a segment, only per-CPU variables stay.
+fn refuse_segment(iced: &Instruction, class: Class) -> Result<(), Refused> {
+    if class.kind() != Some(Kind::Percpu) {
+        return Ok(());
+    }
+    let operand = Operand::of(iced);
+    if operand.segment == Some(Segment::Fs) {
+        return Err((Code::Unsupported, "%fs is user space's in the kernel"));
+    }
+    if operand.narrow {
+        let reason = "a per-CPU variable with an address of 32 bits";
+        return Err((Code::Unsupported, reason));
+    }
+    Ok(())
 }
 
 /// An instruction that an alternative may replace stays as it is, so it must

@@ -31,6 +31,7 @@ use elf_loader::consts::STB_WEAK;
 use liveness::{LocSet, Reg};
 
 use super::{Descriptor, Emit};
+use crate::analyse::flow::Conventions;
 use crate::analyse::{classify as classes, survey};
 use crate::frame::refine;
 use crate::schemes::Table;
@@ -45,6 +46,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     classes: classes::Rules {
         references: operands::references,
         kept: kept::kept,
+        conventions: Conventions::Psabi,
         amend: survey::assume_backdoor,
         classify: classify::classify,
     },
@@ -59,6 +61,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         // Unwinding may need the caller's `rbp` at any place.
         reserved: LocSet::reg(Reg::RBP),
         has_veneers: false,
+        moves_rsp: false,
     },
     // The stack is the kernel's.
     guards_returns: false,

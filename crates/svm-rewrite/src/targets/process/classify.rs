@@ -5,7 +5,7 @@ use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
 use crate::analyse::class::{Class, Kind};
 use crate::analyse::classify::{self, MemoryOperands, Question, Refused};
 use crate::asm::Shape;
-use crate::lift::{Inst, is_filler};
+use crate::lift::{Inst, R_X86_64_TLSDESC_CALL, is_filler};
 use crate::refusal::Code;
 
 /// Classifies one instruction.
@@ -19,7 +19,7 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
     let by_table = question.hidden.goes_by_table(question.inst);
     match iced.flow_control() {
         FlowControl::Next => straight(inst),
-        FlowControl::IndirectCall if through_heap(inst) => {
+        FlowControl::IndirectCall if through_heap(inst) && !calls_descriptor(question) => {
             classify::callee(inst).map(Class::CallIndirect)
         }
         FlowControl::IndirectBranch if through_heap(inst) && !by_table => {
@@ -74,6 +74,19 @@ fn kept_operand(inst: &Inst) -> Option<Kind> {
         Shape::Constant => Some(Kind::Global),
         Shape::Pointer => None,
     }
+}
+
+/// `call *x@TLSCALL(%rax)`, which the linker finds by its relocation and may replace
+/// (-mtls-dialect=gnu2; A. Oliva, "Thread-Local Storage Descriptors for x86", 2.4).
+fn calls_descriptor(question: &Question<'_>) -> bool {
+    let inst = question.lifted.inst(question.inst);
+    let section = question.lifted.sections[usize::from(inst.section.0)].id;
+    let all = &question.lifted.object.section(section).relocations;
+    let first = all.partition_point(|r| r.offset < inst.offset());
+    let mut own = all[first..]
+        .iter()
+        .take_while(|r| r.offset == inst.offset());
+    own.any(|r| r.kind == R_X86_64_TLSDESC_CALL)
 }
 
 fn through_heap(inst: &Inst) -> bool {

@@ -14,6 +14,7 @@ use liveness::{LocSet, Reg};
 
 use super::Descriptor;
 use crate::analyse::classify as classes;
+use crate::analyse::flow::Conventions;
 use crate::analyse::references::References;
 use crate::asm::import::Import;
 use crate::asm::{Field, Referent};
@@ -36,6 +37,8 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
             })
         },
         kept: |_| Ok(HashMap::default()),
+        // Any option or attribute of a compiler.
+        conventions: Conventions::Any,
         amend: |_, _| {},
         classify: classify::classify,
     },
@@ -47,6 +50,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         table: Table::Relative,
         reserved: LocSet::reg(Reg::RBP),
         has_veneers: false,
+        moves_rsp: true,
     },
     // The stack is the program's own.
     guards_returns: false,
@@ -55,7 +59,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         has_red_zone: true,
         translates_to_itself: true,
         unwinds: false,
-        indirect: encode::Indirect::Register,
+        indirect: encode::Indirect::RedZone,
         keeps_calls: false,
         is_verbatim: |_| false,
     },

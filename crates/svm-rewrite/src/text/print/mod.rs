@@ -203,7 +203,7 @@ impl<'p, 'a> Printer<'p, 'a> {
         match statement.kind {
             Kind::Directive => self.directive(k, &statement),
             Kind::Instruction => self.instruction(k, &statement),
-            Kind::Label | Kind::Assignment | Kind::Prefix | Kind::Opaque => {}
+            Kind::Label | Kind::Assignment | Kind::Prefix | Kind::Opaque | Kind::Definition => {}
         }
         while let Some((_, f)) = self.parts_after.pop_if(|(after, _)| *after == k) {
             self.parts(f, k);
