@@ -18,5 +18,6 @@ mod sandbox;
 mod simulator;
 mod stock;
 mod subcommands;
+mod switches;
 mod text;
 mod usage;

@@ -107,6 +107,7 @@ pub fn decide<'a>(
             lifted,
             &analysis.flow,
             &analysis.exits,
+            &analysis.switches,
             codemap,
             &mut classes,
         );

@@ -11,6 +11,7 @@ pub mod flow;
 pub mod reach;
 pub mod routines;
 pub mod survey;
+pub mod switches;
 
 use foldhash::HashMap;
 use liveness::{BlockId, Effect, LocSet};
@@ -22,6 +23,7 @@ use classify::{Kept, Question};
 use flow::effects;
 use flow::{Exit, Flow, HiddenFlow, Hints};
 use survey::{Survey, Surveyor};
+use switches::Switches;
 
 /// Results of the analyses.
 pub struct Analysis<'a> {
@@ -38,6 +40,8 @@ pub struct Analysis<'a> {
     /// Live locations before each instruction.
     pub(crate) live_before: Vec<LocSet>,
     pub(crate) refusals: Vec<Refusal>,
+    /// Jumps through tables.
+    pub(crate) switches: Switches,
 }
 
 /// Analyses code. Refusals of instructions are in the result.
@@ -67,6 +71,8 @@ pub(crate) fn analyse<'a>(
     }
     let flow = flow::analyse(lifted, &hidden, &judgements.exits, judgements.effects);
     let live_before = live_before(&flow, lifted.insts.len());
+    let mut refusals = judgements.refusals;
+    refusals.extend(switches::refusals(lifted, hints, &live_before));
     Ok(Analysis {
         lifted,
         surveys: judgements.surveys,
@@ -75,7 +81,8 @@ pub(crate) fn analyse<'a>(
         exits: judgements.exits,
         classes: judgements.classes,
         live_before,
-        refusals: judgements.refusals,
+        refusals,
+        switches: hints.switches.clone(),
     })
 }
 
@@ -129,6 +136,7 @@ impl Judge<'_> {
                 survey: &survey,
                 inst: i,
                 kept: self.kept.get(&i.0).copied(),
+                switch: self.hints.switches.at(i).map(|switch| switch.callee),
             };
             let class = classify::classify(self.rules, &question);
             judgements.effects.push(effect);

@@ -82,6 +82,7 @@ pub fn emit(decisions: &Decisions<'_>, closes_calls: bool) -> Result<SiteCode, V
     let mut functions = Vec::with_capacity(lifted.functions.len());
     for section in 0..lifted.sections.len() as u16 {
         let mut emitter = decisions.emitter(&mut labels, section);
+        emitter.prints = true;
         // Functions are in the order of sections.
         while let Some(function) = lifted.functions.get(functions.len())
             && function.section == CodeIdx(section)
@@ -172,6 +173,7 @@ pub fn is_site(class: Class) -> bool {
         | Class::PortString(..)
         | Class::PushMemory(_)
         | Class::PopMemory(_)
+        | Class::Switch(_)
         | Class::CallIndirect(Callee::Memory(Space::Heap))
         | Class::JumpIndirect(Callee::Memory(Space::Heap)) => true,
         Class::Plain

@@ -218,6 +218,7 @@ impl Input<'_> {
             | Class::PushMemory(_)
             | Class::AddressOf
             | Class::JumpIndirect(_)
+            | Class::Switch(_)
             | Class::Return
             | Class::Trap(_)
             | Class::Port(_)

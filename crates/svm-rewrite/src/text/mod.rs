@@ -22,6 +22,7 @@ mod operand;
 mod print;
 mod runtime;
 mod statement;
+mod tables;
 mod taken;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,10 +31,11 @@ use elf_loader::Object;
 
 use crate::analyse::class::Kind;
 use crate::analyse::codemap;
+use crate::analyse::flow::Hints;
 use crate::decide::{Options, decide};
 use crate::encode::sites;
 use crate::explain::stats::{self, Stats};
-use crate::refusal::Refusal;
+use crate::refusal::{Code, Refusal};
 use crate::{lift, targets};
 pub use marks::StatementIdx;
 use marks::{Marks, Tie};
@@ -84,7 +86,7 @@ impl<'t> Source<'t> {
         let lifted = lift::lift_for(object, target.any_relocation)?;
         let tie = Tie::find(&lifted, &self.statements, &self.marks);
         let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
-        let reached = taken::find(
+        let mut reached = taken::find(
             self.text,
             &self.statements,
             &tie,
@@ -92,18 +94,40 @@ impl<'t> Source<'t> {
             target.is_replaceable,
         );
         if target.refuses_jump_tables {
-            codemap::entries(&lifted)?;
+            // As for objects: what jumps may reach is what their tables hold.
+            reached = Hints {
+                by_unwinding: reached.by_unwinding,
+                replaceable: reached.replaceable,
+                ..Hints::of_object(&lifted)
+            };
+            codemap::entries(&lifted, &reached.switches)?;
         }
         let decided = decide(&lifted, &reached, &BTreeSet::new(), options).map_err(located)?;
         let code =
             sites::emit(&decided.decisions(options), target.closes_calls).map_err(located)?;
         // --- all decisions are made; the rest prints ---
+        let switches = decided.analysis.switches.iter();
+        let named = switches.flat_map(|(_, switch)| &switch.cases);
+        let named = named.map(|case| case.to.0).collect();
+        let switches = &decided.analysis.switches;
+        let words = tables::find(self.text, &self.statements, &tie, switches);
+        let words = words.map_err(|at| {
+            let reason = "a jump table of its object is not found in the text: its words are not \
+                          names of labels";
+            vec![self.refusal(&Obstacle {
+                at,
+                code: Code::CodeReference,
+                reason: reason.to_owned(),
+            })]
+        })?;
         let input = print::Input {
             text: self.text,
             statements: &self.statements,
             tie: &tie,
             lifted: &lifted,
             code: &code,
+            named: &named,
+            words: &words,
         };
         let text = print::print(&input).map_err(|obstacles| {
             let refusal = |o: &Obstacle| self.refusal(o);

@@ -3,9 +3,9 @@
 use elf_loader::SectionId;
 use foldhash::HashMap;
 
-use crate::asm::Label;
+use crate::asm::{Label, Position};
 use crate::encode::apply::Applied;
-use crate::lift::{CodeIdx, Lifted};
+use crate::lift::{CodeIdx, InstIdx, Lifted};
 
 /// The map from original to new places.
 pub struct Places<'p, 'a> {
@@ -13,19 +13,22 @@ pub struct Places<'p, 'a> {
     applied: &'p Applied,
     /// New offset of the accesses that have a `lock` prefix.
     locks: HashMap<u32, u64>,
+    /// New offset of the jumps through thunks that a switch replaced.
+    thunks: HashMap<u32, u64>,
 }
 
 impl<'p, 'a> Places<'p, 'a> {
     /// The map for rewritten code.
     pub fn new(lifted: &'p Lifted<'a>, applied: &'p Applied) -> Places<'p, 'a> {
-        let locks = applied.locked.iter().map(|&(section, i, at)| {
+        let offset = |&(section, i, at): &(u16, InstIdx, Position)| {
             let laid = &applied.sections[usize::from(section)];
             (i.0, laid.offset(at))
-        });
+        };
         Places {
             lifted,
             applied,
-            locks: locks.collect(),
+            locks: applied.locked.iter().map(offset).collect(),
+            thunks: applied.thunks.iter().map(offset).collect(),
         }
     }
 
@@ -43,6 +46,13 @@ impl<'p, 'a> Places<'p, 'a> {
         }
         let i = self.lifted.inst_at(code, offset)?;
         Some(self.applied.place(Label(i.0)).1)
+    }
+
+    /// The new place of the branch through a thunk that was at `offset`.
+    pub fn thunk(&self, code: CodeIdx, offset: u64) -> Option<u64> {
+        let i = self.lifted.inst_at(code, offset)?;
+        let moved = self.thunks.get(&i.0).copied();
+        moved.or_else(|| self.place(code, offset))
     }
 
     /// The new end of the range `start..end`: after the function's out-of-line parts if

@@ -48,6 +48,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         table: Table::Relative,
         has_red_zone: true,
         translates_to_itself: true,
+        numbers_cases: false,
         unwinds: false,
         indirect: encode::Indirect::Register,
         keeps_calls: false,

@@ -9,6 +9,7 @@ use super::super::statement::{Kind, Statement};
 use super::{At, Printer, names};
 use crate::asm::{Assembler, Jump, Label, Piece, Position, Reference, Referent};
 use crate::encode::sites::Site;
+use crate::lift::InstIdx;
 
 /// The state of printing one sequence.
 pub struct Walk<'w> {
@@ -53,7 +54,7 @@ impl<'p> Printer<'p, '_> {
     }
 
     /// The first statement of an instruction: its prefixes may be statements.
-    fn first_of(&self, k: StatementIdx) -> StatementIdx {
+    pub(super) fn first_of(&self, k: StatementIdx) -> StatementIdx {
         let mut first = k.0;
         while first > 0 && self.input.statements[first as usize - 1].kind == Kind::Prefix {
             first -= 1;
@@ -91,7 +92,10 @@ impl<'p> Printer<'p, '_> {
             assembler,
             references: self.references_from(site.section, site.from),
             labels: self.labels_in(site),
-            operands: statement.rest(self.input.text),
+            operands: operand::of(
+                statement.name(self.input.text),
+                statement.rest(self.input.text),
+            ),
             pending: 0,
             pushed: 0,
             counts: self.cfi.here().is_some_and(Here::counts_pushes),
@@ -107,8 +111,9 @@ impl<'p> Printer<'p, '_> {
                         cfi: self.cfi.here().map(|h| h.pushed(walk.pushed)),
                         loc: self.loc,
                     };
-                    let n = self.number(to);
-                    self.at[n] = Some(at);
+                    if let Some(n) = self.made(to) {
+                        self.at[n] = Some(at);
+                    }
                     self.branch(jump, to);
                 }
                 Piece::Align(_) => {}
@@ -146,6 +151,12 @@ impl<'p> Printer<'p, '_> {
         labels.sort_unstable();
         labels.reverse();
         labels
+    }
+
+    /// The number of a label that was made for a sequence; none if it is an
+    /// instruction's own.
+    fn made(&self, label: Label) -> Option<usize> {
+        (label.0 as usize).checked_sub(self.input.lifted.insts.len())
     }
 
     /// Number of a label among those that are not an instruction's.
@@ -259,9 +270,11 @@ impl<'p> Printer<'p, '_> {
     }
 
     pub(super) fn branch(&mut self, jump: Jump, to: Label) {
-        let n = self.number(to);
         self.out.extend_from_slice(names::branch(jump).as_bytes());
-        names::label(n as u32, &mut self.out);
+        match self.made(to) {
+            Some(n) => names::label(n as u32, &mut self.out),
+            None => names::case(InstIdx(to.0), &mut self.out),
+        }
         self.out.push(b'\n');
     }
 }
