@@ -6,8 +6,6 @@
 //! instructions, and MiB of code, of the original, for the verifier in those of
 //! the object that it verifies. Nothing is asserted: machines differ.
 
-#![allow(missing_docs, reason = "a program, not a library")]
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};

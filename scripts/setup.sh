@@ -22,6 +22,7 @@ dpkg-deb:dpkg
 dpkg-architecture:dpkg-dev
 xz:xz-utils
 zstd:zstd
+openssl:openssl
 qemu-system-x86_64:qemu-system-x86
 ethtool:ethtool
 '"$*"
@@ -33,6 +34,7 @@ files='
 /usr/lib/x86_64-linux-gnu/libelf.so.1:libelf1
 /usr/share/doc/busybox-static/copyright:busybox-static
 /usr/share/doc/kmod/copyright:kmod
+/usr/share/OVMF/OVMF_CODE_4M.fd:ovmf
 '
 
 missing() {

@@ -18,8 +18,9 @@ Exit status:
 
 /// Rewrites kernel drivers for a hypervisor, and proves what they can reach.
 ///
-/// A driver's code is rewritten so that every access to memory goes through a
-/// software translation, and the result is verified: it reaches only the memory that it was given.
+/// A driver's code is rewritten so that its accesses to memory go through a software translation,
+/// and the result is verified. By the contract of a hypervisor it then reaches only its own stack
+/// and the memory that it was given.
 #[derive(Debug, Parser)]
 #[command(name = "twin", version, long_version = crate::version::long(), after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {

@@ -10,8 +10,11 @@
 mod cc;
 mod cli;
 mod commands;
+mod inputs;
+mod mark;
 mod parallel;
 mod report;
+mod signing;
 mod source;
 mod version;
 
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
+    command_line::interrupt::watch();
     match cli.command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -1,17 +1,19 @@
-//! The report of `rewrite --report`: what was done at each site, and what was
-//! refused.
+//! The report of `rewrite --report`: what was done at each site, what became of each
+//! file, and what was refused. `docs/spec/report.md` has the format.
 //!
 //! ```json
-//! {"scheme":"stlb","sites":[
+//! {"version":1,"twin":"0.1.0","scheme":"stlb","sites":[
 //! {"file":"e1000.ko","section":".text","offset":4,"function":"e1000_open", ...},
 //! ...
+//! ],"files":[
+//! {"file":"e1000.ko","result":"written", ...}
 //! ],"refusals":[
-//! {"file":"other.ko","code":"privileged","section":".text", ..., "remedy":"..."}
 //! ]}
 //! ```
 //!
 //! One object on each line. Sites are written as they come, so the report of a whole
-//! kernel takes no memory; refusals are few and are kept until the end.
+//! kernel takes no memory; the rest is little and is kept until the end. A report whose
+//! name ends in `.jsonl` has the same objects as lines of their own, file by file.
 
 use serde::Serialize;
 use svm_rewrite::{Refusal, Site};
@@ -20,16 +22,81 @@ use command_line::codes::{AnyCode, Code};
 use command_line::failure::Failure;
 use command_line::output::{Destination, Pending};
 
+/// Version of the format: a greater one may lack fields, or have them with another
+/// meaning. Further fields do not change it.
+const VERSION: u32 = 1;
+
 /// A report being written.
 pub struct Report {
     output: Pending,
-    any_site: bool,
-    refusals: Vec<u8>,
+    form: Form,
+}
+
+/// The parts that are not written yet.
+enum Form {
+    Document {
+        any_site: bool,
+        files: Vec<u8>,
+        refusals: Vec<u8>,
+    },
+    Lines,
 }
 
 /// Some sites as they stand in the report.
 #[derive(Default)]
 pub struct Sites(Vec<u8>);
+
+/// What became of a file.
+#[derive(Serialize)]
+pub struct File<'a> {
+    /// The input.
+    pub file: &'a str,
+    /// What became of it.
+    pub result: Outcome,
+    /// Where the result is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<&'static str>,
+    /// Whether the verifier proved the result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified: Option<bool>,
+    /// The hash of what the file holds, decompressed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original: Option<&'a str>,
+    /// Whether the original ended in a signature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub was_signed: Option<bool>,
+    /// Whether the result does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed: Option<bool>,
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// There is a result.
+    Written,
+    /// There is none; refusals say why.
+    Refused,
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    version: u32,
+    twin: &'static str,
+    scheme: &'a str,
+}
+
+/// A line that says what it is.
+#[derive(Serialize)]
+struct Line<T> {
+    record: &'static str,
+    #[serde(flatten)]
+    what: T,
+}
 
 #[derive(Serialize)]
 struct In<'a, T> {
@@ -56,13 +123,33 @@ struct Rejected {
 }
 
 impl Sites {
-    /// The sites of one file.
-    pub fn new(file: &str, sites: &[Site]) -> Sites {
+    /// The sites of one file, for a report there.
+    pub fn new(file: &str, sites: &[Site], report: &Destination) -> Sites {
         let mut lines = Vec::new();
         for what in sites {
-            push(&mut lines, &In { file, what });
+            let what = In { file, what };
+            match is_lines(report) {
+                true => push_line(&mut lines, "site", &what),
+                false => push(&mut lines, &what),
+            }
         }
         Sites(lines)
+    }
+
+    /// Adds those of another member.
+    pub fn extend(&mut self, more: &Sites, report: &Destination) {
+        if !is_lines(report) && !self.0.is_empty() && !more.0.is_empty() {
+            self.0.extend_from_slice(b",\n");
+        }
+        self.0.extend_from_slice(&more.0);
+    }
+}
+
+/// Whether a report there has a line for each object.
+fn is_lines(report: &Destination) -> bool {
+    match report {
+        Destination::Stdout => false,
+        Destination::File(path) => path.extension().is_some_and(|ending| ending == "jsonl"),
     }
 }
 
@@ -70,12 +157,31 @@ impl Report {
     /// Begins one.
     pub fn create(destination: &Destination, scheme: &str) -> Result<Report, Failure> {
         let mut output = Pending::create(destination)?;
-        output.write(format!("{{\"scheme\":\"{scheme}\",\"sites\":[\n").as_bytes())?;
-        Ok(Report {
-            output,
-            any_site: false,
-            refusals: Vec::new(),
-        })
+        let header = Header {
+            version: VERSION,
+            twin: env!("CARGO_PKG_VERSION"),
+            scheme,
+        };
+        let mut begin = Vec::new();
+        let form = match is_lines(destination) {
+            true => {
+                push_line(&mut begin, "report", &header);
+                Form::Lines
+            }
+            false => {
+                push(&mut begin, &header);
+                // The object goes on.
+                begin.pop();
+                begin.extend_from_slice(b",\"sites\":[\n");
+                Form::Document {
+                    any_site: false,
+                    files: Vec::new(),
+                    refusals: Vec::new(),
+                }
+            }
+        };
+        output.write(&begin)?;
+        Ok(Report { output, form })
     }
 
     /// Adds the sites of a file.
@@ -83,21 +189,31 @@ impl Report {
         if sites.0.is_empty() {
             return Ok(());
         }
-        if self.any_site {
+        if let Form::Document { any_site, .. } = &mut self.form
+            && std::mem::replace(any_site, true)
+        {
             self.output.write(b",\n")?;
         }
-        self.any_site = true;
         self.output.write(&sites.0)
     }
 
+    /// Adds what became of a file.
+    pub fn add_file(&mut self, file: &File<'_>) -> Result<(), Failure> {
+        match &mut self.form {
+            Form::Document { files, .. } => push(files, file),
+            Form::Lines => return self.line("file", file),
+        }
+        Ok(())
+    }
+
     /// Adds why a file was not rewritten.
-    pub fn add_failure(&mut self, failure: &Failure) {
+    pub fn add_failure(&mut self, failure: &Failure) -> Result<(), Failure> {
         match failure {
             Failure::Refused { file, refusals } => {
                 for refusal in refusals {
                     let remedy = refusal.code.remedy();
                     let what = Refused { refusal, remedy };
-                    push(&mut self.refusals, &In { file, what });
+                    self.refusal(&In { file, what })?;
                 }
             }
             Failure::Violated {
@@ -105,15 +221,16 @@ impl Report {
             } => {
                 for violation in &violations.list {
                     let violated = Some(violation.code.as_str());
-                    self.reject(file, Code::Internal.into(), violated, violation.to_string());
+                    self.reject(file, Code::Internal.into(), violated, violation.to_string())?;
                 }
             }
-            Failure::Input { file, code, why } => self.reject(file, *code, None, why.clone()),
+            Failure::Input { file, code, why } => self.reject(file, *code, None, why.clone())?,
             Failure::Access { file, why } => {
-                self.reject(file, Code::Access.into(), None, why.clone());
+                self.reject(file, Code::Access.into(), None, why.clone())?;
             }
             Failure::Usage(_) | Failure::Child(_) | Failure::BrokenPipe | Failure::Reported(_) => {}
         }
+        Ok(())
     }
 
     fn reject(
@@ -122,21 +239,42 @@ impl Report {
         code: AnyCode,
         violation: Option<&'static str>,
         reason: String,
-    ) {
+    ) -> Result<(), Failure> {
         let code = code.as_str();
         let what = Rejected {
             code,
             violation,
             reason,
         };
-        push(&mut self.refusals, &In { file, what });
+        self.refusal(&In { file, what })
+    }
+
+    fn refusal(&mut self, refusal: &impl Serialize) -> Result<(), Failure> {
+        match &mut self.form {
+            Form::Document { refusals, .. } => push(refusals, refusal),
+            Form::Lines => return self.line("refusal", refusal),
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, record: &'static str, what: &impl Serialize) -> Result<(), Failure> {
+        let mut line = Vec::new();
+        push_line(&mut line, record, what);
+        self.output.write(&line)
     }
 
     /// Ends it.
     pub fn finish(mut self) -> Result<(), Failure> {
-        self.output.write(b"\n],\"refusals\":[\n")?;
-        self.output.write(&self.refusals)?;
-        self.output.write(b"\n]}\n")?;
+        if let Form::Document {
+            files, refusals, ..
+        } = &self.form
+        {
+            self.output.write(b"\n],\"files\":[\n")?;
+            self.output.write(files)?;
+            self.output.write(b"\n],\"refusals\":[\n")?;
+            self.output.write(refusals)?;
+            self.output.write(b"\n]}\n")?;
+        }
         self.output.finish()
     }
 }
@@ -146,5 +284,15 @@ fn push(lines: &mut Vec<u8>, element: &impl Serialize) {
     if !lines.is_empty() {
         lines.extend_from_slice(b",\n");
     }
-    serde_json::to_writer(lines, element).expect("a report has string keys and no failing parts");
+    write(lines, element);
+}
+
+/// One more line, which says what it is.
+fn push_line(lines: &mut Vec<u8>, record: &'static str, what: &impl Serialize) {
+    write(lines, &Line { record, what });
+    lines.push(b'\n');
+}
+
+fn write(out: &mut Vec<u8>, value: &impl Serialize) {
+    serde_json::to_writer(out, value).expect("a report has string keys and no failing parts");
 }

@@ -1,7 +1,7 @@
 //! `twin rewrite`: drivers in, verified objects out.
 //!
 //! ```text
-//! read ──> rewrite ──> serialise ──> read again ──> verify ──> rename into place
+//! read ──> rewrite ──> mark ──> serialise ──> read again ──> verify ──> sign ──> rename
 //! ```
 //!
 //! The verifier sees every output as it will lie on disk, unless `--no-verify` is
@@ -16,30 +16,43 @@ use std::path::PathBuf;
 
 use clap::Args;
 use command_line::failure::Failure;
+use command_line::input;
 use command_line::options::{scheme, target_among};
 use command_line::output::{self, Destination};
 use svm_rewrite::{Scheme, Target};
 use svm_verify::Contract;
 
 use crate::parallel;
-use crate::report::Report;
+use crate::report::{File, Outcome, Report};
+use crate::signing::Signer;
 use jobs::{Job, refuse_clashes, refuse_terminal};
-use one::Done;
+use one::{Done, Work};
 
 const EXAMPLES: &str = "\
 Examples:
   twin rewrite e1000.ko -o e1000.twin.o
   twin rewrite --target linux e1000.ko -o e1000.twin.ko
   twin rewrite --scheme paper --report sites.json e1000.ko.xz -o e1000.twin.o
-  twin rewrite drivers/net/ethernet/*/*.ko -d confined/
+  twin rewrite --target linux /lib/modules/6.1.0-56-amd64/kernel -d root/
+  twin rewrite --target linux --sign mok.key mok.der e1000.ko -o e1000.twin.ko
+  find . -name '*.o' | twin rewrite --files-from - -d confined/
   twin rewrite --target linux e1000_main.s -o e1000_main.twin.s
   xz -dc e1000.ko.xz | twin rewrite - -o - | twin verify -
 
-Inputs are recognised by content: relocatable objects (.o, .ko), plain or
-compressed with xz, zstd or gzip, and assembly text. In DIR, foo.ko
-(foo.ko.xz, ...) becomes foo.twin.o, with --target linux foo.twin.ko, and
-foo.s becomes foo.twin.s. An output appears whole under its name or not at
-all.
+Inputs are recognised by content: relocatable objects (.o, .ko), archives of
+them (.a), plain or compressed with xz, zstd or gzip, and assembly text. A
+directory stands for all files below it that end in .ko, .o, .s or .a, also
+compressed; links to directories are not followed. LIST has a name on each
+line, or names that each end in a zero.
+
+An output is compressed as its name ends: .xz, .zst or .gz. It appears whole
+under its name or not at all. In DIR, a result has the path that its input was
+given by, without a leading `/` and without all up to the last `..`:
+x/y.ko.xz becomes DIR/x/y.ko.xz. Text for `hypervisor` becomes .o.
+
+A module that was signed is signed no more, unless --sign does it: KEY is a
+private RSA key and CERT its X.509 certificate, PEM or DER. `modinfo` shows
+what made a module and from what (`twin`).
 
 Text is assembled and rewritten as an object if OUT has another ending than
 .s. Text that stays text is a program's (`process`), as `twin cc` makes it, or
@@ -56,13 +69,16 @@ Exit status:
 #[command(after_help = EXAMPLES)]
 #[command(group = clap::ArgGroup::new("destination").required(true))]
 pub struct Opts {
-    /// Objects or assembly texts to rewrite; `-` is standard input.
-    #[arg(value_name = "INPUT", required = true)]
+    /// Objects, archives, assembly texts or directories; `-` is standard input.
+    #[arg(value_name = "INPUT", required_unless_present = "files_from")]
     inputs: Vec<PathBuf>,
+    /// Rewrite also what this file lists; `-` is standard input.
+    #[arg(long, value_name = "LIST")]
+    files_from: Option<PathBuf>,
     /// Write the result there; `-` is standard output.
     #[arg(short, long, value_name = "OUT", group = "destination")]
     output: Option<PathBuf>,
-    /// Write the results into this directory, made if missing.
+    /// Write the results below this directory, made if missing, each by its input's path.
     #[arg(short, long, value_name = "DIR", group = "destination")]
     directory: Option<PathBuf>,
     /// What the rewritten code is to run on.
@@ -73,9 +89,13 @@ pub struct Opts {
     #[arg(long, value_name = "SCHEME", default_value = Scheme::Stlb.as_str(),
           value_parser = scheme())]
     scheme: Scheme,
-    /// Write what was done at each site, and each refusal, as JSON.
+    /// Write what was done at each site, and each refusal, as JSON, or as JSON lines
+    /// if the name ends in .jsonl.
     #[arg(long, value_name = "FILE.json")]
     report: Option<PathBuf>,
+    /// Sign the results for the kernel, with a private key and its certificate.
+    #[arg(long, num_args = 2, value_names = ["KEY", "CERT"])]
+    sign: Option<Vec<PathBuf>>,
     /// Number of inputs to rewrite in parallel [default: one for each core].
     #[arg(short, long, value_name = "N", value_parser = at_least_one)]
     jobs: Option<NonZero<usize>>,
@@ -92,22 +112,41 @@ impl Opts {
         refuse_clashes(&jobs, report_to.as_ref())?;
         refuse_terminal(&jobs)?;
         if let Some(dir) = &self.directory {
-            output::create_dir(dir)?;
+            output::check_dir(dir)?;
         }
-        let mut report = match &report_to {
+        let work = Work {
+            opts: &self,
+            signer: self.signer()?,
+            report: report_to,
+        };
+        let mut report = match &work.report {
             Some(to) => Some(Report::create(to, self.scheme.as_str())?),
             None => None,
         };
         // The command line is checked completely before this point.
+        let mut unsigned = Unsigned::default();
         let result = parallel::each(
             &jobs,
             self.jobs.unwrap_or_else(parallel::cores),
-            |job| self.rewrite(job),
-            |job, result| self.account(job, &result, report.as_mut()),
+            |job| work.rewrite(job),
+            |job, result| account(job, &result, report.as_mut(), &mut unsigned),
         );
+        unsigned.say();
         match report.map(Report::finish) {
             Some(Err(failure)) => Err(failure),
             _ => result,
+        }
+    }
+
+    /// The key and certificate that are asked for.
+    fn signer(&self) -> Result<Option<Signer>, Failure> {
+        match self.sign.as_deref() {
+            None => Ok(None),
+            Some(_) if self.target != Some(Target::Linux) => {
+                usage("--sign is for modules of a stock kernel; give --target linux")
+            }
+            Some([key, certificate]) => Signer::new(key, certificate).map(Some),
+            Some(_) => unreachable!("clap takes two"),
         }
     }
 
@@ -122,31 +161,78 @@ impl Opts {
     fn contract(&self, target: Target) -> Contract {
         Contract::of(target).with(self.scheme)
     }
+}
 
-    /// Says what became of one input.
-    fn account(
-        &self,
-        job: &Job,
-        result: &Result<Done, Failure>,
-        report: Option<&mut Report>,
-    ) -> Result<(), Failure> {
-        match (result, report) {
-            (Ok(done), Some(report)) => report.add_sites(&done.sites)?,
-            (Err(failure), Some(report)) => report.add_failure(failure),
-            (_, None) => {}
+/// Modules that were signed and no longer are.
+#[derive(Default)]
+struct Unsigned {
+    count: usize,
+    last: String,
+}
+
+impl Unsigned {
+    fn add(&mut self, job: &Job) {
+        self.count += 1;
+        self.last = input::name(&job.input);
+    }
+
+    /// Says so, once.
+    fn say(&self) {
+        let what = match self.count {
+            0 => return,
+            1 => format!("{} was signed, and the result is not", self.last),
+            n => format!("{n} modules were signed, and the results are not"),
+        };
+        output::say(&format!(
+            "twin: {what}: a signature holds for the original's bytes only; --sign KEY CERT \
+             signs anew\n"
+        ));
+    }
+}
+
+/// Says what became of one input.
+fn account(
+    job: &Job,
+    result: &Result<Done, Failure>,
+    report: Option<&mut Report>,
+    unsigned: &mut Unsigned,
+) -> Result<(), Failure> {
+    if let Some(report) = report {
+        match result {
+            Ok(done) => report.add_sites(&done.sites)?,
+            Err(failure) => report.add_failure(failure)?,
         }
-        if let Ok(Done {
-            unverified: Some(why),
-            ..
-        }) = result
-        {
-            output::say(&format!(
-                "twin: WARNING: {} is NOT VERIFIED ({why}): nothing proves that it is \
-                 confined; do not load it where that matters\n",
-                job.output.name()
-            ));
-        }
-        Ok(())
+        report.add_file(&record(job, result.as_ref().ok(), &input::name(&job.input)))?;
+    }
+    let Ok(done) = result else { return Ok(()) };
+    // Only a module for a stock kernel is loaded by its signature.
+    if done.was_signed && !done.signed && done.target == Target::Linux {
+        unsigned.add(job);
+    }
+    if let Some(why) = done.unverified {
+        output::say(&format!(
+            "twin: WARNING: {} is NOT VERIFIED ({why}): nothing proves that it is \
+             confined; do not load it where that matters\n",
+            job.output.name()
+        ));
+    }
+    Ok(())
+}
+
+/// What the report says of a file.
+fn record<'a>(job: &Job, done: Option<&'a Done>, file: &'a str) -> File<'a> {
+    File {
+        file,
+        result: match done {
+            Some(_) => Outcome::Written,
+            None => Outcome::Refused,
+        },
+        output: done.map(|_| job.output.name()),
+        target: done.map(|done| done.target.as_str()),
+        verified: done.map(|done| done.unverified.is_none()),
+        original: done.map(|done| &*done.original),
+        was_signed: done.map(|done| done.was_signed),
+        signed: done.map(|done| done.signed),
     }
 }
 

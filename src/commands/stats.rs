@@ -12,7 +12,7 @@ use command_line::text::{count, number, percent};
 use serde::Serialize;
 use svm_rewrite::{LivenessCounts, Stats};
 
-use crate::parallel;
+use crate::{inputs, parallel};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,9 +31,12 @@ Exit status:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// Objects, plain or compressed; `-` is standard input.
-    #[arg(value_name = "FILE", required = true)]
+    /// Objects, plain or compressed, or directories; `-` is standard input.
+    #[arg(value_name = "FILE", required_unless_present = "files_from")]
     files: Vec<PathBuf>,
+    /// Count also what this file lists; `-` is standard input.
+    #[arg(long, value_name = "LIST")]
+    files_from: Option<PathBuf>,
     /// How to print the results.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -51,9 +54,10 @@ struct FileStats {
 impl Opts {
     /// Counts all files.
     pub fn run(self) -> Result<(), Failure> {
+        let files = inputs::expand(&self.files, self.files_from.as_deref(), None)?;
         let mut all = Vec::new();
         let result = parallel::each(
-            &self.files,
+            &files,
             parallel::cores(),
             |path| stats(path),
             |_, result| {

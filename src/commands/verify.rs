@@ -7,21 +7,23 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use command_line::codes::Code;
-use command_line::failure::Failure;
+use command_line::failure::{Failure, Status};
 use command_line::input::{self, Input};
 use command_line::options::{Format, scheme, target_among};
 use command_line::output;
 use command_line::text::count;
+use elf_loader::Object;
 use serde::Serialize;
 use svm_verify::{Contract, Proof, Scheme, Target, Violation};
 
-use crate::parallel;
+use crate::{inputs, mark, parallel};
 
 const EXAMPLES: &str = "\
 Examples:
   twin verify e1000.twin.o
   twin verify --scheme stlb confined/*.twin.o
   twin verify --target linux e1000.twin.ko
+  twin verify --target linux --check-original e1000.ko.xz e1000.twin.ko
   twin verify --format json e1000.twin.o | jq '.[].violations'
 
 The contract is what you demand, never what the object says of itself: one that
@@ -29,20 +31,26 @@ was made for another is refused. A hypervisor demands `hypervisor`, and the sche
 its instance. A module for a stock kernel has that kernel's rights: of it less is
 proved, and `checked` is printed for it instead of `verified`.
 
-The proof needs no trust in whoever made the object, and fails closed.
+The proof needs no trust in whoever made the object, and fails closed. What an
+object was made from is another matter: there the object's own mark is compared,
+which is as good as whoever made, or signed, it.
 
 Exit status:
   0  every file keeps the contract
-  1  a violation was found, or a file is no rewritten object
+  1  a violation was found, a file is no rewritten object, or was made from
+     another file than --check-original names
   2  wrong usage, or a file that cannot be read";
 
 /// Options of `twin verify`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// Rewritten objects; `-` is standard input.
-    #[arg(value_name = "FILE", required = true)]
+    /// Rewritten objects, archives of them or directories; `-` is standard input.
+    #[arg(value_name = "FILE", required_unless_present = "files_from")]
     files: Vec<PathBuf>,
+    /// Verify also what this file lists; `-` is standard input.
+    #[arg(long, value_name = "LIST")]
+    files_from: Option<PathBuf>,
     /// Contract to demand.
     #[arg(long, value_name = "TARGET", default_value = Target::Hypervisor.as_str(),
           value_parser = target_among(&[Target::Hypervisor, Target::Linux]))]
@@ -50,6 +58,10 @@ pub struct Opts {
     /// The scheme that is demanded [default: any; the result says which].
     #[arg(long, value_name = "SCHEME", value_parser = scheme())]
     scheme: Option<Scheme>,
+    /// Compare the hash in each object's mark with this file: what the object says it
+    /// was made from.
+    #[arg(long, value_name = "FILE")]
+    check_original: Option<PathBuf>,
     /// How to print the results.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -91,6 +103,9 @@ struct Report {
     /// Numbers of what was proved.
     #[serde(skip_serializing_if = "Option::is_none")]
     counts: Option<Proof>,
+    /// The hash of --check-original's file, if the object's mark names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    original: Option<String>,
     /// The stable code of why it could not be read as an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<&'static str>,
@@ -102,27 +117,54 @@ struct Report {
     violations: Vec<Violation>,
 }
 
+/// A file, or a member of one, with what was found.
+type Verified = (String, Result<Proof, Failure>);
+
 impl Opts {
     /// Verifies all files.
     pub fn run(self) -> Result<(), Failure> {
         let contract = self.contract();
+        let files = inputs::expand(&self.files, self.files_from.as_deref(), None)?;
+        let original = self.check_original.as_deref().map(Original::read);
+        let original = original.transpose()?;
         let mut results = Vec::new();
+        let mut failed = Status::Done;
         let result = parallel::each(
-            &self.files,
+            &files,
             parallel::cores(),
-            |path| verify(path, contract),
-            |path, result| match self.format {
-                Format::Text => print(path, &result),
-                Format::Json => {
-                    results.push(Report::new(path, contract, result));
-                    Ok(())
+            |path| verify(path, contract, original.as_ref()),
+            |path, result| {
+                // A file that cannot be read at all has been printed.
+                let whole = |failure| vec![(input::name(path), Err(failure))];
+                let (printed, parts) = match result {
+                    Ok(parts) => (false, parts),
+                    Err(failure) => (true, whole(failure)),
+                };
+                for (name, result) in parts {
+                    if let (Err(failure), false) = (&result, printed) {
+                        failure.print();
+                        failed = failed.max(failure.status());
+                    }
+                    match self.format {
+                        Format::Text => print(&name, &result, original.as_ref())?,
+                        Format::Json => {
+                            let original = original.as_ref().map(|o| &*o.contents);
+                            results.push(Report::new(name, contract, result, original));
+                        }
+                    }
                 }
+                Ok(())
             },
         );
         if self.format == Format::Json {
             output::json(&results)?;
         }
-        result
+        match (result, failed) {
+            (Ok(()), Status::Done) => Ok(()),
+            (Ok(()), failed) => Err(Failure::Reported(failed)),
+            (Err(Failure::Reported(other)), failed) => Err(Failure::Reported(failed.max(other))),
+            (Err(failure), _) => Err(failure),
+        }
     }
 
     fn contract(&self) -> Contract {
@@ -133,17 +175,89 @@ impl Opts {
     }
 }
 
-fn verify(path: &Path, contract: Contract) -> Result<Proof, Failure> {
+/// A file that objects are said to be made from.
+struct Original {
+    name: String,
+    /// The hash of what it holds, decompressed: that is what marks have.
+    contents: String,
+    /// Those of its members, if it is an archive.
+    members: Vec<String>,
+}
+
+impl Original {
+    fn read(path: &Path) -> Result<Original, Failure> {
+        let input = Input::read(path)?;
+        let members = input.members().transpose()?.unwrap_or_default();
+        Ok(Original {
+            contents: mark::hash(input.contents()),
+            members: members.iter().map(|m| mark::hash(m.contents())).collect(),
+            name: input.name,
+        })
+    }
+
+    /// Compares an object's mark.
+    fn check(&self, file: &str, object: &Object<'_>) -> Result<(), Failure> {
+        let name = &self.name;
+        let why = match mark::original(object) {
+            Some(hash) if hash == self.contents || self.members.iter().any(|m| m == hash) => {
+                return Ok(());
+            }
+            Some(hash) => format!(
+                "it was made from a file with {hash}, and {name} has {}; give the file that it \
+                 was made from, or rewrite {name}",
+                self.contents
+            ),
+            None => format!("it has no mark that says what it was made from; rewrite {name}"),
+        };
+        Err(Failure::refused(file, Code::Original, why))
+    }
+}
+
+/// Verifies an object, or each member of an archive.
+fn verify(
+    path: &Path,
+    contract: Contract,
+    original: Option<&Original>,
+) -> Result<Vec<Verified>, Failure> {
     let input = Input::read(path)?;
-    svm_verify::verify(&input.object()?, contract).map_err(|violations| Failure::Violated {
+    let Some(members) = input.members() else {
+        return verify_object(&input, contract, original)
+            .map(|proof| vec![(input.name.clone(), Ok(proof))]);
+    };
+    let verified = |member: Input| {
+        let result = verify_object(&member, contract, original);
+        (member.name, result)
+    };
+    match members? {
+        none if none.is_empty() => Err(Failure::input(&input.name, "the archive has no member")),
+        members => Ok(members.into_iter().map(verified).collect()),
+    }
+}
+
+fn verify_object(
+    input: &Input,
+    contract: Contract,
+    original: Option<&Original>,
+) -> Result<Proof, Failure> {
+    let object = input.object()?;
+    let proof = svm_verify::verify(&object, contract);
+    let proof = proof.map_err(|violations| Failure::Violated {
         file: input.name.clone(),
         own: false,
         violations,
-    })
+    })?;
+    match original {
+        Some(original) => original.check(&input.name, &object).map(|()| proof),
+        None => Ok(proof),
+    }
 }
 
 /// One line for a proof; failures are printed elsewhere.
-fn print(path: &Path, result: &Result<Proof, Failure>) -> Result<(), Failure> {
+fn print(
+    name: &str,
+    result: &Result<Proof, Failure>,
+    original: Option<&Original>,
+) -> Result<(), Failure> {
     let Ok(proof) = result else { return Ok(()) };
     let accesses = &proof.accesses;
     let parts = [
@@ -156,8 +270,8 @@ fn print(path: &Path, result: &Result<Proof, Failure>) -> Result<(), Failure> {
         (proof.codemap, "entry point"),
     ];
     let parts = parts.map(|(n, thing)| count(n as u64, thing)).join(", ");
-    let name = input::name(path);
-    output::text(format!("{name}: {}: {parts}\n", proved(proof)).as_bytes())
+    let made = original.map_or_else(String::new, |o| format!("; made from {}", o.name));
+    output::text(format!("{name}: {}: {parts}{made}\n", proved(proof)).as_bytes())
 }
 
 /// What was proved, in words.
@@ -176,13 +290,19 @@ fn proved(proof: &Proof) -> String {
 }
 
 impl Report {
-    fn new(path: &Path, contract: Contract, result: Result<Proof, Failure>) -> Report {
+    fn new(
+        file: String,
+        contract: Contract,
+        result: Result<Proof, Failure>,
+        original: Option<&str>,
+    ) -> Report {
         let mut made = Report {
-            file: input::name(path),
+            file,
             target: contract.target.as_str(),
             scheme: contract.scheme.map(svm_verify::Scheme::as_str),
             verdict: Verdict::Unreadable,
             counts: None,
+            original: None,
             code: None,
             error: None,
             violation_count: 0,
@@ -192,6 +312,7 @@ impl Report {
             Ok(proof) => {
                 made.scheme = Some(proof.scheme.as_str());
                 made.verdict = Verdict::of(&proof);
+                made.original = original.map(str::to_owned);
                 made.counts = Some(proof);
             }
             Err(Failure::Violated { violations, .. }) => {
@@ -200,6 +321,9 @@ impl Report {
                 made.violations = violations.list;
             }
             Err(Failure::Input { code, why, .. }) => {
+                if code == Code::Original.into() {
+                    made.verdict = Verdict::Refused;
+                }
                 made.code = Some(code.as_str());
                 made.error = Some(why);
             }

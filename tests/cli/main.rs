@@ -1,23 +1,25 @@
 //! The command line as its users meet it: messages, exit statuses, files.
 //!
 //! Inputs are assembled here with the system assembler, except where the stock
-//! e1000 module is asked for. Expected text is in `snapshots/`; after reading
-//! each change, `INSTA_UPDATE=always cargo test -p twin --test cli` renews it.
+//! e1000 module is asked for. What is expected of one command, line by line, is in
+//! `tests/cases`; here is what needs more than a shell.
 
-#![allow(missing_docs, reason = "tests")]
-
+mod archives;
 mod bad_input;
 mod cc;
-mod help;
+mod first_bytes;
 mod html;
 mod kbuild;
 mod outputs;
+mod report;
 mod run;
 mod sandbox;
+mod signals;
+mod signing;
 #[path = "../simulator/mod.rs"]
 mod simulator;
 mod stock;
 mod subcommands;
 mod switches;
 mod text;
-mod usage;
+mod trees;

@@ -5,8 +5,6 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
-use insta::assert_snapshot;
-
 use crate::bad_input::gzip;
 use crate::sandbox::{DRIVER, Sandbox};
 
@@ -63,25 +61,6 @@ fn a_device_is_written_to_and_stays_a_device() {
 }
 
 #[test]
-fn unwritable_outputs() {
-    let sandbox = Sandbox::with_driver();
-    fs::create_dir(sandbox.path("dir")).expect("a directory");
-    let run = |args: &[&str]| {
-        let outcome = sandbox.run(&[&["rewrite", "driver.o"], args].concat());
-        assert_eq!(sandbox.names(), ["dir", "driver.o"]);
-        outcome
-    };
-    assert_snapshot!("output_in_no_directory", run(&["-o", "none/out.o"]));
-    assert_snapshot!("output_is_a_directory", run(&["-o", "dir"]));
-    assert_snapshot!("directory_is_a_file", run(&["-d", "driver.o"]));
-    assert_snapshot!("full_device", run(&["-o", "/dev/full"]));
-    assert_snapshot!(
-        "report_in_no_directory",
-        run(&["-o", "out.o", "--report", "none/r.json"])
-    );
-}
-
-#[test]
 fn the_same_bytes_at_any_number_of_jobs() {
     let sandbox = Sandbox::new();
     let names: Vec<String> = (0..12).map(|i| format!("d{i}.o")).collect();
@@ -89,22 +68,19 @@ fn the_same_bytes_at_any_number_of_jobs() {
         let more = "mov (%rsi), %rdx\nmov %rdx, (%rdi)\n".repeat(50 * (12 - i));
         sandbox.assemble(name, &DRIVER.replace("1:  ", &format!("{more}1:  ")));
     }
-    let made = |jobs: &str, dir: &str| -> Vec<Vec<u8>> {
-        let report = format!("{dir}.json");
-        let options = ["rewrite", "-j", jobs, "-d", dir, "--report", &report];
+    let made = |jobs: &str| -> Vec<Vec<u8>> {
+        let options = ["rewrite", "-j", jobs, "-d", "out", "--report", "r.json"];
         let inputs: Vec<&str> = names.iter().map(String::as_str).collect();
         sandbox.run(&[&options[..], &inputs].concat()).ok();
-        let outputs = names
-            .iter()
-            .map(|name| format!("{dir}/{}", name.replace(".o", ".twin.o")));
+        let outputs = names.iter().map(|name| format!("out/{name}"));
         outputs
-            .chain([report.clone()])
+            .chain(["r.json".to_owned()])
             .map(|name| sandbox.read(&name))
             .collect()
     };
-    let one = made("1", "one");
-    assert_eq!(one, made("2", "two"));
-    assert_eq!(one, made("7", "seven"));
+    let one = made("1");
+    assert_eq!(one, made("2"));
+    assert_eq!(one, made("7"));
 }
 
 #[test]
@@ -121,37 +97,32 @@ fn compressed_inputs() {
     );
     // By content, not by name.
     sandbox.write("plain.o", gzip(&object));
-    let inputs = ["g.ko.gz", "x.ko.xz", "z.ko.zst", "plain.o"];
-    sandbox
-        .run(&[&["rewrite", "-d", "out"][..], &inputs].concat())
-        .ok();
-    for name in ["g.twin.o", "x.twin.o", "z.twin.o", "plain.twin.o"] {
-        assert_eq!(sandbox.read(&format!("out/{name}")), expected, "{name}");
+    for name in ["g.ko.gz", "x.ko.xz", "z.ko.zst", "plain.o"] {
+        sandbox.run(&["rewrite", name, "-o", "out.o"]).ok();
+        assert_eq!(sandbox.read("out.o"), expected, "{name}");
     }
 }
 
+/// The output's name decides, and the distributions' own tools read what is written.
 #[test]
-fn standard_input_and_output() {
+fn compressed_outputs() {
     let sandbox = Sandbox::with_driver();
     let expected = rewritten(&sandbox);
-    let object = sandbox.read("driver.o");
-    let outcome = sandbox.run_with(&["rewrite", "-", "-o", "-"], &object).ok();
-    assert_eq!(outcome.stdout, expected);
-    assert_snapshot!(sandbox.run_with(&["verify", "-"], &expected));
-    assert_eq!(sandbox.names(), ["driver.o", "reference.o"]);
-}
-
-#[test]
-fn a_bad_object_on_standard_input() {
-    assert_snapshot!(Sandbox::new().run_with(&["rewrite", "-", "-o", "-"], b""));
-}
-
-#[test]
-fn unverified_output_is_said_so_loudly() {
-    let sandbox = Sandbox::with_driver();
-    let outcome = sandbox.run(&["rewrite", "--no-verify", "driver.o", "-o", "out.o"]);
-    assert_snapshot!(outcome);
-    assert_eq!(sandbox.read("out.o"), rewritten(&sandbox));
+    for (ending, tool) in [("gz", "gzip"), ("xz", "xz"), ("zst", "zstd")] {
+        let name = format!("out.o.{ending}");
+        sandbox.run(&["rewrite", "driver.o", "-o", &name]).ok();
+        let unpacked = Command::new(tool)
+            .args(["-dc", &name])
+            .current_dir(sandbox.path(""))
+            .output()
+            .expect("it is installed (make setup)");
+        assert!(unpacked.status.success(), "{tool}");
+        assert_eq!(unpacked.stdout, expected, "{tool}");
+        sandbox.run(&["verify", &name]).ok();
+        let first = sandbox.read(&name);
+        sandbox.run(&["rewrite", "driver.o", "-o", &name]).ok();
+        assert_eq!(sandbox.read(&name), first, "{tool}");
+    }
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub fn privileged(n: usize) -> String {
 pub struct Sandbox(TempDir);
 
 /// The result of a run.
-pub struct Outcome {
+pub struct Answer {
     pub status: i32,
     pub stdout: Vec<u8>,
     pub stderr: String,
@@ -117,13 +117,13 @@ impl Sandbox {
     }
 
     /// Runs `twin`.
-    pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Outcome {
+    pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Answer {
         self.run_with(args, b"")
     }
 
     /// Runs `twin` with something on standard input.
-    pub fn run_with<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Outcome {
-        Outcome::of(feed(&mut self.twin(args), stdin))
+    pub fn run_with<S: AsRef<OsStr>>(&self, args: &[S], stdin: &[u8]) -> Answer {
+        Answer::of(feed(&mut self.twin(args), stdin))
     }
 }
 
@@ -141,10 +141,10 @@ fn feed(command: &mut Command, stdin: &[u8]) -> Output {
     })
 }
 
-impl Outcome {
+impl Answer {
     /// The output and status of a process.
-    pub fn of(output: Output) -> Outcome {
-        Outcome {
+    pub fn of(output: Output) -> Answer {
+        Answer {
             status: output.status.code().expect("no signal"),
             stdout: output.stdout,
             stderr: String::from_utf8(output.stderr).expect("messages are UTF-8"),
@@ -152,7 +152,7 @@ impl Outcome {
     }
 
     /// Panics unless the run succeeded and printed nothing.
-    pub fn ok(self) -> Outcome {
+    pub fn ok(self) -> Answer {
         assert_eq!((self.status, self.stderr.as_str()), (0, ""));
         self
     }
@@ -169,7 +169,7 @@ impl Outcome {
 }
 
 /// For snapshots.
-impl fmt::Display for Outcome {
+impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "status {}", self.status)?;
         if !self.stdout.is_empty() {

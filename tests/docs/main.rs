@@ -4,8 +4,6 @@
 //! After reading each change, `TWIN_BLESS=1 cargo test -p twin --test docs`
 //! writes today's output into the documents.
 
-#![allow(missing_docs, reason = "tests")]
-
 mod architecture;
 mod links;
 mod page;

@@ -1,7 +1,7 @@
 //! The sessions of the README and the guides, run and compared.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::page::{Page, Part, matches, renewed, without_numbers};
@@ -24,18 +24,22 @@ const DOCUMENTED: &str = "6.1.192-2";
 
 #[test]
 fn the_readme() {
-    check(Path::new("README.md"));
+    agree(check("README.md".as_ref()));
 }
 
 #[test]
 fn the_guides() {
-    for guide in guides() {
-        check(
-            guide
-                .strip_prefix(root())
-                .expect("a guide of this repository"),
-        );
-    }
+    let guides = guides();
+    let relative = |page: &PathBuf| page.strip_prefix(root()).map(check).expect("a guide");
+    let different: Vec<String> = guides.iter().filter_map(|g| relative(g).err()).collect();
+    agree(match different.is_empty() {
+        true => Ok(()),
+        false => Err(different.join("\n")),
+    });
+}
+
+fn agree(result: Result<(), String>) {
+    result.unwrap_or_else(|different| panic!("{different}"));
 }
 
 /// A directory with the stock modules, in which commands follow one another.
@@ -97,43 +101,34 @@ fn agrees(expected: &[&str], lines: &[&str]) -> bool {
     matches(&expected.collect::<Vec<_>>(), &lines.collect::<Vec<_>>())
 }
 
-/// Runs the sessions of a page, one after the other in one directory.
-fn check(name: &Path) {
+/// Runs the sessions of a page, one after the other in one directory, and compares the
+/// page with what they print.
+fn check(name: &Path) -> Result<(), String> {
     let text = read(name.to_str().expect("UTF-8"));
-    let bless = std::env::var_os("TWIN_BLESS").is_some();
     let mut session = Session::new();
-    let (mut page, mut wrong) = (String::new(), String::new());
-    let mut line = |text: &str| page.push_str(&format!("{text}\n"));
+    let mut page: Vec<String> = Vec::new();
+    let owned = |text: &&str| (*text).to_owned();
     for part in Page::parse(&text).parts {
         match part {
-            Part::Text(text) => line(text),
+            Part::Text(text) => page.push(text.to_owned()),
             Part::File(name, content) => {
                 let path = session.directory.path().join(name);
                 std::fs::write(path, content.join("\n") + "\n").expect("a file");
-                content.iter().for_each(|text| line(text));
+                page.extend(content.iter().map(owned));
             }
             Part::Command(command, expected) => {
                 let output = session.run(command);
                 let lines: Vec<&str> = output.lines().collect();
-                line(&format!("$ {command}"));
+                page.push(format!("$ {command}"));
                 if agrees(&expected, &lines) {
-                    expected.iter().for_each(|text| line(text));
+                    page.extend(expected.iter().map(owned));
                 } else {
-                    wrong.push_str(&format!("$ {command}\n{output}\n"));
-                    renewed(&expected, &lines)
-                        .iter()
-                        .for_each(|text| line(text));
+                    let renewed = renewed(&expected, &lines);
+                    assert_ne!(renewed, expected, "{}: $ {command}", name.display());
+                    page.extend(renewed);
                 }
             }
         }
     }
-    if bless && page != text {
-        std::fs::write(root().join(name), page).expect("the page can be written");
-    } else {
-        assert!(
-            wrong.is_empty(),
-            "{} shows something else than this:\n{wrong}\n`TWIN_BLESS=1 cargo test -p twin --test docs` renews it",
-            name.display()
-        );
-    }
+    filetests::agree(&root().join(name), &(page.join("\n") + "\n"))
 }

@@ -244,6 +244,9 @@ pub mod sections {
     pub const MAP: &str = ".twin.map";
     /// Bytes of one entry of [`MAP`].
     pub const MAP_ENTRY: usize = 12;
+    /// Not allocated. What the object was made from and how: the text that a module for
+    /// a stock kernel has in `.modinfo`.
+    pub const ORIGIN: &str = ".twin.origin";
     /// Target `linux`: the runtime's code.
     pub const LINUX_TEXT: &str = ".twin.text";
     /// Target `linux`: the message that the runtime logs.

@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use tempfile::TempDir;
-
 use crate::failure::Failure;
+use crate::temporary::Scratch;
 
 /// Most lines of an assembler's complaint that are passed on.
 const SHOWN: usize = 5;
@@ -36,9 +35,8 @@ pub fn assemble(name: &str, text: &[u8]) -> Result<Vec<u8>, Failure> {
     }
 }
 
-fn scratch() -> Result<TempDir, Failure> {
-    let made = tempfile::Builder::new().prefix("twin-").tempdir();
-    made.map_err(|e| Failure::access("a temporary directory", e))
+fn scratch() -> Result<Scratch, Failure> {
+    Scratch::create("twin-").map_err(|e| Failure::access("a temporary directory", e))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

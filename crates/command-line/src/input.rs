@@ -1,9 +1,11 @@
 //! Inputs: files or standard input, recognised by content.
 
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use elf_loader::Object;
+use elf_loader::archive::{self, Member};
 
 use crate::assembler;
 use crate::failure::Failure;
@@ -24,8 +26,33 @@ pub struct Input {
 pub fn name(path: &Path) -> String {
     match is_stdin(path) {
         true => "<stdin>".to_owned(),
-        false => path.display().to_string(),
+        false => printable(path),
     }
+}
+
+/// A path for messages and reports: bytes that are not UTF-8, control characters and
+/// backslashes as `\xHH`, so that two paths never look the same.
+pub fn printable(path: &Path) -> String {
+    printable_bytes(path.as_os_str().as_bytes())
+}
+
+fn printable_bytes(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    let escape = |out: &mut String, bytes: &[u8]| {
+        bytes
+            .iter()
+            .for_each(|b| out.push_str(&format!("\\x{b:02x}")));
+    };
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c == '\\' || c.is_control() {
+                true => escape(&mut out, c.encode_utf8(&mut [0; 4]).as_bytes()),
+                false => out.push(c),
+            }
+        }
+        escape(&mut out, chunk.invalid());
+    }
+    out
 }
 
 /// Whether the path means standard input (or output, for outputs).
@@ -33,16 +60,25 @@ pub fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// Bytes of a file that are read before it is judged. An encoder's first block is in
+/// them whole (zstd: at most 128 KiB, RFC 8878 3.1.1.2.4).
+const HEAD: u64 = 256 << 10;
+/// Most bytes of a text: as many as a compressed file may hold.
+const MAX_TEXT: u64 = elf_loader::input::MAX_DECOMPRESSED;
+/// Bytes of a header that tells what a file is (`struct Elf64_Ehdr`).
+const HEADER: usize = 64;
+
 impl Input {
-    /// Reads a file, or standard input for `-`, and decompresses it.
+    /// Reads a file, or standard input for `-`, and decompresses it. A file that is
+    /// nothing to rewrite is judged by its first bytes; the rest is not read.
     pub fn read(path: &Path) -> Result<Input, Failure> {
         let name = name(path);
-        let raw = read_bytes(path).map_err(|error| Failure::access(&name, describe(&error)))?;
+        let raw = read_bytes(path, &name)?;
         let bytes = match elf_loader::input::decompress(raw) {
             Ok(bytes) => bytes,
             Err(error) => return Err(Failure::refused(name, error.code(), error)),
         };
-        if !is_text(&bytes) {
+        if !is_text(&bytes) || archive::is_archive(&bytes) {
             let text = None;
             return Ok(Input { name, bytes, text });
         }
@@ -53,9 +89,25 @@ impl Input {
         })
     }
 
+    /// The bytes of a file, or of standard input, as they are.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn plain(path: &Path) -> Result<Vec<u8>, Failure> {
+        let mut bytes = Vec::new();
+        let read = open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+        read.map_err(|error| Failure::access(name(path), unread(path, &error)))?;
+        Ok(bytes)
+    }
+
     /// The assembly text that it is, if it is one.
     pub fn text(&self) -> Option<&[u8]> {
         self.text.as_deref()
+    }
+
+    /// What the file holds, decompressed.
+    pub fn contents(&self) -> &[u8] {
+        self.text().unwrap_or(&self.bytes)
     }
 
     /// Its bytes, decompressed and assembled.
@@ -63,19 +115,81 @@ impl Input {
         self.bytes
     }
 
+    /// The objects of the archive that it is, each with the name and bytes of its
+    /// member; `None` if it is no archive.
+    pub fn members(&self) -> Option<Result<Vec<Input>, Failure>> {
+        if !archive::is_archive(&self.bytes) {
+            return None;
+        }
+        let members = archive::members(&self.bytes);
+        let members = members.map_err(|e| Failure::refused(&self.name, e.code(), e));
+        let input = |member: &Member<'_>| Input {
+            name: format!("{}({})", self.name, printable_bytes(member.name)),
+            bytes: member.data.to_vec(),
+            text: None,
+        };
+        Some(members.map(|list| list.iter().map(input).collect()))
+    }
+
     /// The object that it is, or that its text was assembled to.
     pub fn object(&self) -> Result<Object<'_>, Failure> {
+        if archive::is_archive(&self.bytes) {
+            let why = "this is an archive; give its members (`ar x` takes it apart)";
+            return Err(Failure::input(&self.name, why));
+        }
         elf_loader::read(&self.bytes).map_err(|error| Failure::unreadable(&self.name, &error))
     }
 }
 
-fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
-    if !is_stdin(path) {
-        return std::fs::read(path);
+fn open(path: &Path) -> std::io::Result<Box<dyn Read>> {
+    Ok(match is_stdin(path) {
+        true => Box::new(std::io::stdin().lock()),
+        false => Box::new(std::fs::File::open(path)?),
+    })
+}
+
+/// Why a file was not read. A directory is only read if there is no driver in it.
+fn unread(path: &Path, error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::IsADirectory => match std::fs::read_dir(path) {
+            Ok(_) => "it is a directory, and no file below it ends in .ko, .o, .s or .a, \
+                      or one of these and .xz, .zst or .gz"
+                .to_owned(),
+            Err(error) => describe(&error),
+        },
+        _ => describe(error),
     }
+}
+
+fn read_bytes(path: &Path, name: &str) -> Result<Vec<u8>, Failure> {
+    let unreadable = |error: std::io::Error| Failure::access(name, unread(path, &error));
+    let mut file = open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes)?;
-    Ok(bytes)
+    let head = file.as_mut().take(HEAD).read_to_end(&mut bytes);
+    head.map_err(unreadable)?;
+    let start = elf_loader::input::beginning(&bytes);
+    judge(name, &start)?;
+    match is_text(&start) {
+        true => file.as_mut().take(MAX_TEXT).read_to_end(&mut bytes),
+        false => file.read_to_end(&mut bytes),
+    }
+    .map_err(unreadable)?;
+    match is_text(&start) && bytes.len() as u64 > MAX_TEXT {
+        true => Err(Failure::input(
+            name,
+            "this is text of more than 512 MiB, which no compiler makes of a driver",
+        )),
+        false => Ok(bytes),
+    }
+}
+
+/// Refuses what is neither object nor archive nor text, by the first bytes of what it
+/// holds. A shorter file is read whole.
+fn judge(name: &str, start: &[u8]) -> Result<(), Failure> {
+    if start.len() < HEADER || archive::is_archive(start) || is_text(start) {
+        return Ok(());
+    }
+    elf_loader::judge_header(start).map_err(|error| Failure::unreadable(name, &error))
 }
 
 /// The system's error message, without Rust's error number.
@@ -99,7 +213,15 @@ fn is_text(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_text;
+    use super::*;
+
+    #[test]
+    fn no_two_paths_look_the_same() {
+        let shown = |bytes: &[u8]| printable_bytes(bytes);
+        assert_eq!(shown("größer/a b.ko".as_bytes()), "größer/a b.ko");
+        assert_eq!(shown(b"a\xff\n.ko"), "a\\xff\\x0a.ko");
+        assert_eq!(shown(br"a\xff"), r"a\x5cxff");
+    }
 
     #[test]
     fn assembly_is_text_and_objects_are_not() {

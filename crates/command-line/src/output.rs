@@ -8,15 +8,17 @@
 //! A regular file is written under a temporary name in the directory it goes
 //! to, then renamed. Pipes and devices are written directly.
 
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use elf_loader::compression::Compression;
 
 use crate::failure::Failure;
-use crate::input::{describe, is_stdin};
+use crate::input::{describe, is_stdin, printable};
+use crate::temporary::{self, TemporaryFile};
 
 /// Mode of new files, before the umask.
 const MODE: u32 = 0o666;
@@ -40,11 +42,24 @@ impl Destination {
     }
 
     /// Whether assembly text that is rewritten there stays text: by the ending of
-    /// the file's name.
+    /// the file's name, before that of its compression.
     pub fn is_text(&self) -> bool {
         match self {
             Destination::Stdout => true,
-            Destination::File(path) => path.extension().is_some_and(|e| e == "s"),
+            Destination::File(path) => {
+                let name = path.file_name().unwrap_or_default().as_bytes();
+                Compression::split(name).0.ends_with(b".s")
+            }
+        }
+    }
+
+    /// The compression that the ending of the file's name says.
+    pub fn compression(&self) -> Option<Compression> {
+        match self {
+            Destination::Stdout => None,
+            Destination::File(path) => {
+                Compression::split(path.file_name().unwrap_or_default().as_bytes()).1
+            }
         }
     }
 
@@ -52,7 +67,7 @@ impl Destination {
     pub fn name(&self) -> String {
         match self {
             Destination::Stdout => "<stdout>".to_owned(),
-            Destination::File(path) => path.display().to_string(),
+            Destination::File(path) => printable(path),
         }
     }
 }
@@ -65,7 +80,7 @@ pub struct Pending {
 
 enum Sink {
     /// To be renamed to the path.
-    Renamed(BufWriter<NamedTempFile>, PathBuf),
+    Renamed(BufWriter<TemporaryFile>, PathBuf),
     /// A pipe or a device.
     Direct(BufWriter<File>),
     Stdout(BufWriter<std::io::Stdout>),
@@ -137,14 +152,9 @@ fn file_sink(path: &Path) -> std::io::Result<Sink> {
     } else {
         path.to_owned()
     };
-    let temporary = tempfile::Builder::new()
-        .prefix(".twin-")
-        .permissions(Permissions::from_mode(MODE))
-        .tempfile_in(directory(&path))?;
+    let temporary = TemporaryFile::create(directory(&path), MODE)?;
     if let Some(mode) = mode {
-        temporary
-            .as_file()
-            .set_permissions(Permissions::from_mode(mode))?;
+        temporary.set_mode(mode)?;
     }
     Ok(Sink::Renamed(BufWriter::new(temporary), path))
 }
@@ -157,19 +167,24 @@ pub fn directory(path: &Path) -> &Path {
     }
 }
 
-fn rename(file: BufWriter<NamedTempFile>, path: &Path) -> std::io::Result<()> {
+fn rename(file: BufWriter<TemporaryFile>, path: &Path) -> std::io::Result<()> {
     let file = file.into_inner().map_err(|error| error.into_error())?;
-    match file.persist(path) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(error.error),
+    file.persist(path)
+}
+
+/// Refuses a directory for outputs that is another file.
+pub fn check_dir(dir: &Path) -> Result<(), Failure> {
+    match dir.exists() && !dir.is_dir() {
+        true => Err(Failure::access(printable(dir), "is not a directory")),
+        false => Ok(()),
     }
 }
 
 /// Makes a directory and those above it unless they exist.
 pub fn create_dir(dir: &Path) -> Result<(), Failure> {
-    match std::fs::create_dir_all(dir) {
-        Err(_) if dir.exists() => Err(Failure::access(dir.display(), "is not a directory")),
-        Err(error) => Err(Failure::access(dir.display(), cannot_write(&error))),
+    match temporary::create_dir_all(dir) {
+        Err(_) if dir.exists() => Err(Failure::access(printable(dir), "is not a directory")),
+        Err(error) => Err(Failure::access(printable(dir), cannot_write(&error))),
         Ok(()) => Ok(()),
     }
 }

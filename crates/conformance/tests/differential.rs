@@ -8,7 +8,7 @@ use conformance::differential::native;
 use conformance::differential::session::Session;
 use conformance::differential::trace::Ending;
 use elf_loader::consts::SHF_EXECINSTR;
-use process_lab::program::{self, Program, Variant};
+use process_lab::program::{self, LinkedCode, Variant};
 use process_lab::stock::{self, Stock};
 
 fn with_stock(test: impl FnOnce(&Stock<'_>)) {
@@ -17,10 +17,10 @@ fn with_stock(test: impl FnOnce(&Stock<'_>)) {
     test(&stock);
 }
 
-fn programs(stock: &Stock<'_>) -> Vec<Program> {
+fn programs(stock: &Stock<'_>) -> Vec<LinkedCode> {
     Variant::ALL
         .iter()
-        .map(|variant| Program::new(stock, *variant).expect("rewritten and verified"))
+        .map(|variant| LinkedCode::new(stock, *variant).expect("rewritten and verified"))
         .collect()
 }
 
@@ -147,7 +147,7 @@ fn planted_errors_are_found() {
         for name in names {
             let mut planted = object.clone();
             plant(&mut planted, name);
-            let programs = [Program::link(stock, Variant::ALL[0], planted).expect("links")];
+            let programs = [LinkedCode::link(stock, Variant::ALL[0], planted).expect("links")];
             let plan = Extent {
                 images: 20,
                 stepped: 0,

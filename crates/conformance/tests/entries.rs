@@ -7,7 +7,7 @@ use elf_loader::consts::{STB_GLOBAL, STB_LOCAL, STT_FUNC, STT_NOTYPE};
 use elf_loader::link::SymbolUse;
 use elf_loader::{Object, Place, SectionId, Symbol};
 use process_lab::error::Error;
-use process_lab::program::{CODE, Program, Variant};
+use process_lab::program::{CODE, LinkedCode, Variant};
 use svm_rewrite::{Options, Scheme};
 use twin_abi::names;
 
@@ -26,9 +26,9 @@ fn variant(scheme: Scheme) -> Variant {
     Variant { scheme, poison }
 }
 
-fn link(object: Object<'static>, scheme: Scheme) -> Result<Program, Error> {
+fn link(object: Object<'static>, scheme: Scheme) -> Result<LinkedCode, Error> {
     let resolve = |name: &str, _: SymbolUse| name.starts_with(names::VM_PREFIX).then_some(VM);
-    Program::link_at(CODE, variant(scheme), object, &resolve)
+    LinkedCode::link_at(CODE, variant(scheme), object, &resolve)
 }
 
 /// A symbol at the first instruction of `.text`, or some bytes on.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use conformance::forms::campaign::{self, Extent, Report};
+use conformance::forms::campaign::{self, Extent, FormsReport};
 use conformance::forms::survey::{self, Verdict};
 use conformance::forms::{self, Enumeration, known};
 use iced_x86::Code;
@@ -36,15 +36,7 @@ fn refusals_are_the_reviewed_ones() {
         &surveyed.enumeration.lost,
     );
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/forms__refusals.txt");
-    if std::env::var_os("TWIN_BLESS").is_some() {
-        std::fs::write(&path, &found).expect("the list can be written");
-    }
-    let reviewed = std::fs::read_to_string(&path).expect("the list is there");
-    assert!(
-        found == reviewed,
-        "the refusals are not those of {}:\n{found}",
-        path.display()
-    );
+    filetests::agree(&path, &found).unwrap_or_else(|different| panic!("{different}"));
 }
 
 /// The rewriter refuses by name each form that the verifier does not allow.
@@ -90,7 +82,7 @@ fn forms_are_many() {
     assert!(counts.accepted > 25_000, "{counts:?}");
 }
 
-fn execute(plan: Extent) -> Report {
+fn execute(plan: Extent) -> FormsReport {
     let surveyed = &*SURVEYED;
     campaign::run(
         &surveyed.enumeration.forms,

@@ -134,7 +134,7 @@ fn executing() {
     use std::cell::Cell;
     let (executed, faults) = (Cell::new(0), Cell::new(0));
     let check = |input: &[u8]| {
-        if let fuzz::Outcome::Executed(states, faulted) = fuzz::execute(input) {
+        if let fuzz::FuzzOutcome::Executed(states, faulted) = fuzz::execute(input) {
             executed.set(executed.get() + states);
             faults.set(faults.get() + faulted);
         }

@@ -2,12 +2,10 @@
 //! windows, tested on any processor. A test of the test: the code once emitted, with
 //! chunks as long as the windows, must be found wrong, and today's code right.
 
-use std::path::Path;
-use std::process::Command;
-
 use conformance::forms::campaign::{EXECUTIONS, Execution};
 use conformance::forms::copies::Copies;
 use conformance::forms::programs::{Verdict, compare, run_object};
+use filetests::Fixture;
 use process_lab::program::Scheme;
 
 /// Images of memory and registers, and states of each.
@@ -16,15 +14,15 @@ const STATES: u64 = 16;
 
 /// A copy over itself: its direction, and whether the target lies below the source.
 #[derive(Clone, Copy, Debug)]
-struct Copy {
+struct Overlap {
     backward: bool,
     below: bool,
 }
 
-impl Copy {
-    fn all() -> impl Iterator<Item = Copy> {
+impl Overlap {
+    fn all() -> impl Iterator<Item = Overlap> {
         let each = [false, true].into_iter();
-        each.flat_map(|backward| [false, true].map(|below| Copy { backward, below }))
+        each.flat_map(|backward| [false, true].map(|below| Overlap { backward, below }))
     }
 
     /// Whether the original reads again what it has written.
@@ -32,21 +30,23 @@ impl Copy {
         self.backward == self.below
     }
 
-    /// Assembles a fixture for `test`.
-    fn assemble(self, name: &str, test: &str) -> Vec<u8> {
-        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/replayed");
-        let stem = format!("{test}-{name}-{}-{}.o", self.backward, self.below);
-        let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join(stem);
-        let mut assembler = Command::new("as");
-        for (symbol, value) in [("BACKWARD", self.backward), ("BELOW", self.below)] {
-            let definition = format!("{symbol}={}", u8::from(value));
-            assembler.arg("--defsym").arg(definition);
-        }
-        let source = fixtures.join(name).with_extension("s");
-        let status = assembler.arg(source).arg("-o").arg(&object).status();
-        assert!(status.expect("the assembler runs").success(), "{name}");
-        std::fs::read(object).expect("the assembled object")
+    fn assemble(self, fixture: &Fixture) -> Vec<u8> {
+        let symbols = [("BACKWARD", self.backward), ("BELOW", self.below)];
+        let symbols = symbols.map(|(name, value)| format!("--defsym={name}={}", u8::from(value)));
+        filetests::assemble(&fixture.input, &symbols.each_ref().map(String::as_str))
     }
+}
+
+/// A copy, and the code that once was emitted for it.
+fn fixtures() -> [Fixture; 2] {
+    let fixtures = Fixture::of("replayed");
+    let named = |name: &str| {
+        fixtures
+            .iter()
+            .find(|fixture| fixture.name() == name)
+            .cloned()
+    };
+    ["replayed/copy", "replayed/whole_chunks"].map(|name| named(name).expect("a fixture"))
 }
 
 fn replays() -> impl Iterator<Item = (Execution, u64)> {
@@ -58,8 +58,9 @@ fn replays() -> impl Iterator<Item = (Execution, u64)> {
 
 #[test]
 fn chunks_that_end_where_the_other_string_begins_are_copied_right_by_every_machine() {
-    for copy in Copy::all() {
-        let bytes = copy.assemble("copy", "right");
+    let [copied, _] = fixtures();
+    for copy in Overlap::all() {
+        let bytes = copy.assemble(&copied);
         let original = elf_loader::read(&bytes).expect("an object");
         for (execution, seed) in replays() {
             let verdict = run_object(&original, execution, seed, STATES).expect("machines");
@@ -71,8 +72,9 @@ fn chunks_that_end_where_the_other_string_begins_are_copied_right_by_every_machi
 
 #[test]
 fn chunks_as_long_as_the_windows_are_found_wrong_by_the_fast_machine() {
-    for copy in Copy::all() {
-        let [original, whole] = ["copy", "whole_chunks"].map(|name| copy.assemble(name, "wrong"));
+    let fixtures = fixtures();
+    for copy in Overlap::all() {
+        let [original, whole] = fixtures.each_ref().map(|fixture| copy.assemble(fixture));
         let original = elf_loader::read(&original).expect("an object");
         let mut wrong = [0, 0];
         for (execution, seed) in

@@ -19,7 +19,7 @@
 //! inject       faults in the driver's data, and what they reach
 //! ```
 //!
-//! Order in the supervisor: [`memory::Machine::new`], [`image::Plan::new`],
+//! Order in the supervisor: [`memory::Machine::new`], [`image::KernelPlan::new`],
 //! [`transport::mailbox::Mailbox::new`], then [`dom0::Dom0::start`] and all other
 //! forks, before it has threads.
 

@@ -29,27 +29,22 @@ use crate::transport::command::Command;
 use crate::transport::mailbox::InterruptOwner;
 use crate::transport::rendezvous::Limits;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum PacketPath {
-    /// dom0 owns the machine.
-    Native,
-    /// dom0 on a hypervisor.
-    Dom0,
-    /// A guest, through dom0.
-    Guest,
-    /// A guest, through the hypervisor instance.
-    Twin,
+process_lab::listed! {
+    /// The paths of packets, as the paper orders them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum PacketPath {
+        /// dom0 owns the machine.
+        Native,
+        /// dom0 on a hypervisor.
+        Dom0,
+        /// A guest, through dom0.
+        Guest,
+        /// A guest, through the hypervisor instance.
+        Twin,
+    }
 }
 
 impl PacketPath {
-    /// All, as the paper orders them.
-    pub const ALL: [PacketPath; 4] = [
-        PacketPath::Native,
-        PacketPath::Dom0,
-        PacketPath::Guest,
-        PacketPath::Twin,
-    ];
-
     pub fn name(self) -> &'static str {
         match self {
             PacketPath::Native => "native",
@@ -193,7 +188,7 @@ impl<'s> Paths<'s> {
             .mailbox()
             .set_interrupt_owner(InterruptOwner::Hypervisor);
         let seen = match path {
-            PacketPath::Native => self.own(LoopKind::Native, work),
+            PacketPath::Native => self.run_loop(LoopKind::Native, work),
             PacketPath::Dom0 => self.on_hypervisor(work),
             PacketPath::Guest => self.through_dom0(work),
             PacketPath::Twin => self.through_twin(work),
@@ -227,7 +222,7 @@ impl<'s> Paths<'s> {
         })
     }
 
-    fn own(&mut self, kind: LoopKind, work: Work) -> Result<Seen, SystemError> {
+    fn run_loop(&mut self, kind: LoopKind, work: Work) -> Result<Seen, SystemError> {
         let job = self.job(kind, work);
         self.system.dom0.command("a packet loop", job)?;
         self.outcome()
@@ -244,7 +239,7 @@ impl<'s> Paths<'s> {
                     event.serve(0, || ());
                 }
             });
-            let seen = self.own(LoopKind::OnHypervisor, work);
+            let seen = self.run_loop(LoopKind::OnHypervisor, work);
             over.store(true, Ordering::Release);
             // The last one lets the thread see that the round is over.
             let _ = event.call(&limits(), || (), || ());
@@ -311,7 +306,7 @@ impl<'s> Paths<'s> {
             packets: 0,
             look: Look::Cycles,
         };
-        self.own(LoopKind::Tape, work)?;
+        self.run_loop(LoopKind::Tape, work)?;
         Ok(self.system.mailbox().tape.turn())
     }
 

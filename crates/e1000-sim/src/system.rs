@@ -2,7 +2,7 @@
 //! hypervisor instance (paper, figure 2).
 //!
 //! ```text
-//! files ─> Plan ─> Machine, Mailbox ─> dom0 process ─ boot, probe, open ─> Driver
+//! files ─> KernelPlan ─> Machine, Mailbox ─> dom0 process ─ boot, probe, open ─> Driver
 //!            └──> Payload ──────────────> Instance ─────────────────────> TwinEngine
 //! ```
 
@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use super::LiveError;
 use super::dom0::{CommandError, Dom0};
-use super::image::{Missing, Module, Plan};
+use super::image::{KernelPlan, Missing, Module};
 use super::memory::{BAR, BAR_SIZE, DRIVER_STACK, Machine, PORTS, PORTS_SIZE, Sizes, percpu};
 use crate::dom0::host;
 use crate::dom0::interface::{Info, IrqState, Plain, ReceiveMode};
@@ -75,7 +75,7 @@ impl From<Stop> for SystemError {
 /// What is decided before anything runs.
 pub struct Blueprint<'f> {
     /// dom0's objects.
-    pub plan: Plan<'f>,
+    pub plan: KernelPlan<'f>,
     /// The hypervisor instance.
     pub payload: Payload,
 }
@@ -112,21 +112,21 @@ impl<'f> Blueprint<'f> {
 ///
 /// # Errors
 /// [`LiveError`].
-pub fn plan(files: &Files) -> Result<Plan<'_>, LiveError> {
+pub fn plan(files: &Files) -> Result<KernelPlan<'_>, LiveError> {
     let sizes = Sizes::default();
-    Plan::new(sizes, &files.modules(), &host::address, Missing::Refuse)
+    KernelPlan::new(sizes, &files.modules(), &host::address, Missing::Refuse)
 }
 
 /// The hot routines that can be upcalls: all but the one that hands packets to the
 /// hypervisor's switch. In dom0 it would hand them to dom0 (paper, 6.4).
-pub fn upcallable(plan: &Plan<'_>) -> Vec<String> {
+pub fn upcallable(plan: &KernelPlan<'_>) -> Vec<String> {
     let mut names = routines(plan);
     names.retain(|name| name != "napi_gro_receive");
     names
 }
 
 /// Imports of the driver that hot.o defines, sorted.
-pub fn routines(plan: &Plan<'_>) -> Vec<String> {
+pub fn routines(plan: &KernelPlan<'_>) -> Vec<String> {
     let (Some(driver), Some(hot)) = (plan.image(Module::Driver), plan.image(Module::Hot)) else {
         return Vec::new();
     };

@@ -10,7 +10,7 @@ use e1000_sim::dom0::interface::text;
 use e1000_sim::dom0::{CommandError, Dom0};
 use e1000_sim::hypervisor::upcall::{self, Upcall, UpcallError};
 use e1000_sim::image::files::Files;
-use e1000_sim::image::{Missing, Plan};
+use e1000_sim::image::{KernelPlan, Missing};
 use e1000_sim::memory::{BAR, Machine, Sizes, driver_stack};
 use e1000_sim::transport::mailbox::{Event, Mailbox, SharedPages};
 use e1000_sim::transport::rendezvous::{Limits, NoAnswer};
@@ -33,7 +33,7 @@ fn limits() -> Limits {
 
 /// All shared memory, before a dom0 starts.
 struct World {
-    plan: Plan<'static>,
+    plan: KernelPlan<'static>,
     machine: Machine,
     mailbox: SharedPages<Mailbox>,
 }
@@ -43,7 +43,7 @@ impl World {
         static FILES: OnceLock<Files> = OnceLock::new();
         let files = FILES.get_or_init(|| Files::find().unwrap_or_else(|error| panic!("{error}")));
         let modules = files.modules();
-        let plan = Plan::new(Sizes::default(), &modules, &host::address, Missing::Refuse)
+        let plan = KernelPlan::new(Sizes::default(), &modules, &host::address, Missing::Refuse)
             .unwrap_or_else(|error| panic!("{error}"));
         World {
             machine: Machine::new(plan.space().sizes()).expect("memory"),

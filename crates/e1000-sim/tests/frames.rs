@@ -117,7 +117,7 @@ fn cable_after(system: &System<'_>, runner: &mut Guests<'_>) -> Vec<Vec<u8>> {
     runner
         .packet_loop
         .card
-        .settle(false)
+        .absorb_writes(false)
         .expect("the card follows");
     cable(system)
 }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use e1000_sim::hypervisor::instance::{Report, Stopped};
+use e1000_sim::hypervisor::instance::{DriverAbort, Stopped};
 use e1000_sim::inject::recovery::{Mended, Quiet, Recovery};
 use e1000_sim::inject::service::{Exchanged, Service};
 use e1000_sim::memory::EXCHANGE;
@@ -59,7 +59,7 @@ impl<'s> Bench<'s> {
     }
 
     /// A packet stops the driver at the forced upcall.
-    fn aborts(&mut self) -> Report {
+    fn aborts(&mut self) -> DriverAbort {
         let stop = self.service.exchange(0..1, 1);
         stop.expect_err("dom0 cannot answer");
         match self.service.packet_loop.engine.engine.take_stopped() {

@@ -3,12 +3,13 @@
 
 use twin_abi::explanation::{Example, Explanation};
 
+use crate::archive::ArchiveError;
 use crate::input::InputError;
 use crate::read::{ReadError, RelocationProblem, SectionProblem, SymbolProblem};
 
 /// The stable code of a file that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Code {
+pub enum ReaderCode {
     /// The file has no bytes.
     Empty,
     /// Not an ELF file.
@@ -33,40 +34,44 @@ pub enum Code {
     Compression,
     /// Compressed data that expands beyond the limits.
     TooLarge,
+    /// An archive that is thin, damaged or too large.
+    Archive,
 }
 
-impl Code {
+impl ReaderCode {
     /// Every code, in the order of this list.
-    pub const ALL: &'static [Code] = &[
-        Code::Empty,
-        Code::NotElf,
-        Code::Truncated,
-        Code::NotRelocatable,
-        Code::Machine,
-        Code::Header,
-        Code::Section,
-        Code::Symbol,
-        Code::Relocation,
-        Code::Unsupported,
-        Code::Compression,
-        Code::TooLarge,
+    pub const ALL: &'static [ReaderCode] = &[
+        ReaderCode::Empty,
+        ReaderCode::NotElf,
+        ReaderCode::Truncated,
+        ReaderCode::NotRelocatable,
+        ReaderCode::Machine,
+        ReaderCode::Header,
+        ReaderCode::Section,
+        ReaderCode::Symbol,
+        ReaderCode::Relocation,
+        ReaderCode::Unsupported,
+        ReaderCode::Compression,
+        ReaderCode::TooLarge,
+        ReaderCode::Archive,
     ];
 
     /// The code as printed, for example `elf-truncated`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Code::Empty => "elf-empty",
-            Code::NotElf => "elf-magic",
-            Code::Truncated => "elf-truncated",
-            Code::NotRelocatable => "elf-not-relocatable",
-            Code::Machine => "elf-machine",
-            Code::Header => "elf-header",
-            Code::Section => "elf-section",
-            Code::Symbol => "elf-symbol",
-            Code::Relocation => "elf-relocation",
-            Code::Unsupported => "elf-unsupported",
-            Code::Compression => "compression",
-            Code::TooLarge => "too-large",
+            ReaderCode::Empty => "elf-empty",
+            ReaderCode::NotElf => "elf-magic",
+            ReaderCode::Truncated => "elf-truncated",
+            ReaderCode::NotRelocatable => "elf-not-relocatable",
+            ReaderCode::Machine => "elf-machine",
+            ReaderCode::Header => "elf-header",
+            ReaderCode::Section => "elf-section",
+            ReaderCode::Symbol => "elf-symbol",
+            ReaderCode::Relocation => "elf-relocation",
+            ReaderCode::Unsupported => "elf-unsupported",
+            ReaderCode::Compression => "compression",
+            ReaderCode::TooLarge => "too-large",
+            ReaderCode::Archive => "archive",
         }
     }
 
@@ -84,35 +89,35 @@ impl Code {
 
 impl ReadError {
     /// Its stable code.
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> ReaderCode {
         match self {
-            ReadError::Empty => Code::Empty,
-            ReadError::NotElf { .. } => Code::NotElf,
-            ReadError::Truncated { .. } => Code::Truncated,
-            ReadError::NotRelocatable { .. } => Code::NotRelocatable,
-            ReadError::BigEndian | ReadError::Machine { .. } => Code::Machine,
-            ReadError::Header { .. } => Code::Header,
+            ReadError::Empty => ReaderCode::Empty,
+            ReadError::NotElf { .. } => ReaderCode::NotElf,
+            ReadError::Truncated { .. } => ReaderCode::Truncated,
+            ReadError::NotRelocatable { .. } => ReaderCode::NotRelocatable,
+            ReadError::Machine(_) => ReaderCode::Machine,
+            ReadError::Header { .. } => ReaderCode::Header,
             ReadError::Section { problem, .. } => match problem {
                 SectionProblem::Second(_)
                 | SectionProblem::Flavour { .. }
-                | SectionProblem::Unsupported { .. } => Code::Unsupported,
+                | SectionProblem::Unsupported { .. } => ReaderCode::Unsupported,
                 SectionProblem::Name { .. }
                 | SectionProblem::Alignment(_)
                 | SectionProblem::Link { .. }
                 | SectionProblem::EntrySize { .. }
                 | SectionProblem::Size(_)
-                | SectionProblem::Overlap => Code::Section,
+                | SectionProblem::Overlap => ReaderCode::Section,
             },
             ReadError::Symbol { problem, .. } => match problem {
-                SymbolProblem::Reserved(_) => Code::Unsupported,
+                SymbolProblem::Reserved(_) => ReaderCode::Unsupported,
                 SymbolProblem::Name { .. }
                 | SymbolProblem::NoSection { .. }
-                | SymbolProblem::PastEnd { .. } => Code::Symbol,
+                | SymbolProblem::PastEnd { .. } => ReaderCode::Symbol,
             },
             ReadError::Relocation { problem, .. } => match problem {
-                RelocationProblem::Type(_) => Code::Unsupported,
+                RelocationProblem::Type(_) => ReaderCode::Unsupported,
                 RelocationProblem::PastEnd { .. } | RelocationProblem::NoSymbol { .. } => {
-                    Code::Relocation
+                    ReaderCode::Relocation
                 }
             },
         }
@@ -121,88 +126,101 @@ impl ReadError {
 
 impl InputError {
     /// Its stable code.
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> ReaderCode {
         match self {
-            InputError::Damaged { .. } => Code::Compression,
-            InputError::TooLarge { .. } => Code::TooLarge,
+            InputError::Damaged { .. } => ReaderCode::Compression,
+            InputError::TooLarge { .. } => ReaderCode::TooLarge,
         }
     }
 }
 
+impl ArchiveError {
+    /// Its stable code.
+    pub fn code(&self) -> ReaderCode {
+        ReaderCode::Archive
+    }
+}
+
 /// Meaning, why, remedy, example.
-fn text(code: Code) -> (&'static str, &'static str, &'static str, &'static str) {
+fn text(code: ReaderCode) -> (&'static str, &'static str, &'static str, &'static str) {
     match code {
-        Code::Empty => (
+        ReaderCode::Empty => (
             "The file has no bytes.",
             "An empty output would look like a driver without code.",
             "Look at the step before: a full disk, or a compiler that failed behind a pipe. Give a relocatable object (.o, .ko).",
             "$ : >empty.ko; twin rewrite empty.ko -o out.o",
         ),
-        Code::NotElf => (
+        ReaderCode::NotElf => (
             "The file does not begin with the ELF magic, nor with that of xz, zstd or gzip.",
             "It is no object that could be rewritten.",
-            "Give a relocatable object (.o, .ko), plain or compressed. An archive (.a) is unpacked first: `ar x`.",
+            "Give a relocatable object (.o, .ko), plain or compressed, an archive of them (.a), or assembly text.",
             "$ twin rewrite logo.png -o out.o",
         ),
-        Code::Truncated => (
+        ReaderCode::Truncated => (
             "A part of the file lies beyond its end.",
             "What is missing may be code, or a relocation that changes code.",
             "Copy or build the file again.",
             "$ head -c 20000 e1000.ko >cut.ko; twin rewrite cut.ko -o out.o",
         ),
-        Code::NotRelocatable => (
+        ReaderCode::NotRelocatable => (
             "The file is an executable, a shared object or a core dump.",
             "Rewriting is sound because every reference to code stands in a relocation or a direct branch. The linker has resolved these; what is left would be guessed.",
             "Give the objects before linking. For a program, compile with `twin cc -- gcc ...`.",
             "$ twin rewrite /bin/true -o out.o",
         ),
-        Code::Machine => (
+        ReaderCode::Machine => (
             "The object is for a machine that twin does not know, or of the other byte order or word size.",
             "Nothing of another machine's instructions is known.",
             "Give an object for x86-64. Check the compiler: `gcc -dumpmachine`, or CROSS_COMPILE and ARCH of a kernel build.",
             "$ aarch64-linux-gnu-gcc -c driver.c && twin rewrite driver.o -o out.o",
         ),
-        Code::Header => (
+        ReaderCode::Header => (
             "A field of the ELF header cannot be right.",
             "The header says where everything else is.",
             "Build the object again. If a tool has edited it, report the tool.",
             "an e_shentsize of 17, where section headers have 64 bytes",
         ),
-        Code::Section => (
+        ReaderCode::Section => (
             "A section header cannot be right: its name, size, alignment or links.",
             "A section that is misread is code or data in the wrong place.",
             "Build the object again; `readelf -S` shows the header that the message names.",
             "an alignment of 3; a symbol table whose entries have 20 bytes",
         ),
-        Code::Symbol => (
+        ReaderCode::Symbol => (
             "A symbol cannot be right: its name, its section, its value.",
             "Symbols say where functions begin and what relocations mean.",
             "Build the object again; `readelf -s` shows the symbol that the message names.",
             "a symbol at 0x5000 of a section that has 0x100 bytes",
         ),
-        Code::Relocation => (
+        ReaderCode::Relocation => (
             "A relocation cannot be right: its field lies outside its section, or its symbol does not exist.",
             "Relocations decide what code refers to.",
             "Build the object again; `readelf -r` shows the entry that the message names.",
             "an entry at offset 0xffff of a section that has 0x400 bytes",
         ),
-        Code::Unsupported => (
+        ReaderCode::Unsupported => (
             "The file may be sound, but uses a part of the ELF format that twin does not handle: relocations of another flavour, a type that objects of this machine do not have, two symbol tables, sections that hide indices.",
             "Passing on what is not understood could change what the code refers to.",
             "Recompile without newer linker extensions (no -gsplit-dwarf sections in the object, no CREL or RELR), with GNU as or LLVM, and merge doubles by `ld -r`.",
             "relocations of type CREL: $ clang -Wa,--crel -c driver.c",
         ),
-        Code::Compression => (
+        ReaderCode::Compression => (
             "The xz, zstd or gzip data is damaged or cut off.",
             "Half a module is no module.",
             "Copy the file again; `xz -t`, `zstd -t` or `gzip -t` says the same if the copy is bad.",
             "$ head -c 9000 e1000.ko.xz >cut.xz; twin rewrite cut.xz -o out.o",
         ),
-        Code::TooLarge => (
+        ReaderCode::TooLarge => (
             "The compressed data expands to more than 512 MiB, or to more than 1 MiB and a hundred times its own size.",
             "No module is that large, none is packed that well, and a few bytes can expand to fill the memory.",
             "Decompress it yourself if it really is one, and give the plain object.",
-            "$ head -c 1G /dev/zero | xz >bomb.xz; twin rewrite bomb.xz -o out.o",
+            "$ (cat e1000.ko; head -c 1G /dev/zero) | xz >bomb.xz; twin rewrite bomb.xz -o out.o",
+        ),
+        ReaderCode::Archive => (
+            "The archive (.a) is damaged, or is a thin one, whose members are other files, or would become larger than its index can address.",
+            "Every member is rewritten and verified; a member that is not there cannot be.",
+            "Make the archive again: `ar rcs`, without `T` or `--thin`. Of a thin one give the members, which `ar t` lists.",
+            "$ ar rcsT thin.a driver.o; twin rewrite thin.a -o out.a",
         ),
     }
 }
@@ -214,7 +232,7 @@ mod tests {
     #[test]
     fn codes_are_distinct_and_their_texts_whole() {
         let mut seen = std::collections::HashSet::new();
-        for code in Code::ALL {
+        for code in ReaderCode::ALL {
             assert!(seen.insert(code.as_str()), "{code:?} twice");
             let text = code.explanation();
             for part in [text.meaning, text.why, text.remedy] {
@@ -231,9 +249,12 @@ mod tests {
             name: ".text".to_owned(),
             problem,
         };
-        assert_eq!(section(SectionProblem::Alignment(3)).code(), Code::Section);
+        assert_eq!(
+            section(SectionProblem::Alignment(3)).code(),
+            ReaderCode::Section
+        );
         let second = SectionProblem::Second("symbol table");
-        assert_eq!(section(second).code(), Code::Unsupported);
+        assert_eq!(section(second).code(), ReaderCode::Unsupported);
         assert_eq!(ReadError::Empty.code().as_str(), "elf-empty");
     }
 }

@@ -62,6 +62,53 @@ pub fn decompress(bytes: Vec<u8>) -> Result<Vec<u8>, InputError> {
     decompress_up_to(bytes, limit)
 }
 
+/// Bytes that [`beginning`] gives.
+const BEGINNING: usize = 4096;
+
+/// The first bytes of what a file that begins with `bytes` holds: decompressed, if
+/// they are compressed. Fewer, perhaps none, if they are damaged or too few.
+pub fn beginning(bytes: &[u8]) -> Vec<u8> {
+    if bytes.starts_with(XZ_MAGIC) {
+        let flags = liblzma::stream::CONCATENATED;
+        let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, flags);
+        let decoder = stream.map(|s| liblzma::read::XzDecoder::new_stream(bytes, s));
+        decoder.map(start_of).unwrap_or_default()
+    } else if bytes.starts_with(ZSTD_MAGIC) {
+        let block = first_block(bytes).unwrap_or_default();
+        let frame = ruzstd::decoding::StreamingDecoder::new(&block[..]);
+        frame.map(start_of).unwrap_or_default()
+    } else if bytes.starts_with(GZIP_MAGIC) {
+        start_of(flate2::read::MultiGzDecoder::new(bytes))
+    } else {
+        bytes[..bytes.len().min(BEGINNING)].to_vec()
+    }
+}
+
+/// A zstd frame that ends after its first block: a decoder gives nothing of a frame that
+/// goes on before it has a whole window of it. RFC 8878 3.1.1.
+fn first_block(frame: &[u8]) -> Option<Vec<u8>> {
+    const LAST: u8 = 1;
+    const CHECKSUM: u8 = 1 << 2;
+    let descriptor = *frame.get(ZSTD_MAGIC.len())?;
+    let one_segment = descriptor >> 5 & 1;
+    let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let size = [usize::from(one_segment), 2, 4, 8][usize::from(descriptor >> 6)];
+    let window = 1 - usize::from(one_segment);
+    let block = ZSTD_MAGIC.len() + 1 + window + dictionary + size;
+    let mut bytes = frame.to_vec();
+    bytes[ZSTD_MAGIC.len()] &= !CHECKSUM;
+    *bytes.get_mut(block)? |= LAST;
+    Some(bytes)
+}
+
+/// What a decoder gives before it fails, if it does.
+fn start_of(decoder: impl Read) -> Vec<u8> {
+    let mut start = Vec::new();
+    // An error after some bytes leaves these; `decompress` reports it.
+    let _ = decoder.take(BEGINNING as u64).read_to_end(&mut start);
+    start
+}
+
 fn decompress_up_to(bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, InputError> {
     if bytes.starts_with(XZ_MAGIC) {
         BoundedOutput::new("xz", limit).xz(&bytes)
@@ -179,6 +226,30 @@ mod tests {
             panic!("{error}")
         };
         assert_eq!(found, limit);
+    }
+
+    #[test]
+    fn the_beginning_of_what_is_compressed_needs_the_beginning_only() {
+        // xorshift64: nothing that a compressor finds.
+        let mut state = 1_u64;
+        let noise = std::iter::repeat_with(|| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as u8
+        });
+        let noise: Vec<u8> = noise.take(1 << 20).collect();
+        for format in crate::compression::Compression::ALL {
+            let packed = format.pack(&noise).expect("memory");
+            assert!(packed.len() > 1_000_000);
+            assert_eq!(
+                beginning(&packed[..256 << 10]),
+                noise[..BEGINNING],
+                "{format:?}"
+            );
+            assert_eq!(beginning(&packed[..10]), [0; 0], "{format:?}");
+        }
+        assert_eq!(beginning(&noise), noise[..BEGINNING]);
     }
 
     #[test]

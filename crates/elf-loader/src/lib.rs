@@ -7,13 +7,17 @@
 //!                                       └──link─────> bytes at addresses
 //! ```
 //!
+//! [`archive`] takes libraries (`.a`) apart and makes them, [`compression`] packs.
+//!
 //! [`model`] is the object as data, the only type that clients share; the parsing and
 //! writing libraries are not visible. The input is not trusted: the reader checks every
 //! index, range and name, so that code with an [`Object`] made by [`read()`] may index
 //! with the ids in it.
 
 pub mod append;
+pub mod archive;
 mod code;
+pub mod compression;
 pub mod input;
 pub mod link;
 pub mod model;
@@ -23,8 +27,10 @@ mod references;
 pub mod reloc;
 pub mod special;
 mod write;
-pub use code::Code;
+pub use code::ReaderCode;
 pub use model::*;
-pub use read::{ReadError, RelocationProblem, SectionProblem, SymbolProblem, read};
+pub use read::{
+    Machine, ReadError, RelocationProblem, SectionProblem, SymbolProblem, judge_header, read,
+};
 pub use references::{CodeReference, refers_to_code, resolve_biased, resolve_target};
 pub use write::{WriteError, write};

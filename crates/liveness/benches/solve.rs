@@ -2,7 +2,7 @@
 //! so what an instruction does is not part of the time.
 
 use liveness::check::Graph;
-use liveness::{BlockId, Effect, LocSet, Program, Reg, solve};
+use liveness::{BlockId, Effect, FlowGraph, LocSet, Reg, solve};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

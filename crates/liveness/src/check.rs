@@ -14,7 +14,7 @@
 //! ```
 
 use crate::locations::{Loc, LocSet};
-use crate::solve::{BlockId, Effect, InstId, Liveness, Program, solve};
+use crate::solve::{BlockId, Effect, FlowGraph, InstId, Liveness, solve};
 use std::ops::Range;
 
 /// A place where the solution and the definition differ.
@@ -75,12 +75,12 @@ pub enum Disagreement {
 }
 
 /// Solves a program and compares every set with the definition. Slow: for small programs.
-pub fn agrees(program: &impl Program) -> Result<(), Disagreement> {
+pub fn agrees(program: &impl FlowGraph) -> Result<(), Disagreement> {
     compare(program, &solve(program))
 }
 
 /// Compares a solution with the definition at every point of a program.
-pub fn compare(program: &impl Program, liveness: &Liveness) -> Result<(), Disagreement> {
+pub fn compare(program: &impl FlowGraph, liveness: &Liveness) -> Result<(), Disagreement> {
     (0..program.block_count() as u32)
         .map(BlockId)
         .try_for_each(|block| {
@@ -90,7 +90,7 @@ pub fn compare(program: &impl Program, liveness: &Liveness) -> Result<(), Disagr
 }
 
 fn compare_ends(
-    program: &impl Program,
+    program: &impl FlowGraph,
     liveness: &Liveness,
     block: BlockId,
 ) -> Result<(), Disagreement> {
@@ -117,7 +117,7 @@ fn compare_ends(
 }
 
 fn compare_instructions(
-    program: &impl Program,
+    program: &impl FlowGraph,
     liveness: &Liveness,
     block: BlockId,
 ) -> Result<(), Disagreement> {
@@ -178,7 +178,7 @@ pub struct Point {
 }
 
 /// What is live at a point by the definition, one location at a time.
-pub fn live_at(program: &impl Program, point: Point) -> LocSet {
+pub fn live_at(program: &impl FlowGraph, point: Point) -> LocSet {
     LocSet::all()
         .iter()
         .filter(|loc| path_to_use(program, point, *loc))
@@ -191,7 +191,7 @@ pub fn live_at(program: &impl Program, point: Point) -> LocSet {
 ///
 /// A path that comes back to the beginning of a block finds nothing new there. So following each
 /// block from its beginning once finds every path to a use.
-pub fn path_to_use(program: &impl Program, point: Point, loc: Loc) -> bool {
+pub fn path_to_use(program: &impl FlowGraph, point: Point, loc: Loc) -> bool {
     let mut entered = vec![false; program.block_count()];
     let mut open = vec![point];
     while let Some(Point { block, inst }) = open.pop() {
@@ -221,7 +221,7 @@ enum Walk {
     End,
 }
 
-fn walk(program: &impl Program, mut run: Range<u32>, loc: Loc) -> Walk {
+fn walk(program: &impl FlowGraph, mut run: Range<u32>, loc: Loc) -> Walk {
     run.find_map(|inst| {
         let Effect { uses, kills } = program.effect(InstId(inst));
         if uses.contains(loc.into()) {
@@ -312,7 +312,7 @@ fn few_locations(choice: u8) -> LocSet {
     pick(choice).union(pick(choice / 16))
 }
 
-impl Program for Graph {
+impl FlowGraph for Graph {
     fn block_count(&self) -> usize {
         self.blocks.len()
     }

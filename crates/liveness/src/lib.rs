@@ -1,8 +1,8 @@
 //! Live locations of x86 machine code.
 //!
 //! Which registers and flags may be overwritten at a place of a program without changing what it
-//! computes? Those that are not *live* there. This crate finds them for machine code of either word
-//! size. It does not depend on object files or on the rewriter.
+//! computes? Those that are not *live* there. This crate finds them for 64-bit machine
+//! code. It does not depend on object files or on the rewriter.
 //!
 //! ```text
 //! instructions ──x86──> effects ─┐
@@ -67,9 +67,7 @@ mod order;
 mod solve;
 pub mod x86;
 
-pub use locations::{
-    Flag, Loc, LocIter, LocSet, Piece, Reg, WordSize, dead_registers, dead_registers_of,
-};
+pub use locations::{Flag, Loc, LocIter, LocSet, Piece, Reg, dead_registers};
 pub use order::{Predecessors, postorder};
-pub use solve::{BlockId, Effect, InstId, Liveness, Program, solve};
+pub use solve::{BlockId, Effect, FlowGraph, InstId, Liveness, solve};
 pub use x86::EffectFinder;

@@ -5,13 +5,13 @@
 //! graph needs one sweep, and each further sweep carries a value around one more nested loop (Kam
 //! and Ullman 1976).
 
-use crate::solve::{BlockId, Program};
+use crate::solve::{BlockId, FlowGraph};
 
 /// Every block once, successors before their predecessors except along retreating edges.
 ///
 /// Roots are taken in block order, so blocks that no other one reaches are ordered too. The stack
 /// is explicit: a path of any length cannot overflow the machine stack.
-pub fn postorder(program: &impl Program) -> Vec<BlockId> {
+pub fn postorder(program: &impl FlowGraph) -> Vec<BlockId> {
     let count = program.block_count();
     let mut order = Vec::with_capacity(count);
     let mut seen = vec![false; count];
@@ -47,7 +47,7 @@ pub struct Predecessors {
 
 impl Predecessors {
     /// Reverses the edges of a program.
-    pub fn of(program: &impl Program) -> Predecessors {
+    pub fn of(program: &impl FlowGraph) -> Predecessors {
         let count = program.block_count();
         let edges = || {
             (0..count as u32).map(BlockId).flat_map(|from| {

@@ -1,6 +1,6 @@
 //! The algorithm: computes the live locations of a program, given as one small trait.
 //!
-//! Takes a [`Program`], gives a [`Liveness`], changes nothing. The steps:
+//! Takes a [`FlowGraph`], gives a [`Liveness`], changes nothing. The steps:
 //!
 //! 1. Summarise each block: a run of effects composes into one effect of the same shape, so from
 //!    here on a block costs as much as an instruction.
@@ -12,11 +12,11 @@
 //! most once for each location; an edge is passed at most once for each location. In the order
 //! above, few blocks are evaluated more than twice.
 
-use crate::locations::{LocSet, WordSize};
+use crate::locations::LocSet;
 use crate::order::{Pending, Predecessors, postorder};
 use std::ops::Range;
 
-/// A basic block: 0 to [`Program::block_count`].
+/// A basic block: 0 to [`FlowGraph::block_count`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockId(pub u32);
 
@@ -49,12 +49,10 @@ impl Effect {
     };
 
     /// The effect of something unknown: it uses everything and kills nothing.
-    pub const fn opaque(word_size: WordSize) -> Effect {
-        Effect {
-            uses: LocSet::everything(word_size),
-            kills: LocSet::empty(),
-        }
-    }
+    pub const OPAQUE: Effect = Effect {
+        uses: LocSet::all(),
+        kills: LocSet::empty(),
+    };
 
     /// The effect of this instruction if it may leave the block before it has written anything, as
     /// one that faults into an exception fixup does: it kills nothing.
@@ -86,7 +84,7 @@ impl Effect {
 ///
 /// The answers must stay the same while a solution is computed and read. Every successor must be
 /// below `block_count`; a violation panics.
-pub trait Program {
+pub trait FlowGraph {
     /// Number of blocks.
     fn block_count(&self) -> usize;
 
@@ -120,7 +118,7 @@ impl Liveness {
         self.live_in[block.index()]
     }
 
-    /// What is live after the last instruction of a block, [`Program::live_at_exit`] included.
+    /// What is live after the last instruction of a block, [`FlowGraph::live_at_exit`] included.
     pub fn live_out(&self, block: BlockId) -> LocSet {
         self.live_out[block.index()]
     }
@@ -130,7 +128,7 @@ impl Liveness {
     /// `program` must be the one that was solved.
     pub fn before_each(
         &self,
-        program: &impl Program,
+        program: &impl FlowGraph,
         block: BlockId,
         mut f: impl FnMut(InstId, LocSet, LocSet),
     ) {
@@ -144,7 +142,7 @@ impl Liveness {
 }
 
 /// Computes what is live at the ends of every block, unreachable ones included.
-pub fn solve(program: &impl Program) -> Liveness {
+pub fn solve(program: &impl FlowGraph) -> Liveness {
     let blocks = || (0..program.block_count() as u32).map(BlockId);
     let effects: Vec<Effect> = blocks().map(|block| summarise(program, block)).collect();
     let order = postorder(program);
@@ -172,7 +170,7 @@ pub fn solve(program: &impl Program) -> Liveness {
 }
 
 /// The effect of a whole block.
-fn summarise(program: &impl Program, block: BlockId) -> Effect {
+fn summarise(program: &impl FlowGraph, block: BlockId) -> Effect {
     program
         .instructions(block)
         .map(|inst| program.effect(InstId(inst)))

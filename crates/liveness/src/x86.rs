@@ -16,12 +16,11 @@
 //! Instruction pointer, segment, vector, x87 and control registers are not locations; their part
 //! of an effect is dropped.
 
-use crate::locations::{Flag, LocSet, Piece, Reg, WordSize};
+use crate::locations::{Flag, LocSet, Piece, Reg};
 use crate::solve::Effect;
 use iced_x86::{
-    Code, CodeSize, CpuidFeature, FlowControl, Instruction, InstructionInfo,
-    InstructionInfoFactory, InstructionInfoOptions, Mnemonic, OpAccess, OpKind, Register,
-    RflagsBits,
+    Code, CpuidFeature, FlowControl, Instruction, InstructionInfo, InstructionInfoFactory,
+    InstructionInfoOptions, Mnemonic, OpAccess, OpKind, Register, RflagsBits,
 };
 
 /// Finds effects of instructions; keeps its buffers between calls.
@@ -38,7 +37,7 @@ impl Default for EffectFinder {
 }
 
 impl EffectFinder {
-    /// A finder for either word size: each instruction says how it was decoded.
+    /// A finder that has seen no instruction.
     pub fn new() -> EffectFinder {
         EffectFinder {
             factory: InstructionInfoFactory::new(),
@@ -46,10 +45,7 @@ impl EffectFinder {
         }
     }
 
-    /// The effect of an instruction by itself.
-    ///
-    /// The word size is the one it was decoded for; an instruction that was not decoded counts as
-    /// 64-bit code unless its [`code_size`](Instruction::code_size) was set.
+    /// The effect of an instruction of 64-bit code by itself.
     pub fn effect(&mut self, instruction: &Instruction) -> Effect {
         let options = InstructionInfoOptions::NO_MEMORY_USAGE;
         let info = self.factory.info_options(instruction, options);
@@ -71,7 +67,7 @@ impl Known {
     fn effect(&mut self, instruction: &Instruction, info: &InstructionInfo) -> Effect {
         let understood = &mut self.0[instruction.code() as usize];
         if !*understood.get_or_insert_with(|| is_understood(instruction)) {
-            return Effect::opaque(word_size(instruction));
+            return Effect::OPAQUE;
         }
         if instruction.mnemonic() == Mnemonic::Nop {
             return Effect::NONE;
@@ -108,14 +104,6 @@ fn register_effect(instruction: &Instruction, info: &InstructionInfo) -> Effect 
     effect
 }
 
-/// The word size that an instruction was decoded for.
-fn word_size(instruction: &Instruction) -> WordSize {
-    match instruction.code_size() {
-        CodeSize::Code16 | CodeSize::Code32 => WordSize::Bits32,
-        CodeSize::Code64 | CodeSize::Unknown => WordSize::Bits64,
-    }
-}
-
 /// Whether an access reads, under whatever condition, and whether it certainly writes.
 fn reads_and_writes(access: OpAccess) -> (bool, bool) {
     match access {
@@ -149,8 +137,8 @@ fn pieces_read(register: Register) -> LocSet {
     }
 }
 
-/// The pieces that a write of a register replaces. A 32-bit write replaces all: on i386 a register
-/// has no more bits, and in 64-bit mode the upper half becomes zero (SDM volume 1, 3.4.1.1).
+/// The pieces that a write of a register replaces. A 32-bit write replaces all: the upper half becomes
+/// zero (SDM volume 1, 3.4.1.1).
 fn pieces_written(register: Register) -> LocSet {
     pieces_read(register)
 }

@@ -2,7 +2,7 @@
 //! iteration, on large ones; and on the graphs that are easily got wrong.
 
 use liveness::check::{Disagreement, Graph, agrees, compare};
-use liveness::{BlockId, Effect, InstId, LocSet, Program, Reg, solve};
+use liveness::{BlockId, Effect, FlowGraph, InstId, LocSet, Reg, solve};
 use proptest::prelude::*;
 
 const NOTHING: LocSet = LocSet::empty();

@@ -32,6 +32,7 @@ pub const VARIABLES_SIZE: u64 = 4 * PAGE;
 pub const PERCPU: u64 = 0x1600_0000;
 /// Bytes of the per-CPU area.
 pub const PERCPU_SIZE: u64 = 2 * PAGE;
+/// Where the heap is in dom0.
 pub const HEAP: u64 = 0x2000_0000;
 /// Bytes of the heap.
 pub const HEAP_SIZE: u64 = 28 * PAGE;
@@ -64,6 +65,7 @@ pub unsafe fn clear_stack() {
 pub enum Access {
     /// Read and executed.
     Code,
+    /// Only read.
     ReadOnly,
     /// Read and written.
     Writable,
@@ -74,6 +76,7 @@ pub enum Access {
 pub struct Region {
     /// dom0 address.
     pub start: u64,
+    /// Bytes, in memory and in the file.
     pub length: u64,
     /// Offset in the file.
     pub offset: u64,
@@ -123,6 +126,7 @@ impl AddressSpace {
         AddressSpace { regions }
     }
 
+    /// All of it, in the order of their addresses.
     pub fn regions(&self) -> &[Region] {
         &self.regions
     }

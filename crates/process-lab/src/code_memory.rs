@@ -5,7 +5,7 @@ use std::io;
 
 use crate::address_space::PAGE;
 use crate::mapping;
-use crate::program::Program;
+use crate::program::LinkedCode;
 
 /// Makes memory that [`mapping::new_memory`] gave executable, and no longer
 /// writable.
@@ -78,7 +78,7 @@ pub fn load(start: u64, end: u64, pieces: &[(u64, &[u8])]) -> io::Result<()> {
 ///
 /// # Errors
 /// A system call's, or something is there.
-pub fn load_program(program: &Program) -> io::Result<()> {
+pub fn load_program(program: &LinkedCode) -> io::Result<()> {
     let (start, end) = program.text();
     let mut pieces: Vec<(u64, &[u8])> = program
         .linked

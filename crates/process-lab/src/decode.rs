@@ -10,6 +10,7 @@ use libc::c_int;
 pub struct Port {
     /// `out`.
     pub output: bool,
+    /// Bytes of an element: 1, 2 or 4.
     pub size: u64,
     /// The port, unless it is in `dx`.
     pub immediate: Option<u64>,

@@ -25,7 +25,12 @@ pub enum Error {
     Link(#[from] elf_loader::link::LinkError),
     /// The rewriter refused the module.
     #[error("the rewriter refused {count} places, first: {first}")]
-    Refused { count: usize, first: String },
+    Refused {
+        /// How many places are refused.
+        count: usize,
+        /// The first of them, as the rewriter says it.
+        first: String,
+    },
     /// The verifier rejected the rewritten object.
     #[error("the verifier rejected the rewritten object: {0}")]
     Rejected(String),
@@ -43,9 +48,11 @@ pub enum Error {
     /// A worker process died or does not answer.
     #[error("the {worker} worker {how}, running {function} on image {image}")]
     Worker {
+        /// Which of them: native, or how the driver was rewritten.
         worker: &'static str,
         /// What happened to it.
         how: String,
+        /// The function of the driver that it ran.
         function: String,
         /// The image's number.
         image: u64,

@@ -26,6 +26,7 @@ pub enum Returns {
     Errno,
     /// A number below this in `eax`, garbage above.
     Small(u64),
+    /// 0 in `eax`, garbage above.
     Zero,
     /// 16 random bits, garbage above.
     Half,
@@ -54,6 +55,7 @@ pub enum Returns {
 /// A routine's effect on memory. Numbers name arguments, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
+    /// None.
     Nothing,
     /// Time passes, and the device changes some of its registers.
     Device,
@@ -75,6 +77,7 @@ pub enum Effect {
     Fill {
         /// The pointer's argument.
         pointer: usize,
+        /// How many random bytes are written there.
         bytes: u64,
     },
     /// `unit` random bytes for each of the `count`-th argument.
@@ -91,9 +94,11 @@ pub enum Effect {
 /// An imported routine.
 #[derive(Clone, Copy, Debug)]
 pub struct Import {
+    /// As the driver imports it.
     pub name: &'static str,
     /// Its arguments, see the module.
     pub arguments: &'static str,
+    /// What a model of it puts into `rax`.
     pub returns: Returns,
     /// Its effect on memory.
     pub effect: Effect,

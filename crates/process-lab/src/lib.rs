@@ -6,24 +6,25 @@
 //! program, entries               the rewritten driver: verified, linked, where it is entered
 //! address_space, shared          dom0's memory: its addresses, and the file that backs it
 //! mapping, code_memory           pages at fixed addresses; code that is written, then sealed
+//! enter                          the host's frame under code with a stack of its own
 //! signals, segments, decode      the processor's faults, `%gs`, the instruction that faulted
 //! runtime                        the C runtime on the testbed's platform
 //! process, patience              child processes, and how long to wait for them
-//! random, error, verdict         seeds; failures; exit statuses
+//! random, error, verdict, listed seeds; failures; exit statuses; enums with their lists
 //! ```
 //!
 //! The crate contains no tests of drivers: `conformance` uses it to compare single
 //! functions and instructions, `e1000-sim` to boot a kernel and move packets.
 
-#![allow(missing_docs, reason = "what a name says needs no comment")]
-
 pub mod address_space;
 pub mod code_memory;
 pub mod decode;
 pub mod e1000;
+mod enter;
 pub mod entries;
 pub mod error;
 pub mod imports;
+mod listed;
 pub mod mapping;
 pub mod patience;
 pub mod process;

@@ -22,6 +22,7 @@ pub enum Backing {
     New,
     /// A file from an offset on, a multiple of a page; shared.
     File {
+        /// Open for as long as the mapping is made.
         fd: RawFd,
         /// Bytes from its start.
         offset: u64,

@@ -54,6 +54,7 @@ pub fn fork(work: impl FnOnce() -> c_int) -> io::Result<Child> {
 }
 
 impl Child {
+    /// Its number, for signals.
     pub fn pid(&self) -> pid_t {
         self.pid
     }

@@ -81,6 +81,7 @@ impl Variant {
         Contract::of(Target::Hypervisor).with(self.scheme)
     }
 
+    /// For tables and messages: the scheme, or what is special.
     pub fn name(self) -> &'static str {
         match self {
             Variant { poison: true, .. } => "poisoned",
@@ -89,8 +90,8 @@ impl Variant {
     }
 }
 
-/// The rewritten driver.
-pub struct Program {
+/// A rewritten object at its addresses: the driver, or the hot routines.
+pub struct LinkedCode {
     /// Where it is linked to run.
     pub base: u64,
     /// How it was rewritten.
@@ -111,7 +112,7 @@ pub struct Program {
     map: Vec<(u32, u32, u32)>,
 }
 
-/// Rewrites an object. [`Program::link_at`] verifies it.
+/// Rewrites an object. [`LinkedCode::link_at`] verifies it.
 ///
 /// # Errors
 /// The rewriter's refusals.
@@ -119,26 +120,26 @@ pub fn rewrite(object: &Object<'_>, variant: Variant) -> Result<Object<'static>,
     Ok(svm_rewrite::rewrite(object, variant.options())?.object)
 }
 
-impl Program {
+impl LinkedCode {
     /// Rewrites, verifies and links.
     ///
     /// # Errors
-    /// As [`rewrite`] and [`Program::link_at`].
-    pub fn new(stock: &Stock<'_>, variant: Variant) -> Result<Program, Error> {
-        Program::link(stock, variant, rewrite(&stock.object, variant)?)
+    /// As [`rewrite`] and [`LinkedCode::link_at`].
+    pub fn new(stock: &Stock<'_>, variant: Variant) -> Result<LinkedCode, Error> {
+        LinkedCode::link(stock, variant, rewrite(&stock.object, variant)?)
     }
 
     /// Verifies and links an object that was rewritten from the stock module.
     ///
     /// # Errors
-    /// As [`Program::link_at`].
+    /// As [`LinkedCode::link_at`].
     pub fn link(
         stock: &Stock<'_>,
         variant: Variant,
         object: Object<'static>,
-    ) -> Result<Program, Error> {
+    ) -> Result<LinkedCode, Error> {
         let resolve = |name: &str, use_: SymbolUse| resolve(stock, name, use_);
-        Program::link_at(CODE, variant, object, &resolve)
+        LinkedCode::link_at(CODE, variant, object, &resolve)
     }
 
     /// Links a rewritten object to run at `base`, with the addresses that
@@ -153,7 +154,7 @@ impl Program {
         variant: Variant,
         object: Object<'static>,
         resolve: &dyn Fn(&str, SymbolUse) -> Option<u64>,
-    ) -> Result<Program, Error> {
+    ) -> Result<LinkedCode, Error> {
         let proof = svm_verify::verify(&object, variant.contract())
             .map_err(|violations| Error::Rejected(violations.to_string()))?;
         // Only verified bytes are laid out, and only their entries are entered.
@@ -162,7 +163,7 @@ impl Program {
         let linked = link(&object, &layout, &trampolines.resolver(&resolve))?;
         let entries = Entries::of(&object, &layout, &linked)?;
         let map = map_rows(&object);
-        Ok(Program {
+        Ok(LinkedCode {
             base,
             variant,
             object,

@@ -73,6 +73,7 @@ impl Shared {
         self.start.as_ptr()
     }
 
+    /// Bytes that are mapped.
     pub fn length(&self) -> usize {
         self.length
     }

@@ -45,9 +45,11 @@ pub fn find() -> Result<Vec<u8>, Error> {
 /// A function of the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
+    /// As the symbol table has it.
     pub name: String,
     /// Its dom0 address.
     pub address: u64,
+    /// Bytes of code.
     pub size: u64,
 }
 

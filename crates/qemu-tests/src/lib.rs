@@ -14,8 +14,6 @@
 //! Needs `qemu-system-x86_64`, a static busybox and `ethtool` (scripts/setup.sh),
 //! and the stock kernel (scripts/stock.sh); no privileges.
 
-#![allow(missing_docs, reason = "what a name says needs no comment")]
-
 pub mod distribution;
 pub mod machine;
 pub mod modules;
@@ -32,6 +30,7 @@ pub enum Error {
     /// A file or program that the tests need is missing.
     #[error("{what} is missing ({path}); run `make setup stock` first")]
     Missing {
+        /// In words for the message.
         what: &'static str,
         /// Where it was looked for.
         path: PathBuf,
@@ -47,13 +46,19 @@ pub enum Error {
     /// A module was refused.
     #[error("{module}: {why}")]
     Module {
+        /// The file as the distribution has it.
         module: PathBuf,
         /// The first reason.
         why: String,
     },
     /// The guest did not power off in time.
     #[error("the guest was still running after {seconds} s; its console is in {console}")]
-    Timeout { seconds: u64, console: PathBuf },
+    Timeout {
+        /// The limit, in seconds of this process's own time.
+        seconds: u64,
+        /// What the kernel printed until then.
+        console: PathBuf,
+    },
 }
 
 /// Adds the operation to an I/O error.

@@ -20,6 +20,7 @@ pub struct Guest<'g> {
     pub processor: &'g str,
     /// Number of processors.
     pub processors: u32,
+    /// An initramfs, as the kernel unpacks it.
     pub ramdisk: Vec<u8>,
     /// Additional words of the kernel's command line.
     pub options: String,
@@ -28,7 +29,7 @@ pub struct Guest<'g> {
 }
 
 /// Output of a guest.
-pub struct Outcome {
+pub struct GuestOutput {
     /// The kernel's console.
     pub console: PathBuf,
     /// The script's output.
@@ -42,7 +43,15 @@ impl Guest<'_> {
     ///
     /// # Errors
     /// QEMU or the kernel is missing, or it takes too long.
-    pub fn run(&self) -> Result<Outcome, Error> {
+    pub fn run(&self) -> Result<GuestOutput, Error> {
+        self.run_with(&[])
+    }
+
+    /// The same with further arguments of QEMU.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn run_with(&self, arguments: &[String]) -> Result<GuestOutput, Error> {
         let directory = target("qemu").join(self.name);
         io(
             directory.display().to_string(),
@@ -53,7 +62,7 @@ impl Guest<'_> {
         io(ramdisk.display().to_string(), write)?;
         let (console, results) = (directory.join("console.log"), directory.join("results.log"));
         let begin = Instant::now();
-        let mut child = self.start(&kernel()?, &ramdisk, &console, &results)?;
+        let mut child = self.start(&kernel()?, &ramdisk, &console, &results, arguments)?;
         let ended = self.wait(&mut child)?;
         // No process of it runs on, however it ended.
         if !ended {
@@ -64,7 +73,7 @@ impl Guest<'_> {
                 console,
             });
         }
-        Ok(Outcome {
+        Ok(GuestOutput {
             console,
             results,
             time: begin.elapsed(),
@@ -77,6 +86,7 @@ impl Guest<'_> {
         ramdisk: &Path,
         console: &Path,
         results: &Path,
+        arguments: &[String],
     ) -> Result<Child, Error> {
         let command_line = format!("console=ttyS0 panic=-1 quiet {}", self.options);
         let file = |path: &Path| format!("file:{}", path.display());
@@ -101,6 +111,7 @@ impl Guest<'_> {
             .arg(kernel)
             .arg("-initrd")
             .arg(ramdisk)
+            .args(arguments)
             .stdin(Stdio::null());
         // QEMU's messages about the network's state, and about commands of some cards.
         let messages = console.with_file_name("qemu.log");

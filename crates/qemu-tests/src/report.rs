@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::machine::Outcome;
+use super::machine::GuestOutput;
 use super::{Error, io};
 
 /// Words of the kernel's complaints.
@@ -27,6 +27,7 @@ const COMPLAINTS: [&str; 14] = [
 /// A step of the script.
 #[derive(Clone, Debug)]
 pub struct Step {
+    /// As the script calls it.
     pub name: String,
     /// Whether it succeeded.
     pub ok: bool,
@@ -35,7 +36,7 @@ pub struct Step {
 }
 
 /// A guest's output.
-pub struct Report {
+pub struct GuestReport {
     /// The steps in order.
     pub steps: Vec<Step>,
     /// Texts by name.
@@ -48,17 +49,17 @@ pub struct Report {
     pub place: String,
 }
 
-impl Report {
+impl GuestReport {
     /// Reads a guest's output.
     ///
     /// # Errors
     /// Its files cannot be read.
-    pub fn read(outcome: &Outcome) -> Result<Report, Error> {
+    pub fn read(outcome: &GuestOutput) -> Result<GuestReport, Error> {
         let text = |path: &std::path::Path| {
             let bytes = io(path.display().to_string(), std::fs::read(path))?;
             Ok(String::from_utf8_lossy(&bytes).replace('\r', ""))
         };
-        let mut report = Report {
+        let mut report = GuestReport {
             steps: Vec::new(),
             shown: BTreeMap::new(),
             done: false,

@@ -10,7 +10,7 @@ use super::distribution::{Distribution, normal};
 use super::machine::Guest;
 use super::modules;
 use super::ramdisk::Ramdisk;
-use super::report::Report;
+use super::report::GuestReport;
 use super::server::{Server, noise};
 
 const COMMON: &[u8] = include_bytes!("../guest/common.sh");
@@ -136,7 +136,7 @@ impl<'t> Trial<'t> {
     ///
     /// # Errors
     /// A module is refused or missing, or the guest could not be run.
-    pub fn run(&self, distribution: &Distribution) -> Result<(Report, Duration), Error> {
+    pub fn run(&self, distribution: &Distribution) -> Result<(GuestReport, Duration), Error> {
         let data = noise(BYTES, 6);
         let server = Server::start(data)?;
         let order = distribution.in_order(&self.modules)?;
@@ -170,7 +170,7 @@ impl<'t> Trial<'t> {
             limit: self.limit,
         };
         let outcome = guest.run()?;
-        let mut report = Report::read(&outcome)?;
+        let mut report = GuestReport::read(&outcome)?;
         if self.card.is_some() {
             report.judge("arrived", server.received() == [data]);
         }

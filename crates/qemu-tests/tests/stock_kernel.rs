@@ -6,7 +6,7 @@ use std::time::Duration;
 use qemu_tests::machine::Guest;
 use qemu_tests::modules::{self, Module};
 use qemu_tests::ramdisk::Ramdisk;
-use qemu_tests::report::{self, Report};
+use qemu_tests::report::{self, GuestReport};
 use qemu_tests::server::{Server, noise};
 use svm_rewrite::Scheme;
 
@@ -108,7 +108,7 @@ impl Driver {
         server: &Server,
         sum: &str,
         probes: &[(String, u64)],
-    ) -> Report {
+    ) -> GuestReport {
         let mut disk = good(Ramdisk::system());
         disk.file("init", NETWORK);
         disk.file("common.sh", COMMON);
@@ -147,7 +147,7 @@ impl Driver {
         };
         let outcome = good(guest.run());
         println!("{}: {:.1} s", self.name, outcome.time.as_secs_f64());
-        let report = good(Report::read(&outcome));
+        let report = good(GuestReport::read(&outcome));
         for step in &report.steps {
             println!(
                 "{} {} {}",
@@ -160,7 +160,7 @@ impl Driver {
     }
 
     /// Some stack traces are from the middle of the driver, not from its callees.
-    fn interrupted(&self, module: &Module, report: &Report) {
+    fn interrupted(&self, module: &Module, report: &GuestReport) {
         let stacks = report::stacks(report.text("timer"));
         let inside = |stack: &&Vec<String>| {
             let interrupt = stack
@@ -181,7 +181,7 @@ impl Driver {
     }
 
     /// The function tracer names functions of the driver.
-    fn traced(&self, module: &Module, report: &Report) {
+    fn traced(&self, module: &Module, report: &GuestReport) {
         let text = report.text("ftrace");
         let mut seen: Vec<&str> = text
             .split_whitespace()
@@ -194,7 +194,7 @@ impl Driver {
     }
 
     /// Stack traces with frames of the driver in them reach the beginning of the stack.
-    fn unwound(&self, module: &Module, report: &Report, name: &str, least: usize) {
+    fn unwound(&self, module: &Module, report: &GuestReport, name: &str, least: usize) {
         let stacks = report::stacks(report.text(name));
         let own: Vec<_> = stacks
             .iter()
@@ -329,7 +329,7 @@ fn a_wild_pointer_stops_its_driver_and_an_expected_fault_does_not() {
         options: format!("twin.addresses={}", list.join(",")),
         limit: LIMIT,
     };
-    let report = good(Report::read(&good(guest.run())));
+    let report = good(GuestReport::read(&good(guest.run())));
     let failed: Vec<_> = report.steps.iter().filter(|s| !s.ok).collect();
     assert!(
         failed.is_empty() && report.done,

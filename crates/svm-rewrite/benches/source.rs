@@ -20,8 +20,6 @@
 //! which are too small to see the assembler's time in hundredths of a second. Nothing
 //! is asserted: machines differ.
 
-#![allow(missing_docs, reason = "a program, not a library")]
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -57,7 +55,8 @@ fn main() {
 }
 
 fn measure(file: &Path) {
-    let text = std::fs::read(file).expect("the file is there");
+    // Without what is expected of it, if it is a fixture.
+    let text = filetests::Fixture::read(file.to_owned()).input.into_bytes();
     let lines = text.iter().filter(|b| **b == b'\n').count();
     let mut best = [Duration::MAX; 6];
     for _ in 0..ROUNDS {

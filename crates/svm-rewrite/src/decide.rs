@@ -7,15 +7,17 @@ use twin_abi::{Scheme, Target};
 
 use crate::analyse::class::Class;
 use crate::analyse::flow::Hints;
-use crate::analyse::{self, Analysis, reach};
+use crate::analyse::{self, Analysis, codemap, reach};
 use crate::encode::apply::Decisions;
+use crate::explain::stats::{self, Stats};
 use crate::frame::facts::{self, FactsBefore};
 use crate::frame::variants::Variants;
 use crate::lift::{CodeIdx, Lifted};
 use crate::plan::returns::{self, ReturnWords};
 use crate::plan::{self, Plan, Planner};
 use crate::refusal::{Code, Refusal};
-use crate::{schemes, targets};
+use crate::schemes;
+use crate::targets::{self, Descriptor};
 
 /// What to do.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +70,12 @@ pub struct Decided<'a> {
 }
 
 impl Decided<'_> {
+    /// Counts of the instructions.
+    pub fn stats(&self) -> Stats {
+        let classes = self.plans.iter().map(|plan| Some(plan.class));
+        stats::stats(&self.analysis, classes)
+    }
+
     /// All of it, in the form that [`crate::encode`] takes.
     pub fn decisions(&self, options: Options) -> Decisions<'_> {
         Decisions {
@@ -101,26 +109,14 @@ pub fn decide<'a>(
     (target.check_object)(lifted.object).map_err(|refusal| vec![refusal])?;
     // Control flow, what each instruction is, what is live before it.
     let analysis = analyse::analyse(lifted, hints, &target.classes)?;
-    let mut classes = accepted(&analysis)?;
-    if target.leaves_out_unreached {
-        reach::leave_out(
-            lifted,
-            &analysis.flow,
-            &analysis.exits,
-            &analysis.switches,
-            codemap,
-            &mut classes,
-        );
-    }
-    let variants = Variants::find(lifted, &analysis.flow, &classes);
-    let input = facts::Input {
-        lifted,
-        changes_facts: &analysis.changes_facts,
-        flow: &analysis.flow,
-        classes: &classes,
+    let Some(refined) = refine(&analysis, codemap, target) else {
+        return Err(analysis.refusals);
     };
-    let facts = facts::analyse(input, &variants, target.keeps_frames);
-    (target.refine)(&analysis, &facts, &mut classes);
+    let Refined {
+        classes,
+        variants,
+        facts,
+    } = refined;
     // --- classes do not change beyond this point ---
     // Registers and flags for each sequence.
     let plans = plan_all(&analysis, &classes, options.scheme, &target.plans)?;
@@ -148,13 +144,64 @@ pub fn decide<'a>(
     })
 }
 
-fn accepted(analysis: &Analysis<'_>) -> Result<Vec<Class>, Vec<Refusal>> {
+/// Counts the instructions of code that may be refused, if it can be analysed.
+///
+/// # Errors
+/// Metadata that cannot be read.
+pub fn statistics(lifted: &Lifted<'_>, target: &Descriptor) -> Result<Stats, Vec<Refusal>> {
+    let hints = Hints::of_object(lifted);
+    let analysis = analyse::analyse(lifted, &hints, &target.classes)?;
+    let codemap = codemap::entries(lifted, &hints.switches).ok();
+    let refined = codemap.and_then(|codemap| refine(&analysis, &codemap, target));
+    Ok(match refined {
+        Some(refined) => stats::stats(&analysis, refined.classes.into_iter().map(Some)),
+        None => stats::stats(&analysis, analysis.classes.iter().copied()),
+    })
+}
+
+/// The classes of code that is accepted so far, and the stack facts that they depend on.
+struct Refined {
+    classes: Vec<Class>,
+    variants: Variants,
+    facts: FactsBefore,
+}
+
+/// Gives the final classes; `None` if an instruction is refused.
+fn refine(
+    analysis: &Analysis<'_>,
+    codemap: &BTreeSet<(CodeIdx, u64)>,
+    target: &Descriptor,
+) -> Option<Refined> {
     if !analysis.refusals.is_empty() {
-        return Err(analysis.refusals.clone());
+        return None;
     }
+    let lifted = analysis.lifted;
     let mut classes = Vec::with_capacity(analysis.classes.len());
     classes.extend(analysis.classes.iter().flatten());
-    Ok(classes)
+    if target.leaves_out_unreached {
+        reach::leave_out(
+            lifted,
+            &analysis.flow,
+            &analysis.exits,
+            &analysis.switches,
+            codemap,
+            &mut classes,
+        );
+    }
+    let variants = Variants::find(lifted, &analysis.flow, &classes);
+    let input = facts::Input {
+        lifted,
+        changes_facts: &analysis.changes_facts,
+        flow: &analysis.flow,
+        classes: &classes,
+    };
+    let facts = facts::analyse(input, &variants, target.keeps_frames);
+    (target.refine)(analysis, &facts, &mut classes);
+    Some(Refined {
+        classes,
+        variants,
+        facts,
+    })
 }
 
 fn plan_all(

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Each step borrows the result of the step before and returns data; only `encode`
-//! writes code. Safety does not depend on this crate: `svm-verify` proves the result
+//! writes code. All that can be refused is refused before it. Safety does not depend on this crate: `svm-verify` proves the result
 //! without knowing how it was made. That the result computes what the original did
 //! does depend on this crate.
 //!
@@ -23,8 +23,8 @@
 //! plan                     registers, flags and translations for each sequence
 //! encode                   the sequences, and the one place that writes them
 //! targets                  one folder a target: all answers that differ, and its object
-//! decide                   the phases up to the plans, in order
 //! explain                  the account for people: sites, counts, listings
+//! decide                   the phases up to the plans, in order
 //! text                     assembly text in and out
 //! ```
 
@@ -58,7 +58,7 @@ use analyse::codemap;
 use analyse::flow::Hints;
 use decide::decide;
 use encode::apply;
-use explain::{report, stats};
+use explain::report;
 
 /// A rewritten object and the report of what was done.
 #[derive(Debug)]
@@ -80,26 +80,29 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     let target = targets::of(options.target);
     let emit = target
         .emit
-        .map_err(|reason| vec![Refusal::of_object(Code::Machine, reason)])?;
+        .as_ref()
+        .map_err(|reason| vec![Refusal::of_object(Code::Machine, *reason)])?;
     // The object's code as instructions, functions and branch targets.
     let lifted = lift::lift(object)?;
     let hints = Hints::of_object(&lifted);
     let codemap = codemap::entries(&lifted, &hints.switches)?;
     let decided = decide(&lifted, &hints, &codemap, options)?;
-    // --- all decisions are made; the rest is code generation ---
+    let refusals = (emit.check)(&lifted, &decided.plans);
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
+    // --- all decisions are made; nothing beyond this point can fail ---
     let decisions = decided.decisions(options);
-    let mut applied = apply::apply(&decisions, options.poison)?;
+    let mut applied = apply::object(&decisions, options.poison);
     let sites = if options.report {
         report::sites(&decisions, &applied)
     } else {
         Vec::new()
     };
     // --- the code is made; the rest puts it into the object ---
-    let object = emit(&lifted, &mut applied, &codemap, options.scheme)?;
-    let stats = stats::stats(&decided.analysis);
     Ok(Rewritten {
-        object,
-        stats,
+        object: (emit.build)(&lifted, &mut applied, &codemap, options.scheme),
+        stats: decided.stats(),
         sites,
     })
 }
@@ -111,9 +114,5 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
 /// The code cannot be lifted.
 pub fn statistics(object: &Object<'_>) -> Result<Stats, Vec<Refusal>> {
     let lifted = lift::lift(object)?;
-    Ok(stats::stats(&analyse::analyse(
-        &lifted,
-        &Hints::default(),
-        &targets::of(Target::default()).classes,
-    )?))
+    decide::statistics(&lifted, targets::of(Target::default()))
 }

@@ -71,6 +71,12 @@ pub fn register_operands(iced: &Instruction) -> impl Iterator<Item = Register> {
     named.map(|n| iced.op_register(n))
 }
 
+/// `ah ch dh bh` cannot be encoded together with a register that needs a REX prefix.
+pub fn uses_high_byte(iced: &Instruction) -> bool {
+    register_operands(iced)
+        .any(|r| matches!(r, Register::AH | Register::CH | Register::DH | Register::BH))
+}
+
 /// Whether an operand is a segment, control, debug or test register.
 pub fn names_system_register(iced: &Instruction) -> bool {
     register_operands(iced).any(|r| r.is_segment_register() || r.is_cr() || r.is_dr() || r.is_tr())

@@ -1,8 +1,6 @@
 //! Every code of a refusal has an explanation, and its example is refused with that
 //! code.
 
-mod common;
-
 use std::collections::HashSet;
 
 use svm_rewrite::{Code, Options, Refusal, Scheme};
@@ -58,7 +56,7 @@ fn refusals(body: &str) -> Vec<Refusal> {
         ".size f,.-f\n"
     };
     let text = format!(".text\n.globl f\n.type f,@function\nf:\n{body}\n{end}");
-    let bytes = common::assemble_text(text);
+    let bytes = filetests::assemble(text, &[]);
     let object = elf_loader::read(&bytes).expect("the assembler makes readable objects");
     let rewritten = svm_rewrite::rewrite(&object, Options::new(Scheme::Stlb));
     rewritten.err().unwrap_or_default()

@@ -2,16 +2,14 @@
 //! liveness: a register that is read on one of these paths must not be a scratch
 //! register of a site before it.
 
-mod common;
-
-use common::assemble_text;
+use filetests::assemble;
 use svm_rewrite::{Options, Scheme, Site, rewrite};
 use svm_verify::Contract;
 
 /// The sites of `body`, which is put into a global function `f`.
 fn sites(body: &str) -> Vec<Site> {
     let source = format!("\t.text\n\t.globl f\n\t.type f,@function\nf:\n{body}\n\t.size f,.-f\n");
-    let bytes = assemble_text(&source);
+    let bytes = assemble(&source, &[]);
     let object = elf_loader::read(&bytes).expect("a readable object");
     let options = Options {
         report: true,

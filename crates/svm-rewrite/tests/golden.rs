@@ -1,67 +1,42 @@
-//! One small `.s` for each addressing mode and site class, assembled by the
-//! system assembler: what is emitted for it, under both schemes, and that the
-//! verifier accepts it. Snapshots are read by people before they are accepted.
+//! One small `.s` for each addressing mode and site class: what is emitted for it, under
+//! all schemes, and that the verifier accepts it. Below `refused`, the refusals.
 
-mod common;
-
-use std::path::Path;
-
-use common::{assemble, fixtures, name};
+use filetests::{Fixture, Section};
 use svm_rewrite::{Options, Refusal, Rewritten, Scheme, listing, rewrite};
 use svm_verify::Contract;
 
-fn try_rewrite(source: &Path, scheme: Scheme) -> Result<Rewritten, Vec<Refusal>> {
-    let bytes = assemble(source);
+fn main() {
+    let emitted = Fixture::tests("", emitted);
+    let refused = Fixture::tests("refused", refused);
+    filetests::run(emitted.chain(refused).collect());
+}
+
+fn try_rewrite(fixture: &Fixture, scheme: Scheme) -> Result<Rewritten, Vec<Refusal>> {
+    let bytes = fixture.assemble();
     let object = elf_loader::read(&bytes).expect("the assembler makes readable objects");
-    rewrite(
-        &object,
-        Options {
-            report: true,
-            ..Options::new(scheme)
-        },
-    )
+    let options = Options {
+        report: true,
+        ..Options::new(scheme)
+    };
+    rewrite(&object, options)
 }
 
-#[test]
-fn emitted_code() {
-    for source in fixtures("") {
-        let mut shown = std::fs::read_to_string(&source).expect("the fixture");
-        for scheme in Scheme::ALL {
-            let rewritten = try_rewrite(&source, scheme).unwrap_or_else(|refusals| {
-                panic!("{} is refused: {}", source.display(), refusals[0]);
-            });
-            let bytes = elf_loader::write(&rewritten.object).expect("a writable object");
-            let object = elf_loader::read(&bytes).expect("a readable object");
-            if let Err(violations) = svm_verify::verify(
-                &object,
-                Contract::of(svm_verify::Target::Hypervisor).with(scheme),
-            ) {
-                panic!(
-                    "{} ({}): {violations:#?}",
-                    source.display(),
-                    scheme.as_str()
-                );
-            }
-            shown.push_str(&format!(
-                "\n==== {} ====\n{}",
-                scheme.as_str(),
-                listing::all(&object)
-            ));
-        }
-        insta::assert_snapshot!(name(&source), shown);
-    }
+fn emitted(fixture: &Fixture) -> Vec<Section> {
+    let under = |scheme: Scheme| {
+        let name = scheme.as_str();
+        let rewritten = try_rewrite(fixture, scheme)
+            .unwrap_or_else(|refusals| panic!("it is refused: {}", refusals[0]));
+        let bytes = elf_loader::write(&rewritten.object).expect("a writable object");
+        let object = elf_loader::read(&bytes).expect("a readable object");
+        let contract = Contract::of(svm_verify::Target::Hypervisor).with(scheme);
+        svm_verify::verify(&object, contract)
+            .unwrap_or_else(|violations| panic!("scheme {name}: {violations:#?}"));
+        Section::new(name, listing::all(&object))
+    };
+    Scheme::ALL.into_iter().map(under).collect()
 }
 
-#[test]
-fn refusals() {
-    let mut shown = String::new();
-    for source in fixtures("refused") {
-        let refusals = try_rewrite(&source, Scheme::Stlb)
-            .err()
-            .unwrap_or_else(|| panic!("{} is not refused", source.display()));
-        for refusal in refusals {
-            shown.push_str(&format!("{}: {refusal}\n", name(&source)));
-        }
-    }
-    insta::assert_snapshot!("refusals", shown);
+fn refused(fixture: &Fixture) -> Vec<Section> {
+    let refusals = try_rewrite(fixture, Scheme::Stlb).err();
+    vec![Section::of_lines("refused", &refusals.expect("a refusal"))]
 }

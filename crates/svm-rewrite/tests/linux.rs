@@ -1,19 +1,32 @@
 //! `--target linux`: the result for each kind of kernel metadata, and the refusals.
-//! People read snapshots before they are accepted.
 //!
 //! Also for whole modules of the stock kernel: every entry of every table names an
 //! instruction of the kind that the kernel expects there.
 
-mod common;
-
 use std::fmt::Write;
 
-use common::{assemble, fixtures, name};
 use elf_loader::special::{self, FieldRole, Referent, SpecialKind};
 use elf_loader::{Object, SectionId};
+use filetests::{Fixture, Section};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use svm_rewrite::{Options, Refusal, Rewritten, Scheme, Target, listing, rewrite, syntax};
 use svm_verify::Contract;
+
+fn main() {
+    let emitted = Fixture::tests("linux", emitted);
+    let refused = Fixture::tests("linux/refused", refused);
+    let stock = [
+        filetests::test(
+            "tables of stock modules name what the kernel expects",
+            tables_of_stock_modules,
+        ),
+        filetests::test(
+            "imports of the runtime have versions",
+            versions_of_the_runtime,
+        ),
+    ];
+    filetests::run(emitted.chain(refused).chain(stock).collect());
+}
 
 fn try_rewrite(bytes: &[u8]) -> Result<Rewritten, Vec<Refusal>> {
     let object = elf_loader::read(bytes).expect("a readable object");
@@ -111,44 +124,23 @@ fn data(object: &Object<'_>) -> String {
     shown
 }
 
-#[test]
-fn emitted_modules() {
-    for source in fixtures("linux") {
-        let original = assemble(&source);
-        let rewritten = try_rewrite(&original).unwrap_or_else(|refusals| {
-            panic!("{} is refused: {}", source.display(), refusals[0]);
-        });
-        let bytes = elf_loader::write(&rewritten.object).expect("a writable object");
-        let object = elf_loader::read(&bytes).expect("a readable object");
-        if let Err(violations) = svm_verify::verify(
-            &object,
-            Contract::of(svm_verify::Target::Linux).with(svm_verify::Scheme::Stlb),
-        ) {
-            panic!("{}: {violations:#?}", source.display());
-        }
-        let shown = format!(
-            "{}\n==== code ====\n{}==== tables ====\n{}==== data ====\n{}",
-            std::fs::read_to_string(&source).expect("the fixture"),
-            own_code(&object),
-            tables(&object),
-            data(&object),
-        );
-        insta::assert_snapshot!(format!("linux_{}", name(&source)), shown);
-    }
+fn emitted(fixture: &Fixture) -> Vec<Section> {
+    let rewritten = try_rewrite(&fixture.assemble())
+        .unwrap_or_else(|refusals| panic!("it is refused: {}", refusals[0]));
+    let bytes = elf_loader::write(&rewritten.object).expect("a writable object");
+    let object = elf_loader::read(&bytes).expect("a readable object");
+    let contract = Contract::of(svm_verify::Target::Linux).with(svm_verify::Scheme::Stlb);
+    svm_verify::verify(&object, contract).unwrap_or_else(|violations| panic!("{violations:#?}"));
+    vec![
+        Section::new("code", own_code(&object)),
+        Section::new("tables", tables(&object)),
+        Section::new("data", data(&object)),
+    ]
 }
 
-#[test]
-fn refusals() {
-    let mut shown = String::new();
-    for source in fixtures("linux/refused") {
-        let refusals = try_rewrite(&assemble(&source))
-            .err()
-            .unwrap_or_else(|| panic!("{} is not refused", source.display()));
-        for refusal in refusals {
-            writeln!(shown, "{}: {refusal}", name(&source)).expect("a string");
-        }
-    }
-    insta::assert_snapshot!("linux_refusals", shown);
+fn refused(fixture: &Fixture) -> Vec<Section> {
+    let refusals = try_rewrite(&fixture.assemble()).err();
+    vec![Section::of_lines("refused", &refusals.expect("a refusal"))]
 }
 
 /// What the kernel expects at a place that a table names.
@@ -173,8 +165,7 @@ fn is_expected(kind: SpecialKind, role: FieldRole, bytes: &[u8]) -> bool {
 
 /// Stock modules with all kinds of tables: e1000, and modules with the tables that it
 /// lacks.
-#[test]
-fn tables_of_stock_modules_name_what_the_kernel_expects() {
+fn tables_of_stock_modules() {
     let stock = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/stock/modules");
     let modules = [
         "kernel/drivers/net/ethernet/intel/e1000/e1000.ko",
@@ -230,8 +221,7 @@ fn version(object: &Object<'_>, name: &str) -> Option<Vec<u8>> {
 
 /// The runtime's imports have the versions that the kernel gave to modules that import
 /// the same symbols.
-#[test]
-fn imports_of_the_runtime_have_versions() {
+fn versions_of_the_runtime() {
     let stock = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/stock/modules");
     let read = |module: &str| {
         let path = stock.join("kernel/drivers/net/ethernet").join(module);

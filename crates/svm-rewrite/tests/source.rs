@@ -1,77 +1,78 @@
 //! Rewriting assembly text: golden files, which a person reads, and agreement with
-//! rewriting objects.
-//!
-//! `tests/fixtures/source/*.s` are compilers' output (`regenerate.sh`). After a
-//! change to what is emitted: `INSTA_FORCE_PASS=1 INSTA_UPDATE=always cargo test`,
-//! then read what changed.
-
-mod common;
+//! rewriting objects. `tests/fixtures/source/*.s` are compilers' output
+//! (`regenerate.sh`).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{assemble_text, fixtures, name};
 use elf_loader::{Object, Place};
+use filetests::{Fixture, Section, Trial, assemble};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use svm_rewrite::text::{Printed, Source};
 use svm_rewrite::{Options, Scheme, Target, syntax};
 
-/// Each compiler's output: its name, what it is for, the text.
-fn texts() -> Vec<(String, Target, Vec<u8>)> {
-    let paths = fixtures("source");
-    assert!(paths.len() >= 5, "fixtures are missing");
-    let read = |path: PathBuf| {
-        let name = name(&path);
-        let target = match name.starts_with("kernel") {
-            true => Target::Linux,
-            false => Target::Process,
-        };
-        (name, target, std::fs::read(&path).expect("readable"))
-    };
-    paths.into_iter().map(read).collect()
+fn main() {
+    let mut tests: Vec<Trial> = Vec::new();
+    for text in Fixture::of("source") {
+        if target(&text) == Target::Linux {
+            tests.push(text.property("agrees with its object", agrees_with_its_object));
+        }
+        tests.push(text.property("keeps the lines that stay", keeps_the_lines_that_stay));
+        tests.push(text.test(rewritten));
+    }
+    tests.push(filetests::test(
+        "lines that debuggers stop at stay so",
+        lines_that_debuggers_stop_at,
+    ));
+    let e1000 = filetests::test(
+        "e1000 is the same by text and by object",
+        e1000_by_text_and_by_object,
+    );
+    // Needs examples/e1000/build.sh: make e1000.
+    tests.push(e1000.with_ignored_flag(true));
+    filetests::run(tests);
+}
+
+/// What a compiler's output is for.
+fn target(text: &Fixture) -> Target {
+    match text.name().starts_with("source/kernel") {
+        true => Target::Linux,
+        false => Target::Process,
+    }
 }
 
 fn rewrite(text: &[u8], options: Options) -> Printed {
     let (source, marked) = Source::new(text);
-    let bytes = assemble_text(&marked);
+    let bytes = assemble(&marked, &[]);
     let object = elf_loader::read(&bytes).expect("an object");
     let printed = source.rewrite(&object, options);
     printed.unwrap_or_else(|refusals| {
-        panic!(
-            "{}",
-            refusals
-                .iter()
-                .map(|r| format!("{r}\n"))
-                .collect::<String>()
-        )
+        let lines: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+        panic!("{}", lines.join("\n"))
     })
 }
 
-#[test]
-fn rewritten_text_is_as_it_was_read() {
-    for (name, target, text) in texts() {
-        let printed = rewrite(&text, Options::of(target, Scheme::Stlb));
-        let printed = String::from_utf8(printed.text).expect("the fixtures are ASCII");
-        insta::assert_snapshot!(format!("source-{name}"), printed);
-    }
+fn rewritten(text: &Fixture) -> Vec<Section> {
+    let options = Options::of(target(text), Scheme::Stlb);
+    let printed = rewrite(text.input.as_bytes(), options).text;
+    let printed = String::from_utf8(printed).expect("the fixtures are ASCII");
+    vec![Section::new("rewritten", printed)]
 }
 
-#[test]
-fn lines_that_stay_are_the_same_bytes_in_the_same_order() {
-    for (name, target, text) in texts() {
-        let printed = rewrite(&text, Options::of(target, Scheme::Stlb)).text;
-        let new: Vec<&[u8]> = printed.split(|b| *b == b'\n').collect();
-        let old: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
-        let replaced = old.len() - in_common(&old, &new);
-        let comments = String::from_utf8_lossy(&printed)
-            .matches("# twin: ")
-            .count();
-        assert!(
-            replaced <= 2 * comments,
-            "{name}: {replaced} lines, {comments} sites"
-        );
-    }
+/// They are the same bytes in the same order.
+fn keeps_the_lines_that_stay(text: &Fixture) {
+    let options = Options::of(target(text), Scheme::Stlb);
+    let printed = rewrite(text.input.as_bytes(), options).text;
+    let new: Vec<&[u8]> = printed.split(|b| *b == b'\n').collect();
+    let old: Vec<&[u8]> = text.input.as_bytes().split(|b| *b == b'\n').collect();
+    let replaced = old.len() - in_common(&old, &new);
+    let printed = String::from_utf8_lossy(&printed);
+    let comments = printed.matches("# twin: ").count();
+    assert!(
+        replaced <= 2 * comments,
+        "{replaced} lines, {comments} sites"
+    );
 }
 
 /// Length of the longest common subsequence.
@@ -93,34 +94,29 @@ fn in_common(a: &[&[u8]], b: &[&[u8]]) -> usize {
 
 /// The printed text assembles to the instructions that rewriting the object emits,
 /// function by function, including out-of-line parts.
-#[test]
-fn text_and_object_agree_instruction_by_instruction() {
-    for (name, target, text) in texts() {
-        if target != Target::Linux {
-            continue;
+fn agrees_with_its_object(text: &Fixture) {
+    let original = text.assemble();
+    let original = elf_loader::read(&original).expect("an object");
+    for scheme in Scheme::ALL {
+        let options = Options {
+            report: true,
+            ..Options::of(Target::Linux, scheme)
+        };
+        let printed = rewrite(text.input.as_bytes(), options);
+        let by_object = svm_rewrite::rewrite(&original, options).expect("no refusal");
+        let mut sites = BTreeMap::new();
+        for site in by_object.sites.iter().filter(|s| s.scheme.is_some()) {
+            *sites.entry(site.class).or_insert(0) += 1;
         }
-        for scheme in Scheme::ALL {
-            let options = Options {
-                report: true,
-                ..Options::of(target, scheme)
+        assert_eq!(printed.rewritten, sites, "site classes and counts");
+        let again = assemble(&printed.text, &[]);
+        let again = elf_loader::read(&again).expect("an object");
+        let mut found = functions(&again);
+        for (function, expected) in functions(&by_object.object) {
+            let Some(found) = found.remove(&function) else {
+                panic!("{function} is gone");
             };
-            let printed = rewrite(&text, options);
-            let original = assemble_text(&text);
-            let original = elf_loader::read(&original).expect("an object");
-            let by_object = svm_rewrite::rewrite(&original, options).expect("no refusal");
-            let mut sites = BTreeMap::new();
-            for site in by_object.sites.iter().filter(|s| s.scheme.is_some()) {
-                *sites.entry(site.class).or_insert(0) += 1;
-            }
-            assert_eq!(printed.rewritten, sites, "{name}: site classes and counts");
-            let again = assemble_text(&printed.text);
-            let again = elf_loader::read(&again).expect("an object");
-            for (function, expected) in functions(&by_object.object) {
-                let Some(found) = functions(&again).remove(&function) else {
-                    panic!("{name}: {function} is gone");
-                };
-                similar(&name, &function, &expected, &found);
-            }
+            similar(&text.name(), &function, &expected, &found);
         }
     }
 }
@@ -129,9 +125,7 @@ fn text_and_object_agree_instruction_by_instruction() {
 /// once built plainly and then rewritten as objects. Both have the same classes and
 /// counts of sites in each source, and the same instructions in each function. The
 /// objects are those that objtool has processed.
-#[test]
-#[ignore = "needs examples/e1000/build.sh: make e1000"]
-fn e1000_is_the_same_by_text_and_by_object() {
+fn e1000_by_text_and_by_object() {
     let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/examples/e1000");
     let plain = |object: &Path| {
         let name = object.file_name().expect("a name");
@@ -271,8 +265,7 @@ fn normal(instruction: &Instruction) -> String {
 
 /// `is_stmt` holds until another `.loc` changes it. Compilers rely on this, and
 /// out-of-line parts come between.
-#[test]
-fn lines_that_debuggers_stop_at_stay_so() {
+fn lines_that_debuggers_stop_at() {
     let function = |name: &str, lines: [&str; 3]| {
         let [load, back, end] = lines;
         format!(
@@ -301,7 +294,7 @@ fn lines_that_debuggers_stop_at_stay_so() {
 fn lines_to_stop_at(text: &[u8]) -> BTreeMap<u32, bool> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let object = directory.path().join("x.o");
-    std::fs::write(&object, assemble_text(text)).expect("writable");
+    std::fs::write(&object, assemble(text, &[])).expect("writable");
     let run = Command::new("objdump")
         .arg("--dwarf=decodedline")
         .arg(&object)

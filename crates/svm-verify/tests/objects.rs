@@ -200,6 +200,27 @@ fn codemaps_are_pairs_of_vm_address_and_entry() {
     refuse_source(&middle, "P4-frame");
 }
 
+/// What an object was made from is for people: not loaded, and nothing may depend on it.
+#[test]
+fn the_origin_is_text_that_nothing_refers_to() {
+    let source = |origin: &str| format!("{}.text\n{GOOD}\n{origin}", note([ABI, 1, 64, 0]));
+    let good = ".section .twin.origin,\"\",@progbits\n.asciz \"twin=1\"\n";
+    assert_eq!(codes(&assemble(&source(good))), [""; 0]);
+    for flags in ["a", "aw", "ax", "w", "M"] {
+        let with = good.replace("\"\",@", &format!("\"{flags}\",@"));
+        refuse_source(
+            &source(&with.replace("\"M\",@progbits", "\"MS\",@progbits,1")),
+            "object-section",
+        );
+    }
+    let relocated = format!("{good}.quad f\n");
+    refuse_source(&source(&relocated), "P2-relocation");
+    let other = good.replace(".twin.origin", ".twin.other");
+    refuse_source(&source(&other), "object-section");
+    let twice = format!("{good}.section .twin.origin,\"\",@progbits,unique,1\n.byte 1\n");
+    refuse_source(&source(&twice), "object-section");
+}
+
 #[test]
 fn maps_are_sorted_tables_of_places_in_code() {
     let source = |map: &str| format!("{}.text\n{GOOD}\n{MAP}{map}", note([ABI, 1, 64, 0]));

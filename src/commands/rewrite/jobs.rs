@@ -1,16 +1,19 @@
 //! The output of each input, and the outputs that are refused.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
 
 use command_line::failure::Failure;
-use command_line::input;
+use command_line::input::{self, printable};
 use command_line::output::{self, Destination};
+use elf_loader::compression::Compression;
 use svm_rewrite::Target;
 
 use super::{Opts, usage};
+use crate::inputs::{self, identity};
 
 /// One input and where its result goes.
 pub(super) struct Job {
@@ -29,63 +32,61 @@ impl AsRef<Path> for Job {
 impl Opts {
     /// Which input goes where.
     pub(super) fn jobs(&self) -> Result<Vec<Job>, Failure> {
-        if self
-            .inputs
-            .iter()
-            .filter(|path| input::is_stdin(path))
-            .count()
-            > 1
-        {
+        let directory = self.directory.as_deref();
+        let inputs = inputs::expand(&self.inputs, self.files_from.as_deref(), directory)?;
+        if inputs.iter().filter(|path| input::is_stdin(path)).count() > 1 {
             return usage("standard input (`-`) can be read only once");
         }
-        if let (Some(_), [_, _, ..]) = (&self.output, &self.inputs[..]) {
+        if let (Some(_), [_, _, ..]) = (&self.output, &inputs[..]) {
             return usage("-o takes one input; give -d DIR for several");
         }
-        let job = |path: &PathBuf| {
-            let output = match (&self.output, &self.directory) {
+        let job = |input: PathBuf| {
+            let output = match (&self.output, directory) {
                 (Some(output), _) => Destination::new(output.clone()),
-                (None, Some(dir)) => Destination::File(dir.join(output_name(path, self.target)?)),
+                (None, Some(dir)) => Destination::File(dir.join(below(&input, self.target)?)),
                 (None, None) => unreachable!("clap wants one of them"),
             };
-            Ok(Job {
-                input: path.clone(),
-                output,
-            })
+            Ok(Job { input, output })
         };
-        self.inputs.iter().map(job).collect()
+        inputs.into_iter().map(job).collect()
     }
 }
 
-/// `foo.ko`, `foo.ko.xz`, `foo.o`: `foo.twin.o`, for a stock kernel `foo.twin.ko`;
-/// `foo.s`: `foo.twin.s`, but for a hypervisor, which takes objects only.
-fn output_name(path: &Path, target: Option<Target>) -> Result<String, Failure> {
-    if input::is_stdin(path) {
+/// The path of a result in -d DIR: that of its input, compression included. A leading
+/// `/`, and all up to the last `..`, is left out, so that it is in DIR. Text for a
+/// hypervisor, which takes objects only, ends in `.o` instead of `.s`.
+fn below(input: &Path, target: Option<Target>) -> Result<PathBuf, Failure> {
+    if input::is_stdin(input) {
         return usage("standard input (`-`) has no name to use in -d DIR; give -o OUT");
     }
-    let Some(name) = path.file_name() else {
-        return Err(Failure::access(path.display(), "is not a file name"));
-    };
-    let name = name.to_string_lossy();
-    let strip = |name: &str, endings: &[&str]| {
-        let ending = endings.iter().find_map(|ending| name.strip_suffix(ending));
-        ending
-            .filter(|stem| !stem.is_empty())
-            .unwrap_or(name)
-            .to_owned()
-    };
-    let name = strip(&name, &[".xz", ".zst", ".gz"]);
-    if let Some(stem) = name.strip_suffix(".s").filter(|stem| !stem.is_empty()) {
-        let ending = match target {
-            Some(Target::Hypervisor) => ".twin.o",
-            Some(Target::Linux | Target::Process) | None => ".twin.s",
-        };
-        return Ok(format!("{stem}{ending}"));
+    let mut path = PathBuf::new();
+    for component in input.components() {
+        match component {
+            Component::Normal(name) => path.push(name),
+            Component::ParentDir => path.clear(),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
     }
-    let ending = match target {
-        Some(Target::Linux) => ".twin.ko",
-        Some(Target::Hypervisor | Target::Process) | None => ".twin.o",
+    let Some(name) = path.file_name() else {
+        return Err(Failure::access(printable(input), "is not a file name"));
     };
-    Ok(strip(&name, &[".ko", ".o"]) + ending)
+    if target == Some(Target::Hypervisor) {
+        let name = object_name(name);
+        path.set_file_name(name);
+    }
+    Ok(path)
+}
+
+/// `foo.s`: `foo.o`, `foo.s.xz`: `foo.o.xz`; any other name as it is.
+fn object_name(name: &OsStr) -> OsString {
+    let (plain, compression) = Compression::split(name.as_bytes());
+    match plain.strip_suffix(b".s") {
+        Some(stem) if !stem.is_empty() => {
+            let ending = compression.map_or("", Compression::ending);
+            OsString::from_vec([stem, b".o", ending.as_bytes()].concat())
+        }
+        _ => name.to_owned(),
+    }
 }
 
 /// Refuses outputs that would overwrite an input or each other.
@@ -107,8 +108,8 @@ pub(super) fn refuse_clashes(jobs: &[Job], report: Option<&Destination>) -> Resu
             return usage(&format!(
                 "{}: both {} and {} would be written there; give them different names",
                 to.name(),
-                other.display(),
-                from.display()
+                printable(other),
+                printable(from)
             ));
         }
     }
@@ -136,45 +137,47 @@ fn place(to: &Destination) -> Option<PathBuf> {
     Some(dir.map_or_else(|_| path.clone(), |dir| dir.join(name)))
 }
 
-/// Identifies a file, whatever name it is reached by.
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    let metadata = std::fs::metadata(path).ok()?;
-    Some((metadata.dev(), metadata.ino()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn in_dir(input: &str, target: Option<Target>) -> String {
+        let path = below(Path::new(input), target).expect("a name");
+        path.into_os_string().into_string().expect("UTF-8")
+    }
+
     #[test]
-    fn output_names_drop_compression_and_kind() {
-        let names = [
-            "a/foo.ko",
-            "foo.ko.xz",
-            "foo.o",
-            "foo",
-            "foo.ko.zst",
-            ".ko",
-            "x.gz",
-        ];
-        let expected = ["foo", "foo", "foo", "foo", "foo", ".ko", "x"];
-        for (name, stem) in names.iter().zip(expected) {
-            assert_eq!(
-                output_name(Path::new(name), None).expect("a name"),
-                format!("{stem}.twin.o")
-            );
-            assert_eq!(
-                output_name(Path::new(name), Some(Target::Linux)).expect("a name"),
-                format!("{stem}.twin.ko")
-            );
-        }
-        for (target, expected) in [
-            (None, "foo.twin.s"),
-            (Some(Target::Linux), "foo.twin.s"),
-            (Some(Target::Hypervisor), "foo.twin.o"),
+    fn results_lie_as_their_inputs_do() {
+        for (input, expected) in [
+            ("x/y.ko.xz", "x/y.ko.xz"),
+            ("y.ko", "y.ko"),
+            ("./x//y.o", "x/y.o"),
+            ("/lib/modules/6.1/y.ko", "lib/modules/6.1/y.ko"),
+            ("../../build/y.ko", "build/y.ko"),
+            ("a/../b/y.ko", "b/y.ko"),
+            ("lib.a", "lib.a"),
+            ("x/y.s", "x/y.s"),
         ] {
-            let text = output_name(Path::new("a/foo.s"), target).expect("a name");
-            assert_eq!(text, expected);
+            assert_eq!(in_dir(input, None), expected);
+            assert_eq!(in_dir(input, Some(Target::Linux)), expected);
         }
+        for nameless in ["..", "/", "x/.."] {
+            assert!(below(Path::new(nameless), None).is_err(), "{nameless}");
+        }
+    }
+
+    #[test]
+    fn text_for_a_hypervisor_becomes_an_object() {
+        let hypervisor = Some(Target::Hypervisor);
+        assert_eq!(in_dir("x/y.s", hypervisor), "x/y.o");
+        assert_eq!(in_dir("y.s.gz", hypervisor), "y.o.gz");
+        assert_eq!(in_dir("y.ko.gz", hypervisor), "y.ko.gz");
+    }
+
+    #[test]
+    fn names_stay_as_they_are_byte_for_byte() {
+        let name = |byte: u8| PathBuf::from(OsStr::from_bytes(&[b'a', byte, b'.', b'o']));
+        assert_eq!(below(&name(0xff), None).expect("a name"), name(0xff));
+        assert_ne!(below(&name(0xfe), None).ok(), below(&name(0xff), None).ok());
     }
 }

@@ -4,14 +4,27 @@ use command_line::assembler;
 use command_line::codes::Code;
 use command_line::failure::Failure;
 use command_line::input::Input;
-use command_line::output::Pending;
+use command_line::output::{self, Destination, Pending};
+use elf_loader::archive::{self, Member};
 use svm_rewrite::{Refusal, Rewritten, Target};
 use svm_verify::{Violation, Violations};
 
 use super::Opts;
 use super::jobs::Job;
+use crate::mark;
 use crate::report::Sites;
+use crate::signing::{self, Signer};
 use crate::source;
+
+/// What all inputs have in common.
+pub(super) struct Work<'o> {
+    /// The command line.
+    pub opts: &'o Opts,
+    /// Signs results, if that is asked for.
+    pub signer: Option<Signer>,
+    /// Where a report goes.
+    pub report: Option<Destination>,
+}
 
 /// The result for an input.
 pub(super) struct Done {
@@ -19,77 +32,182 @@ pub(super) struct Done {
     pub sites: Sites,
     /// Why nothing is proved about it.
     pub unverified: Option<&'static str>,
+    /// What it was made for.
+    pub target: Target,
+    /// The hash of what it was made from.
+    pub original: String,
+    /// Whether the original ended in a signature.
+    pub was_signed: bool,
+    /// Whether the result does.
+    pub signed: bool,
 }
 
-impl Opts {
+/// A rewritten object as it will lie on disk, and what was done.
+struct Made {
+    bytes: Vec<u8>,
+    sites: Sites,
+}
+
+impl Work<'_> {
     /// One input, from reading to the finished file.
     pub(super) fn rewrite(&self, job: &Job) -> Result<Done, Failure> {
         let input = Input::read(&job.input)?;
-        match input.text() {
-            Some(text) if job.output.is_text() => self.rewrite_text(job, &input, text),
-            _ => self.rewrite_object(job, &input),
+        match (input.members(), input.text()) {
+            (Some(members), _) => self.rewrite_archive(job, &input, &members?),
+            (None, Some(text)) if job.output.is_text() => self.rewrite_text(job, &input, text),
+            (None, _) => self.rewrite_object(job, &input),
         }
     }
 
     fn rewrite_object(&self, job: &Job, input: &Input) -> Result<Done, Failure> {
-        let file = &input.name;
-        let target = self.target.unwrap_or(Target::Hypervisor);
-        let rewritten = self.rewritten(input, target)?;
-        let bytes = serialise(file, &rewritten)?;
-        if !self.no_verify {
-            self.verify(file, &bytes, target)?;
+        let Made { mut bytes, sites } = self.make(input)?;
+        // Verified as it will lie on disk: nothing but the signature, which no reader of
+        // objects looks at, is added after this point.
+        if let Some(signer) = &self.signer {
+            bytes = signer.sign(bytes);
         }
-        // Verified as it will lie on disk: nothing changes it after this point.
-        Pending::create(&job.output)?.finish_with(&bytes)?;
-        Ok(Done {
-            sites: Sites::new(file, &rewritten.sites),
-            unverified: self.no_verify.then_some("--no-verify"),
-        })
+        self.write(job, &bytes)?;
+        let unverified = self.opts.no_verify.then_some("--no-verify");
+        Ok(self.done(input, sites, unverified, self.target()))
     }
 
-    /// Proves what was asked for, of the bytes as they will lie on disk.
-    fn verify(&self, file: &str, bytes: &[u8], target: Target) -> Result<(), Failure> {
-        let object = elf_loader::read(bytes).map_err(|error| internal(file, &error))?;
-        svm_verify::verify(&object, self.contract(target))
-            .map(|_| ())
-            .map_err(|violations| unproved(file, violations))
+    /// Every member, under its name and in its place; the index is made anew.
+    fn rewrite_archive(
+        &self,
+        job: &Job,
+        input: &Input,
+        members: &[Input],
+    ) -> Result<Done, Failure> {
+        self.refuse_to_sign(input, "an archive")?;
+        let (mut objects, mut sites) = (Vec::new(), Sites::default());
+        for member in members {
+            let made = self.make(member)?;
+            if let Some(report) = &self.report {
+                sites.extend(&made.sites, report);
+            }
+            objects.push(made.bytes);
+        }
+        // It was taken apart before: the members have their names.
+        let names = archive::members(input.contents()).unwrap_or_default();
+        let parts = names.iter().zip(&objects);
+        let parts: Vec<_> = parts.map(|(m, data)| Member { data, ..*m }).collect();
+        let bytes = archive::write(&parts);
+        let bytes = bytes.map_err(|e| Failure::refused(&input.name, e.code(), e))?;
+        self.write(job, &bytes)?;
+        let unverified = self.opts.no_verify.then_some("--no-verify");
+        Ok(self.done(input, sites, unverified, self.target()))
+    }
+
+    fn rewrite_text(&self, job: &Job, input: &Input, text: &[u8]) -> Result<Done, Failure> {
+        let file = &input.name;
+        self.refuse_to_sign(input, "assembly text")?;
+        let target = self.opts.target.unwrap_or(Target::Process);
+        let module = target == Target::Linux;
+        let options = source::options(target, self.opts.scheme)?;
+        let assemble = |marked: &[u8]| assembler::assemble(file, marked);
+        let printed = source::rewrite(file, text, options, assemble)?;
+        let unverified = match (module, self.opts.no_verify) {
+            (_, true) => Some("--no-verify"),
+            (false, _) => Some("the text of a program, mapped to itself"),
+            (true, false) => None,
+        };
+        if unverified.is_none() {
+            source::verify(file, &printed, self.opts.scheme)?;
+        }
+        // Both ways have the same plans, and the report is about the original.
+        let sites = match &self.report {
+            Some(report) if module => {
+                Sites::new(file, &self.rewritten(input, target)?.sites, report)
+            }
+            Some(_) => {
+                let why = "a report of the sites of text is for --target linux; \
+                           `twin cc --report` counts those of programs";
+                return Err(Failure::input(file, why));
+            }
+            None => Sites::default(),
+        };
+        self.write(job, &printed.text)?;
+        Ok(self.done(input, sites, unverified, target))
+    }
+
+    /// The target of objects.
+    fn target(&self) -> Target {
+        self.opts.target.unwrap_or(Target::Hypervisor)
+    }
+
+    /// An object: rewritten, marked, serialised, verified.
+    fn make(&self, input: &Input) -> Result<Made, Failure> {
+        let (file, target) = (&input.name, self.target());
+        let mut rewritten = self.rewritten(input, target)?;
+        let original = mark::hash(input.contents());
+        mark::put(&mut rewritten.object, target, self.opts.scheme, &original);
+        let bytes = serialise(file, &rewritten)?;
+        if !self.opts.no_verify {
+            self.verify(file, &bytes, target)?;
+        }
+        let sites = match &self.report {
+            Some(report) => Sites::new(file, &rewritten.sites, report),
+            None => Sites::default(),
+        };
+        Ok(Made { bytes, sites })
     }
 
     fn rewritten(&self, input: &Input, target: Target) -> Result<Rewritten, Failure> {
-        let rewritten = svm_rewrite::rewrite(&input.object()?, self.options(target));
+        let rewritten = svm_rewrite::rewrite(&input.object()?, self.opts.options(target));
         rewritten.map_err(|refusals| Failure::Refused {
             file: input.name.clone(),
             refusals,
         })
     }
 
-    fn rewrite_text(&self, job: &Job, input: &Input, text: &[u8]) -> Result<Done, Failure> {
-        let file = &input.name;
-        let target = self.target.unwrap_or(Target::Process);
-        let module = target == Target::Linux;
-        let options = source::options(target, self.scheme)?;
-        let assemble = |marked: &[u8]| assembler::assemble(file, marked);
-        let printed = source::rewrite(file, text, options, assemble)?;
-        let unverified = match (module, self.no_verify) {
-            (_, true) => Some("--no-verify"),
-            (false, _) => Some("the text of a program, mapped to itself"),
-            (true, false) => None,
-        };
-        if unverified.is_none() {
-            source::verify(file, &printed, self.scheme)?;
-        }
-        // Both ways have the same plans, and the report is about the original.
-        let sites = match self.report.is_some() {
-            true if module => Sites::new(file, &self.rewritten(input, target)?.sites),
-            true => {
-                let why = "a report of the sites of text is for --target linux; \
-                           `twin cc --report` counts those of programs";
-                return Err(Failure::input(file, why));
+    /// Proves what was asked for, of the bytes as they will lie on disk.
+    fn verify(&self, file: &str, bytes: &[u8], target: Target) -> Result<(), Failure> {
+        let object = elf_loader::read(bytes).map_err(|error| internal(file, &error))?;
+        svm_verify::verify(&object, self.opts.contract(target))
+            .map(|_| ())
+            .map_err(|violations| unproved(file, violations))
+    }
+
+    fn refuse_to_sign(&self, input: &Input, what: &str) -> Result<(), Failure> {
+        match self.signer {
+            None => Ok(()),
+            Some(_) => {
+                let why = format!("--sign is for modules, and this is {what}");
+                Err(Failure::input(&input.name, why))
             }
-            false => Sites::default(),
-        };
-        Pending::create(&job.output)?.finish_with(&printed.text)?;
-        Ok(Done { sites, unverified })
+        }
+    }
+
+    /// Compresses as the output's name says, and gives it its name.
+    fn write(&self, job: &Job, bytes: &[u8]) -> Result<(), Failure> {
+        if let (Destination::File(path), Some(_)) = (&job.output, &self.opts.directory) {
+            output::create_dir(output::directory(path))?;
+        }
+        match job.output.compression() {
+            None => Pending::create(&job.output)?.finish_with(bytes),
+            Some(format) => {
+                let packed = format.pack(bytes);
+                let packed = packed.map_err(|e| Failure::access(job.output.name(), e))?;
+                Pending::create(&job.output)?.finish_with(&packed)
+            }
+        }
+    }
+
+    fn done(
+        &self,
+        input: &Input,
+        sites: Sites,
+        unverified: Option<&'static str>,
+        target: Target,
+    ) -> Done {
+        Done {
+            sites,
+            unverified,
+            target,
+            original: mark::hash(input.contents()),
+            was_signed: signing::is_signed(input.contents()),
+            signed: self.signer.is_some(),
+        }
     }
 }
 
@@ -98,9 +216,18 @@ fn serialise(file: &str, rewritten: &Rewritten) -> Result<Vec<u8>, Failure> {
 }
 
 /// The verifier's result for twin's own output. The rewriter leaves it to the verifier
-/// whether a move of `rsp` in a module for a stock kernel can be followed; any other
-/// violation is a defect of twin.
+/// whether a move of `rsp` in a module for a stock kernel can be followed, and whether
+/// the code has become too long; any other violation is a defect of twin.
 fn unproved(file: &str, violations: Violations) -> Failure {
+    if let [too_long] = &violations.list[..]
+        && too_long.code == svm_verify::Code::Section
+    {
+        let reason = format!("rewritten, it has {}", too_long.reason);
+        return Failure::Refused {
+            file: file.to_owned(),
+            refusals: vec![Refusal::of_object(svm_rewrite::Code::TooMany, reason)],
+        };
+    }
     let moves = |v: &&Violation| v.code == svm_verify::Code::StackPointer;
     if violations.total == violations.list.iter().filter(moves).count() {
         let refused = violations.list.iter().map(unfollowed).collect();

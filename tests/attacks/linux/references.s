@@ -401,3 +401,75 @@ ret
 # refuse: P2-relocation
 call twin_slow_rax+3
 ret
+
+### an absolute operand with a relocation relative to its place
+# refuse: P2-relocation
+# from: psABI 4.4, S + A - P; SDM 2.2.1.6: only mod 0 with rm 5 is relative to rip
+.byte 0x48,0x8b,0x04,0x25
+.reloc ., R_X86_64_PC32, d - 4
+.long 0
+ret
+.data
+d: .quad 0, 0
+.text
+
+### the same, written
+# refuse: P2-relocation
+# from: ibid.: a few megabytes, which is an address of users
+.byte 0x48,0x89,0x04,0x25
+.reloc ., R_X86_64_PC32, d - 4
+.long 0
+ret
+.data
+d: .quad 0
+.text
+
+### an operand relative to rip with the address itself
+# refuse: P2-relocation
+# from: psABI 4.4, S + A; both are in the topmost 2 GiB, so the sum is elsewhere in the kernel
+.byte 0x48,0x8b,0x05
+.reloc ., R_X86_64_32S, d
+.long 0
+ret
+.data
+d: .quad 0
+.text
+
+### the same, written, with 32 bits that are not extended
+# refuse: P2-relocation
+# from: psABI 4.4
+.byte 0x48,0x89,0x05
+.reloc ., R_X86_64_32, d
+.long 0
+ret
+.data
+d: .quad 0
+.text
+
+### the same with a symbol of the kernel
+# refuse: P2-relocation
+.byte 0x48,0x89,0x05
+.reloc ., R_X86_64_32S, jiffies
+.long 0
+ret
+
+### an absolute operand with the address itself
+# accept
+# from: psABI 4.4, R_X86_64_32S
+.byte 0x48,0x8b,0x04,0x25
+.reloc ., R_X86_64_32S, d
+.long 0
+ret
+.data
+d: .quad 0
+.text
+
+### a call through a slot, absolute and yet relative to its place
+# refuse: P2-relocation
+.byte 0xff,0x14,0x25
+.reloc ., R_X86_64_PC32, d - 4
+.long 0
+ret
+.data
+d: .quad 0, 0
+.text

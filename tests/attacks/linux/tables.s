@@ -1306,3 +1306,88 @@ ret
 .long 1b - ., 0x1000 - .
 .short 1, 1
 .popsection
+
+### a static branch that is the way back from a slow path
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/jump_label.c: the jump becomes a nop, and what follows runs
+test %rsi, %rsi
+jz 6f
+lea (%rdi), %rax
+mov %eax, %ecx
+shr $8, %ecx
+and $0xfff0, %ecx
+sub twin_stlb(%rcx), %rax
+cmp $0xfff, %rax
+ja 4f
+add twin_stlb+8(%rcx), %rax
+5: mov (%rax), %rax
+ret
+4: lea (%rdi), %rax
+call twin_slow_rax
+1: .byte 0xe9
+.long 5b - . - 4
+7: mov %rax, (%rdx)
+ret
+6: {T:(%rdx)}
+mov %rax, %rdx
+jmp 7b
+.pushsection __jump_table,"aw"
+.long 1b - ., 5b - .
+.quad k - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### the same in two bytes
+# refuse: P2-metadata
+# from: ibid.
+lea (%rdi), %rax
+mov %eax, %ecx
+shr $8, %ecx
+and $0xfff0, %ecx
+sub twin_stlb(%rcx), %rax
+cmp $0xfff, %rax
+ja 4f
+add twin_stlb+8(%rcx), %rax
+5: mov (%rax), %rax
+ret
+4: lea (%rdi), %rax
+call twin_slow_rax
+1: jmp 5b
+wrmsr
+add $8, %rsp
+jmp *%rdx
+.pushsection __jump_table,"aw"
+.long 1b - ., 5b - .
+.quad k - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
+
+### a slow path whose way back is not in a table
+# accept
+test %rsi, %rsi
+jz 6f
+lea (%rdi), %rax
+mov %eax, %ecx
+shr $8, %ecx
+and $0xfff0, %ecx
+sub twin_stlb(%rcx), %rax
+cmp $0xfff, %rax
+ja 4f
+add twin_stlb+8(%rcx), %rax
+5: mov (%rax), %rax
+ret
+4: lea (%rdi), %rax
+call twin_slow_rax
+1: .byte 0xe9
+.long 5b - . - 4
+7: mov %rax, (%rdx)
+ret
+6: {T:(%rdx)}
+mov %rax, %rdx
+jmp 7b

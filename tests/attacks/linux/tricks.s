@@ -453,3 +453,24 @@ mov $1, %eax; ret
 .pushsection .orc_unwind_ip,"a"
 .long f+1 - .
 .popsection
+
+### a slow path for an address relative to its own place
+# refuse: P2-out-of-line
+# from: SDM 2.2.1.6: the same bytes elsewhere are another address
+1: lea g(%rip), %rax
+mov %eax, %ecx
+shr $8, %ecx
+and $0xfff0, %ecx
+sub twin_stlb(%rcx), %rax
+cmp $0xfff, %rax
+ja 4f
+add twin_stlb+8(%rcx), %rax
+5: mov (%rax), %rax
+ret
+4: .byte 0x48,0x8d,0x05
+.long g - 1b - 7
+call twin_slow_rax
+jmp 5b
+.type g,@function
+g: .fill 200, 1, 0x90
+ret

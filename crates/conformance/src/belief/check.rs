@@ -302,7 +302,7 @@ fn memory(machine: &Machine, belief: &Belief, state: &State) -> Result<(), Strin
     let changed: Vec<u64> = machine
         .pieces
         .iter()
-        .flat_map(|piece| piece.settle())
+        .flat_map(|piece| piece.restore())
         .collect();
     match changed
         .iter()

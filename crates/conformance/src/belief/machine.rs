@@ -1,4 +1,5 @@
 //! One instruction at a time, executed on the processor that this process has.
+//! (`crates/process-lab/src/enter.rs` says how this entry differs from the others.)
 //!
 //! ```text
 //! guard | first data page | guard | second data page | guard | stack, 2 pages | guard
@@ -79,12 +80,7 @@ global_asm!(
     ".text",
     ".balign 16",
     "twin_belief_enter:",
-    "    pushq %rbp",
-    "    pushq %rbx",
-    "    pushq %r12",
-    "    pushq %r13",
-    "    pushq %r14",
-    "    pushq %r15",
+    process_lab::push_host_frame!(),
     "    movq  %rsp, {c}+144(%rip)",
     "    ldmxcsr {c}+300(%rip)",
     "    pushq {c}+128(%rip)",
@@ -140,12 +136,7 @@ global_asm!(
     "    pushq $0x202",
     "    popfq",
     "    ldmxcsr {c}+300(%rip)",
-    "    popq  %r15",
-    "    popq  %r14",
-    "    popq  %r13",
-    "    popq  %r12",
-    "    popq  %rbx",
-    "    popq  %rbp",
+    process_lab::pop_host_frame!(),
     "    ret",
     c = sym CONTEXT,
     options(att_syntax)
@@ -199,7 +190,7 @@ impl Piece {
     }
 
     /// Addresses of the bytes that changed since; restores them.
-    pub fn settle(&self) -> Vec<u64> {
+    pub fn restore(&self) -> Vec<u64> {
         let now = self.now();
         if *now == *self.pristine {
             return Vec::new();

@@ -37,7 +37,7 @@ const DESCRIBED: usize = 50;
 
 /// The results of a run.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct BeliefReport {
     /// Encodings that the verifier allows.
     pub allowed: u64,
     /// Those of them that were executed from one state at least.
@@ -52,7 +52,7 @@ pub struct Report {
     pub described: Vec<String>,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for BeliefReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<34}{:>12}", "encodings allowed", self.allowed)?;
         writeln!(f, "{:<34}{:>12}", "  executed", self.executed)?;
@@ -76,9 +76,9 @@ impl fmt::Display for Report {
 ///
 /// # Errors
 /// A system call's.
-pub fn run(share: u64) -> Result<Report, Error> {
+pub fn run(share: u64) -> Result<BeliefReport, Error> {
     let mut machine = Machine::new()?;
-    let mut report = Report::default();
+    let mut report = BeliefReport::default();
     let mut number = 0;
     encodings::each(&mut |bytes| {
         number += 1;
@@ -168,7 +168,7 @@ const SPOILT: &[Spoilt] = &[
     }),
 ];
 
-impl Report {
+impl BeliefReport {
     fn note(&mut self, code: &[u8], verdict: Verdict) {
         match verdict {
             Verdict::Good(runs) => {

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::{Parser, ValueEnum};
 
-use conformance::differential::campaign::{self, Extent, Report, Row};
+use conformance::differential::campaign::{self, DifferentialReport, Extent, Row};
 use conformance::differential::features::Instructions;
 use conformance::differential::functions::{SUBJECTS, Subject, subject};
 use conformance::differential::native;
 use conformance::differential::session::Session;
-use process_lab::program::{Program, Variant};
+use process_lab::program::{LinkedCode, Variant};
 use process_lab::stock::{self, Stock};
 use process_lab::{Error, verdict};
 
@@ -85,7 +85,7 @@ fn run(options: &Options) -> Result<bool, Error> {
     let variants = options.scheme.variants();
     let programs = variants
         .iter()
-        .map(|s| Program::new(&stock, *s))
+        .map(|s| LinkedCode::new(&stock, *s))
         .collect::<Result<Vec<_>, _>>()?;
     let subjects = chosen(&options.functions)?;
     if let Some(image) = options.image {
@@ -130,7 +130,7 @@ fn progress(done: usize, all: usize, row: &Row) {
 }
 
 /// Runs of unexecuted instructions, as offsets in the function.
-fn print_missed(stock: &Stock<'_>, report: &Report, subjects: &[&'static Subject]) {
+fn print_missed(stock: &Stock<'_>, report: &DifferentialReport, subjects: &[&'static Subject]) {
     let instructions = Instructions::of(stock);
     for function in subjects
         .iter()
@@ -155,7 +155,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Subject>, Error> {
 
 fn single(
     stock: &Stock<'_>,
-    programs: &[Program],
+    programs: &[LinkedCode],
     subjects: &[&'static Subject],
     image: u64,
 ) -> Result<bool, Error> {

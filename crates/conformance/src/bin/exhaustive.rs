@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use conformance::forms::campaign::{Extent, Report};
+use conformance::forms::campaign::{Extent, FormsReport};
 use conformance::forms::{self, campaign, known, survey};
 use conformance::mutants;
 use process_lab::Error;
@@ -127,7 +127,7 @@ fn mutate(options: &Options, start: Instant) -> Result<bool, Error> {
     Ok(report.surviving() == 0)
 }
 
-fn stale(report: &Report) -> Vec<&'static str> {
+fn stale(report: &FormsReport) -> Vec<&'static str> {
     let names = known::KNOWN.iter().map(|known| known.name);
     names
         .filter(|name| !report.known.contains_key(name))

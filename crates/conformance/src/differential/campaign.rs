@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use process_lab::error::Error;
-use process_lab::program::Program;
+use process_lab::program::LinkedCode;
 use process_lab::stock::Stock;
 
 use crate::differential::features::Instructions;
@@ -88,7 +88,7 @@ impl Row {
 
 /// The results of a campaign.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct DifferentialReport {
     /// By function, in the order of the table.
     pub rows: Vec<Row>,
     /// Starts of executed instructions, a byte for each byte of code.
@@ -105,11 +105,11 @@ type Collected = (Vec<(usize, Row)>, Vec<u8>);
 /// worker that dies is a difference.
 pub fn run(
     stock: &Stock<'_>,
-    programs: &[Program],
+    programs: &[LinkedCode],
     subjects: &[&'static Subject],
     plan: Extent,
     progress: &(dyn Fn(&Row) + Sync),
-) -> Result<Report, Error> {
+) -> Result<DifferentialReport, Error> {
     let next = AtomicUsize::new(0);
     let instructions = Instructions::of(stock);
     let collected: Mutex<Collected> = Mutex::default();
@@ -141,7 +141,7 @@ pub fn run(
     })?;
     let (mut rows, coverage) = collected.into_inner().expect("all threads ended");
     rows.sort_by_key(|(i, _)| *i);
-    let mut report = Report {
+    let mut report = DifferentialReport {
         rows: rows.into_iter().map(|(_, row)| row).collect(),
         coverage,
     };
@@ -153,7 +153,7 @@ pub fn run(
 
 fn function<'s>(
     stock: &'s Stock<'s>,
-    programs: &'s [Program],
+    programs: &'s [LinkedCode],
     session: &mut Session<'s>,
     subject: &Subject,
     plan: Extent,
@@ -189,7 +189,7 @@ fn merge(all: &mut Vec<u8>, more: &[u8]) {
     }
 }
 
-impl Report {
+impl DifferentialReport {
     /// Runs in which something differed.
     pub fn differing(&self) -> u64 {
         self.rows.iter().map(|row| row.differing).sum()

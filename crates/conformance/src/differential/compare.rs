@@ -7,11 +7,11 @@
 use std::fmt;
 
 use process_lab::imports::IMPORTS;
-use process_lab::program::Program;
+use process_lab::program::LinkedCode;
 use process_lab::stock::Stock;
 
 use crate::differential::symbolise::{self, Site};
-use crate::differential::trace::{Ending, Event, Outcome, number};
+use crate::differential::trace::{Ending, Event, RunOutcome, number};
 use crate::differential::worker::Worker;
 
 /// The longest instruction (SDM volume 2, 2.3.11).
@@ -76,11 +76,11 @@ impl fmt::Display for Difference {
 pub struct Pair<'r> {
     pub stock: &'r Stock<'r>,
     /// The rewritten driver.
-    pub program: &'r Program,
+    pub program: &'r LinkedCode,
     /// The native worker, after its run.
-    pub native: (&'r Worker, Outcome),
+    pub native: (&'r Worker, RunOutcome),
     /// The rewritten worker, after its run.
-    pub twin: (&'r Worker, Outcome),
+    pub twin: (&'r Worker, RunOutcome),
 }
 
 impl Pair<'_> {
@@ -94,7 +94,7 @@ impl Pair<'_> {
     fn calls(&self) -> Option<Difference> {
         let ((native, a), (twin, b)) = (self.native, self.twin);
         for index in 0..a.events.max(b.events) {
-            let event = |worker: &Worker, outcome: &Outcome| {
+            let event = |worker: &Worker, outcome: &RunOutcome| {
                 (index < outcome.events).then(|| worker.channel.event(index as usize))
             };
             let (x, y) = (event(native, &a), event(twin, &b));
@@ -198,7 +198,7 @@ impl Pair<'_> {
 }
 
 /// An end in words.
-pub fn end_text(outcome: &Outcome, site: Option<Site>) -> String {
+pub fn end_text(outcome: &RunOutcome, site: Option<Site>) -> String {
     let at = site.map_or_else(|| format!("{:#x}", outcome.rip), |site| site.to_string());
     let address = outcome.address;
     match Ending::from_number(outcome.ending) {

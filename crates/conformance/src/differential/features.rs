@@ -8,63 +8,43 @@ use iced_x86::{
 
 use process_lab::stock::{Function, Stock};
 
-/// A kind of instruction that the differential run has to execute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Feature {
-    /// Reads memory.
-    Load,
-    /// Writes memory.
-    Store,
-    /// Reads and writes memory.
-    ReadModifyWrite,
-    /// With a `lock` prefix.
-    Lock,
-    /// `rep stos`.
-    RepStos,
-    /// `rep movs`.
-    RepMovs,
-    /// `bts` or another of its family with memory and a register: outside the
-    /// plain effective address.
-    BitString,
-    /// A negative displacement from a register.
-    NegativeDisplacement,
-    /// Relative to `%gs`.
-    PerCpu,
-    /// Relative to `rip`: the module's or the kernel's variables.
-    RipRelative,
-    /// Port input or output.
-    Port,
-    /// A call through a thunk.
-    IndirectCall,
-    /// `lea` of a stack address: a variable passed by reference.
-    StackReference,
-    /// An index register.
-    Indexed,
-    /// `ud2`.
-    Trap,
-    Prefetch,
-}
-
-impl Feature {
-    /// All of them.
-    pub const ALL: [Feature; 16] = [
-        Feature::Load,
-        Feature::Store,
-        Feature::ReadModifyWrite,
-        Feature::Lock,
-        Feature::RepStos,
-        Feature::RepMovs,
-        Feature::BitString,
-        Feature::NegativeDisplacement,
-        Feature::PerCpu,
-        Feature::RipRelative,
-        Feature::Port,
-        Feature::IndirectCall,
-        Feature::StackReference,
-        Feature::Indexed,
-        Feature::Trap,
-        Feature::Prefetch,
-    ];
+process_lab::listed! {
+    /// A kind of instruction that the differential run has to execute.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Feature {
+        /// Reads memory.
+        Load,
+        /// Writes memory.
+        Store,
+        /// Reads and writes memory.
+        ReadModifyWrite,
+        /// With a `lock` prefix.
+        Lock,
+        /// `rep stos`.
+        RepStos,
+        /// `rep movs`.
+        RepMovs,
+        /// `bts` or another of its family with memory and a register: outside the
+        /// plain effective address.
+        BitString,
+        /// A negative displacement from a register.
+        NegativeDisplacement,
+        /// Relative to `%gs`.
+        PerCpu,
+        /// Relative to `rip`: the module's or the kernel's variables.
+        RipRelative,
+        /// Port input or output.
+        Port,
+        /// A call through a thunk.
+        IndirectCall,
+        /// `lea` of a stack address: a variable passed by reference.
+        StackReference,
+        /// An index register.
+        Indexed,
+        /// `ud2`.
+        Trap,
+        Prefetch,
+    }
 }
 
 /// The module's instructions.

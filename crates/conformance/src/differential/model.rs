@@ -11,7 +11,7 @@ use process_lab::random::{Random, seed};
 use process_lab::shared::Shared;
 
 use crate::differential::trace::{
-    Channel, Ending, Event, MAX_ARGUMENTS, MAX_EVENTS, Outcome, Request, number,
+    Channel, Ending, Event, MAX_ARGUMENTS, MAX_EVENTS, Request, RunOutcome, number,
 };
 
 /// The largest effect that is performed; a larger one ends the run.
@@ -49,7 +49,7 @@ pub struct Recorder<'w> {
     request: Request,
     events: usize,
     /// Set when the run is to end.
-    ended: Option<Outcome>,
+    ended: Option<RunOutcome>,
 }
 
 impl<'w> Recorder<'w> {
@@ -76,17 +76,17 @@ impl<'w> Recorder<'w> {
     }
 
     /// How the model ended the run, if it did.
-    pub fn ended(&self) -> Option<Outcome> {
+    pub fn ended(&self) -> Option<RunOutcome> {
         self.ended
     }
 
     fn end(&mut self, ending: Ending, address: u64, site: u64) {
-        self.ended = Some(Outcome {
+        self.ended = Some(RunOutcome {
             ending: ending as u64,
             address,
             rip: site,
             after: 1,
-            ..Outcome::default()
+            ..RunOutcome::default()
         });
     }
 

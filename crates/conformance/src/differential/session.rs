@@ -9,7 +9,7 @@
 use process_lab::address_space::Region;
 use process_lab::error::Error;
 use process_lab::mapping;
-use process_lab::program::Program;
+use process_lab::program::LinkedCode;
 use process_lab::random::{Random, seed};
 use process_lab::shared::Shared;
 use process_lab::stock::Stock;
@@ -20,7 +20,7 @@ use crate::differential::image;
 use crate::differential::native::Native;
 use crate::differential::objects;
 use crate::differential::symbolise;
-use crate::differential::trace::{Channel, Ending, MAX_EVENTS, Outcome, Request};
+use crate::differential::trace::{Channel, Ending, MAX_EVENTS, Request, RunOutcome};
 use crate::differential::twin::Twin;
 use crate::differential::worker::Worker;
 
@@ -36,24 +36,17 @@ const TWIN_TIME: u64 = 5_000_000;
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The native run's outcome.
-    pub native: Outcome,
+    pub native: RunOutcome,
     /// The rewritten runs' outcomes, in the order of the programs; empty if
     /// the native run did not end.
-    pub twins: Vec<Outcome>,
+    pub twins: Vec<RunOutcome>,
     /// Differences, each with the number of its program.
     pub differences: Vec<(usize, Difference)>,
 }
 
-impl Verdict {
-    /// Whether there was nothing to compare: the native run did not end.
-    pub fn is_unfinished(&self) -> bool {
-        self.twins.is_empty()
-    }
-}
-
 pub struct Session<'s> {
     stock: &'s Stock<'s>,
-    programs: &'s [Program],
+    programs: &'s [LinkedCode],
     native: Worker,
     twins: Vec<Worker>,
     file: Vec<u8>,
@@ -76,7 +69,7 @@ impl<'s> Session<'s> {
     ///
     /// # Errors
     /// A system call's.
-    pub fn new(stock: &'s Stock<'s>, programs: &'s [Program]) -> Result<Session<'s>, Error> {
+    pub fn new(stock: &'s Stock<'s>, programs: &'s [LinkedCode]) -> Result<Session<'s>, Error> {
         let native = Worker::start("native", memory(stock)?, channel(stock)?, |m| {
             Native::new(stock, m)
         })?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use process_lab::program::Program;
+use process_lab::program::LinkedCode;
 use process_lab::stock::Stock;
 
 /// A place in the original's code.
@@ -35,7 +35,7 @@ pub fn native(stock: &Stock<'_>, address: u64) -> Option<Site> {
 }
 
 /// The place that an address of rewritten code stands for.
-pub fn rewritten(stock: &Stock<'_>, program: &Program, address: u64) -> Option<Site> {
+pub fn rewritten(stock: &Stock<'_>, program: &LinkedCode, address: u64) -> Option<Site> {
     let (section, offset) = program.original(address)?;
     Some(site(stock, section, offset))
 }

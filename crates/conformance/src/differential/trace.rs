@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! +0       Request   the parent writes it
-//! +256     Outcome   the worker writes it, and
+//! +256     RunOutcome   the worker writes it, and
 //! +512     [Event; MAX_EVENTS]
 //! +COVERAGE          one byte for each byte of code: executed, when stepped
 //! ```
@@ -49,47 +49,35 @@ pub struct Request {
     pub fresh: u64,
 }
 
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u64)]
-pub enum Ending {
-    /// The function returned [`Outcome::result`].
-    Returned = 0,
-    /// It called a routine that does not return.
-    Stopped = 1,
-    /// It accessed [`Outcome::address`], which is not mapped.
-    Fault = 2,
-    /// It called or jumped to [`Outcome::address`], where no function begins.
-    BadCall = 3,
-    /// It met a BUG.
-    Bug = 4,
-    /// It used port [`Outcome::address`], which the policy does not name.
-    Port = 5,
-    /// The call budget was used up.
-    CallBudget = 6,
-    /// The time budget was used up; the place is random.
-    TimeBudget = 7,
-    /// An import was given an address that is not mapped.
-    BadArgument = 8,
-    /// Anything else: [`Outcome::detail`] says what.
-    Broken = 9,
+process_lab::listed! {
+    /// How a run ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[repr(u64)]
+    pub enum Ending {
+        /// The function returned [`RunOutcome::result`].
+        Returned = 0,
+        /// It called a routine that does not return.
+        Stopped = 1,
+        /// It accessed [`RunOutcome::address`], which is not mapped.
+        Fault = 2,
+        /// It called or jumped to [`RunOutcome::address`], where no function begins.
+        BadCall = 3,
+        /// It met a BUG.
+        Bug = 4,
+        /// It used port [`RunOutcome::address`], which the policy does not name.
+        Port = 5,
+        /// The call budget was used up.
+        CallBudget = 6,
+        /// The time budget was used up; the place is random.
+        TimeBudget = 7,
+        /// An import was given an address that is not mapped.
+        BadArgument = 8,
+        /// Anything else: [`RunOutcome::detail`] says what.
+        Broken = 9,
+    }
 }
 
 impl Ending {
-    /// All of them, by number.
-    pub const ALL: [Ending; 10] = [
-        Ending::Returned,
-        Ending::Stopped,
-        Ending::Fault,
-        Ending::BadCall,
-        Ending::Bug,
-        Ending::Port,
-        Ending::CallBudget,
-        Ending::TimeBudget,
-        Ending::BadArgument,
-        Ending::Broken,
-    ];
-
     /// The ending of this number; any other number means a broken worker.
     pub fn from_number(number: u64) -> Ending {
         Ending::ALL
@@ -102,7 +90,7 @@ impl Ending {
 /// The outcome of a run.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// [`Ending`].
     pub ending: u64,
     /// `rax`, if it returned.
@@ -122,7 +110,7 @@ pub struct Outcome {
     pub time: u64,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// An address inside the instruction at which the run ended: a return address
     /// may be another function's first.
     pub fn place(&self) -> u64 {
@@ -153,7 +141,8 @@ pub struct Event {
     pub arguments: [u64; MAX_ARGUMENTS],
 }
 
-const _: () = assert!(size_of::<Request>() <= OUTCOME && size_of::<Outcome>() <= EVENTS - OUTCOME);
+const _: () =
+    assert!(size_of::<Request>() <= OUTCOME && size_of::<RunOutcome>() <= EVENTS - OUTCOME);
 
 /// The shared memory between the parent and one worker.
 #[derive(Debug)]
@@ -162,7 +151,7 @@ pub struct Channel(Shared);
 /// Plain data of this module, which any bytes are a value of.
 trait Plain: Copy + Default {}
 impl Plain for Request {}
-impl Plain for Outcome {}
+impl Plain for RunOutcome {}
 impl Plain for Event {}
 
 impl Channel {
@@ -198,12 +187,12 @@ impl Channel {
         self.put(0, request);
     }
 
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> RunOutcome {
         self.get(OUTCOME)
     }
 
     /// Gives the outcome.
-    pub fn set_outcome(&mut self, outcome: &Outcome) {
+    pub fn set_outcome(&mut self, outcome: &RunOutcome) {
         self.put(OUTCOME, outcome);
     }
 

@@ -13,7 +13,7 @@ use process_lab::code_memory;
 use process_lab::error::Error;
 use process_lab::imports::IMPORTS;
 use process_lab::mapping;
-use process_lab::program::{Program, STLB, STLB_SIZE, STUBS, stub};
+use process_lab::program::{LinkedCode, STLB, STLB_SIZE, STUBS, stub};
 use process_lab::runtime::{
     self, AbortReport, Config, Cpu, Frame, Host, Instance, Region, Testbed,
 };
@@ -23,12 +23,12 @@ use process_lab::stock::{self, Stock};
 
 use crate::differential::model::{Call, Recorder};
 use crate::differential::ports::PORTS;
-use crate::differential::trace::{Channel, Ending, Outcome};
+use crate::differential::trace::{Channel, Ending, RunOutcome};
 use crate::differential::worker::Machine;
 
-/// [`Outcome::detail`] if the program lacks the function.
+/// [`RunOutcome::detail`] if the program lacks the function.
 const NO_FUNCTION: u64 = 1;
-/// [`Outcome::detail`] for an unexpected status of `twin_enter` is this and the status.
+/// [`RunOutcome::detail`] for an unexpected status of `twin_enter` is this and the status.
 const STATUS: u64 = 100;
 /// The reason of an abort because time ran out.
 const TIMEOUT: u32 = 0x7777;
@@ -41,7 +41,7 @@ static CPU: AtomicPtr<Cpu> = AtomicPtr::new(std::ptr::null_mut());
 /// The rewritten worker's machine.
 pub struct Twin<'f> {
     stock: &'f Stock<'f>,
-    program: &'f Program,
+    program: &'f LinkedCode,
     fd: c_int,
     cpu: *mut Cpu,
     testbed: *mut Testbed,
@@ -54,12 +54,12 @@ impl<'f> Twin<'f> {
     /// A system call's.
     pub fn new(
         stock: &'f Stock<'f>,
-        program: &'f Program,
+        program: &'f LinkedCode,
         memory: &Shared,
     ) -> Result<Twin<'f>, Error> {
         let failed = || Error::system("loading rewritten code");
         code_memory::load_program(program).map_err(failed())?;
-        let stubs = Program::stubs();
+        let stubs = LinkedCode::stubs();
         let end = STUBS + stubs.len() as u64;
         code_memory::load(STUBS, end, &[(STUBS, &stubs)]).map_err(failed())?;
         mapping::new_memory(STLB, STLB_SIZE).map_err(failed())?;
@@ -167,15 +167,15 @@ impl<'f> Twin<'f> {
 }
 
 impl Machine for Twin<'_> {
-    fn run(&mut self, memory: &mut Shared, channel: &mut Channel) -> Outcome {
+    fn run(&mut self, memory: &mut Shared, channel: &mut Channel) -> RunOutcome {
         let request = channel.request();
         if self.testbed.is_null() || request.fresh != 0 {
             self.renew();
         }
-        let broken = |detail| Outcome {
+        let broken = |detail| RunOutcome {
             ending: Ending::Broken as u64,
             detail,
-            ..Outcome::default()
+            ..RunOutcome::default()
         };
         let Some(entry) = self.function(request.function) else {
             return broken(NO_FUNCTION);
@@ -201,10 +201,10 @@ impl Machine for Twin<'_> {
         };
         RUN.store(std::ptr::null_mut(), Ordering::SeqCst);
         let mut outcome = match (status, report) {
-            (runtime::OK, _) => Outcome {
+            (runtime::OK, _) => RunOutcome {
                 ending: Ending::Returned as u64,
                 result,
-                ..Outcome::default()
+                ..RunOutcome::default()
             },
             (runtime::ABORTED, Some(report)) => aborted(&report, recorder.ended()),
             _ => broken(STATUS + status as u64),
@@ -225,14 +225,14 @@ unsafe fn report(instance: *mut Instance) -> Option<AbortReport> {
 }
 
 /// What a report says in the testbed's terms.
-fn aborted(report: &AbortReport, ended: Option<Outcome>) -> Outcome {
-    let outcome = |ending: Ending, after: u64| Outcome {
+fn aborted(report: &AbortReport, ended: Option<RunOutcome>) -> RunOutcome {
+    let outcome = |ending: Ending, after: u64| RunOutcome {
         ending: ending as u64,
         address: report.address,
         rip: report.rip,
         after,
         detail: u64::from(report.reason),
-        ..Outcome::default()
+        ..RunOutcome::default()
     };
     match report.kind {
         _ if ended.is_some() => ended.unwrap_or_default(),
@@ -240,12 +240,12 @@ fn aborted(report: &AbortReport, ended: Option<Outcome>) -> Outcome {
         runtime::ABORT_FAULT if report.reason == TIMEOUT => outcome(Ending::TimeBudget, 0),
         runtime::ABORT_FAULT | runtime::ABORT_STACK => outcome(Ending::Fault, 0),
         runtime::ABORT_CALL => outcome(Ending::BadCall, 1),
-        runtime::ABORT_BUG => Outcome {
+        runtime::ABORT_BUG => RunOutcome {
             address: 0,
             ..outcome(Ending::Bug, 1)
         },
         runtime::ABORT_PORT => outcome(Ending::Port, 1),
-        kind => Outcome {
+        kind => RunOutcome {
             detail: u64::from(kind),
             ..outcome(Ending::Broken, 1)
         },

@@ -15,12 +15,12 @@ use process_lab::patience::Patience;
 use process_lab::process::fate;
 use process_lab::shared::Shared;
 
-use crate::differential::trace::{Channel, Outcome, Request};
+use crate::differential::trace::{Channel, Request, RunOutcome};
 
 /// The machine that a worker runs functions on.
 pub trait Machine {
     /// Performs the channel's request on `memory`.
-    fn run(&mut self, memory: &mut Shared, channel: &mut Channel) -> Outcome;
+    fn run(&mut self, memory: &mut Shared, channel: &mut Channel) -> RunOutcome;
 }
 
 /// Time of its own that a run may take before the worker counts as hung.
@@ -113,7 +113,7 @@ impl Worker {
     }
 
     /// Waits for the run's end. The error says what happened to the worker.
-    pub fn finish(&mut self) -> Result<Outcome, String> {
+    pub fn finish(&mut self) -> Result<RunOutcome, String> {
         let mut patience = Patience::new(self.pid, PATIENCE);
         loop {
             let mut poll = libc::pollfd {

@@ -122,7 +122,7 @@ const VARIANTS: [Variant; 4] = [
 
 /// The results of a campaign.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct FormsReport {
     /// Functions executed.
     pub executed: usize,
     /// Functions refused where more is live, by code.
@@ -150,8 +150,8 @@ pub struct Report {
     pub known: BTreeMap<&'static str, usize>,
 }
 
-impl Report {
-    fn add(&mut self, other: Report) {
+impl FormsReport {
+    fn add(&mut self, other: FormsReport) {
         self.executed += other.executed;
         self.unverified += other.unverified;
         self.states += other.states;
@@ -173,7 +173,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for FormsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let row = |f: &mut fmt::Formatter<'_>, name: &str, value: u64| {
             writeln!(f, "{name:<34}{value:>12}")
@@ -216,7 +216,7 @@ pub fn run(
     verdicts: &[Verdict],
     plan: &Extent,
     progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Report, Error> {
+) -> Result<FormsReport, Error> {
     let batches = batches(forms, verdicts, plan);
     let (next, total) = (AtomicUsize::new(0), Mutex::new(left_out(forms, verdicts)));
     let failure = Mutex::new(None);
@@ -251,8 +251,8 @@ fn is_unobserved(form: &Form) -> bool {
 }
 
 /// Rewritten forms that are not executed, by reason.
-fn left_out(forms: &[Form], verdicts: &[Verdict]) -> Report {
-    let mut report = Report::default();
+fn left_out(forms: &[Form], verdicts: &[Verdict]) -> FormsReport {
+    let mut report = FormsReport::default();
     for (n, form) in forms.iter().enumerate() {
         if !verdicts[n].is_rewritten() {
             continue;
@@ -311,7 +311,7 @@ struct Prepared<'b> {
     original: Image,
     original_object: elf_loader::Object<'static>,
     rewritten: Vec<Rewritten<'static>>,
-    report: Report,
+    report: FormsReport,
 }
 
 fn prepare<'b>(batch: &'b Batch, plan: &Extent) -> Result<Prepared<'b>, Error> {
@@ -319,7 +319,7 @@ fn prepare<'b>(batch: &'b Batch, plan: &Extent) -> Result<Prepared<'b>, Error> {
         .iter()
         .map(|variant| survey::judge(&batch.cases, *variant))
         .collect();
-    let mut report = Report::default();
+    let mut report = FormsReport::default();
     let mut accepted = Vec::new();
     for (n, case) in batch.cases.iter().enumerate() {
         let refusal = verdicts.iter().find_map(|v| match &v[n] {
@@ -350,7 +350,7 @@ fn prepare<'b>(batch: &'b Batch, plan: &Extent) -> Result<Prepared<'b>, Error> {
     })
 }
 
-fn run_batch(batch: &Batch, plan: &Extent) -> Result<Report, Error> {
+fn run_batch(batch: &Batch, plan: &Extent) -> Result<FormsReport, Error> {
     let mut prepared = prepare(batch, plan)?;
     let mut report = std::mem::take(&mut prepared.report);
     report.executed = prepared.cases.len();
@@ -398,7 +398,7 @@ fn run_batch(batch: &Batch, plan: &Extent) -> Result<Report, Error> {
     Ok(report)
 }
 
-fn count_skipped(work: &Work<'_>, native: &Records, report: &mut Report) {
+fn count_skipped(work: &Work<'_>, native: &Records, report: &mut FormsReport) {
     let states = work.setting.count as usize;
     for (n, (_, case)) in work.cases.iter().enumerate() {
         let record = native.get(n * states);
@@ -429,7 +429,7 @@ fn compare(
     prepared: &Prepared<'_>,
     (execution, program): (Execution, &Rewritten<'_>),
     (native, twin): (&Records, &Records),
-    report: &mut Report,
+    report: &mut FormsReport,
 ) -> Result<(), Error> {
     let mut described = 0;
     let mut last = usize::MAX;

@@ -56,7 +56,7 @@ pub fn agree(native: &Record, twin: &Record) -> bool {
 
 /// The whole outcome of one run, for people.
 #[derive(Clone, Debug, Default)]
-struct Outcome {
+struct Observed {
     record: Record,
     registers: [u64; 16],
     flags: u64,
@@ -71,7 +71,7 @@ fn again<M: Machine>(
     state: &State,
     (pages, seed): (u64, u64),
     make: impl Fn(&Memory) -> Result<M, Error>,
-) -> Result<Outcome, Error> {
+) -> Result<Observed, Error> {
     const ROOM: usize = 1 << 20;
     let mut shared =
         Shared::new(ROOM as u64).map_err(Error::system("making room for an outcome"))?;
@@ -109,7 +109,7 @@ fn words(block: &Block, record: &Record, case: &Case, memory: &mut Memory) -> Ve
     bytes
 }
 
-fn outcome(bytes: &[u8]) -> Outcome {
+fn outcome(bytes: &[u8]) -> Observed {
     let word =
         |n: usize| u64::from_le_bytes(bytes[8 * n..8 * n + 8].try_into().expect("eight bytes"));
     let [vectors, frame, changes] = [0, 1, 2].map(|n| word(n) as usize);
@@ -126,7 +126,7 @@ fn outcome(bytes: &[u8]) -> Outcome {
         let address = u64::from_le_bytes(chunk[..8].try_into().expect("eight bytes"));
         (address, chunk[8])
     });
-    Outcome {
+    Observed {
         record,
         registers: std::array::from_fn(|n| word(8 + n)),
         flags: word(7),
@@ -182,7 +182,7 @@ pub fn describe_state<N: Machine, T: Machine>(
     Ok(text)
 }
 
-fn differing(case: &Case, native: &Outcome, twin: &Outcome) -> String {
+fn differing(case: &Case, native: &Observed, twin: &Observed) -> String {
     let mut text = String::new();
     let mut say = |what: &str, a: u64, b: u64| {
         if a != b {

@@ -1,6 +1,7 @@
 //! Calls a function with every register set, and stores every register afterwards: one
 //! piece of assembly for the native and the rewritten process, and the block of memory
 //! that it loads and stores.
+//! (`crates/process-lab/src/enter.rs` says how this entry differs from the others.)
 //!
 //! ```text
 //! +0x0000  rax rcx rdx rbx - rbp rsi rdi r8 ... r15      in
@@ -154,13 +155,7 @@ global_asm!(
     ".balign 16",
     ".globl twin_forms_native",
     "twin_forms_native:",
-    "    pushq %rbp",
-    "    pushq %rbx",
-    "    pushq %r12",
-    "    pushq %r13",
-    "    pushq %r14",
-    "    pushq %r15",
-    "    subq  $8, %rsp",
+    process_lab::push_host_frame!(),
     "    movq  %rsp, {b}+0xb0",
     "    movq  ${top}, %rsp",
     "    call  twin_forms_trampoline",
@@ -171,13 +166,7 @@ global_asm!(
     "    movl  $1, %eax",
     "1:  movq  {b}+0xb0, %rsp",
     "    cld",
-    "    addq  $8, %rsp",
-    "    popq  %r15",
-    "    popq  %r14",
-    "    popq  %r13",
-    "    popq  %r12",
-    "    popq  %rbx",
-    "    popq  %rbp",
+    process_lab::pop_host_frame!(),
     // void reset(void): the floating-point state that the host expects.
     ".globl twin_forms_reset",
     "twin_forms_reset:",

@@ -169,7 +169,7 @@ impl Memory {
     }
 
     /// A word that sums up the changes; restores all bytes.
-    pub fn settle(&mut self) -> u64 {
+    pub fn restore(&mut self) -> u64 {
         let mut hash = 0;
         self.changed(|_, offset, page| {
             hash = mix(hash ^ digest(page) ^ offset as u64);

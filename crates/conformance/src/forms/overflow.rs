@@ -132,7 +132,7 @@ fn receive<M: Machine>(
         );
         let mark = |(address, _): &(u64, u8)| (MARK..MARK + 8).contains(address);
         let marked = u64::from(memory.changes().iter().any(mark));
-        let memory = memory.settle();
+        let memory = memory.restore();
         records.set(0, Record { memory, ..record });
         let mut second = Record::ended(Ending::None);
         second.memory = marked;

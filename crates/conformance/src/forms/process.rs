@@ -205,7 +205,7 @@ fn serve(
         let state = state(case, state_number, &work.setting);
         let record = one(machine, memory, &frame, (number, case), &state);
         let settled = Record {
-            memory: memory.settle(),
+            memory: memory.restore(),
             ..record
         };
         records.set(n, settled);

@@ -211,7 +211,7 @@ fn run_states<M: Machine>(
         for (n, state) in states.iter().enumerate() {
             records.set_progress(n);
             let record = one(&mut machine, &mut memory, &frame, (0, &case), state);
-            let memory = memory.settle();
+            let memory = memory.restore();
             records.set(n, Record { memory, ..record });
         }
         Ok(())

@@ -10,38 +10,27 @@ use std::fmt;
 use process_lab::error::Error;
 use process_lab::shared::Shared;
 
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum Ending {
-    /// The run was not made: there is no such function, or its state is not in the
-    /// share that is run.
-    None = 0,
-    /// The function returned.
-    Returned = 1,
-    /// The processor refused: [`Record::trap`], [`Record::address`].
-    Fault = 2,
-    /// The processor does not know the instruction.
-    Unknown = 3,
-    /// The process died.
-    Died = 4,
-    /// The driver was aborted otherwise: [`Record::trap`] is the kind.
-    Aborted = 5,
-    /// The harness cannot set up this state here.
-    Skipped = 6,
-}
-
-impl Ending {
-    /// All of them.
-    pub const ALL: [Ending; 7] = [
-        Ending::None,
-        Ending::Returned,
-        Ending::Fault,
-        Ending::Unknown,
-        Ending::Died,
-        Ending::Aborted,
-        Ending::Skipped,
-    ];
+process_lab::listed! {
+    /// How a run ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(u64)]
+    pub enum Ending {
+        /// The run was not made: there is no such function, or its state is not in the
+        /// share that is run.
+        None = 0,
+        /// The function returned.
+        Returned = 1,
+        /// The processor refused: [`Record::trap`], [`Record::address`].
+        Fault = 2,
+        /// The processor does not know the instruction.
+        Unknown = 3,
+        /// The process died.
+        Died = 4,
+        /// The driver was aborted otherwise: [`Record::trap`] is the kind.
+        Aborted = 5,
+        /// The harness cannot set up this state here.
+        Skipped = 6,
+    }
 }
 
 /// One run.

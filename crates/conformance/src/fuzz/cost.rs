@@ -13,6 +13,7 @@ use elf_loader::consts::{
 };
 use elf_loader::special::{FieldForm, FieldRole, SpecialKind};
 use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 use svm_rewrite::{Options, Scheme, Target};
 use svm_verify::Contract;
 
@@ -49,6 +50,12 @@ pub enum Unit {
     Relocation,
     /// An instruction that is refused.
     Refused,
+    /// `rep movsl`: the longest sequence for two bytes.
+    RepeatedString,
+    /// `movsb`: two checks for one byte.
+    String,
+    /// `xlat`.
+    Lookup,
     /// An entry of one of the kernel's tables, about an instruction of its own.
     Entry(SpecialKind),
     /// The same, all about one instruction.
@@ -77,8 +84,23 @@ impl Unit {
     pub fn all() -> Vec<Unit> {
         use Unit::*;
         let mut all = vec![
-            Branch, Load, Loop, ToTheEnd, Function, Aligned, Entered, Silent, FrameMove, Section,
-            Name, Import, Relocation, Refused,
+            Branch,
+            Load,
+            Loop,
+            ToTheEnd,
+            Function,
+            Aligned,
+            Entered,
+            Silent,
+            FrameMove,
+            Section,
+            Name,
+            Import,
+            Relocation,
+            Refused,
+            RepeatedString,
+            String,
+            Lookup,
         ];
         all.extend(TABLES.map(Entry));
         all.extend(TABLES.map(SameEntry));
@@ -117,6 +139,9 @@ impl Unit {
             Unit::Name | Unit::Relocation => vec![0x90],
             Unit::Import => vec![0xe8, 0, 0, 0, 0],
             Unit::Refused => vec![0x0f, 0x01, 0xc1],
+            Unit::RepeatedString => vec![0xf3, 0xa5],
+            Unit::String => vec![0xa4],
+            Unit::Lookup => vec![0xd7],
             Unit::Entry(kind) => match kind {
                 SpecialKind::ExTable => vec![0x48, 0x8b, 0x07],
                 SpecialKind::BugTable => vec![0x0f, 0x0b],
@@ -164,13 +189,16 @@ const ONCE: Used = Used {
 /// bytes that is a block takes most.
 pub const MEMORY: u64 = 700;
 
+/// Most bytes of memory besides for each instruction whose operands no field shows.
+pub const STRING: u64 = 8 << 10;
+
 /// Compares a number of units with twice as many. Gives both costs.
 ///
 /// # Panics
-/// If the cost grows faster than the object, or is more than [`MEMORY`] allows.
+/// If the cost grows faster than the object, or is more than [`MEMORY`] and [`STRING`] allow.
 pub fn grows(unit: &Unit, target: Target, units: usize) -> [Used; 2] {
     let used = [units, 2 * units].map(|n| spent(&object(unit, n), target));
-    let [(once, _), (twice, length)] = used;
+    let [(once, ..), (twice, length, strings)] = used;
     for (what, once, twice, free) in [
         (
             "bytes allocated",
@@ -186,7 +214,7 @@ pub fn grows(unit: &Unit, target: Target, units: usize) -> [Used; 2] {
             "{unit:?}, {target:?}, {units}: {what}: {once}, then {twice}"
         );
     }
-    let most = ONCE.peak + MEMORY * length;
+    let most = ONCE.peak + MEMORY * length + STRING * strings;
     let peak = twice.peak;
     assert!(
         peak <= most,
@@ -195,8 +223,17 @@ pub fn grows(unit: &Unit, target: Target, units: usize) -> [Used; 2] {
     [once, twice]
 }
 
-/// Reads, rewrites, verifies, writes, with any result. Gives the file's length, too.
-fn spent(object: &Object<'_>, target: Target) -> (Used, u64) {
+/// String instructions and `xlat` in an object.
+fn strings(object: &Object<'_>) -> u64 {
+    let counted = |i: &Instruction| i.is_string_instruction() || i.mnemonic() == Mnemonic::Xlatb;
+    let code = object.sections.iter().filter(|s| s.is_code());
+    let decoded = code.flat_map(|s| Decoder::new(64, &s.data, DecoderOptions::NONE));
+    decoded.filter(counted).count() as u64
+}
+
+/// Reads, rewrites, verifies, writes, with any result. Gives the file's length, too, and
+/// its [`strings`].
+fn spent(object: &Object<'_>, target: Target) -> (Used, u64, u64) {
     let file = elf_loader::write(object).expect("an object can be written");
     let contract = Contract::of(match target {
         Target::Linux => twin_abi::Target::Linux,
@@ -218,7 +255,7 @@ fn spent(object: &Object<'_>, target: Target) -> (Used, u64) {
         let _ = svm_verify::verify(&reread, contract);
     };
     let ((), used) = count(work);
-    (used, file.len() as u64)
+    (used, file.len() as u64, strings(object))
 }
 
 const TEXT: SectionId = SectionId(1);

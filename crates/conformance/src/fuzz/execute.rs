@@ -11,7 +11,7 @@ const STATES: u64 = 8;
 
 /// The result for an input, for counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum FuzzOutcome {
     /// No program whose behaviour is defined.
     Undefined,
     /// Refused by the rewriter, or rewritten and refused by the verifier, for
@@ -23,17 +23,17 @@ pub enum Outcome {
 
 /// The first byte says which way it is rewritten and seeds registers and memory;
 /// the others are choices of instructions for the program (`runnable::body`).
-pub fn execute(data: &[u8]) -> Outcome {
+pub fn execute(data: &[u8]) -> FuzzOutcome {
     let Some((&first, choices)) = data.split_first() else {
-        return Outcome::Undefined;
+        return FuzzOutcome::Undefined;
     };
     let Some(body) = body(choices) else {
-        return Outcome::Undefined;
+        return FuzzOutcome::Undefined;
     };
     let execution = EXECUTIONS[usize::from(first) % EXECUTIONS.len()];
     match run(&body, execution, u64::from(first), STATES).expect("the machines can be set up") {
-        Verdict::Same { states, faults } => Outcome::Executed(states, faults),
-        Verdict::Refused(_) | Verdict::VerifierRefused(_) => Outcome::Refused,
+        Verdict::Same { states, faults } => FuzzOutcome::Executed(states, faults),
+        Verdict::Refused(_) | Verdict::VerifierRefused(_) => FuzzOutcome::Refused,
         // With -fork=1 the fuzzer shows lines with this word only.
         Verdict::Different(text) => panic!("ERROR: {text}"),
     }

@@ -27,7 +27,7 @@ use svm_rewrite::{Options, Scheme};
 use svm_verify::{Code, Contract, Rule, Target, Violation};
 
 pub use cost::cost;
-pub use execute::{Outcome, execute};
+pub use execute::{FuzzOutcome, execute};
 pub use lift::{lift, lift_object};
 pub use program::program;
 

@@ -8,7 +8,7 @@ use std::fmt;
 
 use elf_loader::Object;
 use process_lab::error::Error;
-use process_lab::program::{Program, Variant};
+use process_lab::program::{LinkedCode, Variant};
 use process_lab::random::Random;
 use process_lab::stock::{self, Stock};
 use svm_rewrite::{Options as Rewriting, Scheme, rewrite};
@@ -42,14 +42,14 @@ impl Extent {
 
 /// The results.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct MutantsReport {
     /// By name of scheme and object.
     pub tallies: Vec<(String, Tally)>,
     /// The mutants accepted without an argument, with the result of running them.
     pub accepted: Vec<(Meaning, String)>,
 }
 
-impl Report {
+impl MutantsReport {
     /// Mutants made.
     pub fn made(&self) -> u64 {
         self.sum(|c| c.made)
@@ -82,7 +82,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for MutantsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, tally) in &self.tallies {
             writeln!(f, "{name}\n{tally}")?;
@@ -106,8 +106,8 @@ impl fmt::Display for Report {
 ///
 /// # Errors
 /// The stock module cannot be found, rewritten, or run.
-pub fn run(plan: &Extent) -> Result<Report, Error> {
-    let mut report = Report::default();
+pub fn run(plan: &Extent) -> Result<MutantsReport, Error> {
+    let mut report = MutantsReport::default();
     let file = stock::find()?;
     let stock = Stock::new(&file, native::import_entry())?;
     for variant in Variant::PLAIN {
@@ -184,7 +184,7 @@ fn means_the_same(
     let Some(undo) = survivor.mutant.apply(object) else {
         return Ok(Meaning::Unknown);
     };
-    let program = Program::link(stock, variant, object.clone());
+    let program = LinkedCode::link(stock, variant, object.clone());
     undo.undo(object);
     let runs = campaign::Extent {
         images: 1000,

@@ -65,42 +65,29 @@ pub use tally::{Count, Survivor, Tally, judge};
 
 use check::Piece;
 
-/// What was done to a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum MutantKind {
-    /// An instruction became no-operations.
-    Deleted,
-    /// An instruction and the next changed places.
-    Swapped,
-    /// A branch or call leads elsewhere.
-    Retargeted,
-    /// An operand is another register.
-    Register,
-    /// An instruction is repeated.
-    Duplicated,
-    /// A branch leads into the check.
-    Entered,
-    /// An access reaches beyond what the check covers.
-    Grown,
-    /// The stack pointer is moved, or used for another register.
-    StackPointer,
-    /// A word of the stack is another one.
-    Displaced,
-    /// A branch is on another condition.
-    Condition,
-}
-
-impl MutantKind {
-    pub const ALL: [MutantKind; 10] = [
-        MutantKind::Deleted,
-        MutantKind::Swapped,
-        MutantKind::Retargeted,
-        MutantKind::Register,
-        MutantKind::Duplicated,
-        MutantKind::Entered,
-        MutantKind::Grown,
-        MutantKind::StackPointer,
-        MutantKind::Displaced,
-        MutantKind::Condition,
-    ];
+process_lab::listed! {
+    /// What was done to a check.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum MutantKind {
+        /// An instruction became no-operations.
+        Deleted,
+        /// An instruction and the next changed places.
+        Swapped,
+        /// A branch or call leads elsewhere.
+        Retargeted,
+        /// An operand is another register.
+        Register,
+        /// An instruction is repeated.
+        Duplicated,
+        /// A branch leads into the check.
+        Entered,
+        /// An access reaches beyond what the check covers.
+        Grown,
+        /// The stack pointer is moved, or used for another register.
+        StackPointer,
+        /// A word of the stack is another one.
+        Displaced,
+        /// A branch is on another condition.
+        Condition,
+    }
 }

@@ -21,7 +21,7 @@ use process_lab::signals;
 
 use super::enter;
 use crate::error::LiveError;
-use crate::image::Plan;
+use crate::image::KernelPlan;
 use crate::measure::steps;
 use crate::timer::ThreadTimer;
 
@@ -45,7 +45,7 @@ thread_local! {
 ///
 /// # Errors
 /// A system call's.
-pub fn watch(plan: &Plan<'_>) -> Result<(), LiveError> {
+pub fn watch(plan: &KernelPlan<'_>) -> Result<(), LiveError> {
     let names = ["jiffies", "kernel_clock_nudge"];
     let [Some(jiffies), Some(nudge)] = names.map(|name| plan.symbol(name)) else {
         return Ok(());

@@ -1,4 +1,5 @@
 //! Kernel code on an ordinary thread.
+//! (`crates/process-lab/src/enter.rs` says how this entry differs from the others.)
 //!
 //! ```text
 //! host's stack                        kernel stack of the CPU, in the direct map
@@ -55,13 +56,7 @@ global_asm!(
     ".balign 16",
     ".globl twin_live_enter",
     "twin_live_enter:",
-    "    pushq %rbp",
-    "    pushq %rbx",
-    "    pushq %r12",
-    "    pushq %r13",
-    "    pushq %r14",
-    "    pushq %r15",
-    "    subq  $8, %rsp",
+    process_lab::push_host_frame!(),
     "    movq  %rdi, %rbx",
     "    movq  %rsp, 0(%rbx)",
     "    movq  8(%rbx), %rsp",
@@ -86,13 +81,7 @@ global_asm!(
     ".Ltwin_live_leave:",
     "    movq  0(%rbx), %rsp",
     "    cld",
-    "    addq  $8, %rsp",
-    "    popq  %r15",
-    "    popq  %r14",
-    "    popq  %r13",
-    "    popq  %r12",
-    "    popq  %rbx",
-    "    popq  %rbp",
+    process_lab::pop_host_frame!(),
     "    ret",
     options(att_syntax)
 );

@@ -15,7 +15,7 @@ pub(crate) fn start(mailbox: &'static Mailbox) {
     let _ = MAILBOX.set(mailbox);
 }
 
-/// The address of a host function, for [`crate::image::Plan::new`].
+/// The address of a host function, for [`crate::image::KernelPlan::new`].
 pub fn address(name: &str) -> Option<u64> {
     Some(match name {
         "host_console" => console as *const () as u64,

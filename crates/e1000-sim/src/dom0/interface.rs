@@ -273,17 +273,6 @@ impl Dom0<'_, '_> {
             .collect())
     }
 
-    /// `ip link set mtu`.
-    pub fn set_mtu(&mut self, mtu: u32) -> Result<Answer, CommandError> {
-        self.check("kernel_set_mtu", &[u64::from(mtu)])
-    }
-
-    /// `ip link set address`.
-    pub fn set_mac(&mut self, mac: [u8; 6]) -> Result<Answer, CommandError> {
-        let at = self.give("kernel_set_mac", &mac)?;
-        self.check("kernel_set_mac", &[at])
-    }
-
     /// Which frames are received besides those to the own address.
     pub fn set_receive_mode(
         &mut self,
@@ -293,32 +282,6 @@ impl Dom0<'_, '_> {
         let what = "kernel_set_rx_mode";
         let at = self.give(what, groups.as_flattened())?;
         self.check(what, &[mode as u64, at, groups.len() as u64])
-    }
-
-    /// A VLAN's frames are received, or no longer.
-    pub fn set_vlan(&mut self, vlan: u16, wanted: bool) -> Result<Answer, CommandError> {
-        let function = if wanted {
-            "kernel_vlan_add"
-        } else {
-            "kernel_vlan_kill"
-        };
-        self.check(function, &[u64::from(vlan)])
-    }
-
-    /// `ethtool -G`.
-    pub fn set_ring_parameters(&mut self, rx: u32, tx: u32) -> Result<Answer, CommandError> {
-        let what = "kernel_ethtool_set_ringparam";
-        self.check(what, &[u64::from(rx), u64::from(tx)])
-    }
-
-    /// `ethtool -K`: `NETIF_F_*` bits.
-    pub fn set_features(&mut self, set: u64, clear: u64) -> Result<Answer, CommandError> {
-        self.check("kernel_set_features", &[set, clear])
-    }
-
-    /// The transmit watchdog found a hanging queue.
-    pub fn transmit_timeout(&mut self) -> Result<Answer, CommandError> {
-        self.check("kernel_tx_timeout", &[])
     }
 
     /// `ethtool -d`.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::engines::guest::{self, BackEnd, ByEvent, Failure};
 use crate::engines::native::{Directly, NativeEngine, Notify};
-use crate::image::{Module, Plan};
+use crate::image::{KernelPlan, Module};
 use crate::measure::profile::{self, Component};
 use crate::measure::steps::{self, Steps};
 use crate::memory::{self, BarMode, Machine};
@@ -128,7 +128,7 @@ impl Job {
 
 /// The result of a job.
 #[repr(C)]
-pub struct Outcome {
+pub struct JobOutcome {
     /// What was done.
     pub round: Round,
     /// Instructions, if they were counted; those of a back end too.
@@ -139,7 +139,7 @@ pub struct Outcome {
 
 /// The mailbox's place for the outcome of the last job.
 #[repr(C)]
-pub struct OutcomeSlot(UnsafeCell<Outcome>);
+pub struct OutcomeSlot(UnsafeCell<JobOutcome>);
 
 // SAFETY: written by dom0 while it serves a command, read after the answer by the
 // process that sent the command.
@@ -213,7 +213,7 @@ thread_local! {
 /// Where a job runs.
 pub struct Site {
     /// dom0's plan.
-    pub plan: &'static Plan<'static>,
+    pub plan: &'static KernelPlan<'static>,
     pub machine: &'static Machine,
     pub mailbox: &'static Mailbox,
 }
@@ -230,7 +230,7 @@ pub fn perform(job: &Job, site: &Site) {
 }
 
 /// Declares the components' code to the profiler, once.
-fn declare(plan: &Plan<'_>) {
+fn declare(plan: &KernelPlan<'_>) {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
         let owners = [
@@ -248,7 +248,7 @@ fn declare(plan: &Plan<'_>) {
 }
 
 /// kernel/thunks.S has them one after the other.
-fn thunks(plan: &Plan<'_>) -> Range<u64> {
+fn thunks(plan: &KernelPlan<'_>) -> Range<u64> {
     let ends = ["__x86_indirect_thunk_rax", "__SCT__cond_resched"];
     match ends.map(|name| plan.symbol(name)) {
         [Some(start), Some(end)] => start..end,

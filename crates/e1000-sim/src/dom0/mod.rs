@@ -22,7 +22,7 @@ use process_lab::process::{self, Child};
 use thiserror::Error;
 
 use super::error::LiveError;
-use super::image::Plan;
+use super::image::KernelPlan;
 use super::memory::Machine;
 use crate::dom0::work::Work;
 use crate::memory::view::View;
@@ -32,7 +32,7 @@ use crate::transport::rendezvous::{Limits, NoAnswer};
 
 /// A running dom0.
 pub struct Dom0<'p, 'f> {
-    plan: &'p Plan<'f>,
+    plan: &'p KernelPlan<'f>,
     machine: &'p Machine,
     mailbox: &'p Mailbox,
     child: Child,
@@ -155,7 +155,7 @@ impl<'p, 'f> Dom0<'p, 'f> {
     /// # Errors
     /// A system call's.
     pub fn start(
-        plan: &'p Plan<'f>,
+        plan: &'p KernelPlan<'f>,
         machine: &'p Machine,
         mailbox: &'p Mailbox,
         limits: Limits,
@@ -168,7 +168,7 @@ impl<'p, 'f> Dom0<'p, 'f> {
     /// # Errors
     /// A system call's.
     pub fn start_with(
-        plan: &'p Plan<'f>,
+        plan: &'p KernelPlan<'f>,
         machine: &'p Machine,
         mailbox: &'p Mailbox,
         limits: Limits,
@@ -196,7 +196,7 @@ impl<'p, 'f> Dom0<'p, 'f> {
         self.child.pid()
     }
 
-    pub fn plan(&self) -> &'p Plan<'f> {
+    pub fn plan(&self) -> &'p KernelPlan<'f> {
         self.plan
     }
 

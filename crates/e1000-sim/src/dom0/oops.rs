@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use libc::{c_int, greg_t};
 
-use crate::image::Plan;
+use crate::image::KernelPlan;
 use crate::memory;
 
 /// Words of the kernel stack that an oops searches for its trace.
@@ -144,7 +144,7 @@ impl Oops {
     }
 
     /// Several lines with names from the plan.
-    pub fn report(&self, plan: &Plan<'_>) -> String {
+    pub fn report(&self, plan: &KernelPlan<'_>) -> String {
         let mut text = if self.last_words.is_empty() {
             let (kind, place) = (self.kind(), plan.describe(self.rip));
             format!("oops: {kind} at {:#x} in {place}", self.address)

@@ -11,7 +11,7 @@ use super::work::{Local, Work};
 use crate::dom0::Failure;
 use crate::dom0::clock;
 use crate::error::LiveError;
-use crate::image::Plan;
+use crate::image::KernelPlan;
 use crate::memory::{self, Machine, driver_stack};
 use crate::transport::command::{Command, Ending, FAILED, OOPS, RETURNED};
 use crate::transport::mailbox::{Counter, Mailbox, UpcallSlot};
@@ -22,7 +22,7 @@ const UPCALL_SPIN: u32 = 2_000;
 
 /// Data of signal handlers. Lives as long as the process.
 struct Process {
-    plan: &'static Plan<'static>,
+    plan: &'static KernelPlan<'static>,
     machine: &'static Machine,
     mailbox: &'static Mailbox,
     nic: NicPort<'static>,
@@ -31,7 +31,7 @@ struct Process {
 
 /// The whole life of the process.
 pub(crate) fn run(
-    plan: &Plan<'_>,
+    plan: &KernelPlan<'_>,
     machine: &Machine,
     mailbox: &Mailbox,
     works: &'static [Work],
@@ -40,7 +40,7 @@ pub(crate) fn run(
     // so what it inherited stays until then.
     let (plan, machine, mailbox) = unsafe {
         (
-            std::mem::transmute::<&Plan<'_>, &'static Plan<'static>>(plan),
+            std::mem::transmute::<&KernelPlan<'_>, &'static KernelPlan<'static>>(plan),
             std::mem::transmute::<&Machine, &'static Machine>(machine),
             std::mem::transmute::<&Mailbox, &'static Mailbox>(mailbox),
         )

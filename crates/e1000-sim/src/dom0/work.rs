@@ -2,7 +2,7 @@
 //! measurements that call kernel code many times without a command for each.
 
 use super::enter::{self, EnterError};
-use crate::image::Plan;
+use crate::image::KernelPlan;
 use crate::memory::Machine;
 use crate::memory::view::View;
 use crate::transport::mailbox::Mailbox;
@@ -16,7 +16,7 @@ pub type Work = fn(&Local<'_>, [u64; 5]) -> Result<u64, EnterError>;
 #[derive(Clone, Copy)]
 pub struct Local<'p> {
     /// Objects and addresses.
-    pub plan: &'p Plan<'p>,
+    pub plan: &'p KernelPlan<'p>,
     pub machine: &'p Machine,
     /// What is shared.
     pub mailbox: &'p Mailbox,

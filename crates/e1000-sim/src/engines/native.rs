@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::dom0::enter::{self, EnterError};
-use crate::image::Plan;
+use crate::image::KernelPlan;
 use crate::measure::profile::Component;
 use crate::memory::Machine;
 use crate::memory::view::View;
@@ -115,7 +115,7 @@ impl<N: Notify> NativeEngine<N> {
     /// An engine for CPU 0. `None` if kernel.o or hot.o lack an entry point, or the
     /// driver is not set up.
     pub fn new(
-        plan: &Plan<'_>,
+        plan: &KernelPlan<'_>,
         machine: &Machine,
         notify: N,
         net_device: u64,
@@ -179,7 +179,7 @@ impl<N: Notify> Engine for NativeEngine<N> {
         if !self.handle()? {
             return Ok(false);
         }
-        card.settle(true)?;
+        card.absorb_writes(true)?;
         Ok(true)
     }
 

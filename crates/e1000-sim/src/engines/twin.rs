@@ -233,7 +233,7 @@ impl<'a> TwinEngine<'a> {
     fn poll(&mut self, card: &mut dyn Card) -> Result<(), Stop> {
         for _ in 0..PATIENCE {
             self.run(self.entries.poll, [BUDGET, 0, 0, 0, 0, 0])?;
-            card.settle(false)?;
+            card.absorb_writes(false)?;
             if self.run(self.entries.pending, [0; 6])? as u32 == 0 {
                 return Ok(());
             }
@@ -298,7 +298,7 @@ impl Engine for TwinEngine<'_> {
         let placed = self.outgoing.place(count as usize, &mut self.rings);
         let arguments = [self.driver.net_device, 0, u64::from(placed), 0, 0, 0];
         self.run(self.entries.transmit, arguments)?;
-        Ok(self.outgoing.settle(&self.rings))
+        Ok(self.outgoing.collect_results(&self.rings))
     }
 
     fn result(&self, index: usize) -> Sent {
@@ -317,7 +317,7 @@ impl Engine for TwinEngine<'_> {
         let handled = self.run(self.entries.handler, arguments);
         drop(running);
         handled?;
-        card.settle(true)?;
+        card.absorb_writes(true)?;
         self.poll(card)?;
         Ok(true)
     }

@@ -4,7 +4,7 @@
 //! From the single steps, so exact. Slow paths and thunks are not included: they belong
 //! to no function.
 
-use process_lab::program::Program;
+use process_lab::program::LinkedCode;
 
 /// What one function executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Spent {
 }
 
 /// By function, most instructions first; `executed` has the count of each address.
-pub fn spent(program: &Program, executed: &[(u64, u64)]) -> Vec<Spent> {
+pub fn spent(program: &LinkedCode, executed: &[(u64, u64)]) -> Vec<Spent> {
     let starts = program.labels();
     let mut all: Vec<Spent> = starts
         .iter()

@@ -24,11 +24,11 @@ use elf_loader::link::SymbolUse;
 use elf_loader::{Object, Place};
 use process_lab::entries::{self, Entries};
 use process_lab::error::Error;
-use process_lab::program::{self, Program, STLB, STUBS, Variant};
+use process_lab::program::{self, LinkedCode, STLB, STUBS, Variant};
 use process_lab::runtime::{self, CodemapEntry};
 use twin_abi::names;
 
-use crate::image::{Module, Plan};
+use crate::image::{KernelPlan, Module};
 
 /// Where the rewritten hot routines are.
 pub const HOT: u64 = 0x5000_0000;
@@ -59,8 +59,8 @@ pub struct Stub {
 /// The hypervisor instance, ready to be loaded.
 pub struct Payload {
     /// The hot routines.
-    pub hot: Program,
-    pub driver: Program,
+    pub hot: LinkedCode,
+    pub driver: LinkedCode,
     /// Stubs by number.
     pub stubs: Vec<Stub>,
     /// Permitted targets of indirect calls, ascending.
@@ -72,7 +72,7 @@ pub struct Payload {
 /// The inputs of a payload.
 pub struct Parts<'a> {
     /// dom0's objects and where they are.
-    pub plan: &'a Plan<'a>,
+    pub plan: &'a KernelPlan<'a>,
     /// How to rewrite both.
     pub variant: Variant,
     /// Hot routines that are to be upcalls nevertheless (paper, figure 10).
@@ -111,10 +111,10 @@ impl Payload {
         let numbers = numbers(&stubs);
         let linker = Linker { parts, numbers };
         let none = Entries::default();
-        let hot = Program::link_at(HOT, parts.variant, hot, &|name, use_| {
+        let hot = LinkedCode::link_at(HOT, parts.variant, hot, &|name, use_| {
             linker.resolve(Module::Hot, &none, name, use_)
         })?;
-        let driver = Program::link_at(DRIVER, parts.variant, driver, &|name, use_| {
+        let driver = LinkedCode::link_at(DRIVER, parts.variant, driver, &|name, use_| {
             linker.resolve(Module::Driver, &hot.entries, name, use_)
         })?;
         let mut codemap = [hot.entries.codemap(), driver.entries.codemap()].concat();
@@ -190,7 +190,7 @@ fn stubs(parts: &Parts<'_>) -> Vec<Stub> {
 }
 
 /// The functions that dom0's kernel defines for others, with their addresses.
-fn kernel_functions(plan: &Plan<'_>) -> Vec<(String, u64)> {
+fn kernel_functions(plan: &KernelPlan<'_>) -> Vec<(String, u64)> {
     let Some(kernel) = plan.image(Module::Kernel) else {
         return Vec::new();
     };

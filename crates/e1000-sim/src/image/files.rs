@@ -65,7 +65,7 @@ impl Files {
         )
     }
 
-    /// As [`crate::image::Plan::new`] takes them.
+    /// As [`crate::image::KernelPlan::new`] takes them.
     pub fn modules(&self) -> [(Module, &[u8]); 3] {
         [
             (Module::Driver, &self.driver),

@@ -93,7 +93,7 @@ pub struct Image<'f> {
 
 /// Everything that is known before the fork.
 #[derive(Debug)]
-pub struct Plan<'f> {
+pub struct KernelPlan<'f> {
     images: Vec<Image<'f>>,
     space: Space,
     globals: Globals,
@@ -103,7 +103,7 @@ pub struct Plan<'f> {
     warnings: HashMap<u64, Warning>,
 }
 
-impl<'f> Plan<'f> {
+impl<'f> KernelPlan<'f> {
     /// Lays the objects out and links them.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl<'f> Plan<'f> {
         files: &[(Module, &'f [u8])],
         host: Host<'_>,
         missing: Missing,
-    ) -> Result<Plan<'f>, LiveError> {
+    ) -> Result<KernelPlan<'f>, LiveError> {
         let mut images = place(files)?;
         let globals = Globals::new(&images)?;
         let far = Far::new(&images, &globals, host);
@@ -130,7 +130,7 @@ impl<'f> Plan<'f> {
         }
         let segments = images.iter().flat_map(|image| &image.segments);
         let space = Space::new(sizes, segments.chain(&far.segment()))?;
-        Ok(Plan {
+        Ok(KernelPlan {
             space,
             percpu: percpu_template(&images),
             names: Names::new(&images, &far),

@@ -27,7 +27,7 @@ const CALL: u8 = 0xe8;
 const JUMP: u8 = 0xe9;
 
 /// One kind of site.
-struct Kind {
+struct SiteKind {
     section: &'static str,
     /// Bytes of an entry.
     entry: usize,
@@ -39,8 +39,8 @@ struct Kind {
     becomes: [u8; SITE],
 }
 
-const KINDS: [Kind; 2] = [
-    Kind {
+const KINDS: [SiteKind; 2] = [
+    SiteKind {
         section: "__mcount_loc",
         entry: 8,
         site: |_, bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")),
@@ -48,7 +48,7 @@ const KINDS: [Kind; 2] = [
         target: "__fentry__",
         becomes: NOP,
     },
-    Kind {
+    SiteKind {
         section: ".return_sites",
         entry: 4,
         site: |at, bytes| {
@@ -88,7 +88,7 @@ pub fn apply(
     Ok(())
 }
 
-fn sites(kind: &Kind, object: &Object<'_>, linked: &[Linked]) -> Vec<u64> {
+fn sites(kind: &SiteKind, object: &Object<'_>, linked: &[Linked]) -> Vec<u64> {
     let id = object.section_named(kind.section);
     let table = linked.iter().find(|section| Some(section.section) == id);
     let Some(table) = table else {

@@ -18,7 +18,7 @@ use std::ops::Range;
 use process_lab::e1000::{ADAPTER_SIZE, TX_BUFFER};
 
 use crate::dom0::interface::Info;
-use crate::image::{Module, Plan};
+use crate::image::{KernelPlan, Module};
 use crate::memory::Machine;
 use crate::memory::view::View;
 use crate::nic::Register;
@@ -67,7 +67,7 @@ impl Ring {
 /// The driver's data.
 pub struct Anatomy<'a> {
     /// dom0's objects.
-    pub plan: &'a Plan<'a>,
+    pub plan: &'a KernelPlan<'a>,
     /// dom0's memory.
     pub view: View<'a>,
     pub machine: &'a Machine,
@@ -88,7 +88,7 @@ impl<'a> Anatomy<'a> {
     /// Searches the driver's memory. `None` if it is not as expected: another
     /// driver, or one that is not open.
     pub fn find(
-        plan: &'a Plan<'a>,
+        plan: &'a KernelPlan<'a>,
         machine: &'a Machine,
         mailbox: &'a Mailbox,
         info: Info,
@@ -179,7 +179,7 @@ fn word(view: &View<'_>, at: u64) -> Option<u64> {
 }
 
 /// kernel.o's table.
-fn fields(plan: &Plan<'_>, view: &View<'_>) -> Option<HashMap<String, (u64, u64)>> {
+fn fields(plan: &KernelPlan<'_>, view: &View<'_>) -> Option<HashMap<String, (u64, u64)>> {
     const NAME: u64 = 48;
     const ENTRY: u64 = NAME + 16;
     let count = word(view, plan.symbol("kernel_fields_count")?)?;

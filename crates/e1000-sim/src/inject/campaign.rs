@@ -29,7 +29,7 @@ use super::service::{Exchanged, Service};
 use super::stack;
 use super::tally::Tally;
 use crate::LiveError;
-use crate::hypervisor::instance::{Report, Stopped};
+use crate::hypervisor::instance::{DriverAbort, Stopped};
 use crate::image::files::Files;
 use crate::memory::{Machine, Sizes};
 use crate::nic::{Faults, Ring};
@@ -402,7 +402,7 @@ fn lasting(anatomy: &Anatomy<'_>) -> [Range<u64>; 3] {
     [device, anatomy.tx.structure(), anatomy.rx.structure()]
 }
 
-fn aborted(report: Report) -> Ending {
+fn aborted(report: DriverAbort) -> Ending {
     let said = report.import.as_deref().unwrap_or_default();
     if report.is_time_limit() {
         Ending::TimeLimit(report)

@@ -6,7 +6,7 @@ use std::ops::Range;
 use process_lab::program::{STLB, STUBS};
 use process_lab::random::Random;
 
-use crate::hypervisor::instance::Report;
+use crate::hypervisor::instance::DriverAbort;
 use crate::hypervisor::payload;
 use crate::memory::view::View;
 use crate::memory::{BAR, DIRECT_MAP, DRIVER, DRIVER_STACK, VMEMMAP};
@@ -152,9 +152,9 @@ impl Struck {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The invocation was aborted.
-    Aborted(Report),
+    Aborted(DriverAbort),
     /// It took too long and was aborted.
-    TimeLimit(Report),
+    TimeLimit(DriverAbort),
     /// Another part noticed: the card, the stack protector, the packet loop.
     Detected(String),
     /// Packets of the guest that was served were lost or damaged, which its own

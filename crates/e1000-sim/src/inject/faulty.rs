@@ -66,7 +66,7 @@ impl Armed<'_> {
     }
 
     /// Strikes inside of a poll, where `buffer` is being received.
-    pub fn inside(&mut self, buffer: u64, stack: &mut [u64]) {
+    pub fn strike_inside(&mut self, buffer: u64, stack: &mut [u64]) {
         if !self.is_due(Moment::Inside) {
             return;
         }

@@ -11,23 +11,25 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use libc::{c_int, ucontext_t};
 
-/// A component that takes time (paper, figures 7 and 8, and the card, which takes no
-/// processor time on a real machine).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u32)]
-pub enum Component {
-    /// Not in the packet loop.
-    Idle = 0,
-    Driver = 1,
-    /// The hot routines: in dom0 or in the hypervisor, depending on the path.
-    Support = 2,
-    /// The hypervisor: runtime, switch, entries.
-    Hypervisor = 3,
-    /// dom0's kernel and its programs.
-    Dom0 = 4,
-    Guest = 5,
-    /// The model of the card, and the check of packets that leave it.
-    Card = 6,
+process_lab::listed! {
+    /// A component that takes time (paper, figures 7 and 8, and the card, which takes no
+    /// processor time on a real machine).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[repr(u32)]
+    pub enum Component {
+        /// Not in the packet loop.
+        Idle = 0,
+        Driver = 1,
+        /// The hot routines: in dom0 or in the hypervisor, depending on the path.
+        Support = 2,
+        /// The hypervisor: runtime, switch, entries.
+        Hypervisor = 3,
+        /// dom0's kernel and its programs.
+        Dom0 = 4,
+        Guest = 5,
+        /// The model of the card, and the check of packets that leave it.
+        Card = 6,
+    }
 }
 
 impl Component {
@@ -39,17 +41,6 @@ impl Component {
         Component::Dom0,
         Component::Guest,
     ];
-    /// All of them, by number.
-    pub(crate) const ALL: [Component; 7] = [
-        Component::Idle,
-        Component::Driver,
-        Component::Support,
-        Component::Hypervisor,
-        Component::Dom0,
-        Component::Guest,
-        Component::Card,
-    ];
-
     pub fn name(self) -> &'static str {
         match self {
             Component::Idle => "idle",

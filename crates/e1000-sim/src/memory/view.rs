@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::image::Plan;
+use crate::image::KernelPlan;
 use crate::memory::{self, DIRECT_MAP, Machine, Space};
 
 /// dom0's memory.
@@ -64,7 +64,7 @@ impl<'m> View<'m> {
     }
 }
 
-impl Plan<'_> {
+impl KernelPlan<'_> {
     /// dom0's memory in `machine`.
     pub fn view<'m>(&'m self, machine: &'m Machine) -> View<'m> {
         View::new(self.space(), machine)

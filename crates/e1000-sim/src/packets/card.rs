@@ -74,7 +74,7 @@ impl<'m> OpenCard<'m> {
     /// # Errors
     /// [`Stop::Card`]: the driver wrote a register that only a trapped access may write.
     pub fn close(&mut self) -> Result<(), Stop> {
-        self.settle(false)?;
+        self.absorb_writes(false)?;
         let mut device = self.mailbox.device();
         let audited = device.audit(registers(self.machine));
         device.close();
@@ -90,7 +90,7 @@ pub fn registers(machine: &Machine) -> &[AtomicU32] {
 }
 
 impl Card for OpenCard<'_> {
-    fn settle(&mut self, handler_ran: bool) -> Result<(), Stop> {
+    fn absorb_writes(&mut self, handler_ran: bool) -> Result<(), Stop> {
         let mut device = self.mailbox.device();
         let absorbed = device.absorb(registers(self.machine), handler_ran);
         absorbed

@@ -120,7 +120,7 @@ impl Outgoing {
 
     /// Reads the results of the placed requests, and withdraws those that were not sent;
     /// gives how many were.
-    pub fn settle(&mut self, rings: &Rings) -> u32 {
+    pub fn collect_results(&mut self, rings: &Rings) -> u32 {
         let mut sent = 0;
         for index in 0..self.places.len() {
             let Place::Ring(at, ticket) = self.places[index] else {

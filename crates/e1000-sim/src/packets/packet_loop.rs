@@ -91,7 +91,7 @@ pub trait Card {
     ///
     /// # Errors
     /// [`Stop::Card`].
-    fn settle(&mut self, handler_ran: bool) -> Result<(), Stop>;
+    fn absorb_writes(&mut self, handler_ran: bool) -> Result<(), Stop>;
 
     /// Sends what the ring holds.
     fn send(&mut self);
@@ -171,8 +171,8 @@ impl<C: Card> Metered<'_, C> {
 }
 
 impl<C: Card> Card for Metered<'_, C> {
-    fn settle(&mut self, handler_ran: bool) -> Result<(), Stop> {
-        self.timed(|card| card.settle(handler_ran))
+    fn absorb_writes(&mut self, handler_ran: bool) -> Result<(), Stop> {
+        self.timed(|card| card.absorb_writes(handler_ran))
     }
 
     fn send(&mut self) {
@@ -311,7 +311,7 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
                 Sent::Invalid => return Err(Stop::Stuck("a request was called malformed")),
             }
         }
-        self.card.settle(false)?;
+        self.card.absorb_writes(false)?;
         self.card.send();
         self.serve_interrupts()?;
         self.meter.switch(self.engine.user());
@@ -351,7 +351,7 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
                 continue;
             }
             // The handler must find the causes in ICR.
-            self.card.settle(false)?;
+            self.card.absorb_writes(false)?;
             self.meter.switch(self.engine.host());
             let mut card = Metered {
                 card: &mut self.card,

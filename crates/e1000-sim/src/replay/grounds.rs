@@ -7,7 +7,7 @@ use process_lab::code_memory;
 use super::player::{Ground, JUMP};
 use crate::dom0::enter;
 use crate::hypervisor::instance::Instance;
-use crate::image::Plan;
+use crate::image::KernelPlan;
 use crate::memory::view::View;
 use crate::memory::{BAR, BAR_SIZE, Machine, PERCPU_SIZE, percpu};
 use crate::system::{self, Blueprint};
@@ -19,7 +19,7 @@ pub struct Native<'m> {
 
 impl<'m> Native<'m> {
     /// Of this dom0.
-    pub fn new(plan: &'m Plan<'_>, machine: &'m Machine) -> Native<'m> {
+    pub fn new(plan: &'m KernelPlan<'_>, machine: &'m Machine) -> Native<'m> {
         Native {
             view: plan.view(machine),
         }

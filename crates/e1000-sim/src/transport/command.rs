@@ -9,7 +9,7 @@ use crate::memory::BarMode;
 pub enum Command {
     /// Call any dom0 function, as CPU 0.
     Call {
-        /// Its dom0 address ([`crate::image::Plan::symbol`]).
+        /// Its dom0 address ([`crate::image::KernelPlan::symbol`]).
         function: u64,
         arguments: [u64; 6],
     },

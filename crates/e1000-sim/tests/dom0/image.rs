@@ -1,7 +1,7 @@
 //! The refusals of an image's plan, and its look-ups of addresses.
 
 use e1000_sim::dom0::host;
-use e1000_sim::image::{Missing, Module, Plan};
+use e1000_sim::image::{KernelPlan, Missing, Module};
 use e1000_sim::memory::{DIRECT_MAP, VMEMMAP, percpu};
 
 use crate::world::{SIZES, World, small, value};
@@ -9,14 +9,15 @@ use crate::world::{SIZES, World, small, value};
 #[test]
 fn a_missing_import_is_refused_by_name() {
     let files = [(Module::Kernel, small())];
-    let error = Plan::new(SIZES, &files, &host::address, Missing::Refuse).expect_err("missing");
+    let error =
+        KernelPlan::new(SIZES, &files, &host::address, Missing::Refuse).expect_err("missing");
     assert!(error.to_string().contains("nobodys"), "{error}");
 }
 
 #[test]
 fn two_definitions_are_refused() {
     let files = [(Module::Hot, small()), (Module::Kernel, small())];
-    let error = Plan::new(SIZES, &files, &host::address, Missing::Trap).expect_err("twice");
+    let error = KernelPlan::new(SIZES, &files, &host::address, Missing::Trap).expect_err("twice");
     assert!(
         error.to_string().contains("hot.o and by kernel.o"),
         "{error}"

@@ -8,7 +8,7 @@ use e1000_sim::dom0::enter::{self, EnterError};
 use e1000_sim::dom0::host;
 use e1000_sim::dom0::work::{Local, Work};
 use e1000_sim::dom0::{CommandError, Dom0};
-use e1000_sim::image::{Missing, Module, Plan};
+use e1000_sim::image::{KernelPlan, Missing, Module};
 use e1000_sim::memory::{Machine, Sizes};
 use e1000_sim::transport::mailbox::{Mailbox, SharedPages};
 use e1000_sim::transport::rendezvous::Limits;
@@ -54,7 +54,7 @@ pub const LIMITS: Limits = Limits {
 };
 
 pub struct World {
-    pub plan: Plan<'static>,
+    pub plan: KernelPlan<'static>,
     pub machine: Machine,
     pub mailbox: SharedPages<Mailbox>,
 }
@@ -62,7 +62,7 @@ pub struct World {
 impl World {
     pub fn new() -> World {
         let files = [(Module::Kernel, small())];
-        let plan = Plan::new(SIZES, &files, &hosts, Missing::Trap).expect("plan");
+        let plan = KernelPlan::new(SIZES, &files, &hosts, Missing::Trap).expect("plan");
         let mailbox = Mailbox::new().expect("memory");
         mailbox.get().power_on([2, 0, 0, 0, 0, 1]);
         World {

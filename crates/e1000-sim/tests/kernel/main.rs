@@ -1,8 +1,6 @@
 //! The dom0 kernel shim (`crates/e1000-sim/kernel/`) beneath the stock e1000.ko:
 //! settings, resets, self tests, packets, reloading, and the bugs it must catch.
 
-#![allow(missing_docs, reason = "tests")]
-
 mod bugs;
 mod clock;
 mod cpus;

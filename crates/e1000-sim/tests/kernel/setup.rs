@@ -7,7 +7,7 @@ use e1000_sim::dom0::host;
 use e1000_sim::dom0::interface::{Counters, Plain};
 use e1000_sim::dom0::{CommandError, Dom0};
 use e1000_sim::image::files::Files;
-use e1000_sim::image::{Missing, Plan};
+use e1000_sim::image::{KernelPlan, Missing};
 use e1000_sim::memory::{Machine, Sizes};
 use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
@@ -24,7 +24,7 @@ pub fn with_dom0(test: impl FnOnce(&mut Dom0<'_, '_>) -> Tested) {
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
-    let plan = Plan::new(
+    let plan = KernelPlan::new(
         Sizes::default(),
         &files.modules(),
         &host::address,

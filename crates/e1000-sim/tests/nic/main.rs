@@ -2,8 +2,6 @@
 //! memory, frames on a wire. Expectations are computed here, apart from the
 //! model.
 
-#![allow(missing_docs, reason = "tests")]
-
 mod card;
 mod interrupts;
 mod open;

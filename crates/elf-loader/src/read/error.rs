@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use super::machine::{Machine, TAKEN};
+
 /// Why [`crate::read()`] refused a file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReadError {
@@ -36,19 +38,9 @@ pub enum ReadError {
         /// What the file is, with its article.
         what: String,
     },
-    /// ELFDATA2MSB.
-    #[error("this is a big-endian object; twin takes x86-64 objects, which are little-endian")]
-    BigEndian,
-    /// Another machine, or x86-64 with words of 32 bits (x32).
-    #[error(
-        "this object is for ELF machine {machine} with {bits}-bit words; twin takes x86-64 only (machine 62, 64-bit words)"
-    )]
-    Machine {
-        /// `e_machine`.
-        machine: u16,
-        /// Word size by `e_ident[EI_CLASS]`.
-        bits: u32,
-    },
+    /// Another machine or byte order, or x86-64 with words of 32 bits (x32).
+    #[error("this object is for {0}; twin takes objects for {TAKEN} only: compile it for x86-64")]
+    Machine(Machine),
     /// A field of the ELF header that cannot be right.
     #[error("the ELF header is damaged: {problem}; build the object again")]
     Header {

@@ -7,6 +7,10 @@ use goblin::elf::header::{self, Header};
 use goblin::elf::section_header::SectionHeader;
 
 use super::error::ReadError;
+use super::machine::{Machine, TAKEN};
+
+/// Offset of `e_machine`, the same in both classes (gABI chapter 4).
+const E_MACHINE: usize = 18;
 
 /// The checked ELF header.
 pub(super) fn file_header(bytes: &[u8]) -> Result<Header, ReadError> {
@@ -29,20 +33,20 @@ pub(super) fn file_header(bytes: &[u8]) -> Result<Header, ReadError> {
     if bytes.len() < length {
         return Err(short_header(bytes, length as u64));
     }
-    match bytes[header::EI_DATA] {
-        header::ELFDATA2LSB => {}
-        header::ELFDATA2MSB => return Err(ReadError::BigEndian),
+    let machine = [bytes[E_MACHINE], bytes[E_MACHINE + 1]];
+    let machine = match bytes[header::EI_DATA] {
+        header::ELFDATA2LSB => Machine::new(u16::from_le_bytes(machine), bits, false),
+        header::ELFDATA2MSB => Machine::new(u16::from_be_bytes(machine), bits, true),
         other => {
             return Err(damaged(format!(
                 "its byte order is {other}, neither 1 nor 2"
             )));
         }
+    };
+    if machine != TAKEN {
+        return Err(ReadError::Machine(machine));
     }
     let header = Elf::parse_header(bytes).map_err(|e| damaged(e.to_string()))?;
-    if (header.e_machine, bits) != (header::EM_X86_64, 64) {
-        let machine = header.e_machine;
-        return Err(ReadError::Machine { machine, bits });
-    }
     if header.e_type != header::ET_REL {
         return Err(ReadError::NotRelocatable {
             what: file_type(header.e_type),

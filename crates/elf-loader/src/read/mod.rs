@@ -16,6 +16,7 @@
 mod entry;
 mod error;
 mod header;
+mod machine;
 
 use std::borrow::Cow;
 
@@ -29,6 +30,7 @@ use crate::model::{MAX_SECTION_SIZE, Object, Relocation, Role, Section, SectionI
 use entry::{relocation, string, symbol};
 pub use error::{ReadError, RelocationProblem, SectionProblem, SymbolProblem};
 use header::{damaged, file_header, part, section_headers};
+pub use machine::Machine;
 
 const SHF_COMPRESSED: u64 = 0x800;
 const SHT_RELR: u32 = 19;
@@ -53,6 +55,15 @@ pub fn read(bytes: &[u8]) -> Result<Object<'_>, ReadError> {
         sections,
         symbols,
     })
+}
+
+/// Judges a file by its first bytes, 64 or more: whether its ELF header is that of a
+/// relocatable object for x86-64.
+///
+/// # Errors
+/// What [`read()`] would say of any file that begins so.
+pub fn judge_header(bytes: &[u8]) -> Result<(), ReadError> {
+    file_header(bytes).map(|_| ())
 }
 
 /// The file with its section headers, not interpreted yet.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Flag, Loc, LocSet, Reg, WordSize};
+use super::{Flag, Loc, LocSet, Reg};
 
 /// Whole registers by name, pieces with their bits, then flags, the six arithmetic ones together as
 /// `flags`: `{rax, rcx[0-15], rdx[8-15], CF, DF}`.
@@ -29,8 +29,7 @@ enum Part {
 
 impl Part {
     fn of_set(set: LocSet) -> impl Iterator<Item = Part> {
-        let registers = WordSize::Bits64.registers();
-        let registers = registers.flat_map(move |reg| Part::of_register(set, reg));
+        let registers = Reg::all().flat_map(move |reg| Part::of_register(set, reg));
         registers.chain(Part::of_flags(set))
     }
 

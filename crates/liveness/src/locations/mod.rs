@@ -5,15 +5,14 @@
 //! ```text
 //! bit   0..16   bits 0-7 of register 0..15          (al, cl, ... r15b)
 //!      16..32   bits 8-15                           (ah, ch, ...; most have no name)
-//!      32..48   bits 16 and up, whatever the word size
+//!      32..48   bits 16 and up
 //!      48..55   CF PF AF ZF SF OF DF
 //! ```
 //!
 //! Three pieces are enough for every partial write of x86 (Intel SDM volume 1, 3.4.1.1): an 8-bit
 //! write leaves the rest of the register unchanged, a 16-bit write leaves the part from bit 16
-//! unchanged, and a 32-bit write replaces the whole register: on i386 because it has 32 bits, in
-//! 64-bit mode because the upper half becomes zero. So no location starts at bit 32, and the same
-//! sets serve both word sizes.
+//! unchanged, and a 32-bit write replaces the whole register, because the upper half becomes
+//! zero. So no location starts at bit 32.
 
 use std::fmt;
 
@@ -21,7 +20,7 @@ mod display;
 mod registers;
 mod set;
 
-pub use registers::{Reg, WordSize};
+pub use registers::Reg;
 pub use set::{LocIter, LocSet};
 
 /// A part of a general register that can be written without touching the other parts.
@@ -131,16 +130,8 @@ impl fmt::Display for Loc {
 
 /// Registers that are free for other use where `live_before` is live: all three pieces are dead.
 ///
-/// The stack pointer is never among them. All sixteen registers are considered; on i386 use
-/// [`dead_registers_of`].
+/// The stack pointer is never among them.
 pub fn dead_registers(live_before: LocSet) -> impl Iterator<Item = Reg> {
-    dead_registers_of(WordSize::Bits64, live_before)
-}
-
-/// [`dead_registers`], among the registers that a word size has.
-pub fn dead_registers_of(word_size: WordSize, live_before: LocSet) -> impl Iterator<Item = Reg> {
     let dead = live_before.absent_registers();
-    word_size
-        .registers()
-        .filter(move |reg| *reg != Reg::RSP && dead & 1 << reg.0 != 0)
+    Reg::all().filter(move |reg| *reg != Reg::RSP && dead & 1 << reg.0 != 0)
 }

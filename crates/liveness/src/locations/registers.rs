@@ -1,30 +1,6 @@
-//! General registers, and how many there are.
+//! General registers.
 
 use std::fmt;
-
-/// How wide the general registers are, which also says how many of them there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WordSize {
-    /// i386: eight registers of 32 bits.
-    Bits32,
-    /// x86-64: sixteen registers of 64 bits.
-    Bits64,
-}
-
-impl WordSize {
-    /// The number of general registers.
-    pub const fn register_count(self) -> u8 {
-        match self {
-            WordSize::Bits32 => 8,
-            WordSize::Bits64 => 16,
-        }
-    }
-
-    /// The general registers, in encoding order, the stack pointer among them.
-    pub fn registers(self) -> impl Iterator<Item = Reg> {
-        (0..self.register_count()).map(Reg)
-    }
-}
 
 /// A general register, numbered as the hardware encodes it: rax rcx rdx rbx rsp rbp rsi rdi r8..r15.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,8 +33,13 @@ impl Reg {
 }
 
 impl Reg {
-    /// Registers of the largest register file; a word size may have fewer.
+    /// How many there are.
     pub const COUNT: u8 = 16;
+
+    /// Every register in encoding order, the stack pointer among them.
+    pub fn all() -> impl Iterator<Item = Reg> {
+        (0..Reg::COUNT).map(Reg)
+    }
 
     /// The register with this hardware number, if there is one.
     pub const fn new(number: u8) -> Option<Reg> {

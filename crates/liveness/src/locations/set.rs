@@ -1,6 +1,6 @@
 //! Sets of locations.
 
-use super::{FLAGS_AT, Flag, Loc, Piece, Reg, WordSize};
+use super::{FLAGS_AT, Flag, Loc, Piece, Reg};
 
 /// A set of locations. Copying it is free and every operation is a few instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -52,16 +52,9 @@ impl LocSet {
         LocSet(((1 << Flag::ALL.len()) - 1) << FLAGS_AT)
     }
 
-    /// Every register of a word size, whole, the stack pointer among them.
-    pub const fn registers(word_size: WordSize) -> LocSet {
-        let pieces = (1 << word_size.register_count()) - 1;
-        let registers = Reg::COUNT;
-        LocSet(pieces | pieces << registers | pieces << (2 * registers))
-    }
-
-    /// Every register of a word size, and every flag.
-    pub const fn everything(word_size: WordSize) -> LocSet {
-        LocSet::registers(word_size).union(LocSet::all_flags())
+    /// Every register, whole, the stack pointer among them.
+    pub const fn registers() -> LocSet {
+        LocSet::all().minus(LocSet::all_flags())
     }
 
     /// The locations of either set.

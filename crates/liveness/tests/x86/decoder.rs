@@ -2,18 +2,18 @@
 //! for any instruction.
 
 use iced_x86::{Instruction, InstructionInfoFactory, OpAccess, Register};
-use liveness::{Effect, EffectFinder, LocSet, Reg, WordSize};
+use liveness::{Effect, EffectFinder, LocSet, Reg};
 use proptest::prelude::*;
 
-use crate::{decode, word_size};
+use crate::decode;
 
-/// What this crate relies on: iced widens a 32-bit write to the 64-bit register in 64-bit mode
-/// only, and leaves narrower writes narrow.
+/// What this crate relies on: iced widens a 32-bit write to the 64-bit register and
+/// leaves narrower writes narrow.
 #[test]
 fn iced_reports_the_register_that_a_write_replaces() {
-    let written = |bits, bytes: &[u8]| {
+    let written = |bytes: &[u8]| {
         let mut factory = InstructionInfoFactory::new();
-        let info = factory.info(&decode(bits, bytes));
+        let info = factory.info(&decode(bytes));
         let mut used = info.used_registers().iter();
         let write = used.find(|used| used.access() == OpAccess::Write);
         write.expect("a register written").register()
@@ -21,10 +21,9 @@ fn iced_reports_the_register_that_a_write_replaces() {
     let mov_ebx = [0x89, 0xc3];
     let mov_bx = [0x66, 0x89, 0xc3];
     let mov_bh = [0x88, 0xc7];
-    assert_eq!(written(64, &mov_ebx), Register::RBX);
-    assert_eq!(written(32, &mov_ebx), Register::EBX);
-    assert_eq!(written(64, &mov_bx), Register::BX);
-    assert_eq!(written(64, &mov_bh), Register::BH);
+    assert_eq!(written(&mov_ebx), Register::RBX);
+    assert_eq!(written(&mov_bx), Register::BX);
+    assert_eq!(written(&mov_bh), Register::BH);
 }
 
 /// What this crate relies on: an undefined flag is not reported as written too.
@@ -47,28 +46,26 @@ fn made_instructions_are_64_bit_code() {
     assert_eq!(effect.kills, LocSet::reg(Reg::R9));
     let cpuid = Instruction::with(iced_x86::Code::Cpuid);
     let effect = EffectFinder::new().effect(&cpuid);
-    assert_eq!(effect, Effect::opaque(WordSize::Bits64));
+    assert_eq!(effect, Effect::OPAQUE);
 }
 
 /// A finder keeps nothing from one instruction to the next.
 #[test]
 fn a_finder_can_be_used_again() {
     let mut finder = EffectFinder::new();
-    let push = decode(64, &[0x50]);
+    let push = decode(&[0x50]);
     let first = finder.effect(&push);
-    finder.effect(&decode(32, &[0x60]));
-    finder.effect(&decode(64, &[0x0f, 0xa2]));
+    finder.effect(&decode(&[0x0f, 0xa2]));
     assert_eq!(finder.effect(&push), first);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..Default::default() })]
 
-    /// Whatever the bytes: no panic, and nothing outside the registers of the word size.
+    /// Whatever the bytes: no panic, and nothing that is no location.
     #[test]
-    fn any_bytes_have_an_effect(bytes in any::<[u8; 15]>(), bits in prop_oneof![Just(32), Just(64)]) {
-        let Effect { uses, kills } = EffectFinder::new().effect(&decode(bits, &bytes));
-        let everything = LocSet::everything(word_size(bits));
-        prop_assert!(everything.contains(uses.union(kills)));
+    fn any_bytes_have_an_effect(bytes in any::<[u8; 15]>()) {
+        let Effect { uses, kills } = EffectFinder::new().effect(&decode(&bytes));
+        prop_assert!(LocSet::all().contains(uses.union(kills)));
     }
 }

@@ -10,29 +10,29 @@
 use iced_x86::{Formatter, GasFormatter};
 use liveness::{Effect, EffectFinder};
 
-use crate::{decode, word_size};
+use crate::decode;
 
 /// The line that the table should have for these bytes.
-fn line(bits: u32, bytes: &str) -> [String; 3] {
+fn line(bytes: &str) -> [String; 3] {
     let code: Vec<u8> = bytes
         .split(' ')
         .map(|byte| u8::from_str_radix(byte, 16).expect("two hexadecimal digits"))
         .collect();
-    let instruction = decode(bits, &code);
+    let instruction = decode(&code);
     let mut text = String::new();
     GasFormatter::new().format(&instruction, &mut text);
     let effect = EffectFinder::new().effect(&instruction);
     let shown = match effect {
-        _ if effect == Effect::opaque(word_size(bits)) => "opaque".to_owned(),
+        _ if effect == Effect::OPAQUE => "opaque".to_owned(),
         Effect { uses, kills } => format!("{uses} -> {kills}"),
     };
     [bytes.to_owned(), text, shown]
 }
 
-fn check(bits: u32, table: &str) {
+fn check(table: &str) {
     for expected in table.trim().lines() {
         let expected: Vec<&str> = expected.split('|').map(str::trim).collect();
-        assert_eq!(line(bits, expected[0])[..], expected[..]);
+        assert_eq!(line(expected[0])[..], expected[..]);
     }
 }
 
@@ -40,7 +40,6 @@ fn check(bits: u32, table: &str) {
 #[test]
 fn partial_registers() {
     check(
-        64,
         "
         89 c3                         | mov %eax,%ebx                | {rax} -> {rbx}
         48 89 c3                      | mov %rax,%rbx                | {rax} -> {rbx}
@@ -78,7 +77,6 @@ fn partial_registers() {
 #[test]
 fn addresses() {
     check(
-        64,
         "
         48 8b 0c f7                   | mov (%rdi,%rsi,8),%rcx       | {rsi, rdi} -> {rcx}
         89 4f 08                      | mov %ecx,8(%rdi)             | {rcx, rdi} -> {}
@@ -103,7 +101,7 @@ fn addresses() {
 /// Flags certainly written are killed; undefined ones are neither used nor killed.
 #[test]
 fn arithmetic() {
-    check(64, "
+    check("
         48 01 c3                      | add %rax,%rbx                | {rax, rbx} -> {rbx, flags}
         66 83 c0 01                   | add $1,%ax                   | {rax[0-15]} -> {rax[0-15], flags}
         80 00 01                      | addb $1,(%rax)               | {rax} -> {flags}
@@ -140,7 +138,7 @@ fn arithmetic() {
 /// A register combined with itself is not used where the result does not depend on it.
 #[test]
 fn zero_idioms() {
-    check(64, "
+    check("
         31 c0                         | xor %eax,%eax                | {} -> {rax, CF, PF, ZF, SF, OF}
         48 31 c0                      | xor %rax,%rax                | {} -> {rax, CF, PF, ZF, SF, OF}
         66 31 c0                      | xor %ax,%ax                  | {} -> {rax[0-15], CF, PF, ZF, SF, OF}
@@ -160,7 +158,7 @@ fn zero_idioms() {
 /// What may survive is not killed: cmov, a bit scan of zero, a compare that fails.
 #[test]
 fn conditional_writes() {
-    check(64, "
+    check("
         48 0f 47 d8                   | cmova %rax,%rbx              | {rax, CF, ZF} -> {}
         0f 47 d8                      | cmova %eax,%ebx              | {rax, rbx, CF, ZF} -> {}
         66 0f 44 07                   | cmove (%rdi),%ax             | {rdi, ZF} -> {}
@@ -184,7 +182,7 @@ fn conditional_writes() {
 /// undefined.
 #[test]
 fn shifts() {
-    check(64, "
+    check("
         d1 e0                         | shl $1,%eax                  | {rax} -> {rax, CF, PF, ZF, SF, OF}
         c1 e0 04                      | shl $4,%eax                  | {rax} -> {rax, CF, PF, ZF, SF}
         c1 e0 00                      | shl $0,%eax                  | {rax} -> {rax}
@@ -220,7 +218,7 @@ fn shifts() {
 /// String instructions use DF; a repeated one may do nothing, so it kills nothing.
 #[test]
 fn strings() {
-    check(64, "
+    check("
         a4                            | movsb (%rsi),(%rdi)          | {rsi, rdi, DF} -> {rsi, rdi}
         48 a5                         | movsq (%rsi),(%rdi)          | {rsi, rdi, DF} -> {rsi, rdi}
         f3 48 a5                      | rep movsq (%rsi),(%rdi)      | {rcx, rsi, rdi, DF} -> {}
@@ -246,7 +244,7 @@ fn strings() {
 /// Instructions about flags.
 #[test]
 fn flags_by_name() {
-    check(64, "
+    check("
         9c                            | pushf                        | {rsp, flags, DF} -> {rsp}
         9d                            | popf                         | {rsp} -> {rsp, flags, DF}
         9f                            | lahf                         | {CF, PF, AF, ZF, SF} -> {rax[8-15]}
@@ -267,7 +265,6 @@ fn flags_by_name() {
 #[test]
 fn stack() {
     check(
-        64,
         "
         50                            | push %rax                    | {rax, rsp} -> {rsp}
         66 50                         | push %ax                     | {rax[0-15], rsp} -> {rsp}
@@ -286,7 +283,6 @@ fn stack() {
 #[test]
 fn control() {
     check(
-        64,
         "
         e8 fb ff ff ff                | call 0                       | {rsp} -> {rsp}
         ff d0                         | call *%rax                   | {rax, rsp} -> {rsp}
@@ -313,7 +309,6 @@ fn control() {
 #[test]
 fn ports_and_clocks() {
     check(
-        64,
         "
         ec                            | in %dx,%al                   | {rdx[0-15]} -> {rax[0-7]}
         ed                            | in %dx,%eax                  | {rdx[0-15]} -> {rax}
@@ -331,7 +326,6 @@ fn ports_and_clocks() {
 #[test]
 fn no_operations() {
     check(
-        64,
         "
         90                            | nop                          | {} -> {}
         66 90                         | xchg %ax,%ax                 | {} -> {}
@@ -349,7 +343,6 @@ fn no_operations() {
 #[test]
 fn vectors_and_x87() {
     check(
-        64,
         "
         0f 2f c8                      | comiss %xmm0,%xmm1           | {} -> {flags}
         db f1                         | fcomi %st(1),%st             | {} -> {CF, PF, ZF}
@@ -373,7 +366,6 @@ fn vectors_and_x87() {
 #[test]
 fn opaque() {
     check(
-        64,
         "
         0f 05                         | syscall                      | opaque
         cc                            | int3                         | opaque
@@ -411,45 +403,4 @@ fn opaque() {
         06                            | (bad)                        | opaque
     ",
     );
-}
-
-/// i386: eight registers, and nothing outside them.
-#[test]
-fn i386() {
-    check(32, "
-        89 c3                         | mov %eax,%ebx                | {rax} -> {rbx}
-        88 e3                         | mov %ah,%bl                  | {rax[8-15]} -> {rbx[0-7]}
-        66 b9 01 00                   | mov $1,%cx                   | {} -> {rcx[0-15]}
-        65 a1 00 00 00 00             | mov %gs:0,%eax               | {} -> {rax}
-        67 8b 00                      | mov (%bx,%si),%eax           | {rbx[0-15], rsi[0-15]} -> {rax}
-        31 d2                         | xor %edx,%edx                | {} -> {rdx, CF, PF, ZF, SF, OF}
-        19 c0                         | sbb %eax,%eax                | {CF} -> {rax, flags}
-        0f 47 d8                      | cmova %eax,%ebx              | {rax, CF, ZF} -> {}
-        50                            | push %eax                    | {rax, rsp} -> {rsp}
-        6a 03                         | push $3                      | {rsp} -> {rsp}
-        59                            | pop %ecx                     | {rsp} -> {rcx, rsp}
-        60                            | pusha                        | {rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi} -> {rsp}
-        61                            | popa                         | {rsp} -> {rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi}
-        9c                            | pushf                        | {rsp, flags, DF} -> {rsp}
-        9d                            | popf                         | {rsp} -> {rsp, flags, DF}
-        37                            | aaa                          | {rax[0-15], AF} -> {rax[0-15], CF, AF}
-        2f                            | das                          | {rax[0-7], CF, AF} -> {rax[0-7], CF, PF, AF, ZF, SF}
-        d4 0a                         | aam                          | {rax[0-7]} -> {rax[0-15], PF, ZF, SF}
-        d5 0a                         | aad                          | {rax[0-15]} -> {rax[0-15], PF, ZF, SF}
-        06                            | push %es                     | {rsp} -> {rsp}
-        1f                            | pop %ds                      | {rsp} -> {rsp}
-        e8 fb ff ff ff                | call 0                       | {rsp} -> {rsp}
-        c3                            | ret                          | {rsp} -> {rsp}
-        c9                            | leave                        | {rbp} -> {rsp, rbp}
-        c8 08 00 01                   | enter $8,$1                  | {rsp, rbp} -> {rsp, rbp}
-        f3 a5                         | rep movsl (%esi),(%edi)      | {rcx, rsi, rdi, DF} -> {}
-        f3 a6                         | repe cmpsb (%edi),(%esi)     | {rcx, rsi, rdi, DF} -> {}
-        e3 fe                         | jecxz 0                      | {rcx} -> {}
-        62 01                         | bound %eax,(%ecx)            | opaque
-        c5 08                         | lds (%eax),%ecx              | opaque
-        63 c3                         | arpl %ax,%bx                 | opaque
-        cd 80                         | int $0x80                    | opaque
-        ce                            | into                         | opaque
-        0f a2                         | cpuid                        | opaque
-    ");
 }

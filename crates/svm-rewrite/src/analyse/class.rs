@@ -4,15 +4,8 @@ use liveness::Reg;
 use serde::Serialize;
 
 use crate::analyse::flow::Trap;
-
-/// Segments that have a base of their own in 64-bit mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Segment {
-    /// `%fs`.
-    Fs,
-    /// `%gs`.
-    Gs,
-}
+use crate::asm::{Branch, Jump, Segment};
+use crate::lift::InstIdx;
 
 /// Where a memory operand points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,9 +128,9 @@ pub enum Class {
     /// `pop` into memory.
     PopMemory(Space),
     /// `lea sym(%rip),%reg`: the address of something in dom0.
-    AddressOf,
+    AddressOf(Reg),
     /// Direct call or jump, conditional or not.
-    Branch,
+    Branch(Branch),
     /// Indirect call.
     CallIndirect(Callee),
     /// Indirect jump: a tail call.
@@ -159,9 +152,18 @@ pub enum Class {
     Realign(u8),
     /// Stays as it is, its relocations carried over; counted as that kind.
     Keep(Option<Kind>),
-    /// A `nop` or `jmp` that the kernel toggles.
-    StaticBranch,
+    /// Stays as it is, and its operand is relative to the instruction itself: the place
+    /// of this instruction.
+    KeepOwnPlace(InstIdx),
+    /// A branch inside the object that the kernel may replace by another one: it has its
+    /// long form.
+    KeepBranch(Jump),
+    /// A `nop` that the kernel may replace by a `jmp`, so it has the length of a long one.
+    StaticNop,
 }
+
+// Each instruction has one.
+const _: () = assert!(size_of::<Class>() <= 8);
 
 /// Classes as reports and statistics name them; scripts rely on these names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -227,7 +229,11 @@ impl Class {
     /// memory and is copied or dropped.
     pub fn kind(self) -> Option<Kind> {
         match self {
-            Class::Plain | Class::Drop | Class::Branch | Class::StaticBranch => None,
+            Class::Plain
+            | Class::Drop
+            | Class::Branch(_)
+            | Class::KeepBranch(_)
+            | Class::StaticNop => None,
             Class::Keep(kind) | Class::Unreached(kind) => kind,
             Class::Stack => Some(Kind::Stack),
             Class::Memory(space) | Class::Prefetch(space) => Some(Kind::of_space(space)),
@@ -238,7 +244,8 @@ impl Class {
             Class::CallIndirect(_) => Some(Kind::IndirectCall),
             Class::JumpIndirect(_) | Class::Switch(_) => Some(Kind::IndirectJump),
             Class::Port(_) | Class::PortString(..) => Some(Kind::PortIo),
-            Class::AddressOf
+            Class::AddressOf(_)
+            | Class::KeepOwnPlace(_)
             | Class::Return
             | Class::Trap(_)
             | Class::FramePointerToStack

@@ -9,6 +9,7 @@ pub mod classify;
 pub mod codemap;
 pub mod flow;
 pub mod reach;
+pub mod references;
 pub mod routines;
 pub mod survey;
 pub mod switches;
@@ -22,12 +23,15 @@ use class::Class;
 use classify::{Kept, Question};
 use flow::effects;
 use flow::{Exit, Flow, HiddenFlow, Hints};
+use references::References;
 use survey::{Survey, Surveyor};
 use switches::Switches;
 
 /// Results of the analyses.
 pub struct Analysis<'a> {
     pub(crate) lifted: &'a Lifted<'a>,
+    /// What the relocated fields of its instructions become.
+    pub(crate) references: References,
     /// What the decoder's tables say of each instruction.
     pub(crate) surveys: Vec<Survey>,
     /// Whether each may change a fact of [`crate::frame`].
@@ -63,7 +67,9 @@ pub(crate) fn analyse<'a>(
         rules,
         kept: &kept,
     };
-    let mut judgements = Judgements::room_for(lifted.insts.len(), (rules.check_operands)(lifted));
+    let mut references = (rules.references)(lifted);
+    let refused = std::mem::take(&mut references.refusals);
+    let mut judgements = Judgements::room_for(lifted.insts.len(), refused);
     let mut surveyor = Surveyor::new(lifted.insts.len());
     // Functions hold every instruction, in order.
     for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
@@ -75,6 +81,7 @@ pub(crate) fn analyse<'a>(
     refusals.extend(switches::refusals(lifted, hints, &live_before));
     Ok(Analysis {
         lifted,
+        references,
         surveys: judgements.surveys,
         changes_facts: judgements.changes_facts,
         flow,

@@ -6,7 +6,7 @@ use iced_x86::{
     OpKind, Register,
 };
 use liveness::x86::EffectFinder;
-use liveness::{Effect, LocSet, Reg, WordSize};
+use liveness::{Effect, LocSet, Reg};
 
 use crate::hash;
 use crate::registers::gpr;
@@ -154,7 +154,7 @@ fn only_reads(access: OpAccess) -> bool {
 /// reads and may change all registers but `rsp` and `rbp`.
 pub fn assume_backdoor(iced: &Instruction, survey: &mut Survey) {
     let kept = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
-    let registers = LocSet::registers(WordSize::Bits64);
+    let registers = LocSet::registers();
     if iced.code() == Code::In_EAX_DX {
         survey.effect.uses = registers;
         survey.written = registers.minus(kept);
@@ -163,7 +163,7 @@ pub fn assume_backdoor(iced: &Instruction, survey: &mut Survey) {
 
 /// Registers that [`crate::frame`] follows: `rsp`, and those that no instruction of a compiler
 /// writes unless an operand names them.
-pub const FOLLOWED: LocSet = LocSet::registers(WordSize::Bits64)
+pub const FOLLOWED: LocSet = LocSet::registers()
     .minus(LocSet::reg(Reg::RAX))
     .minus(LocSet::reg(Reg::RCX))
     .minus(LocSet::reg(Reg::RDX))

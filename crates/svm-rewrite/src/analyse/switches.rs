@@ -37,17 +37,15 @@ use liveness::{LocSet, Reg};
 use crate::analyse::class::{Callee, Space};
 use crate::analyse::flow::Hints;
 use crate::analyse::routines;
-use crate::lift::{CodeIdx, Destination, InstIdx, Lifted, Value};
+use crate::lift::{CodeIdx, Destination, InstIdx, Lifted, Value, ValueIdx};
 use crate::refusal::{self, Code, Refusal};
 use crate::registers::{gpr, reg64};
 
-/// A label of a switch, and the value that a table has for it.
+/// A label of a switch.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     /// Where control goes.
     pub to: InstIdx,
-    /// Its address.
-    pub address: Value,
     /// Its number in the function.
     pub number: u32,
 }
@@ -326,7 +324,7 @@ impl<'l, 'a> Finder<'l, 'a> {
             return None;
         }
         let named = match (iced.memory_base(), inst.displacement) {
-            (Register::None, Some(value)) => self.lifted.value(value),
+            (Register::None, Some(value)) => self.value(i, value)?,
             (base, None) if iced.memory_displacement64() == 0 => {
                 let [named] = self.definitions(i, gpr(base)?)?[..] else {
                     return None;
@@ -343,6 +341,13 @@ impl<'l, 'a> Finder<'l, 'a> {
         Some((id, symbol.value.checked_add_signed(named.addend)?))
     }
 
+    /// A value in an operand of an instruction.
+    fn value(&self, i: InstIdx, wanted: ValueIdx) -> Option<Value> {
+        let inst = self.lifted.inst(i);
+        let mut all = inst.values().zip(self.lifted.values_of(inst));
+        all.find_map(|(v, value)| (v == wanted).then_some(value))
+    }
+
     /// The address that an instruction puts into a register.
     fn named(&self, i: InstIdx) -> Option<Value> {
         let inst = self.lifted.inst(i);
@@ -354,7 +359,7 @@ impl<'l, 'a> Finder<'l, 'a> {
             Op::Mov_rm64_imm32 | Op::Mov_r64_imm64 => inst.immediate,
             _ => None,
         };
-        value.map(|v| self.lifted.value(v))
+        value.and_then(|v| self.value(i, v))
     }
 
     /// The instructions that write a register last before `at`, on all ways there. None
@@ -478,17 +483,7 @@ impl<'l, 'a> Finder<'l, 'a> {
                 }
                 return None;
             }
-            let address = Value {
-                symbol: r.symbol,
-                addend: r.addend,
-                kind: r.kind,
-                at: 0,
-            };
-            let case = Case {
-                to,
-                address,
-                number: 0,
-            };
+            let case = Case { to, number: 0 };
             words.push((section, at, case));
             at += 8;
         }

@@ -1,10 +1,10 @@
 //! How an address gets into a register.
 
-use iced_x86::{Code, Instruction, MemoryOperand};
+use iced_x86::{Code, Instruction};
 use liveness::Reg;
 
 use super::encode::Form;
-use super::{Assembler, Field, Referent, ri};
+use super::{Assembler, Field, Operand, Referent, ri};
 use crate::registers::reg64;
 
 /// How an address gets into a register, in one instruction that can be
@@ -14,7 +14,7 @@ pub enum Address {
     /// `mov %reg, %v`
     Copy(Reg),
     /// `lea operand, %v`
-    Lea(MemoryOperand, Option<Referent>),
+    Lea(Operand, Option<Referent>),
     /// `movabs $symbol, %v`
     Symbol(Referent),
     /// `mov $constant, %v`, or `movabs` if it takes 64 bits
@@ -24,21 +24,17 @@ pub enum Address {
 impl Address {
     /// Emits the instruction.
     pub fn emit(&self, asm: &mut Assembler, v: Reg) {
-        let done = match self {
-            Address::Copy(from) => {
-                asm.registers(Form::MOV, v, *from);
-                Ok(())
-            }
-            Address::Lea(operand, referent) => asm.lea(*operand, *referent, v),
+        match self {
+            Address::Copy(from) => asm.registers(Form::MOV, v, *from),
+            Address::Lea(operand, referent) => asm.lea(operand, *referent, v),
             Address::Symbol(referent) => {
-                asm.inst_with(&movabs(v, 0), None, Some((Field::Abs64, *referent)))
+                asm.inst_with(&movabs(v, 0), Some((Field::Abs64, *referent)));
             }
             Address::Constant(value) => match i32::try_from(*value as i64) {
                 Ok(narrow) => asm.inst(&ri(Code::Mov_rm64_imm32, reg64(v), narrow)),
                 Err(_) => asm.inst(&movabs(v, *value)),
             },
-        };
-        done.expect("an address computation encodes");
+        }
     }
 }
 

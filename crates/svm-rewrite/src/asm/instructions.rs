@@ -1,6 +1,8 @@
 //! Constructors of instructions, by the kinds of their operands.
 
-use iced_x86::{Code, Instruction, MemoryOperand, Register};
+use iced_x86::{Code, Instruction, Register};
+
+use super::Operand;
 
 /// `op reg, reg`.
 pub fn rr(code: Code, a: Register, b: Register) -> Instruction {
@@ -18,11 +20,11 @@ pub fn ri(code: Code, a: Register, imm: i32) -> Instruction {
 }
 
 /// `op mem, reg`.
-pub fn rm(code: Code, a: Register, m: MemoryOperand) -> Instruction {
-    Instruction::with2(code, a, m).expect("a memory operand fits the form")
+pub fn rm(code: Code, a: Register, m: Operand) -> Instruction {
+    Instruction::with2(code, a, m.for_iced()).expect("a memory operand fits the form")
 }
 
 /// `op reg, mem`.
-pub fn mr(code: Code, m: MemoryOperand, a: Register) -> Instruction {
-    Instruction::with2(code, m, a).expect("a memory operand fits the form")
+pub fn mr(code: Code, m: Operand, a: Register) -> Instruction {
+    Instruction::with2(code, m.for_iced(), a).expect("a memory operand fits the form")
 }

@@ -3,14 +3,7 @@
 //! It starts with every branch short and lengthens those that do not reach, until all
 //! do. Branches never shrink again, so it ends.
 
-use super::{Assembler, Field, Item, Jump, Label, Labels, Position, Reference, Referent};
-
-/// A branch of a kind that has no long form does not reach its target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutOfReach {
-    /// The target.
-    pub to: Label,
-}
+use super::{Assembler, Field, Item, Jump, Labels, Position, Reference, Referent};
 
 /// A section after layout.
 pub struct Laid {
@@ -37,13 +30,10 @@ impl Laid {
 
 impl Assembler {
     /// Chooses branch lengths and gives the final bytes.
-    ///
-    /// # Errors
-    /// A branch without long form does not reach.
-    pub fn lay_out(mut self, section: u16, labels: &Labels) -> Result<Laid, OutOfReach> {
+    pub fn lay_out(mut self, section: u16, labels: &Labels) -> Laid {
         let sizes = loop {
             let sizes = self.sizes();
-            if !self.lengthen(section, labels, &sizes)? {
+            if !self.lengthen(section, labels, &sizes) {
                 break sizes;
             }
         };
@@ -53,7 +43,7 @@ impl Assembler {
             sizes,
         };
         laid.bytes = self.bytes_with_items(labels, &laid);
-        Ok(laid)
+        laid
     }
 
     fn sizes(&self) -> Vec<u32> {
@@ -62,7 +52,11 @@ impl Assembler {
         sizes.push(0);
         for (at, item) in &self.items {
             sum += match *item {
-                Item::Branch { jump, long, .. } => branch_size(jump, long),
+                Item::Branch { jump, long, .. } => match long {
+                    true => jump.long_size(),
+                    false => 2,
+                },
+                Item::Skip { .. } => 2,
                 Item::Align(align) => (at + sum).wrapping_neg() & (align - 1),
             };
             sizes.push(sum);
@@ -70,15 +64,10 @@ impl Assembler {
         sizes
     }
 
-    fn lengthen(
-        &mut self,
-        section: u16,
-        labels: &Labels,
-        sizes: &[u32],
-    ) -> Result<bool, OutOfReach> {
+    fn lengthen(&mut self, section: u16, labels: &Labels, sizes: &[u32]) -> bool {
         let mut changed = false;
         for (i, (at, item)) in self.items.iter_mut().enumerate() {
-            let Item::Branch { jump, to, long } = item else {
+            let Item::Branch { to, long, .. } = item else {
                 continue;
             };
             if *long {
@@ -92,14 +81,11 @@ impl Assembler {
             let target = position.offset + sizes[position.items as usize];
             let end = *at + sizes[i + 1];
             if i8::try_from(i64::from(target) - i64::from(end)).is_err() {
-                if matches!(jump, Jump::ShortOnly(_)) {
-                    return Err(OutOfReach { to: *to });
-                }
                 *long = true;
                 changed = true;
             }
         }
-        Ok(changed)
+        changed
     }
 
     fn bytes_with_items(&self, labels: &Labels, laid: &Laid) -> Vec<u8> {
@@ -115,22 +101,17 @@ impl Assembler {
                     let delta = laid.offset(labels.get(to).1) as i64 - end as i64;
                     push_branch(&mut out, jump, long, delta);
                 }
+                // The jump that it goes over follows at once.
+                Item::Skip { by, .. } => {
+                    let jump = laid.sizes[i + 2] - laid.sizes[i + 1];
+                    out.extend([by.opcode(), jump as u8]);
+                }
                 // Unreachable space: a stray jump there stops at once.
                 Item::Align(_) => out.resize((at + laid.sizes[i + 1]) as usize, 0xcc),
             }
         }
         out.extend_from_slice(&self.bytes[done..]);
         out
-    }
-}
-
-fn branch_size(jump: Jump, long: bool) -> u32 {
-    match (jump, long) {
-        (Jump::Call, _) => 5,
-        (_, false) => 2,
-        (Jump::Always, true) => 5,
-        (Jump::If(_), true) => 6,
-        (Jump::ShortOnly(_), true) => unreachable!("never lengthened"),
     }
 }
 
@@ -141,7 +122,6 @@ fn push_branch(out: &mut Vec<u8>, jump: Jump, long: bool, delta: i64) {
         (Jump::Always, true) => out.push(0xe9),
         (Jump::If(cc), false) => out.push(0x70 | cc),
         (Jump::If(cc), true) => out.extend([0x0f, 0x80 | cc]),
-        (Jump::ShortOnly(opcode), _) => out.push(opcode),
     }
     if long {
         out.extend((delta as i32).to_le_bytes());
@@ -152,7 +132,7 @@ fn push_branch(out: &mut Vec<u8>, jump: Jump, long: bool, delta: i64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{JRCXZ, cc};
+    use super::super::{Label, ShortOnly, cc};
     use super::*;
     use crate::asm::import::Import;
     use iced_x86::{Decoder, DecoderOptions};
@@ -173,9 +153,7 @@ mod tests {
             asm.raw(&filler);
             asm.branch(Jump::If(cc::NE), Label(0));
         }
-        let laid = asm
-            .lay_out(0, &labels)
-            .expect("a conditional jump has a long form");
+        let laid = asm.lay_out(0, &labels);
         let at = if forwards { 0 } else { gap };
         let mut decoder = Decoder::with_ip(64, &laid.bytes[at..], at as u64, DecoderOptions::NONE);
         let jump = decoder.decode();
@@ -217,7 +195,7 @@ mod tests {
         labels.place(Label(0), 0, asm.here());
         asm.raw(&[0x90; 3]);
         labels.place(Label(1), 0, asm.here());
-        let laid = asm.lay_out(0, &labels).expect("jmp has a long form");
+        let laid = asm.lay_out(0, &labels);
         let decoded: Vec<_> = Decoder::new(64, &laid.bytes, DecoderOptions::NONE)
             .iter()
             .take(2)
@@ -234,16 +212,18 @@ mod tests {
     }
 
     #[test]
-    fn a_short_only_branch_out_of_reach_is_an_error() {
-        let mut labels = Labels::new(1);
-        let mut asm = Assembler::new();
-        asm.branch(Jump::ShortOnly(JRCXZ), Label(0));
-        asm.raw(&[0x90; 128]);
-        labels.place(Label(0), 0, asm.here());
-        assert_eq!(
-            asm.lay_out(0, &labels).err(),
-            Some(OutOfReach { to: Label(0) })
-        );
+    fn a_short_only_branch_reaches_over_a_jump_of_any_length() {
+        for gap in [0, 200] {
+            let mut labels = Labels::new(2);
+            let mut asm = Assembler::new();
+            asm.branch_unless(ShortOnly::JRCXZ, Label(0), Label(1));
+            labels.place(Label(1), 0, asm.here());
+            asm.raw(&vec![0x90; gap]);
+            labels.place(Label(0), 0, asm.here());
+            let laid = asm.lay_out(0, &labels);
+            let over = laid.offset(labels.get(Label(1)).1);
+            assert_eq!(laid.bytes[..2], [0xe3, over as u8 - 2]);
+        }
     }
 
     #[test]
@@ -254,7 +234,7 @@ mod tests {
         asm.align(16);
         labels.place(Label(0), 0, asm.here());
         asm.branch_out(Jump::Call, Referent::Import(Import::Stlb, 0));
-        let laid = asm.lay_out(0, &labels).expect("nothing to reach");
+        let laid = asm.lay_out(0, &labels);
         assert_eq!(laid.offset(labels.get(Label(0)).1), 16);
         assert_eq!(laid.bytes[3..16], [0xcc; 13]);
         assert_eq!(laid.references().next().map(|r| r.0), Some(17));

@@ -6,23 +6,27 @@
 //! buffer, until [`Assembler::lay_out`] decides ([`layout`]).
 
 mod address;
+mod branch;
 pub mod encode;
 pub mod import;
 mod instructions;
 mod labels;
 mod layout;
+mod operand;
 
-use iced_x86::{Code, IcedError, Instruction, MemoryOperand};
+use iced_x86::Instruction;
 use liveness::Reg;
 
-use crate::registers::reg64;
-use encode::{Encoder, Form, ImmediateForm, Operand};
+use encode::{Encoder, Form, ImmediateForm};
 use import::Import;
 
 pub use address::{Address, movabs};
+pub use branch::{Branch, Jump, ShortOnly, cc};
+pub use encode::LONGEST;
 pub use instructions::{mr, r, ri, rm, rr};
 pub use labels::{Label, Labels};
 pub use layout::Laid;
+pub use operand::{Base, Index, Operand, Segment, Shape};
 
 /// What a field of emitted code holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +42,12 @@ pub enum Referent {
 pub enum Field {
     /// 32 bits, relative to the end of the field.
     Rel32,
-    /// 32 bits, relative to the end of the field: data, not a branch.
-    Data32,
+    /// 32 bits of data, relative to the end of the instruction, which is so many bytes
+    /// after the end of the field.
+    Data32 {
+        /// The bytes: those of an immediate.
+        behind: u8,
+    },
     /// 32 bits, zero-extended.
     Abs32,
     /// 32 bits, sign-extended.
@@ -52,7 +60,7 @@ impl Field {
     /// Bytes that it takes.
     pub fn width(self) -> usize {
         match self {
-            Field::Rel32 | Field::Data32 | Field::Abs32 | Field::Abs32S => 4,
+            Field::Rel32 | Field::Data32 { .. } | Field::Abs32 | Field::Abs32S => 4,
             Field::Abs64 => 8,
         }
     }
@@ -112,42 +120,23 @@ pub enum Piece {
     /// Instructions: so many bytes.
     Code(Position, u32),
     /// A branch to a label.
-    Branch(Position, Jump, Label),
+    Branch(Position, Branch, Label),
     /// Padding up to a multiple.
     Align(u32),
 }
 
-/// What a direct branch does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Jump {
-    /// `jmp`.
-    Always,
-    /// `jcc`, by the low four bits of its opcode.
-    If(u8),
-    /// `call`; always near.
-    Call,
-    /// `jrcxz`/`jecxz`/`loop*`: exists in the short form only.
-    ShortOnly(u8),
-}
-
-/// `jcc` numbers used by sequences (SDM volume 2, appendix B, table B-10).
-pub mod cc {
-    /// Above or equal, unsigned: no carry.
-    pub const AE: u8 = 3;
-    /// Equal, zero.
-    pub const E: u8 = 4;
-    /// Not equal.
-    pub const NE: u8 = 5;
-    /// Above, unsigned.
-    pub const A: u8 = 7;
-}
-
-/// Opcode of `jrcxz`.
-pub const JRCXZ: u8 = 0xe3;
-
 #[derive(Clone, Copy, Debug)]
 enum Item {
-    Branch { jump: Jump, to: Label, long: bool },
+    Branch {
+        jump: Jump,
+        to: Label,
+        long: bool,
+    },
+    /// A branch over the next item, to the label after that.
+    Skip {
+        by: ShortOnly,
+        over: Label,
+    },
     Align(u32),
 }
 
@@ -217,38 +206,26 @@ impl Assembler {
 
     /// One instruction without relocations.
     ///
-    /// # Errors
-    /// The operands do not fit the instruction.
-    pub fn inst(&mut self, instruction: &Instruction) -> Result<(), IcedError> {
-        self.inst_with(instruction, None, None)
+    /// # Panics
+    /// If the operands do not fit the instruction. They do in instructions of sequences,
+    /// and in all that classification lets through (tests in `analyse/classify`).
+    pub fn inst(&mut self, instruction: &Instruction) {
+        self.inst_with(instruction, None);
     }
 
-    /// One instruction whose displacement and immediate may hold references.
-    /// Such a field must be encoded in full width.
+    /// One instruction whose immediate may hold a reference.
     ///
-    /// # Errors
-    /// The operands do not fit the instruction.
-    pub fn inst_with(
-        &mut self,
-        instruction: &Instruction,
-        displacement: Option<(Field, Referent)>,
-        immediate: Option<(Field, Referent)>,
-    ) -> Result<(), IcedError> {
+    /// # Panics
+    /// As [`Assembler::inst`].
+    pub fn inst_with(&mut self, instruction: &Instruction, immediate: Option<(Field, Referent)>) {
         let start = self.here();
-        let fields = self.encoder.encode(instruction, &mut self.bytes)?;
-        if let Some((field, referent)) = displacement {
-            self.refer(start, fields.displacement_offset(), field, referent);
-            self.clear(
-                start,
-                fields.displacement_offset(),
-                fields.displacement_size(),
-            );
-        }
+        let fields = self.encoder.encode(instruction, &mut self.bytes);
+        let fields = fields.expect("an instruction whose operands fit it");
         if let Some((field, referent)) = immediate {
             self.refer(start, fields.immediate_offset(), field, referent);
-            self.clear(start, fields.immediate_offset(), fields.immediate_size());
+            let from = start.offset as usize + fields.immediate_offset();
+            self.bytes[from..from + fields.immediate_size()].fill(0);
         }
-        Ok(())
     }
 
     /// `op %rm, %reg`
@@ -268,13 +245,16 @@ impl Assembler {
 
     /// `op referent(%base), %reg`
     pub fn table(&mut self, form: Form, reg: Reg, base: Reg, referent: Referent) {
-        encode::memory(&mut self.bytes, form, reg, Operand::relocated(base));
+        let relocated = Operand {
+            relocated: true,
+            ..Operand::at(base, 0)
+        };
+        encode::memory(&mut self.bytes, form, reg, &relocated);
         self.displacement_refers(referent);
     }
 
-    /// `op displacement(%base,%index), %reg`
-    pub fn indexed(&mut self, form: Form, reg: Reg, base: Reg, index: Reg, displacement: i8) {
-        let operand = Operand::indexed(base, index, displacement);
+    /// `op operand, %reg`
+    pub fn memory(&mut self, form: Form, reg: Reg, operand: &Operand) {
         encode::memory(&mut self.bytes, form, reg, operand);
     }
 
@@ -283,29 +263,20 @@ impl Assembler {
         let start = self.here();
         encode::relative(&mut self.bytes, Form::LEA, to);
         let offset = self.here().offset - start.offset - 4;
-        self.refer(start, offset as usize, Field::Data32, referent);
+        self.refer(
+            start,
+            offset as usize,
+            Field::Data32 { behind: 0 },
+            referent,
+        );
     }
 
-    /// `lea operand, %to`
-    ///
-    /// # Errors
-    /// The operand does not fit the instruction.
-    pub fn lea(
-        &mut self,
-        operand: MemoryOperand,
-        referent: Option<Referent>,
-        to: Reg,
-    ) -> Result<(), IcedError> {
-        let Some(simple) = Operand::of(&operand) else {
-            let displacement = referent.map(|r| (Field::Abs32S, r));
-            let lea = rm(Code::Lea_r64_m, reg64(to), operand);
-            return self.inst_with(&lea, displacement, None);
-        };
-        encode::memory(&mut self.bytes, Form::LEA, to, simple);
+    /// `lea operand, %to`; the referent is in the displacement of a relocated operand.
+    pub fn lea(&mut self, operand: &Operand, referent: Option<Referent>, to: Reg) {
+        self.memory(Form::LEA, to, operand);
         if let Some(referent) = referent {
             self.displacement_refers(referent);
         }
-        Ok(())
     }
 
     /// The last four bytes are a displacement that holds `referent`.
@@ -322,11 +293,6 @@ impl Assembler {
         });
     }
 
-    fn clear(&mut self, start: Position, offset: usize, size: usize) {
-        let from = start.offset as usize + offset;
-        self.bytes[from..from + size].fill(0);
-    }
-
     /// A branch to a label of this section.
     pub fn branch(&mut self, jump: Jump, to: Label) {
         let long = jump == Jump::Call;
@@ -337,9 +303,17 @@ impl Assembler {
     /// A branch to a label of this section that has a 32-bit displacement
     /// whether it needs it or not.
     pub fn branch_long(&mut self, jump: Jump, to: Label) {
-        let long = !matches!(jump, Jump::ShortOnly(_));
+        let long = true;
         self.items
             .push((self.bytes.len() as u32, Item::Branch { jump, to, long }));
+    }
+
+    /// A short branch, and the jump that it goes over. The caller places `over` after
+    /// them. So the short branch always reaches.
+    pub fn branch_unless(&mut self, by: ShortOnly, to: Label, over: Label) {
+        self.items
+            .push((self.bytes.len() as u32, Item::Skip { by, over }));
+        self.branch(Jump::Always, to);
     }
 
     /// A branch that always has a 32-bit displacement, with a relocation.
@@ -349,9 +323,6 @@ impl Assembler {
             Jump::Always => &[0xe9],
             Jump::If(cc) => &[0x0f, 0x80 | cc],
             Jump::Call => &[0xe8],
-            Jump::ShortOnly(_) => {
-                unreachable!("the caller refuses short-only branches that leave the section")
-            }
         };
         self.raw(opcode);
         self.raw(&[0; 4]);
@@ -380,7 +351,8 @@ impl Assembler {
             let here = at;
             at = at.behind_item();
             Some(match self.items[here.items as usize].1 {
-                Item::Branch { jump, to, .. } => Piece::Branch(here, jump, to),
+                Item::Branch { jump, to, .. } => Piece::Branch(here, Branch::Jump(jump), to),
+                Item::Skip { by, over } => Piece::Branch(here, Branch::ShortOnly(by), over),
                 Item::Align(align) => Piece::Align(align),
             })
         })

@@ -19,7 +19,6 @@ use crate::frame::variants::{Variant, Variants};
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
 use crate::plan::Plan;
 use crate::plan::returns::ReturnWords;
-use crate::refusal::{Code, Refusal};
 use crate::schemes::row;
 
 /// The rewritten code, laid out.
@@ -89,49 +88,67 @@ impl<'d> Decisions<'d> {
         'd: 'e,
     {
         let scheme = row(self.scheme);
-        Emitter::new(self.analysis.lifted, self.rules, labels, section, scheme)
+        Emitter::new(self.analysis, self.rules, labels, section, scheme)
     }
 }
 
-/// Emits all code of an object.
-///
-/// # Errors
-/// Instructions that no sequence could be made for.
-pub fn apply(decisions: &Decisions<'_>, poison: bool) -> Result<Applied, Vec<Refusal>> {
-    let Decisions {
-        analysis, variants, ..
-    } = *decisions;
-    let lifted = analysis.lifted;
+/// What becomes of the code: an object's ([`object`]), or a text's ([`super::sites`]).
+pub trait Sink {
+    /// Whether a function is written in all its variants; a text has only the first.
+    const ALL_VARIANTS: bool;
+
+    /// Has a variant of a function written, except its out-of-line parts.
+    fn function(&mut self, writer: &mut FunctionWriter<'_, '_>, f: FuncIdx, by: &LabelsByVariant);
+
+    /// Has the out-of-line parts written, which follow.
+    fn out_of_line(&mut self, emitter: &mut Emitter<'_>, f: FuncIdx, variant: Variant);
+
+    /// All variants of a function are written.
+    fn function_end(&mut self, _emitter: &mut Emitter<'_>) {}
+
+    /// All functions of a section are written.
+    fn section(&mut self, emitter: Emitter<'_>);
+}
+
+/// Writes all code, in order. Nothing is decided here, and so nothing is refused. Gives
+/// where labels are.
+pub fn apply<S: Sink>(decisions: &Decisions<'_>, poison: bool, sink: &mut S) -> Labels {
+    let lifted = decisions.analysis.lifted;
     let mut labels = Labels::new(lifted.insts.len());
-    let by_variant = LabelsByVariant::new(lifted, variants, &mut labels);
-    let mut written = Written::default();
+    let by_variant = LabelsByVariant::new(lifted, decisions.variants, &mut labels);
     for section in 0..lifted.sections.len() as u16 {
         let mut emitter = decisions.emitter(&mut labels, section);
         for f in lifted.functions_of(CodeIdx(section)) {
             emitter.own_beginning = beginning(lifted, f, decisions.returns, emitter.labels);
-            for variant in variants.of(f) {
+            let variants = decisions.variants.of(f);
+            for variant in variants.filter(|v| S::ALL_VARIANTS || *v == Variant::FIRST) {
                 emitter.inst_labels = by_variant.of(variant);
                 let mut writer = FunctionWriter {
                     emitter: &mut emitter,
-                    flow: &analysis.flow,
                     decisions,
                     variant,
                     poison,
-                    refusals: &mut written.refusals,
                 };
-                writer.function(f, &by_variant);
-                written.end_of_variant(&mut emitter, f, variant);
+                sink.function(&mut writer, f, &by_variant);
+                sink.out_of_line(&mut emitter, f, variant);
             }
-            written.function_ends.push(emitter.fresh_here());
+            sink.function_end(&mut emitter);
         }
-        written.end_of_section(emitter);
+        emitter.asm.forget_encodings();
+        sink.section(emitter);
     }
-    if !written.refusals.is_empty() {
-        return Err(written.refusals);
-    }
+    labels
+}
+
+/// Writes all code of an object.
+pub fn object(decisions: &Decisions<'_>, poison: bool) -> Applied {
+    let mut written = Written::default();
+    let labels = apply(decisions, poison, &mut written);
     // --- all code is written; the rest collects the results ---
-    Ok(Applied {
-        sections: lay_out(lifted, written.assemblers, &labels)?,
+    let assemblers = (0..).zip(written.assemblers);
+    let unreached = |plan: &Plan| matches!(plan.class, Class::Unreached(_));
+    Applied {
+        sections: assemblers.map(|(n, asm)| asm.lay_out(n, &labels)).collect(),
         labels,
         ends: written.ends,
         function_ends: written.function_ends,
@@ -140,17 +157,13 @@ pub fn apply(decisions: &Decisions<'_>, poison: bool) -> Result<Applied, Vec<Ref
         depths: written.depths,
         locked: written.locked,
         thunks: written.thunks,
-        words: analysis.switches.words().collect(),
+        words: decisions.analysis.switches.words().collect(),
         kept_ends: written.kept_ends,
-        left_out: decisions
-            .plans
-            .iter()
-            .map(|p| matches!(p.class, Class::Unreached(_)))
-            .collect(),
-    })
+        left_out: decisions.plans.iter().map(unreached).collect(),
+    }
 }
 
-/// What was written so far; see [`Applied`].
+/// What was written so far of an object; see [`Applied`].
 #[derive(Default)]
 struct Written {
     assemblers: Vec<Assembler>,
@@ -162,12 +175,16 @@ struct Written {
     thunks: Vec<(u16, InstIdx, Position)>,
     locked: Vec<(u16, InstIdx, Position)>,
     kept_ends: HashMap<u32, Position>,
-    refusals: Vec<Refusal>,
 }
 
-impl Written {
-    /// A variant of a function is written except its out-of-line parts, which follow.
-    fn end_of_variant(&mut self, emitter: &mut Emitter<'_>, f: FuncIdx, variant: Variant) {
+impl Sink for Written {
+    const ALL_VARIANTS: bool = true;
+
+    fn function(&mut self, writer: &mut FunctionWriter<'_, '_>, f: FuncIdx, by: &LabelsByVariant) {
+        writer.whole(f, by);
+    }
+
+    fn out_of_line(&mut self, emitter: &mut Emitter<'_>, f: FuncIdx, variant: Variant) {
         if variant == Variant::FIRST {
             self.ends.push(emitter.fresh_here());
             self.stubs.extend(emitter.finish_stubs());
@@ -179,7 +196,11 @@ impl Written {
         }
     }
 
-    fn end_of_section(&mut self, emitter: Emitter<'_>) {
+    fn function_end(&mut self, emitter: &mut Emitter<'_>) {
+        self.function_ends.push(emitter.fresh_here());
+    }
+
+    fn section(&mut self, emitter: Emitter<'_>) {
         let section = emitter.section;
         let thunks = emitter.thunks.into_iter();
         self.thunks.extend(thunks.map(|(i, at)| (section, i, at)));
@@ -187,9 +208,7 @@ impl Written {
         self.locked.extend(locked.map(|(i, at)| (section, i, at)));
         self.kept_ends.extend(emitter.kept_ends);
         self.depths.push(emitter.depths);
-        let mut assembler = emitter.asm;
-        assembler.forget_encodings();
-        self.assemblers.push(assembler);
+        self.assemblers.push(emitter.asm);
     }
 }
 
@@ -203,22 +222,6 @@ fn beginning(
 ) -> Option<Label> {
     let entry = InstIdx(lifted.function(f).insts.start);
     returns.kept_at(entry).map(|_| labels.fresh())
-}
-
-fn lay_out(
-    lifted: &Lifted<'_>,
-    assemblers: Vec<Assembler>,
-    labels: &Labels,
-) -> Result<Vec<Laid>, Vec<Refusal>> {
-    let one = |(n, asm): (u16, Assembler)| {
-        // Sequences keep their short-only branches within reach by construction.
-        asm.lay_out(n, labels).map_err(|_| {
-            let name = lifted.section_name(CodeIdx(n));
-            let reason = "a short branch does not reach its target";
-            vec![Refusal::at(Code::Unsupported, name, 0, reason)]
-        })
-    };
-    (0..).zip(assemblers).map(one).collect()
 }
 
 /// The labels of instructions, for each variant.

@@ -2,17 +2,14 @@
 //! reaches far beyond the operand: the instruction addresses the word
 //! `operand + word_size * (offset >> log2(word bits))` (SDM volume 2, BT).
 
-use iced_x86::{Code, MemoryOperand, Register};
+use iced_x86::Code;
 use liveness::Reg;
 
 use super::Emitter;
-use super::memory::point_to;
 use crate::analyse::class::Space;
-use crate::asm::Address;
-use crate::asm::{ri, rr};
+use crate::asm::{Address, Operand, ri, rr};
 use crate::lift::InstIdx;
 use crate::plan::Plan;
-use crate::refusal::Hitch;
 use crate::registers::{gpr, reg16, reg32, reg64};
 
 impl Emitter<'_> {
@@ -31,11 +28,11 @@ impl Emitter<'_> {
     ///     bts   %m, (%v)
     ///     <close>
     /// ```
-    pub fn bit_string(&mut self, i: InstIdx, plan: &Plan, space: Space) -> Result<(), Hitch> {
+    pub fn bit_string(&mut self, i: InstIdx, plan: &Plan, space: Space) {
         let iced = self.lifted.inst(i).iced;
         let offset = iced.op1_register();
         let log2_bytes = iced.memory_size().size().trailing_zeros();
-        let off = gpr(offset).ok_or("its bit offset is in no general register")?;
+        let off = gpr(offset).expect("bt has a bit offset in a general register");
         let roles = Self::roles(plan);
         let (v, t, m) = (roles[0], roles[roles.len() - 1], roles[roles.len() - 2]);
         self.open(plan);
@@ -51,29 +48,17 @@ impl Emitter<'_> {
         };
         self.emit(&rr(widen, reg64(m), offset));
         self.emit(&ri(Code::Sar_rm64_imm8, reg64(m), log2_bytes as i32 + 3));
-        self.lea(
-            MemoryOperand::new(
-                reg64(t),
-                reg64(m),
-                1 << log2_bytes,
-                0,
-                0,
-                false,
-                Register::None,
-            ),
-            t,
-        );
+        self.lea(&Operand::indexed(t, m, log2_bytes as u8), t);
         self.check(i, Address::Copy(t), v, &roles[1..roles.len() - 1]);
         self.mov(off, m);
         self.emit(&ri(Code::And_rm32_imm32, reg32(m), (8 << log2_bytes) - 1));
         self.restore_flags(plan);
-        self.masked_access(i, v, m)?;
+        self.masked_access(i, v, m);
         self.close(plan);
-        Ok(())
     }
 
     /// The instruction itself, with the masked offset in `m` and `(%v)` for its word.
-    fn masked_access(&mut self, i: InstIdx, v: Reg, m: Reg) -> Result<(), Hitch> {
+    fn masked_access(&mut self, i: InstIdx, v: Reg, m: Reg) {
         let mut iced = self.lifted.inst(i).iced;
         let masked = match iced.memory_size().size() {
             2 => reg16(m),
@@ -81,9 +66,8 @@ impl Emitter<'_> {
             _ => reg64(m),
         };
         iced.set_op1_register(masked);
-        point_to(&mut iced, v, 0);
+        Operand::at(v, 0).replace_in(&mut iced);
         self.note_lock(i);
-        self.asm.inst(&iced)?;
-        Ok(())
+        self.asm.inst(&iced);
     }
 }

@@ -6,31 +6,25 @@ use iced_x86::{FlowControl, Mnemonic};
 use super::Emitter;
 use super::apply::{Decisions, LabelsByVariant};
 use crate::analyse::class::Class;
-use crate::analyse::flow::Flow;
 use crate::asm::{Jump, Label};
 use crate::frame::variants::Variant;
 use crate::lift::{FuncIdx, InstIdx};
-use crate::refusal::{self, Hitch, Refusal};
 
-/// Writes instructions of one variant of a function.
+/// Writes one variant of a function.
 pub struct FunctionWriter<'w, 'a> {
     /// Receives the code.
     pub emitter: &'w mut Emitter<'a>,
-    /// Control flow.
-    pub flow: &'w Flow,
     /// The decisions.
     pub decisions: &'w Decisions<'w>,
     /// Which variant this is.
     pub variant: Variant,
     /// Whether registers that are dead before a sequence are overwritten there.
     pub poison: bool,
-    /// Collects the instructions that could not be written.
-    pub refusals: &'w mut Vec<Refusal>,
 }
 
 impl FunctionWriter<'_, '_> {
     /// Writes the function except its out-of-line parts.
-    pub fn function(&mut self, f: FuncIdx, labels: &LabelsByVariant) {
+    pub fn whole(&mut self, f: FuncIdx, labels: &LabelsByVariant) {
         let lifted = self.emitter.lifted;
         let function = lifted.function(f);
         let verbatim = self.emitter.is_verbatim();
@@ -48,9 +42,8 @@ impl FunctionWriter<'_, '_> {
             if i == function.insts.start && self.variant == Variant::FIRST && lifted.is_entered(f) {
                 self.choose_variant(f, labels);
             }
-            if emitted && let Err(hitch) = self.instruction(InstIdx(i)) {
-                let refused = lifted.refusal(hitch.code, InstIdx(i), hitch.reason);
-                refusal::add(self.refusals, refused);
+            if emitted {
+                self.instruction(InstIdx(i));
             }
         }
         if emitted && !verbatim {
@@ -81,10 +74,7 @@ impl FunctionWriter<'_, '_> {
     }
 
     /// Emits one instruction as its plan says.
-    ///
-    /// # Errors
-    /// Why no sequence could be made for it.
-    pub fn instruction(&mut self, i: InstIdx) -> Result<(), Hitch> {
+    pub fn instruction(&mut self, i: InstIdx) {
         let Decisions { plans, returns, .. } = *self.decisions;
         let plan = &plans[i.0 as usize];
         let (facts, variant) = (self.decisions.facts, self.variant);
@@ -99,62 +89,45 @@ impl FunctionWriter<'_, '_> {
         match plan.class {
             Class::Plain | Class::Stack => e.copy_inst(i),
             Class::Keep(_) => e.keep(i),
-            Class::StaticBranch => e.static_branch(i),
-            Class::Drop | Class::Unreached(_) => Ok(()),
+            Class::KeepOwnPlace(place) => e.keep_own_place(i, place),
+            Class::KeepBranch(jump) => e.keep_branch(i, jump),
+            Class::StaticNop => e.static_nop(),
+            Class::Drop | Class::Unreached(_) => {}
             Class::Memory(space) => e.memory(i, plan, space),
             Class::Prefetch(space) => e.prefetch(i, plan, space),
             Class::BitString(space) => e.bit_string(i, plan, space),
-            Class::Xlat => {
-                e.xlat(i, plan);
-                Ok(())
-            }
+            Class::Xlat => e.xlat(i, plan),
             Class::String(op, log2, repeat) => {
                 let direction = known(facts().direction());
                 e.string(i, plan, op, log2, repeat, direction);
-                Ok(())
             }
             Class::PortString(port, repeat) => {
                 let direction = known(facts().direction());
                 e.port_string(i, plan, port, repeat, direction);
-                Ok(())
             }
             Class::PushMemory(space) => e.push_memory(i, plan, space),
             Class::PopMemory(space) => e.pop_memory(i, plan, space),
-            Class::AddressOf => e.address_of(i),
-            Class::Branch => {
-                e.branch(i, plan)?;
-                if self.flow.stops(i) {
+            Class::AddressOf(to) => e.address_of(i, to),
+            Class::Branch(branch) => {
+                e.branch(i, plan, branch);
+                if self.decisions.analysis.flow.stops(i) {
                     e.stop();
                 }
-                Ok(())
             }
             Class::CallIndirect(callee) => e.indirect(i, plan, callee, Jump::Call),
             Class::JumpIndirect(callee) => e.indirect(i, plan, callee, Jump::Always),
             Class::Switch(_) => {
                 let switch = self.decisions.analysis.switches.at(i);
-                e.switch(i, plan, switch.expect("its class says so"))
+                e.switch(i, plan, switch.expect("its class says so"));
             }
-            Class::Return => {
-                e.ret();
-                Ok(())
-            }
-            Class::Trap(trap) => {
-                e.trap(trap);
-                Ok(())
-            }
-            Class::Port(port) => {
-                e.port(port);
-                Ok(())
-            }
+            Class::Return => e.ret(),
+            Class::Trap(trap) => e.trap(trap),
+            Class::Port(port) => e.port(port),
             Class::FramePointerToStack => {
                 let distance = known(facts().stack_move(&e.lifted.inst(i).iced));
                 e.frame_pointer_to_stack(i, distance);
-                Ok(())
             }
-            Class::Realign(alignment) => {
-                e.realign(known(facts().padding(alignment, variant)));
-                Ok(())
-            }
+            Class::Realign(alignment) => e.realign(known(facts().padding(alignment, variant))),
         }
     }
 
@@ -191,7 +164,7 @@ impl FunctionWriter<'_, '_> {
             // continuation.
             FlowControl::Call | FlowControl::IndirectCall => {
                 let next = FuncIdx(f.0 + 1);
-                let returns = !self.flow.never_returns(lifted, last);
+                let returns = !self.decisions.analysis.flow.never_returns(lifted, last);
                 Some(next)
                     .filter(|n| returns && self.follows(f, *n) && !lifted.function(*n).padding)
             }

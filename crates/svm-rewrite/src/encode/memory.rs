@@ -1,17 +1,14 @@
 //! Loads, stores and read-modify-writes of one explicit operand; prefetches;
 //! `push` and `pop` of memory; `xlat`.
 
-use iced_x86::{Code, Instruction, Register};
+use iced_x86::{Code, Register};
 use liveness::Reg;
 
 use super::Emitter;
-use super::address::{at, displacement_size, indexed};
 use crate::analyse::class::Space;
-use crate::asm::Address;
-use crate::asm::{Field, mr, rm, rr};
+use crate::asm::{Address, Operand, mr, rm, rr};
 use crate::lift::InstIdx;
 use crate::plan::Plan;
-use crate::refusal::Hitch;
 use crate::registers::{reg32, reg64};
 
 impl Emitter<'_> {
@@ -26,18 +23,18 @@ impl Emitter<'_> {
     /// ```text
     ///     op    distance(%v)
     /// ```
-    pub fn memory(&mut self, i: InstIdx, plan: &Plan, space: Space) -> Result<(), Hitch> {
+    pub fn memory(&mut self, i: InstIdx, plan: &Plan, space: Space) {
         if let Some(reuse) = plan.reuse {
-            return self.access_at(i, reuse.register, reuse.displacement.into());
+            let operand = Operand::at(reuse.register, reuse.displacement.into());
+            return self.access_at(i, &operand);
         }
         let roles = Self::roles(plan);
         self.open(plan);
         let address = self.address(i, space, plan.scratch.spilled().len(), &roles);
         self.check(i, address, roles[0], &roles[1..]);
         self.restore_flags(plan);
-        self.access(i, roles[0])?;
+        self.access(i, roles[0]);
         self.close(plan);
-        Ok(())
     }
 
     /// A hint must not abort, so a miss skips it:
@@ -47,17 +44,16 @@ impl Emitter<'_> {
     ///     prefetch (%v)
     /// skip:
     /// ```
-    pub fn prefetch(&mut self, i: InstIdx, plan: &Plan, space: Space) -> Result<(), Hitch> {
+    pub fn prefetch(&mut self, i: InstIdx, plan: &Plan, space: Space) {
         let roles = Self::roles(plan);
         self.open(plan);
         let address = self.address(i, space, plan.scratch.spilled().len(), &roles);
         let skip = self.labels.fresh();
         self.check_or_skip(&address, roles[0], &roles[1..], skip);
-        self.access(i, roles[0])?;
+        self.access(i, roles[0]);
         self.place(skip);
         self.restore_flags(plan);
         self.close(plan);
-        Ok(())
     }
 
     /// Without spills:
@@ -77,27 +73,26 @@ impl Emitter<'_> {
     ///     mov   %v, 8*spills(%rsp)
     ///     <close>
     /// ```
-    pub fn push_memory(&mut self, i: InstIdx, plan: &Plan, space: Space) -> Result<(), Hitch> {
+    pub fn push_memory(&mut self, i: InstIdx, plan: &Plan, space: Space) {
         let spills = plan.scratch.spilled().len();
         if spills == 0 {
             return self.memory(i, plan, space);
         }
         let roles = Self::roles(plan);
         let v = roles[0];
-        self.lea(at(Reg::RSP, -8), Reg::RSP);
+        self.lea(&Operand::at(Reg::RSP, -8), Reg::RSP);
         self.pushed(1);
         self.open(plan);
         let address = self.address(i, space, spills + 1, &roles);
         self.check(i, address, v, &roles[1..]);
-        self.emit(&rm(Code::Mov_r64_rm64, reg64(v), at(v, 0)));
+        self.emit(&rm(Code::Mov_r64_rm64, reg64(v), Operand::at(v, 0)));
         self.emit(&mr(
             Code::Mov_rm64_r64,
-            at(Reg::RSP, 8 * spills as i64 + self.skipped(plan)),
+            Operand::at(Reg::RSP, 8 * spills as i64 + self.skipped(plan)),
             reg64(v),
         ));
         self.restore_flags(plan);
         self.close(plan);
-        Ok(())
     }
 
     /// `pop` adds 8 to `rsp` before it computes its operand's address (SDM
@@ -117,7 +112,7 @@ impl Emitter<'_> {
     ///     <close>
     ///     lea   8(%rsp), %rsp
     /// ```
-    pub fn pop_memory(&mut self, i: InstIdx, plan: &Plan, space: Space) -> Result<(), Hitch> {
+    pub fn pop_memory(&mut self, i: InstIdx, plan: &Plan, space: Space) {
         let spills = plan.scratch.spilled().len();
         let roles = Self::roles(plan);
         let (v, t) = (roles[0], roles[1]);
@@ -131,12 +126,11 @@ impl Emitter<'_> {
         self.emit(&rm(
             Code::Mov_r64_rm64,
             reg64(t),
-            at(Reg::RSP, 8 * spills as i64 + self.skipped(plan)),
+            Operand::at(Reg::RSP, 8 * spills as i64 + self.skipped(plan)),
         ));
-        self.emit(&mr(Code::Mov_rm64_r64, at(v, 0), reg64(t)));
+        self.emit(&mr(Code::Mov_rm64_r64, Operand::at(v, 0), reg64(t)));
         self.close(plan);
-        self.lea(at(Reg::RSP, 8), Reg::RSP);
-        Ok(())
+        self.lea(&Operand::at(Reg::RSP, 8), Reg::RSP);
     }
 
     /// ```text
@@ -152,38 +146,31 @@ impl Emitter<'_> {
         let t = roles[roles.len() - 1];
         self.open(plan);
         self.emit(&rr(Code::Movzx_r32_rm8, reg32(t), Register::AL));
-        self.lea(indexed(Reg::RBX, t, 1), t);
+        self.lea(&Operand::indexed(Reg::RBX, t, 0), t);
         self.check(i, Address::Copy(t), roles[0], &roles[1..]);
         self.restore_flags(plan);
-        self.emit(&rm(Code::Mov_r8_rm8, Register::AL, at(roles[0], 0)));
+        self.emit(&rm(
+            Code::Mov_r8_rm8,
+            Register::AL,
+            Operand::at(roles[0], 0),
+        ));
         self.close(plan);
     }
 
     /// The instruction itself with `(%v)` as its memory operand.
-    pub(super) fn access(&mut self, i: InstIdx, v: Reg) -> Result<(), Hitch> {
-        self.access_at(i, v, 0)
+    pub(super) fn access(&mut self, i: InstIdx, v: Reg) {
+        self.access_at(i, &Operand::at(v, 0));
     }
 
-    /// The instruction itself with `displacement(%v)` as its memory operand.
-    fn access_at(&mut self, i: InstIdx, v: Reg, displacement: i64) -> Result<(), Hitch> {
+    /// The instruction itself with another memory operand.
+    fn access_at(&mut self, i: InstIdx, operand: &Operand) {
         let inst = self.lifted.inst(i);
         let mut iced = inst.iced;
-        if let Some(code) = without_moffs(iced.code()) {
-            iced.set_code(code);
-        }
-        point_to(&mut iced, v, displacement);
+        operand.replace_in(&mut iced);
         self.note_lock(i);
-        let immediate = match inst.immediate {
-            Some(value) => {
-                let value = self.lifted.value(value);
-                let field = (self.rules.field)(value.kind).filter(|f| *f == Field::Abs32S);
-                let field = field.ok_or("its immediate holds an address of unexpected width")?;
-                Some((field, self.referent(value)?))
-            }
-            None => None,
-        };
-        self.asm.inst_with(&iced, None, immediate)?;
-        Ok(())
+        let immediate = inst.immediate.map(|value| self.references.get(value));
+        let immediate = immediate.map(|reference| (reference.field, reference.referent));
+        self.asm.inst_with(&iced, immediate);
     }
 
     /// Records an access with a `lock` prefix, which `.smp_locks` has to name.
@@ -192,30 +179,4 @@ impl Emitter<'_> {
             self.locked.push((i, self.asm.here()));
         }
     }
-}
-
-/// Replaces an instruction's memory operand by `displacement(%v)`.
-pub(super) fn point_to(iced: &mut Instruction, v: Reg, displacement: i64) {
-    iced.set_segment_prefix(Register::None);
-    iced.set_memory_base(reg64(v));
-    iced.set_memory_index(Register::None);
-    iced.set_memory_index_scale(1);
-    iced.set_memory_displacement64(displacement as u64);
-    iced.set_memory_displ_size(displacement_size(displacement));
-}
-
-/// `mov` between `al/ax/eax/rax` and a 64-bit absolute address, as the form with
-/// any address.
-fn without_moffs(code: Code) -> Option<Code> {
-    Some(match code {
-        Code::Mov_AL_moffs8 => Code::Mov_r8_rm8,
-        Code::Mov_AX_moffs16 => Code::Mov_r16_rm16,
-        Code::Mov_EAX_moffs32 => Code::Mov_r32_rm32,
-        Code::Mov_RAX_moffs64 => Code::Mov_r64_rm64,
-        Code::Mov_moffs8_AL => Code::Mov_rm8_r8,
-        Code::Mov_moffs16_AX => Code::Mov_rm16_r16,
-        Code::Mov_moffs32_EAX => Code::Mov_rm32_r32,
-        Code::Mov_moffs64_RAX => Code::Mov_rm64_r64,
-        _ => return None,
-    })
 }

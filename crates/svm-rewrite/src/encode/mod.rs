@@ -19,17 +19,19 @@ mod stack_pointer;
 mod string;
 mod switch;
 
-use iced_x86::{Code, Instruction, MemoryOperand, Register};
+use iced_x86::{Code, Instruction, Register};
 use liveness::{LocSet, Reg};
 
+use crate::analyse::Analysis;
 use crate::analyse::class::Class;
+use crate::analyse::references::References;
 use crate::asm::encode::Form;
 use crate::asm::import::{Import, Service};
 use crate::asm::{
-    Address, Assembler, Field, Jump, Label, Labels, Position, Referent, movabs, r, ri, rr,
+    Address, Assembler, Jump, Label, Labels, Operand, Position, Referent, movabs, r, ri, rr,
 };
 use crate::encode::apply::InstLabels;
-use crate::lift::{CodeIdx, InstIdx, Lifted, Value};
+use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::plan::returns::begins_own;
 use crate::plan::{Flags, Plan};
 use crate::registers::reg64;
@@ -58,12 +60,6 @@ pub struct Rules {
     pub keeps_calls: bool,
     /// Whether all instructions of a section, given by name, stay as they are.
     pub is_verbatim: fn(&str) -> bool,
-    /// What a value refers to in emitted code. An error says why it cannot be carried
-    /// over.
-    pub referent: fn(&Lifted<'_>, Value) -> Result<Referent, &'static str>,
-    /// The field of an instruction that stays as it is, for a value of this relocation
-    /// type; `None` if it cannot be carried over.
-    pub field: fn(u32) -> Option<Field>,
 }
 
 /// Who finds the destination of an indirect transfer.
@@ -107,6 +103,8 @@ pub type StubPlace = (Label, InstIdx);
 pub struct Emitter<'a> {
     /// The code being rewritten.
     pub lifted: &'a Lifted<'a>,
+    /// What its relocated fields become.
+    references: &'a References,
     /// The section being assembled.
     pub asm: Assembler,
     /// All labels of the object; those below the instruction count are the
@@ -145,15 +143,17 @@ pub struct Emitter<'a> {
 impl<'a> Emitter<'a> {
     /// An emitter for a section.
     pub fn new(
-        lifted: &'a Lifted<'a>,
+        analysis: &'a Analysis<'a>,
         rules: &'static Rules,
         labels: &'a mut Labels,
         section: u16,
         scheme: &'static Row,
     ) -> Emitter<'a> {
+        let lifted = analysis.lifted;
         let id = lifted.sections[usize::from(section)].id;
         Emitter {
             lifted,
+            references: &analysis.references,
             asm: Assembler::for_code(lifted.object.section(id).data.len()),
             labels,
             section,
@@ -229,9 +229,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn emit(&mut self, instruction: &Instruction) {
-        self.asm
-            .inst(instruction)
-            .expect("a sequence's own instruction encodes");
+        self.asm.inst(instruction);
     }
 
     fn push(&mut self, reg: Reg) {
@@ -248,10 +246,8 @@ impl<'a> Emitter<'a> {
         self.asm.registers(Form::MOV, to, from);
     }
 
-    fn lea(&mut self, operand: MemoryOperand, to: Reg) {
-        self.asm
-            .lea(operand, None, to)
-            .expect("a sequence's own instruction encodes");
+    fn lea(&mut self, operand: &Operand, to: Reg) {
+        self.asm.lea(operand, None, to);
     }
 
     /// Pushes the spilled registers and saves the flags.
@@ -298,12 +294,12 @@ impl<'a> Emitter<'a> {
     ///     lea   -128(%rsp), %rsp
     /// ```
     fn skip_red_zone(&mut self) {
-        self.lea(address::at(Reg::RSP, -RED_ZONE), Reg::RSP);
+        self.lea(&Operand::at(Reg::RSP, -RED_ZONE), Reg::RSP);
         self.pushed(RED_ZONE / 8);
     }
 
     fn unskip_red_zone(&mut self) {
-        self.lea(address::at(Reg::RSP, RED_ZONE), Reg::RSP);
+        self.lea(&Operand::at(Reg::RSP, RED_ZONE), Reg::RSP);
         self.pushed(-RED_ZONE / 8);
     }
 
@@ -336,9 +332,7 @@ impl<'a> Emitter<'a> {
     fn restore_flags(&mut self, plan: &Plan) {
         match plan.flags {
             Flags::Dead => {}
-            Flags::Recompute(compare) => {
-                self.copy_plain(compare).expect("a decoded compare encodes");
-            }
+            Flags::Recompute(compare) => self.copy_plain(compare),
             Flags::Save(holder) => {
                 if holder != Reg::RAX {
                     self.emit(&rr(Code::Xchg_rm64_r64, reg64(holder), Register::RAX));

@@ -4,11 +4,9 @@ use iced_x86::{Code, Instruction, Register};
 use liveness::Reg;
 
 use super::Emitter;
-use super::address::at;
 use crate::analyse::class::{Direction, Port, Repeat};
-use crate::asm::Address;
 use crate::asm::import::Service;
-use crate::asm::{JRCXZ, Jump, mr, r, ri, rm};
+use crate::asm::{Address, Jump, Operand, ShortOnly, mr, r, ri, rm};
 use crate::lift::InstIdx;
 use crate::plan::Plan;
 
@@ -74,20 +72,19 @@ impl Emitter<'_> {
         repeat: Repeat,
         direction: Direction,
     ) {
-        let done = self.labels.fresh();
         self.open(plan);
         self.push(Reg::RAX);
         if repeat == Repeat::Once {
             self.port_element(i, plan, port, direction);
         } else {
-            self.branch_near(Jump::ShortOnly(JRCXZ), done);
+            let done = self.labels.fresh();
+            self.around(ShortOnly::JRCXZ, |e| e.asm.branch(Jump::Always, done));
             let again = self.fresh_here();
             self.port_element(i, plan, port, direction);
-            self.lea(at(Reg::RCX, -1), Reg::RCX);
-            self.asm.branch(Jump::ShortOnly(JRCXZ), done);
-            self.asm.branch(Jump::Always, again);
+            self.lea(&Operand::at(Reg::RCX, -1), Reg::RCX);
+            self.asm.branch_unless(ShortOnly::JRCXZ, again, done);
+            self.place(done);
         }
-        self.place(done);
         self.pop(Reg::RAX);
         self.restore_flags(plan);
         self.close(plan);
@@ -124,16 +121,16 @@ impl Emitter<'_> {
             Direction::Forward => size,
             Direction::Backward => -size,
         };
-        self.lea(at(pointer, step), pointer);
+        self.lea(&Operand::at(pointer, step), pointer);
     }
 }
 
 /// `mov %al, (%v)`, `%ax`, `%eax`.
 fn store(log2: u8, v: Reg) -> Instruction {
     match log2 {
-        0 => mr(Code::Mov_rm8_r8, at(v, 0), Register::AL),
-        1 => mr(Code::Mov_rm16_r16, at(v, 0), Register::AX),
-        _ => mr(Code::Mov_rm32_r32, at(v, 0), Register::EAX),
+        0 => mr(Code::Mov_rm8_r8, Operand::at(v, 0), Register::AL),
+        1 => mr(Code::Mov_rm16_r16, Operand::at(v, 0), Register::AX),
+        _ => mr(Code::Mov_rm32_r32, Operand::at(v, 0), Register::EAX),
     }
 }
 
@@ -144,5 +141,5 @@ fn load(log2: u8, v: Reg) -> Instruction {
         1 => Code::Movzx_r32_rm16,
         _ => Code::Mov_r32_rm32,
     };
-    rm(code, Register::EAX, at(v, 0))
+    rm(code, Register::EAX, Operand::at(v, 0))
 }

@@ -1,29 +1,28 @@
 //! The return address: copied where a function begins, compared where control leaves it
 //! ([`crate::plan::returns`] decides where that is needed).
 
-use iced_x86::{Code, MemoryOperand};
+use iced_x86::Code;
 use liveness::Reg;
 use twin_abi::stack;
 
-use super::address::at;
 use super::{Emitter, StubPlace};
 use crate::asm::import::Service;
-use crate::asm::{Jump, cc, mr, rm};
+use crate::asm::{Jump, Operand, cc, mr, rm};
 use crate::lift::InstIdx;
 use crate::plan::returns::{Check, Holder, Remedy};
 use crate::registers::reg64;
 
 /// The operands of the return address and its shadow, given the number of words pushed.
 struct Words {
-    word: MemoryOperand,
-    shadow: MemoryOperand,
+    word: Operand,
+    shadow: Operand,
 }
 
 impl Words {
     fn below(pushed: i64) -> Words {
         Words {
-            word: at(Reg::RSP, 8 * pushed),
-            shadow: at(Reg::RSP, 8 * pushed - stack::SHADOW as i64),
+            word: Operand::at(Reg::RSP, 8 * pushed),
+            shadow: Operand::at(Reg::RSP, 8 * pushed - stack::SHADOW as i64),
         }
     }
 }

@@ -5,15 +5,14 @@ use std::ops::Range;
 
 use iced_x86::FlowControl;
 
-use super::apply::Decisions;
+use super::apply::{Decisions, LabelsByVariant, Sink, apply};
 use super::function::FunctionWriter;
 use crate::analyse::Analysis;
 use crate::analyse::class::{Callee, Class, Space};
 use crate::asm::{Assembler, Label, Labels, Position};
 use crate::encode::Emitter;
 use crate::frame::variants::Variant;
-use crate::lift::{CodeIdx, FuncIdx, InstIdx};
-use crate::refusal::{self, Refusal};
+use crate::lift::{FuncIdx, InstIdx};
 
 /// The sequence of one instruction.
 #[derive(Clone, Debug)]
@@ -70,95 +69,75 @@ pub struct SiteCode {
 }
 
 /// Emits the sites of all functions. `closes_calls` asks for [`SiteCode::closed`].
-///
-/// # Errors
-/// Instructions that no sequence could be made for.
-pub fn emit(decisions: &Decisions<'_>, closes_calls: bool) -> Result<SiteCode, Vec<Refusal>> {
+pub fn emit(decisions: &Decisions<'_>, closes_calls: bool) -> SiteCode {
     let analysis = decisions.analysis;
-    let lifted = analysis.lifted;
-    let mut labels = Labels::new(lifted.insts.len());
-    let mut refusals = Vec::new();
-    let mut assemblers = Vec::new();
-    let mut functions = Vec::with_capacity(lifted.functions.len());
-    for section in 0..lifted.sections.len() as u16 {
-        let mut emitter = decisions.emitter(&mut labels, section);
-        emitter.prints = true;
-        // Functions are in the order of sections.
-        while let Some(function) = lifted.functions.get(functions.len())
-            && function.section == CodeIdx(section)
-        {
-            let f = FuncIdx(functions.len() as u32);
-            let sites = emit_sites(&mut emitter, decisions, f, &mut refusals);
-            let parts = emit_parts(&mut emitter);
-            functions.push(FunctionCode {
-                section,
-                sites,
-                parts,
-                parts_end: emitter.asm.here(),
-                falls_through: falls_through(analysis, f),
+    let mut sites = Sites {
+        analysis,
+        assemblers: Vec::new(),
+        functions: Vec::with_capacity(analysis.lifted.functions.len()),
+        sites: Vec::new(),
+    };
+    let labels = apply(decisions, false, &mut sites);
+    SiteCode {
+        assemblers: sites.assemblers,
+        labels,
+        functions: sites.functions,
+        closed: match closes_calls {
+            true => calls_that_never_return(analysis),
+            false => Vec::new(),
+        },
+    }
+}
+
+/// What was written so far of a text.
+struct Sites<'s> {
+    analysis: &'s Analysis<'s>,
+    assemblers: Vec<Assembler>,
+    functions: Vec<FunctionCode>,
+    /// Those of the current function.
+    sites: Vec<Site>,
+}
+
+impl Sink for Sites<'_> {
+    const ALL_VARIANTS: bool = false;
+
+    fn function(&mut self, writer: &mut FunctionWriter<'_, '_>, f: FuncIdx, _: &LabelsByVariant) {
+        let (lifted, plans) = (self.analysis.lifted, writer.decisions.plans);
+        writer.emitter.prints = true;
+        let insts = lifted.function(f).insts.clone().map(InstIdx);
+        for i in insts.filter(|i| is_site(plans[i.0 as usize].class)) {
+            let (from, first) = (writer.emitter.asm.here(), writer.emitter.labels.count());
+            writer.emitter.begin(i, Label(i.0));
+            writer.instruction(i);
+            self.sites.push(Site {
+                inst: i,
+                from,
+                to: writer.emitter.asm.here(),
+                section: writer.emitter.section,
+                labels: first..writer.emitter.labels.count(),
             });
         }
-        assemblers.push(emitter.asm);
     }
-    if refusals.is_empty() {
-        Ok(SiteCode {
-            assemblers,
-            labels,
-            functions,
-            closed: match closes_calls {
-                true => calls_that_never_return(analysis),
-                false => Vec::new(),
-            },
-        })
-    } else {
-        Err(refusals)
-    }
-}
 
-fn emit_sites(
-    emitter: &mut Emitter<'_>,
-    decisions: &Decisions<'_>,
-    f: FuncIdx,
-    refusals: &mut Vec<Refusal>,
-) -> Vec<Site> {
-    let lifted = decisions.analysis.lifted;
-    let mut sites = Vec::new();
-    for i in lifted.function(f).insts.clone().map(InstIdx) {
-        if !is_site(decisions.plans[i.0 as usize].class) {
-            continue;
-        }
-        let (from, first) = (emitter.asm.here(), emitter.labels.count());
-        emitter.begin(i, Label(i.0));
-        let mut writer = FunctionWriter {
-            emitter,
-            flow: &decisions.analysis.flow,
-            decisions,
-            variant: Variant::FIRST,
-            poison: false,
-            refusals,
+    fn out_of_line(&mut self, emitter: &mut Emitter<'_>, f: FuncIdx, _: Variant) {
+        let places = emitter.finish_stubs();
+        let part = |(label, inst)| Part {
+            label,
+            from: emitter.labels.get(label).1,
+            inst,
         };
-        if let Err(hitch) = writer.instruction(i) {
-            refusal::add(refusals, lifted.refusal(hitch.code, i, hitch.reason));
-        }
-        sites.push(Site {
-            inst: i,
-            from,
-            to: emitter.asm.here(),
+        self.functions.push(FunctionCode {
             section: emitter.section,
-            labels: first..emitter.labels.count(),
+            sites: std::mem::take(&mut self.sites),
+            parts: places.into_iter().map(part).collect(),
+            parts_end: emitter.asm.here(),
+            falls_through: falls_through(self.analysis, f),
         });
     }
-    sites
-}
 
-fn emit_parts(emitter: &mut Emitter<'_>) -> Vec<Part> {
-    let places = emitter.finish_stubs();
-    let part = |(label, inst)| Part {
-        label,
-        from: emitter.labels.get(label).1,
-        inst,
-    };
-    places.into_iter().map(part).collect()
+    fn section(&mut self, emitter: Emitter<'_>) {
+        self.assemblers.push(emitter.asm);
+    }
 }
 
 /// Whether an instruction of this class is replaced by a sequence. All others stay as
@@ -180,8 +159,8 @@ pub fn is_site(class: Class) -> bool {
         | Class::Stack
         | Class::Drop
         | Class::Unreached(_)
-        | Class::AddressOf
-        | Class::Branch
+        | Class::AddressOf(_)
+        | Class::Branch(_)
         | Class::CallIndirect(_)
         | Class::JumpIndirect(_)
         | Class::Return
@@ -190,7 +169,9 @@ pub fn is_site(class: Class) -> bool {
         | Class::FramePointerToStack
         | Class::Realign(_)
         | Class::Keep(_)
-        | Class::StaticBranch => false,
+        | Class::KeepOwnPlace(_)
+        | Class::KeepBranch(_)
+        | Class::StaticNop => false,
     }
 }
 

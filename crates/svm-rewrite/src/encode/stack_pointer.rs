@@ -5,8 +5,7 @@ use iced_x86::{Code, Register};
 use liveness::Reg;
 
 use super::Emitter;
-use super::address::at;
-use crate::asm::{Jump, Label, cc, r, ri, rr};
+use crate::asm::{Jump, Label, Operand, cc, r, ri, rr};
 use crate::lift::InstIdx;
 
 impl Emitter<'_> {
@@ -18,7 +17,7 @@ impl Emitter<'_> {
     ///     pop   %rbp                        for leave
     /// ```
     pub fn frame_pointer_to_stack(&mut self, i: InstIdx, distance: i64) {
-        self.lea(at(Reg::RSP, distance), Reg::RSP);
+        self.lea(&Operand::at(Reg::RSP, distance), Reg::RSP);
         if self.lifted.inst(i).iced.code() == Code::Leaveq {
             self.emit(&r(Code::Pop_r64, Register::RBP));
         }
@@ -33,7 +32,7 @@ impl Emitter<'_> {
     /// ```
     pub fn realign(&mut self, padding: i64) {
         if padding != 0 {
-            self.lea(at(Reg::RSP, -padding), Reg::RSP);
+            self.lea(&Operand::at(Reg::RSP, -padding), Reg::RSP);
         }
         self.emit(&rr(Code::Test_rm64_r64, Register::RSP, Register::RSP));
     }

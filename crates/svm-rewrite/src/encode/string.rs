@@ -6,10 +6,8 @@ use liveness::Reg;
 use twin_abi::stlb;
 
 use super::Emitter;
-use super::address::{at, indexed};
 use crate::analyse::class::{Direction, Repeat, StringOp};
-use crate::asm::Address;
-use crate::asm::{JRCXZ, Jump, cc, r, ri, rr};
+use crate::asm::{Address, Jump, Operand, ShortOnly, cc, r, ri, rr};
 use crate::lift::InstIdx;
 use crate::plan::{Flags, Plan};
 use crate::registers::{reg32, reg64};
@@ -67,8 +65,7 @@ impl Emitter<'_> {
         self.translate_pointers(i, roles);
         self.restore_flags(plan);
         self.enter_chunk(roles);
-        self.copy_plain(i)
-            .expect("a decoded string instruction encodes");
+        self.copy_plain(i);
         self.leave_chunk(roles);
     }
 
@@ -113,7 +110,7 @@ impl Emitter<'_> {
         let n = roles
             .count
             .expect("a repeated string instruction has a count register");
-        self.branch_near(Jump::ShortOnly(JRCXZ), done);
+        self.around(ShortOnly::JRCXZ, |e| e.asm.branch(Jump::Always, done));
         let again = self.fresh_here();
         self.translate_pointers(i, roles);
         for (k, pointer) in roles.pointers.iter().enumerate() {
@@ -131,18 +128,16 @@ impl Emitter<'_> {
         self.push(Reg::RCX);
         self.enter_chunk(roles);
         self.mov(n, Reg::RCX);
-        self.copy_plain(i)
-            .expect("a decoded string instruction encodes");
+        self.copy_plain(i);
         self.leave_chunk(roles);
         self.pop(n);
-        self.lea(indexed(Reg::RCX, n, 1), Reg::RCX);
+        self.lea(&Operand::indexed(Reg::RCX, n, 0), Reg::RCX);
         match (op.compares(), repeat) {
             (true, Repeat::Repne) => self.asm.branch(Jump::If(cc::E), done),
             (true, Repeat::Rep | Repeat::Once) => self.asm.branch(Jump::If(cc::NE), done),
             (false, _) => {}
         }
-        self.asm.branch(Jump::ShortOnly(JRCXZ), done);
-        self.asm.branch(Jump::Always, again);
+        self.asm.branch_unless(ShortOnly::JRCXZ, again, done);
         self.place(done);
         // Comparing operations leave the flags of their last element.
         debug_assert!(!op.compares() || plan.flags == Flags::Dead);
@@ -188,10 +183,8 @@ impl Emitter<'_> {
     fn untranslate(&mut self, pointer: &Pointer, address: Reg) {
         let (register, translated) = (pointer.register, pointer.translated);
         self.emit(&r(Code::Not_rm64, reg64(translated)));
-        let mut less_translated = indexed(register, translated, 1);
-        (less_translated.displacement, less_translated.displ_size) = (1, 1);
-        self.lea(less_translated, register);
-        self.lea(indexed(register, address, 1), register);
+        self.lea(&Operand::indexed(register, translated, 0).plus(1), register);
+        self.lea(&Operand::indexed(register, address, 0), register);
     }
 
     /// The number of elements that the window certainly holds from a pointer on, at least
@@ -249,7 +242,7 @@ impl Emitter<'_> {
     fn apart(&mut self, n: Reg, m: Reg, log2: u8) {
         const MOST_BYTES: i32 = (stlb::WINDOW_PAGES * stlb::PAGE_SIZE) as i32 - 1;
         let (above, apart) = (self.labels.fresh(), self.labels.fresh());
-        self.lea(at(Reg::RDI, MOST_BYTES.into()), m);
+        self.lea(&Operand::at(Reg::RDI, MOST_BYTES.into()), m);
         self.emit(&rr(Code::Sub_r64_rm64, reg64(m), Register::RSI));
         self.emit(&ri(Code::Cmp_rm64_imm32, reg64(m), 2 * MOST_BYTES));
         self.asm.branch(Jump::If(cc::A), apart);

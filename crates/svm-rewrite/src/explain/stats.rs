@@ -66,8 +66,9 @@ pub struct Stats {
     pub liveness: LivenessCounts,
 }
 
-/// Counts the analysed instructions; refused ones count as sensitive.
-pub fn stats(analysis: &Analysis<'_>) -> Stats {
+/// Counts the instructions by the class that each has; those that have none, because they
+/// are refused, count as sensitive.
+pub fn stats(analysis: &Analysis<'_>, classes: impl Iterator<Item = Option<Class>>) -> Stats {
     let lifted = analysis.lifted;
     let mut stats = Stats {
         instructions: lifted.insts.len() as u64,
@@ -79,7 +80,7 @@ pub fn stats(analysis: &Analysis<'_>) -> Stats {
             .sum(),
         ..Stats::default()
     };
-    for (i, class) in analysis.classes.iter().enumerate() {
+    for (i, class) in classes.enumerate() {
         let Some(class) = class else {
             stats.sites.sensitive += 1;
             continue;
@@ -88,7 +89,7 @@ pub fn stats(analysis: &Analysis<'_>) -> Stats {
         if let Some(counter) = stats.sites.counter(kind) {
             *counter += 1;
         }
-        if kind == Kind::Heap && matches!(class, Class::Memory(_)) {
+        if kind == Kind::Heap && matches!(class, Class::Memory(_) | Class::Unreached(_)) {
             stats.liveness.count(analysis.live_before[i]);
         }
     }

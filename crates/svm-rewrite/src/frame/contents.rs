@@ -11,9 +11,8 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use liveness::{LocSet, Reg};
 
 use crate::analyse::survey::FOLLOWED;
-use crate::lift::operand::base_and_displacement;
-
-use crate::registers::gpr;
+use crate::asm::Operand;
+use crate::registers::{gpr, reg64};
 
 /// A place in the frame, counted from where `rsp` pointed at entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +60,8 @@ impl Frame {
     /// The place of a memory operand that has a followed register for its base
     /// and no index.
     pub fn place(&self, iced: &Instruction) -> Option<Place> {
-        let (base, displacement) = base_and_displacement(iced)?;
-        Some(Place(self.get(base)? + displacement))
+        let (base, displacement) = Operand::of(iced).simple()?;
+        Some(Place(self.get(reg64(base))? + displacement))
     }
 
     /// What the word at a place holds.

@@ -9,13 +9,14 @@
 //! and functions that jump into one with one ([`Dependents`]).
 
 use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind, Register};
-use liveness::BlockId;
+use liveness::{BlockId, Reg};
 use twin_abi::stack;
 
 use super::contents::{Frame, Place};
 use crate::analyse::class::{Class, Direction, Space};
 use crate::analyse::flow::Flow;
 use crate::analyse::survey::Memory;
+use crate::asm::Operand;
 use crate::frame::variants::{Variant, Variants};
 use crate::lift::{FuncIdx, Inst, InstIdx, Lifted};
 
@@ -48,8 +49,8 @@ impl Facts {
         match iced.code() {
             Op::Leaveq => self.distance_to(Register::RBP),
             Op::Lea_r64_m => {
-                let displacement = iced.memory_displacement64() as i64;
-                Some(self.distance_to(iced.memory_base())? + displacement)
+                let Place(to) = self.frame.place(iced)?;
+                Some(to - self.frame.get(Register::RSP)?)
             }
             _ => self.distance_to(iced.op1_register()),
         }
@@ -72,7 +73,7 @@ impl Facts {
         let Some(rsp) = self.frame.get(Register::RSP) else {
             return false;
         };
-        let end = rsp + iced.memory_displacement64() as i64 + iced.memory_size().size() as i64;
+        let end = rsp + Operand::of(iced).displacement + iced.memory_size().size() as i64;
         let limit = match memory {
             Memory::Untouched | Memory::Read => RETURN_ADDRESS + stack::INCOMING_ARGS,
             Memory::Written => 0,
@@ -342,10 +343,7 @@ fn jumps_between_functions(input: Input<'_>) -> Vec<(FuncIdx, FuncIdx)> {
 
 /// Whether an operand is `disp(%rbp)` or `disp(%r10)`, which unwinding counts from.
 pub fn through_frame_pointer(inst: &Inst) -> bool {
-    let iced = &inst.iced;
-    matches!(iced.memory_base(), Register::RBP | Register::R10)
-        && iced.memory_index() == Register::None
-        && inst.displacement.is_none()
+    matches!(inst.operand().simple(), Some((Reg::RBP | Reg::R10, _)))
 }
 
 /// Facts before the blocks that control was found to reach.

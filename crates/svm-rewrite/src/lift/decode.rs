@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use elf_loader::consts::{R_X86_64_NONE, SHF_WRITE};
 use elf_loader::{Place, Relocation, SectionId, SymbolId};
-use iced_x86::{Decoder, DecoderOptions, Instruction};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 
 use super::relocation::{Tie, tie};
 use super::starts::Starts;
 use super::{
-    CodeIdx, CodeSection, Destination, Inst, InstIdx, Lifter, MOST_INSTRUCTIONS, Value, ValueIdx,
-    is_direct_branch,
+    CodeIdx, CodeSection, Destination, Inst, InstIdx, Lifter, MOST_INSTRUCTIONS, MOST_STRINGS,
+    Value, ValueIdx, is_direct_branch,
 };
 use crate::refusal::Code;
 
@@ -82,6 +82,12 @@ impl Lifter<'_> {
                     iced.ip(),
                     "these bytes are not an instruction",
                 );
+                break;
+            }
+            self.strings += usize::from(shows_no_operand(&iced));
+            if self.strings > MOST_STRINGS {
+                let reason = format!("more than {MOST_STRINGS} string instructions");
+                self.refuse(Code::TooMany, id, iced.ip(), reason);
                 break;
             }
             let mut inst = Inst {
@@ -186,4 +192,9 @@ impl Lifter<'_> {
             self.lifted.insts[branch.from.0 as usize].target = target;
         }
     }
+}
+
+/// Whether its memory operands are in no field of it.
+fn shows_no_operand(i: &Instruction) -> bool {
+    i.is_string_instruction() || i.mnemonic() == Mnemonic::Xlatb
 }

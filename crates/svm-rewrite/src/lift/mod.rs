@@ -8,7 +8,6 @@
 
 mod decode;
 mod functions;
-pub mod operand;
 mod relocation;
 mod starts;
 pub mod syntax;
@@ -19,6 +18,7 @@ use elf_loader::{Object, Place, SectionId, SymbolId};
 use foldhash::HashMap;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 
+use crate::asm::Operand;
 use crate::refusal::{self, Code, Refusal};
 
 use decode::PendingBranch;
@@ -27,6 +27,10 @@ use starts::{Start, Starts};
 /// Most instructions of an object, some 16 MiB of code. Each takes several hundred bytes
 /// of memory until the object is rewritten.
 pub const MOST_INSTRUCTIONS: usize = 1 << 22;
+
+/// Most instructions of an object whose memory operands no field shows: string instructions
+/// and `xlat`. Each takes up to 8 KiB, since a short one becomes some 50 instructions.
+pub const MOST_STRINGS: usize = 1 << 16;
 
 /// Index of an instruction in [`Lifted::insts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,7 +77,8 @@ impl ValueIdx {
         ValueIdx(NonZeroU32::MIN.saturating_add(index as u32))
     }
 
-    fn index(self) -> usize {
+    /// The index, from 0.
+    pub fn index(self) -> usize {
         self.0.get() as usize - 1
     }
 }
@@ -101,6 +106,19 @@ impl Inst {
     /// Offset in the section, in bytes.
     pub fn offset(&self) -> u64 {
         self.iced.ip()
+    }
+
+    /// The memory operand, of an instruction that has one.
+    pub fn operand(&self) -> Operand {
+        Operand {
+            relocated: self.displacement.is_some(),
+            ..Operand::of(&self.iced)
+        }
+    }
+
+    /// The values in its operands.
+    pub fn values(&self) -> impl Iterator<Item = ValueIdx> + use<> {
+        [self.displacement, self.immediate].into_iter().flatten()
     }
 }
 
@@ -158,15 +176,17 @@ impl Lifted<'_> {
         &self.insts[i.0 as usize]
     }
 
-    /// The value in an operand.
-    pub fn value(&self, v: ValueIdx) -> Value {
-        self.values[v.index()].1
-    }
-
     /// The values in the operands of an instruction.
     pub fn values_of(&self, inst: &Inst) -> impl Iterator<Item = Value> {
-        let values = [inst.displacement, inst.immediate].into_iter().flatten();
-        values.map(|v| self.value(v))
+        inst.values().map(|v| self.values[v.index()].1)
+    }
+
+    /// Where a direct branch goes.
+    ///
+    /// # Panics
+    /// If the instruction is no direct branch. Lifting finds the destination of each.
+    pub fn destination(&self, i: InstIdx) -> Destination {
+        self.inst(i).target.expect("a direct branch")
     }
 
     /// The instruction that starts at that offset of that section.
@@ -295,6 +315,7 @@ pub fn lift_for<'a>(
         refusals: Vec::new(),
         pending: Vec::new(),
         any_relocation,
+        strings: 0,
     };
     lifter.decode_all();
     let decoded = lifter.refusals.is_empty();
@@ -313,6 +334,8 @@ struct Lifter<'a> {
     refusals: Vec<Refusal>,
     pending: Vec<PendingBranch>,
     any_relocation: bool,
+    /// How many string instructions and `xlat` there are so far.
+    strings: usize,
 }
 
 impl Lifter<'_> {

@@ -8,14 +8,14 @@ use crate::analyse::class::Class;
 use crate::analyse::survey::Survey;
 use crate::lift::{Destination, Inst, InstIdx, Lifted};
 use crate::plan::numbering::Motion;
-use crate::plan::reuse::{self, Operand, Step};
+use crate::plan::reuse::{self, Access, Step};
 
 /// Facts that a search for later uses needs of each instruction that it passes. There
 /// are many searches, so these facts are computed once and stored together.
 #[derive(Clone, Copy, Debug)]
 pub struct Lookahead {
     /// Its operand, if it could share a translation.
-    operand: Option<Operand>,
+    operand: Option<Access>,
     /// What it does to values.
     pub motion: Motion,
     /// Registers that it changes.
@@ -40,7 +40,7 @@ pub fn look_ahead(
     let judged = surveys.iter().zip(classes).zip(live_before);
     let all = lifted.insts.iter().zip(judged);
     all.map(|(inst, ((survey, class), live))| Lookahead {
-        operand: Operand::of(inst, *class),
+        operand: Access::of(inst, *class),
         motion: Motion::of(inst, survey),
         writes: survey.written,
         live: *live,
@@ -55,12 +55,12 @@ fn survives(inst: &Inst, class: Class) -> bool {
     match class {
         // Inside the object; if that is into another function, nothing
         // arrives there.
-        Class::Branch => {
+        Class::Branch(_) => {
             let jumps = inst.iced.flow_control() != FlowControl::Call;
             jumps && matches!(inst.target, Some(Destination::Inst(_)))
         }
         // A branch ends its block anyway; a call leaves the driver.
-        Class::Keep(_) => inst.iced.flow_control() == FlowControl::Next,
+        Class::Keep(_) | Class::KeepOwnPlace(_) => inst.iced.flow_control() == FlowControl::Next,
         class => reuse::survives(class),
     }
 }
@@ -80,12 +80,12 @@ fn straight_to(inst: &Inst) -> Option<InstIdx> {
 
 impl Planner<'_> {
     /// The operand, if it may share its translation with others.
-    pub(super) fn shared_operand(&self, i: InstIdx) -> Option<Operand> {
+    pub(super) fn shared_operand(&self, i: InstIdx) -> Option<Access> {
         self.known.get(i.0 as usize)?.operand
     }
 
     /// Registers that can carry this translation to the place of its next use.
-    pub(super) fn result_registers(&self, i: InstIdx, operand: &Operand) -> LocSet {
+    pub(super) fn result_registers(&self, i: InstIdx, operand: &Access) -> LocSet {
         reuse::result_registers(operand, &self.available.values, self.way_from(i))
     }
 

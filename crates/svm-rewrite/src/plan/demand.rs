@@ -33,15 +33,17 @@ impl Demand {
             | Class::Stack
             | Class::Drop
             | Class::Unreached(_)
-            | Class::AddressOf
-            | Class::Branch
+            | Class::AddressOf(_)
+            | Class::Branch(_)
             | Class::Return
             | Class::Trap(_)
             | Class::Port(_)
             | Class::FramePointerToStack
             | Class::Realign(_)
             | Class::Keep(_)
-            | Class::StaticBranch => Demand::default(),
+            | Class::KeepOwnPlace(_)
+            | Class::KeepBranch(_)
+            | Class::StaticNop => Demand::default(),
             Class::Memory(space)
             | Class::Prefetch(space)
             | Class::PushMemory(space)

@@ -1,7 +1,7 @@
 //! The translations in registers where paths meet. Those at the end of a block are kept
 //! until every block that it leads to is planned.
 
-use liveness::{BlockId, Predecessors, Program};
+use liveness::{BlockId, FlowGraph, Predecessors};
 
 use crate::analyse::flow::Flow;
 use crate::plan::numbering::Ids;

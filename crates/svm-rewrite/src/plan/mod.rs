@@ -37,15 +37,15 @@ use crate::analyse::class::Class;
 use crate::analyse::flow::Flow;
 use crate::analyse::survey::Survey;
 use crate::lift::{InstIdx, Lifted};
-use crate::refusal::{MOST_REFUSALS, Refusal};
+use crate::refusal::{Code, MOST_REFUSALS, Refusal};
+use crate::registers::uses_high_byte;
 use crate::schemes::{Row, Table};
 use numbering::Ids;
-use reuse::{Available, Operand};
+use reuse::{Access, Available};
 
 use ahead::Lookahead;
 use demand::Demand;
 use joins::Joins;
-use registers::uses_high_byte;
 
 pub use decision::{Flags, Plan, Scratch};
 
@@ -159,7 +159,7 @@ impl<'a> Planner<'a> {
     }
 
     /// An earlier translation serves it.
-    fn reused(&self, i: InstIdx, operand: &Operand) -> Option<Plan> {
+    fn reused(&self, i: InstIdx, operand: &Access) -> Option<Plan> {
         let usable = |r: Reg| r.number() < 8 || !uses_high_byte(&self.lifted.inst(i).iced);
         let reuse = self.available.find(operand, usable)?;
         Some(Plan {
@@ -179,11 +179,11 @@ impl<'a> Planner<'a> {
     }
 
     /// It has a sequence of its own, if its class has any.
-    fn translated(&mut self, i: InstIdx, operand: Option<Operand>) -> Result<Plan, Refusal> {
+    fn translated(&mut self, i: InstIdx, operand: Option<Access>) -> Result<Plan, Refusal> {
         let class = self.class(i);
         let demand = Demand::of(class, self.scheme, self.rules);
         let mut plan = self.untouched(i);
-        let leaves = demand.call_registers || class == Class::Branch;
+        let leaves = demand.call_registers || matches!(class, Class::Branch(_));
         if leaves && self.rules.has_veneers {
             self.leave_object(i, class, self.live(i), &mut plan)?;
         }
@@ -217,13 +217,25 @@ impl<'a> Planner<'a> {
                 Err(_) => self.available.give_up(0),
             };
             if !given_up {
-                return done.map(|()| chosen);
+                done?;
+                return self.is_left(i, &chosen).map(|()| chosen);
             }
         }
     }
 
+    /// A switch needs what it loaded after its sequence.
+    fn is_left(&self, i: InstIdx, plan: &Plan) -> Result<(), Refusal> {
+        match plan.class {
+            Class::Switch(_) if plan.dead_result().is_none() => {
+                let reason = "no register is dead for what the table holds";
+                Err(self.lifted.refusal(Code::NoScratch, i, reason))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What registers hold after the instruction.
-    fn advance(&mut self, i: InstIdx, operand: Option<Operand>, plan: &Plan) {
+    fn advance(&mut self, i: InstIdx, operand: Option<Access>, plan: &Plan) {
         let Some(&Lookahead {
             motion,
             writes,

@@ -10,12 +10,12 @@
 //! memory may write there too, so it ends all knowledge of these words; so does any
 //! instruction that leaves the function.
 
-use iced_x86::{Code, Instruction, OpKind, Register};
+use iced_x86::{Code, Instruction, OpKind};
 use liveness::{LocSet, Reg};
 
 use crate::analyse::survey::{Memory, Survey};
+use crate::asm::Operand;
 use crate::lift::Inst;
-use crate::lift::operand::base_and_displacement;
 use crate::registers::gpr;
 
 /// A number that is not known.
@@ -157,10 +157,10 @@ fn known(iced: &Instruction) -> Option<Motion> {
             }),
         },
         Code::Lea_r64_m => {
-            let (base, displacement) = base_and_displacement(iced)?;
+            let (base, displacement) = Operand::of(iced).simple()?;
             Some(Motion::Copy {
                 to: first()?,
-                from: gpr(base)?,
+                from: base,
                 by: displacement as i32,
             })
         }
@@ -182,8 +182,8 @@ fn moved(r: Reg, by: i32) -> Option<Motion> {
 
 /// The displacement of an operand `disp(%rsp)`.
 fn in_frame(iced: &Instruction) -> Option<i32> {
-    let (base, displacement) = base_and_displacement(iced)?;
-    (base == Register::RSP).then_some(displacement as i32)
+    let (base, displacement) = Operand::of(iced).simple()?;
+    (base == Reg::RSP).then_some(displacement as i32)
 }
 
 /// Whether it writes only its explicit operand, whose size is known.

@@ -7,7 +7,7 @@ use super::{Flags, Plan, Planner};
 use crate::analyse::class::Class;
 use crate::lift::InstIdx;
 use crate::refusal::{Code, Refusal};
-use crate::registers::register_operands;
+use crate::registers::{register_operands, uses_high_byte};
 
 /// Order of preference: short encodings first, and `rax` first because it can
 /// hold the flags.
@@ -132,12 +132,6 @@ impl Planner<'_> {
         }
         Ok(())
     }
-}
-
-/// `ah ch dh bh` cannot be encoded together with a register that needs a REX prefix.
-pub(super) fn uses_high_byte(iced: &Instruction) -> bool {
-    register_operands(iced)
-        .any(|r| matches!(r, Register::AH | Register::CH | Register::DH | Register::BH))
 }
 
 fn names_rsp_as_data(iced: &Instruction) -> bool {

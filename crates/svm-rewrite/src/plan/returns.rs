@@ -27,6 +27,7 @@ use liveness::{BlockId, LocSet, Reg};
 use crate::analyse::class::{Class, StringOp};
 use crate::analyse::flow::{Edges, Flow};
 use crate::analyse::survey::{Memory, Survey};
+use crate::asm::{Branch, Jump};
 use crate::lift::{CodeIdx, Destination, FuncIdx, InstIdx, Lifted};
 use crate::plan::Plan;
 
@@ -216,7 +217,7 @@ impl Input<'_> {
             | Class::Prefetch(_)
             | Class::Xlat
             | Class::PushMemory(_)
-            | Class::AddressOf
+            | Class::AddressOf(_)
             | Class::JumpIndirect(_)
             | Class::Switch(_)
             | Class::Return
@@ -225,7 +226,9 @@ impl Input<'_> {
             | Class::FramePointerToStack
             | Class::Realign(_)
             | Class::Keep(_)
-            | Class::StaticBranch => false,
+            | Class::KeepOwnPlace(_)
+            | Class::KeepBranch(_)
+            | Class::StaticNop => false,
             Class::Memory(_) | Class::BitString(_) => written,
             Class::PopMemory(_) => true,
             Class::String(op, ..) => {
@@ -233,7 +236,7 @@ impl Input<'_> {
             }
             Class::PortString(port, _) => port.input,
             Class::CallIndirect(_) => true,
-            Class::Branch => self.lifted.insts[i as usize].iced.flow_control() == FlowControl::Call,
+            Class::Branch(branch) => branch == Branch::Jump(Jump::Call),
         }
     }
 
@@ -243,17 +246,11 @@ impl Input<'_> {
         let lifted = self.lifted;
         match self.plans[i.0 as usize].class {
             Class::Return | Class::JumpIndirect(_) => true,
-            Class::Branch => {
-                let inst = lifted.inst(i);
-                match inst.target {
-                    _ if inst.iced.flow_control() == FlowControl::Call => false,
-                    Some(Destination::Import(_)) => true,
-                    Some(Destination::Inst(to)) => {
-                        entries.contains(&to.0) && !begins_own(lifted, i, to)
-                    }
-                    None => false,
-                }
-            }
+            Class::Branch(Branch::Jump(Jump::Call)) => false,
+            Class::Branch(_) => match lifted.destination(i) {
+                Destination::Import(_) => true,
+                Destination::Inst(to) => entries.contains(&to.0) && !begins_own(lifted, i, to),
+            },
             _ => false,
         }
     }

@@ -252,37 +252,3 @@ pub fn add(list: &mut Vec<Refusal>, refusal: Refusal) {
         _ => {}
     }
 }
-
-/// Why a sequence could not be made. The caller adds the place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hitch {
-    /// Stable code.
-    pub code: Code,
-    /// Why.
-    pub reason: String,
-}
-
-impl Hitch {
-    /// A hitch of this code.
-    pub fn new(code: Code, reason: impl Into<String>) -> Hitch {
-        Hitch {
-            code,
-            reason: reason.into(),
-        }
-    }
-}
-
-impl From<&str> for Hitch {
-    fn from(reason: &str) -> Hitch {
-        Hitch::new(Code::Unsupported, reason)
-    }
-}
-
-impl From<iced_x86::IcedError> for Hitch {
-    fn from(error: iced_x86::IcedError) -> Hitch {
-        Hitch::new(
-            Code::Unsupported,
-            format!("it does not encode with the translated operand: {error}"),
-        )
-    }
-}

@@ -7,7 +7,7 @@ use twin_abi::stlb;
 use super::{Check, Row, with_entry};
 use crate::asm::encode::{Form, ImmediateForm};
 use crate::asm::import::Import;
-use crate::asm::{Assembler, Jump, Referent, cc};
+use crate::asm::{Assembler, Jump, Operand, Referent, cc};
 
 /// The subtraction destroys the address in `v`, so a miss computes it again.
 pub const ROW: Row = Row {
@@ -58,8 +58,9 @@ fn relative(asm: &mut Assembler, check: &Check<'_>) {
     asm.immediate8(ImmediateForm::SHR32, i, stlb::INDEX_SHIFT as u8);
     asm.immediate32(ImmediateForm::AND32, i, stlb::INDEX_MASK as i32);
     asm.lea_relative(p, Referent::Import(Import::Stlb, 0));
-    asm.indexed(Form::SUB, v, p, i, stlb::TAG as i8);
+    let entry = Operand::indexed(p, i, 0);
+    asm.memory(Form::SUB, v, &entry.plus(stlb::TAG as i64));
     asm.immediate32(ImmediateForm::CMP, v, stlb::PAGE_SIZE as i32 - 1);
     asm.branch(Jump::If(cc::A), check.miss);
-    asm.indexed(Form::ADD, v, p, i, stlb::XLATE as i8);
+    asm.memory(Form::ADD, v, &entry.plus(stlb::XLATE as i64));
 }

@@ -23,11 +23,12 @@ use twin_abi::{Scheme, Target};
 use crate::analyse::Analysis;
 use crate::analyse::class::Class;
 use crate::analyse::classify;
+use crate::encode;
 use crate::encode::apply::Applied;
 use crate::frame::facts::FactsBefore;
 use crate::lift::{CodeIdx, Lifted};
+use crate::plan::{self, Plan};
 use crate::refusal::Refusal;
-use crate::{encode, plan};
 
 pub use sections::note_section;
 
@@ -61,19 +62,19 @@ pub struct Descriptor {
     /// Whether control is stopped after a call that never returns, because the result has
     /// to be proved confined.
     pub closes_calls: bool,
-    /// Builds the rewritten object; an error says why objects are not rewritten for the
+    /// Makes the rewritten object; an error says why objects are not rewritten for the
     /// target.
     pub emit: Result<Emit, &'static str>,
 }
 
-/// Builds the rewritten object, and takes the code for it. Errors are references to code
-/// that cannot be moved.
-pub type Emit = fn(
-    &Lifted<'_>,
-    &mut Applied,
-    &BTreeSet<(CodeIdx, u64)>,
-    Scheme,
-) -> Result<Object<'static>, Vec<Refusal>>;
+/// What makes the rewritten object.
+pub struct Emit {
+    /// Refuses what could not be described by the result. The last decision: it comes
+    /// before any code is written.
+    pub check: fn(&Lifted<'_>, &[Plan]) -> Vec<Refusal>,
+    /// Builds the object, and takes the code for it.
+    pub build: fn(&Lifted<'_>, &mut Applied, &BTreeSet<(CodeIdx, u64)>, Scheme) -> Object<'static>,
+}
 
 /// The descriptor of a target. The list of all targets is [`Target::ALL`].
 pub fn of(target: Target) -> &'static Descriptor {

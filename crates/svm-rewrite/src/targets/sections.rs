@@ -87,7 +87,7 @@ pub fn map_section(
 pub fn relocation_kind(field: Field) -> (u32, i64) {
     match field {
         Field::Rel32 => (R_X86_64_PLT32, -4),
-        Field::Data32 => (R_X86_64_PC32, -4),
+        Field::Data32 { behind } => (R_X86_64_PC32, -4 - i64::from(behind)),
         Field::Abs32 => (R_X86_64_32, 0),
         Field::Abs32S => (R_X86_64_32S, 0),
         Field::Abs64 => (R_X86_64_64, 0),

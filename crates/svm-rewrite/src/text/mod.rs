@@ -34,7 +34,7 @@ use crate::analyse::codemap;
 use crate::analyse::flow::Hints;
 use crate::decide::{Options, decide};
 use crate::encode::sites;
-use crate::explain::stats::{self, Stats};
+use crate::explain::stats::Stats;
 use crate::refusal::{Code, Refusal};
 use crate::{lift, targets};
 pub use marks::StatementIdx;
@@ -103,13 +103,9 @@ impl<'t> Source<'t> {
             codemap::entries(&lifted, &reached.switches)?;
         }
         let decided = decide(&lifted, &reached, &BTreeSet::new(), options).map_err(located)?;
-        let code =
-            sites::emit(&decided.decisions(options), target.closes_calls).map_err(located)?;
-        // --- all decisions are made; the rest prints ---
-        let switches = decided.analysis.switches.iter();
-        let named = switches.flat_map(|(_, switch)| &switch.cases);
-        let named = named.map(|case| case.to.0).collect();
         let switches = &decided.analysis.switches;
+        let cases = switches.iter().flat_map(|(_, switch)| &switch.cases);
+        let named = cases.map(|case| case.to.0).collect();
         let words = tables::find(self.text, &self.statements, &tie, switches);
         let words = words.map_err(|at| {
             let reason = "a jump table of its object is not found in the text: its words are not \
@@ -120,6 +116,8 @@ impl<'t> Source<'t> {
                 reason: reason.to_owned(),
             })]
         })?;
+        // --- all decisions about code are made; the rest prints ---
+        let code = sites::emit(&decided.decisions(options), target.closes_calls);
         let input = print::Input {
             text: self.text,
             statements: &self.statements,
@@ -140,7 +138,7 @@ impl<'t> Source<'t> {
         }
         Ok(Printed {
             text,
-            stats: stats::stats(&decided.analysis),
+            stats: decided.stats(),
             rewritten,
             lines: newlines(self.text),
         })

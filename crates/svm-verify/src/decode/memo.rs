@@ -62,6 +62,8 @@ pub struct Operands {
     pub immediate: Option<(u8, u8)>,
     /// Offset and size of the displacement, if it has one.
     pub displacement: Option<(u8, u8)>,
+    /// Whether the displacement is a distance from the instruction's end.
+    pub relative: bool,
 }
 
 impl Operands {
@@ -80,6 +82,7 @@ impl Operands {
                 fields.displacement_offset(),
                 fields.displacement_size(),
             ),
+            relative: i.is_ip_rel_memory_operand(),
         }
     }
 }

@@ -70,6 +70,10 @@ pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) ->
             second: InstDecoder::default(),
         };
         complete &= section.run();
+        if !complete && program.insns.len() == MOST_INSTRUCTIONS {
+            // The rest has no numbers: no branch to it could be told from a wrong one.
+            return None;
+        }
     }
     if branches.len() > MOST_BRANCHES {
         let reason = format!("more than {MOST_BRANCHES} direct branches");

@@ -143,6 +143,12 @@ fn in_module(r: &Relocation, meaning: Meaning, at: &Fields<'_>) -> Result<Reloca
         (_, Meaning::Table) => Err("the table is read in checks only"),
         (_, Meaning::Routine(Routine::Slow(_))) => Err("the runtime's code is only called"),
         _ if branch => Err("a branch to something that is not code"),
+        // psABI 4.4: PC32 is a distance from the field, the others are the address.
+        (R_X86_64_PC32 | R_X86_64_32S | R_X86_64_32, _)
+            if at.displacement() && (r.kind == R_X86_64_PC32) != at.operands.relative =>
+        {
+            Err("a distance where an address belongs, or an address where a distance does")
+        }
         (R_X86_64_PC32 | R_X86_64_32S | R_X86_64_32, _) if at.displacement() => match meaning {
             Meaning::Data(..) | Meaning::Code(_) | Meaning::Routine(Routine::Imported) => {
                 Ok(Relocated::operand(OperandField::Displacement))

@@ -143,6 +143,16 @@ impl Patches {
             .chain(self.ends.values().copied())
     }
 
+    /// Whether control may go another way at instruction `n` than its operation says.
+    pub fn diverts(&self, n: u32) -> bool {
+        self.before.contains_key(&n)
+            || self.instead.contains_key(&n)
+            || self.fixups.contains_key(&n)
+            || self.ends.contains_key(&n)
+            || self.warns.contains(&n)
+            || self.leaves.contains(&n)
+    }
+
     /// Instructions that occur in any of these.
     pub fn sites(&self) -> impl Iterator<Item = u32> {
         let ways = self.before.keys().chain(self.instead.keys());

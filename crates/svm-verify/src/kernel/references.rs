@@ -274,7 +274,7 @@ fn moved(at: CodeAt, by: i64) -> CodeAt {
 
 /// The displacement of `lea disp(%rip), %reg`: opcode, ModRM with mod 0 and rm 5,
 /// four bytes (SDM volume 2, tables 2-2 and 2-7).
-fn relative_lea(bytes: &[u8]) -> Option<i32> {
+pub fn relative_lea(bytes: &[u8]) -> Option<i32> {
     let (head, displacement) = bytes.split_last_chunk::<4>()?;
     let [.., 0x8d, modrm] = head else {
         return None;

@@ -45,7 +45,7 @@ impl<'o> Image<'o> {
 
 enum SectionClass {
     Code,
-    /// `.note.twin`, `.twin.codemap` or `.twin.map`.
+    /// `.note.twin`, `.twin.codemap`, `.twin.map` or `.twin.origin`.
     Table,
     Harmless,
 }
@@ -66,8 +66,11 @@ fn judge_section(section: &Section<'_>) -> Result<SectionClass, &'static str> {
     match &*section.name {
         sections::NOTE if flags & !SHF_ALLOC == 0 => Ok(SectionClass::Table),
         sections::CODEMAP if flags == SHF_ALLOC && kind == SHT_PROGBITS => Ok(SectionClass::Table),
-        sections::MAP if flags == 0 && kind == SHT_PROGBITS => Ok(SectionClass::Table),
-        sections::NOTE | sections::CODEMAP | sections::MAP => {
+        // Neither is loaded, and nothing that is loaded depends on them.
+        sections::MAP | sections::ORIGIN if flags == 0 && kind == SHT_PROGBITS => {
+            Ok(SectionClass::Table)
+        }
+        sections::NOTE | sections::CODEMAP | sections::MAP | sections::ORIGIN => {
             Err("its type or flags are not those that the ABI gives it")
         }
         _ if flags == CODE && kind == SHT_PROGBITS => code_bytes(section),

@@ -26,8 +26,9 @@
 //! (`twin_abi::names::SLOW_PREFIX`). So each fact that holds after `add` holds after
 //! `jmp`, too, and joining the two changes nothing. The address is the same for one of
 //! two reasons. Either the instruction has the same bytes and the same relocation as the
-//! one that made V, reads only registers, and none of them was written in between
-//! ([`State::again`]); or it copies a register that still has the name V.
+//! one that made V, reads only registers, none of them was written in between
+//! ([`State::again`]), and it does not count from its own place; or it copies a register
+//! that still has the name V.
 
 use std::borrow::Cow;
 
@@ -35,6 +36,7 @@ use elf_loader::Relocation;
 
 use crate::domain::{Name, State};
 use crate::insn::{Access, BranchTarget, Half, Insn, Op, Program, Reg, Routine, TableRead};
+use crate::kernel::references::relative_lea;
 use crate::object::Image;
 use crate::report::Code;
 use crate::rules::Broken;
@@ -153,7 +155,11 @@ fn same_address(
 }
 
 fn same_bytes(image: &Image<'_>, a: &Insn, b: &Insn) -> bool {
-    image.bytes(a).is_some_and(|a| Some(a) == image.bytes(b))
+    // A distance from elsewhere leads elsewhere, unless a relocation makes up for that.
+    let moves = |bytes: &[u8]| !a.relocated && relative_lea(bytes).is_some();
+    image
+        .bytes(a)
+        .is_some_and(|a| Some(a) == image.bytes(b) && !moves(a))
         && a.relocated == b.relocated
         && (!a.relocated || relocations(image, a).eq(relocations(image, b)))
 }

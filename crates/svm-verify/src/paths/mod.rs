@@ -412,6 +412,11 @@ impl<'a, 'o> Flow<'a, 'o> {
                 let reason = "there is another way into the out-of-line part of a check";
                 broken.push((part as u32, (Code::OutOfLine, reason.into())));
             }
+            // The part is recognised, not interpreted, so its other ways would not be.
+            if self.patched.get(part) == Some(&true) && self.patches.diverts(part as u32) {
+                let reason = "the kernel may change the out-of-line part of a check";
+                broken.push((part as u32, (Code::Metadata, reason.into())));
+            }
         }
         for range in &self.patches.whole {
             for n in range.clone() {

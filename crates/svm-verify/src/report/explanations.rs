@@ -30,7 +30,7 @@ pub(crate) fn explanation(code: Code) -> Explanation {
         Code::Section => (
             "The object has a section that a rewritten object does not have: data, a table, writable code.",
             "Data of a hypervisor instance stays in dom0; code that can be written is not the code that was verified.",
-            "For `--target hypervisor`, keep only code, .note.twin, .twin.codemap and .twin.map. For `--target linux`, keep the original's sections as they were.",
+            "For `--target hypervisor`, keep only code, .note.twin, .twin.codemap, .twin.map and .twin.origin. For `--target linux`, keep the original's sections as they were.",
             Assembly("ret\n.data\n.quad 1\n.text"),
         ),
         Code::Symbol => (

@@ -63,7 +63,7 @@ codes! {
         "rewrite the original for this contract, or, if it is to be loaded where the other one holds, demand that";
     /// A section that a rewritten object does not have.
     Section = "object-section", Object,
-        "keep only code, .note.twin, .twin.codemap and .twin.map; data stays in dom0";
+        "keep only code, .note.twin, .twin.codemap, .twin.map and .twin.origin; data stays in dom0";
     /// A symbol that a rewritten object does not have.
     Symbol = "object-symbol", Object,
         "define only names of code, and refer to dom0 by twin_vm: names";

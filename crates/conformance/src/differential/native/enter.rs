@@ -1,5 +1,6 @@
 //! From the host's stack to the driver's and back; stubs of the kernel region
 //! come to [`import_entry`].
+//! (`crates/process-lab/src/enter.rs` says how this entry differs from the others.)
 //!
 //! ```text
 //! host's stack                     driver stack
@@ -72,13 +73,7 @@ global_asm!(
     ".balign 16",
     ".globl twin_testbed_enter",
     "twin_testbed_enter:",
-    "    pushq %rbp",
-    "    pushq %rbx",
-    "    pushq %r12",
-    "    pushq %r13",
-    "    pushq %r14",
-    "    pushq %r15",
-    "    subq  $8, %rsp",
+    process_lab::push_host_frame!(),
     "    movq  %rsp, {c}+0(%rip)",
     "    xorl  %ebx, %ebx",
     "    xorl  %ebp, %ebp",
@@ -144,13 +139,7 @@ global_asm!(
     ".Ltwin_testbed_leave:",
     "    movq  {c}+0(%rip), %rsp",
     "    cld",
-    "    addq  $8, %rsp",
-    "    popq  %r15",
-    "    popq  %r14",
-    "    popq  %r13",
-    "    popq  %r12",
-    "    popq  %rbx",
-    "    popq  %rbp",
+    process_lab::pop_host_frame!(),
     "    ret",
     c = sym CONTEXT,
     import = sym native_import,

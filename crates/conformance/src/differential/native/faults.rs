@@ -11,7 +11,7 @@ use process_lab::stock::thunk_register;
 
 use super::enter::{TRAP_FLAG, host_rsp, resume_end, resume_start, unwind};
 use super::{RUN, Run};
-use crate::differential::trace::{Ending, Outcome};
+use crate::differential::trace::{Ending, RunOutcome};
 
 pub(super) extern "C" fn on_signal(signal: c_int, _: *mut siginfo_t, context: *mut c_void) {
     let run = RUN.load(Ordering::SeqCst);
@@ -67,16 +67,16 @@ impl Run<'_> {
         if self.is_driver_code(rip) {
             self.end(
                 registers,
-                Outcome {
+                RunOutcome {
                     ending: Ending::TimeBudget as u64,
                     rip,
-                    ..Outcome::default()
+                    ..RunOutcome::default()
                 },
             );
         }
     }
 
-    fn end(&mut self, registers: &mut Registers, outcome: Outcome) {
+    fn end(&mut self, registers: &mut Registers, outcome: RunOutcome) {
         self.fault = Some(outcome);
         registers[libc::REG_RIP as usize] = unwind as *const () as i64;
         registers[libc::REG_EFL as usize] &= !(TRAP_FLAG as i64);
@@ -102,19 +102,19 @@ impl Run<'_> {
         registers: &mut Registers,
         rip: u64,
         rsp: u64,
-    ) -> Option<Outcome> {
+    ) -> Option<RunOutcome> {
         if !self.is_driver_code(rip) {
             let target = thunk_register(rip)
                 .map_or(rip, |name| get(registers, decode::thunk_gregister(name)));
             // SAFETY: `rsp` points into the driver stack (checked by the
             // caller) or its guard, which a call cannot have reached.
             let site = unsafe { *(rsp as *const u64) };
-            return Some(Outcome {
+            return Some(RunOutcome {
                 ending: Ending::BadCall as u64,
                 address: target,
                 rip: site,
                 after: 1,
-                ..Outcome::default()
+                ..RunOutcome::default()
             });
         }
         let code = self.code_at(rip);
@@ -131,12 +131,12 @@ impl Run<'_> {
             _ => decode::address(&code, rip, PERCPU, |register| get(registers, register))
                 .unwrap_or(0),
         };
-        Some(Outcome {
+        Some(RunOutcome {
             ending: Ending::Fault as u64,
             address,
             rip,
             detail: trap,
-            ..Outcome::default()
+            ..RunOutcome::default()
         })
     }
 
@@ -147,7 +147,7 @@ impl Run<'_> {
     }
 
     /// A `ud2`: a WARN is skipped as the kernel's handler does.
-    fn illegal(&mut self, registers: &mut Registers, rip: u64, code: &[u8]) -> Option<Outcome> {
+    fn illegal(&mut self, registers: &mut Registers, rip: u64, code: &[u8]) -> Option<RunOutcome> {
         const UD2: [u8; 2] = [0x0f, 0x0b];
         if code.starts_with(&UD2) && self.machine.stock.warns.contains(&rip) {
             registers[libc::REG_RIP as usize] += UD2.len() as i64;
@@ -159,10 +159,10 @@ impl Run<'_> {
         } else {
             Ending::Broken
         };
-        Some(Outcome {
+        Some(RunOutcome {
             ending: ending as u64,
             rip,
-            ..Outcome::default()
+            ..RunOutcome::default()
         })
     }
 
@@ -172,16 +172,16 @@ impl Run<'_> {
         registers: &mut Registers,
         rip: u64,
         access: &decode::Port,
-    ) -> Option<Outcome> {
+    ) -> Option<RunOutcome> {
         let port = access
             .immediate
             .unwrap_or(get(registers, libc::REG_RDX) & 0xffff);
         if !crate::differential::ports::allows(port, access.size) {
-            return Some(Outcome {
+            return Some(RunOutcome {
                 ending: Ending::Port as u64,
                 address: port,
                 rip,
-                ..Outcome::default()
+                ..RunOutcome::default()
             });
         }
         let mask = u64::MAX >> (64 - 8 * access.size);

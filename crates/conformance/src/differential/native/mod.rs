@@ -18,7 +18,7 @@ use process_lab::signals;
 use process_lab::stock::Stock;
 
 use crate::differential::model::Recorder;
-use crate::differential::trace::{Channel, Ending, Outcome};
+use crate::differential::trace::{Channel, Ending, RunOutcome};
 use crate::differential::worker::Machine;
 use enter::{enter, prepare};
 use faults::on_signal;
@@ -34,7 +34,7 @@ struct Run<'w> {
     recorder: Recorder<'w>,
     step: bool,
     coverage: (*mut u8, usize),
-    fault: Option<Outcome>,
+    fault: Option<RunOutcome>,
 }
 
 /// The native worker's machine.
@@ -75,7 +75,7 @@ impl<'f> Native<'f> {
 }
 
 impl Machine for Native<'_> {
-    fn run(&mut self, memory: &mut Shared, channel: &mut Channel) -> Outcome {
+    fn run(&mut self, memory: &mut Shared, channel: &mut Channel) -> RunOutcome {
         let request = channel.request();
         let coverage = channel.coverage_memory();
         // SAFETY: `new` mapped it, and no driver code runs.
@@ -101,10 +101,10 @@ impl Machine for Native<'_> {
         RUN.store(std::ptr::null_mut(), Ordering::SeqCst);
         // SAFETY: the driver is left.
         let result = unsafe { enter::result() };
-        let returned = Outcome {
+        let returned = RunOutcome {
             ending: Ending::Returned as u64,
             result,
-            ..Outcome::default()
+            ..RunOutcome::default()
         };
         let unwound_by = run.fault.or(run.recorder.ended()).unwrap_or_default();
         let mut outcome = if unwound == 0 { returned } else { unwound_by };

@@ -101,7 +101,7 @@ fn transmit(
     }
     let placed = outgoing.place(count, back.rings());
     back.transmit(placed)?;
-    let accepted = outgoing.settle(back.rings());
+    let accepted = outgoing.collect_results(back.rings());
     for index in 0..count {
         let result = outgoing.result(index);
         // SAFETY: inside the ring; the back end's turn.

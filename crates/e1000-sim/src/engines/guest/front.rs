@@ -70,7 +70,7 @@ impl Engine for GuestEngine<'_> {
         if self.ask(Ask::Interrupt, 0)? == DEFERRED {
             return Ok(false);
         }
-        card.settle(true)?;
+        card.absorb_writes(true)?;
         Ok(true)
     }
 

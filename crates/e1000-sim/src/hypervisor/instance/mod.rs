@@ -19,13 +19,13 @@ use process_lab::{code_memory, mapping};
 use super::payload::{Payload, STUB, StubDestination};
 use super::time_limit::TimeLimit;
 use crate::error::LiveError;
-use crate::image::{Module, Plan};
+use crate::image::{KernelPlan, Module};
 use crate::replay::player;
 use imports::{CALLBACKS, Callbacks, callbacks, import, resolve_upcall, warn};
 
 pub use imports::Upcalls;
 pub(crate) use imports::stack_in_use;
-pub use report::{Report, Stopped};
+pub use report::{DriverAbort, Stopped};
 
 /// A routine of the hypervisor that driver code calls by a stub. Runs on the
 /// host's stack, inside.
@@ -35,7 +35,7 @@ pub type Service = extern "C" fn(*mut Cpu, *mut Frame) -> c_int;
 pub struct Loading<'a> {
     pub payload: &'a Payload,
     /// The addresses of the original in dom0, for reports.
-    pub plan: &'a Plan<'a>,
+    pub plan: &'a KernelPlan<'a>,
     /// dom0's memory and the card's registers.
     pub regions: Vec<Region>,
     /// The ports that the driver may use.
@@ -53,7 +53,7 @@ pub struct Loading<'a> {
 /// The running instance.
 pub struct Instance<'a> {
     payload: &'a Payload,
-    plan: &'a Plan<'a>,
+    plan: &'a KernelPlan<'a>,
     limit: TimeLimit,
     regions: Vec<Region>,
     ports: Box<PortRange>,
@@ -231,7 +231,7 @@ impl<'a> Instance<'a> {
         (refusal == runtime::OK).then_some(mapped)
     }
 
-    fn report(&self) -> Report {
+    fn report(&self) -> DriverAbort {
         // SAFETY: the context is this thread's; its report was just written.
         let report =
             unsafe { runtime::twin_instance_report(runtime::twin_testbed_instance(self.testbed)) };
@@ -242,11 +242,11 @@ impl<'a> Instance<'a> {
         self.describe(&report, failed)
     }
 
-    fn describe(&self, report: &AbortReport, import: Option<String>) -> Report {
+    fn describe(&self, report: &AbortReport, import: Option<String>) -> DriverAbort {
         // A fault names its instruction, any other abort the one after a call.
         let faulted = matches!(report.kind, runtime::ABORT_FAULT | runtime::ABORT_STACK);
         let place = self.place(report.rip.saturating_sub(u64::from(!faulted)));
-        Report {
+        DriverAbort {
             kind: report.kind,
             reason: report.reason,
             address: report.address,

@@ -11,7 +11,7 @@ use crate::hypervisor::time_limit::TIME_LIMIT;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
     /// It was aborted just now.
-    Aborted(Report),
+    Aborted(DriverAbort),
     /// It had been aborted before.
     Dead,
     /// The runtime refused to enter: its status.
@@ -30,7 +30,7 @@ impl fmt::Display for Stopped {
 
 /// Why the driver was aborted, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct DriverAbort {
     /// The runtime's kind.
     pub kind: u32,
     /// The runtime's reason.
@@ -43,7 +43,7 @@ pub struct Report {
     pub import: Option<String>,
 }
 
-impl Report {
+impl DriverAbort {
     /// Whether it took too long.
     pub fn is_time_limit(&self) -> bool {
         self.kind == runtime::ABORT_FAULT && self.reason == TIME_LIMIT
@@ -68,7 +68,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for DriverAbort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {}: {:#x}", self.what(), self.place, self.address)?;
         match &self.import {

@@ -2,10 +2,13 @@
 //! be replaced by `(%reg)`.
 
 use iced_x86::{Code as Op, Instruction, Mnemonic, OpKind, Register};
+use liveness::Reg;
 
-use crate::analyse::class::{Class, Segment, Space};
+use crate::analyse::class::{Class, Space};
+use crate::asm::{Base, Operand, Shape};
 use crate::lift::Inst;
 use crate::refusal::Code;
+use crate::registers::gpr;
 
 /// Memory operands of an instruction.
 pub enum MemoryOperands {
@@ -61,7 +64,9 @@ pub fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     let iced = &inst.iced;
     if iced.mnemonic() == M::Lea {
         return match iced.memory_base() {
-            Register::RIP => Ok(Class::AddressOf),
+            Register::RIP => gpr(iced.op0_register())
+                .map(Class::AddressOf)
+                .ok_or((Code::Unsupported, "its destination is no general register")),
             Register::EIP => Err((Code::Unsupported, "a 32-bit instruction-relative address")),
             _ => Ok(Class::Plain),
         };
@@ -122,8 +127,7 @@ pub fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
         // computes it explicitly.
         M::Pop => Ok(Class::PopMemory(space)),
         M::Bt | M::Bts | M::Btr | M::Btc
-            if iced.op1_kind() == OpKind::Register
-                && (iced.memory_base().is_gpr32() || iced.memory_index().is_gpr32()) =>
+            if iced.op1_kind() == OpKind::Register && inst.operand().narrow =>
         {
             Err((
                 Code::Unsupported,
@@ -179,13 +183,12 @@ const RED_ZONE: i64 = twin_abi::stack::BELOW_RSP;
 /// # Errors
 /// Why that cannot be translated.
 pub fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
-    let iced = &inst.iced;
-    let (base, index) = (iced.memory_base(), iced.memory_index());
-    match base {
-        Register::EIP => {
+    let operand = inst.operand();
+    match operand.base {
+        Base::Rip if operand.narrow => {
             return Err((Code::Unsupported, "a 32-bit instruction-relative address"));
         }
-        Register::RIP if inst.displacement.is_none() => {
+        Base::Rip if !operand.relocated => {
             let reason =
                 "it reads its own code: an instruction-relative address without relocation";
             return Err((Code::Relocation, reason));
@@ -195,37 +198,31 @@ pub fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
     // Spills are pushed before the address is computed, which adds their size to the
     // displacement. No sequence pushes so much.
     const SPILLS: i32 = 128;
-    let displacement = iced.memory_displacement64() as i32;
-    if base.full_register() == Register::RSP && displacement > i32::MAX - SPILLS {
+    let on_stack = operand.base == Base::Register(Reg::RSP);
+    if on_stack && operand.displacement as i32 > i32::MAX - SPILLS {
         return Err((
             Code::Unsupported,
             "its displacement from the stack pointer leaves no room for spilled registers",
         ));
     }
-    let constant = base == Register::RIP || base == Register::None;
-    match iced.segment_prefix() {
-        Register::FS => Ok(Space::PerCpu(Segment::Fs)),
-        Register::GS => Ok(Space::PerCpu(Segment::Gs)),
-        _ if base == Register::RSP && index == Register::None && inst.displacement.is_none() => {
-            stack_operand(iced)
-        }
+    match operand.shape() {
+        Shape::Segment(segment) => Ok(Space::PerCpu(segment)),
+        Shape::Stack if operand.simple().is_some() => stack_operand(&inst.iced, &operand),
         // Without a relocation it is a number, such as a member of a structure
         // at address zero that a compiler saw being reached.
-        _ if constant && index == Register::None && inst.displacement.is_some() => {
-            Ok(Space::Global)
-        }
-        _ => Ok(Space::Heap),
+        Shape::Constant if operand.relocated => Ok(Space::Global),
+        Shape::Stack | Shape::Constant | Shape::Pointer => Ok(Space::Heap),
     }
 }
 
 /// `disp(%rsp)`. Below the stack pointer only instructions that keep the memory there:
 /// `smp_mb()` is `lock addl $0,-4(%rsp)`.
-fn stack_operand(iced: &Instruction) -> Result<Space, (Code, &'static str)> {
+fn stack_operand(iced: &Instruction, operand: &Operand) -> Result<Space, (Code, &'static str)> {
     use Mnemonic as M;
     let keeps = matches!(iced.mnemonic(), M::Add | M::Sub | M::Or | M::Xor)
         && iced.op0_kind() == OpKind::Memory
         && iced.try_immediate(1).is_ok_and(|i| i == 0);
-    match iced.memory_displacement64() as i64 {
+    match operand.displacement {
         0.. => Ok(Space::Stack),
         d if d >= -RED_ZONE && keeps => Ok(Space::Stack),
         _ => Err((Code::RedZone, "it keeps data below the stack pointer")),
@@ -249,4 +246,118 @@ pub fn is_cache_hint(iced: &Instruction) -> bool {
             | M::Clwb
             | M::Cldemote
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use iced_x86::{Decoder, DecoderOptions, Encoder, FlowControl};
+
+    use super::*;
+    use crate::lift::CodeIdx;
+    use crate::registers::{register_operands, uses_high_byte};
+
+    /// Beginnings of instructions up to the opcode: prefixes and maps, VEX, EVEX.
+    fn heads() -> Vec<Vec<u8>> {
+        let prefixes: [&[u8]; 14] = [
+            &[],
+            &[0x66],
+            &[0x67],
+            &[0xf0],
+            &[0xf2],
+            &[0xf3],
+            &[0x64],
+            &[0x48],
+            &[0x4c],
+            &[0x41],
+            &[0x66, 0x48],
+            &[0xf0, 0x48],
+            &[0xf2, 0x48],
+            &[0xf3, 0x48],
+        ];
+        let maps: [&[u8]; 4] = [&[], &[0x0f], &[0x0f, 0x38], &[0x0f, 0x3a]];
+        let legacy = prefixes.iter().flat_map(|p| maps.map(|m| [*p, m].concat()));
+        let vex = (0..16).flat_map(|n| {
+            let (w, rest) = ((n & 8) << 4, 0x78 | n & 7);
+            let three = [0xe1, 0xe2, 0xe3].map(|map| vec![0xc4, map, w | rest]);
+            three.into_iter().chain([vec![0xc5, 0x80 | rest]])
+        });
+        let evex = (1..=6).flat_map(|map| {
+            let words = (0..8).map(|n| (n & 4) << 5 | 0x7c | n & 3);
+            words.flat_map(move |word| {
+                [0x08, 0x28, 0x48, 0x18].map(|last| vec![0x62, 0xf0 | map, word, last])
+            })
+        });
+        legacy.chain(vex).chain(evex).collect()
+    }
+
+    /// Each instruction encodes again as it is, and with any register in place of an operand
+    /// that is said to be replaceable: the code is written when nothing can be refused any
+    /// more.
+    #[test]
+    fn what_is_accepted_encodes() {
+        let (mut encoder, mut seen) = (Encoder::new(64), 0);
+        let mut wrong = BTreeSet::new();
+        for head in heads() {
+            for opcode in 0..=255_u8 {
+                for modrm in (0..8).flat_map(|reg| [0x03, 0x05, 0x84].map(|rm| rm | reg << 3)) {
+                    let mut code = head.clone();
+                    code.extend([opcode, modrm, 0x91, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+                    let iced = Decoder::new(64, &code, DecoderOptions::NONE).decode();
+                    let inst = Inst {
+                        iced,
+                        section: CodeIdx(0),
+                        displacement: None,
+                        immediate: None,
+                        target: None,
+                    };
+                    if iced.is_invalid() || iced.flow_control() != FlowControl::Next {
+                        continue;
+                    }
+                    let mut copied = iced;
+                    copied.set_segment_prefix(Register::None);
+                    if let Err(error) = encoder.encode(&copied, 0) {
+                        wrong.insert(format!("{:?} copied: {error}", iced.code()));
+                    }
+                    let _ = encoder.take_buffer();
+                    let one = matches!(memory_operands(&iced), MemoryOperands::One);
+                    // `xlat` is a class of its own, found before.
+                    if !one || iced.mnemonic() == Mnemonic::Xlatb {
+                        continue;
+                    }
+                    let class = one_memory_operand(&inst);
+                    let (Ok(Class::Memory(_) | Class::Prefetch(_) | Class::BitString(_))
+                    | Ok(Class::PushMemory(_) | Class::PopMemory(_))) = class
+                    else {
+                        continue;
+                    };
+                    seen += 1;
+                    for base in [Reg::RAX, Reg::RBP, Reg::R9, Reg::R13] {
+                        if base.number() >= 8 && uses_high_byte(&iced) {
+                            continue;
+                        }
+                        for displacement in [0, 4096] {
+                            let mut replaced = iced;
+                            Operand::at(base, displacement).replace_in(&mut replaced);
+                            if let Err(error) = encoder.encode(&replaced, 0) {
+                                wrong.insert(format!("{:?}: {error}", iced.code()));
+                                continue;
+                            }
+                            let bytes = encoder.take_buffer();
+                            let again = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
+                            let same = again.mnemonic() == iced.mnemonic()
+                                && again.memory_size() == iced.memory_size()
+                                && register_operands(&again).eq(register_operands(&iced));
+                            if !same {
+                                wrong.insert(format!("{iced} ({:?}) became {again}", iced.code()));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        assert!(seen > 10_000, "{seen}");
+    }
 }

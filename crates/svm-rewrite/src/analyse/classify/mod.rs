@@ -16,8 +16,10 @@ use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind};
 
 use crate::analyse::class::{Callee, Class};
 use crate::analyse::flow::HiddenFlow;
+use crate::analyse::references::References;
 use crate::analyse::routines;
 use crate::analyse::survey::{Memory, Survey};
+use crate::asm::Branch;
 use crate::lift::{Destination, Inst, InstIdx, Lifted, is_filler};
 use crate::refusal::{Code, Refusal};
 use crate::registers::gpr;
@@ -35,8 +37,8 @@ pub type Refused = (Code, &'static str);
 
 /// What a target decides about instructions.
 pub struct Rules {
-    /// The operands whose relocations cannot be carried over.
-    pub check_operands: fn(&Lifted<'_>) -> Vec<Refusal>,
+    /// What the relocated fields of instructions become.
+    pub references: fn(&Lifted<'_>) -> References,
     /// The instructions that the kernel's metadata requires unchanged, by index. An
     /// error is metadata that cannot be read, or that names no whole instruction.
     pub kept: fn(&Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal>,
@@ -133,8 +135,8 @@ pub fn of_object(question: &Question<'_>, differences: &Differences) -> Result<C
     let listed = |class| (differences.refuse_form)(&inst.iced, bytes, class).map(|()| class);
     match inst.iced.flow_control() {
         FlowControl::Next => straight(inst, question.survey, differences).and_then(listed),
-        FlowControl::ConditionalBranch => listed(Class::Branch),
-        FlowControl::UnconditionalBranch | FlowControl::Call => Ok(classify_direct(lifted, inst)),
+        FlowControl::ConditionalBranch => branch(&inst.iced).and_then(listed),
+        FlowControl::UnconditionalBranch | FlowControl::Call => classify_direct(lifted, inst),
         FlowControl::IndirectCall => callee(inst).map(Class::CallIndirect),
         FlowControl::IndirectBranch => callee(inst).map(Class::JumpIndirect),
         FlowControl::Return if inst.iced.code() == Op::Retnq => Ok(Class::Return),
@@ -153,19 +155,24 @@ pub fn of_object(question: &Question<'_>, differences: &Differences) -> Result<C
     }
 }
 
-fn classify_direct(lifted: &Lifted<'_>, inst: &Inst) -> Class {
+fn branch(iced: &Instruction) -> Result<Class, Refused> {
+    let known = Branch::of(iced).map(Class::Branch);
+    known.ok_or((Code::Unsupported, "this branch is not known"))
+}
+
+fn classify_direct(lifted: &Lifted<'_>, inst: &Inst) -> Result<Class, Refused> {
     let Some(Destination::Import(s)) = inst.target else {
-        return Class::Branch;
+        return branch(&inst.iced);
     };
     let name = lifted.symbol_name(s);
     let is_call = inst.iced.flow_control() == FlowControl::Call;
-    match routines::indirect_thunk(name) {
+    Ok(match routines::indirect_thunk(name) {
         Some(register) if is_call => Class::CallIndirect(Callee::Register(register)),
         Some(register) => Class::JumpIndirect(Callee::Register(register)),
         None if routines::is_return_thunk(name) && !is_call => Class::Return,
         None if routines::is_trace_entry(name) && is_call => Class::Drop,
-        None => Class::Branch,
-    }
+        None => return branch(&inst.iced),
+    })
 }
 
 /// Where an indirect transfer takes its destination from.

@@ -3,7 +3,7 @@
 
 use foldhash::HashSet;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
-use liveness::{Effect, Flag, LocSet, Reg, WordSize};
+use liveness::{Effect, Flag, LocSet, Reg};
 
 use crate::analyse::flow::{Exit, Hints};
 use crate::analyse::routines::{self, Convention};
@@ -91,7 +91,7 @@ fn thunk_register(lifted: &Lifted<'_>, target: Option<Destination>) -> LocSet {
 /// What a routine with a private convention may read: all registers but r10 and r11,
 /// which compilers and linkers overwrite around calls.
 fn private_uses() -> LocSet {
-    LocSet::registers(WordSize::Bits64).minus(set(&[Reg::R10, Reg::R11]))
+    LocSet::registers().minus(set(&[Reg::R10, Reg::R11]))
 }
 
 fn is_trap(iced: &Instruction) -> bool {

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use foldhash::HashSet;
 use iced_x86::FlowControl;
-use liveness::{BlockId, Effect, InstId, LocSet, Program};
+use liveness::{BlockId, Effect, FlowGraph, InstId, LocSet};
 
 use crate::analyse::routines;
 use crate::lift::{Destination, InstIdx, Lifted};
@@ -49,7 +49,7 @@ pub struct Flow {
     tables: std::ops::Range<u32>,
 }
 
-impl Program for Flow {
+impl FlowGraph for Flow {
     fn block_count(&self) -> usize {
         self.successors.blocks()
     }

@@ -27,7 +27,7 @@ struct Entry {
 }
 
 /// No instruction is longer (SDM volume 2, 2.3.11).
-const LONGEST: usize = 15;
+pub const LONGEST: usize = 15;
 
 /// Slots of the cache.
 const PLACES: usize = 1 << 9;

@@ -5,14 +5,13 @@
 //! volume 2, 2.1). The bytes are those that iced would make; the test compares them. All
 //! other instructions go through iced.
 
-use iced_x86::{MemoryOperand, Register};
 use liveness::Reg;
 
-use crate::registers::gpr;
+use super::operand::{Base, Displacement, Index, Operand};
 
 mod cached;
 
-pub use cached::Encoder;
+pub use cached::{Encoder, LONGEST};
 
 /// An instruction with a ModRM byte and no immediate: `op %rm, %reg` or
 /// `op mem, %reg`.
@@ -62,73 +61,6 @@ impl ImmediateForm {
     pub const CMP: ImmediateForm = ImmediateForm { wide: true, opcode: 0x81, extension: 7 };
 }
 
-/// `disp(%base,%index,scale)` of 64-bit registers.
-#[derive(Clone, Copy, Debug)]
-pub struct Operand {
-    base: Reg,
-    /// The register, and the logarithm of its scale.
-    index: Option<(Reg, u8)>,
-    displacement: Displacement,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Displacement {
-    None,
-    Short(i8),
-    Full(i32),
-}
-
-impl Operand {
-    /// `disp32(%base)`, the field zero: a relocation fills it.
-    pub fn relocated(base: Reg) -> Operand {
-        Operand {
-            base,
-            index: None,
-            displacement: Displacement::Full(0),
-        }
-    }
-
-    /// `displacement(%base,%index)`
-    pub fn indexed(base: Reg, index: Reg, displacement: i8) -> Operand {
-        Operand {
-            base,
-            index: Some((index, 0)),
-            displacement: match displacement {
-                0 if base.number() & 7 != 5 => Displacement::None,
-                d => Displacement::Short(d),
-            },
-        }
-    }
-
-    /// An operand of this shape; `None` for any other, which iced encodes.
-    pub fn of(m: &MemoryOperand) -> Option<Operand> {
-        let base = gpr(m.base).filter(|_| m.base.is_gpr64())?;
-        let index = match m.index {
-            Register::None if m.scale == 1 => None,
-            r if r.is_gpr64() && r != Register::RSP => {
-                Some((gpr(r)?, m.scale.trailing_zeros() as u8))
-            }
-            _ => return None,
-        };
-        // Without displacement, the ModRM of `rbp` and `r13` means another
-        // operand (SDM volume 2, table 2-2).
-        let takes_one = base.number() & 7 == 5;
-        let displacement = match (m.displ_size, m.displacement) {
-            (0, 0) if !takes_one => Displacement::None,
-            (0, 0) => Displacement::Short(0),
-            (1, d) => Displacement::Short(i8::try_from(d).ok()?),
-            (8, d) => Displacement::Full(i32::try_from(d).ok()?),
-            _ => return None,
-        };
-        let plain = m.segment_prefix == Register::None && !m.is_broadcast;
-        plain.then_some(Operand {
-            base,
-            index,
-            displacement,
-        })
-    }
-}
-
 /// `op %rm, %reg`
 pub fn registers(out: &mut Vec<u8>, form: Form, reg: Reg, rm: Reg) {
     head(out, form.wide, form.opcode, [reg.number(), 0, rm.number()]);
@@ -147,25 +79,36 @@ pub fn immediate32(out: &mut Vec<u8>, form: ImmediateForm, rm: Reg, imm: i32) {
     out.extend_from_slice(&imm.to_le_bytes());
 }
 
-/// `op operand, %reg`; the displacement comes last.
-pub fn memory(out: &mut Vec<u8>, form: Form, reg: Reg, operand: Operand) {
+/// `op operand, %reg`; the displacement comes last. The operand is relative to neither
+/// `rip` nor a segment.
+pub fn memory(out: &mut Vec<u8>, form: Form, reg: Reg, operand: &Operand) {
     /// "No index" in a SIB byte, and "a SIB byte follows" in ModRM.
     const SIB: u8 = 4;
-    let base = operand.base.number();
-    let (index, scale) = operand.index.map_or((SIB, 0), |(r, s)| (r.number(), s));
-    head(out, form.wide, form.opcode, [reg.number(), index, base]);
-    let mode = match operand.displacement {
-        Displacement::None => 0,
-        Displacement::Short(_) => 1,
-        Displacement::Full(_) => 2,
+    /// "No base" in a SIB byte, if `mode` is 0: 32 bits of displacement follow.
+    const NO_BASE: u8 = 5;
+    let displacement = operand.encoded_displacement();
+    let (base, mode) = match (operand.base, displacement) {
+        (Base::None | Base::Rip, _) => (NO_BASE, 0),
+        (Base::Register(base), Displacement::None) => (base.number(), 0),
+        (Base::Register(base), Displacement::Short(_)) => (base.number(), 1),
+        (Base::Register(base), Displacement::Full(_)) => (base.number(), 2),
     };
-    if operand.index.is_some() || base & 7 == SIB {
+    let (index, scale) = match operand.index {
+        Index::Register(index, log2) => (index.number(), log2),
+        Index::None | Index::Vector => (SIB, 0),
+    };
+    if operand.narrow {
+        out.push(0x67);
+    }
+    head(out, form.wide, form.opcode, [reg.number(), index, base]);
+    let based = matches!(operand.base, Base::Register(_));
+    if operand.index == Index::None && based && base & 7 != SIB {
+        out.push(modrm(mode, reg.number(), base));
+    } else {
         out.push(modrm(mode, reg.number(), SIB));
         out.push(modrm(scale, index, base));
-    } else {
-        out.push(modrm(mode, reg.number(), base));
     }
-    match operand.displacement {
+    match displacement {
         Displacement::None => {}
         Displacement::Short(d) => out.push(d as u8),
         Displacement::Full(d) => out.extend_from_slice(&d.to_le_bytes()),
@@ -253,45 +196,38 @@ mod tests {
             (Form::XOR, Code::Xor_r64_rm64),
             (Form::CMP, Code::Cmp_r64_rm64),
         ];
-        let displacements = [(0, 0), (1, 0), (1, -128), (8, 0), (8, 0x1234_5678)];
-        let indices = all().map(reg64).filter(|&r| r != Register::RSP);
-        for base in all() {
-            for index in indices.clone().chain([Register::None]) {
-                for (size, d) in displacements {
-                    for scale in [1, 2, 8] {
-                        let scale = if index == Register::None { 1 } else { scale };
-                        let none = Register::None;
-                        let m = MemoryOperand::new(reg64(base), index, scale, d, size, false, none);
-                        let operand = Operand::of(&m).expect("it has the shape");
-                        for (n, (form, code)) in forms.into_iter().enumerate() {
-                            let to = Reg::new(n as u8 * 3).expect("a register");
-                            same(&rm(code, reg64(to), m), |out| {
-                                memory(out, form, to, operand)
-                            });
+        let displacements = [0, 1, -128, 128, 0x1234_5678, i32::MIN.into()];
+        let bases = all().map(Base::Register).chain([Base::None]);
+        let indices = all().filter(|r| *r != Reg::RSP);
+        let indices = indices.flat_map(|r| [0, 1, 3].map(|log2| Index::Register(r, log2)));
+        let plain = Operand::at(Reg::RAX, 0);
+        for base in bases {
+            for index in indices.clone().chain([Index::None]) {
+                for (n, (form, code)) in forms.into_iter().enumerate() {
+                    let to = Reg::new(n as u8 * 3).expect("a register");
+                    let none = base == Base::None && index == Index::None;
+                    for narrow in [false, true].into_iter().filter(|narrow| !none || !narrow) {
+                        for displacement in displacements {
+                            let m = Operand {
+                                base,
+                                index,
+                                displacement,
+                                narrow,
+                                ..plain
+                            };
+                            same(&rm(code, reg64(to), m), |out| memory(out, form, to, &m));
                         }
+                        let m = Operand {
+                            base,
+                            index,
+                            narrow,
+                            relocated: true,
+                            ..plain
+                        };
+                        same(&rm(code, reg64(to), m), |out| memory(out, form, to, &m));
                     }
                 }
             }
         }
-    }
-
-    #[test]
-    fn operands_of_other_shapes_are_left_to_iced() {
-        let of = |base, index, scale, d, size, segment| {
-            Operand::of(&MemoryOperand::new(
-                base, index, scale, d, size, false, segment,
-            ))
-            .is_none()
-        };
-        use Register::{EAX, GS, None, RAX, RIP};
-        assert!(of(None, RAX, 8, 0, 8, None));
-        assert!(of(EAX, None, 1, 0, 0, None));
-        assert!(of(RAX, EAX, 1, 0, 0, None));
-        assert!(of(RIP, None, 1, 0, 8, None));
-        assert!(of(RAX, None, 2, 0, 0, None));
-        assert!(of(RAX, None, 1, 0, 0, GS));
-        assert!(of(RAX, None, 1, 200, 1, None));
-        assert!(of(RAX, None, 1, 1 << 40, 8, None));
-        assert!(of(RAX, None, 1, 1, 0, None));
     }
 }

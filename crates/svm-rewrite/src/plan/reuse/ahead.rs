@@ -1,8 +1,8 @@
 //! Later uses of a translation on the likely path.
 
-use liveness::{LocSet, WordSize};
+use liveness::LocSet;
 
-use super::{Held, Operand, Place, covers};
+use super::{Access, Held, Place, covers};
 use crate::plan::numbering::{Motion, Value, Values};
 use crate::plan::trace::Trace;
 
@@ -14,7 +14,7 @@ pub const REACH: usize = 48;
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     /// Its operand, if it could share a translation.
-    pub operand: Option<Operand>,
+    pub operand: Option<Access>,
     /// What it does to values.
     pub motion: Motion,
     /// Registers that it changes.
@@ -30,11 +30,11 @@ pub struct Step {
 /// these steps as any register can are returned. They are dead all the way there, and
 /// nothing writes them. Empty if the translation serves no later step.
 pub fn result_registers(
-    operand: &Operand,
+    operand: &Access,
     values: &Values,
     steps: impl Iterator<Item = Step>,
 ) -> LocSet {
-    let mut free = LocSet::registers(WordSize::Bits64);
+    let mut free = LocSet::registers();
     let mut result_registers = LocSet::empty();
     let Some(Place { address, .. }) = operand.place(values) else {
         return result_registers;
@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn a_carrier_is_dead_up_to_the_last_use() {
-        let operand = Operand::at(Reg::RDI, 0, 8);
-        let later = Operand::at(Reg::RDI, 16, 4);
+        let operand = Access::at(Reg::RDI, 0, 8);
+        let later = Access::at(Reg::RDI, 16, 4);
         let step = |i: u32| {
             let written = [Reg::RAX, Reg::RDX, Reg::RSI][i as usize];
             Step {

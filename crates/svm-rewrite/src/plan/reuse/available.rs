@@ -2,7 +2,7 @@
 
 use liveness::{LocSet, Reg};
 
-use super::{Operand, Place, Reuse, distance};
+use super::{Access, Place, Reuse, distance};
 use crate::plan::numbering::{Ids, Motion, Value, Values};
 
 /// A translation that a register holds.
@@ -37,7 +37,7 @@ impl Available {
     }
 
     /// The translation that serves `operand`, in a register that `usable` accepts.
-    pub fn find(&self, operand: &Operand, usable: impl Fn(Reg) -> bool) -> Option<Reuse> {
+    pub fn find(&self, operand: &Access, usable: impl Fn(Reg) -> bool) -> Option<Reuse> {
         let place = operand.place(&self.values)?;
         let mut held = self.held.iter().rev().filter(|held| usable(held.register));
         held.find_map(|held| {
@@ -55,7 +55,7 @@ impl Available {
     }
 
     /// `register` holds the translation of `operand` from here on.
-    pub fn hold(&mut self, register: Reg, operand: &Operand) {
+    pub fn hold(&mut self, register: Reg, operand: &Access) {
         self.forget(LocSet::reg(register));
         if let Some(Place { address, .. }) = operand.place(&self.values) {
             self.held.push(Held { register, address });
@@ -134,7 +134,7 @@ mod tests {
     fn a_changed_base_or_holder_ends_it() {
         let mut ids = Ids::default();
         let mut available = Available::nothing(&mut ids);
-        let operand = Operand::at(Reg::RDI, 0, 8);
+        let operand = Access::at(Reg::RDI, 0, 8);
         available.hold(Reg::RCX, &operand);
         available.forget(LocSet::reg(Reg::RAX));
         assert!(available.find(&operand, |_| true).is_some());
@@ -143,7 +143,7 @@ mod tests {
         assert!(available.find(&operand, |_| true).is_none());
         assert!(available.held().is_empty(), "of no use to anybody");
         available.hold(Reg::RCX, &operand);
-        available.hold(Reg::RCX, &Operand::at(Reg::RSI, 0, 8));
+        available.hold(Reg::RCX, &Access::at(Reg::RSI, 0, 8));
         assert!(available.find(&operand, |_| true).is_none());
     }
 
@@ -151,7 +151,7 @@ mod tests {
     fn a_copied_or_moved_base_is_the_same() {
         let mut ids = Ids::default();
         let mut available = Available::nothing(&mut ids);
-        available.hold(Reg::RCX, &Operand::at(Reg::RDI, 8, 8));
+        available.hold(Reg::RCX, &Access::at(Reg::RDI, 8, 8));
         let copy = Motion::Copy {
             to: Reg::RBX,
             from: Reg::RDI,
@@ -161,7 +161,7 @@ mod tests {
         available
             .values
             .pass(OTHER, LocSet::reg(Reg::RDI), &mut ids);
-        let found = available.find(&Operand::at(Reg::RBX, 0, 8), |_| true);
+        let found = available.find(&Access::at(Reg::RBX, 0, 8), |_| true);
         assert_eq!(found.map(|r| r.displacement), Some(8));
     }
 
@@ -172,15 +172,15 @@ mod tests {
         let way = |by: i32, ids: &mut Ids| {
             let mut way = before.clone();
             way.values.pass(OTHER, LocSet::reg(Reg::RBX), ids);
-            way.hold(Reg::RCX, &Operand::at(Reg::RBX, by, 8));
+            way.hold(Reg::RCX, &Access::at(Reg::RBX, by, 8));
             way
         };
         let mut one = way(8, &mut ids);
         let same = way(8, &mut ids);
         let other = way(16, &mut ids);
         one.join(&same, &mut ids);
-        assert!(one.find(&Operand::at(Reg::RBX, 8, 8), |_| true).is_some());
+        assert!(one.find(&Access::at(Reg::RBX, 8, 8), |_| true).is_some());
         one.join(&other, &mut ids);
-        assert!(one.find(&Operand::at(Reg::RBX, 8, 8), |_| true).is_none());
+        assert!(one.find(&Access::at(Reg::RBX, 8, 8), |_| true).is_none());
     }
 }

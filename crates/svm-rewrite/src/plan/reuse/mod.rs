@@ -22,9 +22,9 @@
 //! edge of a loop is planned after the place that it leads to, so no translation is kept
 //! over it. The verifier checks by itself that a register holds the right translation.
 
+mod access;
 mod ahead;
 mod available;
-mod operand;
 
 use liveness::Reg;
 use twin_abi::stlb;
@@ -32,9 +32,9 @@ use twin_abi::stlb;
 use crate::analyse::class::Class;
 use crate::plan::numbering::Value;
 
+pub use access::{Access, Place};
 pub use ahead::{REACH, Step, is_used, result_registers};
 pub use available::{Available, Held};
-pub use operand::{Operand, Place};
 
 /// An earlier translation serves this access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +54,12 @@ pub fn survives(class: Class) -> bool {
         | Class::Stack
         | Class::Drop
         | Class::Unreached(_)
-        | Class::AddressOf
+        | Class::AddressOf(_)
         | Class::Memory(_)
         | Class::Prefetch(_)
         | Class::BitString(_) => true,
         // Some of these are branches; `plan/ahead.rs` tells them apart.
-        Class::Keep(_) | Class::StaticBranch => false,
+        Class::Keep(_) | Class::KeepOwnPlace(_) | Class::KeepBranch(_) | Class::StaticNop => false,
         Class::PushMemory(_)
         | Class::PopMemory(_)
         | Class::Xlat
@@ -67,7 +67,7 @@ pub fn survives(class: Class) -> bool {
         | Class::CallIndirect(_)
         | Class::JumpIndirect(_)
         | Class::Switch(_)
-        | Class::Branch
+        | Class::Branch(_)
         | Class::Return
         | Class::Trap(_)
         | Class::Port(_)
@@ -98,9 +98,9 @@ mod tests {
     #[test]
     fn what_a_window_covers() {
         let values = Values::unknown(&mut Ids::default());
-        let from = Operand::at(Reg::RDI, 8, 8).place(&values).unwrap().address;
+        let from = Access::at(Reg::RDI, 8, 8).place(&values).unwrap().address;
         let covers = |base, displacement, size| {
-            let place = Operand::at(base, displacement, size).place(&values)?;
+            let place = Access::at(base, displacement, size).place(&values)?;
             distance(from, &place)
         };
         assert_eq!(covers(Reg::RDI, 8, 4), Some(0));

@@ -1,7 +1,7 @@
 //! The class of an instruction of a driver in a hypervisor: no instruction stays that
 //! reaches memory outside the frame, and those that stay must be listed.
 
-use iced_x86::Instruction;
+use iced_x86::{Code as Op, Instruction};
 
 use super::sensitive::refuse_sensitive;
 use crate::analyse::class::Class;
@@ -27,6 +27,10 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
 /// An instruction that is replaced or dropped may be of any extension; one that is kept
 /// may not.
 fn refuse_unlisted(iced: &Instruction, bytes: &[u8], class: Class) -> Result<(), Refused> {
+    if matches!(class, Class::AddressOf(_)) && iced.code() != Op::Lea_r64_m {
+        let reason = "dom0's address does not fit the destination of this lea";
+        return Err((Code::Unsupported, reason));
+    }
     let replaced = matches!(
         class,
         Class::Drop

@@ -18,7 +18,6 @@ use crate::asm::import::Import;
 use crate::asm::{Label, Laid, Referent};
 use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, FuncIdx, Lifted};
-use crate::refusal::Refusal;
 
 /// Builds the object, and takes the code for it.
 pub fn emit(
@@ -26,7 +25,7 @@ pub fn emit(
     applied: &mut Applied,
     codemap: &BTreeSet<(CodeIdx, u64)>,
     scheme: Scheme,
-) -> Result<Object<'static>, Vec<Refusal>> {
+) -> Object<'static> {
     let mut builder = Builder::new(lifted);
     builder.code_sections(applied);
     builder.functions(applied);
@@ -39,7 +38,7 @@ pub fn emit(
     builder.codemap(applied, codemap, &imports);
     let map = map_section(lifted, applied, code_section_id);
     builder.object.sections.push(map);
-    Ok(builder.object)
+    builder.object
 }
 
 struct Builder<'l, 'a> {

@@ -17,7 +17,7 @@ use elf_loader::consts::STB_WEAK;
 use foldhash::HashMap;
 use liveness::LocSet;
 
-use super::Descriptor;
+use super::{Descriptor, Emit};
 use crate::analyse::classify as classes;
 use crate::frame::refine;
 use crate::schemes::Table;
@@ -29,7 +29,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     any_relocation: false,
     is_replaceable: |symbol| symbol.binding == STB_WEAK,
     classes: classes::Rules {
-        check_operands: operands::check,
+        references: operands::references,
         kept: |_| Ok(HashMap::default()),
         amend: |_, _| {},
         classify: classify::classify,
@@ -52,10 +52,11 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         indirect: encode::Indirect::Runtime,
         keeps_calls: false,
         is_verbatim: |_| false,
-        referent: operands::referent,
-        field: operands::field,
     },
     refuses_jump_tables: true,
     closes_calls: true,
-    emit: Ok(emit::emit),
+    emit: Ok(Emit {
+        check: |_, _| Vec::new(),
+        build: emit::emit,
+    }),
 };

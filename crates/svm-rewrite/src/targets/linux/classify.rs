@@ -9,6 +9,8 @@ use crate::analyse::classify::prefix;
 use crate::analyse::classify::{
     Differences, Kept, Question, Refused, in_words, is_cache_hint, of_object,
 };
+use crate::asm::{Branch, Index, Jump, Operand};
+use crate::lift::{Destination, Inst, is_filler};
 use crate::refusal::Code;
 
 const DIFFERENCES: Differences = Differences {
@@ -22,15 +24,68 @@ const DIFFERENCES: Differences = Differences {
 /// # Errors
 /// The instruction cannot be rewritten soundly.
 pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
-    let iced = &question.lifted.inst(question.inst).iced;
-    match question.kept {
+    let inst = question.lifted.inst(question.inst);
+    let iced = &inst.iced;
+    let class = match question.kept {
         None => by_itself(question),
-        Some(Kept::StaticBranch) => Ok(Class::StaticBranch),
+        Some(Kept::StaticBranch) => static_branch(inst),
         Some(Kept::Alternative | Kept::Paravirt) => {
             in_kept_range(question).map(|class| Class::Keep(class.kind()))
         }
         Some(Kept::Fixup) => system::refuse(iced).map(|()| Class::Keep(Some(Kind::Other))),
         Some(Kept::Section) => system::refuse(iced).and_then(|()| in_kept_section(question)),
+    }?;
+    match class {
+        Class::Keep(_) => movable(question, class),
+        class => Ok(class),
+    }
+}
+
+/// A static branch (`struct jump_entry`) is a `nop` or a `jmp`.
+fn static_branch(inst: &Inst) -> Result<Class, Refused> {
+    match (inst.target, Branch::of(&inst.iced)) {
+        (None, _) if is_filler(&inst.iced) => Ok(Class::StaticNop),
+        (Some(Destination::Inst(_)), Some(Branch::Jump(Jump::Always))) => {
+            Ok(Class::KeepBranch(Jump::Always))
+        }
+        _ => Err((Code::Unsupported, "a static branch is a nop or a jmp")),
+    }
+}
+
+/// An instruction that stays keeps its bytes, except where they depend on its place: a
+/// branch inside the object, or an operand relative to the instruction.
+fn movable(question: &Question<'_>, class: Class) -> Result<Class, Refused> {
+    let Question {
+        lifted, inst: i, ..
+    } = *question;
+    let inst = lifted.inst(i);
+    match inst.target {
+        // A section that stays keeps its distances.
+        Some(Destination::Inst(to))
+            if question.kept == Some(Kept::Section) && lifted.inst(to).section == inst.section =>
+        {
+            Ok(class)
+        }
+        Some(Destination::Inst(_)) => match Branch::of(&inst.iced) {
+            Some(Branch::Jump(jump)) => Ok(Class::KeepBranch(jump)),
+            _ => Err((
+                Code::Unsupported,
+                "a branch of this form cannot stay where the kernel may patch it",
+            )),
+        },
+        None if !inst.iced.is_ip_rel_memory_operand() || inst.displacement.is_some() => Ok(class),
+        None if inst.iced.mnemonic() == Mnemonic::Lea => {
+            let place = lifted.inst_at(inst.section, inst.iced.ip_rel_memory_address());
+            let reason = "it refers into its own code, but to no instruction";
+            place
+                .map(Class::KeepOwnPlace)
+                .ok_or((Code::Relocation, reason))
+        }
+        None => Err((
+            Code::Relocation,
+            "it reads its own code: an instruction-relative address without relocation",
+        )),
+        Some(Destination::Import(_)) => Ok(class),
     }
 }
 
@@ -45,7 +100,7 @@ fn in_kept_range(question: &Question<'_>) -> Result<Class, Refused> {
     let iced = &question.lifted.inst(question.inst).iced;
     match by_itself(question)? {
         Class::Drop => Ok(Class::Plain),
-        class @ (Class::Keep(_) | Class::Branch | Class::Plain) => Ok(class),
+        class @ (Class::Keep(_) | Class::Branch(_) | Class::Plain) => Ok(class),
         _ if is_cache_hint(iced) => Ok(Class::Plain),
         _ => Err((
             Code::Patched,
@@ -76,7 +131,7 @@ fn first(iced: &Instruction) -> Result<Option<Class>, Refused> {
 /// encoded again, without prefixes that have no meaning.
 fn refuse_prefixes(iced: &Instruction, bytes: &[u8], class: Class) -> Result<(), Refused> {
     let class = unless_kept(class, iced);
-    if matches!(class, Class::Keep(_) | Class::Drop | Class::Branch) {
+    if matches!(class, Class::Keep(_) | Class::Drop | Class::Branch(_)) {
         return Ok(());
     }
     match prefix::meaningless(iced, bytes) {
@@ -93,18 +148,21 @@ fn saves_flags(iced: &Instruction) -> bool {
 /// [`Class::Keep`] for an instruction that stays as it is, else the class.
 fn unless_kept(class: Class, iced: &Instruction) -> Class {
     let keep = Class::Keep(class.kind());
+    let direct = Branch::of(iced).map_or(keep, Class::Branch);
     match class {
         // Calls of `__fentry__`, and instructions that stop speculation.
         Class::Drop if iced.flow_control() != FlowControl::Next => keep,
         Class::Drop
         | Class::Unreached(_)
-        | Class::Branch
+        | Class::Branch(_)
         | Class::Keep(_)
-        | Class::StaticBranch => class,
+        | Class::KeepOwnPlace(_)
+        | Class::KeepBranch(_)
+        | Class::StaticNop => class,
         Class::Plain
         | Class::Stack
         | Class::Prefetch(_)
-        | Class::AddressOf
+        | Class::AddressOf(_)
         | Class::Return
         | Class::Trap(_)
         | Class::Port(_)
@@ -131,7 +189,7 @@ fn unless_kept(class: Class, iced: &Instruction) -> Class {
         Class::CallIndirect(Callee::Register(_)) | Class::JumpIndirect(Callee::Register(_)) => {
             match iced.op0_kind() {
                 OpKind::Register => keep,
-                _ => Class::Branch,
+                _ => direct,
             }
         }
         Class::CallIndirect(Callee::Memory(Space::Heap))
@@ -154,7 +212,7 @@ fn makes_frame(iced: &Instruction) -> bool {
         // A frame whose size is in a register is of unknown size.
         M::Add | M::Sub | M::And => to_rsp && !from_memory && !from_register,
         M::Mov => to_rsp && !from_memory && points_to_frame(iced.op1_register()),
-        M::Lea => to_rsp && iced.memory_index() == Register::None,
+        M::Lea => to_rsp && Operand::of(iced).index == Index::None,
         M::Leave => true,
         _ => false,
     }

@@ -16,30 +16,42 @@ use crate::asm::import::Import;
 use crate::asm::{Field, Referent};
 use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, Lifted};
+use crate::plan::Plan;
 use crate::refusal::Refusal;
+
+/// Refuses references to code that could not follow it. The same code as in [`emit`] moves
+/// the tables of a copy, to places that it is told will exist.
+pub fn check(lifted: &Lifted<'_>, plans: &[Plan]) -> Vec<Refusal> {
+    let mut object = owned(lifted.object);
+    let section_symbols = section_symbols(&mut object, lifted);
+    let places = Places::planned(lifted, plans);
+    let mut refusals = tables::move_all(&mut object, lifted, &places, &section_symbols);
+    refusals.extend(orc::check(lifted, plans));
+    refusals.extend(versions::complete(&mut object).err());
+    refusals
+}
 
 /// Builds the object.
 ///
-/// # Errors
-/// References to code that cannot be moved.
+/// # Panics
+/// If [`check`] refused it.
 pub fn emit(
     lifted: &Lifted<'_>,
     applied: &mut Applied,
     _codemap: &BTreeSet<(CodeIdx, u64)>,
     scheme: Scheme,
-) -> Result<Object<'static>, Vec<Refusal>> {
+) -> Object<'static> {
     let mut object = owned(lifted.object);
     number_cases(&mut object, &applied.words);
     let section_symbols = section_symbols(&mut object, lifted);
     let places = Places::new(lifted, applied);
     let refusals = tables::move_all(&mut object, lifted, &places, &section_symbols);
-    if !refusals.is_empty() {
-        return Err(refusals);
-    }
-    orc::remake(&mut object, lifted, applied, &section_symbols)?;
+    assert!(refusals.is_empty(), "refused before: {refusals:?}");
+    let unwinding = orc::remake(&mut object, lifted, applied, &section_symbols);
+    unwinding.expect("orc::check refused it before");
     // --- the original's own parts have their new places; the rest is added ---
     let runtime = Runtime::link(&mut object, scheme);
-    versions::complete(&mut object).map_err(|refusal| vec![refusal])?;
+    versions::complete(&mut object).expect("refused before");
     let sections = applied.sections.iter_mut();
     let code: Vec<Vec<u8>> = sections
         .map(|laid| std::mem::take(&mut laid.bytes))
@@ -54,7 +66,7 @@ pub fn emit(
     object.sections.push(note_section(scheme, Target::Linux));
     let id = |code: CodeIdx| lifted.sections[usize::from(code.0)].id;
     object.sections.push(map_section(lifted, applied, id));
-    Ok(object)
+    object
 }
 
 /// The original, on its own.

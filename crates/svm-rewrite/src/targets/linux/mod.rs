@@ -30,7 +30,7 @@ mod versions;
 use elf_loader::consts::STB_WEAK;
 use liveness::{LocSet, Reg};
 
-use super::Descriptor;
+use super::{Descriptor, Emit};
 use crate::analyse::{classify as classes, survey};
 use crate::frame::refine;
 use crate::schemes::Table;
@@ -43,7 +43,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     // A module is linked once.
     is_replaceable: |symbol| symbol.binding == STB_WEAK,
     classes: classes::Rules {
-        check_operands: operands::check,
+        references: operands::references,
         kept: kept::kept,
         amend: survey::assume_backdoor,
         classify: classify::classify,
@@ -71,10 +71,11 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         indirect: encode::Indirect::Register,
         keeps_calls: true,
         is_verbatim: kept::is_verbatim,
-        referent: operands::referent,
-        field: operands::field,
     },
     refuses_jump_tables: true,
     closes_calls: true,
-    emit: Ok(emit::emit),
+    emit: Ok(Emit {
+        check: emit::check,
+        build: emit::emit,
+    }),
 };

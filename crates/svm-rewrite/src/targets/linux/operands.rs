@@ -4,16 +4,16 @@
 use elf_loader::Place;
 use elf_loader::consts::{R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32};
 
+use crate::analyse::references::References;
 use crate::asm::import::Import;
 use crate::asm::{Field, Label, Referent};
 use crate::lift::{Lifted, Value};
-use crate::refusal::{self, Code, Refusal};
 
 /// What `value` refers to in emitted code.
 ///
 /// # Errors
 /// Why it cannot be named.
-pub fn referent(lifted: &Lifted<'_>, value: Value) -> Result<Referent, &'static str> {
+fn referent(lifted: &Lifted<'_>, value: Value) -> Result<Referent, &'static str> {
     match lifted.code_place(value.symbol, value.addend) {
         Some((code, offset)) => lifted
             .inst_at(code, offset)
@@ -23,33 +23,30 @@ pub fn referent(lifted: &Lifted<'_>, value: Value) -> Result<Referent, &'static 
     }
 }
 
-/// The field that holds a value of this relocation type.
-pub fn field(kind: u32) -> Option<Field> {
-    match kind {
+/// The field that holds a value, in an instruction of that length.
+fn field(value: Value, len: usize) -> Option<Field> {
+    match value.kind {
         R_X86_64_32S => Some(Field::Abs32S),
         R_X86_64_32 => Some(Field::Abs32),
         R_X86_64_64 => Some(Field::Abs64),
-        R_X86_64_PC32 | R_X86_64_PLT32 => Some(Field::Data32),
+        R_X86_64_PC32 | R_X86_64_PLT32 => {
+            let behind = (len - usize::from(value.at) - 4) as u8;
+            Some(Field::Data32 { behind })
+        }
         _ => None,
     }
 }
 
-/// Checks that every operand relocation can be carried over.
-pub fn check(lifted: &Lifted<'_>) -> Vec<Refusal> {
-    let mut refusals = Vec::new();
-    for &(i, value) in &lifted.values {
-        if let Err(reason) = check_value(lifted, value) {
-            refusal::add(&mut refusals, lifted.refusal(Code::Relocation, i, reason));
+/// What the relocated fields become.
+pub fn references(lifted: &Lifted<'_>) -> References {
+    References::find(lifted, |i, value| {
+        let field = field(value, lifted.inst(i).iced.len());
+        let field = field.ok_or("relocations of this type cannot be carried over to an operand")?;
+        if lifted.object.symbol(value.symbol).place == Place::Common {
+            return Err(
+                "a common symbol has no place, and the kernel's loader gives it none".into(),
+            );
         }
-    }
-    refusals
-}
-
-fn check_value(lifted: &Lifted<'_>, value: Value) -> Result<(), &'static str> {
-    field(value.kind).ok_or("relocations of this type cannot be carried over to an operand")?;
-    let common = lifted.object.symbol(value.symbol).place == Place::Common;
-    if common {
-        return Err("a common symbol has no place, and the kernel's loader gives it none");
-    }
-    referent(lifted, value).map(|_| ())
+        Ok((field, referent(lifted, value)?))
+    })
 }

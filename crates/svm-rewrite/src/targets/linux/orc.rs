@@ -10,8 +10,10 @@ use elf_loader::special::{self, EntryData, SpecialKind};
 use elf_loader::{Object, Relocation, SectionId, SymbolId};
 use foldhash::HashMap;
 
+use crate::analyse::class::Class;
 use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
+use crate::plan::Plan;
 use crate::refusal::{self, Code, Refusal};
 
 type Entry = [u8; 6];
@@ -65,6 +67,36 @@ pub fn remake(
     } else {
         Err(refusals)
     }
+}
+
+/// Most words that a sequence pushes, and more.
+const MOST_WORDS: i64 = 32;
+
+/// Refuses tables that cannot be read, and instructions whose sequence pushes words where
+/// no entry can say so.
+pub fn check(lifted: &Lifted<'_>, plans: &[Plan]) -> Vec<Refusal> {
+    let (Some(ips), Some(entries)) = (
+        lifted.object.section_named(SpecialKind::OrcUnwindIp.name()),
+        lifted.object.section_named(SpecialKind::OrcUnwind.name()),
+    ) else {
+        return Vec::new();
+    };
+    let old = match Original::read(lifted, ips, entries) {
+        Ok(old) => old,
+        Err(refusal) => return vec![refusal],
+    };
+    let mut refusals = Vec::new();
+    for (i, plan) in (0..).map(InstIdx).zip(plans) {
+        let pushes = !plan.scratch.spilled().is_empty() || matches!(plan.class, Class::String(..));
+        let inst = lifted.inst(i);
+        if pushes
+            && let Some(entry) = old.at(inst.section, inst.offset())
+            && deeper(entry, MOST_WORDS).is_none()
+        {
+            refusal::add(&mut refusals, beyond(lifted, i));
+        }
+    }
+    refusals
 }
 
 /// The entries of one section, by new offset.

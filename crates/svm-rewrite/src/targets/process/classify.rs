@@ -1,9 +1,10 @@
 //! The class of an instruction in a program.
 
-use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
 
 use crate::analyse::class::{Class, Kind};
 use crate::analyse::classify::{self, MemoryOperands, Question, Refused};
+use crate::asm::Shape;
 use crate::lift::{Inst, is_filler};
 use crate::refusal::Code;
 
@@ -67,19 +68,11 @@ fn reaches_nothing(iced: &Instruction) -> bool {
 /// The kind of an operand that stays as it is. Operands of a frame pointer are found
 /// later, by [`crate::frame::refine::keep_frame_pointer`].
 fn kept_operand(inst: &Inst) -> Option<Kind> {
-    let iced = &inst.iced;
-    let (base, index) = (iced.memory_base(), iced.memory_index());
-    match iced.segment_prefix() {
-        Register::FS | Register::GS => return Some(Kind::Percpu),
-        _ => {}
-    }
-    let constant = matches!(base, Register::None | Register::RIP | Register::EIP);
-    if base.full_register() == Register::RSP {
-        Some(Kind::Stack)
-    } else if constant && index == Register::None {
-        Some(Kind::Global)
-    } else {
-        None
+    match inst.operand().shape() {
+        Shape::Segment(_) => Some(Kind::Percpu),
+        Shape::Stack => Some(Kind::Stack),
+        Shape::Constant => Some(Kind::Global),
+        Shape::Pointer => None,
     }
 }
 

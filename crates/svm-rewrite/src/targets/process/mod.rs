@@ -14,6 +14,7 @@ use liveness::{LocSet, Reg};
 
 use super::Descriptor;
 use crate::analyse::classify as classes;
+use crate::analyse::references::References;
 use crate::asm::import::Import;
 use crate::asm::{Field, Referent};
 use crate::frame::refine;
@@ -27,8 +28,13 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     // Another object may define it as well (psABI 3.5.5).
     is_replaceable: |symbol| symbol.binding != STB_LOCAL && symbol.kind != STT_SECTION,
     classes: classes::Rules {
-        // The text keeps its symbols.
-        check_operands: |_| Vec::new(),
+        // Relocations are printed as the text has them.
+        references: |lifted| {
+            References::find(lifted, |_, value| {
+                let referent = Referent::Import(Import::Own(value.symbol), value.addend);
+                Ok((Field::Abs32S, referent))
+            })
+        },
         kept: |_| Ok(HashMap::default()),
         amend: |_, _| {},
         classify: classify::classify,
@@ -53,9 +59,6 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         indirect: encode::Indirect::Register,
         keeps_calls: false,
         is_verbatim: |_| false,
-        referent: |_, value| Ok(Referent::Import(Import::Own(value.symbol), value.addend)),
-        // Relocations are printed as the text has them.
-        field: |_| Some(Field::Abs32S),
     },
     // Nothing is proved of a program.
     refuses_jump_tables: false,

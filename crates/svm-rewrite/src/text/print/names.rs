@@ -6,8 +6,8 @@ use twin_abi::names;
 
 use super::super::number::push_number;
 use super::super::statement::{Kind, Statement};
-use crate::asm::Jump;
 use crate::asm::import::Import;
+use crate::asm::{Branch, Jump};
 use crate::lift::InstIdx;
 
 /// `.Ltwin5`
@@ -24,16 +24,16 @@ pub fn case(i: InstIdx, out: &mut Vec<u8>) {
 
 /// The mnemonic of a branch, with blanks around it. Of the branches that have only a
 /// short form, sequences contain `jrcxz` and no other.
-pub fn branch(jump: Jump) -> &'static str {
+pub fn branch(branch: Branch) -> &'static str {
     const CONDITIONS: [&str; 16] = [
         "\tjo\t", "\tjno\t", "\tjb\t", "\tjae\t", "\tje\t", "\tjne\t", "\tjbe\t", "\tja\t",
         "\tjs\t", "\tjns\t", "\tjp\t", "\tjnp\t", "\tjl\t", "\tjge\t", "\tjle\t", "\tjg\t",
     ];
-    match jump {
-        Jump::Always => "\tjmp\t",
-        Jump::If(cc) => CONDITIONS[usize::from(cc & 15)],
-        Jump::Call => "\tcall\t",
-        Jump::ShortOnly(_) => "\tjrcxz\t",
+    match branch {
+        Branch::Jump(Jump::Always) => "\tjmp\t",
+        Branch::Jump(Jump::If(cc)) => CONDITIONS[usize::from(cc & 15)],
+        Branch::Jump(Jump::Call) => "\tcall\t",
+        Branch::ShortOnly(_) => "\tjrcxz\t",
     }
 }
 

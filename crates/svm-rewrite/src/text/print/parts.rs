@@ -8,7 +8,7 @@ use super::super::operand;
 use super::super::statement::Kind;
 use super::sequence::Walk;
 use super::{At, Loc, Printer, said_is_stmt};
-use crate::asm::{Piece, Position};
+use crate::asm::Position;
 use crate::encode::sites::{FunctionCode, Part};
 use crate::lift::{FuncIdx, InstIdx};
 
@@ -144,16 +144,7 @@ impl<'p> Printer<'p, '_> {
             counts: at.cfi.as_ref().is_some_and(Here::counts_pushes),
             lock_label: None,
         };
-        for piece in assembler.pieces(part.from, to) {
-            match piece {
-                Piece::Code(at, len) => self.code(&mut walk, at, len),
-                Piece::Branch(_, jump, to) => {
-                    self.settle(&mut walk);
-                    self.branch(jump, to);
-                }
-                Piece::Align(_) => {}
-            }
-        }
+        self.pieces(&mut walk, part.from, to, |_, _, _| {});
     }
 
     /// Prints directives that lead from the state `at` to the state at a site.

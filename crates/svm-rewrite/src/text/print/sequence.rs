@@ -7,7 +7,7 @@ use super::super::number::push_signed;
 use super::super::operand;
 use super::super::statement::{Kind, Statement};
 use super::{At, Printer, names};
-use crate::asm::{Assembler, Jump, Label, Piece, Position, Reference, Referent};
+use crate::asm::{Assembler, Branch, Label, Piece, Position, Reference, Referent};
 use crate::encode::sites::Site;
 use crate::lift::InstIdx;
 
@@ -101,30 +101,44 @@ impl<'p> Printer<'p, '_> {
             counts: self.cfi.here().is_some_and(Here::counts_pushes),
             lock_label,
         };
-        for piece in assembler.pieces(site.from, site.to) {
-            match piece {
-                Piece::Code(at, len) => self.code(&mut walk, at, len),
-                Piece::Branch(at, jump, to) => {
-                    self.labels_at(&mut walk, at);
-                    self.settle(&mut walk);
-                    let at = At {
-                        cfi: self.cfi.here().map(|h| h.pushed(walk.pushed)),
-                        loc: self.loc,
-                    };
-                    if let Some(n) = self.made(to) {
-                        self.at[n] = Some(at);
-                    }
-                    self.branch(jump, to);
-                }
-                Piece::Align(_) => {}
+        self.pieces(&mut walk, site.from, site.to, |printer, walk, to| {
+            let at = At {
+                cfi: printer.cfi.here().map(|h| h.pushed(walk.pushed)),
+                loc: printer.loc,
+            };
+            if let Some(n) = printer.made(to) {
+                printer.at[n] = Some(at);
             }
-        }
+        });
         self.labels_at(&mut walk, site.to);
         // The original's own directives follow, for what the original did to rsp. So
         // only the sequence's own changes are undone here.
         walk.pending = -walk.pushed;
         self.settle(&mut walk);
         self.labels = walk.labels;
+    }
+
+    /// Emitted code from a place to another. `branches` is told of each branch, before the
+    /// branch is printed.
+    pub(super) fn pieces(
+        &mut self,
+        walk: &mut Walk<'_>,
+        from: Position,
+        to: Position,
+        mut branches: impl FnMut(&mut Self, &Walk<'_>, Label),
+    ) {
+        for piece in walk.assembler.pieces(from, to) {
+            match piece {
+                Piece::Code(at, len) => self.code(walk, at, len),
+                Piece::Branch(at, branch, to) => {
+                    self.labels_at(walk, at);
+                    self.settle(walk);
+                    branches(self, walk, to);
+                    self.branch(branch, to);
+                }
+                Piece::Align(_) => {}
+            }
+        }
     }
 
     /// The references of fields from a place on. Called nearly in the order of places.
@@ -171,7 +185,7 @@ impl<'p> Printer<'p, '_> {
     }
 
     /// `len` bytes of instructions.
-    pub(super) fn code(&mut self, walk: &mut Walk<'_>, start: Position, len: u32) {
+    fn code(&mut self, walk: &mut Walk<'_>, start: Position, len: u32) {
         let bytes = walk.assembler.bytes_from(start);
         let mut done = 0;
         while done < len as usize {
@@ -253,7 +267,7 @@ impl<'p> Printer<'p, '_> {
     }
 
     /// Prints a directive for what the last instruction did to the frame address.
-    pub(super) fn settle(&mut self, walk: &mut Walk<'_>) {
+    fn settle(&mut self, walk: &mut Walk<'_>) {
         let bytes = std::mem::take(&mut walk.pending);
         walk.pushed += bytes;
         if bytes != 0 && walk.counts {
@@ -269,8 +283,8 @@ impl<'p> Printer<'p, '_> {
         self.out.extend_from_slice(b":\n");
     }
 
-    pub(super) fn branch(&mut self, jump: Jump, to: Label) {
-        self.out.extend_from_slice(names::branch(jump).as_bytes());
+    fn branch(&mut self, branch: Branch, to: Label) {
+        self.out.extend_from_slice(names::branch(branch).as_bytes());
         match self.made(to) {
             Some(n) => names::label(n as u32, &mut self.out),
             None => names::case(InstIdx(to.0), &mut self.out),

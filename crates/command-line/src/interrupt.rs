@@ -1,0 +1,43 @@
+//! Signals that end the program: it leaves nothing behind, and dies of the signal.
+//!
+//! A shell then has the status 128 + n, and knows that the user stopped it. A signal
+//! that was ignored when the program started (`nohup`, background jobs) stays ignored.
+
+use std::thread;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+
+use crate::temporary;
+
+/// Waits for these signals on a thread of its own. Where that is impossible, they end
+/// the program at once, as they do without it.
+pub fn watch() {
+    let ignored = ignored();
+    let wanted = [SIGINT, SIGTERM, SIGHUP];
+    let wanted = wanted.into_iter().filter(|n| ignored & bit(*n) == 0);
+    let Ok(mut signals) = Signals::new(wanted) else {
+        return;
+    };
+    let wait = move || {
+        if let Some(signal) = signals.forever().next() {
+            temporary::remove_all();
+            // It does not return for these signals.
+            let _ = emulate_default_handler(signal);
+        }
+    };
+    let _ = thread::Builder::new().name("signals".into()).spawn(wait);
+}
+
+/// The signals that are ignored, a bit each: `SigIgn` of proc(5).
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0)
+}
+
+fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}

@@ -1,0 +1,77 @@
+//! The mark of a rewritten object: which version made it, how, and from what.
+//!
+//! ```text
+//! twin=0.1.0 scheme=stlb target=linux original=sha256:5c7d...
+//! ```
+//!
+//! A module has it in `.modinfo`, where `modinfo` shows it; an object for a hypervisor in
+//! `.twin.origin`, which is not loaded. A mark says what its maker says: it protects
+//! from mistakes, a signature protects it from others.
+
+use std::borrow::Cow;
+
+use elf_loader::consts::SHF_ALLOC;
+use elf_loader::{Object, Section, modinfo};
+use ring::digest::{SHA256, digest};
+use twin_abi::{Scheme, Target, sections};
+
+/// The key of the mark.
+const KEY: &str = "twin";
+/// What comes before the hash of the original.
+const ORIGINAL: &str = "original=";
+const MODINFO: &str = ".modinfo";
+
+/// The hash of a file's contents, as marks and reports have it: `sha256:` and 64 digits.
+pub fn hash(contents: &[u8]) -> String {
+    let hash = digest(&SHA256, contents);
+    let digits = hash.as_ref().iter().map(|byte| format!("{byte:02x}"));
+    format!("sha256:{}", digits.collect::<String>())
+}
+
+/// Marks an object that was made from contents with this hash.
+pub fn put(object: &mut Object<'static>, target: Target, scheme: Scheme, original: &str) {
+    let mark = format!(
+        "{KEY}={} scheme={} target={} {ORIGINAL}{original}\0",
+        env!("CARGO_PKG_VERSION"),
+        scheme.as_str(),
+        target.as_str(),
+    );
+    let (name, flags) = match target {
+        Target::Linux => (MODINFO, SHF_ALLOC),
+        Target::Hypervisor | Target::Process => (sections::ORIGIN, 0),
+    };
+    let section = match object.section_named(name) {
+        Some(id) => &mut object.sections[id.0 as usize],
+        None => {
+            let empty = Section::with_data(name.to_owned(), flags, 1, Vec::new());
+            object.sections.push(empty);
+            object.sections.last_mut().expect("it was added")
+        }
+    };
+    append(section, mark.as_bytes());
+}
+
+/// Adds a string to strings that end in zeros.
+fn append(section: &mut Section<'static>, string: &[u8]) {
+    let data: &mut Vec<u8> = Cow::to_mut(&mut section.data);
+    if data.last().is_some_and(|last| *last != 0) {
+        data.push(0);
+    }
+    data.extend_from_slice(string);
+    section.size = data.len() as u64;
+}
+
+/// The hash of what an object was made from, by its mark.
+pub fn original<'o>(object: &'o Object<'_>) -> Option<&'o str> {
+    let mark = match object.section_named(sections::ORIGIN) {
+        Some(id) => {
+            let text = std::str::from_utf8(&object.section(id).data).ok()?;
+            text.strip_suffix('\0')?
+                .strip_prefix(KEY)?
+                .strip_prefix('=')?
+        }
+        // A part that was rewritten by itself may have left its own mark before this one.
+        None => modinfo::values(object, KEY).pop()?,
+    };
+    mark.split(' ').find_map(|word| word.strip_prefix(ORIGINAL))
+}
