@@ -101,11 +101,14 @@ programs: setup ## every compiler; zlib, lz4, sqlite and gcc's torture programs 
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/options.sh all
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/snippets.sh
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/programs.sh all
+	$(MAKE) stock
+	TWIN=$(CURDIR)/$(TWIN) bash scripts/dkms.sh all
+	$(CARGO) test -p svm-rewrite --test source -- --ignored dkms
 
 e1000: stock ## e1000 compiled from Debian's kernel source through `twin cc`, compared, verified, used in the stock kernel
 	$(CARGO) build --release -p twin
 	TWIN=$(CURDIR)/$(TWIN) sh examples/e1000/build.sh
-	$(CARGO) test -p svm-rewrite --test source -- --ignored
+	$(CARGO) test -p svm-rewrite --test source -- --ignored e1000
 	$(CARGO) test -p qemu-tests --test stock_kernel -- --ignored --nocapture
 
 differential: setup stock ## 1,000 random images for each e1000 function, native against rewritten

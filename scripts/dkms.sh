@@ -39,8 +39,8 @@ case ${1:-sample} in
 sample) packages="v4l2loopback vpoll gost-crypto" ;;
 all)
     packages="acpi-call adv-17v35x apfs bbswitch dm-writeboost dpdk-kmods evdi gost-crypto
-        jool lime-forensics lttng-modules nat-rtsp openvpn-dco rapiddisk rtpengine-kernel
-        tp-smapi v4l2loopback vpoll xtables-addons"
+        jool langford lime-forensics nat-rtsp openvpn-dco rapiddisk rtpengine-kernel
+        tp-smapi v4l2loopback vpoll xtables-addons xtrx"
     ;;
 *) die "say sample or all" ;;
 esac

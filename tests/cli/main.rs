@@ -20,5 +20,6 @@ mod signing;
 mod simulator;
 mod stock;
 mod subcommands;
+mod switches;
 mod text;
 mod trees;

@@ -12,8 +12,8 @@ use crate::{guides, read, root};
 const STOCK: [(&str, &str); 2] = [
     ("e1000.ko", "target/stock/e1000.ko"),
     (
-        "crc32c-intel.ko",
-        "target/stock/modules/kernel/arch/x86/crypto/crc32c-intel.ko",
+        "via-rng.ko",
+        "target/stock/modules/kernel/drivers/char/hw_random/via-rng.ko",
     ),
 ];
 

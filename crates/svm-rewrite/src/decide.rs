@@ -149,8 +149,9 @@ pub fn decide<'a>(
 /// # Errors
 /// Metadata that cannot be read.
 pub fn statistics(lifted: &Lifted<'_>, target: &Descriptor) -> Result<Stats, Vec<Refusal>> {
-    let analysis = analyse::analyse(lifted, &Hints::default(), &target.classes)?;
-    let codemap = codemap::entries(lifted).ok();
+    let hints = Hints::of_object(lifted);
+    let analysis = analyse::analyse(lifted, &hints, &target.classes)?;
+    let codemap = codemap::entries(lifted, &hints.switches).ok();
     let refined = codemap.and_then(|codemap| refine(&analysis, &codemap, target));
     Ok(match refined {
         Some(refined) => stats::stats(&analysis, refined.classes.into_iter().map(Some)),
@@ -182,6 +183,7 @@ fn refine(
             lifted,
             &analysis.flow,
             &analysis.exits,
+            &analysis.switches,
             codemap,
             &mut classes,
         );

@@ -84,8 +84,9 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
         .map_err(|reason| vec![Refusal::of_object(Code::Machine, *reason)])?;
     // The object's code as instructions, functions and branch targets.
     let lifted = lift::lift(object)?;
-    let codemap = codemap::entries(&lifted)?;
-    let decided = decide(&lifted, &Hints::default(), &codemap, options)?;
+    let hints = Hints::of_object(&lifted);
+    let codemap = codemap::entries(&lifted, &hints.switches)?;
+    let decided = decide(&lifted, &hints, &codemap, options)?;
     let refusals = (emit.check)(&lifted, &decided.plans);
     if !refusals.is_empty() {
         return Err(refusals);

@@ -135,6 +135,8 @@ pub enum Class {
     CallIndirect(Callee),
     /// Indirect jump: a tail call.
     JumpIndirect(Callee),
+    /// Indirect jump through a table of labels of its own function.
+    Switch(Callee),
     /// Return to the caller.
     Return,
     /// `ud2`.
@@ -240,7 +242,7 @@ impl Class {
             Class::String(..) => Some(Kind::String),
             Class::PushMemory(_) | Class::PopMemory(_) => Some(Kind::PushPop),
             Class::CallIndirect(_) => Some(Kind::IndirectCall),
-            Class::JumpIndirect(_) => Some(Kind::IndirectJump),
+            Class::JumpIndirect(_) | Class::Switch(_) => Some(Kind::IndirectJump),
             Class::Port(_) | Class::PortString(..) => Some(Kind::PortIo),
             Class::AddressOf(_)
             | Class::KeepOwnPlace(_)

@@ -4,21 +4,26 @@
 //! A function is in the set if a relocation in data or in code takes the
 //! address of its start, or if other objects can (it is global). An address in
 //! the middle of a function may be passed around as a value (`_THIS_IP_`), but
-//! data that holds one is a jump table, and calling through it is not provable.
+//! data that holds one is a jump table ([`crate::analyse::switches`]); calling through any
+//! other data is not provable.
 
 use std::collections::BTreeSet;
 
 use elf_loader::consts::{SHF_ALLOC, STB_LOCAL, STT_FUNC};
 use elf_loader::special;
 
+use crate::analyse::switches::Switches;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::refusal::{self, Code, Refusal};
 
 /// Finds the functions whose address is taken, by section and offset.
 ///
 /// # Errors
-/// Data that refers into the middle of a function.
-pub fn entries(lifted: &Lifted<'_>) -> Result<BTreeSet<(CodeIdx, u64)>, Vec<Refusal>> {
+/// Data that refers into the middle of a function, other than the tables of `switches`.
+pub fn entries(
+    lifted: &Lifted<'_>,
+    switches: &Switches,
+) -> Result<BTreeSet<(CodeIdx, u64)>, Vec<Refusal>> {
     let mut found = BTreeSet::new();
     let mut refusals = Vec::new();
     let starts: BTreeSet<(CodeIdx, u64)> = lifted
@@ -31,9 +36,10 @@ pub fn entries(lifted: &Lifted<'_>) -> Result<BTreeSet<(CodeIdx, u64)>, Vec<Refu
         let place = lifted.code_place(value.symbol, value.addend);
         found.extend(place.filter(|p| starts.contains(p)));
     }
-    for (_, section) in lifted.object.sections().filter(|(_, s)| holds_pointers(s)) {
+    for (id, section) in lifted.object.sections().filter(|(_, s)| holds_pointers(s)) {
         for r in &section.relocations {
             match lifted.code_place(r.symbol, r.addend) {
+                Some(_) if switches.holds(id, r.offset) => {}
                 Some(place) if starts.contains(&place) => {
                     found.insert(place);
                 }

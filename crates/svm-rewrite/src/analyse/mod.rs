@@ -12,6 +12,7 @@ pub mod reach;
 pub mod references;
 pub mod routines;
 pub mod survey;
+pub mod switches;
 
 use foldhash::HashMap;
 use liveness::{BlockId, Effect, LocSet};
@@ -24,6 +25,7 @@ use flow::effects;
 use flow::{Conventions, Exit, Flow, HiddenFlow, Hints};
 use references::References;
 use survey::{Survey, Surveyor};
+use switches::Switches;
 
 /// Results of the analyses.
 pub struct Analysis<'a> {
@@ -42,6 +44,8 @@ pub struct Analysis<'a> {
     /// Live locations before each instruction.
     pub(crate) live_before: Vec<LocSet>,
     pub(crate) refusals: Vec<Refusal>,
+    /// Jumps through tables.
+    pub(crate) switches: Switches,
 }
 
 /// Analyses code. Refusals of instructions are in the result.
@@ -84,6 +88,8 @@ pub(crate) fn analyse<'a>(
         }
     }
     let live_before = live_before(&flow, lifted.insts.len());
+    let mut refusals = judgements.refusals;
+    refusals.extend(switches::refusals(lifted, hints, &live_before));
     Ok(Analysis {
         lifted,
         references,
@@ -93,7 +99,8 @@ pub(crate) fn analyse<'a>(
         exits: judgements.exits,
         classes: judgements.classes,
         live_before,
-        refusals: judgements.refusals,
+        refusals,
+        switches: hints.switches.clone(),
     })
 }
 
@@ -159,6 +166,7 @@ impl Judge<'_> {
                 survey: &survey,
                 inst: i,
                 kept: self.kept.get(&i.0).copied(),
+                switch: self.hints.switches.at(i).map(|switch| switch.callee),
             };
             let class = classify::classify(self.rules, &question);
             judgements.effects.push(effect);

@@ -14,6 +14,7 @@ use iced_x86::{FlowControl, Mnemonic};
 
 use crate::analyse::class::Class;
 use crate::analyse::flow::{Exit, Flow, Trap};
+use crate::analyse::switches::Switches;
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
 
 /// Whether a loader may enter the object at a function by its symbol: true for all
@@ -30,6 +31,7 @@ pub fn leave_out(
     lifted: &Lifted<'_>,
     flow: &Flow,
     exits: &[Exit],
+    switches: &Switches,
     codemap: &BTreeSet<(CodeIdx, u64)>,
     classes: &mut [Class],
 ) {
@@ -44,6 +46,7 @@ pub fn leave_out(
         lifted,
         flow,
         exits,
+        switches,
     }
     .from(entered);
     for (i, class) in classes.iter_mut().enumerate() {
@@ -60,6 +63,7 @@ struct Reach<'a> {
     lifted: &'a Lifted<'a>,
     flow: &'a Flow,
     exits: &'a [Exit],
+    switches: &'a Switches,
 }
 
 impl Reach<'_> {
@@ -69,6 +73,9 @@ impl Reach<'_> {
         while let Some(i) = work.pop() {
             if !std::mem::replace(&mut reached[i as usize], true) {
                 work.extend(self.after(InstIdx(i)).into_iter().flatten());
+                let switch = self.switches.at(InstIdx(i));
+                let cases = switch.iter().flat_map(|switch| &switch.cases);
+                work.extend(cases.map(|case| case.to.0));
             }
         }
         reached

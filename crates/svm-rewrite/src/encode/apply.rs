@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use elf_loader::SectionId;
 use foldhash::HashMap;
 use twin_abi::Scheme;
 
@@ -39,6 +40,11 @@ pub struct Applied {
     pub depths: Vec<Vec<Depth>>,
     /// Where accesses with a `lock` prefix are, with the number of the section.
     pub locked: Vec<(u16, InstIdx, Position)>,
+    /// Where jumps through thunks are that a switch replaced, with the number of the
+    /// section.
+    pub thunks: Vec<(u16, InstIdx, Position)>,
+    /// The words of jump tables: section, offset, and the number of the case.
+    pub words: Vec<(SectionId, u64, u32)>,
     /// Where kept instructions end, by index.
     pub kept_ends: HashMap<u32, Position>,
     /// Whether an instruction is left out: no path comes to it.
@@ -150,6 +156,8 @@ pub fn object(decisions: &Decisions<'_>, poison: bool) -> Applied {
         further_variants: written.further_variants,
         depths: written.depths,
         locked: written.locked,
+        thunks: written.thunks,
+        words: decisions.analysis.switches.words().collect(),
         kept_ends: written.kept_ends,
         left_out: decisions.plans.iter().map(unreached).collect(),
     }
@@ -164,6 +172,7 @@ struct Written {
     stubs: Vec<StubPlace>,
     further_variants: Vec<StubPlace>,
     depths: Vec<Vec<Depth>>,
+    thunks: Vec<(u16, InstIdx, Position)>,
     locked: Vec<(u16, InstIdx, Position)>,
     kept_ends: HashMap<u32, Position>,
 }
@@ -193,6 +202,8 @@ impl Sink for Written {
 
     fn section(&mut self, emitter: Emitter<'_>) {
         let section = emitter.section;
+        let thunks = emitter.thunks.into_iter();
+        self.thunks.extend(thunks.map(|(i, at)| (section, i, at)));
         let locked = emitter.locked.into_iter();
         self.locked.extend(locked.map(|(i, at)| (section, i, at)));
         self.kept_ends.extend(emitter.kept_ends);

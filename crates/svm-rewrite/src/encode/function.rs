@@ -116,6 +116,10 @@ impl FunctionWriter<'_, '_> {
             }
             Class::CallIndirect(callee) => e.indirect(i, plan, callee, Jump::Call),
             Class::JumpIndirect(callee) => e.indirect(i, plan, callee, Jump::Always),
+            Class::Switch(_) => {
+                let switch = self.decisions.analysis.switches.at(i);
+                e.switch(i, plan, switch.expect("its class says so"));
+            }
             Class::Return => e.ret(),
             Class::Trap(trap) => e.trap(trap),
             Class::Port(port) => e.port(port),

@@ -70,7 +70,7 @@ impl Emitter<'_> {
 
     /// A branch that had a relocation keeps all its bytes: `cs call` of a thunk is one
     /// byte longer than `call`, and the kernel uses the space.
-    fn raw_branch(&mut self, i: InstIdx, to: Referent) {
+    pub(super) fn raw_branch(&mut self, i: InstIdx, to: Referent) {
         let start = self.asm.here();
         let bytes = self.lifted.bytes(i);
         let field = bytes.len() - 4;

@@ -17,6 +17,7 @@ mod returns;
 pub mod sites;
 mod stack_pointer;
 mod string;
+mod switch;
 
 use iced_x86::{Code, Instruction, Register};
 use liveness::{LocSet, Reg};
@@ -48,6 +49,9 @@ pub struct Rules {
     /// Whether every translation is the address itself (paper, 5.1.2). If so, operands
     /// that overlap in the original overlap here too.
     pub translates_to_itself: bool,
+    /// Whether the words of jump tables become numbers: the tables are the module's own,
+    /// and no data may refer to the middle of a function.
+    pub numbers_cases: bool,
     /// Whether the result has unwind tables, which need the number of pushed words.
     pub unwinds: bool,
     /// Who finds the destination of an indirect transfer.
@@ -122,6 +126,11 @@ pub struct Emitter<'a> {
     pub locked: Vec<(InstIdx, Position)>,
     /// Where kept instructions end.
     pub kept_ends: Vec<(u32, Position)>,
+    /// Where jumps through thunks are that a switch replaced.
+    pub thunks: Vec<(InstIdx, Position)>,
+    /// Whether the code becomes text: names reach further than sections, and objtool
+    /// makes the tables of thunks.
+    pub prints: bool,
     rules: &'static Rules,
     scheme: &'static Row,
     stubs: Vec<Stub>,
@@ -156,6 +165,8 @@ impl<'a> Emitter<'a> {
             depths: Vec::new(),
             locked: Vec::new(),
             kept_ends: Vec::new(),
+            thunks: Vec::new(),
+            prints: false,
             rules,
             scheme,
             stubs: Vec::new(),

@@ -103,6 +103,7 @@ impl Sink for Sites<'_> {
 
     fn function(&mut self, writer: &mut FunctionWriter<'_, '_>, f: FuncIdx, _: &LabelsByVariant) {
         let (lifted, plans) = (self.analysis.lifted, writer.decisions.plans);
+        writer.emitter.prints = true;
         let insts = lifted.function(f).insts.clone().map(InstIdx);
         for i in insts.filter(|i| is_site(plans[i.0 as usize].class)) {
             let (from, first) = (writer.emitter.asm.here(), writer.emitter.labels.count());
@@ -151,6 +152,7 @@ pub fn is_site(class: Class) -> bool {
         | Class::PortString(..)
         | Class::PushMemory(_)
         | Class::PopMemory(_)
+        | Class::Switch(_)
         | Class::CallIndirect(Callee::Memory(Space::Heap))
         | Class::JumpIndirect(Callee::Memory(Space::Heap)) => true,
         Class::Plain

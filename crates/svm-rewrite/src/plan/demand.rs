@@ -75,6 +75,12 @@ impl Demand {
                     ..translate(check + extra_for(space))
                 }
             }
+            // It sets the flags itself: code that reads them afterwards is refused.
+            Class::Switch(Callee::Memory(space)) => Demand {
+                keeps_flags: true,
+                ..translate(check + extra_for(space))
+            },
+            Class::Switch(Callee::Register(_)) => Demand::default(),
             Class::CallIndirect(_) | Class::JumpIndirect(_) => Demand {
                 call_registers: true,
                 ..Demand::default()

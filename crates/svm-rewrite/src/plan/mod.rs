@@ -37,7 +37,7 @@ use crate::analyse::class::Class;
 use crate::analyse::flow::Flow;
 use crate::analyse::survey::Survey;
 use crate::lift::{InstIdx, Lifted};
-use crate::refusal::{MOST_REFUSALS, Refusal};
+use crate::refusal::{Code, MOST_REFUSALS, Refusal};
 use crate::registers::uses_high_byte;
 use crate::schemes::{Row, Table};
 use numbering::Ids;
@@ -220,8 +220,20 @@ impl<'a> Planner<'a> {
                 Err(_) => self.available.give_up(0),
             };
             if !given_up {
-                return done.map(|()| chosen);
+                done?;
+                return self.is_left(i, &chosen).map(|()| chosen);
             }
+        }
+    }
+
+    /// A switch needs what it loaded after its sequence.
+    fn is_left(&self, i: InstIdx, plan: &Plan) -> Result<(), Refusal> {
+        match plan.class {
+            Class::Switch(_) if plan.dead_result().is_none() => {
+                let reason = "no register is dead for what the table holds";
+                Err(self.lifted.refusal(Code::NoScratch, i, reason))
+            }
+            _ => Ok(()),
         }
     }
 

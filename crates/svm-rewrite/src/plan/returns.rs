@@ -219,6 +219,7 @@ impl Input<'_> {
             | Class::PushMemory(_)
             | Class::AddressOf(_)
             | Class::JumpIndirect(_)
+            | Class::Switch(_)
             | Class::Return
             | Class::Trap(_)
             | Class::Port(_)

@@ -73,11 +73,11 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             ),
         ),
         Code::CodeReference => (
-            "Data refers to the middle of a function: a jump table, or the address of a label.",
-            "Data keeps original addresses, and only entries of functions may be reached through them. A jump through the table would leave the verified code.",
-            "Compile with `-fno-jump-tables`, as the kernel does. In hand-written assembly, make each destination a function (`.type NAME,@function`) or branch by comparisons.",
+            "The address of a label is where a jump may take it from, and no read-only table for that jump is found: a jump table in data that may be written, a word for another function in it, a computed goto.",
+            "A jump through a table becomes comparisons with what the table holds, if it holds labels of its own function and nothing else. Any other jump to a label would leave the verified code.",
+            "Compile with `-fno-jump-tables`, as the kernel does; make tables of labels `static const`. In hand-written assembly, put 8-byte words into `.rodata` and load one right before the jump, make each destination a function (`.type NAME,@function`), or branch by comparisons.",
             Assembly(
-                "jmp *table(,%rdi,8)\n1: mov $1,%eax\nret\n2: mov $2,%eax\nret\n.section .rodata\ntable: .quad 1b,2b\n.text",
+                "jmp *table(,%rdi,8)\n1: mov $1,%eax\nret\n2: mov $2,%eax\nret\n.data\ntable: .quad 1b,2b\n.text",
             ),
         ),
         Code::Overlap => (

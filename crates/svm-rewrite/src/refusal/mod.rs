@@ -136,7 +136,9 @@ impl Code {
             Code::Patched => {
                 "leave this function in a module that is not rewritten, or build it without the alternative (CONFIG_PARAVIRT_SPINLOCKS and the like)"
             }
-            Code::CodeReference => "compile with -fno-jump-tables, as the kernel does",
+            Code::CodeReference => {
+                "compile with -fno-jump-tables, as the kernel does, or make the table const"
+            }
             Code::Overlap => "give each function its own bytes",
             Code::Privileged => {
                 "keep this function in the VM instance: leave it out of the object, or guard it there"

@@ -22,6 +22,7 @@ mod operand;
 mod print;
 mod runtime;
 mod statement;
+mod tables;
 mod taken;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,10 +31,11 @@ use elf_loader::Object;
 
 use crate::analyse::class::Kind;
 use crate::analyse::codemap;
+use crate::analyse::flow::Hints;
 use crate::decide::{Options, decide};
 use crate::encode::sites;
 use crate::explain::stats::Stats;
-use crate::refusal::Refusal;
+use crate::refusal::{Code, Refusal};
 use crate::{lift, targets};
 pub use marks::StatementIdx;
 use marks::{Marks, Tie};
@@ -85,11 +87,30 @@ impl<'t> Source<'t> {
         let statements = self.marks.assembled(&self.statements, object);
         let tie = Tie::find(&lifted, &statements, &self.marks);
         let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
-        let reached = taken::find(self.text, &statements, &tie, &lifted, target.is_replaceable);
+        let mut reached = taken::find(self.text, &statements, &tie, &lifted, target.is_replaceable);
         if target.refuses_jump_tables {
-            codemap::entries(&lifted)?;
+            // As for objects: what jumps may reach is what their tables hold.
+            reached = Hints {
+                by_unwinding: reached.by_unwinding,
+                replaceable: reached.replaceable,
+                ..Hints::of_object(&lifted)
+            };
+            codemap::entries(&lifted, &reached.switches)?;
         }
         let decided = decide(&lifted, &reached, &BTreeSet::new(), options).map_err(located)?;
+        let switches = &decided.analysis.switches;
+        let cases = switches.iter().flat_map(|(_, switch)| &switch.cases);
+        let named = cases.map(|case| case.to.0).collect();
+        let words = tables::find(self.text, &statements, &tie, switches);
+        let words = words.map_err(|at| {
+            let reason = "a jump table of its object is not found in the text: its words are not \
+                          names of labels";
+            vec![self.refusal(&Obstacle {
+                at,
+                code: Code::CodeReference,
+                reason: reason.to_owned(),
+            })]
+        })?;
         // --- all decisions about code are made; the rest prints ---
         let code = sites::emit(&decided.decisions(options), target.closes_calls);
         let input = print::Input {
@@ -98,6 +119,8 @@ impl<'t> Source<'t> {
             tie: &tie,
             lifted: &lifted,
             code: &code,
+            named: &named,
+            words: &words,
         };
         let text = print::print(&input).map_err(|obstacles| {
             let refusal = |o: &Obstacle| self.refusal(o);

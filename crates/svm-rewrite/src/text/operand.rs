@@ -1,6 +1,16 @@
 //! The expressions in an instruction's text that the assembler left to the
 //! linker: printed again as they were written.
 
+/// The operands of a statement that begins with `name`. What follows a prefix is the
+/// mnemonic.
+pub fn of<'t>(name: &[u8], rest: &'t [u8]) -> &'t [u8] {
+    let rest = rest.trim_ascii_start();
+    match (name, rest.iter().position(u8::is_ascii_whitespace)) {
+        (b"notrack", Some(end)) => &rest[end..],
+        _ => rest,
+    }
+}
+
 /// The displacement of the memory operand of an instruction's operands,
 /// `sym+4` of `%eax, %gs:sym+4(,%rdx,8)`.
 pub fn displacement(operands: &[u8]) -> Option<&[u8]> {

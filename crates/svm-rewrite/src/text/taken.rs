@@ -127,7 +127,7 @@ fn local_labels(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|name| name.starts_with(b".L"))
 }
 
-fn is_data(name: &[u8]) -> bool {
+pub(super) fn is_data(name: &[u8]) -> bool {
     matches!(
         name,
         b".long"
@@ -161,7 +161,7 @@ fn is_direct_branch(text: &[u8], statement: &Statement) -> bool {
     branch && !statement.rest(text).starts_with(b"*")
 }
 
-fn switches(name: &[u8]) -> bool {
+pub(super) fn switches(name: &[u8]) -> bool {
     matches!(
         name,
         b".section"
@@ -176,7 +176,7 @@ fn switches(name: &[u8]) -> bool {
 }
 
 /// The current section, by the directives that switch it.
-struct Sections {
+pub(super) struct Sections {
     current: Section,
     previous: Section,
     pushed: Vec<(Section, Section)>,
@@ -193,7 +193,12 @@ impl Default for Sections {
 }
 
 impl Sections {
-    fn directive(&mut self, name: &[u8], rest: &[u8]) {
+    /// Whether the current section holds data that is loaded.
+    pub(super) fn is_data(&self) -> bool {
+        matches!(self.current, Section::Code | Section::Data)
+    }
+
+    pub(super) fn directive(&mut self, name: &[u8], rest: &[u8]) {
         match name {
             b".text" => self.enter(Section::Code),
             b".data" | b".bss" => self.enter(Section::Data),

@@ -78,6 +78,8 @@ pub struct Question<'q> {
     pub inst: InstIdx,
     /// Why it stays as it is, if metadata requires that.
     pub kept: Option<Kept>,
+    /// Where the destination comes from, if it jumps through a table.
+    pub switch: Option<Callee>,
 }
 
 /// Classifies one instruction under a target's rules.
@@ -89,9 +91,21 @@ pub fn classify(rules: &Rules, question: &Question<'_>) -> Result<Class, Refusal
     let padding = lifted.function(lifted.function_of(inst)).padding;
     let class = match question.kept {
         None | Some(Kept::Alternative | Kept::Paravirt) if padding => Ok(Class::Drop),
-        _ => (rules.classify)(question),
+        _ => (rules.classify)(question).and_then(|class| switch(question, class)),
     };
     class.map_err(|(code, reason)| lifted.refusal(code, inst, reason))
+}
+
+/// The class of a jump through a table; any other class stays.
+fn switch(question: &Question<'_>, class: Class) -> Result<Class, Refused> {
+    match (question.switch, question.kept) {
+        (None, _) => Ok(class),
+        (Some(callee), None) => Ok(Class::Switch(callee)),
+        (Some(_), Some(_)) => Err((
+            Code::Patched,
+            "a jump through a table where the kernel may put another instruction",
+        )),
+    }
 }
 
 /// The differences between the targets for objects, which otherwise classify

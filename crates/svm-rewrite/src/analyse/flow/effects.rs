@@ -78,7 +78,11 @@ pub fn effect(
         },
         // A trap only passes its address to the runtime.
         Exit::Next | Exit::Stop if is_trap(&inst.iced) => Effect::NONE,
-        Exit::Next | Exit::Jump { .. } | Exit::Table | Exit::Stop => own,
+        Exit::Table => Effect {
+            uses: own.uses.union(thunk_register(lifted, inst.target)),
+            ..own
+        },
+        Exit::Next | Exit::Jump { .. } | Exit::Stop => own,
     };
     if let Exit::CallLocal(to) | Exit::Jump { to, .. } = exit
         && context.hints.replaceable.contains(&to.0)
@@ -92,6 +96,16 @@ pub fn effect(
         effect.kills = LocSet::empty();
     }
     effect
+}
+
+/// The register that a jump through a thunk reads.
+fn thunk_register(lifted: &Lifted<'_>, target: Option<Destination>) -> LocSet {
+    match target {
+        Some(Destination::Import(s)) => {
+            routines::indirect_thunk(lifted.symbol_name(s)).map_or(LocSet::empty(), LocSet::reg)
+        }
+        _ => LocSet::empty(),
+    }
 }
 
 /// What a routine with a private convention may read: all registers but r10 and r11,

@@ -6,6 +6,7 @@ use iced_x86::{FlowControl, Mnemonic};
 
 use crate::analyse::flow::metadata::ExtraEdges;
 use crate::analyse::routines;
+use crate::analyse::switches::Switches;
 use crate::lift::{Destination, InstIdx, Lifted};
 use crate::refusal::Refusal;
 
@@ -14,6 +15,10 @@ use crate::refusal::Refusal;
 pub struct Hints {
     /// Where indirect jumps go inside the object.
     pub by_jumps: Vec<InstIdx>,
+    /// Jumps through tables that were found, each with its own places.
+    pub switches: Switches,
+    /// Whether indirect jumps to labels that no table has are refused.
+    pub refuses_computed: bool,
     /// Where control continues when a call is unwound (landing pads).
     pub by_unwinding: Vec<InstIdx>,
     /// Functions that a linker may replace by others of their name, by the index of
@@ -32,6 +37,17 @@ pub enum Conventions {
     /// and may have an argument in it. Options (`-fcall-saved-rcx`, `-ffixed-r11`) and
     /// attributes (`preserve_most`, `regcall`, `no_caller_saved_registers`) ask for such.
     Any,
+}
+
+impl Hints {
+    /// What an object shows: its jump tables.
+    pub fn of_object(lifted: &Lifted<'_>) -> Hints {
+        Hints {
+            switches: Switches::find(lifted),
+            refuses_computed: true,
+            ..Hints::default()
+        }
+    }
 }
 
 /// How an instruction continues.
@@ -171,6 +187,12 @@ impl Tables {
     /// and any jump of it may go to any place in it.
     fn find(lifted: &Lifted<'_>, hints: &Hints) -> Tables {
         let mut tables = Tables::default();
+        for (jump, switch) in hints.switches.iter() {
+            tables.jumps.push((jump, tables.places.len() as u32));
+            tables
+                .places
+                .push(switch.cases.iter().map(|case| case.to).collect());
+        }
         if hints.by_jumps.is_empty() && hints.by_unwinding.is_empty() {
             return tables;
         }
@@ -190,7 +212,7 @@ impl Tables {
         }
         for i in (0..lifted.insts.len() as u32).map(InstIdx) {
             match lifted.inst(i).iced.flow_control() {
-                FlowControl::IndirectBranch => {
+                FlowControl::IndirectBranch if hints.switches.at(i).is_none() => {
                     if let Some(&set) = sets.get(&(whole(i), false)) {
                         tables.jumps.push((i, set));
                     }

@@ -66,6 +66,7 @@ pub fn survives(class: Class) -> bool {
         | Class::String(..)
         | Class::CallIndirect(_)
         | Class::JumpIndirect(_)
+        | Class::Switch(_)
         | Class::Branch(_)
         | Class::Return
         | Class::Trap(_)

@@ -50,6 +50,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         table: Table::Absolute,
         has_red_zone: false,
         translates_to_itself: false,
+        numbers_cases: false,
         unwinds: false,
         indirect: encode::Indirect::Runtime,
         keeps_calls: false,

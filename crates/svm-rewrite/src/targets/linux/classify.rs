@@ -213,6 +213,7 @@ fn unless_kept(class: Class, iced: &Instruction) -> Class {
         Class::CallIndirect(Callee::Memory(Space::Heap))
         | Class::JumpIndirect(Callee::Memory(Space::Heap)) => class,
         Class::CallIndirect(Callee::Memory(_)) | Class::JumpIndirect(Callee::Memory(_)) => keep,
+        Class::Switch(_) => class,
     }
 }
 

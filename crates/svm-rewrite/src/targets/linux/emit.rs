@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use elf_loader::consts::{STB_LOCAL, STT_SECTION};
 use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use twin_abi::{Scheme, Target};
 
 use super::super::sections::{map_section, note_section, relocation_kind};
@@ -42,6 +42,7 @@ pub fn emit(
     scheme: Scheme,
 ) -> Object<'static> {
     let mut object = owned(lifted.object);
+    number_cases(&mut object, &applied.words);
     let section_symbols = section_symbols(&mut object, lifted);
     let places = Places::new(lifted, applied);
     let refusals = tables::move_all(&mut object, lifted, &places, &section_symbols);
@@ -84,6 +85,22 @@ fn owned(object: &Object<'_>) -> Object<'static> {
         sections: object.sections.iter().map(section).collect(),
         symbols: object.symbols.iter().map(symbol).collect(),
         ..*object
+    }
+}
+
+/// Puts numbers into jump tables, in place of addresses of code: rewritten jumps compare
+/// these ([`crate::encode`]).
+fn number_cases(object: &mut Object<'static>, words: &[(SectionId, u64, u32)]) {
+    for &(id, offset, number) in words {
+        let section = &mut object.sections[id.0 as usize];
+        let at = offset as usize;
+        section.data.to_mut()[at..at + 8].copy_from_slice(&u64::from(number).to_le_bytes());
+    }
+    let words: HashSet<_> = words.iter().map(|(id, at, _)| (*id, *at)).collect();
+    for (n, section) in object.sections.iter_mut().enumerate() {
+        let id = SectionId(n as u32);
+        let relocations = &mut section.relocations;
+        relocations.retain(|r| !words.contains(&(id, r.offset)));
     }
 }
 

@@ -69,6 +69,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         table: Table::Absolute,
         has_red_zone: false,
         translates_to_itself: true,
+        numbers_cases: true,
         unwinds: true,
         indirect: encode::Indirect::Register,
         keeps_calls: true,

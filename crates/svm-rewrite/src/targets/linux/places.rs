@@ -4,7 +4,7 @@ use elf_loader::SectionId;
 use foldhash::HashMap;
 
 use crate::analyse::class::Class;
-use crate::asm::Label;
+use crate::asm::{Label, Position};
 use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::plan::Plan;
@@ -20,7 +20,8 @@ enum Code<'p> {
     /// Its plans: whether a place will exist, and how long kept instructions will be. All
     /// places are said to be 0.
     Planned(&'p [Plan]),
-    /// The code, and the new offset of the accesses that have a `lock` prefix.
+    /// The code, and the new offsets of what is inside a sequence: accesses that have a
+    /// `lock` prefix, and jumps through thunks that a switch replaced.
     Written(&'p Applied, HashMap<u32, u64>),
 }
 
@@ -33,11 +34,12 @@ impl<'p, 'a> Places<'p, 'a> {
 
     /// The map for rewritten code.
     pub fn new(lifted: &'p Lifted<'a>, applied: &'p Applied) -> Places<'p, 'a> {
-        let locks = applied.locked.iter().map(|&(section, i, at)| {
+        let offset = |&(section, i, at): &(u16, InstIdx, Position)| {
             let laid = &applied.sections[usize::from(section)];
             (i.0, laid.offset(at))
-        });
-        let code = Code::Written(applied, locks.collect());
+        };
+        let inside = applied.locked.iter().chain(&applied.thunks).map(offset);
+        let code = Code::Written(applied, inside.collect());
         Places { lifted, code }
     }
 
@@ -67,6 +69,16 @@ impl<'p, 'a> Places<'p, 'a> {
         }
         let i = self.lifted.inst_at(code, offset)?;
         Some(self.at(Label(i.0)))
+    }
+
+    /// The new place of the branch through a thunk that was at `offset`.
+    pub fn thunk(&self, code: CodeIdx, offset: u64) -> Option<u64> {
+        let i = self.lifted.inst_at(code, offset)?;
+        let moved = match &self.code {
+            Code::Planned(_) => None,
+            Code::Written(_, inside) => inside.get(&i.0).copied(),
+        };
+        moved.or_else(|| self.place(code, offset))
     }
 
     /// The new end of the range `start..end`: after the function's out-of-line parts if

@@ -88,6 +88,7 @@ impl Mover<'_, '_, '_> {
             }
             let new = match kind {
                 Some(SpecialKind::SmpLocks) => self.places.lock(code, offset),
+                Some(SpecialKind::RetpolineSites) => self.places.thunk(code, offset),
                 _ => self.places.place(code, offset),
             };
             match new {

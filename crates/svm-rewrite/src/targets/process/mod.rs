@@ -58,6 +58,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         table: Table::Relative,
         has_red_zone: true,
         translates_to_itself: true,
+        numbers_cases: false,
         unwinds: false,
         indirect: encode::Indirect::RedZone,
         keeps_calls: false,

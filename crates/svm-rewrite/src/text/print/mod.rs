@@ -25,9 +25,10 @@ use super::cfi::{Here, Tracker};
 use super::format::Texts;
 use super::marks::{StatementIdx, Tie};
 use super::statement::{Kind, Statement};
+use super::tables::Words;
 use crate::asm::{Label, Position};
 use crate::encode::sites::{Site, SiteCode};
-use crate::lift::{FuncIdx, Lifted};
+use crate::lift::{FuncIdx, InstIdx, Lifted};
 use crate::refusal::Code;
 
 /// A line that cannot be printed, and why.
@@ -53,6 +54,10 @@ pub struct Input<'p, 'a> {
     pub lifted: &'p Lifted<'a>,
     /// What was emitted.
     pub code: &'p SiteCode,
+    /// Instructions that sequences name: the cases of switches.
+    pub named: &'p HashSet<u32>,
+    /// The words of jump tables.
+    pub words: &'p Words,
 }
 
 /// The rewritten text.
@@ -171,6 +176,15 @@ impl<'p, 'a> Printer<'p, 'a> {
             printer.place_sites(FuncIdx(f));
             printer.place_parts(FuncIdx(f));
         }
+        for i in input.named.iter().map(|i| InstIdx(*i)) {
+            if input.tie.statement(i).is_none() {
+                let at = input.tie.near(i).unwrap_or(StatementIdx(0));
+                printer.obstacle(
+                    at,
+                    "a jump table goes to one of these lines, and it cannot be told which",
+                );
+            }
+        }
         printer.parts_after.sort_by_key(|(k, f)| (k.0, f.0));
         printer.parts_after.reverse();
         printer
@@ -213,7 +227,9 @@ impl<'p, 'a> Printer<'p, 'a> {
     fn directive(&mut self, k: StatementIdx, statement: &Statement) {
         let text = self.input.text;
         let name = statement.name(text);
-        if name.starts_with(b".cfi_") {
+        if let Some(numbers) = self.input.words.get(&k.0) {
+            self.words(statement, numbers);
+        } else if name.starts_with(b".cfi_") {
             if let Err(reason) = self.cfi.directive(name, statement.rest(text)) {
                 self.obstacle(k, reason);
             }
@@ -230,6 +246,9 @@ impl<'p, 'a> Printer<'p, 'a> {
         let Some(i) = self.input.tie.inst(k) else {
             return;
         };
+        if self.input.named.contains(&i.0) {
+            self.name(k, i);
+        }
         if let Some(site) = self.sites[i.0 as usize] {
             if self.intel {
                 self.obstacle(k, "sequences are in AT&T syntax, and this is not");
@@ -243,6 +262,29 @@ impl<'p, 'a> Printer<'p, 'a> {
             self.line("\n\tint3\t# twin: does not return");
             self.out.pop();
         }
+    }
+
+    /// A line of a jump table, with the numbers of its cases.
+    fn words(&mut self, statement: &Statement, numbers: &[u32]) {
+        self.copy_to(statement.start as usize);
+        self.fresh_line();
+        self.comment(statement.start as usize..statement.end as usize);
+        let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+        self.line(&format!("\t.quad\t{}", numbers.join(", ")));
+        self.copied = statement.end as usize;
+        // The line that follows is the rest of the original's.
+        self.out.pop();
+    }
+
+    /// A label before an instruction, its prefixes included.
+    fn name(&mut self, k: StatementIdx, i: InstIdx) {
+        let start = self.input.statements[self.first_of(k).0 as usize].start as usize;
+        if start < self.copied {
+            return self.obstacle(k, "a jump table goes there, and a label cannot be printed");
+        }
+        self.copy_to(start);
+        names::case(i, &mut self.out);
+        self.out.extend_from_slice(b": ");
     }
 
     fn copy_to(&mut self, end: usize) {

@@ -8,11 +8,18 @@ use super::super::number::push_number;
 use super::super::statement::{Kind, Statement};
 use crate::asm::import::Import;
 use crate::asm::{Branch, Jump};
+use crate::lift::InstIdx;
 
 /// `.Ltwin5`
 pub fn label(number: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(b".Ltwin");
     push_number(out, number);
+}
+
+/// `.Ltwin_case5`: an instruction of the original.
+pub fn case(i: InstIdx, out: &mut Vec<u8>) {
+    out.extend_from_slice(b".Ltwin_case");
+    push_number(out, i.0);
 }
 
 /// The mnemonic of a branch, with blanks around it. Of the branches that have only a

@@ -4,6 +4,7 @@
 
 use super::super::cfi::Here;
 use super::super::marks::StatementIdx;
+use super::super::operand;
 use super::super::statement::Kind;
 use super::sequence::Walk;
 use super::{At, Loc, Printer, said_is_stmt};
@@ -134,7 +135,10 @@ impl<'p> Printer<'p, '_> {
             assembler,
             references: self.references_from(emitted.section, part.from),
             labels: Vec::new(),
-            operands: input.statements[k.0 as usize].rest(input.text),
+            operands: {
+                let statement = &input.statements[k.0 as usize];
+                operand::of(statement.name(input.text), statement.rest(input.text))
+            },
             pending: 0,
             pushed: 0,
             counts: at.cfi.as_ref().is_some_and(Here::counts_pushes),

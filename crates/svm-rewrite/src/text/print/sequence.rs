@@ -9,6 +9,7 @@ use super::super::statement::{Kind, Statement};
 use super::{At, Printer, names};
 use crate::asm::{Assembler, Branch, Label, Piece, Position, Reference, Referent};
 use crate::encode::sites::Site;
+use crate::lift::InstIdx;
 
 /// The state of printing one sequence.
 pub struct Walk<'w> {
@@ -53,7 +54,7 @@ impl<'p> Printer<'p, '_> {
     }
 
     /// The first statement of an instruction: its prefixes may be statements.
-    fn first_of(&self, k: StatementIdx) -> StatementIdx {
+    pub(super) fn first_of(&self, k: StatementIdx) -> StatementIdx {
         let mut first = k.0;
         while first > 0 && self.input.statements[first as usize - 1].kind == Kind::Prefix {
             first -= 1;
@@ -91,7 +92,10 @@ impl<'p> Printer<'p, '_> {
             assembler,
             references: self.references_from(site.section, site.from),
             labels: self.labels_in(site),
-            operands: statement.rest(self.input.text),
+            operands: operand::of(
+                statement.name(self.input.text),
+                statement.rest(self.input.text),
+            ),
             pending: 0,
             pushed: 0,
             counts: self.cfi.here().is_some_and(Here::counts_pushes),
@@ -102,8 +106,9 @@ impl<'p> Printer<'p, '_> {
                 cfi: printer.cfi.here().map(|h| h.pushed(walk.pushed)),
                 loc: printer.loc,
             };
-            let n = printer.number(to);
-            printer.at[n] = Some(at);
+            if let Some(n) = printer.made(to) {
+                printer.at[n] = Some(at);
+            }
         });
         self.labels_at(&mut walk, site.to);
         // The original's own directives follow, for what the original did to rsp. So
@@ -160,6 +165,12 @@ impl<'p> Printer<'p, '_> {
         labels.sort_unstable();
         labels.reverse();
         labels
+    }
+
+    /// The number of a label that was made for a sequence; none if it is an
+    /// instruction's own.
+    fn made(&self, label: Label) -> Option<usize> {
+        (label.0 as usize).checked_sub(self.input.lifted.insts.len())
     }
 
     /// Number of a label among those that are not an instruction's.
@@ -273,9 +284,11 @@ impl<'p> Printer<'p, '_> {
     }
 
     fn branch(&mut self, branch: Branch, to: Label) {
-        let n = self.number(to);
         self.out.extend_from_slice(names::branch(branch).as_bytes());
-        names::label(n as u32, &mut self.out);
+        match self.made(to) {
+            Some(n) => names::label(n as u32, &mut self.out),
+            None => names::case(InstIdx(to.0), &mut self.out),
+        }
         self.out.push(b'\n');
     }
 }
