@@ -1,7 +1,7 @@
 //! Calls, jumps, returns and traps.
 
 use iced_x86::{Code, FlowControl, Instruction};
-use liveness::Reg;
+use liveness::{LocSet, Reg};
 
 use super::address::at;
 use super::{Emitter, Indirect};
@@ -91,7 +91,8 @@ impl Emitter<'_> {
     ///     call  twin_stlb_call              jmp for a tail call
     /// ```
     ///
-    /// A target in memory is loaded through a translation first.
+    /// A target in memory is loaded through a translation first. Registers that only this
+    /// callee keeps are pushed before all of it and popped after the call.
     pub fn indirect(
         &mut self,
         i: InstIdx,
@@ -99,6 +100,11 @@ impl Emitter<'_> {
         callee: Callee,
         jump: Jump,
     ) -> Result<(), Hitch> {
+        let across = [Reg::R10, Reg::R11];
+        let across = across.map(|r| Some(r).filter(|r| plan.across.contains(LocSet::reg(*r))));
+        for register in across.into_iter().flatten() {
+            self.push(register);
+        }
         match callee {
             Callee::Register(TARGET) => {}
             Callee::Register(r) => self.mov(r, TARGET),
@@ -112,6 +118,9 @@ impl Emitter<'_> {
         match self.rules.indirect {
             Indirect::Runtime => self.call_runtime(jump, Service::Call),
             Indirect::Register => self.through_register(jump),
+        }
+        for register in across.into_iter().flatten().rev() {
+            self.pop(register);
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Transfers out of the object, and the registers that they overwrite.
 
+use elf_loader::Place;
 use iced_x86::FlowControl;
 use liveness::{LocSet, Reg};
 
@@ -13,7 +14,10 @@ impl Planner<'_> {
     /// Spills r10 and r11 if they are live over a call out of the object. The psABI
     /// leaves them to code between caller and callee: here `twin_stlb_call` and the stubs
     /// of imports. Only code that calls an assembly routine keeps something in them.
-    /// These routines take no stack arguments, which a spill would move.
+    /// These routines take no stack arguments, which a spill would move. The same holds for the
+    /// operations of `pv_ops` that keep registers (`PV_CALLEE_SAVE`,
+    /// arch/x86/include/asm/paravirt_types.h): calls of all others are declared to change r10
+    /// and r11 (`EXTRA_CLOBBERS`).
     ///
     /// # Errors
     /// One of them is live over any other transfer.
@@ -36,7 +40,12 @@ impl Planner<'_> {
             .into_iter()
             .filter(|r| live.intersects(LocSet::reg(*r)));
         let assembly = matches!(import, Some(Convention::KeepsAll | Convention::Private));
+        let paravirtual = self.is_paravirtual(i);
         for register in across {
+            if paravirtual {
+                plan.across = plan.across.union(LocSet::reg(register));
+                continue;
+            }
             if !assembly || inst.iced.flow_control() != FlowControl::Call {
                 let reason = "r10 or r11 is live over a transfer out of the object, where the psABI leaves them to linkers";
                 return Err(self.lifted.refusal(Code::NoScratch, i, reason));
@@ -44,6 +53,17 @@ impl Planner<'_> {
             plan.scratch.push(register, true);
         }
         Ok(())
+    }
+
+    /// Whether this is a call through a slot of `pv_ops`, of the kernel.
+    fn is_paravirtual(&self, i: InstIdx) -> bool {
+        let inst = self.lifted.inst(i);
+        let slot = inst.displacement.map(|v| self.lifted.value(v).symbol);
+        let named = slot.is_some_and(|symbol| {
+            let symbol = self.lifted.object.symbol(symbol);
+            symbol.name == "pv_ops" && symbol.place == Place::Undefined
+        });
+        named && inst.iced.flow_control() == FlowControl::IndirectCall
     }
 }
 
