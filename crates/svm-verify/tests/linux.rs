@@ -6,10 +6,15 @@ mod common;
 use common::module::module as linked;
 use common::{ABI, LINUX, codes_for, note};
 use twin_abi::Scheme;
+use twin_linux_runtime::Returns;
+
+fn runtime(scheme: Scheme) -> &'static [u8] {
+    twin_linux_runtime::object(scheme, Returns::Thunk)
+}
 
 /// A module with this code and these further sections, the runtime linked in.
 fn module(source: &str) -> Vec<u8> {
-    linked(source, twin_linux_runtime::object(Scheme::Stlb))
+    linked(source, runtime(Scheme::Stlb))
 }
 
 /// The function `f` with this body.
@@ -19,7 +24,7 @@ fn function(body: &str) -> String {
 
 #[test]
 fn a_runtime_with_one_byte_changed_is_refused() {
-    let mut runtime = twin_linux_runtime::object(Scheme::Stlb).to_vec();
+    let mut runtime = runtime(Scheme::Stlb).to_vec();
     // The first instruction of the first slow path.
     let object = elf_loader::read(&runtime).expect("the runtime");
     let id = object.section_named(".twin.text").expect("its code");
@@ -32,9 +37,16 @@ fn a_runtime_with_one_byte_changed_is_refused() {
     assert!(codes_for(LINUX, &linked(&function("ret"), &runtime)).contains(&"P5-runtime"));
 }
 
+/// A kernel without the return thunk: the runtime has `ret` instead.
+#[test]
+fn a_runtime_that_returns_by_itself_is_one() {
+    let runtime = twin_linux_runtime::object(Scheme::Stlb, Returns::Plain);
+    assert!(codes_for(LINUX, &linked(&function("ret"), runtime)).is_empty());
+}
+
 #[test]
 fn the_other_scheme_s_runtime_is_refused() {
-    let module = linked(&function("ret"), twin_linux_runtime::object(Scheme::Paper));
+    let module = linked(&function("ret"), runtime(Scheme::Paper));
     assert!(codes_for(LINUX, &module).contains(&"P5-runtime"));
 }
 

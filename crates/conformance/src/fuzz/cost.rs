@@ -364,7 +364,7 @@ fn entry(object: &mut Object<'static>, kind: SpecialKind, site: u64, target: u64
             SectionId(object.sections.len() as u32 - 1)
         }
     };
-    let layout = kind.layout();
+    let layout = kind.layouts()[0];
     let mut bytes = vec![0; layout.size as usize];
     match kind {
         // A site and a replacement of five bytes; of a paravirtual call, five bytes.

@@ -254,10 +254,12 @@ impl Lifted<'_> {
     }
 
     /// Whether a function is entered with an empty frame. Otherwise it is a part of
-    /// another function that the compiler moved elsewhere.
+    /// another function that the compiler moved elsewhere, or the replacements of
+    /// alternatives.
     pub fn is_entered(&self, f: FuncIdx) -> bool {
         let function = self.function(f);
-        !function.insts.is_empty() && !function.name.contains(".cold")
+        let replaces = self.section_name(function.section) == functions::REPLACEMENTS;
+        !function.insts.is_empty() && !function.name.contains(".cold") && !replaces
     }
 }
 

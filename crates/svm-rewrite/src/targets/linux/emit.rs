@@ -11,7 +11,8 @@ use twin_abi::{Scheme, Target};
 use super::super::sections::{map_section, note_section, relocation_kind};
 use super::places::Places;
 use super::runtime::Runtime;
-use super::{orc, tables, versions};
+use super::series::Kernel;
+use super::{orc, tables};
 use crate::asm::import::Import;
 use crate::asm::{Field, Referent};
 use crate::encode::apply::Applied;
@@ -28,6 +29,7 @@ pub fn emit(
     _codemap: &BTreeSet<(CodeIdx, u64)>,
     scheme: Scheme,
 ) -> Result<Object<'static>, Vec<Refusal>> {
+    let kernel = Kernel::of(lifted.object).map_err(|refusal| vec![refusal])?;
     let mut object = owned(lifted.object);
     let section_symbols = section_symbols(&mut object, lifted);
     let places = Places::new(lifted, applied);
@@ -37,8 +39,7 @@ pub fn emit(
     }
     orc::remake(&mut object, lifted, applied, &section_symbols)?;
     // --- the original's own parts have their new places; the rest is added ---
-    let runtime = Runtime::link(&mut object, scheme);
-    versions::complete(&mut object).map_err(|refusal| vec![refusal])?;
+    let runtime = Runtime::link(&mut object, kernel, scheme);
     let sections = applied.sections.iter_mut();
     let code: Vec<Vec<u8>> = sections
         .map(|laid| std::mem::take(&mut laid.bytes))
