@@ -93,8 +93,8 @@ hashes: build ## a hash of all that twin makes of the Ethernet modules: to compa
 corpus: setup stock ## every module of the stock kernel for linux, the Ethernet ones for the hypervisor (or KERNEL=7.3)
 	$(CARGO) run --release -p corpus -- --modules $(STOCK_OF)/modules
 
-boot: setup stock ## rewritten Ethernet modules in a stock kernel under QEMU, on every card that it has (or MODULE=e100)
-	$(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)
+boot: setup stock ## rewritten Ethernet modules in a stock kernel under QEMU, on every card that it has (or MODULE=e100, KERNEL=7.3)
+	KERNEL=$(KERNEL) $(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)
 
 programs: setup ## every compiler; zlib, lz4, sqlite and gcc's torture programs through `twin cc`, against the unrewritten builds (an hour)
 	@sh scripts/setup.sh $(foreach c,gcc-11 clang-13 clang-14 clang-15 clang-16 clang-19 clang-22,$(c):$(c))

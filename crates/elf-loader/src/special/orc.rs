@@ -52,6 +52,9 @@ pub enum Base {
     Sp,
     /// It is counted from `rbp`, or from a word that `rbp` leads to.
     Bp,
+    /// It is counted from a register of this number (SDM vol. 2, table 2-2), which a function
+    /// that aligns its stack has set to an address in its frame.
+    Register(u8),
     /// It is counted from something else.
     Other,
 }
@@ -86,6 +89,24 @@ impl Encoding {
             0 => Base::Undefined,
             register if register == sp => Base::Sp,
             register if register == bp || register == indirect => Base::Bp,
+            register => self.register(register),
+        }
+    }
+}
+
+impl Encoding {
+    /// The general registers besides `rsp` and `rbp` that an entry may name.
+    fn register(self, number: u8) -> Base {
+        match (self, number) {
+            // ORC_REG_DX, ORC_REG_R10, ORC_REG_R13
+            (_, 2) => Base::Register(2),
+            (_, 6) => Base::Register(10),
+            (_, 7) => Base::Register(13),
+            // ORC_REG_DI
+            (Encoding::CallIsZero | Encoding::Typed, 3) => Base::Register(7),
+            (Encoding::Renumbered, 5) => Base::Register(7),
+            // ORC_REG_AX
+            (Encoding::Renumbered, 1) => Base::Register(0),
             _ => Base::Other,
         }
     }

@@ -14,6 +14,7 @@ use foldhash::HashMap;
 use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::refusal::{self, Code, Refusal};
+use crate::registers::gpr;
 
 type Entry = [u8; 6];
 
@@ -84,7 +85,7 @@ fn rows(
         let Some(entry) = old.at(code, original) else {
             continue;
         };
-        match deeper(old.encoding, entry, depth.words) {
+        match deeper(lifted, depth.inst, old.encoding, entry, depth.words) {
             Some(entry) => put(laid.offset(depth.at), entry),
             None => refusal::add(refusals, beyond(lifted, depth.inst)),
         }
@@ -109,8 +110,14 @@ fn beyond(lifted: &Lifted<'_>, i: InstIdx) -> Refusal {
     lifted.refusal(Code::NoScratch, i, reason)
 }
 
-/// The entry with `words` more words on the stack.
-fn deeper(encoding: Encoding, entry: Entry, words: i64) -> Option<Entry> {
+/// The entry with `words` more words on the stack, in the sequence of an instruction.
+fn deeper(
+    lifted: &Lifted<'_>,
+    inst: InstIdx,
+    encoding: Encoding,
+    entry: Entry,
+    words: i64,
+) -> Option<Entry> {
     if words == 0 {
         return Some(entry);
     }
@@ -122,6 +129,11 @@ fn deeper(encoding: Encoding, entry: Entry, words: i64) -> Option<Entry> {
             Some([low, high, entry[2], entry[3], entry[4], entry[5]])
         }
         Base::Bp | Base::Undefined => Some(entry),
+        // The base of its operand keeps its value until the instruction itself.
+        Base::Register(number) => {
+            let base = gpr(lifted.inst(inst).iced.memory_base());
+            base.is_some_and(|r| r.number() == number).then_some(entry)
+        }
         Base::Other => None,
     }
 }
