@@ -12,7 +12,7 @@ type Named = (u64, bool, u64, String);
 
 /// The section of code that the kernel may copy over other code
 /// (arch/x86/include/asm/alternative.h).
-pub const REPLACEMENTS: &str = ".altinstr_replacement";
+const REPLACEMENTS: &str = ".altinstr_replacement";
 
 impl Lifter<'_> {
     /// Cuts each section at function symbols. Code that no symbol covers is padding

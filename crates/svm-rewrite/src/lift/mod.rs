@@ -254,12 +254,11 @@ impl Lifted<'_> {
     }
 
     /// Whether a function is entered with an empty frame. Otherwise it is a part of
-    /// another function that the compiler moved elsewhere, or the replacements of
-    /// alternatives.
+    /// another function that the compiler moved elsewhere, or padding, which may stand
+    /// before such a part.
     pub fn is_entered(&self, f: FuncIdx) -> bool {
         let function = self.function(f);
-        let replaces = self.section_name(function.section) == functions::REPLACEMENTS;
-        !function.insts.is_empty() && !function.name.contains(".cold") && !replaces
+        !function.insts.is_empty() && !function.name.contains(".cold") && !function.padding
     }
 }
 
