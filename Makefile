@@ -14,9 +14,12 @@ help: ## list these commands
 setup:
 	@sh scripts/setup.sh
 
-stock: setup ## fetch the stock Debian 12 kernel and its headers into target/stock (not installed)
-	@sh scripts/stock.sh
-	@sh scripts/headers.sh
+# The stock kernel, or another series or flavour of Debian's: KERNEL=5.10, 6.1-rt, 7.3.
+KERNEL ?=
+STOCK_OF := target/stock$(if $(KERNEL),-$(KERNEL))
+
+stock: setup ## fetch the stock Debian 12 kernel and its headers into target/stock, not installed (or KERNEL=7.3)
+	@$(if $(KERNEL),sh scripts/kernel.sh $(KERNEL),sh scripts/stock.sh && sh scripts/headers.sh)
 
 support: stock ## build the testbed's kernel objects, target/support/{kernel,hot}.o
 	@sh scripts/support.sh
@@ -88,11 +91,11 @@ attacks: build ## every attack object of tests/attacks, given to `twin verify`
 hashes: build ## a hash of all that twin makes of the Ethernet modules: to compare two versions of it
 	@sh scripts/hashes.sh $(TWIN)
 
-corpus: setup stock ## every module of the stock kernel for linux, the Ethernet ones for the hypervisor
-	$(CARGO) run --release -p corpus
+corpus: setup stock ## every module of the stock kernel for linux, the Ethernet ones for the hypervisor (or KERNEL=7.3)
+	$(CARGO) run --release -p corpus -- --modules $(STOCK_OF)/modules
 
-boot: setup stock ## rewritten Ethernet modules in a stock kernel under QEMU, on every card that it has (or MODULE=e100)
-	$(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)
+boot: setup stock ## rewritten Ethernet modules in a stock kernel under QEMU, on every card that it has (or MODULE=e100, KERNEL=7.3)
+	KERNEL=$(KERNEL) $(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)
 
 programs: setup ## every compiler; zlib, lz4, sqlite and gcc's torture programs through `twin cc`, against the unrewritten builds (an hour)
 	@sh scripts/setup.sh $(foreach c,gcc-11 clang-13 clang-14 clang-15 clang-16 clang-19 clang-22,$(c):$(c))

@@ -1,8 +1,8 @@
-# Private package lists of Debian 12, for the scripts that fetch packages without
+# Private package lists of Debian's releases, for the scripts that fetch packages without
 # installing any; sourced by them with `.`, not run.
 #
 # Required: $apt is the directory below which apt writes everything, and the function
-# `die` ends the script with a message. Both functions print options for apt-get and
+# `die` ends the script with a message. The functions print options for apt-get and
 # apt-cache, separated by blanks: paths may have none.
 #
 #   TWIN_DEBIAN_MIRROR  mirror (default http://deb.debian.org/debian)
@@ -22,12 +22,31 @@ private_options() {
 
 # bookworm_options deb|deb-src: the sources are only Debian 12's, on any system.
 bookworm_options() {
+    suite_options "$1" bookworm
+}
+
+# suite_options deb|deb-src SUITE: the sources are only that suite's, with the updates that
+# Debian makes to a release. Signatures are checked as ever.
+suite_options() {
     [ -e "$keyring" ] || die "no $keyring: install debian-archive-keyring"
     mkdir -p "$apt/no-parts"
     {
-        echo "$1 [signed-by=$keyring] $mirror bookworm main"
-        echo "$1 [signed-by=$keyring] $mirror bookworm-updates main"
-        echo "$1 [signed-by=$keyring] $mirror-security bookworm-security main"
+        echo "$1 [signed-by=$keyring] $mirror $2 main"
+        case $2 in
+            bookworm) echo "$1 [signed-by=$keyring] $mirror bookworm-updates main" ;;
+        esac
+        case $2 in
+            *-backports | sid) ;;
+            *) echo "$1 [signed-by=$keyring] $mirror-security $2-security main" ;;
+        esac
     } >"$apt/sources.list"
     printf -- '-o%s ' "Dir::Etc::sourcelist=$apt/sources.list" "Dir::Etc::sourceparts=$apt/no-parts"
+}
+
+# has_suite SUITE: whether apt has fetched the index of that suite from the mirror.
+has_suite() {
+    for index in "$apt"/lists/*_dists_"$1"_main_binary-amd64_Packages*; do
+        [ ! -s "$index" ] || return 0
+    done
+    return 1
 }

@@ -1,5 +1,5 @@
 //! Assembles the runtime that is linked into modules rewritten for a stock
-//! kernel, once for each scheme.
+//! kernel, once for each scheme and way to return.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -14,20 +14,26 @@ fn main() {
     println!("cargo::rerun-if-changed={INCLUDE}");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let mut arms = String::new();
-    for scheme in Scheme::ALL {
+    for (scheme, thunk) in Scheme::ALL
+        .into_iter()
+        .flat_map(|s| [(s, false), (s, true)])
+    {
         // `twin` links it into modules, not into itself: no position independence.
         // No debug information: it would name directories of this machine.
         let objects = cc::Build::new()
             .include(INCLUDE)
             .define("TWIN_SCHEME", (scheme as u32).to_string().as_str())
+            .define("TWIN_RETURN_THUNK", u32::from(thunk).to_string().as_str())
             .debug(false)
             .pic(false)
             .file(SOURCE)
             .compile_intermediates();
-        let name = format!("{}.o", scheme.as_str());
+        let returns = if thunk { "thunk" } else { "plain" };
+        let name = format!("{}-{returns}.o", scheme.as_str());
         std::fs::rename(&objects[0], out.join(&name)).expect("the object is in OUT_DIR");
-        writeln!(arms, "Scheme::{scheme:?} => include_bytes!({name:?}),").expect("a string");
+        let arm = format!("(Scheme::{scheme:?}, {thunk}) => include_bytes!({name:?}),");
+        writeln!(arms, "{arm}").expect("a string");
     }
-    let text = format!("match scheme {{\n{arms}}}\n");
+    let text = format!("match (scheme, returns == Returns::Thunk) {{\n{arms}}}\n");
     std::fs::write(out.join("objects.rs"), text).expect("OUT_DIR can be written");
 }

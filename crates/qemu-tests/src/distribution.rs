@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use elf_loader::modinfo;
 
-use super::{Error, io, target};
+use super::{Error, io, package};
 
 /// All modules, by name as the kernel has it (`-` is `_`).
 pub struct Distribution(BTreeMap<String, PathBuf>);
@@ -22,7 +22,7 @@ impl Distribution {
     /// It is not there.
     pub fn stock() -> Result<Distribution, Error> {
         let mut found = BTreeMap::new();
-        let mut left = vec![target("stock/modules/kernel")];
+        let mut left = vec![package("modules/kernel")];
         while let Some(directory) = left.pop() {
             let entries = std::fs::read_dir(&directory).map_err(|_| Error::Missing {
                 what: "the stock kernel's modules",

@@ -69,6 +69,20 @@ pub(crate) fn io<T>(what: impl Into<String>, result: std::io::Result<T>) -> Resu
     })
 }
 
+/// The series, and flavour, of the kernel that is booted: `7.3`, `6.1-rt`; without it, the
+/// stock kernel.
+pub const KERNEL: &str = "KERNEL";
+
+/// A place in the unpacked package of the kernel that is booted.
+pub(crate) fn package(below: &str) -> PathBuf {
+    let named = std::env::var(KERNEL).unwrap_or_default();
+    match named.as_str() {
+        "" => target("stock"),
+        named => target(&format!("stock-{named}")),
+    }
+    .join(below)
+}
+
 /// A directory below the workspace's `target/`.
 pub(crate) fn target(below: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")).join(below)

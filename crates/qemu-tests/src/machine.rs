@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use process_lab::patience::Patience;
 
-use super::{Error, io, target};
+use super::{Error, io, package, target};
 
 /// What to boot.
 pub struct Guest<'g> {
@@ -141,7 +141,7 @@ impl Guest<'_> {
 
 /// The stock kernel.
 fn kernel() -> Result<PathBuf, Error> {
-    let boot = target("stock/boot");
+    let boot = package("boot");
     let missing = || Error::Missing {
         what: "the stock kernel",
         path: boot.clone(),
@@ -152,7 +152,7 @@ fn kernel() -> Result<PathBuf, Error> {
         .map(|entry| entry.path())
         .filter(|path| {
             let name = path.file_name().unwrap_or_default();
-            name.to_string_lossy().starts_with("vmlinuz-")
+            name.to_string_lossy().starts_with("vmlinuz")
         })
         .collect();
     kernels.sort();

@@ -10,7 +10,7 @@ use svm_rewrite::{Options, Scheme, Site, Target};
 use svm_verify::Contract;
 use twin_abi::names;
 
-use super::{Error, io, target};
+use super::{Error, io, package, target};
 
 /// A rewritten module.
 pub struct Module {
@@ -28,7 +28,7 @@ pub struct Module {
 /// # Errors
 /// It is not there.
 pub fn stock(path: &str) -> Result<Vec<u8>, Error> {
-    read(&target("stock/modules/kernel").join(path))
+    read(&package("modules/kernel").join(path))
 }
 
 /// A module that `make support` builds.

@@ -6,10 +6,15 @@ mod common;
 use common::module::module as linked;
 use common::{ABI, LINUX, codes_for, note};
 use twin_abi::Scheme;
+use twin_linux_runtime::Returns;
+
+fn runtime(scheme: Scheme) -> &'static [u8] {
+    twin_linux_runtime::object(scheme, Returns::Thunk)
+}
 
 /// A module with this code and these further sections, the runtime linked in.
 fn module(source: &str) -> Vec<u8> {
-    linked(source, twin_linux_runtime::object(Scheme::Stlb))
+    linked(source, runtime(Scheme::Stlb))
 }
 
 /// The function `f` with this body.
@@ -19,7 +24,7 @@ fn function(body: &str) -> String {
 
 #[test]
 fn a_runtime_with_one_byte_changed_is_refused() {
-    let mut runtime = twin_linux_runtime::object(Scheme::Stlb).to_vec();
+    let mut runtime = runtime(Scheme::Stlb).to_vec();
     // The first instruction of the first slow path.
     let object = elf_loader::read(&runtime).expect("the runtime");
     let id = object.section_named(".twin.text").expect("its code");
@@ -34,7 +39,7 @@ fn a_runtime_with_one_byte_changed_is_refused() {
 
 /// The runtime's code again, as text: bytes, with their relocations.
 fn second_copy(change: impl FnOnce(&mut Vec<u8>)) -> String {
-    let runtime = elf_loader::read(twin_linux_runtime::object(Scheme::Stlb)).expect("the runtime");
+    let runtime = elf_loader::read(twin_linux_runtime::object(Scheme::Stlb, Returns::Thunk)).expect("the runtime");
     let id = runtime.section_named(".twin.text").expect("its code");
     let section = runtime.section(id);
     let mut bytes = section.data.to_vec();
@@ -90,9 +95,16 @@ fn what_is_no_whole_copy_is_refused() {
     assert!(codes_for(LINUX, &further).contains(&"P5-runtime"));
 }
 
+/// A kernel without the return thunk: the runtime has `ret` instead.
+#[test]
+fn a_runtime_that_returns_by_itself_is_one() {
+    let runtime = twin_linux_runtime::object(Scheme::Stlb, Returns::Plain);
+    assert!(codes_for(LINUX, &linked(&function("ret"), runtime)).is_empty());
+}
+
 #[test]
 fn the_other_scheme_s_runtime_is_refused() {
-    let module = linked(&function("ret"), twin_linux_runtime::object(Scheme::Paper));
+    let module = linked(&function("ret"), runtime(Scheme::Paper));
     assert!(codes_for(LINUX, &module).contains(&"P5-runtime"));
 }
 

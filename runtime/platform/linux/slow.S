@@ -2,7 +2,8 @@
 /*
  * The runtime of a module rewritten for a stock Linux kernel
  * (docs/spec/linux-module.md). twin links it into each module; it needs no kernel
- * header, and of the kernel only _printk and the return thunk.
+ * header, and of the kernel only the return thunk. TWIN_RETURN_THUNK is 0 for modules
+ * that do not import that: not every kernel has it.
  *
  * The mapping is the identity: an address that is allowed is its own
  * translation. So a slow path leaves every register as it is, and only decides
@@ -13,12 +14,16 @@
  *
  * ORC gives the kernel's unwinder the distance from rsp to the caller's frame at
  * each place; the sections are those that objtool would make
- * (arch/x86/include/asm/orc_types.h of Linux 6.1, struct orc_entry).
+ * (arch/x86/include/asm/orc_types.h of Linux 6.1, struct orc_entry). For a kernel
+ * with another format twin encodes the entries again.
  */
 #include <twin/abi.h>
 
 #ifndef TWIN_SCHEME
 #error "TWIN_SCHEME is one of TWIN_SCHEME_*"
+#endif
+#ifndef TWIN_RETURN_THUNK
+#error "TWIN_RETURN_THUNK is 0 or 1"
 #endif
 
 #define ORC_REG_SP	5
@@ -33,7 +38,6 @@
 #define LOWEST_4_LEVELS	0xffff888000000000
 #define LOWEST_5_LEVELS	0xff11000000000000
 #define CR4_LA57_BIT	12
-#define FLAGS_DF	0x400
 /*
  * The page below the fixmap's last one: a window ends with the page after the
  * entry's own. Above are the vsyscall page's neighbours, never mapped, and error
@@ -65,12 +69,17 @@
 
 /* Back to the caller, in the way that the kernel patches to its liking. */
 .macro RETURN
+#if TWIN_RETURN_THUNK
 .Lreturn\@:
 	jmp	__x86_return_thunk
 	int3
 	.pushsection .return_sites, "a", @progbits
 	.long	.Lreturn\@ - .
 	.popsection
+#else
+	ret
+	int3
+#endif
 .endm
 
 	.section .twin.text, "ax", @progbits
@@ -185,55 +194,26 @@ twin_slow:
 	jc	.Lhigh
 
 	/*
-	 * A driver may not go there: say so, and stop it as a BUG does, with the
-	 * driver's registers for the log.
+	 * A driver may not go there: stop it as a BUG does. twin makes the entry of
+	 * the bug table, whose format differs between kernels: the log has
+	 * twin_message, the driver's registers, and in the trace twin_slow_<reg>, which
+	 * says which of them is the address.
 	 */
 .Lrefuse:
-	pushq	%rsi
-	ORC	48
-	pushq	%rdi
-	ORC	56
-	pushq	%r8
-	ORC	64
-	pushq	%r9
-	ORC	72
-	pushq	%r10
-	ORC	80
-	pushq	%r11
-	ORC	88
-	movq	$twin_message, %rdi
-	movq	96(%rsp), %rsi
-	movq	88(%rsp), %rdx
-	xorl	%eax, %eax
-	/* C wants the direction flag clear, the driver may be going backwards. */
-	pushq	72(%rsp)
-	ORC	96
-	andl	$~FLAGS_DF, (%rsp)
-	popfq
-	ORC	88
-	call	_printk
-	popq	%r11
-	ORC	80
-	popq	%r10
-	ORC	72
-	popq	%r9
-	ORC	64
-	popq	%r8
-	ORC	56
-	popq	%rdi
-	ORC	48
-	popq	%rsi
-	ORC	40
 	RESTORE
+	.local	twin_stop
+	.type	twin_stop, @notype
+twin_stop:
 	ud2
 	.size	twin_slow, . - twin_slow
 	ORC_END
 
 	.section .twin.rodata, "a", @progbits
+	.local	twin_message
 	.type	twin_message, @object
 twin_message:
-	/* KERN_ALERT */
-	.asciz	"\0011twin: %pS reaches for %px, which is no address of the kernel: stopped\n"
+	/* "kernel BUG at %s:%u!" (report_bug, lib/bug.c) */
+	.asciz	"twin: an access to what is no address of the kernel"
 	.size	twin_message, . - twin_message
 
 /*

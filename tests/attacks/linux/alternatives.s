@@ -339,7 +339,7 @@ d: .quad 0
 .popsection
 .pushsection .altinstructions,"a"
 .long 1b - ., 2b - .
-.short 768
+.short 800
 .byte 9b-1b, 3b-2b
 .popsection
 
@@ -804,7 +804,7 @@ d: .quad 0
 .text
 
 ### an alternative in the 14 bytes of newer kernels
-# refuse: P2-metadata
+# accept
 # from: Linux 6.3: a feature of 32 bits
 1: nop; nop; nop; ret
 .pushsection .altinstr_replacement,"ax"

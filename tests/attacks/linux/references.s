@@ -278,23 +278,6 @@ ret
 .globl __x86_return_thunk
 __x86_return_thunk = 0xffffffff81234567
 
-### the runtime's message bound to an address of its choice
-# refuse: P5-runtime
-# from: issue 14.14
-nop
-ret
-.globl _printk
-_printk = 0xffffffff81234567
-
-### the runtime's message in code of the module
-# refuse: P5-runtime
-# from: issue 14.14
-nop
-ret
-.globl _printk
-.type _printk,@function
-_printk: ret
-
 ### a call of an absolute address
 # refuse: P2-relocation
 # from: Linux 6.1 kernel/module/main.c, simplify_symbols

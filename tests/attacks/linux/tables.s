@@ -926,7 +926,7 @@ d: .quad 0
 .text
 
 ### a table of warnings of newer kernels
-# refuse: P2-metadata
+# accept
 # from: Linux 7: 16 bytes, a format beside the file
 1: ud2
 ret
@@ -988,7 +988,7 @@ ret
 .popsection
 
 ### tables of kernels that track the depth of calls
-# refuse: P2-metadata
+# accept
 # from: Linux 6.2 arch/x86/kernel/callthunks.c
 1: call g
 ret
@@ -997,7 +997,7 @@ ret
 .popsection
 
 ### endbr that the kernel takes away
-# refuse: P2-metadata
+# accept
 # from: Linux 6.1 apply_ibt_endbr
 1: endbr64
 ret
@@ -1023,8 +1023,8 @@ ret
 .long 0
 .popsection
 
-### trace entries of other compilers
-# refuse: P2-metadata
+### padding that the compiler was told to leave
+# accept
 # from: Linux 6.1 include/asm-generic/vmlinux.lds.h
 ret
 .pushsection __patchable_function_entries,"aw"

@@ -401,7 +401,7 @@ fn entry(object: &mut Object<'static>, kind: SpecialKind, site: u64, target: u64
             SectionId(object.sections.len() as u32 - 1)
         }
     };
-    let layout = kind.layout();
+    let layout = kind.layouts()[0];
     let mut bytes = vec![0; layout.size as usize];
     match kind {
         // A site and a replacement of five bytes; of a paravirtual call, five bytes.
@@ -417,13 +417,17 @@ fn entry(object: &mut Object<'static>, kind: SpecialKind, site: u64, target: u64
             FieldForm::AbsoluteWord => R_X86_64_64,
         };
         let (to, addend) = match field.role {
-            FieldRole::Key | FieldRole::File => (DATA_START, 0),
+            FieldRole::Key | FieldRole::File | FieldRole::Format | FieldRole::Handler => {
+                (DATA_START, 0)
+            }
             FieldRole::Target | FieldRole::Fixup => (TEXT_START, target),
             FieldRole::Replacement => {
                 let new = append(object, REPLACEMENTS, &[0x0f, 0x1f, 0x44, 0, 0]);
                 (REPLACEMENTS_START, new)
             }
-            FieldRole::Site | FieldRole::Function | FieldRole::RangeStart => (TEXT_START, site),
+            FieldRole::Site | FieldRole::Function | FieldRole::RangeStart | FieldRole::Padding => {
+                (TEXT_START, site)
+            }
         };
         refer(object, table, at + field.offset, form, to, addend as i64);
     }

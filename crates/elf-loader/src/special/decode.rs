@@ -2,7 +2,8 @@
 
 use thiserror::Error;
 
-use super::{EntryLayout, Field, FieldForm, FieldRole, SpecialKind, kind_of};
+use super::layout::{EntryLayout, Field, FieldForm, FieldRole, layout_of};
+use super::{SpecialKind, kind_of};
 use crate::model::{Object, Place, Relocation, Section, SectionId, SymbolId, WORD, consts};
 use crate::references::resolve_target;
 use crate::reloc::relocation_name;
@@ -10,6 +11,17 @@ use crate::reloc::relocation_name;
 /// Bit 0 of a bug table entry's flags: WARN, not BUG (`BUGFLAG_WARNING`,
 /// include/asm-generic/bug.h).
 const BUGFLAG_WARNING: u16 = 1;
+/// Bit 4: a WARN with arguments, whose code passes the address of the entry to a routine of the
+/// kernel (`__WARN_print_arg`, arch/x86/include/asm/bug.h of Linux 7.x).
+const BUGFLAG_ARGS: u16 = 1 << 4;
+/// The flag of an alternative for "if the processor does not have the feature": of `cpuid`
+/// before Linux 6.3 (`ALTINSTR_FLAG_INV`), then of `flags` (`ALT_FLAG_NOT`), both in
+/// arch/x86/include/asm/alternative.h.
+const CPUID_NOT: u16 = 1 << 15;
+const ALT_FLAG_NOT: u16 = 1;
+/// The site calls through a pointer, and the kernel makes a direct call of that
+/// (`ALT_FLAG_DIRECT_CALL`, ibid.).
+const ALT_FLAG_DIRECT_CALL: u16 = 1 << 1;
 
 /// Why metadata could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -22,7 +34,7 @@ pub enum SpecialError {
     },
     /// Its size is no multiple of the entry's.
     #[error(
-        "section `{section}` has {size:#x} bytes, not a multiple of {entry}: its layout is not that of Linux 6.1; build for 6.1 or add the layout to elf-loader's `special`"
+        "section `{section}` has {size:#x} bytes, not a multiple of {entry}: its layout is none of Linux 5.10 to 7.3; build for one of these or add the layout to elf-loader's `special`"
     )]
     Size {
         /// Name of the section.
@@ -35,7 +47,7 @@ pub enum SpecialError {
     /// A field lacks its relocation, or has one of another kind, or a
     /// relocation lies where no field is.
     #[error(
-        "section `{section}` offset {offset:#x}: expected {expected}, found {found}: its layout is not that of Linux 6.1; build for 6.1 or add the layout to elf-loader's `special`"
+        "section `{section}` offset {offset:#x}: expected {expected}, found {found}: its layout is none of Linux 5.10 to 7.3; build for one of these or add the layout to elf-loader's `special`"
     )]
     Field {
         /// Name of the section.
@@ -46,6 +58,16 @@ pub enum SpecialError {
         expected: &'static str,
         /// What is there.
         found: String,
+    },
+    /// The encoding of unwind entries is not known.
+    #[error(
+        "section `{section}`: {reason}; build for one of these or add the format to elf-loader's `special::orc`"
+    )]
+    Unwind {
+        /// Name of the section.
+        section: String,
+        /// What is not known of it.
+        reason: &'static str,
     },
     /// A field that must refer to code does not.
     #[error(
@@ -134,8 +156,10 @@ pub enum EntryData {
     },
     /// `struct alt_instr`.
     Alternative {
-        /// CPU feature; bit 15 negates it.
-        cpuid: u16,
+        /// Number of the CPU feature.
+        feature: u16,
+        /// What the entry says besides.
+        flags: AlternativeFlags,
         /// Bytes at the site that are replaced.
         site_len: u8,
         /// Bytes of the replacement.
@@ -154,6 +178,17 @@ pub enum EntryData {
     Orc([u8; 6]),
 }
 
+/// The flags of an alternative, of any layout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AlternativeFlags {
+    /// It is for processors without the feature.
+    pub not: bool,
+    /// The site is a call through a pointer, and the kernel replaces it by a direct call.
+    pub direct_call: bool,
+    /// Flags that no kernel up to 7.3 has.
+    pub others: u16,
+}
+
 impl Entry {
     /// The first reference of this role that leads into this object.
     pub fn reference(&self, role: FieldRole) -> Option<(SectionId, u64)> {
@@ -167,7 +202,12 @@ impl Entry {
     /// The instruction, function or start of range that the entry is about;
     /// every entry but those of `.orc_unwind` has one.
     pub fn site(&self) -> Option<(SectionId, u64)> {
-        let roles = [FieldRole::Site, FieldRole::Function, FieldRole::RangeStart];
+        let roles = [
+            FieldRole::Site,
+            FieldRole::Function,
+            FieldRole::RangeStart,
+            FieldRole::Padding,
+        ];
         roles.iter().find_map(|&role| self.reference(role))
     }
 
@@ -190,6 +230,13 @@ impl Entry {
     /// Whether this is the bug table entry of a WARN.
     pub fn is_warning(&self) -> bool {
         matches!(self.data, EntryData::Bug { flags, .. } if flags & BUGFLAG_WARNING != 0)
+    }
+
+    /// Whether this is the entry of a WARN whose code passes the entry's address on: its site
+    /// is the instruction after the one that takes the address, not a `ud2`.
+    pub fn has_arguments(&self) -> bool {
+        self.is_warning()
+            && matches!(self.data, EntryData::Bug { flags, .. } if flags & BUGFLAG_ARGS != 0)
     }
 
     /// Bytes at the site that may be patched, of alternatives and paravirt
@@ -218,15 +265,15 @@ impl Entry {
 /// [`kind_of`] knows; of `.altinstr_replacement` there are none.
 ///
 /// # Errors
-/// [`SpecialError`] if the section is another, if its layout is not that of
-/// Linux 6.1, or if a field that must refer to code of this object does not.
+/// [`SpecialError`] if the section is another, if its layout is none that is
+/// known, or if a field that must refer to code of this object does not.
 /// Nothing is skipped.
 pub fn entries(object: &Object<'_>, id: SectionId) -> Result<Vec<Entry>, SpecialError> {
     let section = object.section(id);
     let kind = kind_of(&section.name).ok_or_else(|| SpecialError::NotSpecial {
         section: section.name.to_string(),
     })?;
-    let layout = kind.layout();
+    let layout = layout_of(object, id)?;
     if layout.size == 0 {
         return Ok(Vec::new());
     }
@@ -236,7 +283,7 @@ pub fn entries(object: &Object<'_>, id: SectionId) -> Result<Vec<Entry>, Special
         kind,
         layout,
     };
-    if !section.data.len().is_multiple_of(layout.size as usize) {
+    if !layout.has_whole_entries(section.data.len() as u64) {
         let (size, entry) = (section.data.len() as u64, layout.size);
         return Err(SpecialError::Size {
             section: section.name.to_string(),
@@ -246,7 +293,7 @@ pub fn entries(object: &Object<'_>, id: SectionId) -> Result<Vec<Entry>, Special
     }
     let mut relocations = section.relocations.as_slice();
     let mut list = Vec::with_capacity(section.data.len() / layout.size as usize);
-    for (index, bytes) in section.data.chunks_exact(layout.size as usize).enumerate() {
+    for (index, bytes) in section.data.chunks(layout.size as usize).enumerate() {
         let start = index as u64 * layout.size;
         let count = relocations.partition_point(|r| r.offset < start + layout.size);
         let (own, rest) = relocations.split_at(count);
@@ -363,11 +410,12 @@ impl Decoder<'_> {
     fn data(&self, bytes: &[u8], key_bits: u64) -> EntryData {
         let u8_at = |at: usize| bytes.get(at).copied().unwrap_or(0);
         let u16_at = |at: usize| u16::from_le_bytes([u8_at(at), u8_at(at + 1)]);
-        let after_word = WORD as usize;
+        let (after_word, size) = (WORD as usize, self.layout.size as usize);
         match self.kind {
+            // `line` and `flags` are the last two of every layout.
             SpecialKind::BugTable => EntryData::Bug {
-                line: u16_at(8),
-                flags: u16_at(10),
+                line: u16_at(size - 4),
+                flags: u16_at(size - 2),
             },
             SpecialKind::JumpTable => EntryData::Jump {
                 branch: key_bits & 1 != 0,
@@ -376,11 +424,25 @@ impl Decoder<'_> {
             SpecialKind::StaticCallSites => EntryData::StaticCall {
                 tail: key_bits & 1 != 0,
             },
-            SpecialKind::AltInstructions => EntryData::Alternative {
-                cpuid: u16_at(8),
-                site_len: u8_at(10),
-                replacement_len: u8_at(11),
-            },
+            SpecialKind::AltInstructions => {
+                let length = self.layout.site_len.unwrap_or(0) as usize;
+                // Before Linux 6.3 there are no flags but one, in `cpuid`.
+                let cpuid = u16_at(8);
+                let (feature, flags) = match length {
+                    10 => (cpuid & !CPUID_NOT, u16::from(cpuid & CPUID_NOT != 0)),
+                    _ => (cpuid, u16_at(10)),
+                };
+                EntryData::Alternative {
+                    feature,
+                    flags: AlternativeFlags {
+                        not: flags & ALT_FLAG_NOT != 0,
+                        direct_call: flags & ALT_FLAG_DIRECT_CALL != 0,
+                        others: flags & !(ALT_FLAG_NOT | ALT_FLAG_DIRECT_CALL),
+                    },
+                    site_len: u8_at(length),
+                    replacement_len: u8_at(length + 1),
+                }
+            }
             SpecialKind::ParaInstructions => EntryData::Paravirt {
                 operation: u8_at(after_word),
                 site_len: u8_at(after_word + 1),
@@ -397,7 +459,8 @@ impl Decoder<'_> {
             | SpecialKind::AltInstrReplacement
             | SpecialKind::CallSites
             | SpecialKind::IbtEndbrSeal
-            | SpecialKind::CfiSites => EntryData::None,
+            | SpecialKind::CfiSites
+            | SpecialKind::PatchableFunctionEntries => EntryData::None,
         }
     }
 }

@@ -1,14 +1,21 @@
 //! The sections that the kernel gives a meaning: the layout of an entry, and which of
 //! its fields refer to code.
 //!
-//! One row for each section. The layouts are those of Linux 6.1 on x86-64, each named
-//! after the structure and the header that define it. [`entries`] decodes; it fails
-//! closed: an entry or a relocation that does not fit the row is an error that names the
-//! place.
+//! One row for each layout that a section has had in Linux 5.10 to 7.3 on x86-64
+//! ([`SpecialKind::layouts`]), named after the structure and the header that define it. Which
+//! one a module has is read from the module: the size of the section and the places of its
+//! relocations fit one row only. [`entries`] decodes; it fails closed: an entry or a
+//! relocation that does not fit a row is an error that names the place.
+//!
+//! Unwind entries have the same size in all kernels, but not the same meaning; [`orc`] says
+//! which one a module has.
 
 mod decode;
+mod layout;
+pub mod orc;
 
-pub use decode::{Entry, EntryData, Reference, Referent, SpecialError, entries};
+pub use decode::{AlternativeFlags, Entry, EntryData, Reference, Referent, SpecialError, entries};
+pub use layout::{EntryLayout, Field, FieldForm, FieldRole, layout_of};
 
 /// A section that the kernel gives a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,70 +66,14 @@ pub enum SpecialKind {
     IbtEndbrSeal,
     /// `.cfi_sites`: kCFI preambles before functions (`apply_fineibt`, ibid.).
     CfiSites,
-}
-
-/// What a field of an entry refers to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FieldRole {
-    /// The instruction that the entry is about.
-    Site,
-    /// Where the site may jump to.
-    Target,
-    /// Where execution continues after an exception at the site.
-    Fixup,
-    /// The first byte of the code that may replace the site's.
-    Replacement,
-    /// A function's entry or preamble.
-    Function,
-    /// The first instruction for which the entry holds.
-    RangeStart,
-    /// The static key or static call that the site belongs to: data, or the
-    /// trampoline of a static call.
-    Key,
-    /// The name of a source file: data.
-    File,
-}
-
-impl FieldRole {
-    /// Whether such a field always refers to code of this object.
-    pub fn is_code(self) -> bool {
-        !matches!(self, FieldRole::Key | FieldRole::File)
-    }
-}
-
-/// How a field holds what it refers to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FieldForm {
-    /// 32 bits, distance from the field itself.
-    Relative32,
-    /// One machine word, distance from the field itself.
-    RelativeWord,
-    /// One machine word, the address.
-    AbsoluteWord,
-}
-
-/// A field of an entry that refers to something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
-    /// Offset in the entry, in bytes.
-    pub offset: u64,
-    /// What it refers to.
-    pub role: FieldRole,
-    /// How it is encoded.
-    pub form: FieldForm,
-}
-
-/// Layout of the entries of a section.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EntryLayout {
-    /// Bytes of an entry; 0 if the section has none.
-    pub size: u64,
-    /// Its fields that refer to something, by offset.
-    pub fields: &'static [Field],
+    /// `__patchable_function_entries`: the padding before functions that the compiler was told
+    /// to leave (`-fpatchable-function-entry`, `PADDING_CFLAGS` in arch/x86/Makefile of Linux
+    /// 6.2 and later). The kernel of x86 does not read it.
+    PatchableFunctionEntries,
 }
 
 /// All kinds with the names of their sections.
-pub const KINDS: [(SpecialKind, &str); 16] = [
+pub const KINDS: [(SpecialKind, &str); 17] = [
     (SpecialKind::McountLoc, "__mcount_loc"),
     (SpecialKind::SmpLocks, ".smp_locks"),
     (SpecialKind::RetpolineSites, ".retpoline_sites"),
@@ -139,6 +90,10 @@ pub const KINDS: [(SpecialKind, &str); 16] = [
     (SpecialKind::CallSites, ".call_sites"),
     (SpecialKind::IbtEndbrSeal, ".ibt_endbr_seal"),
     (SpecialKind::CfiSites, ".cfi_sites"),
+    (
+        SpecialKind::PatchableFunctionEntries,
+        "__patchable_function_entries",
+    ),
 ];
 
 /// The kind of a section of this name, if the kernel gives it a meaning that concerns
@@ -150,21 +105,6 @@ pub fn kind_of(name: &str) -> Option<SpecialKind> {
         .map(|(kind, _)| *kind)
 }
 
-const fn field(offset: u64, role: FieldRole, form: FieldForm) -> Field {
-    Field { offset, role, form }
-}
-
-const SITE: Field = field(0, FieldRole::Site, FieldForm::Relative32);
-const SITE_WORD: Field = field(0, FieldRole::Site, FieldForm::AbsoluteWord);
-const FUNCTION: Field = field(0, FieldRole::Function, FieldForm::Relative32);
-const RANGE_START: Field = field(0, FieldRole::RangeStart, FieldForm::Relative32);
-const FILE: Field = field(4, FieldRole::File, FieldForm::Relative32);
-const TARGET: Field = field(4, FieldRole::Target, FieldForm::Relative32);
-const FIXUP: Field = field(4, FieldRole::Fixup, FieldForm::Relative32);
-const REPLACEMENT: Field = field(4, FieldRole::Replacement, FieldForm::Relative32);
-const KEY: Field = field(4, FieldRole::Key, FieldForm::Relative32);
-const KEY_WORD: Field = field(8, FieldRole::Key, FieldForm::RelativeWord);
-
 impl SpecialKind {
     /// The name of the section.
     pub fn name(self) -> &'static str {
@@ -172,38 +112,5 @@ impl SpecialKind {
             .iter()
             .find(|(kind, _)| *kind == self)
             .map_or("", |(_, name)| name)
-    }
-
-    /// The layout of its entries.
-    pub fn layout(self) -> EntryLayout {
-        let (size, fields): (u64, &'static [Field]) = match self {
-            // word ip
-            SpecialKind::McountLoc => (8, &[SITE_WORD]),
-            // s32 site
-            SpecialKind::SmpLocks
-            | SpecialKind::RetpolineSites
-            | SpecialKind::ReturnSites
-            | SpecialKind::CallSites => (4, &[SITE]),
-            // s32 function
-            SpecialKind::IbtEndbrSeal | SpecialKind::CfiSites => (4, &[FUNCTION]),
-            // s16 sp_offset, s16 bp_offset, u16 registers and type
-            SpecialKind::OrcUnwind => (6, &[]),
-            // s32 start
-            SpecialKind::OrcUnwindIp => (4, &[RANGE_START]),
-            // s32 address, s32 file, u16 line, u16 flags
-            SpecialKind::BugTable => (12, &[SITE, FILE]),
-            // s32 code, s32 target, word key with flags in its low bits
-            SpecialKind::JumpTable => (16, &[SITE, TARGET, KEY_WORD]),
-            // s32 site, s32 key with flags in its low bits
-            SpecialKind::StaticCallSites => (8, &[SITE, KEY]),
-            // s32 site, s32 replacement, u16 cpuid, u8 instrlen, u8 replacementlen
-            SpecialKind::AltInstructions => (12, &[SITE, REPLACEMENT]),
-            SpecialKind::AltInstrReplacement => (0, &[]),
-            // word site, u8 type, u8 length, padding
-            SpecialKind::ParaInstructions => (16, &[SITE_WORD]),
-            // s32 site, s32 fixup, u32 handler
-            SpecialKind::ExTable => (12, &[SITE, FIXUP]),
-        };
-        EntryLayout { size, fields }
     }
 }

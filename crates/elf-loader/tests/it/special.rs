@@ -2,7 +2,8 @@
 
 use crate::common::{assemble, stock_e1000};
 use elf_loader::special::{
-    EntryData, FieldRole, KINDS, Referent, SpecialError, SpecialKind, entries, kind_of,
+    AlternativeFlags, EntryData, FieldRole, KINDS, Referent, SpecialError, SpecialKind, entries,
+    kind_of,
 };
 use elf_loader::{Object, SectionId, read, refers_to_code, resolve_biased, resolve_target};
 
@@ -17,9 +18,11 @@ fn all(object: &Object<'_>, name: &str) -> Result<Vec<elf_loader::special::Entry
 fn names_and_kinds_agree() {
     for (kind, name) in KINDS {
         assert_eq!((kind_of(name), kind.name()), (Some(kind), name));
-        let layout = kind.layout();
+
         assert!(
-            layout.fields.iter().all(|f| f.offset + 4 <= layout.size),
+            kind.layouts()
+                .iter()
+                .all(|l| l.fields.iter().all(|f| f.offset + 4 <= l.size)),
             "{name}"
         );
     }
@@ -162,7 +165,11 @@ fn fields_of_hand_written_tables() {
         (2, 3)
     );
     let data = EntryData::Alternative {
-        cpuid: 0x8001,
+        feature: 1,
+        flags: AlternativeFlags {
+            not: true,
+            ..AlternativeFlags::default()
+        },
         site_len: 2,
         replacement_len: 3,
     };

@@ -3,7 +3,11 @@
 //! Everything here is a fact about the Linux kernel's assembly: which symbols
 //! are no C functions and what they do to registers.
 
+use elf_loader::Place;
+use iced_x86::FlowControl;
 use liveness::Reg;
+
+use crate::lift::{InstIdx, Lifted};
 
 /// How a routine treats registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,4 +110,15 @@ pub fn never_returns(name: &str) -> bool {
             | "_exit"
             | "__assert_fail"
     )
+}
+
+/// Whether this is a call through a slot of the kernel's `pv_ops`.
+pub fn is_paravirtual(lifted: &Lifted<'_>, i: InstIdx) -> bool {
+    let inst = lifted.inst(i);
+    let slot = inst.displacement.map(|v| lifted.value(v).symbol);
+    let named = slot.is_some_and(|symbol| {
+        let symbol = lifted.object.symbol(symbol);
+        symbol.name == "pv_ops" && symbol.place == Place::Undefined
+    });
+    named && inst.iced.flow_control() == FlowControl::IndirectCall
 }

@@ -1,7 +1,7 @@
 //! Calls, jumps, returns and traps.
 
 use iced_x86::{Code, Instruction};
-use liveness::Reg;
+use liveness::{LocSet, Reg};
 
 use super::{Emitter, Indirect};
 use crate::analyse::class::{Callee, Space};
@@ -98,8 +98,14 @@ impl Emitter<'_> {
     ///     call  *-16(%rsp)                  in a program
     /// ```
     ///
-    /// A target in memory is loaded through a translation first.
+    /// A target in memory is loaded through a translation first. Registers that only this
+    /// callee keeps are pushed before all of it and popped after the call.
     pub fn indirect(&mut self, i: InstIdx, plan: &Plan, callee: Callee, jump: Jump) {
+        let across = [Reg::R10, Reg::R11];
+        let across = across.map(|r| Some(r).filter(|r| plan.across.contains(LocSet::reg(*r))));
+        for register in across.into_iter().flatten() {
+            self.push(register);
+        }
         match callee {
             Callee::Register(TARGET) => {}
             Callee::Register(r) => self.mov(r, TARGET),
@@ -113,6 +119,9 @@ impl Emitter<'_> {
             Indirect::Runtime => self.call_runtime(jump, Service::Call),
             Indirect::Register => self.emit(&r(through(jump), reg64(TARGET))),
             Indirect::RedZone => self.emit(&m(through(jump), Operand::at(Reg::RSP, SLOT))),
+        }
+        for register in across.into_iter().flatten().rev() {
+            self.pop(register);
         }
     }
 

@@ -10,6 +10,10 @@ use crate::refusal::Code;
 /// A function symbol: where it begins, whether it is exported, where it ends, its name.
 type Named = (u64, bool, u64, String);
 
+/// The section of code that the kernel may copy over other code
+/// (arch/x86/include/asm/alternative.h).
+const REPLACEMENTS: &str = ".altinstr_replacement";
+
 impl Lifter<'_> {
     /// Cuts each section at function symbols. Code that no symbol covers is padding
     /// or a function named after its place.
@@ -116,7 +120,7 @@ impl Lifter<'_> {
         };
         // An alternative's replacement is never run in place; the hypervisor
         // instance keeps the instructions that the object came with.
-        let replacement = self.lifted.section_name(section) == ".altinstr_replacement";
+        let replacement = self.lifted.section_name(section) == REPLACEMENTS;
         let padding = replacement
             || name.is_none()
                 && (first..last).all(|i| {

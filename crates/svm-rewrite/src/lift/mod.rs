@@ -180,7 +180,12 @@ impl Lifted<'_> {
 
     /// The values in the operands of an instruction.
     pub fn values_of(&self, inst: &Inst) -> impl Iterator<Item = Value> {
-        inst.values().map(|v| self.values[v.index()].1)
+        inst.values().map(|v| self.value(v))
+    }
+
+    /// The value in an operand.
+    pub fn value(&self, v: ValueIdx) -> Value {
+        self.values[v.index()].1
     }
 
     /// Where a direct branch goes.
@@ -276,10 +281,11 @@ impl Lifted<'_> {
     }
 
     /// Whether a function is entered with an empty frame. Otherwise it is a part of
-    /// another function that the compiler moved elsewhere.
+    /// another function that the compiler moved elsewhere, or padding, which may stand
+    /// before such a part.
     pub fn is_entered(&self, f: FuncIdx) -> bool {
         let function = self.function(f);
-        !function.insts.is_empty() && !function.name.contains(".cold")
+        !function.insts.is_empty() && !function.name.contains(".cold") && !function.padding
     }
 }
 

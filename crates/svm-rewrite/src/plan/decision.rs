@@ -22,6 +22,8 @@ pub struct Plan {
     pub live: LocSet,
     /// The earlier translation that serves it.
     pub reuse: Option<Reuse>,
+    /// Registers that are pushed before its sequence and popped after its call.
+    pub across: LocSet,
 }
 
 impl Plan {

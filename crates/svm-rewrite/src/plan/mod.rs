@@ -178,6 +178,7 @@ impl<'a> Planner<'a> {
             flags: Flags::Dead,
             live: self.live(i).union(self.available.registers()),
             reuse: None,
+            across: LocSet::empty(),
         }
     }
 

@@ -13,7 +13,10 @@ impl Planner<'_> {
     /// Spills r10 and r11 if they are live over a call out of the object. The psABI
     /// leaves them to code between caller and callee: here `twin_stlb_call` and the stubs
     /// of imports. Only code that calls an assembly routine keeps something in them.
-    /// These routines take no stack arguments, which a spill would move.
+    /// These routines take no stack arguments, which a spill would move. The same holds for the
+    /// operations of `pv_ops` that keep registers (`PV_CALLEE_SAVE`,
+    /// arch/x86/include/asm/paravirt_types.h): calls of all others are declared to change r10
+    /// and r11 (`EXTRA_CLOBBERS`).
     ///
     /// # Errors
     /// One of them is live over any other transfer.
@@ -36,7 +39,12 @@ impl Planner<'_> {
             .into_iter()
             .filter(|r| live.intersects(LocSet::reg(*r)));
         let assembly = matches!(import, Some(Convention::KeepsAll | Convention::Private));
+        let paravirtual = routines::is_paravirtual(self.lifted, i);
         for register in across {
+            if paravirtual {
+                plan.across = plan.across.union(LocSet::reg(register));
+                continue;
+            }
             if !assembly || inst.iced.flow_control() != FlowControl::Call {
                 let reason = "r10 or r11 is live over a transfer out of the object, where the psABI leaves them to linkers";
                 return Err(self.lifted.refusal(Code::NoScratch, i, reason));

@@ -59,9 +59,9 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             Assembly("jmp 1f+1\n1: mov $1,%eax\nret"),
         ),
         Code::Metadata => (
-            "The module is of another kernel series than Linux 6.1, by its vermagic or by a table that 6.1 does not have; or one of the kernel's tables (.altinstructions, __jump_table, __bug_table, .orc_unwind ...) is not laid out as in 6.1, or names something that is not where it should be.",
+            "The module is of a kernel outside Linux 5.10 to 7.3, by its vermagic or by a table that these do not have; or one of the kernel's tables (.altinstructions, __jump_table, __bug_table, .orc_unwind ...) has none of the layouts that these had, or names something that is not where it should be.",
             "The kernel writes over instructions that these tables name. If an entry is misread, it writes over something else.",
-            "Build the module against Linux 6.1. For another kernel, add the layout to crates/elf-loader/src/special/mod.rs and the series to crates/svm-rewrite/src/targets/linux/series.rs; the sizes stand in the kernel's headers that the files cite.",
+            "Build the module against one of these kernels. For another, add the layout to crates/elf-loader/src/special/layout.rs and the series to crates/svm-rewrite/src/targets/linux/series.rs; the sizes stand in the kernel's headers that the files cite.",
             Assembly("ret\n.section __jump_table,\"aw\"\n.long 0\n.text"),
         ),
         Code::Patched => (

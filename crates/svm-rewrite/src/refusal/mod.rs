@@ -132,7 +132,7 @@ impl Code {
             Code::BranchTarget => {
                 "make the target a labelled instruction in a code section of this object"
             }
-            Code::Metadata => "give a module of Linux 6.1, whose layout is known",
+            Code::Metadata => "give a module of Linux 5.10 to 7.3, whose layouts are known",
             Code::Patched => {
                 "leave this function in a module that is not rewritten, or build it without the alternative (CONFIG_PARAVIRT_SPINLOCKS and the like)"
             }

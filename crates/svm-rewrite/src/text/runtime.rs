@@ -24,6 +24,7 @@ use elf_loader::consts::{SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOTE, STT_FUNC
 use elf_loader::reloc::relocation_type;
 use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol};
 use twin_abi::{Scheme, Target, names};
+use twin_linux_runtime::Returns;
 
 use crate::targets;
 
@@ -40,7 +41,7 @@ const LINE: usize = 16;
 
 /// The text to append to each rewritten text of a module.
 pub fn print(scheme: Scheme) -> String {
-    let bytes = twin_linux_runtime::object(scheme);
+    let bytes = twin_linux_runtime::object(scheme, Returns::Thunk);
     let mut object = elf_loader::read(bytes).expect("the runtime was assembled with twin");
     object
         .sections

@@ -1,12 +1,20 @@
 //! `.altinstructions`: ranges that the kernel replaces as a whole.
 //!
-//! For each entry, in their order, `apply_alternatives` (Linux 6.1,
-//! arch/x86/kernel/alternative.c) tests a feature of the processor. If the processor
-//! has it, the kernel copies the replacement over the site and fills up with nops. It
-//! changes the copy in two cases: a replacement that is nothing but a `call rel32`,
-//! or nothing but a `jmp rel32`, keeps its target (`recompute_jump`). Then it replaces
-//! the short nops at the site by long ones (`optimize_nops`), whether the site was
-//! replaced or not.
+//! For each entry, in their order, `apply_alternatives` (arch/x86/kernel/alternative.c)
+//! tests a feature of the processor. If the processor has it, the kernel copies the
+//! replacement over the site and fills up with nops. Up to Linux 6.3 it changes the copy in two
+//! cases: a replacement that is nothing but a `call rel32`, or nothing but a `jmp rel32`,
+//! keeps its target (`recompute_jump`); later kernels do so in more cases
+//! (`__apply_relocation`). Then it replaces the short nops at the site by long ones
+//! (`optimize_nops`), whether the site was replaced or not.
+//!
+//! Linux 6.10 and later nest alternatives: entries for one site may have different lengths,
+//! and the kernel takes the longest for all. Here the difference must be nops, so that it
+//! does not matter which one is taken.
+//!
+//! A site that is `call *pointer(%rip)` may be replaced by a direct call of what the pointer
+//! holds (`alt_replace_call`, Linux 6.8 and later). The kernel reads the pointer from the
+//! site's own bytes and stops if the site is anything else.
 //!
 //! The features are not known here, so the site is the original code or any of its
 //! replacements, and all are interpreted. A replacement is interpreted in its own place,
@@ -20,24 +28,23 @@
 //!   order: paravirtual calls, thunks, returns); or the kernel goes by the address, and
 //!   finds the instruction at the same distance from the start.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use elf_loader::SectionId;
 use elf_loader::special::{Entry, EntryData, SpecialKind};
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
 
-use super::Patches;
 use super::reader::Reader;
-use crate::insn::Insn;
+use super::{Patches, prefixes};
+use crate::insn::{CodeAt, Insn, Op};
 use crate::report::{Code, Report};
 
 /// Most bytes of a site (`MAX_PATCH_LEN`, arch/x86/kernel/alternative.c).
 const LONGEST: u8 = 254;
 /// Features and bugs that a kernel numbers (`NCAPINTS + NBUGINTS`, 32 each,
-/// arch/x86/include/asm/cpufeatures.h).
-const FEATURES: u16 = (22 + 2) * 32;
-/// The feature's flag for "not" (`ALTINSTR_FLAG_INV`).
-const NOT: u16 = 1 << 15;
+/// arch/x86/include/asm/cpufeatures.h). Those of Linux 5.10 are the most.
+const FEATURES: u16 = (23 + 2) * 32;
 /// Most entries for one site. The kernel's macros make three.
 const MOST: usize = 8;
 
@@ -50,12 +57,25 @@ struct Alternative {
     back: u32,
 }
 
+/// What the kernel does with a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Use {
+    /// It copies the code elsewhere.
+    Copied,
+    /// It may put a replacement there.
+    Replaced,
+    /// It may put code there that calls of the function behind run through.
+    Prefix,
+}
+
 /// All of them.
 #[derive(Default)]
 pub(super) struct Ranges {
     list: Vec<Alternative>,
-    /// All sites and replacements, sorted and each once; whether it is a site.
-    sorted: Vec<(u32, u32, bool)>,
+    /// Padding before functions.
+    prefixes: Vec<(CodeAt, Range<u32>)>,
+    /// All ranges, sorted and each once.
+    sorted: Vec<(u32, u32, Use)>,
 }
 
 impl Ranges {
@@ -67,15 +87,19 @@ impl Ranges {
         entry: &Entry,
     ) -> Result<(), &'static str> {
         let EntryData::Alternative {
-            cpuid,
+            feature,
+            flags,
             site_len,
             replacement_len,
         } = entry.data
         else {
             return Err("it is no alternative");
         };
-        if cpuid & !NOT >= FEATURES {
+        if feature >= FEATURES {
             return Err("no kernel has a feature of that number");
+        }
+        if flags.others != 0 {
+            return Err("a flag that no kernel has");
         }
         if replacement_len > site_len {
             return Err("the replacement is longer than what it replaces");
@@ -97,6 +121,9 @@ impl Ranges {
                 reader.range(place, u64::from(length))?
             }
         };
+        if flags.direct_call && !calls_directly(reader, site.clone(), replacement.clone()) {
+            return Err("not a call through a pointer that a direct call may replace");
+        }
         if !moves(reader, replacement.clone()) {
             return Err("the replacement means something else where it is copied to");
         }
@@ -110,35 +137,55 @@ impl Ranges {
         Ok(())
     }
 
-    /// Judges the entries against each other: replaced or copied ranges do not overlap,
-    /// except that a site may have several replacements.
-    pub(super) fn finish(&mut self, report: &mut Report<'_>) {
+    /// Takes the padding before functions, which the kernel may write over as well.
+    pub(super) fn prefixes(&mut self, reader: &Reader<'_, '_>, report: &mut Report<'_>) {
+        for (function, nops) in prefixes::before_functions(reader) {
+            match nops {
+                Ok(nops) => self.prefixes.push((function, nops)),
+                Err(reason) => report_prefix(reader, report, function, reason),
+            }
+        }
+    }
+
+    /// Judges the entries against each other: ranges that are written over or copied do not
+    /// overlap, except that a site may have several replacements.
+    pub(super) fn finish(&mut self, reader: &Reader<'_, '_>, report: &mut Report<'_>) {
         let mut all = Vec::new();
         for (n, a) in self.list.iter().enumerate() {
             let (site, copy) = (&a.site, &a.replacement);
-            all.push((site.start, site.end, true, n));
-            all.push((copy.start, copy.end, false, n));
+            all.push((site.start, site.end, Use::Replaced, n));
+            all.push((copy.start, copy.end, Use::Copied, n));
         }
+        let entries = self.list.len();
+        let padding = self.prefixes.iter().zip(entries..);
+        all.extend(padding.map(|((_, r), n)| (r.start, r.end, Use::Prefix, n)));
         all.retain(|&(start, end, ..)| start < end);
         all.sort_unstable();
         let mut same = 1;
         for pair in all.windows(2) {
-            let ((start, end, site, _), (next, next_end, next_site, n)) = (pair[0], pair[1]);
-            let again = (start, end) == (next, next_end) && site && next_site;
+            let ((start, end, what, _), (next, next_end, next_what, n)) = (pair[0], pair[1]);
+            let again = start == next && (what, next_what) == (Use::Replaced, Use::Replaced);
             same = if again { same + 1 } else { 1 };
             let reason = match () {
                 () if !again && next < end => {
                     "it overlaps another range that is replaced or copied"
                 }
+                () if again && !only_nops(reader, end..next_end) => {
+                    "another range that is replaced ends inside it"
+                }
                 () if same > MOST => "too many replacements for one site",
                 () => continue,
             };
-            let entry = &self.list[n];
-            report.at(entry.table, entry.offset, Code::Metadata, reason);
+            match self.list.get(n) {
+                Some(entry) => {
+                    report.at(entry.table, entry.offset, Code::Metadata, reason);
+                }
+                None => report_prefix(reader, report, self.prefixes[n - entries].0, reason),
+            }
         }
         self.sorted = all
             .into_iter()
-            .map(|(a, b, site, _)| (a, b, site))
+            .map(|(a, b, what, _)| (a, b, what))
             .collect();
         self.sorted.dedup();
     }
@@ -150,16 +197,36 @@ impl Ranges {
         let around = after.checked_sub(1).map(|at| self.sorted[at]);
         match around.filter(|&(_, end, _)| n < end) {
             None => Ok(()),
-            Some((.., false)) => Err("it names a place in code that the kernel only copies"),
-            Some((.., true)) => match kind {
+            // What is there is copied before or after the call is patched.
+            Some((.., Use::Copied)) if kind == K::CallSites => Ok(()),
+            Some((.., Use::Copied)) => Err("it names a place in code that the kernel only copies"),
+            Some((.., Use::Prefix)) => {
+                Err("it names a place before a function that the kernel may write over")
+            }
+            Some((start, _, Use::Replaced)) => match kind {
                 K::ParaInstructions | K::RetpolineSites | K::ReturnSites | K::ExTable => Ok(()),
+                // Replaced by another call or by something else, but at the same place.
+                K::CallSites if n == start => Ok(()),
                 _ => Err("it names a place that the kernel may have replaced"),
             },
         }
     }
 
+    /// Of the entries for one site, all end where the longest does: between are nops.
+    fn take_longest(&mut self) {
+        let mut longest: HashMap<u32, (u32, u32)> = HashMap::new();
+        for a in &self.list {
+            let ends = longest.entry(a.site.start).or_default();
+            *ends = (*ends).max((a.site.end, a.back));
+        }
+        for a in self.list.iter_mut().filter(|a| !a.site.is_empty()) {
+            (a.site.end, a.back) = longest[&a.site.start];
+        }
+    }
+
     /// Adds the paths that this opens.
-    pub(super) fn open(self, reader: &Reader<'_, '_>, patches: &mut Patches) {
+    pub(super) fn open(mut self, reader: &Reader<'_, '_>, patches: &mut Patches) {
+        self.take_longest();
         for a in self.list {
             // Without a replacement there are nops.
             let (ways, way) = match a.replacement.is_empty() {
@@ -181,6 +248,38 @@ impl Ranges {
             patches.whole.extend([a.site, a.replacement]);
         }
     }
+}
+
+fn report_prefix(
+    reader: &Reader<'_, '_>,
+    report: &mut Report<'_>,
+    function: CodeAt,
+    reason: &'static str,
+) {
+    let id = reader.image.code[usize::from(function.section)];
+    report.at(id, function.offset as u64, Code::Metadata, reason);
+}
+
+/// Whether instructions do nothing; backwards, there are none.
+fn only_nops(reader: &Reader<'_, '_>, range: Range<u32>) -> bool {
+    let nops = reader
+        .program
+        .insns
+        .get(range.start as usize..range.end as usize);
+    nops.is_none_or(|nops| nops.iter().all(|insn| matches!(insn.op, Op::Nop)))
+}
+
+//      call *pointer(%rip)     may become      call what the pointer holds
+//
+// The kernel demands these very bytes, and a replacement of 5 bytes that is a call.
+fn calls_directly(reader: &Reader<'_, '_>, site: Range<u32>, replacement: Range<u32>) -> bool {
+    let bytes = |range: Range<u32>| {
+        let mut insns = reader.program.insns[range.start as usize..range.end as usize].iter();
+        let first = insns.next()?;
+        insns.next().is_none().then(|| reader.image.bytes(first))?
+    };
+    matches!(bytes(site), Some([0xff, 0x15, _, _, _, _]))
+        && matches!(bytes(replacement), Some([0xe8, _, _, _, _]))
 }
 
 /// Instructions of the site and of the replacement that are equally far from its

@@ -1,7 +1,9 @@
 //! `__ex_table`: what the kernel does when an instruction faults, before it continues at
 //! the fixup (`fixup_exception`, arch/x86/mm/extable.c).
 
-use elf_loader::special::{Entry, EntryData};
+use elf_loader::consts::STB_WEAK;
+use elf_loader::special::{Entry, EntryData, FieldRole, Referent};
+use elf_loader::{Place, SymbolId};
 
 use super::reader::Reader;
 use crate::insn::{Reg, RegSet};
@@ -21,12 +23,41 @@ impl Fixup {
         let EntryData::Exception(data) = entry.data else {
             return Err("it has no type");
         };
-        let writes = handler(data)?;
+        let routine = entry
+            .references
+            .iter()
+            .find(|r| r.role == FieldRole::Handler);
+        let writes = match routine.map(|r| r.to) {
+            None => handler(data)?,
+            Some(Referent::Symbol(symbol, 0)) => routines(reader, symbol)?,
+            Some(_) => return Err("its handler is no routine of the kernel"),
+        };
         let (to, _) = entry
             .target()
             .and_then(|to| reader.insn(to))
             .ok_or("its fixup is no instruction")?;
         Ok(Fixup { to, writes })
+    }
+}
+
+/// The registers that a handler of Linux 5.15 and before writes, besides `rax` and `rdx`: there
+/// an entry names the routine (arch/x86/mm/extable.c of Linux 5.10). Refused are those that
+/// load a segment (`ex_handler_clear_fs`) or restore vector registers
+/// (`ex_handler_fprestore`), and any that is not known.
+fn routines(reader: &Reader<'_, '_>, symbol: SymbolId) -> Result<RegSet, &'static str> {
+    const KNOWN: [&str; 6] = [
+        "ex_handler_default",
+        "ex_handler_fault",
+        "ex_handler_uaccess",
+        "ex_handler_copy",
+        "ex_handler_rdmsr_unsafe",
+        "ex_handler_wrmsr_unsafe",
+    ];
+    let symbol = reader.image.object.symbol(symbol);
+    let imported = symbol.place == Place::Undefined && symbol.binding != STB_WEAK;
+    match imported && KNOWN.contains(&&*symbol.name) {
+        true => Ok(RegSet::NONE),
+        false => Err("its handler is none that leaves the stack and the fixup alone"),
     }
 }
 
@@ -36,8 +67,8 @@ impl Fixup {
 ///
 /// Refused are types that move `rsp` (`POP_REG`), use the fixup field for something else
 /// (`BPF`), load a segment (`CLEAR_FS`), restore vector registers (`FPU_RESTORE`) or
-/// never return (`NONE`, `WRMSR_IN_MCE`, `RDMSR_IN_MCE`), and any that Linux 6.1 does not
-/// have.
+/// never return (`NONE`, `WRMSR_IN_MCE`, `RDMSR_IN_MCE`), and any that Linux 5.16 to 7.3 do
+/// not have.
 fn handler(data: u32) -> Result<RegSet, &'static str> {
     let register = Reg((data >> 8 & 0xf) as u8);
     match data & 0xff {

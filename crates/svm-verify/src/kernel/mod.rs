@@ -8,16 +8,19 @@
 //!
 //! * [`tables`]: which sections the kernel takes for these tables;
 //! * [`alternatives`]: ranges that are replaced as a whole;
+//! * [`prefixes`]: what the kernel writes before a function that is called;
 //! * [`exceptions`]: what a handler does before it continues at a fixup;
 //! * [`reader`]: from an entry to the instruction that it means.
 //!
 //! No instruction of a check is of a kind that the kernel writes over. If the kernel
 //! replaces a range, no table read and no branch target may be inside the range; the
 //! replacement is interpreted with the facts before the range, and its result is joined
-//! with the facts after the range. The kernel is Linux 6.1; each rule names its source.
+//! with the facts after the range. The kernels are Linux 5.10 to 7.3 ([`tables`] looks
+//! which one); each rule names its source, and holds for all of them if it says nothing else.
 
 mod alternatives;
 mod exceptions;
+mod prefixes;
 mod reader;
 pub mod references;
 mod tables;
@@ -64,7 +67,7 @@ impl Patches {
     /// Reads the tables of a module for a stock kernel.
     pub fn new<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) -> Patches {
         tables::judge(image, report);
-        let reader = Reader { image, program };
+        let reader = Reader::new(image, program);
         let mut patches = Patches {
             leaves: reader.trampolines().collect(),
             ..Patches::default()
@@ -97,8 +100,9 @@ impl Patches {
                 }
             }
         }
+        ranges.prefixes(&reader, report);
         // --- all ranges that the kernel may replace are known ---
-        ranges.finish(report);
+        ranges.finish(&reader, report);
         for (id, offset, kind, n) in others {
             if let Err(reason) = ranges.permits(kind, n) {
                 report.at(id, offset, Code::Metadata, reason);
@@ -185,6 +189,8 @@ impl Patches {
             // The runtime's own entries.
             return match kind {
                 K::ReturnSites if reader.returns(site) => Ok(None),
+                // A BUG. After a WARN the runtime would let the driver go on.
+                K::BugTable if !entry.is_warning() => Ok(None),
                 _ => Err("it refers to the runtime"),
             };
         }
@@ -219,10 +225,13 @@ impl Patches {
                 "not a jump to the return thunk",
             )?,
             K::StaticCallSites => self.static_call(reader, entry, n, insn)?,
-            // report_bug, lib/bug.c
+            // report_bug, lib/bug.c; an entry with arguments is not looked for by its
+            // address, because the code passes its own (__WARN_trap,
+            // arch/x86/kernel/traps.c of Linux 7.x)
             K::BugTable => {
-                is(reader.image.bytes(insn) == Some(&[0x0f, 0x0b]), "not ud2")?;
-                if entry.is_warning() {
+                let stops = reader.image.bytes(insn) == Some(&[0x0f, 0x0b]);
+                is(stops || entry.has_arguments(), "not ud2")?;
+                if stops && entry.is_warning() {
                     self.warns.insert(n);
                 }
             }
@@ -242,9 +251,24 @@ impl Patches {
                 )?;
                 self.whole.push(n..n + 1);
             }
-            K::CallSites | K::IbtEndbrSeal | K::CfiSites => {
-                return Err("kernels that have this table are not known");
-            }
+            // patch_call, arch/x86/kernel/callthunks.c; what it writes before the
+            // called function is judged for all calls
+            K::CallSites => is(
+                matches!(
+                    insn.op,
+                    Op::Call(BranchTarget::Insn(_) | BranchTarget::Routine(Routine::Imported))
+                ) && insn.len == 5,
+                "not a call of a function",
+            )?,
+            // poison_endbr, arch/x86/kernel/alternative.c: a nop of the same length
+            K::IbtEndbrSeal => is(
+                reader.image.bytes(insn) == Some(&[0xf3, 0x0f, 0x1e, 0xfa]),
+                "not endbr64",
+            )?,
+            // ftrace of x86 goes by __mcount_loc (FTRACE_CALLSITE_SECTION,
+            // include/asm-generic/vmlinux.lds.h), so nothing is written here
+            K::PatchableFunctionEntries => return Ok(None),
+            K::CfiSites => return Err("kernels that have this table are not known"),
             K::OrcUnwind
             | K::OrcUnwindIp
             | K::SmpLocks

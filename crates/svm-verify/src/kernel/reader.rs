@@ -1,5 +1,7 @@
 //! From an entry of a table to the instruction that it means.
 
+use std::collections::HashSet;
+
 use elf_loader::Place;
 use elf_loader::SectionId;
 use elf_loader::consts::{R_X86_64_32S, R_X86_64_PC32, R_X86_64_PLT32};
@@ -7,22 +9,38 @@ use elf_loader::special::{Entry, EntryData};
 use twin_abi::sections;
 
 use crate::insn::{CodeAt, Insn, Op, Origin, Program};
-use crate::object::Image;
+use crate::object::{Image, Meaning};
 
 /// A section and an offset in it.
 pub(super) type Site = (SectionId, u64);
 
 /// `ud1 %esp, %ecx`: follows the jump of a static call's trampoline and occurs nowhere
-/// else (`tramp_ud`, arch/x86/kernel/static_call.c).
+/// else (`tramp_ud`, arch/x86/kernel/static_call.c). In Linux 5.17 and before nothing follows it:
+/// there a trampoline is a function of a certain name.
 const TRAMPOLINE: [u8; 3] = [0x0f, 0xb9, 0xcc];
 
 /// Finds what the entries of the tables refer to.
 pub(super) struct Reader<'a, 'o> {
     pub(super) image: &'a Image<'o>,
     pub(super) program: &'a Program,
+    /// Functions that are trampolines by their names.
+    named: HashSet<CodeAt>,
 }
 
 impl<'a, 'o> Reader<'a, 'o> {
+    pub(super) fn new(image: &'a Image<'o>, program: &'a Program) -> Reader<'a, 'o> {
+        let symbols = image.object.symbols();
+        let named = symbols.filter_map(|(id, symbol)| match image.meaning(id) {
+            Meaning::Code(at) if symbol.name.starts_with("__SCT__") => Some(at),
+            _ => None,
+        });
+        Reader {
+            image,
+            program,
+            named: named.collect(),
+        }
+    }
+
     /// Whether a section is the runtime's code, which is compared, not decoded.
     pub(super) fn is_runtime(&self, id: SectionId) -> bool {
         self.image.object.section(id).name == sections::LINUX_TEXT
@@ -91,7 +109,12 @@ impl<'a, 'o> Reader<'a, 'o> {
         };
         let data = &self.image.section(insn.section).data;
         let behind = data.get(insn.at as usize + 5..insn.at as usize + 8);
-        matches!(insn.op, Op::Jump(_) | Op::Ret) && behind == Some(&TRAMPOLINE)
+        let here = CodeAt {
+            section: insn.section,
+            offset: insn.at.into(),
+        };
+        matches!(insn.op, Op::Jump(_) | Op::Ret)
+            && (behind == Some(&TRAMPOLINE) || self.named.contains(&here))
     }
 
     //      call *pv_ops+8*OPERATION(%rip)

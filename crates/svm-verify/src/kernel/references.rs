@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use elf_loader::consts::{R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHF_WRITE};
 use elf_loader::special::{self, SpecialKind};
-use elf_loader::{Relocation, Role, Section, SectionId};
+use elf_loader::{Place, Relocation, Role, Section, SectionId};
 
 use crate::domain::bounds;
 use crate::insn::{Access, CodeAt, Insn, Op, Origin, Program, Routine};
@@ -53,6 +53,7 @@ pub fn check<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) 
         program,
         report,
         functions: image.globals.iter().chain(&image.locals).copied().collect(),
+        warnings: warnings(image),
         found: Found {
             functions: Vec::new(),
             labels: HashSet::new(),
@@ -71,6 +72,18 @@ pub fn check<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) 
         }
     }
     references.found
+}
+
+/// The entries of warnings with arguments. A table that cannot be read is reported elsewhere.
+fn warnings(image: &Image<'_>) -> HashSet<(SectionId, i64)> {
+    let tables = image.object.sections();
+    let bugs = tables.filter(|(_, s)| special::kind_of(&s.name) == Some(SpecialKind::BugTable));
+    let entries = bugs.flat_map(|(id, _)| {
+        let entries = special::entries(image.object, id).unwrap_or_default();
+        entries.into_iter().map(move |entry| (id, entry))
+    });
+    let with = entries.filter(|(_, entry)| entry.has_arguments());
+    with.map(|(id, entry)| (id, entry.offset as i64)).collect()
 }
 
 /// Whether an operand may reach what is in a section.
@@ -106,6 +119,8 @@ struct References<'a, 'o> {
     report: &'a mut Report<'o>,
     /// Starts of functions.
     functions: HashSet<CodeAt>,
+    /// Entries of warnings with arguments.
+    warnings: HashSet<(SectionId, i64)>,
     found: Found,
 }
 
@@ -140,6 +155,7 @@ impl<'o> References<'_, 'o> {
                 Meaning::Table | Meaning::Routine(Routine::Slow(_)) => {
                     (Code::Runtime, "data refers to the runtime")
                 }
+                Meaning::Unusable(_) if self.is_checksum(section, r) => continue,
                 Meaning::Unusable(reason) if loaded => (Code::Relocation, reason),
                 Meaning::Data(to, _) if loaded && self.is_table(to) => {
                     (Code::Metadata, "data refers to a table of the kernel's")
@@ -206,6 +222,7 @@ impl<'o> References<'_, 'o> {
                 let reason = is_inside(section, at.wrapping_add(distance), size, writes).err();
                 reason.map(|reason| (Code::AddressForm, reason))
             }
+            Meaning::Data(data, at) if self.warns(data, at.wrapping_add(distance)) => None,
             Meaning::Data(data, _) if self.is_table(data) => {
                 Some((Code::Metadata, "the address of a table of the kernel's"))
             }
@@ -215,6 +232,21 @@ impl<'o> References<'_, 'o> {
             }
             _ => None,
         }
+    }
+
+    /// Whether a field is the checksum of an exported symbol (`__CRC_SYMBOL`,
+    /// include/linux/export.h of Linux 5.10): the value of an absolute symbol, which the kernel
+    /// compares and nothing else.
+    fn is_checksum(&self, section: &Section<'_>, r: &Relocation) -> bool {
+        let symbol = self.image.object.symbol(r.symbol);
+        let table = ["__kcrctab", "__kcrctab_gpl"].contains(&&*section.name);
+        table && symbol.place == Place::Absolute && symbol.name.starts_with("__crc_")
+    }
+
+    /// Whether a place is the entry of a WARN with arguments, whose code passes the entry's
+    /// address to the kernel (`__WARN_bug_entry`, arch/x86/include/asm/bug.h of Linux 7.x).
+    fn warns(&self, id: SectionId, at: i64) -> bool {
+        self.warnings.contains(&(id, at))
     }
 
     fn is_table(&self, id: SectionId) -> bool {

@@ -11,22 +11,35 @@ use std::collections::HashSet;
 
 use elf_loader::consts::{SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_PROGBITS};
 use elf_loader::special::{self, Entry, FieldRole, Referent, SpecialKind};
-use elf_loader::{Place, Section, SectionId, SymbolId};
+use elf_loader::{Place, Section, SectionId, SymbolId, modinfo};
+use twin_abi::sections;
 
 use crate::kernel::references::KERNEL_SYMBOL;
 use crate::object::Image;
 use crate::object::module::RUNTIME;
 use crate::report::{Code, Report};
 
-/// Tables about code that only kernels of other configurations or series use: traps of
-/// kCFI (kernel/cfi.c), trace entries of other compilers (kernel/trace/ftrace.c).
-const OTHERS: [&str; 2] = ["__kcfi_traps", "__patchable_function_entries"];
+/// Tables about code that only kernels of other configurations use: traps of kCFI
+/// (kernel/cfi.c).
+const OTHERS: [&str; 1] = ["__kcfi_traps"];
+/// The kernels whose changes to code the rules here are about: the first two numbers of a
+/// release, first and last.
+const KERNELS: [(u32, u32); 2] = [(5, 10), (7, 3)];
 /// Bytes of `struct static_key` and of `struct static_call_key`, which the kernel
 /// writes (include/linux/jump_label_types.h, static_call_types.h).
 const KEY: u64 = 16;
 
 /// Judges the sections that hold tables.
 pub(super) fn judge<'o>(image: &Image<'o>, report: &mut Report<'o>) {
+    if let Some(release) = modinfo::release(image.object)
+        && !is_known(release)
+    {
+        let reason = format!("it is for Linux {release}, whose changes to code are not known");
+        report.object(Code::Metadata, reason);
+    }
+    if let Err(error) = special::orc::encoding(image.object) {
+        report.object(Code::Metadata, error.to_string());
+    }
     let mut seen = HashSet::new();
     let mut unwinding = [0, 0];
     for (id, section) in image.object.sections() {
@@ -56,6 +69,14 @@ pub(super) fn judge<'o>(image: &Image<'o>, report: &mut Report<'o>) {
     }
 }
 
+/// Whether a release, `6.1.0-56-amd64`, is of a kernel that the rules are about.
+fn is_known(release: &str) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next().and_then(|n| n.parse::<u32>().ok());
+    let series = number().zip(number());
+    series.is_some_and(|series| (KERNELS[0]..=KERNELS[1]).contains(&series))
+}
+
 fn table(kind: SpecialKind, section: &Section<'_>) -> Result<(), &'static str> {
     let code = kind == SpecialKind::AltInstrReplacement;
     if section.flags & SHF_ALLOC == 0 {
@@ -79,13 +100,15 @@ pub(super) fn keys(image: &Image<'_>, entry: &Entry) -> Result<(), &'static str>
                 return Err("a field without a relocation");
             }
             (FieldRole::Key, Referent::Here(id, offset)) => own_key(image, id, offset)?,
-            (FieldRole::File, Referent::Here(id, _)) => own_data(image, id).map(|_| ())?,
+            (FieldRole::File | FieldRole::Format, Referent::Here(id, _)) => {
+                own_text(image, entry, id)?;
+            }
             (FieldRole::Key, Referent::Symbol(symbol, addend)) => {
                 kernels_key(image, entry.kind, symbol, addend)?;
             }
             // No name: `bug_get_file_line` gives NULL, which is tested for (lib/bug.c).
-            (FieldRole::File, Referent::Symbol(SymbolId(0), 0)) => {}
-            (FieldRole::File, Referent::Symbol(symbol, _)) => {
+            (FieldRole::File | FieldRole::Format, Referent::Symbol(SymbolId(0), 0)) => {}
+            (FieldRole::File | FieldRole::Format, Referent::Symbol(symbol, _)) => {
                 undefined(image, symbol).map(|_| ())?
             }
             _ => {}
@@ -101,6 +124,16 @@ fn own_data<'o>(image: &Image<'o>, id: SectionId) -> Result<&'o Section<'o>, &'s
     let good =
         crate::kernel::references::is_reachable(section).is_ok() && !runtime && !section.is_code();
     good.then_some(section).ok_or("a field that names no data")
+}
+
+/// A text of the module itself; the runtime's own entry names one of the runtime's.
+fn own_text(image: &Image<'_>, entry: &Entry, id: SectionId) -> Result<(), &'static str> {
+    let name = |id: SectionId| &*image.object.section(id).name;
+    let runtime = |id: SectionId| name(id) == sections::LINUX_TEXT;
+    match name(id) == sections::LINUX_RODATA && entry.site().is_some_and(|(at, _)| runtime(at)) {
+        true => Ok(()),
+        false => own_data(image, id).map(|_| ()),
+    }
 }
 
 fn own_key(image: &Image<'_>, id: SectionId, offset: u64) -> Result<(), &'static str> {

@@ -25,6 +25,7 @@ use elf_loader::consts::{
 use elf_loader::reloc::relocation_type;
 use elf_loader::{Object, Place, Relocation, Role, Section, SectionId, Symbol};
 use twin_abi::{names, sections};
+use twin_linux_runtime::Returns;
 
 use crate::insn::{CodeAt, Routine};
 use crate::object::{Image, Meaning, slow_register};
@@ -217,14 +218,22 @@ fn undefined(symbol: &Symbol<'_>) -> Meaning {
 /// them, if the runtime in the object is that one.
 fn slow_paths<'o>(image: &Image<'o>, report: &mut Report<'o>) -> HashMap<u64, Routine> {
     let mut slow = HashMap::new();
-    let Ok(runtime) = elf_loader::read(twin_linux_runtime::object(image.scheme.scheme())) else {
-        report.object(Code::Runtime, "the verifier's own copy cannot be read");
+    let mut different = String::new();
+    let forms = [Returns::Thunk, Returns::Plain].into_iter();
+    let found = forms.into_iter().find_map(|returns| {
+        let bytes = twin_linux_runtime::object(image.scheme.scheme(), returns);
+        let runtime = elf_loader::read(bytes).ok()?;
+        let reason = same_runtime(image.object, &runtime).err();
+        let Some(reason) = reason else {
+            return Some(runtime);
+        };
+        different = reason;
+        None
+    });
+    let Some(runtime) = found else {
+        report.object(Code::Runtime, different);
         return slow;
     };
-    if let Err(reason) = same_runtime(image.object, &runtime) {
-        report.object(Code::Runtime, reason);
-        return slow;
-    }
     for copy in copies(image.object, &runtime) {
         for (_, symbol) in runtime.symbols() {
             let register = symbol.name.strip_prefix(names::SLOW_PREFIX);

@@ -137,7 +137,10 @@ impl Case {
             Target::Linux => {
                 let scheme = Scheme::from_number(self.scheme).expect("a scheme");
                 let source = note([ABI, self.scheme, 64, 1]) + &function;
-                link(&source, twin_linux_runtime::object(scheme))
+                link(
+                    &source,
+                    twin_linux_runtime::object(scheme, twin_linux_runtime::Returns::Thunk),
+                )
             }
         }
     }

@@ -64,6 +64,11 @@ pub enum Kept {
     Fixup,
     /// Its whole section stays as it is.
     Section,
+    /// It is in a replacement whose entry is left out: nothing runs it.
+    Unused,
+    /// `__patchable_function_entries` names it: a `nop` before a function, where the kernel
+    /// puts what calls of the function run through (arch/x86/kernel/callthunks.c).
+    Prefix,
 }
 
 /// The instruction that is to be classified, and facts about it.

@@ -29,6 +29,8 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
     let class = match question.kept {
         None => by_itself(question),
         Some(Kept::StaticBranch) => static_branch(inst),
+        Some(Kept::Prefix) => Ok(Class::Plain),
+        Some(Kept::Unused) => Ok(Class::Keep(None)),
         Some(Kept::Alternative | Kept::Paravirt) => {
             in_kept_range(question).map(|class| Class::Keep(class.kind()))
         }

@@ -11,7 +11,8 @@ use twin_abi::{Scheme, Target};
 use super::super::sections::{map_section, note_section, relocation_kind};
 use super::places::Places;
 use super::runtime::Runtime;
-use super::{orc, tables, versions};
+use super::series::Kernel;
+use super::{orc, tables};
 use crate::asm::import::Import;
 use crate::asm::{Field, Referent};
 use crate::encode::apply::Applied;
@@ -27,7 +28,6 @@ pub fn check(lifted: &Lifted<'_>, plans: &[Plan]) -> Vec<Refusal> {
     let places = Places::planned(lifted, plans);
     let mut refusals = tables::move_all(&mut object, lifted, &places, &section_symbols);
     refusals.extend(orc::check(lifted, plans));
-    refusals.extend(versions::complete(&mut object).err());
     refusals
 }
 
@@ -41,6 +41,7 @@ pub fn emit(
     _codemap: &BTreeSet<(CodeIdx, u64)>,
     scheme: Scheme,
 ) -> Object<'static> {
+    let kernel = Kernel::of(lifted.object).expect("series::check refused it before");
     let mut object = owned(lifted.object);
     number_cases(&mut object, &applied.words);
     let section_symbols = section_symbols(&mut object, lifted);
@@ -50,8 +51,7 @@ pub fn emit(
     let unwinding = orc::remake(&mut object, lifted, applied, &section_symbols);
     unwinding.expect("orc::check refused it before");
     // --- the original's own parts have their new places; the rest is added ---
-    let runtime = Runtime::link(&mut object, scheme);
-    versions::complete(&mut object).expect("refused before");
+    let runtime = Runtime::link(&mut object, kernel, scheme);
     let sections = applied.sections.iter_mut();
     let code: Vec<Vec<u8>> = sections
         .map(|laid| std::mem::take(&mut laid.bytes))

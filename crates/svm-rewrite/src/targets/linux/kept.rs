@@ -6,6 +6,7 @@ use elf_loader::special::{self, Entry, FieldRole, SpecialKind};
 use foldhash::HashMap;
 use iced_x86::{Mnemonic, Register};
 
+use super::unused::Unused;
 use crate::analyse::class::Class;
 use crate::analyse::classify::Kept;
 use crate::frame::facts::FactsBefore;
@@ -34,6 +35,9 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
             finder.found.extend(all.map(|i| (i, Kept::Section)));
         }
     }
+    let unused = Unused::find(lifted);
+    let rest = unused.insts.iter().map(|i| (*i, Kept::Unused));
+    finder.found.extend(rest);
     for (id, section) in lifted.object.sections() {
         let Some(kind) = special::kind_of(&section.name) else {
             continue;
@@ -43,6 +47,7 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
             SpecialKind::AltInstructions => Kept::Alternative,
             SpecialKind::ParaInstructions => Kept::Paravirt,
             SpecialKind::ExTable => Kept::Fixup,
+            SpecialKind::PatchableFunctionEntries => Kept::Prefix,
             SpecialKind::McountLoc
             | SpecialKind::SmpLocks
             | SpecialKind::RetpolineSites
@@ -58,7 +63,9 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
         };
         let entries = special::entries(lifted.object, id)
             .map_err(|e| Refusal::at(Code::Metadata, &section.name, 0, e.to_string()))?;
-        for entry in &entries {
+        let used =
+            |entry: &&Entry| !(why == Kept::Alternative && unused.entries.contains(&entry.offset));
+        for entry in entries.iter().filter(used) {
             finder.entry(&section.name, entry, why)?;
         }
     }
@@ -99,10 +106,14 @@ struct Finder<'l, 'a> {
 
 impl Finder<'_, '_> {
     fn entry(&mut self, section: &str, entry: &Entry, why: Kept) -> Result<(), Refusal> {
-        let Some(site) = entry.reference(FieldRole::Site) else {
+        let (site, len) = match why {
+            Kept::Prefix => (entry.site(), self.prefix(entry)),
+            _ => (entry.reference(FieldRole::Site), entry.site_len().into()),
+        };
+        let Some(site) = site else {
             return Ok(());
         };
-        let range = self.range(site, u64::from(entry.site_len()));
+        let range = self.range(site, len);
         let Some(range) = range else {
             let reason = "its entry names no whole instructions of a code section";
             return Err(Refusal::at(Code::Metadata, section, entry.offset, reason));
@@ -116,6 +127,17 @@ impl Finder<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Bytes of the padding that an entry names: one-byte nops, up to the function.
+    fn prefix(&self, entry: &Entry) -> u64 {
+        const NOP: u8 = 0x90;
+        let Some((id, start)) = entry.site() else {
+            return 0;
+        };
+        let data = &self.lifted.object.section(id).data;
+        let behind = data.get(start as usize..).unwrap_or_default();
+        behind.iter().take_while(|byte| **byte == NOP).count() as u64
     }
 
     /// The instructions of `len` bytes from a place on; at least one.

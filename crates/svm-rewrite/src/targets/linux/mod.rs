@@ -2,16 +2,16 @@
 //! original. `docs/spec/linux-module.md` has the format.
 //!
 //! ```text
-//! series    whether its tables are those that are known
+//! series    which kernel it is for, and the forms that this kernel has
 //! kept      which instructions must stay as the kernel's metadata names them
 //! system    which instructions it may have
 //! classify  the class of an instruction
 //! operands  names for references in code
 //! places    where original places are now
+//! unused    alternatives that are left out
 //! tables    the kernel's tables about code, moved
 //! orc       unwind tables, made again
 //! runtime   the slow path, linked in
-//! versions  checksums of the slow path's imports
 //! emit      all of it into one object
 //! ```
 
@@ -25,7 +25,7 @@ mod runtime;
 mod series;
 mod system;
 mod tables;
-mod versions;
+mod unused;
 
 use elf_loader::consts::STB_WEAK;
 use liveness::{LocSet, Reg};

@@ -1,11 +1,12 @@
-//! ORC unwind tables of rewritten code (arch/x86/include/asm/orc_types.h of Linux
-//! 6.1; the kernel's Documentation/x86/orc-unwinder.rst).
+//! ORC unwind tables of rewritten code (arch/x86/include/asm/orc_types.h; the kernel's
+//! Documentation/arch/x86/orc-unwinder.rst). [`Encoding`] has what differs between kernels.
 //!
 //! An entry holds from its address to the next and says where the caller's frame is. At
 //! the original's instructions it is the original's entry; where a sequence has pushed
 //! words, the frame is that many words farther from `rsp`.
 
 use elf_loader::consts::R_X86_64_PC32;
+use elf_loader::special::orc::{Base, Encoding, encoding};
 use elf_loader::special::{self, EntryData, SpecialKind};
 use elf_loader::{Object, Relocation, SectionId, SymbolId};
 use foldhash::HashMap;
@@ -15,16 +16,9 @@ use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::plan::Plan;
 use crate::refusal::{self, Code, Refusal};
+use crate::registers::gpr;
 
 type Entry = [u8; 6];
-
-/// `sp_reg`: the register that `sp_offset` is relative to.
-mod sp_reg {
-    pub const UNDEFINED: u8 = 0;
-    pub const BP: u8 = 4;
-    pub const SP: u8 = 5;
-    pub const BP_INDIRECT: u8 = 8;
-}
 
 /// Makes the tables for the new code, if the original has them. Entries are sorted by
 /// section and offset.
@@ -91,7 +85,7 @@ pub fn check(lifted: &Lifted<'_>, plans: &[Plan]) -> Vec<Refusal> {
         let inst = lifted.inst(i);
         if pushes
             && let Some(entry) = old.at(inst.section, inst.offset())
-            && deeper(entry, MOST_WORDS).is_none()
+            && deeper(lifted, i, old.encoding, entry, MOST_WORDS).is_none()
         {
             refusal::add(&mut refusals, beyond(lifted, i));
         }
@@ -123,7 +117,7 @@ fn rows(
         let Some(entry) = old.at(code, original) else {
             continue;
         };
-        match deeper(entry, depth.words) {
+        match deeper(lifted, depth.inst, old.encoding, entry, depth.words) {
             Some(entry) => put(laid.offset(depth.at), entry),
             None => refusal::add(refusals, beyond(lifted, depth.inst)),
         }
@@ -148,25 +142,40 @@ fn beyond(lifted: &Lifted<'_>, i: InstIdx) -> Refusal {
     lifted.refusal(Code::NoScratch, i, reason)
 }
 
-/// The entry with `words` more words on the stack.
-fn deeper(entry: Entry, words: i64) -> Option<Entry> {
+/// The entry with `words` more words on the stack, in the sequence of an instruction.
+fn deeper(
+    lifted: &Lifted<'_>,
+    inst: InstIdx,
+    encoding: Encoding,
+    entry: Entry,
+    words: i64,
+) -> Option<Entry> {
     if words == 0 {
         return Some(entry);
     }
-    match entry[4] & 0xf {
-        sp_reg::SP => {
+    match encoding.base(entry) {
+        Base::Sp => {
             let offset = i16::from_le_bytes([entry[0], entry[1]]);
             let offset = i16::try_from(i64::from(offset) + 8 * words).ok()?;
             let [low, high] = offset.to_le_bytes();
             Some([low, high, entry[2], entry[3], entry[4], entry[5]])
         }
-        sp_reg::BP | sp_reg::BP_INDIRECT | sp_reg::UNDEFINED => Some(entry),
-        _ => None,
+        Base::Bp | Base::Undefined => Some(entry),
+        // The base of its operand keeps its value until the instruction itself.
+        Base::Register(number) => {
+            let base = gpr(lifted.inst(inst).iced.memory_base());
+            base.is_some_and(|r| r.number() == number).then_some(entry)
+        }
+        Base::Other => None,
     }
 }
 
-/// The original's tables: for each code section offsets and entries, sorted.
-struct Original(HashMap<CodeIdx, Vec<(u64, Entry)>>);
+/// The original's tables.
+struct Original {
+    encoding: Encoding,
+    /// For each code section offsets and entries, sorted.
+    entries: HashMap<CodeIdx, Vec<(u64, Entry)>>,
+}
 
 impl Original {
     fn read(lifted: &Lifted<'_>, ips: SectionId, entries: SectionId) -> Result<Original, Refusal> {
@@ -192,12 +201,17 @@ impl Original {
         for list in found.values_mut() {
             list.sort_by_key(|(at, _)| *at);
         }
-        Ok(Original(found))
+        let encoding = encoding(lifted.object).map_err(|e| refuse(entries, e.to_string()))?;
+        let encoding = encoding.expect("the object has unwind entries");
+        Ok(Original {
+            encoding,
+            entries: found,
+        })
     }
 
     /// The entry that holds at a place.
     fn at(&self, code: CodeIdx, offset: u64) -> Option<Entry> {
-        let list = self.0.get(&code)?;
+        let list = self.entries.get(&code)?;
         let n = list.partition_point(|(at, _)| *at <= offset);
         Some(list[n.checked_sub(1)?].1)
     }
@@ -211,7 +225,7 @@ impl Original {
         start: u64,
         end: u64,
     ) -> impl Iterator<Item = (u64, Entry)> + '_ {
-        let list = self.0.get(&code).map_or(&[][..], Vec::as_slice);
+        let list = self.entries.get(&code).map_or(&[][..], Vec::as_slice);
         let first = list.partition_point(|(at, _)| *at <= start);
         list[first..]
             .iter()
@@ -221,7 +235,7 @@ impl Original {
 
     /// The entry that begins exactly there.
     fn starting_at(&self, code: CodeIdx, offset: u64) -> Option<Entry> {
-        let list = self.0.get(&code)?;
+        let list = self.entries.get(&code)?;
         let found = list.iter().rev().find(|(at, _)| *at == offset);
         found.map(|(_, entry)| *entry)
     }

@@ -1,47 +1,83 @@
-//! Checks which kernel a module is for.
+//! Which kernel a module is for, and in which form that kernel has what twin adds.
 //!
-//! The format of a module's tables differs from series to series, and so do the runtime's
-//! imports (`versions.rs`). Only Linux 6.1 is supported. A module for another series is
-//! recognised by its `vermagic`, or by a table that 6.1 does not have or has in another
-//! form. It is refused before its tables are misread.
+//! The module says it: `vermagic` names the release, the tables have the layouts and
+//! encodings of the kernel (`elf_loader::special`). A module of a release outside
+//! [`OLDEST`] to [`NEWEST`], or with a table about code that none of these have, is refused
+//! before a table is misread.
 
 use std::collections::HashSet;
 
 use elf_loader::consts::{SHF_ALLOC, SHT_PROGBITS};
+use elf_loader::special::orc::{self, Encoding};
+use elf_loader::special::{EntryLayout, SpecialKind, layout_of};
 use elf_loader::{Object, Section, modinfo, special};
 
 use crate::refusal::{Code, Refusal};
 
-/// The series whose tables are known.
-const KNOWN: &str = "6.1";
+/// A series of Linux: the first two numbers of a release.
+type Series = (u32, u32);
 
-/// Tables about code that only other kernels have, with the series of these kernels.
-const OTHERS: [(&str, &str); 6] = [
-    (".call_sites", "Linux 6.2 and later, which may track calls"),
-    (".cfi_sites", "Linux 6.2 and later with kCFI"),
-    (
-        ".ibt_endbr_seal",
-        "kernels that seal functions (CONFIG_X86_KERNEL_IBT)",
-    ),
-    (
-        ".orc_header",
-        "Linux 6.4 and later, whose unwind tables have another format",
-    ),
+/// The oldest series whose tables are known.
+const OLDEST: Series = (5, 10);
+/// The newest one.
+const NEWEST: Series = (7, 3);
+/// From which series on a BUG has a format (`HAVE_ARCH_BUG_FORMAT`, arch/x86/include/asm/bug.h).
+/// A module without a bug table of its own cannot show it.
+const BUG_FORMAT: Series = (6, 19);
+
+/// Tables about code that only other kernels have, with these kernels.
+const OTHERS: [(&str, &str); 2] = [
+    (".cfi_sites", "kernels with kCFI"),
     ("__kcfi_traps", "kernels with kCFI"),
-    (
-        "__patchable_function_entries",
-        "kernels with another kind of function tracing",
-    ),
 ];
+
+/// The forms that a module's kernel has of what the runtime adds to its tables.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    /// Of unwind entries, if the module has any.
+    pub unwinding: Option<Encoding>,
+    /// Of an entry of `__bug_table`, if it is known.
+    pub bugs: Option<EntryLayout>,
+}
+
+impl Kernel {
+    /// The forms that the module shows, by its tables or else by its release.
+    ///
+    /// # Errors
+    /// A table of no form that is known.
+    pub fn of(object: &Object<'_>) -> Result<Kernel, Refusal> {
+        let unknown = |e: special::SpecialError| {
+            let table = SpecialKind::OrcUnwind.name();
+            Refusal::at(Code::Metadata, table, 0, e.to_string())
+        };
+        let own = object
+            .section_named(SpecialKind::BugTable.name())
+            .filter(|id| object.section(*id).size != 0);
+        let bugs = match own {
+            Some(id) => layout_of(object, id).ok(),
+            None => series(object).map(|series| {
+                let layouts = SpecialKind::BugTable.layouts();
+                layouts[usize::from(series >= BUG_FORMAT)]
+            }),
+        };
+        Ok(Kernel {
+            unwinding: orc::encoding(object).map_err(unknown)?,
+            bugs,
+        })
+    }
+}
 
 /// Refuses a module of another series.
 ///
 /// # Errors
 /// The series of the module, and what shows it.
 pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
-    if let Some(release) = modinfo::release(object).filter(|release| !is_known(release)) {
+    if let Some(release) = modinfo::release(object)
+        && !parsed(release).is_some_and(|series| (OLDEST..=NEWEST).contains(&series))
+    {
         let reason = format!(
-            "it is a module of Linux {release} by its vermagic, and only the tables of Linux {KNOWN} are known"
+            "it is a module of Linux {release} by its vermagic, and only the tables of Linux {}.{} to {}.{} are known",
+            OLDEST.0, OLDEST.1, NEWEST.0, NEWEST.1
         );
         return Err(Refusal::at(Code::Metadata, ".modinfo", 0, reason));
     }
@@ -59,13 +95,21 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
             return Err(Refusal::at(Code::Metadata, name, 0, reason));
         }
     }
-    Ok(())
+    // Before anything is decided, so that it is the first thing that is said.
+    Kernel::of(object).map(|_| ())
 }
 
-/// Whether a release, `6.1.0-56-amd64`, is of the series that is known.
-fn is_known(release: &str) -> bool {
-    let rest = release.strip_prefix(KNOWN);
-    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+/// The series that a module is for.
+fn series(object: &Object<'_>) -> Option<Series> {
+    modinfo::release(object).and_then(parsed)
+}
+
+/// The series of a release, `6.1.0-56-amd64`.
+fn parsed(release: &str) -> Option<Series> {
+    let (major, rest) = release.split_once('.')?;
+    let end = rest.find(|c: char| !c.is_ascii_digit());
+    let minor = &rest[..end.unwrap_or(rest.len())];
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// Why the kernel would not read a table as it is in the file.
@@ -84,12 +128,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_series_is_more_than_a_prefix() {
+    fn a_series_is_the_first_two_numbers() {
         for good in ["6.1", "6.1.0", "6.1.0-56-amd64", "6.1-rc3", "6.1+"] {
-            assert!(is_known(good), "{good}");
+            assert_eq!(parsed(good), Some((6, 1)), "{good}");
         }
-        for other in ["6.12.38", "6.10", "5.10.0-34-amd64", "7.3", "16.1", ""] {
-            assert!(!is_known(other), "{other}");
+        assert_eq!(parsed("6.12.95+deb13-amd64"), Some((6, 12)));
+        assert_eq!(parsed("5.10.0-46-amd64"), Some((5, 10)));
+        for bad in ["", "6", "linux", "6.x"] {
+            assert_eq!(parsed(bad), None, "{bad}");
         }
     }
 }

@@ -2,18 +2,14 @@
 //! holds function pointers, and symbols.
 
 use elf_loader::consts::{SHF_ALLOC, STT_SECTION};
-use elf_loader::special::{self, EntryData, SpecialKind};
+use elf_loader::special::{self, Entry, EntryData, SpecialKind};
 use elf_loader::{Object, Place, Relocation, Section, SectionId, SymbolId};
 use foldhash::HashMap;
 
 use super::places::Places;
+use super::unused::Unused;
 use crate::lift::{CodeIdx, Lifted};
 use crate::refusal::{self, Code, Refusal};
-
-/// `instrlen` in `struct alt_instr` (arch/x86/include/asm/alternative.h).
-const ALTERNATIVE_LEN: u64 = 10;
-/// `len` in `struct paravirt_patch_site` (arch/x86/include/asm/paravirt_types.h).
-const PARAVIRT_LEN: u64 = 9;
 
 /// Moves all references in `object`, which are still to the original's places. Every
 /// place that cannot be moved is a refusal.
@@ -50,10 +46,37 @@ fn describes_code(section: &str) -> bool {
     section.starts_with(".debug_") || section == ".eh_frame"
 }
 
-fn empty(section: &mut Section<'static>) {
+/// Leaves the section without contents.
+pub fn empty(section: &mut Section<'_>) {
     section.data = Vec::new().into();
     section.size = 0;
     section.relocations.clear();
+}
+
+/// Removes the entries that are left out, of `size` bytes each.
+fn leave_out(section: &mut Section<'static>, size: u64, unused: &Unused) {
+    if unused.entries.is_empty() {
+        return;
+    }
+    let is_used = |at: u64| !unused.entries.contains(&(at - at % size));
+    // The new number of each entry that stays.
+    let mut numbers = Vec::new();
+    let mut number = 0;
+    for n in 0..section.size / size {
+        numbers.push(number);
+        number += u64::from(is_used(n * size));
+    }
+    let entries = section.data.chunks(size as usize).zip(0..);
+    let data: Vec<u8> = entries
+        .filter(|(_, n)| is_used(n * size))
+        .flat_map(|(entry, _)| entry.iter().copied())
+        .collect();
+    section.relocations.retain(|r| is_used(r.offset));
+    for r in &mut section.relocations {
+        r.offset = numbers[(r.offset / size) as usize] * size + r.offset % size;
+    }
+    section.size = data.len() as u64;
+    section.data = data.into();
 }
 
 struct Mover<'m, 'p, 'a> {
@@ -99,10 +122,16 @@ impl Mover<'_, '_, '_> {
                 }
             }
         }
-        match kind {
-            Some(SpecialKind::AltInstructions) => self.lengths(id, section, ALTERNATIVE_LEN),
-            Some(SpecialKind::ParaInstructions) => self.lengths(id, section, PARAVIRT_LEN),
-            _ => {}
+        let layout = special::layout_of(self.lifted.object, id).ok();
+        let unused = match kind {
+            Some(SpecialKind::AltInstructions) => Unused::find(self.lifted),
+            _ => Unused::default(),
+        };
+        if let Some(field) = layout.and_then(|layout| layout.site_len) {
+            self.lengths(id, section, field, &unused);
+        }
+        if let Some(layout) = layout {
+            leave_out(section, layout.size, &unused);
         }
     }
 
@@ -119,9 +148,17 @@ impl Mover<'_, '_, '_> {
 
     /// Stores at `field` of each entry the length of the kept instructions that it
     /// names: the kernel may replace that many bytes.
-    fn lengths(&mut self, id: SectionId, section: &mut Section<'static>, field: u64) {
+    fn lengths(
+        &mut self,
+        id: SectionId,
+        section: &mut Section<'static>,
+        field: u64,
+        unused: &Unused,
+    ) {
         let entries = special::entries(self.lifted.object, id);
-        for entry in entries.expect("they were read before anything was decided") {
+        let entries = entries.expect("they were read before anything was decided");
+        let used = |entry: &Entry| !unused.entries.contains(&entry.offset);
+        for entry in entries.into_iter().filter(used) {
             let place = entry.site().and_then(|(id, offset)| {
                 let code = self.places.code(id)?;
                 self.places

@@ -1,0 +1,141 @@
+#!/bin/sh
+# Fetches Debian's current kernel of a series, without installing it.
+#
+#   scripts/kernel.sh SERIES[-FLAVOUR]      5.10 6.1 6.1-cloud 6.1-rt 6.12 6.18 7.3 ...
+#
+# Leaves, all below target/stock-SERIES[-FLAVOUR]/:
+#   modules    -> the package's module tree (kernel/drivers/...), decompressed
+#   boot       -> the package's /boot (vmlinuz, config)
+#   VERSION    package and version that this is
+#
+# apt says which package is the current one, from lists of the suite that has the series;
+# they are fetched below that directory, and so is all else. A series that is not in the
+# table below is looked for in every suite. From Linux 7.2 on an image is several packages;
+# the parts are found by its dependencies. If VERSION exists, apt is not called; remove the
+# directory to start over.
+#
+#   TWIN_DEBIAN_MIRROR  mirror for the lists (default http://deb.debian.org/debian)
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+kernel=${1:?SERIES or SERIES-FLAVOUR}
+stock=$root/target/stock-$kernel
+apt=$stock/apt
+
+die() {
+    printf 'kernel.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+. "$root/scripts/apt.sh"
+
+series=${kernel%%-*}
+flavour=
+[ "$series" = "$kernel" ] || flavour=${kernel#*-}-
+
+# The suites that may have the series.
+suites() {
+    case $series in
+        5.10) echo bullseye ;;
+        6.1) echo bookworm ;;
+        6.12) echo trixie ;;
+        6.1[6-9] | 7.*) echo trixie-backports ;;
+        *) echo bullseye bookworm bookworm-backports trixie trixie-backports ;;
+    esac
+}
+
+# The newest image of the series and flavour that apt with options "$@" knows: names are
+# linux-image-6.1.0-56-amd64, linux-image-6.12.95+deb13-cloud-amd64.
+image() {
+    pattern=$(printf '%s' "$series" | sed 's/\./\\./g')
+    apt-cache "$@" pkgnames "linux-image-$series" |
+        grep -xE "linux-image-$pattern(\.[0-9]+)*([-+~][0-9a-z.]+)?-${flavour}amd64" |
+        sort -V | tail -n 1
+}
+
+# The image and those of its dependencies that have its release in their names: modules,
+# vmlinuz.
+parts() {
+    package=$1
+    shift
+    release=${package#linux-image-}
+    echo "$package"
+    apt-cache "$@" depends "$package" |
+        sed -n "s/^ *Depends: \(linux-[a-z]*-$release\)\$/\1/p" | sort -u
+}
+
+fetch_from() {
+    suite=$1
+    mkdir -p "$apt"
+    options="$(private_options) $(suite_options deb "$suite")"
+    echo "asking apt for Linux $kernel in Debian's suite $suite ..."
+    # shellcheck disable=SC2086
+    apt-get $options -q update >apt.log 2>&1 || true
+    if ! has_suite "$suite"; then
+        tail -n 3 apt.log >&2
+        echo "suite $suite is not on $mirror (any more): set TWIN_DEBIAN_MIRROR to one that has it" >&2
+        return 1
+    fi
+    # shellcheck disable=SC2086
+    package=$(image $options)
+    if [ -z "$package" ]; then
+        echo "suite $suite has no linux-image-$series*-${flavour}amd64" >&2
+        return 1
+    fi
+    # shellcheck disable=SC2046,SC2086
+    set -- $(parts "$package" $options)
+    echo "fetching $* ..."
+    # shellcheck disable=SC2086
+    apt-get $options -q download "$@" >apt.log 2>&1 || {
+        tail -n 5 apt.log >&2
+        die "cannot fetch $* (above: apt's last words); check the network, or set TWIN_DEBIAN_MIRROR"
+    }
+}
+
+fetch() {
+    case $stock in *[[:space:]]*) die "the path $stock contains blanks, which apt's options cannot" ;; esac
+    for suite in $(suites); do
+        ! fetch_from "$suite" || return 0
+    done
+    die "no Linux $kernel for amd64 in: $(suites)"
+}
+
+unpack() {
+    for deb in ./*.deb; do
+        dpkg-deb -x "$deb" tree
+    done
+    modules=$(find tree -path '*lib/modules/*' -prune -print | head -n 1)
+    [ -d "$modules/kernel" ] || die "$package has no module tree"
+    find "$modules" -name '*.ko.xz' -print0 | xargs -0 -r -n 64 -P 2 xz -d
+    # From Linux 7.2 on vmlinuz is among the modules.
+    boot=tree/boot
+    [ -d "$boot" ] || boot=$modules
+    dpkg-deb -W --showformat='${Package} ${Version}\n' "$(ls linux-image-*.deb)" >VERSION
+    rm -rf "$stock/tree"
+    mv tree "$stock/tree"
+    ln -sfn "$modules" "$stock/modules"
+    ln -sfn "$boot" "$stock/boot"
+    rm -rf "$apt"
+    # Last: when VERSION is there, all the rest is complete.
+    mv VERSION "$stock/VERSION"
+}
+
+main() {
+    if [ -s "$stock/VERSION" ] && [ -d "$stock/modules/" ]; then
+        echo "kernel $kernel: $(cat "$stock/VERSION") (target/stock-$kernel)"
+        return
+    fi
+    for tool in apt-get apt-cache dpkg-deb find sed xz; do
+        command -v "$tool" >/dev/null || die "no $tool: this needs Debian's tools (run scripts/setup.sh)"
+    done
+    mkdir -p "$stock"
+    work=$(mktemp -d "$stock/fetch.XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    trap 'exit 1' HUP INT TERM
+    cd "$work"
+    fetch
+    unpack
+    echo "kernel $kernel: $(cat "$stock/VERSION") (target/stock-$kernel)"
+}
+
+main

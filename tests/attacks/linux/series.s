@@ -1,0 +1,330 @@
+### a jump among the calls whose depth is counted
+# refuse: P2-metadata
+# from: Linux 6.2 arch/x86/kernel/callthunks.c, patch_call
+1: jmp g
+.pushsection .call_sites,"a"
+.long 1b - .
+.popsection
+
+### a call inside an instruction
+# refuse: P2-metadata
+# from: Linux 6.2 arch/x86/kernel/callthunks.c, patch_call: decodes what it finds
+1: movabs $0xe8, %rax
+ret
+.pushsection .call_sites,"a"
+.long 1b + 2 - .
+.popsection
+
+### padding before a called function
+# accept
+# from: Linux 6.2 arch/x86/kernel/callthunks.c, patch_dest
+call h
+ret
+.skip 16, 0x90
+.type h,@function
+h: ret
+.size h, . - h
+
+### an operand that looks like padding before a called function
+# refuse: P2-metadata
+# from: Linux 6.2 arch/x86/kernel/callthunks.c, patch_dest: compares bytes, not instructions
+call h
+movabs $0x9090909090909090, %rax
+nop
+nop
+.type h,@function
+h: ret
+.size h, . - h
+
+### a long nop that swallows what is written before a function
+# refuse: P2-metadata
+# from: Linux 6.2 arch/x86/kernel/callthunks.c, patch_dest
+call h
+.byte 0x0f,0x1f,0x80,0x90,0x90,0x90,0x90
+.skip 8, 0x90
+.type h,@function
+h: ret
+.size h, . - h
+
+### padding that an alternative replaces in part
+# refuse: P2-metadata
+# from: Linux 6.2 arch/x86/kernel/callthunks.c, patch_dest
+call h
+1: nop; nop; nop
+9: .skip 13, 0x90
+.type h,@function
+h: ret
+.size h, . - h
+.pushsection .altinstr_replacement,"ax"
+2: clac
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+
+### endbr that is none
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/alternative.c, apply_ibt_endbr
+1: mov %rdi, %rax
+ret
+.pushsection .ibt_endbr_seal,"a"
+.long 1b - .
+.popsection
+
+### a direct call in the place of one through a pointer
+# accept
+# from: Linux 6.8 arch/x86/kernel/alternative.c, alt_replace_call
+1: call *pv_ops+8(%rip)
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: call BUG_func
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 117, 2
+.byte 9b-1b, 3b-2b
+.popsection
+
+### a direct call in the place of something else
+# refuse: P2-metadata
+# from: Linux 6.8 arch/x86/kernel/alternative.c, alt_replace_call: reads the pointer from the site
+1: nop; nop; nop; nop; nop; nop
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: call BUG_func
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 117, 2
+.byte 9b-1b, 3b-2b
+.popsection
+
+### a flag that no kernel has
+# refuse: P2-metadata
+# from: Linux 6.3 arch/x86/include/asm/alternative.h
+1: nop; nop; nop
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: clac
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20, 8
+.byte 9b-1b, 3b-2b
+.popsection
+
+### one alternative inside another
+# accept
+# from: Linux 6.10 arch/x86/include/asm/alternative.h, ALTERNATIVE_2
+1: nop; nop; nop
+8: nop; nop
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: clac
+3: stac
+nop
+nop
+4:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20, 0
+.byte 8b-1b, 3b-2b
+.long 1b - ., 3b - .
+.short 21, 0
+.byte 9b-1b, 4b-3b
+.popsection
+
+### one alternative inside another, with an instruction in the rest
+# refuse: P2-metadata
+# from: Linux 6.10 arch/x86/kernel/alternative.c, apply_alternatives: takes the longest
+1: nop; nop; nop
+8: xor %eax, %eax
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: clac
+3: stac
+nop
+nop
+4:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20, 0
+.byte 8b-1b, 3b-2b
+.long 1b - ., 3b - .
+.short 21, 0
+.byte 9b-1b, 4b-3b
+.popsection
+
+### a warning that passes its entry on
+# accept
+# from: Linux 7.3 arch/x86/include/asm/bug.h, __WARN_print_arg
+lea 2f(%rip), %rdi
+1: call __SCT__WARN_trap
+ret
+.pushsection __bug_table,"aw"
+2: .long 1b - ., d - ., d - .
+.short 1, 17
+.popsection
+.data
+d: .quad 0
+.text
+
+### the entry of a warning that passes nothing on
+# refuse: P2-metadata
+# from: Linux 7.3 arch/x86/include/asm/bug.h, __WARN_flags
+lea 2f(%rip), %rdi
+1: ud2
+ret
+.pushsection __bug_table,"aw"
+2: .long 1b - ., d - ., d - .
+.short 1, 1
+.popsection
+.data
+d: .quad 0
+.text
+
+### a place inside the entry of a warning
+# refuse: P2-metadata
+# from: Linux 7.3 arch/x86/include/asm/bug.h, __WARN_bug_entry
+lea 2f + 8(%rip), %rdi
+1: call __SCT__WARN_trap
+ret
+.pushsection __bug_table,"aw"
+2: .long 1b - ., d - ., d - .
+.short 1, 17
+.popsection
+.data
+d: .quad 0
+.text
+
+### the runtime's stop as a bug
+# accept
+# from: Linux 6.1 lib/bug.c, report_bug
+ret
+.pushsection __bug_table,"aw"
+.long twin_slow_rax - ., d - .
+.short 0, 0
+.popsection
+.data
+d: .quad 0
+.text
+
+### the runtime's stop as a warning, after which the driver goes on
+# refuse: P2-metadata
+# from: Linux 6.1 lib/bug.c, report_bug
+ret
+.pushsection __bug_table,"aw"
+.long twin_slow_rax - ., d - .
+.short 0, 1
+.popsection
+.data
+d: .quad 0
+.text
+
+### a kernel that is known
+# accept
+# from: Linux 7.3 include/linux/vermagic.h
+ret
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.4+deb13-amd64 SMP preempt mod_unload "
+.popsection
+
+### a kernel after those that are known
+# refuse: P2-metadata
+# from: Linux 7.3 include/linux/vermagic.h
+ret
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.4.0 SMP preempt mod_unload "
+.popsection
+
+### a kernel that does not say which one it is
+# refuse: P2-metadata
+# from: Linux 7.3 include/linux/vermagic.h
+ret
+.pushsection .modinfo,"a"
+.asciz "vermagic=SMP preempt mod_unload "
+.popsection
+
+### unwinding in a format that is known
+# accept
+# from: Linux 6.4 scripts/orc_hash.sh
+ret
+.pushsection .orc_header,"a"
+.byte 0xfe,0x5d,0x32,0xbf,0x58,0x1b,0xd6,0x3b,0x2c,0xa9,0xa5,0xc6,0x5b,0xa5,0xa6,0x25,0xea,0xb3,0xfe,0x24
+.popsection
+.pushsection .orc_unwind_ip,"a"
+.long f - .
+.popsection
+.pushsection .orc_unwind,"a"
+.short 8, 0, 0x205
+.popsection
+
+### unwinding in a format that nobody knows
+# refuse: P2-metadata
+# from: Linux 6.4 scripts/orc_hash.sh
+ret
+.pushsection .orc_header,"a"
+.skip 20, 0x5a
+.popsection
+.pushsection .orc_unwind_ip,"a"
+.long f - .
+.popsection
+.pushsection .orc_unwind,"a"
+.short 8, 0, 0x205
+.popsection
+
+### a handler that only goes on at the fixup
+# accept
+# from: Linux 5.10 arch/x86/mm/extable.c
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., ex_handler_uaccess - .
+.popsection
+
+### a handler that loads a segment
+# refuse: P2-metadata
+# from: Linux 5.10 arch/x86/mm/extable.c, ex_handler_clear_fs
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., ex_handler_clear_fs - .
+.popsection
+
+### a handler of the module's own
+# refuse: P2-metadata
+# from: Linux 5.10 arch/x86/mm/extable.c, ex_fixup_handler
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., f - .
+.popsection
+
+### the trampoline of a static call in kernels that have no mark behind it
+# accept
+# from: Linux 5.10 arch/x86/include/asm/static_call.h
+1: call __SCT__own
+ret
+.pushsection .static_call.text,"ax"
+.globl __SCT__own
+.type __SCT__own,@function
+__SCT__own: .byte 0xe9
+.reloc ., R_X86_64_PLT32, g - 4
+.long 0
+.size __SCT__own, . - __SCT__own
+.popsection
+.pushsection .static_call_sites,"aw"
+.long 1b - ., k - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 0
+.text
