@@ -44,8 +44,8 @@ fn x86_64_sample() {
 fn objects_of_i386_are_refused() {
     let bytes = assemble(&["--32"], "f: call g\n .data\n .long f\n");
     let refused = (
-        "this object is for ELF machine 3 with 32-bit words; ",
-        "twin takes x86-64 only (machine 62, 64-bit words)",
+        "this object is for i386 (ELF machine 3, 32-bit, little-endian); twin takes objects for ",
+        "x86-64 (ELF machine 62, 64-bit, little-endian) only: compile it for x86-64",
     );
     assert_eq!(message(&bytes), [refused.0, refused.1].concat());
 }
@@ -99,8 +99,8 @@ fn files_of_another_kind_are_refused_by_name() {
     assert!(with(16, 2).contains("an executable"), "{}", with(16, 2));
     assert!(with(16, 3).contains("shared object"));
     assert!(with(5, 2).contains("big-endian"));
-    assert!(with(18, 183).contains("machine 183"));
-    assert!(with(4, 1).contains("32-bit words"), "x32 is neither");
+    assert!(with(18, 183).contains("for AArch64 (ELF machine 183"));
+    assert!(with(4, 1).contains("for x32 (ELF machine 62, 32-bit"));
     assert!(message(&good[..good.len() - 1]).contains("truncated"));
     assert!(message(&good[..40]).contains("the ELF header"));
 }
