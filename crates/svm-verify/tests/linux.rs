@@ -39,7 +39,8 @@ fn a_runtime_with_one_byte_changed_is_refused() {
 
 /// The runtime's code again, as text: bytes, with their relocations.
 fn second_copy(change: impl FnOnce(&mut Vec<u8>)) -> String {
-    let runtime = elf_loader::read(twin_linux_runtime::object(Scheme::Stlb, Returns::Thunk)).expect("the runtime");
+    let runtime = elf_loader::read(twin_linux_runtime::object(Scheme::Stlb, Returns::Thunk))
+        .expect("the runtime");
     let id = runtime.section_named(".twin.text").expect("its code");
     let section = runtime.section(id);
     let mut bytes = section.data.to_vec();
