@@ -291,7 +291,7 @@ impl CommandLine {
         let mut out: Vec<OsString> = Vec::new();
         let asked = self.any(&["-MD", "-MMD"]);
         let by_preprocessor = !asked && starts(&["-Wp,-MD", "-Wp,-MMD"]);
-        if !asked && !(by_preprocessor && clang()) {
+        if !(asked || by_preprocessor && clang()) {
             return out;
         }
         let own = |extension: &str| {

@@ -467,7 +467,7 @@ fn a_refusal_names_the_line_of_a_macro_or_of_data() {
         ),
     ] {
         let sandbox = Sandbox::new();
-        sandbox.write("x.s", &format!("f:\n{lines}\tret\n"));
+        sandbox.write("x.s", format!("f:\n{lines}\tret\n"));
         let output = Command::new(env!("CARGO_BIN_EXE_twin"))
             .args(["rewrite", "--target", "process", "x.s", "-o", "out.s"])
             .current_dir(sandbox.path(""))

@@ -176,7 +176,7 @@ f:
 #[test]
 fn a_jump_table_that_may_be_written_is_refused_by_name_in_text_for_a_kernel() {
     let sandbox = Sandbox::new();
-    sandbox.write("switch.s", &SWITCH.replace(".section\t.rodata", ".data"));
+    sandbox.write("switch.s", SWITCH.replace(".section\t.rodata", ".data"));
     let command = ["rewrite", "switch.s", "-o", "out.s", "--target", "linux"];
     let outcome = sandbox.run(&command);
     assert_eq!(outcome.status, 1, "{}", outcome.stderr);

@@ -1,18 +1,17 @@
 //! All decisions about code, in order: the class of each instruction, the stack facts
 //! there, and how it will be written. Objects and assembly text both use this.
 
-use std::collections::BTreeSet;
-
 use twin_abi::{Scheme, Target};
 
 use crate::analyse::class::Class;
+use crate::analyse::codemap::Codemap;
 use crate::analyse::flow::Hints;
 use crate::analyse::{self, Analysis, codemap, reach};
 use crate::encode::apply::Decisions;
 use crate::explain::stats::{self, Stats};
 use crate::frame::facts::{self, FactsBefore};
 use crate::frame::variants::Variants;
-use crate::lift::{CodeIdx, Lifted};
+use crate::lift::Lifted;
 use crate::plan::returns::{self, ReturnWords};
 use crate::plan::{self, Plan, Planner};
 use crate::refusal::{Code, Refusal};
@@ -98,7 +97,7 @@ impl Decided<'_> {
 pub fn decide<'a>(
     lifted: &'a Lifted<'a>,
     hints: &Hints,
-    codemap: &BTreeSet<(CodeIdx, u64)>,
+    codemap: &Codemap,
     options: Options,
 ) -> Result<Decided<'a>, Vec<Refusal>> {
     if !suits(options.scheme, options.target) {
@@ -167,11 +166,7 @@ struct Refined {
 }
 
 /// Gives the final classes; `None` if an instruction is refused.
-fn refine(
-    analysis: &Analysis<'_>,
-    codemap: &BTreeSet<(CodeIdx, u64)>,
-    target: &Descriptor,
-) -> Option<Refined> {
+fn refine(analysis: &Analysis<'_>, codemap: &Codemap, target: &Descriptor) -> Option<Refined> {
     if !analysis.refusals.is_empty() {
         return None;
     }

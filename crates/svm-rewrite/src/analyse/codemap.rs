@@ -16,14 +16,14 @@ use crate::analyse::switches::Switches;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::refusal::{self, Code, Refusal};
 
+/// Places that indirect calls may reach: section and offset, in order.
+pub type Codemap = BTreeSet<(CodeIdx, u64)>;
+
 /// Finds the functions whose address is taken, by section and offset.
 ///
 /// # Errors
 /// Data that refers into the middle of a function, other than the tables of `switches`.
-pub fn entries(
-    lifted: &Lifted<'_>,
-    switches: &Switches,
-) -> Result<BTreeSet<(CodeIdx, u64)>, Vec<Refusal>> {
+pub fn entries(lifted: &Lifted<'_>, switches: &Switches) -> Result<Codemap, Vec<Refusal>> {
     let mut found = BTreeSet::new();
     let mut refusals = Vec::new();
     let starts: BTreeSet<(CodeIdx, u64)> = lifted

@@ -8,14 +8,13 @@
 //!
 //! Liveness is computed before, so it includes the edges of the code that is left out.
 
-use std::collections::BTreeSet;
-
 use iced_x86::{FlowControl, Mnemonic};
 
 use crate::analyse::class::Class;
+use crate::analyse::codemap::Codemap;
 use crate::analyse::flow::{Exit, Flow, Trap};
 use crate::analyse::switches::Switches;
-use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
+use crate::lift::{FuncIdx, InstIdx, Lifted};
 
 /// Whether a loader may enter the object at a function by its symbol: true for all
 /// functions except the parts that a compiler split off.
@@ -32,7 +31,7 @@ pub fn leave_out(
     flow: &Flow,
     exits: &[Exit],
     switches: &Switches,
-    codemap: &BTreeSet<(CodeIdx, u64)>,
+    codemap: &Codemap,
     classes: &mut [Class],
 ) {
     let entered = (0..lifted.functions.len() as u32)

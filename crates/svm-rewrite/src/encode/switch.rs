@@ -1,4 +1,4 @@
-//! Jumps through tables (`analyse/switches.rs`).
+//! Jumps through tables (`analyse/switches`).
 
 use iced_x86::{Code, Instruction};
 use liveness::Reg;

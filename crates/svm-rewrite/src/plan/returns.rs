@@ -25,10 +25,11 @@ use iced_x86::{FlowControl, Mnemonic};
 use liveness::{BlockId, LocSet, Reg};
 
 use crate::analyse::class::{Class, StringOp};
+use crate::analyse::codemap::Codemap;
 use crate::analyse::flow::{Edges, Flow};
 use crate::analyse::survey::{Memory, Survey};
 use crate::asm::{Branch, Jump};
-use crate::lift::{CodeIdx, Destination, FuncIdx, InstIdx, Lifted};
+use crate::lift::{Destination, FuncIdx, InstIdx, Lifted};
 use crate::plan::Plan;
 
 /// The register that a sequence uses.
@@ -106,7 +107,7 @@ pub struct Input<'a> {
     /// Live locations before each.
     pub live_before: &'a [LocSet],
     /// Code addresses that data may hold.
-    pub codemap: &'a std::collections::BTreeSet<(CodeIdx, u64)>,
+    pub codemap: &'a Codemap,
 }
 
 /// Finds where return addresses are kept and compared.

@@ -15,18 +15,17 @@ mod linux;
 mod process;
 mod sections;
 
-use std::collections::BTreeSet;
-
 use elf_loader::{Object, Symbol};
 use twin_abi::{Scheme, Target};
 
 use crate::analyse::Analysis;
 use crate::analyse::class::Class;
 use crate::analyse::classify;
+use crate::analyse::codemap::Codemap;
 use crate::encode;
 use crate::encode::apply::Applied;
 use crate::frame::facts::FactsBefore;
-use crate::lift::{CodeIdx, Lifted};
+use crate::lift::Lifted;
 use crate::plan::{self, Plan};
 use crate::refusal::Refusal;
 
@@ -73,7 +72,7 @@ pub struct Emit {
     /// before any code is written.
     pub check: fn(&Lifted<'_>, &[Plan]) -> Vec<Refusal>,
     /// Builds the object, and takes the code for it.
-    pub build: fn(&Lifted<'_>, &mut Applied, &BTreeSet<(CodeIdx, u64)>, Scheme) -> Object<'static>,
+    pub build: fn(&Lifted<'_>, &mut Applied, &Codemap, Scheme) -> Object<'static>,
 }
 
 /// The descriptor of a target. The list of all targets is [`Target::ALL`].

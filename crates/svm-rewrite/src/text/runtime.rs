@@ -89,7 +89,7 @@ fn print_section(text: &mut String, object: &Object<'_>, id: SectionId, section:
     let own: Vec<&Symbol<'_>> = symbols(object, id).collect();
     for at in cuts(&own, section) {
         for symbol in own.iter().filter(|s| s.value == at) {
-            print_label(text, symbol);
+            print_label(text, symbol, code);
         }
         let relocation = section.relocations.iter().find(|r| r.offset == at);
         if let Some(relocation) = relocation {
@@ -123,17 +123,20 @@ fn symbols<'s, 'o>(
     object.symbols.iter().filter(here)
 }
 
-/// The label of a symbol. What other sections name is global; what is only named by
-/// the code that it belongs to stays local.
-fn print_label(text: &mut String, symbol: &Symbol<'_>) {
+/// The label of a symbol. Data is in the group and named from elsewhere, so it is global;
+/// what only the code names that it belongs to stays local.
+fn print_label(text: &mut String, symbol: &Symbol<'_>, code: bool) {
     let name = &symbol.name;
-    let function = symbol.kind == STT_FUNC;
     if name.starts_with(names::SLOW_PREFIX) {
         line(text, &format!(".weak {name}"));
-    } else if !function {
+    } else if !code {
         line(text, &format!(".globl {name}"));
     }
-    let kind = if function { "function" } else { "object" };
+    let kind = match (code, symbol.kind) {
+        (false, _) => "object",
+        (true, STT_FUNC) => "function",
+        (true, _) => "notype",
+    };
     line(text, &format!(".type {name}, @{kind}"));
     line(text, &format!(".size {name}, {}", symbol.size));
     let _ = writeln!(text, "{name}:");

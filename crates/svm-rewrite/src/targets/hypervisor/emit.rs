@@ -13,6 +13,7 @@ use foldhash::{HashMap, HashSet};
 use twin_abi::{Scheme, Target, sections};
 
 use super::super::sections::{map_section, note_section, relocation_kind, section};
+use crate::analyse::codemap::Codemap;
 use crate::analyse::reach;
 use crate::asm::import::Import;
 use crate::asm::{Label, Laid, Referent};
@@ -23,7 +24,7 @@ use crate::lift::{CodeIdx, FuncIdx, Lifted};
 pub fn emit(
     lifted: &Lifted<'_>,
     applied: &mut Applied,
-    codemap: &BTreeSet<(CodeIdx, u64)>,
+    codemap: &Codemap,
     scheme: Scheme,
 ) -> Object<'static> {
     let mut builder = Builder::new(lifted);
@@ -166,7 +167,7 @@ impl<'l, 'a> Builder<'l, 'a> {
 
     /// One undefined symbol for each name that code or codemap refers to, in
     /// the order of the names.
-    fn imports(&mut self, applied: &Applied, codemap: &BTreeSet<(CodeIdx, u64)>) -> Imports {
+    fn imports(&mut self, applied: &Applied, codemap: &Codemap) -> Imports {
         let referred = applied.sections.iter().flat_map(Laid::references);
         let mut wanted: HashSet<Import> = referred
             .filter_map(|(_, _, referent)| match referent {
@@ -227,12 +228,7 @@ impl<'l, 'a> Builder<'l, 'a> {
         }
     }
 
-    fn codemap(
-        &mut self,
-        applied: &Applied,
-        codemap: &BTreeSet<(CodeIdx, u64)>,
-        imports: &Imports,
-    ) {
+    fn codemap(&mut self, applied: &Applied, codemap: &Codemap, imports: &Imports) {
         const WORD: u64 = 8;
         let mut table = section(
             sections::CODEMAP.to_owned(),

@@ -1,7 +1,6 @@
 //! Makes one object of rewritten code and the parts of the original that are not code.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use elf_loader::consts::{STB_LOCAL, STT_SECTION};
 use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
@@ -13,6 +12,7 @@ use super::places::Places;
 use super::runtime::Runtime;
 use super::series::Kernel;
 use super::{orc, tables};
+use crate::analyse::codemap::Codemap;
 use crate::asm::import::Import;
 use crate::asm::{Field, Referent};
 use crate::encode::apply::Applied;
@@ -38,7 +38,7 @@ pub fn check(lifted: &Lifted<'_>, plans: &[Plan]) -> Vec<Refusal> {
 pub fn emit(
     lifted: &Lifted<'_>,
     applied: &mut Applied,
-    _codemap: &BTreeSet<(CodeIdx, u64)>,
+    _codemap: &Codemap,
     scheme: Scheme,
 ) -> Object<'static> {
     let kernel = Kernel::of(lifted.object).expect("series::check refused it before");

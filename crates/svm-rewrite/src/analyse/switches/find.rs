@@ -1,184 +1,31 @@
-//! Jump tables: indirect jumps that stay inside their function, and every place that each
-//! may go to.
-//!
-//! ```text
-//!     jmp   *T(,%i,8)                 mov T(,%i,8),%r ; ... ; jmp *%r
-//!                                     (or through a thunk)
-//! T:  .quad label ...                 in read-only data
-//! ```
-//!
-//! An object has no bounds of a table, but it has relocations. The table is the run of
-//! words from `T` on that are relocated to labels of the jump's own function. It counts
-//! if
-//!
-//! * the section is loaded, is not writable, and is not one of the kernel's tables;
-//! * the run ends where the relocations to code end, or where something else is referred
-//!   to. A word for other code in the middle of a run is no label of a switch;
-//! * on all ways to the jump the register was loaded so, and nothing reads it in between.
-//!
-//! A word outside the run would be an index that the source does not have. Rewritten code
-//! compares what was loaded with what the run holds, and stops if it is nothing of that
-//! (`encode/switch.rs`); so nothing rests on the index.
-//!
-//! The address of a label may also get elsewhere: something else refers into the run, the
-//! register is read after the jump, an instruction names the label. Then all indirect
-//! jumps of the function that may go to it must be switches ([`refusals`]).
+//! Finds the jumps and their tables: which loads lead to a jump, and what the words hold.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use elf_loader::consts::{R_X86_64_64, SHF_ALLOC, SHF_WRITE, SHT_PROGBITS};
+use elf_loader::consts::{R_X86_64_64, SHF_ALLOC};
 use elf_loader::{Place, Section, SectionId, special};
 use foldhash::{HashMap, HashSet};
 use iced_x86::{
     Code as Op, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register,
 };
-use liveness::{LocSet, Reg};
+use liveness::Reg;
 
+use super::{Case, is_table};
 use crate::analyse::class::{Callee, Space};
-use crate::analyse::flow::Hints;
 use crate::analyse::routines;
-use crate::lift::{CodeIdx, Destination, InstIdx, Lifted, Value, ValueIdx};
-use crate::refusal::{self, Code, Refusal};
+use crate::lift::{Destination, InstIdx, Lifted, Value, ValueIdx};
 use crate::registers::{gpr, reg64};
 
-/// A label of a switch.
-#[derive(Clone, Copy, Debug)]
-pub struct Case {
-    /// Where control goes.
-    pub to: InstIdx,
-    /// Its number in the function.
-    pub number: u32,
-}
+/// A word of a table: where it is, and what it holds.
+pub(super) type Word = (SectionId, u64, Case);
 
 /// A jump through a table.
-#[derive(Clone, Debug)]
-pub struct Switch {
-    /// Where the address comes from.
-    pub callee: Callee,
-    /// The labels, each once, in the order of their addresses.
-    pub cases: Vec<Case>,
-}
-
-/// All switches of an object, and the words of their tables.
-#[derive(Clone, Debug, Default)]
-pub struct Switches {
-    by_jump: HashMap<u32, Switch>,
-    /// The words of tables, each with the number of its case.
-    words: BTreeMap<(SectionId, u64), u32>,
-    /// Names of functions whose labels are also found in other ways.
-    leaks: HashSet<String>,
-}
-
-impl Switches {
-    /// The switch whose jump this is.
-    pub fn at(&self, jump: InstIdx) -> Option<&Switch> {
-        self.by_jump.get(&jump.0)
-    }
-
-    /// Whether the word there belongs to a table.
-    pub fn holds(&self, section: SectionId, offset: u64) -> bool {
-        self.words.contains_key(&(section, offset))
-    }
-
-    /// The words of all tables: section, offset, and the number of the case.
-    pub fn words(&self) -> impl Iterator<Item = (SectionId, u64, u32)> {
-        let words = self.words.iter();
-        words.map(|((section, offset), number)| (*section, *offset, *number))
-    }
-
-    /// All of them, by their jumps, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (InstIdx, &Switch)> {
-        let mut jumps: Vec<u32> = self.by_jump.keys().copied().collect();
-        jumps.sort_unstable();
-        let all = jumps.into_iter().map(InstIdx);
-        all.filter_map(|jump| Some((jump, self.at(jump)?)))
-    }
-
-    /// Finds them.
-    pub fn find(lifted: &Lifted<'_>) -> Switches {
-        if !has_labels(lifted) {
-            return Switches::default();
-        }
-        let finder = Finder::new(lifted);
-        let jumps = (0..lifted.insts.len() as u32).map(InstIdx);
-        let found: Vec<Candidate> = jumps.filter_map(|i| finder.candidate(i)).collect();
-        let numbers = numbers(&finder, &found);
-        let own: HashSet<u32> = found.iter().flat_map(|c| c.uses.clone()).collect();
-        let mut switches = Switches::default();
-        for candidate in found {
-            if !finder.is_alone(&candidate, &own) {
-                let name = finder.whole(candidate.jump);
-                switches.leaks.insert(name.to_owned());
-            }
-            let mut cases: Vec<Case> = Vec::new();
-            for (section, at, case) in candidate.words {
-                let number = numbers[&case.to.0];
-                switches.words.insert((section, at), number);
-                cases.push(Case { number, ..case });
-            }
-            cases.sort_by_key(|case| case.to);
-            cases.dedup_by_key(|case| case.to);
-            let switch = Switch {
-                callee: candidate.callee,
-                cases,
-            };
-            switches.by_jump.insert(candidate.jump.0, switch);
-        }
-        switches
-    }
-}
-
-/// The number of a function's first case: no number that other data is likely to hold, and
-/// an immediate of 32 bits with all that follow.
-const FIRST: u32 = 0x7477_0000;
-
-/// The number of each case in its function, by instruction.
-fn numbers(finder: &Finder<'_, '_>, found: &[Candidate]) -> HashMap<u32, u32> {
-    let words = found.iter().flat_map(|c| &c.words);
-    let cases: BTreeSet<InstIdx> = words.map(|(_, _, case)| case.to).collect();
-    let mut last: HashMap<&str, u32> = HashMap::default();
-    let numbered = cases.into_iter().map(|to| {
-        let next = last.entry(finder.whole(to)).or_insert(FIRST);
-        *next += 1;
-        (to.0, *next - 1)
-    });
-    numbered.collect()
-}
-
-/// Whether any data refers to code that is no function's start.
-fn has_labels(lifted: &Lifted<'_>) -> bool {
-    let starts: HashSet<(CodeIdx, u64)> = lifted
-        .functions
-        .iter()
-        .map(|f| (f.section, f.start))
-        .collect();
-    let tables = lifted.object.sections().filter(|(_, s)| is_table(s));
-    tables.into_iter().any(|(_, section)| {
-        let mut places = section.relocations.iter();
-        places.any(|r| {
-            let place = lifted.code_place(r.symbol, r.addend);
-            place.is_some_and(|place| !starts.contains(&place))
-        })
-    })
-}
-
-/// Whether a section may hold a jump table.
-fn is_table(section: &Section<'_>) -> bool {
-    section.flags & (SHF_ALLOC | SHF_WRITE) == SHF_ALLOC
-        && section.kind == SHT_PROGBITS
-        && !section.is_code()
-        && special::kind_of(&section.name).is_none()
-}
-
-/// A word of a table: where it is, and what it holds.
-type Word = (SectionId, u64, Case);
-
-struct Candidate {
-    jump: InstIdx,
-    callee: Callee,
-    words: Vec<Word>,
+pub(super) struct Candidate {
+    pub(super) jump: InstIdx,
+    pub(super) callee: Callee,
+    pub(super) words: Vec<Word>,
     /// Instructions that may refer to the table: they belong to this jump.
-    uses: Vec<u32>,
+    pub(super) uses: Vec<u32>,
 }
 
 /// The prefix of a jump that may go to a place without `endbr` (SDM volume 1, 17.3.3); it
@@ -210,7 +57,7 @@ fn shows_entries(section: &Section<'_>) -> bool {
     section.flags & SHF_ALLOC != 0 && !section.is_code() && !others
 }
 
-struct Finder<'l, 'a> {
+pub(super) struct Finder<'l, 'a> {
     lifted: &'l Lifted<'a>,
     /// Instructions that control may come to in ways that no branch shows.
     entered: HashSet<u32>,
@@ -223,7 +70,7 @@ struct Finder<'l, 'a> {
 }
 
 impl<'l, 'a> Finder<'l, 'a> {
-    fn new(lifted: &'l Lifted<'a>) -> Finder<'l, 'a> {
+    pub(super) fn new(lifted: &'l Lifted<'a>) -> Finder<'l, 'a> {
         let object = lifted.object;
         let place = |symbol, addend: i64| {
             let symbol = object.symbol(symbol);
@@ -267,13 +114,13 @@ impl<'l, 'a> Finder<'l, 'a> {
 
     /// The name of the function that an instruction is in, both parts of which count as
     /// one if the compiler split it.
-    fn whole(&self, i: InstIdx) -> &str {
+    pub(super) fn whole(&self, i: InstIdx) -> &str {
         let name = &self.lifted.function(self.lifted.function_of(i)).name;
         name.split(".cold").next().unwrap_or_default()
     }
 
     /// The switch that this jump may be.
-    fn candidate(&self, jump: InstIdx) -> Option<Candidate> {
+    pub(super) fn candidate(&self, jump: InstIdx) -> Option<Candidate> {
         let inst = self.lifted.inst(jump);
         let iced = &inst.iced;
         let register = match (iced.flow_control(), inst.target) {
@@ -399,7 +246,7 @@ impl<'l, 'a> Finder<'l, 'a> {
     /// Whether an indirect jump may go to a label whose address an instruction of its
     /// function has taken: unless its register was loaded from memory outside the frame,
     /// is an argument or a result on all ways to it.
-    fn may_be_label(&self, jump: InstIdx) -> bool {
+    pub(super) fn may_be_label(&self, jump: InstIdx) -> bool {
         let inst = self.lifted.inst(jump);
         let outside = |iced: &Instruction| {
             let frame = |r: Register| matches!(r.full_register(), Register::RSP | Register::RBP);
@@ -496,7 +343,7 @@ impl<'l, 'a> Finder<'l, 'a> {
     }
 
     /// Whether nothing but the jumps' own instructions refers into the tables.
-    fn is_alone(&self, candidate: &Candidate, own: &HashSet<u32>) -> bool {
+    pub(super) fn is_alone(&self, candidate: &Candidate, own: &HashSet<u32>) -> bool {
         candidate.words.iter().all(|(section, at, _)| {
             let code = (*section, *at, 0)..(*section, at + 8, 0);
             let data = (*section, *at)..(*section, at + 8);
@@ -564,88 +411,4 @@ fn touches(factory: &mut InstructionInfoFactory, iced: &Instruction, register: R
         };
     }
     touch
-}
-
-/// Refuses switches where flags are live, and computed jumps that are no switch.
-pub fn refusals(lifted: &Lifted<'_>, hints: &Hints, live_before: &[LocSet]) -> Vec<Refusal> {
-    let mut refusals = Vec::new();
-    let live = |i: InstIdx| live_before[i.0 as usize];
-    for (jump, _) in hints.switches.iter() {
-        if live(jump).intersects(LocSet::flags()) {
-            let reason = "flags are read after a jump through a table, and comparing what the \
-                          table holds changes them";
-            let refused = lifted.refusal(Code::CodeReference, jump, reason);
-            refusal::add(&mut refusals, refused);
-        }
-    }
-    if hints.refuses_computed {
-        computed(lifted, &hints.switches, &live, &mut refusals);
-    }
-    refusals
-}
-
-/// Refuses indirect jumps that are no switch, in functions whose labels get elsewhere: the
-/// jump may go to the label, and nothing says so.
-fn computed(
-    lifted: &Lifted<'_>,
-    switches: &Switches,
-    live: &dyn Fn(InstIdx) -> LocSet,
-    refusals: &mut Vec<Refusal>,
-) {
-    let whole = |i: InstIdx| {
-        let name = &lifted.function(lifted.function_of(i)).name;
-        name.split(".cold").next().unwrap_or_default()
-    };
-    let mut leaks: HashSet<&str> = switches.leaks.iter().map(|name| &**name).collect();
-    for (jump, switch) in switches.iter() {
-        if let Callee::Register(r) = switch.callee
-            && let Some(case) = switch.cases.first()
-            && switch
-                .cases
-                .iter()
-                .any(|case| live(case.to).intersects(LocSet::reg(r)))
-        {
-            leaks.insert(whole(case.to));
-            leaks.insert(whole(jump));
-        }
-    }
-    let mut named: HashSet<&str> = HashSet::default();
-    for (i, value) in &lifted.values {
-        let place = lifted.code_place(value.symbol, value.addend);
-        let to = place.and_then(|(code, at)| lifted.inst_at(code, at));
-        let inside = |to: &InstIdx| lifted.function(lifted.function_of(*to)).insts.start != to.0;
-        if to.filter(inside).is_some_and(|to| whole(to) == whole(*i)) {
-            named.insert(whole(*i));
-        }
-    }
-    if leaks.is_empty() && named.is_empty() {
-        return;
-    }
-    let mut finder = None;
-    for i in (0..lifted.insts.len() as u32).map(InstIdx) {
-        let inst = lifted.inst(i);
-        let thunk = |s| routines::indirect_thunk(lifted.symbol_name(s)).is_some();
-        let jumps = match (inst.iced.flow_control(), inst.target) {
-            (FlowControl::IndirectBranch, _) => true,
-            (FlowControl::UnconditionalBranch, Some(Destination::Import(s))) => thunk(s),
-            _ => false,
-        };
-        if !jumps {
-            continue;
-        }
-        let (leaks, named) = (leaks.contains(whole(i)), named.contains(whole(i)));
-        let refused = match switches.at(i) {
-            None if leaks => true,
-            None if named => finder
-                .get_or_insert_with(|| Finder::new(lifted))
-                .may_be_label(i),
-            None => false,
-            Some(_) => leaks && named,
-        };
-        if refused {
-            let reason = "an indirect jump in a function whose labels' addresses are in more \
-                          than read-only tables for such jumps: a computed goto";
-            refusal::add(refusals, lifted.refusal(Code::CodeReference, i, reason));
-        }
-    }
 }

@@ -1,0 +1,169 @@
+//! Jump tables: indirect jumps that stay inside their function, and every place that each
+//! may go to.
+//!
+//! ```text
+//!     jmp   *T(,%i,8)                 mov T(,%i,8),%r ; ... ; jmp *%r
+//!                                     (or through a thunk)
+//! T:  .quad label ...                 in read-only data
+//! ```
+//!
+//! An object has no bounds of a table, but it has relocations. The table is the run of
+//! words from `T` on that are relocated to labels of the jump's own function. It counts
+//! if
+//!
+//! * the section is loaded, is not writable, and is not one of the kernel's tables;
+//! * the run ends where the relocations to code end, or where something else is referred
+//!   to. A word for other code in the middle of a run is no label of a switch;
+//! * on all ways to the jump the register was loaded so, and nothing reads it in between.
+//!
+//! A word outside the run would be an index that the source does not have. Rewritten code
+//! compares what was loaded with what the run holds, and stops if it is nothing of that
+//! (`encode/switch.rs`); so nothing rests on the index.
+//!
+//! The address of a label may also get elsewhere: something else refers into the run, the
+//! register is read after the jump, an instruction names the label. Then all indirect
+//! jumps of the function that may go to it must be switches ([`refusals`]).
+
+mod computed;
+mod find;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use elf_loader::consts::{SHF_ALLOC, SHF_WRITE, SHT_PROGBITS};
+use elf_loader::{Section, SectionId, special};
+use foldhash::{HashMap, HashSet};
+
+use crate::analyse::class::Callee;
+use crate::lift::{CodeIdx, InstIdx, Lifted};
+
+pub use computed::refusals;
+use find::{Candidate, Finder};
+
+/// A label of a switch.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// Where control goes.
+    pub to: InstIdx,
+    /// Its number in the function.
+    pub number: u32,
+}
+
+/// A jump through a table.
+#[derive(Clone, Debug)]
+pub struct Switch {
+    /// Where the address comes from.
+    pub callee: Callee,
+    /// The labels, each once, in the order of their addresses.
+    pub cases: Vec<Case>,
+}
+
+/// All switches of an object, and the words of their tables.
+#[derive(Clone, Debug, Default)]
+pub struct Switches {
+    by_jump: HashMap<u32, Switch>,
+    /// The words of tables, each with the number of its case.
+    words: BTreeMap<(SectionId, u64), u32>,
+    /// Names of functions whose labels are also found in other ways.
+    leaks: HashSet<String>,
+}
+
+impl Switches {
+    /// The switch whose jump this is.
+    pub fn at(&self, jump: InstIdx) -> Option<&Switch> {
+        self.by_jump.get(&jump.0)
+    }
+
+    /// Whether the word there belongs to a table.
+    pub fn holds(&self, section: SectionId, offset: u64) -> bool {
+        self.words.contains_key(&(section, offset))
+    }
+
+    /// The words of all tables: section, offset, and the number of the case.
+    pub fn words(&self) -> impl Iterator<Item = (SectionId, u64, u32)> {
+        let words = self.words.iter();
+        words.map(|((section, offset), number)| (*section, *offset, *number))
+    }
+
+    /// All of them, by their jumps, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (InstIdx, &Switch)> {
+        let mut jumps: Vec<u32> = self.by_jump.keys().copied().collect();
+        jumps.sort_unstable();
+        let all = jumps.into_iter().map(InstIdx);
+        all.filter_map(|jump| Some((jump, self.at(jump)?)))
+    }
+
+    /// Finds them.
+    pub fn find(lifted: &Lifted<'_>) -> Switches {
+        if !has_labels(lifted) {
+            return Switches::default();
+        }
+        let finder = Finder::new(lifted);
+        let jumps = (0..lifted.insts.len() as u32).map(InstIdx);
+        let found: Vec<Candidate> = jumps.filter_map(|i| finder.candidate(i)).collect();
+        let numbers = numbers(&finder, &found);
+        let own: HashSet<u32> = found.iter().flat_map(|c| c.uses.clone()).collect();
+        let mut switches = Switches::default();
+        for candidate in found {
+            if !finder.is_alone(&candidate, &own) {
+                let name = finder.whole(candidate.jump);
+                switches.leaks.insert(name.to_owned());
+            }
+            let mut cases: Vec<Case> = Vec::new();
+            for (section, at, case) in candidate.words {
+                let number = numbers[&case.to.0];
+                switches.words.insert((section, at), number);
+                cases.push(Case { number, ..case });
+            }
+            cases.sort_by_key(|case| case.to);
+            cases.dedup_by_key(|case| case.to);
+            let switch = Switch {
+                callee: candidate.callee,
+                cases,
+            };
+            switches.by_jump.insert(candidate.jump.0, switch);
+        }
+        switches
+    }
+}
+
+/// The number of a function's first case: no number that other data is likely to hold, and
+/// an immediate of 32 bits with all that follow.
+const FIRST: u32 = 0x7477_0000;
+
+/// The number of each case in its function, by instruction.
+fn numbers(finder: &Finder<'_, '_>, found: &[Candidate]) -> HashMap<u32, u32> {
+    let words = found.iter().flat_map(|c| &c.words);
+    let cases: BTreeSet<InstIdx> = words.map(|(_, _, case)| case.to).collect();
+    let mut last: HashMap<&str, u32> = HashMap::default();
+    let numbered = cases.into_iter().map(|to| {
+        let next = last.entry(finder.whole(to)).or_insert(FIRST);
+        *next += 1;
+        (to.0, *next - 1)
+    });
+    numbered.collect()
+}
+
+/// Whether any data refers to code that is no function's start.
+fn has_labels(lifted: &Lifted<'_>) -> bool {
+    let starts: HashSet<(CodeIdx, u64)> = lifted
+        .functions
+        .iter()
+        .map(|f| (f.section, f.start))
+        .collect();
+    let tables = lifted.object.sections().filter(|(_, s)| is_table(s));
+    tables.into_iter().any(|(_, section)| {
+        let mut places = section.relocations.iter();
+        places.any(|r| {
+            let place = lifted.code_place(r.symbol, r.addend);
+            place.is_some_and(|place| !starts.contains(&place))
+        })
+    })
+}
+
+/// Whether a section may hold a jump table.
+fn is_table(section: &Section<'_>) -> bool {
+    section.flags & (SHF_ALLOC | SHF_WRITE) == SHF_ALLOC
+        && section.kind == SHT_PROGBITS
+        && !section.is_code()
+        && special::kind_of(&section.name).is_none()
+}
