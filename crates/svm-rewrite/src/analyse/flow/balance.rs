@@ -13,9 +13,10 @@
 //!         ret                     jumps to *%rax
 //! ```
 //!
-//! The edges from returns to the places after calls do not hold for these. So what is not
-//! proved here to be an ordinary return is taken for a jump out of the object to code that
-//! may read every register.
+//! The edges from returns to the places after calls do not hold for these. So a return that
+//! is found here not to be an ordinary one is taken for a jump out of the object to code that
+//! may read every register; where any calling convention may be in use, so is one that is not
+//! proved to be ordinary.
 //!
 //! The direction flag is followed too: it must be clear at calls and returns (psABI 3.2.1).
 

@@ -166,13 +166,17 @@ fn call_effect(
 /// Live at a return: the locations that the caller may read, or the code that a return
 /// elsewhere leads to.
 pub fn live_at_return(last: &Instruction, returns: Returns, conventions: Conventions) -> LocSet {
-    // `iret` goes to code that was interrupted.
+    // Where the psABI holds, a return after an epilogue that is not followed here
+    // (`lea -8(%r10),%rsp`) is one all the same: code that makes another stack its own, as a
+    // switch of contexts does, resumes after a call. `iret` goes to code that was interrupted.
     let from_call = matches!(last.mnemonic(), Mnemonic::Ret | Mnemonic::Jmp);
     match (returns, conventions) {
-        (Returns::ToCaller, Conventions::Psabi) if from_call => set(&CALLEE_SAVED)
-            .union(LocSet::reg(Reg::RAX))
-            .union(LocSet::reg(Reg::RDX))
-            .union(LocSet::flag(Flag::Direction)),
+        (Returns::ToCaller | Returns::Anywhere, Conventions::Psabi) if from_call => {
+            set(&CALLEE_SAVED)
+                .union(LocSet::reg(Reg::RAX))
+                .union(LocSet::reg(Reg::RDX))
+                .union(LocSet::flag(Flag::Direction))
+        }
         _ => everything(),
     }
 }
