@@ -31,6 +31,12 @@ fn main() {
     );
     // Needs examples/e1000/build.sh: make e1000.
     tests.push(e1000.with_ignored_flag(true));
+    let dkms = filetests::test(
+        "dkms packages are the same by text and by object",
+        dkms_is_the_same_by_text_and_by_object,
+    );
+    // Needs scripts/dkms.sh: make programs.
+    tests.push(dkms.with_ignored_flag(true));
     filetests::run(tests);
 }
 
@@ -136,8 +142,6 @@ fn e1000_by_text_and_by_object() {
 }
 
 /// The same for DKMS packages of Debian, built twice.
-#[test]
-#[ignore = "needs scripts/dkms.sh: make programs"]
 fn dkms_is_the_same_by_text_and_by_object() {
     let tree = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/dkms");
     let tree = tree.canonicalize().expect("it was built");
