@@ -43,7 +43,7 @@ pub mod stlb {
     pub const COVERED: u64 = (WINDOW_PAGES - 1) * PAGE_SIZE + 1;
 }
 
-/// How a translation is written in the table and read by emitted code.
+/// How emitted code reaches dom0's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Scheme {
@@ -53,30 +53,48 @@ pub enum Scheme {
     /// Subtract the tag, compare the remainder with the page size, then
     /// `remainder += xlate`, where `xlate = mapped`.
     Stlb = 1,
+    /// No table: the GS base is the start of a window of 4 GiB ([`window`]), and the
+    /// prefixes 65 67 cut each address to its low 32 bits.
+    Window32 = 2,
 }
 
 impl Scheme {
     /// All schemes, the default first.
-    pub const ALL: [Scheme; 2] = [Scheme::Stlb, Scheme::Paper];
+    pub const ALL: [Scheme; 3] = [Scheme::Stlb, Scheme::Paper, Scheme::Window32];
+
+    /// The schemes with a translation table ([`stlb`]), the default first.
+    pub const TABLES: [Scheme; 2] = [Scheme::Stlb, Scheme::Paper];
+
+    /// Whether code for the target can have this scheme: a window is the hypervisor's
+    /// to lay out.
+    pub fn serves(self, target: Target) -> bool {
+        match self {
+            Scheme::Paper | Scheme::Stlb => true,
+            Scheme::Window32 => target == Target::Hypervisor,
+        }
+    }
 
     /// The scheme with this number in `.note.twin`, if there is one.
     pub fn from_number(n: u32) -> Option<Scheme> {
         Scheme::ALL.into_iter().find(|&s| s as u32 == n)
     }
 
-    /// What an entry's `xlate` holds for a page that is mapped at `mapped`.
-    pub fn xlate(self, page: u64, mapped: u64) -> u64 {
+    /// What an entry's `xlate` holds for a page that is mapped at `mapped`; `None` for a
+    /// scheme without a table.
+    pub fn xlate(self, page: u64, mapped: u64) -> Option<u64> {
         match self {
-            Scheme::Paper => page ^ mapped,
-            Scheme::Stlb => mapped,
+            Scheme::Paper => Some(page ^ mapped),
+            Scheme::Stlb => Some(mapped),
+            Scheme::Window32 => None,
         }
     }
 
-    /// Where a page is mapped whose entry holds `xlate`.
-    pub fn mapped(self, page: u64, xlate: u64) -> u64 {
+    /// Where a page is mapped whose entry holds `xlate`; `None` as above.
+    pub fn mapped(self, page: u64, xlate: u64) -> Option<u64> {
         match self {
-            Scheme::Paper => page ^ xlate,
-            Scheme::Stlb => xlate,
+            Scheme::Paper => Some(page ^ xlate),
+            Scheme::Stlb => Some(xlate),
+            Scheme::Window32 => None,
         }
     }
 
@@ -85,6 +103,7 @@ impl Scheme {
         match self {
             Scheme::Paper => "paper",
             Scheme::Stlb => "stlb",
+            Scheme::Window32 => "window32",
         }
     }
 
@@ -92,7 +111,8 @@ impl Scheme {
     pub fn summary(self) -> &'static str {
         match self {
             Scheme::Paper => "Figure 4 of the paper, with 64-bit registers",
-            Scheme::Stlb => "Subtract the tag, compare, add: the fastest",
+            Scheme::Stlb => "Subtract the tag, compare, add: the fastest with a table",
+            Scheme::Window32 => "No check: 4 GiB of dom0 in a window that no address leaves",
         }
     }
 }
@@ -184,6 +204,21 @@ pub mod stack {
     pub const INCOMING_ARGS: i64 = 64;
 }
 
+/// The window of the schemes without a table: a range of the hypervisor's addresses in
+/// which dom0's page at address `A` appears at the window's start plus the low 32 bits of
+/// `A`. While driver code runs, the GS base is the window's start. The pages before and
+/// after the window are never mapped, nor is what no dom0 page claims.
+pub mod window {
+    /// Bytes of the window.
+    pub const SIZE: u64 = 1 << 32;
+    /// Bytes that are never mapped before the window's start and after its end: more
+    /// than one instruction reaches beyond an address inside.
+    pub const GUARD: u64 = 1 << 16;
+    /// Bytes from the window's start that are never mapped, so that a small number
+    /// taken for a pointer faults.
+    pub const NULL_GUARD: u64 = 1 << 16;
+}
+
 /// Names in the symbol table of a rewritten object.
 pub mod names {
     /// Undefined symbols with this prefix are in dom0: `twin_vm:.rodata` is the
@@ -221,6 +256,12 @@ pub mod names {
     pub const BUG: &str = "twin_bug";
     /// Called where a return address has changed: aborts. Does not return.
     pub const SMASHED: &str = "twin_smashed";
+    /// Scheme `window32`: the window's start, taken by `movabs` alone.
+    pub const WINDOW: &str = "twin_window";
+    /// Scheme `window32`: what is added to an address on the control stack to give the
+    /// address at which dom0 has the same place of the data stack: a multiple of
+    /// [`super::window::SIZE`]. Taken by `movabs` alone.
+    pub const STACK_VIEW: &str = "twin_stack_view";
     /// Every name of the runtime begins with this; a driver's own imports may not.
     pub const RUNTIME_PREFIX: &str = "twin_";
 }
