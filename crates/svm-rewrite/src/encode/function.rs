@@ -8,8 +8,10 @@ use super::apply::{Decisions, LabelsByVariant};
 use crate::analyse::class::Class;
 use crate::asm::{Jump, Label};
 use crate::encode::window::FrameHere;
+use crate::frame::Place;
 use crate::frame::facts::Facts;
 use crate::frame::variants::Variant;
+use crate::frame::words::loads_return_address;
 use crate::lift::{FuncIdx, InstIdx};
 
 /// Writes one variant of a function.
@@ -94,6 +96,10 @@ impl FunctionWriter<'_, '_> {
                 is_data: words.is_data(i, variant),
                 distance: before.and_then(|f| f.stack_move(&e.lifted.inst(i).iced)),
                 direction: before.and_then(Facts::direction),
+                return_address: before.and_then(|f| {
+                    let Place(rsp) = f.stack_pointer()?;
+                    loads_return_address(&e.lifted.inst(i).iced, f).then_some(-rsp)
+                }),
             };
             if e.through_window(i, plan, &here) {
                 return;

@@ -13,7 +13,7 @@ use crate::asm::import::Import;
 use crate::asm::{Base, Field, Index, Jump, Operand, Referent, Segment, movabs, mr, r, rm, rr};
 use crate::lift::InstIdx;
 use crate::plan::Plan;
-use crate::registers::{reg32, reg64};
+use crate::registers::{gpr, reg32, reg64, register_operands};
 
 /// The register in which `twin_stlb_call` takes an address.
 const TARGET: Reg = Reg::R11;
@@ -26,6 +26,8 @@ pub struct FrameHere {
     pub distance: Option<i64>,
     /// The direction of string instructions.
     pub direction: Option<Direction>,
+    /// How far above `rsp` the return address is that it loads.
+    pub return_address: Option<i64>,
 }
 
 impl Emitter<'_> {
@@ -37,6 +39,11 @@ impl Emitter<'_> {
             Class::Memory(Space::PerCpu(_))
             | Class::Prefetch(Space::PerCpu(_))
             | Class::BitString(Space::PerCpu(_)) => self.through_segment(i, plan),
+            Class::Stack | Class::Memory(_) if here.return_address.is_some() => {
+                let distance = here.return_address.unwrap_or_default();
+                self.load_return_address(i, distance);
+            }
+            Class::Stack | Class::Memory(_) if self.reads_rsp(i) => self.with_view(i),
             Class::Stack | Class::Memory(_) | Class::Prefetch(_) | Class::BitString(_) => {
                 self.in_window(i);
             }
@@ -151,24 +158,88 @@ impl Emitter<'_> {
         }
     }
 
+    /// The function's own return address is read where it is, on the control stack:
+    ///
+    /// ```text
+    ///     mov   distance(%rsp), %reg
+    /// ```
+    fn load_return_address(&mut self, i: InstIdx, distance: i64) {
+        let to = self.lifted.inst(i).iced.op0_register();
+        let word = Operand::at(Reg::RSP, distance);
+        self.emit(&rm(Code::Mov_r64_rm64, to, word));
+    }
+
     /// An instruction without an operand in memory, which may use the stack.
     fn stack_word(&mut self, i: InstIdx, is_data: bool) {
         let iced = self.lifted.inst(i).iced;
+        let whole = iced.op1_kind() == OpKind::Register && iced.op1_register() == Register::RSP;
         match iced.mnemonic() {
+            Mnemonic::Push if iced.op0_register() == Register::RSP => self.push_view(),
             Mnemonic::Push if is_data => self.push_to_data(i),
             Mnemonic::Pop if is_data => self.pop_from_data(iced.op0_register()),
-            Mnemonic::Mov
-                if iced.op1_kind() == OpKind::Register && iced.op1_register() == Register::RSP =>
-            {
-                self.address_on_stack(i);
-            }
+            Mnemonic::Mov if whole => self.address_on_stack(i),
             Mnemonic::Lea
                 if iced.memory_base() == Register::RSP && iced.op0_register() != Register::RSP =>
             {
                 self.address_on_stack(i);
             }
+            _ if self.reads_rsp(i) => self.with_view(i),
             _ => self.copy_inst(i),
         }
+    }
+
+    /// Whether the last operand is `rsp`, as a number.
+    fn reads_rsp(&self, i: InstIdx) -> bool {
+        let iced = &self.lifted.inst(i).iced;
+        iced.op_count() == 2
+            && iced.op1_kind() == OpKind::Register
+            && iced.op1_register() == Register::RSP
+    }
+
+    /// An instruction that reads `rsp` as a number gets dom0's address of the same place:
+    ///
+    /// ```text
+    ///     push  %t
+    ///     movabs $twin_stack_view, %t
+    ///     lea   8(%rsp,%t), %t
+    ///     add   %t, %reg                    or into the window, as `mov %rsp,8(%rsp)`
+    ///     pop   %t
+    /// ```
+    fn with_view(&mut self, i: InstIdx) {
+        let t = self.any_but(i);
+        let mut iced = self.lifted.inst(i).iced;
+        iced.set_op1_register(reg64(t));
+        self.push(t);
+        self.view_of_top(t);
+        if iced.op0_kind() == OpKind::Memory {
+            let operand = lowered(self.lifted.inst(i).operand().in_window(), self.words);
+            operand.replace_in(&mut iced);
+        }
+        let displacement = self.low_half(i);
+        self.asm.inst_referring(&iced, displacement, None);
+        self.pop(t);
+    }
+
+    /// ```text
+    ///     push  %rax
+    ///     movabs $twin_stack_view, %rax
+    ///     lea   8(%rsp,%rax), %rax
+    ///     mov   %rax, %gs:(%esp)
+    ///     pop   %rax
+    ///     lea   -8(%rsp), %rsp
+    /// ```
+    fn push_view(&mut self) {
+        self.push(Reg::RAX);
+        self.view_of_top(Reg::RAX);
+        self.emit(&mr(Code::Mov_rm64_r64, TOP, Register::RAX));
+        self.pop(Reg::RAX);
+        self.lea(&Operand::at(Reg::RSP, -8), Reg::RSP);
+    }
+
+    /// Dom0's address of the word that was on top of the stack before the last push.
+    fn view_of_top(&mut self, t: Reg) {
+        self.constant(Import::StackView, t);
+        self.lea(&Operand::indexed(Reg::RSP, t, 0).plus(8), t);
     }
 
     /// ```text
@@ -218,7 +289,7 @@ impl Emitter<'_> {
             Mnemonic::Lea => inst.operand(),
             _ => Operand::at(Reg::RSP, 0),
         };
-        let to = crate::registers::gpr(inst.iced.op0_register()).expect("a general register");
+        let to = gpr(inst.iced.op0_register()).expect("a general register");
         match operand.index {
             Index::Register(index, _) if index == to => {
                 let t = if to == Reg::RAX { Reg::RCX } else { Reg::RAX };
@@ -299,15 +370,17 @@ impl Emitter<'_> {
 
     /// A register that the instruction does not name.
     fn any_but(&self, i: InstIdx) -> Reg {
-        let operand = self.lifted.inst(i).operand();
+        let inst = self.lifted.inst(i);
+        let operand = inst.operand();
         let named = |reg: Reg| {
             operand.base == Base::Register(reg)
                 || matches!(operand.index, Index::Register(index, _) if index == reg)
+                || register_operands(&inst.iced).any(|r| gpr(r.full_register()) == Some(reg))
         };
-        let free = [Reg::RAX, Reg::RCX, Reg::RDX]
+        let free = [Reg::RAX, Reg::RCX, Reg::RDX, Reg::RSI]
             .into_iter()
             .find(|r| !named(*r));
-        free.expect("an operand names two registers at most")
+        free.expect("an instruction without implied registers names three at most")
     }
 
     /// ```text

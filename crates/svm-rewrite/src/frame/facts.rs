@@ -315,10 +315,11 @@ struct Dependents {
 
 impl Dependents {
     fn find(input: Input<'_>, asked: Asked) -> Dependents {
+        let uses_words = |i: &InstIdx| {
+            asked == Asked::AllWords
+                && (input.changes_facts[i.0 as usize] || uses_frame(input.lifted.inst(*i)))
+        };
         let asks = |i: &InstIdx| match input.classes[i.0 as usize] {
-            _ if asked == Asked::AllWords => {
-                input.changes_facts[i.0 as usize] || uses_frame(input.lifted.inst(*i))
-            }
             Class::FramePointerToStack
             | Class::Realign(_)
             | Class::String(..)
@@ -329,7 +330,7 @@ impl Dependents {
             {
                 through_frame_pointer(input.lifted.inst(*i))
             }
-            _ => false,
+            _ => uses_words(i),
         };
         let all = (0..input.classes.len() as u32).map(InstIdx);
         let insts: Vec<InstIdx> = all.filter(asks).collect();

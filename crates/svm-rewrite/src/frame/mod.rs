@@ -8,3 +8,5 @@ pub mod facts;
 pub mod refine;
 pub mod variants;
 pub mod words;
+
+pub use contents::Place;

@@ -223,6 +223,11 @@ const RETURN_ADDRESS: Refused = (
     "it reaches the return address, which no operand can under this scheme",
 );
 
+/// Whether it loads the function's own return address, which code records.
+pub fn loads_return_address(iced: &Instruction, facts: &Facts) -> bool {
+    iced.code() == Op::Mov_r64_rm64 && facts.place(iced) == Some(Place(0))
+}
+
 /// Whether it pushes the function's return address again, as compilers do above a
 /// realigned frame.
 fn copies_return_address(iced: &Instruction, class: Class, facts: &Facts) -> bool {
@@ -260,25 +265,43 @@ fn fits(lifted: &Lifted<'_>, i: InstIdx, class: Class) -> Result<(), Refused> {
     }
 }
 
+/// Whether an operand is `rsp`, whole, or an address that counts from it. The low half is
+/// the same on both stacks.
 fn names_rsp(iced: &Instruction) -> bool {
-    let is_rsp = |r: Register| r.full_register() == Register::RSP;
-    let operand = |n| iced.op_kind(n) == OpKind::Register && is_rsp(iced.op_register(n));
-    let address = iced.mnemonic() == Mnemonic::Lea && is_rsp(iced.memory_base());
+    let operand = |n| iced.op_kind(n) == OpKind::Register && iced.op_register(n) == Register::RSP;
+    let address = iced.mnemonic() == Mnemonic::Lea && iced.memory_base() == Register::RSP;
     address || (0..iced.op_count()).any(operand)
 }
 
-/// Whether `rsp` is moved, or copied whole into another register.
+/// Whether `rsp` is moved, or read by an instruction that a register can serve, too.
 fn is_known_use(iced: &Instruction, class: Class) -> bool {
+    let moves = iced.op0_kind() == OpKind::Register && iced.op0_register() == Register::RSP;
     match class {
         Class::FramePointerToStack | Class::Realign(_) => true,
-        Class::Plain => match iced.code() {
-            Op::Add_rm64_imm8 | Op::Add_rm64_imm32 | Op::Sub_rm64_imm8 | Op::Sub_rm64_imm32 => true,
-            Op::Lea_r64_m => iced.memory_base() == Register::RSP,
-            Op::Mov_r64_rm64 | Op::Mov_rm64_r64 => iced.op1_register() == Register::RSP,
-            _ => false,
-        },
+        Class::Plain if moves => matches!(
+            iced.code(),
+            Op::Add_rm64_imm8
+                | Op::Add_rm64_imm32
+                | Op::Sub_rm64_imm8
+                | Op::Sub_rm64_imm32
+                | Op::Lea_r64_m
+                | Op::Push_r64
+        ),
+        Class::Plain if iced.mnemonic() == Mnemonic::Lea => iced.code() == Op::Lea_r64_m,
+        Class::Plain | Class::Memory(Space::Heap | Space::Global) | Class::Stack => {
+            reads_number(iced.mnemonic())
+        }
         _ => false,
     }
+}
+
+/// Instructions that only read their last operand, and that imply no register.
+fn reads_number(mnemonic: Mnemonic) -> bool {
+    use Mnemonic as M;
+    matches!(
+        mnemonic,
+        M::Mov | M::Add | M::Sub | M::And | M::Or | M::Xor | M::Cmp | M::Test
+    )
 }
 
 /// What an instruction does to the frame.
@@ -293,7 +316,9 @@ fn uses_of(iced: &Instruction, class: Class, facts: &Facts) -> Result<Vec<Use>, 
         };
         let is_gone = matches!(class, Class::Drop | Class::Unreached(_));
         let is_return_address = at < WORD && at + size > 0 && !address;
-        if is_return_address && !is_gone && !copies_return_address(iced, class, facts) {
+        let is_copied =
+            loads_return_address(iced, facts) || copies_return_address(iced, class, facts);
+        if is_return_address && !is_gone && !is_copied {
             return Err(RETURN_ADDRESS);
         }
         let moves_rsp = address && iced.op0_register() == Register::RSP;
