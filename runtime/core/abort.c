@@ -51,8 +51,11 @@ void twin_warn_site(struct twin_cpu *cpu, uint64_t site)
 	struct twin_instance *instance = cpu->instance;
 
 	count(&instance->statistics.warnings);
-	if (instance->ops->warn)
-		instance->ops->warn(instance, site);
+	if (!instance->ops->warn)
+		return;
+	gs_to_host(cpu);
+	instance->ops->warn(instance, site);
+	gs_to_driver(cpu);
 }
 
 /* Replaces any other ud2. */
@@ -94,10 +97,18 @@ bool twin_fault_is_drivers(const struct twin_cpu *cpu, uint64_t rip, uint64_t rs
 	return fetched || in_entry_text(rip) || twin_instance_has_text(cpu->instance, rip);
 }
 
+/* Below the driver stack, or below the data stack of the same place. */
+static bool is_overflow(const struct twin_cpu *cpu, uint64_t address)
+{
+	return address - block_of(cpu) < TWIN_STACK_LOW ||
+	       address - data_at(cpu->instance, block_of(cpu)) < TWIN_STACK_LOW;
+}
+
 void twin_fault_record(struct twin_cpu *cpu, uint64_t rip, uint64_t address, uint32_t trap)
 {
-	bool overflow = address - block_of(cpu) < TWIN_STACK_LOW;
+	bool overflow = is_overflow(cpu, address);
 
 	cpu->in_driver = 0;
-	twin_abort_record(cpu, overflow ? TWIN_ABORT_STACK : TWIN_ABORT_FAULT, trap, address, rip);
+	twin_abort_record(cpu, overflow ? TWIN_ABORT_STACK : TWIN_ABORT_FAULT, trap,
+			  twin_window_dom0(cpu->instance, address), rip);
 }

@@ -142,7 +142,9 @@ uint64_t twin_call_slow(struct twin_cpu *cpu, uint64_t vm, uint64_t site)
 		return 0;
 	}
 	count(&instance->statistics.call_misses);
+	gs_to_host(cpu);
 	hyp = twin_call_lookup(instance, vm);
+	gs_to_driver(cpu);
 	if (!hyp) {
 		twin_abort_record(cpu, TWIN_ABORT_CALL, 0, vm, site);
 		return 0;

@@ -17,6 +17,9 @@
  *   platform's import
  *   twin_enter (nested)
  *   twin_run_driver's frame   -------->  further down on the driver stack
+ *
+ * With a window, the driver stack is the control stack. Driver code finds its variables
+ * and stack arguments on the data stack, in the window at the place of rsp.
  */
 #include "internal.h"
 #include "offsets.h"
@@ -80,9 +83,9 @@ static uint64_t stack_top(const struct twin_cpu *cpu, bool nested)
 }
 
 /* Stack arguments that were never given read as zero. */
-static void clear_incoming_args(uint64_t start)
+static void clear_incoming_args(const struct twin_instance *instance, uint64_t rsp)
 {
-	volatile uint64_t *argument = (volatile uint64_t *)start;
+	volatile uint64_t *argument = (volatile uint64_t *)data_at(instance, rsp);
 	uint32_t i;
 
 	for (i = 0; i < TWIN_INCOMING_ARGS / sizeof(*argument); i++)
@@ -133,10 +136,12 @@ static int run(struct twin_cpu *cpu, uint64_t hyp, const uint64_t args[6], uint6
 	uint64_t flags = put_flags_aside();
 	int status;
 
+	gs_to_driver(cpu);
 	if (cpu->instance->vector_free)
 		status = twin_run_driver(cpu, hyp, args, result);
 	else
 		status = run_shielded(cpu, hyp, args, result);
+	gs_to_host(cpu);
 	take_flags_back(flags);
 	return status;
 }
@@ -149,11 +154,34 @@ static bool may_enter(const struct twin_cpu *cpu, const struct twin_instance *in
 	return !cpu->instance || (cpu->instance == instance && cpu->may_nest);
 }
 
+/* Inside the gate. The first rsp of the driver is top. */
+static int enter_at(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t top,
+		    uint64_t hyp, const uint64_t args[6], uint64_t *result)
+{
+	struct outer outer;
+	int status;
+
+	if (is_dead(instance))
+		return TWIN_DEAD;
+	if (has_window(instance) && !twin_window_has_stack(instance, cpu))
+		return TWIN_INVALID;
+	count(&instance->statistics.entries);
+	clear_incoming_args(instance, top);
+	save_outer(cpu, &outer);
+	cpu->instance = instance;
+	cpu->call_cache = instance->call_cache;
+	cpu->entry_function = hyp;
+	cpu->start_rsp = top;
+	cpu->may_nest = 0;
+	status = run(cpu, hyp, args, result);
+	restore_outer(cpu, &outer);
+	return status;
+}
+
 int twin_enter(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t hyp,
 	       const uint64_t args[6], uint64_t *result)
 {
 	bool nested = cpu->instance;
-	struct outer outer;
 	uint64_t top, rax;
 	int status;
 
@@ -165,19 +193,7 @@ int twin_enter(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t hy
 	if (!nested)
 		twin_gate_enter(instance);
 
-	status = TWIN_DEAD;
-	if (!is_dead(instance)) {
-		count(&instance->statistics.entries);
-		clear_incoming_args(top);
-		save_outer(cpu, &outer);
-		cpu->instance = instance;
-		cpu->call_cache = instance->call_cache;
-		cpu->entry_function = hyp;
-		cpu->start_rsp = top;
-		cpu->may_nest = 0;
-		status = run(cpu, hyp, args, &rax);
-		restore_outer(cpu, &outer);
-	}
+	status = enter_at(cpu, instance, top, hyp, args, &rax);
 	if (!nested)
 		twin_gate_leave(&instance->gate);
 	if (status == TWIN_OK && result)
@@ -187,10 +203,10 @@ int twin_enter(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t hy
 
 /* ---- Calls out of the driver ------------------------------------------- */
 
-static void fill_frame(struct twin_call_frame *frame, const struct twin_registers *saved,
-		       uint64_t target)
+static void fill_frame(const struct twin_instance *instance, struct twin_call_frame *frame,
+		       const struct twin_registers *saved, uint64_t target)
 {
-	const uint64_t *stack = (const uint64_t *)saved->rsp;
+	const uint64_t *stack = (const uint64_t *)data_at(instance, saved->rsp);
 
 	frame->rdi = saved->rdi;
 	frame->rsi = saved->rsi;
@@ -259,12 +275,14 @@ static int call_out(struct twin_cpu *cpu, uint64_t target, twin_hot_routine hot)
 	int status;
 
 	count(&cpu->instance->statistics.imports);
-	fill_frame(&frame, &saved, target);
+	fill_frame(cpu->instance, &frame, &saved, target);
 	cpu->report.kind = TWIN_ABORT_NONE;
 	if (is_dead(cpu->instance))
 		return abort_call(cpu, &frame);
 	cpu->may_nest = 1;
+	gs_to_host(cpu);
 	status = perform(cpu, &frame, hot);
+	gs_to_driver(cpu);
 	cpu->may_nest = 0;
 	if (status || is_dead(cpu->instance))
 		return abort_call(cpu, &frame);

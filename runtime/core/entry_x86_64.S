@@ -12,7 +12,12 @@
  * push to the driver stack, and 0 whenever C code runs.
  *
  * Neither this code nor the C code touches a vector register: slow paths keep
- * the driver's. The host's values in them were cleared before (core/enter.c).
+ * the driver's. The host's values in them were cleared before (core/enter.c). Nor
+ * does either use GS, whose base is the driver's here if it has a window: C code
+ * changes it around code of the host (core/internal.h).
+ *
+ * With a window, the driver stack is the control stack, of which the window shows
+ * nothing.
  *
  * Return addresses. `ret` takes its target from the driver stack, which the
  * driver can write by pointer; dom0 can too, while it answers an upcall. Why each

@@ -14,17 +14,50 @@ static bool has_vector_ops(const struct twin_platform_ops *ops)
 	return ops->vector_save && ops->vector_clear && ops->vector_restore;
 }
 
-static bool is_config_valid(const struct twin_instance_config *config)
+static bool is_table_valid(const struct twin_instance_config *config)
 {
-	if (config->scheme != TWIN_SCHEME_PAPER && config->scheme != TWIN_SCHEME_STLB)
-		return false;
 	if (!config->stlb || ((uint64_t)config->stlb & PAGE_MASK))
 		return false;
 	if (config->node_count && !config->nodes)
 		return false;
-	if (config->port_count && !config->ports)
+	if (config->window || config->stack_view || config->range_limit)
 		return false;
-	if (!config->ops || !config->ops->map_window)
+	return config->ops->map_window;
+}
+
+/* The window and its guards are addresses, and not at the ends of them. */
+static bool is_window_valid(const struct twin_instance_config *config)
+{
+	if (config->stlb || config->node_count)
+		return false;
+	if ((config->window & PAGE_MASK) || config->window < TWIN_WINDOW_GUARD ||
+	    config->window > UINT64_MAX - (TWIN_WINDOW_SIZE + TWIN_WINDOW_GUARD))
+		return false;
+	if (config->stack_view & (TWIN_WINDOW_SIZE - 1))
+		return false;
+	if (config->range_limit && !config->ranges)
+		return false;
+	return config->ops->unmap_range && config->ops->set_gs_base;
+}
+
+static bool is_memory_valid(const struct twin_instance_config *config)
+{
+	switch (config->scheme) {
+	case TWIN_SCHEME_PAPER:
+	case TWIN_SCHEME_STLB:
+		return is_table_valid(config);
+	case TWIN_SCHEME_WINDOW32:
+		return is_window_valid(config);
+	default:
+		return false;
+	}
+}
+
+static bool is_config_valid(const struct twin_instance_config *config)
+{
+	if (!config->ops || !is_memory_valid(config))
+		return false;
+	if (config->port_count && !config->ports)
 		return false;
 	return config->vector_free || has_vector_ops(config->ops);
 }
@@ -47,11 +80,16 @@ int twin_instance_init(struct twin_instance *instance, const struct twin_instanc
 	instance->stlb = config->stlb;
 	instance->nodes = config->nodes;
 	instance->node_count = config->node_count;
+	instance->window = config->window;
+	instance->stack_view = config->stack_view;
+	instance->ranges = config->ranges;
+	instance->range_limit = config->range_limit;
 	instance->ports = config->ports;
 	instance->port_count = config->port_count;
 	instance->ops = config->ops;
 	instance->platform = config->platform;
-	twin_stlb_init(instance);
+	if (!has_window(instance))
+		twin_stlb_init(instance);
 	twin_call_init(instance);
 	return TWIN_OK;
 }

@@ -13,6 +13,7 @@
 #define TWIN_INTERNAL_H
 
 #include <twin/runtime.h>
+#include <twin/window.h>
 
 #define PAGE_MASK ((uint64_t)TWIN_PAGE_SIZE - 1)
 
@@ -55,6 +56,37 @@ static inline bool is_dead(const struct twin_instance *instance)
 	return __atomic_load_n(&instance->dead, __ATOMIC_ACQUIRE) != 0;
 }
 
+/* Whether dom0's memory is reached through a window and not by a table. */
+static inline bool has_window(const struct twin_instance *instance)
+{
+	return instance->scheme == TWIN_SCHEME_WINDOW32;
+}
+
+/*
+ * While driver code runs, the GS base is the window's start. Code of the core uses no
+ * GS and runs with either; around code of the host these two are called, on the CPU that
+ * the driver runs on. The host's base is noted anew each time, as host code may change it.
+ */
+static inline void gs_to_driver(struct twin_cpu *cpu)
+{
+	struct twin_instance *instance = cpu->instance;
+
+	if (has_window(instance))
+		cpu->host_gs = instance->ops->set_gs_base(instance, instance->window);
+}
+
+static inline void gs_to_host(const struct twin_cpu *cpu)
+{
+	if (has_window(cpu->instance))
+		cpu->instance->ops->set_gs_base(cpu->instance, cpu->host_gs);
+}
+
+/* Where driver code's accesses relative to rsp go: with a window, to the data stack. */
+static inline uint64_t data_at(const struct twin_instance *instance, uint64_t rsp)
+{
+	return has_window(instance) ? instance->window + (uint32_t)rsp : rsp;
+}
+
 /* Have the next CPU that enters while none is inside call maintain() (gate.c). */
 static inline void wish_maintenance(struct twin_instance *instance)
 {
@@ -76,6 +108,11 @@ void twin_gate_open(struct twin_gate *gate);
 #define TWIN_PROMOTE_HITS 64	/* slow-path answers that make a page hot */
 void twin_stlb_init(struct twin_instance *instance);
 void twin_stlb_promote(struct twin_instance *instance);
+
+/* ranges.c; drop: only with the gate closed, the others inside or held */
+bool twin_window_has_stack(const struct twin_instance *instance, const struct twin_cpu *cpu);
+int twin_window_translate(struct twin_instance *instance, uint64_t va, uint64_t *mapped);
+void twin_window_drop(struct twin_instance *instance, uint64_t first_page, uint64_t pages);
 
 /* call.c; init: [setup], flush and maintain: only with the gate closed */
 #define TWIN_CALL_FLUSH 1024	/* collisions after which the cache starts anew */

@@ -33,10 +33,14 @@ static bool permit(struct twin_cpu *cpu, bool possible, uint16_t port, uint32_t 
 int64_t twin_port_in(struct twin_cpu *cpu, uint16_t port, uint32_t size, uint64_t site)
 {
 	const struct twin_platform_ops *ops = cpu->instance->ops;
+	uint32_t value;
 
 	if (!permit(cpu, ops->port_in, port, size, site))
 		return -1;
-	return ops->port_in(cpu->instance, port, size);
+	gs_to_host(cpu);
+	value = ops->port_in(cpu->instance, port, size);
+	gs_to_driver(cpu);
+	return value;
 }
 
 static uint32_t truncated(uint32_t value, uint32_t size)
@@ -51,6 +55,8 @@ int twin_port_out(struct twin_cpu *cpu, uint16_t port, uint32_t size, uint32_t v
 
 	if (!permit(cpu, ops->port_out, port, size, site))
 		return TWIN_ABORTED;
+	gs_to_host(cpu);
 	ops->port_out(cpu->instance, port, size, truncated(value, size));
+	gs_to_driver(cpu);
 	return 0;
 }

@@ -209,8 +209,11 @@ static int window_of(struct twin_instance *instance, uint64_t page, uint64_t *wi
 int twin_translate(struct twin_instance *instance, uint64_t va, uint64_t *mapped)
 {
 	uint64_t window;
-	int refusal = window_of(instance, page_of(va), &window);
+	int refusal;
 
+	if (has_window(instance))
+		return twin_window_translate(instance, va, mapped);
+	refusal = window_of(instance, page_of(va), &window);
 	if (!refusal)
 		*mapped = window + (va & PAGE_MASK);
 	return refusal;
@@ -355,20 +358,28 @@ static void drop_range(struct twin_instance *instance, const struct page_range *
 		drop_in_chain(instance, (first + i) & (TWIN_STLB_ENTRIES - 1), range);
 }
 
-/* Gate closed. */
-void twin_instance_drop(struct twin_instance *instance, uint64_t first_page, uint64_t pages)
+static void drop_windows(struct twin_instance *instance, uint64_t first_page, uint64_t pages)
 {
 	const uint64_t all = 1ull << (64 - TWIN_PAGE_SHIFT);
 	struct page_range range;
 
-	if (!pages)
-		return;
 	/* A window shows the neighbours of its page too: begin and end one page farther. */
 	range.first = page_of(first_page) - (TWIN_WINDOW_PAGES - 1) * TWIN_PAGE_SIZE;
 	range.pages = pages + TWIN_WINDOW_PAGES - 1 + TWIN_BELOW / TWIN_PAGE_SIZE;
 	if (pages >= all || range.pages > all)
 		range.pages = all;
 	drop_range(instance, &range);
+}
+
+/* Gate closed. */
+void twin_instance_drop(struct twin_instance *instance, uint64_t first_page, uint64_t pages)
+{
+	if (!pages)
+		return;
+	if (has_window(instance))
+		twin_window_drop(instance, page_of(first_page), pages);
+	else
+		drop_windows(instance, first_page, pages);
 }
 
 int twin_unmap(struct twin_instance *instance, uint64_t first_page, uint64_t pages,
@@ -392,7 +403,8 @@ int twin_flush(struct twin_instance *instance, uint64_t patience)
 
 	if (status)
 		return status;
-	twin_instance_drop(instance, 0, UINT64_MAX);
+	if (!has_window(instance))
+		drop_windows(instance, 0, UINT64_MAX);
 	twin_call_flush(instance);
 	twin_instance_resume(instance);
 	return TWIN_OK;

@@ -9,6 +9,7 @@ pub const OK: c_int = 0;
 pub const ABORTED: c_int = 1;
 pub const DEAD: c_int = 2;
 pub const BUSY: c_int = 3;
+pub const COLLISION: c_int = 6;
 
 pub const ABORT_ACCESS: u32 = 1;
 pub const ABORT_CALL: u32 = 2;
@@ -100,7 +101,17 @@ pub struct Config {
     pub vector_free: u32,
     pub ports: *const PortRange,
     pub stlb: *mut c_void,
+    pub window: u64,
+    pub stack_view: u64,
     pub host: Host,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    pub start: u64,
+    pub length: u64,
+    pub unmapped: u32,
 }
 
 /// `struct twin_testbed`, opaque.
@@ -269,6 +280,13 @@ unsafe extern "C" {
     pub fn twin_testbed_destroy(testbed: *mut Testbed);
     pub fn twin_testbed_instance(testbed: *mut Testbed) -> *mut Instance;
     pub fn twin_testbed_add_region(testbed: *mut Testbed, region: *const Region) -> c_int;
+    pub fn twin_testbed_collision(testbed: *const Testbed) -> *const Range;
+    pub fn twin_testbed_add_stack(
+        testbed: *mut Testbed,
+        cpu: *mut Cpu,
+        fd: i32,
+        file_offset: u64,
+    ) -> c_int;
     pub fn twin_testbed_block_create(wanted: u64) -> *mut Cpu;
     pub fn twin_testbed_faults_start() -> c_int;
     pub fn twin_testbed_thread_start() -> c_int;

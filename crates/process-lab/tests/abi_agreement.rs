@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use process_lab::runtime;
-use twin_abi::{ABI_VERSION, Scheme, Target, names, sections, stack, stlb};
+use twin_abi::{ABI_VERSION, Scheme, Target, names, sections, stack, stlb, window};
 
 fn rust_constants() -> BTreeMap<&'static str, i64> {
     BTreeMap::from([
@@ -22,6 +22,7 @@ fn rust_constants() -> BTreeMap<&'static str, i64> {
         ("BELOW", stlb::BELOW as i64),
         ("SCHEME_PAPER", Scheme::Paper as i64),
         ("SCHEME_STLB", Scheme::Stlb as i64),
+        ("SCHEME_WINDOW32", Scheme::Window32 as i64),
         ("TARGET_HYPERVISOR", Target::Hypervisor as i64),
         ("TARGET_LINUX", Target::Linux as i64),
         ("TARGET_PROCESS", Target::Process as i64),
@@ -35,6 +36,9 @@ fn rust_constants() -> BTreeMap<&'static str, i64> {
         ("MAX_FRAME", stack::MAX_FRAME),
         ("BELOW_RSP", stack::BELOW_RSP),
         ("INCOMING_ARGS", stack::INCOMING_ARGS),
+        ("SIZE", window::SIZE as i64),
+        ("GUARD", window::GUARD as i64),
+        ("NULL_GUARD", window::NULL_GUARD as i64),
         ("NOTE_TYPE", i64::from(sections::NOTE_TYPE)),
         ("MAP_ENTRY", sections::MAP_ENTRY as i64),
     ])
@@ -49,6 +53,8 @@ fn rust_names() -> Vec<(&'static str, &'static str)> {
         ("WARN", names::WARN),
         ("BUG", names::BUG),
         ("SMASHED", names::SMASHED),
+        ("WINDOW", names::WINDOW),
+        ("STACK_VIEW", names::STACK_VIEW),
         ("RUNTIME_PREFIX", names::RUNTIME_PREFIX),
         ("NOTE", sections::NOTE),
         ("NOTE_OWNER", sections::NOTE_OWNER),

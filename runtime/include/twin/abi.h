@@ -32,6 +32,7 @@
 /* How a translation is written in the table and read by emitted code. */
 #define TWIN_SCHEME_PAPER	0	/* tag = page, xlate = page ^ mapped */
 #define TWIN_SCHEME_STLB	1	/* tag = page, xlate = mapped */
+#define TWIN_SCHEME_WINDOW32	2	/* no table: see TWIN_WINDOW_SIZE */
 
 /* What a rewritten object runs on. */
 #define TWIN_TARGET_HYPERVISOR	0	/* the testbed's, or Xen: code only */
@@ -67,6 +68,17 @@
 /* Bytes above its return address that a function may read. */
 #define TWIN_INCOMING_ARGS	64
 
+/*
+ * The window of the schemes without a table (docs/spec/window.md): dom0's page at
+ * address A appears at the window's start plus the low 32 bits of A, its place. The
+ * GS base is the window's start while driver code runs.
+ */
+#define TWIN_WINDOW_SIZE	0x100000000	/* bytes */
+/* Bytes never mapped before the window's start and after its end. */
+#define TWIN_WINDOW_GUARD	0x10000
+/* Bytes from the window's start that are never mapped. */
+#define TWIN_WINDOW_NULL_GUARD	0x10000
+
 /* Names in the symbol table of a rewritten object. */
 #define TWIN_NAME_VM_PREFIX	"twin_vm:"
 #define TWIN_NAME_STLB		"twin_stlb"
@@ -81,6 +93,8 @@
 #define TWIN_NAME_WARN		"twin_warn"
 #define TWIN_NAME_BUG		"twin_bug"
 #define TWIN_NAME_SMASHED	"twin_smashed"
+#define TWIN_NAME_WINDOW	"twin_window"
+#define TWIN_NAME_STACK_VIEW	"twin_stack_view"
 #define TWIN_NAME_RUNTIME_PREFIX "twin_"
 
 /* Sections that the rewriter adds. */
@@ -141,6 +155,8 @@ _Static_assert(TWIN_MAX_FRAME + TWIN_BELOW_RSP <= TWIN_PAGE_SIZE,
 _Static_assert((TWIN_STACK_BLOCK & (TWIN_STACK_BLOCK - 1)) == 0, "found by masking rsp");
 _Static_assert(TWIN_STACK_CONTEXT + TWIN_PAGE_SIZE == TWIN_STACK_BLOCK, "context is the last page");
 _Static_assert(TWIN_STACK_HIGH + TWIN_PAGE_SIZE == TWIN_STACK_CONTEXT, "guard above the stack");
+_Static_assert(TWIN_WINDOW_GUARD % TWIN_PAGE_SIZE == 0 && TWIN_WINDOW_NULL_GUARD % TWIN_PAGE_SIZE == 0,
+	       "guards are pages");
 _Static_assert(sizeof(struct twin_codemap_entry) == 16, "two words");
 _Static_assert(sizeof(struct twin_note) == 16, "four u32");
 _Static_assert(sizeof(struct twin_map_entry) == TWIN_MAP_ENTRY, "three u32");

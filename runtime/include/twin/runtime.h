@@ -42,6 +42,7 @@ enum twin_status {
 	TWIN_BUSY = 3,		/* not now: see the function */
 	TWIN_NO_STACK = 4,	/* nested too deeply for the driver stack */
 	TWIN_INVALID = 5,	/* an argument breaks the function's rules */
+	TWIN_COLLISION = 6,	/* two ranges of dom0 would share a place in the window */
 };
 
 /* Why a platform refuses to map a window. 0 is success. */
@@ -113,6 +114,7 @@ struct twin_cpu {
 	uint64_t entry_function;
 	struct twin_registers saved;
 	struct twin_abort_report report;	/* of this CPU's last abort */
+	uint64_t host_gs;	/* the host's GS base while the driver has its own */
 };
 
 /*
@@ -122,7 +124,9 @@ struct twin_cpu {
  * writable to anything else, dom0 in particular. One block serves one CPU. It may run
  * several instances one after the other, which can then read what the previous one
  * left on the stack. Choose block addresses where dom0 has nothing: the CPU's own
- * stack hides dom0 pages of the same address. [setup]
+ * stack hides dom0 pages of the same address. For an instance with a window, choose
+ * them so that their low 32 bits are no place of anything else (twin_window_add says
+ * if they are); the shadow is not used then. [setup]
  */
 int twin_cpu_init(struct twin_cpu *cpu);
 
@@ -152,7 +156,9 @@ struct twin_call_entry {
 struct twin_call_frame {
 	uint64_t rdi, rsi, rdx, rcx, r8, r9;	/* arguments 1 to 6 */
 	uint64_t rax;		/* in: al, how many vector arguments; out: the result */
-	const uint64_t *stack;	/* arguments 7 and on, on the driver stack */
+	const uint64_t *stack;	/* arguments 7 and on, on the driver stack; with a
+				 * window, on the data stack, which dom0 may change at
+				 * any time */
 	uint64_t site;		/* return address in driver code */
 	uint64_t target;	/* import number, or the hot routine's address */
 };
@@ -179,13 +185,17 @@ struct twin_vectors {
  * The operations that the runtime needs from the machine it runs on. Each may be
  * called on several CPUs at once unless its comment says otherwise. Only import may
  * sleep or run a driver. Each leaves by returning only (no longjmp, no unwinding).
- * map_window is required. Where another operation is NULL, what would call it is
- * refused, except that calls of unmap_window and warn are left out. The vector
- * operations are required unless the instance is vector_free.
+ * map_window is required, or with TWIN_SCHEME_WINDOW32 unmap_range and set_gs_base.
+ * Where another operation is NULL, what would call it is refused, except that calls of
+ * unmap_window and warn are left out. The vector operations are required unless the
+ * instance is vector_free.
  *
  * A site's vector registers must survive every operation but import: the others are
  * not calls in the driver's source. The values that an import leaves in them are
  * cleared before the driver goes on.
+ *
+ * The GS base is the host's in import, port_in, port_out, warn and resolve_upcall. In
+ * the vector operations and set_gs_base it may be the driver's: they do not use GS.
  */
 struct twin_platform_ops {
 	/*
@@ -200,6 +210,14 @@ struct twin_platform_ops {
 	int (*map_window)(struct twin_instance *instance, uint64_t page, uint64_t *mapped);
 	/* Undo map_window, which returned mapped. No CPU is inside the driver. */
 	void (*unmap_window)(struct twin_instance *instance, uint64_t page, uint64_t mapped);
+	/*
+	 * Scheme window32: an access to the places of dom0's pages [start, start +
+	 * length) must fault from now on. They are part of a range that was added. No
+	 * CPU is inside the driver; the table lock is held.
+	 */
+	void (*unmap_range)(struct twin_instance *instance, uint64_t start, uint64_t length);
+	/* Scheme window32: set this CPU's GS base and give the one that it had. */
+	uint64_t (*set_gs_base)(struct twin_instance *instance, uint64_t base);
 	/*
 	 * The stub for dom0's kernel function at vm, or 0 if there is none. The
 	 * answer is trusted, and cached until twin_flush.
@@ -242,12 +260,33 @@ struct twin_text_range {
 
 #define TWIN_TEXT_RANGES	8
 
+/*
+ * Pages of dom0's that an instance with a window may use. The place of an address in
+ * the window is its low 32 bits. All numbers are multiples of the page.
+ */
+struct twin_range {
+	uint64_t start;		/* dom0 address */
+	uint64_t length;	/* bytes */
+	uint32_t unmapped;	/* 1: its places are taken, and every access faults */
+};
+
 /* The parts of an instance. The pointed-to memory stays the caller's. */
 struct twin_instance_config {
 	uint32_t scheme;			/* TWIN_SCHEME_*, from the note */
 	struct twin_stlb_entry *stlb;		/* TWIN_STLB_ENTRIES, page aligned */
 	struct twin_node *nodes;		/* one for each window ever mapped */
 	uint32_t node_count;
+	/*
+	 * Scheme window32, in place of table and nodes, which are NULL then:
+	 * TWIN_WINDOW_SIZE bytes of the host's addresses, page aligned, with
+	 * TWIN_WINDOW_GUARD before and after them. Nothing is mapped there but pages
+	 * of ranges that are added.
+	 */
+	uint64_t window;
+	/* What twin_stack_view is in the code: a multiple of TWIN_WINDOW_SIZE. */
+	uint64_t stack_view;
+	struct twin_range *ranges;		/* room for ranges */
+	uint32_t range_limit;
 	const struct twin_port_range *ports;	/* the policy */
 	uint32_t port_count;
 	/* 1: no instruction of the instance's code can touch vector state. For a
@@ -287,10 +326,13 @@ struct twin_gate {
  *
  *   table entries, heads, nodes   under table_lock, or with the gate closed;
  *                                 read by any CPU inside without a lock
+ *   ranges                        added under table_lock; changed under table_lock
+ *                                 with the gate closed; read by any CPU inside
+ *                                 without a lock
  *   call cache                    under call_lock, or with the gate closed;
  *                                 read by any CPU inside without a lock
  *   gate, dead, statistics        atomically
- *   codemap, text, ports, ops, vector_free	[setup]
+ *   codemap, text, ports, ops, vector_free, window, stack_view	[setup]
  */
 struct twin_instance {
 	uint32_t scheme;
@@ -298,6 +340,11 @@ struct twin_instance {
 	uint32_t node_count;
 	struct twin_stlb_entry *stlb;
 	struct twin_node *nodes;
+	uint64_t window;		/* 0: a scheme with a table */
+	uint64_t stack_view;
+	struct twin_range *ranges;	/* range_count of them, in no order */
+	uint32_t range_limit;
+	uint32_t range_count;
 	const struct twin_platform_ops *ops;
 	void *platform;
 
@@ -363,13 +410,14 @@ void twin_instance_statistics(const struct twin_instance *instance,
  *
  * Returns TWIN_OK; TWIN_ABORTED: the driver was unwound and the instance is dead
  * (*result is untouched); TWIN_DEAD: it was dead before; TWIN_BUSY: cpu runs
- * another instance or is in no import; or TWIN_NO_STACK.
+ * another instance or is in no import; TWIN_NO_STACK; or TWIN_INVALID: the instance has
+ * a window, and cpu's data stack is not in it.
  *
  * [outside], or [inside] an import, on cpu's own thread only. May be preempted
  * if the platform lets it; may sleep only in imports. The driver sees zeroes
  * in every register that carries no argument, vector registers included, and DF,
  * AC and NT clear. The host's registers that the psABI requires to be kept are kept,
- * and its vector registers, AC and NT too, however the driver ends.
+ * and its vector registers, AC, NT and GS base too, however the driver ends.
  */
 int twin_enter(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t hyp,
 	       const uint64_t args[6], uint64_t *result);
@@ -401,11 +449,16 @@ int twin_translate(struct twin_instance *instance, uint64_t va, uint64_t *mapped
  * before the pages are reused. A poll takes some tens of cycles; where CPUs are
  * preempted inside, as in a process, allow for their time slice.
  * [outside]; [inside] it is always TWIN_BUSY. Calls unmap_window.
+ *
+ * With TWIN_SCHEME_WINDOW32 the pages are taken out of the ranges: what is left of a
+ * range on either side stays (or, if there is no room for one range more, the part
+ * before them). Calls unmap_range. To show the pages again, map and add them.
  */
 int twin_unmap(struct twin_instance *instance, uint64_t first_page, uint64_t pages,
 	       uint64_t patience);
 
-/* The same for every window and every cached call target. Same context. */
+/* The same for every window and every cached call target. Same context. Ranges that
+ * were added stay: they are not found again by themselves. */
 int twin_flush(struct twin_instance *instance, uint64_t patience);
 
 /*
@@ -455,7 +508,8 @@ bool twin_fault_is_drivers(const struct twin_cpu *cpu, uint64_t rip, uint64_t rs
 /*
  * Write the report and mark the instance dead. The caller then resumes at
  * twin_abort_from_fault with rdi = cpu. Only if the fault is the driver's.
- * address: what was accessed, 0 if unknown; trap: the processor's number.
+ * address: what was accessed, 0 if unknown; trap: the processor's number. An address in
+ * the instance's window is reported as dom0's. The GS base may be the driver's.
  * [any], on cpu's own thread.
  */
 void twin_fault_record(struct twin_cpu *cpu, uint64_t rip, uint64_t address, uint32_t trap);

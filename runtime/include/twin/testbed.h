@@ -5,12 +5,14 @@
  *
  * A window is three file pages mapped next to each other in reserved address space,
  * with holes for pages that dom0 does not have, then a page that is never mapped
- * (platform/testbed/window.c). Mapping uses system calls only, no libc, so a slow
+ * (platform/testbed/window.c). An instance of the scheme window32 has one window of 4 GiB
+ * instead, in which dom0's regions lie (platform/testbed/mirror.c). Mapping uses system calls only, no libc, so a slow
  * path keeps the driver's vector registers; ports, warnings and resolve_upcall save
  * vector state around the host's callbacks. Contexts as in <twin/runtime.h>.
  *
  * The process's own signal handlers should use SA_ONSTACK: one that interrupts
- * driver code otherwise runs on the driver stack.
+ * driver code otherwise runs on the driver stack. They may not use GS: of an instance
+ * with a window its base is the driver's then.
  */
 #ifndef TWIN_TESTBED_H
 #define TWIN_TESTBED_H
@@ -54,7 +56,10 @@ struct twin_testbed_config {
 	uint32_t vector_free;		/* see struct twin_instance_config */
 	const struct twin_port_range *ports;	/* the caller's, kept */
 	struct twin_stlb_entry *stlb;	/* page aligned, below 2 GiB, the caller's;
-					 * NULL: found and owned by the platform */
+					 * NULL: found and owned by the platform, or
+					 * none, if the scheme has a window */
+	uint64_t window;		/* its start, page aligned; 0: anywhere */
+	uint64_t stack_view;		/* see struct twin_instance_config */
 	struct twin_testbed_host host;	/* copied */
 };
 
@@ -73,9 +78,25 @@ struct twin_instance *twin_testbed_instance(struct twin_testbed *testbed);
 /* Its translation table, to which `twin_stlb` in its code resolves. [any] */
 struct twin_stlb_entry *twin_testbed_stlb(struct twin_testbed *testbed);
 
+/* Where its window starts, to which `twin_window` in its code resolves; 0: it has a
+ * table. [any] */
+uint64_t twin_testbed_window(const struct twin_testbed *testbed);
+
 /* Tell the platform of a region of dom0. TWIN_INVALID if it overlaps a known
- * one, is not made of pages, or is one too many. [any]; spins on a lock. */
+ * one, is not made of pages, cannot be mapped, or is one too many; TWIN_COLLISION if it
+ * has a place in the window in common with a range that twin_testbed_collision then
+ * gives, or with the guard at the window's start. [any]; spins on a lock. */
 int twin_testbed_add_region(struct twin_testbed *testbed, const struct twin_testbed_region *region);
+const struct twin_range *twin_testbed_collision(const struct twin_testbed *testbed);
+
+/*
+ * Scheme window32: the pages of a file from file_offset on are cpu's data stack:
+ * TWIN_STACK_HIGH - TWIN_STACK_LOW bytes, which dom0 has at the block's address plus
+ * stack_view plus TWIN_STACK_LOW. Statuses as above. Without it cpu cannot run the
+ * instance. [any]; spins on a lock.
+ */
+int twin_testbed_add_stack(struct twin_testbed *testbed, struct twin_cpu *cpu, int32_t fd,
+			   uint64_t file_offset);
 
 /* Forget the region that begins at dom0_start and every window into it; see
  * twin_unmap for patience and TWIN_BUSY. TWIN_INVALID: there is none. [outside] */

@@ -20,12 +20,16 @@ struct twin_testbed {
 	struct twin_testbed_host host;
 	struct twin_stlb_entry *stlb;
 	struct twin_stlb_entry *own_stlb;	/* NULL if the caller's */
+	uint64_t window;		/* 0: an instance with a table */
+	struct twin_range *ranges;	/* the instance's, if it has a window */
+	uint32_t range_limit;
+	struct twin_range collision;	/* what the last refused range met */
 
 	struct twin_lock lock;
 	struct twin_testbed_region *regions;	/* in no order */
 	uint32_t region_count, region_limit;
 
-	uint64_t slots;			/* first window; a guard page is before it */
+	uint64_t slots;			/* first window; a guard page is before it; 0: none */
 	uint32_t slot_limit;
 	uint32_t free_count;
 	uint32_t *free_slots;		/* stack of free slot numbers */
@@ -43,6 +47,21 @@ void twin_testbed_unmap_window(struct twin_instance *instance, uint64_t page, ui
 uint64_t twin_testbed_dom0_address(const struct twin_testbed *testbed, uint64_t address);
 void twin_testbed_lock(struct twin_testbed *testbed);
 void twin_testbed_unlock(struct twin_testbed *testbed);
+
+/* The system call mmap: an address, or what is none. A hole: whether it is one now. */
+uint64_t twin_testbed_map_pages(uint64_t at, uint64_t length, uint64_t protection, uint64_t flags,
+				int64_t fd, uint64_t offset);
+bool twin_testbed_punch_hole(uint64_t at, uint64_t length);
+
+/* mirror.c: the window of an instance that has one. */
+bool twin_testbed_reserve_window(struct twin_testbed *testbed, uint64_t wanted);
+void twin_testbed_free_window(struct twin_testbed *testbed);
+int twin_testbed_mirror(struct twin_testbed *testbed, const struct twin_testbed_region *region);
+void twin_testbed_unmap_range(struct twin_instance *instance, uint64_t start, uint64_t length);
+
+/* gs.c; no libc. Whether the instructions may be used. Idempotent. [setup] */
+void twin_testbed_gs_start(bool permitted);
+uint64_t twin_testbed_set_gs_base(struct twin_instance *instance, uint64_t base);
 
 /* vectors.c; no libc. Choose an instruction to save vector state that the processor
  * has: the one given, or the next worse. VECTORS_UNKNOWN if the state is larger than

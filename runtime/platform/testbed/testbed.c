@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "platform.h"
@@ -12,6 +13,8 @@
 #define DEFAULT_WINDOWS 8192
 #define DEFAULT_REGIONS 1024
 #define STLB_BYTES (TWIN_STLB_ENTRIES * sizeof(struct twin_stlb_entry))
+/* <asm/hwcap2.h>, which older headers lack: users may use RDGSBASE and its like. */
+#define FSGSBASE 2
 
 /* The reserved address space: a guard page, then the slots. */
 static uint64_t reserved_bytes(const struct twin_testbed *testbed)
@@ -50,15 +53,38 @@ static bool find_stlb(struct twin_testbed *testbed, struct twin_stlb_entry *give
 	return true;
 }
 
-static bool allocate(struct twin_testbed *testbed, const struct twin_testbed_config *config)
+static bool make_regions(struct twin_testbed *testbed, const struct twin_testbed_config *config)
 {
-	testbed->slot_limit = config->windows ? config->windows : DEFAULT_WINDOWS;
 	testbed->region_limit = config->regions ? config->regions : DEFAULT_REGIONS;
 	testbed->regions = calloc(testbed->region_limit, sizeof(*testbed->regions));
+	return testbed->regions;
+}
+
+/* Table, slots and nodes. */
+static bool make_table(struct twin_testbed *testbed, const struct twin_testbed_config *config)
+{
+	testbed->slot_limit = config->windows ? config->windows : DEFAULT_WINDOWS;
 	testbed->free_slots = calloc(testbed->slot_limit, sizeof(*testbed->free_slots));
 	testbed->slot_pages = calloc(testbed->slot_limit, sizeof(*testbed->slot_pages));
 	testbed->nodes = calloc(testbed->slot_limit, sizeof(*testbed->nodes));
-	return testbed->regions && testbed->free_slots && testbed->slot_pages && testbed->nodes;
+	return testbed->free_slots && testbed->slot_pages && testbed->nodes &&
+	       reserve_slots(testbed) && find_stlb(testbed, config->stlb);
+}
+
+/* A range for each region, and three for each stack block. */
+static bool make_window(struct twin_testbed *testbed, const struct twin_testbed_config *config)
+{
+	twin_testbed_gs_start(getauxval(AT_HWCAP2) & FSGSBASE);
+	testbed->range_limit = testbed->region_limit + 3 * TWIN_TESTBED_BLOCKS;
+	testbed->ranges = calloc(testbed->range_limit, sizeof(*testbed->ranges));
+	return testbed->ranges && twin_testbed_reserve_window(testbed, config->window);
+}
+
+static bool make_memory(struct twin_testbed *testbed, const struct twin_testbed_config *config)
+{
+	if (config->scheme == TWIN_SCHEME_WINDOW32)
+		return make_window(testbed, config);
+	return make_table(testbed, config);
 }
 
 static bool init_instance(struct twin_testbed *testbed, const struct twin_testbed_config *config)
@@ -68,6 +94,10 @@ static bool init_instance(struct twin_testbed *testbed, const struct twin_testbe
 		.stlb = testbed->stlb,
 		.nodes = testbed->nodes,
 		.node_count = testbed->slot_limit,
+		.window = testbed->window,
+		.stack_view = config->stack_view,
+		.ranges = testbed->ranges,
+		.range_limit = testbed->range_limit,
 		.ports = config->ports,
 		.port_count = config->port_count,
 		.vector_free = config->vector_free,
@@ -76,8 +106,13 @@ static bool init_instance(struct twin_testbed *testbed, const struct twin_testbe
 	};
 
 	testbed->host = config->host;
-	testbed->ops.map_window = twin_testbed_map_window;
-	testbed->ops.unmap_window = twin_testbed_unmap_window;
+	if (testbed->window) {
+		testbed->ops.unmap_range = twin_testbed_unmap_range;
+		testbed->ops.set_gs_base = twin_testbed_set_gs_base;
+	} else {
+		testbed->ops.map_window = twin_testbed_map_window;
+		testbed->ops.unmap_window = twin_testbed_unmap_window;
+	}
 	twin_testbed_set_callbacks(&testbed->ops, &testbed->host);
 	if (twin_instance_init(&testbed->instance, &instance) == TWIN_OK)
 		return true;
@@ -94,7 +129,8 @@ struct twin_testbed *twin_testbed_create(const struct twin_testbed_config *confi
 {
 	struct twin_testbed *testbed;
 
-	if (config->stlb && !is_reachable(config->stlb)) {
+	if (config->stlb &&
+	    (config->scheme == TWIN_SCHEME_WINDOW32 || !is_reachable(config->stlb))) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -105,7 +141,7 @@ struct twin_testbed *twin_testbed_create(const struct twin_testbed_config *confi
 	testbed = calloc(1, sizeof(*testbed));
 	if (!testbed)
 		return NULL;
-	if (allocate(testbed, config) && reserve_slots(testbed) && find_stlb(testbed, config->stlb) &&
+	if (make_regions(testbed, config) && make_memory(testbed, config) &&
 	    init_instance(testbed, config))
 		return testbed;
 	twin_testbed_destroy(testbed);
@@ -120,6 +156,8 @@ void twin_testbed_destroy(struct twin_testbed *testbed)
 		munmap((void *)(testbed->slots - PAGE), reserved_bytes(testbed));
 	if (testbed->own_stlb)
 		munmap(testbed->own_stlb, STLB_BYTES);
+	twin_testbed_free_window(testbed);
+	free(testbed->ranges);
 	free(testbed->nodes);
 	free(testbed->slot_pages);
 	free(testbed->free_slots);
@@ -136,6 +174,11 @@ struct twin_instance *twin_testbed_instance(struct twin_testbed *testbed)
 struct twin_stlb_entry *twin_testbed_stlb(struct twin_testbed *testbed)
 {
 	return testbed->stlb;
+}
+
+uint64_t twin_testbed_window(const struct twin_testbed *testbed)
+{
+	return testbed->window;
 }
 
 /* ---- Regions ----------------------------------------------------------- */
@@ -172,10 +215,10 @@ int twin_testbed_add_region(struct twin_testbed *testbed, const struct twin_test
 	if (!is_region_valid(region))
 		return TWIN_INVALID;
 	twin_testbed_lock(testbed);
-	if (fits(testbed, region)) {
+	if (fits(testbed, region))
+		status = testbed->window ? twin_testbed_mirror(testbed, region) : TWIN_OK;
+	if (status == TWIN_OK)
 		testbed->regions[testbed->region_count++] = *region;
-		status = TWIN_OK;
-	}
 	twin_testbed_unlock(testbed);
 	return status;
 }

@@ -18,8 +18,8 @@
 
 #include "platform.h"
 
-static uint64_t map_pages(uint64_t at, uint64_t length, uint64_t protection, uint64_t flags,
-			  int64_t fd, uint64_t offset)
+uint64_t twin_testbed_map_pages(uint64_t at, uint64_t length, uint64_t protection, uint64_t flags,
+				int64_t fd, uint64_t offset)
 {
 	register uint64_t r10 __asm__("r10") = flags;
 	register int64_t r8 __asm__("r8") = fd;
@@ -60,14 +60,15 @@ static bool map_page(const struct twin_testbed_region *region, uint64_t page, ui
 	uint64_t protection = PROT_READ | (region->writable ? PROT_WRITE : 0);
 	uint64_t offset = region->file_offset + (page - region->dom0_start);
 
-	return map_pages(at, PAGE, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE, region->fd,
-			 offset) == at;
+	return twin_testbed_map_pages(at, PAGE, protection, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
+				      region->fd, offset) == at;
 }
 
-static bool punch_hole(uint64_t at, uint64_t length)
+bool twin_testbed_punch_hole(uint64_t at, uint64_t length)
 {
-	return map_pages(at, length, PROT_NONE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == at;
+	const uint64_t flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+
+	return twin_testbed_map_pages(at, length, PROT_NONE, flags, -1, 0) == at;
 }
 
 /* Map a neighbour of the window's own page, if dom0 has one there. Lock held. */
@@ -102,7 +103,7 @@ static int map_window(struct twin_testbed *testbed, uint64_t page, uint64_t *map
 	slot = testbed->free_slots[testbed->free_count - 1];
 	at = testbed->slots + slot * SLOT_BYTES + TWIN_BELOW;
 	if (!map_page(region, page, at) || !map_neighbours(testbed, page, at)) {
-		punch_hole(at - TWIN_BELOW, SLOT_PAGES * PAGE);
+		twin_testbed_punch_hole(at - TWIN_BELOW, SLOT_PAGES * PAGE);
 		return TWIN_REFUSED_NO_SPACE;
 	}
 	testbed->free_count--;
@@ -129,7 +130,7 @@ void twin_testbed_unmap_window(struct twin_instance *instance, uint64_t page, ui
 	uint32_t slot = (mapped - testbed->slots) / SLOT_BYTES;
 
 	(void)page;
-	if (!punch_hole(mapped - TWIN_BELOW, SLOT_PAGES * PAGE))
+	if (!twin_testbed_punch_hole(mapped - TWIN_BELOW, SLOT_PAGES * PAGE))
 		return;
 	twin_testbed_lock(testbed);
 	testbed->free_slots[testbed->free_count++] = slot;

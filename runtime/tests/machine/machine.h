@@ -184,7 +184,26 @@ void host_handler(int number);
 	X(signals_sent_to_driver_code_go_to_the_host) \
 	X(the_hosts_own_faults_are_not_hidden) \
 	X(two_cpus_run_the_driver_at_once) \
-	X(threads_have_their_own_signal_stacks)
+	X(threads_have_their_own_signal_stacks) \
+	X(the_window_shows_dom0) \
+	X(only_the_low_half_of_an_address_counts) \
+	X(accesses_outside_dom0_abort) \
+	X(small_numbers_are_no_pointers) \
+	X(an_access_over_the_end_meets_the_guard) \
+	X(strings_stay_in_the_window) \
+	X(a_windows_regions_come_and_go) \
+	X(stack_arguments_are_on_the_data_stack) \
+	X(imports_get_arguments_from_the_data_stack) \
+	X(stack_variables_go_by_reference) \
+	X(no_pointer_reaches_a_return_address) \
+	X(imports_return_from_a_window_whatever_was_written) \
+	X(both_stacks_end_in_guards) \
+	X(a_cpu_without_a_data_stack_is_refused) \
+	X(the_gs_base_is_the_windows_in_driver_code_alone) \
+	X(per_cpu_data_is_in_the_window) \
+	X(ranges_with_one_place_are_refused) \
+	X(two_cpus_have_two_data_stacks) \
+	X(signals_meet_the_windows_gs)
 
 #define DECLARE_TEST(name) void name(void);
 MACHINE_TESTS(DECLARE_TEST)

@@ -104,6 +104,8 @@ impl<'f> Twin<'f> {
             vector_free: 0,
             ports: &raw const PORTS,
             stlb: STLB as *mut c_void,
+            window: 0,
+            stack_view: 0,
             host: Host {
                 data: std::ptr::null_mut(),
                 resolve_upcall: Some(resolve_upcall),

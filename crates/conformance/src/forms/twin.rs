@@ -102,6 +102,8 @@ impl<'r> Twin<'r> {
             vector_free: 0,
             ports: ports::ALL.as_ptr(),
             stlb: STLB as *mut c_void,
+            window: 0,
+            stack_view: 0,
             host,
         };
         // SAFETY: the former instance does not run; the table is mapped here;
