@@ -8,7 +8,7 @@
 //!
 //! Nothing is mapped or copied to its place here: the caller does that. Arithmetic is
 //! that of psABI x86-64 4.4.1 (table 4.9); a value that its field cannot hold is an
-//! error, never truncated.
+//! error, never truncated, unless [`LowHalves`] are asked for.
 
 mod error;
 mod layout;
@@ -18,8 +18,12 @@ pub use error::{LinkError, RelocationFault};
 pub use layout::{Layout, Protection, Segment, layout};
 pub use trampolines::{TRAMPOLINE_SIZE, Trampolines, called_imports};
 
+use twin_abi::names;
+
 use crate::model::{MAX_SECTION_SIZE, Object, Place, Relocation, Section, SectionId, consts};
 use crate::reloc::relocation_type;
+
+const LOW_HALF: u64 = 0xffff_ffff;
 
 /// What a relocation does with the address of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,11 +38,32 @@ pub enum SymbolUse {
 pub trait Resolve {
     /// The address of the undefined symbol `name`, or `None` if there is none.
     fn resolve(&self, name: &str, use_: SymbolUse) -> Option<u64>;
+
+    /// Whether a field of type R_X86_64_32 holds the low half of its address, whatever the
+    /// high half is. Otherwise the whole address must fit.
+    fn is_low_half(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
 }
 
 impl<F: Fn(&str, SymbolUse) -> Option<u64>> Resolve for F {
     fn resolve(&self, name: &str, use_: SymbolUse) -> Option<u64> {
         self(name, use_)
+    }
+}
+
+/// The resolver of an object of the scheme `window32` (`docs/spec/window.md`): its code
+/// reaches dom0's symbols by the low halves of their addresses.
+pub struct LowHalves<'r>(pub &'r dyn Resolve);
+
+impl Resolve for LowHalves<'_> {
+    fn resolve(&self, name: &str, use_: SymbolUse) -> Option<u64> {
+        self.0.resolve(name, use_)
+    }
+
+    fn is_low_half(&self, name: &str) -> bool {
+        name.starts_with(names::VM_PREFIX)
     }
 }
 
@@ -157,6 +182,10 @@ impl Linker<'_> {
         let symbol = self.symbol_address(section, relocation)?;
         let place = address.wrapping_add(relocation.offset);
         let value = symbol.wrapping_add_signed(relocation.addend);
+        let value = match rule {
+            Computation::Unsigned32 if self.is_low_half(relocation) => value & LOW_HALF,
+            _ => value,
+        };
         let value = rule.checked(value, place)?;
         let end = relocation.offset.checked_add(width);
         let range = end.map(|end| relocation.offset as usize..end as usize);
@@ -164,6 +193,13 @@ impl Linker<'_> {
         let field = field.ok_or(RelocationFault::PastEnd { width })?;
         field.copy_from_slice(&value.to_le_bytes()[..width as usize]);
         Ok(())
+    }
+
+    fn is_low_half(&self, relocation: &Relocation) -> bool {
+        let symbol = self.object.symbols.get(relocation.symbol.0 as usize);
+        symbol.is_some_and(|symbol| {
+            symbol.place == Place::Undefined && self.resolve.is_low_half(&symbol.name)
+        })
     }
 
     fn symbol_address(

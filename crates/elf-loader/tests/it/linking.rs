@@ -5,7 +5,8 @@ use std::fmt::Write;
 use crate::common::{SAMPLE_64, assemble, run, stock_e1000};
 use elf_loader::consts::*;
 use elf_loader::link::{
-    Layout, LinkError, Protection, Resolve, SymbolUse, Trampolines, called_imports, layout, link,
+    Layout, LinkError, LowHalves, Protection, Resolve, SymbolUse, Trampolines, called_imports,
+    layout, link,
 };
 use elf_loader::{Object, Place, SectionId, read};
 
@@ -249,6 +250,25 @@ fn values_up_to_the_limit_fit_and_one_more_does_not() {
     );
     let distance = link_one(".data\n.quad far-.", low, top).expect("fits");
     assert_eq!(distance, (top - low).to_le_bytes());
+}
+
+/// Code of the scheme `window32` has low halves of dom0's addresses, and of no others.
+#[test]
+fn low_halves_are_of_dom0s_symbols_alone() {
+    let linked = |field: &str, name: &str| {
+        let bytes = assemble(&[], &format!(".data\n{field} \"{name}\"+8"));
+        let object = read(&bytes).expect("readable");
+        let placed = layout(&object, 0x1000, |_, _| true).expect("fits");
+        let resolve = |_: &str, _: SymbolUse| Some(0xffff_ffff_8100_0000u64);
+        let linked = link(&object, &placed, &LowHalves(&resolve)).map_err(|e| e.to_string())?;
+        let data = linked.into_iter().find(|l| !l.bytes.is_empty());
+        Ok::<_, String>(data.expect("one section").bytes)
+    };
+    assert_eq!(linked(".long", "twin_vm:far"), Ok(vec![8, 0, 0, 0x81]));
+    let whole = 0xffff_ffff_8100_0008u64.to_le_bytes();
+    assert_eq!(linked(".quad", "twin_vm:far"), Ok(whole.to_vec()));
+    let message = linked(".long", "far").expect_err("an address of the hypervisor's");
+    assert!(message.contains("below 4 GiB"), "{message}");
 }
 
 #[test]
