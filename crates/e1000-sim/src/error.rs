@@ -79,6 +79,16 @@ pub enum LiveError {
         /// Where the branch must go.
         target: &'static str,
     },
+    /// Two ranges of dom0 have the same place in the window.
+    #[error(
+        "dom0's {one:#x?} and {other:#x?} have low halves in common, so a window cannot show \
+         both; place them apart in memory/layout.rs, or take the scheme stlb"
+    )]
+    Collision {
+        one: std::ops::Range<u64>,
+        /// The one that is there; from 0 on, small numbers, which are no pointers.
+        other: std::ops::Range<u64>,
+    },
     /// A system call failed.
     #[error("{what}: {source}")]
     System {

@@ -17,11 +17,13 @@ use thiserror::Error;
 use super::LiveError;
 use super::dom0::{CommandError, Dom0};
 use super::image::{KernelPlan, Missing, Module};
-use super::memory::{BAR, BAR_SIZE, DRIVER_STACK, Machine, PORTS, PORTS_SIZE, Sizes, percpu};
+use super::memory::{
+    BAR, BAR_SIZE, DRIVER_STACK, Machine, PORTS, PORTS_SIZE, Sizes, data_stack, percpu,
+};
 use crate::dom0::host;
 use crate::dom0::interface::{Info, IrqState, Plain, ReceiveMode};
 use crate::engines::twin::{Driver, SERVICES, TwinEngine, VirtualInterrupts};
-use crate::hypervisor::instance::{Instance, Loading, Service, Upcalls};
+use crate::hypervisor::instance::{DataStack, Instance, Loading, Service, Upcalls};
 use crate::hypervisor::payload::{Parts, Payload};
 use crate::hypervisor::upcall::{self, Upcall};
 use crate::image::files::Files;
@@ -232,6 +234,10 @@ impl<'s> System<'s> {
                 last: PORTS + PORTS_SIZE - 1,
             },
             block: DRIVER_STACK,
+            data_stack: DataStack {
+                fd: self.machine.fd(),
+                offset: data_stack(CPU),
+            },
             gs_base: percpu(CPU),
             services,
             upcalls: Box::new(ToDom0 {

@@ -4,12 +4,15 @@
 //! 0x5000_0000  code | codemap          elf_loader::layout
 //! after it     trampolines to the runtime's entries
 //! 0x5700_0000  stubs, one for each import
-//! 0x5800_0000  the translation table
+//! 0x5800_0000  the translation table, or
+//! 0x6000_0000_0000  the window, if the scheme has one
 //! ```
 //!
 //! Nothing is mapped here; the rewritten worker does that.
 
-use elf_loader::link::{Layout, Linked, SymbolUse, Trampolines, layout, link};
+use elf_loader::link::{
+    Layout, LinkError, Linked, LowHalves, Resolve, SymbolUse, Trampolines, layout, link,
+};
 use elf_loader::{Object, Place, SectionId};
 use iced_x86::{Decoder, DecoderOptions};
 use svm_verify::{Contract, Proof, Target};
@@ -30,6 +33,11 @@ pub const STUBS: u64 = 0x5700_0000;
 pub const STLB: u64 = 0x5800_0000;
 /// Bytes of the translation table.
 pub const STLB_SIZE: u64 = twin_abi::stlb::ENTRIES << twin_abi::stlb::ENTRY_SHIFT;
+/// Where the window is, `twin_window`: a multiple of its size, so that an address in it
+/// has the low half of dom0's.
+pub const WINDOW: u64 = 0x6000_0000_0000;
+/// How far above the driver's stack dom0 has the data stack: `twin_stack_view`.
+pub const STACK_VIEW: u64 = 0x4000_0000_0000;
 /// Bytes of an import stub.
 pub const STUB: u64 = 48;
 
@@ -46,19 +54,20 @@ pub struct Variant {
     pub poison: bool,
 }
 
+const _: () = assert!(STACK_VIEW.is_multiple_of(twin_abi::window::SIZE));
+
 impl Variant {
-    /// Both schemes as they are used.
-    pub const PLAIN: [Variant; 2] = [
+    /// A scheme as it is used.
+    pub const fn plain(scheme: Scheme) -> Variant {
         Variant {
-            scheme: Scheme::Stlb,
+            scheme,
             poison: false,
-        },
-        Variant {
-            scheme: Scheme::Paper,
-            poison: false,
-        },
-    ];
-    /// Both schemes and the poisoned default.
+        }
+    }
+
+    /// Both schemes with a table as they are used.
+    pub const PLAIN: [Variant; 2] = [Variant::plain(Scheme::Stlb), Variant::plain(Scheme::Paper)];
+    /// The same and the poisoned default.
     pub const ALL: [Variant; 3] = [
         Variant::PLAIN[0],
         Variant::PLAIN[1],
@@ -160,7 +169,12 @@ impl LinkedCode {
         // Only verified bytes are laid out, and only their entries are entered.
         let layout = layout(&object, base, |_, _| true)?;
         let trampolines = Trampolines::new(&object, layout.span().end, &resolve)?;
-        let linked = link(&object, &layout, &trampolines.resolver(&resolve))?;
+        let linked = link_as(
+            variant.scheme,
+            &object,
+            &layout,
+            &trampolines.resolver(&resolve),
+        )?;
         let entries = Entries::of(&object, &layout, &linked)?;
         let map = map_rows(&object);
         Ok(LinkedCode {
@@ -292,6 +306,29 @@ impl LinkedCode {
     }
 }
 
+/// Links as the scheme's code is to be linked.
+fn link_as(
+    scheme: Scheme,
+    object: &Object<'_>,
+    layout: &Layout,
+    resolve: &dyn Resolve,
+) -> Result<Vec<Linked>, LinkError> {
+    match scheme {
+        Scheme::Paper | Scheme::Stlb => link(object, layout, resolve),
+        Scheme::Window32 => link(object, layout, &LowHalves(resolve)),
+    }
+}
+
+/// The address of a name of the runtime that is data.
+pub fn runtime_data(name: &str) -> Option<u64> {
+    match name {
+        names::STLB => Some(STLB),
+        names::WINDOW => Some(WINDOW),
+        names::STACK_VIEW => Some(STACK_VIEW),
+        _ => None,
+    }
+}
+
 /// The stub of import `number`.
 pub fn stub(number: u32) -> u64 {
     STUBS + u64::from(number) * STUB
@@ -301,11 +338,8 @@ fn resolve(stock: &Stock<'_>, name: &str, use_: SymbolUse) -> Option<u64> {
     if let Some(name) = name.strip_prefix(names::VM_PREFIX) {
         return stock.section(name).or_else(|| dom0_address(name));
     }
-    if name == names::STLB {
-        return Some(STLB);
-    }
     if use_ == SymbolUse::Data {
-        return None;
+        return runtime_data(name);
     }
     runtime::entry(name).or_else(|| imports::number(name).map(stub))
 }

@@ -7,12 +7,13 @@ use clap::{Parser, ValueEnum};
 
 use e1000_sim::inject::campaign::{self, Options};
 use e1000_sim::inject::tally::Column;
-use process_lab::program::Variant;
+use process_lab::program::{self, Variant};
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Scheme {
     Stlb,
     Paper,
+    Window32,
 }
 
 /// Break the stock e1000.ko's data, again and again, while its hypervisor
@@ -50,10 +51,11 @@ fn main() -> ExitCode {
         seed: arguments.seed,
         first: arguments.first,
         verbose: arguments.verbose,
-        variant: match arguments.scheme {
-            Scheme::Stlb => Variant::PLAIN[0],
-            Scheme::Paper => Variant::PLAIN[1],
-        },
+        variant: Variant::plain(match arguments.scheme {
+            Scheme::Stlb => program::Scheme::Stlb,
+            Scheme::Paper => program::Scheme::Paper,
+            Scheme::Window32 => program::Scheme::Window32,
+        }),
     };
     match campaign::supervised(&options) {
         Err(error) => {

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! 0x5000_0000  hot.o, rewritten      0x5100_0000  e1000.ko, rewritten
-//! 0x5700_0000  stubs                 0x5800_0000  the translation table
+//! 0x5700_0000  stubs                 0x5800_0000  the translation table, or
+//!                                    0x6000_0000_0000  the window
 //! ```
 //!
 //! Undefined names of a rewritten object resolve to (paper, 5.2)
@@ -11,7 +12,8 @@
 //! | name | address |
 //! |---|---|
 //! | `twin_vm:<section or symbol>` | dom0's: data exists once |
-//! | `twin_stlb` | the table |
+//! | `twin_stlb`, `twin_window` | the table, the window's start |
+//! | `twin_stack_view` | how far above the driver's stack dom0 has the data stack |
 //! | a runtime entry | the runtime's |
 //! | a hot routine | the rewritten one, unless it is to be an upcall |
 //! | a host service | a stub into the hypervisor's own code |
@@ -24,7 +26,7 @@ use elf_loader::link::SymbolUse;
 use elf_loader::{Object, Place};
 use process_lab::entries::{self, Entries};
 use process_lab::error::Error;
-use process_lab::program::{self, LinkedCode, STLB, STUBS, Variant};
+use process_lab::program::{self, LinkedCode, STUBS, Variant};
 use process_lab::runtime::{self, CodemapEntry};
 use twin_abi::names;
 
@@ -226,11 +228,8 @@ impl Linker<'_> {
         if let Some(name) = name.strip_prefix(names::VM_PREFIX) {
             return self.parts.plan.vm_address(module, name);
         }
-        if name == names::STLB {
-            return Some(STLB);
-        }
         if use_ == SymbolUse::Data {
-            return None;
+            return program::runtime_data(name);
         }
         if let Some(entry) = runtime::entry(name) {
             return Some(entry);

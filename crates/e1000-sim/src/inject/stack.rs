@@ -42,7 +42,7 @@ pub(super) extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int
     unsafe {
         if let Some(armed) = armed.as_mut() {
             let [_, _, buffer, ..] = (*frame).registers;
-            armed.strike_inside(buffer, stack_in_use(cpu, (*frame).stack));
+            armed.strike_inside(buffer, stack_in_use((*frame).stack));
         }
     }
     twin::host_receive(cpu, frame)

@@ -1,13 +1,15 @@
-//! Checks the hypervisor's translation table from outside: each entry that emitted code
-//! could use must lead to the page of dom0's that it names, as the operating system has
-//! it mapped (`/proc/self/maps`).
+//! Checks from outside that the driver's accesses lead to dom0's pages, as the operating
+//! system has them mapped (`/proc/self/maps`): each entry of the translation table that
+//! emitted code could use; or, with a window, each page that is in it.
 
 use std::ops::Range;
 
 use process_lab::mapping;
-use process_lab::program::{STLB, Variant};
+use process_lab::program::{STLB, Scheme, Variant, WINDOW};
+use twin_abi::window;
 
-use crate::memory::{BAR, BAR_SIZE, PAGE, Space};
+use crate::memory::{BAR, BAR_SIZE, PAGE, Space, data_stack, data_stack_view};
+use crate::system::CPU;
 
 /// A mapping of the machine's memory or of the card's registers.
 struct Mapping {
@@ -32,8 +34,65 @@ fn parsed(line: &str) -> Option<Mapping> {
     })
 }
 
-/// The first entry that leads elsewhere, if there is one.
+/// The first entry, or page in the window, that leads elsewhere, if there is one.
 pub fn wrong(space: &Space, variant: Variant) -> Option<String> {
+    match variant.scheme {
+        Scheme::Paper | Scheme::Stlb => wrong_entry(space, variant),
+        Scheme::Window32 => wrong_page(space),
+    }
+}
+
+/// A range of dom0's and where it is in its file.
+struct Shown {
+    dom0: Range<u64>,
+    offset: u64,
+}
+
+/// What the window is to show: dom0's memory, the card's registers, the data stack.
+fn shown(space: &Space) -> Vec<Shown> {
+    let memory = space.regions().iter().map(|region| Shown {
+        dom0: region.dom0_start..region.dom0_start + region.length,
+        offset: region.file_offset,
+    });
+    let registers = Shown {
+        dom0: BAR..BAR + BAR_SIZE,
+        offset: 0,
+    };
+    let stack = Shown {
+        dom0: data_stack_view(CPU),
+        offset: data_stack(CPU),
+    };
+    memory.chain([registers, stack]).collect()
+}
+
+fn place(dom0: u64) -> u64 {
+    WINDOW + dom0 % window::SIZE
+}
+
+fn wrong_page(space: &Space) -> Option<String> {
+    let mappings = mappings();
+    let shown = shown(space);
+    let expected = |at: u64| {
+        let inside = |s: &&Shown| at.wrapping_sub(place(s.dom0.start)) < s.dom0.end - s.dom0.start;
+        let range = shown.iter().find(inside)?;
+        Some(range.offset + (at - place(range.dom0.start)))
+    };
+    let in_window = |m: &&Mapping| {
+        m.addresses.end > WINDOW - window::GUARD
+            && m.addresses.start < WINDOW + window::SIZE + window::GUARD
+    };
+    // Neighbours may be one mapping: its first and last page are looked at.
+    let mapped = mappings.iter().filter(in_window);
+    let mapped = mapped.flat_map(|m| [m.addresses.start, m.addresses.end - PAGE]);
+    let ranges = shown.iter().flat_map(|s| [s.dom0.start, s.dom0.end - PAGE]);
+    mapped.chain(ranges.map(place)).find_map(|at| {
+        let found = offset_at(&mappings, at);
+        (found.is_none() || found != expected(at))
+            .then(|| format!("the window at {at:#x} ({found:x?} in the file)"))
+    })
+}
+
+fn wrong_entry(space: &Space, variant: Variant) -> Option<String> {
     let mappings = mappings();
     (0..twin_abi::stlb::ENTRIES).find_map(|index| {
         let (page, translation) = entry(index);
@@ -41,7 +100,7 @@ pub fn wrong(space: &Space, variant: Variant) -> Option<String> {
         if page / PAGE % twin_abi::stlb::ENTRIES != index {
             return None;
         }
-        let mapped = variant.scheme.mapped(page, translation);
+        let mapped = variant.scheme.mapped(page, translation)?;
         let expected = offset_of(space, page);
         let found = offset_at(&mappings, mapped);
         (found.is_none() || found != expected).then(|| {

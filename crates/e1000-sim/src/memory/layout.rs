@@ -1,6 +1,20 @@
 //! Addresses and sizes of everything.
+//!
+//! The low halves of dom0's addresses differ, so that all of it fits a window of 4 GiB
+//! (`docs/spec/window.md`):
+//!
+//! ```text
+//! low half     what                             room
+//! 0x1000_0000  images, stubs to host functions  0x0400_0000
+//! 0x2000_0000  RAM: the direct map              0x1000_0000
+//! 0x3000_0000  struct page[]                    0x1000_0000
+//! 0x4000_0000  driver stacks                    a block for each CPU
+//! 0x5000_0000  the NIC's registers
+//! ```
 
 use std::ops::Range;
+
+use process_lab::program::STACK_VIEW;
 
 /// Page size in bytes.
 pub const PAGE: u64 = twin_abi::stlb::PAGE_SIZE;
@@ -15,13 +29,15 @@ pub const FAR: u64 = 0x1300_0000;
 /// Bytes between the images' places.
 pub const IMAGE_ROOM: u64 = 0x0100_0000;
 /// dom0's RAM, whole: `page_offset_base`.
-pub const DIRECT_MAP: u64 = 0x1000_0000_0000;
+pub const DIRECT_MAP: u64 = 0x1000_2000_0000;
 /// `struct page[]` for all machine frames: `vmemmap_base`.
-pub const VMEMMAP: u64 = 0x2000_0000_0000;
+pub const VMEMMAP: u64 = 0x2000_3000_0000;
+/// Most bytes of dom0's RAM, and of `struct page[]`.
+pub const ROOM: u64 = 0x1000_0000;
 /// Bytes of a `struct page`.
 pub const STRUCT_PAGE: u64 = 64;
 /// The NIC's registers.
-pub const BAR: u64 = 0x3000_0000_0000;
+pub const BAR: u64 = 0x3000_5000_0000;
 /// Bytes of the NIC's registers.
 pub const BAR_SIZE: u64 = 128 << 10;
 /// First port of the NIC.
@@ -48,12 +64,14 @@ pub const CANARY: u64 = 0x00ab_cdef_1234_5678;
 
 const PERCPU_AT: u64 = 0x0001_0000;
 const STACKS_AT: u64 = 0x0010_0000;
+const DATA_STACKS_AT: u64 = 0x0018_0000;
 const EXCHANGE_AT: u64 = 0x0020_0000;
 const EXCHANGE_SIZE: u64 = 0x0010_0000;
 pub(super) const IMAGES_AT: u64 = EXCHANGE_AT + EXCHANGE_SIZE;
 
 const _: () = assert!(PERCPU_AT + CPUS as u64 * PERCPU_SIZE <= STACKS_AT);
-const _: () = assert!(STACKS_AT + CPUS as u64 * STACK_SIZE <= EXCHANGE_AT);
+const _: () = assert!(STACKS_AT + CPUS as u64 * STACK_SIZE <= DATA_STACKS_AT);
+const _: () = assert!(data_stack(CPUS) <= EXCHANGE_AT);
 
 /// dom0 address of percpu area `cpu`.
 pub const fn percpu(cpu: usize) -> u64 {
@@ -71,6 +89,18 @@ pub const fn kernel_stack(cpu: usize) -> Range<u64> {
 pub const fn driver_stack(cpu: usize) -> Range<u64> {
     let block = DRIVER_STACK + (cpu as u64 - 1) * twin_abi::stack::BLOCK;
     block + twin_abi::stack::LOW..block + twin_abi::stack::HIGH
+}
+
+/// Machine address of the data stack of `cpu` (1 or more), which driver code of a scheme
+/// with a window has beside the driver stack.
+pub const fn data_stack(cpu: usize) -> u64 {
+    DATA_STACKS_AT + (cpu as u64 - 1) * (twin_abi::stack::HIGH - twin_abi::stack::LOW)
+}
+
+/// dom0 addresses of the data stack of `cpu`.
+pub const fn data_stack_view(cpu: usize) -> Range<u64> {
+    let stack = driver_stack(cpu);
+    stack.start + STACK_VIEW..stack.end + STACK_VIEW
 }
 
 /// dom0 addresses of memory for arguments by reference between supervisor and dom0

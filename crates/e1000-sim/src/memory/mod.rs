@@ -8,6 +8,7 @@
 //! 0           unused (64 KiB)             DIRECT_MAP + machine address,
 //! 0x0001_0000 percpu areas                for all of dom0's RAM
 //! 0x0010_0000 kernel stacks
+//! 0x0018_0000 data stacks                 also above the driver stacks
 //! 0x0020_0000 exchange area
 //! 0x0030_0000 struct page[]               also at VMEMMAP
 //!             images of the modules       also at DRIVER, HOT, KERNEL

@@ -9,7 +9,8 @@ use libc::{c_int, c_void};
 use process_lab::mapping::{self, Backing};
 
 use super::layout::{
-    BAR, BAR_SIZE, CPUS, DIRECT_MAP, IMAGES_AT, PAGE, Sizes, VMEMMAP, driver_stack, kernel_stack,
+    BAR, BAR_SIZE, CPUS, DIRECT_MAP, IMAGES_AT, PAGE, ROOM, Sizes, VMEMMAP, data_stack,
+    data_stack_view, driver_stack, kernel_stack,
 };
 use super::machine::Machine;
 use crate::error::LiveError;
@@ -66,6 +67,8 @@ impl Space {
         sizes: Sizes,
         segments: impl Iterator<Item = &'s Segment>,
     ) -> Result<Space, LiveError> {
+        fits("dom0's RAM", sizes.dom0)?;
+        fits("struct page[]", sizes.vmemmap())?;
         let mut regions = Vec::new();
         let mut next = IMAGES_AT;
         let mut add = |dom0_start: u64, length: u64, protection| {
@@ -161,9 +164,28 @@ impl Space {
             // SAFETY: it replaces at most a stack block that the parent has there, on
             // which nothing runs in this process.
             unsafe { mapping::replace(stack.start, stack.end - stack.start) }.map_err(unmapped)?;
+            let view = data_stack_view(cpu);
+            let memory = Backing::File {
+                fd: machine.fd(),
+                offset: data_stack(cpu),
+            };
+            let writable = protection_bits(Protection::Writable);
+            mapping::map(view.start, view.end - view.start, writable, memory).map_err(unmapped)?;
         }
         (0..CPUS).try_for_each(|cpu| protect(kernel_stack(cpu).start - PAGE, PAGE, libc::PROT_NONE))
     }
+}
+
+/// Whether its place is large enough.
+fn fits(what: &str, needed: u64) -> Result<(), LiveError> {
+    if needed <= ROOM {
+        return Ok(());
+    }
+    Err(LiveError::NoRoom {
+        what: what.to_owned(),
+        needed,
+        room: ROOM,
+    })
 }
 
 /// The effect of an access to the NIC's registers.
@@ -228,6 +250,38 @@ mod tests {
         assert_eq!(space.machine_range(DRIVER + PAGE, 2 * PAGE), Some(text));
         assert_eq!(space.machine_range(DRIVER + PAGE, 2 * PAGE + 1), None);
         assert_eq!(space.machine_address(VMEMMAP - 1), None);
+    }
+
+    #[test]
+    fn too_much_memory_is_said() {
+        let sizes = Sizes {
+            dom0: ROOM + PAGE,
+            ..Sizes::default()
+        };
+        let error = Space::new(sizes, std::iter::empty()).expect_err("too large");
+        assert!(
+            error.to_string().contains("dom0's RAM needs 0x10001000"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn low_halves_differ() {
+        let last = CPUS - 1;
+        let places = [
+            DRIVER..crate::memory::FAR + crate::memory::IMAGE_ROOM,
+            DIRECT_MAP..DIRECT_MAP + ROOM,
+            VMEMMAP..VMEMMAP + ROOM,
+            data_stack_view(1).start - twin_abi::stack::LOW..data_stack_view(last).end + PAGE,
+            BAR..BAR + BAR_SIZE,
+        ];
+        let low = |address: u64| address & (twin_abi::window::SIZE - 1);
+        let mut next = twin_abi::window::NULL_GUARD;
+        for place in places {
+            assert!(next <= low(place.start), "{place:#x?}");
+            next = low(place.start) + (place.end - place.start);
+        }
+        assert!(next <= twin_abi::window::SIZE);
     }
 
     #[test]

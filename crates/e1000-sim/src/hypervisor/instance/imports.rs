@@ -106,7 +106,7 @@ pub(super) extern "C" fn import(_: *mut c_void, frame: *mut Frame) -> c_int {
 fn upcall(callbacks: &mut Callbacks<'_>, frame: &mut Frame, number: usize, vm: u64) -> c_int {
     callbacks.calls[number].fetch_add(1, Ordering::Relaxed);
     // SAFETY: the driver waits, so its stack is ours; `frame.stack` is in it.
-    let stack = unsafe { stack_in_use(callbacks.cpu, frame.stack) };
+    let stack = unsafe { stack_in_use(frame.stack) };
     let at = stack.as_ptr() as u64;
     let end = at + size_of_val(stack) as u64;
     let by_reference = frame
@@ -140,12 +140,13 @@ fn upcall(callbacks: &mut Callbacks<'_>, frame: &mut Frame, number: usize, vm: u
     }
 }
 
-/// Words of the driver stack from `from` up to its end.
+/// Words of the driver's stack, or of its data stack, from `from` up to its end. Both
+/// have a block's shape.
 ///
 /// # Safety
-/// The driver of `cpu` waits, and `from` is its stack pointer.
-pub(crate) unsafe fn stack_in_use<'s>(cpu: *mut Cpu, from: *const u64) -> &'s mut [u64] {
-    let block = cpu as u64 & !(twin_abi::stack::BLOCK - 1);
+/// The driver waits, and `from` is where its arguments are.
+pub(crate) unsafe fn stack_in_use<'s>(from: *const u64) -> &'s mut [u64] {
+    let block = from as u64 & !(twin_abi::stack::BLOCK - 1);
     let high = block + twin_abi::stack::HIGH;
     let words = (high - from as u64) / 8;
     // SAFETY: the caller's promise: the rest of a mapped stack that nothing uses.

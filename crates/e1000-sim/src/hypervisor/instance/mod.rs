@@ -2,15 +2,16 @@
 //! stubs, and the report when it was aborted.
 //!
 //! In its process nothing of dom0 is mapped at dom0's addresses: the driver reaches
-//! only memory to which the translation table leads.
+//! only memory to which the translation table leads, or that is in the window.
 
 mod imports;
 mod report;
 
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use process_lab::program::{STLB, STLB_SIZE, STUBS};
+use process_lab::program::{STACK_VIEW, STLB, STLB_SIZE, STUBS, Scheme, WINDOW};
 use process_lab::runtime::{
     self, AbortReport, Config, Cpu, Frame, Host, PortRange, Region, Testbed,
 };
@@ -42,6 +43,8 @@ pub struct Loading<'a> {
     pub ports: PortRange,
     /// The driver stack's block.
     pub block: u64,
+    /// The pages of the data stack, if the scheme has one.
+    pub data_stack: DataStack,
     /// `%gs` base of this CPU in dom0.
     pub gs_base: u64,
     /// The hypervisor's own services, by number.
@@ -50,12 +53,22 @@ pub struct Loading<'a> {
     pub upcalls: Box<dyn Upcalls + 'a>,
 }
 
+/// Pages of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct DataStack {
+    /// Open as long as the instance.
+    pub fd: i32,
+    /// Where they begin in it.
+    pub offset: u64,
+}
+
 /// The running instance.
 pub struct Instance<'a> {
     payload: &'a Payload,
     plan: &'a KernelPlan<'a>,
     limit: TimeLimit,
     regions: Vec<Region>,
+    data_stack: DataStack,
     ports: Box<PortRange>,
     cpu: *mut Cpu,
     testbed: *mut Testbed,
@@ -75,7 +88,9 @@ impl<'a> Instance<'a> {
         code_memory::load_program(&payload.hot).map_err(unloaded)?;
         code_memory::load_program(&payload.driver).map_err(unloaded)?;
         load_stubs(payload, &loading.services)?;
-        mapping::new_memory(STLB, STLB_SIZE).map_err(unloaded)?;
+        if !has_window(payload) {
+            mapping::new_memory(STLB, STLB_SIZE).map_err(unloaded)?;
+        }
         // SAFETY: once in this process, before it has other threads.
         let ready = unsafe {
             runtime::twin_testbed_faults_start() == 0 && runtime::twin_testbed_thread_start() == 0
@@ -101,12 +116,13 @@ impl<'a> Instance<'a> {
             plan: loading.plan,
             limit: TimeLimit::start(cpu)?,
             regions: loading.regions,
+            data_stack: loading.data_stack,
             ports: Box::new(loading.ports),
             cpu,
             testbed: std::ptr::null_mut(),
             callbacks,
         };
-        instance.renew();
+        instance.testbed = instance.create()?;
         Ok(instance)
     }
 
@@ -120,15 +136,18 @@ impl<'a> Instance<'a> {
     }
 
     /// Starts anew after an abort: empty tables, nothing mapped.
+    ///
+    /// # Panics
+    /// If there is no memory.
     pub fn renew(&mut self) {
-        if !self.testbed.is_null() {
-            // SAFETY: made by `create`, and nothing runs in it.
-            unsafe { runtime::twin_testbed_destroy(self.testbed) };
-        }
-        self.testbed = self.create();
+        let before = std::mem::replace(&mut self.testbed, std::ptr::null_mut());
+        // SAFETY: made by `create`, and nothing runs in it.
+        unsafe { runtime::twin_testbed_destroy(before) };
+        self.testbed = self.create().expect("what could be made before");
     }
 
-    fn create(&self) -> *mut Testbed {
+    fn create(&self) -> Result<*mut Testbed, LiveError> {
+        let window = has_window(self.payload);
         let config = Config {
             scheme: self.payload.driver.variant.scheme as u32,
             windows: 0,
@@ -136,7 +155,13 @@ impl<'a> Instance<'a> {
             port_count: 1,
             vector_free: self.payload.vector_free.into(),
             ports: &raw const *self.ports,
-            stlb: STLB as *mut c_void,
+            stlb: if window {
+                std::ptr::null_mut()
+            } else {
+                STLB as *mut c_void
+            },
+            window: if window { WINDOW } else { 0 },
+            stack_view: if window { STACK_VIEW } else { 0 },
             host: Host {
                 data: std::ptr::null_mut(),
                 resolve_upcall: Some(resolve_upcall),
@@ -150,12 +175,14 @@ impl<'a> Instance<'a> {
         // the rest of the configuration is copied.
         unsafe {
             let testbed = runtime::twin_testbed_create(&config);
-            assert!(!testbed.is_null(), "no memory for an instance");
-            let instance = runtime::twin_testbed_instance(testbed);
-            for region in &self.regions {
-                let added = runtime::twin_testbed_add_region(testbed, region);
-                assert_eq!(added, runtime::OK, "region {:#x}", region.dom0_start);
+            if testbed.is_null() {
+                return Err(LiveError::last("making an instance"));
             }
+            if let Err(error) = self.add_memory(testbed) {
+                runtime::twin_testbed_destroy(testbed);
+                return Err(error);
+            }
+            let instance = runtime::twin_testbed_instance(testbed);
             let codemap = &self.payload.codemap;
             let count = codemap.len() as u64;
             let set = runtime::twin_instance_set_codemap(instance, codemap.as_ptr(), count);
@@ -164,8 +191,26 @@ impl<'a> Instance<'a> {
                 let added = runtime::twin_instance_add_text(instance, start, end);
                 assert_eq!(added, runtime::OK, "text {start:#x}");
             }
-            testbed
+            Ok(testbed)
         }
+    }
+
+    /// dom0's memory, and with a window the data stack.
+    fn add_memory(&self, testbed: *mut Testbed) -> Result<(), LiveError> {
+        for region in &self.regions {
+            // SAFETY: the testbed is alive, and the region's file.
+            let added = unsafe { runtime::twin_testbed_add_region(testbed, region) };
+            let range = region.dom0_start..region.dom0_start + region.length;
+            done(testbed, added, range)?;
+        }
+        if has_window(self.payload) {
+            let DataStack { fd, offset } = self.data_stack;
+            // SAFETY: as above; the block is ours.
+            let added = unsafe { runtime::twin_testbed_add_stack(testbed, self.cpu, fd, offset) };
+            let view = (self.cpu as u64 & !(twin_abi::stack::BLOCK - 1)) + STACK_VIEW;
+            done(testbed, added, view..view + twin_abi::stack::BLOCK)?;
+        }
+        Ok(())
     }
 
     /// Runs a function of the driver or the hot routines, by hypervisor address.
@@ -316,10 +361,35 @@ impl Drop for Instance<'_> {
     fn drop(&mut self) {
         // SAFETY: nothing runs in it; the callbacks are used by nothing else.
         unsafe {
-            runtime::twin_testbed_destroy(self.testbed);
+            if !self.testbed.is_null() {
+                runtime::twin_testbed_destroy(self.testbed);
+            }
             CALLBACKS.store(std::ptr::null_mut(), Ordering::SeqCst);
             drop(Box::from_raw(self.callbacks));
         }
+    }
+}
+
+fn has_window(payload: &Payload) -> bool {
+    match payload.driver.variant.scheme {
+        Scheme::Paper | Scheme::Stlb => false,
+        Scheme::Window32 => true,
+    }
+}
+
+/// The status of adding dom0's `range` as an error.
+fn done(testbed: *mut Testbed, status: c_int, range: Range<u64>) -> Result<(), LiveError> {
+    match status {
+        runtime::OK => Ok(()),
+        runtime::COLLISION => {
+            // SAFETY: the testbed is alive, and gives a part of itself.
+            let other = unsafe { *runtime::twin_testbed_collision(testbed) };
+            Err(LiveError::Collision {
+                one: range,
+                other: other.start..other.start + other.length,
+            })
+        }
+        _ => Err(LiveError::last("showing dom0's memory to the driver")),
     }
 }
 
