@@ -21,7 +21,8 @@ pub const STOP: &str = "twin_stop";
 pub const MESSAGE: &str = "twin_message";
 
 /// The relocatable object for a scheme. `build.rs` assembles one for each, with unwind entries
-/// in the format of Linux 6.1, and no entry in `__bug_table`.
+/// in the format of Linux 6.1, and no entry in `__bug_table`. Empty, and so no object, for a
+/// scheme that does not serve the target.
 pub fn object(scheme: Scheme, returns: Returns) -> &'static [u8] {
     include!(concat!(env!("OUT_DIR"), "/objects.rs"))
 }

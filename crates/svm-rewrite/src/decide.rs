@@ -9,8 +9,9 @@ use crate::analyse::flow::Hints;
 use crate::analyse::{self, Analysis, codemap, reach};
 use crate::encode::apply::Decisions;
 use crate::explain::stats::{self, Stats};
-use crate::frame::facts::{self, FactsBefore};
+use crate::frame::facts::{self, Asked, FactsBefore};
 use crate::frame::variants::Variants;
+use crate::frame::words::{self, StackWords};
 use crate::lift::Lifted;
 use crate::plan::returns::{self, ReturnWords};
 use crate::plan::{self, Plan, Planner};
@@ -49,9 +50,10 @@ impl Options {
     }
 }
 
-/// Whether code for a target can have the checks of a scheme.
+/// Whether code for a target can have a scheme.
 pub fn suits(scheme: Scheme, target: Target) -> bool {
-    schemes::row(scheme).reaches(targets::of(target).plans.table)
+    let row = schemes::row(scheme);
+    scheme.serves(target) && (!row.has_checks() || row.reaches(targets::of(target).plans.table))
 }
 
 /// Everything that was decided about an object's code.
@@ -66,6 +68,8 @@ pub struct Decided<'a> {
     pub plans: Vec<Plan>,
     /// Where return addresses are kept and compared.
     pub returns: ReturnWords,
+    /// Which stack has which words, if there are two.
+    pub words: Option<StackWords>,
 }
 
 impl Decided<'_> {
@@ -85,6 +89,7 @@ impl Decided<'_> {
             facts: &self.facts,
             variants: &self.variants,
             returns: &self.returns,
+            words: self.words.as_ref(),
         }
     }
 }
@@ -101,14 +106,21 @@ pub fn decide<'a>(
     options: Options,
 ) -> Result<Decided<'a>, Vec<Refusal>> {
     if !suits(options.scheme, options.target) {
-        let reason = "its checks have absolute addresses, which the target cannot have";
+        let reason = match schemes::row(options.scheme).has_checks() {
+            true => "its checks have absolute addresses, which the target cannot have",
+            false => "the scheme's window is a hypervisor's; use --target hypervisor",
+        };
         return Err(vec![Refusal::of_object(Code::Unsupported, reason)]);
     }
     let target = targets::of(options.target);
     (target.check_object)(lifted.object).map_err(|refusal| vec![refusal])?;
     // Control flow, what each instruction is, what is live before it.
     let analysis = analyse::analyse(lifted, hints, &target.classes)?;
-    let Some(refined) = refine(&analysis, codemap, target) else {
+    let asked = match schemes::row(options.scheme).has_checks() {
+        true => Asked::of(target.keeps_frames),
+        false => Asked::AllWords,
+    };
+    let Some(refined) = refine(&analysis, codemap, target, asked) else {
         return Err(analysis.refusals);
     };
     let Refined {
@@ -123,7 +135,12 @@ pub fn decide<'a>(
     if !refusals.is_empty() {
         return Err(refusals);
     }
-    let returns = match target.guards_returns {
+    // A second stack has the data; no return address is on it.
+    let words = match schemes::row(options.scheme).has_checks() {
+        true => None,
+        false => Some(words::find(&analysis, &classes, &facts, &variants)?),
+    };
+    let returns = match target.guards_returns && words.is_none() {
         true => returns::plan(&returns::Input {
             lifted,
             surveys: &analysis.surveys,
@@ -140,6 +157,7 @@ pub fn decide<'a>(
         facts,
         plans,
         returns,
+        words,
     })
 }
 
@@ -151,7 +169,8 @@ pub fn statistics(lifted: &Lifted<'_>, target: &Descriptor) -> Result<Stats, Vec
     let hints = Hints::of_object(lifted);
     let analysis = analyse::analyse(lifted, &hints, &target.classes)?;
     let codemap = codemap::entries(lifted, &hints.switches).ok();
-    let refined = codemap.and_then(|codemap| refine(&analysis, &codemap, target));
+    let asked = Asked::of(target.keeps_frames);
+    let refined = codemap.and_then(|codemap| refine(&analysis, &codemap, target, asked));
     Ok(match refined {
         Some(refined) => stats::stats(&analysis, refined.classes.into_iter().map(Some)),
         None => stats::stats(&analysis, analysis.classes.iter().copied()),
@@ -166,7 +185,12 @@ struct Refined {
 }
 
 /// Gives the final classes; `None` if an instruction is refused.
-fn refine(analysis: &Analysis<'_>, codemap: &Codemap, target: &Descriptor) -> Option<Refined> {
+fn refine(
+    analysis: &Analysis<'_>,
+    codemap: &Codemap,
+    target: &Descriptor,
+    asked: Asked,
+) -> Option<Refined> {
     if !analysis.refusals.is_empty() {
         return None;
     }
@@ -190,7 +214,7 @@ fn refine(analysis: &Analysis<'_>, codemap: &Codemap, target: &Descriptor) -> Op
         flow: &analysis.flow,
         classes: &classes,
     };
-    let facts = facts::analyse(input, &variants, target.keeps_frames);
+    let facts = facts::analyse(input, &variants, asked);
     (target.refine)(analysis, &facts, &mut classes);
     Some(Refined {
         classes,

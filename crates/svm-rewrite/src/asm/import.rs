@@ -22,6 +22,10 @@ pub enum Import {
     Slow(Reg),
     /// The translation table.
     Stlb,
+    /// The start of the window.
+    Window,
+    /// What is added to an address on the control stack.
+    StackView,
     /// A symbol of the original, where the result keeps the original's symbols.
     Own(SymbolId),
 }
@@ -67,6 +71,8 @@ impl Import {
             Import::Runtime(service) => service.name().to_owned(),
             Import::Slow(reg) => format!("{}{}", names::SLOW_PREFIX, reg.name()),
             Import::Stlb => names::STLB.to_owned(),
+            Import::Window => names::WINDOW.to_owned(),
+            Import::StackView => names::STACK_VIEW.to_owned(),
             Import::Own(id) => object.symbol(id).name.to_string(),
         }
     }

@@ -218,13 +218,40 @@ impl Assembler {
     /// # Panics
     /// As [`Assembler::inst`].
     pub fn inst_with(&mut self, instruction: &Instruction, immediate: Option<(Field, Referent)>) {
+        self.inst_referring(instruction, None, immediate);
+    }
+
+    /// One instruction whose displacement of 32 bits, immediate, or both hold references.
+    ///
+    /// # Panics
+    /// As [`Assembler::inst`].
+    pub fn inst_referring(
+        &mut self,
+        instruction: &Instruction,
+        displacement: Option<(Field, Referent)>,
+        immediate: Option<(Field, Referent)>,
+    ) {
         let start = self.here();
         let fields = self.encoder.encode(instruction, &mut self.bytes);
         let fields = fields.expect("an instruction whose operands fit it");
-        if let Some((field, referent)) = immediate {
-            self.refer(start, fields.immediate_offset(), field, referent);
-            let from = start.offset as usize + fields.immediate_offset();
-            self.bytes[from..from + fields.immediate_size()].fill(0);
+        let places = [
+            (
+                displacement,
+                fields.displacement_offset(),
+                fields.displacement_size(),
+            ),
+            (
+                immediate,
+                fields.immediate_offset(),
+                fields.immediate_size(),
+            ),
+        ];
+        for (held, offset, size) in places {
+            if let Some((field, referent)) = held {
+                self.refer(start, offset, field, referent);
+                let from = start.offset as usize + offset;
+                self.bytes[from..from + size].fill(0);
+            }
         }
     }
 

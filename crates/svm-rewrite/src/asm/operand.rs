@@ -130,6 +130,22 @@ impl Operand {
         }
     }
 
+    /// The operand as it is in a window that the GS base is the start of: cut to the low
+    /// 32 bits of its address by the prefix 67. A relocated one loses `rip`, since its
+    /// relocation becomes absolute.
+    pub fn in_window(self) -> Operand {
+        Operand {
+            segment: Some(Segment::Gs),
+            base: match self.base {
+                Base::Rip => Base::None,
+                base => base,
+            },
+            displacement: if self.relocated { 0 } else { self.displacement },
+            narrow: true,
+            ..self
+        }
+    }
+
     /// How it is addressed.
     pub fn shape(&self) -> Shape {
         match (self.segment, self.base, self.index) {
@@ -204,7 +220,10 @@ impl Operand {
         iced.set_memory_base(operand.base);
         iced.set_memory_index(operand.index);
         iced.set_memory_index_scale(operand.scale);
-        iced.set_memory_displacement64(operand.displacement as u64);
+        iced.set_memory_displacement64(match self.narrow {
+            true => u64::from(operand.displacement as u32),
+            false => operand.displacement as u64,
+        });
         iced.set_memory_displ_size(operand.displ_size);
     }
 }

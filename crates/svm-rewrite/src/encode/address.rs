@@ -77,7 +77,7 @@ impl Emitter<'_> {
     ///     or    $0x7fff, %v
     ///     mov   BASE_FROM_TOP(%v), %v
     /// ```
-    fn segment_base(&mut self, segment: Segment, v: Reg) {
+    pub(super) fn segment_base(&mut self, segment: Segment, v: Reg) {
         let offset = match segment {
             Segment::Fs => stack::FS_BASE_FROM_TOP,
             Segment::Gs => stack::GS_BASE_FROM_TOP,

@@ -16,6 +16,7 @@ use crate::analyse::class::Class;
 use crate::asm::{Assembler, Label, Labels, Laid, Position};
 use crate::frame::facts::FactsBefore;
 use crate::frame::variants::{Variant, Variants};
+use crate::frame::words::StackWords;
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
 use crate::plan::Plan;
 use crate::plan::returns::ReturnWords;
@@ -79,6 +80,8 @@ pub struct Decisions<'d> {
     pub variants: &'d Variants,
     /// Where return addresses are kept and compared.
     pub returns: &'d ReturnWords,
+    /// Which stack has which words, if there are two.
+    pub words: Option<&'d StackWords>,
 }
 
 impl<'d> Decisions<'d> {

@@ -101,27 +101,39 @@ impl Emitter<'_> {
     /// A target in memory is loaded through a translation first. Registers that only this
     /// callee keeps are pushed before all of it and popped after the call.
     pub fn indirect(&mut self, i: InstIdx, plan: &Plan, callee: Callee, jump: Jump) {
+        self.across(plan, |e| {
+            match callee {
+                Callee::Register(TARGET) => {}
+                Callee::Register(r) => e.mov(r, TARGET),
+                Callee::Memory(Space::Stack) => {
+                    let slot = e.lifted.inst(i).operand();
+                    e.emit(&rm(Code::Mov_r64_rm64, reg64(TARGET), slot));
+                }
+                Callee::Memory(space) => e.load_target(i, plan, space),
+            }
+            e.transfer(jump);
+        });
+    }
+
+    /// Keeps the registers over a transfer that only this callee keeps.
+    pub(super) fn across(&mut self, plan: &Plan, transfer: impl FnOnce(&mut Self)) {
         let across = [Reg::R10, Reg::R11];
         let across = across.map(|r| Some(r).filter(|r| plan.across.contains(LocSet::reg(*r))));
         for register in across.into_iter().flatten() {
             self.push(register);
         }
-        match callee {
-            Callee::Register(TARGET) => {}
-            Callee::Register(r) => self.mov(r, TARGET),
-            Callee::Memory(Space::Stack) => {
-                let slot = self.lifted.inst(i).operand();
-                self.emit(&rm(Code::Mov_r64_rm64, reg64(TARGET), slot));
-            }
-            Callee::Memory(space) => self.load_target(i, plan, space),
+        transfer(self);
+        for register in across.into_iter().flatten().rev() {
+            self.pop(register);
         }
+    }
+
+    /// The transfer to the address that was loaded.
+    pub(super) fn transfer(&mut self, jump: Jump) {
         match self.rules.indirect {
             Indirect::Runtime => self.call_runtime(jump, Service::Call),
             Indirect::Register => self.emit(&r(through(jump), reg64(TARGET))),
             Indirect::RedZone => self.emit(&m(through(jump), Operand::at(Reg::RSP, SLOT))),
-        }
-        for register in across.into_iter().flatten().rev() {
-            self.pop(register);
         }
     }
 

@@ -7,7 +7,11 @@ use super::Emitter;
 use super::apply::{Decisions, LabelsByVariant};
 use crate::analyse::class::Class;
 use crate::asm::{Jump, Label};
+use crate::encode::window::FrameHere;
+use crate::frame::Place;
+use crate::frame::facts::Facts;
 use crate::frame::variants::Variant;
+use crate::frame::words::loads_return_address;
 use crate::lift::{FuncIdx, InstIdx};
 
 /// Writes one variant of a function.
@@ -85,6 +89,21 @@ impl FunctionWriter<'_, '_> {
         }
         if let Some(check) = returns.check_before(i) {
             e.check_return_word(i, check);
+        }
+        if let Some(words) = self.decisions.words {
+            let before = self.decisions.facts.get(i, variant);
+            let here = FrameHere {
+                is_data: words.is_data(i, variant),
+                distance: before.and_then(|f| f.stack_move(&e.lifted.inst(i).iced)),
+                direction: before.and_then(Facts::direction),
+                return_address: before.and_then(|f| {
+                    let Place(rsp) = f.stack_pointer()?;
+                    loads_return_address(&e.lifted.inst(i).iced, f).then_some(-rsp)
+                }),
+            };
+            if e.through_window(i, plan, &here) {
+                return;
+            }
         }
         match plan.class {
             Class::Plain | Class::Stack => e.copy_inst(i),

@@ -18,6 +18,7 @@ pub mod sites;
 mod stack_pointer;
 mod string;
 mod switch;
+mod window;
 
 use iced_x86::{Code, Instruction, Register};
 use liveness::{LocSet, Reg};

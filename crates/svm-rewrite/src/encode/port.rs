@@ -96,15 +96,9 @@ impl Emitter<'_> {
             false => Reg::RSI,
         };
         let (gate, size) = (gate(port), 1 << port.log2);
-        // The gate returns its result in rax, so the translation must not be there.
-        let mut roles = Self::roles(plan);
-        if roles[0] == Reg::RAX {
-            roles.swap(0, 1);
-        }
-        let v = roles[0];
-        self.check(i, Address::Copy(pointer), v, &roles[1..]);
+        let element = self.port_memory(i, plan, pointer);
         if !port.input {
-            self.emit(&load(port.log2, v));
+            self.emit(&load(port.log2, element));
         }
         // A callee must find DF clear (psABI 3.2.1).
         if direction == Direction::Backward {
@@ -115,7 +109,7 @@ impl Emitter<'_> {
             self.emit(&Instruction::with(Code::Std));
         }
         if port.input {
-            self.emit(&store(port.log2, v));
+            self.emit(&store(port.log2, element));
         }
         let step = match direction {
             Direction::Forward => size,
@@ -123,23 +117,37 @@ impl Emitter<'_> {
         };
         self.lea(&Operand::at(pointer, step), pointer);
     }
-}
 
-/// `mov %al, (%v)`, `%ax`, `%eax`.
-fn store(log2: u8, v: Reg) -> Instruction {
-    match log2 {
-        0 => mr(Code::Mov_rm8_r8, Operand::at(v, 0), Register::AL),
-        1 => mr(Code::Mov_rm16_r16, Operand::at(v, 0), Register::AX),
-        _ => mr(Code::Mov_rm32_r32, Operand::at(v, 0), Register::EAX),
+    /// The element in memory: checked, or in the window.
+    fn port_memory(&mut self, i: InstIdx, plan: &Plan, pointer: Reg) -> Operand {
+        if !self.scheme.has_checks() {
+            return Operand::at(pointer, 0).in_window();
+        }
+        // The gate returns its result in rax, so the translation must not be there.
+        let mut roles = Self::roles(plan);
+        if roles[0] == Reg::RAX {
+            roles.swap(0, 1);
+        }
+        self.check(i, Address::Copy(pointer), roles[0], &roles[1..]);
+        Operand::at(roles[0], 0)
     }
 }
 
-/// `movzbl (%v), %eax`, `movzwl`, `mov`.
-fn load(log2: u8, v: Reg) -> Instruction {
+/// `mov %al, element`, `%ax`, `%eax`.
+fn store(log2: u8, element: Operand) -> Instruction {
+    match log2 {
+        0 => mr(Code::Mov_rm8_r8, element, Register::AL),
+        1 => mr(Code::Mov_rm16_r16, element, Register::AX),
+        _ => mr(Code::Mov_rm32_r32, element, Register::EAX),
+    }
+}
+
+/// `movzbl element, %eax`, `movzwl`, `mov`.
+fn load(log2: u8, element: Operand) -> Instruction {
     let code = match log2 {
         0 => Code::Movzx_r32_rm8,
         1 => Code::Movzx_r32_rm16,
         _ => Code::Mov_r32_rm32,
     };
-    rm(code, Register::EAX, Operand::at(v, 0))
+    rm(code, Register::EAX, element)
 }

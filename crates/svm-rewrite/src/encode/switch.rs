@@ -41,6 +41,10 @@ impl Emitter<'_> {
             Callee::Memory(space) => {
                 let roles = Self::roles(plan);
                 let v = roles[0];
+                if !self.scheme.has_checks() {
+                    self.load_operand(i, 0, v);
+                    return self.switch_on(i, v, switch);
+                }
                 self.open(plan);
                 let address = self.address(i, space, plan.scratch.spilled().len(), &roles);
                 self.check(i, address, v, &roles[1..]);
@@ -49,6 +53,11 @@ impl Emitter<'_> {
                 v
             }
         };
+        self.switch_on(i, register, switch);
+    }
+
+    /// The comparisons, of a register.
+    fn switch_on(&mut self, i: InstIdx, register: Reg, switch: &Switch) {
         // The order of addresses is known within a section only.
         let section = |case: &Case| self.lifted.inst(case.to).section;
         for cases in switch.cases.chunk_by(|a, b| section(a) == section(b)) {

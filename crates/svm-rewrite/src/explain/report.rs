@@ -40,6 +40,15 @@ pub struct Site {
     pub out_of_line: Vec<std::ops::Range<u64>>,
 }
 
+/// Whether an instruction of this kind goes to the window under a scheme that has one.
+fn reaches_memory(kind: Kind) -> bool {
+    use Kind as K;
+    match kind {
+        K::Stack | K::Heap | K::Global | K::Percpu | K::String | K::Bitstring | K::PushPop => true,
+        K::IndirectCall | K::IndirectJump | K::PortIo | K::Sensitive | K::Other => false,
+    }
+}
+
 fn names(regs: &[liveness::Reg]) -> Vec<&'static str> {
     regs.iter().map(|r| r.name()).collect()
 }
@@ -74,7 +83,10 @@ pub fn sites(decisions: &Decisions<'_>, applied: &Applied) -> Vec<Site> {
             let count = |r: &std::ops::Range<u64>| {
                 count_instructions(&bytes[r.start as usize..r.end as usize])
             };
-            let translates = !plan.scratch.all().is_empty();
+            let translates = match decisions.words {
+                Some(_) => reaches_memory(class),
+                None => !plan.scratch.all().is_empty(),
+            };
             let scheme = match plan.reuse {
                 Some(_) => Some("reuse"),
                 None => translates.then(|| decisions.scheme.as_str()),

@@ -81,6 +81,16 @@ impl Facts {
         end > limit
     }
 
+    /// Where `rsp` points, if that is known.
+    pub fn stack_pointer(&self) -> Option<Place> {
+        self.frame.get(Register::RSP).map(Place)
+    }
+
+    /// The place of a memory operand, if it is known to be in the frame.
+    pub fn place(&self, iced: &Instruction) -> Option<Place> {
+        self.frame.place(iced)
+    }
+
     /// Whether an operand is known to be in the frame.
     pub fn points_to_frame(&self, iced: &Instruction) -> bool {
         self.frame.place(iced).is_some()
@@ -210,6 +220,11 @@ impl FactsBefore {
         Some(&found[n].1)
     }
 
+    /// All of one variant, in the order of the instructions.
+    pub fn of(&self, variant: Variant) -> &[(InstIdx, Facts)] {
+        &self.found[usize::from(variant.0)]
+    }
+
     /// All of them, of all variants.
     pub fn all(&self) -> impl Iterator<Item = &(InstIdx, Facts)> {
         self.found.iter().flatten()
@@ -229,11 +244,30 @@ pub struct Input<'a> {
     pub classes: &'a [Class],
 }
 
-/// Facts before each instruction whose treatment depends on them. Operands of a frame
-/// pointer are among these if `keeps_frames` says that the target may leave them as
-/// they are.
-pub fn analyse(input: Input<'_>, variants: &Variants, keeps_frames: bool) -> FactsBefore {
-    let dependents = Dependents::find(input, keeps_frames);
+/// Whose treatment depends on facts, besides that of instructions that always do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// No other instruction's.
+    Nothing,
+    /// That of operands of a frame pointer, which the target may leave as they are.
+    FrameOperands,
+    /// That of all that may use a word of the frame ([`super::words`]).
+    AllWords,
+}
+
+impl Asked {
+    /// For a scheme with one stack.
+    pub fn of(keeps_frames: bool) -> Asked {
+        match keeps_frames {
+            true => Asked::FrameOperands,
+            false => Asked::Nothing,
+        }
+    }
+}
+
+/// Facts before each instruction whose treatment depends on them.
+pub fn analyse(input: Input<'_>, variants: &Variants, asked: Asked) -> FactsBefore {
+    let dependents = Dependents::find(input, asked);
     let found = variants
         .all()
         .map(|variant| one_variant(input, &dependents, variants, variant))
@@ -280,17 +314,23 @@ struct Dependents {
 }
 
 impl Dependents {
-    fn find(input: Input<'_>, keeps_frames: bool) -> Dependents {
+    fn find(input: Input<'_>, asked: Asked) -> Dependents {
+        let uses_words = |i: &InstIdx| {
+            asked == Asked::AllWords
+                && (input.changes_facts[i.0 as usize] || uses_frame(input.lifted.inst(*i)))
+        };
         let asks = |i: &InstIdx| match input.classes[i.0 as usize] {
             Class::FramePointerToStack
             | Class::Realign(_)
             | Class::String(..)
             | Class::PortString(..)
             | Class::Stack => true,
-            Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap) if keeps_frames => {
+            Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap)
+                if asked == Asked::FrameOperands =>
+            {
                 through_frame_pointer(input.lifted.inst(*i))
             }
-            _ => false,
+            _ => uses_words(i),
         };
         let all = (0..input.classes.len() as u32).map(InstIdx);
         let insts: Vec<InstIdx> = all.filter(asks).collect();
@@ -339,6 +379,16 @@ fn jumps_between_functions(input: Input<'_>) -> Vec<(FuncIdx, FuncIdx)> {
         }
     }
     jumps
+}
+
+/// Whether an instruction names `rsp` or has an operand `disp(%reg)`.
+fn uses_frame(inst: &Inst) -> bool {
+    let iced = &inst.iced;
+    let names_rsp = (0..iced.op_count()).any(|n| {
+        iced.op_kind(n) == OpKind::Register && iced.op_register(n).full_register() == Register::RSP
+    });
+    let memory = (0..iced.op_count()).any(|n| iced.op_kind(n) == OpKind::Memory);
+    names_rsp || memory && inst.operand().simple().is_some()
 }
 
 /// Whether an operand is `disp(%rbp)` or `disp(%r10)`, which unwinding counts from.

@@ -39,7 +39,7 @@ const GRANULE: u32 = 8;
 
 /// One way that `rsp` may be aligned at the entry: `8 * variant` modulo the
 /// family's alignment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Variant(pub u8);
 
 impl Variant {
@@ -107,11 +107,12 @@ impl Variants {
     }
 }
 
-/// Functions that jump into each other, as sets.
-struct Families(Vec<u32>);
+/// Functions that jump into each other with a frame, as sets.
+pub struct Families(Vec<u32>);
 
 impl Families {
-    fn new(lifted: &Lifted<'_>, flow: &Flow) -> Families {
+    /// Finds them.
+    pub fn new(lifted: &Lifted<'_>, flow: &Flow) -> Families {
         let mut families = Families((0..lifted.functions.len() as u32).collect());
         for (n, block) in flow.blocks().iter().enumerate() {
             let from = lifted.function_of(InstIdx(block.start));
@@ -131,7 +132,8 @@ impl Families {
         families
     }
 
-    fn of(&mut self, f: FuncIdx) -> usize {
+    /// The number of a function's set.
+    pub fn of(&mut self, f: FuncIdx) -> usize {
         let mut at = f.0;
         while self.0[at as usize] != at {
             let above = self.0[at as usize];

@@ -22,6 +22,9 @@ pub struct Demand {
 impl Demand {
     /// Of a class, under a scheme and a target's rules.
     pub fn of(class: Class, scheme: &Row, rules: &Rules) -> Demand {
+        if !scheme.has_checks() {
+            return Demand::in_window(class);
+        }
         let check = scheme.registers + rules.table.registers();
         let translate = |registers| Demand {
             translates: true,
@@ -85,6 +88,59 @@ impl Demand {
                 call_registers: true,
                 ..Demand::default()
             },
+        }
+    }
+}
+
+impl Demand {
+    /// Of a class under a scheme without checks (`encode/window.rs`): a base of dom0's
+    /// CPU, what a string's pointer becomes, or what a table holds is in one register.
+    fn in_window(class: Class) -> Demand {
+        let one = Demand {
+            translates: true,
+            registers: 1,
+            ..Demand::default()
+        };
+        let without_flags = |demand| Demand {
+            keeps_flags: true,
+            ..demand
+        };
+        let calls = |demand| Demand {
+            call_registers: true,
+            ..demand
+        };
+        match class {
+            Class::Memory(Space::PerCpu(_))
+            | Class::Prefetch(Space::PerCpu(_))
+            | Class::BitString(Space::PerCpu(_)) => one,
+            Class::Xlat | Class::String(..) | Class::Switch(Callee::Memory(_)) => {
+                without_flags(one)
+            }
+            Class::CallIndirect(Callee::Memory(Space::PerCpu(_)))
+            | Class::JumpIndirect(Callee::Memory(Space::PerCpu(_))) => calls(without_flags(one)),
+            Class::CallIndirect(_) | Class::JumpIndirect(_) => calls(Demand::default()),
+            Class::Plain
+            | Class::Stack
+            | Class::Drop
+            | Class::Unreached(_)
+            | Class::Memory(_)
+            | Class::Prefetch(_)
+            | Class::BitString(_)
+            | Class::PushMemory(_)
+            | Class::PopMemory(_)
+            | Class::PortString(..)
+            | Class::AddressOf(_)
+            | Class::Branch(_)
+            | Class::Switch(Callee::Register(_))
+            | Class::Return
+            | Class::Trap(_)
+            | Class::Port(_)
+            | Class::FramePointerToStack
+            | Class::Realign(_)
+            | Class::Keep(_)
+            | Class::KeepOwnPlace(_)
+            | Class::KeepBranch(_)
+            | Class::StaticNop => Demand::default(),
         }
     }
 }

@@ -1,12 +1,13 @@
-//! How an address is translated: one file and one row for each scheme.
+//! How dom0's memory is reached: one file and one row for each scheme.
 //!
-//! A scheme emits only the check. A check first puts the address into `v`, leaves the
+//! A scheme with a table emits only the check. A check first puts the address into `v`, leaves the
 //! translated address in `v`, and overwrites its other registers and the flags. The code
 //! for a miss is out of line, in [`crate::encode::Emitter::finish_stubs`].
 //! `docs/writing-a-scheme.md` states what a scheme must guarantee.
 
 mod paper;
 mod stlb;
+mod window32;
 
 use liveness::Reg;
 use twin_abi::Scheme;
@@ -23,8 +24,9 @@ pub struct Row {
     pub reuses: bool,
     /// Whether the slow path finds the address still in `v`.
     pub keeps_address: bool,
-    /// Emits the check where the table is at a constant address.
-    absolute: fn(&mut Assembler, &Check<'_>),
+    /// Emits the check where the table is at a constant address; `None` for a scheme
+    /// without checks, whose accesses [`crate::encode`] sends through the window.
+    absolute: Option<fn(&mut Assembler, &Check<'_>)>,
     /// Emits it where the table is reached relative to `rip`; `None` if the scheme
     /// has no such form.
     relative: Option<fn(&mut Assembler, &Check<'_>)>,
@@ -35,6 +37,7 @@ pub fn row(scheme: Scheme) -> &'static Row {
     match scheme {
         Scheme::Stlb => &stlb::ROW,
         Scheme::Paper => &paper::ROW,
+        Scheme::Window32 => &window32::ROW,
     }
 }
 
@@ -71,10 +74,15 @@ impl Table {
 }
 
 impl Row {
+    /// Whether accesses are checked; if not, they are cut to a window.
+    pub fn has_checks(&self) -> bool {
+        self.absolute.is_some()
+    }
+
     /// Whether the scheme has a check that reaches such a table.
     pub fn reaches(&self, table: Table) -> bool {
         match table {
-            Table::Absolute => true,
+            Table::Absolute => self.absolute.is_some(),
             Table::Relative => self.relative.is_some(),
         }
     }
@@ -84,13 +92,11 @@ impl Row {
     /// # Panics
     /// If the scheme does not reach the table; [`crate::rewrite`] refuses that before.
     pub fn emit(&self, table: Table, asm: &mut Assembler, check: &Check<'_>) {
-        match table {
-            Table::Absolute => (self.absolute)(asm, check),
-            Table::Relative => {
-                let relative = self.relative.expect("the scheme reaches the table");
-                relative(asm, check);
-            }
-        }
+        let emit = match table {
+            Table::Absolute => self.absolute,
+            Table::Relative => self.relative,
+        };
+        emit.expect("the scheme reaches the table")(asm, check);
     }
 }
 

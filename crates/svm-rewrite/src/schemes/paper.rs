@@ -13,7 +13,7 @@ pub const ROW: Row = Row {
     registers: 3,
     reuses: false,
     keeps_address: true,
-    absolute: check,
+    absolute: Some(check),
     relative: None,
 };
 

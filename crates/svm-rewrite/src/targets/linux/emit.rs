@@ -181,7 +181,11 @@ impl Names<'_, '_> {
         match import {
             Import::Own(id) | Import::Routine(id) => id,
             Import::Slow(_) | Import::Stlb => self.runtime.symbol(&import.name(self.lifted.object)),
-            Import::Section(_) | Import::Data(_) | Import::Runtime(_) => {
+            Import::Section(_)
+            | Import::Data(_)
+            | Import::Runtime(_)
+            | Import::Window
+            | Import::StackView => {
                 unreachable!("a module for a stock kernel has no other runtime")
             }
         }

@@ -41,6 +41,8 @@ pub fn branch(branch: Branch) -> &'static str {
 pub fn runtime(import: Import, addend: i64, out: &mut Vec<u8>) -> bool {
     match import {
         Import::Stlb => out.extend_from_slice(names::STLB.as_bytes()),
+        Import::Window => out.extend_from_slice(names::WINDOW.as_bytes()),
+        Import::StackView => out.extend_from_slice(names::STACK_VIEW.as_bytes()),
         Import::Slow(reg) => {
             out.extend_from_slice(names::SLOW_PREFIX.as_bytes());
             out.extend_from_slice(reg.name().as_bytes());
