@@ -156,7 +156,7 @@ lea (%rsp), %r9; mov %rdx, %gs:(%r9d); ret
 ret; mov %gs:8(%edi), %eax; ret
 
 ### code that no path reaches and that has no prefixes
-# refuse: P1-operand
+# refuse: P2-unreached
 # from: contract P2
 ret; mov 8(%rdi), %eax; ret
 

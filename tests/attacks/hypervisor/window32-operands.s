@@ -173,7 +173,7 @@ mov 8(%rip), %eax; ret
 ### no register
 # accept
 # from: SDM vol. 1, 3.7.5
-mov %gs:0x12345678(,%eiz,1), %eax; ret
+addr32 mov %gs:0x12345678, %ecx; ret
 
 ### no register and no prefix 67
 # refuse: P1-operand
@@ -190,7 +190,7 @@ ret
 ### no register and no prefix 65
 # refuse: P1-operand
 # from: SDM vol. 1, 3.7.5
-mov 0x12345678(,%eiz,1), %eax; ret
+addr32 mov 0x12345678, %ecx; ret
 
 ### no register and no prefix
 # refuse: P1-operand

@@ -11,7 +11,7 @@ mov %gs:"twin_vm:jiffies"-8(%edi,%eax,8), %ecx; ret
 ### the same without a register
 # accept
 # from: docs/spec/window.md
-mov %gs:"twin_vm:jiffies"(,%eiz,1), %ecx; ret
+addr32 mov %gs:"twin_vm:jiffies", %ecx; ret
 
 ### the same with a large addend
 # accept
@@ -19,9 +19,10 @@ mov %gs:"twin_vm:jiffies"(,%eiz,1), %ecx; ret
 1: mov %gs:0x1000(,%eax,8), %ecx
 .reloc 1b+5, R_X86_64_32, "twin_vm:jiffies"+0x7fffffff00
 ret
+.fill 8, 1, 0x90
 
 ### the same without prefix 67
-# refuse: P2-relocation
+# refuse: P1-operand
 # from: docs/spec/window.md
 1: mov %gs:0x1000(,%rax,8), %ecx
 .reloc 1b+4, R_X86_64_32, "twin_vm:jiffies"
@@ -33,6 +34,7 @@ ret
 1: mov %gs:0x1000(,%eax,8), %ecx
 .reloc 1b+5, R_X86_64_32S, "twin_vm:jiffies"
 ret
+.fill 8, 1, 0x90
 
 ### extended by its sign, without prefixes
 # refuse: P1-operand
@@ -50,6 +52,7 @@ mov "twin_vm:jiffies"(%rax), %ecx; ret
 1: mov %gs:0x1000(,%eax,8), %ecx
 .reloc 1b+5, R_X86_64_PC32, "twin_vm:jiffies"-4
 ret
+.fill 8, 1, 0x90
 
 ### 16 bits
 # refuse: P2-relocation
@@ -57,6 +60,7 @@ ret
 1: mov %gs:0x1000(,%eax,8), %ecx
 .reloc 1b+5, R_X86_64_16, "twin_vm:jiffies"
 ret
+.fill 8, 1, 0x90
 
 ### 64 bits over a displacement
 # refuse: P2-relocation
@@ -64,6 +68,7 @@ ret
 1: mov %gs:0x1000(,%eax,8), %ecx
 .reloc 1b+5, R_X86_64_64, "twin_vm:jiffies"
 ret
+.fill 8, 1, 0x90
 
 ### one byte into the field
 # refuse: P2-relocation
@@ -71,6 +76,7 @@ ret
 1: mov %gs:0x1000(,%eax,8), %ecx
 .reloc 1b+6, R_X86_64_32, "twin_vm:jiffies"
 ret
+.fill 8, 1, 0x90
 
 ### one byte before the field
 # refuse: P2-relocation
@@ -78,6 +84,7 @@ ret
 1: mov %gs:0x1000(,%eax,8), %ecx
 .reloc 1b+4, R_X86_64_32, "twin_vm:jiffies"
 ret
+.fill 8, 1, 0x90
 
 ### over the prefixes
 # refuse: P2-relocation
@@ -85,6 +92,7 @@ ret
 1: mov %gs:0x1000(,%eax,8), %ecx
 .reloc 1b+0, R_X86_64_32, "twin_vm:jiffies"
 ret
+.fill 8, 1, 0x90
 
 ### over prefix 67 and the opcode
 # refuse: P2-relocation
@@ -92,6 +100,7 @@ ret
 1: mov %gs:0x1000(,%eax,8), %ecx
 .reloc 1b+1, R_X86_64_32, "twin_vm:jiffies"
 ret
+.fill 8, 1, 0x90
 
 ### into the next instruction
 # refuse: P2-relocation
@@ -99,6 +108,7 @@ ret
 1: mov %gs:0x1000(,%eax,8), %ecx
 .reloc 1b+8, R_X86_64_32, "twin_vm:jiffies"
 ret
+.fill 8, 1, 0x90
 
 ### two in one instruction
 # refuse: P2-relocation
@@ -161,6 +171,7 @@ ret
 1: mov %gs:0x1000(,%eax,8), %ecx
 .reloc 1b+5, R_X86_64_32, imported
 ret
+.fill 8, 1, 0x90
 
 ### the own code's low half
 # refuse: P2-relocation
@@ -168,6 +179,7 @@ ret
 1: mov %gs:0x1000(,%eax,8), %ecx
 .reloc 1b+5, R_X86_64_32, f
 ret
+.fill 8, 1, 0x90
 
 ### the window's start as displacement
 # refuse: P2-relocation
@@ -175,6 +187,7 @@ ret
 1: mov %gs:0x1000(,%eax,8), %ecx
 .reloc 1b+5, R_X86_64_32, twin_window
 ret
+.fill 8, 1, 0x90
 
 ### the call table's address as displacement
 # refuse: P2-relocation
@@ -182,6 +195,7 @@ ret
 1: mov %gs:0x1000(,%eax,8), %ecx
 .reloc 1b+5, R_X86_64_32, twin_stlb_call
 ret
+.fill 8, 1, 0x90
 
 ### the window's start
 # accept
@@ -236,9 +250,10 @@ ret
 ### the window's start in a comparison
 # refuse: P2-relocation
 # from: docs/spec/window.md
-1: cmp $0, %rax
+1: cmp $0x12345678, %rax
 .reloc 1b+2, R_X86_64_32S, twin_window
 ret
+.fill 8, 1, 0x90
 
 ### the window's start in an address of 64 bits
 # refuse: P2-relocation
@@ -285,6 +300,7 @@ movabs $twin_stack_view+8, %rax; ret
 1: mov %gs:0x1000(,%eax,8), %ecx
 .reloc 1b+5, R_X86_64_32, twin_stack_view
 ret
+.fill 8, 1, 0x90
 
 ### dom0's view of the stack as a signed immediate
 # refuse: P2-relocation

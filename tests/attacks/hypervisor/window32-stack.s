@@ -254,7 +254,7 @@ lretq
 iretq
 
 ### a return of 16 bits
-# refuse: P3-instruction
+# refuse: P3-prefix
 # from: SDM vol. 2, RET
 .byte 0x66, 0xc3
 

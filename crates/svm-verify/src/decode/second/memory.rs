@@ -125,7 +125,7 @@ fn same_prefixes(i: &Instruction, insn: &Insn, second: &Second, n: u8) -> bool {
         _ => Register::None,
     };
     let narrow = second.prefixes.address_size();
-    let lea = matches!(insn.op, Op::Lea { .. });
+    let lea = i.mnemonic() == Mnemonic::Lea;
     segment == first && (lea || narrow == (insn.memory.origin == Origin::Window))
 }
 
