@@ -111,13 +111,13 @@ pub struct Belief {
 /// for target `hypervisor`. `backward`: with the direction flag set. `None` if a rule
 /// refuses it.
 pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
+    let rules = Rules::hypervisor(Scheme::Stlb);
     let i = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode();
-    if i.is_invalid() || decode::allowed(&i, &bytes[..i.len()], Rules::hypervisor()).is_err() {
+    if i.is_invalid() || decode::allowed(&i, &bytes[..i.len()], rules).is_err() {
         return None;
     }
     let mut factory = InstructionInfoFactory::new();
-    let insn =
-        classify::classify(&i, OperandField::None, Rules::hypervisor(), &mut factory).ok()?;
+    let insn = classify::classify(&i, OperandField::None, rules, &mut factory).ok()?;
     second::agrees(&InstDecoder::default(), &i, &insn, bytes).ok()?;
     let insn = Insn {
         len: i.len() as u8,
@@ -128,7 +128,7 @@ pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
     let rsp = state.rsp();
     let step = Step {
         scheme: schemes::of(Scheme::Stlb),
-        rules: Rules::hypervisor(),
+        rules,
         faulting: false,
         leaving: false,
         label: false,
@@ -254,7 +254,10 @@ fn after(value: Value, rsp: i32) -> After {
         | Form::Checked(_)
         | Form::Translated(_)
         | Form::PageOffset(..)
-        | Form::Count(..) => {}
+        | Form::Count(..)
+        | Form::LowHalf
+        | Form::WindowStart
+        | Form::WindowPointer => {}
     }
     after
 }

@@ -6,7 +6,8 @@
 //! * **P1, memory.** Every byte that is read or written is in the function's
 //!   own stack frame, or reached through a translation that covers it, or a
 //!   half of a table entry inside a check, or one of the two segment bases in
-//!   the CPU's context.
+//!   the CPU's context. In a scheme with a window: in the window, by the form of
+//!   the operand.
 //! * **P2, control.** Every direct branch leads to an instruction that is
 //!   interpreted with the facts that arrive there; calls lead to function
 //!   entries or to names that the ABI permits; there is no indirect transfer. A
@@ -32,10 +33,10 @@
 //! | folder | what it has | uses |
 //! |---|---|---|
 //! | `report` | the codes of the rules, and violations in words | |
-//! | `targets` | what is demanded: the contract, the rules of each target | |
+//! | `targets` | what is demanded: the contract, the rules of each target and kind of scheme | |
 //! | `insn` | an instruction and a program, as data | |
 //! | `domain` | what is known at a place in the code; the arithmetic of bounds | `insn` |
-//! | `schemes` | what the check of each scheme looks like | `insn` `domain` |
+//! | `schemes` | what the check of each scheme looks like, or its pointers to the window | `insn` `domain` |
 //! | `object` | sections, symbols, note, tables: from an object to an image | `report` `targets` `insn` `schemes` |
 //! | `decode` | P3 and relocations: from bytes to instructions | `report` `targets` `insn` `schemes` `object` |
 //! | `kernel` | what a stock kernel does to the code (target `linux`) | `report` `insn` `domain` `object` |

@@ -43,6 +43,8 @@ pub struct Accesses {
     pub stack: usize,
     /// Through a translated address.
     pub translated: usize,
+    /// In the window, by the operand's own form.
+    pub window: usize,
     /// Of the translation table, in checks.
     pub table: usize,
     /// Of a segment base.
@@ -78,6 +80,7 @@ impl Proof {
                 Proved::Reached => continue,
                 Proved::Stack => &mut proof.accesses.stack,
                 Proved::Translated => &mut proof.accesses.translated,
+                Proved::Window => &mut proof.accesses.window,
                 Proved::Table => &mut proof.accesses.table,
                 Proved::Context => &mut proof.accesses.context,
                 Proved::String => &mut proof.accesses.string,

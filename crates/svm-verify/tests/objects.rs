@@ -27,7 +27,7 @@ fn foreign_objects_are_refused_clearly() {
     for words in [
         [ABI + 1, 1, 64, 0],
         [ABI - 1, 1, 64, 0],
-        [ABI, 2, 64, 0],
+        [ABI, 99, 64, 0],
         [ABI, 1, 32, 0],
         [ABI, 1, 64, 3],
         [0, 1, 64, 0],

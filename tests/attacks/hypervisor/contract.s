@@ -95,7 +95,7 @@ f: ret
 .long 5, 16, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 2, 64, 0
+.long {ABI}, 99, 64, 0
 .text
 .globl f
 .type f, @function

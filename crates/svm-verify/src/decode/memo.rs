@@ -212,8 +212,10 @@ fn window(bytes: &[u8]) -> Option<u128> {
 }
 
 /// The slot of the guess at the length: by opcode and ModRM, with the byte before them
-/// if there is exactly one.
+/// if there is exactly one, and behind the prefixes 65 67 of an operand in the window.
 fn length_place(window: u128) -> usize {
+    let in_window = matches!(window as u16, 0x6765 | 0x6567);
+    let window = if in_window { window >> 16 } else { window };
     let two = (window & 0xffff) as u64;
     let first = match two & 0xff {
         0x0f | 0x40..=0x4f | 0x66 | 0xf2 | 0xf3 => (window & 0xff_ffff) as u64,
@@ -313,7 +315,7 @@ mod tests {
         let insn = classify::classify(
             &i,
             field,
-            Rules::hypervisor(),
+            Rules::hypervisor(twin_abi::Scheme::Stlb),
             &mut InstructionInfoFactory::new(),
         );
         let insn = insn.unwrap_or_else(|(.., insn)| insn);

@@ -84,12 +84,23 @@ pub fn check(
     // What string instructions reach, no operand shows: a segment would move it.
     let shown = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
     let gs = p.segment == 1 && instruction.segment_prefix() == Register::GS;
-    let percpu = rules.named_memory == NamedMemory::SymbolsAndPerCpu && gs && shown;
-    if p.segment != 0 && !percpu {
-        return Err((Code::AddressForm, "%fs and %gs are not dom0's here"));
-    }
-    if p.addrsize != 0 && instruction.mnemonic() != Mnemonic::Lea {
-        return Err((Code::AddressForm, "addresses of 32 bits are not dom0's"));
+    let gs = gs && shown;
+    let lea = instruction.mnemonic() == Mnemonic::Lea;
+    match rules.named_memory {
+        NamedMemory::Window if shown && !lea && !nop => in_window(&p, gs)?,
+        NamedMemory::Window if p.ignored_segment != 0 && instruction.is_string_instruction() => {
+            return Err((Code::Operand, "a string instruction has no segment prefix"));
+        }
+        NamedMemory::None | NamedMemory::Window if p.segment != 0 => {
+            return Err((Code::AddressForm, "%fs and %gs are not dom0's here"));
+        }
+        NamedMemory::SymbolsAndPerCpu if p.segment != 0 && !gs => {
+            return Err((Code::AddressForm, "%fs and %gs are not dom0's here"));
+        }
+        _ if p.addrsize != 0 && !lea => {
+            return Err((Code::AddressForm, "addresses of 32 bits are not dom0's"));
+        }
+        _ => {}
     }
     let repeated = p.addrsize > 1
         || p.lock > 1
@@ -109,6 +120,23 @@ pub fn check(
         repeat(instruction)
     };
     wrong.map_or(Ok(()), |reason| Err((Code::Prefix, reason)))
+}
+
+/// The prefixes of an operand that is reached: one 65 and one 67, in either order, and no
+/// other of their groups; or none at all, then `crate::rules` judges the register. The
+/// effect of two prefixes of a group is not defined (SDM volume 2, 2.1.1).
+fn in_window(p: &Prefixes, gs: bool) -> Result<(), (Code, &'static str)> {
+    match (p.segment, p.addrsize, p.ignored_segment) {
+        (1, 1, 0) if gs => Ok(()),
+        (0, 0, 0) => Ok(()),
+        (0, ..) => Err((Code::Operand, "it has no prefix 65")),
+        (_, 0, _) => Err((Code::Operand, "it has no prefix 67")),
+        (1, ..) if !gs => Err((Code::Operand, "its segment is not %gs")),
+        _ => Err((
+            Code::Operand,
+            "it has a segment or address size prefix too many",
+        )),
+    }
 }
 
 /// `rep` and `repne` where they are not part of the opcode.

@@ -14,7 +14,7 @@ use crate::decode::classify::OperandField;
 use crate::decode::memo::Operands;
 use crate::insn::{CodeAt, Routine};
 use crate::object::{Image, Meaning};
-use crate::targets::Contents;
+use crate::targets::{Contents, NamedMemory};
 
 /// Where a direct branch leads, before it is known where instructions start.
 #[derive(Clone, Copy)]
@@ -84,7 +84,7 @@ pub fn judge(
         Meaning::Routine(routine) if branch => to_routine(r, routine),
         Meaning::Code(place) if branch => to_code(r, place),
         _ => match image.rules.contents {
-            Contents::CodeAlone => in_code_alone(r, meaning, &field),
+            Contents::CodeAlone => in_code_alone(r, meaning, &field, image.rules.named_memory),
             Contents::Module => in_module(r, meaning, &field),
         },
     }
@@ -118,9 +118,20 @@ fn in_code_alone(
     r: &Relocation,
     meaning: Meaning,
     at: &Fields<'_>,
+    memory: NamedMemory,
 ) -> Result<Relocated, &'static str> {
     let branch = at.operands.branch;
     match (r.kind, meaning) {
+        // The low half of the address, whatever the high half is.
+        (R_X86_64_32, Meaning::Vm) if at.displacement() && memory == NamedMemory::Window => {
+            Ok(Relocated::operand(OperandField::LowDisplacement))
+        }
+        (R_X86_64_64, Meaning::Window) if at.immediate(8) && r.addend == 0 => {
+            Ok(Relocated::operand(OperandField::WindowStart))
+        }
+        (R_X86_64_64, Meaning::StackView) if at.immediate(8) && r.addend == 0 => {
+            Ok(Relocated::operand(OperandField::Immediate))
+        }
         (R_X86_64_32S, Meaning::Vm) if !branch && at.immediate(4) => {
             Ok(Relocated::operand(OperandField::Immediate))
         }

@@ -10,7 +10,7 @@
 //!
 //! The arithmetic of the forms is proved elsewhere (`crates/prove`).
 
-use twin_abi::{stack, stlb};
+use twin_abi::{stack, stlb, window};
 
 use super::{Bound, Direction, Form, Name, State, Value};
 use crate::insn::Reg;
@@ -21,6 +21,8 @@ type Env = [u64; 3];
 const ENTRY: u64 = 0x7f_0000_5ff8;
 /// What the word at `rsp` at entry was.
 const RETURN: u64 = 0x5000_0123_4567;
+/// Where the window is.
+const WINDOW: u64 = 0x12_3400_0000_0000;
 const ALIGNED: u64 = 0x7f_0000_5f00;
 const VALUES: [u64; 3] = [5, 0x1fff, 0xffff_8000_0000_1234];
 
@@ -85,6 +87,9 @@ fn holds(form: Form, v: u64, env: &Env) -> bool {
             .flatten()
             .all(|b| v <= most(b, env)),
         Form::Below(most) => v <= most.into(),
+        Form::LowHalf => v >> 32 == 0,
+        Form::WindowStart => v == WINDOW,
+        Form::WindowPointer => v.wrapping_sub(WINDOW) < window::SIZE,
     }
 }
 
@@ -101,6 +106,9 @@ fn forms() -> Vec<Form> {
         Form::Translated(None),
         Form::Below(0),
         Form::Below(63),
+        Form::LowHalf,
+        Form::WindowStart,
+        Form::WindowPointer,
     ];
     for x in (0..3).map(name) {
         all.extend([
@@ -143,6 +151,9 @@ fn numbers(env: &Env) -> Vec<u64> {
         ENTRY | (stack::BLOCK - 1),
         0x5ea1 << 48,
         RETURN,
+        WINDOW,
+        WINDOW + window::SIZE - 1,
+        WINDOW + window::SIZE,
     ]);
     for &x in env {
         let in_page = x & (stlb::PAGE_SIZE - 1);

@@ -1,8 +1,8 @@
 //! Facts about one register: the name of the number that it holds, and how that number
 //! was computed ([`Form`]).
 //!
-//! The forms are the stages of a check, of a count of a string instruction or of an
-//! address in the frame; `crate::rules` takes a value from one stage to the next.
+//! The forms are the stages of a check, of a count or a pointer of a string instruction or
+//! of an address in the frame; `crate::rules` takes a value from one stage to the next.
 
 use std::num::NonZeroU32;
 
@@ -89,6 +89,12 @@ pub enum Form {
     Count(Bound, Option<Name>),
     /// At most this.
     Below(u8),
+    /// Below 2^32 (schemes with a window, as the next two).
+    LowHalf,
+    /// The window's start.
+    WindowStart,
+    /// The window's start plus a number below 2^32.
+    WindowPointer,
 }
 
 impl Form {
@@ -101,7 +107,10 @@ impl Form {
             | Form::Label
             | Form::ContextTop
             | Form::ReturnWord
-            | Form::Below(_) => false,
+            | Form::Below(_)
+            | Form::LowHalf
+            | Form::WindowStart
+            | Form::WindowPointer => false,
             Form::Low32(n)
             | Form::Shifted(n)
             | Form::Page(n)
@@ -137,7 +146,10 @@ impl Form {
             | Form::Label
             | Form::ContextTop
             | Form::ReturnWord
-            | Form::Below(_) => self,
+            | Form::Below(_)
+            | Form::LowHalf
+            | Form::WindowStart
+            | Form::WindowPointer => self,
             Form::Low32(_) => Form::Low32(new),
             Form::Shifted(_) => Form::Shifted(new),
             Form::Page(_) => Form::Page(new),

@@ -27,6 +27,9 @@ pub struct Insn {
     pub section: u16,
     /// General-purpose registers that it writes, in part or wholly.
     pub writes: RegSet,
+    /// Those of them whose upper half it certainly clears, where that matters (schemes
+    /// with a window).
+    pub low: RegSet,
     /// Its explicit memory operand.
     pub memory: Memory,
     /// What it does.
@@ -78,6 +81,9 @@ pub enum Origin {
     Symbol,
     /// The base of `%gs` (target `linux`).
     PerCpu,
+    /// The start of the window: prefixes 65 and 67, registers of 32 bits or none (schemes
+    /// with a window).
+    Window,
 }
 
 /// What an instruction does with its memory operand.
@@ -159,6 +165,17 @@ pub enum StringKind {
     Outs,
 }
 
+/// The sum that `lea` computes, all of 64 bits and not relocated.
+#[derive(Clone, Copy, Debug)]
+pub enum Sum {
+    /// A base and a displacement.
+    Offset(Reg, i32),
+    /// Two registers and nothing else.
+    Registers(Reg, Reg),
+    /// Any other.
+    Other,
+}
+
 /// What an instruction does, in addition to [`Insn::writes`] and [`Insn::memory`].
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
@@ -170,13 +187,10 @@ pub enum Op {
     Copy32 { d: Reg, s: Reg },
     /// `mov $constant, %d` of 32 or 64 bits, perhaps relocated.
     Constant { d: Reg },
-    /// `lea`; `offset` is base and displacement if there is nothing else, all
-    /// of 64 bits and not relocated.
-    Lea {
-        d: Reg,
-        inputs: RegSet,
-        offset: Option<(Reg, i32)>,
-    },
+    /// `movabs $twin_window, %d` (schemes with a window).
+    WindowStart { d: Reg },
+    /// `lea`.
+    Lea { d: Reg, inputs: RegSet, sum: Sum },
     /// Arithmetic on `%d` with an immediate that is not relocated, on 64 bits
     /// if `wide`, else on 32.
     Alu {

@@ -25,6 +25,10 @@ pub enum Meaning {
     Vm,
     /// [`twin_abi::names::STLB`].
     Table,
+    /// [`twin_abi::names::WINDOW`].
+    Window,
+    /// [`twin_abi::names::STACK_VIEW`]: a number.
+    StackView,
     /// Something to call.
     Routine(Routine),
     /// A place in this object's code.
@@ -39,7 +43,7 @@ pub enum Meaning {
 pub struct Image<'o> {
     /// As it was read.
     pub object: &'o Object<'o>,
-    /// Its scheme: the form of its checks.
+    /// Its scheme: the form of its checks, or of its pointers to the window.
     pub scheme: &'static dyn SchemeRules,
     /// The rules that it has to keep: those of the target that it was made for.
     pub rules: &'static Rules,
@@ -75,8 +79,8 @@ impl<'o> Image<'o> {
             report.object(Code::Contract, reason);
             return None;
         }
-        let Some(rules) = Rules::of(target) else {
-            report.object(Code::Contract, "nothing is proved of programs");
+        let Some(rules) = Rules::of(target, scheme) else {
+            report.object(Code::Contract, "nothing is proved of such objects");
             return None;
         };
         let mut image = Image {

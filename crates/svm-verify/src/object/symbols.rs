@@ -11,6 +11,7 @@ use twin_abi::names;
 use super::{Image, Meaning};
 use crate::insn::{CodeAt, Reg, Routine};
 use crate::report::{Code, Report};
+use crate::targets::NamedMemory;
 
 /// Whether a loader may enter the code at this symbol, whatever its name: it is a
 /// function's symbol, or visible to other objects. Each of these places of an object for
@@ -94,7 +95,7 @@ impl<'o> Image<'o> {
             Place::Common => Err("a common symbol is writable data"),
             Place::Absolute if symbol.kind == STT_FILE => Ok(Meaning::Unusable("it names a file")),
             Place::Absolute => Err("an absolute symbol may be any address"),
-            Place::Undefined => judge_undefined(symbol, exported),
+            Place::Undefined => judge_undefined(symbol, exported, self.rules.named_memory),
             Place::In(section) => self.judge_defined(symbol, section),
         }
     }
@@ -137,7 +138,11 @@ const THUNKS: [&str; 4] = [
     "__x86_return_thunk",
 ];
 
-fn judge_undefined(symbol: &Symbol<'_>, exported: &HashSet<&str>) -> Result<Meaning, &'static str> {
+fn judge_undefined(
+    symbol: &Symbol<'_>,
+    exported: &HashSet<&str>,
+    memory: NamedMemory,
+) -> Result<Meaning, &'static str> {
     let name = &*symbol.name;
     if name.is_empty() || !matches!(symbol.kind, STT_NOTYPE | STT_OBJECT | STT_FUNC) {
         return Err("an undefined symbol without a name");
@@ -159,24 +164,40 @@ fn judge_undefined(symbol: &Symbol<'_>, exported: &HashSet<&str>) -> Result<Mean
         return Ok(Meaning::Unusable("it transfers control to any address"));
     }
     let meaning = match name {
-        names::STLB => Meaning::Table,
         names::CALL => Meaning::Routine(Routine::Indirect),
         names::WARN => Meaning::Routine(Routine::Keeps),
-        names::BUG | names::SMASHED => Meaning::Routine(Routine::Bug),
+        names::BUG => Meaning::Routine(Routine::Bug),
         _ if names::PORT_IN.contains(&name) => Meaning::Routine(Routine::PortIn),
         _ if names::PORT_OUT.contains(&name) => Meaning::Routine(Routine::Keeps),
-        _ => match name.strip_prefix(names::SLOW_PREFIX) {
-            Some(register) => Meaning::Routine(Routine::Slow(slow_register(register)?)),
-            None if name.starts_with(names::RUNTIME_PREFIX) => {
-                return Err("the runtime has no such name");
-            }
-            None => Meaning::Routine(Routine::Imported),
+        _ if name.starts_with(names::RUNTIME_PREFIX) => match memory {
+            NamedMemory::Window => of_window(name)?,
+            NamedMemory::None | NamedMemory::SymbolsAndPerCpu => of_table(name)?,
         },
+        _ => Meaning::Routine(Routine::Imported),
     };
     match symbol.binding {
         // gABI chapter 4: an unresolved weak symbol is zero.
         STB_WEAK => Ok(Meaning::Unusable("a weak symbol may stay unresolved: zero")),
         _ => Ok(meaning),
+    }
+}
+
+/// Names of the runtime in schemes with a table.
+fn of_table(name: &str) -> Result<Meaning, &'static str> {
+    match (name, name.strip_prefix(names::SLOW_PREFIX)) {
+        (names::STLB, _) => Ok(Meaning::Table),
+        (names::SMASHED, _) => Ok(Meaning::Routine(Routine::Bug)),
+        (_, Some(register)) => Ok(Meaning::Routine(Routine::Slow(slow_register(register)?))),
+        _ => Err("the runtime has no such name in this scheme"),
+    }
+}
+
+/// Names of the runtime in schemes with a window.
+fn of_window(name: &str) -> Result<Meaning, &'static str> {
+    match name {
+        names::WINDOW => Ok(Meaning::Window),
+        names::STACK_VIEW => Ok(Meaning::StackView),
+        _ => Err("the runtime has no such name in this scheme"),
     }
 }
 

@@ -87,6 +87,12 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             "Compute the whole address into a 64-bit register and translate that. Per-CPU data is reached through the CPU's context first (see docs/spec/sequences.md, `%gs:`).",
             Assembly("mov %gs:0x28,%rax\nret"),
         ),
+        Code::Operand => (
+            "In an object of a scheme with a window, a memory operand lacks prefix 65 or 67 or has one twice, or has another segment, a register of 64 bits, %rip or an address in an immediate.",
+            "With both prefixes the processor adds the low 32 bits of the address to the window's start. Without one of them the operand reaches whatever is mapped there in the hypervisor.",
+            "Give the operand both prefixes, once each, and registers of 32 bits or none: `%gs:8(%edi,%ecx,4)`. The only operands without them are the segment bases in the CPU's context.",
+            Text("mov %gs:8(%rdi),%rax        # scheme window32: no prefix 67"),
+        ),
         Code::Implicit => (
             "The instruction reaches memory that no operand shows.",
             "There is no operand that could be compared with a translation.",
@@ -96,9 +102,9 @@ pub(crate) fn explanation(code: Code) -> Explanation {
             ),
         ),
         Code::StringPointer => (
-            "A string instruction's %rsi or %rdi is not a translated address.",
+            "A string instruction's %rsi or %rdi is not a translated address; in a scheme with a window, not a window pointer.",
             "String instructions access what these registers hold, and move them: after one element they are no translations any more.",
-            "Translate each pointer right before the instruction, for every chunk anew.",
+            "Translate each pointer right before the instruction, for every chunk anew. With a window: `movabs $twin_window,%t; mov %edi,%edi; lea (%rdi,%t),%rdi`.",
             Assembly("rep movsb\nret"),
         ),
         Code::StringCount => (

@@ -88,12 +88,15 @@ codes! {
     /// `%fs:` or `%gs:`, 32-bit addressing, absolute or `%rip`-relative memory.
     AddressForm = "P1-address-form", P1,
         "compute the address into a register and translate it";
+    /// In a scheme with a window, an operand that is not in the window by its own form.
+    Operand = "P1-operand", P1,
+        "give the operand the prefixes 65 and 67, once each, and registers of 32 bits or none";
     /// A memory operand that the instruction does not show.
     Implicit = "P1-implicit", P1,
         "use an instruction whose memory operand is explicit";
-    /// A string instruction whose pointer is not a translated address.
+    /// A string instruction whose pointer is not a translated address, nor a window pointer.
     StringPointer = "P1-string-pointer", P1,
-        "translate the pointer right before the string instruction";
+        "translate the pointer right before the string instruction, or make it a window pointer";
     /// `rep` with a count that is not bounded by what is covered.
     StringCount = "P1-string-count", P1,
         "bound %rcx by the elements covered from each pointer";

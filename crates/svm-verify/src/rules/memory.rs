@@ -7,7 +7,7 @@ use crate::domain::Form;
 use crate::domain::bounds::{self, MAX_ALIGNMENT};
 use crate::insn::{Access, Memory, Op, Origin, Reg, StringKind};
 use crate::report::Code;
-use crate::targets::Frames;
+use crate::targets::{Frames, NamedMemory};
 
 impl Step<'_> {
     pub(super) fn memory(&self, m: &Memory) -> Result<Proved, Broken> {
@@ -17,8 +17,15 @@ impl Step<'_> {
         let form = self.state.get(m.base).form;
         // The frame does not fault: an entry of `__ex_table` says nothing about it.
         let excused = self.faulting && !matches!(form, Form::Stack(_) | Form::Aligned(_));
-        if excused || m.origin != Origin::Registers {
-            return Ok(Proved::Kernel);
+        match m.origin {
+            _ if excused => return Ok(Proved::Kernel),
+            Origin::Symbol | Origin::PerCpu => return Ok(Proved::Kernel),
+            // Its form confines it (`crate::decode`).
+            Origin::Window => return Ok(Proved::Window),
+            Origin::Registers => {}
+        }
+        if self.rules.named_memory == NamedMemory::Window {
+            return Self::besides_window(m, form);
         }
         if let Some(judged) = self.return_word(m) {
             return judged.map(|()| Proved::Stack);
@@ -47,15 +54,16 @@ impl Step<'_> {
                 Err((Code::Window, window_reason(m).into()))
             }
             Form::Translated(_) => Ok(Proved::Translated),
-            // mov GS_BASE_FROM_TOP(%t), %t
-            Form::ContextTop => {
-                let base = [stack::FS_BASE_FROM_TOP, stack::GS_BASE_FROM_TOP].contains(&disp);
-                match base && !m.indexed && m.size == 8 && m.access == Access::Read {
-                    true => Ok(Proved::Context),
-                    false => broken(Code::Context, "not a read of one of the segment bases"),
-                }
-            }
+            Form::ContextTop => segment_base(m),
             form => Err((Code::Untranslated, untranslated_reason(m.base, form).into())),
+        }
+    }
+
+    /// Judges an operand without the prefixes of the window.
+    fn besides_window(m: &Memory, form: Form) -> Result<Proved, Broken> {
+        match form {
+            Form::ContextTop => segment_base(m),
+            _ => broken(Code::Operand, "it has neither prefix 65 nor prefix 67"),
         }
     }
 
@@ -141,14 +149,25 @@ impl Step<'_> {
         let offset = self.state.get(r).form;
         self.clobber()?;
         match offset {
-            // Per-CPU data; or where the kernel answers for it.
-            _ if self.insn.memory.origin == Origin::PerCpu => Ok(()),
+            // Per-CPU data; or where the kernel answers for it. In the window: the bytes
+            // that the offset adds are added before the address is cut to 32 bits.
+            _ if matches!(self.insn.memory.origin, Origin::PerCpu | Origin::Window) => Ok(()),
             Form::Below(most) if most < bits => Ok(()),
             _ => broken(
                 Code::BitOffset,
                 "the bit may lie outside the operand's own bytes",
             ),
         }
+    }
+}
+
+//      mov GS_BASE_FROM_TOP(%t), %t
+fn segment_base(m: &Memory) -> Result<Proved, Broken> {
+    let bases = [stack::FS_BASE_FROM_TOP, stack::GS_BASE_FROM_TOP];
+    let base = bases.contains(&m.disp.into()) && !m.indexed;
+    match base && m.size == 8 && m.access == Access::Read {
+        true => Ok(Proved::Context),
+        false => broken(Code::Context, "not a read of one of the segment bases"),
     }
 }
 

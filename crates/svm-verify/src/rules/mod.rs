@@ -41,6 +41,8 @@ pub enum Proved {
     Translated,
     /// A half of a table entry, in a check.
     Table,
+    /// In the window, by the operand's own form.
+    Window,
     /// A segment base in the CPU's context.
     Context,
     /// Elements of a string instruction.
@@ -105,6 +107,7 @@ impl Step<'_> {
         if by_pointer {
             self.state.written_by_pointer();
         }
+        self.low_halves();
         if let (true, Op::Lea { d, .. } | Op::Constant { d }) = (self.label, self.insn.op) {
             self.state.write(d, Value::of(Form::Label));
         }
@@ -125,7 +128,8 @@ impl Step<'_> {
             Op::Copy { d, s } => self.copy(d, s).map(fall),
             Op::Copy32 { d, s } => self.copy32(d, s).map(fall),
             Op::Constant { d } => self.computed(d, RegSet::NONE, Form::Any).map(fall),
-            Op::Lea { d, inputs, offset } => self.lea(d, inputs, offset).map(fall),
+            Op::WindowStart { d } => self.set(d, Value::of(Form::WindowStart)).map(fall),
+            Op::Lea { d, inputs, sum } => self.lea(d, inputs, sum).map(fall),
             Op::Alu { op, d, imm, wide } => self.arithmetic(op, d, imm, wide).map(fall),
             Op::Compare { left, right } => {
                 self.state.flags = Flags::Compared { left, right };

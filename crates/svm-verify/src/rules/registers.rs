@@ -5,7 +5,7 @@
 use super::stages::{context_top, covered_forward, mask, plus, shift};
 use super::{Broken, Step, broken};
 use crate::domain::{Again, Flags, Form, Value};
-use crate::insn::{Alu, Reg, RegSet};
+use crate::insn::{Alu, Reg, RegSet, Sum};
 use crate::report::Code;
 use crate::targets::Frames;
 
@@ -91,17 +91,28 @@ impl Step<'_> {
 
     //      lea ADDRESS, %v
     //      lea disp(%rsp), %r
-    pub(super) fn lea(
-        &mut self,
-        d: Reg,
-        inputs: RegSet,
-        offset: Option<(Reg, i32)>,
-    ) -> Result<(), Broken> {
-        let at = offset.and_then(|(base, disp)| self.state.get(base).form.moved(disp));
-        match (d, at) {
-            (Reg::RSP, Some(at)) => self.move_rsp_to(at),
-            (Reg::RSP, None) => self.clobber(),
-            (_, at) => self.computed(d, inputs, at.unwrap_or(Form::Any)),
+    //      lea (%rdi,%t), %rdi # a window pointer
+    pub(super) fn lea(&mut self, d: Reg, inputs: RegSet, sum: Sum) -> Result<(), Broken> {
+        let form = |r| self.state.get(r).form;
+        let result = match sum {
+            Sum::Offset(base, disp) => form(base).moved(disp),
+            Sum::Registers(a, b) => self.scheme.sum(form(a), form(b)),
+            Sum::Other => None,
+        };
+        match (d, result) {
+            (Reg::RSP, Some(at @ (Form::Stack(_) | Form::Aligned(_)))) => self.move_rsp_to(at),
+            (Reg::RSP, _) => self.clobber(),
+            (_, result) => self.computed(d, inputs, result.unwrap_or(Form::Any)),
+        }
+    }
+
+    //      mov %edi, %edi
+    //      not %edi
+    pub(super) fn low_halves(&mut self) {
+        for r in self.insn.low.iter() {
+            let name = self.state.get(r).name;
+            let form = Form::LowHalf;
+            self.state.write(r, Value { name, form });
         }
     }
 

@@ -13,6 +13,10 @@
 //! or `mov %s, (%rsp)` instead of the comparison. Here `rsp` means the stack pointer at
 //! entry, however an instruction names the place. No other instruction may touch the
 //! shadow, not even to read it.
+//!
+//! In a scheme with a window there is no shadow: the word is above `rsp` from the entry to
+//! the return (P4), and below `rsp` is all that `push` and `call` write. Memory operands do
+//! not reach the stack that it is on.
 
 use twin_abi::stack;
 
@@ -43,7 +47,7 @@ enum ReturnPlace {
 impl Step<'_> {
     /// Which of the two the eight bytes of a memory operand are.
     fn place_of_return_word(&self, m: &Memory) -> Option<ReturnPlace> {
-        if self.rules.return_words == ReturnWords::Trusted || m.size != 8 {
+        if self.rules.return_words != ReturnWords::Shadowed || m.size != 8 {
             return None;
         }
         match self.state.frame_place(m)? {
@@ -105,12 +109,12 @@ impl Step<'_> {
 
     /// `ret`, and jumps to code that returns in the function's place.
     pub(super) fn returns(&self) -> Result<(), Broken> {
-        match self.rules.return_words == ReturnWords::Trusted || self.state.returns.intact {
-            true => Ok(()),
-            false => broken(
+        match self.rules.return_words {
+            ReturnWords::Shadowed if !self.state.returns.intact => broken(
                 Code::ReturnWord,
                 "the return address may have been overwritten since the function began",
             ),
+            ReturnWords::Shadowed | ReturnWords::OutOfReach | ReturnWords::Trusted => Ok(()),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::domain::bounds::MAX_ALIGNMENT;
 use crate::domain::{Form, Value};
 use crate::insn::Reg;
 use crate::report::Code;
+use crate::targets::NamedMemory;
 
 /// `rsp` stays at whole words, counted from the entry. So if a function is entered with
 /// `rsp` at a multiple of 8, its calls and returns are at multiples of 8.
@@ -77,6 +78,13 @@ impl Step<'_> {
     }
 
     pub(super) fn leave(&mut self) -> Result<(), Broken> {
+        if self.rules.named_memory == NamedMemory::Window {
+            self.state.clobber(self.insn.writes);
+            return broken(
+                Code::StackPointer,
+                "leave moves %rsp to where a register says",
+            );
+        }
         let frame = self.state.get(Reg::RBP).form;
         let (Form::Stack(_) | Form::Aligned(_)) = frame else {
             return broken(

@@ -5,6 +5,7 @@ use super::{Broken, Next, Proved, Step, broken};
 use crate::domain::{Bound, Direction, Form};
 use crate::insn::{Reg, RegSet, StringKind};
 use crate::report::Code;
+use crate::targets::NamedMemory;
 
 impl Step<'_> {
     //      cld; mov %v,%rdi; mov %w,%rsi; mov %n,%rcx; rep movsq
@@ -21,13 +22,28 @@ impl Step<'_> {
             let form = self.state.get(r).form;
             matches!(form, Form::Stack(_) | Form::Aligned(_))
         };
-        let result = match self.faulting && !pointers.iter().any(in_frame) {
-            true => Ok(()),
-            false => self.pointers(pointers, shift, rep),
+        let excused = self.faulting && !pointers.iter().any(in_frame);
+        let result = match self.rules.named_memory {
+            _ if excused => Ok(()),
+            NamedMemory::Window => self.window_pointers(pointers),
+            NamedMemory::None | NamedMemory::SymbolsAndPerCpu => {
+                self.pointers(pointers, shift, rep)
+            }
         };
         let counter = if rep { Reg::RCX.set() } else { RegSet::NONE };
         self.state.clobber(self.insn.writes.or(written).or(counter));
         result
+    }
+
+    //      lea (%rdi,%t),%rdi; rep stosq
+    //
+    // Any count and direction: it ends at a guard at the latest (`crate::schemes`).
+    fn window_pointers(&self, pointers: &[Reg]) -> Result<(), Broken> {
+        let good = |&r: &Reg| self.state.get(r).form == Form::WindowPointer;
+        match pointers.iter().all(good) {
+            true => Ok(()),
+            false => broken(Code::StringPointer, "a pointer is not a window pointer"),
+        }
     }
 
     fn pointers(&self, pointers: &[Reg], shift: u8, rep: bool) -> Result<(), Broken> {

@@ -1,5 +1,9 @@
-//! How the verifier recognises the check of each scheme: [`SchemeRules`], one
-//! implementation for each, in a file of its own.
+//! How the verifier recognises what confines an access in each scheme: [`SchemeRules`],
+//! one implementation for each, in a file of its own.
+//!
+//! In a scheme with a table this is a check. In a scheme with a window it is the form of
+//! the operand, which `crate::decode` judges; only pointers of string instructions are
+//! values that have to be followed, from a *low half* and the *window start*.
 //!
 //! A check computes the offset of an address's table entry, reads the entry's tag,
 //! branches away if the tag is not that of the address's page, and reads the entry's
@@ -17,28 +21,36 @@
 
 mod paper;
 mod stlb;
+mod window32;
 
 use twin_abi::Scheme;
 
 use crate::domain::{Flags, Form, Name, State, Value};
 use crate::insn::{Alu, Condition, Reg, TableRead};
 
-/// How to recognise the check of a scheme.
+/// How to recognise the check of a scheme, or the pointers of one that has none. What a
+/// scheme does not have, it leaves as it is here.
 pub trait SchemeRules: Sync {
     /// The scheme that these are the rules of.
     fn scheme(&self) -> Scheme;
 
     /// How a check reads the table: the tag first, then the translation. The only
     /// reads that are allowed.
-    fn reads(&self) -> [TableRead; 2];
+    fn reads(&self) -> &'static [TableRead] {
+        &[]
+    }
 
     /// What arithmetic with a constant makes of `before` on the way to an index; `None`
     /// if it is no step towards one. `wide`: on 64 bits.
-    fn index_step(&self, op: Alu, before: Value, imm: i32, wide: bool) -> Option<Form>;
+    fn index_step(&self, _op: Alu, _before: Value, _imm: i32, _wide: bool) -> Option<Form> {
+        None
+    }
 
     /// The meaning of the flags after `cmp $imm, %v`; `None` if it is not a comparison of
     /// this scheme.
-    fn compared(&self, v: Reg, form: Form, imm: i32, wide: bool) -> Option<Flags>;
+    fn compared(&self, _v: Reg, _form: Form, _imm: i32, _wide: bool) -> Option<Flags> {
+        None
+    }
 
     /// The result of a read of half an entry, if `r` holds the operand that it needs and
     /// `index` is the entry's.
@@ -47,18 +59,27 @@ pub trait SchemeRules: Sync {
     /// Why it is not the read that a check has here.
     fn read(
         &self,
-        state: &mut State,
-        read: TableRead,
-        r: Value,
-        index: Form,
-    ) -> Result<Gives, &'static str>;
+        _state: &mut State,
+        _read: TableRead,
+        _r: Value,
+        _index: Form,
+    ) -> Result<Gives, &'static str> {
+        Err(NOT_THIS_SCHEME)
+    }
 
     /// The address that a conditional branch checks; `None` if it is not the branch of a
     /// check.
-    fn checked(&self, condition: Condition, flags: Flags) -> Option<Name>;
+    fn checked(&self, _condition: Condition, _flags: Flags) -> Option<Name> {
+        None
+    }
 
     /// The branch of a check was not taken: adds the fact that the flags prove.
-    fn passed(&self, state: &mut State, flags: Flags);
+    fn passed(&self, _state: &mut State, _flags: Flags) {}
+
+    /// The sum of two registers that `lea` adds, if that confines string instructions.
+    fn sum(&self, _a: Form, _b: Form) -> Option<Form> {
+        None
+    }
 }
 
 /// The result of a read of half a table entry.
@@ -74,13 +95,15 @@ pub enum Gives {
 const NOT_THIS_SCHEME: &str = "the object's scheme does not read the table like this";
 
 /// The rules of all schemes; a test compares it with `Scheme::ALL`.
-const ALL: [&dyn SchemeRules; Scheme::ALL.len()] = [&stlb::Stlb, &paper::Paper];
+const ALL: [&dyn SchemeRules; Scheme::ALL.len()] =
+    [&stlb::Stlb, &paper::Paper, &window32::Window32];
 
 /// The rules of a scheme.
 pub fn of(scheme: Scheme) -> &'static dyn SchemeRules {
     match scheme {
         Scheme::Stlb => &stlb::Stlb,
         Scheme::Paper => &paper::Paper,
+        Scheme::Window32 => &window32::Window32,
     }
 }
 
@@ -110,9 +133,12 @@ mod tests {
             assert_eq!(rules.scheme(), scheme);
             let listed = ALL.iter().filter(|s| s.scheme() == scheme).count();
             assert_eq!(listed, 1, "{scheme:?}");
-            let [tag, xlate] = rules.reads();
-            assert_eq!((tag.half, xlate.half), (Half::Tag, Half::Xlate));
-            for read in rules.reads() {
+            let halves: Vec<Half> = rules.reads().iter().map(|read| read.half).collect();
+            match Scheme::TABLES.contains(&scheme) {
+                true => assert_eq!(halves, [Half::Tag, Half::Xlate]),
+                false => assert_eq!(halves, []),
+            }
+            for &read in rules.reads() {
                 assert!(
                     is_read(read) && !seen.contains(&read),
                     "{scheme:?}: {read:?}"

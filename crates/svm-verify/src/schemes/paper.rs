@@ -16,7 +16,7 @@ use twin_abi::{Scheme, stlb};
 
 use super::{Gives, NOT_THIS_SCHEME, SchemeRules};
 use crate::domain::{Flags, Form, Name, State, Value};
-use crate::insn::{Alu, Condition, Half, Reg, TableRead};
+use crate::insn::{Alu, Condition, Half, TableRead};
 
 /// The scheme `paper`.
 pub struct Paper;
@@ -35,8 +35,8 @@ impl SchemeRules for Paper {
         Scheme::Paper
     }
 
-    fn reads(&self) -> [TableRead; 2] {
-        [CMP_TAG, XOR_XLATE]
+    fn reads(&self) -> &'static [TableRead] {
+        &[CMP_TAG, XOR_XLATE]
     }
 
     //      and $-4096, %i
@@ -52,10 +52,6 @@ impl SchemeRules for Paper {
             (Alu::Shr, Form::PageBits(x), SHIFT, _) => Some(Form::Index(x)),
             _ => None,
         }
-    }
-
-    fn compared(&self, _: Reg, _: Form, _: i32, _: bool) -> Option<Flags> {
-        None
     }
 
     fn read(

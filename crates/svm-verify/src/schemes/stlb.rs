@@ -35,8 +35,8 @@ impl SchemeRules for Stlb {
         Scheme::Stlb
     }
 
-    fn reads(&self) -> [TableRead; 2] {
-        [SUB_TAG, ADD_XLATE]
+    fn reads(&self) -> &'static [TableRead] {
+        &[SUB_TAG, ADD_XLATE]
     }
 
     //      shr $8, %id

@@ -40,7 +40,7 @@ impl Contract {
     /// # Errors
     /// What it was made for instead.
     pub(crate) fn admits(self, scheme: Scheme, target: Target) -> Result<(), String> {
-        if Rules::of(self.target).is_none() {
+        if self.target == Target::Process {
             return Err("nothing is proved of programs (`process`)".to_owned());
         }
         let (made, demanded) = (target.as_str(), self.target.as_str());
@@ -55,6 +55,10 @@ impl Contract {
                 scheme.as_str(),
                 wanted.as_str()
             )),
+            _ if Rules::of(target, scheme).is_none() => Err(format!(
+                "the scheme `{}` is not one of the target `{made}`",
+                scheme.as_str()
+            )),
             _ => Ok(()),
         }
     }
@@ -67,7 +71,7 @@ mod tests {
     #[test]
     fn an_object_keeps_what_is_demanded_or_is_told_what_it_was_made_for() {
         let demanded = Contract::of(Target::Hypervisor);
-        for scheme in [Scheme::Paper, Scheme::Stlb] {
+        for scheme in Scheme::ALL {
             assert_eq!(demanded.admits(scheme, Target::Hypervisor), Ok(()));
             let said = demanded.admits(scheme, Target::Linux).unwrap_err();
             assert!(
@@ -82,6 +86,19 @@ mod tests {
             .unwrap_err();
         assert!(
             said.contains("`paper`") && said.contains("`stlb`"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_scheme_is_refused_for_a_target_that_it_does_not_serve() {
+        let demanded = Contract::of(Target::Linux);
+        assert_eq!(demanded.admits(Scheme::Stlb, Target::Linux), Ok(()));
+        let said = demanded
+            .admits(Scheme::Window32, Target::Linux)
+            .unwrap_err();
+        assert!(
+            said.contains("`window32`") && said.contains("`linux`"),
             "{said}"
         );
     }

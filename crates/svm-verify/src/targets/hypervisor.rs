@@ -1,6 +1,6 @@
-//! A hypervisor instance: only code, which reaches dom0 through checks alone. The loader
-//! supplies the runtime and enters the code at functions, visible names and codemap
-//! entries.
+//! A hypervisor instance: only code, which reaches dom0 through checks alone, or through
+//! the window alone. The loader supplies the runtime and enters the code at functions,
+//! visible names and codemap entries.
 
 use twin_abi::Target;
 
@@ -9,8 +9,8 @@ use super::{
     ReturnWords, Rules, UnreachedCode,
 };
 
-/// The rules of `--target hypervisor`.
-pub static RULES: Rules = Rules {
+/// The rules of `--target hypervisor` in a scheme with a table.
+pub const TABLE: Rules = Rules {
     target: Target::Hypervisor,
     contents: Contents::CodeAlone,
     patching: Patching::Never,
@@ -22,4 +22,11 @@ pub static RULES: Rules = Rules {
     unreached_code: UnreachedCode::Refused,
     frames: Frames::Own,
     callees: Callees::Untrusted,
+};
+
+/// The same in a scheme with a window.
+pub const WINDOW: Rules = Rules {
+    named_memory: NamedMemory::Window,
+    return_words: ReturnWords::OutOfReach,
+    ..TABLE
 };

@@ -1,16 +1,16 @@
 //! The differences between the targets: one value of [`Rules`] for each, made of data
-//! alone.
+//! alone. A hypervisor has one for schemes with a table and one for schemes with a window.
 //!
-//! A phase reads the field for the rule that it judges and never tests which target it
-//! is. So a new target is one more file next to [`hypervisor`] and [`linux`]. A rule
-//! that only this target has is a new variant here; then every `match` on the field has
-//! to handle it.
+//! A phase reads the field for the rule that it judges and never tests which target or
+//! scheme it is. So a new target is one more file next to [`hypervisor`] and [`linux`]. A
+//! rule that only this target has is a new variant here; then every `match` on the field
+//! has to handle it.
 
 mod contract;
 mod hypervisor;
 mod linux;
 
-use twin_abi::Target;
+use twin_abi::{Scheme, Target};
 
 pub use contract::Contract;
 
@@ -76,6 +76,9 @@ pub enum NamedMemory {
     None,
     /// A symbol's place, and per-CPU data through `%gs`.
     SymbolsAndPerCpu,
+    /// The window, which every operand names by its prefixes 65 and 67. Nothing is
+    /// translated.
+    Window,
 }
 
 /// P2: calls and jumps to an address in a register or in memory.
@@ -92,6 +95,8 @@ pub enum IndirectBranches {
 pub enum ReturnWords {
     /// The function keeps the return address in a shadow and compares it.
     Shadowed,
+    /// It is on a stack that no memory operand reaches.
+    OutOfReach,
     /// It is left to the kernel's own policy.
     Trusted,
 }
@@ -135,10 +140,12 @@ pub enum Callees {
 }
 
 impl Rules {
-    /// The rules of a target; `None` if nothing is proved of its code.
-    pub fn of(target: Target) -> Option<&'static Rules> {
+    /// The rules of a target for code of a scheme; `None` if nothing is proved of such
+    /// code, or there is none.
+    pub fn of(target: Target, scheme: Scheme) -> Option<&'static Rules> {
         match target {
-            Target::Hypervisor => Some(&hypervisor::RULES),
+            _ if !scheme.serves(target) => None,
+            Target::Hypervisor => Some(Rules::hypervisor(scheme)),
             Target::Linux => Some(&linux::RULES),
             // Programs, of which nothing is proved.
             Target::Process => None,
@@ -146,8 +153,11 @@ impl Rules {
     }
 
     /// Those of a hypervisor instance.
-    pub fn hypervisor() -> &'static Rules {
-        &hypervisor::RULES
+    pub fn hypervisor(scheme: Scheme) -> &'static Rules {
+        match scheme {
+            Scheme::Stlb | Scheme::Paper => &hypervisor::TABLE,
+            Scheme::Window32 => &hypervisor::WINDOW,
+        }
     }
 }
 
@@ -185,11 +195,11 @@ mod tests {
         ]
     }
 
-    /// The rules of a target. A match without `_`: a new target does not compile until
-    /// its rules are listed here.
-    fn expected(target: Target) -> Option<[&'static str; 10]> {
-        match target {
-            Target::Hypervisor => Some([
+    /// The rules of a target and a scheme. A match without `_`: a new one does not compile
+    /// until its rules are listed here.
+    fn expected(target: Target, scheme: Scheme) -> Option<[&'static str; 10]> {
+        match (target, scheme) {
+            (Target::Hypervisor, Scheme::Stlb | Scheme::Paper) => Some([
                 "CodeAlone",
                 "Never",
                 "Unprivileged",
@@ -201,7 +211,19 @@ mod tests {
                 "Own",
                 "Untrusted",
             ]),
-            Target::Linux => Some([
+            (Target::Hypervisor, Scheme::Window32) => Some([
+                "CodeAlone",
+                "Never",
+                "Unprivileged",
+                "Window",
+                "Refused",
+                "OutOfReach",
+                "MayContinue",
+                "Refused",
+                "Own",
+                "Untrusted",
+            ]),
+            (Target::Linux, Scheme::Stlb | Scheme::Paper) => Some([
                 "Module",
                 "ByKernelTables",
                 "Kernel",
@@ -213,15 +235,16 @@ mod tests {
                 "Compiled",
                 "KeepByPsabi",
             ]),
-            Target::Process => None,
+            (Target::Linux, Scheme::Window32) | (Target::Process, _) => None,
         }
     }
 
     #[test]
-    fn every_rule_of_every_target_is_listed() {
-        for target in Target::ALL {
-            let (rules, expected) = (Rules::of(target), expected(target));
-            assert_eq!(rules.is_some(), expected.is_some(), "{target:?}");
+    fn every_rule_of_every_target_and_scheme_is_listed() {
+        let all = Target::ALL.map(|target| Scheme::ALL.map(|scheme| (target, scheme)));
+        for (target, scheme) in all.into_iter().flatten() {
+            let (rules, expected) = (Rules::of(target, scheme), expected(target, scheme));
+            assert_eq!(rules.is_some(), expected.is_some(), "{target:?} {scheme:?}");
             let (Some(rules), Some(expected)) = (rules, expected) else {
                 continue;
             };

@@ -7,7 +7,9 @@ use std::{fs, io};
 use svm_verify::{Contract, Scheme, Target};
 
 use super::module::link;
-use super::{ABI, PAPER, STLB, assemble, check, check_register, note, paper, returning, stlb};
+use super::{
+    ABI, PAPER, STLB, WINDOW32, assemble, check, check_register, note, paper, returning, stlb,
+};
 
 /// The expected result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +80,12 @@ pub fn parse(target: Target, path: &Path, directory: &str, topic: &str, text: &s
         let end = starts.get(i + 1).copied().unwrap_or(lines.len());
         let place = format!("{directory}/{topic}.s:{}", start + 1);
         let name = &lines[start][4..];
-        let (mut expected, mut schemes, mut whole) = (None, vec![STLB], false);
+        let own = if topic.starts_with("window32") {
+            WINDOW32
+        } else {
+            STLB
+        };
+        let (mut expected, mut schemes, mut whole) = (None, vec![own], false);
         let mut line = start;
         let mut code = start + 1;
         while let Some(directive) = lines[code..end].first().and_then(|l| l.strip_prefix("# ")) {
@@ -89,6 +96,7 @@ pub fn parse(target: Target, path: &Path, directory: &str, topic: &str, text: &s
                 ("accept", _) => (expected, line) = (Some(Expected::Accept), code),
                 ("scheme", "stlb") => schemes = vec![STLB],
                 ("scheme", "paper") => schemes = vec![PAPER],
+                ("scheme", "window32") => schemes = vec![WINDOW32],
                 ("scheme", "both") => schemes = vec![STLB, PAPER],
                 ("from", _) => {}
                 ("whole", _) => whole = true,
@@ -98,7 +106,7 @@ pub fn parse(target: Target, path: &Path, directory: &str, topic: &str, text: &s
         }
         let expected = expected.unwrap_or_else(|| panic!("{place}: neither refuse nor accept"));
         for scheme in schemes {
-            let suffix = if scheme == PAPER { "paper" } else { "stlb" };
+            let suffix = Scheme::from_number(scheme).expect("a scheme").as_str();
             cases.push(Case {
                 title: format!("{place}: {name} ({suffix})"),
                 file: format!("{directory}-{topic}-{:03}-{suffix}.o", i + 1),

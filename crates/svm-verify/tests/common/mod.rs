@@ -11,7 +11,7 @@ use std::process::Command;
 
 use svm_verify::{Contract, Options, Proof, Target, Violations};
 
-/// The contract of a hypervisor, in either scheme.
+/// The contract of a hypervisor, in any scheme.
 pub const USER: Contract = Contract::of(Target::Hypervisor);
 /// The contract of a module for a stock kernel.
 pub const LINUX: Contract = Contract::of(Target::Linux);
@@ -20,6 +20,8 @@ pub const LINUX: Contract = Contract::of(Target::Linux);
 pub const PAPER: u32 = 0;
 /// See [`PAPER`].
 pub const STLB: u32 = 1;
+/// See [`PAPER`].
+pub const WINDOW32: u32 = 2;
 
 /// The first word of a note.
 pub const ABI: u32 = twin_abi::ABI_VERSION;

@@ -1,9 +1,9 @@
 //! The explicit memory operand: the kind of access and its size, and that there is no
 //! other memory operand.
 
-use iced_x86::{Instruction, Mnemonic, OpKind, Register, UsedMemory};
+use iced_x86::{Code as Code86, Instruction, Mnemonic, OpKind, Register, UsedMemory};
 
-use super::{OperandField, addressed, gpr64, writes};
+use super::{NOT_IN_WINDOW, OperandField, addressed, gpr32, gpr64, writes};
 use crate::decode::allow;
 use crate::insn::{Access, Insn, Memory, Op, Origin, Reg};
 use crate::report::Code;
@@ -24,13 +24,13 @@ pub(super) fn memory(
     let origin = match rules.named_memory {
         NamedMemory::None => Origin::Registers,
         NamedMemory::SymbolsAndPerCpu => origin(i, field),
+        // There are as many prefixes 65 as 67 (`crate::decode::prefix`).
+        NamedMemory::Window if i.segment_prefix() == Register::GS => Origin::Window,
+        NamedMemory::Window => Origin::Registers,
     };
     let registers = origin == Origin::Registers;
-    if explicit.is_some() && !silent && registers && gpr64(i.memory_base()).is_none() {
-        return Err((
-            Code::AddressForm,
-            "no register holds a translated address here",
-        ));
+    if explicit.is_some() && !silent {
+        form(i, origin, rules)?;
     }
     if is_stack_or_string(i) {
         // Their implicit operands have rules of their own (`crate::rules`).
@@ -64,6 +64,14 @@ pub(super) fn memory(
         OperandField::Displacement if !silent && registers => {
             return Err((Code::Untranslated, "its displacement is an address in dom0"));
         }
+        OperandField::Displacement if origin == Origin::Window && !silent => {
+            let reason =
+                "an address of 32 bits is not extended by its sign: R_X86_64_32 is its relocation";
+            return Err((Code::Relocation, reason));
+        }
+        OperandField::LowDisplacement if origin != Origin::Window || silent => {
+            return Err((Code::Relocation, NOT_IN_WINDOW));
+        }
         // Reported already.
         OperandField::Bad => return Ok(()),
         _ if silent => return addressed(i, field, rules),
@@ -77,6 +85,55 @@ pub(super) fn memory(
     }
     insn.memory.access = access;
     Ok(())
+}
+
+/// Whether the address is made of what its origin asks for.
+fn form(i: &Instruction, origin: Origin, rules: &Rules) -> Result<(), (Code, &'static str)> {
+    let base = i.memory_base();
+    match (origin, rules.named_memory) {
+        (Origin::Window, _) => in_window(i),
+        (Origin::Registers, NamedMemory::Window) if gpr64(base).is_none() => {
+            Err((Code::Operand, "it has neither prefix 65 nor prefix 67"))
+        }
+        (Origin::Registers, _) if gpr64(base).is_none() => Err((
+            Code::AddressForm,
+            "no register holds a translated address here",
+        )),
+        _ => Ok(()),
+    }
+}
+
+//      op %gs:disp(%ebase,%eindex,scale)
+//
+/// With the prefixes 65 and 67: the sum of 32-bit registers and a displacement is cut to
+/// 32 bits and added to the window's start (SDM volume 1, 3.7.5 and 3.3.7). Not relative to
+/// `eip`, whose place in dom0 no one knows; not in an immediate, a form that no compiler
+/// needs (MOV, moffs).
+fn in_window(i: &Instruction) -> Result<(), (Code, &'static str)> {
+    let narrow = |r: Register| r == Register::None || gpr32(r).is_some();
+    match narrow(i.memory_base()) && narrow(i.memory_index()) && !is_moffs(i.code()) {
+        true => Ok(()),
+        false => Err((
+            Code::Operand,
+            "its address is not made of registers of 32 bits and a displacement",
+        )),
+    }
+}
+
+/// `mov` between the accumulator and an address that is an immediate.
+fn is_moffs(code: Code86) -> bool {
+    use Code86::*;
+    matches!(
+        code,
+        Mov_AL_moffs8
+            | Mov_AX_moffs16
+            | Mov_EAX_moffs32
+            | Mov_RAX_moffs64
+            | Mov_moffs8_AL
+            | Mov_moffs16_AX
+            | Mov_moffs32_EAX
+            | Mov_moffs64_RAX
+    )
 }
 
 /// What happens to the operand, and its size in bytes; 0 if that is not known.

@@ -14,7 +14,7 @@ use crate::insn::{Alu, Condition, Insn, Memory, Op, Reg, RegSet, TableRead};
 use crate::report::Code;
 use crate::targets::{Instructions, NamedMemory, Rules};
 use memory::memory;
-use operation::{kernel_operation, operation};
+use operation::{kernel_operation, low_half, operation};
 
 /// Which operand field of an instruction a relocation fills in. Classification
 /// does not see where the relocation leads: [`crate::decode::memo`] relies on that.
@@ -28,6 +28,10 @@ pub enum OperandField {
     Immediate,
     /// A displacement: some dom0 address.
     Displacement,
+    /// A displacement: the low half of some dom0 address (schemes with a window).
+    LowDisplacement,
+    /// The immediate that is the window's start (schemes with a window).
+    WindowStart,
     /// The displacement of a table entry's tag.
     Tag,
     /// The displacement of a table entry's translation.
@@ -53,6 +57,10 @@ pub fn classify(
         relocated: false,
         section: 0,
         writes: RegSet::NONE,
+        low: match rules.named_memory {
+            NamedMemory::Window => low_half(i),
+            NamedMemory::None | NamedMemory::SymbolsAndPerCpu => RegSet::NONE,
+        },
         memory: Memory::NONE,
         op: match rules.instructions {
             Instructions::Unprivileged => operation(i, field),
@@ -106,6 +114,7 @@ fn known_writes(op: Op) -> Option<RegSet> {
         Op::Copy { d, .. }
         | Op::Copy32 { d, .. }
         | Op::Constant { d }
+        | Op::WindowStart { d }
         | Op::Lea { d, .. }
         | Op::MoveIfAbove { d, .. }
         | Op::Alu { d, .. } => Some(d.set()),
@@ -133,6 +142,9 @@ fn addressed(
     if matches!(field, OperandField::Tag | OperandField::Xlate) {
         return Err((Code::Table, "the driver may not have the table's address"));
     }
+    if field == OperandField::LowDisplacement {
+        return Err((Code::Relocation, NOT_IN_WINDOW));
+    }
     // An address in a module's own code is for `crate::kernel::references` to judge.
     let own = rules.named_memory == NamedMemory::SymbolsAndPerCpu
         && matches!(field, OperandField::Displacement | OperandField::None);
@@ -144,6 +156,9 @@ fn addressed(
     }
     Ok(())
 }
+
+/// Why a relocation of the type R_X86_64_32 is refused.
+const NOT_IN_WINDOW: &str = "half an address fits only an operand in the window";
 
 fn writes(access: OpAccess) -> bool {
     use OpAccess::*;

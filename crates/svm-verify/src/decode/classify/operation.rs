@@ -4,7 +4,9 @@ use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::{OperandField, gpr, gpr32, gpr64};
 use crate::decode::allow;
-use crate::insn::{Alu, BranchTarget, Condition, Half, Op, Reg, RegSet, StringKind, TableRead};
+use crate::insn::{
+    Alu, BranchTarget, Condition, Half, Op, Reg, RegSet, StringKind, Sum, TableRead,
+};
 use crate::schemes;
 
 /// The operation in a module for a stock kernel, which may have more of them.
@@ -27,6 +29,9 @@ pub(super) fn operation(i: &Instruction, field: OperandField) -> Op {
         return string(i).unwrap_or(Op::Stop);
     }
     match i.mnemonic() {
+        Mov if field == OperandField::WindowStart => {
+            gpr64(i.op0_register()).map_or(Op::Stop, |d| Op::WindowStart { d })
+        }
         Mov => mov(i),
         Lea => lea(i, field),
         Bt | Bts | Btr | Btc => bit_at(i).unwrap_or(Op::Plain),
@@ -131,15 +136,36 @@ fn lea(i: &Instruction, field: OperandField) -> Op {
     let base = i.memory_base();
     let inputs = [base, i.memory_index()].into_iter().filter_map(gpr);
     let inputs = inputs.fold(RegSet::NONE, |set, r| set.or(r.set()));
-    let simple = d.is_gpr64() && i.memory_index() == Register::None && field == OperandField::None;
-    let offset = gpr64(base)
-        .filter(|_| simple)
-        .and_then(|base| Some((base, i32::try_from(i.memory_displacement64() as i64).ok()?)));
+    let simple = d.is_gpr64() && field == OperandField::None;
+    let sum = gpr64(base).filter(|_| simple).and_then(|base| sum(i, base));
     Op::Lea {
         d: full,
         inputs,
-        offset,
+        sum: sum.unwrap_or(Sum::Other),
     }
+}
+
+/// The sum of `lea`, if it begins with this base.
+fn sum(i: &Instruction, base: Reg) -> Option<Sum> {
+    let disp = i32::try_from(i.memory_displacement64() as i64).ok()?;
+    match (i.memory_index(), i.memory_index_scale(), disp) {
+        (Register::None, ..) => Some(Sum::Offset(base, disp)),
+        (index, 1, 0) => gpr64(index).map(|index| Sum::Registers(base, index)),
+        _ => None,
+    }
+}
+
+/// The register whose upper half an instruction certainly clears: its destination, of 32
+/// bits (SDM volume 1, 3.4.1.1). Not of instructions that write it sometimes only, as
+/// `bsf` and `cmpxchg` do, nor of `xchg %eax,%eax`, which is `nop`.
+pub(super) fn low_half(i: &Instruction) -> RegSet {
+    use Mnemonic::*;
+    let writes = matches!(
+        i.mnemonic(),
+        Mov | Movzx | Movsx | Lea | Add | Adc | Sub | Sbb | And | Or | Xor | Not | Neg | Inc | Dec
+    );
+    let d = (writes && i.op0_kind() == OpKind::Register).then(|| gpr32(i.op0_register()));
+    d.flatten().map_or(RegSet::NONE, Reg::set)
 }
 
 fn arithmetic(i: &Instruction, field: OperandField) -> Op {

@@ -1,7 +1,7 @@
 //! Which general-purpose registers an instruction writes.
 
 use yaxpeax_x86::long_mode::{
-    Instruction as Second, RegSpec, behavior::AccessVisitor, register_class,
+    Instruction as Second, Operand, RegSpec, behavior::AccessVisitor, register_class,
 };
 
 use crate::insn::{Condition, Insn, Op, Reg, RegSet};
@@ -33,6 +33,7 @@ fn is_known(op: Op) -> bool {
         Op::Copy { .. }
             | Op::Copy32 { .. }
             | Op::Constant { .. }
+            | Op::WindowStart { .. }
             | Op::Lea { .. }
             | Op::Alu { .. }
             | Op::Compare { .. }
@@ -42,6 +43,16 @@ fn is_known(op: Op) -> bool {
             | Op::Jump(_)
             | Op::Branch(Condition::Above | Condition::NotEqual, _)
     )
+}
+
+/// Whether the second decoding's destination is the register, of 32 bits, whose upper half
+/// the interpretation believes cleared; true if there is none.
+pub(super) fn clears(insn: &Insn, second: &Second) -> bool {
+    let is_destination = |r: Reg| {
+        let d = second.operand(0);
+        matches!(d, Operand::Register { reg } if reg.class() == register_class::D && reg.num() == r.0)
+    };
+    insn.low.iter().all(is_destination)
 }
 
 /// Whether the interpretation believes written every register that the second decoding

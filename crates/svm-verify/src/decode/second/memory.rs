@@ -1,12 +1,12 @@
-//! Compares the explicit memory operand: the address is the same, no more bytes are
-//! reached, and it is written only if the interpretation believes so.
+//! Compares the explicit memory operand: the address and the segment are the same, no more
+//! bytes are reached, and it is written only if the interpretation believes so.
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
-use yaxpeax_x86::long_mode::{Instruction as Second, Operand, RegSpec, register_class};
+use yaxpeax_x86::long_mode::{Instruction as Second, Operand, RegSpec, Segment, register_class};
 
 use super::size;
 use crate::decode::allow;
-use crate::insn::{Access, Insn, Op};
+use crate::insn::{Access, Insn, Op, Origin};
 
 /// Base, index, scale and displacement.
 #[derive(PartialEq)]
@@ -97,7 +97,7 @@ pub(super) fn reaches(i: &Instruction, insn: &Insn, second: &Second, memory: Opt
     let Some(n) = memory else {
         return !has_memory(i);
     };
-    if first_address(i) != address(second.operand(n)) {
+    if first_address(i) != address(second.operand(n)) || !same_prefixes(i, insn, second, n) {
         return false;
     }
     let Some((believed, _)) = believed(i, insn) else {
@@ -108,6 +108,25 @@ pub(super) fn reaches(i: &Instruction, insn: &Insn, second: &Second, memory: Opt
         Some(here) if here.is_read() => believed != Access::None,
         _ => false,
     }
+}
+
+/// Whether the second decoding has the segment of the first, and 32-bit addresses where
+/// the interpretation believes in a place in the window and nowhere else. `lea` reaches
+/// nothing.
+fn same_prefixes(i: &Instruction, insn: &Insn, second: &Second, n: u8) -> bool {
+    let segment = match second.segment_override_for_op(n) {
+        Some(Segment::FS) => Register::FS,
+        Some(Segment::GS) => Register::GS,
+        // The others mean nothing in 64-bit mode (SDM volume 1, 3.7.4).
+        _ => Register::None,
+    };
+    let first = match i.segment_prefix() {
+        own @ (Register::FS | Register::GS) => own,
+        _ => Register::None,
+    };
+    let narrow = second.prefixes.address_size();
+    let lea = i.mnemonic() == Mnemonic::Lea;
+    segment == first && (lea || narrow == (insn.memory.origin == Origin::Window))
 }
 
 /// Whether the second decoding reaches no more bytes than the interpretation

@@ -22,7 +22,7 @@ use yaxpeax_arch::{Decoder as _, LengthedInstruction, U8Reader};
 use yaxpeax_x86::long_mode::{InstDecoder, Instruction as Second};
 
 use crate::insn::Insn;
-use destination::writes;
+use destination::{clears, writes};
 use differences::known_to_differ;
 use meaning::does;
 use memory::{fits, memory_operand, reaches};
@@ -49,7 +49,7 @@ pub fn agrees(
         Aspect::Memory
     } else if differs(Aspect::Size, fits(i, insn, &second, memory)) {
         Aspect::Size
-    } else if differs(Aspect::Destination, writes(insn, &second)) {
+    } else if differs(Aspect::Destination, writes(insn, &second)) || !clears(insn, &second) {
         Aspect::Destination
     } else {
         return Ok(());
