@@ -307,7 +307,10 @@ impl LinkedCode {
 }
 
 /// Links as the scheme's code is to be linked.
-fn link_as(
+///
+/// # Errors
+/// The linker's.
+pub fn link_as(
     scheme: Scheme,
     object: &Object<'_>,
     layout: &Layout,

@@ -11,7 +11,7 @@ use process_lab::program::{Scheme, Variant};
 use process_lab::random::mix;
 
 use super::cases::{self, Case, Live};
-use super::compare::{Difference, agree, describe, listing};
+use super::compare::{Difference, agree, describe, is_out_of_reach, listing};
 use super::copies::Copies;
 use super::enter::{self, Features};
 use super::image::{self, Image, Rewritten};
@@ -99,7 +99,7 @@ const fn replayed(scheme: Scheme, copies: Copies) -> Execution {
     }
 }
 
-pub const EXECUTIONS: [Execution; 10] = [
+pub const EXECUTIONS: [Execution; 12] = [
     execution(Scheme::Stlb, false, false),
     execution(Scheme::Stlb, false, true),
     execution(Scheme::Stlb, true, false),
@@ -110,14 +110,18 @@ pub const EXECUTIONS: [Execution; 10] = [
     replayed(Scheme::Stlb, Copies::Fast),
     replayed(Scheme::Paper, Copies::Cautious),
     replayed(Scheme::Paper, Copies::Fast),
+    execution(Scheme::Window32, false, false),
+    execution(Scheme::Window32, true, false),
 ];
 
 /// The rewritings that [`EXECUTIONS`] needs.
-const VARIANTS: [Variant; 4] = [
+const VARIANTS: [Variant; 6] = [
     EXECUTIONS[0].variant,
     EXECUTIONS[2].variant,
     EXECUTIONS[3].variant,
     EXECUTIONS[5].variant,
+    EXECUTIONS[10].variant,
+    EXECUTIONS[11].variant,
 ];
 
 /// The results of a campaign.
@@ -142,6 +146,10 @@ pub struct FormsReport {
     pub string_states: u64,
     /// Of these, runs whose copies a machine other than the processor did.
     pub replayed: u64,
+    /// Functions of these that a variant with a window refuses.
+    pub not_in_window: usize,
+    /// States that are not compared, because their addresses are beyond a window.
+    pub out_of_reach: u64,
     /// Differences found; not all are described.
     pub differences: u64,
     /// Some of them.
@@ -158,6 +166,8 @@ impl FormsReport {
         self.faults += other.faults;
         self.string_states += other.string_states;
         self.replayed += other.replayed;
+        self.out_of_reach += other.out_of_reach;
+        self.not_in_window += other.not_in_window;
         self.differences += other.differences;
         self.described.extend(other.described);
         for (name, n) in other.refused {
@@ -189,10 +199,12 @@ impl fmt::Display for FormsReport {
         for (name, n) in &self.refused {
             row(f, &format!("  refused in context: {name}"), *n as u64)?;
         }
+        row(f, "  refused for a window only", self.not_in_window as u64)?;
         row(f, "states compared", self.states)?;
         row(f, "  that fault in both", self.faults)?;
         row(f, "  of string instructions", self.string_states)?;
         row(f, "    copied by machines of our own", self.replayed)?;
+        row(f, "states beyond a window", self.out_of_reach)?;
         for (name, n) in &self.known {
             row(f, &format!("  known: {name}"), *n as u64)?;
         }
@@ -305,7 +317,7 @@ fn batches(forms: &[Form], verdicts: &[Verdict], plan: &Extent) -> Vec<Batch> {
         .collect()
 }
 
-/// A batch that every variant accepts, linked.
+/// A batch that every variant with a table accepts, linked for each variant.
 struct Prepared<'b> {
     cases: Vec<(usize, &'b Case)>,
     original: Image,
@@ -321,8 +333,11 @@ fn prepare<'b>(batch: &'b Batch, plan: &Extent) -> Result<Prepared<'b>, Error> {
         .collect();
     let mut report = FormsReport::default();
     let mut accepted = Vec::new();
+    let has_table = |variant: &Variant| Scheme::TABLES.contains(&variant.scheme);
+    let tables = VARIANTS.iter().zip(&verdicts).filter(|(v, _)| has_table(v));
+    let tables: Vec<_> = tables.map(|(_, verdicts)| verdicts).collect();
     for (n, case) in batch.cases.iter().enumerate() {
-        let refusal = verdicts.iter().find_map(|v| match &v[n] {
+        let refusal = tables.iter().find_map(|v| match &v[n] {
             Verdict::Refused(code, _) => Some(format!("{code}, {:?} live", case.live)),
             _ => None,
         });
@@ -337,8 +352,12 @@ fn prepare<'b>(batch: &'b Batch, plan: &Extent) -> Result<Prepared<'b>, Error> {
     let made = object(accepted.iter().copied());
     let original = image::original(&made)?;
     let mut rewritten = Vec::new();
-    for variant in VARIANTS {
-        let object = survey::rewrite(&made, variant)?;
+    for (variant, verdicts) in VARIANTS.into_iter().zip(&verdicts) {
+        // A window refuses a few more: uses of the stack pointer as a number.
+        let takes = |(n, _): &&(usize, &Case)| verdicts[*n].is_rewritten();
+        let taken = accepted.iter().filter(takes);
+        report.not_in_window += accepted.len() - taken.clone().count();
+        let object = survey::rewrite(&object(taken.copied()), variant)?;
         rewritten.push(Rewritten::new(object, variant)?);
     }
     Ok(Prepared {
@@ -439,7 +458,12 @@ fn compare(
             continue;
         }
         let (number, case, state) = work.run(n);
-        if !execution.share().has(case, state) {
+        // A function that the variant refuses is not run.
+        if !execution.share().has(case, state) || b.is(Ending::None) {
+            continue;
+        }
+        if is_out_of_reach(&a, execution) && !agree(&a, &b) {
+            report.out_of_reach += 1;
             continue;
         }
         report.states += 1;

@@ -5,6 +5,7 @@ use std::fmt;
 
 use elf_loader::{Object, Place};
 use process_lab::error::Error;
+use process_lab::program::Scheme;
 use process_lab::shared::Shared;
 
 use super::campaign::Execution;
@@ -54,6 +55,18 @@ pub fn agree(native: &Record, twin: &Record) -> bool {
     native == twin && !native.is(Ending::Died) && !native.is(Ending::Aborted)
 }
 
+/// Whether a rewritten run need not do what the native one did: a window has the low 32
+/// bits of addresses only, so what the processor refuses natively above that it may not
+/// refuse there. The access is confined; nothing else is promised of it.
+pub fn is_out_of_reach(native: &Record, execution: Execution) -> bool {
+    let beyond = native.trap == GENERAL_PROTECTION || native.address >= twin_abi::window::SIZE;
+    let cuts = !Scheme::TABLES.contains(&execution.variant.scheme);
+    cuts && native.is(Ending::Fault) && beyond
+}
+
+/// #GP: of an address that is not canonical, or an operand that is not aligned.
+const GENERAL_PROTECTION: u64 = 13;
+
 /// The whole outcome of one run, for people.
 #[derive(Clone, Debug, Default)]
 struct Observed {
@@ -79,7 +92,8 @@ fn again<M: Machine>(
         let mut memory = Memory::new(pages, seed)?;
         let mut machine = make(&memory)?;
         let record = one(&mut machine, &mut memory, &frame_bytes(), case, state);
-        let bytes = words(machine.block(), &record, case.1, &mut memory);
+        let frame = frame_left(case.1, machine.data_stack());
+        let bytes = words(machine.block(), &record, frame, &mut memory);
         shared.write(0, &bytes[..bytes.len().min(ROOM)]);
         Ok(())
     })?;
@@ -89,9 +103,9 @@ fn again<M: Machine>(
 }
 
 /// An outcome as words: lengths first.
-fn words(block: &Block, record: &Record, case: &Case, memory: &mut Memory) -> Vec<u8> {
+fn words(block: &Block, record: &Record, frame: &[u8], memory: &mut Memory) -> Vec<u8> {
     let (registers, flags) = block.registers();
-    let (vectors, frame, changes) = (block.vectors(), frame_left(case), memory.changes());
+    let (vectors, changes) = (block.vectors(), memory.changes());
     let lengths = [vectors.len(), frame.len(), changes.len()].map(|n| n as u64);
     let ended = [record.ending, record.trap, record.address, record.place];
     let head = lengths

@@ -8,12 +8,16 @@ use elf_loader::{Object, Place};
 use process_lab::address_space::{MODULE, PAGE};
 use process_lab::entries::Entries;
 use process_lab::error::Error;
-use process_lab::program::{CODE, STLB, Variant, map_rows};
+use process_lab::program::{CODE, STLB, Variant, WINDOW, link_as, map_rows};
 use process_lab::runtime;
 use twin_abi::names;
 
 use super::memory::DATA;
 use super::object::SYMBOL;
+
+/// How far above the driver's stack dom0 has the data stack: nothing, so that addresses on
+/// the stack are the native ones. No code of dom0's runs here.
+pub const STACK_VIEW: u64 = 0;
 
 /// Code at addresses.
 pub struct Image {
@@ -60,7 +64,12 @@ impl<'o> Rewritten<'o> {
     pub fn new(object: Object<'o>, variant: Variant) -> Result<Rewritten<'o>, Error> {
         let placed = layout(&object, CODE, |_, _| true)?;
         let trampolines = Trampolines::new(&object, placed.span().end, &resolve)?;
-        let linked = link(&object, &placed, &trampolines.resolver(&resolve))?;
+        let linked = link_as(
+            variant.scheme,
+            &object,
+            &placed,
+            &trampolines.resolver(&resolve),
+        )?;
         let mut image = image(&object, &linked, CODE, |id| placed.address(id));
         let code = linked
             .iter()
@@ -101,6 +110,8 @@ fn resolve(name: &str, use_: SymbolUse) -> Option<u64> {
     }
     match name {
         names::STLB => Some(STLB),
+        names::WINDOW => Some(WINDOW),
+        names::STACK_VIEW => Some(STACK_VIEW),
         _ if use_ == SymbolUse::Call => runtime::entry(name),
         _ => None,
     }

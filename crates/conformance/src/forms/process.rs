@@ -21,6 +21,11 @@ pub trait Machine {
     fn run(&mut self, name: &str, state: &State, uses_fs: bool) -> Record;
     /// The registers that it left.
     fn block(&self) -> &Block;
+    /// Bytes from where `rsp` points to where the frame's data is: another place only if
+    /// there are two stacks.
+    fn data_stack(&self) -> u64 {
+        0
+    }
 }
 
 /// The work of a child.
@@ -220,16 +225,17 @@ pub fn one(
     (number, case): (usize, &Case),
     state: &State,
 ) -> Record {
-    fill_frame(frame);
+    let data = machine.data_stack();
+    fill_frame(frame, data);
     for (address, bytes) in &state.patches {
         memory.patch(*address, bytes);
-        patch_frame(*address, bytes);
+        patch_frame(*address, bytes, data);
     }
     ports::reset();
     let mut record = machine.run(&Case::symbol(number), state, case.uses_fs());
     if record.is(Ending::Returned) {
         record.registers = registers_word(machine.block(), case.live);
-        record.frame = digest(frame_left(case));
+        record.frame = digest(frame_left(case, data));
         // Not where a fault ended it: the gate may have been used for an element of
         // which only the first byte is mapped.
         record.registers ^= ports::done();
@@ -269,32 +275,36 @@ pub fn frame_bytes() -> Vec<u8> {
     super::memory::pristine(FRAME_TOP - FRAME_LOW, 0x6672_616d)
 }
 
-fn fill_frame(frame: &[u8]) {
-    // SAFETY: the driver stack is mapped here and no code runs on it.
-    unsafe { std::ptr::copy_nonoverlapping(frame.as_ptr(), FRAME_LOW as *mut u8, frame.len()) }
+fn fill_frame(frame: &[u8], data: u64) {
+    let to = (FRAME_LOW + data) as *mut u8;
+    // SAFETY: the driver's stacks are mapped here and no code runs on them.
+    unsafe { std::ptr::copy_nonoverlapping(frame.as_ptr(), to, frame.len()) }
 }
 
-fn patch_frame(address: u64, bytes: &[u8]) {
+fn patch_frame(address: u64, bytes: &[u8], data: u64) {
     if address >= FRAME_LOW && address.saturating_add(bytes.len() as u64) <= FRAME_TOP {
         // SAFETY: inside the mapped driver stack, on which no code runs.
         unsafe {
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len());
+            let to = (address + data) as *mut u8;
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
         }
     }
 }
 
 /// The bytes of its frame that a function is responsible for: with its pushed words, but
 /// without words that a sequence may have spilled below these, or above the frame at the
-/// function's beginning. No function reads the word there before it writes it.
-pub fn frame_left(case: &Case) -> &'static [u8] {
+/// function's beginning. No function reads the word there before it writes it. `data` is
+/// [`Machine::data_stack`].
+pub fn frame_left(case: &Case, data: u64) -> &'static [u8] {
     if case.is_jump() || case.is_frame() {
         return &[];
     }
     let below = pushed(case.live) - case.stack_change();
     let low = SITE_RSP.wrapping_add_signed(-i64::from(below));
+    let bytes = (FRAME_END - low) as usize;
     // SAFETY: inside the mapped driver stack, on which no code runs while the
     // slice is used.
-    unsafe { std::slice::from_raw_parts(low as *const u8, (FRAME_END - low) as usize) }
+    unsafe { std::slice::from_raw_parts((low + data) as *const u8, bytes) }
 }
 
 const _: () = assert!(FRAME_TOP - FRAME_LOW < PAGE);

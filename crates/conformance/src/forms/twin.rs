@@ -3,17 +3,18 @@
 
 use std::ffi::c_void;
 
-use process_lab::address_space::{PAGE, STACK_BLOCK};
+use process_lab::address_space::{PAGE, STACK, STACK_BLOCK};
 use process_lab::error::Error;
-use process_lab::program::{STLB, STLB_SIZE};
+use process_lab::program::{STLB, STLB_SIZE, Scheme, WINDOW};
 use process_lab::random::Random;
 use process_lab::runtime::{self, Config, Cpu, Host, Instance, Region, Testbed};
+use process_lab::shared::Shared;
 use process_lab::{code_memory, mapping};
 
 use super::campaign::Execution;
 use super::copies;
 use super::enter::{self, Block};
-use super::image::Rewritten;
+use super::image::{Rewritten, STACK_VIEW};
 use super::memory::{ALIASES, DATA, Memory, READ_ONLY, pieces};
 use super::native::fault;
 use super::ports;
@@ -35,6 +36,10 @@ pub struct Twin<'r> {
     fd: i32,
     pages: u64,
     identity: bool,
+    /// Whether it has a table; if not, it has a window.
+    has_table: bool,
+    /// The pages of the data stack.
+    data_stack: Shared,
     table: Option<Table>,
 }
 
@@ -51,7 +56,13 @@ impl<'r> Twin<'r> {
         if execution.identity {
             memory.map_at_dom0()?;
         }
-        mapping::new_memory(STLB, STLB_SIZE).map_err(Error::system("mapping memory for forms"))?;
+        let has_table = Scheme::TABLES.contains(&program.variant.scheme);
+        if has_table {
+            mapping::new_memory(STLB, STLB_SIZE)
+                .map_err(Error::system("mapping memory for forms"))?;
+        }
+        let data_stack = Shared::new(STACK.1 - STACK.0);
+        let data_stack = data_stack.map_err(Error::system("making a data stack"))?;
         // SAFETY: once in this process, on its only thread; nothing is at the
         // block's address.
         let cpu = unsafe {
@@ -78,6 +89,8 @@ impl<'r> Twin<'r> {
             fd: memory.fd(),
             pages: memory.pages(),
             identity: execution.identity,
+            has_table,
+            data_stack,
             table: None,
         };
         twin.renew();
@@ -101,9 +114,12 @@ impl<'r> Twin<'r> {
             port_count: ports::ALL.len() as u32,
             vector_free: 0,
             ports: ports::ALL.as_ptr(),
-            stlb: STLB as *mut c_void,
-            window: 0,
-            stack_view: 0,
+            stlb: match self.has_table {
+                true => STLB as *mut c_void,
+                false => std::ptr::null_mut(),
+            },
+            window: WINDOW,
+            stack_view: STACK_VIEW,
             host,
         };
         // SAFETY: the former instance does not run; the table is mapped here;
@@ -144,6 +160,11 @@ impl<'r> Twin<'r> {
                 let added = runtime::twin_testbed_add_region(self.testbed, &region);
                 assert_eq!(added, runtime::OK, "a region");
             }
+            if !self.has_table {
+                let fd = self.data_stack.fd();
+                let added = runtime::twin_testbed_add_stack(self.testbed, self.cpu, fd, 0);
+                assert_eq!(added, runtime::OK, "a data stack");
+            }
             let (instance, count) = (self.instance(), codemap.len() as u64);
             let set = runtime::twin_instance_set_codemap(instance, codemap.as_ptr(), count);
             assert_eq!(set, runtime::OK, "the codemap");
@@ -158,6 +179,7 @@ impl<'r> Twin<'r> {
         for page in data.chain([READ_ONLY]) {
             let offset = page >> twin_abi::stlb::INDEX_SHIFT & twin_abi::stlb::INDEX_MASK;
             let translation = self.program.variant.scheme.xlate(page, page);
+            let translation = translation.expect("a scheme with a table");
             // SAFETY: inside the table, which no code reads now.
             unsafe {
                 let entry = (STLB + offset) as *mut u64;
@@ -168,7 +190,10 @@ impl<'r> Twin<'r> {
     }
 
     fn prepare(&mut self, state: &State) {
-        if self.identity || (self.table == Some(state.table) && state.table != Table::Cold) {
+        if self.identity
+            || !self.has_table
+            || (self.table == Some(state.table) && state.table != Table::Cold)
+        {
             return;
         }
         let mut pages: Vec<u64> = match state.table {
@@ -248,5 +273,13 @@ impl Machine for Twin<'_> {
 
     fn block(&self) -> &Block {
         &self.block
+    }
+
+    fn data_stack(&self) -> u64 {
+        match self.has_table {
+            true => 0,
+            // The stack is below 4 GiB.
+            false => WINDOW,
+        }
     }
 }

@@ -68,6 +68,7 @@ fn length(scheme: Scheme) -> usize {
     match scheme {
         Scheme::Paper => 9,
         Scheme::Stlb => 8,
+        Scheme::Window32 => 0,
     }
 }
 

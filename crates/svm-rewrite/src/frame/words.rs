@@ -53,6 +53,8 @@ enum Use {
     Reach(Range<i64>),
     /// `rsp` moves over these bytes, which are gone.
     Drop(Range<i64>),
+    /// `rsp` moves over these bytes, which belong to the frame now.
+    Make(Range<i64>),
 }
 
 /// What is known of one word.
@@ -92,7 +94,7 @@ pub fn find(
         for (i, facts) in facts.of(variant) {
             let family = families.of(lifted.function_of(*i));
             let (iced, class) = (&lifted.inst(*i).iced, classes[i.0 as usize]);
-            match uses_of(iced, class, facts) {
+            match uses_of(iced, class, facts, variant) {
                 Ok(found) => uses.add(family, *i, found),
                 Err((code, reason)) => {
                     refusal::add(&mut refusals, lifted.refusal(code, *i, reason));
@@ -128,6 +130,8 @@ struct Uses {
     words: BTreeMap<(usize, i64), Word>,
     /// What instructions do to `rsp`, in order.
     moves: HashMap<InstIdx, Vec<Use>>,
+    /// The families of these instructions.
+    families: HashMap<InstIdx, usize>,
     /// Pushes of a copy of the return address, which only unwinders read, with its word.
     copies: Vec<(InstIdx, (usize, i64))>,
 }
@@ -138,8 +142,8 @@ impl Uses {
             match &used {
                 Use::Push(at) => self.word(family, *at).pushes.push(i),
                 Use::Pop(at) => self.word(family, *at).pops.push(i),
-                // What is dropped matters only where it was pushed: see `is_popped`.
-                Use::Drop(_) => {}
+                // What is dropped or made matters only where it is pushed or popped.
+                Use::Drop(_) | Use::Make(_) => {}
                 Use::Reach(bytes) => {
                     let mut at = word(bytes.start);
                     while at < bytes.end {
@@ -150,6 +154,7 @@ impl Uses {
             }
             if !matches!(used, Use::Reach(_)) {
                 self.moves.entry(i).or_default().push(used);
+                self.families.insert(i, family);
             }
         }
     }
@@ -169,39 +174,65 @@ impl Uses {
 
     /// The pushes and pops of words on the data stack.
     fn on_data(&self, analysis: &Analysis<'_>) -> impl Iterator<Item = InstIdx> {
-        let data = self.words.iter().filter(|((_, at), word)| {
-            let used = !word.pushes.is_empty() || !word.pops.is_empty();
-            used && (word.is_data
-                || !word
-                    .pushes
+        let made = self.popped_unpushed(analysis);
+        let data = self.words.iter().filter(|(key, word)| {
+            let is_saved = || {
+                word.pushes
                     .iter()
-                    .all(|i| self.is_popped(analysis, *i, *at)))
+                    .all(|i| self.is_saved(analysis, *i, key.1))
+            };
+            let used = !word.pushes.is_empty() || !word.pops.is_empty();
+            used && (word.is_data || word.pushes.is_empty() || made.contains(key) || !is_saved())
         });
         let moves = data.flat_map(|(_, word)| word.pushes.iter().chain(&word.pops));
         moves.copied().collect::<Vec<_>>().into_iter()
     }
 
     /// Whether the word that `push` makes is taken by a `pop`, and dropped on no path.
-    fn is_popped(&self, analysis: &Analysis<'_>, push: InstIdx, at: i64) -> bool {
+    fn is_saved(&self, analysis: &Analysis<'_>, push: InstIdx, at: i64) -> bool {
+        let next = self.next(analysis, push, at);
+        next.popped && !next.dropped
+    }
+
+    /// The words that a `pop` takes on a path on which they were made without `push`.
+    fn popped_unpushed(&self, analysis: &Analysis<'_>) -> HashSet<(usize, i64)> {
+        let mut found = HashSet::default();
+        let popped = |(_, word): &(_, &Word)| !word.pops.is_empty() && !word.pushes.is_empty();
+        for (i, uses) in &self.moves {
+            for used in uses {
+                let Use::Make(bytes) = used else { continue };
+                let family = self.families[i];
+                let inside = self.words.range((family, bytes.start)..(family, bytes.end));
+                for (key, _) in inside.filter(popped) {
+                    if self.next(analysis, *i, key.1).popped {
+                        found.insert(*key);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// What happens to the word at a place first, on the paths after an instruction.
+    fn next(&self, analysis: &Analysis<'_>, after: InstIdx, at: i64) -> Next {
         let (lifted, flow) = (analysis.lifted, &analysis.flow);
-        let mut popped = false;
+        let mut next = Next::default();
         let mut seen = HashSet::default();
-        let first = flow.block_of(push);
-        let mut work = vec![(first, push.0 + 1)];
+        let mut work = vec![(flow.block_of(after), after.0 + 1)];
         while let Some((block, start)) = work.pop() {
             let end = flow.blocks()[block.0 as usize].end;
             let mut rest = (start..end)
                 .filter_map(|i| self.moves.get(&InstIdx(i)))
                 .flatten();
-            let next = rest.find_map(|used| match used {
-                Use::Pop(place) if *place == at => Some(true),
-                Use::Drop(bytes) if bytes.contains(&at) => Some(false),
-                // Deeper words are made and taken meanwhile.
-                Use::Push(_) | Use::Pop(_) | Use::Drop(_) | Use::Reach(_) => None,
+            let first = rest.find(|used| match used {
+                Use::Push(place) | Use::Pop(place) => *place == at,
+                Use::Drop(bytes) | Use::Make(bytes) => bytes.contains(&at),
+                Use::Reach(_) => false,
             });
-            match next {
-                Some(true) => popped = true,
-                Some(false) => return false,
+            match first {
+                Some(Use::Pop(_)) => next.popped = true,
+                Some(Use::Drop(_)) => next.dropped = true,
+                Some(Use::Push(_) | Use::Make(_) | Use::Reach(_)) => {}
                 None => {
                     for next in flow.continuations(lifted, block) {
                         if seen.insert(next) {
@@ -211,8 +242,15 @@ impl Uses {
                 }
             }
         }
-        popped
+        next
     }
+}
+
+/// What happens to a word first, on any path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Next {
+    popped: bool,
+    dropped: bool,
 }
 
 /// Why an instruction is refused.
@@ -305,7 +343,12 @@ fn reads_number(mnemonic: Mnemonic) -> bool {
 }
 
 /// What an instruction does to the frame.
-fn uses_of(iced: &Instruction, class: Class, facts: &Facts) -> Result<Vec<Use>, Refused> {
+fn uses_of(
+    iced: &Instruction,
+    class: Class,
+    facts: &Facts,
+    variant: Variant,
+) -> Result<Vec<Use>, Refused> {
     let mut uses = Vec::new();
     if let Some(Place(at)) = facts.place(iced) {
         let address = iced.mnemonic() == Mnemonic::Lea;
@@ -340,17 +383,18 @@ fn uses_of(iced: &Instruction, class: Class, facts: &Facts) -> Result<Vec<Use>, 
         (Class::Plain | Class::PopMemory(_), Mnemonic::Pop) => uses.push(Use::Pop(rsp()?)),
         (Class::FramePointerToStack, _) => {
             let (rsp, distance) = (rsp()?, facts.stack_move(iced).unwrap_or(0));
-            if distance > 0 {
-                uses.push(Use::Drop(rsp..rsp + distance));
-            }
+            uses.push(moved(rsp, distance));
             if iced.code() == Op::Leaveq {
                 uses.push(Use::Pop(rsp + distance));
             }
         }
+        (Class::Realign(alignment), _) => {
+            let padding = facts.padding(alignment, variant).unwrap_or(0);
+            uses.push(moved(rsp()?, -padding));
+        }
         (Class::Plain, _) => {
-            if let Some(distance) = raises_rsp(iced) {
-                let rsp = rsp()?;
-                uses.push(Use::Drop(rsp..rsp + distance));
+            if let Some(distance) = moves_rsp(iced) {
+                uses.push(moved(rsp()?, distance));
             }
         }
         _ => {}
@@ -358,8 +402,16 @@ fn uses_of(iced: &Instruction, class: Class, facts: &Facts) -> Result<Vec<Use>, 
     Ok(uses)
 }
 
-/// How many bytes an instruction drops from the stack by a constant.
-fn raises_rsp(iced: &Instruction) -> Option<i64> {
+/// `rsp` moves by so many bytes from a place.
+fn moved(rsp: i64, distance: i64) -> Use {
+    match distance >= 0 {
+        true => Use::Drop(rsp..rsp + distance),
+        false => Use::Make(rsp + distance..rsp),
+    }
+}
+
+/// By how many bytes an instruction moves `rsp`, if that is a constant.
+fn moves_rsp(iced: &Instruction) -> Option<i64> {
     let moved = match iced.code() {
         Op::Add_rm64_imm8 | Op::Add_rm64_imm32 => iced.immediate(1) as i64,
         Op::Sub_rm64_imm8 | Op::Sub_rm64_imm32 => (iced.immediate(1) as i64).wrapping_neg(),
@@ -367,5 +419,5 @@ fn raises_rsp(iced: &Instruction) -> Option<i64> {
         _ => return None,
     };
     let is_rsp = iced.op0_kind() == OpKind::Register && iced.op0_register() == Register::RSP;
-    (is_rsp && moved > 0).then_some(moved)
+    is_rsp.then_some(moved)
 }
