@@ -38,6 +38,9 @@ pub const STLB_SIZE: u64 = twin_abi::stlb::ENTRIES << twin_abi::stlb::ENTRY_SHIF
 pub const WINDOW: u64 = 0x6000_0000_0000;
 /// How far above the driver's stack dom0 has the data stack: `twin_stack_view`.
 pub const STACK_VIEW: u64 = 0x4000_0000_0000;
+/// [`STACK_VIEW`] where no code of dom0's runs: addresses on the data stack are those of the
+/// stack, as in native code.
+pub const NO_VIEW: u64 = 0;
 /// Bytes of an import stub.
 pub const STUB: u64 = 48;
 
@@ -341,8 +344,10 @@ fn resolve(stock: &Stock<'_>, name: &str, use_: SymbolUse) -> Option<u64> {
     if let Some(name) = name.strip_prefix(names::VM_PREFIX) {
         return stock.section(name).or_else(|| dom0_address(name));
     }
-    if use_ == SymbolUse::Data {
-        return runtime_data(name);
+    match (name, use_) {
+        (names::STACK_VIEW, SymbolUse::Data) => return Some(NO_VIEW),
+        (_, SymbolUse::Data) => return runtime_data(name),
+        (_, SymbolUse::Call) => {}
     }
     runtime::entry(name).or_else(|| imports::number(name).map(stub))
 }

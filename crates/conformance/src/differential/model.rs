@@ -50,6 +50,7 @@ pub struct Recorder<'w> {
     events: usize,
     /// Set when the run is to end.
     ended: Option<RunOutcome>,
+    data_stack: u64,
 }
 
 impl<'w> Recorder<'w> {
@@ -67,7 +68,19 @@ impl<'w> Recorder<'w> {
             request,
             events: 0,
             ended: None,
+            data_stack: 0,
         }
+    }
+
+    /// The same with the driver's data on a second stack, so many bytes above that of
+    /// return addresses.
+    pub fn with_data_stack(self, data_stack: u64) -> Recorder<'w> {
+        Recorder { data_stack, ..self }
+    }
+
+    /// Where [`Recorder::with_data_stack`] says the data is.
+    pub fn data_stack(&self) -> u64 {
+        self.data_stack
     }
 
     /// Events so far.
@@ -243,8 +256,16 @@ impl<'w> Recorder<'w> {
         bytes.take_while(|b| *b != 0).collect()
     }
 
+    /// The place of `length` bytes at a stack address, if all are on the stack.
+    fn on_stack(&self, address: u64, length: u64) -> Option<*mut u8> {
+        let (low, high) = STACK;
+        let inside = address >= low && address < high && length <= high - address;
+        let data = address.wrapping_add(self.data_stack) as usize;
+        inside.then(|| std::ptr::with_exposed_provenance_mut(data))
+    }
+
     fn read(&self, address: u64, into: &mut [u8]) -> bool {
-        if let Some(at) = on_stack(address, into.len() as u64) {
+        if let Some(at) = self.on_stack(address, into.len() as u64) {
             // SAFETY: inside the driver stack, which this process has mapped
             // and no code runs on: the driver waits for this call.
             unsafe { std::ptr::copy_nonoverlapping(at, into.as_mut_ptr(), into.len()) };
@@ -258,7 +279,7 @@ impl<'w> Recorder<'w> {
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> bool {
-        if let Some(at) = on_stack(address, bytes.len() as u64) {
+        if let Some(at) = self.on_stack(address, bytes.len() as u64) {
             // SAFETY: as for `read`; the driver expects its variables there to
             // be written through the pointer that it passed.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len()) };
@@ -435,11 +456,4 @@ fn cut(value: u64, letter: u8) -> u64 {
         b'b' => value & 0xff,
         _ => value,
     }
-}
-
-/// The place of `length` bytes at a stack address, if all are on the stack.
-fn on_stack(address: u64, length: u64) -> Option<*mut u8> {
-    let (low, high) = STACK;
-    let inside = address >= low && address < high && length <= high - address;
-    inside.then(|| std::ptr::with_exposed_provenance_mut(address as usize))
 }

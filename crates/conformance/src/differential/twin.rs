@@ -8,12 +8,12 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{siginfo_t, ucontext_t};
-use process_lab::address_space::{AddressSpace, KERNEL, PERCPU, STACK_BLOCK, clear_stack};
+use process_lab::address_space::{AddressSpace, KERNEL, PERCPU, STACK, STACK_BLOCK, clear_stack};
 use process_lab::code_memory;
 use process_lab::error::Error;
 use process_lab::imports::IMPORTS;
 use process_lab::mapping;
-use process_lab::program::{LinkedCode, STLB, STLB_SIZE, STUBS, stub};
+use process_lab::program::{LinkedCode, NO_VIEW, STLB, STLB_SIZE, STUBS, Scheme, WINDOW, stub};
 use process_lab::runtime::{
     self, AbortReport, Config, Cpu, Frame, Host, Instance, Region, Testbed,
 };
@@ -45,6 +45,10 @@ pub struct Twin<'f> {
     fd: c_int,
     cpu: *mut Cpu,
     testbed: *mut Testbed,
+    /// Whether it has a table; if not, it has a window.
+    has_table: bool,
+    /// The pages of the data stack.
+    data_stack: Shared,
 }
 
 impl<'f> Twin<'f> {
@@ -62,7 +66,11 @@ impl<'f> Twin<'f> {
         let stubs = LinkedCode::stubs();
         let end = STUBS + stubs.len() as u64;
         code_memory::load(STUBS, end, &[(STUBS, &stubs)]).map_err(failed())?;
-        mapping::new_memory(STLB, STLB_SIZE).map_err(failed())?;
+        let has_table = Scheme::TABLES.contains(&program.variant.scheme);
+        if has_table {
+            mapping::new_memory(STLB, STLB_SIZE).map_err(failed())?;
+        }
+        let data_stack = Shared::new(STACK.1 - STACK.0).map_err(failed())?;
         signals::alternate_stack()?;
         // SAFETY: once in this process, on its only thread.
         let ready = unsafe {
@@ -84,6 +92,8 @@ impl<'f> Twin<'f> {
             fd: memory.fd(),
             cpu,
             testbed: std::ptr::null_mut(),
+            has_table,
+            data_stack,
         })
     }
 
@@ -103,9 +113,12 @@ impl<'f> Twin<'f> {
             port_count: 1,
             vector_free: 0,
             ports: &raw const PORTS,
-            stlb: STLB as *mut c_void,
-            window: 0,
-            stack_view: 0,
+            stlb: match self.has_table {
+                true => STLB as *mut c_void,
+                false => std::ptr::null_mut(),
+            },
+            window: WINDOW,
+            stack_view: NO_VIEW,
             host: Host {
                 data: std::ptr::null_mut(),
                 resolve_upcall: Some(resolve_upcall),
@@ -138,6 +151,11 @@ impl<'f> Twin<'f> {
                     runtime::OK,
                     "a region"
                 );
+            }
+            if !self.has_table {
+                let fd = self.data_stack.fd();
+                let added = runtime::twin_testbed_add_stack(testbed, self.cpu, fd, 0);
+                assert_eq!(added, runtime::OK, "a data stack");
             }
             let codemap = self.program.entries.codemap();
             let set = runtime::twin_instance_set_codemap(
@@ -185,8 +203,13 @@ impl Machine for Twin<'_> {
         // SAFETY: it is part of the stack block, which `new` made, and no driver
         // code runs.
         unsafe { clear_stack() };
+        let length = self.data_stack.length();
+        self.data_stack.write(0, &vec![0; length]);
         let space: &AddressSpace = &self.stock.space;
-        let mut recorder = Recorder::new(space, memory, channel, request);
+        // The stack is below 4 GiB, so its place in the window is its address.
+        let data_stack = if self.has_table { 0 } else { WINDOW };
+        let recorder = Recorder::new(space, memory, channel, request);
+        let mut recorder = recorder.with_data_stack(data_stack);
         RUN.store((&raw mut recorder).cast(), Ordering::SeqCst);
         let mut result = 0;
         signals::arm_timer(request.time_budget);
@@ -269,7 +292,7 @@ extern "C" fn import(_: *mut c_void, frame: *mut Frame) -> c_int {
     let call = Call {
         number: frame.target as u32,
         registers: frame.registers,
-        stack: frame.stack as u64,
+        stack: frame.stack as u64 - recorder.data_stack(),
         site: frame.site,
     };
     match recorder.call(&call) {

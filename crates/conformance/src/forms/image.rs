@@ -8,16 +8,12 @@ use elf_loader::{Object, Place};
 use process_lab::address_space::{MODULE, PAGE};
 use process_lab::entries::Entries;
 use process_lab::error::Error;
-use process_lab::program::{CODE, STLB, Variant, WINDOW, link_as, map_rows};
+use process_lab::program::{CODE, NO_VIEW, STLB, Variant, WINDOW, link_as, map_rows};
 use process_lab::runtime;
 use twin_abi::names;
 
 use super::memory::DATA;
 use super::object::SYMBOL;
-
-/// How far above the driver's stack dom0 has the data stack: nothing, so that addresses on
-/// the stack are the native ones. No code of dom0's runs here.
-pub const STACK_VIEW: u64 = 0;
 
 /// Code at addresses.
 pub struct Image {
@@ -111,7 +107,7 @@ fn resolve(name: &str, use_: SymbolUse) -> Option<u64> {
     match name {
         names::STLB => Some(STLB),
         names::WINDOW => Some(WINDOW),
-        names::STACK_VIEW => Some(STACK_VIEW),
+        names::STACK_VIEW => Some(NO_VIEW),
         _ if use_ == SymbolUse::Call => runtime::entry(name),
         _ => None,
     }

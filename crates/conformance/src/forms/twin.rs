@@ -5,7 +5,7 @@ use std::ffi::c_void;
 
 use process_lab::address_space::{PAGE, STACK, STACK_BLOCK};
 use process_lab::error::Error;
-use process_lab::program::{STLB, STLB_SIZE, Scheme, WINDOW};
+use process_lab::program::{NO_VIEW, STLB, STLB_SIZE, Scheme, WINDOW};
 use process_lab::random::Random;
 use process_lab::runtime::{self, Config, Cpu, Host, Instance, Region, Testbed};
 use process_lab::shared::Shared;
@@ -14,7 +14,7 @@ use process_lab::{code_memory, mapping};
 use super::campaign::Execution;
 use super::copies;
 use super::enter::{self, Block};
-use super::image::{Rewritten, STACK_VIEW};
+use super::image::Rewritten;
 use super::memory::{ALIASES, DATA, Memory, READ_ONLY, pieces};
 use super::native::fault;
 use super::ports;
@@ -119,7 +119,7 @@ impl<'r> Twin<'r> {
                 false => std::ptr::null_mut(),
             },
             window: WINDOW,
-            stack_view: STACK_VIEW,
+            stack_view: NO_VIEW,
             host,
         };
         // SAFETY: the former instance does not run; the table is mapped here;
