@@ -447,8 +447,10 @@ fn solve(
             continue;
         }
         let entry = flow.block_of(InstIdx(function.insts.start));
-        before.arrive(entry, Facts::ENTRY);
-        work.push(entry);
+        if !is_left_out(input, entry) {
+            before.arrive(entry, Facts::ENTRY);
+            work.push(entry);
+        }
     }
     while let Some(block) = work.pop() {
         let Some(mut facts) = before.get(block).copied() else {
@@ -456,10 +458,16 @@ fn solve(
         };
         facts.pass_all(input, flow.blocks()[block.0 as usize].clone(), variant);
         for next in flow.continuations(lifted, block) {
-            if before.arrive(next, facts) {
+            if !is_left_out(input, next) && before.arrive(next, facts) {
                 work.push(next);
             }
         }
     }
     before
+}
+
+/// Whether a block is not written, because no path comes to it.
+fn is_left_out(input: Input<'_>, block: BlockId) -> bool {
+    let first = input.flow.blocks()[block.0 as usize].start;
+    matches!(input.classes[first as usize], Class::Unreached(_))
 }

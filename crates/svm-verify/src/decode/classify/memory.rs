@@ -159,9 +159,15 @@ fn is_operand(m: &UsedMemory, i: &Instruction) -> bool {
         Register::RIP => Register::None,
         base => base,
     };
+    // `pop` computes its operand's address after it has moved the stack pointer (SDM volume
+    // 2, POP), and the decoder counts that.
+    let moved = match (i.mnemonic(), base) {
+        (Mnemonic::Pop, Register::RSP | Register::ESP) => i.stack_pointer_increment() as u64,
+        _ => 0,
+    };
     m.base() == base
         && m.index() == i.memory_index()
-        && m.displacement() == i.memory_displacement64()
+        && m.displacement() == i.memory_displacement64().wrapping_add(moved)
 }
 
 fn is_stack_or_string(i: &Instruction) -> bool {
