@@ -59,10 +59,21 @@ impl Step<'_> {
         }
     }
 
-    /// Judges an operand without the prefixes of the window.
+    //      mov disp(%rsp), %r      # the own return address
+    //
+    /// Judges an operand without the prefixes of the window. What is read is known to be on
+    /// the control stack: the word that the caller's `call` pushed, and no other.
     fn besides_window(m: &Memory, form: Form) -> Result<Proved, Broken> {
         match form {
             Form::ContextTop => segment_base(m),
+            Form::Stack(at)
+                if i64::from(at) + i64::from(m.disp) == 0
+                    && !m.indexed
+                    && m.base == Reg::RSP
+                    && (m.size, m.access) == (8, Access::Read) =>
+            {
+                Ok(Proved::Stack)
+            }
             _ => broken(Code::Operand, "it has neither prefix 65 nor prefix 67"),
         }
     }
