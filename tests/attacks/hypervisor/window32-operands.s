@@ -266,7 +266,7 @@ mov %gs:-8(%esp), %rax; mov %rax, %gs:8(%esp); ret
 ### the control stack read
 # refuse: P1-operand
 # from: docs/spec/window.md
-mov (%rsp), %rax; ret
+mov 8(%rsp), %rax; ret
 
 ### the control stack written
 # refuse: P1-operand

@@ -99,12 +99,12 @@ push %rax; pop (%rsp); ret
 jmp *(%rsp)
 
 ### at a depth that two paths do not agree on
-# refuse: P4-join
+# refuse: P4-depth
 # from: joins
 test %edi, %edi; je 1f; push %rax; 1: mov (%rsp), %rax; ret
 
 ### where it is only on one path
-# refuse: P4-join
+# refuse: P4-depth
 # from: joins
 test %edi, %edi; je 1f; push %rax; mov 8(%rsp), %rax; jmp 2f; 1: mov (%rsp), %rax; 2: ret
 

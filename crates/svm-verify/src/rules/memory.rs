@@ -25,7 +25,7 @@ impl Step<'_> {
             Origin::Registers => {}
         }
         if self.rules.named_memory == NamedMemory::Window {
-            return Self::besides_window(m, form);
+            return self.besides_window(m, form);
         }
         if let Some(judged) = self.return_word(m) {
             return judged.map(|()| Proved::Stack);
@@ -63,14 +63,14 @@ impl Step<'_> {
     //
     /// Judges an operand without the prefixes of the window. What is read is known to be on
     /// the control stack: the word that the caller's `call` pushed, and no other.
-    fn besides_window(m: &Memory, form: Form) -> Result<Proved, Broken> {
+    fn besides_window(&self, m: &Memory, form: Form) -> Result<Proved, Broken> {
         match form {
             Form::ContextTop => segment_base(m),
             Form::Stack(at)
                 if i64::from(at) + i64::from(m.disp) == 0
                     && !m.indexed
                     && m.base == Reg::RSP
-                    && (m.size, m.access) == (8, Access::Read) =>
+                    && matches!(self.insn.op, Op::Load { .. }) =>
             {
                 Ok(Proved::Stack)
             }
