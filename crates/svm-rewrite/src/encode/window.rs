@@ -88,8 +88,61 @@ impl Emitter<'_> {
     ///     op    %gs:d(%ebase,%eindex,s)
     /// ```
     fn in_window(&mut self, i: InstIdx) {
-        let operand = self.lifted.inst(i).operand().in_window();
-        self.access_in_window(i, &operand);
+        let inst = self.lifted.inst(i);
+        let operand = inst.operand().in_window();
+        match inst.displacement.is_some() && inst.immediate.is_some() {
+            true => self.from_symbol(i, operand),
+            false => self.access_in_window(i, &operand),
+        }
+    }
+
+    /// An instruction may have one relocation, and this one has two:
+    ///
+    /// ```text
+    ///     push  %t
+    ///     movabs $twin_vm:sym, %t
+    ///     lea   (%t,%base), %t              if there is an index, too
+    ///     movq  $twin_vm:other, %gs:(%et,%eindex,s)
+    ///     pop   %t
+    /// ```
+    fn from_symbol(&mut self, i: InstIdx, operand: Operand) {
+        let inst = self.lifted.inst(i);
+        let t = self.any_but(i);
+        self.push(t);
+        let symbol = inst
+            .displacement
+            .map(|value| self.references.get(value).referent);
+        let symbol = symbol.expect("its displacement is relocated");
+        self.asm
+            .inst_with(&movabs(t, 0), Some((Field::Abs64, symbol)));
+        let operand = Operand {
+            relocated: false,
+            ..self.beside(t, operand)
+        };
+        let mut iced = inst.iced;
+        operand.replace_in(&mut iced);
+        self.note_lock(i);
+        let immediate = inst.immediate.map(|value| self.references.get(value));
+        let immediate = immediate.map(|reference| (reference.field, reference.referent));
+        self.asm.inst_with(&iced, immediate);
+        self.pop(t);
+    }
+
+    /// The operand with `t` added to its address.
+    fn beside(&mut self, t: Reg, operand: Operand) -> Operand {
+        let index = match (operand.base, operand.index) {
+            (Base::Register(base), Index::None) => Index::Register(base, 0),
+            (Base::Register(base), index) => {
+                self.lea(&Operand::indexed(t, base, 0), t);
+                index
+            }
+            (Base::None | Base::Rip, index) => index,
+        };
+        Operand {
+            base: Base::Register(t),
+            index,
+            ..operand
+        }
     }
 
     /// The instruction itself with an operand in the window, its references kept.
@@ -143,19 +196,7 @@ impl Emitter<'_> {
         let operand = self.lifted.inst(i).operand();
         let segment = operand.segment.expect("its space is per CPU");
         self.segment_base(segment, t);
-        let (base, index) = match (operand.base, operand.index) {
-            (Base::Register(base), Index::None) => (t, Index::Register(base, 0)),
-            (Base::Register(base), index) => {
-                self.lea(&Operand::indexed(t, base, 0), t);
-                (t, index)
-            }
-            (Base::None | Base::Rip, index) => (t, index),
-        };
-        Operand {
-            base: Base::Register(base),
-            index,
-            ..operand.in_window()
-        }
+        self.beside(t, operand.in_window())
     }
 
     /// The function's own return address is read where it is, on the control stack:
