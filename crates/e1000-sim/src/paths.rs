@@ -108,9 +108,6 @@ fn limits() -> Limits {
 
 impl<'s> Paths<'s> {
     /// The paths of a system for packets of one shape from `guests` guests.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn new(
         mut system: System<'s>,
         guests: u32,
@@ -136,9 +133,6 @@ impl<'s> Paths<'s> {
     }
 
     /// The front end's runner.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn guest(&mut self) -> Result<&mut Runner<'s, GuestEngine<'s>>, SystemError> {
         let runner = match self.guest.take() {
             Some(runner) => runner,
@@ -158,9 +152,6 @@ impl<'s> Paths<'s> {
     }
 
     /// Changes the packets' shape.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn set_shape(&mut self, shape: Shape) -> Result<(), SystemError> {
         let machine = self.system.machine();
         let card = self.closed_card()?;
@@ -178,9 +169,6 @@ impl<'s> Paths<'s> {
     }
 
     /// Runs a round.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn run(&mut self, path: PacketPath, work: Work) -> Result<RoundResult, SystemError> {
         // Within a round the loop delivers interrupts; dom0's kernel does not look
         // at the line by itself.
@@ -301,9 +289,6 @@ impl<'s> Paths<'s> {
     }
 
     /// Lets dom0's own driver play the tape that was recorded last.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn play_natively(&mut self) -> Result<Turn, SystemError> {
         let work = Work {
             direction: PacketDirection::Send,
@@ -315,9 +300,6 @@ impl<'s> Paths<'s> {
     }
 
     /// Lets the rewritten driver play it.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn play_rewritten(&mut self, tape: &Tape) -> Result<Turn, SystemError> {
         let instance = &mut self.twin.packet_loop.engine.instance;
         let mut ground = Rewritten::new(instance, self.system.blueprint());
@@ -325,9 +307,6 @@ impl<'s> Paths<'s> {
     }
 
     /// What the rewritten driver executes when it plays it.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn count_rewritten(&mut self, tape: &Tape) -> Result<Steps, SystemError> {
         let instance = &mut self.twin.packet_loop.engine.instance;
         let limited = instance.limit_time(ROUND_TIME);
@@ -402,9 +381,6 @@ fn declare(blueprint: &Blueprint<'_>) {
 
 /// Keeps this process and its later children on one processor, so that cycles of two
 /// processes that take turns add up.
-///
-/// # Errors
-/// The system call's.
 pub fn pin() -> std::io::Result<()> {
     // SAFETY: all zeroes is the empty set; the macros write inside it.
     let set = unsafe {

@@ -83,9 +83,6 @@ pub struct Blueprint<'f> {
 impl<'f> Blueprint<'f> {
     /// Plans dom0, rewrites driver and hot routines, verifies and links them.
     /// `upcalls` are hot routines that are to be upcalls.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn new(
         files: &'f Files,
         variant: Variant,
@@ -109,9 +106,6 @@ impl<'f> Blueprint<'f> {
 }
 
 /// Lays dom0's objects out and links them.
-///
-/// # Errors
-/// [`LiveError`].
 pub fn plan(files: &Files) -> Result<KernelPlan<'_>, LiveError> {
     let sizes = Sizes::default();
     KernelPlan::new(sizes, &files.modules(), &host::address, Missing::Refuse)
@@ -161,9 +155,6 @@ pub struct System<'s> {
 
 impl<'s> System<'s> {
     /// Starts dom0 and has it load, probe and open the driver.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn start(
         blueprint: &'s Blueprint<'s>,
         machine: &'s Machine,
@@ -185,9 +176,6 @@ impl<'s> System<'s> {
     }
 
     /// Kills dom0 and starts it again, with a fresh card.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn restart_dom0(&mut self, limits: Limits) -> Result<(), SystemError> {
         self.dom0.kill();
         self.mailbox.power_on(CARD_MAC);
@@ -198,26 +186,17 @@ impl<'s> System<'s> {
     }
 
     /// Asks dom0 again where the driver is: after a reset.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn refresh(&mut self) -> Result<(), SystemError> {
         (self.driver, self.info) = describe(&mut self.dom0)?;
         Ok(())
     }
 
     /// Loads the hypervisor instance. Once in a process.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn twin(&self, limits: Limits) -> Result<TwinEngine<'s>, SystemError> {
         self.twin_with(limits, SERVICES.map(|(_, service)| service).to_vec())
     }
 
     /// As [`System::twin`], with other routines in place of [`SERVICES`].
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn twin_with(
         &self,
         limits: Limits,
@@ -247,9 +226,6 @@ impl<'s> System<'s> {
     }
 
     /// A runner of the hypervisor instance with guests attached.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn twin_runner(
         &self,
         mut engine: TwinEngine<'s>,
@@ -266,9 +242,6 @@ impl<'s> System<'s> {
     }
 
     /// The card with open registers.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn card(&self, flows: u32) -> Result<OpenCard<'s>, SystemError> {
         let dma = self.blueprint.plan.space().dma();
         Ok(OpenCard::new(

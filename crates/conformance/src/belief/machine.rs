@@ -232,9 +232,6 @@ static TRAP: AtomicU64 = AtomicU64::new(0);
 
 impl Executor {
     /// Maps memory and takes the processor's signals.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn new() -> Result<Executor, Error> {
         let pages = PIECES.iter().sum::<u64>() + PIECES.len() as u64 + 1;
         let area = reserve(pages * PAGE)?;

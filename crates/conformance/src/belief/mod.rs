@@ -73,9 +73,6 @@ impl fmt::Display for BeliefReport {
 
 /// Executes one in `share` of all encodings. For a process that does nothing else
 /// meanwhile: it replaces the handlers of the processor's signals.
-///
-/// # Errors
-/// A system call's.
 pub fn run(share: u64) -> Result<BeliefReport, Error> {
     let mut machine = Executor::new()?;
     let mut report = BeliefReport::default();
@@ -104,9 +101,6 @@ pub fn run(share: u64) -> Result<BeliefReport, Error> {
 
 /// Compares beliefs that are wrong in one point each, and gives the points that the
 /// comparison misses. For a process that does nothing else meanwhile.
-///
-/// # Errors
-/// A system call's.
 pub fn wrong_beliefs_that_pass() -> Result<Vec<&'static str>, Error> {
     let mut machine = Executor::new()?;
     let mut passed = Vec::new();

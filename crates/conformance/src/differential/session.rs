@@ -66,9 +66,6 @@ fn memory(stock: &Stock<'_>) -> Result<Shared, Error> {
 
 impl<'s> Session<'s> {
     /// Starts the workers.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn new(stock: &'s Stock<'s>, programs: &'s [LinkedCode]) -> Result<Session<'s>, Error> {
         let native = Worker::start("native", memory(stock)?, channel(stock)?, |m| {
             Native::new(stock, m)

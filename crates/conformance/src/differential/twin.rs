@@ -49,9 +49,6 @@ pub struct Twin<'f> {
 
 impl<'f> Twin<'f> {
     /// Loads the rewritten driver. For a process that does nothing else.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn new(
         stock: &'f Stock<'f>,
         program: &'f LinkedCode,

@@ -110,9 +110,6 @@ pub struct Records(Shared);
 
 impl Records {
     /// Room for `count` of them.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn new(count: usize) -> Result<Records, Error> {
         let length = START + count.max(1) * size_of::<Record>();
         Shared::new(length as u64)

@@ -151,9 +151,6 @@ impl Failure {
 impl<'p, 'f> Dom0<'p, 'f> {
     /// Erases dom0's RAM, loads the images and starts the process. To be called before
     /// other threads exist, and when no earlier dom0 or client of it exists.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn start(
         plan: &'p KernelPlan<'f>,
         machine: &'p Machine,
@@ -164,9 +161,6 @@ impl<'p, 'f> Dom0<'p, 'f> {
     }
 
     /// As [`Dom0::start`], with functions for [`Command::Work`].
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn start_with(
         plan: &'p KernelPlan<'f>,
         machine: &'p Machine,
@@ -229,9 +223,6 @@ impl<'p, 'f> Dom0<'p, 'f> {
     }
 
     /// Asks and waits. `what` is for messages.
-    ///
-    /// # Errors
-    /// [`CommandError`].
     pub fn command(&mut self, what: &str, command: Command) -> Result<Answer, CommandError> {
         let slot = &self.mailbox.command;
         let mark = self.mailbox.console.mark();
@@ -266,9 +257,6 @@ impl<'p, 'f> Dom0<'p, 'f> {
     }
 
     /// Calls a function of any object by its name, as CPU 0.
-    ///
-    /// # Errors
-    /// [`CommandError`].
     pub fn call(&mut self, name: &str, arguments: &[u64]) -> Result<Answer, CommandError> {
         let function = self
             .plan
@@ -284,9 +272,6 @@ impl<'p, 'f> Dom0<'p, 'f> {
     }
 
     /// As [`Dom0::call`], for functions that return a negative error number.
-    ///
-    /// # Errors
-    /// [`CommandError`].
     pub fn check(&mut self, name: &str, arguments: &[u64]) -> Result<Answer, CommandError> {
         let answer = self.call(name, arguments)?;
         let errno = answer.value as i64;

@@ -29,9 +29,6 @@ impl<'p> Local<'p> {
     /// # Safety
     /// The address is that of a dom0 function, and the arguments are what it
     /// expects.
-    ///
-    /// # Errors
-    /// [`EnterError`].
     pub unsafe fn call(&self, function: u64, arguments: [u64; 6]) -> Result<u64, EnterError> {
         // SAFETY: only dom0 has a `Local`, so its memory is mapped and faults
         // are caught; the rest is the caller's promise.

@@ -124,9 +124,6 @@ impl Recovery<'_, '_> {
     }
 
     /// A new dom0.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn restart(&mut self) -> Result<(), SystemError> {
         self.service.packet_loop.engine.engine.forget_packets();
         self.system.restart_dom0(self.start)?;

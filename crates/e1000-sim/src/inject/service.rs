@@ -50,9 +50,6 @@ struct Seen {
 
 impl<'a> Service<'a> {
     /// Attaches guests to the instance and gives it card and interrupts.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn start(
         system: &System<'a>,
         mut engine: TwinEngine<'a>,
@@ -94,9 +91,6 @@ impl<'a> Service<'a> {
     }
 
     /// `packets` each way for each of `guests`.
-    ///
-    /// # Errors
-    /// [`Stop`].
     pub fn exchange(&mut self, guests: Range<usize>, packets: u32) -> Result<Exchanged, Stop> {
         let before = self.seen();
         let all = packets * guests.len() as u32;

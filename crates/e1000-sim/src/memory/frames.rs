@@ -63,9 +63,6 @@ unsafe impl Sync for Frames {}
 
 impl Frames {
     /// A number of frames without owners.
-    ///
-    /// # Errors
-    /// The system call's.
     pub fn new(count: u64) -> Result<Frames, LiveError> {
         let failed = LiveError::system("making the table of frames");
         let memory = Shared::new(count * size_of::<u32>() as u64).map_err(failed)?;

@@ -177,9 +177,6 @@ pub enum BarMode {
 
 /// Sets the effect of accesses to the NIC's registers in this process, where
 /// [`Space::map`] was used.
-///
-/// # Errors
-/// A system call's.
 pub fn set_bar(mode: BarMode) -> Result<(), LiveError> {
     let protection = match mode {
         BarMode::Trapped => libc::PROT_NONE,

@@ -239,9 +239,6 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
 
     /// Sends `count` packets, traffic sources taking turns, and waits for their
     /// completions. Gives how many were sent: fewer if some were refused.
-    ///
-    /// # Errors
-    /// [`Stop`].
     pub fn send(&mut self, sources: &mut [TrafficSource<'_>], count: u32) -> Result<u32, Stop> {
         let mut sent = 0;
         let mut refused = 0;
@@ -371,9 +368,6 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
     }
 
     /// Lets `frames` arrive, and traffic sources take them.
-    ///
-    /// # Errors
-    /// [`Stop`].
     pub fn receive<'f>(
         &mut self,
         sources: &mut [TrafficSource<'_>],

@@ -172,9 +172,6 @@ impl<'m, E: Engine> Runner<'m, E> {
     }
 
     /// Runs a round.
-    ///
-    /// # Errors
-    /// [`Stop`].
     pub fn run(&mut self, direction: PacketDirection, packets: u64) -> Result<Round, Stop> {
         let before = self.before(direction);
         let mut batches = Vec::with_capacity((packets / u64::from(BATCH) + 1) as usize);

@@ -54,9 +54,6 @@ unsafe impl<T: Zeroed> Sync for SharedPages<T> {}
 
 impl<T: Zeroed> SharedPages<T> {
     /// New memory.
-    ///
-    /// # Errors
-    /// The system call's.
     pub fn new() -> Result<SharedPages<T>, LiveError> {
         // SAFETY: a new mapping at an address of the kernel's choice.
         let at = unsafe {
@@ -133,9 +130,6 @@ unsafe impl Sync for Mailbox {}
 
 impl Mailbox {
     /// Makes the memory, before any fork.
-    ///
-    /// # Errors
-    /// The system call's.
     pub fn new() -> Result<SharedPages<Mailbox>, LiveError> {
         SharedPages::new()
     }

@@ -45,9 +45,6 @@ pub struct Native<'f> {
 impl<'f> Native<'f> {
     /// Maps dom0's memory at its addresses, and a driver stack. For a process
     /// that does nothing else.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn new(stock: &'f Stock<'f>, memory: &Shared) -> Result<Native<'f>, Error> {
         for region in stock.space.regions() {
             let protection = match region.access {

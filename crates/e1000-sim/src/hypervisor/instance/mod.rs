@@ -64,10 +64,6 @@ pub struct Instance<'a> {
 
 impl<'a> Instance<'a> {
     /// Loads it. Once in a process.
-    ///
-    /// # Errors
-    /// A system call's.
-    ///
     /// # Panics
     /// If there is one already.
     pub fn load(loading: Loading<'a>) -> Result<Instance<'a>, LiveError> {
@@ -112,9 +108,6 @@ impl<'a> Instance<'a> {
 
     /// Limits the processor time of an invocation; initially
     /// [`super::time_limit::DEFAULT`].
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn limit_time(&self, limit: std::time::Duration) -> Result<(), LiveError> {
         self.limit.set(limit)
     }
