@@ -36,7 +36,6 @@ pub struct Results {
     pub ratios: Option<Ratios>,
 }
 
-/// By path.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Paths {
     /// dom0 owns the machine.

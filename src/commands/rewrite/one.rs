@@ -28,7 +28,6 @@ pub(super) struct Work<'o> {
 
 /// The result for an input.
 pub(super) struct Done {
-    /// What was done.
     pub sites: Sites,
     /// Why nothing is proved about it.
     pub unverified: Option<&'static str>,

@@ -61,7 +61,6 @@ pub enum Undo {
     /// Bytes and relocations.
     Part {
         section: SectionId,
-        /// Where in it.
         range: Range<u64>,
         bytes: Vec<u8>,
         relocations: Vec<Relocation>,

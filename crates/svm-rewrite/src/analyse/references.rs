@@ -11,7 +11,6 @@ use crate::refusal::{self, Refusal, RefusalCode};
 pub struct FieldReference {
     /// Offset of the field in the original instruction, in bytes.
     pub at: u8,
-    /// The field.
     pub field: Field,
     /// What it holds.
     pub referent: Referent,

@@ -68,7 +68,6 @@ impl Surveyor {
         }
     }
 
-    /// The survey of this instruction.
     pub fn of(&mut self, iced: &Instruction) -> Survey {
         let asked = anywhere(iced);
         let place = place(&asked, self.known.len());

@@ -29,7 +29,6 @@ pub struct Applied {
     pub labels: Labels,
     /// The end of each function's instructions, before its out-of-line parts.
     pub ends: Vec<Label>,
-    /// The end of each function.
     pub function_ends: Vec<Label>,
     /// Where the out-of-line parts of first variants begin.
     pub stubs: Vec<StubPlace>,
@@ -82,7 +81,6 @@ pub struct Decisions<'d> {
 }
 
 impl<'d> Decisions<'d> {
-    /// An emitter for a section.
     pub fn emitter<'e>(&self, labels: &'e mut Labels, section: u16) -> Emitter<'e>
     where
         'd: 'e,
@@ -224,7 +222,6 @@ fn beginning(
     returns.kept_at(entry).map(|_| labels.fresh())
 }
 
-/// The labels of instructions, for each variant.
 pub struct LabelsByVariant(Vec<InstLabels>);
 
 impl LabelsByVariant {

@@ -14,9 +14,7 @@ use crate::lift::{FuncIdx, InstIdx};
 pub struct FunctionWriter<'w, 'a> {
     /// Receives the code.
     pub emitter: &'w mut Emitter<'a>,
-    /// The decisions.
     pub decisions: &'w Decisions<'w>,
-    /// Which variant this is.
     pub variant: Variant,
     /// Whether registers that are dead before a sequence are overwritten there.
     pub poison: bool,

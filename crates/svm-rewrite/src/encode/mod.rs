@@ -95,7 +95,6 @@ pub struct Depth {
     pub at: Position,
     /// The instruction whose sequence it is in.
     pub inst: InstIdx,
-    /// Words.
     pub words: i64,
 }
 
@@ -113,7 +112,6 @@ pub struct Emitter<'a> {
     /// All labels of the object; those below the instruction count are the
     /// instructions' own.
     pub labels: &'a mut Labels,
-    /// Number of the section.
     pub section: u16,
     /// Labels of instructions in the current variant of the function.
     pub inst_labels: InstLabels,

@@ -17,13 +17,11 @@ use crate::lift::{FuncIdx, InstIdx};
 /// The sequence of one instruction.
 #[derive(Clone, Debug)]
 pub struct SiteSequence {
-    /// The instruction.
     pub inst: InstIdx,
     /// Where it begins in its section's assembler.
     pub from: Position,
     /// Where it ends there.
     pub to: Position,
-    /// Number of the section.
     pub section: u16,
     /// Labels made for it, those of its out-of-line part included.
     pub labels: Range<u32>,
@@ -32,7 +30,6 @@ pub struct SiteSequence {
 /// An out-of-line part.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Its label.
     pub label: Label,
     /// Where it begins.
     pub from: Position,
@@ -43,7 +40,6 @@ pub struct Part {
 /// The emitted code of one function.
 #[derive(Clone, Debug)]
 pub struct FunctionCode {
-    /// Number of the section.
     pub section: u16,
     /// In the order of the instructions.
     pub sites: Vec<SiteSequence>,
@@ -59,9 +55,7 @@ pub struct FunctionCode {
 pub struct SiteCode {
     /// One a section, not laid out.
     pub assemblers: Vec<Assembler>,
-    /// Where labels are.
     pub labels: Labels,
-    /// By function.
     pub functions: Vec<FunctionCode>,
     /// Calls that do not return, in order, after which control has to be stopped: an
     /// out-of-line part or another function may follow.

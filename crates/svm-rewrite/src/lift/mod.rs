@@ -131,7 +131,6 @@ pub struct CodeSection {
     pub id: SectionId,
     /// Its instructions.
     pub insts: std::ops::Range<u32>,
-    /// Where they start.
     starts: Starts,
 }
 

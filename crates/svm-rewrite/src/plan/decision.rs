@@ -11,7 +11,6 @@ use crate::plan::reuse::Reuse;
 /// `reuse`, it has no sequence.
 #[derive(Clone, Copy, Debug)]
 pub struct InstPlan {
-    /// Its class.
     pub class: Class,
     /// Registers that its sequence may overwrite.
     pub scratch: Scratch,
@@ -66,7 +65,6 @@ impl Scratch {
         spilled: 0,
     };
 
-    /// All of them.
     pub fn all(&self) -> &[Reg] {
         &self.regs[..usize::from(self.len)]
     }
@@ -97,7 +95,6 @@ impl Scratch {
         regs[len - 1]
     }
 
-    /// As a set.
     pub(super) fn set(&self) -> LocSet {
         let registers = self.all().iter().map(|r| LocSet::reg(*r));
         registers.fold(LocSet::empty(), LocSet::union)

@@ -66,12 +66,10 @@ impl NumberedValue {
 /// Words of the frame that are followed at a time.
 const WORDS: usize = 8;
 
-/// A word of the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FrameWord {
     /// Its address.
     at: NumberedValue,
-    /// What it holds.
     holds: NumberedValue,
 }
 
@@ -121,7 +119,6 @@ pub enum Written {
 }
 
 impl Motion {
-    /// What an instruction does.
     pub fn of(inst: &Inst, survey: &Survey) -> Motion {
         let iced = &inst.iced;
         let plain = inst.displacement.is_none() && inst.immediate.is_none();

@@ -102,7 +102,6 @@ pub struct Input<'a> {
     pub surveys: &'a [Survey],
     /// Where control goes.
     pub flow: &'a Flow,
-    /// The plan of each instruction.
     pub plans: &'a [InstPlan],
     /// Live locations before each.
     pub live_before: &'a [LocSet],

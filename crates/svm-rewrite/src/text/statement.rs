@@ -9,7 +9,6 @@
 
 use foldhash::HashSet;
 
-/// What a statement is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementKind {
     /// `name:`
@@ -32,7 +31,6 @@ pub enum StatementKind {
 /// One statement, by its bytes in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// What it is.
     pub kind: StatementKind,
     /// Its line, from 1.
     pub line: u32,
@@ -55,7 +53,6 @@ impl Statement {
         text[self.name_end as usize..self.end as usize].trim_ascii_start()
     }
 
-    /// All of it.
     pub fn text<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         &text[self.start as usize..self.end as usize]
     }

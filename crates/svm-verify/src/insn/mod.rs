@@ -29,7 +29,6 @@ pub struct Insn {
     pub writes: GprSet,
     /// Its explicit memory operand.
     pub memory: MemoryOperand,
-    /// What it does.
     pub op: Op,
 }
 
@@ -116,7 +115,6 @@ pub enum Alu {
 pub struct TableRead {
     /// What is done with it and the register.
     pub op: Alu,
-    /// Which half is read.
     pub half: Half,
 }
 

@@ -68,7 +68,6 @@ enum Use {
     Prefix,
 }
 
-/// All of them.
 #[derive(Default)]
 pub(super) struct Ranges {
     list: Vec<Alternative>,

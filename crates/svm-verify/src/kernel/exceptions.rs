@@ -18,7 +18,6 @@ pub struct Fixup {
 }
 
 impl Fixup {
-    /// The fixup of an entry.
     pub(super) fn new(reader: &Reader<'_, '_>, entry: &Entry) -> Result<Fixup, &'static str> {
         let EntryData::Exception(data) = entry.data else {
             return Err("it has no type");

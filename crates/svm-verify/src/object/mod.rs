@@ -45,7 +45,6 @@ pub struct Image<'o> {
     pub rules: &'static Rules,
     /// The code sections in file order.
     pub code: Vec<SectionId>,
-    /// Meaning of each symbol.
     pub symbols: Vec<Meaning>,
     /// Codemap entries, each with its offset in the codemap.
     pub codemap: Vec<(u64, CodeAt)>,
@@ -134,7 +133,6 @@ impl<'o> Image<'o> {
         self.code.binary_search(&id).ok().map(|n| n as u16)
     }
 
-    /// What a symbol means.
     pub fn meaning(&self, symbol: SymbolId) -> Meaning {
         let known = self.symbols.get(symbol.0 as usize).copied();
         known.unwrap_or(Meaning::Unusable("there is no such symbol"))

@@ -47,7 +47,6 @@ pub enum Miss {
     /// It takes the slow path in these instructions, by number, and comes back with the
     /// translation: this path need not be followed.
     Slow {
-        /// The first of them.
         first: u32,
         /// The last of them, the jump back.
         last: u32,

@@ -76,7 +76,6 @@ const NOT_THIS_SCHEME: &str = "the object's scheme does not read the table like 
 /// The rules of all schemes; a test compares it with `Scheme::ALL`.
 const ALL: [&dyn SchemeRules; Scheme::ALL.len()] = [&stlb::Stlb, &paper::Paper];
 
-/// The rules of a scheme.
 pub fn of(scheme: Scheme) -> &'static dyn SchemeRules {
     match scheme {
         Scheme::Stlb => &stlb::Stlb,

@@ -27,7 +27,6 @@ pub struct Case {
     pub file: String,
     /// The target whose contract is demanded.
     pub target: Target,
-    /// Number of its scheme.
     pub scheme: u32,
     /// The expected result.
     pub expected: Expected,
@@ -121,7 +120,6 @@ impl Case {
         Contract::of(self.target).with(scheme)
     }
 
-    /// The object of the case.
     pub fn object(&self) -> Vec<u8> {
         let code = expand(self.target, self.scheme, &self.code);
         if self.whole {

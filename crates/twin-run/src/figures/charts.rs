@@ -136,7 +136,6 @@ struct Slowdown {
     cycles: Option<Spread>,
     /// The medians of all of them.
     measured: Vec<f64>,
-    /// In instructions.
     instructions: f64,
 }
 

@@ -77,9 +77,7 @@ pub struct Question<'q> {
     pub lifted: &'q Lifted<'q>,
     /// What metadata says of control flow.
     pub hidden: &'q HiddenFlow,
-    /// Its survey.
     pub survey: &'q Survey,
-    /// Its index.
     pub inst: InstIdx,
     /// Why it stays as it is, if metadata requires that.
     pub kept: Option<Kept>,

@@ -179,7 +179,6 @@ pub struct Input<'i, 'a> {
     pub changes_facts: &'i [bool],
     /// Instructions of each block that has any.
     pub blocks: &'i [Range<u32>],
-    /// How each block ends.
     pub endings: &'i [BlockEnding],
     /// Successors of each block, into callees but not back.
     pub successors: &'i Edges,

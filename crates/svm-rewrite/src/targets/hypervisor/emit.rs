@@ -47,7 +47,6 @@ struct Builder<'l, 'a> {
     object: Object<'static>,
 }
 
-/// The symbols of imports.
 type Imports = HashMap<Import, SymbolId>;
 
 fn symbol(
