@@ -6,42 +6,24 @@
 
 use twin_abi::explanation::{Example, Explanation};
 
-/// What goes wrong outside the library crates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CommandCode {
-    /// A file that cannot be read or written.
-    Access,
-    /// A file that is sound, but not what the command works on.
-    Input,
-    /// A function that the object does not have.
-    NoFunction,
-    /// An object that was made from another file.
-    Original,
-    /// A defect of twin itself.
-    Internal,
+twin_abi::listed! {
+    /// What goes wrong outside the library crates.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum CommandCode {
+        /// A file that cannot be read or written.
+        Access => "access",
+        /// A file that is sound, but not what the command works on.
+        Input => "input",
+        /// A function that the object does not have.
+        NoFunction => "no-function",
+        /// An object that was made from another file.
+        Original => "original",
+        /// A defect of twin itself.
+        Internal => "internal",
+    }
 }
 
 impl CommandCode {
-    /// Every code.
-    pub const ALL: &'static [CommandCode] = &[
-        CommandCode::Access,
-        CommandCode::Input,
-        CommandCode::NoFunction,
-        CommandCode::Original,
-        CommandCode::Internal,
-    ];
-
-    /// The code as printed.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            CommandCode::Access => "access",
-            CommandCode::Input => "input",
-            CommandCode::NoFunction => "no-function",
-            CommandCode::Original => "original",
-            CommandCode::Internal => "internal",
-        }
-    }
-
     fn explanation(self) -> Explanation {
         let (meaning, why, remedy, example) = match self {
             CommandCode::Access => (
@@ -121,11 +103,11 @@ pub struct Origin {
 pub const ORIGINS: [Origin; 4] = [
     Origin {
         title: "Files that cannot be read",
-        codes: || all(elf_loader::ReaderCode::ALL, AnyCode::Reader),
+        codes: || all(&elf_loader::ReaderCode::ALL, AnyCode::Reader),
     },
     Origin {
         title: "Refusals of `twin rewrite`",
-        codes: || all(svm_rewrite::RefusalCode::ALL, AnyCode::Refusal),
+        codes: || all(&svm_rewrite::RefusalCode::ALL, AnyCode::Refusal),
     },
     Origin {
         title: "Violations that `twin verify` finds",
@@ -133,7 +115,7 @@ pub const ORIGINS: [Origin; 4] = [
     },
     Origin {
         title: "Everything else",
-        codes: || all(CommandCode::ALL, AnyCode::Command),
+        codes: || all(&CommandCode::ALL, AnyCode::Command),
     },
 ];
 

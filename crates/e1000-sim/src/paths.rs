@@ -29,7 +29,7 @@ use crate::transport::command::Command;
 use crate::transport::mailbox::InterruptOwner;
 use crate::transport::rendezvous::Limits;
 
-process_lab::listed! {
+twin_abi::listed! {
     /// The paths of packets, as the paper orders them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum PacketPath {

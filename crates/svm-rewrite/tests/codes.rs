@@ -37,7 +37,7 @@ fn texts_are_whole() {
 
 #[test]
 fn examples_are_refused_with_their_code() {
-    for &code in RefusalCode::ALL {
+    for code in RefusalCode::ALL {
         let Example::Assembly(body) = code.explanation().example else {
             continue;
         };

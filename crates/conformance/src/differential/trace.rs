@@ -49,7 +49,7 @@ pub struct Request {
     pub fresh: u64,
 }
 
-process_lab::listed! {
+twin_abi::listed! {
     /// How a run ended.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     #[repr(u64)]

@@ -10,7 +10,7 @@ use std::fmt;
 use process_lab::error::Error;
 use process_lab::shared::Shared;
 
-process_lab::listed! {
+twin_abi::listed! {
     /// How a run ended.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[repr(u64)]

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use libc::{c_int, ucontext_t};
 
-process_lab::listed! {
+twin_abi::listed! {
     /// A component that takes time (paper, figures 7 and 8, and the card, which takes no
     /// processor time on a real machine).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

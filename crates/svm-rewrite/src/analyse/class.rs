@@ -165,55 +165,39 @@ pub enum Class {
 // Each instruction has one.
 const _: () = assert!(size_of::<Class>() <= 8);
 
-/// Classes as reports and statistics name them; scripts rely on these names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SiteClass {
-    /// Accesses to the driver's own stack frame.
-    Stack,
-    /// Accesses through registers.
-    Heap,
-    /// Accesses at a constant address.
-    Global,
-    /// Accesses relative to `%fs` or `%gs`.
-    Percpu,
-    /// String instructions: `movs`, `stos` and so on.
-    String,
-    /// Bit tests whose offset is in a register.
-    Bitstring,
-    /// `push` and `pop` with an operand in memory.
-    PushPop,
-    /// Indirect call.
-    IndirectCall,
-    /// Indirect jump.
-    IndirectJump,
-    /// Port I/O.
-    PortIo,
-    /// Privileged or sensitive.
-    Sensitive,
-    /// Needs rewriting for another reason (returns, traps, addresses).
-    Other,
+twin_abi::listed! {
+    /// Classes as reports and statistics name them; scripts rely on these names.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SiteClass {
+        /// Accesses to the driver's own stack frame.
+        Stack => "stack",
+        /// Accesses through registers.
+        Heap => "heap",
+        /// Accesses at a constant address.
+        Global => "global",
+        /// Accesses relative to `%fs` or `%gs`.
+        Percpu => "percpu",
+        /// String instructions: `movs`, `stos` and so on.
+        String => "string",
+        /// Bit tests whose offset is in a register.
+        Bitstring => "bitstring",
+        /// `push` and `pop` with an operand in memory.
+        PushPop => "push_pop",
+        /// Indirect call.
+        IndirectCall => "indirect_call",
+        /// Indirect jump.
+        IndirectJump => "indirect_jump",
+        /// Port I/O.
+        PortIo => "port_io",
+        /// Privileged or sensitive.
+        Sensitive => "sensitive",
+        /// Needs rewriting for another reason (returns, traps, addresses).
+        Other => "other",
+    }
 }
 
 impl SiteClass {
-    /// The name as printed.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            SiteClass::Stack => "stack",
-            SiteClass::Heap => "heap",
-            SiteClass::Global => "global",
-            SiteClass::Percpu => "percpu",
-            SiteClass::String => "string",
-            SiteClass::Bitstring => "bitstring",
-            SiteClass::PushPop => "push_pop",
-            SiteClass::IndirectCall => "indirect_call",
-            SiteClass::IndirectJump => "indirect_jump",
-            SiteClass::PortIo => "port_io",
-            SiteClass::Sensitive => "sensitive",
-            SiteClass::Other => "other",
-        }
-    }
-
     fn of_space(space: Space) -> SiteClass {
         match space {
             Space::Stack => SiteClass::Stack,

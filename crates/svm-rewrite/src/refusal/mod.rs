@@ -8,110 +8,60 @@ mod explanations;
 
 use serde::Serialize;
 
-/// The stable code of a refusal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RefusalCode {
-    /// The object is for a machine or word size that cannot be rewritten yet.
-    Machine,
-    /// The object was made by the rewriter.
-    AlreadyRewritten,
-    /// Code that the linker is to make (link-time optimisation).
-    LinkTime,
-    /// Bytes in a code section that are no instruction.
-    Undecodable,
-    /// A code section that is writable, or a name used twice.
-    CodeSection,
-    /// A relocation on no operand field, or of an unexpected type.
-    Relocation,
-    /// A branch that leaves the code, or lands inside an instruction.
-    BranchTarget,
-    /// Kernel metadata that is not laid out as expected.
-    Metadata,
-    /// An access that the kernel may replace by other instructions.
-    Patched,
-    /// Data that refers to the middle of a function.
-    CodeReference,
-    /// A function that begins or ends inside an instruction.
-    Overlap,
-    /// An instruction that only the kernel or hypervisor may execute.
-    Privileged,
-    /// An instruction whose memory accesses cannot be translated.
-    Unsupported,
-    /// An instruction of an extension that rewritten code does not use.
-    Extension,
-    /// A prefix without effect on its instruction.
-    Prefix,
-    /// An access below the stack pointer that spills would overwrite.
-    RedZone,
-    /// `rsp` is moved in a way that cannot be followed.
-    StackPointer,
-    /// No set of registers frees what the sequence needs.
-    NoScratch,
-    /// The direction flag is not known at a string instruction.
-    Direction,
-    /// A line of assembly text that cannot be changed or printed.
-    Statement,
-    /// More instructions than any driver has, or more refusals than are listed.
-    TooMany,
+twin_abi::listed! {
+    /// The stable code of a refusal.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum RefusalCode {
+        /// The object is for a machine or word size that cannot be rewritten yet.
+        Machine => "machine",
+        /// The object was made by the rewriter.
+        AlreadyRewritten => "already-rewritten",
+        /// Code that the linker is to make (link-time optimisation).
+        LinkTime => "link-time",
+        /// Bytes in a code section that are no instruction.
+        Undecodable => "undecodable",
+        /// A code section that is writable, or a name used twice.
+        CodeSection => "code-section",
+        /// A relocation on no operand field, or of an unexpected type.
+        Relocation => "relocation",
+        /// A branch that leaves the code, or lands inside an instruction.
+        BranchTarget => "branch-target",
+        /// Kernel metadata that is not laid out as expected.
+        Metadata => "metadata",
+        /// An access that the kernel may replace by other instructions.
+        Patched => "patched",
+        /// Data that refers to the middle of a function.
+        CodeReference => "code-reference",
+        /// A function that begins or ends inside an instruction.
+        Overlap => "overlap",
+        /// An instruction that only the kernel or hypervisor may execute.
+        Privileged => "privileged",
+        /// An instruction whose memory accesses cannot be translated.
+        Unsupported => "unsupported",
+        /// An instruction of an extension that rewritten code does not use.
+        Extension => "extension",
+        /// A prefix without effect on its instruction.
+        Prefix => "prefix",
+        /// An access below the stack pointer that spills would overwrite.
+        RedZone => "red-zone",
+        /// `rsp` is moved in a way that cannot be followed.
+        StackPointer => "stack-pointer",
+        /// No set of registers frees what the sequence needs.
+        NoScratch => "no-scratch",
+        /// The direction flag is not known at a string instruction.
+        Direction => "direction",
+        /// A line of assembly text that cannot be changed or printed.
+        Statement => "statement",
+        /// More instructions than any driver has, or more refusals than are listed.
+        TooMany => "too-many",
+    }
 }
 
 impl RefusalCode {
-    /// Every code.
-    pub const ALL: &'static [RefusalCode] = &[
-        RefusalCode::Machine,
-        RefusalCode::AlreadyRewritten,
-        RefusalCode::LinkTime,
-        RefusalCode::Undecodable,
-        RefusalCode::CodeSection,
-        RefusalCode::Relocation,
-        RefusalCode::BranchTarget,
-        RefusalCode::Metadata,
-        RefusalCode::Patched,
-        RefusalCode::CodeReference,
-        RefusalCode::Overlap,
-        RefusalCode::Privileged,
-        RefusalCode::Unsupported,
-        RefusalCode::Extension,
-        RefusalCode::Prefix,
-        RefusalCode::RedZone,
-        RefusalCode::StackPointer,
-        RefusalCode::NoScratch,
-        RefusalCode::Direction,
-        RefusalCode::Statement,
-        RefusalCode::TooMany,
-    ];
-
     /// What it means, why it cannot be passed through, what to do, an example.
     pub fn explanation(self) -> twin_abi::explanation::Explanation {
         explanations::explanation(self)
-    }
-
-    /// The code as printed, for example `code-reference`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            RefusalCode::Machine => "machine",
-            RefusalCode::AlreadyRewritten => "already-rewritten",
-            RefusalCode::LinkTime => "link-time",
-            RefusalCode::Undecodable => "undecodable",
-            RefusalCode::CodeSection => "code-section",
-            RefusalCode::Relocation => "relocation",
-            RefusalCode::BranchTarget => "branch-target",
-            RefusalCode::Metadata => "metadata",
-            RefusalCode::Patched => "patched",
-            RefusalCode::CodeReference => "code-reference",
-            RefusalCode::Overlap => "overlap",
-            RefusalCode::Privileged => "privileged",
-            RefusalCode::Unsupported => "unsupported",
-            RefusalCode::Extension => "extension",
-            RefusalCode::Prefix => "prefix",
-            RefusalCode::RedZone => "red-zone",
-            RefusalCode::StackPointer => "stack-pointer",
-            RefusalCode::NoScratch => "no-scratch",
-            RefusalCode::Direction => "direction",
-            RefusalCode::Statement => "statement",
-            RefusalCode::TooMany => "too-many",
-        }
     }
 
     /// What the user can do about it.
