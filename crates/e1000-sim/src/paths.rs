@@ -34,26 +34,17 @@ twin_abi::listed! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum PacketPath {
         /// dom0 owns the machine.
-        Native,
+        Native => "native",
         /// dom0 on a hypervisor.
-        Dom0,
+        Dom0 => "dom0",
         /// A guest, through dom0.
-        Guest,
+        Guest => "guest",
         /// A guest, through the hypervisor instance.
-        Twin,
+        Twin => "twin",
     }
 }
 
 impl PacketPath {
-    pub fn name(self) -> &'static str {
-        match self {
-            PacketPath::Native => "native",
-            PacketPath::Dom0 => "dom0",
-            PacketPath::Guest => "guest",
-            PacketPath::Twin => "twin",
-        }
-    }
-
     /// The component that runs when driver and hot routines do: its cycles include
     /// theirs.
     pub fn host(self) -> Component {

@@ -116,7 +116,10 @@ fn moves(
     };
     let seen = paths.run(path, work).unwrap_or_else(|error| {
         let console = paths.system.mailbox().console.since(0);
-        panic!("{} {direction:?} {look:?}: {error}\n{console}", path.name())
+        panic!(
+            "{} {direction:?} {look:?}: {error}\n{console}",
+            path.as_str()
+        )
     });
     let round = seen.round;
     assert_eq!((round.lost, round.corrupted, seen.upcalls), (0, 0, 0));

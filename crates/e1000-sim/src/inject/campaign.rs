@@ -191,7 +191,7 @@ impl<'s> Campaign<'s> {
         }
         self.say(number, kind, struck.as_ref(), &ending);
         let what = struck.as_ref().map_or(String::new(), Struck::to_string);
-        let story = format!("fault {number}, {}, {what}: {ending}", kind.name());
+        let story = format!("fault {number}, {}, {what}: {ending}", kind.as_str());
         self.check(&story, neighbour);
         if struck.is_some() {
             self.tally.ended(kind, &ending);
@@ -225,7 +225,10 @@ impl<'s> Campaign<'s> {
     }
 
     fn arm(&mut self, kind: FaultKind, number: u64) -> Result<Armed<'s>, SystemError> {
-        let mut random = Random::new(random::seed(kind.name(), number ^ self.options.seed << 32));
+        let mut random = Random::new(random::seed(
+            kind.as_str(),
+            number ^ self.options.seed << 32,
+        ));
         let anatomy = self.anatomy()?;
         let moments = kind.moments();
         let moment = moments[random.below(moments.len() as u64) as usize];
@@ -315,7 +318,7 @@ impl<'s> Campaign<'s> {
         if *ending != FaultEnding::Harmless {
             self.violation(&format!(
                 "fault {number}, {}, did not strike, but: {ending}",
-                kind.name()
+                kind.as_str()
             ));
         }
     }
@@ -390,8 +393,11 @@ impl<'s> Campaign<'s> {
             return;
         }
         match struck {
-            Some(struck) => println!("{number:6} {}: {struck}\n           {ending}", kind.name()),
-            None => println!("{number:6} {}: nothing there to strike", kind.name()),
+            Some(struck) => println!(
+                "{number:6} {}: {struck}\n           {ending}",
+                kind.as_str()
+            ),
+            None => println!("{number:6} {}: nothing there to strike", kind.as_str()),
         }
     }
 }

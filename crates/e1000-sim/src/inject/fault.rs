@@ -11,60 +11,46 @@ use crate::hypervisor::payload;
 use crate::memory::view::View;
 use crate::memory::{BAR, DIRECT_MAP, DRIVER, DRIVER_STACK, VMEMMAP};
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident $name:literal)*) => {
-        /// What is broken.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum FaultKind { $($(#[$doc])* $kind),* }
-
-        impl FaultKind {
-            /// All kinds.
-            pub const ALL: &[FaultKind] = &[$(FaultKind::$kind),*];
-
-            /// In words.
-            pub fn name(self) -> &'static str {
-                match self { $(FaultKind::$kind => $name),* }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// A pointer in `e1000_adapter` goes somewhere else.
-    AdapterPointer "adapter: wild pointer"
-    /// A ring's pointer to descriptors or buffers goes somewhere else.
-    RingPointer "ring: wild pointer"
-    /// A pointer in a ring's buffer array goes somewhere else: `next`, skb, page, data.
-    BufferPointer "buffer array: wild pointer"
-    /// A pointer or length of an `sk_buff` is wrong.
-    SkBuff "sk_buff: pointer or length"
-    /// A pointer in `net_device`, its queue or `napi_struct` is wrong.
-    DevicePointer "net_device, napi: pointer"
-    /// A ring's count, `next_to_use` or `next_to_clean` is out of range.
-    RingIndex "ring: index or count"
-    /// The descriptors' bus address or size is wrong, and the card's own.
-    RingAddress "ring: descriptors' address"
-    /// A function pointer goes to an unmapped address.
-    FunctionNowhere "function pointer: nowhere"
-    /// A function pointer goes into the middle of a function.
-    FunctionMiddle "function pointer: mid-function"
-    /// A function pointer goes to the hypervisor's code, to data, or to a kernel
-    /// function of another type.
-    FunctionForbidden "function pointer: forbidden"
-    /// A saved register or a variable on the driver's stack is wrong.
-    StackWord "stack: saved words"
-    /// A return address on the driver's stack is wrong.
-    StackReturn "stack: return address"
-    /// The stack protector's canary is overwritten.
-    StackCanary "stack: canary"
-    /// A buffer's bus address in a descriptor is wrong.
-    DmaAddress "descriptor: DMA address"
-    /// Data shared by hot routines and the hypervisor is wrong: requests, completions.
-    Interface "shared rings: index or entry"
-    /// A lock is held and will never be freed.
-    HeldLock "lock left held"
-    /// One bit is flipped, anywhere in the driver's data.
-    BitFlip "random bit"
+twin_abi::listed! {
+    /// What is broken.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum FaultKind {
+        /// A pointer in `e1000_adapter` goes somewhere else.
+        AdapterPointer => "adapter: wild pointer",
+        /// A ring's pointer to descriptors or buffers goes somewhere else.
+        RingPointer => "ring: wild pointer",
+        /// A pointer in a ring's buffer array goes somewhere else: `next`, skb, page, data.
+        BufferPointer => "buffer array: wild pointer",
+        /// A pointer or length of an `sk_buff` is wrong.
+        SkBuff => "sk_buff: pointer or length",
+        /// A pointer in `net_device`, its queue or `napi_struct` is wrong.
+        DevicePointer => "net_device, napi: pointer",
+        /// A ring's count, `next_to_use` or `next_to_clean` is out of range.
+        RingIndex => "ring: index or count",
+        /// The descriptors' bus address or size is wrong, and the card's own.
+        RingAddress => "ring: descriptors' address",
+        /// A function pointer goes to an unmapped address.
+        FunctionNowhere => "function pointer: nowhere",
+        /// A function pointer goes into the middle of a function.
+        FunctionMiddle => "function pointer: mid-function",
+        /// A function pointer goes to the hypervisor's code, to data, or to a kernel
+        /// function of another type.
+        FunctionForbidden => "function pointer: forbidden",
+        /// A saved register or a variable on the driver's stack is wrong.
+        StackWord => "stack: saved words",
+        /// A return address on the driver's stack is wrong.
+        StackReturn => "stack: return address",
+        /// The stack protector's canary is overwritten.
+        StackCanary => "stack: canary",
+        /// A buffer's bus address in a descriptor is wrong.
+        DmaAddress => "descriptor: DMA address",
+        /// Data shared by hot routines and the hypervisor is wrong: requests, completions.
+        Interface => "shared rings: index or entry",
+        /// A lock is held and will never be freed.
+        HeldLock => "lock left held",
+        /// One bit is flipped, anywhere in the driver's data.
+        BitFlip => "random bit",
+    }
 }
 
 /// When a fault strikes.

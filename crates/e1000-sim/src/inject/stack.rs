@@ -88,7 +88,7 @@ pub fn strike(
     }
     stack[place] = after;
     Some(Struck {
-        what: format!("{}, word {place} of {}", kind.name(), stack.len()),
+        what: format!("{}, word {place} of {}", kind.as_str(), stack.len()),
         at: (&raw const stack[place]) as u64,
         size: 8,
         before,

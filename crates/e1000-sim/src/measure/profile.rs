@@ -41,17 +41,6 @@ impl Component {
         Component::Dom0,
         Component::Guest,
     ];
-    pub fn name(self) -> &'static str {
-        match self {
-            Component::Idle => "idle",
-            Component::Driver => "driver",
-            Component::Support => "support",
-            Component::Hypervisor => "hypervisor",
-            Component::Dom0 => "dom0",
-            Component::Guest => "guest",
-            Component::Card => "card",
-        }
-    }
 }
 
 /// A number for each component, indexed by the component.

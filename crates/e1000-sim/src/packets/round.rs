@@ -20,16 +20,6 @@ pub enum PacketDirection {
     Receive,
 }
 
-impl PacketDirection {
-    /// `tx` or `rx`.
-    pub fn name(self) -> &'static str {
-        match self {
-            PacketDirection::Send => "tx",
-            PacketDirection::Receive => "rx",
-        }
-    }
-}
-
 /// The result of a round. Plain integers: it crosses processes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
