@@ -111,7 +111,7 @@ pub const ORIGINS: [Origin; 4] = [
     },
     Origin {
         title: "Violations that `twin verify` finds",
-        codes: || all(svm_verify::ViolationCode::ALL, AnyCode::Violation),
+        codes: || all(&svm_verify::ViolationCode::ALL, AnyCode::Violation),
     },
     Origin {
         title: "Everything else",

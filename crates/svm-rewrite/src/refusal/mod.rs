@@ -8,111 +8,95 @@ mod explanations;
 
 use serde::Serialize;
 
-twin_abi::listed! {
-    /// The stable code of a refusal.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-    #[serde(rename_all = "kebab-case")]
-    pub enum RefusalCode {
-        /// The object is for a machine or word size that cannot be rewritten yet.
-        Machine => "machine",
-        /// The object was made by the rewriter.
-        AlreadyRewritten => "already-rewritten",
-        /// Code that the linker is to make (link-time optimisation).
-        LinkTime => "link-time",
-        /// Bytes in a code section that are no instruction.
-        Undecodable => "undecodable",
-        /// A code section that is writable, or a name used twice.
-        CodeSection => "code-section",
-        /// A relocation on no operand field, or of an unexpected type.
-        Relocation => "relocation",
-        /// A branch that leaves the code, or lands inside an instruction.
-        BranchTarget => "branch-target",
-        /// Kernel metadata that is not laid out as expected.
-        Metadata => "metadata",
-        /// An access that the kernel may replace by other instructions.
-        Patched => "patched",
-        /// Data that refers to the middle of a function.
-        CodeReference => "code-reference",
-        /// A function that begins or ends inside an instruction.
-        Overlap => "overlap",
-        /// An instruction that only the kernel or hypervisor may execute.
-        Privileged => "privileged",
-        /// An instruction whose memory accesses cannot be translated.
-        Unsupported => "unsupported",
-        /// An instruction of an extension that rewritten code does not use.
-        Extension => "extension",
-        /// A prefix without effect on its instruction.
-        Prefix => "prefix",
-        /// An access below the stack pointer that spills would overwrite.
-        RedZone => "red-zone",
-        /// `rsp` is moved in a way that cannot be followed.
-        StackPointer => "stack-pointer",
-        /// No set of registers frees what the sequence needs.
-        NoScratch => "no-scratch",
-        /// The direction flag is not known at a string instruction.
-        Direction => "direction",
-        /// A line of assembly text that cannot be changed or printed.
-        Statement => "statement",
-        /// More instructions than any driver has, or more refusals than are listed.
-        TooMany => "too-many",
-    }
+/// Defines [`RefusalCode`], its names and remedies: one entry a code.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $remedy:literal;)*) => {
+        twin_abi::listed! {
+            /// The stable code of a refusal.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+            #[serde(rename_all = "kebab-case")]
+            pub enum RefusalCode { $($(#[$doc])* $name => $text),* }
+        }
+
+        impl RefusalCode {
+            /// What to do about it.
+            pub fn remedy(self) -> &'static str {
+                match self { $(RefusalCode::$name => $remedy,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The object is for a machine or word size that cannot be rewritten yet.
+    Machine = "machine",
+        "give an x86-64 relocatable object";
+    /// The object was made by the rewriter.
+    AlreadyRewritten = "already-rewritten",
+        "give the original object, not the rewritten one";
+    /// Code that the linker is to make (link-time optimisation).
+    LinkTime = "link-time",
+        "compile with -fno-lto";
+    /// Bytes in a code section that are no instruction.
+    Undecodable = "undecodable",
+        "keep data out of code sections, or update twin if this is a new instruction";
+    /// A code section that is writable, or a name used twice.
+    CodeSection = "code-section",
+        "link code sections of one name together with `ld -r` and keep them read-only";
+    /// A relocation on no operand field, or of an unexpected type.
+    Relocation = "relocation",
+        "compile for the kernel's code model (-mcmodel=kernel -fno-pic): no GOT and no TLS relocations";
+    /// A branch that leaves the code, or lands inside an instruction.
+    BranchTarget = "branch-target",
+        "make the target a labelled instruction in a code section of this object";
+    /// Kernel metadata that is not laid out as expected.
+    Metadata = "metadata",
+        "give a module of Linux 5.10 to 7.3, whose layouts are known";
+    /// An access that the kernel may replace by other instructions.
+    Patched = "patched",
+        "leave this function in a module that is not rewritten, or build it without the alternative (CONFIG_PARAVIRT_SPINLOCKS and the like)";
+    /// Data that refers to the middle of a function.
+    CodeReference = "code-reference",
+        "compile with -fno-jump-tables, as the kernel does, or make the table const";
+    /// A function that begins or ends inside an instruction.
+    Overlap = "overlap",
+        "give each function its own bytes";
+    /// An instruction that only the kernel or hypervisor may execute.
+    Privileged = "privileged",
+        "keep this function in the VM instance: leave it out of the object, or guard it there";
+    /// An instruction whose memory accesses cannot be translated.
+    Unsupported = "unsupported",
+        "compile this function without that instruction (-mno-sse -mno-avx for kernel code), or leave it to the VM instance";
+    /// An instruction of an extension that rewritten code does not use.
+    Extension = "extension",
+        "compile this function as the kernel compiles (-mno-80387 -mno-mmx -mno-avx512f, no intrinsics), or leave it to the VM instance";
+    /// A prefix without effect on its instruction.
+    Prefix = "prefix",
+        "write the instruction without that prefix";
+    /// An access below the stack pointer that spills would overwrite.
+    RedZone = "red-zone",
+        "compile with -mno-red-zone, as the kernel does";
+    /// `rsp` is moved in a way that cannot be followed.
+    StackPointer = "stack-pointer",
+        "compile this function without alloca, variable-length arrays and stack realignment";
+    /// No set of registers frees what the sequence needs.
+    NoScratch = "no-scratch",
+        "compile with optimisation, or split the instruction";
+    /// The direction flag is not known at a string instruction.
+    Direction = "direction",
+        "set the direction with cld or std on every path to the string instruction, call or return";
+    /// A line of assembly text that cannot be changed or printed.
+    Statement = "statement",
+        "write it as plain AT&T instructions, one a statement, without macros";
+    /// More instructions than any driver has, or more refusals than are listed.
+    TooMany = "too-many",
+        "give the objects one by one, before they are linked";
 }
 
 impl RefusalCode {
     /// What it means, why it cannot be passed through, what to do, an example.
     pub fn explanation(self) -> twin_abi::explanation::Explanation {
         explanations::explanation(self)
-    }
-
-    /// What the user can do about it.
-    pub fn remedy(self) -> &'static str {
-        match self {
-            RefusalCode::Machine => "give an x86-64 relocatable object",
-            RefusalCode::AlreadyRewritten => "give the original object, not the rewritten one",
-            RefusalCode::LinkTime => "compile with -fno-lto",
-            RefusalCode::Undecodable => {
-                "keep data out of code sections, or update twin if this is a new instruction"
-            }
-            RefusalCode::CodeSection => {
-                "link code sections of one name together with `ld -r` and keep them read-only"
-            }
-            RefusalCode::Relocation => {
-                "compile for the kernel's code model (-mcmodel=kernel -fno-pic): no GOT and no TLS relocations"
-            }
-            RefusalCode::BranchTarget => {
-                "make the target a labelled instruction in a code section of this object"
-            }
-            RefusalCode::Metadata => "give a module of Linux 5.10 to 7.3, whose layouts are known",
-            RefusalCode::Patched => {
-                "leave this function in a module that is not rewritten, or build it without the alternative (CONFIG_PARAVIRT_SPINLOCKS and the like)"
-            }
-            RefusalCode::CodeReference => {
-                "compile with -fno-jump-tables, as the kernel does, or make the table const"
-            }
-            RefusalCode::Overlap => "give each function its own bytes",
-            RefusalCode::Privileged => {
-                "keep this function in the VM instance: leave it out of the object, or guard it there"
-            }
-            RefusalCode::Unsupported => {
-                "compile this function without that instruction (-mno-sse -mno-avx for kernel code), or leave it to the VM instance"
-            }
-            RefusalCode::Extension => {
-                "compile this function as the kernel compiles (-mno-80387 -mno-mmx -mno-avx512f, no intrinsics), or leave it to the VM instance"
-            }
-            RefusalCode::Prefix => "write the instruction without that prefix",
-            RefusalCode::RedZone => "compile with -mno-red-zone, as the kernel does",
-            RefusalCode::StackPointer => {
-                "compile this function without alloca, variable-length arrays and stack realignment"
-            }
-            RefusalCode::NoScratch => "compile with optimisation, or split the instruction",
-            RefusalCode::Direction => {
-                "set the direction with cld or std on every path to the string instruction, call or return"
-            }
-            RefusalCode::Statement => {
-                "write it as plain AT&T instructions, one a statement, without macros"
-            }
-            RefusalCode::TooMany => "give the objects one by one, before they are linked",
-        }
     }
 }
 

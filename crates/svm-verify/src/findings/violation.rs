@@ -25,22 +25,16 @@ pub enum Rule {
     P5,
 }
 
-/// Defines [`ViolationCode`], its strings, rules and remedies: one line a code.
+/// Defines [`ViolationCode`], its names, rules and remedies: one entry a code.
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $rule:ident, $remedy:literal;)*) => {
-        /// Which rule exactly is not met.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum ViolationCode { $($(#[$doc])* $name,)* }
+        twin_abi::listed! {
+            /// Which rule exactly is not met.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+            pub enum ViolationCode { $($(#[$doc])* $name => $text),* }
+        }
 
         impl ViolationCode {
-            /// Every code, in the order of the rules.
-            pub const ALL: &'static [ViolationCode] = &[$(ViolationCode::$name,)*];
-
-            /// The stable short name, such as `P1-untranslated`.
-            pub fn as_str(self) -> &'static str {
-                match self { $(ViolationCode::$name => $text,)* }
-            }
-
             /// The property it belongs to.
             pub fn rule(self) -> Rule {
                 match self { $(ViolationCode::$name => Rule::$rule,)* }
@@ -261,7 +255,7 @@ mod tests {
     #[test]
     fn codes_are_distinct_and_begin_with_their_rule() {
         let mut seen = std::collections::HashSet::new();
-        for &code in ViolationCode::ALL {
+        for code in ViolationCode::ALL {
             assert!(seen.insert(code.as_str()), "{code} twice");
             let prefix = match code.rule() {
                 Rule::Object => "object-".to_string(),
