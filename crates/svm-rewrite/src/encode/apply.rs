@@ -5,7 +5,6 @@
 
 use std::rc::Rc;
 
-use elf_loader::SectionId;
 use foldhash::HashMap;
 use twin_abi::Scheme;
 
@@ -42,10 +41,6 @@ pub struct Applied {
     /// Where jumps through thunks are that a switch replaced, with the number of the
     /// section.
     pub thunks: Vec<(u16, InstIdx, Position)>,
-    /// The words of jump tables: section, offset, and the number of the case.
-    pub words: Vec<(SectionId, u64, u32)>,
-    /// Where kept instructions end, by index.
-    pub kept_ends: HashMap<u32, Position>,
     /// Whether an instruction is left out: no path comes to it.
     pub left_out: Vec<bool>,
 }
@@ -155,8 +150,6 @@ pub fn object(decisions: &Decisions<'_>, poison: bool) -> Applied {
         depths: written.depths,
         locked: written.locked,
         thunks: written.thunks,
-        words: decisions.analysis.switches.words().collect(),
-        kept_ends: written.kept_ends,
         left_out: decisions.plans.iter().map(unreached).collect(),
     }
 }
@@ -172,7 +165,6 @@ struct Written {
     depths: Vec<Vec<Depth>>,
     thunks: Vec<(u16, InstIdx, Position)>,
     locked: Vec<(u16, InstIdx, Position)>,
-    kept_ends: HashMap<u32, Position>,
 }
 
 impl Sink for Written {
@@ -204,7 +196,6 @@ impl Sink for Written {
         self.thunks.extend(thunks.map(|(i, at)| (section, i, at)));
         let locked = emitter.locked.into_iter();
         self.locked.extend(locked.map(|(i, at)| (section, i, at)));
-        self.kept_ends.extend(emitter.kept_ends);
         self.depths.push(emitter.depths);
         self.assemblers.push(emitter.asm);
     }

@@ -24,7 +24,6 @@ impl Emitter<'_> {
             }
             Some(Destination::Inst(_)) | None => self.carry_over(i, None),
         }
-        self.kept_ends.push((i.0, self.asm.here()));
     }
 
     /// The same for `lea 1f(%rip),%reg` without relocation, which gets one: `1` may be
@@ -37,7 +36,6 @@ impl Emitter<'_> {
             referent: Referent::Label(Label(place.0)),
         };
         self.carry_over(i, Some(own));
-        self.kept_ends.push((i.0, self.asm.here()));
     }
 
     /// A branch inside the object gets its long form, so that the kernel's replacement
@@ -51,7 +49,6 @@ impl Emitter<'_> {
                     .branch_out(jump, Referent::Import(Import::Routine(s), 0));
             }
         }
-        self.kept_ends.push((i.0, self.asm.here()));
     }
 
     /// A static branch (`struct jump_entry`) is five bytes long: its target may now be

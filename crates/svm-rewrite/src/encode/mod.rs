@@ -122,8 +122,6 @@ pub struct Emitter<'a> {
     pub depths: Vec<Depth>,
     /// Where accesses with a `lock` prefix are.
     pub locked: Vec<(InstIdx, Position)>,
-    /// Where kept instructions end.
-    pub kept_ends: Vec<(u32, Position)>,
     /// Where jumps through thunks are that a switch replaced.
     pub thunks: Vec<(InstIdx, Position)>,
     /// Whether the code becomes text: names reach further than sections, and objtool
@@ -162,7 +160,6 @@ impl<'a> Emitter<'a> {
             own_beginning: None,
             depths: Vec::new(),
             locked: Vec::new(),
-            kept_ends: Vec::new(),
             thunks: Vec::new(),
             prints: false,
             rules,
