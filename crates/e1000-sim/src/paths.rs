@@ -58,6 +58,7 @@ impl PacketPath {
 /// What is sent or received in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
+    /// Whether packets are sent or received.
     pub direction: PacketDirection,
     /// How many packets.
     pub packets: u64,
@@ -78,6 +79,7 @@ pub struct RoundResult {
 
 /// All paths of one system, ready to run rounds.
 pub struct Paths<'s> {
+    /// The machine with dom0 and hypervisor.
     pub system: System<'s>,
     twin: Runner<'s, TwinEngine<'s>>,
     guest: Option<Runner<'s, GuestEngine<'s>>>,

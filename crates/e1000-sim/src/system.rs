@@ -143,6 +143,7 @@ pub fn routines(plan: &KernelPlan<'_>) -> Vec<String> {
 
 /// The running system. Dropped, it ends dom0.
 pub struct System<'s> {
+    /// The process that has the driver.
     pub dom0: Dom0<'s, 's>,
     blueprint: &'s Blueprint<'s>,
     machine: &'s Machine,
@@ -263,6 +264,7 @@ impl<'s> System<'s> {
             .ok_or_else(|| lacking("hot.o's rings are not set up"))
     }
 
+    /// The machine's memory and registers.
     pub fn machine(&self) -> &'s Machine {
         self.machine
     }

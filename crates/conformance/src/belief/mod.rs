@@ -42,6 +42,7 @@ pub struct BeliefReport {
     pub allowed: u64,
     /// Those of them that were executed from one state at least.
     pub executed: u64,
+    /// Executions of all encodings, traps left out.
     pub runs: u64,
     /// The others, by trap and mnemonic: the processor lacks them, or they trap in
     /// every state.

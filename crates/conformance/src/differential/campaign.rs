@@ -32,6 +32,7 @@ const KEPT: usize = 5;
 /// The result for one function.
 #[derive(Clone, Debug)]
 pub struct Row {
+    /// The function, as the module names it.
     pub name: &'static str,
     /// Images run.
     pub images: u64,

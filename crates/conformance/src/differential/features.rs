@@ -43,6 +43,7 @@ twin_abi::listed! {
         Indexed,
         /// `ud2`.
         Trap,
+        /// `prefetcht0` or another of its family.
         Prefetch,
     }
 }

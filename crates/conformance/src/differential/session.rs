@@ -44,6 +44,7 @@ pub struct ImageResult {
     pub differences: Vec<(usize, Difference)>,
 }
 
+/// One native worker and one for each program, with the file of an image.
 pub struct Session<'s> {
     stock: &'s Stock<'s>,
     programs: &'s [LinkedCode],

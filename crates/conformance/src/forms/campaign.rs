@@ -37,6 +37,7 @@ pub struct Extent {
     pub one_in: u64,
     /// Only forms of these numbers, unless there are none.
     pub only: Vec<usize>,
+    /// Batches that run at the same time.
     pub jobs: usize,
     /// Whether known defects are run too, to see whether they still exist.
     pub known: bool,
@@ -99,6 +100,7 @@ const fn replayed(scheme: Scheme, copies: Copies) -> Execution {
     }
 }
 
+/// All ways in which rewritten code is executed.
 pub const EXECUTIONS: [Execution; 10] = [
     execution(Scheme::Stlb, false, false),
     execution(Scheme::Stlb, false, true),

@@ -44,6 +44,7 @@ pub enum ExecutionVerdict {
     VerifierRefused(String),
     /// Both did the same in every state; how many ended with a fault.
     Same {
+        /// States that were compared.
         states: usize,
         /// Of these, with a fault in both.
         faults: usize,

@@ -124,6 +124,7 @@ pub fn survey(forms: &[Form], variant: Variant) -> Vec<FormVerdict> {
 /// Forms counted by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
+    /// All that were judged.
     pub forms: usize,
     /// Codes among them.
     pub codes: usize,

@@ -40,18 +40,22 @@ pub enum LoopKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Look {
+    /// Processor cycles by component.
     Cycles = 0,
     /// Instructions, and what the driver does is recorded; of [`LoopKind::Native`].
     Record = 1,
+    /// Instructions by component, one by one.
     Steps = 2,
 }
 
+/// A round of packets that dom0 is to run. Plain integers: it crosses processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Whose packets.
     pub kind: LoopKind,
     /// The direction; not used for a back end.
     pub direction: PacketDirection,
+    /// How many to move.
     pub packets: u64,
     /// What they are.
     pub shape: Shape,
@@ -214,7 +218,9 @@ thread_local! {
 pub struct JobPlace {
     /// dom0's plan.
     pub plan: &'static KernelPlan<'static>,
+    /// The machine's memory and registers.
     pub machine: &'static Machine,
+    /// What dom0 and supervisor share.
     pub mailbox: &'static Mailbox,
 }
 

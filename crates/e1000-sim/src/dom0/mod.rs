@@ -8,14 +8,14 @@
 //! An oops ends the request it happened in; the threads go on with the next. If dom0
 //! hangs or is dead, a wait for it ends with an error.
 
-pub mod clock;
+pub(crate) mod clock;
 pub mod enter;
 pub mod host;
 pub mod interface;
 pub mod job;
-pub mod oops;
-pub mod threads;
-pub mod trap;
+pub(crate) mod oops;
+pub(crate) mod threads;
+pub(crate) mod trap;
 pub mod work;
 
 use process_lab::process::{self, Child};
@@ -56,6 +56,7 @@ pub enum CommandError {
     NoAnswer {
         /// What was asked.
         what: String,
+        /// Whether it ended, or took too long.
         reason: NoAnswer,
         /// How the process ended, if it has.
         fate: Option<String>,
@@ -77,6 +78,7 @@ pub enum CommandError {
     Failed {
         /// What was asked.
         what: String,
+        /// Why it could not.
         failure: Failure,
     },
     /// kernel.o has no such function.
@@ -97,6 +99,7 @@ pub enum CommandError {
     TooLarge {
         /// What was asked.
         what: String,
+        /// Bytes of the data.
         length: u64,
     },
 }
@@ -186,14 +189,17 @@ impl<'p, 'f> Dom0<'p, 'f> {
         })
     }
 
+    /// The process, for signals and /proc.
     pub fn pid(&self) -> i32 {
         self.child.pid()
     }
 
+    /// The objects in it and their addresses.
     pub fn plan(&self) -> &'p KernelPlan<'f> {
         self.plan
     }
 
+    /// The machine that it runs on.
     pub fn machine(&self) -> &'p Machine {
         self.machine
     }
@@ -203,6 +209,7 @@ impl<'p, 'f> Dom0<'p, 'f> {
         self.plan.view(self.machine)
     }
 
+    /// What it shares with the supervisor.
     pub fn mailbox(&self) -> &'p Mailbox {
         self.mailbox
     }

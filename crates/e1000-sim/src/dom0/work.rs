@@ -17,9 +17,11 @@ pub type Work = fn(&Local<'_>, [u64; 5]) -> Result<u64, EnterError>;
 pub struct Local<'p> {
     /// Objects and addresses.
     pub plan: &'p KernelPlan<'p>,
+    /// The machine's memory and registers.
     pub machine: &'p Machine,
     /// What is shared.
     pub mailbox: &'p Mailbox,
+    /// The card, as the processor reaches it.
     pub nic: &'p NicPort<'p>,
 }
 

@@ -11,8 +11,11 @@ use crate::traffic::source::Shape;
 /// The cost of one path in one direction.
 #[derive(Clone, Debug)]
 pub struct Measured {
+    /// The path that was measured.
     pub path: PacketPath,
+    /// The packets on it.
     pub shape: Shape,
+    /// Whether they were sent or received.
     pub direction: PacketDirection,
     /// Packets whose cycles were counted; a segment that the card splits counts once.
     pub packets: u64,

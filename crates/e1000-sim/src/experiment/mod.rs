@@ -69,6 +69,7 @@ const WARM_UP_SEGMENTS: u64 = 256;
 pub struct Load {
     /// What they are.
     pub shape: Shape,
+    /// Each is measured by itself.
     pub directions: Vec<PacketDirection>,
 }
 

@@ -57,6 +57,7 @@ const PIECE: Duration = Duration::from_millis(20);
 /// The campaign to run.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// How many to inject.
     pub faults: u64,
     /// Other faults for other seeds.
     pub seed: u64,

@@ -91,9 +91,11 @@ impl FaultKind {
 /// A fault as it struck.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Struck {
+    /// What was changed, in words.
     pub what: String,
     /// dom0 address.
     pub at: u64,
+    /// Bytes that were changed, at most eight.
     pub size: u64,
     /// Its word before.
     pub before: u64,

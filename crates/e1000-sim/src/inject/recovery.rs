@@ -60,6 +60,7 @@ impl Quiet {
 
 /// The parts of the system that take part in a recovery.
 pub struct Recovery<'s, 'r> {
+    /// The system that had the fault.
     pub system: &'r mut System<'s>,
     /// The hypervisor instance and its guests.
     pub service: &'r mut Service<'s>,

@@ -26,6 +26,7 @@ pub struct Exchanged {
 }
 
 impl Exchanged {
+    /// The sum of both.
     pub fn and(self, other: Exchanged) -> Exchanged {
         Exchanged {
             lost: self.lost + other.lost,
@@ -34,9 +35,11 @@ impl Exchanged {
     }
 }
 
+/// The guests' traffic through a driver that faults strike.
 pub struct Service<'a> {
     /// The packet loop.
     pub packet_loop: PacketLoop<Faulty<'a>, OpenCard<'a>>,
+    /// One a guest, in the order of their numbers.
     pub sources: Vec<TrafficSource<'a>>,
     peers: Vec<Datagrams>,
     numbers: Vec<u64>,

@@ -19,6 +19,7 @@ twin_abi::listed! {
     pub enum Component {
         /// Not in the packet loop.
         Idle = 0,
+        /// The driver, original or rewritten.
         Driver = 1,
         /// The hot routines: in dom0 or in the hypervisor, depending on the path.
         Support = 2,
@@ -26,6 +27,7 @@ twin_abi::listed! {
         Hypervisor = 3,
         /// dom0's kernel and its programs.
         Dom0 = 4,
+        /// The guests' own work.
         Guest = 5,
         /// The model of the card, and the check of packets that leave it.
         Card = 6,

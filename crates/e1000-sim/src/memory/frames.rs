@@ -13,6 +13,7 @@ use crate::error::LiveError;
 pub enum Owner {
     /// No owner: no guest may send it.
     Nobody,
+    /// dom0's kernel.
     Dom0,
     /// That guest.
     Guest(u32),
@@ -48,6 +49,7 @@ pub enum NotGiven {
     NotOwned,
 }
 
+/// The owner of each frame of the machine's memory, as the runtime asks for it.
 #[derive(Debug)]
 pub struct Frames {
     /// The words; kept because `table` points to them.

@@ -19,6 +19,7 @@ use crate::error::LiveError;
 pub struct Region {
     /// dom0 address.
     pub dom0_start: u64,
+    /// Bytes, a multiple of a page.
     pub length: u64,
     /// Machine address.
     pub file_offset: u64,

@@ -306,8 +306,6 @@ pub mod cause {
     pub const TXQE: u32 = 1 << 1;
     /// Link status change.
     pub const LSC: u32 = 1 << 2;
-    /// Receive sequence error.
-    pub const RXSEQ: u32 = 1 << 3;
     /// Receive descriptors are down to the threshold of RCTL.RDMTS.
     pub const RXDMT0: u32 = 1 << 4;
     /// Receiver overrun.
@@ -353,12 +351,6 @@ pub mod status {
     pub const FD: u32 = 1 << 0;
     /// Link up.
     pub const LU: u32 = 1 << 1;
-    /// 1000 Mb/s (bits 7:6 = 10b).
-    pub const SPEED_1000: u32 = 2 << 6;
-    /// 100 Mb/s.
-    pub const SPEED_100: u32 = 1 << 6;
-    /// Auto speed detection found 1000 Mb/s (bits 9:8).
-    pub const ASDV_1000: u32 = 2 << 8;
     /// The bus runs at 66 MHz.
     pub const PCI66: u32 = 1 << 11;
 }

@@ -209,9 +209,11 @@ const PATIENCE: u32 = 256;
 /// processor time of the waiting thread, which gets no more of it than dom0 does.
 const DOM0_PATIENCE: Duration = Duration::from_secs(2);
 
+/// Gives packets to a driver and takes them back, interrupt by interrupt.
 pub struct PacketLoop<E, C> {
     /// Where the driver runs.
     pub engine: E,
+    /// The card, as the loop reaches it.
     pub card: C,
     /// Cycles by component.
     pub meter: CycleMeter,

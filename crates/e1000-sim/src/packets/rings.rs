@@ -44,6 +44,7 @@ pub enum Sent {
     Busy = 1,
     /// No buffers.
     NoBuffer = 2,
+    /// The request is malformed.
     Invalid = 3,
     /// The interface is down.
     Down = 4,
@@ -71,6 +72,7 @@ impl Sent {
 pub struct Fragment {
     /// Machine address.
     pub address: u64,
+    /// Bytes of it.
     pub length: u32,
     zero: u32,
 }
@@ -156,7 +158,9 @@ impl Default for Request {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
+    /// The sender's name for the packet.
     pub cookie: u64,
+    /// The guest that sent it.
     pub guest: u32,
     zero: u32,
 }

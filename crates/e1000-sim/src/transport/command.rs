@@ -11,10 +11,16 @@ pub enum Command {
     Call {
         /// Its dom0 address ([`crate::image::KernelPlan::symbol`]).
         function: u64,
+        /// As the psABI passes them.
         arguments: [u64; 6],
     },
     /// Run one of the functions that [`crate::dom0::Dom0::start_with`] was given.
-    Work { number: u32, arguments: [u64; 5] },
+    Work {
+        /// Its place in that list.
+        number: u32,
+        /// Numbers that it understands.
+        arguments: [u64; 5],
+    },
     /// Make dom0's accesses to the NIC trap or not.
     SetBar(BarMode),
     /// Run a packet loop; its outcome is in the mailbox.

@@ -104,6 +104,7 @@ pub struct Mailbox {
     pub outcome: OutcomeSlot,
     /// The tape of the last loop that was recorded.
     pub tape: TapeSlot,
+    /// What the kernel prints.
     pub console: Console,
     /// Counts of events.
     pub counters: Counters,
@@ -257,6 +258,7 @@ pub enum Counter {
     Upcalls,
     /// Commands served.
     Commands,
+    /// Faults of kernel code.
     Oopses,
     /// Warnings (WARN).
     Warnings,
@@ -274,6 +276,7 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Adds to a counter; any process may, at any time.
     pub fn add(&self, counter: Counter, count: u64) {
         self.values[counter as usize].fetch_add(count, Ordering::Relaxed);
     }

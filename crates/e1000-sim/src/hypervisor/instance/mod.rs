@@ -33,6 +33,7 @@ pub type Service = extern "C" fn(*mut Cpu, *mut Frame) -> c_int;
 
 /// The inputs of an instance.
 pub struct Loading<'a> {
+    /// The rewritten code, at its addresses.
     pub payload: &'a Payload,
     /// The addresses of the original in dom0, for reports.
     pub plan: &'a KernelPlan<'a>,
