@@ -219,8 +219,9 @@ fn serialise(file: &str, rewritten: &Rewritten) -> Result<Vec<u8>, Failure> {
 /// whether a move of `rsp` in a module for a stock kernel can be followed, and whether
 /// the code has become too long; any other violation is a defect of twin.
 fn unproved(file: &str, violations: Violations) -> Failure {
-    if let [too_long] = &violations.list[..]
-        && too_long.code == svm_verify::Code::Section
+    let count = |code| violations.list.iter().filter(|v| v.code == code).count();
+    if violations.total == count(svm_verify::Code::Size)
+        && let Some(too_long) = violations.list.first()
     {
         let reason = format!("rewritten, it has {}", too_long.reason);
         return Failure::Refused {
@@ -228,8 +229,7 @@ fn unproved(file: &str, violations: Violations) -> Failure {
             refusals: vec![Refusal::of_object(svm_rewrite::Code::TooMany, reason)],
         };
     }
-    let moves = |v: &&Violation| v.code == svm_verify::Code::StackPointer;
-    if violations.total == violations.list.iter().filter(moves).count() {
+    if violations.total == count(svm_verify::Code::StackPointer) {
         let refused = violations.list.iter().map(unfollowed).collect();
         return Failure::Refused {
             file: file.to_owned(),

@@ -18,7 +18,10 @@
 
 use iced_x86::{Code, CpuidFeature, EncodingKind, Instruction, Mnemonic};
 
+pub use crate::decode::system::{is_cache_hint, is_hypercall};
+
 use crate::decode::operands;
+use crate::decode::system::verdict_kernel;
 use crate::targets::Instructions;
 
 /// The list's verdict on an encoding without its prefixes ([`crate::decode::prefix`]).
@@ -46,51 +49,6 @@ pub fn verdict_among(i: &Instruction, listed: Instructions) -> Verdict {
 /// Whether an instruction is allowed for the kernel alone, where these may occur.
 pub fn is_system(i: &Instruction, listed: Instructions) -> bool {
     listed == Instructions::Kernel && verdict_kernel(i) == Verdict::System
-}
-
-/// The verdict on an instruction of a module for a stock kernel. It may do what the
-/// kernel does, except entering guests, enclaves or user mode.
-fn verdict_kernel(i: &Instruction) -> Verdict {
-    match verdict(i.code()) {
-        Verdict::Refused if system(i.mnemonic()) => Verdict::System,
-        Verdict::Refused if is_cache_hint(i.mnemonic()) => Verdict::Allowed,
-        verdict => verdict,
-    }
-}
-
-/// Hints about cache lines: they compute nothing and cannot fault the driver's
-/// data.
-pub fn is_cache_hint(mnemonic: Mnemonic) -> bool {
-    use Mnemonic::*;
-    matches!(
-        mnemonic,
-        Prefetch
-            | Prefetchw
-            | Prefetchwt1
-            | Prefetchnta
-            | Prefetcht0
-            | Prefetcht1
-            | Prefetcht2
-            | Clflush
-            | Clflushopt
-            | Clwb
-            | Cldemote
-    )
-}
-
-/// System instructions (SDM volume 1, 5.20). Hypercalls are not listed: which registers
-/// they change depends on the hypervisor. `Mov` is here for control and debug registers;
-/// classification refuses loads of segment registers.
-#[rustfmt::skip] // A table: one line a dozen names.
-fn system(mnemonic: Mnemonic) -> bool {
-    use Mnemonic::*;
-    matches!(
-        mnemonic,
-        Cli | Sti | Hlt | Clac | Stac | Clts | Cpuid | Rdmsr | Wrmsr | Rdpmc | Rdpid | Invd
-        | Wbinvd | Wbnoinvd | Xgetbv | Xsetbv | Rdpkru | Wrpkru | Monitor | Mwait | Monitorx
-        | Mwaitx | In | Out | Insb | Insw | Insd | Outsb | Outsw | Outsd | Pushfq | Popfq
-        | Serialize | Ud0 | Ud1 | Fninit | Wait | Emms | Mov | Tpause | Umwait | Verw
-    )
 }
 
 /// The verdict on one encoding.

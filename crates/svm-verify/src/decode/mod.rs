@@ -12,6 +12,7 @@ mod operands;
 mod prefix;
 mod relocation;
 pub mod second;
+mod system;
 
 use elf_loader::{Section, SectionId};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
@@ -43,7 +44,7 @@ pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) ->
         .sum();
     if bytes >= 1 << 31 {
         // Instructions are numbered with 32 bits, and not all numbers are used.
-        report.object(Code::Section, "more than 2 GiB of code");
+        report.object(Code::Size, "more than 2 GiB of code");
         return None;
     }
     // An instruction is about 4 bytes long.
@@ -77,7 +78,7 @@ pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) ->
     }
     if branches.len() > MOST_BRANCHES {
         let reason = format!("more than {MOST_BRANCHES} direct branches");
-        report.object(Code::Section, reason);
+        report.object(Code::Size, reason);
         return None;
     }
     // --- every instruction has its number ---
@@ -183,7 +184,7 @@ impl<'o> SectionDecoder<'_, 'o> {
             let first = self.program.insns.len() as u32;
             if first as usize == MOST_INSTRUCTIONS {
                 let reason = format!("more than {MOST_INSTRUCTIONS} instructions");
-                self.report.at(self.id, at as u64, Code::Section, reason);
+                self.report.at(self.id, at as u64, Code::Size, reason);
                 break;
             }
             if !self.again(at as u32, rest) {

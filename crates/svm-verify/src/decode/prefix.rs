@@ -88,7 +88,9 @@ pub fn check(
     if p.segment != 0 && !percpu {
         return Err((Code::AddressForm, "%fs and %gs are not dom0's here"));
     }
-    if p.addrsize != 0 && instruction.mnemonic() != Mnemonic::Lea {
+    let kernel = rules.named_memory == NamedMemory::SymbolsAndPerCpu;
+    let narrow = kernel && p.segment == 0 && is_narrow(instruction);
+    if p.addrsize != 0 && instruction.mnemonic() != Mnemonic::Lea && !narrow {
         return Err((Code::AddressForm, "addresses of 32 bits are not dom0's"));
     }
     let repeated = p.addrsize > 1
@@ -109,6 +111,13 @@ pub fn check(
         repeat(instruction)
     };
     wrong.map_or(Ok(()), |reason| Err((Code::Prefix, reason)))
+}
+
+/// Whether the operand in memory is made of registers of 32 bits. It may be an access of
+/// user memory, whose faults the kernel handles ([`crate::rules`] says where).
+pub fn is_narrow(instruction: &Instruction) -> bool {
+    let shown = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
+    shown && (instruction.memory_base().is_gpr32() || instruction.memory_index().is_gpr32())
 }
 
 /// `rep` and `repne` where they are not part of the opcode.

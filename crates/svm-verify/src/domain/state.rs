@@ -2,7 +2,7 @@
 
 use super::{Direction, Flags, Form, Name, Returns, Saved, Value};
 use crate::domain::bounds;
-use crate::insn::{Access, Memory, Origin, Reg, RegSet};
+use crate::insn::{Access, Memory, Origin, Reg, RegSet, StringKind};
 
 /// A name whose instruction would give the same number again: it reads only
 /// registers, and none of them was written since.
@@ -135,7 +135,7 @@ impl State {
         self.realigned = None;
         self.saved.forget_aligned();
         for value in &mut self.regs {
-            if let Form::Aligned(_) = value.form {
+            if let Form::Aligned(_) | Form::LoadedAligned(_) = value.form {
                 value.form = Form::Any;
             }
         }
@@ -187,11 +187,19 @@ impl State {
             .keep(|place| above(rsp, realigned, place).is_some_and(|at| at >= bytes));
     }
 
+    /// A string instruction that may write in the frame, as far as its count says.
+    pub fn forget_strings(&mut self, kind: StringKind) {
+        if kind.writes() && self.get(Reg::RDI).form.in_frame() {
+            self.saved = Saved::NONE;
+        }
+    }
+
     /// `rsp` is set to an address in the frame. False, and `rsp` stays, if it is
     /// none, or out of bounds as with [`State::set_rsp`].
     #[must_use]
     pub fn set_rsp_to(&mut self, form: Form) -> bool {
         let before = self.get(Reg::RSP);
+        let form = form.trusted();
         let (Form::Stack(at) | Form::Aligned(at)) = form else {
             return false;
         };
@@ -304,7 +312,8 @@ impl State {
         self.realigned = before.realigned;
         self.saved = before.saved;
         for r in [Reg(3), Reg::RBP, Reg(12), Reg(13), Reg(14), Reg(15)] {
-            if let form @ (Form::Stack(_) | Form::Aligned(_)) = before.get(r).form {
+            let form = before.get(r).form;
+            if form.trusted().in_frame() {
                 self.regs[usize::from(r.0)] = Value::of(form);
             }
         }

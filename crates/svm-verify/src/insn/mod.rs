@@ -78,6 +78,9 @@ pub enum Origin {
     Symbol,
     /// The base of `%gs` (target `linux`).
     PerCpu,
+    /// Zero, and registers of 32 bits (target `linux`): below 4 GiB, whatever is known of
+    /// the whole registers.
+    Narrow,
 }
 
 /// What an instruction does with its memory operand.
@@ -157,6 +160,13 @@ pub enum StringKind {
     Ins,
     /// `outs` (target `linux`).
     Outs,
+}
+
+impl StringKind {
+    /// Whether it writes to memory, at `rdi`.
+    pub fn writes(self) -> bool {
+        matches!(self, StringKind::Movs | StringKind::Stos | StringKind::Ins)
+    }
 }
 
 /// What an instruction does, in addition to [`Insn::writes`] and [`Insn::memory`].

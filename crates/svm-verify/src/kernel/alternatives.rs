@@ -37,6 +37,7 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl};
 
 use super::reader::Reader;
 use super::{Patches, prefixes};
+use crate::decode::allow;
 use crate::insn::{CodeAt, Insn, Op};
 use crate::report::{Code, Report};
 
@@ -327,5 +328,7 @@ fn is_independent(reader: &Reader<'_, '_>, insn: &Insn) -> bool {
             | FlowControl::Exception
             | FlowControl::Interrupt
     );
+    // To the decoder a hypercall is a call; its callee depends on no place.
+    let stays = stays || allow::is_hypercall(decoded.mnemonic());
     stays && !decoded.is_ip_rel_memory_operand()
 }

@@ -72,7 +72,7 @@ pub fn sections<'o>(image: &mut Image<'o>, report: &mut Report<'o>) {
         }
     }
     if loaded > LARGEST {
-        report.object(Code::Section, "more than a gigabyte would be loaded");
+        report.object(Code::Size, "more than a gigabyte would be loaded");
     }
     for name in RUNTIME {
         if !own.contains(name) {

@@ -5,7 +5,7 @@ use twin_abi::{stack, stlb};
 use super::{Broken, Proved, Step, broken};
 use crate::domain::Form;
 use crate::domain::bounds::{self, MAX_ALIGNMENT};
-use crate::insn::{Access, Memory, Op, Origin, Reg, StringKind};
+use crate::insn::{Access, Memory, Op, Origin, Reg};
 use crate::report::Code;
 use crate::targets::Frames;
 
@@ -16,7 +16,10 @@ impl Step<'_> {
         }
         let form = self.state.get(m.base).form;
         // The frame does not fault: an entry of `__ex_table` says nothing about it.
-        let excused = self.faulting && !matches!(form, Form::Stack(_) | Form::Aligned(_));
+        if m.origin == Origin::Narrow && !self.faulting {
+            return broken(Code::AddressForm, "addresses of 32 bits are not dom0's");
+        }
+        let excused = self.faulting && !form.in_frame();
         if excused || m.origin != Origin::Registers {
             return Ok(Proved::Kernel);
         }
@@ -61,13 +64,7 @@ impl Step<'_> {
 
     /// Whether it may write outside its own frame.
     pub(super) fn writes_by_pointer(&self) -> bool {
-        let strings = matches!(
-            self.insn.op,
-            Op::String {
-                kind: StringKind::Movs | StringKind::Stos | StringKind::Ins,
-                ..
-            }
-        );
+        let strings = matches!(self.insn.op, Op::String { kind, .. } if kind.writes());
         let m = &self.insn.memory;
         strings || m.access == Access::Write && self.state.frame_place(m).is_none()
     }
@@ -75,7 +72,7 @@ impl Step<'_> {
     /// The form that a word of the frame holds.
     pub(super) fn saved_at(&self, m: &Memory) -> Form {
         let place = self.state.frame_place(m);
-        place.map_or(Form::Any, |at| self.state.saved.get(at))
+        place.map_or(Form::Any, |at| self.state.saved.get(at).loaded())
     }
 
     //      op disp(%rsp)
@@ -83,7 +80,7 @@ impl Step<'_> {
     //
     // In a frame as compilers make it: anywhere from 128 bytes below `rsp` up to
     // what the caller passes, but not the return address.
-    fn compiled_frame(&self, m: &Memory) -> Result<(), Broken> {
+    pub(super) fn compiled_frame(&self, m: &Memory) -> Result<(), Broken> {
         const ARGUMENTS: i64 = 1024;
         let place = self.state.get(m.base).form.moved(m.disp);
         let (rsp, size) = (self.state.get(Reg::RSP).form, i64::from(m.size));

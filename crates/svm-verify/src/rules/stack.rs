@@ -59,10 +59,13 @@ impl Step<'_> {
         self.move_rsp(i64::from(self.state.rsp()) - 8)
     }
 
+    //      pop %d              # of %rsp, the word counts and not the move (SDM, POP)
     pub(super) fn pop(&mut self, d: Option<Reg>) -> Result<(), Broken> {
         let popped = self.state.saved.get(self.state.get(Reg::RSP).form);
-        self.move_rsp(i64::from(self.state.rsp()) + 8)?;
-        d.map_or(Ok(()), |d| self.set(d, Value::of(popped)))
+        if d != Some(Reg::RSP) {
+            self.move_rsp(i64::from(self.state.rsp()) + 8)?;
+        }
+        d.map_or(Ok(()), |d| self.set(d, Value::of(popped.loaded())))
     }
 
     /// `pop disp(%v)`: the address is computed after `rsp` has moved (SDM,
@@ -78,12 +81,12 @@ impl Step<'_> {
 
     pub(super) fn leave(&mut self) -> Result<(), Broken> {
         let frame = self.state.get(Reg::RBP).form;
-        let (Form::Stack(_) | Form::Aligned(_)) = frame else {
+        if !frame.trusted().in_frame() {
             return broken(
                 Code::StackPointer,
                 "leave, but %rbp is not known to be in the frame",
             );
-        };
+        }
         self.move_rsp_to(frame)?;
         self.pop(Some(Reg::RBP))
     }

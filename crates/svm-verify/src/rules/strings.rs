@@ -3,7 +3,7 @@
 
 use super::{Broken, Next, Proved, Step, broken};
 use crate::domain::{Bound, Direction, Form};
-use crate::insn::{Reg, RegSet, StringKind};
+use crate::insn::{Access, Memory, Reg, RegSet, StringKind};
 use crate::report::Code;
 
 impl Step<'_> {
@@ -17,17 +17,33 @@ impl Step<'_> {
             StringKind::Outs => (&[Reg::RSI], Reg::RSI.set()),
             StringKind::Lods => (&[Reg::RSI], Reg::RSI.set().or(Reg::RAX.set())),
         };
-        let in_frame = |&r: &Reg| {
-            let form = self.state.get(r).form;
-            matches!(form, Form::Stack(_) | Form::Aligned(_))
-        };
-        let result = match self.faulting && !pointers.iter().any(in_frame) {
-            true => Ok(()),
+        let result = match self.faulting {
+            true => self.excused(kind, pointers, shift),
             false => self.pointers(pointers, shift, rep),
         };
+        self.state.forget_strings(kind);
         let counter = if rep { Reg::RCX.set() } else { RegSet::NONE };
         self.state.clobber(self.insn.writes.or(written).or(counter));
         result
+    }
+
+    //      rep movsb           # from user memory to the frame, listed in __ex_table
+    //
+    // How far it goes is the count's affair, as where the pointer is a number. The first
+    // element in the frame is judged like an operand there.
+    fn excused(&self, kind: StringKind, pointers: &[Reg], shift: u8) -> Result<(), Broken> {
+        let mut in_frame = pointers
+            .iter()
+            .filter(|r| self.state.get(**r).form.in_frame());
+        in_frame.try_for_each(|&base| {
+            let writes = base == Reg::RDI && kind.writes();
+            self.compiled_frame(&Memory {
+                access: if writes { Access::Write } else { Access::Read },
+                size: 1 << shift,
+                base,
+                ..Memory::NONE
+            })
+        })
     }
 
     fn pointers(&self, pointers: &[Reg], shift: u8, rep: bool) -> Result<(), Broken> {

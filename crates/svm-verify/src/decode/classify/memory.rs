@@ -4,7 +4,7 @@
 use iced_x86::{Instruction, Mnemonic, OpKind, Register, UsedMemory};
 
 use super::{OperandField, addressed, gpr64, writes};
-use crate::decode::allow;
+use crate::decode::{allow, prefix};
 use crate::insn::{Access, Insn, Memory, Op, Origin, Reg};
 use crate::report::Code;
 use crate::targets::{Instructions, NamedMemory, Rules};
@@ -26,6 +26,9 @@ pub(super) fn memory(
         NamedMemory::SymbolsAndPerCpu => origin(i, field),
     };
     let registers = origin == Origin::Registers;
+    if silent && origin == Origin::Narrow && i.mnemonic() != Mnemonic::Lea {
+        return Err((Code::AddressForm, "addresses of 32 bits are not dom0's"));
+    }
     if explicit.is_some() && !silent && registers && gpr64(i.memory_base()).is_none() {
         return Err((
             Code::AddressForm,
@@ -116,8 +119,8 @@ fn is_stack_or_string(i: &Instruction) -> bool {
         )
 }
 
-/// What an address is relative to in a module for a stock kernel: `%gs`, or a symbol
-/// without any register.
+/// What an address is relative to in a module for a stock kernel: `%gs`, a symbol without
+/// any register, or zero.
 fn origin(i: &Instruction, field: OperandField) -> Origin {
     let alone = i.memory_index() == Register::None
         && matches!(i.memory_base(), Register::RIP | Register::None);
@@ -125,6 +128,7 @@ fn origin(i: &Instruction, field: OperandField) -> Origin {
         Register::GS => Origin::PerCpu,
         Register::FS => Origin::Registers,
         _ if alone && field == OperandField::Displacement => Origin::Symbol,
+        _ if prefix::is_narrow(i) => Origin::Narrow,
         _ => Origin::Registers,
     }
 }

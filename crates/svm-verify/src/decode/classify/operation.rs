@@ -15,6 +15,7 @@ pub(super) fn kernel_operation(i: &Instruction, field: OperandField) -> Op {
         Pushfq => Op::Push,
         Popfq => Op::PopFlags,
         _ if allow::is_cache_hint(i.mnemonic()) => Op::Plain,
+        _ if allow::is_hypercall(i.mnemonic()) => Op::Plain,
         _ => operation(i, field),
     }
 }
