@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use elf_loader::consts::{STB_LOCAL, STT_SECTION};
+use elf_loader::consts::{SHT_LLVM_ADDRSIG, SHT_LLVM_CALL_GRAPH_PROFILE, STB_LOCAL, STT_SECTION};
 use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
 use foldhash::{HashMap, HashSet};
 use twin_abi::{Scheme, Target};
@@ -71,11 +71,17 @@ pub fn emit(
 
 /// The original, on its own.
 fn owned(object: &Object<'_>) -> Object<'static> {
-    let section = |s: &Section<'_>| Section {
-        name: Cow::Owned(s.name.to_string()),
-        data: Cow::Owned(s.data.to_vec()),
-        relocations: s.relocations.clone(),
-        ..*s
+    let section = |s: &Section<'_>| match s.kind {
+        // Hints for a linker, by the numbers of symbols, which change. Nothing is loaded.
+        SHT_LLVM_ADDRSIG | SHT_LLVM_CALL_GRAPH_PROFILE => {
+            Section::with_data(s.name.to_string(), 0, 1, Vec::new())
+        }
+        _ => Section {
+            name: Cow::Owned(s.name.to_string()),
+            data: Cow::Owned(s.data.to_vec()),
+            relocations: s.relocations.clone(),
+            ..*s
+        },
     };
     let symbol = |s: &Symbol<'_>| Symbol {
         name: Cow::Owned(s.name.to_string()),
