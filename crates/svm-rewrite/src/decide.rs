@@ -123,7 +123,7 @@ pub fn decide<'a>(
     if !refusals.is_empty() {
         return Err(refusals);
     }
-    let returns = match target.guards_returns {
+    let returns = match target.classes.guards_returns {
         true => returns::plan(&returns::Input {
             lifted,
             surveys: &analysis.surveys,
@@ -186,6 +186,7 @@ fn refine(analysis: &Analysis<'_>, codemap: &Codemap, target: &Descriptor) -> Op
     let variants = Variants::find(lifted, &analysis.flow, &classes);
     let input = facts::Input {
         lifted,
+        surveys: &analysis.surveys,
         changes_facts: &analysis.changes_facts,
         flow: &analysis.flow,
         classes: &classes,
