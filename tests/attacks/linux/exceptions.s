@@ -435,6 +435,115 @@ lea -512(%rsp), %rdi
 .long 3
 .popsection
 
+### a copy of a constant count over the return address
+# refuse: P1-return-slot
+sub $24, %rsp
+mov $25, %ecx
+mov %rsp, %rdi
+1: rep movsb
+2: add $24, %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a copy of a constant count up to it
+# accept
+sub $24, %rsp
+mov $3, %ecx
+mov %rsp, %rdi
+1: rep movsq
+2: add $24, %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a copy of a constant count below a word that rsp is set from
+# accept
+# from: Linux 6.12 drivers/gpu/drm/xe/xe_exec_queue.c
+mov %rsp, %rax
+push %rax
+sub $16, %rsp
+mov $16, %ecx
+mov %rsp, %rdi
+1: rep movsb
+2: mov 16(%rsp), %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### one byte more
+# refuse: P4-rsp
+mov %rsp, %rax
+push %rax
+sub $16, %rsp
+mov $17, %ecx
+mov %rsp, %rdi
+1: rep movsb
+2: mov 16(%rsp), %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a constant count that a call has changed
+# refuse: P4-rsp
+mov %rsp, %rax
+push %rax
+sub $16, %rsp
+mov $16, %ecx
+call g
+mov %rsp, %rdi
+1: rep movsb
+2: mov 16(%rsp), %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a constant count, downwards
+# refuse: P4-rsp
+mov %rsp, %rax
+push %rax
+push %rax
+sub $16, %rsp
+mov $16, %ecx
+mov %rsp, %rdi
+std
+1: rep movsb
+cld
+2: mov 16(%rsp), %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a constant that a relocation fills in
+# refuse: P4-rsp
+mov %rsp, %rax
+push %rax
+sub $16, %rsp
+mov $d, %ecx
+mov %rsp, %rdi
+1: rep movsb
+2: mov 16(%rsp), %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+.data
+d: .quad 0
+.text
+
 ### a copy over a word that rsp is set from
 # refuse: P4-rsp
 mov %rsp, %rax

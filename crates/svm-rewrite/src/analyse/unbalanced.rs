@@ -6,7 +6,7 @@ use twin_abi::stack;
 use super::classify;
 use super::flow::{Flow, Unbalanced};
 use crate::lift::Lifted;
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{Refusal, RefusalCode};
 
 /// The refusals of code where the psABI holds.
 pub fn refusals(
@@ -20,14 +20,14 @@ pub fn refusals(
     found.map(|(i, why)| lifted.refusal(code(*why), *i, reason(*why)))
 }
 
-fn code(why: Unbalanced) -> Code {
+fn code(why: Unbalanced) -> RefusalCode {
     match why {
-        Unbalanced::Computed(_) => Code::CodeReference,
+        Unbalanced::Computed(_) => RefusalCode::CodeReference,
         Unbalanced::Paths(..)
         | Unbalanced::Above
         | Unbalanced::Deep(_)
         | Unbalanced::Left(_)
-        | Unbalanced::Overwritten => Code::StackPointer,
+        | Unbalanced::Overwritten => RefusalCode::StackPointer,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::facts::{FactsBefore, through_frame_pointer};
 use crate::analyse::Analysis;
-use crate::analyse::class::{Class, Kind, Space};
+use crate::analyse::class::{Class, SiteClass, Space};
 use crate::lift::Lifted;
 
 /// Operands `disp(%rsp)` that lie in the caller's frame (stack arguments, which a
@@ -36,7 +36,7 @@ pub fn translate_beyond_arguments(lifted: &Lifted<'_>, facts: &FactsBefore, clas
         if *class == Class::Stack {
             *class = match facts.is_beyond_arguments(&lifted.inst(*i).iced) {
                 true => Class::Memory(Space::Heap),
-                false => Class::Keep(Some(Kind::Stack)),
+                false => Class::Keep(Some(SiteClass::Stack)),
             };
         }
     }
@@ -54,7 +54,7 @@ pub fn keep_frame_pointer(analysis: &Analysis<'_>, facts: &FactsBefore, classes:
             Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap)
         );
         if heap && through_frame_pointer(inst) && facts.points_to_frame(&inst.iced) {
-            *class = Class::Keep(Some(Kind::Stack));
+            *class = Class::Keep(Some(SiteClass::Stack));
         }
     }
 }

@@ -4,16 +4,16 @@
 
 use iced_x86::{Code, CpuidFeature, EncodingKind, Instruction, Mnemonic};
 
-use crate::decode::allow::{Verdict, verdict};
+use crate::decode::allow::{Admission, admission};
 
-/// The verdict on an instruction of a module for a stock kernel. It may do what the
+/// The admission on an instruction of a module for a stock kernel. It may do what the
 /// kernel does, except entering guests, enclaves or user mode.
-pub fn verdict_kernel(i: &Instruction) -> Verdict {
-    match verdict(i.code()) {
-        Verdict::Refused if system(i.mnemonic()) => Verdict::System,
-        Verdict::Refused if is_cache_hint(i.mnemonic()) => Verdict::Allowed,
-        Verdict::Refused if is_wide(i.code()) => Verdict::Allowed,
-        verdict => verdict,
+pub fn admission_by_kernel(i: &Instruction) -> Admission {
+    match admission(i.code()) {
+        Admission::Refused if system(i.mnemonic()) => Admission::System,
+        Admission::Refused if is_cache_hint(i.mnemonic()) => Admission::Allowed,
+        Admission::Refused if is_wide(i.code()) => Admission::Allowed,
+        admission => admission,
     }
 }
 

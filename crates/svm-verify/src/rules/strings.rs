@@ -3,60 +3,70 @@
 
 use super::{Broken, Next, Proved, Step, broken};
 use crate::domain::{Bound, Direction, Form};
-use crate::insn::{Access, Memory, Reg, RegSet, StringKind};
-use crate::report::Code;
+use crate::findings::ViolationCode;
+use crate::insn::{Access, Gpr, GprSet, MemoryOperand, StringKind};
 
 impl Step<'_> {
     //      cld; mov %v,%rdi; mov %w,%rsi; mov %n,%rcx; rep movsq
     pub(super) fn string(&mut self, kind: StringKind, shift: u8, rep: bool) -> Result<(), Broken> {
-        let (pointers, written): (&[Reg], RegSet) = match kind {
+        let (pointers, written): (&[Gpr], GprSet) = match kind {
             StringKind::Movs | StringKind::Cmps => {
-                (&[Reg::RDI, Reg::RSI], Reg::RDI.set().or(Reg::RSI.set()))
+                (&[Gpr::RDI, Gpr::RSI], Gpr::RDI.set().or(Gpr::RSI.set()))
             }
-            StringKind::Stos | StringKind::Scas | StringKind::Ins => (&[Reg::RDI], Reg::RDI.set()),
-            StringKind::Outs => (&[Reg::RSI], Reg::RSI.set()),
-            StringKind::Lods => (&[Reg::RSI], Reg::RSI.set().or(Reg::RAX.set())),
+            StringKind::Stos | StringKind::Scas | StringKind::Ins => (&[Gpr::RDI], Gpr::RDI.set()),
+            StringKind::Outs => (&[Gpr::RSI], Gpr::RSI.set()),
+            StringKind::Lods => (&[Gpr::RSI], Gpr::RSI.set().or(Gpr::RAX.set())),
         };
         let result = match self.faulting {
-            true => self.excused(kind, pointers, shift),
+            true => self.excused(kind, pointers, shift, rep),
             false => self.pointers(pointers, shift, rep),
         };
-        self.state.forget_strings(kind);
-        let counter = if rep { Reg::RCX.set() } else { RegSet::NONE };
+        self.state.forget_strings(kind, shift, rep);
+        let counter = if rep { Gpr::RCX.set() } else { GprSet::NONE };
         self.state.clobber(self.insn.writes.or(written).or(counter));
         result
     }
 
     //      rep movsb           # from user memory to the frame, listed in __ex_table
     //
-    // How far it goes is the count's affair, as where the pointer is a number. The first
-    // element in the frame is judged like an operand there.
-    fn excused(&self, kind: StringKind, pointers: &[Reg], shift: u8) -> Result<(), Broken> {
+    // In the frame it is judged like an operand, of as many bytes as a constant in `rcx`
+    // says. If that is none, of the first element: how far it goes is the count's affair
+    // then, as where the pointer is a number.
+    fn excused(
+        &self,
+        kind: StringKind,
+        pointers: &[Gpr],
+        shift: u8,
+        rep: bool,
+    ) -> Result<(), Broken> {
         let mut in_frame = pointers
             .iter()
             .filter(|r| self.state.get(**r).form.in_frame());
         in_frame.try_for_each(|&base| {
-            let writes = base == Reg::RDI && kind.writes();
-            self.compiled_frame(&Memory {
+            let writes = base == Gpr::RDI && kind.writes();
+            self.compiled_frame(&MemoryOperand {
                 access: if writes { Access::Write } else { Access::Read },
-                size: 1 << shift,
+                size: self.state.extent(shift, rep).unwrap_or(1 << shift),
                 base,
-                ..Memory::NONE
+                ..MemoryOperand::NONE
             })
         })
     }
 
-    fn pointers(&self, pointers: &[Reg], shift: u8, rep: bool) -> Result<(), Broken> {
+    fn pointers(&self, pointers: &[Gpr], shift: u8, rep: bool) -> Result<(), Broken> {
         let Some(direction) = self.state.direction else {
             return broken(
-                Code::StringDirection,
+                ViolationCode::StringDirection,
                 "the direction flag differs between paths",
             );
         };
-        let bounds = self.state.get(Reg::RCX).form.bounds();
+        let bounds = self.state.get(Gpr::RCX).form.bounds();
         for &pointer in pointers {
             let Form::Translated(from) = self.state.get(pointer).form else {
-                return broken(Code::StringPointer, "a pointer is not a translated address");
+                return broken(
+                    ViolationCode::StringPointer,
+                    "a pointer is not a translated address",
+                );
             };
             let wanted = from.map(|from| Bound {
                 from,
@@ -65,7 +75,7 @@ impl Step<'_> {
             });
             if rep && !(wanted.is_some() && bounds.contains(&wanted)) {
                 return broken(
-                    Code::StringCount,
+                    ViolationCode::StringCount,
                     "%rcx is not bounded by what is covered from each pointer",
                 );
             }

@@ -25,7 +25,7 @@ use crate::analyse::routines;
 use crate::analyse::survey::Survey;
 use crate::lift::{Destination, FuncIdx, InstIdx, Lifted};
 use exits::Tables;
-use invocations::{Callees, Ending};
+use invocations::{BlockEnding, Callees};
 use metadata::ExtraEdges;
 
 pub use balance::Unbalanced;
@@ -136,7 +136,7 @@ impl Flow {
 }
 
 /// What is known of single instructions, by index.
-pub struct Known<'k> {
+pub struct InstFacts<'k> {
     /// How each continues.
     pub exits: &'k [Exit],
     /// What the decoder says of each.
@@ -151,7 +151,7 @@ pub fn analyse(
     lifted: &Lifted<'_>,
     hidden: &HiddenFlow,
     conventions: Conventions,
-    known: &Known<'_>,
+    known: &InstFacts<'_>,
     effects: Vec<Effect>,
 ) -> Flow {
     let HiddenFlow { extra, tables, .. } = hidden;
@@ -173,7 +173,7 @@ pub fn analyse(
     let edges = extra.edges.iter();
     found.extend(edges.map(|(from, to)| (flow.block_of(*from), flow.block_of(*to))));
     flow.connect_tables(tables, &mut found);
-    let endings: Vec<Ending> = (0..flow.at_exit.len())
+    let endings: Vec<BlockEnding> = (0..flow.at_exit.len())
         .map(|b| flow.ending(lifted, exits, b))
         .collect();
     let successors = Edges::sorted(endings.len(), &found);
@@ -191,7 +191,7 @@ pub fn analyse(
     let balance = balance::analyse(input, &invocations);
     let returns = &balance.returns;
     for (b, ending) in endings.iter().enumerate() {
-        if *ending == Ending::Return {
+        if *ending == BlockEnding::Return {
             let last = &lifted.insts[flow.blocks[b].end as usize - 1].iced;
             flow.at_exit[b] = effects::live_at_return(last, returns[b], conventions);
         }
@@ -346,20 +346,20 @@ impl Flow {
     }
 
     /// Calls of local functions that never return, by instruction.
-    fn stops_of(&self, endings: &[Ending], callees: &Callees) -> HashSet<u32> {
+    fn stops_of(&self, endings: &[BlockEnding], callees: &Callees) -> HashSet<u32> {
         let calls = endings.iter().zip(&self.blocks);
         let stops = calls.filter(
-            |(ending, _)| matches!(ending, Ending::Call(to, _) if !callees.each[to].comes_back),
+            |(ending, _)| matches!(ending, BlockEnding::Call(to, _) if !callees.each[to].comes_back),
         );
         stops.map(|(_, block)| block.end - 1).collect()
     }
 
     /// Edges from a callee's returns to the instructions after its calls, through one
     /// empty hub block for each callee.
-    fn connect_returns(&mut self, endings: &[Ending], callees: &Callees, mut found: Found) {
+    fn connect_returns(&mut self, endings: &[BlockEnding], callees: &Callees, mut found: Found) {
         let mut behind: BTreeMap<BlockId, Vec<BlockId>> = BTreeMap::new();
         for ending in endings {
-            let Ending::Call(to, next) = ending else {
+            let BlockEnding::Call(to, next) = ending else {
                 continue;
             };
             if callees.each[to].comes_back {
@@ -387,26 +387,26 @@ impl Flow {
         found.extend(returns.iter().map(|from| (*from, hub)));
     }
 
-    fn ending(&self, lifted: &Lifted<'_>, exits: &[Exit], block: usize) -> Ending {
+    fn ending(&self, lifted: &Lifted<'_>, exits: &[Exit], block: usize) -> BlockEnding {
         let Some(last) = self.blocks.get(block).map(|b| b.end - 1) else {
-            return Ending::Other;
+            return BlockEnding::Other;
         };
         match exits[last as usize] {
-            Exit::Return => Ending::Return,
-            Exit::TailOut => Ending::TailOut,
+            Exit::Return => BlockEnding::Return,
+            Exit::TailOut => BlockEnding::TailOut,
             Exit::CallLocal(to) => {
                 let next = lifted.insts.get(last as usize + 1);
                 let adjacent =
                     next.is_some_and(|n| n.section == lifted.insts[last as usize].section);
                 let behind = adjacent.then(|| BlockId(self.block_of[last as usize + 1]));
-                Ending::Call(self.block_of(to), behind)
+                BlockEnding::Call(self.block_of(to), behind)
             }
             Exit::Next
             | Exit::Jump { .. }
             | Exit::Table
             | Exit::CallOut
             | Exit::CallStop
-            | Exit::Stop => Ending::Other,
+            | Exit::Stop => BlockEnding::Other,
         }
     }
 }

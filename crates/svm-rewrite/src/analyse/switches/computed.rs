@@ -10,7 +10,7 @@ use super::find::Finder;
 use crate::analyse::flow::Hints;
 use crate::analyse::routines;
 use crate::lift::{Destination, InstIdx, Lifted};
-use crate::refusal::{self, Code, Refusal};
+use crate::refusal::{self, Refusal, RefusalCode};
 
 /// Refuses switches where flags are live, and computed jumps that are no switch.
 pub fn refusals(lifted: &Lifted<'_>, hints: &Hints, live_before: &[LocSet]) -> Vec<Refusal> {
@@ -20,14 +20,14 @@ pub fn refusals(lifted: &Lifted<'_>, hints: &Hints, live_before: &[LocSet]) -> V
         let reason = "a jump through a table that something else reads as well";
         refusal::add(
             &mut refusals,
-            lifted.refusal(Code::CodeReference, jump, reason),
+            lifted.refusal(RefusalCode::CodeReference, jump, reason),
         );
     }
     for (jump, _) in hints.switches.iter() {
         if live(jump).intersects(LocSet::flags()) {
             let reason = "flags are read after a jump through a table, and comparing what the \
                           table holds changes them";
-            let refused = lifted.refusal(Code::CodeReference, jump, reason);
+            let refused = lifted.refusal(RefusalCode::CodeReference, jump, reason);
             refusal::add(&mut refusals, refused);
         }
     }
@@ -45,7 +45,7 @@ fn computed(lifted: &Lifted<'_>, switches: &Switches, refusals: &mut Vec<Refusal
         let name = &lifted.function(lifted.function_of(i)).name;
         name.split(".cold").next().unwrap_or_default()
     };
-    let labels = lifted.values.iter().filter(|(i, value)| {
+    let labels = lifted.relocated_values.iter().filter(|(i, value)| {
         let place = lifted.code_place(value.symbol, value.addend);
         let to = place.and_then(|(code, at)| lifted.inst_at(code, at));
         let inside = |to: &InstIdx| lifted.function(lifted.function_of(*to)).insts.start != to.0;
@@ -83,7 +83,10 @@ fn computed(lifted: &Lifted<'_>, switches: &Switches, refusals: &mut Vec<Refusal
         if jumps && switches.at(i).is_none() && named.contains(whole(i)) {
             let reason = "an indirect jump in a function whose labels' addresses are in more \
                           than read-only tables for such jumps: a computed goto";
-            refusal::add(refusals, lifted.refusal(Code::CodeReference, i, reason));
+            refusal::add(
+                refusals,
+                lifted.refusal(RefusalCode::CodeReference, i, reason),
+            );
         }
     }
 }

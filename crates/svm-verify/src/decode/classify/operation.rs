@@ -4,7 +4,7 @@ use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::{OperandField, gpr, gpr32, gpr64};
 use crate::decode::allow;
-use crate::insn::{Alu, BranchTarget, Condition, Half, Op, Reg, RegSet, StringKind, TableRead};
+use crate::insn::{Alu, BranchTarget, Condition, Gpr, GprSet, Half, Op, StringKind, TableRead};
 use crate::schemes;
 
 /// The operation in a module for a stock kernel, which may have more of them.
@@ -28,7 +28,7 @@ pub(super) fn operation(i: &Instruction, field: OperandField) -> Op {
         return string(i).unwrap_or(Op::Stop);
     }
     match i.mnemonic() {
-        Mov => mov(i),
+        Mov => mov(i, field),
         Lea => lea(i, field),
         Bt | Bts | Btr | Btc => bit_at(i).unwrap_or(Op::Plain),
         Add | Sub | And | Or | Xor | Shr | Cmp | Inc => arithmetic(i, field),
@@ -49,7 +49,7 @@ pub(super) fn operation(i: &Instruction, field: OperandField) -> Op {
 }
 
 /// The first operand, if it is a 64-bit register.
-fn first_register(i: &Instruction) -> Option<Reg> {
+fn first_register(i: &Instruction) -> Option<Gpr> {
     (i.op0_kind() == OpKind::Register).then(|| gpr64(i.op0_register()))?
 }
 
@@ -74,7 +74,7 @@ fn branch(i: &Instruction) -> Op {
 }
 
 /// Both operands, if they are 64-bit registers: destination first.
-fn two_registers(i: &Instruction) -> Option<(Reg, Reg)> {
+fn two_registers(i: &Instruction) -> Option<(Gpr, Gpr)> {
     let both = i.op0_kind() == OpKind::Register && i.op1_kind() == OpKind::Register;
     both.then_some(())?;
     Some((gpr64(i.op0_register())?, gpr64(i.op1_register())?))
@@ -95,7 +95,7 @@ fn is_immediate(kind: OpKind) -> bool {
     )
 }
 
-fn mov(i: &Instruction) -> Op {
+fn mov(i: &Instruction, field: OperandField) -> Op {
     let whole = |op: u32| gpr64(i.op_register(op));
     match (i.op0_kind(), i.op1_kind()) {
         (OpKind::Register, OpKind::Memory) => {
@@ -109,9 +109,11 @@ fn mov(i: &Instruction) -> Op {
     }
     let d = i.op0_register();
     if is_immediate(i.op1_kind()) {
+        let small = u8::try_from(i.immediate(1)).ok();
+        let small = small.filter(|_| field == OperandField::None);
         return gpr64(d)
             .or(gpr32(d))
-            .map_or(Op::Plain, |d| Op::Constant { d });
+            .map_or(Op::Plain, |d| Op::Constant { d, small });
     }
     if i.op1_kind() != OpKind::Register {
         return Op::Plain;
@@ -131,7 +133,7 @@ fn lea(i: &Instruction, field: OperandField) -> Op {
     };
     let base = i.memory_base();
     let inputs = [base, i.memory_index()].into_iter().filter_map(gpr);
-    let inputs = inputs.fold(RegSet::NONE, |set, r| set.or(r.set()));
+    let inputs = inputs.fold(GprSet::NONE, |set, r| set.or(r.set()));
     let simple = d.is_gpr64() && i.memory_index() == Register::None && field == OperandField::None;
     let offset = gpr64(base)
         .filter(|_| simple)

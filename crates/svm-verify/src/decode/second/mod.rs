@@ -76,7 +76,7 @@ fn wide_shift(i: &Instruction, insn: &Insn, bytes: &[u8]) -> bool {
 }
 
 /// Whether both decoders read as many bytes. This is all that is compared for system
-/// instructions ([`crate::decode::allow::Verdict::System`]).
+/// instructions ([`crate::decode::allow::Admission::System`]).
 pub fn same_length(
     decoder: &InstDecoder,
     i: &Instruction,
