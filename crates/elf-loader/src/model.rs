@@ -136,6 +136,9 @@ pub mod consts {
     pub const SHT_RELA: u32 = 4;
     pub const SHT_NOTE: u32 = 7;
     pub const SHT_NOBITS: u32 = 8;
+    // Of LLVM: they hold numbers of symbols.
+    pub const SHT_LLVM_ADDRSIG: u32 = 0x6fff_4c03;
+    pub const SHT_LLVM_CALL_GRAPH_PROFILE: u32 = 0x6fff_4c09;
     pub const SHF_WRITE: u64 = 1;
     pub const SHF_ALLOC: u64 = 2;
     pub const SHF_EXECINSTR: u64 = 4;

@@ -140,7 +140,7 @@ pub fn decide<'a>(
         true => None,
         false => Some(words::find(&analysis, &classes, &facts, &variants)?),
     };
-    let returns = match target.guards_returns && words.is_none() {
+    let returns = match target.classes.guards_returns && words.is_none() {
         true => returns::plan(&returns::Input {
             lifted,
             surveys: &analysis.surveys,
@@ -210,6 +210,7 @@ fn refine(
     let variants = Variants::find(lifted, &analysis.flow, &classes);
     let input = facts::Input {
         lifted,
+        surveys: &analysis.surveys,
         changes_facts: &analysis.changes_facts,
         flow: &analysis.flow,
         classes: &classes,

@@ -244,6 +244,8 @@ fn after(value: Value, rsp: i32) -> After {
         // Of names that no register has here, or of addresses that are made up.
         Form::Any
         | Form::Aligned(_)
+        | Form::LoadedStack(_)
+        | Form::LoadedAligned(_)
         | Form::Label
         | Form::ContextTop
         | Form::ReturnWord

@@ -218,8 +218,9 @@ fn serialise(file: &str, rewritten: &Rewritten) -> Result<Vec<u8>, Failure> {
 /// whether a move of `rsp` in a module for a stock kernel can be followed, and whether
 /// the code has become too long; any other violation is a defect of twin.
 fn unproved(file: &str, violations: Violations) -> Failure {
-    if let [too_long] = &violations.list[..]
-        && too_long.code == svm_verify::ViolationCode::Section
+    let count = |code| violations.list.iter().filter(|v| v.code == code).count();
+    if violations.total == count(svm_verify::ViolationCode::Size)
+        && let Some(too_long) = violations.list.first()
     {
         let reason = format!("rewritten, it has {}", too_long.reason);
         return Failure::Refused {
@@ -230,8 +231,7 @@ fn unproved(file: &str, violations: Violations) -> Failure {
             )],
         };
     }
-    let moves = |v: &&Violation| v.code == svm_verify::ViolationCode::StackPointer;
-    if violations.total == violations.list.iter().filter(moves).count() {
+    if violations.total == count(svm_verify::ViolationCode::StackPointer) {
         let refused = violations.list.iter().map(unfollowed).collect();
         return Failure::Refused {
             file: file.to_owned(),

@@ -184,7 +184,7 @@ ret
 .popsection
 
 ### an entry for a string over the own frame
-# refuse: P1-string-pointer
+# refuse: P1-return-slot
 # from: Linux 6.1 arch/x86/include/asm/uaccess_64.h, __clear_user
 mov %rsp, %rdi
 mov %rsi, %rcx
@@ -365,4 +365,307 @@ ret
 .pushsection __ex_table,"a"
 .long 1b - ., 2b - .
 .long 1
+.popsection
+
+### a copy from user memory into the frame
+# accept
+# from: Linux 6.12 arch/x86/include/asm/uaccess_64.h, copy_user_generic
+sub $24, %rsp
+mov $16, %ecx
+mov %rsp, %rdi
+1: rep movsb
+2: add $24, %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### the same without an entry
+# refuse: P1-string-pointer
+sub $24, %rsp
+mov $16, %ecx
+mov %rsp, %rdi
+rep movsb
+add $24, %rsp
+ret
+
+### a copy to user memory out of the frame
+# accept
+sub $24, %rsp
+mov $16, %ecx
+mov %rsp, %rsi
+1: rep movsb
+2: add $24, %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a copy onto the return address
+# refuse: P1-return-slot
+mov $8, %ecx
+mov %rsp, %rdi
+1: rep movsb
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a copy of words whose first one reaches the return address
+# refuse: P1-return-slot
+mov $1, %ecx
+lea -4(%rsp), %rdi
+1: rep movsq
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a copy far below the stack pointer
+# refuse: P1-stack-bounds
+lea -512(%rsp), %rdi
+1: rep movsb
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a copy of a constant count over the return address
+# refuse: P1-return-slot
+sub $24, %rsp
+mov $25, %ecx
+mov %rsp, %rdi
+1: rep movsb
+2: add $24, %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a copy of a constant count up to it
+# accept
+sub $24, %rsp
+mov $3, %ecx
+mov %rsp, %rdi
+1: rep movsq
+2: add $24, %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a copy of a constant count below a word that rsp is set from
+# accept
+# from: Linux 6.12 drivers/gpu/drm/xe/xe_exec_queue.c
+mov %rsp, %rax
+push %rax
+sub $16, %rsp
+mov $16, %ecx
+mov %rsp, %rdi
+1: rep movsb
+2: mov 16(%rsp), %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### one byte more
+# refuse: P4-rsp
+mov %rsp, %rax
+push %rax
+sub $16, %rsp
+mov $17, %ecx
+mov %rsp, %rdi
+1: rep movsb
+2: mov 16(%rsp), %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a constant count that a call has changed
+# refuse: P4-rsp
+mov %rsp, %rax
+push %rax
+sub $16, %rsp
+mov $16, %ecx
+call g
+mov %rsp, %rdi
+1: rep movsb
+2: mov 16(%rsp), %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a constant count, downwards
+# refuse: P4-rsp
+mov %rsp, %rax
+push %rax
+push %rax
+sub $16, %rsp
+mov $16, %ecx
+mov %rsp, %rdi
+std
+1: rep movsb
+cld
+2: mov 16(%rsp), %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a constant that a relocation fills in
+# refuse: P4-rsp
+mov %rsp, %rax
+push %rax
+sub $16, %rsp
+mov $d, %ecx
+mov %rsp, %rdi
+1: rep movsb
+2: mov 16(%rsp), %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+.data
+d: .quad 0
+.text
+
+### a copy over a word that rsp is set from
+# refuse: P4-rsp
+mov %rsp, %rax
+push %rax
+sub $16, %rsp
+mov %rsp, %rdi
+1: rep movsb
+2: mov 16(%rsp), %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### the same, where only the fixup is reached with the word
+# refuse: P4-rsp
+mov %rsp, %rax
+push %rax
+sub $16, %rsp
+mov %rsp, %rdi
+1: rep movsb
+add $24, %rsp
+ret
+2: mov 16(%rsp), %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a store through another register over a word, and its fixup
+# refuse: P4-rsp
+mov %rsp, %rax
+push %rax
+mov %rsp, %rcx
+1: mov %rdi, (%rcx)
+add $8, %rsp
+ret
+2: mov (%rsp), %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a copy from user memory to the frame in a word with its own address
+# accept
+sub $24, %rsp
+mov %rsp, %rdi
+mov %rdi, 16(%rsp)
+mov 16(%rsp), %rdi
+1: rep movsb
+2: add $24, %rsp
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### an access by an address of 32 bits
+# refuse: P1-address-form
+mov (%edi), %eax
+ret
+
+### the same, which the kernel answers for
+# accept
+# from: Linux 6.18 sound/core/pcm_compat.c
+1: mov (%edi), %eax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a frame address of 32 bits
+# refuse: P1-address-form
+sub $8, %rsp
+mov %rdi, (%esp)
+add $8, %rsp
+ret
+
+### a translated address of 32 bits
+# refuse: P1-address-form
+{T:(%rdi)}
+mov (%eax), %ecx
+ret
+
+### a string instruction with addresses of 32 bits, listed
+# refuse: P1-address-form
+1: addr32 rep movsb
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### per-CPU data by an address of 32 bits, listed
+# refuse: P1-address-form
+1: mov %gs:(%eax), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a symbol by an address of 32 bits, listed
+# refuse: P1-address-form
+1: addr32 mov d, %eax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+.data
+d: .quad 0
+.text
+
+### a jump of 32 bits on a counter of 32 bits, listed
+# refuse: P3-instruction
+1: jecxz 2f
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
 .popsection

@@ -1,11 +1,11 @@
 ### a push over a followed word
-# refuse: P1-untranslated
+# refuse: P4-rsp
 # from: issue 14.12
 mov %rsp, %rax
 mov %rax, -8(%rsp)
 push $0x1234
 mov (%rsp), %rbx
-mov %rsi, -8(%rbx)
+mov %rbx, %rsp
 pop %rax
 ret
 
@@ -14,17 +14,116 @@ ret
 mov %rsp, %rax
 push %rax
 mov (%rsp), %rbx
+mov %rbx, %rsp
+ret
+
+### a frame address popped into rsp
+# accept
+# from: SDM vol. 2, POP: rsp is incremented before the word is written to it
+mov %rsp, %rax
+push %rax
+push %rdi
+pop %rcx
+pop %rsp
+ret
+
+### a number popped into rsp
+# refuse: P4-rsp
+push %rdi
+pop %rsp
+ret
+
+### a number loaded into rsp
+# refuse: P4-rsp
+sub $8, %rsp
+mov %rdi, (%rsp)
+mov (%rsp), %rsp
+add $8, %rsp
+ret
+
+### a frame address loaded into rsp
+# accept
+# from: arch/x86/crypto/sha512-ssse3-asm.S of Linux 5.10
+mov %rsp, %rax
+sub $64, %rsp
+and $-32, %rsp
+mov %rax, 32(%rsp)
+mov 32(%rsp), %rsp
+ret
+
+### the head of a list in the frame, which others write
+# refuse: P1-untranslated
+# from: include/linux/list.h: INIT_LIST_HEAD stores the head's own address
+sub $24, %rsp
+mov %rsp, %rdi
+mov %rdi, (%rsp)
+mov %rdi, 8(%rsp)
+call g
+mov (%rsp), %rbx
+mov %rsi, (%rbx)
+add $24, %rsp
+ret
+
+### the same moved on
+# refuse: P1-untranslated
+sub $24, %rsp
+mov %rsp, %rdi
+mov %rdi, (%rsp)
+mov (%rsp), %rbx
+lea 8(%rbx), %rcx
+add $8, %rcx
+mov %rsi, (%rcx)
+add $24, %rsp
+ret
+
+### the same kept over a call
+# refuse: P1-untranslated
+sub $24, %rsp
+mov %rsp, %rdi
+mov %rdi, (%rsp)
+mov (%rsp), %rbx
+call g
+mov %rsi, (%rbx)
+add $24, %rsp
+ret
+
+### the same by a pop
+# refuse: P1-untranslated
+mov %rsp, %rax
+push %rax
+pop %rbx
 mov %rsi, -16(%rbx)
-pop %rax
+ret
+
+### the same in another word, and back
+# refuse: P1-untranslated
+sub $24, %rsp
+mov %rsp, %rdi
+mov %rdi, (%rsp)
+mov (%rsp), %rbx
+mov %rbx, 8(%rsp)
+mov 8(%rsp), %rcx
+mov %rsi, (%rcx)
+add $24, %rsp
+ret
+
+### a string instruction there
+# refuse: P1-string-pointer
+sub $24, %rsp
+mov %rsp, %rdi
+mov %rdi, (%rsp)
+mov (%rsp), %rdi
+stosb
+add $24, %rsp
 ret
 
 ### a word below rsp, over which an interrupt writes
-# refuse: P1-untranslated
+# refuse: P4-rsp
 # from: Documentation/x86/entry_64.rst: no red zone in the kernel
 mov %rsp, %rax
 mov %rax, -8(%rsp)
 mov -8(%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 ret
 
 ### a stack of its choice by leave, from a word that a push wrote over
@@ -39,13 +138,13 @@ leave
 ret
 
 ### a push of memory over a followed word
-# refuse: P1-untranslated
+# refuse: P4-rsp
 # from: SDM vol. 2, PUSH
 mov %rsp, %rax
 mov %rax, -8(%rsp)
 push d(%rip)
 mov (%rsp), %rbx
-mov %rsi, -8(%rbx)
+mov %rbx, %rsp
 pop %rax
 ret
 .data
@@ -53,34 +152,34 @@ d: .quad 0
 .text
 
 ### a push of the flags over a followed word
-# refuse: P1-untranslated
+# refuse: P4-rsp
 # from: SDM vol. 2, PUSHF
 mov %rsp, %rax
 mov %rax, -8(%rsp)
 pushf
 mov (%rsp), %rbx
-mov %rsi, -8(%rbx)
+mov %rbx, %rsp
 pop %rax
 ret
 
 ### a call's return address over a followed word
-# refuse: P1-untranslated
+# refuse: P4-rsp
 # from: SDM vol. 2, CALL
 mov %rsp, %rax
 mov %rax, -8(%rsp)
 call g
 mov -8(%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 ret
 
 ### what the callee's frame writes
-# refuse: P1-untranslated
+# refuse: P4-rsp
 # from: psABI 3.2.2, the red zone
 mov %rsp, %rax
 mov %rax, -64(%rsp)
 call g
 mov -64(%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 ret
 
 ### a word above rsp across a call
@@ -90,72 +189,71 @@ sub $24, %rsp
 mov %rax, 8(%rsp)
 call g
 mov 8(%rsp), %rbx
-mov %rsi, -8(%rbx)
-add $24, %rsp
+mov %rbx, %rsp
 ret
 
 ### a word that rsp goes over, up and down again
-# refuse: P1-untranslated
+# refuse: P4-rsp
 mov %rsp, %rax
 push %rax
 add $8, %rsp
 sub $8, %rsp
 mov (%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 add $8, %rsp
 ret
 
 ### half a word stored over a followed one
-# refuse: P1-untranslated
+# refuse: P4-rsp
 mov %rsp, %rax
 push %rax
 mov %edi, (%rsp)
 mov (%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 pop %rax
 ret
 
 ### an overlap that begins before the word
-# refuse: P1-untranslated
+# refuse: P4-rsp
 mov %rsp, %rax
 push %rax
 sub $16, %rsp
 mov %rdi, 12(%rsp)
 mov 16(%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 add $24, %rsp
 ret
 
 ### the last byte of a word
-# refuse: P1-untranslated
+# refuse: P4-rsp
 mov %rsp, %rax
 push %rax
 movb $0, 7(%rsp)
 mov (%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 pop %rax
 ret
 
 ### a vector over a word
-# refuse: P1-untranslated
+# refuse: P4-rsp
 # from: SDM vol. 2, MOVUPS
 mov %rsp, %rax
 push %rax
 sub $16, %rsp
 movups %xmm0, 8(%rsp)
 mov 16(%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 add $24, %rsp
 ret
 
 ### an exchange with a word
-# refuse: P1-untranslated
+# refuse: P4-rsp
 # from: SDM vol. 2, XCHG
 mov %rsp, %rax
 push %rax
 xchg %rdi, (%rsp)
 mov (%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 pop %rax
 ret
 
@@ -169,63 +267,63 @@ pop %rax
 ret
 
 ### compare and exchange on a word
-# refuse: P1-untranslated
+# refuse: P4-rsp
 # from: SDM vol. 2, CMPXCHG
 mov %rsp, %rax
 push %rax
 cmpxchg %rdi, (%rsp)
 mov (%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 pop %rax
 ret
 
 ### compare and exchange of 16 bytes over a word
-# refuse: P1-untranslated
+# refuse: P4-rsp
 # from: SDM vol. 2, CMPXCHG16B
 mov %rsp, %r9
 push %r9
 sub $8, %rsp
 cmpxchg16b (%rsp)
 mov 8(%rsp), %r9
-mov %rsi, -16(%r9)
+mov %r9, %rsp
 add $16, %rsp
 ret
 
 ### an addition to a word
-# refuse: P1-untranslated
+# refuse: P4-rsp
 # from: SDM vol. 2, XADD
 mov %rsp, %rax
 push %rax
 xadd %rdi, (%rsp)
 mov (%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 pop %rax
 ret
 
 ### a bit set in a word
-# refuse: P1-untranslated
+# refuse: P4-rsp
 # from: SDM vol. 2, BTS
 mov %rsp, %rax
 push %rax
 btsq $40, (%rsp)
 mov (%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 pop %rax
 ret
 
 ### a condition stored into a word
-# refuse: P1-untranslated
+# refuse: P4-rsp
 # from: SDM vol. 2, SETcc
 mov %rsp, %rax
 push %rax
 sete 2(%rsp)
 mov (%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 pop %rax
 ret
 
 ### pop to memory over a word
-# refuse: P1-untranslated
+# refuse: P4-rsp
 # from: SDM vol. 2, POP
 mov %rsp, %rax
 push %rax
@@ -233,18 +331,18 @@ push %rdi
 mov %rsp, %rcx
 pop 8(%rcx)
 mov (%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 pop %rax
 ret
 
 ### a word through another register with a frame address
-# refuse: P1-untranslated
+# refuse: P4-rsp
 mov %rsp, %rax
 push %rax
 lea 4(%rsp), %rcx
 mov %rdi, -4(%rcx)
 mov (%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 pop %rax
 ret
 
@@ -276,7 +374,7 @@ add $8, %rsp
 ret
 
 ### more words than are followed, and the first overwritten
-# refuse: P1-untranslated
+# refuse: P4-rsp
 mov %rsp, %rax
 push %rax
 push %rax
@@ -285,12 +383,12 @@ push %rax
 push %rax
 mov %rdi, 32(%rsp)
 mov 32(%rsp), %rbx
-mov %rsi, -64(%rbx)
+mov %rbx, %rsp
 add $40, %rsp
 ret
 
 ### more words than are followed: the last is not believed
-# refuse: P1-untranslated
+# refuse: P4-rsp
 mov %rsp, %rax
 push %rax
 push %rax
@@ -298,28 +396,28 @@ push %rax
 push %rax
 push %rax
 mov (%rsp), %rbx
-mov %rsi, -64(%rbx)
+mov %rbx, %rsp
 add $40, %rsp
 ret
 
 ### a word in the caller's frame
-# refuse: P1-untranslated
+# refuse: P4-rsp
 # from: psABI 3.2.2: whose frame it is, writes
 mov %rsp, %rax
 mov %rax, 16(%rsp)
 call g
 mov 16(%rsp), %rbx
-mov %rsi, -8(%rbx)
+mov %rbx, %rsp
 ret
 
 ### a word of the aligned part, written through the other origin
-# refuse: P1-untranslated
+# refuse: P4-rsp
 lea 8(%rsp), %r10
 and $-32, %rsp
 push %r10
 mov %rdi, -16(%r10)
 mov (%rsp), %rbx
-mov %rsi, -16(%rbx)
+mov %rbx, %rsp
 lea -8(%r10), %rsp
 ret
 

@@ -16,7 +16,7 @@ ret
 .text
 
 ### sizes whose sum wraps
-# refuse: object-section
+# refuse: object-size
 # from: Linux 6.1 module_get_offset: 32 bits
 ret
 .section .bss.a,"aw",@nobits

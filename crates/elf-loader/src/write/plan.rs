@@ -16,9 +16,6 @@ use crate::reloc::relocation_type;
 
 const SHF_INFO_LINK: u64 = 0x40;
 const SHT_GROUP: u32 = 17;
-/// Their contents are symbol indices (LLVM extensions).
-const SHT_LLVM_ADDRSIG: u32 = 0x6fff_4c03;
-const SHT_LLVM_CALL_GRAPH_PROFILE: u32 = 0x6fff_4c09;
 const SHN_LORESERVE: usize = 0xff00;
 
 /// Sections and symbols in their final order.
@@ -168,7 +165,10 @@ fn check_symbol_indices(object: &Object<'_>, order: &[SymbolId]) -> Result<(), W
         return Ok(());
     }
     for (id, section) in object.sections() {
-        if matches!(section.kind, SHT_LLVM_ADDRSIG | SHT_LLVM_CALL_GRAPH_PROFILE) {
+        if matches!(
+            section.kind,
+            consts::SHT_LLVM_ADDRSIG | consts::SHT_LLVM_CALL_GRAPH_PROFILE
+        ) {
             let problem = "it holds symbol indices, but a local symbol follows a global one; \
                            put local symbols first or drop the section";
             return Err(refuse(id.0 as usize, section, problem.into()));

@@ -13,6 +13,7 @@ pub mod references;
 pub mod routines;
 pub mod survey;
 pub mod switches;
+mod unbalanced;
 
 use foldhash::HashMap;
 use liveness::{BlockId, Effect, LocSet};
@@ -83,7 +84,7 @@ pub(crate) fn analyse<'a>(
     let conventions = rules.conventions;
     let flow = flow::analyse(lifted, &hidden, conventions, &known, judgements.effects);
     if rules.conventions == Conventions::Psabi {
-        for refusal in backward(lifted, &flow) {
+        for refusal in backward(lifted, &flow).chain(unbalanced::refusals(lifted, &flow, rules)) {
             refusal::add(&mut judgements.refusals, refusal);
         }
     }
@@ -105,11 +106,10 @@ pub(crate) fn analyse<'a>(
 }
 
 /// Calls and returns with the direction flag set (psABI 3.2.1).
-fn backward(lifted: &Lifted<'_>, flow: &Flow) -> Vec<Refusal> {
+fn backward(lifted: &Lifted<'_>, flow: &Flow) -> impl Iterator<Item = Refusal> {
     let reason = "the direction flag may be set here; put cld before calls and returns";
     let all = flow.backward.iter();
-    all.map(|i| lifted.refusal(RefusalCode::Direction, *i, reason))
-        .collect()
+    all.map(move |i| lifted.refusal(RefusalCode::Direction, *i, reason))
 }
 
 /// The inputs for judging an instruction.

@@ -4,7 +4,7 @@
 //! are no C functions and what they do to registers.
 
 use elf_loader::Place;
-use iced_x86::FlowControl;
+use iced_x86::{FlowControl, Instruction, Mnemonic};
 use liveness::Reg;
 
 use crate::lift::{InstIdx, Lifted};
@@ -110,6 +110,20 @@ pub fn never_returns(name: &str) -> bool {
             | "_exit"
             | "__assert_fail"
     )
+}
+
+/// Whether an instruction calls the machine's own hypervisor. To the decoder it is a call.
+pub fn is_hypercall(iced: &Instruction) -> bool {
+    matches!(iced.mnemonic(), Mnemonic::Vmcall | Mnemonic::Vmmcall)
+}
+
+/// Whether an instruction calls a function.
+pub fn is_call(iced: &Instruction) -> bool {
+    let calls = matches!(
+        iced.flow_control(),
+        FlowControl::Call | FlowControl::IndirectCall
+    );
+    calls && !is_hypercall(iced)
 }
 
 /// Whether this is a call through a slot of the kernel's `pv_ops`.

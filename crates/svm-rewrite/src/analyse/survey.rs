@@ -8,6 +8,7 @@ use iced_x86::{
 use liveness::x86::EffectFinder;
 use liveness::{Effect, LocSet, Reg};
 
+use crate::analyse::routines;
 use crate::hash;
 use crate::registers::gpr;
 
@@ -147,26 +148,25 @@ fn only_reads(access: OpAccess) -> bool {
     matches!(access, OpAccess::Read | OpAccess::CondRead)
 }
 
-/// `in (%dx),%eax` may be a call of VMware's hypervisor, its "backdoor", which reads and
-/// writes more registers than the decoder's tables say (vmw_balloon, vmmouse;
-/// arch/x86/include/asm/vmware.h of Linux 6.1). So in a module for a stock kernel it
-/// reads and may change all registers but `rsp` and `rbp`.
-pub fn assume_backdoor(iced: &Instruction, survey: &mut Survey) {
-    let kept = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
-    let registers = LocSet::registers();
-    if iced.code() == Code::In_EAX_DX {
-        survey.effect.uses = registers;
-        survey.written = registers.minus(kept);
+/// In a module for a stock kernel a hypervisor may be called. Then it reads and writes more
+/// registers than the decoder's tables say: all but `rsp` and `rbp`. It is called by `vmcall`,
+/// and by `in (%dx),%eax`, VMware's "backdoor" (arch/x86/include/asm/{kvm_para,vmware}.h of
+/// Linux 6.1). Compilers rely on `rbp` over both.
+pub fn assume_hypervisor(iced: &Instruction, survey: &mut Survey) {
+    if iced.code() == Code::In_EAX_DX || routines::is_hypercall(iced) {
+        let kept = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
+        survey.effect.uses = LocSet::registers();
+        survey.written = LocSet::registers().minus(kept);
     }
 }
 
-/// Registers that [`crate::frame`] follows: `rsp`, and those that no instruction of a compiler
-/// writes unless an operand names them.
+/// Registers that [`crate::frame`] follows: those in which compilers and the kernel's
+/// assembly keep addresses of the frame while `rsp` is elsewhere. The others change at
+/// nearly every instruction.
 pub const FOLLOWED: LocSet = LocSet::registers()
     .minus(LocSet::reg(Reg::RAX))
     .minus(LocSet::reg(Reg::RCX))
     .minus(LocSet::reg(Reg::RDX))
-    .minus(LocSet::reg(Reg::RBX))
     .minus(LocSet::reg(Reg::RSI))
     .minus(LocSet::reg(Reg::RDI));
 

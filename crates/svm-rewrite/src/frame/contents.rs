@@ -29,6 +29,8 @@ const WORDS: usize = 4;
 pub struct Frame {
     /// By register number. Only those of [`FOLLOWED`] are ever known.
     registers: [i32; 16],
+    /// Registers whose content comes from a word of the frame.
+    loaded: LocSet,
     /// Place and content of stack words; a place is listed once.
     words: [(i32, i32); WORDS],
 }
@@ -40,6 +42,7 @@ impl Frame {
         registers[Reg::RSP.number() as usize] = 0;
         Frame {
             registers,
+            loaded: LocSet::empty(),
             words: [(UNKNOWN, UNKNOWN); WORDS],
         }
     };
@@ -54,7 +57,31 @@ impl Frame {
         if let Some(register) = gpr(register) {
             let value = value.filter(|_| FOLLOWED.contains(LocSet::reg(register)));
             self.registers[usize::from(register.number())] = stored(value);
+            self.loaded = self.loaded.minus(LocSet::reg(register));
         }
+    }
+
+    /// A register is loaded from a word of the frame that holds this.
+    pub fn set_loaded(&mut self, register: Register, value: Option<i64>) {
+        self.set(register, value);
+        // `rsp` is what it is set to: its operands are in the frame in any case.
+        if let Some(register) = gpr(register).filter(|r| *r != Reg::RSP) {
+            self.loaded = self.loaded.union(LocSet::reg(register));
+        }
+    }
+
+    /// A register gets the content of another one plus a constant.
+    pub fn copy(&mut self, to: Register, from: Register, by: i64) {
+        let value = self.get(from).map(|at| at + by);
+        match self.is_loaded(from) {
+            true => self.set_loaded(to, value),
+            false => self.set(to, value),
+        }
+    }
+
+    /// Whether the content of a register comes from a word of the frame.
+    pub fn is_loaded(&self, register: Register) -> bool {
+        gpr(register).is_some_and(|r| self.loaded.intersects(LocSet::reg(r)))
     }
 
     /// The place of a memory operand that has a followed register for its base
@@ -103,19 +130,10 @@ impl Frame {
         }
     }
 
-    /// Any other instruction: the operands that it writes become unknown.
-    pub fn overwrite(&mut self, iced: &Instruction) {
-        let written = match iced.mnemonic() {
-            Mnemonic::Cmp | Mnemonic::Test => 0,
-            Mnemonic::Xchg | Mnemonic::Xadd | Mnemonic::Mulx => 2,
-            _ => 1,
-        };
-        for n in (0..iced.op_count().min(written)).filter(|&n| iced.op_kind(n) == OpKind::Register)
-        {
-            let register = iced.op_register(n).full_register();
-            if register != Register::RSP {
-                self.set(register, None);
-            }
+    /// Any other instruction: the registers that it writes become unknown, but for `rsp`.
+    pub fn overwrite(&mut self, written: LocSet) {
+        for r in Reg::all().filter(|r| *r != Reg::RSP && written.intersects(LocSet::reg(*r))) {
+            self.set(reg64(r), None);
         }
     }
 
@@ -134,6 +152,7 @@ impl Frame {
                 *mine = UNKNOWN;
             }
         }
+        joined.loaded = self.loaded.union(other.loaded);
         // Nearly always equal.
         if joined.words == other.words {
             return joined;

@@ -8,20 +8,26 @@
 //! Most functions have none of these instructions. Only functions with one are followed,
 //! and functions that jump into one with one ([`Dependents`]).
 
-use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
 use liveness::{BlockId, Reg};
 use twin_abi::stack;
 
 use super::contents::{Frame, FramePlace};
 use crate::analyse::class::{Class, Direction, Space};
 use crate::analyse::flow::Flow;
-use crate::analyse::survey::MemoryEffect;
+use crate::analyse::routines;
+use crate::analyse::survey::{MemoryEffect, Survey};
 use crate::asm::Operand;
 use crate::frame::variants::{Variant, Variants};
 use crate::lift::{FuncIdx, Inst, InstIdx, Lifted};
+use crate::registers::reg64;
 
 /// Bytes of the return address, which `rsp` points to at entry.
 const RETURN_ADDRESS: i64 = 8;
+
+/// Bytes of arguments that a function of the kernel may have on its stack; what is above is
+/// no operand of the frame to the verifier either.
+const KERNEL_ARGS: i64 = 1024;
 
 /// Facts before an instruction. `None` where paths disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,9 +97,17 @@ impl Facts {
         self.frame.place(iced)
     }
 
-    /// Whether an operand is known to be in the frame.
+    /// Whether an operand `disp(%rsp)` may end above the arguments that a function of the
+    /// kernel may have on its stack.
+    pub fn is_beyond_arguments(&self, iced: &Instruction) -> bool {
+        let rsp = self.frame.get(Register::RSP);
+        rsp.is_some_and(|rsp| ends_beyond_arguments(rsp, iced))
+    }
+
+    /// Whether an operand is known to be in the frame. That does not follow from what a word
+    /// of the frame holds: the word may be the head of a list, which others write.
     pub fn points_to_frame(&self, iced: &Instruction) -> bool {
-        self.frame.place(iced).is_some()
+        self.frame.place(iced).is_some() && !self.frame.is_loaded(iced.memory_base())
     }
 
     fn join(self, other: Facts) -> Facts {
@@ -113,14 +127,14 @@ impl Facts {
     /// kernel), `rsp` at entry is assumed to be aligned. If it was not, all places found
     /// after the `and` are off by the same number of bytes: distances between them are
     /// right, and [`keep_realigned`](crate::targets) uses no others.
-    fn pass(&mut self, inst: &Inst, variant: Variant) {
+    fn pass(&mut self, inst: &Inst, survey: &Survey, variant: Variant) {
         let iced = &inst.iced;
         match iced.mnemonic() {
             Mnemonic::Std => self.direction = Some(Direction::Backward),
             Mnemonic::Cld => self.direction = Some(Direction::Forward),
             _ => {}
         }
-        if let FlowControl::Call | FlowControl::IndirectCall = iced.flow_control() {
+        if routines::is_call(iced) {
             // A callee preserves rsp and the callee-saved registers, and returns with
             // DF clear (psABI 3.2.1).
             self.direction = Some(Direction::Forward);
@@ -139,16 +153,19 @@ impl Facts {
             }
             Code::Pop_r64 => self.pop(iced.op0_register()),
             Code::Mov_r64_rm64 | Code::Mov_rm64_r64 if iced.op0_kind() == OpKind::Register => {
-                let value = match iced.op1_kind() {
-                    OpKind::Register => self.frame.get(iced.op1_register()),
-                    _ => self.frame.place(iced).and_then(|at| self.frame.load(at)),
-                };
-                self.frame.set(iced.op0_register(), value);
+                let to = iced.op0_register();
+                match iced.op1_kind() {
+                    OpKind::Register => self.frame.copy(to, iced.op1_register(), 0),
+                    _ => {
+                        let value = self.frame.place(iced).and_then(|at| self.frame.load(at));
+                        self.frame.set_loaded(to, value);
+                    }
+                }
             }
-            Code::Lea_r64_m => {
-                let value = self.frame.place(iced).map(|FramePlace(at)| at);
-                self.frame.set(iced.op0_register(), value);
-            }
+            Code::Lea_r64_m => match Operand::of(iced).simple() {
+                Some((base, by)) => self.frame.copy(iced.op0_register(), reg64(base), by),
+                None => self.frame.set(iced.op0_register(), None),
+            },
             Code::Add_rm64_imm8 | Code::Add_rm64_imm32 if iced.op0_register() == Register::RSP => {
                 self.move_rsp(|rsp| rsp + iced.immediate(1) as i64);
             }
@@ -170,7 +187,7 @@ impl Facts {
             _ => {
                 let moved = i64::from(iced.stack_pointer_increment());
                 self.move_rsp(|rsp| rsp + moved);
-                self.frame.overwrite(iced);
+                self.frame.overwrite(survey.written);
             }
         }
     }
@@ -179,7 +196,7 @@ impl Facts {
     fn pass_all(&mut self, input: Input<'_>, insts: std::ops::Range<u32>, variant: Variant) {
         for i in insts.map(|i| i as usize) {
             if input.changes_facts[i] {
-                self.pass(&input.lifted.insts[i], variant);
+                self.pass(&input.lifted.insts[i], &input.surveys[i], variant);
             }
         }
     }
@@ -190,13 +207,22 @@ impl Facts {
             .get(Register::RSP)
             .and_then(|rsp| self.frame.load(FramePlace(rsp)));
         self.move_rsp(|rsp| rsp + 8);
-        self.frame.set(to, value);
+        self.frame.set_loaded(to, value);
     }
 
     fn move_rsp(&mut self, to: impl Fn(i64) -> i64) {
         let rsp = self.frame.get(Register::RSP).map(to);
         self.frame.set(Register::RSP, rsp);
     }
+}
+
+/// Whether an operand `disp(%rsp)` ends above the arguments, `rsp` being so far from where
+/// it was at entry, or less if the stack was aligned.
+pub fn ends_beyond_arguments(rsp: i64, iced: &Instruction) -> bool {
+    // The largest alignment that [`Facts::padding`] knows.
+    const PADDING: i64 = 128;
+    let end = rsp + Operand::of(iced).displacement + iced.memory_size().size() as i64;
+    end > RETURN_ADDRESS + KERNEL_ARGS - PADDING
 }
 
 /// Where `and $-alignment,%rsp` takes `rsp`, both counted from its value at
@@ -236,6 +262,8 @@ impl FactsBefore {
 pub struct Input<'a> {
     /// The code whose facts are wanted.
     pub lifted: &'a Lifted<'a>,
+    /// What the decoder says of each instruction.
+    pub surveys: &'a [Survey],
     /// Which of its instructions may change facts: [`crate::analyse::survey::may_change_facts`].
     pub changes_facts: &'a [bool],
     /// Where control goes.

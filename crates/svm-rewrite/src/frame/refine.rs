@@ -3,6 +3,7 @@
 use super::facts::{FactsBefore, through_frame_pointer};
 use crate::analyse::Analysis;
 use crate::analyse::class::{Class, SiteClass, Space};
+use crate::lift::Lifted;
 
 /// Operands `disp(%rsp)` that lie in the caller's frame (stack arguments, which a
 /// compiler may write to) are translated like any pointer: the verifier accepts a
@@ -22,6 +23,21 @@ pub fn translate_callers_frame(
             && facts.leaves_frame(&lifted.inst(*i).iced, surveys[i.0 as usize].memory)
         {
             *class = Class::Memory(Space::Heap);
+        }
+    }
+}
+
+/// In a module for a stock kernel, operands `disp(%rsp)` above all that a caller passes are
+/// translated, too: the head of a list in the frame, taken for an element of it, is a member
+/// of a structure that begins far from it. The others stay.
+pub fn translate_beyond_arguments(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
+    for (i, facts) in facts.all() {
+        let class = &mut classes[i.0 as usize];
+        if *class == Class::Stack {
+            *class = match facts.is_beyond_arguments(&lifted.inst(*i).iced) {
+                true => Class::Memory(Space::Heap),
+                false => Class::Keep(Some(SiteClass::Stack)),
+            };
         }
     }
 }

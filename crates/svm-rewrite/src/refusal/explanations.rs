@@ -73,9 +73,9 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
             ),
         ),
         RefusalCode::CodeReference => (
-            "The address of a label is where a jump may take it from, and no read-only table for that jump is found: a jump table in data that may be written, a word for another function in it, a computed goto.",
+            "The address of a label is where a jump may take it from, and no read-only table for that jump is found: a jump table in data that may be written, a word for another function in it, a table that something else reads, a computed goto.",
             "A jump through a table becomes comparisons with what the table holds, if it holds labels of its own function and nothing else. Any other jump to a label would leave the verified code.",
-            "Compile with `-fno-jump-tables`, as the kernel does; make tables of labels `static const`. In hand-written assembly, put 8-byte words into `.rodata` and load one right before the jump, make each destination a function (`.type NAME,@function`), or branch by comparisons.",
+            "Compile with `-fno-jump-tables`, as the kernel does; let nothing but its jumps read a table; make tables of labels `static const`. In hand-written assembly, put 8-byte words into `.rodata` and load one right before the jump, make each destination a function (`.type NAME,@function`), or branch by comparisons.",
             Assembly(
                 "jmp *table(,%rdi,8)\n1: mov $1,%eax\nret\n2: mov $2,%eax\nret\n.data\ntable: .quad 1b,2b\n.text",
             ),
@@ -117,9 +117,9 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
             Assembly("mov %rdi,-8(%rsp)\nmov -8(%rsp),%rax\nret"),
         ),
         RefusalCode::StackPointer => (
-            "The stack pointer is moved by something that is not a constant: an array of variable length, `alloca`, a switch of stacks, a frame set up by `enter`, an alignment above 64.",
+            "The stack pointer is moved by something that is not a constant: an array of variable length, `alloca`, a switch of stacks, a frame set up by `enter`, an alignment above 64. Or the stack is not in order: deeper on one path to a place than on another, not empty where the function ends, deeper than 3968 bytes.",
             "Accesses to the own frame stay untranslated because their distance from the return address is known. After such a move it is not.",
-            "Use arrays of constant size, allocate large ones, and compile without `-mstackrealign`. A function that switches stacks belongs to the VM instance.",
+            "In assembly, leave the same depth on every path, and pop the whole frame before `ret` and tail calls. Use arrays of constant size, allocate large ones, and compile without `-mstackrealign`. A function that switches stacks belongs to the VM instance.",
             Assembly("mov (%rdi),%rsp\nret"),
         ),
         RefusalCode::NoScratch => (

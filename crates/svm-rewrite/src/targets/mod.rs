@@ -52,8 +52,6 @@ pub struct Descriptor {
     pub refine: fn(&Analysis<'_>, &FactsBefore, &mut [Class]),
     /// For planning.
     pub plans: plan::Rules,
-    /// Whether functions keep and compare their return address.
-    pub guards_returns: bool,
     /// For code generation.
     pub code: encode::Rules,
     /// Whether text with jump tables is refused: jumps through a table are not proved.

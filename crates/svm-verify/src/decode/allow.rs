@@ -18,7 +18,10 @@
 
 use iced_x86::{Code, CpuidFeature, EncodingKind, Instruction, Mnemonic};
 
+pub use crate::decode::system::{is_cache_hint, is_hypercall};
+
 use crate::decode::operands;
+use crate::decode::system::admission_by_kernel;
 use crate::targets::Instructions;
 
 /// Whether an encoding may occur, without regard to its prefixes ([`crate::decode::prefix`]).
@@ -48,52 +51,7 @@ pub fn is_system(i: &Instruction, listed: Instructions) -> bool {
     listed == Instructions::Kernel && admission_by_kernel(i) == Admission::System
 }
 
-/// Whether an instruction may occur in a module for a stock kernel, which may do what the
-/// kernel does, except entering guests, enclaves or user mode.
-fn admission_by_kernel(i: &Instruction) -> Admission {
-    match admission(i.code()) {
-        Admission::Refused if system(i.mnemonic()) => Admission::System,
-        Admission::Refused if is_cache_hint(i.mnemonic()) => Admission::Allowed,
-        admission => admission,
-    }
-}
-
-/// Hints about cache lines: they compute nothing and cannot fault the driver's
-/// data.
-pub fn is_cache_hint(mnemonic: Mnemonic) -> bool {
-    use Mnemonic::*;
-    matches!(
-        mnemonic,
-        Prefetch
-            | Prefetchw
-            | Prefetchwt1
-            | Prefetchnta
-            | Prefetcht0
-            | Prefetcht1
-            | Prefetcht2
-            | Clflush
-            | Clflushopt
-            | Clwb
-            | Cldemote
-    )
-}
-
-/// System instructions (SDM volume 1, 5.20). Hypercalls are not listed: which registers
-/// they change depends on the hypervisor. `Mov` is here for control and debug registers;
-/// classification refuses loads of segment registers.
-#[rustfmt::skip] // A table: one line a dozen names.
-fn system(mnemonic: Mnemonic) -> bool {
-    use Mnemonic::*;
-    matches!(
-        mnemonic,
-        Cli | Sti | Hlt | Clac | Stac | Clts | Cpuid | Rdmsr | Wrmsr | Rdpmc | Rdpid | Invd
-        | Wbinvd | Wbnoinvd | Xgetbv | Xsetbv | Rdpkru | Wrpkru | Monitor | Mwait | Monitorx
-        | Mwaitx | In | Out | Insb | Insw | Insd | Outsb | Outsw | Outsd | Pushfq | Popfq
-        | Serialize | Ud0 | Ud1 | Fninit | Wait | Emms | Mov | Tpause | Umwait | Verw
-    )
-}
-
-/// Whether one encoding may occur.
+/// The admission on one encoding.
 pub fn admission(code: Code) -> Admission {
     let transfer = matches!(code.mnemonic(), Mnemonic::Call | Mnemonic::Jmp);
     let direct = matches!(

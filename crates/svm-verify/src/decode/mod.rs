@@ -12,6 +12,7 @@ mod operands;
 mod prefix;
 mod relocation;
 pub mod second;
+mod system;
 
 use elf_loader::{Section, SectionId};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
@@ -47,7 +48,7 @@ pub fn decode<'o>(
         .sum();
     if bytes >= 1 << 31 {
         // Instructions are numbered with 32 bits, and not all numbers are used.
-        findings.object(ViolationCode::Section, "more than 2 GiB of code");
+        findings.object(ViolationCode::Size, "more than 2 GiB of code");
         return None;
     }
     // An instruction is about 4 bytes long.
@@ -81,7 +82,7 @@ pub fn decode<'o>(
     }
     if branches.len() > MOST_BRANCHES {
         let reason = format!("more than {MOST_BRANCHES} direct branches");
-        findings.object(ViolationCode::Section, reason);
+        findings.object(ViolationCode::Size, reason);
         return None;
     }
     // --- every instruction has its number ---
@@ -191,7 +192,7 @@ impl<'o> SectionDecoder<'_, 'o> {
             if first as usize == MOST_INSTRUCTIONS {
                 let reason = format!("more than {MOST_INSTRUCTIONS} instructions");
                 self.findings
-                    .at(self.id, at as u64, ViolationCode::Section, reason);
+                    .at(self.id, at as u64, ViolationCode::Size, reason);
                 break;
             }
             if !self.again(at as u32, rest) {

@@ -86,6 +86,9 @@ pub fn check(
     let gs = p.segment == 1 && instruction.segment_prefix() == Register::GS;
     let gs = gs && shown;
     let lea = instruction.mnemonic() == Mnemonic::Lea;
+    // User memory, by registers of 32 bits: only where the kernel answers for faults.
+    let kernel = rules.named_memory == NamedMemory::SymbolsAndPerCpu;
+    let narrow = kernel && p.segment == 0 && is_narrow(instruction);
     match rules.named_memory {
         NamedMemory::Window if shown && !lea && !nop => in_window(&p, gs)?,
         NamedMemory::Window if p.ignored_segment != 0 && instruction.is_string_instruction() => {
@@ -106,7 +109,7 @@ pub fn check(
                 "%fs and %gs are not dom0's here",
             ));
         }
-        _ if p.addrsize != 0 && !lea => {
+        _ if p.addrsize != 0 && !lea && !narrow => {
             return Err((
                 ViolationCode::AddressForm,
                 "addresses of 32 bits are not dom0's",
@@ -149,6 +152,13 @@ fn in_window(p: &Prefixes, gs: bool) -> Result<(), (ViolationCode, &'static str)
             "it has a segment or address size prefix too many",
         )),
     }
+}
+
+/// Whether the operand in memory is made of registers of 32 bits. It may be an access of
+/// user memory, whose faults the kernel handles ([`crate::rules`] says where).
+pub fn is_narrow(instruction: &Instruction) -> bool {
+    let shown = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
+    shown && (instruction.memory_base().is_gpr32() || instruction.memory_index().is_gpr32())
 }
 
 /// `rep` and `repne` where they are not part of the opcode.

@@ -66,8 +66,8 @@ fn holds(form: Form, v: u64, env: &Env) -> bool {
     let (shift, mask) = (stlb::INDEX_SHIFT, stlb::INDEX_MASK);
     match form {
         Form::Any => true,
-        Form::Stack(at) => v == ENTRY.wrapping_add_signed(at.into()),
-        Form::Aligned(at) => v == ALIGNED.wrapping_add_signed(at.into()),
+        Form::Stack(at) | Form::LoadedStack(at) => v == ENTRY.wrapping_add_signed(at.into()),
+        Form::Aligned(at) | Form::LoadedAligned(at) => v == ALIGNED.wrapping_add_signed(at.into()),
         Form::Label => v >> 48 == 0x5ea1,
         Form::ContextTop => v == ENTRY | (stack::BLOCK - 1),
         Form::ReturnWord => v == RETURN,
@@ -100,6 +100,8 @@ fn forms() -> Vec<Form> {
         Form::Stack(-8),
         Form::Stack(-16),
         Form::Aligned(-8),
+        Form::LoadedStack(-8),
+        Form::LoadedAligned(-8),
         Form::Label,
         Form::ContextTop,
         Form::ReturnWord,

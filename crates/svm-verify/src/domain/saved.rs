@@ -5,10 +5,11 @@ use super::Form;
 
 /// Words of the frame that hold an address of the frame: where, and which.
 ///
-/// A compiler keeps its own frame pointers in these words and never passes on the
-/// address of a word. So only stores through the frame are followed. It is assumed, not
-/// proved, that no other pointer leads to one (`docs/proof/linux.md`, P4). For target
-/// `hypervisor` this is always empty.
+/// A compiler keeps its own frame pointers in these words to set `rsp` from them. Only
+/// stores through the frame are followed. It is assumed, not proved, that no other
+/// pointer leads to such a word (`docs/proof/linux.md`, P4), so what is loaded from one
+/// serves to set `rsp` and nothing else ([`Form::LoadedStack`]): a word may also be the
+/// head of a list, which others write. For target `hypervisor` this is always empty.
 ///
 /// None is below `rsp`: the kernel has no red zone, so memory there belongs to the next
 /// push, call or interrupt. [`super::State`] ensures this.
@@ -34,7 +35,8 @@ impl Saved {
             }
             _ => false,
         });
-        let frame = matches!(form, Form::Stack(_) | Form::Aligned(_)) && size == 8;
+        let form = form.trusted();
+        let frame = form.in_frame() && size == 8;
         let free = self.0.iter_mut().find(|(place, _)| *place == Form::Any);
         if let (true, Some(word)) = (frame, free) {
             *word = (at, form);

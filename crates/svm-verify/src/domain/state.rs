@@ -2,7 +2,7 @@
 
 use super::{Direction, Flags, Form, Name, Returns, Saved, Value};
 use crate::domain::bounds;
-use crate::insn::{Access, Gpr, GprSet, MemoryOperand, Origin};
+use crate::insn::{Access, Gpr, GprSet, MemoryOperand, Origin, StringKind};
 
 /// A name whose instruction would give the same number again: it reads only
 /// registers, and none of them was written since.
@@ -135,7 +135,7 @@ impl State {
         self.realigned = None;
         self.saved.forget_aligned();
         for value in &mut self.regs {
-            if let Form::Aligned(_) = value.form {
+            if let Form::Aligned(_) | Form::LoadedAligned(_) = value.form {
                 value.form = Form::Any;
             }
         }
@@ -187,11 +187,35 @@ impl State {
             .keep(|place| above(rsp, realigned, place).is_some_and(|at| at >= bytes));
     }
 
+    /// The bytes that a string instruction reaches from its pointers on, if a constant in
+    /// `rcx` bounds them.
+    pub fn extent(&self, shift: u8, rep: bool) -> Option<u16> {
+        let elements = match (rep, self.get(Gpr::RCX).form) {
+            (false, _) => 1,
+            (true, Form::Below(most)) => u16::from(most),
+            (true, _) => return None,
+        };
+        let forward = self.direction == Some(Direction::Forward);
+        forward.then_some(elements << shift)
+    }
+
+    /// A string instruction may write in the frame.
+    pub fn forget_strings(&mut self, kind: StringKind, shift: u8, rep: bool) {
+        let at = self.get(Gpr::RDI).form;
+        if kind.writes() && at.in_frame() {
+            match self.extent(shift, rep) {
+                Some(bytes) => self.store(at, bytes, Form::Any),
+                None => self.saved = Saved::NONE,
+            }
+        }
+    }
+
     /// `rsp` is set to an address in the frame. False, and `rsp` stays, if it is
     /// none, or out of bounds as with [`State::set_rsp`].
     #[must_use]
     pub fn set_rsp_to(&mut self, form: Form) -> bool {
         let before = self.get(Gpr::RSP);
+        let form = form.trusted();
         let (Form::Stack(at) | Form::Aligned(at)) = form else {
             return false;
         };
@@ -304,7 +328,8 @@ impl State {
         self.realigned = before.realigned;
         self.saved = before.saved;
         for r in [Gpr(3), Gpr::RBP, Gpr(12), Gpr(13), Gpr(14), Gpr(15)] {
-            if let form @ (Form::Stack(_) | Form::Aligned(_)) = before.get(r).form {
+            let form = before.get(r).form;
+            if form.trusted().in_frame() {
                 self.regs[usize::from(r.0)] = Value::of(form);
             }
         }

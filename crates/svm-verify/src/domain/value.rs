@@ -57,6 +57,12 @@ pub enum Form {
     /// `rsp` as the function's `and $-N,%rsp` left it plus this many bytes
     /// (target `linux`).
     Aligned(i32),
+    /// A number that was loaded from a word of the frame where the first address was
+    /// stored, unless something else wrote the word since (target `linux`): `rsp` may be
+    /// set to it, but no operand is in the frame because of it.
+    LoadedStack(i32),
+    /// The same of [`Form::Aligned`].
+    LoadedAligned(i32),
     /// A place in the object's own code that is not the start of a function (target
     /// `linux`): it may be passed on as a value, but not called.
     Label,
@@ -104,6 +110,8 @@ impl Form {
             Form::Any
             | Form::Stack(_)
             | Form::Aligned(_)
+            | Form::LoadedStack(_)
+            | Form::LoadedAligned(_)
             | Form::Label
             | Form::ContextTop
             | Form::ReturnWord
@@ -143,6 +151,8 @@ impl Form {
             Form::Any
             | Form::Stack(_)
             | Form::Aligned(_)
+            | Form::LoadedStack(_)
+            | Form::LoadedAligned(_)
             | Form::Label
             | Form::ContextTop
             | Form::ReturnWord
@@ -184,13 +194,39 @@ impl Form {
         }
     }
 
-    /// The form `by` bytes further, if it is an address in the frame.
+    /// The form `by` bytes further, if it is an address in the frame, or one was loaded.
     pub fn moved(self, by: i32) -> Option<Form> {
         match self {
             Form::Stack(at) => at.checked_add(by).map(Form::Stack),
             Form::Aligned(at) => at.checked_add(by).map(Form::Aligned),
+            Form::LoadedStack(at) => at.checked_add(by).map(Form::LoadedStack),
+            Form::LoadedAligned(at) => at.checked_add(by).map(Form::LoadedAligned),
             _ => None,
         }
+    }
+
+    /// The form when it is loaded from a word of the frame.
+    pub fn loaded(self) -> Form {
+        match self {
+            Form::Stack(at) => Form::LoadedStack(at),
+            Form::Aligned(at) => Form::LoadedAligned(at),
+            form => form,
+        }
+    }
+
+    /// The address in the frame that it stands for, if the word that it was loaded from
+    /// was not written by anything else.
+    pub fn trusted(self) -> Form {
+        match self {
+            Form::LoadedStack(at) => Form::Stack(at),
+            Form::LoadedAligned(at) => Form::Aligned(at),
+            form => form,
+        }
+    }
+
+    /// Whether it is an address in the frame.
+    pub fn in_frame(self) -> bool {
+        matches!(self, Form::Stack(_) | Form::Aligned(_))
     }
 
     /// The bounds of a count; none for anything else.

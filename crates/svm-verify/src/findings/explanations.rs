@@ -33,6 +33,12 @@ pub(crate) fn explanation(code: ViolationCode) -> Explanation {
             "For `--target hypervisor`, keep only code, .note.twin, .twin.codemap, .twin.map and .twin.origin. For `--target linux`, keep the original's sections as they were.",
             Assembly("ret\n.data\n.quad 1\n.text"),
         ),
+        ViolationCode::Size => (
+            "The object has more code than the verifier takes: 2 GiB, 16,777,216 instructions or 4,194,304 direct branches. Or it is a module of which more than a gigabyte would be loaded.",
+            "The verifier takes some hundred bytes of memory for each instruction and branch. Without a limit, a file of a few kilobytes that expands to branches and nothing else would fill the machine's memory. The kernel adds up the sizes of sections with 32 bits.",
+            "Give the objects one by one, before they are linked together.",
+            Text("f: .fill 16777217,1,0x90\nret"),
+        ),
         ViolationCode::Symbol => (
             "A symbol is defined that is no place in code, a name is used that the ABI does not list, or a name is defined twice.",
             "The loader resolves names: a wrong one would be given an address that no rule covers.",

@@ -58,6 +58,9 @@ codes! {
     /// A section that a rewritten object does not have.
     Section = "object-section", Object,
         "keep only code, .note.twin, .twin.codemap, .twin.map and .twin.origin; data stays in dom0";
+    /// More than the verifier takes, or the kernel loads.
+    Size = "object-size", Object,
+        "give the objects one by one, before they are linked";
     /// A symbol that a rewritten object does not have.
     Symbol = "object-symbol", Object,
         "define only names of code, and refer to dom0 by twin_vm: names";

@@ -83,6 +83,9 @@ pub enum Origin {
     /// The start of the window: prefixes 65 and 67, registers of 32 bits or none (schemes
     /// with a window).
     Window,
+    /// Zero, and registers of 32 bits (target `linux`): below 4 GiB, whatever is known of
+    /// the whole registers.
+    Narrow,
 }
 
 /// What an instruction does with its memory operand.
@@ -174,6 +177,13 @@ pub enum Sum {
     Other,
 }
 
+impl StringKind {
+    /// Whether it writes to memory, at `rdi`.
+    pub fn writes(self) -> bool {
+        matches!(self, StringKind::Movs | StringKind::Stos | StringKind::Ins)
+    }
+}
+
 /// What an instruction does, in addition to [`Insn::writes`] and [`Insn::memory`].
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
@@ -183,8 +193,9 @@ pub enum Op {
     Copy { d: Gpr, s: Gpr },
     /// `mov %s, %d` of 32 bits.
     Copy32 { d: Gpr, s: Gpr },
-    /// `mov $constant, %d` of 32 or 64 bits, perhaps relocated.
-    Constant { d: Gpr },
+    /// `mov $constant, %d` of 32 or 64 bits, perhaps relocated; `small` is the constant if it
+    /// is not relocated and fits.
+    Constant { d: Gpr, small: Option<u8> },
     /// `movabs $twin_window, %d` (schemes with a window).
     WindowStart { d: Gpr },
     /// `lea`.

@@ -33,7 +33,7 @@ use std::ops::Range;
 
 use elf_loader::SectionId;
 use elf_loader::special::{Entry, EntryData, SpecialKind};
-use iced_x86::{Decoder, DecoderOptions, FlowControl};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic};
 
 use super::reader::Reader;
 use super::{Patches, prefixes};
@@ -326,5 +326,7 @@ fn is_independent(reader: &Reader<'_, '_>, insn: &Insn) -> bool {
             | FlowControl::Exception
             | FlowControl::Interrupt
     );
+    // To the decoder a hypercall is a call; its callee depends on no place.
+    let stays = stays || matches!(decoded.mnemonic(), Mnemonic::Vmcall | Mnemonic::Vmmcall);
     stays && !decoded.is_ip_rel_memory_operand()
 }

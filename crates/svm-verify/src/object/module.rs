@@ -82,10 +82,7 @@ pub fn sections<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
         }
     }
     if loaded > LARGEST {
-        findings.object(
-            ViolationCode::Section,
-            "more than a gigabyte would be loaded",
-        );
+        findings.object(ViolationCode::Size, "more than a gigabyte would be loaded");
     }
     for name in RUNTIME {
         if !own.contains(name) {

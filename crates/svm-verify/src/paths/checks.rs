@@ -148,7 +148,7 @@ fn same_address(
     };
     let same_inputs = match made.op {
         Op::Copy { d, s } => d == v && state.get(s).name == Some(address),
-        Op::Lea { d, .. } | Op::Constant { d } => {
+        Op::Lea { d, .. } | Op::Constant { d, .. } => {
             d == v && state.again.is_some_and(|a| a.name == address)
         }
         _ => false,

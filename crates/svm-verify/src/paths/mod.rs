@@ -267,9 +267,12 @@ impl<'a, 'o> Flow<'a, 'o> {
             // unknown as those of a callee, in registers and memory.
             let insn = &self.disassembly.insns[n as usize];
             let mut after = state.clone();
+            after.forget_written(&insn.memory);
+            if let Op::String { kind, shift, rep } = insn.op {
+                after.forget_strings(kind, shift, rep);
+            }
             after.called_by_psabi();
             after.clobber(insn.writes.or(fixup.writes));
-            after.forget_written(&insn.memory);
             after.direction = state.direction;
             self.arrive(fixup.to, &after);
         }

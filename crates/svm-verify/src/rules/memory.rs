@@ -6,7 +6,7 @@ use super::{Broken, Proved, Step, broken};
 use crate::domain::Form;
 use crate::domain::bounds::{self, MAX_ALIGNMENT};
 use crate::findings::ViolationCode;
-use crate::insn::{Access, Gpr, MemoryOperand, Op, Origin, StringKind};
+use crate::insn::{Access, Gpr, MemoryOperand, Op, Origin};
 use crate::targets::{Frames, NamedMemory};
 
 impl Step<'_> {
@@ -16,10 +16,17 @@ impl Step<'_> {
         }
         let form = self.state.get(m.base).form;
         // The frame does not fault: an entry of `__ex_table` says nothing about it.
-        let excused = self.faulting && !matches!(form, Form::Stack(_) | Form::Aligned(_));
+        if m.origin == Origin::Narrow && !self.faulting {
+            return broken(
+                ViolationCode::AddressForm,
+                "addresses of 32 bits are not dom0's",
+            );
+        }
+        let excused = self.faulting && !form.in_frame();
         match m.origin {
             _ if excused => return Ok(Proved::Kernel),
-            Origin::Symbol | Origin::PerCpu => return Ok(Proved::Kernel),
+            // `Narrow` only where the kernel answers for faults, see above.
+            Origin::Symbol | Origin::PerCpu | Origin::Narrow => return Ok(Proved::Kernel),
             // Its form confines it (`crate::decode`).
             Origin::Window => return Ok(Proved::Window),
             Origin::Registers => {}
@@ -86,13 +93,7 @@ impl Step<'_> {
 
     /// Whether it may write outside its own frame.
     pub(super) fn writes_by_pointer(&self) -> bool {
-        let strings = matches!(
-            self.insn.op,
-            Op::String {
-                kind: StringKind::Movs | StringKind::Stos | StringKind::Ins,
-                ..
-            }
-        );
+        let strings = matches!(self.insn.op, Op::String { kind, .. } if kind.writes());
         let m = &self.insn.memory;
         strings || m.access == Access::Write && self.state.frame_place(m).is_none()
     }
@@ -100,7 +101,7 @@ impl Step<'_> {
     /// The form that a word of the frame holds.
     pub(super) fn saved_at(&self, m: &MemoryOperand) -> Form {
         let place = self.state.frame_place(m);
-        place.map_or(Form::Any, |at| self.state.saved.get(at))
+        place.map_or(Form::Any, |at| self.state.saved.get(at).loaded())
     }
 
     //      op disp(%rsp)
@@ -108,7 +109,7 @@ impl Step<'_> {
     //
     // In a frame as compilers make it: anywhere from 128 bytes below `rsp` up to
     // what the caller passes, but not the return address.
-    fn compiled_frame(&self, m: &MemoryOperand) -> Result<(), Broken> {
+    pub(super) fn compiled_frame(&self, m: &MemoryOperand) -> Result<(), Broken> {
         const ARGUMENTS: i64 = 1024;
         let place = self.state.get(m.base).form.moved(m.disp);
         let (rsp, size) = (self.state.get(Gpr::RSP).form, i64::from(m.size));

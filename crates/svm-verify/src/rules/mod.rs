@@ -108,7 +108,7 @@ impl Step<'_> {
             self.state.written_by_pointer();
         }
         self.low_halves();
-        if let (true, Op::Lea { d, .. } | Op::Constant { d }) = (self.label, self.insn.op) {
+        if let (true, Op::Lea { d, .. } | Op::Constant { d, .. }) = (self.label, self.insn.op) {
             self.state.write(d, Value::of(Form::Label));
         }
         if self.insn.flags && !sets_flags(self.insn.op) {
@@ -127,7 +127,10 @@ impl Step<'_> {
             Op::Plain | Op::Nop | Op::Prefetch => self.clobber().map(fall),
             Op::Copy { d, s } => self.copy(d, s).map(fall),
             Op::Copy32 { d, s } => self.copy32(d, s).map(fall),
-            Op::Constant { d } => self.computed(d, GprSet::NONE, Form::Any).map(fall),
+            Op::Constant { d, small } => {
+                let form = small.map_or(Form::Any, Form::Below);
+                self.computed(d, GprSet::NONE, form).map(fall)
+            }
             Op::WindowStart { d } => self.set(d, Value::of(Form::WindowStart)).map(fall),
             Op::Lea { d, inputs, sum } => self.lea(d, inputs, sum).map(fall),
             Op::Alu { op, d, imm, wide } => self.arithmetic(op, d, imm, wide).map(fall),

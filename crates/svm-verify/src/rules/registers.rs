@@ -30,19 +30,24 @@ impl Step<'_> {
     /// `%d` gets a value that the instruction is known to give.
     pub(super) fn set(&mut self, d: Gpr, value: Value) -> Result<(), Broken> {
         if d == Gpr::RSP {
-            return rsp_lost();
+            return self.set_rsp(value.form);
         }
         self.state.write(d, value);
         Ok(())
     }
 
+    /// `rsp` gets a value: it has to be one that is followed.
+    fn set_rsp(&mut self, form: Form) -> Result<(), Broken> {
+        match form.trusted().in_frame() {
+            true => self.move_rsp_to(form),
+            false => rsp_lost(),
+        }
+    }
+
     //      mov %t, %v          # both hold the address that is named here
     pub(super) fn copy(&mut self, d: Gpr, s: Gpr) -> Result<(), Broken> {
         if d == Gpr::RSP {
-            return match self.state.get(s).form {
-                form @ (Form::Stack(_) | Form::Aligned(_)) => self.move_rsp_to(form),
-                _ => self.clobber(),
-            };
+            return self.set_rsp(self.state.get(s).form);
         }
         self.state.name(s, self.name);
         let form = self.state.get(s).form;
@@ -144,10 +149,7 @@ impl Step<'_> {
             Alu::Or => context_top(before.form, imm, wide),
             Alu::Cmp => Form::Any,
         };
-        match (d, form) {
-            (Gpr::RSP, Form::Stack(_) | Form::Aligned(_)) => self.move_rsp_to(form),
-            _ => self.set(d, Value::of(form)),
-        }
+        self.set(d, Value::of(form))
     }
 
     //      cmp %m, %n

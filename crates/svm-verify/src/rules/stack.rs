@@ -69,10 +69,13 @@ impl Step<'_> {
         self.move_rsp(i64::from(self.state.rsp()) - 8)
     }
 
+    //      pop %d              # of %rsp, the word counts and not the move (SDM, POP)
     pub(super) fn pop(&mut self, d: Option<Gpr>) -> Result<(), Broken> {
         let popped = self.state.saved.get(self.state.get(Gpr::RSP).form);
-        self.move_rsp(i64::from(self.state.rsp()) + 8)?;
-        d.map_or(Ok(()), |d| self.set(d, Value::of(popped)))
+        if d != Some(Gpr::RSP) {
+            self.move_rsp(i64::from(self.state.rsp()) + 8)?;
+        }
+        d.map_or(Ok(()), |d| self.set(d, Value::of(popped.loaded())))
     }
 
     /// `pop disp(%v)`: the address is computed after `rsp` has moved (SDM,
@@ -95,12 +98,12 @@ impl Step<'_> {
             );
         }
         let frame = self.state.get(Gpr::RBP).form;
-        let (Form::Stack(_) | Form::Aligned(_)) = frame else {
+        if !frame.trusted().in_frame() {
             return broken(
                 ViolationCode::StackPointer,
                 "leave, but %rbp is not known to be in the frame",
             );
-        };
+        }
         self.move_rsp_to(frame)?;
         self.pop(Some(Gpr::RBP))
     }

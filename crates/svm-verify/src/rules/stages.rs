@@ -60,7 +60,7 @@ pub fn covered_forward(before: Form, imm: i32) -> Form {
 //      add $1, %nd             # backward: elements down to the page's start
 pub fn plus(before: Form, imm: i32, wide: bool) -> Form {
     match before {
-        Form::Stack(_) | Form::Aligned(_) if wide => before.moved(imm).unwrap_or(Form::Any),
+        form if wide && form.trusted().in_frame() => before.moved(imm).unwrap_or(Form::Any),
         Form::PageOffset(from, shift) if imm == 1 => Form::Count(
             Bound {
                 from,

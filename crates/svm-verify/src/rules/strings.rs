@@ -4,7 +4,7 @@
 use super::{Broken, Next, Proved, Step, broken};
 use crate::domain::{Bound, Direction, Form};
 use crate::findings::ViolationCode;
-use crate::insn::{Gpr, GprSet, StringKind};
+use crate::insn::{Access, Gpr, GprSet, MemoryOperand, StringKind};
 use crate::targets::NamedMemory;
 
 impl Step<'_> {
@@ -18,18 +18,16 @@ impl Step<'_> {
             StringKind::Outs => (&[Gpr::RSI], Gpr::RSI.set()),
             StringKind::Lods => (&[Gpr::RSI], Gpr::RSI.set().or(Gpr::RAX.set())),
         };
-        let in_frame = |&r: &Gpr| {
-            let form = self.state.get(r).form;
-            matches!(form, Form::Stack(_) | Form::Aligned(_))
-        };
-        let excused = self.faulting && !pointers.iter().any(in_frame);
         let result = match self.rules.named_memory {
-            _ if excused => Ok(()),
             NamedMemory::Window => self.window_pointers(pointers),
+            NamedMemory::None | NamedMemory::SymbolsAndPerCpu if self.faulting => {
+                self.excused(kind, pointers, shift, rep)
+            }
             NamedMemory::None | NamedMemory::SymbolsAndPerCpu => {
                 self.pointers(pointers, shift, rep)
             }
         };
+        self.state.forget_strings(kind, shift, rep);
         let counter = if rep { Gpr::RCX.set() } else { GprSet::NONE };
         self.state.clobber(self.insn.writes.or(written).or(counter));
         result
@@ -47,6 +45,32 @@ impl Step<'_> {
                 "a pointer is not a window pointer",
             ),
         }
+    }
+
+    //      rep movsb           # from user memory to the frame, listed in __ex_table
+    //
+    // In the frame it is judged like an operand, of as many bytes as a constant in `rcx`
+    // says. If that is none, of the first element: how far it goes is the count's affair
+    // then, as where the pointer is a number.
+    fn excused(
+        &self,
+        kind: StringKind,
+        pointers: &[Gpr],
+        shift: u8,
+        rep: bool,
+    ) -> Result<(), Broken> {
+        let mut in_frame = pointers
+            .iter()
+            .filter(|r| self.state.get(**r).form.in_frame());
+        in_frame.try_for_each(|&base| {
+            let writes = base == Gpr::RDI && kind.writes();
+            self.compiled_frame(&MemoryOperand {
+                access: if writes { Access::Write } else { Access::Read },
+                size: self.state.extent(shift, rep).unwrap_or(1 << shift),
+                base,
+                ..MemoryOperand::NONE
+            })
+        })
     }
 
     fn pointers(&self, pointers: &[Gpr], shift: u8, rep: bool) -> Result<(), Broken> {

@@ -44,6 +44,8 @@ pub struct Rules {
     pub kept: fn(&Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal>,
     /// What functions and calls may do to registers.
     pub conventions: Conventions,
+    /// Whether functions keep and compare their return address.
+    pub guards_returns: bool,
     /// Adds facts to a survey that the decoder does not know.
     pub amend: fn(&Instruction, &mut Survey),
     /// Classifies an instruction. Padding between functions comes here only if metadata

@@ -19,17 +19,24 @@
 //! proved to be ordinary.
 //!
 //! The direction flag is followed too: it must be clear at calls and returns (psABI 3.2.1).
+//!
+//! What is found also says where a function does not keep its stack in order: how deep it is
+//! depends on the path, or something is left on it where the function ends ([`Unbalanced`]).
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
+use foldhash::HashSet;
 use iced_x86::{Code, FlowControl, Instruction, Register};
 use liveness::{BlockId, Reg};
+use twin_abi::stack;
 
 use super::Edges;
 use super::invocations::BlockEnding;
+use crate::analyse::routines;
 use crate::analyse::survey::{MemoryEffect, Survey};
 use crate::asm::Operand;
-use crate::lift::{Inst, InstIdx, Lifted};
+use crate::lift::{Destination, Inst, InstIdx, Lifted};
 use crate::registers::reg64;
 
 /// Bytes of the return address, which `rsp` points to at entry.
@@ -80,6 +87,22 @@ impl Depth {
             (Some(0), false) => ReturnsTo::ToCaller,
             (None, false) => ReturnsTo::Anywhere,
             (Some(_), _) | (None, true) => ReturnsTo::Elsewhere,
+        }
+    }
+
+    /// What is wrong at the end of a block, where the function may end.
+    fn at_end(self, input: Input<'_, '_>, block: BlockId, last: InstIdx) -> Option<Unbalanced> {
+        let ending = input.endings[block.0 as usize];
+        if !matches!(ending, BlockEnding::Return | BlockEnding::TailOut) {
+            return None;
+        }
+        match self.rsp {
+            Some(rsp) if rsp < 0 && is_indirect(input.lifted, last) => {
+                Some(Unbalanced::Computed(-rsp))
+            }
+            Some(rsp) if rsp < 0 => Some(Unbalanced::Left(-rsp)),
+            _ if ending == BlockEnding::Return && self.overwritten => Some(Unbalanced::Overwritten),
+            _ => None,
         }
     }
 
@@ -182,6 +205,8 @@ pub struct Input<'i, 'a> {
     pub endings: &'i [BlockEnding],
     /// Successors of each block, into callees but not back.
     pub successors: &'i Edges,
+    /// Calls of local functions that are known never to return, by instruction.
+    pub stops: &'i HashSet<u32>,
 }
 
 /// What was found.
@@ -190,20 +215,41 @@ pub struct Balance {
     pub returns: Vec<ReturnsTo>,
     /// Calls and returns where the direction flag may be set.
     pub backward: Vec<InstIdx>,
+    /// Where the stack is not in order.
+    pub unbalanced: Vec<(InstIdx, Unbalanced)>,
+}
+
+/// How a function does not keep its stack in order. Depths are in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unbalanced {
+    /// Two paths come here with the stack so deep.
+    Paths(i64, i64),
+    /// `rsp` is moved above the return address.
+    Above,
+    /// The stack becomes so deep.
+    Deep(i64),
+    /// The function returns, or goes to a name outside, with so much left.
+    Left(i64),
+    /// An indirect jump leaves so much: it is to a label, if to anything.
+    Computed(i64),
+    /// The function returns after it may have written its return address.
+    Overwritten,
 }
 
 /// Follows the stack from `entries`, the blocks that invocations begin with.
-pub fn analyse(input: Input<'_, '_>, entries: impl Iterator<Item = BlockId>) -> Balance {
+pub fn analyse(input: Input<'_, '_>, entries: &[BlockId]) -> Balance {
     let mut search = Search {
         before: vec![None; input.endings.len()],
         work: Vec::new(),
+        disagree: BTreeMap::new(),
     };
     for entry in entries {
-        search.arrive(entry, Depth::ENTRY);
+        search.arrive(*entry, Depth::ENTRY);
     }
     let mut balance = Balance {
         returns: vec![ReturnsTo::Anywhere; input.endings.len()],
         backward: Vec::new(),
+        unbalanced: Vec::new(),
     };
     while let Some((block, mut depth)) = search.next() {
         for i in input.changes(block) {
@@ -216,6 +262,7 @@ pub fn analyse(input: Input<'_, '_>, entries: impl Iterator<Item = BlockId>) -> 
             BlockEnding::Return => balance.returns[block.0 as usize] = depth.returns(),
             BlockEnding::Call(to, behind) => {
                 search.arrive(to, Depth::ENTRY);
+                let behind = behind.filter(|_| !input.stops.contains(&input.last(block)));
                 behind
                     .into_iter()
                     .for_each(|next| search.arrive(next, depth));
@@ -228,18 +275,30 @@ pub fn analyse(input: Input<'_, '_>, entries: impl Iterator<Item = BlockId>) -> 
     }
     balance.backward.sort_unstable();
     balance.backward.dedup();
+    balance.unbalanced = search.unbalanced(input);
     balance
+}
+
+/// Whether a jump goes where a register or a word says, perhaps through a thunk.
+fn is_indirect(lifted: &Lifted<'_>, i: InstIdx) -> bool {
+    let inst = lifted.inst(i);
+    match inst.target {
+        Some(Destination::Import(s)) => routines::indirect_thunk(lifted.symbol_name(s)).is_some(),
+        _ => inst.iced.flow_control() == FlowControl::IndirectBranch,
+    }
 }
 
 /// Whether it is a call or return.
 fn leaves(inst: &Inst) -> bool {
-    matches!(
-        inst.iced.flow_control(),
-        FlowControl::Call | FlowControl::IndirectCall | FlowControl::Return
-    )
+    routines::is_call(&inst.iced) || inst.iced.flow_control() == FlowControl::Return
 }
 
 impl Input<'_, '_> {
+    /// The last instruction of a block that has any.
+    fn last(&self, block: BlockId) -> u32 {
+        self.blocks[block.0 as usize].end - 1
+    }
+
     /// The instructions of a block that may change what is known, and its returns.
     fn changes(&self, block: BlockId) -> impl Iterator<Item = u32> {
         let insts = self
@@ -259,15 +318,51 @@ impl Input<'_, '_> {
 struct Search {
     before: Vec<Option<Depth>>,
     work: Vec<BlockId>,
+    /// `rsp` on two paths to a block where it is not the same.
+    disagree: BTreeMap<u32, (i64, i64)>,
 }
 
 impl Search {
     fn arrive(&mut self, block: BlockId, depth: Depth) {
         let known = &mut self.before[block.0 as usize];
+        if let (Some(Some(old)), Some(new)) = (known.map(|old| old.rsp), depth.rsp)
+            && old != new
+        {
+            self.disagree.entry(block.0).or_insert((old, new));
+        }
         let joined = known.map_or(depth, |old| old.join(depth));
         if known.replace(joined) != Some(joined) {
             self.work.push(block);
         }
+    }
+
+    /// Where the stack is not in order, when all is known.
+    fn unbalanced(&self, input: Input<'_, '_>) -> Vec<(InstIdx, Unbalanced)> {
+        let mut found = Vec::new();
+        for (block, before) in (0..).map(BlockId).zip(&self.before) {
+            let (Some(mut depth), Some(insts)) = (*before, input.blocks.get(block.0 as usize))
+            else {
+                continue;
+            };
+            if let Some((one, other)) = self.disagree.get(&block.0) {
+                let paths = Unbalanced::Paths(one.wrapping_neg(), other.wrapping_neg());
+                found.push((InstIdx(insts.start), paths));
+            }
+            for i in input.changes(block) {
+                let rsp = depth.rsp;
+                depth.pass(&input.lifted.insts[i as usize], &input.surveys[i as usize]);
+                match depth.rsp.filter(|now| Some(*now) != rsp) {
+                    Some(now) if now > 0 => found.push((InstIdx(i), Unbalanced::Above)),
+                    Some(now) if now < -stack::MAX_FRAME => {
+                        found.push((InstIdx(i), Unbalanced::Deep(now.wrapping_neg())));
+                    }
+                    _ => {}
+                }
+            }
+            let last = InstIdx(input.last(block));
+            found.extend(depth.at_end(input, block, last).map(|why| (last, why)));
+        }
+        found
     }
 
     fn next(&mut self) -> Option<(BlockId, Depth)> {

@@ -160,6 +160,7 @@ fn exit_of(lifted: &Lifted<'_>, i: InstIdx, warns: &HashSet<u32>) -> Exit {
         {
             Exit::CallStop
         }
+        (FlowControl::Call, None) if routines::is_hypercall(iced) => Exit::Next,
         (FlowControl::Call | FlowControl::IndirectCall, _) => Exit::CallOut,
         (FlowControl::Return, _) => Exit::Return,
         (FlowControl::Exception, _) if iced.mnemonic() == Mnemonic::Ud2 && warns.contains(&i.0) => {

@@ -24,11 +24,11 @@ use liveness::{BlockId, Effect, FlowGraph, InstId, LocSet};
 use crate::analyse::routines;
 use crate::analyse::survey::Survey;
 use crate::lift::{Destination, FuncIdx, InstIdx, Lifted};
-use balance::ReturnsTo;
 use exits::Tables;
-use invocations::BlockEnding;
+use invocations::{BlockEnding, Callees};
 use metadata::ExtraEdges;
 
+pub use balance::Unbalanced;
 pub use edges::Edges;
 pub use exits::{Conventions, Exit, HiddenFlow, Hints, Trap};
 
@@ -51,6 +51,8 @@ pub struct Flow {
     tables: std::ops::Range<u32>,
     /// Calls and returns where the direction flag may be set.
     pub backward: Vec<InstIdx>,
+    /// Where the stack is not in order.
+    pub unbalanced: Vec<(InstIdx, Unbalanced)>,
 }
 
 impl FlowGraph for Flow {
@@ -164,6 +166,7 @@ pub fn analyse(
         stops: HashSet::default(),
         tables: 0..0,
         backward: Vec::new(),
+        unbalanced: Vec::new(),
     };
     let mut found = Vec::with_capacity(2 * flow.blocks.len());
     flow.connect(lifted, exits, &extra.ends, &mut found);
@@ -174,15 +177,18 @@ pub fn analyse(
         .map(|b| flow.ending(lifted, exits, b))
         .collect();
     let successors = Edges::sorted(endings.len(), &found);
-    let balance = balance::Input {
+    let nowhere = HashSet::default();
+    let input = balance::Input {
         lifted,
         surveys: known.surveys,
         changes_facts: known.changes_facts,
         blocks: &flow.blocks,
         endings: &endings,
         successors: &successors,
+        stops: &nowhere,
     };
-    let balance = balance::analyse(balance, flow.entries(lifted, extra).into_iter());
+    let invocations = flow.entries(lifted, extra);
+    let balance = balance::analyse(input, &invocations);
     let returns = &balance.returns;
     for (b, ending) in endings.iter().enumerate() {
         if *ending == BlockEnding::Return {
@@ -190,9 +196,30 @@ pub fn analyse(
             flow.at_exit[b] = effects::live_at_return(last, returns[b], conventions);
         }
     }
-    flow.connect_returns(&endings, returns, &successors, found);
+    let callees = invocations::analyse(&endings, returns, &successors);
+    let stops = flow.stops_of(&endings, &callees);
+    // Behind a call that never returns there is often the next function.
+    let unbalanced = match balance.unbalanced.is_empty() {
+        true => Vec::new(),
+        false => {
+            let input = balance::Input {
+                blocks: &flow.blocks,
+                stops: &stops,
+                ..input
+            };
+            balance::analyse(input, &invocations).unbalanced
+        }
+    };
+    flow.connect_returns(&endings, &callees, found);
+    flow.stops = stops;
     flow.backward = balance.backward;
+    flow.unbalanced = unbalanced;
     flow
+}
+
+/// Whether a symbol names the function that an instruction is in.
+fn named(lifted: &Lifted<'_>, i: InstIdx) -> bool {
+    lifted.function(lifted.function_of(i)).has_symbol
 }
 
 fn split(
@@ -298,9 +325,17 @@ impl Flow {
     }
 
     /// Where functions are entered. Replacements of alternatives and exception fixups
-    /// are not functions: control comes to them inside one.
+    /// are not functions: control comes to them inside one. Nor is what has no name and is
+    /// jumped to (`.altinstr_aux`, arch/x86/include/asm/cpufeature.h).
     fn entries(&self, lifted: &Lifted<'_>, extra: &ExtraEdges) -> Vec<BlockId> {
-        let inside: HashSet<u32> = extra.edges.iter().map(|(_, to)| to.0).collect();
+        let mut inside: HashSet<u32> = extra.edges.iter().map(|(_, to)| to.0).collect();
+        if lifted.functions.iter().any(|f| !f.has_symbol && !f.padding) {
+            let jumps = lifted.insts.iter().filter(|i| !routines::is_call(&i.iced));
+            inside.extend(jumps.filter_map(|jump| match jump.target {
+                Some(Destination::Inst(to)) if !named(lifted, to) => Some(to.0),
+                _ => None,
+            }));
+        }
         let functions = (0..).map(FuncIdx).zip(&lifted.functions);
         functions
             .filter(|(f, function)| {
@@ -310,25 +345,25 @@ impl Flow {
             .collect()
     }
 
+    /// Calls of local functions that never return, by instruction.
+    fn stops_of(&self, endings: &[BlockEnding], callees: &Callees) -> HashSet<u32> {
+        let calls = endings.iter().zip(&self.blocks);
+        let stops = calls.filter(
+            |(ending, _)| matches!(ending, BlockEnding::Call(to, _) if !callees.each[to].comes_back),
+        );
+        stops.map(|(_, block)| block.end - 1).collect()
+    }
+
     /// Edges from a callee's returns to the instructions after its calls, through one
     /// empty hub block for each callee.
-    fn connect_returns(
-        &mut self,
-        endings: &[BlockEnding],
-        returns: &[ReturnsTo],
-        successors: &Edges,
-        mut found: Found,
-    ) {
-        let callees = invocations::analyse(endings, returns, successors);
+    fn connect_returns(&mut self, endings: &[BlockEnding], callees: &Callees, mut found: Found) {
         let mut behind: BTreeMap<BlockId, Vec<BlockId>> = BTreeMap::new();
-        for (block, ending) in endings.iter().enumerate() {
+        for ending in endings {
             let BlockEnding::Call(to, next) = ending else {
                 continue;
             };
             if callees.each[to].comes_back {
                 behind.entry(*to).or_default().extend(*next);
-            } else {
-                self.stops.insert(self.blocks[block].end - 1);
             }
         }
         // Returns of invocations that could not be told apart go through one hub.

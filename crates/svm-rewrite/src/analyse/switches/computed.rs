@@ -5,8 +5,8 @@ use iced_x86::FlowControl;
 use liveness::LocSet;
 
 use super::Switches;
+use super::escape::Walk;
 use super::find::Finder;
-use crate::analyse::class::Callee;
 use crate::analyse::flow::Hints;
 use crate::analyse::routines;
 use crate::lift::{Destination, InstIdx, Lifted};
@@ -16,6 +16,13 @@ use crate::refusal::{self, Refusal, RefusalCode};
 pub fn refusals(lifted: &Lifted<'_>, hints: &Hints, live_before: &[LocSet]) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     let live = |i: InstIdx| live_before[i.0 as usize];
+    for &jump in &hints.switches.leaks {
+        let reason = "a jump through a table that something else reads as well";
+        refusal::add(
+            &mut refusals,
+            lifted.refusal(RefusalCode::CodeReference, jump, reason),
+        );
+    }
     for (jump, _) in hints.switches.iter() {
         if live(jump).intersects(LocSet::flags()) {
             let reason = "flags are read after a jump through a table, and comparing what the \
@@ -25,49 +32,46 @@ pub fn refusals(lifted: &Lifted<'_>, hints: &Hints, live_before: &[LocSet]) -> V
         }
     }
     if hints.refuses_computed {
-        computed(lifted, &hints.switches, &live, &mut refusals);
+        computed(lifted, &hints.switches, &mut refusals);
     }
     refusals
 }
 
 /// Refuses indirect jumps that are no switch, in functions whose labels get elsewhere: the
-/// jump may go to the label, and nothing says so.
-fn computed(
-    lifted: &Lifted<'_>,
-    switches: &Switches,
-    live: &dyn Fn(InstIdx) -> LocSet,
-    refusals: &mut Vec<Refusal>,
-) {
+/// jump may go to the label, and nothing says so. A label that is only an argument of calls
+/// (`_THIS_IP_`) gets nowhere that a jump of the function takes it from.
+fn computed(lifted: &Lifted<'_>, switches: &Switches, refusals: &mut Vec<Refusal>) {
     let whole = |i: InstIdx| {
         let name = &lifted.function(lifted.function_of(i)).name;
         name.split(".cold").next().unwrap_or_default()
     };
-    let mut leaks: HashSet<&str> = switches.leaks.iter().map(|name| &**name).collect();
-    for (jump, switch) in switches.iter() {
-        if let Callee::Register(r) = switch.callee
-            && let Some(case) = switch.cases.first()
-            && switch
-                .cases
-                .iter()
-                .any(|case| live(case.to).intersects(LocSet::reg(r)))
-        {
-            leaks.insert(whole(case.to));
-            leaks.insert(whole(jump));
-        }
-    }
-    let mut named: HashSet<&str> = HashSet::default();
-    for (i, value) in &lifted.relocated_values {
+    let labels = lifted.relocated_values.iter().filter(|(i, value)| {
         let place = lifted.code_place(value.symbol, value.addend);
         let to = place.and_then(|(code, at)| lifted.inst_at(code, at));
         let inside = |to: &InstIdx| lifted.function(lifted.function_of(*to)).insts.start != to.0;
-        if to.filter(inside).is_some_and(|to| whole(to) == whole(*i)) {
-            named.insert(whole(*i));
-        }
-    }
-    if leaks.is_empty() && named.is_empty() {
+        to.filter(inside).is_some_and(|to| whole(to) == whole(*i))
+    });
+    let labels: Vec<InstIdx> = labels.map(|(i, _)| *i).collect();
+    if labels.is_empty() {
         return;
     }
-    let mut finder = None;
+    let finder = Finder::new(lifted);
+    let (own, cases) = (HashSet::default(), switches.cases());
+    let walk = Walk {
+        own: &own,
+        cases: &cases,
+        indexed: false,
+        passed: false,
+        returned: false,
+    };
+    let leaks = |i: &InstIdx| match finder.labelled(*i) {
+        Some(register) => finder.escapes([InstIdx(i.0 + 1)], register, &walk),
+        None => true,
+    };
+    let named: HashSet<&str> = labels.into_iter().filter(leaks).map(whole).collect();
+    if named.is_empty() {
+        return;
+    }
     for i in (0..lifted.insts.len() as u32).map(InstIdx) {
         let inst = lifted.inst(i);
         let thunk = |s| routines::indirect_thunk(lifted.symbol_name(s)).is_some();
@@ -76,19 +80,7 @@ fn computed(
             (FlowControl::UnconditionalBranch, Some(Destination::Import(s))) => thunk(s),
             _ => false,
         };
-        if !jumps {
-            continue;
-        }
-        let (leaks, named) = (leaks.contains(whole(i)), named.contains(whole(i)));
-        let refused = match switches.at(i) {
-            None if leaks => true,
-            None if named => finder
-                .get_or_insert_with(|| Finder::new(lifted))
-                .may_be_label(i),
-            None => false,
-            Some(_) => leaks && named,
-        };
-        if refused {
+        if jumps && switches.at(i).is_none() && named.contains(whole(i)) {
             let reason = "an indirect jump in a function whose labels' addresses are in more \
                           than read-only tables for such jumps: a computed goto";
             refusal::add(

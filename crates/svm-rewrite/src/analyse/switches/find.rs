@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use elf_loader::consts::{R_X86_64_64, SHF_ALLOC};
+use elf_loader::special::SpecialKind;
 use elf_loader::{Place, Section, SectionId, special};
 use foldhash::{HashMap, HashSet};
 use iced_x86::{
@@ -10,6 +11,7 @@ use iced_x86::{
 };
 use liveness::Reg;
 
+use super::escape::Walk;
 use super::{Case, is_table};
 use crate::analyse::class::{Callee, Space};
 use crate::analyse::routines;
@@ -26,6 +28,25 @@ pub(super) struct Candidate {
     pub(super) words: Vec<TableWord>,
     /// Instructions that may refer to the table: they belong to this jump.
     pub(super) uses: Vec<u32>,
+    /// Those of them that put the table's address into a register.
+    pub(super) bases: Vec<(InstIdx, Reg)>,
+}
+
+impl Candidate {
+    fn of(jump: InstIdx, callee: Callee) -> Candidate {
+        Candidate {
+            jump,
+            callee,
+            words: Vec::new(),
+            uses: Vec::new(),
+            bases: Vec::new(),
+        }
+    }
+
+    /// Where it goes.
+    pub(super) fn cases(&self) -> Vec<InstIdx> {
+        self.words.iter().map(|(_, _, case)| case.to).collect()
+    }
 }
 
 /// The prefix of a jump that may go to a place without `endbr` (SDM volume 1, 17.3.3); it
@@ -58,7 +79,9 @@ fn shows_entries(section: &Section<'_>) -> bool {
 }
 
 pub(super) struct Finder<'l, 'a> {
-    lifted: &'l Lifted<'a>,
+    pub(super) lifted: &'l Lifted<'a>,
+    /// Instructions after which control continues although they trap.
+    warns: HashSet<u32>,
     /// Instructions that control may come to in ways that no branch shows.
     entered: HashSet<u32>,
     /// Direct branches by their targets.
@@ -81,6 +104,7 @@ impl<'l, 'a> Finder<'l, 'a> {
         };
         let mut finder = Finder {
             lifted,
+            warns: warns(lifted),
             entered: lifted.functions.iter().map(|f| f.insts.start).collect(),
             sources: HashMap::default(),
             by_code: BTreeSet::new(),
@@ -125,14 +149,10 @@ impl<'l, 'a> Finder<'l, 'a> {
         let iced = &inst.iced;
         let register = match (iced.flow_control(), inst.target) {
             (FlowControl::IndirectBranch, _) if iced.op0_kind() == OpKind::Memory => {
-                let mut uses = vec![jump.0];
-                let at = self.loaded(jump, &mut uses)?;
-                return Some(Candidate {
-                    jump,
-                    callee: Callee::Memory(Space::Heap),
-                    words: self.table(jump, at)?,
-                    uses,
-                });
+                let mut found = Candidate::of(jump, Callee::Memory(Space::Heap));
+                let at = self.loaded(jump, &mut found)?;
+                found.words = self.table(jump, at)?;
+                return Some(found);
             }
             (FlowControl::IndirectBranch, _) => gpr(iced.op0_register())?,
             (FlowControl::UnconditionalBranch, Some(Destination::Import(s))) => {
@@ -140,27 +160,22 @@ impl<'l, 'a> Finder<'l, 'a> {
             }
             _ => return None,
         };
-        let (mut words, mut uses) = (Vec::new(), Vec::new());
+        let mut found = Candidate::of(jump, Callee::Register(register));
         for load in self.definitions(jump, register)? {
             let iced = &self.lifted.inst(load).iced;
             if iced.code() != Code::Mov_r64_rm64 || iced.op1_kind() != OpKind::Memory {
                 return None;
             }
-            uses.push(load.0);
-            let at = self.loaded(load, &mut uses)?;
-            words.extend(self.table(jump, at)?);
+            let at = self.loaded(load, &mut found)?;
+            found.words.extend(self.table(jump, at)?);
         }
-        Some(Candidate {
-            jump,
-            callee: Callee::Register(register),
-            words,
-            uses,
-        })
+        Some(found)
     }
 
-    /// Where the table begins whose word an instruction loads, and the instructions that
-    /// name it.
-    fn loaded(&self, i: InstIdx, uses: &mut Vec<u32>) -> Option<(SectionId, u64)> {
+    /// Where the table begins whose word an instruction loads; `found` gets the instructions
+    /// that name it.
+    fn loaded(&self, i: InstIdx, found: &mut Candidate) -> Option<(SectionId, u64)> {
+        found.uses.push(i.0);
         let inst = self.lifted.inst(i);
         let iced = &inst.iced;
         let plain = iced.memory_index() != Register::None
@@ -173,10 +188,12 @@ impl<'l, 'a> Finder<'l, 'a> {
         let named = match (iced.memory_base(), inst.displacement) {
             (Register::None, Some(value)) => self.value(i, value)?,
             (base, None) if iced.memory_displacement64() == 0 => {
-                let [named] = self.definitions(i, gpr(base)?)?[..] else {
+                let base = gpr(base)?;
+                let [named] = self.definitions(i, base)?[..] else {
                     return None;
                 };
-                uses.push(named.0);
+                found.uses.push(named.0);
+                found.bases.push((named, base));
                 self.named(named)?
             }
             _ => return None,
@@ -243,66 +260,25 @@ impl<'l, 'a> Finder<'l, 'a> {
         (!found.is_empty()).then_some(found)
     }
 
-    /// Whether an indirect jump may go to a label whose address an instruction of its
-    /// function has taken: unless its register was loaded from memory outside the frame,
-    /// is an argument or a result on all ways to it.
-    pub(super) fn may_be_label(&self, jump: InstIdx) -> bool {
-        let inst = self.lifted.inst(jump);
-        let outside = |iced: &Instruction| {
-            let frame = |r: Register| matches!(r.full_register(), Register::RSP | Register::RBP);
-            !frame(iced.memory_base()) && !frame(iced.memory_index())
-        };
-        let register = match inst.target {
-            Some(Destination::Import(s)) => routines::indirect_thunk(self.lifted.symbol_name(s)),
-            _ if inst.iced.op0_kind() == OpKind::Memory => return !outside(&inst.iced),
-            _ => gpr(inst.iced.op0_register()),
-        };
-        let Some(register) = register else {
-            return true;
-        };
-        let mut factory = InstructionInfoFactory::new();
-        let (mut seen, mut work) = (HashSet::default(), vec![jump.0]);
-        while let Some(i) = work.pop() {
-            let entry = self
-                .lifted
-                .function(self.lifted.function_of(InstIdx(i)))
-                .insts
-                .start;
-            let branches = self.sources.get(&i).into_iter().flatten().copied();
-            let before = (i != entry).then(|| i - 1);
-            let before = before.filter(|before| self.falls_through(*before));
-            for before in branches.chain(before) {
-                if !seen.insert(before) {
-                    continue;
-                }
-                let iced = &self.lifted.insts[before as usize].iced;
-                match touches(&mut factory, iced, register) {
-                    Touch::None | Touch::Read if is_call(iced) && !is_saved(register) => {}
-                    Touch::None => work.push(before),
-                    // Only compares and stores read it and leave it as it is.
-                    Touch::Read if !writes(&mut factory, iced, register) => work.push(before),
-                    Touch::Written
-                        if iced.code() == Code::Mov_r64_rm64
-                            && iced.op1_kind() == OpKind::Memory
-                            && outside(iced) => {}
-                    Touch::Read | Touch::Written => return true,
-                }
-            }
-        }
-        false
+    /// The register that an instruction puts an address into.
+    pub(super) fn labelled(&self, i: InstIdx) -> Option<Reg> {
+        self.named(i)?;
+        gpr(self.lifted.inst(i).iced.op0_register())
     }
 
-    /// Whether control may come to the next instruction from this one. A call counts.
-    fn falls_through(&self, i: u32) -> bool {
+    /// Whether control may come to the next instruction from this one. A call counts, and a
+    /// trap after which the kernel goes on.
+    pub(super) fn falls_through(&self, i: u32) -> bool {
         let flow = self.lifted.insts[i as usize].iced.flow_control();
-        !matches!(
+        let ends = matches!(
             flow,
             FlowControl::UnconditionalBranch
                 | FlowControl::IndirectBranch
                 | FlowControl::Return
                 | FlowControl::Exception
                 | FlowControl::Interrupt
-        )
+        );
+        !ends || self.warns.contains(&i)
     }
 
     /// The table at a place, for a jump.
@@ -343,42 +319,52 @@ impl<'l, 'a> Finder<'l, 'a> {
     }
 
     /// Whether nothing but the jumps' own instructions refers into the tables.
-    pub(super) fn is_alone(&self, candidate: &Candidate, own: &HashSet<u32>) -> bool {
+    pub(super) fn is_alone(&self, candidate: &Candidate, walk: &Walk<'_>) -> bool {
         candidate.words.iter().all(|(section, at, _)| {
             let code = (*section, *at, 0)..(*section, at + 8, 0);
             let data = (*section, *at)..(*section, at + 8);
-            let mut code = self.by_code.range(code);
-            code.all(|(_, _, i)| own.contains(i)) && self.by_data.range(data).next().is_none()
+            let code = self.by_code.range(code);
+            let mut others = code.filter(|(_, _, i)| !walk.own.contains(i));
+            others.all(|(_, to, i)| to == at && self.is_behind(candidate, *at, InstIdx(*i), walk))
+                && self.by_data.range(data).next().is_none()
         })
+    }
+
+    /// Whether an instruction that names the last word of a table means what follows, less one
+    /// element: `lea K-8(%rip),%r` and then `(%r,%i,8)`, the index being one or more
+    /// (arch/x86/crypto/crc32c-pcl-intel-asm_64.S).
+    fn is_behind(&self, candidate: &Candidate, at: u64, i: InstIdx, walk: &Walk<'_>) -> bool {
+        let last = candidate.words.iter().map(|(_, at, _)| *at).max();
+        let indexed = Walk {
+            indexed: true,
+            passed: true,
+            returned: true,
+            ..*walk
+        };
+        let base = self.labelled(i).filter(|_| last == Some(at));
+        base.is_some_and(|r| !self.escapes([InstIdx(i.0 + 1)], r, &indexed))
     }
 }
 
-fn is_call(iced: &Instruction) -> bool {
-    matches!(
-        iced.flow_control(),
-        FlowControl::Call | FlowControl::IndirectCall
-    )
-}
-
 /// Whether a callee keeps a register (psABI 3.2.1).
-fn is_saved(register: Reg) -> bool {
+pub(super) fn is_saved(register: Reg) -> bool {
     matches!(
         register,
         Reg::RBX | Reg::RBP | Reg::R12 | Reg::R13 | Reg::R14 | Reg::R15
     )
 }
 
-/// Whether an instruction may change a register.
-fn writes(factory: &mut InstructionInfoFactory, iced: &Instruction, register: Reg) -> bool {
-    let info = factory.info(iced);
-    let mut used = info.used_registers().iter();
-    used.any(|u| {
-        u.register().full_register() == reg64(register)
-            && !matches!(
-                u.access(),
-                OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess
-            )
-    })
+/// The traps of WARNs. If a table cannot be read, the object is refused elsewhere.
+fn warns(lifted: &Lifted<'_>) -> HashSet<u32> {
+    let tables = lifted.object.sections();
+    let tables = tables.filter(|(_, s)| special::kind_of(&s.name) == Some(SpecialKind::BugTable));
+    let entries =
+        tables.flat_map(|(id, _)| special::entries(lifted.object, id).unwrap_or_default());
+    let site = |entry: special::Entry| {
+        let (section, offset) = entry.site().filter(|_| entry.is_warning())?;
+        lifted.inst_at(lifted.code_section(section)?, offset)
+    };
+    entries.filter_map(site).map(|i| i.0).collect()
 }
 
 enum Touch {

@@ -20,11 +20,13 @@
 //! compares what was loaded with what the run holds, and stops if it is nothing of that
 //! (`encode/switch.rs`); so nothing rests on the index.
 //!
-//! The address of a label may also get elsewhere: something else refers into the run, the
-//! register is read after the jump, an instruction names the label. Then all indirect
-//! jumps of the function that may go to it must be switches ([`refusals`]).
+//! Something else may read the words: it refers into the run, or reads the register that the
+//! table's address or the word is in. Such a jump is refused, because in a module the words
+//! are changed. And an instruction may name a label. Unless it is only passed to calls, all
+//! indirect jumps of the function must be switches ([`refusals`]).
 
 mod computed;
+mod escape;
 mod find;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +39,7 @@ use crate::analyse::class::Callee;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 
 pub use computed::refusals;
+use escape::Walk;
 use find::{Candidate, Finder};
 
 /// A label of a switch.
@@ -63,8 +66,8 @@ pub struct Switches {
     by_jump: HashMap<u32, Switch>,
     /// The words of tables, each with the number of its case.
     words: BTreeMap<(SectionId, u64), u32>,
-    /// Names of functions whose labels are also found in other ways.
-    leaks: HashSet<String>,
+    /// Jumps whose table, or what it holds, something else reads.
+    leaks: Vec<InstIdx>,
 }
 
 impl Switches {
@@ -92,6 +95,13 @@ impl Switches {
         all.filter_map(|jump| Some((jump, self.at(jump)?)))
     }
 
+    /// Where each goes, by the jump's instruction.
+    fn cases(&self) -> HashMap<u32, Vec<InstIdx>> {
+        let all = self.by_jump.iter();
+        all.map(|(jump, switch)| (*jump, switch.cases.iter().map(|case| case.to).collect()))
+            .collect()
+    }
+
     pub fn find(lifted: &Lifted<'_>) -> Switches {
         if !has_labels(lifted) {
             return Switches::default();
@@ -101,11 +111,18 @@ impl Switches {
         let found: Vec<Candidate> = jumps.filter_map(|i| finder.candidate(i)).collect();
         let numbers = numbers(&finder, &found);
         let own: HashSet<u32> = found.iter().flat_map(|c| c.uses.clone()).collect();
+        let cases = found.iter().map(|c| (c.jump.0, c.cases())).collect();
+        let walk = Walk {
+            own: &own,
+            cases: &cases,
+            indexed: false,
+            passed: false,
+            returned: false,
+        };
         let mut switches = Switches::default();
         for candidate in found {
-            if !finder.is_alone(&candidate, &own) {
-                let name = finder.whole(candidate.jump);
-                switches.leaks.insert(name.to_owned());
+            if !finder.is_alone(&candidate, &walk) || finder.is_read_elsewhere(&candidate, &walk) {
+                switches.leaks.push(candidate.jump);
             }
             let mut cases: Vec<Case> = Vec::new();
             for (section, at, case) in candidate.words {

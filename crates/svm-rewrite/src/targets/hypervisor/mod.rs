@@ -33,6 +33,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         references: operands::references,
         kept: |_| Ok(HashMap::default()),
         conventions: Conventions::Psabi,
+        guards_returns: true,
         amend: |_, _| {},
         classify: classify::classify,
     },
@@ -45,7 +46,6 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         has_veneers: true,
         moves_rsp: false,
     },
-    guards_returns: true,
     code: encode::Rules {
         table: Table::Absolute,
         has_red_zone: false,

@@ -1,7 +1,9 @@
 //! The class of an instruction in a module for a stock kernel: most stay as they are,
 //! and all that the kernel patches do.
 
-use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
+
+use liveness::Reg;
 
 use super::system;
 use crate::analyse::class::{Callee, Class, SiteClass, Space, StringOp};
@@ -9,7 +11,9 @@ use crate::analyse::classify::prefix;
 use crate::analyse::classify::{
     Differences, Kept, Question, Refused, in_words, is_cache_hint, of_object,
 };
+use crate::analyse::routines;
 use crate::asm::{Branch, Index, Jump, Operand, Segment};
+use crate::frame::facts::ends_beyond_arguments;
 use crate::lift::{Destination, Inst, is_filler};
 use crate::refusal::RefusalCode;
 
@@ -96,6 +100,12 @@ fn movable(question: &Question<'_>, class: Class) -> Result<Class, Refused> {
 
 fn by_itself(question: &Question<'_>) -> Result<Class, Refused> {
     let iced = &question.lifted.inst(question.inst).iced;
+    if routines::is_hypercall(iced) {
+        return match prefix::meaningless(iced, question.lifted.bytes(question.inst)) {
+            Some(reason) => Err((RefusalCode::Prefix, reason)),
+            None => Ok(Class::Keep(Some(SiteClass::Sensitive))),
+        };
+    }
     let class = of_object(question, &DIFFERENCES)?;
     refuse_segment(iced, class)?;
     Ok(unless_kept(class, iced))
@@ -185,6 +195,9 @@ fn unless_kept(class: Class, iced: &Instruction) -> Class {
         | Class::KeepOwnPlace(_)
         | Class::KeepBranch(_)
         | Class::StaticNop => class,
+        // What is known of the frame decides (`frame/refine.rs`). At most, `rsp` is where it
+        // was at entry.
+        Class::Stack if ends_beyond_arguments(0, iced) => class,
         Class::Plain
         | Class::Stack
         | Class::Prefetch(_)
@@ -234,7 +247,15 @@ fn makes_frame(iced: &Instruction) -> bool {
         && iced.op0_register() == Register::RSP;
     let from_register = iced.op1_kind() == OpKind::Register;
     let from_memory = iced.op1_kind() == OpKind::Memory;
+    // A word of the frame, in which the function has put an address of its frame: the
+    // verifier follows it.
+    let from_frame = matches!(
+        Operand::of(iced).simple(),
+        Some((Reg::RSP | Reg::RBP | Reg::R10, _))
+    );
     match iced.mnemonic() {
+        M::Pop => iced.code() == Code::Pop_r64 && iced.op0_register() == Register::RSP,
+        M::Mov if to_rsp && from_memory => from_frame,
         // A frame whose size is in a register is of unknown size.
         M::Add | M::Sub | M::And => to_rsp && !from_memory && !from_register,
         M::Mov => to_rsp && !from_memory && points_to_frame(iced.op1_register()),

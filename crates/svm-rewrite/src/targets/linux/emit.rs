@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use elf_loader::consts::{STB_LOCAL, STT_SECTION};
+use elf_loader::consts::{SHT_LLVM_ADDRSIG, SHT_LLVM_CALL_GRAPH_PROFILE, STB_LOCAL, STT_SECTION};
 use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
 use foldhash::{HashMap, HashSet};
 use twin_abi::{Scheme, Target};
@@ -106,6 +106,10 @@ fn owned(lifted: &Lifted<'_>) -> Object<'static> {
             relocations: Vec::new(),
             ..*s
         },
+        // Hints for a linker, by the numbers of symbols, which change. Nothing is loaded.
+        None if matches!(s.kind, SHT_LLVM_ADDRSIG | SHT_LLVM_CALL_GRAPH_PROFILE) => {
+            Section::with_data(s.name.to_string(), 0, 1, Vec::new())
+        }
         None => Section {
             name: Cow::Owned(s.name.to_string()),
             data: Cow::Owned(s.data.to_vec()),

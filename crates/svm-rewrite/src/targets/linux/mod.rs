@@ -47,13 +47,16 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         references: operands::references,
         kept: kept::kept,
         conventions: Conventions::Psabi,
-        amend: survey::assume_backdoor,
+        // The stack is the kernel's.
+        guards_returns: false,
+        amend: survey::assume_hypervisor,
         classify: classify::classify,
     },
     leaves_out_unreached: false,
     keeps_frames: true,
     refine: |analysis, facts, classes| {
         refine::keep_frame_pointer(analysis, facts, classes);
+        refine::translate_beyond_arguments(analysis.lifted, facts, classes);
         kept::keep_realigned(analysis.lifted, facts, classes);
     },
     plans: plan::Rules {
@@ -63,8 +66,6 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         has_veneers: false,
         moves_rsp: false,
     },
-    // The stack is the kernel's.
-    guards_returns: false,
     code: encode::Rules {
         table: Table::Absolute,
         has_red_zone: false,

@@ -6,7 +6,7 @@
 //! registers, memory or control. An allow-list, as for extensions: an instruction that
 //! is not listed is refused.
 
-use iced_x86::{EncodingKind, Instruction, Mnemonic, OpKind};
+use iced_x86::{CpuidFeature, EncodingKind, Instruction, Mnemonic, OpKind};
 
 use crate::analyse::classify::extension;
 use crate::analyse::classify::is_cache_hint;
@@ -32,8 +32,10 @@ pub fn refuse(iced: &Instruction) -> Result<(), (RefusalCode, &'static str)> {
         return Err((RefusalCode::Privileged, reason));
     }
     match extension::refused(iced) {
-        Some(reason) if !is_vector_of_the_kernel(iced) => Err((RefusalCode::Extension, reason)),
-        _ => Ok(()),
+        _ if is_vector_of_the_kernel(iced) => Ok(()),
+        Some(_) if iced.has_op_mask() => Err((RefusalCode::Extension, MASKED)),
+        Some(reason) => Err((RefusalCode::Extension, reason)),
+        None => Ok(()),
     }
 }
 
@@ -61,11 +63,8 @@ fn other_world(mnemonic: Mnemonic) -> Option<&'static str> {
         | M::Skinit
         | M::Invlpga
         | M::Vmfunc => Some("it belongs to virtualization: a guest's code is not rewritten"),
-        // The registers that they read and write depend on the hypervisor: KVM, VMware
-        // and Hyper-V differ (Documentation/virt/kvm/x86/hypercalls.rst).
-        M::Vmcall | M::Vmmcall | M::Vmgexit => {
-            Some("a call of the hypervisor, which may take and change any register and memory")
-        }
+        // What is shared with the hypervisor then is in memory (arch/x86/coco/sev).
+        M::Vmgexit => Some("it leaves an encrypted guest, whose memory says what happens"),
         M::Syscall
         | M::Sysret
         | M::Sysretq
@@ -134,6 +133,8 @@ fn is_listed(mnemonic: Mnemonic) -> bool {
         | M::Rdpkru | M::Wrpkru | M::Monitor | M::Mwait | M::Monitorx | M::Mwaitx | M::In | M::Out
         | M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd | M::Pushfq | M::Serialize
         | M::Ud0 | M::Ud1 | M::Fninit | M::Wait | M::Emms | M::Mov | M::Tpause | M::Umwait | M::Verw
+        // All registers but `rsp` and `rbp` count as read and written (`analyse/survey.rs`).
+        | M::Vmcall | M::Vmmcall
     )
 }
 
@@ -159,8 +160,35 @@ fn is_of_the_system(iced: &Instruction) -> bool {
         )
 }
 
-/// Vector extensions after AVX2 that the kernel's cryptography has in VEX form.
+const MASKED: &str = "AVX-512 with a mask, which says what is read and written";
+
+/// Vector extensions after AVX2 that the kernel's cryptography and RAID have.
 fn is_vector_of_the_kernel(iced: &Instruction) -> bool {
-    iced.op_code().encoding() == EncodingKind::VEX
-        && matches!(iced.mnemonic(), Mnemonic::Vpclmulqdq)
+    match iced.code().encoding() {
+        EncodingKind::VEX => iced.mnemonic() == Mnemonic::Vpclmulqdq,
+        EncodingKind::EVEX => !iced.has_op_mask() && is_wide(iced),
+        _ => false,
+    }
+}
+
+/// AVX-512 that computes with whole registers, and moves them (SDM volume 1, 5.19).
+#[rustfmt::skip] // A table: one line half a dozen names.
+fn is_wide(iced: &Instruction) -> bool {
+    use CpuidFeature::*;
+    use Mnemonic::*;
+    let listed = matches!(
+        iced.mnemonic(),
+        Vmovdqa32 | Vmovdqa64 | Vmovdqu8 | Vmovdqu16 | Vmovdqu32 | Vmovdqu64 | Vmovapd | Vmovaps
+        | Vmovupd | Vmovups | Vmovntdq | Vmovntdqa | Vmovntpd | Vmovntps
+        | Vpxord | Vpxorq | Vpandd | Vpandq | Vpandnd | Vpandnq | Vpord | Vporq | Vpternlogd
+        | Vpternlogq | Vpaddb | Vpaddw | Vpaddd | Vpaddq | Vpsubb | Vpsubw | Vpsubd | Vpsubq
+        | Vpmuludq | Vpsllw | Vpslld | Vpsllq | Vpsrlw | Vpsrld | Vpsrlq | Vpsraw | Vpsrad
+        | Vpsraq | Vprold | Vprolq | Vprord | Vprorq | Vprolvd | Vprolvq | Vprorvd | Vprorvq
+        | Vpshufb | Vpshufd | Vpunpckldq | Vpunpckhdq | Vpunpcklqdq | Vpunpckhqdq
+        | Vshufi32x4 | Vshufi64x2 | Vbroadcasti32x4 | Vbroadcasti64x2 | Vbroadcasti64x4
+        | Vpbroadcastb | Vpbroadcastd | Vpbroadcastq | Vextracti32x4 | Vextracti64x2
+        | Vextracti64x4 | Vinserti32x4 | Vinserti64x2 | Vinserti64x4 | Vpcmpgtb | Vpmovm2b
+    );
+    let known = |f: &CpuidFeature| matches!(f, AVX512F | AVX512VL | AVX512BW | AVX512DQ);
+    listed && iced.code().cpuid_features().iter().all(known)
 }

@@ -39,6 +39,8 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         kept: |_| Ok(HashMap::default()),
         // Any option or attribute of a compiler.
         conventions: Conventions::Any,
+        // The stack is the program's own.
+        guards_returns: false,
         amend: |_, _| {},
         classify: classify::classify,
     },
@@ -52,8 +54,6 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         has_veneers: false,
         moves_rsp: true,
     },
-    // The stack is the program's own.
-    guards_returns: false,
     code: encode::Rules {
         table: Table::Relative,
         has_red_zone: true,

@@ -4,7 +4,7 @@
 use iced_x86::{Code as Code86, Instruction, Mnemonic, OpKind, Register, UsedMemory};
 
 use super::{NOT_IN_WINDOW, OperandField, addressed, gpr32, gpr64, writes};
-use crate::decode::allow;
+use crate::decode::{allow, prefix};
 use crate::findings::ViolationCode;
 use crate::insn::{Access, Gpr, Insn, MemoryOperand, Op, Origin};
 use crate::targets::{Instructions, NamedMemory, Rules};
@@ -29,6 +29,12 @@ pub(super) fn memory(
         NamedMemory::Window => Origin::Registers,
     };
     let registers = origin == Origin::Registers;
+    if silent && origin == Origin::Narrow && i.mnemonic() != Mnemonic::Lea {
+        return Err((
+            ViolationCode::AddressForm,
+            "addresses of 32 bits are not dom0's",
+        ));
+    }
     if explicit.is_some() && !silent {
         form(i, origin, rules)?;
     }
@@ -193,8 +199,8 @@ fn is_stack_or_string(i: &Instruction) -> bool {
         )
 }
 
-/// What an address is relative to in a module for a stock kernel: `%gs`, or a symbol
-/// without any register.
+/// What an address is relative to in a module for a stock kernel: `%gs`, a symbol without
+/// any register, or zero.
 fn origin(i: &Instruction, field: OperandField) -> Origin {
     let alone = i.memory_index() == Register::None
         && matches!(i.memory_base(), Register::RIP | Register::None);
@@ -202,6 +208,7 @@ fn origin(i: &Instruction, field: OperandField) -> Origin {
         Register::GS => Origin::PerCpu,
         Register::FS => Origin::Registers,
         _ if alone && field == OperandField::Displacement => Origin::Symbol,
+        _ if prefix::is_narrow(i) => Origin::Narrow,
         _ => Origin::Registers,
     }
 }

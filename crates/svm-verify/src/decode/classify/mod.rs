@@ -10,6 +10,7 @@ mod operation;
 
 use iced_x86::{Code, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 
+use crate::decode::allow;
 use crate::findings::ViolationCode;
 use crate::insn::{Alu, Condition, Gpr, GprSet, Insn, MemoryOperand, Op, TableRead};
 use crate::targets::{Instructions, NamedMemory, Rules};
@@ -92,8 +93,9 @@ pub fn classify(
             }
         }
     }
-    if kernel && i.code() == Code::In_EAX_DX {
-        insn.writes = insn.writes.or(BACKDOOR);
+    if kernel && (i.code() == Code::In_EAX_DX || allow::is_hypercall(i.mnemonic())) {
+        insn.writes = insn.writes.or(HYPERVISOR);
+        insn.flags = true;
     }
     match memory(i, field, rules, info.used_memory(), &mut insn) {
         Ok(()) => Ok(insn),
@@ -101,10 +103,11 @@ pub fn classify(
     }
 }
 
-/// The registers that `in (%dx),%eax` may change if a hypervisor handles it: VMware's
-/// "backdoor" returns results in all registers but `rsp` and `rbp`
-/// (arch/x86/include/asm/vmware.h; drivers/misc/vmw_balloon.c).
-const BACKDOOR: GprSet = GprSet(!(1 << 4 | 1 << 5));
+/// The registers that a call of the hypervisor may change: results are in others for KVM,
+/// Hyper-V and VMware, but compilers rely on `rsp` and `rbp` (arch/x86/include/asm/kvm_para.h).
+/// `in (%dx),%eax` may be one, too: VMware's "backdoor" (arch/x86/include/asm/vmware.h;
+/// drivers/misc/vmw_balloon.c).
+const HYPERVISOR: GprSet = GprSet(!(1 << 4 | 1 << 5));
 
 /// The registers that an instruction writes, for those kinds of [`Op`] that name
 /// them all and reach no memory but a table entry (SDM volume 2, the operation of
@@ -113,7 +116,7 @@ fn known_writes(op: Op) -> Option<GprSet> {
     match op {
         Op::Copy { d, .. }
         | Op::Copy32 { d, .. }
-        | Op::Constant { d }
+        | Op::Constant { d, .. }
         | Op::WindowStart { d }
         | Op::Lea { d, .. }
         | Op::MoveIfAbove { d, .. }

@@ -17,6 +17,7 @@ pub(super) fn kernel_operation(i: &Instruction, field: OperandField) -> Op {
         Pushfq => Op::Push,
         Popfq => Op::PopFlags,
         _ if allow::is_cache_hint(i.mnemonic()) => Op::Plain,
+        _ if allow::is_hypercall(i.mnemonic()) => Op::Plain,
         _ => operation(i, field),
     }
 }
@@ -32,7 +33,7 @@ pub(super) fn operation(i: &Instruction, field: OperandField) -> Op {
         Mov if field == OperandField::WindowStart => {
             gpr64(i.op0_register()).map_or(Op::Stop, |d| Op::WindowStart { d })
         }
-        Mov => mov(i),
+        Mov => mov(i, field),
         Lea => lea(i, field),
         Bt | Bts | Btr | Btc => bit_at(i).unwrap_or(Op::Plain),
         Add | Sub | And | Or | Xor | Shr | Cmp | Inc => arithmetic(i, field),
@@ -99,7 +100,7 @@ fn is_immediate(kind: OpKind) -> bool {
     )
 }
 
-fn mov(i: &Instruction) -> Op {
+fn mov(i: &Instruction, field: OperandField) -> Op {
     let whole = |op: u32| gpr64(i.op_register(op));
     match (i.op0_kind(), i.op1_kind()) {
         (OpKind::Register, OpKind::Memory) => {
@@ -113,9 +114,11 @@ fn mov(i: &Instruction) -> Op {
     }
     let d = i.op0_register();
     if is_immediate(i.op1_kind()) {
+        let small = u8::try_from(i.immediate(1)).ok();
+        let small = small.filter(|_| field == OperandField::None);
         return gpr64(d)
             .or(gpr32(d))
-            .map_or(Op::Plain, |d| Op::Constant { d });
+            .map_or(Op::Plain, |d| Op::Constant { d, small });
     }
     if i.op1_kind() != OpKind::Register {
         return Op::Plain;

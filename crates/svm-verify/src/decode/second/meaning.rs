@@ -15,7 +15,7 @@ pub(super) fn does(op: Op, i: &Instruction, second: &Second) -> bool {
         Op::Copy { d, s } => opcode == Opcode::MOV && registers(second, d, s, 8),
         Op::Copy32 { d, s } => opcode == Opcode::MOV && registers(second, d, s, 4),
         Op::WindowStart { d } => opcode == Opcode::MOV && register(second, 0, d, 8),
-        Op::Constant { d } => {
+        Op::Constant { d, .. } => {
             // Of 32 bits, one decoder extends the constant and one does not.
             let value = immediate(second, 1).map(|value| value as u64);
             let (full, low) = (i.immediate(1), i.immediate(1) as u32);

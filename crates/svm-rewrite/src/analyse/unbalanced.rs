@@ -1,0 +1,55 @@
+//! Refuses functions that do not keep their stack in order: where a frame is, the rest of the
+//! rewriter and the verifier know only if it is the same on every path.
+
+use twin_abi::stack;
+
+use super::classify;
+use super::flow::{Flow, Unbalanced};
+use crate::lift::Lifted;
+use crate::refusal::{Refusal, RefusalCode};
+
+/// The refusals of code where the psABI holds.
+pub fn refusals(
+    lifted: &Lifted<'_>,
+    flow: &Flow,
+    rules: &classify::Rules,
+) -> impl Iterator<Item = Refusal> {
+    // Where return addresses are compared, one that was written is found when it runs.
+    let found = flow.unbalanced.iter();
+    let found = found.filter(|(_, why)| *why != Unbalanced::Overwritten || !rules.guards_returns);
+    found.map(|(i, why)| lifted.refusal(code(*why), *i, reason(*why)))
+}
+
+fn code(why: Unbalanced) -> RefusalCode {
+    match why {
+        Unbalanced::Computed(_) => RefusalCode::CodeReference,
+        Unbalanced::Paths(..)
+        | Unbalanced::Above
+        | Unbalanced::Deep(_)
+        | Unbalanced::Left(_)
+        | Unbalanced::Overwritten => RefusalCode::StackPointer,
+    }
+}
+
+fn reason(why: Unbalanced) -> String {
+    match why {
+        Unbalanced::Paths(one, other) => {
+            format!("the stack is {one} bytes deep on one path to here and {other} on another")
+        }
+        Unbalanced::Above => "rsp is moved above the return address".to_owned(),
+        Unbalanced::Deep(bytes) => {
+            let most = stack::MAX_FRAME;
+            format!("the frame has {bytes} bytes here, and it may have {most}")
+        }
+        Unbalanced::Left(bytes) => {
+            format!("the function ends with {bytes} bytes of its frame on the stack")
+        }
+        Unbalanced::Computed(bytes) => format!(
+            "an indirect jump with {bytes} bytes of the frame on the stack is to a label of the \
+             function, and no table shows to which"
+        ),
+        Unbalanced::Overwritten => {
+            "it returns after it may have written its own return address".to_owned()
+        }
+    }
+}

@@ -1,0 +1,104 @@
+/* Calls of the machine's hypervisor, which may change any register but rsp and rbp. */
+
+### a call of the hypervisor
+# accept
+# from: arch/x86/include/asm/kvm_para.h
+mov $9, %eax
+vmcall
+mov %rax, %rsi
+{T} mov %rsi, (%rax)
+ret
+
+### the same of AMD's processors
+# accept
+vmmcall
+ret
+
+### a translation that is used after it
+# refuse: P1-untranslated
+{T} vmcall; mov (%rax), %rdx; ret
+
+### one in the middle of a check
+# refuse: P1-untranslated
+mov %rdi, %rax
+mov %eax, %ecx
+shr $8, %ecx
+and $0xfff0, %ecx
+sub twin_stlb(%rcx), %rax
+cmp $0xfff, %rax
+vmmcall
+ja 1f
+add twin_stlb+8(%rcx), %rax
+2: mov (%rax), %rdx
+ret
+1: mov %rdi, %rax
+call twin_slow_rax
+jmp 2b
+
+### a frame pointer that is used after it
+# accept
+# from: Linux 5.10 drivers/ptp/ptp_kvm_common.c
+push %rbp
+mov %rsp, %rbp
+vmcall
+leave
+ret
+
+### a register that callees keep
+# refuse: P4-rsp
+mov %rsp, %r12
+sub $8, %rsp
+vmcall
+mov %r12, %rsp
+ret
+
+### a call that leaves an encrypted guest
+# refuse: P3-instruction
+# from: AMD64 APM vol. 3, VMGEXIT
+.byte 0xf3, 0x0f, 0x01, 0xd9
+ret
+
+### with a prefix that repeats nothing
+# refuse: P3-undecodable
+.byte 0xf3
+vmcall
+ret
+
+### with an operand size
+# refuse: P3-undecodable
+.byte 0x66
+vmcall
+ret
+
+### as a replacement
+# accept
+# from: Linux 6.1 arch/x86/include/asm/vmware.h
+1: inl (%dx), %eax
+2: nop
+nop
+3: ret
+.pushsection .altinstructions,"a"
+.long 1b - ., 4f - .
+.word 7
+.byte 3b - 1b, 5f - 4f
+.popsection
+.pushsection .altinstr_replacement,"ax"
+4: vmcall
+5: .popsection
+
+### as a replacement, with a translation that lives on
+# refuse: P1-untranslated
+{T}
+1: nop
+2: nop
+nop
+3: mov (%rax), %rcx
+ret
+.pushsection .altinstructions,"a"
+.long 1b - ., 4f - .
+.word 7
+.byte 3b - 1b, 5f - 4f
+.popsection
+.pushsection .altinstr_replacement,"ax"
+4: vmcall
+5: .popsection
