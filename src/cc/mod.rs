@@ -22,7 +22,7 @@ use command_line::child;
 use command_line::failure::Failure;
 use command_line::temporary::Scratch;
 use svm_rewrite::Options;
-use svm_rewrite::text::Printed;
+use svm_rewrite::text::{Printed, Returns};
 
 pub use arguments::{CommandLine, Stage};
 use auxiliary::{Auxiliary, Family};
@@ -223,7 +223,9 @@ impl Job<'_> {
 
     fn rewrite(&self, scratch: &Scratch, source: &OsStr, text: &[u8]) -> Result<Printed, Stop> {
         let name = format!("{} (its assembly)", Path::new(source).display());
-        source::rewrite(&name, text, self.options, |marked| {
+        let thunk = self.line.last("-mfunction-return=").as_deref() == Some("thunk-extern");
+        let returns = thunk.then_some(Returns::Thunk);
+        source::rewrite(&name, text, self.options, returns, |marked| {
             let object = scratch.path().join("marked.o");
             self.assemble(&scratch.path().join("marked.s"), marked, &object, false)?;
             let read = std::fs::read(&object);

@@ -23,9 +23,10 @@ use foldhash::HashSet;
 
 use super::cfi::{Here, Tracker};
 use super::format::Texts;
-use super::marks::{StatementIdx, Tie};
+use super::marks::StatementIdx;
 use super::statement::{Kind, Statement};
 use super::tables::Words;
+use super::tie::Tie;
 use crate::asm::{Label, Position};
 use crate::encode::sites::{Site, SiteCode};
 use crate::lift::{FuncIdx, InstIdx, Lifted};
@@ -215,8 +216,8 @@ impl<'p, 'a> Printer<'p, 'a> {
     fn statement(&mut self, k: StatementIdx) {
         let statement = self.input.statements[k.0 as usize];
         match statement.kind {
-            Kind::Directive => self.directive(k, &statement),
-            Kind::Instruction => self.instruction(k, &statement),
+            Kind::Directive if self.input.tie.inst(k).is_none() => self.directive(k, &statement),
+            Kind::Instruction | Kind::Directive => self.instruction(k, &statement),
             Kind::Label | Kind::Assignment | Kind::Prefix | Kind::Opaque | Kind::Definition => {}
         }
         while let Some((_, f)) = self.parts_after.pop_if(|(after, _)| *after == k) {
