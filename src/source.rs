@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 use elf_loader::Object;
 use svm_rewrite::text::{self, Expansion, Printed, Returns, Source};
-use svm_rewrite::{Code, Options, Refusal, Scheme, Target};
+use svm_rewrite::{Options, Refusal, RefusalCode, Scheme, Target};
 use svm_verify::Contract;
 
 use command_line::assembler;
@@ -75,7 +75,7 @@ pub fn rewrite<E: From<Failure>>(
         Err(refusals) => refusals,
     };
     // Lines that become several instructions, or none, may be macros and repetitions.
-    if !refusals.iter().any(|r| r.code == Code::Statement) {
+    if !refusals.iter().any(|r| r.code == RefusalCode::Statement) {
         return Err(refused(refusals).into());
     }
     match job.expansion(text)? {
@@ -183,7 +183,7 @@ pub fn verify(name: &str, printed: &Printed, scheme: Scheme) -> Result<(), Failu
         .map(|_| ())
         .map_err(|violations| Failure::Violated {
             file: name.to_owned(),
-            own: true,
+            made_here: true,
             violations,
         })
 }

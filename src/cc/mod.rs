@@ -20,7 +20,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use command_line::child;
 use command_line::failure::Failure;
-use command_line::temporary::Scratch;
+use command_line::temporary::ScratchDirectory;
 use svm_rewrite::Options;
 use svm_rewrite::text::{Printed, Returns};
 
@@ -77,7 +77,7 @@ impl Job<'_> {
         if let Some((option, why)) = &self.line.refused {
             return Err(Failure::Usage(format!("{option} {why}")).into());
         }
-        let scratch = Scratch::create("twin-cc-");
+        let scratch = ScratchDirectory::create("twin-cc-");
         let scratch = scratch.map_err(|e| Failure::access("a temporary directory", e))?;
         match self.line.stage {
             Stage::Link => self.link(&scratch),
@@ -86,7 +86,7 @@ impl Job<'_> {
     }
 
     /// Every source to its own output.
-    fn compile_all(&self, scratch: &Scratch) -> Result<Vec<Compiled>, Stop> {
+    fn compile_all(&self, scratch: &ScratchDirectory) -> Result<Vec<Compiled>, Stop> {
         let sources: Vec<_> = self.line.sources().collect();
         if sources.len() > 1 && self.line.output.is_some() {
             // The compiler has a message for this.
@@ -112,7 +112,7 @@ impl Job<'_> {
     }
 
     /// Compiles every source to an object in the temporary directory, then links all.
-    fn link(&self, scratch: &Scratch) -> Result<Vec<Compiled>, Stop> {
+    fn link(&self, scratch: &ScratchDirectory) -> Result<Vec<Compiled>, Stop> {
         let mut compiled = Vec::new();
         let mut objects = Vec::new();
         for (n, source) in self.line.sources().enumerate() {
@@ -128,7 +128,7 @@ impl Job<'_> {
         Ok(compiled)
     }
 
-    fn compile(&self, scratch: &Scratch, source: &OsStr, output: &Path) -> Result<Compiled, Stop> {
+    fn compile(&self, scratch: &ScratchDirectory, source: &OsStr, output: &Path) -> Result<Compiled, Stop> {
         // A directory for each: clang leaves files there.
         let own = scratch.directory();
         let own = own.map_err(|e| Failure::access("a temporary directory", e))?;
@@ -221,7 +221,7 @@ impl Job<'_> {
         })
     }
 
-    fn rewrite(&self, scratch: &Scratch, source: &OsStr, text: &[u8]) -> Result<Printed, Stop> {
+    fn rewrite(&self, scratch: &ScratchDirectory, source: &OsStr, text: &[u8]) -> Result<Printed, Stop> {
         let name = format!("{} (its assembly)", Path::new(source).display());
         let thunk = self.line.last("-mfunction-return=").as_deref() == Some("thunk-extern");
         let returns = thunk.then_some(Returns::Thunk);

@@ -23,7 +23,7 @@ use crate::measure::profile::{self, Component};
 use crate::measure::steps::{self, Marks, Steps};
 use crate::packets::card::OpenCard;
 use crate::packets::packet_loop::Stop;
-use crate::packets::round::{Direction, Round, Runner, sources};
+use crate::packets::round::{PacketDirection, Round, Runner, sources};
 use crate::traffic::source::Shape;
 use crate::transport::command::Command;
 use crate::transport::mailbox::InterruptOwner;
@@ -67,7 +67,7 @@ impl PacketPath {
 /// What is sent or received in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    pub direction: Direction,
+    pub direction: PacketDirection,
     /// How many packets.
     pub packets: u64,
     /// How it is observed.
@@ -76,7 +76,7 @@ pub struct Work {
 
 /// The result of a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct RoundResult {
     /// Packets and cycles.
     pub round: Round,
     /// Instructions, if they were counted.
@@ -118,7 +118,7 @@ impl<'s> Paths<'s> {
     ) -> Result<Paths<'s>, SystemError> {
         system.dom0.set_limits(limits());
         let engine = system.twin(limits())?;
-        let mut twin = system.twin_lane(engine, guests, shape)?;
+        let mut twin = system.twin_runner(engine, guests, shape)?;
         twin.packet_loop.card.close()?;
         declare(system.blueprint());
         Ok(Paths {
@@ -181,7 +181,7 @@ impl<'s> Paths<'s> {
     ///
     /// # Errors
     /// [`SystemError`].
-    pub fn run(&mut self, path: PacketPath, work: Work) -> Result<Seen, SystemError> {
+    pub fn run(&mut self, path: PacketPath, work: Work) -> Result<RoundResult, SystemError> {
         // Within a round the loop delivers interrupts; dom0's kernel does not look
         // at the line by itself.
         self.system
@@ -212,24 +212,24 @@ impl<'s> Paths<'s> {
         })
     }
 
-    fn outcome(&self) -> Result<Seen, SystemError> {
+    fn outcome(&self) -> Result<RoundResult, SystemError> {
         let outcome = self.system.mailbox().outcome.take();
         let (round, steps) = outcome.map_err(Stop::Driver)?;
-        Ok(Seen {
+        Ok(RoundResult {
             round,
             steps,
             upcalls: 0,
         })
     }
 
-    fn run_loop(&mut self, kind: LoopKind, work: Work) -> Result<Seen, SystemError> {
+    fn run_loop(&mut self, kind: LoopKind, work: Work) -> Result<RoundResult, SystemError> {
         let job = self.job(kind, work);
         self.system.dom0.command("a packet loop", job)?;
         self.outcome()
     }
 
     /// A thread plays the hypervisor that receives interrupts.
-    fn on_hypervisor(&mut self, work: Work) -> Result<Seen, SystemError> {
+    fn on_hypervisor(&mut self, work: Work) -> Result<RoundResult, SystemError> {
         let event = &self.system.mailbox().event;
         let over = AtomicBool::new(false);
         event.enlist(std::process::id() as i32);
@@ -248,7 +248,7 @@ impl<'s> Paths<'s> {
     }
 
     /// dom0's thread 0 is the back end as long as the front end works.
-    fn through_dom0(&mut self, work: Work) -> Result<Seen, SystemError> {
+    fn through_dom0(&mut self, work: Work) -> Result<RoundResult, SystemError> {
         let mut runner = match self.guest.take() {
             Some(runner) => runner,
             None => self.new_guest()?,
@@ -273,7 +273,7 @@ impl<'s> Paths<'s> {
         back?;
         self.guest = Some(runner);
         let theirs = self.outcome()?;
-        Ok(Seen {
+        Ok(RoundResult {
             round,
             steps: steps.plus(&theirs.steps),
             upcalls: 0,
@@ -284,7 +284,11 @@ impl<'s> Paths<'s> {
     ///
     /// # Errors
     /// [`SystemError`], also if the driver does something else when that is played.
-    pub fn record(&mut self, direction: Direction, packets: u64) -> Result<Tape, SystemError> {
+    pub fn record(
+        &mut self,
+        direction: PacketDirection,
+        packets: u64,
+    ) -> Result<Tape, SystemError> {
         let look = Look::Record;
         let work = Work {
             direction,
@@ -302,7 +306,7 @@ impl<'s> Paths<'s> {
     /// [`SystemError`].
     pub fn play_natively(&mut self) -> Result<Turn, SystemError> {
         let work = Work {
-            direction: Direction::Send,
+            direction: PacketDirection::Send,
             packets: 0,
             look: Look::Cycles,
         };
@@ -346,7 +350,7 @@ impl<'s> Paths<'s> {
         ))
     }
 
-    fn through_twin(&mut self, work: Work) -> Result<Seen, SystemError> {
+    fn through_twin(&mut self, work: Work) -> Result<RoundResult, SystemError> {
         let runner = &mut self.twin;
         let before = runner.packet_loop.engine.instance.upcall_count();
         runner.packet_loop.card.open()?;
@@ -363,7 +367,7 @@ impl<'s> Paths<'s> {
         let (round, steps) = seen?;
         closed?;
         let upcalls = runner.packet_loop.engine.instance.upcall_count() - before;
-        Ok(Seen {
+        Ok(RoundResult {
             round,
             steps,
             upcalls,

@@ -246,11 +246,11 @@ impl<'s> System<'s> {
             .ok_or_else(|| lacking("hot.o lacks an entry point, or the driver its handler"))
     }
 
-    /// A lane of the hypervisor instance with guests attached.
+    /// A runner of the hypervisor instance with guests attached.
     ///
     /// # Errors
     /// [`SystemError`].
-    pub fn twin_lane(
+    pub fn twin_runner(
         &self,
         mut engine: TwinEngine<'s>,
         guests: u32,

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use e1000_sim::dom0::job::Look;
 use e1000_sim::measure::profile::Component;
-use e1000_sim::packets::round::Direction;
-use e1000_sim::paths::{PacketPath, Paths, Seen, Work};
+use e1000_sim::packets::round::PacketDirection;
+use e1000_sim::paths::{PacketPath, Paths, RoundResult, Work};
 use e1000_sim::replay::Turn;
 use e1000_sim::traffic::source::Shape;
 use e1000_sim::transport::rendezvous::Limits;
@@ -43,7 +43,7 @@ fn every_path_moves_packets_of_all_shapes() {
         paths
             .set_shape(Shape::Frames(1514))
             .unwrap_or_else(|error| panic!("{error}"));
-        for direction in [Direction::Send, Direction::Receive] {
+        for direction in [PacketDirection::Send, PacketDirection::Receive] {
             plays_alone(&mut paths, direction);
         }
         for (direction, path) in both_ways() {
@@ -63,7 +63,7 @@ fn every_path_moves_packets_of_all_shapes() {
 
 /// Both drivers can play the recording, and a play has no lasting effect: packets after
 /// it arrive.
-fn plays_alone(paths: &mut Paths<'_>, direction: Direction) {
+fn plays_alone(paths: &mut Paths<'_>, direction: PacketDirection) {
     let tape = paths
         .record(direction, RECORDED)
         .unwrap_or_else(|error| panic!("{direction:?}: {error}"));
@@ -83,7 +83,7 @@ fn plays_alone(paths: &mut Paths<'_>, direction: Direction) {
 
 /// Cycles are assigned to the component that ran, also where one process waits for
 /// another.
-fn check_turns(path: PacketPath, seen: &Seen) {
+fn check_turns(path: PacketPath, seen: &RoundResult) {
     let turns = Component::COSTS.map(|cost| seen.round.spent[cost as usize] > 0);
     // Driver, support: never a turn; hypervisor, dom0, guest.
     let expected = match path {
@@ -95,8 +95,8 @@ fn check_turns(path: PacketPath, seen: &Seen) {
     assert_eq!(turns, expected, "{path:?} {:?}", seen.round);
 }
 
-fn both_ways() -> impl Iterator<Item = (Direction, PacketPath)> {
-    let directions = [Direction::Send, Direction::Receive];
+fn both_ways() -> impl Iterator<Item = (PacketDirection, PacketPath)> {
+    let directions = [PacketDirection::Send, PacketDirection::Receive];
     directions
         .into_iter()
         .flat_map(|direction| PacketPath::ALL.map(|path| (direction, path)))
@@ -105,10 +105,10 @@ fn both_ways() -> impl Iterator<Item = (Direction, PacketPath)> {
 fn moves(
     paths: &mut Paths<'_>,
     path: PacketPath,
-    direction: Direction,
+    direction: PacketDirection,
     look: Look,
     packets: u64,
-) -> Seen {
+) -> RoundResult {
     let work = Work {
         direction,
         packets,

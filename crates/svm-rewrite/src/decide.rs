@@ -13,8 +13,8 @@ use crate::frame::facts::{self, FactsBefore};
 use crate::frame::variants::Variants;
 use crate::lift::Lifted;
 use crate::plan::returns::{self, ReturnWords};
-use crate::plan::{self, Plan, Planner};
-use crate::refusal::{Code, Refusal};
+use crate::plan::{self, InstPlan, Planner};
+use crate::refusal::{Refusal, RefusalCode};
 use crate::schemes;
 use crate::targets::{self, Descriptor};
 
@@ -63,7 +63,7 @@ pub struct Decided<'a> {
     /// Stack facts.
     pub facts: FactsBefore,
     /// How each instruction is treated.
-    pub plans: Vec<Plan>,
+    pub plans: Vec<InstPlan>,
     /// Where return addresses are kept and compared.
     pub returns: ReturnWords,
 }
@@ -102,7 +102,7 @@ pub fn decide<'a>(
 ) -> Result<Decided<'a>, Vec<Refusal>> {
     if !suits(options.scheme, options.target) {
         let reason = "its checks have absolute addresses, which the target cannot have";
-        return Err(vec![Refusal::of_object(Code::Unsupported, reason)]);
+        return Err(vec![Refusal::of_object(RefusalCode::Unsupported, reason)]);
     }
     let target = targets::of(options.target);
     (target.check_object)(lifted.object).map_err(|refusal| vec![refusal])?;
@@ -204,7 +204,7 @@ fn plan_all(
     classes: &[Class],
     scheme: Scheme,
     rules: &plan::Rules,
-) -> Result<Vec<Plan>, Vec<Refusal>> {
+) -> Result<Vec<InstPlan>, Vec<Refusal>> {
     let planner = Planner::new(
         analysis.lifted,
         &analysis.surveys,

@@ -51,7 +51,7 @@ pub use explain::listing;
 pub use explain::report::Site;
 pub use explain::stats::{DeadRegisters, LivenessCounts, Sites, Stats};
 pub use lift::syntax;
-pub use refusal::{Code, Refusal};
+pub use refusal::{Refusal, RefusalCode};
 pub use twin_abi::{Scheme, Target};
 
 use analyse::codemap;
@@ -81,7 +81,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     let emit = target
         .emit
         .as_ref()
-        .map_err(|reason| vec![Refusal::of_object(Code::Machine, *reason)])?;
+        .map_err(|reason| vec![Refusal::of_object(RefusalCode::Machine, *reason)])?;
     // The object's code as instructions, functions and branch targets.
     let lifted = lift::lift(object)?;
     let hints = Hints::of_object(&lifted);

@@ -20,7 +20,7 @@ use super::object::{HELPER, object};
 use super::process::{PATIENCE, Share, Work, run_all};
 use super::record::{Ending, Record, Records};
 use super::state::Setting;
-use super::survey::{self, Verdict};
+use super::survey::{self, FormVerdict};
 use super::twin::Twin;
 use super::{Form, known};
 
@@ -213,7 +213,7 @@ struct Batch {
 /// A system call's, the linker's, or a process that cannot be set up.
 pub fn run(
     forms: &[Form],
-    verdicts: &[Verdict],
+    verdicts: &[FormVerdict],
     plan: &Extent,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<FormsReport, Error> {
@@ -251,7 +251,7 @@ fn is_unobserved(form: &Form) -> bool {
 }
 
 /// Rewritten forms that are not executed, by reason.
-fn left_out(forms: &[Form], verdicts: &[Verdict]) -> FormsReport {
+fn left_out(forms: &[Form], verdicts: &[FormVerdict]) -> FormsReport {
     let mut report = FormsReport::default();
     for (n, form) in forms.iter().enumerate() {
         if !verdicts[n].is_rewritten() {
@@ -273,7 +273,7 @@ fn left_out(forms: &[Form], verdicts: &[Verdict]) -> FormsReport {
     report
 }
 
-fn batches(forms: &[Form], verdicts: &[Verdict], plan: &Extent) -> Vec<Batch> {
+fn batches(forms: &[Form], verdicts: &[FormVerdict], plan: &Extent) -> Vec<Batch> {
     const CASES: usize = 2000;
     const STRING_CASES: usize = 60;
     const PAGES: u64 = 8;
@@ -315,7 +315,7 @@ struct Prepared<'b> {
 }
 
 fn prepare<'b>(batch: &'b Batch, plan: &Extent) -> Result<Prepared<'b>, Error> {
-    let verdicts: Vec<Vec<Verdict>> = VARIANTS
+    let verdicts: Vec<Vec<FormVerdict>> = VARIANTS
         .iter()
         .map(|variant| survey::judge(&batch.cases, *variant))
         .collect();
@@ -323,7 +323,7 @@ fn prepare<'b>(batch: &'b Batch, plan: &Extent) -> Result<Prepared<'b>, Error> {
     let mut accepted = Vec::new();
     for (n, case) in batch.cases.iter().enumerate() {
         let refusal = verdicts.iter().find_map(|v| match &v[n] {
-            Verdict::Refused(code, _) => Some(format!("{code}, {:?} live", case.live)),
+            FormVerdict::Refused(code, _) => Some(format!("{code}, {:?} live", case.live)),
             _ => None,
         });
         match refusal {
@@ -332,7 +332,7 @@ fn prepare<'b>(batch: &'b Batch, plan: &Extent) -> Result<Prepared<'b>, Error> {
             None => accepted.push((n, case)),
         }
     }
-    let unverified = |n: usize| verdicts.iter().any(|v| v[n] != Verdict::Accepted);
+    let unverified = |n: usize| verdicts.iter().any(|v| v[n] != FormVerdict::Accepted);
     report.unverified = accepted.iter().filter(|(n, _)| unverified(*n)).count();
     let made = object(accepted.iter().copied());
     let original = image::original(&made)?;

@@ -134,7 +134,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// From the number in an [`Ending`](crate::transport::command::Ending).
+    /// From the number in a [`KernelEnding`](crate::transport::command::KernelEnding).
     pub(crate) fn from_number(number: u64) -> Failure {
         let all = [
             Failure::Nested,

@@ -150,7 +150,7 @@ impl Struck {
 
 /// The outcome of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum FaultEnding {
     /// The invocation was aborted.
     Aborted(DriverAbort),
     /// It took too long and was aborted.
@@ -164,21 +164,21 @@ pub enum Ending {
     Harmless,
 }
 
-impl fmt::Display for Ending {
+impl fmt::Display for FaultEnding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Ending::Aborted(report) => write!(f, "aborted: {report}"),
-            Ending::TimeLimit(report) => write!(f, "aborted: {report}"),
-            Ending::Detected(what) => write!(f, "detected: {what}"),
-            Ending::Noticed(what) => write!(f, "noticed by the guest: {what}"),
-            Ending::Harmless => f.write_str("harmless"),
+            FaultEnding::Aborted(report) => write!(f, "aborted: {report}"),
+            FaultEnding::TimeLimit(report) => write!(f, "aborted: {report}"),
+            FaultEnding::Detected(what) => write!(f, "detected: {what}"),
+            FaultEnding::Noticed(what) => write!(f, "noticed by the guest: {what}"),
+            FaultEnding::Harmless => f.write_str("harmless"),
         }
     }
 }
 
-/// Addresses that a driver never needs, the hypervisor's own among them; `own` is one
+/// Addresses that a driver never needs, the hypervisor's own among them; `hypervisor_heap` is one
 /// on the hypervisor's heap.
-pub fn wild_address(random: &mut Random, dom0_ram: u64, own: u64) -> u64 {
+pub fn wild_address(random: &mut Random, dom0_ram: u64, hypervisor_heap: u64) -> u64 {
     let odd = random.below(4096);
     let choices = [
         0,
@@ -193,7 +193,7 @@ pub fn wild_address(random: &mut Random, dom0_ram: u64, own: u64) -> u64 {
         STUBS + odd,
         DRIVER_STACK + 0x3000 + odd,
         DRIVER_STACK + 0x7000 + odd,
-        own,
+        hypervisor_heap,
         // Limits of dom0's memory: its last bytes, guests' memory, struct pages, code.
         DIRECT_MAP + dom0_ram - 1 - random.below(16),
         DIRECT_MAP + dom0_ram + (odd << 9),

@@ -136,14 +136,14 @@ impl Recovery<'_, '_> {
 
     fn renew(&mut self, owed: &[u64]) -> Result<(), SystemError> {
         let rings = self.system.rings(CPU)?;
-        let lane = &mut self.service.packet_loop;
-        let renewed = lane.engine.engine.renew(self.system.driver, rings);
+        let packet_loop = &mut self.service.packet_loop;
+        let renewed = packet_loop.engine.engine.renew(self.system.driver, rings);
         renewed.ok_or_else(|| SystemError::Lacking("the driver's handler".to_owned()))?;
         let mailbox = self.system.mailbox();
         mailbox.set_interrupt_owner(InterruptOwner::Hypervisor);
-        lane.card.open()?;
-        lane.engine.engine.release(owed)?;
-        self.service.settle_accounts();
+        packet_loop.card.open()?;
+        packet_loop.engine.engine.release(owed)?;
+        self.service.drop_in_flight();
         Ok(())
     }
 

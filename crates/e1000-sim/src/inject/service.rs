@@ -132,7 +132,7 @@ impl<'a> Service<'a> {
     }
 
     /// After a reset: no packet is being sent or received.
-    pub fn settle_accounts(&mut self) {
+    pub fn drop_in_flight(&mut self) {
         for _ in 0..TX_DONE {
             if self.packet_loop.engine.completion().is_none() {
                 break;

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::fault::{Ending, FaultKind};
+use super::fault::{FaultEnding, FaultKind};
 use super::recovery::Mended;
 use crate::transport::mailbox::Zeroed;
 
@@ -53,7 +53,7 @@ const COLUMNS: usize = 8;
 #[derive(Debug, Default)]
 pub struct Tally {
     counts: [[AtomicU64; COLUMNS]; KINDS],
-    /// Grows with every step: a standstill is a hang.
+    /// Grows with every step: if it stays, the run hangs.
     pub pulse: AtomicU64,
     /// Events that must never happen.
     pub violations: AtomicU64,
@@ -76,14 +76,14 @@ impl Tally {
     }
 
     /// How a fault ended.
-    pub fn ended(&self, kind: FaultKind, ending: &Ending) {
+    pub fn ended(&self, kind: FaultKind, ending: &FaultEnding) {
         self.add(kind, Column::Injected);
         let column = match ending {
-            Ending::Aborted(_) => Column::Aborted,
-            Ending::TimeLimit(_) => Column::TimeLimit,
-            Ending::Detected(_) => Column::Detected,
-            Ending::Noticed(_) => Column::Noticed,
-            Ending::Harmless => Column::Harmless,
+            FaultEnding::Aborted(_) => Column::Aborted,
+            FaultEnding::TimeLimit(_) => Column::TimeLimit,
+            FaultEnding::Detected(_) => Column::Detected,
+            FaultEnding::Noticed(_) => Column::Noticed,
+            FaultEnding::Harmless => Column::Harmless,
         };
         self.add(kind, column);
     }

@@ -8,7 +8,7 @@
 //!          ─> traffic sources take their packets ─> buffers are released
 //! ```
 //!
-//! A [`Meter`] assigns the time of every step to a component. The card's time is no
+//! A [`CycleMeter`] assigns the time of every step to a component. The card's time is no
 //! processor time on a real machine and is left out of a packet's cost.
 
 use std::time::Duration;
@@ -108,16 +108,16 @@ pub trait Card {
 
 /// Cycles by component.
 #[derive(Clone, Copy, Debug)]
-pub struct Meter {
+pub struct CycleMeter {
     at: u64,
     now: Component,
     /// Spent, by component.
     pub spent: ByComponent,
 }
 
-impl Default for Meter {
-    fn default() -> Meter {
-        Meter {
+impl Default for CycleMeter {
+    fn default() -> CycleMeter {
+        CycleMeter {
             at: cycles(),
             now: Component::Idle,
             spent: ByComponent::default(),
@@ -125,7 +125,7 @@ impl Default for Meter {
     }
 }
 
-impl Meter {
+impl CycleMeter {
     /// From here on, time is `component`'s.
     #[inline]
     pub fn switch(&mut self, component: Component) {
@@ -157,7 +157,7 @@ impl Meter {
 /// component again.
 struct Metered<'p, C> {
     card: &'p mut C,
-    meter: &'p mut Meter,
+    meter: &'p mut CycleMeter,
 }
 
 impl<C: Card> Metered<'_, C> {
@@ -214,7 +214,7 @@ pub struct PacketLoop<E, C> {
     pub engine: E,
     pub card: C,
     /// Cycles by component.
-    pub meter: Meter,
+    pub meter: CycleMeter,
     /// Interrupts that dom0's virtual interrupt flag put off.
     pub deferred: u64,
     /// Packets refused because a frame was not their guest's.
@@ -229,7 +229,7 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
         PacketLoop {
             engine,
             card,
-            meter: Meter::default(),
+            meter: CycleMeter::default(),
             deferred: 0,
             foreign: 0,
             put_off_since: None,

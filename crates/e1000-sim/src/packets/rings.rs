@@ -217,7 +217,7 @@ pub const COUNTERS: [&str; 19] = [
 ];
 
 /// Finds dom0's memory in this process.
-pub trait Memory {
+pub trait Dom0Memory {
     /// Where `length` bytes at a dom0 address are, if they are dom0's and
     /// contiguous here. Other processes change them as well.
     fn dom0(&self, address: u64, length: u64) -> Option<*mut u8>;
@@ -237,7 +237,7 @@ pub struct Rings {
 impl Rings {
     /// The rings of `cpu`; `hot_shared` is that symbol's dom0 address. `None` if
     /// they are not set up, or not in dom0's memory.
-    pub fn new(memory: &dyn Memory, hot_shared: u64, cpu: usize) -> Option<Rings> {
+    pub fn new(memory: &dyn Dom0Memory, hot_shared: u64, cpu: usize) -> Option<Rings> {
         let at = hot_shared + cpu as u64 * SHARED_SIZE;
         let shared = memory.dom0(at, SHARED_SIZE)?.cast::<Shared>();
         if !shared.is_aligned() {

@@ -86,7 +86,7 @@ impl Command {
 /// How kernel code ended, as it crosses processes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ending {
+pub struct KernelEnding {
     /// [`RETURNED`], [`OOPS`] or [`FAILED`].
     pub kind: u64,
     /// `rax` if it returned; a [`crate::dom0::Failure`] if it failed.
@@ -97,11 +97,11 @@ pub struct Ending {
     pub oops: Oops,
 }
 
-/// [`Ending::kind`] of code that returned.
+/// [`KernelEnding::kind`] of code that returned.
 pub const RETURNED: u64 = 0;
-/// [`Ending::kind`] of code that ended in an oops.
+/// [`KernelEnding::kind`] of code that ended in an oops.
 pub const OOPS: u64 = 1;
-/// [`Ending::kind`] of a request that dom0 could not begin.
+/// [`KernelEnding::kind`] of a request that dom0 could not begin.
 pub const FAILED: u64 = 2;
 
 #[cfg(test)]

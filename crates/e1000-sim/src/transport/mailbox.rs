@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use libc::c_void;
 
-use super::command::{self, Ending};
+use super::command::{self, KernelEnding};
 use super::console::Console;
 use super::lock::{Guard, SpinLock, Taken};
 use super::rendezvous::Rendezvous;
@@ -208,7 +208,7 @@ pub struct CommandSlot {
     /// Whose turn it is.
     pub meet: Rendezvous,
     pub(crate) request: UnsafeCell<[u64; command::WORDS]>,
-    pub(crate) answer: UnsafeCell<Ending>,
+    pub(crate) answer: UnsafeCell<KernelEnding>,
 }
 
 /// Most arguments of an upcall after the sixth.
@@ -240,7 +240,7 @@ pub struct UpcallSlot {
     /// Whose turn it is.
     pub meet: Rendezvous,
     pub(crate) request: UnsafeCell<UpcallRequest>,
-    pub(crate) answer: UnsafeCell<Ending>,
+    pub(crate) answer: UnsafeCell<KernelEnding>,
     /// Bytes `low..high`, from index 0.
     pub(crate) window: UnsafeCell<[u8; WINDOW]>,
 }

@@ -112,7 +112,7 @@ pub enum Class {
     Drop,
     /// No path of a hypervisor instance comes here: dropped (`analyse/reach.rs`). The
     /// kind is the one that it had, for statistics.
-    Unreached(Option<Kind>),
+    Unreached(Option<SiteClass>),
     /// One explicit memory operand outside the frame.
     Memory(Space),
     /// `prefetch*`: a hint, which must not become an abort.
@@ -151,7 +151,7 @@ pub enum Class {
     /// `and $-alignment,%rsp`.
     Realign(u8),
     /// Stays as it is, its relocations carried over; counted as that kind.
-    Keep(Option<Kind>),
+    Keep(Option<SiteClass>),
     /// Stays as it is, and its operand is relative to the instruction itself: the place
     /// of this instruction.
     KeepOwnPlace(InstIdx),
@@ -168,7 +168,7 @@ const _: () = assert!(size_of::<Class>() <= 8);
 /// Classes as reports and statistics name them; scripts rely on these names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum SiteClass {
     /// Accesses to the driver's own stack frame.
     Stack,
     /// Accesses through registers.
@@ -195,31 +195,31 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl SiteClass {
     /// The name as printed.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Stack => "stack",
-            Kind::Heap => "heap",
-            Kind::Global => "global",
-            Kind::Percpu => "percpu",
-            Kind::String => "string",
-            Kind::Bitstring => "bitstring",
-            Kind::PushPop => "push_pop",
-            Kind::IndirectCall => "indirect_call",
-            Kind::IndirectJump => "indirect_jump",
-            Kind::PortIo => "port_io",
-            Kind::Sensitive => "sensitive",
-            Kind::Other => "other",
+            SiteClass::Stack => "stack",
+            SiteClass::Heap => "heap",
+            SiteClass::Global => "global",
+            SiteClass::Percpu => "percpu",
+            SiteClass::String => "string",
+            SiteClass::Bitstring => "bitstring",
+            SiteClass::PushPop => "push_pop",
+            SiteClass::IndirectCall => "indirect_call",
+            SiteClass::IndirectJump => "indirect_jump",
+            SiteClass::PortIo => "port_io",
+            SiteClass::Sensitive => "sensitive",
+            SiteClass::Other => "other",
         }
     }
 
-    fn of_space(space: Space) -> Kind {
+    fn of_space(space: Space) -> SiteClass {
         match space {
-            Space::Stack => Kind::Stack,
-            Space::Heap => Kind::Heap,
-            Space::Global => Kind::Global,
-            Space::PerCpu(_) => Kind::Percpu,
+            Space::Stack => SiteClass::Stack,
+            Space::Heap => SiteClass::Heap,
+            Space::Global => SiteClass::Global,
+            Space::PerCpu(_) => SiteClass::Percpu,
         }
     }
 }
@@ -227,7 +227,7 @@ impl Kind {
 impl Class {
     /// The class as statistics count it; `None` for an instruction that reaches no
     /// memory and is copied or dropped.
-    pub fn kind(self) -> Option<Kind> {
+    pub fn site_class(self) -> Option<SiteClass> {
         match self {
             Class::Plain
             | Class::Drop
@@ -235,21 +235,21 @@ impl Class {
             | Class::KeepBranch(_)
             | Class::StaticNop => None,
             Class::Keep(kind) | Class::Unreached(kind) => kind,
-            Class::Stack => Some(Kind::Stack),
-            Class::Memory(space) | Class::Prefetch(space) => Some(Kind::of_space(space)),
-            Class::BitString(_) => Some(Kind::Bitstring),
-            Class::Xlat => Some(Kind::Heap),
-            Class::String(..) => Some(Kind::String),
-            Class::PushMemory(_) | Class::PopMemory(_) => Some(Kind::PushPop),
-            Class::CallIndirect(_) => Some(Kind::IndirectCall),
-            Class::JumpIndirect(_) | Class::Switch(_) => Some(Kind::IndirectJump),
-            Class::Port(_) | Class::PortString(..) => Some(Kind::PortIo),
+            Class::Stack => Some(SiteClass::Stack),
+            Class::Memory(space) | Class::Prefetch(space) => Some(SiteClass::of_space(space)),
+            Class::BitString(_) => Some(SiteClass::Bitstring),
+            Class::Xlat => Some(SiteClass::Heap),
+            Class::String(..) => Some(SiteClass::String),
+            Class::PushMemory(_) | Class::PopMemory(_) => Some(SiteClass::PushPop),
+            Class::CallIndirect(_) => Some(SiteClass::IndirectCall),
+            Class::JumpIndirect(_) | Class::Switch(_) => Some(SiteClass::IndirectJump),
+            Class::Port(_) | Class::PortString(..) => Some(SiteClass::PortIo),
             Class::AddressOf(_)
             | Class::KeepOwnPlace(_)
             | Class::Return
             | Class::Trap(_)
             | Class::FramePointerToStack
-            | Class::Realign(_) => Some(Kind::Other),
+            | Class::Realign(_) => Some(SiteClass::Other),
         }
     }
 }

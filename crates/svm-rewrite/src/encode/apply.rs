@@ -17,7 +17,7 @@ use crate::asm::{Assembler, Label, Labels, Laid, Position};
 use crate::frame::facts::FactsBefore;
 use crate::frame::variants::{Variant, Variants};
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
-use crate::plan::Plan;
+use crate::plan::InstPlan;
 use crate::plan::returns::ReturnWords;
 use crate::schemes::row;
 
@@ -72,7 +72,7 @@ pub struct Decisions<'d> {
     /// How addresses are translated.
     pub scheme: Scheme,
     /// How each instruction is treated.
-    pub plans: &'d [Plan],
+    pub plans: &'d [InstPlan],
     /// Stack facts.
     pub facts: &'d FactsBefore,
     /// The variants of functions.
@@ -146,7 +146,7 @@ pub fn object(decisions: &Decisions<'_>, poison: bool) -> Applied {
     let labels = apply(decisions, poison, &mut written);
     // --- all code is written; the rest collects the results ---
     let assemblers = (0..).zip(written.assemblers);
-    let unreached = |plan: &Plan| matches!(plan.class, Class::Unreached(_));
+    let unreached = |plan: &InstPlan| matches!(plan.class, Class::Unreached(_));
     Applied {
         sections: assemblers.map(|(n, asm)| asm.lay_out(n, &labels)).collect(),
         labels,

@@ -4,7 +4,7 @@
 use elf_loader::SymbolId;
 
 use super::Emitter;
-use crate::analyse::references::Reference;
+use crate::analyse::references::FieldReference;
 use crate::analyse::routines;
 use crate::asm::import::Import;
 use crate::asm::{Field, Jump, Label, Referent};
@@ -31,7 +31,7 @@ impl Emitter<'_> {
     /// farther now.
     pub fn keep_own_place(&mut self, i: InstIdx, place: InstIdx) {
         let field = Field::Data32 { behind: 0 };
-        let own = Reference {
+        let own = FieldReference {
             at: self.lifted.bytes(i).len() as u8 - field.width() as u8,
             field,
             referent: Referent::Label(Label(place.0)),

@@ -33,7 +33,7 @@ use crate::asm::{
 use crate::encode::apply::InstLabels;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::plan::returns::begins_own;
-use crate::plan::{Flags, Plan};
+use crate::plan::{Flags, InstPlan};
 use crate::registers::reg64;
 use crate::schemes::{self, Row, Table};
 
@@ -259,7 +259,7 @@ impl<'a> Emitter<'a> {
     ///     push  %spilled ...
     ///     mov   %rax, %h ; lahf ; seto %al ; xchg %rax, %h      (%h not %rax)
     /// ```
-    fn open(&mut self, plan: &Plan) {
+    fn open(&mut self, plan: &InstPlan) {
         if self.skips_red_zone(plan) {
             self.skip_red_zone();
         }
@@ -279,13 +279,13 @@ impl<'a> Emitter<'a> {
     }
 
     /// Whether the sequence pushes where data below `rsp` may be live.
-    fn skips_red_zone(&self, plan: &Plan) -> bool {
+    fn skips_red_zone(&self, plan: &InstPlan) -> bool {
         let pushes = !plan.scratch.spilled().is_empty() || matches!(plan.class, Class::String(..));
         pushes && self.rules.has_red_zone
     }
 
     /// Bytes between the original's `rsp` and what the sequence pushed.
-    fn skipped(&self, plan: &Plan) -> i64 {
+    fn skipped(&self, plan: &InstPlan) -> i64 {
         if self.skips_red_zone(plan) {
             RED_ZONE
         } else {
@@ -313,7 +313,7 @@ impl<'a> Emitter<'a> {
     ///     movabs $0x5eeddead0000000n, %dead ...
     ///     neg   %dead                       if no flag is live
     /// ```
-    pub fn poison(&mut self, plan: &Plan) {
+    pub fn poison(&mut self, plan: &InstPlan) {
         const POISON: u64 = 0x5eed_dead_0000_0000;
         let mut last = None;
         for reg in liveness::dead_registers(plan.live) {
@@ -332,7 +332,7 @@ impl<'a> Emitter<'a> {
     /// ```text
     ///     xchg  %rax, %h ; add $0x7f, %al ; sahf ; mov %h, %rax
     /// ```
-    fn restore_flags(&mut self, plan: &Plan) {
+    fn restore_flags(&mut self, plan: &InstPlan) {
         match plan.flags {
             Flags::Dead => {}
             Flags::Recompute(compare) => self.copy_plain(compare),
@@ -349,7 +349,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn close(&mut self, plan: &Plan) {
+    fn close(&mut self, plan: &InstPlan) {
         for reg in plan.scratch.spilled().iter().rev() {
             self.pop(*reg);
         }
@@ -358,8 +358,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// [`Plan::roles`], for sequences that pick among them.
-    fn roles(plan: &Plan) -> Vec<Reg> {
+    /// [`InstPlan::roles`], for sequences that pick among them.
+    fn roles(plan: &InstPlan) -> Vec<Reg> {
         plan.roles().collect()
     }
 

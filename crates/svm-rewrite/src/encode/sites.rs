@@ -16,7 +16,7 @@ use crate::lift::{FuncIdx, InstIdx};
 
 /// The sequence of one instruction.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub struct SiteSequence {
     /// The instruction.
     pub inst: InstIdx,
     /// Where it begins in its section's assembler.
@@ -46,7 +46,7 @@ pub struct FunctionCode {
     /// Number of the section.
     pub section: u16,
     /// In the order of the instructions.
-    pub sites: Vec<Site>,
+    pub sites: Vec<SiteSequence>,
     /// In the order of the sites.
     pub parts: Vec<Part>,
     /// Where the last part ends.
@@ -95,7 +95,7 @@ struct Sites<'s> {
     assemblers: Vec<Assembler>,
     functions: Vec<FunctionCode>,
     /// Those of the current function.
-    sites: Vec<Site>,
+    sites: Vec<SiteSequence>,
 }
 
 impl Sink for Sites<'_> {
@@ -109,7 +109,7 @@ impl Sink for Sites<'_> {
             let (from, first) = (writer.emitter.asm.here(), writer.emitter.labels.count());
             writer.emitter.begin(i, Label(i.0));
             writer.instruction(i);
-            self.sites.push(Site {
+            self.sites.push(SiteSequence {
                 inst: i,
                 from,
                 to: writer.emitter.asm.here(),

@@ -10,7 +10,7 @@ use crate::plan::reuse::Reuse;
 /// How one instruction is treated. `scratch` has the registers of its sequence; with
 /// `reuse`, it has no sequence.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct InstPlan {
     /// Its class.
     pub class: Class,
     /// Registers that its sequence may overwrite.
@@ -26,7 +26,7 @@ pub struct Plan {
     pub across: LocSet,
 }
 
-impl Plan {
+impl InstPlan {
     /// The scratch registers without the one that keeps the flags. The translation is
     /// left in the first.
     pub fn roles(&self) -> impl Iterator<Item = Reg> {

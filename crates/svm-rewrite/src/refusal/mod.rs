@@ -11,7 +11,7 @@ use serde::Serialize;
 /// The stable code of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Code {
+pub enum RefusalCode {
     /// The object is for a machine or word size that cannot be rewritten yet.
     Machine,
     /// The object was made by the rewriter.
@@ -56,30 +56,30 @@ pub enum Code {
     TooMany,
 }
 
-impl Code {
+impl RefusalCode {
     /// Every code.
-    pub const ALL: &'static [Code] = &[
-        Code::Machine,
-        Code::AlreadyRewritten,
-        Code::LinkTime,
-        Code::Undecodable,
-        Code::CodeSection,
-        Code::Relocation,
-        Code::BranchTarget,
-        Code::Metadata,
-        Code::Patched,
-        Code::CodeReference,
-        Code::Overlap,
-        Code::Privileged,
-        Code::Unsupported,
-        Code::Extension,
-        Code::Prefix,
-        Code::RedZone,
-        Code::StackPointer,
-        Code::NoScratch,
-        Code::Direction,
-        Code::Statement,
-        Code::TooMany,
+    pub const ALL: &'static [RefusalCode] = &[
+        RefusalCode::Machine,
+        RefusalCode::AlreadyRewritten,
+        RefusalCode::LinkTime,
+        RefusalCode::Undecodable,
+        RefusalCode::CodeSection,
+        RefusalCode::Relocation,
+        RefusalCode::BranchTarget,
+        RefusalCode::Metadata,
+        RefusalCode::Patched,
+        RefusalCode::CodeReference,
+        RefusalCode::Overlap,
+        RefusalCode::Privileged,
+        RefusalCode::Unsupported,
+        RefusalCode::Extension,
+        RefusalCode::Prefix,
+        RefusalCode::RedZone,
+        RefusalCode::StackPointer,
+        RefusalCode::NoScratch,
+        RefusalCode::Direction,
+        RefusalCode::Statement,
+        RefusalCode::TooMany,
     ];
 
     /// What it means, why it cannot be passed through, what to do, an example.
@@ -90,78 +90,78 @@ impl Code {
     /// The code as printed, for example `code-reference`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Code::Machine => "machine",
-            Code::AlreadyRewritten => "already-rewritten",
-            Code::LinkTime => "link-time",
-            Code::Undecodable => "undecodable",
-            Code::CodeSection => "code-section",
-            Code::Relocation => "relocation",
-            Code::BranchTarget => "branch-target",
-            Code::Metadata => "metadata",
-            Code::Patched => "patched",
-            Code::CodeReference => "code-reference",
-            Code::Overlap => "overlap",
-            Code::Privileged => "privileged",
-            Code::Unsupported => "unsupported",
-            Code::Extension => "extension",
-            Code::Prefix => "prefix",
-            Code::RedZone => "red-zone",
-            Code::StackPointer => "stack-pointer",
-            Code::NoScratch => "no-scratch",
-            Code::Direction => "direction",
-            Code::Statement => "statement",
-            Code::TooMany => "too-many",
+            RefusalCode::Machine => "machine",
+            RefusalCode::AlreadyRewritten => "already-rewritten",
+            RefusalCode::LinkTime => "link-time",
+            RefusalCode::Undecodable => "undecodable",
+            RefusalCode::CodeSection => "code-section",
+            RefusalCode::Relocation => "relocation",
+            RefusalCode::BranchTarget => "branch-target",
+            RefusalCode::Metadata => "metadata",
+            RefusalCode::Patched => "patched",
+            RefusalCode::CodeReference => "code-reference",
+            RefusalCode::Overlap => "overlap",
+            RefusalCode::Privileged => "privileged",
+            RefusalCode::Unsupported => "unsupported",
+            RefusalCode::Extension => "extension",
+            RefusalCode::Prefix => "prefix",
+            RefusalCode::RedZone => "red-zone",
+            RefusalCode::StackPointer => "stack-pointer",
+            RefusalCode::NoScratch => "no-scratch",
+            RefusalCode::Direction => "direction",
+            RefusalCode::Statement => "statement",
+            RefusalCode::TooMany => "too-many",
         }
     }
 
     /// What the user can do about it.
     pub fn remedy(self) -> &'static str {
         match self {
-            Code::Machine => "give an x86-64 relocatable object",
-            Code::AlreadyRewritten => "give the original object, not the rewritten one",
-            Code::LinkTime => "compile with -fno-lto",
-            Code::Undecodable => {
+            RefusalCode::Machine => "give an x86-64 relocatable object",
+            RefusalCode::AlreadyRewritten => "give the original object, not the rewritten one",
+            RefusalCode::LinkTime => "compile with -fno-lto",
+            RefusalCode::Undecodable => {
                 "keep data out of code sections, or update twin if this is a new instruction"
             }
-            Code::CodeSection => {
+            RefusalCode::CodeSection => {
                 "link code sections of one name together with `ld -r` and keep them read-only"
             }
-            Code::Relocation => {
+            RefusalCode::Relocation => {
                 "compile for the kernel's code model (-mcmodel=kernel -fno-pic): no GOT and no TLS relocations"
             }
-            Code::BranchTarget => {
+            RefusalCode::BranchTarget => {
                 "make the target a labelled instruction in a code section of this object"
             }
-            Code::Metadata => "give a module of Linux 5.10 to 7.3, whose layouts are known",
-            Code::Patched => {
+            RefusalCode::Metadata => "give a module of Linux 5.10 to 7.3, whose layouts are known",
+            RefusalCode::Patched => {
                 "leave this function in a module that is not rewritten, or build it without the alternative (CONFIG_PARAVIRT_SPINLOCKS and the like)"
             }
-            Code::CodeReference => {
+            RefusalCode::CodeReference => {
                 "compile with -fno-jump-tables, as the kernel does, or make the table const"
             }
-            Code::Overlap => "give each function its own bytes",
-            Code::Privileged => {
+            RefusalCode::Overlap => "give each function its own bytes",
+            RefusalCode::Privileged => {
                 "keep this function in the VM instance: leave it out of the object, or guard it there"
             }
-            Code::Unsupported => {
+            RefusalCode::Unsupported => {
                 "compile this function without that instruction (-mno-sse -mno-avx for kernel code), or leave it to the VM instance"
             }
-            Code::Extension => {
+            RefusalCode::Extension => {
                 "compile this function as the kernel compiles (-mno-80387 -mno-mmx -mno-avx512f, no intrinsics), or leave it to the VM instance"
             }
-            Code::Prefix => "write the instruction without that prefix",
-            Code::RedZone => "compile with -mno-red-zone, as the kernel does",
-            Code::StackPointer => {
+            RefusalCode::Prefix => "write the instruction without that prefix",
+            RefusalCode::RedZone => "compile with -mno-red-zone, as the kernel does",
+            RefusalCode::StackPointer => {
                 "compile this function without alloca, variable-length arrays and stack realignment"
             }
-            Code::NoScratch => "compile with optimisation, or split the instruction",
-            Code::Direction => {
+            RefusalCode::NoScratch => "compile with optimisation, or split the instruction",
+            RefusalCode::Direction => {
                 "set the direction with cld or std on every path to the string instruction, call or return"
             }
-            Code::Statement => {
+            RefusalCode::Statement => {
                 "write it as plain AT&T instructions, one a statement, without macros"
             }
-            Code::TooMany => "give the objects one by one, before they are linked",
+            RefusalCode::TooMany => "give the objects one by one, before they are linked",
         }
     }
 }
@@ -175,7 +175,7 @@ fn is_zero(line: &u32) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
     /// Stable code.
-    pub code: Code,
+    pub code: RefusalCode,
     /// Line of the assembly text, from 1; 0 for objects.
     #[serde(skip_serializing_if = "is_zero")]
     pub line: u32,
@@ -195,7 +195,7 @@ pub struct Refusal {
 
 impl Refusal {
     /// A refusal of the whole object.
-    pub fn of_object(code: Code, reason: impl Into<String>) -> Refusal {
+    pub fn of_object(code: RefusalCode, reason: impl Into<String>) -> Refusal {
         Refusal {
             code,
             line: 0,
@@ -209,7 +209,7 @@ impl Refusal {
     }
 
     /// A refusal of a place in a section that is in no known function.
-    pub fn at(code: Code, section: &str, offset: u64, reason: impl Into<String>) -> Refusal {
+    pub fn at(code: RefusalCode, section: &str, offset: u64, reason: impl Into<String>) -> Refusal {
         Refusal {
             section: section.to_owned(),
             offset,
@@ -251,7 +251,7 @@ pub fn add(list: &mut Vec<Refusal>, refusal: Refusal) {
     match list.len() + 1 {
         n if n < MOST_REFUSALS => list.push(refusal),
         MOST_REFUSALS => list.push(Refusal::of_object(
-            Code::TooMany,
+            RefusalCode::TooMany,
             "further refusals are not listed",
         )),
         _ => {}

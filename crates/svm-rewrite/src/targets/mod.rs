@@ -26,7 +26,7 @@ use crate::encode;
 use crate::encode::apply::Applied;
 use crate::frame::facts::FactsBefore;
 use crate::lift::Lifted;
-use crate::plan::{self, Plan};
+use crate::plan::{self, InstPlan};
 use crate::refusal::Refusal;
 
 pub use linux::{returns as module_returns, stop as module_stop};
@@ -71,7 +71,7 @@ pub struct Descriptor {
 pub struct Emit {
     /// Refuses what could not be described by the result. The last decision: it comes
     /// before any code is written.
-    pub check: fn(&Lifted<'_>, &[Plan]) -> Vec<Refusal>,
+    pub check: fn(&Lifted<'_>, &[InstPlan]) -> Vec<Refusal>,
     /// Builds the object, and takes the code for it.
     pub build: fn(&Lifted<'_>, &mut Applied, &Codemap, Scheme) -> Object<'static>,
 }

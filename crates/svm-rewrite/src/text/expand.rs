@@ -21,7 +21,7 @@ use foldhash::HashMap;
 
 use super::arguments::{Parameter, bind, list, number, parameters, substitute};
 use super::directives::{Conditional, is_end, is_repetition};
-use super::statement::{Kind, Statement, split};
+use super::statement::{Statement, StatementKind, split};
 
 /// Deepest nesting of uses: a macro may use itself.
 const DEEPEST: u32 = 64;
@@ -183,7 +183,10 @@ impl Expander {
     /// cannot be told what it stands for.
     fn construct(&mut self, text: &[u8], statements: &[Statement], k: usize) -> Option<Construct> {
         let statement = &statements[k];
-        if matches!(statement.kind, Kind::Label | Kind::Assignment) {
+        if matches!(
+            statement.kind,
+            StatementKind::Label | StatementKind::Assignment
+        ) {
             return Some(Construct::Other);
         }
         let name = statement.name(text).to_ascii_lowercase();

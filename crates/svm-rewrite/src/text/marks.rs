@@ -14,7 +14,7 @@ use foldhash::HashSet;
 use super::directives::{Conditional, is_end, is_repetition, makes_bytes};
 use super::number::{digits, push_number};
 use super::sections::Sections;
-use super::statement::{Kind, Statement};
+use super::statement::{Statement, StatementKind};
 
 /// Index of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,7 +81,7 @@ impl Marks {
         let found: HashSet<u32> = numbers.collect();
         for branch in self.branches.iter().filter(|b| !found.contains(&b.mark)) {
             for statement in &mut statements[branch.first as usize..branch.end as usize] {
-                statement.kind = Kind::Definition;
+                statement.kind = StatementKind::Definition;
             }
         }
         statements
@@ -161,19 +161,22 @@ impl Marker<'_> {
     fn statement(&mut self, k: u32, statement: &Statement) {
         match statement.kind {
             // Data, of which nothing has to be known.
-            Kind::Prefix if statement.is_directive(self.text) && !self.sections.is_code() => {
+            StatementKind::Prefix
+                if statement.is_directive(self.text) && !self.sections.is_code() =>
+            {
                 self.leave_run(statement, false);
             }
-            Kind::Instruction | Kind::Prefix => self.instruction(k, statement),
-            Kind::Label if self.state == State::Inside => self.state = State::Behind,
-            Kind::Label => {}
+            StatementKind::Instruction | StatementKind::Prefix => self.instruction(k, statement),
+            StatementKind::Label if self.state == State::Inside => self.state = State::Behind,
+            StatementKind::Label => {}
             // Between a prefix and its instruction it makes two of what is one.
-            Kind::Directive if makes_nothing(statement.name(self.text)) && !self.prefixed => {}
-            Kind::Directive => self.directive(k, statement),
-            Kind::Opaque => self.opaque(k, statement),
+            StatementKind::Directive
+                if makes_nothing(statement.name(self.text)) && !self.prefixed => {}
+            StatementKind::Directive => self.directive(k, statement),
+            StatementKind::Opaque => self.opaque(k, statement),
             // `as` takes a label in the line of `.macro` for the macro's name.
-            Kind::Definition => self.leave_run(statement, true),
-            Kind::Assignment => self.leave_run(statement, false),
+            StatementKind::Definition => self.leave_run(statement, true),
+            StatementKind::Assignment => self.leave_run(statement, false),
         }
     }
 
@@ -247,8 +250,8 @@ impl Marker<'_> {
     }
 
     fn instruction(&mut self, k: u32, statement: &Statement) {
-        let one = u32::from(statement.kind == Kind::Instruction);
-        self.prefixed = statement.kind == Kind::Prefix;
+        let one = u32::from(statement.kind == StatementKind::Instruction);
+        self.prefixed = statement.kind == StatementKind::Prefix;
         if self.state == State::Inside {
             let run = self.marks.runs.last_mut().expect("the run it is in");
             run.end = k + 1;

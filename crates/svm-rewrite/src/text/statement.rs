@@ -13,7 +13,7 @@ use super::directives::{are_prefixes, is_end, is_repetition};
 
 /// What a statement is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum StatementKind {
     /// `name:`
     Label,
     /// `name = expression`
@@ -36,7 +36,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
     /// What it is.
-    pub kind: Kind,
+    pub kind: StatementKind,
     /// Its line, from 1.
     pub line: u32,
     /// Offset of its first byte in the text.
@@ -248,14 +248,14 @@ impl<'t> Splitter<'t> {
         let kind = match self.peek(0) {
             b':' if named => {
                 self.at += 1;
-                Kind::Label
+                StatementKind::Label
             }
-            b'=' if named => Kind::Assignment,
-            _ if self.text[start] == b'.' => Kind::Directive,
-            _ => Kind::Instruction,
+            b'=' if named => StatementKind::Assignment,
+            _ if self.text[start] == b'.' => StatementKind::Directive,
+            _ => StatementKind::Instruction,
         };
         let end = match kind {
-            Kind::Label => self.at,
+            StatementKind::Label => self.at,
             _ => self.skip_rest(name_end),
         };
         let statement = Statement {
@@ -294,26 +294,26 @@ impl<'t> Splitter<'t> {
         end
     }
 
-    fn judge(&mut self, statement: &Statement) -> Kind {
+    fn judge(&mut self, statement: &Statement) -> StatementKind {
         match statement.kind {
-            Kind::Directive => self.judge_directive(statement),
+            StatementKind::Directive => self.judge_directive(statement),
             _ if self.opaque > 0 => self.body(),
-            Kind::Instruction => {
+            StatementKind::Instruction => {
                 let name = statement.name(self.text);
                 let alone = statement.end == statement.name_end;
                 if !self.macros.is_empty() && self.macros.contains(name) {
-                    Kind::Opaque
+                    StatementKind::Opaque
                 } else if alone && PREFIXES.contains(&name) {
-                    Kind::Prefix
+                    StatementKind::Prefix
                 } else {
-                    Kind::Instruction
+                    StatementKind::Instruction
                 }
             }
             other => other,
         }
     }
 
-    fn judge_directive(&mut self, statement: &Statement) -> Kind {
+    fn judge_directive(&mut self, statement: &Statement) -> StatementKind {
         let name = statement.name(self.text);
         let kind = self.body();
         match name {
@@ -332,25 +332,25 @@ impl<'t> Splitter<'t> {
             _ if is_end(name) => {
                 self.opaque = self.opaque.saturating_sub(1);
                 self.defining &= self.opaque > 0;
-                if kind == Kind::Directive {
-                    Kind::Opaque
+                if kind == StatementKind::Directive {
+                    StatementKind::Opaque
                 } else {
                     kind
                 }
             }
             _ if self.opaque > 0 => kind,
-            _ if !self.macros.is_empty() && self.macros.contains(name) => Kind::Opaque,
-            b".byte" if are_prefixes(statement.rest(self.text)) => Kind::Prefix,
-            _ => Kind::Directive,
+            _ if !self.macros.is_empty() && self.macros.contains(name) => StatementKind::Opaque,
+            b".byte" if are_prefixes(statement.rest(self.text)) => StatementKind::Prefix,
+            _ => StatementKind::Directive,
         }
     }
 
     /// What a directive is that is in the body of a macro or repetition, if it is in one.
-    fn body(&self) -> Kind {
+    fn body(&self) -> StatementKind {
         match (self.opaque, self.defining) {
-            (0, _) => Kind::Directive,
-            (_, true) => Kind::Definition,
-            (_, false) => Kind::Opaque,
+            (0, _) => StatementKind::Directive,
+            (_, true) => StatementKind::Definition,
+            (_, false) => StatementKind::Opaque,
         }
     }
 }
@@ -359,7 +359,7 @@ impl<'t> Splitter<'t> {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str) -> Vec<(Kind, u32, String)> {
+    fn kinds(text: &str) -> Vec<(StatementKind, u32, String)> {
         let text = text.as_bytes();
         let show = |s: &Statement| {
             let text = String::from_utf8_lossy(s.text(text)).into_owned();
@@ -400,10 +400,10 @@ mod tests {
 
     #[test]
     fn kinds_of_statements() {
-        use Kind::*;
+        use StatementKind::*;
         let found =
             kinds("1: .byte 1\nx = 5\nlock\naddl $1,(%rax)\nrep movsb\n{vex} nop\n.byte 0x66, 242");
-        let found: Vec<Kind> = found.into_iter().map(|k| k.0).collect();
+        let found: Vec<StatementKind> = found.into_iter().map(|k| k.0).collect();
         assert_eq!(
             found,
             [
@@ -421,9 +421,9 @@ mod tests {
 
     #[test]
     fn macros_are_opaque() {
-        use Kind::*;
+        use StatementKind::*;
         let found = kinds(".macro m x\n nop\n.endm\n m 5\n.rept 2\nret\n.endr\nret");
-        let found: Vec<Kind> = found.into_iter().map(|k| k.0).collect();
+        let found: Vec<StatementKind> = found.into_iter().map(|k| k.0).collect();
         assert_eq!(
             found,
             [

@@ -9,7 +9,7 @@ use foldhash::{HashMap, HashSet};
 use super::directives::is_data;
 use super::marks::StatementIdx;
 use super::sections::Sections;
-use super::statement::{Kind, Statement};
+use super::statement::{Statement, StatementKind};
 use super::tie::{self, Tie};
 use crate::analyse::switches::Switches;
 use crate::lift::InstIdx;
@@ -36,7 +36,7 @@ pub fn find(
     let names = names(text, statements, tie, switches);
     let (mut sections, mut count) = (Sections::default(), 0);
     for (k, statement) in statements.iter().enumerate() {
-        if statement.kind != Kind::Directive {
+        if statement.kind != StatementKind::Directive {
             continue;
         }
         let (name, rest) = (statement.name(text), statement.rest(text));

@@ -10,7 +10,7 @@ use foldhash::HashSet;
 
 use super::directives::is_data;
 use super::sections::{Section, Sections};
-use super::statement::{Kind, Statement};
+use super::statement::{Statement, StatementKind};
 use super::tie::{self, Tie};
 use crate::analyse::flow::Hints;
 use crate::lift::Lifted;
@@ -69,7 +69,7 @@ impl<'t> Names<'t> {
         let mut sections = Sections::default();
         for statement in statements {
             match statement.kind {
-                Kind::Directive => {
+                StatementKind::Directive => {
                     let name = statement.name(text);
                     // Most directives are these, which neither switch sections nor make
                     // data.
@@ -81,9 +81,12 @@ impl<'t> Names<'t> {
                         continue;
                     }
                 }
-                Kind::Instruction if is_direct_branch(text, statement) => continue,
-                Kind::Instruction | Kind::Assignment | Kind::Opaque | Kind::Definition => {}
-                Kind::Label | Kind::Prefix => continue,
+                StatementKind::Instruction if is_direct_branch(text, statement) => continue,
+                StatementKind::Instruction
+                | StatementKind::Assignment
+                | StatementKind::Opaque
+                | StatementKind::Definition => {}
+                StatementKind::Label | StatementKind::Prefix => continue,
             }
             let into = match sections.current {
                 Section::Debug => continue,

@@ -14,7 +14,7 @@ use iced_x86::{Decoder, DecoderOptions};
 
 use super::directives::switches;
 use super::marks::{Form, Marks, Run, StatementIdx};
-use super::statement::{Kind, Statement};
+use super::statement::{Statement, StatementKind};
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 
 /// Which statement made which instruction.
@@ -130,7 +130,8 @@ impl Tie {
         }
         let mut i = first;
         for k in run.first..run.end {
-            if run.form == Form::Bytes || statements[k as usize].kind == Kind::Instruction {
+            if run.form == Form::Bytes || statements[k as usize].kind == StatementKind::Instruction
+            {
                 // A line cannot be replaced if its instruction begins before it.
                 if prefixed && i == first {
                     self.untied.push((i..i + 1, k..k + 1));
@@ -175,10 +176,10 @@ pub fn labels<'t>(
     let mut waiting = Vec::new();
     for (k, statement) in statements.iter().enumerate() {
         match statement.kind {
-            Kind::Label => waiting.push(statement.name(text)),
-            Kind::Definition => {}
+            StatementKind::Label => waiting.push(statement.name(text)),
+            StatementKind::Definition => {}
             _ if waiting.is_empty() => {}
-            Kind::Directive if switches(statement.name(text)) => waiting.clear(),
+            StatementKind::Directive if switches(statement.name(text)) => waiting.clear(),
             _ => {
                 if let Some(i) = tie.begins(StatementIdx(k as u32)) {
                     waiting.drain(..).for_each(|name| each(name, i));

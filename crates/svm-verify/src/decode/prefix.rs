@@ -6,9 +6,9 @@
 //! is not the instruction that was verified. So each prefix must have a meaning
 //! on its instruction, except for padding of `nop`.
 
-use iced_x86::{Code as Encoding, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
 
-use crate::report::Code;
+use crate::findings::ViolationCode;
 use crate::targets::{NamedMemory, Rules};
 
 /// How often each prefix occurs before an instruction.
@@ -73,7 +73,7 @@ pub fn check(
     instruction: &Instruction,
     bytes: &[u8],
     rules: &Rules,
-) -> Result<(), (Code, &'static str)> {
+) -> Result<(), (ViolationCode, &'static str)> {
     let rex = matches!(bytes.first(), Some(0x40..=0x4f));
     if plain(bytes) && !(rex && is_transfer(instruction)) {
         return Ok(());
@@ -86,10 +86,16 @@ pub fn check(
     let gs = p.segment == 1 && instruction.segment_prefix() == Register::GS;
     let percpu = rules.named_memory == NamedMemory::SymbolsAndPerCpu && gs && shown;
     if p.segment != 0 && !percpu {
-        return Err((Code::AddressForm, "%fs and %gs are not dom0's here"));
+        return Err((
+            ViolationCode::AddressForm,
+            "%fs and %gs are not dom0's here",
+        ));
     }
     if p.addrsize != 0 && instruction.mnemonic() != Mnemonic::Lea {
-        return Err((Code::AddressForm, "addresses of 32 bits are not dom0's"));
+        return Err((
+            ViolationCode::AddressForm,
+            "addresses of 32 bits are not dom0's",
+        ));
     }
     let repeated = p.addrsize > 1
         || p.lock > 1
@@ -99,7 +105,7 @@ pub fn check(
         Some("a REX prefix that another prefix follows has no effect")
     } else if repeated {
         Some("a prefix is repeated, or contradicts another")
-    } else if instruction.code() == Encoding::Pause && bytes.len() != 2 {
+    } else if instruction.code() == Code::Pause && bytes.len() != 2 {
         Some("pause is f3 90 and nothing else")
     } else if (transfer && (p.opsize != 0 || p.rex)) || (p.opsize != 0 && moves_rsp(instruction)) {
         Some("processors disagree about this prefix on a branch, push or pop")
@@ -108,7 +114,7 @@ pub fn check(
     } else {
         repeat(instruction)
     };
-    wrong.map_or(Ok(()), |reason| Err((Code::Prefix, reason)))
+    wrong.map_or(Ok(()), |reason| Err((ViolationCode::Prefix, reason)))
 }
 
 /// `rep` and `repne` where they are not part of the opcode.

@@ -10,8 +10,8 @@ mod sections;
 mod symbols;
 mod tables;
 
+use crate::findings::{Findings, ViolationCode};
 use crate::insn::{CodeAt, Insn, Routine};
-use crate::report::{Code, Report};
 use crate::schemes::{self, SchemeRules};
 use crate::targets::{Contents, Contract, Rules};
 use elf_loader::{Object, Relocation, Section, SectionId, SymbolId};
@@ -62,21 +62,21 @@ impl<'o> Image<'o> {
     pub fn new(
         object: &'o Object<'o>,
         contract: Contract,
-        report: &mut Report<'o>,
+        findings: &mut Findings<'o>,
     ) -> Option<Image<'o>> {
         let (scheme, target) = match note::made_for(object) {
             Ok(made) => made,
             Err(reason) => {
-                report.object(Code::Foreign, reason);
+                findings.object(ViolationCode::Foreign, reason);
                 return None;
             }
         };
         if let Err(reason) = contract.admits(scheme, target) {
-            report.object(Code::Contract, reason);
+            findings.object(ViolationCode::Contract, reason);
             return None;
         }
         let Some(rules) = Rules::of(target) else {
-            report.object(Code::Contract, "nothing is proved of programs");
+            findings.object(ViolationCode::Contract, "nothing is proved of programs");
             return None;
         };
         let mut image = Image {
@@ -91,16 +91,16 @@ impl<'o> Image<'o> {
         };
         match rules.contents {
             Contents::CodeAlone => {
-                image.check_sections(report);
-                image.check_symbols(report);
-                image.check_codemap(report);
+                image.check_sections(findings);
+                image.check_symbols(findings);
+                image.check_codemap(findings);
             }
             Contents::Module => {
-                module::sections(&mut image, report);
-                module::symbols(&mut image, report);
+                module::sections(&mut image, findings);
+                module::symbols(&mut image, findings);
             }
         }
-        image.check_map(report);
+        image.check_map(findings);
         Some(image)
     }
 

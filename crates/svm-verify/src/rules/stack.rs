@@ -3,8 +3,8 @@
 use super::{Broken, Step, broken};
 use crate::domain::bounds::MAX_ALIGNMENT;
 use crate::domain::{Form, Value};
-use crate::insn::Reg;
-use crate::report::Code;
+use crate::findings::ViolationCode;
+use crate::insn::Gpr;
 
 /// `rsp` stays at whole words, counted from the entry. So if a function is entered with
 /// `rsp` at a multiple of 8, its calls and returns are at multiples of 8.
@@ -14,7 +14,10 @@ use crate::report::Code;
 fn in_words(at: i32) -> Result<(), Broken> {
     match at % 8 {
         0 => Ok(()),
-        _ => broken(Code::Alignment, "%rsp is moved by a part of a word"),
+        _ => broken(
+            ViolationCode::Alignment,
+            "%rsp is moved by a part of a word",
+        ),
     }
 }
 
@@ -22,8 +25,14 @@ impl Step<'_> {
     fn move_rsp(&mut self, at: i64) -> Result<(), Broken> {
         match self.state.set_rsp(at) {
             true => in_words(self.state.rsp()),
-            false if at > 0 => broken(Code::Frame, "%rsp would be above the return address"),
-            false => broken(Code::Frame, "the frame would reach over the guard page"),
+            false if at > 0 => broken(
+                ViolationCode::Frame,
+                "%rsp would be above the return address",
+            ),
+            false => broken(
+                ViolationCode::Frame,
+                "the frame would reach over the guard page",
+            ),
         }
     }
 
@@ -31,7 +40,7 @@ impl Step<'_> {
         match self.state.set_rsp_to(form) {
             true => in_words(self.state.rsp()),
             false => broken(
-                Code::Frame,
+                ViolationCode::Frame,
                 "%rsp would be above its origin, or reach over the guard page",
             ),
         }
@@ -59,8 +68,8 @@ impl Step<'_> {
         self.move_rsp(i64::from(self.state.rsp()) - 8)
     }
 
-    pub(super) fn pop(&mut self, d: Option<Reg>) -> Result<(), Broken> {
-        let popped = self.state.saved.get(self.state.get(Reg::RSP).form);
+    pub(super) fn pop(&mut self, d: Option<Gpr>) -> Result<(), Broken> {
+        let popped = self.state.saved.get(self.state.get(Gpr::RSP).form);
         self.move_rsp(i64::from(self.state.rsp()) + 8)?;
         d.map_or(Ok(()), |d| self.set(d, Value::of(popped)))
     }
@@ -70,21 +79,21 @@ impl Step<'_> {
     pub(super) fn pop_memory(&mut self) -> Result<(), Broken> {
         let m = self.insn.memory;
         self.pop(None)?;
-        match m.base == Reg::RSP {
-            true => broken(Code::StackBounds, "pop to memory through %rsp"),
+        match m.base == Gpr::RSP {
+            true => broken(ViolationCode::StackBounds, "pop to memory through %rsp"),
             false => self.memory(&m).map(|_| ()),
         }
     }
 
     pub(super) fn leave(&mut self) -> Result<(), Broken> {
-        let frame = self.state.get(Reg::RBP).form;
+        let frame = self.state.get(Gpr::RBP).form;
         let (Form::Stack(_) | Form::Aligned(_)) = frame else {
             return broken(
-                Code::StackPointer,
+                ViolationCode::StackPointer,
                 "leave, but %rbp is not known to be in the frame",
             );
         };
         self.move_rsp_to(frame)?;
-        self.pop(Some(Reg::RBP))
+        self.pop(Some(Gpr::RBP))
     }
 }

@@ -21,7 +21,7 @@ mod stlb;
 use twin_abi::Scheme;
 
 use crate::domain::{Flags, Form, Name, State, Value};
-use crate::insn::{Alu, Condition, Reg, TableRead};
+use crate::insn::{Alu, Condition, Gpr, TableRead};
 
 /// How to recognise the check of a scheme.
 pub trait SchemeRules: Sync {
@@ -38,7 +38,7 @@ pub trait SchemeRules: Sync {
 
     /// The meaning of the flags after `cmp $imm, %v`; `None` if it is not a comparison of
     /// this scheme.
-    fn compared(&self, v: Reg, form: Form, imm: i32, wide: bool) -> Option<Flags>;
+    fn compared(&self, v: Gpr, form: Form, imm: i32, wide: bool) -> Option<Flags>;
 
     /// The result of a read of half an entry, if `r` holds the operand that it needs and
     /// `index` is the entry's.

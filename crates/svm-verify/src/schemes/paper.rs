@@ -16,7 +16,7 @@ use twin_abi::{Scheme, stlb};
 
 use super::{Gives, NOT_THIS_SCHEME, SchemeRules};
 use crate::domain::{Flags, Form, Name, State, Value};
-use crate::insn::{Alu, Condition, Half, Reg, TableRead};
+use crate::insn::{Alu, Condition, Gpr, Half, TableRead};
 
 /// The scheme `paper`.
 pub struct Paper;
@@ -54,7 +54,7 @@ impl SchemeRules for Paper {
         }
     }
 
-    fn compared(&self, _: Reg, _: Form, _: i32, _: bool) -> Option<Flags> {
+    fn compared(&self, _: Gpr, _: Form, _: i32, _: bool) -> Option<Flags> {
         None
     }
 

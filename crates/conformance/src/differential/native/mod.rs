@@ -9,7 +9,7 @@ mod faults;
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use process_lab::address_space::{Access, AddressSpace, PERCPU, STACK, clear_stack};
+use process_lab::address_space::{AddressSpace, PERCPU, RegionAccess, STACK, clear_stack};
 use process_lab::error::Error;
 use process_lab::mapping::{self, Backing};
 use process_lab::segments;
@@ -51,9 +51,9 @@ impl<'f> Native<'f> {
     pub fn new(stock: &'f Stock<'f>, memory: &Shared) -> Result<Native<'f>, Error> {
         for region in stock.space.regions() {
             let protection = match region.access {
-                Access::Code => libc::PROT_READ | libc::PROT_EXEC,
-                Access::ReadOnly => libc::PROT_READ,
-                Access::Writable => libc::PROT_READ | libc::PROT_WRITE,
+                RegionAccess::Code => libc::PROT_READ | libc::PROT_EXEC,
+                RegionAccess::ReadOnly => libc::PROT_READ,
+                RegionAccess::Writable => libc::PROT_READ | libc::PROT_WRITE,
             };
             let backing = Backing::File {
                 fd: memory.fd(),

@@ -17,12 +17,12 @@ use crate::asm::import::Import;
 use crate::asm::{Field, Referent};
 use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, Lifted};
-use crate::plan::Plan;
+use crate::plan::InstPlan;
 use crate::refusal::Refusal;
 
 /// Refuses references to code that could not follow it. The same code as in [`emit`] moves
 /// the tables of a copy, to places that it is told will exist.
-pub fn check(lifted: &Lifted<'_>, plans: &[Plan]) -> Vec<Refusal> {
+pub fn check(lifted: &Lifted<'_>, plans: &[InstPlan]) -> Vec<Refusal> {
     let mut object = owned(lifted.object);
     let section_symbols = section_symbols(&mut object, lifted);
     let places = Places::planned(lifted, plans);

@@ -14,8 +14,8 @@ use foldhash::HashMap;
 use crate::analyse::class::Class;
 use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
-use crate::plan::Plan;
-use crate::refusal::{self, Code, Refusal};
+use crate::plan::InstPlan;
+use crate::refusal::{self, Refusal, RefusalCode};
 use crate::registers::gpr;
 
 type Entry = [u8; 6];
@@ -68,7 +68,7 @@ const MOST_WORDS: i64 = 32;
 
 /// Refuses tables that cannot be read, and instructions whose sequence pushes words where
 /// no entry can say so.
-pub fn check(lifted: &Lifted<'_>, plans: &[Plan]) -> Vec<Refusal> {
+pub fn check(lifted: &Lifted<'_>, plans: &[InstPlan]) -> Vec<Refusal> {
     let (Some(ips), Some(entries)) = (
         lifted.object.section_named(SpecialKind::OrcUnwindIp.name()),
         lifted.object.section_named(SpecialKind::OrcUnwind.name()),
@@ -123,7 +123,7 @@ fn rows(
         }
         if depth.words == 0 {
             let end = lifted.inst(depth.inst).iced.next_ip();
-            for (at, entry) in old.inside(code, original, end) {
+            for (at, entry) in old.beginning_within(code, original, end) {
                 put(laid.offset(depth.at) + (at - original), entry);
             }
         }
@@ -139,7 +139,7 @@ fn rows(
 
 fn beyond(lifted: &Lifted<'_>, i: InstIdx) -> Refusal {
     let reason = "registers must be spilled where unwinding counts from neither rsp nor rbp";
-    lifted.refusal(Code::NoScratch, i, reason)
+    lifted.refusal(RefusalCode::NoScratch, i, reason)
 }
 
 /// The entry with `words` more words on the stack, in the sequence of an instruction.
@@ -180,7 +180,12 @@ struct Original {
 impl Original {
     fn read(lifted: &Lifted<'_>, ips: SectionId, entries: SectionId) -> Result<Original, Refusal> {
         let refuse = |id: SectionId, reason: String| {
-            Refusal::at(Code::Metadata, &lifted.object.section(id).name, 0, reason)
+            Refusal::at(
+                RefusalCode::Metadata,
+                &lifted.object.section(id).name,
+                0,
+                reason,
+            )
         };
         let read = |id| special::entries(lifted.object, id).map_err(|e| refuse(id, e.to_string()));
         let (places, contents) = (read(ips)?, read(entries)?);
@@ -219,7 +224,7 @@ impl Original {
     /// The entries that begin inside an instruction. They belong to an alternative that
     /// replaces it: `pushf; pop %rax` for `call *pv_ops+N(%rip)`. These instructions
     /// stay as they are, and so do the entries' places in them.
-    fn inside(
+    fn beginning_within(
         &self,
         code: CodeIdx,
         start: u64,

@@ -7,19 +7,19 @@ use crate::analyse::class::Class;
 use crate::asm::{Label, Position};
 use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
-use crate::plan::Plan;
+use crate::plan::InstPlan;
 
 /// The map from original to new places.
 pub struct Places<'p, 'a> {
     lifted: &'p Lifted<'a>,
-    code: Code<'p>,
+    code: RewrittenCode<'p>,
 }
 
 /// What is known of the rewritten code.
-enum Code<'p> {
+enum RewrittenCode<'p> {
     /// Its plans: whether a place will exist, and how long kept instructions will be. All
     /// places are said to be 0.
-    Planned(&'p [Plan]),
+    Planned(&'p [InstPlan]),
     /// The code, and the new offsets of what is inside a sequence: accesses that have a
     /// `lock` prefix, and jumps through thunks that a switch replaced.
     Written(&'p Applied, HashMap<u32, u64>),
@@ -27,8 +27,8 @@ enum Code<'p> {
 
 impl<'p, 'a> Places<'p, 'a> {
     /// The map before the code is written: it has the places that there will be.
-    pub fn planned(lifted: &'p Lifted<'a>, plans: &'p [Plan]) -> Places<'p, 'a> {
-        let code = Code::Planned(plans);
+    pub fn planned(lifted: &'p Lifted<'a>, plans: &'p [InstPlan]) -> Places<'p, 'a> {
+        let code = RewrittenCode::Planned(plans);
         Places { lifted, code }
     }
 
@@ -39,14 +39,14 @@ impl<'p, 'a> Places<'p, 'a> {
             (i.0, laid.offset(at))
         };
         let inside = applied.locked.iter().chain(&applied.thunks).map(offset);
-        let code = Code::Written(applied, inside.collect());
+        let code = RewrittenCode::Written(applied, inside.collect());
         Places { lifted, code }
     }
 
     fn at(&self, label: Label) -> u64 {
         match &self.code {
-            Code::Planned(_) => 0,
-            Code::Written(applied, _) => applied.place(label).1,
+            RewrittenCode::Planned(_) => 0,
+            RewrittenCode::Written(applied, _) => applied.place(label).1,
         }
     }
 
@@ -61,8 +61,8 @@ impl<'p, 'a> Places<'p, 'a> {
         let section = &self.lifted.sections[usize::from(code.0)];
         if offset == self.lifted.object.section(section.id).data.len() as u64 {
             return Some(match &self.code {
-                Code::Planned(_) => 0,
-                Code::Written(applied, _) => {
+                RewrittenCode::Planned(_) => 0,
+                RewrittenCode::Written(applied, _) => {
                     applied.sections[usize::from(code.0)].bytes.len() as u64
                 }
             });
@@ -75,8 +75,8 @@ impl<'p, 'a> Places<'p, 'a> {
     pub fn thunk(&self, code: CodeIdx, offset: u64) -> Option<u64> {
         let i = self.lifted.inst_at(code, offset)?;
         let moved = match &self.code {
-            Code::Planned(_) => None,
-            Code::Written(_, inside) => inside.get(&i.0).copied(),
+            RewrittenCode::Planned(_) => None,
+            RewrittenCode::Written(_, inside) => inside.get(&i.0).copied(),
         };
         moved.or_else(|| self.place(code, offset))
     }
@@ -89,8 +89,8 @@ impl<'p, 'a> Places<'p, 'a> {
         let function = self.lifted.function(f);
         if function.end == end {
             return Some(match &self.code {
-                Code::Planned(_) => 0,
-                Code::Written(applied, _) => self.at(applied.function_ends[f.0 as usize]),
+                RewrittenCode::Planned(_) => 0,
+                RewrittenCode::Written(applied, _) => self.at(applied.function_ends[f.0 as usize]),
             });
         }
         self.place(code, end)
@@ -103,8 +103,8 @@ impl<'p, 'a> Places<'p, 'a> {
             return None;
         }
         let (start, bytes) = match &self.code {
-            Code::Planned(_) => (0, self.lifted.bytes(i)),
-            Code::Written(applied, locks) => {
+            RewrittenCode::Planned(_) => (0, self.lifted.bytes(i)),
+            RewrittenCode::Written(applied, locks) => {
                 let start = locks.get(&i.0).copied();
                 let start = start.unwrap_or_else(|| self.at(Label(i.0)));
                 let bytes = &applied.sections[usize::from(code.0)].bytes;
@@ -125,8 +125,8 @@ impl<'p, 'a> Places<'p, 'a> {
             .rev()
             .find_map(|at| self.lifted.inst_at(code, at))?;
         match &self.code {
-            Code::Planned(plans) => self.planned_len(plans, first, last),
-            Code::Written(applied, _) => {
+            RewrittenCode::Planned(plans) => self.planned_len(plans, first, last),
+            RewrittenCode::Written(applied, _) => {
                 let end = applied.kept_ends.get(&last.0)?;
                 let laid = &applied.sections[usize::from(code.0)];
                 Some(laid.offset(*end) - self.at(Label(first.0)))
@@ -135,7 +135,7 @@ impl<'p, 'a> Places<'p, 'a> {
     }
 
     /// The bytes that instructions of one function will have, if all of them are kept.
-    fn planned_len(&self, plans: &[Plan], first: InstIdx, last: InstIdx) -> Option<u64> {
+    fn planned_len(&self, plans: &[InstPlan], first: InstIdx, last: InstIdx) -> Option<u64> {
         let function = self.lifted.function(self.lifted.function_of(first));
         let kept = function.insts.contains(&last.0);
         let insts = (first.0..=last.0).map(InstIdx);

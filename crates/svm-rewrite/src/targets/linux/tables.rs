@@ -9,7 +9,7 @@ use foldhash::HashMap;
 use super::places::Places;
 use super::unused::Unused;
 use crate::lift::{CodeIdx, Lifted};
-use crate::refusal::{self, Code, Refusal};
+use crate::refusal::{self, Refusal, RefusalCode};
 
 /// Moves all references in `object`, which are still to the original's places. Every
 /// place that cannot be moved is a refusal.
@@ -88,7 +88,7 @@ struct Mover<'m, 'p, 'a> {
 
 impl Mover<'_, '_, '_> {
     fn refuse(&mut self, section: &str, offset: u64, reason: impl Into<String>) {
-        let refusal = Refusal::at(Code::Metadata, section, offset, reason);
+        let refusal = Refusal::at(RefusalCode::Metadata, section, offset, reason);
         refusal::add(&mut self.refusals, refusal);
     }
 
@@ -213,7 +213,7 @@ impl Mover<'_, '_, '_> {
                         symbol.name
                     );
                     self.refusals
-                        .push(Refusal::at(Code::Metadata, section, start, reason));
+                        .push(Refusal::at(RefusalCode::Metadata, section, start, reason));
                 }
             }
         }

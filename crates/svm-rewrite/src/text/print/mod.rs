@@ -24,13 +24,13 @@ use foldhash::HashSet;
 use super::cfi::{Here, Tracker};
 use super::format::Texts;
 use super::marks::StatementIdx;
-use super::statement::{Kind, Statement};
+use super::statement::{Statement, StatementKind};
 use super::tables::Words;
 use super::tie::Tie;
 use crate::asm::{Label, Position};
-use crate::encode::sites::{Site, SiteCode};
+use crate::encode::sites::{SiteCode, SiteSequence};
 use crate::lift::{FuncIdx, InstIdx, Lifted};
-use crate::refusal::Code;
+use crate::refusal::RefusalCode;
 
 /// A line that cannot be printed, and why.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct Obstacle {
     /// The statement that cannot be printed.
     pub at: StatementIdx,
     /// The code of the refusal that it becomes.
-    pub code: Code,
+    pub code: RefusalCode,
     /// Why it cannot be printed.
     pub reason: String,
 }
@@ -136,7 +136,7 @@ struct Printer<'p, 'a> {
     /// Functions whose out-of-line parts follow a statement, the next one last.
     parts_after: Vec<(StatementIdx, FuncIdx)>,
     /// Site of each instruction.
-    sites: Vec<Option<&'p Site>>,
+    sites: Vec<Option<&'p SiteSequence>>,
     /// The state of directives at each branch out of line, by the number of its label.
     at: Vec<Option<At<'p>>>,
     /// Whether a label is that of an out-of-line part, by number.
@@ -208,7 +208,7 @@ impl<'p, 'a> Printer<'p, 'a> {
     fn obstacle(&mut self, at: StatementIdx, reason: &str) {
         self.obstacles.push(Obstacle {
             at,
-            code: Code::Statement,
+            code: RefusalCode::Statement,
             reason: reason.to_owned(),
         });
     }
@@ -216,9 +216,17 @@ impl<'p, 'a> Printer<'p, 'a> {
     fn statement(&mut self, k: StatementIdx) {
         let statement = self.input.statements[k.0 as usize];
         match statement.kind {
-            Kind::Directive if self.input.tie.inst(k).is_none() => self.directive(k, &statement),
-            Kind::Instruction | Kind::Directive => self.instruction(k, &statement),
-            Kind::Label | Kind::Assignment | Kind::Prefix | Kind::Opaque | Kind::Definition => {}
+            StatementKind::Directive if self.input.tie.inst(k).is_none() => {
+                self.directive(k, &statement)
+            }
+            StatementKind::Instruction | StatementKind::Directive => {
+                self.instruction(k, &statement)
+            }
+            StatementKind::Label
+            | StatementKind::Assignment
+            | StatementKind::Prefix
+            | StatementKind::Opaque
+            | StatementKind::Definition => {}
         }
         while let Some((_, f)) = self.parts_after.pop_if(|(after, _)| *after == k) {
             self.parts(f, k);

@@ -5,8 +5,8 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register, UsedMemory};
 
 use super::{OperandField, addressed, gpr64, writes};
 use crate::decode::allow;
-use crate::insn::{Access, Insn, Memory, Op, Origin, Reg};
-use crate::report::Code;
+use crate::findings::ViolationCode;
+use crate::insn::{Access, Gpr, Insn, MemoryOperand, Op, Origin};
 use crate::targets::{Instructions, NamedMemory, Rules};
 
 /// Fills in the explicit memory operand and makes sure there is no other.
@@ -16,7 +16,7 @@ pub(super) fn memory(
     rules: &Rules,
     used: &[UsedMemory],
     insn: &mut Insn,
-) -> Result<(), (Code, &'static str)> {
+) -> Result<(), (ViolationCode, &'static str)> {
     let explicit = (0..i.op_count()).find(|&n| i.op_kind(n) == OpKind::Memory);
     let silent = matches!(i.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
     let silent =
@@ -28,7 +28,7 @@ pub(super) fn memory(
     let registers = origin == Origin::Registers;
     if explicit.is_some() && !silent && registers && gpr64(i.memory_base()).is_none() {
         return Err((
-            Code::AddressForm,
+            ViolationCode::AddressForm,
             "no register holds a translated address here",
         ));
     }
@@ -37,7 +37,10 @@ pub(super) fn memory(
     } else if used.iter().any(|m| explicit.is_none() || !is_operand(m, i))
         && !(explicit.is_none() && allow::is_system(i, rules.instructions))
     {
-        return Err((Code::Implicit, "it reaches memory that no operand shows"));
+        return Err((
+            ViolationCode::Implicit,
+            "it reaches memory that no operand shows",
+        ));
     }
     if explicit.is_none() {
         return Ok(());
@@ -49,20 +52,26 @@ pub(super) fn memory(
         Op::BitAt { bits, .. } => (Access::Write, bits / 8),
         _ => accessed(used.iter().filter(|m| is_operand(m, i))),
     };
-    insn.memory = Memory {
+    insn.memory = MemoryOperand {
         access: Access::None,
         indexed: i.memory_index() != Register::None,
         origin,
         size: u16::from(size),
-        base: gpr64(i.memory_base()).unwrap_or(Reg::RAX),
+        base: gpr64(i.memory_base()).unwrap_or(Gpr::RAX),
         disp: i.memory_displacement64() as i32,
     };
     match field {
         OperandField::Tag | OperandField::Xlate => {
-            return Err((Code::Table, "not one of the table reads of a check"));
+            return Err((
+                ViolationCode::Table,
+                "not one of the table reads of a check",
+            ));
         }
         OperandField::Displacement if !silent && registers => {
-            return Err((Code::Untranslated, "its displacement is an address in dom0"));
+            return Err((
+                ViolationCode::Untranslated,
+                "its displacement is an address in dom0",
+            ));
         }
         // Reported already.
         OperandField::Bad => return Ok(()),
@@ -71,7 +80,7 @@ pub(super) fn memory(
     }
     if access == Access::None || insn.memory.size == 0 {
         return Err((
-            Code::Implicit,
+            ViolationCode::Implicit,
             "the size of its memory operand is not known",
         ));
     }

@@ -4,7 +4,7 @@ use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::{OperandField, gpr, gpr32, gpr64};
 use crate::decode::allow;
-use crate::insn::{Alu, BranchTarget, Condition, Half, Op, Reg, RegSet, StringKind, TableRead};
+use crate::insn::{Alu, BranchTarget, Condition, Gpr, GprSet, Half, Op, StringKind, TableRead};
 use crate::schemes;
 
 /// The operation in a module for a stock kernel, which may have more of them.
@@ -48,7 +48,7 @@ pub(super) fn operation(i: &Instruction, field: OperandField) -> Op {
 }
 
 /// The first operand, if it is a 64-bit register.
-fn first_register(i: &Instruction) -> Option<Reg> {
+fn first_register(i: &Instruction) -> Option<Gpr> {
     (i.op0_kind() == OpKind::Register).then(|| gpr64(i.op0_register()))?
 }
 
@@ -73,7 +73,7 @@ fn branch(i: &Instruction) -> Op {
 }
 
 /// Both operands, if they are 64-bit registers: destination first.
-fn two_registers(i: &Instruction) -> Option<(Reg, Reg)> {
+fn two_registers(i: &Instruction) -> Option<(Gpr, Gpr)> {
     let both = i.op0_kind() == OpKind::Register && i.op1_kind() == OpKind::Register;
     both.then_some(())?;
     Some((gpr64(i.op0_register())?, gpr64(i.op1_register())?))
@@ -130,7 +130,7 @@ fn lea(i: &Instruction, field: OperandField) -> Op {
     };
     let base = i.memory_base();
     let inputs = [base, i.memory_index()].into_iter().filter_map(gpr);
-    let inputs = inputs.fold(RegSet::NONE, |set, r| set.or(r.set()));
+    let inputs = inputs.fold(GprSet::NONE, |set, r| set.or(r.set()));
     let simple = d.is_gpr64() && i.memory_index() == Register::None && field == OperandField::None;
     let offset = gpr64(base)
         .filter(|_| simple)

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use iced_x86::{Code, Decoder, DecoderOptions, InstructionInfoFactory, OpCodeOperandKind};
 
 use super::*;
-use crate::decode::allow::{self, Verdict};
+use crate::decode::allow::{self, Admission};
 use crate::decode::classify::{self, OperandField};
 use crate::decode::prefix;
 use crate::targets::Rules;
@@ -68,7 +68,7 @@ fn compared(
     factory: &mut InstructionInfoFactory,
 ) -> Option<(Instruction, Result<(), &'static str>)> {
     let i = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode();
-    if allow::verdict(i.code()) != Verdict::Allowed {
+    if allow::admission(i.code()) != Admission::Allowed {
         return None;
     }
     prefix::check(&i, &bytes[..i.len()], Rules::hypervisor()).ok()?;
@@ -122,7 +122,7 @@ fn the_decoders_agree_on_every_listed_instruction() {
     }
     let shown: Vec<&str> = differ.values().map(String::as_str).collect();
     assert!(shown.is_empty(), "{}", shown.join("\n"));
-    let listed = Code::values().filter(|&code| allow::verdict(code) == Verdict::Allowed);
+    let listed = Code::values().filter(|&code| allow::admission(code) == Admission::Allowed);
     let missing: Vec<Code> = listed
         .filter(|code| !seen.contains(code) && !LOST.contains(code))
         // This test writes no EVEX prefix; the fixture `class_avx512` has them.
