@@ -67,11 +67,11 @@ pub fn stop(object: &Object<'_>) -> Result<Option<String>, Refusal> {
     line(&mut text, ".balign 4");
     let mut at = 0;
     for (offset, symbol) in stop.fields {
-        line(&mut text, &format!(".zero {}", offset - at));
+        zeros(&mut text, offset - at);
         line(&mut text, &format!(".long {symbol} - ."));
         at = offset + 4;
     }
-    line(&mut text, &format!(".zero {}", stop.size - at));
+    zeros(&mut text, stop.size - at);
     Ok(Some(text))
 }
 
@@ -209,6 +209,12 @@ fn print_bytes(text: &mut String, bytes: &[u8]) {
         }
         let bytes: Vec<String> = now.iter().map(|byte| format!("{byte:#04x}")).collect();
         line(text, &format!(".byte {}", bytes.join(",")));
+    }
+}
+
+fn zeros(text: &mut String, count: u64) {
+    if count != 0 {
+        line(text, &format!(".zero {count}"));
     }
 }
 
