@@ -19,14 +19,19 @@ die() {
 
 . "$root/scripts/apt.sh"
 
+download() {
+    # shellcheck disable=SC2046,SC2086
+    (cd "$work" && apt-get $opts -q source --download-only --only-source "$1" >apt.log 2>&1)
+}
+
 fetch() {
     package=$1
     [ ! -e "$programs/$package/.complete" ] || return 0
     work=$programs/$package.new
     rm -rf "$work" "${programs:?}/$package"
     mkdir -p "$work"
-    # shellcheck disable=SC2046,SC2086
-    (cd "$work" && apt-get $opts -q source --download-only --only-source "$package" >apt.log 2>&1) ||
+    # An index of updates may name what the mirror has no more: then the release's own.
+    download "$package" || download "$package/bookworm" ||
         die "cannot fetch the source of $package: $(tail -n 1 "$work/apt.log")"
     # The original tarball alone: what Debian changes is for Debian's builds.
     tarball=$(find "$work" -name '*.orig.tar.*' ! -name '*.asc' | head -n 1)

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A module has it in `.modinfo`, where `modinfo` shows it; an object for a hypervisor in
-//! `.twin.origin`, which is not loaded. A mark says what its maker says: it protects
+//! `.twin.origin`, which is not loaded. A module that was compiled with `twin cc` has
+//! `from=source` in the place of the original. A mark says what its maker says: it protects
 //! from mistakes, a signature protects it from others.
 
 use std::borrow::Cow;
@@ -28,14 +29,26 @@ pub fn hash(contents: &[u8]) -> String {
     format!("sha256:{}", digits.collect::<String>())
 }
 
-/// Marks an object that was made from contents with this hash.
-pub fn put(object: &mut Object<'static>, target: Target, scheme: Scheme, original: &str) {
-    let mark = format!(
-        "{KEY}={} scheme={} target={} {ORIGINAL}{original}\0",
+/// Which version made something, and how.
+fn made(target: Target, scheme: Scheme) -> String {
+    format!(
+        "{KEY}={} scheme={} target={}",
         env!("CARGO_PKG_VERSION"),
         scheme.as_str(),
         target.as_str(),
-    );
+    )
+}
+
+/// The mark of a module that was made from texts, for the one that describes the module. It
+/// names no original: that would be many files.
+pub fn text(target: Target, scheme: Scheme) -> String {
+    let made = made(target, scheme);
+    format!("\t.section {MODINFO},\"a\",@progbits\n\t.asciz \"{made} from=source\"\n")
+}
+
+/// Marks an object that was made from contents with this hash.
+pub fn put(object: &mut Object<'static>, target: Target, scheme: Scheme, original: &str) {
+    let mark = format!("{} {ORIGINAL}{original}\0", made(target, scheme));
     let (name, flags) = match target {
         Target::Linux => (MODINFO, SHF_ALLOC),
         Target::Hypervisor | Target::Process => (sections::ORIGIN, 0),

@@ -12,12 +12,15 @@
 
 use std::borrow::Cow;
 
-use svm_rewrite::text::{Printed, Source};
-use svm_rewrite::{Options, Scheme, Target};
+use elf_loader::Object;
+use svm_rewrite::text::{self, Expansion, Printed, Returns, Source};
+use svm_rewrite::{Options, Refusal, RefusalCode, Scheme, Target};
 use svm_verify::Contract;
 
 use command_line::assembler;
 use command_line::failure::Failure;
+
+use crate::mark;
 
 /// The table and the slow paths of a program, part of each of its texts, linked
 /// once.
@@ -45,7 +48,8 @@ pub fn options(target: Target, scheme: Scheme) -> Result<Options, Failure> {
     }
 }
 
-/// Rewrites a text; `assemble` turns the marked text into an object.
+/// Rewrites a text; `assemble` turns the marked text into an object. `returns` is what is
+/// known of how the compiler's functions return, for a text without any.
 ///
 /// # Errors
 /// The text is refused, or cannot be assembled.
@@ -53,34 +57,111 @@ pub fn rewrite<E: From<Failure>>(
     name: &str,
     text: &[u8],
     options: Options,
-    assemble: impl FnOnce(&[u8]) -> Result<Vec<u8>, E>,
+    returns: Option<Returns>,
+    assemble: impl Fn(&[u8]) -> Result<Vec<u8>, E>,
 ) -> Result<Printed, E> {
-    let (source, marked) = Source::new(text);
-    let bytes = assemble(&marked)?;
-    let object = elf_loader::read(&bytes).map_err(|e| Failure::unreadable(name, &e))?;
-    let mut printed = source
-        .rewrite(&object, options)
-        .map_err(|refusals| Failure::Refused {
-            file: name.to_owned(),
-            refusals,
-        })?;
-    if let Some(runtime) = runtime(&printed, options) {
-        printed.text.extend_from_slice(b"\n\t.att_syntax\n");
-        printed.text.extend_from_slice(runtime.as_bytes());
+    let refused = |refusals| Failure::Refused {
+        file: name.to_owned(),
+        refusals,
+    };
+    let job = Text {
+        name,
+        options,
+        returns,
+        assemble: &assemble,
+    };
+    let refusals = match job.rewrite(Source::new(text))? {
+        Ok(printed) => return Ok(printed),
+        Err(refusals) => refusals,
+    };
+    // Lines that become several instructions, or none, may be macros and repetitions.
+    if !refusals.iter().any(|r| r.code == RefusalCode::Statement) {
+        return Err(refused(refusals).into());
     }
-    Ok(printed)
+    match job.expansion(text)? {
+        Some(expansion) => {
+            let printed = job.rewrite(Source::expanded(&expansion))?;
+            Ok(printed.map_err(refused)?)
+        }
+        None => Err(refused(refusals).into()),
+    }
 }
 
-/// The runtime that a text brings along.
-fn runtime(printed: &Printed, options: Options) -> Option<Cow<'static, str>> {
-    match options.target {
-        Target::Process => Some(PROCESS_RUNTIME.into()),
-        // Without code nothing calls it. modpost's `.mod.c` is such a source: kbuild runs
-        // no objtool on it, so its copy would have no unwind tables.
-        Target::Linux if printed.stats.instructions == 0 => None,
-        Target::Linux => Some(svm_rewrite::text::module_runtime(options.scheme).into()),
-        // A text for a hypervisor becomes an object.
-        Target::Hypervisor => None,
+/// How a text is rewritten.
+struct Text<'t, A> {
+    name: &'t str,
+    options: Options,
+    returns: Option<Returns>,
+    assemble: &'t A,
+}
+
+impl<A, E: From<Failure>> Text<'_, A>
+where
+    A: Fn(&[u8]) -> Result<Vec<u8>, E>,
+{
+    fn rewrite(
+        &self,
+        (source, marked): (Source<'_>, Vec<u8>),
+    ) -> Result<Result<Printed, Vec<Refusal>>, E> {
+        let bytes = (self.assemble)(&marked)?;
+        let object = self.read(&bytes)?;
+        let mut printed = match source.rewrite(&object, self.options) {
+            Ok(printed) => printed,
+            Err(refusals) => return Ok(Err(refusals)),
+        };
+        match self.added(&object, &printed) {
+            Ok(added) if added.is_empty() => {}
+            Ok(added) => {
+                printed.text.extend_from_slice(b"\n\t.att_syntax\n");
+                printed.text.extend_from_slice(added.as_bytes());
+            }
+            Err(refusal) => return Ok(Err(vec![refusal])),
+        }
+        Ok(Ok(printed))
+    }
+
+    fn read<'o>(&self, bytes: &'o [u8]) -> Result<Object<'o>, Failure> {
+        elf_loader::read(bytes).map_err(|e| Failure::unreadable(self.name, &e))
+    }
+
+    /// The text with its macros written out, if it is assembled to the same object.
+    fn expansion(&self, text: &[u8]) -> Result<Option<Expansion>, E> {
+        let Some(expansion) = text::expand(text) else {
+            return Ok(None);
+        };
+        // It may be wrong, and the assembler may not take it.
+        let (original, expanded) = ((self.assemble)(text)?, (self.assemble)(&expansion.text)?);
+        let same = text::same(&self.read(&original)?, &self.read(&expanded)?);
+        Ok(same.then_some(expansion))
+    }
+
+    /// What a text brings along: the runtime, and what the text that describes a module says
+    /// of it.
+    fn added(&self, object: &Object<'_>, printed: &Printed) -> Result<Cow<'static, str>, Refusal> {
+        let Options { target, scheme, .. } = self.options;
+        match target {
+            Target::Process => Ok(PROCESS_RUNTIME.into()),
+            // A text for a hypervisor becomes an object.
+            Target::Hypervisor => Ok("".into()),
+            Target::Linux => {
+                let mut added = String::new();
+                if let Some(stop) = text::module_stop(object)? {
+                    added += &stop;
+                    added += &mark::text(target, scheme);
+                }
+                // Without code nothing calls it. modpost's `.mod.c` is such a source: kbuild
+                // runs no objtool on it, so its copy would have no unwind tables.
+                if printed.stats.instructions != 0 {
+                    let shown = text::module_returns(object);
+                    let returns = match (shown, self.returns) {
+                        (Returns::Plain, Some(compiled)) => compiled,
+                        (shown, _) => shown,
+                    };
+                    added += &text::module_runtime(scheme, returns);
+                }
+                Ok(added.into())
+            }
+        }
     }
 }
 
@@ -90,9 +171,9 @@ fn runtime(printed: &Printed, options: Options) -> Option<Cow<'static, str>> {
 /// It is not, or cannot be assembled.
 pub fn verify(name: &str, printed: &Printed, scheme: Scheme) -> Result<(), Failure> {
     let mut text = Cow::Borrowed(&*printed.text);
-    if runtime(printed, Options::of(Target::Linux, scheme)).is_none() {
+    if printed.stats.instructions == 0 {
         // It is a part of a module that has the runtime from other objects.
-        let runtime = svm_rewrite::text::module_runtime(scheme);
+        let runtime = text::module_runtime(scheme, Returns::Plain);
         text.to_mut().extend_from_slice(runtime.as_bytes());
     }
     let bytes = assembler::assemble(name, &text)?;

@@ -163,6 +163,15 @@ impl CommandLine {
         self.options().any(|words| words[0] == option)
     }
 
+    /// The value of the last option that begins so.
+    pub fn last(&self, prefix: &str) -> Option<String> {
+        let values = self.options().filter_map(|words| {
+            let word = words[0].to_string_lossy();
+            word.strip_prefix(prefix).map(str::to_owned)
+        });
+        values.last()
+    }
+
     /// Whether one of these is given.
     pub fn any(&self, options: &[&str]) -> bool {
         options.iter().any(|option| self.has(option))

@@ -18,10 +18,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
+use command_line::child;
 use command_line::failure::Failure;
+use command_line::temporary::ScratchDirectory;
 use svm_rewrite::Options;
-use svm_rewrite::text::Printed;
-use tempfile::TempDir;
+use svm_rewrite::text::{Printed, Returns};
 
 pub use arguments::{CommandLine, Stage};
 use auxiliary::{Auxiliary, Family};
@@ -74,7 +75,7 @@ impl Job<'_> {
         if let Some((option, why)) = &self.line.refused {
             return Err(Failure::Usage(format!("{option} {why}")).into());
         }
-        let scratch = tempfile::Builder::new().prefix("twin-cc-").tempdir();
+        let scratch = ScratchDirectory::create("twin-cc-");
         let scratch = scratch.map_err(|e| Failure::access("a temporary directory", e))?;
         match self.line.stage {
             Stage::Link => self.link(&scratch),
@@ -83,7 +84,7 @@ impl Job<'_> {
     }
 
     /// Every source to its own output.
-    fn compile_all(&self, scratch: &TempDir) -> Result<Vec<Compiled>, Stop> {
+    fn compile_all(&self, scratch: &ScratchDirectory) -> Result<Vec<Compiled>, Stop> {
         let sources: Vec<_> = self.line.sources().collect();
         if sources.len() > 1 && self.line.output.is_some() {
             // The compiler has a message for this.
@@ -109,7 +110,7 @@ impl Job<'_> {
     }
 
     /// Compiles every source to an object in the temporary directory, then links all.
-    fn link(&self, scratch: &TempDir) -> Result<Vec<Compiled>, Stop> {
+    fn link(&self, scratch: &ScratchDirectory) -> Result<Vec<Compiled>, Stop> {
         let mut compiled = Vec::new();
         let mut objects = Vec::new();
         for (n, source) in self.line.sources().enumerate() {
@@ -125,17 +126,17 @@ impl Job<'_> {
         Ok(compiled)
     }
 
-    fn compile(&self, scratch: &TempDir, source: &OsStr, output: &Path) -> Result<Compiled, Stop> {
+    fn compile(&self, scratch: &ScratchDirectory, source: &OsStr, output: &Path) -> Result<Compiled, Stop> {
         // A directory for each: clang leaves files there.
-        let own = tempfile::tempdir_in(scratch.path());
+        let own = scratch.directory();
         let own = own.map_err(|e| Failure::access("a temporary directory", e))?;
         let auxiliary = self
             .line
             .has_auxiliary()
             .then(|| Auxiliary::of(&self.line, self.family(), Path::new(source)));
         let assembly = match &auxiliary {
-            Some(auxiliary) => auxiliary.assembly(own.path()),
-            None => own.path().join("original.s"),
+            Some(auxiliary) => auxiliary.assembly(&own),
+            None => own.join("original.s"),
         };
         let mut command = Command::new(self.compiler);
         command.args(self.line.for_compiling(source));
@@ -166,7 +167,7 @@ impl Job<'_> {
             }
         }
         if let Some(auxiliary) = &auxiliary {
-            self.leave(own.path(), &assembly, auxiliary, output, &printed.text)?;
+            self.leave(&own, &assembly, auxiliary, output, &printed.text)?;
         }
         Ok(Compiled {
             source: source.into(),
@@ -218,9 +219,11 @@ impl Job<'_> {
         })
     }
 
-    fn rewrite(&self, scratch: &TempDir, source: &OsStr, text: &[u8]) -> Result<Printed, Stop> {
+    fn rewrite(&self, scratch: &ScratchDirectory, source: &OsStr, text: &[u8]) -> Result<Printed, Stop> {
         let name = format!("{} (its assembly)", Path::new(source).display());
-        source::rewrite(&name, text, self.options, |marked| {
+        let thunk = self.line.last("-mfunction-return=").as_deref() == Some("thunk-extern");
+        let returns = thunk.then_some(Returns::Thunk);
+        source::rewrite(&name, text, self.options, returns, |marked| {
             let object = scratch.path().join("marked.o");
             self.assemble(&scratch.path().join("marked.s"), marked, &object, false)?;
             let read = std::fs::read(&object);
@@ -240,7 +243,7 @@ impl Job<'_> {
     }
 
     fn execute(&self, command: &mut Command) -> Result<(), Stop> {
-        let status = command.stdin(Stdio::inherit()).status().map_err(|error| {
+        let status = child::status(command.stdin(Stdio::inherit())).map_err(|error| {
             let why = format!("cannot be run: {error}; give the compiler after `--`");
             Failure::access(Path::new(self.compiler).display(), why)
         })?;

@@ -75,6 +75,20 @@ fn a_module_of_one_source_links_and_is_proved() {
     let (sandbox, said) = built("single", &twin("gcc-12"));
     assert_eq!(complaints(&said), [""; 0], "{said}");
     is_checked(&sandbox, "hello.ko");
+    has_the_kernels_forms(&sandbox, "hello.ko");
+}
+
+/// The log of the module's kernel names a refused access, and `modinfo` names what made it.
+fn has_the_kernels_forms(sandbox: &Sandbox, module: &str) {
+    let bytes = sandbox.read(module);
+    let object = elf_loader::read(&bytes).expect("an object");
+    let marks = elf_loader::modinfo::values(&object, "twin");
+    assert_eq!(marks, ["0.1.0 scheme=stlb target=linux from=source"]);
+    let bugs = object.section_named("__bug_table").expect("it has one");
+    let entries = elf_loader::special::entries(&object, bugs).expect("of this kernel");
+    let sites = entries.iter().filter_map(elf_loader::special::Entry::site);
+    let of_runtime = sites.filter(|(id, _)| object.section(*id).name == ".twin.text");
+    assert_eq!(of_runtime.count(), 1);
 }
 
 #[test]
@@ -82,6 +96,7 @@ fn a_module_of_several_sources_has_one_table() {
     let (sandbox, said) = built("several", &twin("gcc-12"));
     assert_eq!(complaints(&said), [""; 0], "{said}");
     is_checked(&sandbox, "device.ko");
+    has_the_kernels_forms(&sandbox, "device.ko");
     for name in ["twin_stlb", "twin_slow_rax"] {
         assert_eq!(symbols(&sandbox, "device.ko", name), 1, "{name}");
     }
@@ -99,6 +114,89 @@ fn a_module_of_several_sources_has_one_table() {
     let second = |r: &&&elf_loader::Relocation| r.addend as u64 >= section.size / 2;
     assert!(entries.iter().filter(second).count() > 20);
     assert!(entries.len() > 40);
+}
+
+/// What a source is compiled to return by is what its kernel has.
+#[test]
+fn the_runtime_returns_as_the_source_is_compiled_to() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.c", "int a(int *p) { return *p; }\n");
+    // Nothing in it returns.
+    sandbox.write("b.c", "int a(int *); int b(int **p) { return a(*p); }\n");
+    let flags = "-O2 -mcmodel=kernel -mno-red-zone -fno-pic -fcf-protection=none \
+                 -fno-asynchronous-unwind-tables -c";
+    for (option, imports) in [
+        ("-mfunction-return=thunk-extern", 1),
+        ("-mfunction-return=keep", 0),
+    ] {
+        for name in ["a.c", "b.c"] {
+            let mut line = vec!["cc", "--target", "linux", "--", "gcc"];
+            line.extend(flags.split_whitespace());
+            line.extend([option, name]);
+            sandbox.run(&line).ok();
+            let object = name.replace(".c", ".o");
+            assert_eq!(
+                symbols(&sandbox, &object, "__x86_return_thunk"),
+                imports,
+                "{object}"
+            );
+        }
+        let mut command = Command::new("ld");
+        command.args(["-r", "a.o", "b.o", "-o", "both.o"]);
+        let status = command.current_dir(sandbox.path("")).status();
+        assert!(status.expect("ld runs").success());
+        sandbox.run(&["verify", "--target", "linux", "both.o"]).ok();
+    }
+}
+
+/// What modpost writes for a module of that release, assembled with the module's code.
+fn described(sandbox: &Sandbox, release: &str) -> crate::sandbox::Answer {
+    let text = format!(
+        "\t.section .modinfo,\"a\",@progbits\n\t.string \"vermagic={release} SMP mod_unload \"\n"
+    );
+    sandbox.write("m.mod.s", text);
+    sandbox.run(&[
+        "rewrite",
+        "--target",
+        "linux",
+        "m.mod.s",
+        "-o",
+        "m.mod.twin.s",
+    ])
+}
+
+#[test]
+fn the_kernels_table_has_the_form_of_the_release_that_the_build_names() {
+    let sandbox = Sandbox::new();
+    for (release, size) in [
+        ("5.10.0-46-amd64", 12),
+        ("6.12.95", 12),
+        ("7.3.4-amd64", 16),
+    ] {
+        let outcome = described(&sandbox, release);
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        let mut command = Command::new("as");
+        command.args(["m.mod.twin.s", "-o", "m.mod.o"]);
+        let status = command.current_dir(sandbox.path("")).status();
+        assert!(status.expect("as runs").success());
+        let bytes = sandbox.read("m.mod.o");
+        let object = elf_loader::read(&bytes).expect("an object");
+        let bugs = object.section_named("__bug_table").expect("it has one");
+        let section = object.section(bugs);
+        let fields: Vec<_> = section.relocations.iter().map(|r| r.offset).collect();
+        assert_eq!(
+            (section.size, fields),
+            (size, vec![0, size - 8]),
+            "{release}"
+        );
+    }
+    let outcome = described(&sandbox, "5.4.0-26-generic");
+    assert_eq!(outcome.status, 1, "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("Linux 5.4.0-26-generic"),
+        "{}",
+        outcome.stderr
+    );
 }
 
 /// Objects of two schemes have two kinds of checks and one table.

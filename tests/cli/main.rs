@@ -10,6 +10,7 @@ mod cc;
 mod first_bytes;
 mod html;
 mod kbuild;
+mod macros;
 mod outputs;
 mod report;
 mod run;

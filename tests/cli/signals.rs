@@ -158,3 +158,56 @@ fn directories_between_two_steps_are_removed() {
         assert!(!sandbox.path("out.o").exists());
     }
 }
+
+/// A compiler waits for an included file while `twin cc` is ended: the compiler ends, too.
+#[test]
+fn a_compiler_and_its_files_do_not_stay() {
+    for (signal, number) in SIGNALS {
+        let sandbox = Sandbox::new();
+        pipe(&sandbox, "included.h");
+        std::fs::create_dir(sandbox.path("tmp")).expect("a directory");
+        sandbox.write("x.c", "#include \"included.h\"\n");
+        let before = sandbox.names();
+        let mut twin = twin(&sandbox, &["cc", "--", "gcc", "-c", "x.c"]);
+        let mut twin = twin
+            .env("TMPDIR", sandbox.path("tmp"))
+            .spawn()
+            .expect("it starts");
+        let writer = wait_for_reader(&sandbox, "included.h");
+        let in_tmp = || std::fs::read_dir(sandbox.path("tmp")).expect("a directory");
+        assert!(in_tmp().count() > 0);
+        let gcc = children(twin.id());
+        assert_eq!(gcc.len(), 1);
+        send(signal, &twin);
+        let status = twin.wait().expect("it ends");
+        assert_eq!(status.signal(), Some(number));
+        assert!(!is_running(gcc[0]), "{signal}");
+        let left: Vec<_> = in_tmp().collect();
+        assert!(left.is_empty(), "{left:?}");
+        assert_eq!(sandbox.names(), before);
+        drop(writer);
+    }
+}
+
+/// The processes that a process has started (proc(5)).
+fn children(of: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{of}/task")).expect("it runs");
+    let of_task = |task: std::io::Result<std::fs::DirEntry>| {
+        let file = task.expect("a task").path().join("children");
+        std::fs::read_to_string(file).expect("a list")
+    };
+    let all: String = tasks.map(of_task).collect();
+    all.split_whitespace()
+        .map(|id| id.parse().expect("a number"))
+        .collect()
+}
+
+/// Whether a process is there and has not ended: one that nobody has reaped is `Z`.
+fn is_running(id: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit(')')
+        .next()
+        .and_then(|rest| rest.trim().chars().next());
+    state.is_some_and(|state| state != 'Z')
+}

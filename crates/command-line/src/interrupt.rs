@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-use crate::temporary;
+use crate::{child, temporary};
 
 /// Waits for these signals on a thread of its own. Where that is impossible, they end
 /// the program at once, as they do without it.
@@ -22,6 +22,7 @@ pub fn watch() {
     };
     let wait = move || {
         if let Some(signal) = signals.forever().next() {
+            child::end_all(signal);
             temporary::remove_all();
             // It does not return for these signals.
             let _ = emulate_default_handler(signal);

@@ -7,6 +7,7 @@
 //! ```
 
 pub mod assembler;
+pub mod child;
 pub mod codes;
 pub mod failure;
 pub mod input;

@@ -125,6 +125,14 @@ impl ScratchDirectory {
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
+
+    /// Makes a new directory in it.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn directory(&self) -> io::Result<PathBuf> {
+        tempfile::tempdir_in(self.path()).map(tempfile::TempDir::keep)
+    }
 }
 
 /// Makes a directory for outputs, and those above it, unless they exist. If a signal

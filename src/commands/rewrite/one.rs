@@ -104,7 +104,7 @@ impl Work<'_> {
         let module = target == Target::Linux;
         let options = source::options(target, self.opts.scheme)?;
         let assemble = |marked: &[u8]| assembler::assemble(file, marked);
-        let printed = source::rewrite(file, text, options, assemble)?;
+        let printed = source::rewrite(file, text, options, None, assemble)?;
         let unverified = match (module, self.opts.no_verify) {
             (_, true) => Some("--no-verify"),
             (false, _) => Some("the text of a program, mapped to itself"),

@@ -30,6 +30,7 @@ use crate::lift::Lifted;
 use crate::plan::{self, InstPlan};
 use crate::refusal::Refusal;
 
+pub use linux::{returns as module_returns, stop as module_stop};
 pub use sections::note_section;
 
 /// The properties of a target.

@@ -4,7 +4,7 @@
 //! ```text
 //! text ──statement──> statements ──marks──> marked text ──(as)──> object
 //!                                                                   │
-//!   object ──lift──> instructions ──marks──> tied to statements     │
+//!   object ──lift──> instructions ──tie──> tied to statements       │
 //!   labels whose address is taken ──> edges of indirect jumps       │
 //!   the pipeline for objects, up to its plans ──sites──> sequences ─┘
 //!   print: the text again, sequences in place of their lines
@@ -12,18 +12,24 @@
 //!
 //! The assembler decides what a line means; mnemonics are not interpreted here. So there
 //! is one source of semantics, and the plans for a text are those for the object made
-//! from it.
+//! from it. Where an access is in a macro, the text is taken with its macros written out
+//! ([`expand`](mod@expand)), if the assembler makes the same object of both.
 
+mod arguments;
 mod cfi;
+mod directives;
+mod expand;
 mod format;
 mod marks;
 mod number;
 mod operand;
 mod print;
 mod runtime;
+mod sections;
 mod statement;
 mod tables;
 mod taken;
+mod tie;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,11 +43,15 @@ use crate::encode::sites;
 use crate::explain::stats::Stats;
 use crate::refusal::{Refusal, RefusalCode};
 use crate::{lift, targets};
+pub use expand::{Expansion, expand, same};
+use marks::Marks;
 pub use marks::StatementIdx;
-use marks::{Marks, Tie};
 use print::Obstacle;
-pub use runtime::print as module_runtime;
+pub use runtime::{
+    Returns, print as module_runtime, returns as module_returns, stop as module_stop,
+};
 use statement::Statement;
+use tie::Tie;
 
 /// A text, split into statements.
 #[derive(Debug)]
@@ -49,6 +59,8 @@ pub struct Source<'t> {
     text: &'t [u8],
     statements: Vec<Statement>,
     marks: Marks,
+    /// Lines of the original.
+    lines: u32,
 }
 
 /// A rewritten text and counts of what was done.
@@ -67,12 +79,27 @@ pub struct Printed {
 impl<'t> Source<'t> {
     /// Splits a text. The second value is the text to assemble for [`Source::rewrite`].
     pub fn new(text: &'t [u8]) -> (Source<'t>, Vec<u8>) {
-        let statements = statement::split(text);
+        Source::of(text, statement::split(text), newlines(text))
+    }
+
+    /// The same for a text whose macros and repetitions were written out: lines are those
+    /// of the original.
+    pub fn expanded(expansion: &'t Expansion) -> (Source<'t>, Vec<u8>) {
+        let mut statements = statement::split(&expansion.text);
+        for statement in &mut statements {
+            statement.line = expansion.lines[statement.line as usize - 1];
+        }
+        let lines = expansion.lines.last().map_or(0, |last| last - 1);
+        Source::of(&expansion.text, statements, lines)
+    }
+
+    fn of(text: &'t [u8], statements: Vec<Statement>, lines: u32) -> (Source<'t>, Vec<u8>) {
         let (marked, marks) = marks::mark(text, &statements);
         let source = Source {
             text,
             statements,
             marks,
+            lines,
         };
         (source, marked)
     }
@@ -85,7 +112,7 @@ impl<'t> Source<'t> {
         let target = targets::of(options.target);
         let lifted = lift::lift_for(object, target.any_relocation)?;
         let statements = self.marks.assembled(&self.statements, object);
-        let tie = Tie::find(&lifted, &statements, &self.marks);
+        let tie = Tie::find(self.text, &statements, &lifted, &self.marks);
         let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
         let mut reached = taken::find(self.text, &statements, &tie, &lifted, target.is_replaceable);
         if target.refuses_jump_tables {
@@ -137,7 +164,7 @@ impl<'t> Source<'t> {
             text,
             stats: decided.stats(),
             rewritten,
-            lines: newlines(self.text),
+            lines: self.lines,
         })
     }
 

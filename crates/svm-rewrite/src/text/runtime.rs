@@ -8,6 +8,11 @@
 //! | `.twin.text`: the slow paths | a copy in each object; the names are weak, so that all objects call the first copy |
 //! | the table, the message and the note | one COMDAT group, linked once |
 //!
+//! The kernel's form of the runtime is what the build shows. A text whose functions jump to
+//! the return thunk, or that is compiled to do so, is for a kernel that has it. The entry in
+//! the kernel's table of BUGs has a form that depends on the kernel: it is in the text that
+//! names the kernel ([`stop`]), which kbuild makes for each module.
+//!
 //! The code cannot be in the group. For each object of a module objtool makes tables
 //! that name the places of its code, and the linker refuses such a name if the code is
 //! dropped ("defined in discarded section"). Those tables ([`BY_OBJTOOL`]) are not
@@ -22,10 +27,13 @@ use std::fmt::Write;
 
 use elf_loader::consts::{SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOTE, STT_FUNC, STT_SECTION};
 use elf_loader::reloc::relocation_type;
+use elf_loader::special::SpecialKind;
 use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol};
 use twin_abi::{Scheme, Target, names};
-use twin_linux_runtime::Returns;
+pub use twin_linux_runtime::Returns;
+use twin_linux_runtime::STOP;
 
+use crate::refusal::Refusal;
 use crate::targets;
 
 /// The group's signature.
@@ -39,9 +47,37 @@ const FILLING: u8 = 0xcc;
 /// Bytes in a line.
 const LINE: usize = 16;
 
+/// How a text for a module returns, by the object that it was assembled to.
+pub fn returns(object: &Object<'_>) -> Returns {
+    targets::module_returns(object)
+}
+
+/// The entry in the kernel's table of BUGs, for the text that names the module's kernel.
+/// `None` for other texts.
+///
+/// # Errors
+/// A kernel that is not known.
+pub fn stop(object: &Object<'_>) -> Result<Option<String>, Refusal> {
+    let Some(stop) = targets::module_stop(object)? else {
+        return Ok(None);
+    };
+    let mut text = "\n# twin: a refused access is a BUG\n".to_owned();
+    let name = SpecialKind::BugTable.name();
+    line(&mut text, &format!(".section {name},\"aw\",@progbits"));
+    line(&mut text, ".balign 4");
+    let mut at = 0;
+    for (offset, symbol) in stop.fields {
+        zeros(&mut text, offset - at);
+        line(&mut text, &format!(".long {symbol} - ."));
+        at = offset + 4;
+    }
+    zeros(&mut text, stop.size - at);
+    Ok(Some(text))
+}
+
 /// The text to append to each rewritten text of a module.
-pub fn print(scheme: Scheme) -> String {
-    let bytes = twin_linux_runtime::object(scheme, Returns::Thunk);
+pub fn print(scheme: Scheme, returns: Returns) -> String {
+    let bytes = twin_linux_runtime::object(scheme, returns);
     let mut object = elf_loader::read(bytes).expect("the runtime was assembled with twin");
     object
         .sections
@@ -127,7 +163,8 @@ fn symbols<'s, 'o>(
 /// what only the code names that it belongs to stays local.
 fn print_label(text: &mut String, symbol: &Symbol<'_>, code: bool) {
     let name = &symbol.name;
-    if name.starts_with(names::SLOW_PREFIX) {
+    // What others name in the first copy.
+    if name.starts_with(names::SLOW_PREFIX) || name == STOP {
         line(text, &format!(".weak {name}"));
     } else if !code {
         line(text, &format!(".globl {name}"));
@@ -172,6 +209,12 @@ fn print_bytes(text: &mut String, bytes: &[u8]) {
         }
         let bytes: Vec<String> = now.iter().map(|byte| format!("{byte:#04x}")).collect();
         line(text, &format!(".byte {}", bytes.join(",")));
+    }
+}
+
+fn zeros(text: &mut String, count: u64) {
+    if count != 0 {
+        line(text, &format!(".zero {count}"));
     }
 }
 

@@ -9,6 +9,8 @@
 
 use foldhash::HashSet;
 
+use super::directives::{are_prefixes, is_end, is_repetition};
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementKind {
     /// `name:`
@@ -19,7 +21,8 @@ pub enum StatementKind {
     Directive,
     /// `mnemonic operands`
     Instruction,
-    /// A prefix as a statement of its own, such as `lock;`: part of the next instruction.
+    /// A prefix as a statement of its own, such as `lock;` or `.byte 0x66`: part of the next
+    /// instruction.
     Prefix,
     /// Text that may become other than one instruction: bodies of repetitions, and uses of
     /// macros.
@@ -51,6 +54,21 @@ impl Statement {
     /// What follows the name.
     pub fn rest<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         text[self.name_end as usize..self.end as usize].trim_ascii_start()
+    }
+
+    /// Whether it is written as a directive.
+    pub fn is_directive(&self, text: &[u8]) -> bool {
+        text[self.start as usize] == b'.'
+    }
+
+    /// Whether all its operands are numbers.
+    pub fn is_constant(&self, text: &[u8]) -> bool {
+        let digits = |field: &[u8]| {
+            field.first().is_some_and(u8::is_ascii_digit)
+                && field.iter().all(u8::is_ascii_alphanumeric)
+        };
+        let mut fields = self.rest(text).split(|b| *b == b',');
+        fields.all(|field| digits(field.trim_ascii()))
     }
 
     pub fn text<'t>(&self, text: &'t [u8]) -> &'t [u8] {
@@ -304,11 +322,11 @@ impl<'t> Splitter<'t> {
                 self.opaque += 1;
                 self.body()
             }
-            b".rept" | b".rep" | b".irp" | b".irpc" => {
+            _ if is_repetition(name) => {
                 self.opaque += 1;
                 self.body()
             }
-            b".endm" | b".endr" => {
+            _ if is_end(name) => {
                 self.opaque = self.opaque.saturating_sub(1);
                 self.defining &= self.opaque > 0;
                 if kind == StatementKind::Directive {
@@ -319,6 +337,7 @@ impl<'t> Splitter<'t> {
             }
             _ if self.opaque > 0 => kind,
             _ if !self.macros.is_empty() && self.macros.contains(name) => StatementKind::Opaque,
+            b".byte" if are_prefixes(statement.rest(self.text)) => StatementKind::Prefix,
             _ => StatementKind::Directive,
         }
     }
@@ -379,7 +398,8 @@ mod tests {
     #[test]
     fn kinds_of_statements() {
         use StatementKind::*;
-        let found = kinds("1: .byte 1\nx = 5\nlock\naddl $1,(%rax)\nrep movsb\n{vex} nop");
+        let found =
+            kinds("1: .byte 1\nx = 5\nlock\naddl $1,(%rax)\nrep movsb\n{vex} nop\n.byte 0x66, 242");
         let found: Vec<StatementKind> = found.into_iter().map(|k| k.0).collect();
         assert_eq!(
             found,
@@ -390,7 +410,8 @@ mod tests {
                 Prefix,
                 Instruction,
                 Instruction,
-                Instruction
+                Instruction,
+                Prefix
             ]
         );
     }

@@ -6,9 +6,11 @@
 
 use foldhash::{HashMap, HashSet};
 
-use super::marks::{StatementIdx, Tie};
+use super::directives::is_data;
+use super::marks::StatementIdx;
+use super::sections::Sections;
 use super::statement::{Statement, StatementKind};
-use super::taken::{self, Sections};
+use super::tie::{self, Tie};
 use crate::analyse::switches::Switches;
 use crate::lift::InstIdx;
 
@@ -39,7 +41,7 @@ pub fn find(
         }
         let (name, rest) = (statement.name(text), statement.rest(text));
         sections.directive(name, rest);
-        if !taken::is_data(name) || !sections.is_data() {
+        if !is_data(name) || !sections.is_data() {
             continue;
         }
         let words = rest.split(|b| *b == b',').map(<[u8]>::trim_ascii);
@@ -69,24 +71,14 @@ fn names<'t>(
 ) -> HashMap<&'t [u8], u32> {
     let all = switches.iter().flat_map(|(_, switch)| &switch.cases);
     let cases: HashMap<InstIdx, u32> = all.map(|case| (case.to, case.number)).collect();
-    let (mut names, mut waiting, mut twice) = (HashMap::default(), Vec::new(), HashSet::default());
-    for (k, statement) in statements.iter().enumerate() {
-        match statement.kind {
-            StatementKind::Label => waiting.push(statement.name(text)),
-            StatementKind::Instruction if !waiting.is_empty() => {
-                let case = tie.inst(StatementIdx(k as u32)).and_then(|i| cases.get(&i));
-                for name in waiting.drain(..) {
-                    // A numeric label may be there many times.
-                    if let (Some(number), true) = (case, twice.insert(name)) {
-                        names.insert(name, *number);
-                    } else {
-                        names.remove(name);
-                    }
-                }
-            }
-            StatementKind::Directive if taken::switches(statement.name(text)) => waiting.clear(),
-            _ => {}
+    let (mut names, mut twice) = (HashMap::default(), HashSet::default());
+    tie::labels(text, statements, tie, |name, i| {
+        // A numeric label may be there many times.
+        if let (Some(number), true) = (cases.get(&i), twice.insert(name)) {
+            names.insert(name, *number);
+        } else {
+            names.remove(name);
         }
-    }
+    });
     names
 }

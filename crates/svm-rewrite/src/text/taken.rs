@@ -8,20 +8,12 @@
 use elf_loader::Symbol;
 use foldhash::HashSet;
 
-use super::marks::{StatementIdx, Tie};
+use super::directives::is_data;
+use super::sections::{Section, Sections};
 use super::statement::{Statement, StatementKind};
+use super::tie::{self, Tie};
 use crate::analyse::flow::Hints;
 use crate::lift::Lifted;
-
-/// What a section's contents mean to control flow.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Section {
-    Code,
-    Data,
-    Unwinding,
-    /// Its contents are not used for jumps.
-    Debug,
-}
 
 /// Finds where indirect jumps and unwinding may go, by the labels that the text takes
 /// the address of.
@@ -40,25 +32,14 @@ pub fn find(
     if names.jumped.is_empty() && names.unwound.is_empty() {
         return reached;
     }
-    let mut waiting: Vec<&[u8]> = Vec::new();
-    for (k, statement) in statements.iter().enumerate() {
-        match statement.kind {
-            StatementKind::Label => waiting.push(statement.name(text)),
-            StatementKind::Instruction if !waiting.is_empty() => {
-                let inst = tie.inst(StatementIdx(k as u32));
-                for name in waiting.drain(..) {
-                    reached
-                        .by_jumps
-                        .extend(inst.filter(|_| names.jumped.contains(name)));
-                    reached
-                        .by_unwinding
-                        .extend(inst.filter(|_| names.unwound.contains(name)));
-                }
-            }
-            StatementKind::Directive if switches(statement.name(text)) => waiting.clear(),
-            _ => {}
-        }
-    }
+    tie::labels(text, statements, tie, |name, i| {
+        reached
+            .by_jumps
+            .extend(Some(i).filter(|_| names.jumped.contains(name)));
+        reached
+            .by_unwinding
+            .extend(Some(i).filter(|_| names.unwound.contains(name)));
+    });
     reached
 }
 
@@ -130,30 +111,6 @@ fn local_labels(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|name| name.starts_with(b".L"))
 }
 
-pub(super) fn is_data(name: &[u8]) -> bool {
-    matches!(
-        name,
-        b".long"
-            | b".quad"
-            | b".8byte"
-            | b".4byte"
-            | b".2byte"
-            | b".int"
-            | b".value"
-            | b".word"
-            | b".short"
-            | b".hword"
-            | b".byte"
-            | b".octa"
-            | b".uleb128"
-            | b".sleb128"
-            | b".set"
-            | b".equ"
-            | b".equiv"
-            | b".reloc"
-    )
-}
-
 fn is_direct_branch(text: &[u8], statement: &Statement) -> bool {
     let branch = match text[statement.start as usize] {
         b'j' => true,
@@ -162,82 +119,6 @@ fn is_direct_branch(text: &[u8], statement: &Statement) -> bool {
         _ => false,
     };
     branch && !statement.rest(text).starts_with(b"*")
-}
-
-pub(super) fn switches(name: &[u8]) -> bool {
-    matches!(
-        name,
-        b".section"
-            | b".text"
-            | b".data"
-            | b".bss"
-            | b".pushsection"
-            | b".popsection"
-            | b".previous"
-            | b".subsection"
-    )
-}
-
-/// The current section, by the directives that switch it.
-pub(super) struct Sections {
-    current: Section,
-    previous: Section,
-    pushed: Vec<(Section, Section)>,
-}
-
-impl Default for Sections {
-    fn default() -> Sections {
-        Sections {
-            current: Section::Code,
-            previous: Section::Code,
-            pushed: Vec::new(),
-        }
-    }
-}
-
-impl Sections {
-    /// Whether the current section holds data that is loaded.
-    pub(super) fn is_data(&self) -> bool {
-        matches!(self.current, Section::Code | Section::Data)
-    }
-
-    pub(super) fn directive(&mut self, name: &[u8], rest: &[u8]) {
-        match name {
-            b".text" => self.enter(Section::Code),
-            b".data" | b".bss" => self.enter(Section::Data),
-            b".section" => self.enter(kind_of(rest)),
-            b".pushsection" => {
-                self.pushed.push((self.current, self.previous));
-                self.enter(kind_of(rest));
-            }
-            b".popsection" => {
-                if let Some((current, previous)) = self.pushed.pop() {
-                    (self.current, self.previous) = (current, previous);
-                }
-            }
-            b".previous" => std::mem::swap(&mut self.current, &mut self.previous),
-            _ => {}
-        }
-    }
-
-    fn enter(&mut self, section: Section) {
-        self.previous = self.current;
-        self.current = section;
-    }
-}
-
-fn kind_of(arguments: &[u8]) -> Section {
-    let name = arguments.strip_prefix(b"\"").unwrap_or(arguments);
-    let starts = |prefix: &[u8]| name.starts_with(prefix);
-    if starts(b".debug") || starts(b".eh_frame") || starts(b".note") || starts(b".stab") {
-        Section::Debug
-    } else if starts(b".gcc_except_table") {
-        Section::Unwinding
-    } else if starts(b".text") {
-        Section::Code
-    } else {
-        Section::Data
-    }
 }
 
 #[cfg(test)]

@@ -28,14 +28,18 @@ mod tables;
 mod unused;
 
 use elf_loader::consts::STB_WEAK;
+use elf_loader::{Object, modinfo};
 use liveness::{LocSet, Reg};
 
 use super::Descriptor;
 use crate::analyse::flow::Conventions;
 use crate::analyse::{classify as classes, survey};
 use crate::frame::refine;
+use crate::refusal::Refusal;
 use crate::schemes::Table;
 use crate::{encode, plan};
+
+pub use runtime::{Stop, returns};
 
 /// The target's properties.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -80,3 +84,17 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     closes_calls: true,
     prepare: Ok(emit::prepare),
 };
+
+/// What a module's description of itself, which kbuild makes a source of its own of, lets
+/// the runtime of all its sources have: the entry of the kernel's table of BUGs. `None` if
+/// this is no such description.
+///
+/// # Errors
+/// A kernel that is not known.
+pub fn stop(object: &Object<'_>) -> Result<Option<Stop>, Refusal> {
+    if modinfo::release(object).is_none() {
+        return Ok(None);
+    }
+    series::release(object)?;
+    Ok(Stop::of(series::Kernel::of(object)?))
+}

@@ -17,20 +17,21 @@ pub struct Runtime(HashMap<String, SymbolId>);
 /// The routine that returns jump to in kernels that have it.
 const RETURN_THUNK: &str = "__x86_return_thunk";
 
+/// How an object returns, and so the runtime in it: it imports nothing more by that.
+pub fn returns(object: &Object<'_>) -> Returns {
+    let mut symbols = object.symbols.iter();
+    match symbols.any(|s| s.place == Place::Undefined && s.name == RETURN_THUNK) {
+        true => Returns::Thunk,
+        false => Returns::Plain,
+    }
+}
+
 impl Runtime {
     /// Links the runtime for a scheme into `object`, in the form that the object's kernel has.
     /// The object imports nothing more by that: it jumps to the return thunk only if it did so
     /// before.
     pub fn link(object: &mut Object<'static>, kernel: Kernel, scheme: Scheme) -> Runtime {
-        let imports = |name| {
-            let mut symbols = object.symbols.iter();
-            symbols.any(|s| s.place == Place::Undefined && s.name == name)
-        };
-        let returns = match imports(RETURN_THUNK) {
-            true => Returns::Thunk,
-            false => Returns::Plain,
-        };
-        let bytes = twin_linux_runtime::object(scheme, returns);
+        let bytes = twin_linux_runtime::object(scheme, returns(object));
         let mut part = elf_loader::read(bytes).expect("the runtime was assembled with twin");
         encode_again(&mut part, kernel);
         stop_as_bug(&mut part, kernel);
@@ -73,10 +74,35 @@ fn encode_again(part: &mut Object<'_>, kernel: Kernel) {
     }
 }
 
-/// Adds the entry of `__bug_table` that makes a BUG of the instruction that stops the driver:
-/// flags 0, line 0. The fields are those of [`SpecialKind::layouts`].
+/// The entry of `__bug_table` that makes a BUG of the instruction that stops the driver:
+/// flags 0, line 0.
+pub struct Stop {
+    /// Its size in bytes; what no field holds is zero.
+    pub size: u64,
+    /// Fields of 32 bits by their offsets: each holds the distance to this symbol of the
+    /// runtime.
+    pub fields: Vec<(u64, &'static str)>,
+}
+
+impl Stop {
+    /// The entry in the form that a kernel has, if that is known. The fields are those of
+    /// [`SpecialKind::layouts`].
+    pub fn of(kernel: Kernel) -> Option<Stop> {
+        let layout = kernel.bugs?;
+        let fields = layout.fields.iter().filter_map(|field| match field.role {
+            FieldRole::Site => Some((field.offset, twin_linux_runtime::STOP)),
+            FieldRole::File => Some((field.offset, twin_linux_runtime::MESSAGE)),
+            _ => None,
+        });
+        Some(Stop {
+            size: layout.size,
+            fields: fields.collect(),
+        })
+    }
+}
+
 fn stop_as_bug(part: &mut Object<'_>, kernel: Kernel) {
-    let Some(layout) = kernel.bugs else {
+    let Some(stop) = Stop::of(kernel) else {
         return;
     };
     let named = |name: &str| {
@@ -86,21 +112,14 @@ fn stop_as_bug(part: &mut Object<'_>, kernel: Kernel) {
             .expect("its source names it");
         id
     };
-    let relocations = layout.fields.iter().filter_map(|field| {
-        let symbol = match field.role {
-            FieldRole::Site => named(twin_linux_runtime::STOP),
-            FieldRole::File => named(twin_linux_runtime::MESSAGE),
-            _ => return None,
-        };
-        Some(Relocation {
-            offset: field.offset,
-            kind: R_X86_64_PC32,
-            symbol,
-            addend: 0,
-        })
+    let relocations = stop.fields.iter().map(|(offset, name)| Relocation {
+        offset: *offset,
+        kind: R_X86_64_PC32,
+        symbol: named(name),
+        addend: 0,
     });
     let relocations = relocations.collect();
-    let data = vec![0; layout.size as usize];
+    let data = vec![0; stop.size as usize];
     let name = SpecialKind::BugTable.name();
     let mut table = Section::with_data(name, SHF_ALLOC | SHF_WRITE, 4, data);
     table.relocations = relocations;

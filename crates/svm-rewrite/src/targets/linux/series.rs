@@ -72,15 +72,7 @@ impl Kernel {
 /// # Errors
 /// The series of the module, and what shows it.
 pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
-    if let Some(release) = modinfo::release(object)
-        && !parsed(release).is_some_and(|series| (OLDEST..=NEWEST).contains(&series))
-    {
-        let reason = format!(
-            "it is a module of Linux {release} by its vermagic, and only the tables of Linux {}.{} to {}.{} are known",
-            OLDEST.0, OLDEST.1, NEWEST.0, NEWEST.1
-        );
-        return Err(Refusal::at(RefusalCode::Metadata, ".modinfo", 0, reason));
-    }
+    release(object)?;
     let mut seen = HashSet::new();
     for (_, section) in object.sections() {
         let name = &*section.name;
@@ -97,6 +89,23 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
     }
     // Before anything is decided, so that it is the first thing that is said.
     Kernel::of(object).map(|_| ())
+}
+
+/// Refuses a module of another series by its `vermagic`.
+///
+/// # Errors
+/// The series of the module.
+pub fn release(object: &Object<'_>) -> Result<(), Refusal> {
+    if let Some(release) = modinfo::release(object)
+        && !parsed(release).is_some_and(|series| (OLDEST..=NEWEST).contains(&series))
+    {
+        let reason = format!(
+            "it is a module of Linux {release} by its vermagic, and only the tables of Linux {}.{} to {}.{} are known",
+            OLDEST.0, OLDEST.1, NEWEST.0, NEWEST.1
+        );
+        return Err(Refusal::at(RefusalCode::Metadata, ".modinfo", 0, reason));
+    }
+    Ok(())
 }
 
 /// The series that a module is for.

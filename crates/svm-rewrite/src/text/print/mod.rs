@@ -23,9 +23,10 @@ use foldhash::HashSet;
 
 use super::cfi::{Here, Tracker};
 use super::format::Texts;
-use super::marks::{StatementIdx, Tie};
+use super::marks::StatementIdx;
 use super::statement::{Statement, StatementKind};
 use super::tables::Words;
+use super::tie::Tie;
 use crate::asm::{Label, Position};
 use crate::encode::sites::{SiteCode, SiteSequence};
 use crate::lift::{FuncIdx, InstIdx, Lifted};
@@ -215,8 +216,12 @@ impl<'p, 'a> Printer<'p, 'a> {
     fn statement(&mut self, k: StatementIdx) {
         let statement = self.input.statements[k.0 as usize];
         match statement.kind {
-            StatementKind::Directive => self.directive(k, &statement),
-            StatementKind::Instruction => self.instruction(k, &statement),
+            StatementKind::Directive if self.input.tie.inst(k).is_none() => {
+                self.directive(k, &statement)
+            }
+            StatementKind::Instruction | StatementKind::Directive => {
+                self.instruction(k, &statement)
+            }
             StatementKind::Label
             | StatementKind::Assignment
             | StatementKind::Prefix

@@ -1,0 +1,104 @@
+//! Kinds of directives, by their names (as.info, "Pseudo Ops").
+
+/// Directives that go to another section.
+pub fn switches(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b".section"
+            | b".text"
+            | b".data"
+            | b".bss"
+            | b".pushsection"
+            | b".popsection"
+            | b".previous"
+            | b".subsection"
+    )
+}
+
+/// Directives that make bytes, which may be instructions.
+pub fn makes_bytes(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 22] = [
+        b".byte", b".2byte", b".4byte", b".8byte", b".value", b".short", b".hword", b".word",
+        b".int", b".long", b".quad", b".octa", b".ascii", b".asciz", b".string", b".fill",
+        b".skip", b".space", b".zero", b".insn", b".incbin", b".nops",
+    ];
+    NAMES.contains(&name)
+}
+
+/// Directives whose operands may be addresses of labels.
+pub fn is_data(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b".long"
+            | b".quad"
+            | b".8byte"
+            | b".4byte"
+            | b".2byte"
+            | b".int"
+            | b".value"
+            | b".word"
+            | b".short"
+            | b".hword"
+            | b".byte"
+            | b".octa"
+            | b".uleb128"
+            | b".sleb128"
+            | b".set"
+            | b".equ"
+            | b".equiv"
+            | b".reloc"
+    )
+}
+
+/// Whether the operands of a `.byte` are prefixes of instructions (SDM volume 2, 2.1 and 2.2.1).
+pub fn are_prefixes(operands: &[u8]) -> bool {
+    operands.split(|b| *b == b',').all(|field| {
+        matches!(
+            byte(field.trim_ascii()),
+            Some(0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3)
+        )
+    })
+}
+
+/// A number of one byte, decimal or hexadecimal.
+fn byte(digits: &[u8]) -> Option<u8> {
+    let digits = std::str::from_utf8(digits).ok()?;
+    match digits.strip_prefix("0x") {
+        Some(digits) => u8::from_str_radix(digits, 16).ok(),
+        None if digits.starts_with('0') => None,
+        None => digits.parse().ok(),
+    }
+}
+
+/// Directives that open a body which is assembled several times.
+pub fn is_repetition(name: &[u8]) -> bool {
+    matches!(name, b".rept" | b".rep" | b".irp" | b".irpc")
+}
+
+/// Directives that end the body of a macro or a repetition.
+pub fn is_end(name: &[u8]) -> bool {
+    matches!(name, b".endm" | b".endr")
+}
+
+/// A directive of conditional assembly (as.info, ".if").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conditional {
+    /// `.if` and its variants.
+    If,
+    /// `.else`, `.elseif`.
+    Else,
+    /// `.endif`.
+    End,
+}
+
+impl Conditional {
+    /// What a directive of this name is.
+    pub fn of(name: &[u8]) -> Option<Conditional> {
+        match name {
+            b".endif" | b".endc" => Some(Conditional::End),
+            b".else" | b".elseif" | b".elsec" => Some(Conditional::Else),
+            _ if name.starts_with(b".if") => Some(Conditional::If),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Ties statements to the instructions that the assembler made of them.
+//!
+//! After assembly, the symbols of the marks give the place of each run, and decoding gives
+//! its number of instructions. If this is the number of the run's statements, they
+//! correspond in order. If not (a macro, a statement that makes two instructions), the run
+//! stays untied, and a change of one of its instructions is refused. A directive that makes
+//! bytes is tied if it makes exactly one instruction.
+
+use std::ops::Range;
+
+use elf_loader::SectionId;
+use foldhash::HashMap;
+use iced_x86::{Decoder, DecoderOptions};
+
+use super::directives::switches;
+use super::marks::{Form, Marks, Run, StatementIdx};
+use super::statement::{Statement, StatementKind};
+use crate::lift::{CodeIdx, InstIdx, Lifted};
+
+/// Which statement made which instruction.
+#[derive(Debug)]
+pub struct Tie {
+    /// By instruction.
+    statement_of: Vec<u32>,
+    /// By statement.
+    inst_of: Vec<u32>,
+    /// Runs that were assembled to code and could not be tied, in the order of their
+    /// statements: their instructions, which may be none, and their statements.
+    untied: Vec<(Range<u32>, Range<u32>)>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Tie {
+    /// The statement that made an instruction. Of an instruction whose prefixes
+    /// are statements, the last one.
+    pub fn statement(&self, i: InstIdx) -> Option<StatementIdx> {
+        let k = self.statement_of[i.0 as usize];
+        (k != NONE).then_some(StatementIdx(k))
+    }
+
+    /// The instruction that a statement made.
+    pub fn inst(&self, k: StatementIdx) -> Option<InstIdx> {
+        let i = self.inst_of[k.0 as usize];
+        (i != NONE).then_some(InstIdx(i))
+    }
+
+    /// The statement that made an instruction, or the first of those that made it and
+    /// others, for messages.
+    pub fn near(&self, i: InstIdx) -> Option<StatementIdx> {
+        let mut untied = self.untied.iter();
+        let mut run = || untied.find(|(insts, _)| insts.contains(&i.0));
+        self.statement(i)
+            .or_else(|| Some(StatementIdx(run()?.1.start)))
+            .or_else(|| (0..i.0).rev().find_map(|i| self.statement(InstIdx(i))))
+    }
+
+    /// The first instruction of code that begins with a statement, also if it was not tied.
+    pub fn begins(&self, k: StatementIdx) -> Option<InstIdx> {
+        let untied = || {
+            let n = self.untied.binary_search_by_key(&k.0, |(_, run)| run.start);
+            Some(InstIdx(self.untied[n.ok()?].0.start))
+        };
+        self.inst(k).or_else(untied)
+    }
+
+    /// Ties the statements to the code of the assembled marked text.
+    pub fn find(text: &[u8], statements: &[Statement], lifted: &Lifted<'_>, marks: &Marks) -> Tie {
+        let places = marks.places(lifted.object);
+        let codes: HashMap<SectionId, CodeIdx> = lifted
+            .sections
+            .iter()
+            .enumerate()
+            .map(|(n, section)| (section.id, CodeIdx(n as u16)))
+            .collect();
+        let mut tie = Tie {
+            statement_of: vec![NONE; lifted.insts.len()],
+            inst_of: vec![NONE; statements.len()],
+            untied: Vec::new(),
+        };
+        for run in &marks.runs {
+            // If a mark was not assembled, the text around it was not either.
+            let ends = (places[run.from as usize], places[run.to as usize]);
+            let (Some((id, from)), Some((end, to))) = ends else {
+                continue;
+            };
+            // A macro that ends in another section makes code there of which nothing is known.
+            let to = if end == id { to } else { from };
+            let Some(code) = codes.get(&id) else {
+                continue;
+            };
+            // What a symbol makes of its bytes is not known.
+            let known = run.form != Form::Bytes || statements[run.first as usize].is_constant(text);
+            tie.run(lifted, statements, run, known, (*code, from, to));
+        }
+        tie
+    }
+
+    fn run(
+        &mut self,
+        lifted: &Lifted<'_>,
+        statements: &[Statement],
+        run: &Run,
+        known: bool,
+        (code, from, to): (CodeIdx, u64, u64),
+    ) {
+        let section = &lifted.sections[usize::from(code.0)].insts;
+        let after = |offset: u64| {
+            let insts = &lifted.insts[section.start as usize..section.end as usize];
+            section.start + insts.partition_point(|inst| inst.offset() < offset) as u32
+        };
+        let first = lifted
+            .inst_at(code, from)
+            .map_or_else(|| after(from), |i| i.0);
+        let end = lifted.inst_at(code, to).map_or_else(|| after(to), |i| i.0);
+        let prefixed = self::prefixed(lifted, first.checked_sub(1), from);
+        let first = first - u32::from(prefixed);
+        let whole = prefixed || lifted.inst_at(code, from).is_some();
+        let exact = match run.form {
+            Form::Instructions(made) => whole && made == end.saturating_sub(first),
+            Form::Bytes => {
+                let one = lifted.inst_at(code, from).map(|i| lifted.inst(i));
+                known && one.is_some_and(|inst| inst.iced.next_ip() == to)
+            }
+            Form::Opaque => false,
+        };
+        if !exact {
+            self.untied.push((first..end, run.first..run.end));
+            return;
+        }
+        let mut i = first;
+        for k in run.first..run.end {
+            if run.form == Form::Bytes || statements[k as usize].kind == StatementKind::Instruction
+            {
+                // A line cannot be replaced if its instruction begins before it.
+                if prefixed && i == first {
+                    self.untied.push((i..i + 1, k..k + 1));
+                } else {
+                    self.statement_of[i as usize] = k;
+                    self.inst_of[k as usize] = i;
+                }
+                i += 1;
+            }
+        }
+    }
+}
+
+/// Whether an instruction has prefixes from a directive, and the rest from a line at
+/// `from`: `.value 0x6666; rex64; call __tls_get_addr@PLT`.
+fn prefixed(lifted: &Lifted<'_>, i: Option<u32>, from: u64) -> bool {
+    let Some(i) = i.map(InstIdx) else {
+        return false;
+    };
+    let inst = lifted.inst(i);
+    let Some(prefixes) = from.checked_sub(inst.offset()) else {
+        return false;
+    };
+    let bytes = lifted.bytes(i);
+    let (prefixes, rest) = bytes.split_at(bytes.len().min(prefixes as usize));
+    let mut alone = Decoder::new(64, rest, DecoderOptions::NONE);
+    !prefixes.is_empty()
+        && prefixes
+            .iter()
+            .all(|b| matches!(b, 0x66 | 0x67 | 0xf2 | 0xf3 | 0x40..=0x4f))
+        && !alone.decode().is_invalid()
+        && alone.position() == rest.len()
+}
+
+/// Each label of the code with the instruction that it is at.
+pub fn labels<'t>(
+    text: &'t [u8],
+    statements: &[Statement],
+    tie: &Tie,
+    mut each: impl FnMut(&'t [u8], InstIdx),
+) {
+    let mut waiting = Vec::new();
+    for (k, statement) in statements.iter().enumerate() {
+        match statement.kind {
+            StatementKind::Label => waiting.push(statement.name(text)),
+            StatementKind::Definition => {}
+            _ if waiting.is_empty() => {}
+            StatementKind::Directive if switches(statement.name(text)) => waiting.clear(),
+            _ => {
+                if let Some(i) = tie.begins(StatementIdx(k as u32)) {
+                    waiting.drain(..).for_each(|name| each(name, i));
+                }
+            }
+        }
+    }
+}
