@@ -24,7 +24,7 @@ use process_lab::random::Random;
 
 use super::campaign::Execution;
 use super::cases::{self, Case, FRAME, Live};
-use super::compare::{agree, describe_state, listing};
+use super::compare::{agree, describe_state, is_out_of_reach, listing};
 use super::enter::{BLOCK, BLOCK_BYTES};
 use super::image::{self, Rewritten};
 use super::memory::{DATA, Memory, Placement, READ_ONLY};
@@ -114,7 +114,10 @@ pub fn compare(
     );
     let same = |a: &Record, b: &Record| {
         let elsewhere = [a, b].into_iter().any(is_harness_address);
-        agree(a, b) || several_reasons(made, a, b) || elsewhere
+        agree(a, b)
+            || several_reasons(made, a, b)
+            || elsewhere
+            || is_out_of_reach(a, execution)
     };
     let different = (0..states.len()).find(|&n| !same(&a[n], &b[n]));
     let Some(n) = different else {
