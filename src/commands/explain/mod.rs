@@ -10,7 +10,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use command_line::codes::{AnyCode, Code};
+use command_line::codes::{AnyCode, CommandCode};
 use command_line::failure::Failure;
 use command_line::input::{Input, is_stdin};
 use command_line::output::{self, Destination, Pending};
@@ -148,7 +148,7 @@ fn known(file: &str, object: &Object<'_>, name: &str) -> Result<(), Failure> {
         ref likes => format!("; did you mean {}?", likes.join(", ")),
     };
     let why = format!("no function `{name}`{hint}");
-    Err(Failure::refused(file, Code::NoFunction, why))
+    Err(Failure::refused(file, CommandCode::NoFunction, why))
 }
 
 /// The names most similar to this one, best first.

@@ -3,10 +3,10 @@
 use svm_verify::belief::{Belief, Operand};
 
 use super::check::RSP;
-use super::machine::{Machine, Piece};
+use super::machine::{Executor, Piece};
 
 /// Where an operand is, with these registers.
-pub fn address(machine: &Machine, registers: &[u64; 16], operand: &Operand) -> u64 {
+pub fn address(machine: &Executor, registers: &[u64; 16], operand: &Operand) -> u64 {
     let held = |r: u8| registers[usize::from(r)];
     let base = operand.base.map_or(0, held);
     let index = operand
@@ -32,7 +32,7 @@ fn bytes_of(offset: u64, bits: u8) -> u64 {
 
 /// Changes one register, of the operand's own, so that the operand is at `target`. An
 /// operand relative to `rsp` stays where it is. False if it is at neither place.
-pub fn at(machine: &Machine, registers: &mut [u64; 16], operand: &Operand, target: u64) -> bool {
+pub fn at(machine: &Executor, registers: &mut [u64; 16], operand: &Operand, target: u64) -> bool {
     let usable = |r: u8| usize::from(r) != RSP && operand.bit.is_none_or(|(bit, _)| bit != r);
     let base = operand
         .base
@@ -59,7 +59,7 @@ pub fn at(machine: &Machine, registers: &mut [u64; 16], operand: &Operand, targe
 
 /// The same for an operand without registers: its displacement is changed, in the bytes and
 /// in the belief.
-pub fn at_displacement(machine: &Machine, code: &[u8], belief: &Belief) -> (Vec<u8>, Belief) {
+pub fn at_displacement(machine: &Executor, code: &[u8], belief: &Belief) -> (Vec<u8>, Belief) {
     let (mut code, mut belief) = (code.to_vec(), belief.clone());
     if let Some(operand) = &mut belief.operand
         && (operand.base, operand.index, operand.in_window) == (None, None, true)

@@ -5,7 +5,7 @@ use svm_verify::belief::{Before, Belief, Leaves};
 
 use super::STATES;
 use super::aim;
-use super::machine::{End, LANDING, Left, Machine};
+use super::machine::{End, Executor, LANDING, Left};
 
 /// CF PF AF ZF SF OF.
 const STATUS: u64 = 0x8d5;
@@ -25,7 +25,7 @@ const RDI: usize = 7;
 
 /// The result for an encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum BeliefVerdict {
     /// It was executed that many times, as believed.
     Good(u64),
     /// It trapped, in every state.
@@ -46,9 +46,14 @@ enum Placement {
 }
 
 /// Executes an encoding from several states.
-pub fn judge(machine: &mut Machine, code: &[u8], belief: &Belief, backward: bool) -> Verdict {
+pub fn judge(
+    machine: &mut Executor,
+    code: &[u8],
+    belief: &Belief,
+    backward: bool,
+) -> BeliefVerdict {
     if belief.leaves == Leaves::Nowhere {
-        return Verdict::Trapped("by itself");
+        return BeliefVerdict::Trapped("by itself");
     }
     let (code, belief) = &aim::at_displacement(machine, code, belief);
     let entry = machine.place(&aimed(code, belief));
@@ -78,13 +83,13 @@ pub fn judge(machine: &mut Machine, code: &[u8], belief: &Belief, backward: bool
         };
         let result = result.and(memory(machine, belief, &state));
         if let Err(reason) = result {
-            return Verdict::Wrong(format!("{reason}; {state:x?}"));
+            return BeliefVerdict::Wrong(format!("{reason}; {state:x?}"));
         }
     }
     match (runs, trapped) {
-        (0, Some(trap)) => Verdict::Trapped(trap),
-        (0, None) => Verdict::OutOfReach,
-        _ => Verdict::Good(runs),
+        (0, Some(trap)) => BeliefVerdict::Trapped(trap),
+        (0, None) => BeliefVerdict::OutOfReach,
+        _ => BeliefVerdict::Good(runs),
     }
 }
 
@@ -122,7 +127,7 @@ struct State {
 
 impl State {
     fn new(
-        machine: &Machine,
+        machine: &Executor,
         code: &[u8],
         belief: &Belief,
         (number, backward): (u64, bool),
@@ -197,7 +202,7 @@ fn value(random: &mut Random) -> u64 {
 
 /// Registers, flags and where control went.
 fn compare(
-    machine: &Machine,
+    machine: &Executor,
     (entry, belief): (u64, &Belief),
     state: &State,
     end: End,
@@ -275,7 +280,7 @@ fn flags(belief: &Belief, before: u64, after: u64) -> Result<(), String> {
 }
 
 /// Whether only those bytes changed that may. Memory is as before afterwards.
-fn memory(machine: &Machine, belief: &Belief, state: &State) -> Result<(), String> {
+fn memory(machine: &Executor, belief: &Belief, state: &State) -> Result<(), String> {
     let mut allowed = Vec::new();
     if let Some(operand) = belief.operand.filter(|o| o.written) {
         let at = aim::address(machine, &state.registers, &operand);

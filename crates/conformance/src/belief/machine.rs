@@ -223,7 +223,7 @@ impl Piece {
 }
 
 /// Executes instructions. One a process.
-pub struct Machine {
+pub struct Executor {
     /// Two pieces of data, and the stack.
     pub pieces: [Piece; 3],
     /// The GS base, a multiple of 4 GiB. The pieces are in the 4 GiB from there on.
@@ -238,12 +238,9 @@ static CODE: AtomicU64 = AtomicU64::new(0);
 /// The trap that the handler found.
 static TRAP: AtomicU64 = AtomicU64::new(0);
 
-impl Machine {
+impl Executor {
     /// Maps memory and takes the processor's signals.
-    ///
-    /// # Errors
-    /// A system call's.
-    pub fn new() -> Result<Machine, Error> {
+    pub fn new() -> Result<Executor, Error> {
         let area = reserve(3 * window::SIZE)?;
         let window = area.next_multiple_of(window::SIZE);
         segments::set_gs(window).map_err(Error::system(segments::SETTING_GS))?;
@@ -275,7 +272,7 @@ impl Machine {
         for signal in signals::PROCESSOR {
             signals::handle(signal, on_signal)?;
         }
-        Ok(Machine {
+        Ok(Executor {
             pieces,
             window,
             writable,

@@ -65,7 +65,7 @@ pub use tally::{Count, Survivor, Tally, judge};
 
 use check::Piece;
 
-process_lab::listed! {
+twin_abi::listed! {
     /// What was done to a check.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum MutantKind {

@@ -20,6 +20,7 @@ pub struct Count {
 /// A mutant that was accepted without an argument for it.
 #[derive(Clone, Debug)]
 pub struct Survivor {
+    /// The change that the verifier accepts.
     pub mutant: Mutant,
     /// The function it is in.
     pub function: String,
