@@ -13,7 +13,10 @@ use process_lab::random::Random;
 use process_lab::stock::{self, Stock};
 use svm_rewrite::{Options as Rewriting, Scheme, rewrite};
 
-use super::{Survivor, Systematic, Tally, checks, guards, judge, judge_guards, systematic};
+use super::{
+    Survivor, Systematic, Tally, checks, guards, judge, judge_guards, judge_window, subjects,
+    systematic,
+};
 use crate::differential::campaign;
 use crate::differential::functions::subject;
 use crate::differential::native;
@@ -128,7 +131,38 @@ pub fn run(plan: &Extent) -> Result<MutantsReport, Error> {
         let name = format!("small object, scheme {}", variant.name());
         report.tallies.push((name, tally));
     }
+    let tally = window_tally(&stock.object, plan)?;
+    for survivor in &tally.survivors {
+        let text = survivor.mutant.text.clone();
+        report.accepted.push((MutantEffect::Unknown, text));
+    }
+    report
+        .tallies
+        .push((format!("e1000, scheme {}", Scheme::Window32.as_str()), tally));
     Ok(report)
+}
+
+/// The mutants of the stock module with a window: of as many instructions as of checks in
+/// other schemes, times five, since each has fewer.
+fn window_tally(object: &Object<'_>, plan: &Extent) -> Result<Tally, Error> {
+    const FEWER: usize = 5;
+    let rewritten = rewrite(object, Rewriting::new(Scheme::Window32))?.object;
+    let subjects = &subjects(&rewritten);
+    let threads = plan.threads();
+    let count = (FEWER * plan.checks).div_ceil(threads);
+    let mut tally = Tally::default();
+    std::thread::scope(|scope| {
+        let start = |n: usize| {
+            let mut object = rewritten.clone();
+            let seed = plan.seed + n as u64;
+            scope.spawn(move || judge_window(&mut object, subjects, count, seed))
+        };
+        let running: Vec<_> = (0..threads).map(start).collect();
+        for thread in running {
+            tally.add(thread.join().expect("a mutation thread panicked"));
+        }
+    });
+    Ok(tally)
 }
 
 /// The mutants of the small object.
