@@ -4,10 +4,10 @@
 //! There is no list of beliefs. An instruction goes through the rules of P3 as if it were
 //! in an object. Then one [`Step`] is taken from facts made up for it: each register
 //! holds a number with a name of its own, and the registers that it reaches memory
-//! through hold translated addresses. The facts that are still known after it are what
+//! through hold translated addresses, or window pointers. The facts that are still known after it are what
 //! the verifier believes unchanged; everything else may have changed.
 
-use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
+use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Register};
 use twin_abi::Scheme;
 use yaxpeax_x86::long_mode::InstDecoder;
 
@@ -15,10 +15,10 @@ use crate::decode;
 use crate::decode::classify::{self, OperandField};
 use crate::decode::second;
 use crate::domain::{Bound, Direction, Form, Name, State, Value};
-use crate::insn::{Access, Gpr, Insn, Op};
+use crate::insn::{Access, Gpr, Insn, Op, Origin};
 use crate::rules::Step;
 use crate::schemes;
-use crate::targets::Rules;
+use crate::targets::{NamedMemory, Rules};
 
 /// `rsp` before the instruction, relative to `rsp` at the function's entry.
 const DEPTH: i32 = -2048;
@@ -53,6 +53,8 @@ pub struct After {
     pub page: Option<u8>,
     /// It holds at most this.
     pub at_most: Option<u8>,
+    /// Its upper half is zero.
+    pub clear: bool,
     /// It holds the number that the instruction itself names; all registers with this set
     /// hold the same number.
     pub named: bool,
@@ -77,9 +79,17 @@ pub enum Leaves {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// Number of its base register.
-    pub base: u8,
+    pub base: Option<u8>,
+    /// Number of its index register, and the scale.
+    pub index: Option<(u8, u8)>,
     /// Displacement in bytes.
     pub displacement: i32,
+    /// Where the displacement is in the instruction's bytes.
+    pub displacement_at: usize,
+    /// The register with a bit's offset from there, and the bits that are reached at once.
+    pub bit: Option<(u8, u8)>,
+    /// Whether the sum is cut to 32 bits and counts from the GS base.
+    pub in_window: bool,
     /// How many bytes are reached.
     pub size: u16,
     /// Whether they may be written.
@@ -108,11 +118,12 @@ pub struct Belief {
 }
 
 /// The verifier's beliefs about the instruction at the start of the bytes, in an object
-/// for target `hypervisor`. `backward`: with the direction flag set. `None` if a rule
-/// refuses it.
-pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
-    let rules = Rules::hypervisor(Scheme::Stlb);
-    let i = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode();
+/// for target `hypervisor` and a scheme. `backward`: with the direction flag set. `None` if
+/// a rule refuses it.
+pub fn of(bytes: &[u8], scheme: Scheme, backward: bool) -> Option<Belief> {
+    let rules = Rules::hypervisor(scheme);
+    let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
+    let i = decoder.decode();
     if i.is_invalid() || decode::allowed(&i, &bytes[..i.len()], rules).is_err() {
         return None;
     }
@@ -123,11 +134,12 @@ pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
         len: i.len() as u8,
         ..insn
     };
+    let fields = decoder.get_constant_offsets(&i);
     let before = before(&insn);
-    let mut state = facts(&insn, &before, backward);
+    let mut state = facts(&insn, &before, rules, backward);
     let rsp = state.rsp();
     let step = Step {
-        scheme: schemes::of(Scheme::Stlb),
+        scheme: schemes::of(scheme),
         rules,
         faulting: false,
         leaving: false,
@@ -143,7 +155,7 @@ pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
         after: std::array::from_fn(|n| after(state.get(Gpr(n as u8)), rsp)),
         flags: insn.flags,
         direction: direction(insn.op),
-        operand: operand(&insn),
+        operand: operand(&insn, &i, fields.displacement_offset()),
         elements: match insn.op {
             Op::String { shift, rep, .. } => Some((1 << shift, rep)),
             _ => None,
@@ -169,7 +181,8 @@ fn before(insn: &Insn) -> [Before; 16] {
     let mut before = [Before::Any; 16];
     before[usize::from(Gpr::RSP.0)] = Before::Frame(0);
     let m = &insn.memory;
-    if m.access != Access::None && m.base != Gpr::RSP {
+    let by_registers = m.access != Access::None && m.origin == Origin::Registers;
+    if by_registers && m.base != Gpr::RSP {
         before[usize::from(m.base.0)] = Before::Pointer;
     }
     match insn.op {
@@ -178,7 +191,9 @@ fn before(insn: &Insn) -> [Before; 16] {
             before[usize::from(Gpr::RSI.0)] = Before::Pointer;
             before[usize::from(Gpr::RCX.0)] = Before::Count;
         }
-        Op::BitAt { r, bits } => before[usize::from(r.0)] = Before::AtMost(bits - 1),
+        Op::BitAt { r, bits } if by_registers => {
+            before[usize::from(r.0)] = Before::AtMost(bits - 1)
+        }
         Op::Leave => before[usize::from(Gpr::RBP.0)] = Before::Frame(64),
         _ => {}
     }
@@ -186,7 +201,7 @@ fn before(insn: &Insn) -> [Before; 16] {
 }
 
 /// The facts that state `before`.
-fn facts(insn: &Insn, before: &[Before; 16], backward: bool) -> State {
+fn facts(insn: &Insn, before: &[Before; 16], rules: &Rules, backward: bool) -> State {
     let mut state = State::entry();
     state.direction = Some(match backward {
         true => Direction::Backward,
@@ -202,6 +217,7 @@ fn facts(insn: &Insn, before: &[Before; 16], backward: bool) -> State {
     for (n, before) in (0..).zip(before) {
         let form = match *before {
             Before::Any => Form::Any,
+            Before::Pointer if rules.named_memory == NamedMemory::Window => Form::WindowPointer,
             Before::Pointer => Form::Translated(Some(address_in(n))),
             Before::Frame(by) => Form::Stack(state.rsp() + by),
             Before::AtMost(most) => Form::Below(most),
@@ -241,6 +257,7 @@ fn after(value: Value, rsp: i32) -> After {
         Form::Low32(name) => after.low_half = held_by(name),
         Form::Page(name) => after.page = held_by(name),
         Form::Below(most) => after.at_most = Some(most),
+        Form::LowHalf => after.clear = true,
         // Of names that no register has here, or of addresses that are made up.
         Form::Any
         | Form::Aligned(_)
@@ -257,7 +274,6 @@ fn after(value: Value, rsp: i32) -> After {
         | Form::Translated(_)
         | Form::PageOffset(..)
         | Form::Count(..)
-        | Form::LowHalf
         | Form::WindowStart
         | Form::WindowPointer => {}
     }
@@ -272,11 +288,21 @@ fn direction(op: Op) -> Option<bool> {
     }
 }
 
-fn operand(insn: &Insn) -> Option<Operand> {
+fn operand(insn: &Insn, i: &Instruction, displacement_at: usize) -> Option<Operand> {
     let m = &insn.memory;
+    let in_window = m.origin == Origin::Window;
+    let number = |r: Register| (r != Register::None).then(|| r.number() as u8);
+    let scale = i.memory_index_scale() as u8;
     (m.access != Access::None).then_some(Operand {
-        base: m.base.0,
+        base: number(i.memory_base()),
+        index: number(i.memory_index()).map(|index| (index, scale)),
         displacement: m.disp,
+        displacement_at,
+        bit: match insn.op {
+            Op::BitAt { r, bits } if in_window => Some((r.0, bits)),
+            _ => None,
+        },
+        in_window,
         size: m.size,
         written: m.access == Access::Write,
     })

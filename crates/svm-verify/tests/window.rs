@@ -1,5 +1,5 @@
 //! Scheme `window32`: what the proof says of good code, and code that differs from it by
-//! one bit. A third decoder, objdump, judges the memory operands of what is accepted.
+//! one byte. A third decoder, objdump, judges the memory operands of what is accepted.
 
 mod common;
 
@@ -145,27 +145,29 @@ fn confined(line: &str) -> bool {
     segment.is_some() && registers.into_iter().all(narrow)
 }
 
+/// Prefixes, and `nop`: what a byte of good code may be replaced with besides its own bits.
+const BYTES: [u8; 14] = [
+    0x65, 0x67, 0x64, 0x26, 0x2e, 0x36, 0x3e, 0x66, 0xf0, 0xf2, 0xf3, 0x40, 0x48, 0x90,
+];
+
 #[test]
-fn whatever_one_bit_makes_of_good_code_is_refused_or_stays_in_the_window() {
+fn whatever_one_byte_makes_of_good_code_is_refused_or_stays_in_the_window() {
     let good = object(WINDOW32, GOOD);
     let code = text(&good);
-    let mut accepted = BTreeSet::new();
-    let (mut made, mut refused) = (0, 0);
+    let (mut mutants, mut accepted) = (BTreeSet::new(), BTreeSet::new());
     for at in code.clone() {
-        for bit in 0..8 {
+        let flipped = (0..8).map(|bit| good[at] ^ 1 << bit);
+        for byte in flipped.chain(BYTES).filter(|&byte| byte != good[at]) {
             let mut bent = good.clone();
-            bent[at] ^= 1 << bit;
-            made += 1;
-            match verify(&bent, USER.with(Scheme::Window32)) {
-                Ok(_) => {
-                    accepted.insert(bent[code.clone()].to_vec());
-                }
-                Err(_) => refused += 1,
+            bent[at] = byte;
+            let fresh = mutants.insert(bent[code.clone()].to_vec());
+            if fresh && verify(&bent, USER.with(Scheme::Window32)).is_ok() {
+                accepted.insert(bent[code.clone()].to_vec());
             }
         }
     }
-    println!("{made} mutants, {refused} refused");
-    assert!(made == refused + accepted.len() && refused > 500 && accepted.len() > 100);
+    println!("{} mutants, {} accepted", mutants.len(), accepted.len());
+    assert!(mutants.len() > 3000 && (100..1500).contains(&accepted.len()));
     let text = disassemble(&accepted);
     let instructions = text.lines().filter(|line| line.contains(":\t"));
     let mut wrong: Vec<&str> = instructions.filter(|line| !confined(line)).collect();

@@ -1,9 +1,10 @@
 //! Compares an instruction's effect with the verifier's belief.
 
 use process_lab::random::{Random, mix};
-use svm_verify::belief::{Before, Belief, Leaves, Operand};
+use svm_verify::belief::{Before, Belief, Leaves};
 
 use super::STATES;
+use super::aim;
 use super::machine::{End, Executor, LANDING, Left};
 
 /// CF PF AF ZF SF OF.
@@ -17,7 +18,8 @@ const CONTROL: u32 = !0x3f;
 const RAX: usize = 0;
 const RCX: usize = 1;
 const RDX: usize = 2;
-const RSP: usize = 4;
+/// Its number.
+pub const RSP: usize = 4;
 const RSI: usize = 6;
 const RDI: usize = 7;
 
@@ -28,6 +30,8 @@ pub enum BeliefVerdict {
     Good(u64),
     /// It trapped, in every state.
     Trapped(&'static str),
+    /// Its operand is far from `rsp`, which does not move for it.
+    OutOfReach,
     /// It did something else.
     Wrong(String),
 }
@@ -51,11 +55,13 @@ pub fn judge(
     if belief.leaves == Leaves::Nowhere {
         return BeliefVerdict::Trapped("by itself");
     }
+    let (code, belief) = &aim::at_displacement(machine, code, belief);
     let entry = machine.place(&aimed(code, belief));
-    let (mut runs, mut trapped) = (0, "");
+    let (mut runs, mut trapped) = (0, None);
     for number in 0..STATES {
         let placement = [Placement::Middle, Placement::End, Placement::Start][number as usize % 3];
         let state = State::new(machine, code, belief, (number, backward), placement);
+        let Some(state) = state else { continue };
         if belief.leaves == Leaves::Return {
             let landing = entry + LANDING as u64;
             machine.pieces[2].poke(state.registers[RSP], landing);
@@ -67,7 +73,7 @@ pub fn judge(
                 "a page fault, its operand in its page's {placement:?}"
             )),
             End::Trapped(trap) => {
-                trapped = name(trap);
+                trapped = Some(name(trap));
                 Ok(())
             }
             end => {
@@ -80,8 +86,9 @@ pub fn judge(
             return BeliefVerdict::Wrong(format!("{reason}; {state:x?}"));
         }
     }
-    match runs {
-        0 => BeliefVerdict::Trapped(trapped),
+    match (runs, trapped) {
+        (0, Some(trap)) => BeliefVerdict::Trapped(trap),
+        (0, None) => BeliefVerdict::OutOfReach,
         _ => BeliefVerdict::Good(runs),
     }
 }
@@ -125,7 +132,7 @@ impl State {
         belief: &Belief,
         (number, backward): (u64, bool),
         placement: Placement,
-    ) -> State {
+    ) -> Option<State> {
         let seed = code
             .iter()
             .fold(number / 3, |hash, &b| mix(hash ^ u64::from(b)));
@@ -158,23 +165,18 @@ impl State {
                 let last = bytes - u64::from(elements.0);
                 registers[register] = if backward { low + last } else { low };
             }
-        } else if let Some(operand) = belief.operand.filter(|o| usize::from(o.base) != RSP) {
+        } else if let Some(operand) = &belief.operand {
             let piece = &machine.pieces[0];
             let low = low(piece.start, piece.end(), operand.size.into(), placement);
-            let at = low.wrapping_sub(operand.displacement as i64 as u64);
-            registers[usize::from(operand.base)] = at;
+            if !aim::at(machine, &mut registers, operand, low) {
+                return None;
+            }
         }
         let direction = if backward { DIRECTION } else { 0 };
-        State {
+        Some(State {
             registers,
             flags: random.word() & STATUS | direction | 0x202,
-        }
-    }
-
-    /// First address of the explicit operand.
-    fn address(&self, operand: &Operand) -> u64 {
-        let base = self.registers[usize::from(operand.base)];
-        base.wrapping_add_signed(operand.displacement.into())
+        })
     }
 }
 
@@ -246,6 +248,7 @@ fn registers(belief: &Belief, before: &[u64; 16], after: &[u64; 16]) -> Result<(
             known.frame.filter(|_| n != RSP).map(frame),
             known.low_half.map(|r| held(r) & 0xffff_ffff),
             known.page.map(|r| held(r) & !0xfff),
+            Some(is & 0xffff_ffff).filter(|_| known.clear),
             named.filter(|_| known.named),
         ];
         let wrong = equal.into_iter().flatten().find(|&expected| expected != is);
@@ -280,7 +283,7 @@ fn flags(belief: &Belief, before: u64, after: u64) -> Result<(), String> {
 fn memory(machine: &Executor, belief: &Belief, state: &State) -> Result<(), String> {
     let mut allowed = Vec::new();
     if let Some(operand) = belief.operand.filter(|o| o.written) {
-        let at = state.address(&operand);
+        let at = aim::address(machine, &state.registers, &operand);
         allowed.push(at..at + u64::from(operand.size));
     }
     if let Some((size, repeated)) = belief.elements {

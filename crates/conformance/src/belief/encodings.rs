@@ -45,20 +45,20 @@ const TAILS: [[u8; 12]; 3] = [
     [0x40, 0x80, 0, 0, 0x80, 0x80, 0, 0, 0x80, 0x7f, 0, 0],
 ];
 
-/// Calls `f` with each. What follows an encoding in the bytes means nothing.
-pub fn each(f: &mut dyn FnMut(&[u8])) {
+/// Calls `f` with each, behind `first`. What follows an encoding in the bytes means nothing.
+pub fn each(first: &[u8], f: &mut dyn FnMut(&[u8])) {
     for prefix in PREFIXES {
         for rex in REX {
             for map in MAPS {
                 for opcode in 0..=255 {
-                    let head = [prefix, rex, map, &[opcode]].concat();
+                    let head = [first, prefix, rex, map, &[opcode]].concat();
                     operands(&head, f);
                 }
             }
         }
     }
-    vex(f);
-    evex(f);
+    vex(first, f);
+    evex(first, f);
 }
 
 /// All ModRM bytes, with each SIB where there is one, and each tail.
@@ -88,7 +88,7 @@ fn operands(head: &[u8], f: &mut dyn FnMut(&[u8])) {
 }
 
 /// Three-byte VEX: `c4`, inverted RXB and the map, W vvvv L pp, opcode.
-fn vex(f: &mut dyn FnMut(&[u8])) {
+fn vex(first: &[u8], f: &mut dyn FnMut(&[u8])) {
     for map in 1..=3 {
         for opcode in 0..=255 {
             for control in 0..=7u8 {
@@ -97,7 +97,7 @@ fn vex(f: &mut dyn FnMut(&[u8])) {
                     for vvvv in [0xf, 0, 8] {
                         for rxb in [0xe0, 0x60, 0xc0] {
                             let head = [0xc4, rxb | map, w | vvvv << 3 | control, opcode];
-                            operands(&head, f);
+                            operands(&[first, &head].concat(), f);
                         }
                     }
                 }
@@ -107,12 +107,13 @@ fn vex(f: &mut dyn FnMut(&[u8])) {
 }
 
 /// EVEX of 64 bytes without a mask, where moves are: `62`, map 1, W and pp, L'L.
-fn evex(f: &mut dyn FnMut(&[u8])) {
+fn evex(first: &[u8], f: &mut dyn FnMut(&[u8])) {
     for opcode in [0x10, 0x11, 0x28, 0x29, 0x6f, 0x7f] {
         for pp in 0..=3 {
             for w in [0, 0x80] {
                 for rxb in [0xf1, 0xd1] {
-                    operands(&[0x62, rxb, w | 0x7c | pp, 0x48, opcode], f);
+                    let head = [0x62, rxb, w | 0x7c | pp, 0x48, opcode];
+                    operands(&[first, &head].concat(), f);
                 }
             }
         }

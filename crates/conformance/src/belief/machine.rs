@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! guard | first data page | guard | second data page | guard | stack, 2 pages | guard
+//! |---------- in a window of 4 GiB, whose start is the GS base; nothing else ----------|
 //!
 //! code slot:  instruction   jmp *fell     ...   jmp *landed
 //!             +0            +length             +LANDING
@@ -22,7 +23,9 @@ use libc::{c_int, siginfo_t, ucontext_t};
 use process_lab::address_space::PAGE;
 use process_lab::error::Error;
 use process_lab::random::Random;
+use process_lab::segments;
 use process_lab::signals;
+use twin_abi::window;
 
 /// Where a branch leads, from the slot's start.
 pub const LANDING: usize = 32;
@@ -30,6 +33,9 @@ pub const LANDING: usize = 32;
 const SLOT: usize = 64;
 /// Slots: a processor is slow after a change of code that it has just executed.
 const SLOTS: usize = 2048;
+/// Where in the window the pieces begin: in its upper half, so that an address that is
+/// extended by its sign is another one.
+const PLACE: u64 = 0x8765_4000;
 /// Pages of the pieces: two of data, one of stack.
 const PIECES: [u64; 3] = [1, 1, 2];
 
@@ -220,6 +226,8 @@ impl Piece {
 pub struct Executor {
     /// Two pieces of data, and the stack.
     pub pieces: [Piece; 3],
+    /// The GS base, a multiple of 4 GiB. The pieces are in the 4 GiB from there on.
+    pub window: u64,
     writable: *mut u8,
     executable: u64,
     slot: usize,
@@ -233,10 +241,11 @@ static TRAP: AtomicU64 = AtomicU64::new(0);
 impl Executor {
     /// Maps memory and takes the processor's signals.
     pub fn new() -> Result<Executor, Error> {
-        let pages = PIECES.iter().sum::<u64>() + PIECES.len() as u64 + 1;
-        let area = reserve(pages * PAGE)?;
+        let area = reserve(3 * window::SIZE)?;
+        let window = area.next_multiple_of(window::SIZE);
+        segments::set_gs(window).map_err(Error::system(segments::SETTING_GS))?;
         let mut random = Random::new(0x6265_6c69);
-        let mut at = area + PAGE;
+        let mut at = window + PLACE;
         let mut piece = |pages: u64| -> Result<Piece, Error> {
             let (start, length) = (at, pages * PAGE);
             at += length + PAGE;
@@ -265,6 +274,7 @@ impl Executor {
         }
         Ok(Executor {
             pieces,
+            window,
             writable,
             executable,
             slot: 0,

@@ -14,6 +14,7 @@
 //! Vector registers are not compared: the verifier believes nothing of them. Their
 //! control word is compared: it must stay as it was.
 
+mod aim;
 mod check;
 mod encodings;
 mod machine;
@@ -22,6 +23,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use iced_x86::{Decoder, DecoderOptions};
+use svm_verify::Scheme;
 use svm_verify::belief::{self, Belief};
 
 use check::BeliefVerdict;
@@ -47,6 +49,8 @@ pub struct BeliefReport {
     /// The others, by trap and mnemonic: the processor lacks them, or they trap in
     /// every state.
     pub trapped: BTreeMap<String, u64>,
+    /// Those with an operand too far from `rsp` to be executed.
+    pub out_of_reach: u64,
     /// Encodings whose effect differs from the verifier's belief.
     pub wrong: u64,
     /// The first of them.
@@ -58,6 +62,7 @@ impl fmt::Display for BeliefReport {
         writeln!(f, "{:<34}{:>12}", "encodings allowed", self.allowed)?;
         writeln!(f, "{:<34}{:>12}", "  executed", self.executed)?;
         writeln!(f, "{:<34}{:>12}", "  executions", self.runs)?;
+        writeln!(f, "{:<34}{:>12}", "  too far from rsp", self.out_of_reach)?;
         for (what, count) in &self.trapped {
             writeln!(f, "  {what:<32}{count:>12}")?;
         }
@@ -72,31 +77,46 @@ impl fmt::Display for BeliefReport {
     }
 }
 
+/// The schemes, and what encodings begin with: all operands in the window have the prefixes
+/// 65 and 67.
+const RUNS: [(Scheme, &[u8]); 3] = [
+    (Scheme::Stlb, &[]),
+    (Scheme::Window32, &[]),
+    (Scheme::Window32, &[0x65, 0x67]),
+];
+
+/// Whether a belief is another one than in the runs before.
+fn is_new(belief: &Belief, scheme: Scheme, first: &[u8]) -> bool {
+    let clears = belief.after.iter().any(|after| after.clear);
+    scheme == Scheme::Stlb || !first.is_empty() || clears || belief.elements.is_some()
+}
+
 /// Executes one in `share` of all encodings. For a process that does nothing else
 /// meanwhile: it replaces the handlers of the processor's signals.
 pub fn run(share: u64) -> Result<BeliefReport, Error> {
     let mut machine = Executor::new()?;
     let mut report = BeliefReport::default();
     let mut number = 0;
-    encodings::each(&mut |bytes| {
-        number += 1;
-        if !mix(number).is_multiple_of(share.max(1)) {
-            return;
-        }
-        // String instructions have a meaning for each direction.
-        for backward in [false, true] {
-            let Some(belief) = belief::of(bytes, backward) else {
-                return;
-            };
-            if backward && belief.elements.is_none() {
+    for (scheme, first) in RUNS {
+        encodings::each(first, &mut |bytes| {
+            number += 1;
+            if !mix(number).is_multiple_of(share.max(1)) {
                 return;
             }
-            report.allowed += 1;
-            let code = &bytes[..belief.length];
-            let verdict = check::judge(&mut machine, code, &belief, backward);
-            report.note(code, verdict);
-        }
-    });
+            // String instructions have a meaning for each direction.
+            for backward in [false, true] {
+                let belief = belief::of(bytes, scheme, backward);
+                let belief = belief.filter(|belief| is_new(belief, scheme, first));
+                let Some(belief) = belief.filter(|b| !backward || b.elements.is_some()) else {
+                    return;
+                };
+                report.allowed += 1;
+                let code = &bytes[..belief.length];
+                let verdict = check::judge(&mut machine, code, &belief, backward);
+                report.note(code, verdict);
+            }
+        });
+    }
     Ok(report)
 }
 
@@ -105,10 +125,10 @@ pub fn run(share: u64) -> Result<BeliefReport, Error> {
 pub fn wrong_beliefs_that_pass() -> Result<Vec<&'static str>, Error> {
     let mut machine = Executor::new()?;
     let mut passed = Vec::new();
-    for (point, code, spoil) in SPOILT {
+    for (point, scheme, code, spoil) in SPOILT {
         let mut bytes = [0x90; 32];
         bytes[..code.len()].copy_from_slice(code);
-        let belief = belief::of(&bytes, false);
+        let belief = belief::of(&bytes, *scheme, false);
         let mut belief = belief.ok_or_else(|| Error::Rejected(format!("{point}: refused")))?;
         let good = check::judge(&mut machine, code, &belief, false);
         spoil(&mut belief);
@@ -123,46 +143,99 @@ pub fn wrong_beliefs_that_pass() -> Result<Vec<&'static str>, Error> {
     Ok(passed)
 }
 
-/// The point that is wrong, the instruction, and the change.
-type Spoilt = (&'static str, &'static [u8], fn(&mut Belief));
+/// The point that is wrong, the scheme, the instruction, and the change.
+type Spoilt = (&'static str, Scheme, &'static [u8], fn(&mut Belief));
 
 const SPOILT: &[Spoilt] = &[
-    ("a register", &[0x48, 0x01, 0xd8], |b| {
+    ("a register", Scheme::Stlb, &[0x48, 0x01, 0xd8], |b| {
         // add %rbx,%rax
         b.after[0].same = Some(0);
     }),
-    ("the flags", &[0x48, 0x01, 0xd8], |b| b.flags = false),
-    ("the stack pointer", &[0x50], |b| {
+    ("the flags", Scheme::Stlb, &[0x48, 0x01, 0xd8], |b| {
+        b.flags = false
+    }),
+    ("the stack pointer", Scheme::Stlb, &[0x50], |b| {
         // push %rax
         b.after[4].frame = Some(0);
     }),
-    ("memory that is written", &[0x48, 0x89, 0x07], |b| {
-        // mov %rax,(%rdi)
-        b.operand = b.operand.map(|o| belief::Operand {
-            written: false,
-            ..o
-        });
-    }),
-    ("bytes beyond what is read", &[0x48, 0x8b, 0x07], |b| {
-        // mov (%rdi),%rax
-        b.operand = b.operand.map(|o| belief::Operand { size: 4, ..o });
-    }),
-    ("the direction", &[0xfd], |b| b.direction = None), // std
-    ("a copy", &[0x48, 0x89, 0xd8], |b| {
+    (
+        "memory that is written",
+        Scheme::Stlb,
+        &[0x48, 0x89, 0x07],
+        |b| {
+            // mov %rax,(%rdi)
+            b.operand = b.operand.map(|o| belief::Operand {
+                written: false,
+                ..o
+            });
+        },
+    ),
+    (
+        "bytes beyond what is read",
+        Scheme::Stlb,
+        &[0x48, 0x8b, 0x07],
+        |b| {
+            // mov (%rdi),%rax
+            b.operand = b.operand.map(|o| belief::Operand { size: 4, ..o });
+        },
+    ),
+    ("the direction", Scheme::Stlb, &[0xfd], |b| {
+        b.direction = None
+    }), // std
+    ("a copy", Scheme::Stlb, &[0x48, 0x89, 0xd8], |b| {
         // mov %rbx,%rax
         b.after[0].same = Some(1);
     }),
-    ("a bound", &[0x83, 0xe0, 0x3f], |b| {
+    ("a bound", Scheme::Stlb, &[0x83, 0xe0, 0x3f], |b| {
         // and $63,%eax
         b.after[0].at_most = Some(2);
     }),
-    ("the elements of a string", &[0x48, 0xab], |b| {
-        // stos %rax,(%rdi)
-        b.elements = Some((4, false));
-    }),
-    ("where control goes", &[0xeb, 0x00], |b| {
+    (
+        "the elements of a string",
+        Scheme::Stlb,
+        &[0x48, 0xab],
+        |b| {
+            // stos %rax,(%rdi)
+            b.elements = Some((4, false));
+        },
+    ),
+    ("where control goes", Scheme::Stlb, &[0xeb, 0x00], |b| {
         // jmp
         b.leaves = belief::Leaves::Return;
+    }),
+    (
+        "an upper half",
+        Scheme::Window32,
+        &[0x48, 0x89, 0xd8],
+        |b| {
+            // mov %rbx,%rax
+            b.after[0].clear = true;
+        },
+    ),
+    (
+        "an index",
+        Scheme::Window32,
+        &[0x65, 0x67, 0x8b, 0x04, 0x4f],
+        |b| {
+            // mov %gs:(%edi,%ecx,2),%eax
+            b.operand = b.operand.map(|o| belief::Operand { index: None, ..o });
+        },
+    ),
+    (
+        "a bit's offset",
+        Scheme::Window32,
+        &[0x65, 0x67, 0x48, 0x0f, 0xab, 0x37],
+        |b| {
+            // bts %rsi,%gs:(%edi)
+            b.operand = b.operand.map(|o| belief::Operand { bit: None, ..o });
+        },
+    ),
+    ("a cut to 32 bits", Scheme::Stlb, &[0x48, 0x8b, 0x07], |b| {
+        // mov (%rdi),%rax
+        b.operand = b.operand.map(|o| belief::Operand {
+            in_window: true,
+            ..o
+        });
     }),
 ];
 
@@ -178,6 +251,7 @@ impl BeliefReport {
                 let what = format!("{trap} {:?}", i.mnemonic());
                 *self.trapped.entry(what).or_default() += 1;
             }
+            BeliefVerdict::OutOfReach => self.out_of_reach += 1,
             BeliefVerdict::Wrong(reason) => {
                 self.wrong += 1;
                 if self.described.len() < DESCRIBED {

@@ -96,7 +96,7 @@ pub(crate) fn explanation(code: ViolationCode) -> Explanation {
         ViolationCode::Operand => (
             "In an object of a scheme with a window, a memory operand lacks prefix 65 or 67 or has one twice, or has another segment, a register of 64 bits, %rip or an address in an immediate.",
             "With both prefixes the processor adds the low 32 bits of the address to the window's start. Without one of them the operand reaches whatever is mapped there in the hypervisor.",
-            "Give the operand both prefixes, once each, and registers of 32 bits or none: `%gs:8(%edi,%ecx,4)`. The only operands without them are the segment bases in the CPU's context.",
+            "Give the operand both prefixes, once each, and registers of 32 bits or none: `%gs:8(%edi,%ecx,4)`. The only operands without them are the segment bases in the CPU's context, and a load of the own return address.",
             Text("mov %gs:8(%rdi),%rax        # scheme window32: no prefix 67"),
         ),
         ViolationCode::Implicit => (
