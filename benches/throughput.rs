@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use elf_loader::Object;
 use mimalloc::MiMalloc;
-use svm_rewrite::class::Kind;
+use svm_rewrite::class::SiteClass;
 use svm_rewrite::{Options, Scheme, Site};
 use svm_verify::{Contract, Target};
 
@@ -160,7 +160,7 @@ fn added(subject: &Subject, scheme: Scheme) -> Option<Added> {
         ..Options::new(scheme)
     };
     let rewritten = svm_rewrite::rewrite(&object, options).ok()?;
-    let heap = |site: &&Site| site.class == Kind::Heap && site.scheme.is_some();
+    let heap = |site: &&Site| site.class == SiteClass::Heap && site.scheme.is_some();
     let sites: Vec<&Site> = rewritten.sites.iter().filter(heap).collect();
     Some(Added {
         scheme,

@@ -71,7 +71,7 @@ pub fn original<'o>(object: &'o Object<'_>) -> Option<&'o str> {
                 .strip_prefix('=')?
         }
         // A part that was rewritten by itself may have left its own mark before this one.
-        None => modinfo::values(object, KEY).pop()?,
+        None => modinfo::values_of_key(object, KEY).pop()?,
     };
     mark.split(' ').find_map(|word| word.strip_prefix(ORIGINAL))
 }

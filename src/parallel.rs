@@ -11,7 +11,7 @@ use std::thread;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use command_line::codes::Code;
+use command_line::codes::CommandCode;
 use command_line::failure::{Failure, Status};
 use command_line::output::say;
 
@@ -78,7 +78,7 @@ pub fn guard<T: AsRef<Path>, R>(
         let why = "internal error: twin met a defect of its own (above); please report this";
         Err(Failure::refused(
             command_line::input::name(input.as_ref()),
-            Code::Internal,
+            CommandCode::Internal,
             why,
         ))
     })

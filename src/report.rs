@@ -18,7 +18,7 @@
 use serde::Serialize;
 use svm_rewrite::{Refusal, Site};
 
-use command_line::codes::{AnyCode, Code};
+use command_line::codes::{AnyCode, CommandCode};
 use command_line::failure::Failure;
 use command_line::output::{Destination, Pending};
 
@@ -27,7 +27,7 @@ use command_line::output::{Destination, Pending};
 const VERSION: u32 = 1;
 
 /// A report being written.
-pub struct Report {
+pub struct RewriteReport {
     output: Pending,
     form: Form,
 }
@@ -52,7 +52,7 @@ pub struct File<'a> {
     /// The input.
     pub file: &'a str,
     /// What became of it.
-    pub result: Outcome,
+    pub result: FileOutcome,
     /// Where the result is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -76,7 +76,7 @@ pub struct File<'a> {
 /// What became of a file.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum FileOutcome {
     /// There is a result.
     Written,
     /// There is none; refusals say why.
@@ -153,9 +153,9 @@ fn is_lines(report: &Destination) -> bool {
     }
 }
 
-impl Report {
+impl RewriteReport {
     /// Begins one.
-    pub fn create(destination: &Destination, scheme: &str) -> Result<Report, Failure> {
+    pub fn create(destination: &Destination, scheme: &str) -> Result<RewriteReport, Failure> {
         let mut output = Pending::create(destination)?;
         let header = Header {
             version: VERSION,
@@ -181,7 +181,7 @@ impl Report {
             }
         };
         output.write(&begin)?;
-        Ok(Report { output, form })
+        Ok(RewriteReport { output, form })
     }
 
     /// Adds the sites of a file.
@@ -221,12 +221,17 @@ impl Report {
             } => {
                 for violation in &violations.list {
                     let violated = Some(violation.code.as_str());
-                    self.reject(file, Code::Internal.into(), violated, violation.to_string())?;
+                    self.reject(
+                        file,
+                        CommandCode::Internal.into(),
+                        violated,
+                        violation.to_string(),
+                    )?;
                 }
             }
             Failure::Input { file, code, why } => self.reject(file, *code, None, why.clone())?,
             Failure::Access { file, why } => {
-                self.reject(file, Code::Access.into(), None, why.clone())?;
+                self.reject(file, CommandCode::Access.into(), None, why.clone())?;
             }
             Failure::Usage(_) | Failure::Child(_) | Failure::BrokenPipe | Failure::Reported(_) => {}
         }

@@ -102,7 +102,7 @@ pub fn verify(name: &str, printed: &Printed, scheme: Scheme) -> Result<(), Failu
         .map(|_| ())
         .map_err(|violations| Failure::Violated {
             file: name.to_owned(),
-            own: true,
+            made_here: true,
             violations,
         })
 }

@@ -46,7 +46,6 @@ impl From<Failure> for Stop {
 /// What was compiled, for the report.
 #[derive(Debug)]
 pub struct Compiled {
-    /// The source.
     pub source: PathBuf,
     /// The result of rewriting it.
     pub printed: Printed,
@@ -54,7 +53,6 @@ pub struct Compiled {
 
 /// A compiler, its arguments, and what to do.
 pub struct Job<'j> {
-    /// The compiler.
     pub compiler: &'j OsStr,
     /// Its arguments as they were given.
     pub given: &'j [OsString],

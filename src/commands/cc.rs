@@ -11,7 +11,7 @@ use clap::Args;
 use command_line::failure::Failure;
 use command_line::options::{scheme, target_among};
 use serde::Serialize;
-use svm_rewrite::class::Kind;
+use svm_rewrite::class::SiteClass;
 use svm_rewrite::{Scheme, Target};
 
 use crate::cc::{CommandLine, Compiled, Job, Stop};
@@ -58,7 +58,7 @@ struct Row<'r> {
     source: &'r Path,
     lines: u32,
     instructions: u64,
-    rewritten: &'r BTreeMap<Kind, u64>,
+    rewritten: &'r BTreeMap<SiteClass, u64>,
 }
 
 impl Opts {

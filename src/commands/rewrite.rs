@@ -23,7 +23,7 @@ use svm_rewrite::{Scheme, Target};
 use svm_verify::Contract;
 
 use crate::parallel;
-use crate::report::{File, Outcome, Report};
+use crate::report::{File, FileOutcome, RewriteReport};
 use crate::signing::Signer;
 use jobs::{Job, refuse_clashes, refuse_terminal};
 use one::{Done, Work};
@@ -120,7 +120,7 @@ impl Opts {
             report: report_to,
         };
         let mut report = match &work.report {
-            Some(to) => Some(Report::create(to, self.scheme.as_str())?),
+            Some(to) => Some(RewriteReport::create(to, self.scheme.as_str())?),
             None => None,
         };
         // The command line is checked completely before this point.
@@ -132,7 +132,7 @@ impl Opts {
             |job, result| account(job, &result, report.as_mut(), &mut unsigned),
         );
         unsigned.say();
-        match report.map(Report::finish) {
+        match report.map(RewriteReport::finish) {
             Some(Err(failure)) => Err(failure),
             _ => result,
         }
@@ -194,7 +194,7 @@ impl Unsigned {
 fn account(
     job: &Job,
     result: &Result<Done, Failure>,
-    report: Option<&mut Report>,
+    report: Option<&mut RewriteReport>,
     unsigned: &mut Unsigned,
 ) -> Result<(), Failure> {
     if let Some(report) = report {
@@ -224,8 +224,8 @@ fn record<'a>(job: &Job, done: Option<&'a Done>, file: &'a str) -> File<'a> {
     File {
         file,
         result: match done {
-            Some(_) => Outcome::Written,
-            None => Outcome::Refused,
+            Some(_) => FileOutcome::Written,
+            None => FileOutcome::Refused,
         },
         output: done.map(|_| job.output.name()),
         target: done.map(|done| done.target.as_str()),

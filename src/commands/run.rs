@@ -15,7 +15,6 @@ use command_line::input::describe;
 
 pub use command_line::run::Opts;
 
-/// The program.
 const PROGRAM: &str = "twin-run";
 /// The remedy if it is not found.
 const MISSING: &str = "no such program beside twin or on PATH; in twin's source `make install` \

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use command_line::codes::Code;
+use command_line::codes::CommandCode;
 use command_line::failure::{Failure, Status};
 use command_line::input::{self, Input};
 use command_line::options::{Format, scheme, target_among};
@@ -93,7 +93,7 @@ impl Verdict {
 
 /// The result for one file, as JSON has it.
 #[derive(Serialize)]
-struct Report {
+struct VerifyReport {
     file: String,
     /// The contract that was demanded.
     target: &'static str,
@@ -149,7 +149,7 @@ impl Opts {
                         Format::Text => print(&name, &result, original.as_ref())?,
                         Format::Json => {
                             let original = original.as_ref().map(|o| &*o.contents);
-                            results.push(Report::new(name, contract, result, original));
+                            results.push(VerifyReport::new(name, contract, result, original));
                         }
                     }
                 }
@@ -209,7 +209,7 @@ impl Original {
             ),
             None => format!("it has no mark that says what it was made from; rewrite {name}"),
         };
-        Err(Failure::refused(file, Code::Original, why))
+        Err(Failure::refused(file, CommandCode::Original, why))
     }
 }
 
@@ -243,7 +243,7 @@ fn verify_object(
     let proof = svm_verify::verify(&object, contract);
     let proof = proof.map_err(|violations| Failure::Violated {
         file: input.name.clone(),
-        own: false,
+        made_here: false,
         violations,
     })?;
     match original {
@@ -289,14 +289,14 @@ fn proved(proof: &Proof) -> String {
     }
 }
 
-impl Report {
+impl VerifyReport {
     fn new(
         file: String,
         contract: Contract,
         result: Result<Proof, Failure>,
         original: Option<&str>,
-    ) -> Report {
-        let mut made = Report {
+    ) -> VerifyReport {
+        let mut made = VerifyReport {
             file,
             target: contract.target.as_str(),
             scheme: contract.scheme.map(svm_verify::Scheme::as_str),
@@ -321,14 +321,14 @@ impl Report {
                 made.violations = violations.list;
             }
             Err(Failure::Input { code, why, .. }) => {
-                if code == Code::Original.into() {
+                if code == CommandCode::Original.into() {
                     made.verdict = Verdict::Refused;
                 }
                 made.code = Some(code.as_str());
                 made.error = Some(why);
             }
             Err(Failure::Access { why, .. }) => {
-                made.code = Some(Code::Access.as_str());
+                made.code = Some(CommandCode::Access.as_str());
                 made.error = Some(why);
             }
             Err(other) => made.error = Some(other.to_string()),

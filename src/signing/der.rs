@@ -37,7 +37,6 @@ pub struct Value<'a> {
     pub tag: u8,
     /// Without tag and length.
     pub contents: &'a [u8],
-    /// With them.
     pub whole: &'a [u8],
 }
 

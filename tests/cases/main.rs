@@ -64,7 +64,6 @@ fn case(path: &Path) -> String {
     all
 }
 
-/// What a command answers.
 fn answer(sandbox: &Sandbox, command: &str) -> String {
     if command.contains("twin run") {
         twin_run();

@@ -64,7 +64,6 @@ fn is_checked(sandbox: &Sandbox, module: &str) {
     assert!(translated > Some(0), "{module}: {verdict}");
 }
 
-/// Symbols of a module with this name.
 fn symbols(sandbox: &Sandbox, module: &str, name: &str) -> usize {
     let bytes = sandbox.read(module);
     let object = elf_loader::read(&bytes).expect("an object");

@@ -11,6 +11,7 @@
 pub const ABI_VERSION: u32 = 3;
 
 pub mod explanation;
+mod listed;
 
 /// Geometry of memory and of the software translation table (paper, 4.1).
 pub mod stlb {
@@ -117,38 +118,28 @@ impl Scheme {
     }
 }
 
-/// What rewritten code runs on, and so which contract it keeps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u32)]
-pub enum Target {
-    /// A hypervisor, the testbed's or Xen: code only, whose data stays in dom0.
-    /// The loader chooses where the code is placed.
-    #[default]
-    Hypervisor = 0,
-    /// A stock Linux kernel: a module in place of the original, whose translations
-    /// are the identity.
-    Linux = 1,
-    /// A program in its own process, whose translations are the identity. Made from
-    /// assembly text; nothing is proved of it.
-    Process = 2,
+crate::listed! {
+    /// What rewritten code runs on, and so which contract it keeps.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(u32)]
+    pub enum Target {
+        /// A hypervisor, the testbed's or Xen: code only, whose data stays in dom0.
+        /// The loader chooses where the code is placed.
+        #[default]
+        Hypervisor = 0 => "hypervisor",
+        /// A stock Linux kernel: a module in place of the original, whose translations
+        /// are the identity.
+        Linux = 1 => "linux",
+        /// A program in its own process, whose translations are the identity. Made from
+        /// assembly text; nothing is proved of it.
+        Process = 2 => "process",
+    }
 }
 
 impl Target {
-    /// All targets, the default first.
-    pub const ALL: [Target; 3] = [Target::Hypervisor, Target::Linux, Target::Process];
-
     /// The target with this number in `.note.twin`, if there is one.
     pub fn from_number(n: u32) -> Option<Target> {
         Target::ALL.into_iter().find(|&t| t as u32 == n)
-    }
-
-    /// Name on the command line and in reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Target::Hypervisor => "hypervisor",
-            Target::Linux => "linux",
-            Target::Process => "process",
-        }
     }
 
     /// One line for people: what such code is.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::failure::Failure;
-use crate::temporary::Scratch;
+use crate::temporary::ScratchDirectory;
 
 /// Most lines of an assembler's complaint that are passed on.
 const SHOWN: usize = 5;
@@ -35,8 +35,8 @@ pub fn assemble(name: &str, text: &[u8]) -> Result<Vec<u8>, Failure> {
     }
 }
 
-fn scratch() -> Result<Scratch, Failure> {
-    Scratch::create("twin-").map_err(|e| Failure::access("a temporary directory", e))
+fn scratch() -> Result<ScratchDirectory, Failure> {
+    ScratchDirectory::create("twin-").map_err(|e| Failure::access("a temporary directory", e))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -6,69 +6,51 @@
 
 use twin_abi::explanation::{Example, Explanation};
 
-/// What goes wrong outside the library crates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Code {
-    /// A file that cannot be read or written.
-    Access,
-    /// A file that is sound, but not what the command works on.
-    Input,
-    /// A function that the object does not have.
-    NoFunction,
-    /// An object that was made from another file.
-    Original,
-    /// A defect of twin itself.
-    Internal,
+twin_abi::listed! {
+    /// What goes wrong outside the library crates.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum CommandCode {
+        /// A file that cannot be read or written.
+        Access => "access",
+        /// A file that is sound, but not what the command works on.
+        Input => "input",
+        /// A function that the object does not have.
+        NoFunction => "no-function",
+        /// An object that was made from another file.
+        Original => "original",
+        /// A defect of twin itself.
+        Internal => "internal",
+    }
 }
 
-impl Code {
-    /// Every code.
-    pub const ALL: &'static [Code] = &[
-        Code::Access,
-        Code::Input,
-        Code::NoFunction,
-        Code::Original,
-        Code::Internal,
-    ];
-
-    /// The code as printed.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Code::Access => "access",
-            Code::Input => "input",
-            Code::NoFunction => "no-function",
-            Code::Original => "original",
-            Code::Internal => "internal",
-        }
-    }
-
+impl CommandCode {
     fn explanation(self) -> Explanation {
         let (meaning, why, remedy, example) = match self {
-            Code::Access => (
+            CommandCode::Access => (
                 "A file could not be read or written. The exit status is 2.",
                 "The message has the system's reason. On any failure an output that was there before stays as it was.",
                 "Check the name, permissions and free space. Outputs are written beside their final name and renamed, so the directory must be writable too.",
                 "$ twin rewrite e1000.ko -o /proc/e1000.twin.o",
             ),
-            Code::Input => (
+            CommandCode::Input => (
                 "The file can be read, but is not what this command works on.",
                 "The message says what it is, and what is taken instead.",
                 "Give what the message asks for; `twin COMMAND --help` has examples.",
                 "$ twin run ixgbe.ko        # the testbed's card is an e1000",
             ),
-            Code::NoFunction => (
+            CommandCode::NoFunction => (
                 "The object has no function of the name given with --function.",
                 "Explaining another function instead would mislead.",
                 "Use one of the names that the message suggests; `nm -C FILE` lists all. Static functions may have been inlined.",
                 "$ twin explain e1000.ko --function e1000_cleen",
             ),
-            Code::Original => (
+            CommandCode::Original => (
                 "The object keeps the contract, but was not made from the file given with --check-original, by the hash in its mark, or has no mark.",
                 "A mark has the SHA-256 of the whole file that was rewritten, decompressed, its signature included. One byte of difference is another file.",
                 "Give the file that it was made from, plain or compressed, or rewrite the file that you have. `modinfo` shows a module's mark; of an object for a hypervisor `readelf -p .twin.origin` does.",
                 "$ twin verify --target linux --check-original e1000e.ko e1000.twin.ko",
             ),
-            Code::Internal => (
+            CommandCode::Internal => (
                 "twin met a defect of its own: the object that it made does not verify, or a step failed that cannot fail.",
                 "No output is written unless it verifies.",
                 "Please report it with the input, the command line and `twin --version`. The violations listed with it have codes of their own. Until it is fixed, leaving out the function that the message names usually helps.",
@@ -90,11 +72,11 @@ pub enum AnyCode {
     /// A file that cannot be read as an object.
     Reader(elf_loader::ReaderCode),
     /// A place that cannot be rewritten.
-    Refusal(svm_rewrite::Code),
+    Refusal(svm_rewrite::RefusalCode),
     /// A rule that an object breaks.
-    Violation(svm_verify::Code),
+    Violation(svm_verify::ViolationCode),
     /// Anything else.
-    Own(Code),
+    Command(CommandCode),
 }
 
 impl From<elf_loader::ReaderCode> for AnyCode {
@@ -103,9 +85,9 @@ impl From<elf_loader::ReaderCode> for AnyCode {
     }
 }
 
-impl From<Code> for AnyCode {
-    fn from(code: Code) -> AnyCode {
-        AnyCode::Own(code)
+impl From<CommandCode> for AnyCode {
+    fn from(code: CommandCode) -> AnyCode {
+        AnyCode::Command(code)
     }
 }
 
@@ -121,19 +103,19 @@ pub struct Origin {
 pub const ORIGINS: [Origin; 4] = [
     Origin {
         title: "Files that cannot be read",
-        codes: || all(elf_loader::ReaderCode::ALL, AnyCode::Reader),
+        codes: || all(&elf_loader::ReaderCode::ALL, AnyCode::Reader),
     },
     Origin {
         title: "Refusals of `twin rewrite`",
-        codes: || all(svm_rewrite::Code::ALL, AnyCode::Refusal),
+        codes: || all(&svm_rewrite::RefusalCode::ALL, AnyCode::Refusal),
     },
     Origin {
         title: "Violations that `twin verify` finds",
-        codes: || all(svm_verify::Code::ALL, AnyCode::Violation),
+        codes: || all(&svm_verify::ViolationCode::ALL, AnyCode::Violation),
     },
     Origin {
         title: "Everything else",
-        codes: || all(Code::ALL, AnyCode::Own),
+        codes: || all(&CommandCode::ALL, AnyCode::Command),
     },
 ];
 
@@ -159,7 +141,7 @@ impl AnyCode {
             AnyCode::Reader(code) => code.as_str(),
             AnyCode::Refusal(code) => code.as_str(),
             AnyCode::Violation(code) => code.as_str(),
-            AnyCode::Own(code) => code.as_str(),
+            AnyCode::Command(code) => code.as_str(),
         }
     }
 
@@ -169,7 +151,7 @@ impl AnyCode {
             AnyCode::Reader(code) => code.explanation(),
             AnyCode::Refusal(code) => code.explanation(),
             AnyCode::Violation(code) => code.explanation(),
-            AnyCode::Own(code) => code.explanation(),
+            AnyCode::Command(code) => code.explanation(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use svm_rewrite::Refusal;
 use svm_verify::Violations;
 
-use crate::codes::{AnyCode, Code};
+use crate::codes::{AnyCode, CommandCode};
 
 /// Refusals of one file that are printed; a report holds all.
 const SHOWN: usize = 20;
@@ -61,7 +61,7 @@ pub enum Failure {
         /// Name of the object, or of the input that it was made from.
         file: String,
         /// Whether this run of the program made the object.
-        own: bool,
+        made_here: bool,
         /// The violations.
         violations: Violations,
     },
@@ -84,7 +84,7 @@ impl Failure {
 
     /// An input that is not accepted, for a reason without a code of its own.
     pub fn input(file: impl fmt::Display, why: impl fmt::Display) -> Failure {
-        Failure::refused(file, Code::Input, why)
+        Failure::refused(file, CommandCode::Input, why)
     }
 
     /// An input that is not accepted.
@@ -145,12 +145,12 @@ impl fmt::Display for Failure {
             }
             Failure::Violated {
                 file,
-                own: false,
+                made_here: false,
                 violations,
             } => lines(f, file, &violations.list, violations.total, "--format json"),
             Failure::Violated {
                 file,
-                own: true,
+                made_here: true,
                 violations,
             } => {
                 writeln!(

@@ -14,10 +14,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::NamedTempFile;
 
 /// What is there now because of this run.
-static LIST: Mutex<BTreeMap<PathBuf, Kind>> = Mutex::new(BTreeMap::new());
+static LIST: Mutex<BTreeMap<PathBuf, TemporaryKind>> = Mutex::new(BTreeMap::new());
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum TemporaryKind {
     /// A file that has no lasting name yet.
     File,
     /// A directory of our own, with all that is in it.
@@ -26,7 +26,7 @@ enum Kind {
     ForOutputs,
 }
 
-fn list() -> MutexGuard<'static, BTreeMap<PathBuf, Kind>> {
+fn list() -> MutexGuard<'static, BTreeMap<PathBuf, TemporaryKind>> {
     LIST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -41,7 +41,7 @@ impl Drop for Listed {
 
 /// Makes something and lists it before anybody can remove all.
 fn listed<T>(
-    kind: Kind,
+    kind: TemporaryKind,
     make: impl FnOnce() -> io::Result<T>,
     path: impl FnOnce(&T) -> &Path,
 ) -> io::Result<(T, Listed)> {
@@ -71,7 +71,7 @@ impl TemporaryFile {
                 .permissions(Permissions::from_mode(mode))
                 .tempfile_in(directory)
         };
-        let (file, _listed) = listed(Kind::File, make, NamedTempFile::path)?;
+        let (file, _listed) = listed(TemporaryKind::File, make, NamedTempFile::path)?;
         Ok(TemporaryFile { file, _listed })
     }
 
@@ -105,20 +105,20 @@ impl io::Write for TemporaryFile {
 }
 
 /// A directory for files between two steps.
-pub struct Scratch {
+pub struct ScratchDirectory {
     directory: tempfile::TempDir,
     _listed: Listed,
 }
 
-impl Scratch {
+impl ScratchDirectory {
     /// One where the system has such directories; `prefix` begins its name.
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn create(prefix: &str) -> io::Result<Scratch> {
+    pub fn create(prefix: &str) -> io::Result<ScratchDirectory> {
         let make = || tempfile::Builder::new().prefix(prefix).tempdir();
-        let (directory, _listed) = listed(Kind::Scratch, make, tempfile::TempDir::path)?;
-        Ok(Scratch { directory, _listed })
+        let (directory, _listed) = listed(TemporaryKind::Scratch, make, tempfile::TempDir::path)?;
+        Ok(ScratchDirectory { directory, _listed })
     }
 
     /// Where it is.
@@ -137,7 +137,7 @@ pub fn create_dir_all(directory: &Path) -> io::Result<()> {
     let missing = directory.ancestors().take_while(|d| !d.exists());
     let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
     let made = std::fs::create_dir_all(directory);
-    list.extend(missing.into_iter().map(|d| (d, Kind::ForOutputs)));
+    list.extend(missing.into_iter().map(|d| (d, TemporaryKind::ForOutputs)));
     made
 }
 
@@ -149,9 +149,9 @@ pub fn remove_all() {
     for (path, kind) in list.iter().rev() {
         // What cannot be removed stays: there is nobody left to tell.
         let _ = match kind {
-            Kind::File => std::fs::remove_file(path),
-            Kind::Scratch => remove_scratch(path),
-            Kind::ForOutputs => std::fs::remove_dir(path),
+            TemporaryKind::File => std::fs::remove_file(path),
+            TemporaryKind::Scratch => remove_scratch(path),
+            TemporaryKind::ForOutputs => std::fs::remove_dir(path),
         };
     }
     std::mem::forget(list);

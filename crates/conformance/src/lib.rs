@@ -11,8 +11,6 @@
 //! counting       what a piece of work costs, without a clock
 //! ```
 
-#![allow(missing_docs, reason = "what a name says needs no comment")]
-
 pub mod belief;
 pub mod counting;
 pub mod differential;

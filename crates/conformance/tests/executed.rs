@@ -5,7 +5,7 @@
 //! function and way of rewriting, of eight states each.
 
 use conformance::forms::campaign::EXECUTIONS;
-use conformance::forms::programs::{Verdict, run_object};
+use conformance::forms::programs::{ExecutionVerdict, run_object};
 use filetests::Fixture;
 
 /// States of each image.
@@ -28,7 +28,7 @@ fn computes_the_same(program: &Fixture) {
         .flat_map(|execution| (0..seeds).map(move |n| (execution, n)))
     {
         match run_object(&object, *execution, seed, STATES).expect("the machines can be set up") {
-            Verdict::Same { states, faults } => {
+            ExecutionVerdict::Same { states, faults } => {
                 compared += states;
                 faulted += faults;
             }

@@ -7,14 +7,14 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use conformance::forms::campaign::{self, Extent, FormsReport};
-use conformance::forms::survey::{self, Verdict};
+use conformance::forms::survey::{self, FormVerdict};
 use conformance::forms::{self, Enumeration, known};
 use iced_x86::Code;
 use process_lab::program::Variant;
 
 struct Surveyed {
     enumeration: Enumeration,
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<FormVerdict>,
 }
 
 static SURVEYED: LazyLock<Surveyed> = LazyLock::new(|| {
@@ -49,7 +49,7 @@ fn nothing_that_is_rewritten_is_left_to_the_verifier_to_refuse() {
     let pairs = surveyed.enumeration.forms.iter().zip(&surveyed.verdicts);
     let left: Vec<String> = pairs
         .chain(forms.iter().zip(&plain))
-        .filter(|(_, verdict)| matches!(verdict, Verdict::VerifierRefused(_)))
+        .filter(|(_, verdict)| matches!(verdict, FormVerdict::VerifierRefused(_)))
         // A function that returns so breaks the rule itself.
         .filter(|(form, _)| form.code != Code::Std)
         .map(|(form, verdict)| format!("{:?} at {:?}: {verdict:?}", form.code, form.mode))
@@ -151,7 +151,7 @@ fn known_defects_that_are_verified_are_named() {
     let mut names = BTreeSet::new();
     for (form, verdict) in surveyed.enumeration.forms.iter().zip(&surveyed.verdicts) {
         let case = forms::cases::of_form(0, form, 8)[0];
-        if let (Some(n), Verdict::Accepted) = (known::of(&case), verdict) {
+        if let (Some(n), FormVerdict::Accepted) = (known::of(&case), verdict) {
             names.insert(known::KNOWN[n].name);
         }
     }
@@ -165,7 +165,7 @@ fn wide_moves_are_executed_or_said_to_be_skipped() {
     use iced_x86::EncodingKind;
     let surveyed = &*SURVEYED;
     let pairs = surveyed.enumeration.forms.iter().zip(&surveyed.verdicts);
-    let rewritten = |form: &forms::Form, verdict: &Verdict| {
+    let rewritten = |form: &forms::Form, verdict: &FormVerdict| {
         form.code.op_code().encoding() == EncodingKind::EVEX && verdict.is_rewritten()
     };
     let numbered = pairs.enumerate().filter(|(_, (f, v))| rewritten(f, v));

@@ -93,7 +93,7 @@ fn an_overflow_ends_in_a_report_that_names_the_function() {
         let violations = svm_verify::verify(&bare, variant.contract())
             .expect_err("refused")
             .list;
-        let code = svm_verify::Code::ReturnWord;
+        let code = svm_verify::ViolationCode::ReturnWord;
         assert!(violations.iter().any(|v| v.code == code), "{violations:?}");
         let driver = Driver::new(&original, bare, variant).expect("linked");
         let got = driver.receive(&led(own)).expect("a run");

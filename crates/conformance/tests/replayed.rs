@@ -4,7 +4,7 @@
 
 use conformance::forms::campaign::{EXECUTIONS, Execution};
 use conformance::forms::copies::Copies;
-use conformance::forms::programs::{Verdict, compare, run_object};
+use conformance::forms::programs::{ExecutionVerdict, compare, run_object};
 use filetests::Fixture;
 use process_lab::program::Scheme;
 
@@ -64,7 +64,7 @@ fn chunks_that_end_where_the_other_string_begins_are_copied_right_by_every_machi
         let original = elf_loader::read(&bytes).expect("an object");
         for (execution, seed) in replays() {
             let verdict = run_object(&original, execution, seed, STATES).expect("machines");
-            let same = matches!(verdict, Verdict::Same { states, .. } if states == STATES as usize);
+            let same = matches!(verdict, ExecutionVerdict::Same { states, .. } if states == STATES as usize);
             assert!(same, "{copy:?}, {execution}: {verdict:?}");
         }
     }
@@ -83,8 +83,8 @@ fn chunks_as_long_as_the_windows_are_found_wrong_by_the_fast_machine() {
             let whole = elf_loader::read(&whole).expect("an object");
             let verdict = compare(&original, whole, execution, seed, STATES).expect("machines");
             let different = match verdict {
-                Verdict::Same { .. } => false,
-                Verdict::Different(_) => true,
+                ExecutionVerdict::Same { .. } => false,
+                ExecutionVerdict::Different(_) => true,
                 other => panic!("{copy:?}, {execution}: {other:?}"),
             };
             wrong[usize::from(execution.copies == Copies::Fast)] += u64::from(different);

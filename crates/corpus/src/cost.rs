@@ -26,7 +26,7 @@ pub struct Meter {
 
 impl Meter {
     /// Of this process.
-    pub fn own() -> Meter {
+    pub fn of_this_process() -> Meter {
         Meter::of(libc::RUSAGE_SELF)
     }
 

@@ -20,7 +20,7 @@ pub use cost::{Cost, Meter, disassemble};
 
 /// The result for one module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ModuleOutcome {
     /// Rewritten, and the verifier proved the result.
     Accepted {
         /// Instructions of the original.
@@ -39,14 +39,14 @@ pub enum Outcome {
 
 /// Rewrites one module under scheme `stlb` and verifies the result, as `twin
 /// rewrite` does.
-pub fn try_module(path: &Path, target: Target) -> Outcome {
+pub fn try_module(path: &Path, target: Target) -> ModuleOutcome {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
-        Err(error) => return Outcome::Unreadable(error.to_string()),
+        Err(error) => return ModuleOutcome::Unreadable(error.to_string()),
     };
     let object = match elf_loader::read(&bytes) {
         Ok(object) => object,
-        Err(error) => return Outcome::Unreadable(error.to_string()),
+        Err(error) => return ModuleOutcome::Unreadable(error.to_string()),
     };
     let rewritten = match svm_rewrite::rewrite(&object, Options::of(target, Scheme::Stlb)) {
         Ok(rewritten) => rewritten,
@@ -55,13 +55,13 @@ pub fn try_module(path: &Path, target: Target) -> Outcome {
             let first = refusals
                 .first()
                 .map_or_else(String::new, ToString::to_string);
-            return Outcome::Refused(reasons.collect(), first);
+            return ModuleOutcome::Refused(reasons.collect(), first);
         }
     };
     let counts = (rewritten.stats.instructions, rewritten.stats.sites.total());
     let made = match elf_loader::write(&rewritten.object) {
         Ok(made) => made,
-        Err(error) => return Outcome::Unreadable(error.to_string()),
+        Err(error) => return ModuleOutcome::Unreadable(error.to_string()),
     };
     drop(rewritten);
     let contract = Contract::of(match target {
@@ -71,10 +71,10 @@ pub fn try_module(path: &Path, target: Target) -> Outcome {
     // The serialised bytes are verified, not the object in memory.
     let proof = match elf_loader::read(&made) {
         Ok(object) => svm_verify::verify(&object, contract),
-        Err(error) => return Outcome::Unreadable(error.to_string()),
+        Err(error) => return ModuleOutcome::Unreadable(error.to_string()),
     };
     match proof {
-        Ok(_) => Outcome::Accepted {
+        Ok(_) => ModuleOutcome::Accepted {
             instructions: counts.0,
             sites: counts.1,
         },
@@ -82,7 +82,7 @@ pub fn try_module(path: &Path, target: Target) -> Outcome {
             let list = &violations.list;
             let reasons = list.iter().map(|v| reason("unproved", v.code.as_str()));
             let first = list.first().map_or_else(String::new, ToString::to_string);
-            Outcome::Unproved(reasons.collect(), first)
+            ModuleOutcome::Unproved(reasons.collect(), first)
         }
     }
 }
@@ -103,7 +103,7 @@ fn reason(code: &str, text: &str) -> String {
 #[derive(Debug)]
 pub struct Tally {
     /// In the order of the files.
-    pub modules: Vec<(PathBuf, Outcome)>,
+    pub modules: Vec<(PathBuf, ModuleOutcome)>,
 }
 
 /// Tries all files for a target with `threads` threads and passes the number done to
@@ -118,7 +118,7 @@ pub fn run(
     let mut order: Vec<usize> = (0..files.len()).collect();
     order.sort_by_cached_key(|&n| std::cmp::Reverse(size(&files[n])));
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; files.len()]);
+    let outcomes: Mutex<Vec<Option<ModuleOutcome>>> = Mutex::new(vec![None; files.len()]);
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
@@ -142,7 +142,8 @@ pub fn run(
 impl Tally {
     /// Modules that were accepted.
     pub fn accepted(&self) -> usize {
-        let accepted = |(_, o): &&(PathBuf, Outcome)| matches!(o, Outcome::Accepted { .. });
+        let accepted =
+            |(_, o): &&(PathBuf, ModuleOutcome)| matches!(o, ModuleOutcome::Accepted { .. });
         self.modules.iter().filter(accepted).count()
     }
 
@@ -151,7 +152,7 @@ impl Tally {
     pub fn row(&self, label: &str) -> String {
         let (mut instructions, mut sites) = (0, 0);
         for (_, outcome) in &self.modules {
-            if let Outcome::Accepted {
+            if let ModuleOutcome::Accepted {
                 instructions: i,
                 sites: s,
             } = outcome
@@ -173,11 +174,11 @@ impl Tally {
         let mut places = String::new();
         for (path, outcome) in &self.modules {
             let (reasons, text) = match outcome {
-                Outcome::Accepted { .. } => continue,
-                Outcome::Refused(reasons, text) | Outcome::Unproved(reasons, text) => {
+                ModuleOutcome::Accepted { .. } => continue,
+                ModuleOutcome::Refused(reasons, text) | ModuleOutcome::Unproved(reasons, text) => {
                     (reasons.iter().cloned().collect::<Vec<_>>().join("; "), text)
                 }
-                Outcome::Unreadable(text) => ("unreadable".to_owned(), text),
+                ModuleOutcome::Unreadable(text) => ("unreadable".to_owned(), text),
             };
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
             let _ = writeln!(places, "    {name}: {text}");

@@ -58,10 +58,10 @@ fn run(arguments: &Arguments) -> std::io::Result<bool> {
         true => None,
         false => Some(corpus::disassemble(&all, arguments.jobs)?),
     };
-    let meter = Meter::own();
+    let meter = Meter::of_this_process();
     let linux = corpus::run(&all, Target::Linux, arguments.jobs, &progress);
     let cost = meter.read();
-    let meter = Meter::own();
+    let meter = Meter::of_this_process();
     let hypervisor = corpus::run(&ethernet, Target::Hypervisor, arguments.jobs, &progress);
     let hypervisor_cost = meter.read();
     println!("| target | modules | instructions | sites | accepted | share |");

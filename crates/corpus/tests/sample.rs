@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use corpus::Outcome;
+use corpus::ModuleOutcome;
 use svm_rewrite::Target;
 
 #[test]
@@ -17,7 +17,7 @@ fn ethernet_modules_are_accepted_for_both_targets() {
         let tally = corpus::run(&sample, target, 2, &|_, _| {});
         assert_eq!(tally.modules.len(), sample.len());
         for (path, outcome) in &tally.modules {
-            let accepted = matches!(outcome, Outcome::Accepted { .. });
+            let accepted = matches!(outcome, ModuleOutcome::Accepted { .. });
             assert!(accepted, "{} for {target:?}: {outcome:?}", path.display());
         }
     }

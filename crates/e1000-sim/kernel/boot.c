@@ -71,7 +71,7 @@ long kernel_load(const struct kernel_module_info *module)
 		return error;
 	module_loaded = true;
 	module_exit_function = (void (*)(void))module->exit;
-	task_settle();
+	task_run_due();
 	return pci_probe_result;
 }
 
@@ -83,6 +83,6 @@ long kernel_remove(void)
 		return -EBUSY;
 	module_exit_function();
 	module_loaded = false;
-	task_settle();
+	task_run_due();
 	return 0;
 }

@@ -32,7 +32,7 @@ void device_end(void)
 long device_finish(long result)
 {
 	device_end();
-	task_settle();
+	task_run_due();
 	return result;
 }
 
@@ -60,7 +60,7 @@ long kernel_close(void)
 void kernel_tick(u64 ns)
 {
 	task_sleep_until(time_now() + ns);
-	task_settle();
+	task_run_due();
 }
 
 long kernel_link_wait(u64 ns)

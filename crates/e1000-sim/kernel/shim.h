@@ -95,7 +95,7 @@ void task_sleep_until(u64 deadline);
 /* Lets others run for a short while: the step of every loop that waits. */
 void task_wait_step(const char *what, u64 since);
 /* Runs all that is due now; no time passes. For ends of entry points. */
-void task_settle(void);
+void task_run_due(void);
 /* Complains if the context may not sleep. */
 void task_may_sleep(const char *what);
 

@@ -26,7 +26,7 @@
 #define STEP_NS (NSEC_PER_MSEC / 2)
 /* A wait of this length counts as endless. */
 #define PATIENCE_NS (120ull * NSEC_PER_SEC)
-#define SETTLE_STEPS 10000
+#define MOST_DUE_STEPS 10000
 
 enum worker_state {
 	WORKER_IDLE,              /* a worker without work */
@@ -237,14 +237,14 @@ void task_wait_step(const char *what, u64 since)
 	host_idle();
 }
 
-void task_settle(void)
+void task_run_due(void)
 {
 	struct task *self = task_sane();
 	unsigned int i;
 
 	if (self->is_worker || !irq_allowed())
 		return;
-	for (i = 0; i < SETTLE_STEPS && step_due(self); i++)
+	for (i = 0; i < MOST_DUE_STEPS && step_due(self); i++)
 		;
 }
 

@@ -13,6 +13,7 @@ pub enum LiveError {
     /// A file cannot be read.
     #[error("cannot read {}: {source}; run `make stock support`, or name the file", path.display())]
     NoFile {
+        /// Where it was looked for.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -20,6 +21,7 @@ pub enum LiveError {
     /// An object cannot be read.
     #[error("{module}: {source}")]
     Read {
+        /// Which of the objects.
         module: Module,
         /// What is wrong.
         source: elf_loader::ReadError,
@@ -30,6 +32,7 @@ pub enum LiveError {
          {kernel}: structures may differ; take e1000.ko of {kernel}, or build the two anew"
     )]
     Release {
+        /// The driver's, by its `vermagic`.
         driver: String,
         /// That of kernel.o.
         kernel: String,
@@ -37,6 +40,7 @@ pub enum LiveError {
     /// An object cannot be placed or linked.
     #[error("{module}: {source}")]
     Link {
+        /// Which of the objects.
         module: Module,
         /// What is wrong.
         source: elf_loader::link::LinkError,
@@ -44,6 +48,7 @@ pub enum LiveError {
     /// Two objects define the same global symbol.
     #[error("`{name}` is defined by {first} and by {second}; make one of them static")]
     Duplicate {
+        /// The symbol.
         name: String,
         /// The first object that defines it.
         first: Module,
@@ -62,8 +67,11 @@ pub enum LiveError {
     /// An image needs more room than its place has.
     #[error("{what} needs {needed:#x} bytes, but its place has {room:#x}; see memory/layout.rs")]
     NoRoom {
+        /// The image.
         what: String,
+        /// Bytes of the image.
         needed: u64,
+        /// Bytes of its place.
         room: u64,
     },
     /// A table of places to patch names one with other contents.
@@ -72,7 +80,9 @@ pub enum LiveError {
          object for the stock kernel (`make support`), or take the stock module"
     )]
     Site {
+        /// The object with the table.
         module: Module,
+        /// The table.
         section: &'static str,
         /// The dom0 address of the place.
         site: u64,
@@ -85,6 +95,7 @@ pub enum LiveError {
          both; place them apart in memory/layout.rs, or take the scheme stlb"
     )]
     Collision {
+        /// The one that was to be added.
         one: std::ops::Range<u64>,
         /// The one that is there; from 0 on, small numbers, which are no pointers.
         other: std::ops::Range<u64>,

@@ -23,8 +23,6 @@
 //! [`transport::mailbox::Mailbox::new`], then [`dom0::Dom0::start`] and all other
 //! forks, before it has threads.
 
-#![allow(missing_docs, reason = "what a name says needs no comment")]
-
 pub mod dom0;
 pub mod engines;
 pub mod error;

@@ -23,37 +23,28 @@ use crate::measure::profile::{self, Component};
 use crate::measure::steps::{self, Marks, Steps};
 use crate::packets::card::OpenCard;
 use crate::packets::packet_loop::Stop;
-use crate::packets::round::{Direction, Round, Runner, sources};
+use crate::packets::round::{PacketDirection, Round, Runner, sources};
 use crate::traffic::source::Shape;
 use crate::transport::command::Command;
 use crate::transport::mailbox::InterruptOwner;
 use crate::transport::rendezvous::Limits;
 
-process_lab::listed! {
+twin_abi::listed! {
     /// The paths of packets, as the paper orders them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum PacketPath {
         /// dom0 owns the machine.
-        Native,
+        Native => "native",
         /// dom0 on a hypervisor.
-        Dom0,
+        Dom0 => "dom0",
         /// A guest, through dom0.
-        Guest,
+        Guest => "guest",
         /// A guest, through the hypervisor instance.
-        Twin,
+        Twin => "twin",
     }
 }
 
 impl PacketPath {
-    pub fn name(self) -> &'static str {
-        match self {
-            PacketPath::Native => "native",
-            PacketPath::Dom0 => "dom0",
-            PacketPath::Guest => "guest",
-            PacketPath::Twin => "twin",
-        }
-    }
-
     /// The component that runs when driver and hot routines do: its cycles include
     /// theirs.
     pub fn host(self) -> Component {
@@ -67,7 +58,8 @@ impl PacketPath {
 /// What is sent or received in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
-    pub direction: Direction,
+    /// Whether packets are sent or received.
+    pub direction: PacketDirection,
     /// How many packets.
     pub packets: u64,
     /// How it is observed.
@@ -76,7 +68,7 @@ pub struct Work {
 
 /// The result of a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct RoundResult {
     /// Packets and cycles.
     pub round: Round,
     /// Instructions, if they were counted.
@@ -87,6 +79,7 @@ pub struct Seen {
 
 /// All paths of one system, ready to run rounds.
 pub struct Paths<'s> {
+    /// The machine with dom0 and hypervisor.
     pub system: System<'s>,
     twin: Runner<'s, TwinEngine<'s>>,
     guest: Option<Runner<'s, GuestEngine<'s>>>,
@@ -108,9 +101,6 @@ fn limits() -> Limits {
 
 impl<'s> Paths<'s> {
     /// The paths of a system for packets of one shape from `guests` guests.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn new(
         mut system: System<'s>,
         guests: u32,
@@ -118,7 +108,7 @@ impl<'s> Paths<'s> {
     ) -> Result<Paths<'s>, SystemError> {
         system.dom0.set_limits(limits());
         let engine = system.twin(limits())?;
-        let mut twin = system.twin_lane(engine, guests, shape)?;
+        let mut twin = system.twin_runner(engine, guests, shape)?;
         twin.packet_loop.card.close()?;
         declare(system.blueprint());
         Ok(Paths {
@@ -136,9 +126,6 @@ impl<'s> Paths<'s> {
     }
 
     /// The front end's runner.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn guest(&mut self) -> Result<&mut Runner<'s, GuestEngine<'s>>, SystemError> {
         let runner = match self.guest.take() {
             Some(runner) => runner,
@@ -158,9 +145,6 @@ impl<'s> Paths<'s> {
     }
 
     /// Changes the packets' shape.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn set_shape(&mut self, shape: Shape) -> Result<(), SystemError> {
         let machine = self.system.machine();
         let card = self.closed_card()?;
@@ -178,10 +162,7 @@ impl<'s> Paths<'s> {
     }
 
     /// Runs a round.
-    ///
-    /// # Errors
-    /// [`SystemError`].
-    pub fn run(&mut self, path: PacketPath, work: Work) -> Result<Seen, SystemError> {
+    pub fn run(&mut self, path: PacketPath, work: Work) -> Result<RoundResult, SystemError> {
         // Within a round the loop delivers interrupts; dom0's kernel does not look
         // at the line by itself.
         self.system
@@ -212,24 +193,24 @@ impl<'s> Paths<'s> {
         })
     }
 
-    fn outcome(&self) -> Result<Seen, SystemError> {
+    fn outcome(&self) -> Result<RoundResult, SystemError> {
         let outcome = self.system.mailbox().outcome.take();
         let (round, steps) = outcome.map_err(Stop::Driver)?;
-        Ok(Seen {
+        Ok(RoundResult {
             round,
             steps,
             upcalls: 0,
         })
     }
 
-    fn run_loop(&mut self, kind: LoopKind, work: Work) -> Result<Seen, SystemError> {
+    fn run_loop(&mut self, kind: LoopKind, work: Work) -> Result<RoundResult, SystemError> {
         let job = self.job(kind, work);
         self.system.dom0.command("a packet loop", job)?;
         self.outcome()
     }
 
     /// A thread plays the hypervisor that receives interrupts.
-    fn on_hypervisor(&mut self, work: Work) -> Result<Seen, SystemError> {
+    fn on_hypervisor(&mut self, work: Work) -> Result<RoundResult, SystemError> {
         let event = &self.system.mailbox().event;
         let over = AtomicBool::new(false);
         event.enlist(std::process::id() as i32);
@@ -248,7 +229,7 @@ impl<'s> Paths<'s> {
     }
 
     /// dom0's thread 0 is the back end as long as the front end works.
-    fn through_dom0(&mut self, work: Work) -> Result<Seen, SystemError> {
+    fn through_dom0(&mut self, work: Work) -> Result<RoundResult, SystemError> {
         let mut runner = match self.guest.take() {
             Some(runner) => runner,
             None => self.new_guest()?,
@@ -273,7 +254,7 @@ impl<'s> Paths<'s> {
         back?;
         self.guest = Some(runner);
         let theirs = self.outcome()?;
-        Ok(Seen {
+        Ok(RoundResult {
             round,
             steps: steps.plus(&theirs.steps),
             upcalls: 0,
@@ -284,7 +265,11 @@ impl<'s> Paths<'s> {
     ///
     /// # Errors
     /// [`SystemError`], also if the driver does something else when that is played.
-    pub fn record(&mut self, direction: Direction, packets: u64) -> Result<Tape, SystemError> {
+    pub fn record(
+        &mut self,
+        direction: PacketDirection,
+        packets: u64,
+    ) -> Result<Tape, SystemError> {
         let look = Look::Record;
         let work = Work {
             direction,
@@ -297,12 +282,9 @@ impl<'s> Paths<'s> {
     }
 
     /// Lets dom0's own driver play the tape that was recorded last.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn play_natively(&mut self) -> Result<Turn, SystemError> {
         let work = Work {
-            direction: Direction::Send,
+            direction: PacketDirection::Send,
             packets: 0,
             look: Look::Cycles,
         };
@@ -311,9 +293,6 @@ impl<'s> Paths<'s> {
     }
 
     /// Lets the rewritten driver play it.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn play_rewritten(&mut self, tape: &Tape) -> Result<Turn, SystemError> {
         let instance = &mut self.twin.packet_loop.engine.instance;
         let mut ground = Rewritten::new(instance, self.system.blueprint());
@@ -321,9 +300,6 @@ impl<'s> Paths<'s> {
     }
 
     /// What the rewritten driver executes when it plays it.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn count_rewritten(&mut self, tape: &Tape) -> Result<Steps, SystemError> {
         let instance = &mut self.twin.packet_loop.engine.instance;
         let limited = instance.limit_time(ROUND_TIME);
@@ -346,7 +322,7 @@ impl<'s> Paths<'s> {
         ))
     }
 
-    fn through_twin(&mut self, work: Work) -> Result<Seen, SystemError> {
+    fn through_twin(&mut self, work: Work) -> Result<RoundResult, SystemError> {
         let runner = &mut self.twin;
         let before = runner.packet_loop.engine.instance.upcall_count();
         runner.packet_loop.card.open()?;
@@ -363,7 +339,7 @@ impl<'s> Paths<'s> {
         let (round, steps) = seen?;
         closed?;
         let upcalls = runner.packet_loop.engine.instance.upcall_count() - before;
-        Ok(Seen {
+        Ok(RoundResult {
             round,
             steps,
             upcalls,
@@ -398,9 +374,6 @@ fn declare(blueprint: &Blueprint<'_>) {
 
 /// Keeps this process and its later children on one processor, so that cycles of two
 /// processes that take turns add up.
-///
-/// # Errors
-/// The system call's.
 pub fn pin() -> std::io::Result<()> {
     // SAFETY: all zeroes is the empty set; the macros write inside it.
     let set = unsafe {

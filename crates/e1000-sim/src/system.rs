@@ -85,9 +85,6 @@ pub struct Blueprint<'f> {
 impl<'f> Blueprint<'f> {
     /// Plans dom0, rewrites driver and hot routines, verifies and links them.
     /// `upcalls` are hot routines that are to be upcalls.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn new(
         files: &'f Files,
         variant: Variant,
@@ -111,9 +108,6 @@ impl<'f> Blueprint<'f> {
 }
 
 /// Lays dom0's objects out and links them.
-///
-/// # Errors
-/// [`LiveError`].
 pub fn plan(files: &Files) -> Result<KernelPlan<'_>, LiveError> {
     let sizes = Sizes::default();
     KernelPlan::new(sizes, &files.modules(), &host::address, Missing::Refuse)
@@ -151,6 +145,7 @@ pub fn routines(plan: &KernelPlan<'_>) -> Vec<String> {
 
 /// The running system. Dropped, it ends dom0.
 pub struct System<'s> {
+    /// The process that has the driver.
     pub dom0: Dom0<'s, 's>,
     blueprint: &'s Blueprint<'s>,
     machine: &'s Machine,
@@ -163,9 +158,6 @@ pub struct System<'s> {
 
 impl<'s> System<'s> {
     /// Starts dom0 and has it load, probe and open the driver.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn start(
         blueprint: &'s Blueprint<'s>,
         machine: &'s Machine,
@@ -187,9 +179,6 @@ impl<'s> System<'s> {
     }
 
     /// Kills dom0 and starts it again, with a fresh card.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn restart_dom0(&mut self, limits: Limits) -> Result<(), SystemError> {
         self.dom0.kill();
         self.mailbox.power_on(CARD_MAC);
@@ -200,26 +189,17 @@ impl<'s> System<'s> {
     }
 
     /// Asks dom0 again where the driver is: after a reset.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn refresh(&mut self) -> Result<(), SystemError> {
         (self.driver, self.info) = describe(&mut self.dom0)?;
         Ok(())
     }
 
     /// Loads the hypervisor instance. Once in a process.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn twin(&self, limits: Limits) -> Result<TwinEngine<'s>, SystemError> {
         self.twin_with(limits, SERVICES.map(|(_, service)| service).to_vec())
     }
 
     /// As [`System::twin`], with other routines in place of [`SERVICES`].
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn twin_with(
         &self,
         limits: Limits,
@@ -252,11 +232,8 @@ impl<'s> System<'s> {
             .ok_or_else(|| lacking("hot.o lacks an entry point, or the driver its handler"))
     }
 
-    /// A lane of the hypervisor instance with guests attached.
-    ///
-    /// # Errors
-    /// [`SystemError`].
-    pub fn twin_lane(
+    /// A runner of the hypervisor instance with guests attached.
+    pub fn twin_runner(
         &self,
         mut engine: TwinEngine<'s>,
         guests: u32,
@@ -272,9 +249,6 @@ impl<'s> System<'s> {
     }
 
     /// The card with open registers.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn card(&self, flows: u32) -> Result<OpenCard<'s>, SystemError> {
         let dma = self.blueprint.plan.space().dma();
         Ok(OpenCard::new(
@@ -296,6 +270,7 @@ impl<'s> System<'s> {
             .ok_or_else(|| lacking("hot.o's rings are not set up"))
     }
 
+    /// The machine's memory and registers.
     pub fn machine(&self) -> &'s Machine {
         self.machine
     }

@@ -12,9 +12,6 @@ pub(super) struct ThreadTimer(libc::timer_t);
 impl ThreadTimer {
     /// A timer on `clock` that sends `signal` to the calling thread, for which there
     /// is a handler. It does not run yet.
-    ///
-    /// # Errors
-    /// The system call's.
     pub fn new(clock: clockid_t, signal: c_int) -> io::Result<ThreadTimer> {
         // SAFETY: all zeroes is a valid value.
         let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
@@ -31,9 +28,6 @@ impl ThreadTimer {
     }
 
     /// Lets it signal every `interval`, which is not 0, from now on.
-    ///
-    /// # Errors
-    /// The system call's.
     pub fn run(&self, interval: Duration) -> io::Result<()> {
         let time = libc::timespec {
             tv_sec: interval.as_secs() as libc::time_t,

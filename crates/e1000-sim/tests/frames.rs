@@ -54,7 +54,7 @@ fn runner<'s>(system: &System<'s>) -> Guests<'s> {
         .twin(limits())
         .unwrap_or_else(|error| panic!("{error}"));
     system
-        .twin_lane(engine, GUESTS, Shape::Frames(FRAME))
+        .twin_runner(engine, GUESTS, Shape::Frames(FRAME))
         .unwrap_or_else(|error| panic!("{error}"))
 }
 

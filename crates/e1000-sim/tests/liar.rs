@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use e1000_sim::dom0::job::Look;
-use e1000_sim::packets::round::Direction;
+use e1000_sim::packets::round::PacketDirection;
 use e1000_sim::paths::{PacketPath, Paths, Work};
 use e1000_sim::traffic::source::{Shape, TrafficSource};
 use e1000_sim::transport::rendezvous::Limits;
@@ -42,7 +42,7 @@ fn a_guest_that_lies_costs_the_others_nothing() {
         front.sources[LIAR] = liar(&mut front.sources[LIAR]);
         for path in [PacketPath::Twin, PacketPath::Guest, PacketPath::Twin] {
             let work = Work {
-                direction: Direction::Send,
+                direction: PacketDirection::Send,
                 packets: PACKETS,
                 look: Look::Cycles,
             };

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use e1000_sim::packets::round::Direction;
+use e1000_sim::packets::round::PacketDirection;
 use e1000_sim::traffic::source::Shape;
 use e1000_sim::transport::rendezvous::Limits;
 
@@ -17,20 +17,20 @@ fn packets_go_both_ways_without_upcalls() {
         let engine = system
             .twin(Limits::default())
             .unwrap_or_else(|error| panic!("{error}"));
-        let mut lane = system
-            .twin_lane(engine, 2, Shape::Frames(1000))
+        let mut runner = system
+            .twin_runner(engine, 2, Shape::Frames(1000))
             .unwrap_or_else(|error| panic!("{error}"));
         for direction in [
-            Direction::Send,
-            Direction::Receive,
-            Direction::Send,
-            Direction::Receive,
+            PacketDirection::Send,
+            PacketDirection::Receive,
+            PacketDirection::Send,
+            PacketDirection::Receive,
         ] {
-            let round = lane
+            let round = runner
                 .run(direction, 1000)
                 .unwrap_or_else(|stop| panic!("{stop}\n{}", system.mailbox().console.since(0)));
             eprintln!("{direction:?} {round:?}");
-            eprintln!("{:?}", lane.packet_loop.engine.instance.upcalls());
+            eprintln!("{:?}", runner.packet_loop.engine.instance.upcalls());
             assert_eq!((round.frames, round.lost, round.corrupted), (1000, 0, 0));
         }
     });

@@ -7,74 +7,40 @@ use crate::archive::ArchiveError;
 use crate::input::InputError;
 use crate::read::{ReadError, RelocationProblem, SectionProblem, SymbolProblem};
 
-/// The stable code of a file that cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ReaderCode {
-    /// The file has no bytes.
-    Empty,
-    /// Not an ELF file.
-    NotElf,
-    /// Shorter than its headers say.
-    Truncated,
-    /// ELF, but not a relocatable object.
-    NotRelocatable,
-    /// Another byte order, machine or word size.
-    Machine,
-    /// A damaged ELF header.
-    Header,
-    /// A damaged section.
-    Section,
-    /// A damaged symbol.
-    Symbol,
-    /// A damaged relocation.
-    Relocation,
-    /// Sound, but not handled.
-    Unsupported,
-    /// Damaged compressed data.
-    Compression,
-    /// Compressed data that expands beyond the limits.
-    TooLarge,
-    /// An archive that is thin, damaged or too large.
-    Archive,
+twin_abi::listed! {
+    /// The stable code of a file that cannot be read.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum ReaderCode {
+        /// The file has no bytes.
+        Empty => "elf-empty",
+        /// Not an ELF file.
+        NotElf => "elf-magic",
+        /// Shorter than its headers say.
+        Truncated => "elf-truncated",
+        /// ELF, but not a relocatable object.
+        NotRelocatable => "elf-not-relocatable",
+        /// Another byte order, machine or word size.
+        Machine => "elf-machine",
+        /// A damaged ELF header.
+        Header => "elf-header",
+        /// A damaged section.
+        Section => "elf-section",
+        /// A damaged symbol.
+        Symbol => "elf-symbol",
+        /// A damaged relocation.
+        Relocation => "elf-relocation",
+        /// Sound, but not handled.
+        Unsupported => "elf-unsupported",
+        /// Damaged compressed data.
+        Compression => "compression",
+        /// Compressed data that expands beyond the limits.
+        TooLarge => "too-large",
+        /// An archive that is thin, damaged or too large.
+        Archive => "archive",
+    }
 }
 
 impl ReaderCode {
-    /// Every code, in the order of this list.
-    pub const ALL: &'static [ReaderCode] = &[
-        ReaderCode::Empty,
-        ReaderCode::NotElf,
-        ReaderCode::Truncated,
-        ReaderCode::NotRelocatable,
-        ReaderCode::Machine,
-        ReaderCode::Header,
-        ReaderCode::Section,
-        ReaderCode::Symbol,
-        ReaderCode::Relocation,
-        ReaderCode::Unsupported,
-        ReaderCode::Compression,
-        ReaderCode::TooLarge,
-        ReaderCode::Archive,
-    ];
-
-    /// The code as printed, for example `elf-truncated`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ReaderCode::Empty => "elf-empty",
-            ReaderCode::NotElf => "elf-magic",
-            ReaderCode::Truncated => "elf-truncated",
-            ReaderCode::NotRelocatable => "elf-not-relocatable",
-            ReaderCode::Machine => "elf-machine",
-            ReaderCode::Header => "elf-header",
-            ReaderCode::Section => "elf-section",
-            ReaderCode::Symbol => "elf-symbol",
-            ReaderCode::Relocation => "elf-relocation",
-            ReaderCode::Unsupported => "elf-unsupported",
-            ReaderCode::Compression => "compression",
-            ReaderCode::TooLarge => "too-large",
-            ReaderCode::Archive => "archive",
-        }
-    }
-
     /// What it means, why the file is refused, what to do, an example.
     pub fn explanation(self) -> Explanation {
         let (meaning, why, remedy, example) = text(self);

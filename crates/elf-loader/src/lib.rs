@@ -30,7 +30,7 @@ mod write;
 pub use code::ReaderCode;
 pub use model::*;
 pub use read::{
-    Machine, ReadError, RelocationProblem, SectionProblem, SymbolProblem, judge_header, read,
+    ElfMachine, ReadError, RelocationProblem, SectionProblem, SymbolProblem, judge_header, read,
 };
 pub use references::{CodeReference, refers_to_code, resolve_biased, resolve_target};
 pub use write::{WriteError, write};

@@ -5,7 +5,7 @@ use crate::Object;
 
 /// The values of a key, in the order of the section; none if there is no such section.
 /// Values that are not UTF-8 are left out: no key of the kernel has them.
-pub fn values<'o>(object: &'o Object<'_>, key: &str) -> Vec<&'o str> {
+pub fn values_of_key<'o>(object: &'o Object<'_>, key: &str) -> Vec<&'o str> {
     let Some(id) = object.section_named(".modinfo") else {
         return Vec::new();
     };
@@ -17,6 +17,6 @@ pub fn values<'o>(object: &'o Object<'_>, key: &str) -> Vec<&'o str> {
 
 /// The release of the kernel that it was built for: the first word of `vermagic`.
 pub fn release<'o>(object: &'o Object<'_>) -> Option<&'o str> {
-    let magic = *values(object, "vermagic").first()?;
+    let magic = *values_of_key(object, "vermagic").first()?;
     magic.split_whitespace().next()
 }

@@ -100,7 +100,7 @@ pub trait FlowGraph {
     fn successors(&self, block: BlockId) -> &[BlockId];
 
     /// What is live after the block on ways out that are not edges: at a return, the results and
-    /// the preserved registers; at a jump to code unseen, everything. Added to the live-out set,
+    /// the preserved registers; at a jump to code that is not analysed, everything. Added to the live-out set,
     /// so it is empty for a block that has only edges.
     fn live_at_exit(&self, block: BlockId) -> LocSet;
 }

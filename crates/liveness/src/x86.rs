@@ -27,7 +27,7 @@ use iced_x86::{
 #[derive(Debug)]
 pub struct EffectFinder {
     factory: InstructionInfoFactory,
-    known: Known,
+    known: UnderstoodForms,
 }
 
 impl Default for EffectFinder {
@@ -41,7 +41,7 @@ impl EffectFinder {
     pub fn new() -> EffectFinder {
         EffectFinder {
             factory: InstructionInfoFactory::new(),
-            known: Known(vec![None; Code::values().len()]),
+            known: UnderstoodForms(vec![None; Code::values().len()]),
         }
     }
 
@@ -61,9 +61,9 @@ impl EffectFinder {
 
 /// Cached results of [`is_understood`] by form.
 #[derive(Debug)]
-struct Known(Vec<Option<bool>>);
+struct UnderstoodForms(Vec<Option<bool>>);
 
-impl Known {
+impl UnderstoodForms {
     fn effect(&mut self, instruction: &Instruction, info: &InstructionInfo) -> Effect {
         let understood = &mut self.0[instruction.code() as usize];
         if !*understood.get_or_insert_with(|| is_understood(instruction)) {

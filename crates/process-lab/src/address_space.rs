@@ -62,7 +62,7 @@ pub unsafe fn clear_stack() {
 
 /// Access to a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum RegionAccess {
     /// Read and executed.
     Code,
     /// Only read.
@@ -81,7 +81,7 @@ pub struct Region {
     /// Offset in the file.
     pub offset: u64,
     /// The access that it permits.
-    pub access: Access,
+    pub access: RegionAccess,
 }
 
 /// All regions, in address order.
@@ -95,9 +95,9 @@ impl AddressSpace {
     pub fn new(module: &Layout, kernel: u64) -> AddressSpace {
         let segments = module.segments().iter().map(|segment| {
             let access = match segment.protection {
-                Protection::Code => Access::Code,
-                Protection::ReadOnly => Access::ReadOnly,
-                Protection::Writable => Access::Writable,
+                Protection::Code => RegionAccess::Code,
+                Protection::ReadOnly => RegionAccess::ReadOnly,
+                Protection::Writable => RegionAccess::Writable,
             };
             (
                 segment.addresses.start,
@@ -106,11 +106,11 @@ impl AddressSpace {
             )
         });
         let others = [
-            (KERNEL, kernel.next_multiple_of(PAGE), Access::Code),
-            (VARIABLES, VARIABLES_SIZE, Access::Writable),
-            (PERCPU, PERCPU_SIZE, Access::Writable),
-            (HEAP, HEAP_SIZE, Access::Writable),
-            (ISLAND, ISLAND_SIZE, Access::Writable),
+            (KERNEL, kernel.next_multiple_of(PAGE), RegionAccess::Code),
+            (VARIABLES, VARIABLES_SIZE, RegionAccess::Writable),
+            (PERCPU, PERCPU_SIZE, RegionAccess::Writable),
+            (HEAP, HEAP_SIZE, RegionAccess::Writable),
+            (ISLAND, ISLAND_SIZE, RegionAccess::Writable),
         ];
         let mut regions = Vec::new();
         let mut offset = 0;
@@ -133,7 +133,7 @@ impl AddressSpace {
 
     /// Where in the file the regions are that a run can change.
     pub fn writable(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
-        let writable = |r: &&Region| r.access == Access::Writable;
+        let writable = |r: &&Region| r.access == RegionAccess::Writable;
         let place = |r: &Region| r.offset as usize..(r.offset + r.length) as usize;
         self.regions.iter().filter(writable).map(place)
     }
@@ -144,7 +144,7 @@ impl AddressSpace {
     }
 
     /// Where in the file `length` bytes at `address` are, if one region has all.
-    pub fn offset(&self, address: u64, length: u64) -> Option<(usize, Access)> {
+    pub fn offset(&self, address: u64, length: u64) -> Option<(usize, RegionAccess)> {
         let region = self
             .regions
             .iter()

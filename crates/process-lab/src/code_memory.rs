@@ -9,9 +9,6 @@ use crate::program::LinkedCode;
 
 /// Makes memory that [`mapping::new_memory`] gave executable, and no longer
 /// writable.
-///
-/// # Errors
-/// The system call's.
 pub fn seal(memory: *mut u8, length: u64) -> io::Result<()> {
     // SAFETY: memory of `new_memory`, to which its user keeps no references.
     let status = unsafe {
@@ -25,10 +22,6 @@ pub fn seal(memory: *mut u8, length: u64) -> io::Result<()> {
 }
 
 /// Writes code that was sealed, and gives the previous bytes.
-///
-/// # Errors
-/// A system call's.
-///
 /// # Safety
 /// `N` bytes of sealed memory, which no thread executes now.
 pub unsafe fn patch<const N: usize>(address: u64, bytes: [u8; N]) -> io::Result<[u8; N]> {

@@ -10,7 +10,7 @@
 //! signals, segments, decode      the processor's faults, `%gs`, the instruction that faulted
 //! runtime                        the C runtime on the testbed's platform
 //! process, patience              child processes, and how long to wait for them
-//! random, error, verdict, listed seeds; failures; exit statuses; enums with their lists
+//! random, error, verdict         seeds; failures; exit statuses
 //! ```
 //!
 //! The crate contains no tests of drivers: `conformance` uses it to compare single
@@ -24,7 +24,6 @@ mod enter;
 pub mod entries;
 pub mod error;
 pub mod imports;
-mod listed;
 pub mod mapping;
 pub mod patience;
 pub mod process;

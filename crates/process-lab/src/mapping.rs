@@ -58,10 +58,6 @@ pub fn new_memory(address: u64, length: u64) -> io::Result<*mut u8> {
 }
 
 /// Maps new, writable memory in place of whatever is there.
-///
-/// # Errors
-/// The system call's.
-///
 /// # Safety
 /// Nothing uses the memory that is there.
 pub unsafe fn replace(address: u64, length: u64) -> io::Result<*mut u8> {

@@ -32,9 +32,6 @@ pub struct Child {
 /// Forks. The child runs `work` and ends with the status that it returns; it
 /// dies with the thread that made it. Use it before there are other threads:
 /// the child has copies of the locks they hold.
-///
-/// # Errors
-/// The system call's.
 pub fn fork(work: impl FnOnce() -> c_int) -> io::Result<Child> {
     // SAFETY: the child goes on with copies of what this thread has, and takes
     // no lock but the C library's allocator's, which fork keeps usable.

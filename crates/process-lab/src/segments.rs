@@ -14,18 +14,12 @@ const ARCH_SET_GS: c_int = 0x1001;
 const ARCH_GET_FS: c_int = 0x1003;
 
 /// Sets the base of `%gs`.
-///
-/// # Errors
-/// The system call's.
 pub fn set_gs(base: u64) -> io::Result<()> {
     // SAFETY: Rust and the C library use %fs; neither uses %gs.
     done(unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_SET_GS, base) })
 }
 
 /// The base of `%fs`.
-///
-/// # Errors
-/// The system call's.
 pub fn fs() -> io::Result<u64> {
     let mut base = 0u64;
     // SAFETY: the kernel writes the one word.

@@ -23,9 +23,6 @@ pub const PROCESSOR: [c_int; 5] = [
 pub const DIRTY_FLAGS: libc::greg_t = 0x40500;
 
 /// Gives the thread a stack for handlers, for as long as the process lives.
-///
-/// # Errors
-/// A system call's.
 pub fn alternate_stack() -> Result<(), Error> {
     // SAFETY: a new mapping at an address of the kernel's choice, never freed.
     let stack = unsafe {
@@ -55,18 +52,12 @@ pub fn alternate_stack() -> Result<(), Error> {
 }
 
 /// Installs `handler` on the alternate stack.
-///
-/// # Errors
-/// The system call's.
 pub fn handle(signal: c_int, handler: Handler) -> Result<(), Error> {
     handle_at(signal, handler as *const () as usize)
 }
 
 /// As [`handle`], for a handler that begins in assembly: `entry` is the address
 /// of code that is called as a [`Handler`] is.
-///
-/// # Errors
-/// The system call's.
 pub fn handle_at(signal: c_int, entry: usize) -> Result<(), Error> {
     // SAFETY: all zeroes is a valid `sigaction` (no flags, empty mask).
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };

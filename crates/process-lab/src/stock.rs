@@ -11,7 +11,7 @@ use elf_loader::consts::STT_FUNC;
 use elf_loader::link::{Layout, SymbolUse, layout, link};
 use elf_loader::{Object, Place, SectionId};
 
-use crate::address_space::{Access, AddressSpace, KERNEL, MODULE, PERCPU, VARIABLES};
+use crate::address_space::{AddressSpace, KERNEL, MODULE, PERCPU, RegionAccess, VARIABLES};
 use crate::error::Error;
 use crate::imports::{self, IMPORTS};
 
@@ -117,7 +117,7 @@ impl<'f> Stock<'f> {
             .space
             .regions()
             .iter()
-            .filter(|r| r.access == Access::Code && r.start < KERNEL);
+            .filter(|r| r.access == RegionAccess::Code && r.start < KERNEL);
         code.next().map_or(0..0, |r| r.start..r.start + r.length)
     }
 

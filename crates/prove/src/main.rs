@@ -24,7 +24,7 @@ use std::io::Write;
 use std::process::{Command, ExitCode, Stdio};
 
 use theorems::{PRELUDE, REFUTED, THEOREMS, Theorem};
-use translate::{Mutant, number, translate};
+use translate::{SourceChange, number, translate};
 
 /// The verifier's own source.
 const BOUNDS: &str = include_str!("../../svm-verify/src/domain/bounds.rs");
@@ -59,7 +59,7 @@ fn run() -> Result<bool, String> {
     }
     let translation = translate(BOUNDS, &theorems::constants(), None)?;
     for (place, (function, change)) in translation.places.iter().enumerate() {
-        let (proved, _) = ask(THEOREMS, Some(Mutant { place }))?;
+        let (proved, _) = ask(THEOREMS, Some(SourceChange { place }))?;
         let name = format!("all, in spite of {change} in {function}");
         judge(&name, proved.iter().all(|&p| p), false);
     }
@@ -79,7 +79,10 @@ fn run() -> Result<bool, String> {
 }
 
 /// For each theorem, whether it follows, and whether its assumptions are possible.
-fn ask(theorems: &[Theorem], mutant: Option<Mutant>) -> Result<(Vec<bool>, Vec<bool>), String> {
+fn ask(
+    theorems: &[Theorem],
+    mutant: Option<SourceChange>,
+) -> Result<(Vec<bool>, Vec<bool>), String> {
     let mut text = String::from("(set-logic QF_BV)\n(define-sort W () (_ BitVec 64))\n");
     let constants = theorems::constants();
     for (path, value) in &constants {

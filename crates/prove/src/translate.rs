@@ -18,7 +18,7 @@ struct Term {
 
 /// One change of the source's meaning, to see that the proof notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mutant {
+pub struct SourceChange {
     /// Number of the place, from 0, among those that can be changed.
     pub place: usize,
 }
@@ -42,7 +42,7 @@ pub struct Translation {
 pub fn translate(
     source: &str,
     constants: &BTreeMap<&str, i64>,
-    mutant: Option<Mutant>,
+    mutant: Option<SourceChange>,
 ) -> Result<Translation, String> {
     let file = syn::parse_file(source).map_err(|e| e.to_string())?;
     let mut translator = Translator {
@@ -89,7 +89,7 @@ pub fn number(value: i64) -> String {
 struct Translator {
     /// Values by path.
     constants: BTreeMap<String, String>,
-    mutant: Option<Mutant>,
+    mutant: Option<SourceChange>,
     /// The function that is being translated.
     function: String,
     places: Vec<(String, String)>,
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(none.places.len(), 7);
         let mut seen = vec![none.text];
         for place in 0..none.places.len() {
-            let mutant = Some(Mutant { place });
+            let mutant = Some(SourceChange { place });
             let changed = translate(source, &BTreeMap::new(), mutant).unwrap();
             assert!(!seen.contains(&changed.text), "{:?}", none.places[place]);
             seen.push(changed.text);

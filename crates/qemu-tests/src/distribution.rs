@@ -115,7 +115,7 @@ impl Needs {
         let list = |key: &str, prefix: &str, between: char| -> Vec<String> {
             let values = object
                 .iter()
-                .flat_map(|object| modinfo::values(object, key));
+                .flat_map(|object| modinfo::values_of_key(object, key));
             let named = values.filter_map(|value| value.strip_prefix(prefix));
             let names = named.flat_map(|list| list.split(between));
             names.filter(|name| !name.is_empty()).map(normal).collect()

@@ -14,8 +14,8 @@ use crate::frame::variants::Variants;
 use crate::frame::words::{self, StackWords};
 use crate::lift::Lifted;
 use crate::plan::returns::{self, ReturnWords};
-use crate::plan::{self, Plan, Planner};
-use crate::refusal::{Code, Refusal};
+use crate::plan::{self, InstPlan, Planner};
+use crate::refusal::{Refusal, RefusalCode};
 use crate::schemes;
 use crate::targets::{self, Descriptor};
 
@@ -65,7 +65,7 @@ pub struct Decided<'a> {
     /// Stack facts.
     pub facts: FactsBefore,
     /// How each instruction is treated.
-    pub plans: Vec<Plan>,
+    pub plans: Vec<InstPlan>,
     /// Where return addresses are kept and compared.
     pub returns: ReturnWords,
     /// Which stack has which words, if there are two.
@@ -110,7 +110,7 @@ pub fn decide<'a>(
             true => "its checks have absolute addresses, which the target cannot have",
             false => "the scheme's window is a hypervisor's; use --target hypervisor",
         };
-        return Err(vec![Refusal::of_object(Code::Unsupported, reason)]);
+        return Err(vec![Refusal::of_object(RefusalCode::Unsupported, reason)]);
     }
     let target = targets::of(options.target);
     (target.check_object)(lifted.object).map_err(|refusal| vec![refusal])?;
@@ -228,7 +228,7 @@ fn plan_all(
     classes: &[Class],
     scheme: Scheme,
     rules: &plan::Rules,
-) -> Result<Vec<Plan>, Vec<Refusal>> {
+) -> Result<Vec<InstPlan>, Vec<Refusal>> {
     let planner = Planner::new(
         analysis.lifted,
         &analysis.surveys,

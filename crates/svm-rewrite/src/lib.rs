@@ -51,7 +51,7 @@ pub use explain::listing;
 pub use explain::report::Site;
 pub use explain::stats::{DeadRegisters, LivenessCounts, Sites, Stats};
 pub use lift::syntax;
-pub use refusal::{Code, Refusal};
+pub use refusal::{Refusal, RefusalCode};
 pub use twin_abi::{Scheme, Target};
 
 use analyse::codemap;
@@ -78,19 +78,15 @@ pub struct Rewritten {
 /// it is.
 pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<Refusal>> {
     let target = targets::of(options.target);
-    let emit = target
-        .emit
-        .as_ref()
-        .map_err(|reason| vec![Refusal::of_object(Code::Machine, *reason)])?;
+    let prepare = target
+        .prepare
+        .map_err(|reason| vec![Refusal::of_object(RefusalCode::Machine, reason)])?;
     // The object's code as instructions, functions and branch targets.
     let lifted = lift::lift(object)?;
     let hints = Hints::of_object(&lifted);
     let codemap = codemap::entries(&lifted, &hints.switches)?;
     let decided = decide(&lifted, &hints, &codemap, options)?;
-    let refusals = (emit.check)(&lifted, &decided.plans);
-    if !refusals.is_empty() {
-        return Err(refusals);
-    }
+    let build = prepare(&lifted, &decided.plans, &decided.analysis.switches)?;
     // --- all decisions are made; nothing beyond this point can fail ---
     let decisions = decided.decisions(options);
     let mut applied = apply::object(&decisions, options.poison);
@@ -101,7 +97,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     };
     // --- the code is made; the rest puts it into the object ---
     Ok(Rewritten {
-        object: (emit.build)(&lifted, &mut applied, &codemap, options.scheme),
+        object: build(&mut applied, &codemap, options.scheme),
         stats: decided.stats(),
         sites,
     })

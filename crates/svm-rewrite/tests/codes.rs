@@ -3,13 +3,13 @@
 
 use std::collections::HashSet;
 
-use svm_rewrite::{Code, Options, Refusal, Scheme};
+use svm_rewrite::{Options, Refusal, RefusalCode, Scheme};
 use twin_abi::explanation::Example;
 
 #[test]
 fn codes_are_distinct_and_kebab_case() {
     let mut seen = HashSet::new();
-    for code in Code::ALL {
+    for code in RefusalCode::ALL {
         let text = code.as_str();
         assert!(seen.insert(text), "{text} twice");
         assert!(
@@ -23,7 +23,7 @@ fn codes_are_distinct_and_kebab_case() {
 
 #[test]
 fn texts_are_whole() {
-    for code in Code::ALL {
+    for code in RefusalCode::ALL {
         let text = code.explanation();
         for part in [text.meaning, text.why, text.remedy] {
             assert!(
@@ -37,11 +37,11 @@ fn texts_are_whole() {
 
 #[test]
 fn examples_are_refused_with_their_code() {
-    for &code in Code::ALL {
+    for code in RefusalCode::ALL {
         let Example::Assembly(body) = code.explanation().example else {
             continue;
         };
-        let found: Vec<Code> = refusals(body).iter().map(|r| r.code).collect();
+        let found: Vec<RefusalCode> = refusals(body).iter().map(|r| r.code).collect();
         assert!(
             found.contains(&code),
             "{code:?}: refused with {found:?}\n{body}"

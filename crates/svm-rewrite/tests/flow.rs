@@ -24,7 +24,6 @@ fn sites(body: &str) -> Vec<Site> {
     rewritten.sites
 }
 
-/// The site of an instruction.
 fn site<'s>(sites: &'s [Site], instruction: &str) -> &'s Site {
     sites
         .iter()

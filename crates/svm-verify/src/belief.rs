@@ -15,7 +15,7 @@ use crate::decode;
 use crate::decode::classify::{self, OperandField};
 use crate::decode::second;
 use crate::domain::{Bound, Direction, Form, Name, State, Value};
-use crate::insn::{Access, Insn, Op, Reg};
+use crate::insn::{Access, Gpr, Insn, Op};
 use crate::rules::Step;
 use crate::schemes;
 use crate::targets::Rules;
@@ -140,7 +140,7 @@ pub fn of(bytes: &[u8], backward: bool) -> Option<Belief> {
     Some(Belief {
         length: i.len(),
         before,
-        after: std::array::from_fn(|n| after(state.get(Reg(n as u8)), rsp)),
+        after: std::array::from_fn(|n| after(state.get(Gpr(n as u8)), rsp)),
         flags: insn.flags,
         direction: direction(insn.op),
         operand: operand(&insn),
@@ -167,19 +167,19 @@ fn address_in(r: u8) -> Name {
 
 fn before(insn: &Insn) -> [Before; 16] {
     let mut before = [Before::Any; 16];
-    before[usize::from(Reg::RSP.0)] = Before::Frame(0);
+    before[usize::from(Gpr::RSP.0)] = Before::Frame(0);
     let m = &insn.memory;
-    if m.access != Access::None && m.base != Reg::RSP {
+    if m.access != Access::None && m.base != Gpr::RSP {
         before[usize::from(m.base.0)] = Before::Pointer;
     }
     match insn.op {
         Op::String { .. } => {
-            before[usize::from(Reg::RDI.0)] = Before::Pointer;
-            before[usize::from(Reg::RSI.0)] = Before::Pointer;
-            before[usize::from(Reg::RCX.0)] = Before::Count;
+            before[usize::from(Gpr::RDI.0)] = Before::Pointer;
+            before[usize::from(Gpr::RSI.0)] = Before::Pointer;
+            before[usize::from(Gpr::RCX.0)] = Before::Count;
         }
         Op::BitAt { r, bits } => before[usize::from(r.0)] = Before::AtMost(bits - 1),
-        Op::Leave => before[usize::from(Reg::RBP.0)] = Before::Frame(64),
+        Op::Leave => before[usize::from(Gpr::RBP.0)] = Before::Frame(64),
         _ => {}
     }
     before
@@ -208,7 +208,7 @@ fn facts(insn: &Insn, before: &[Before; 16], backward: bool) -> State {
             Before::Count => counted(insn.op, state.direction),
         };
         let name = Some(name_of(n));
-        state.write(Reg(n), Value { name, form });
+        state.write(Gpr(n), Value { name, form });
     }
     state
 }
@@ -218,11 +218,11 @@ fn counted(op: Op, direction: Option<Direction>) -> Form {
     match (op, direction) {
         (Op::String { shift, .. }, Some(direction)) => {
             let bound = Bound {
-                from: address_in(Reg::RDI.0),
+                from: address_in(Gpr::RDI.0),
                 shift,
                 direction,
             };
-            Form::Count(bound, Some(address_in(Reg::RSI.0)))
+            Form::Count(bound, Some(address_in(Gpr::RSI.0)))
         }
         _ => Form::Any,
     }

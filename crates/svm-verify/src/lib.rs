@@ -23,7 +23,7 @@
 //! is a [`Violation`], and an unknown value confines nothing.
 //!
 //! ```text
-//! Object ──object──> Image ──decode──> Program ──kernel──> Patches ──paths──> Interpretation
+//! Object ──object──> Image ──decode──> Disassembly ──kernel──> Patches ──paths──> Interpretation
 //!                                                                         Proof or Violations
 //! ```
 //!
@@ -32,16 +32,16 @@
 //!
 //! | folder | what it has | uses |
 //! |---|---|---|
-//! | `report` | the codes of the rules, and violations in words | |
+//! | `findings` | the codes of the rules, and violations in words | |
 //! | `targets` | what is demanded: the contract, the rules of each target and kind of scheme | |
 //! | `insn` | an instruction and a program, as data | |
 //! | `domain` | what is known at a place in the code; the arithmetic of bounds | `insn` |
 //! | `schemes` | what the check of each scheme looks like, or its pointers to the window | `insn` `domain` |
-//! | `object` | sections, symbols, note, tables: from an object to an image | `report` `targets` `insn` `schemes` |
-//! | `decode` | P3 and relocations: from bytes to instructions | `report` `targets` `insn` `schemes` `object` |
-//! | `kernel` | what a stock kernel does to the code (target `linux`) | `report` `insn` `domain` `object` |
-//! | `rules` | P1, P2, P4, P5: one instruction, a file a rule | `report` `targets` `insn` `domain` `schemes` |
-//! | `paths` | all paths, until nothing new is learned | `report` `targets` `insn` `domain` `object` `kernel` `rules` |
+//! | `object` | sections, symbols, note, tables: from an object to an image | `findings` `targets` `insn` `schemes` |
+//! | `decode` | P3 and relocations: from bytes to instructions | `findings` `targets` `insn` `schemes` `object` |
+//! | `kernel` | what a stock kernel does to the code (target `linux`) | `findings` `insn` `domain` `object` |
+//! | `rules` | P1, P2, P4, P5: one instruction, a file a rule | `findings` `targets` `insn` `domain` `schemes` |
+//! | `paths` | all paths, until nothing new is learned | `findings` `targets` `insn` `domain` `object` `kernel` `rules` |
 //!
 //! Not proved: that the code does what the original did. `docs/proof/` says more about
 //! this, and what the proof assumes of the runtime.
@@ -50,27 +50,27 @@
 pub mod belief;
 mod decode;
 mod domain;
+mod findings;
 mod insn;
 mod kernel;
 mod object;
 mod paths;
 mod proof;
-mod report;
 mod rules;
 mod schemes;
 mod targets;
 
 use elf_loader::Object;
 
-use crate::insn::{CodeAt, Program};
+use crate::findings::Findings;
+use crate::insn::{CodeAt, Disassembly};
 use crate::kernel::{Patches, references};
 use crate::object::Image;
-use crate::report::Report;
 use crate::targets::{Contents, Patching, UnreachedCode};
 
+pub use findings::{Rule, Violation, ViolationCode, Violations};
 pub use object::is_entry;
 pub use proof::{Accesses, Proof};
-pub use report::{Code, Rule, Violation, Violations};
 pub use targets::Contract;
 pub use twin_abi::{Scheme, Target};
 
@@ -128,88 +128,92 @@ fn judge(
     remember: bool,
     options: Options,
 ) -> Result<Proof, Violations> {
-    let mut report = Report::new(object, options.limit);
-    match prove(object, contract, remember, &mut report) {
-        Some(proof) if report.is_empty() => Ok(proof),
-        _ => Err(report.finish()),
+    let mut findings = Findings::new(object, options.limit);
+    match prove(object, contract, remember, &mut findings) {
+        Some(proof) if findings.is_empty() => Ok(proof),
+        _ => Err(findings.finish()),
     }
 }
 
-/// The steps, with or without a memo. `None` if a step failed; the report says why.
+/// The steps, with or without a memo. `None` if a step failed; the findings say why.
 fn prove<'o>(
     object: &'o Object<'o>,
     contract: Contract,
     remember: bool,
-    report: &mut Report<'o>,
+    findings: &mut Findings<'o>,
 ) -> Option<Proof> {
-    let image = Image::new(object, contract, report)?;
-    let program = decode::decode(&image, remember, report)?;
-    let (mut entries, mut patches) = (entries(&image, &program, report), Patches::default());
+    let image = Image::new(object, contract, findings)?;
+    let disassembly = decode::decode(&image, remember, findings)?;
+    let (mut entries, mut patches) = (entries(&image, &disassembly, findings), Patches::default());
     if image.rules.patching == Patching::ByKernelTables {
-        patches = Patches::new(&image, &program, report);
+        patches = Patches::new(&image, &disassembly, findings);
     }
     if image.rules.contents == Contents::Module {
-        let found = references::check(&image, &program, report);
+        let found = references::check(&image, &disassembly, findings);
         patches.labels = found.labels;
-        entries.extend(starts(&program, &found.functions));
+        entries.extend(starts(&disassembly, &found.functions));
         entries.sort_unstable();
         entries.dedup();
     }
-    let rest = starts(&program, &image.locals);
+    let rest = starts(&disassembly, &image.locals);
     // --- every instruction and every entry is known ---
-    let outcome = paths::interpret(&image, &program, &entries, &rest, &patches);
+    let outcome = paths::interpret(&image, &disassembly, &entries, &rest, &patches);
     for (n, (code, reason)) in &outcome.broken {
-        let (section, offset) = image.place(&program.insns[*n as usize]);
-        report.at(section, offset, *code, reason.clone());
+        let (section, offset) = image.place(&disassembly.insns[*n as usize]);
+        findings.at(section, offset, *code, reason.clone());
     }
     // In a hypervisor instance nothing later makes unreached code reachable. A broken
     // rule ends its path: code after it must not be reported as unreached.
-    if image.rules.unreached_code == UnreachedCode::Refused && report.is_empty() {
-        for n in outcome.unreached(&program) {
-            let (section, offset) = image.place(&program.insns[n as usize]);
+    if image.rules.unreached_code == UnreachedCode::Refused && findings.is_empty() {
+        for n in outcome.unreached(&disassembly) {
+            let (section, offset) = image.place(&disassembly.insns[n as usize]);
             let reason = "no path leads here, and it is not padding";
-            report.at(section, offset, Code::Unreached, reason);
+            findings.at(section, offset, ViolationCode::Unreached, reason);
         }
     }
-    Some(Proof::new(&image, &program, &outcome))
+    Some(Proof::new(&image, &disassembly, &outcome))
 }
 
 /// Where the code is entered from outside.
-fn entries<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) -> Vec<u32> {
+fn entries<'o>(
+    image: &Image<'o>,
+    disassembly: &Disassembly,
+    findings: &mut Findings<'o>,
+) -> Vec<u32> {
     for &(offset, place) in &image.codemap {
         if let (None, Some(map)) = (
-            program.at(place),
+            disassembly.at(place),
             image.object.section_named(twin_abi::sections::CODEMAP),
         ) {
-            report.at(
+            findings.at(
                 map,
                 offset,
-                Code::Codemap,
+                ViolationCode::Codemap,
                 "no instruction starts at the entry point",
             );
         }
     }
     for &place in &image.globals {
-        if program.at(place).is_none() {
+        if disassembly.at(place).is_none() {
             let section = image.code[usize::from(place.section)];
             let offset = u64::try_from(place.offset).unwrap_or(0);
-            report.at(
+            findings.at(
                 section,
                 offset,
-                Code::Target,
+                ViolationCode::Target,
                 "no instruction starts at the function or visible name",
             );
         }
     }
     let codemap = image.codemap.iter().map(|&(_, place)| place);
     let all: Vec<CodeAt> = codemap.chain(image.globals.iter().copied()).collect();
-    starts(program, &all)
+    starts(disassembly, &all)
 }
 
-fn starts(program: &Program, places: &[CodeAt]) -> Vec<u32> {
+fn starts(disassembly: &Disassembly, places: &[CodeAt]) -> Vec<u32> {
     let mut starts: Vec<u32> = places
         .iter()
-        .filter_map(|&place| program.at(place))
+        .filter_map(|&place| disassembly.at(place))
         .collect();
     starts.sort_unstable();
     starts.dedup();

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use twin_abi::{Scheme, Target};
 
-use crate::insn::Program;
+use crate::insn::Disassembly;
 use crate::object::Image;
 use crate::paths::Interpretation;
 use crate::rules::Proved;
@@ -57,7 +57,11 @@ pub struct Accesses {
 }
 
 impl Proof {
-    pub(crate) fn new(image: &Image<'_>, program: &Program, outcome: &Interpretation) -> Proof {
+    pub(crate) fn new(
+        image: &Image<'_>,
+        disassembly: &Disassembly,
+        outcome: &Interpretation,
+    ) -> Proof {
         let mut proof = Proof {
             target: image.rules.target,
             scheme: image.scheme.scheme(),
@@ -66,11 +70,11 @@ impl Proof {
                 .iter()
                 .map(|&id| image.object.section(id).size)
                 .sum(),
-            instructions: program.insns.len(),
+            instructions: disassembly.insns.len(),
             functions: outcome.functions,
             checks: outcome.checks,
             codemap: image.codemap.len(),
-            vectors: program.vectors,
+            vectors: disassembly.vectors,
             unreached: 0,
             accesses: Accesses::default(),
         };

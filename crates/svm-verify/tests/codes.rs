@@ -4,12 +4,12 @@
 mod common;
 
 use common::{STLB, codes, object};
-use svm_verify::Code;
+use svm_verify::ViolationCode;
 use twin_abi::explanation::Example;
 
 #[test]
 fn texts_are_whole() {
-    for code in Code::ALL {
+    for code in ViolationCode::ALL {
         let text = code.explanation();
         for part in [text.meaning, text.why, text.remedy] {
             assert!(
@@ -23,7 +23,7 @@ fn texts_are_whole() {
 
 #[test]
 fn examples_are_refused_with_their_code() {
-    for code in Code::ALL {
+    for code in ViolationCode::ALL {
         let Example::Assembly(body) = code.explanation().example else {
             continue;
         };

@@ -7,15 +7,9 @@ const BOTH: [u32; 2] = [STLB, PAPER];
 
 #[test]
 fn a_load_and_a_store_through_a_check() {
-    for scheme in BOTH {
-        let proof = accept(
-            scheme,
-            &format!(
-                ".globl f\n.type f,@function\nf: {{KEEP}} {} mov (%rax), %rbx\n {} mov %rbx, (%rax)\n {{RET}}",
-                check(scheme, "8(%rdi,%rsi,4)", 1),
-                check(scheme, "(%rdi)", 2)
-            ),
-        );
+    let code = ".globl f\n.type f,@function\nf: {KEEP} {T:8(%rdi,%rsi,4)} mov (%rax), %rbx
+        {T:(%rdi)} mov %rbx, (%rax)\n {RET}";
+    for proof in accept_both(code) {
         assert_eq!(
             (proof.checks, proof.functions, proof.accesses.table),
             (2, 1, 4)
@@ -26,33 +20,25 @@ fn a_load_and_a_store_through_a_check() {
 
 #[test]
 fn one_translation_serves_all_bytes_that_it_covers() {
-    for scheme in BOTH {
-        let code = "mov (%rax), %rbx; movb $1, 4096(%rax); mov 4089(%rax), %rdx; incl 64(%rax)
-                    mov -4096(%rax), %rsi; movb $1, -1(%rax); mov %rbx, -4(%rax)
-                    lock; xaddl %ebx, 8(%rax); movdqu 16(%rax), %xmm0; vmovdqu %ymm0, (%rax)
-                    testb $1, 9(%rax); push (%rax); pop 8(%rax); cmpxchg16b 32(%rax); {RET}";
-        accept(
-            scheme,
-            &format!(".globl f\nf: {{KEEP}}{}{code}", check(scheme, "(%rdi)", 1)),
-        );
-    }
+    accept_both(
+        ".globl f\nf: {KEEP}{T:(%rdi)}
+         mov (%rax), %rbx; movb $1, 4096(%rax); mov 4089(%rax), %rdx; incl 64(%rax)
+         mov -4096(%rax), %rsi; movb $1, -1(%rax); mov %rbx, -4(%rax)
+         lock; xaddl %ebx, 8(%rax); movdqu 16(%rax), %xmm0; vmovdqu %ymm0, (%rax)
+         testb $1, 9(%rax); push (%rax); pop 8(%rax); cmpxchg16b 32(%rax); {RET}",
+    );
 }
 
 #[test]
 fn symbols_of_dom0_are_addresses_and_numbers() {
-    for scheme in BOTH {
-        let code = format!(
-            ".globl f\nf: {{KEEP}} {} mov (%rax), %rbx
-             {} movq $\"twin_vm:.text\"+64, (%rax)
+    accept_both(
+        ".globl f\nf: {KEEP} {T:\"twin_vm:.rodata\"+16} mov (%rax), %rbx
+             {T:\"twin_vm:.data\"-8(,%rdi,8)} movq $\"twin_vm:.text\"+64, (%rax)
              mov $\"twin_vm:jiffies\", %rdi
              movabs $\"twin_vm:jiffies\"+8, %rsi
              cmp $\"twin_vm:.bss\", %rsi
-             {{RET}}",
-            check(scheme, "\"twin_vm:.rodata\"+16", 1),
-            check(scheme, "\"twin_vm:.data\"-8(,%rdi,8)", 2)
-        );
-        accept(scheme, &code);
-    }
+             {RET}",
+    );
 }
 
 #[test]
@@ -69,77 +55,55 @@ fn the_stack_is_left_alone() {
         1: add $0x78, %rsp; pop %rbp; pop %rbx; {CHECK} rep; ret
         g: mov %rsp, %rbp; sub $16, %rsp; mov %rbp, %rsp; push %rax
         mov %rsp, %rbp; sub $16, %rsp; leave; ret";
-    for scheme in BOTH {
-        let proof = accept(scheme, code);
-        assert_eq!(proof.functions, 2);
-    }
+    let proofs = accept_both(code);
+    assert_eq!(proofs.map(|proof| proof.functions), [2, 2]);
 }
 
 #[test]
 fn own_stack_addresses_are_translated_like_others() {
-    for scheme in BOTH {
-        let code = format!(
-            ".globl f\nf: {{KEEP}} sub $24, %rsp; lea 8(%rsp), %rdi
-             {} movl $0, (%rax)
-             {} movl $0, (%rax)
-             add $24, %rsp; {{RET}}",
-            check(scheme, "(%rdi)", 1),
-            check_register(scheme, "rdi", "rax", "rcx", "rdx", 2)
-        );
-        accept(scheme, &code);
-    }
+    accept_both(
+        ".globl f\nf: {KEEP} sub $24, %rsp; lea 8(%rsp), %rdi
+             {T:(%rdi)} movl $0, (%rax)
+             {V:%rdi, %rax, %rcx, %rdx} movl $0, (%rax)
+             add $24, %rsp; {RET}",
+    );
 }
 
 #[test]
 fn spills_surround_the_site() {
-    for scheme in BOTH {
-        let code = format!(
-            ".globl f\nf: {{KEEP}} push %rax; push %rcx; push %rdx\n {} mov %rbx, (%rax)
-             pop %rdx; pop %rcx; pop %rax; {{CHECK}} jmp imported",
-            check(scheme, "16(%rsp,%rdi)", 1)
-        );
-        accept(scheme, &code);
-    }
+    accept_both(
+        ".globl f\nf: {KEEP} push %rax; push %rcx; push %rdx\n {T:16(%rsp,%rdi)} mov %rbx, (%rax)
+             pop %rdx; pop %rcx; pop %rax; {CHECK} jmp imported",
+    );
 }
 
 #[test]
 fn flags_are_saved_around_the_site() {
-    for scheme in BOTH {
-        let code = format!(
-            ".globl f\nf: {{KEEP}} push %rax; lahf; seto %al; push %rax
-             {} pop %rdx; mov %rbx, (%rax); mov %rdx, %rax
+    accept_both(
+        ".globl f\nf: {KEEP} push %rax; lahf; seto %al; push %rax
+             {T:(%rdi)} pop %rdx; mov %rbx, (%rax); mov %rdx, %rax
              add $0x7f, %al; sahf; pop %rax; mov -0x8000(%rsp), %r11; mov %r11, (%rsp)
              jne 1f; ret\n1: jmp imported",
-            check(scheme, "(%rdi)", 1)
-        );
-        accept(scheme, &code);
-    }
+    );
 }
 
 #[test]
 fn an_address_of_several_instructions_is_left_in_a_register() {
-    for scheme in BOTH {
-        let code = format!(
-            ".globl f\nf: mov $0x12345678, %r9d; add %rdi, %r9\n {} mov (%rax), %al; ret",
-            check_register(scheme, "r9", "rax", "r10", "r11", 1)
-        );
-        accept(scheme, &code);
-    }
+    accept_both(
+        ".globl f\nf: mov $0x12345678, %r9d; add %rdi, %r9\n {V:%r9, %rax, %r10, %r11} mov (%rax), %al; ret",
+    );
 }
 
 #[test]
 fn per_cpu_data_is_found_through_the_context() {
-    for scheme in BOTH {
-        let context = "mov %rsp, %r9; or $0xffff, %r9; mov -0xff7(%r9), %r9";
-        let code = format!(
-            ".globl f\nf: {{KEEP}} {context}; lea 0x28(%r9), %r9\n {} mov (%rax), %rbx
-             mov %rsp, %r9; or $0xffff, %r9; mov -0xfff(%r9), %r9; add $8, %r9\n {} incl (%rax)
-             mov %rsp, %rsi; or $0xffff, %rsi; add -0xff7(%rsi), %rdi; {{RET}}",
-            check_register(scheme, "r9", "rax", "r10", "r11", 1),
-            check_register(scheme, "r9", "rax", "r10", "r11", 2)
-        );
-        assert_eq!(accept(scheme, &code).accesses.context, 3);
-    }
+    let proofs = accept_both(
+        ".globl f\nf: {KEEP} mov %rsp, %r9; or $0xffff, %r9; mov -0xff7(%r9), %r9; lea 0x28(%r9), %r9
+         {V:%r9, %rax, %r10, %r11} mov (%rax), %rbx
+         mov %rsp, %r9; or $0xffff, %r9; mov -0xfff(%r9), %r9; add $8, %r9
+         {V:%r9, %rax, %r10, %r11} incl (%rax)
+         mov %rsp, %rsi; or $0xffff, %rsi; add -0xff7(%rsi), %rdi; {RET}",
+    );
+    assert_eq!(proofs.map(|proof| proof.accesses.context), [3, 3]);
 }
 
 #[test]
@@ -156,106 +120,74 @@ fn a_prefetch_is_skipped_on_a_miss() {
 
 #[test]
 fn bit_strings_are_accessed_at_the_masked_bit() {
-    for scheme in BOTH {
-        let code = format!(
-            ".globl f\nf: {{KEEP}} mov %rsi, %rbx; sar $6, %rbx; lea (%rdi,%rbx,8), %r9
-             {} mov %esi, %r8d; and $63, %r8d; bts %r8, (%rax)
+    accept_both(
+        ".globl f\nf: {KEEP} mov %rsi, %rbx; sar $6, %rbx; lea (%rdi,%rbx,8), %r9
+             {V:%r9, %rax, %r10, %r11} mov %esi, %r8d; and $63, %r8d; bts %r8, (%rax)
              and $31, %r8d; lock; btr %r8d, (%rax); and $15, %r8d; bt %r8w, 4(%rax)
-             btcl $77, (%rax); bt %rsi, %rdi; {{RET}}",
-            check_register(scheme, "r9", "rax", "r10", "r11", 1)
-        );
-        accept(scheme, &code);
-    }
+             btcl $77, (%rax); bt %rsi, %rdi; {RET}",
+    );
 }
 
 #[test]
 fn indirect_calls_go_through_the_runtime() {
-    for scheme in BOTH {
-        let code = format!(
-            ".globl f\nf: {{KEEP}} sub $8, %rsp\n {} mov (%rax), %r11; call twin_stlb_call
-             add $8, %rsp; {{CHECK}} mov %rbx, %r11; jmp twin_stlb_call",
-            check(scheme, "(%rdi)", 1)
-        );
-        accept(scheme, &code);
-    }
+    accept_both(
+        ".globl f\nf: {KEEP} sub $8, %rsp\n {T:(%rdi)} mov (%rax), %r11; call twin_stlb_call
+             add $8, %rsp; {CHECK} mov %rbx, %r11; jmp twin_stlb_call",
+    );
 }
 
 #[test]
 fn ports_warnings_and_bugs_go_to_the_runtime() {
-    for scheme in BOTH {
-        let code = format!(
-            ".globl f\nf: push %rbp\n {} mov $0x3f8, %edx; mov $1, %eax
+    accept_both(
+        ".globl f\nf: push %rbp\n {T:(%rdi)} mov $0x3f8, %edx; mov $1, %eax
              xchg %rax, %rsi; xchg %rsi, %rax
              lea 8(%rsp), %rbp; call twin_out8; call twin_in32; call twin_warn
              mov -8(%rbp), %rcx; pop %rbp; test %ecx, %ecx; js 1f; ret\n1: call twin_bug",
-            check(scheme, "(%rdi)", 1)
-        );
-        accept(scheme, &code);
-    }
+    );
 }
 
 #[test]
 fn translations_survive_the_port_calls_that_keep_them() {
-    for scheme in BOTH {
-        let code = format!(
-            ".globl f\nf: {{KEEP}} {} mov %rax, %r8; call twin_in8; mov %al, (%r8); call twin_warn
-             mov %al, 1(%r8); {{RET}}",
-            check(scheme, "(%rdi)", 1)
-        );
-        accept(scheme, &code);
-    }
+    accept_both(
+        ".globl f\nf: {KEEP} {T:(%rdi)} mov %rax, %r8; call twin_in8; mov %al, (%r8); call twin_warn
+             mov %al, 1(%r8); {RET}",
+    );
 }
 
 #[test]
 fn hot_and_cold_parts_of_a_function_jump_between_sections() {
-    for scheme in BOTH {
-        let code = format!(
-            ".globl f\nf: {{KEEP}} push %rbx; test %edi, %edi; jne cold; 1: pop %rbx; {{RET}}
-             .section .text.unlikely,\"ax\",@progbits
-             cold: {} mov (%rax), %rbx; push %rdi; call g; pop %rdi
-             jmp .text+{}\n.text\n.balign 16\n g: ret",
-            check(scheme, "(%rdi)", 1),
-            9 + 12
-        );
-        let object = object(scheme, &code);
-        let proof = verify(&object, USER).unwrap_or_else(|v| panic!("{v}"));
-        assert_eq!(proof.functions, 2);
-    }
+    let proofs = accept_both(
+        ".globl f\nf: {KEEP} push %rbx; test %edi, %edi; jne cold; 1: pop %rbx; {RET}
+         .section .text.unlikely,\"ax\",@progbits
+         cold: {T:(%rdi)} mov (%rax), %rbx; push %rdi; call g; pop %rdi
+         jmp .text+9+12\n.text\n.balign 16\n g: ret",
+    );
+    assert_eq!(proofs.map(|proof| proof.functions), [2, 2]);
 }
 
 #[test]
 fn loops_keep_a_translation_that_every_path_has() {
-    for scheme in BOTH {
-        let code = format!(
-            ".globl f\nf: {{KEEP}} {} xor %ecx, %ecx\n1: mov %ecx, (%rax); inc %ecx; cmp $9, %ecx; jne 1b
-             {{RET}}\ng: xor %ebx, %ebx\n2: {} add (%rax), %ebx; cmp $9, %ebx; jb 2b; ret\n.globl g",
-            check(scheme, "(%rdi)", 1),
-            check(scheme, "(%rdi,%rbx)", 2)
-        );
-        accept(scheme, &code);
-    }
+    accept_both(
+        ".globl f\nf: {KEEP} {T:(%rdi)} xor %ecx, %ecx
+         1: mov %ecx, (%rax); inc %ecx; cmp $9, %ecx; jne 1b; {RET}
+         g: xor %ebx, %ebx\n2: {T:(%rdi,%rbx)} add (%rax), %ebx; cmp $9, %ebx; jb 2b; ret\n.globl g",
+    );
 }
 
 #[test]
 fn paths_with_different_translations_meet() {
-    for scheme in BOTH {
-        let code = format!(
-            ".globl f\nf: test %esi, %esi; je 1f\n {} jmp 2f\n1: {} 2: mov (%rax), %rdx; ret",
-            check(scheme, "(%rdi)", 1),
-            check(scheme, "64(%rdx)", 2)
-        );
-        accept(scheme, &code);
-    }
+    accept_both(
+        ".globl f\nf: test %esi, %esi; je 1f\n {T:(%rdi)} jmp 2f\n1: {T:64(%rdx)} 2: mov (%rax), %rdx; ret",
+    );
 }
 
 #[test]
 fn the_codemap_lists_the_entries() {
-    for scheme in BOTH {
-        let code = "f: mov %edi, %eax; ret\n.type f,@function\ng: jmp f
-            .section .twin.codemap,\"a\",@progbits
-            .quad \"twin_vm:.text\"+32, f, \"twin_vm:.text\"+48, .text+3
-            .section .twin.map,\"\",@progbits\n.long 1, 0, 0, 1, 2, 16, 1, 3, 48";
-        let proof = accept(scheme, code);
+    let code = "f: mov %edi, %eax; ret\n.type f,@function\ng: jmp f
+        .section .twin.codemap,\"a\",@progbits
+        .quad \"twin_vm:.text\"+32, f, \"twin_vm:.text\"+48, .text+3
+        .section .twin.map,\"\",@progbits\n.long 1, 0, 0, 1, 2, 16, 1, 3, 48";
+    for proof in accept_both(code) {
         assert_eq!((proof.codemap, proof.functions, proof.unreached), (2, 2, 0));
     }
 }
@@ -272,9 +204,7 @@ fn known_instructions_and_their_padding_are_accepted() {
         .byte 0x66,0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0
         .byte 0x66,0x66,0x66,0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0
         mov %ah, %bl; movsbl %ah, %ecx; lea (%eax,%ebx), %ecx; cs jne 1f; 1: loop 1b; jrcxz 1b; ret";
-    for scheme in BOTH {
-        accept(scheme, code);
-    }
+    accept_both(code);
 }
 
 #[test]
@@ -403,17 +333,12 @@ fn strings_go_backward_to_the_start_of_their_page() {
 
 #[test]
 fn single_string_elements_need_translations_only() {
-    for scheme in BOTH {
-        for direction in ["cld", "std"] {
-            let code = format!(
-                ".globl f\nf: {{KEEP}} {direction}\n {} {} push %rdi; push %rsi
-                 mov %rbx, %rdi; mov %rbp, %rsi; movsq; pop %rsi; pop %rdi
-                 mov %rbp, %rsi; lodsl; mov %rbx, %rdi; stosb; mov %rbx, %rdi; scasw
-                 mov %rbp, %rsi; mov %rbx, %rdi; cmpsb; cld; {{RET}}",
-                check_register(scheme, "rdi", "rbx", "r10", "r11", 1),
-                check_register(scheme, "rsi", "rbp", "r10", "r11", 2)
-            );
-            assert_eq!(accept(scheme, &code).accesses.string, 5);
-        }
+    let code = ".globl f\nf: {KEEP} cld\n {V:%rdi, %rbx, %r10, %r11} {V:%rsi, %rbp, %r10, %r11}
+        push %rdi; push %rsi; mov %rbx, %rdi; mov %rbp, %rsi; movsq; pop %rsi; pop %rdi
+        mov %rbp, %rsi; lodsl; mov %rbx, %rdi; stosb; mov %rbx, %rdi; scasw
+        mov %rbp, %rsi; mov %rbx, %rdi; cmpsb; cld; {RET}";
+    for code in [code, &code.replacen("cld", "std", 1)] {
+        let proofs = accept_both(code);
+        assert_eq!(proofs.map(|proof| proof.accesses.string), [5, 5]);
     }
 }

@@ -215,7 +215,6 @@ impl Chart {
         name.cloned().unwrap_or_default()
     }
 
-    /// The bars of a series.
     fn bars(&self, series: usize) -> Vec<Bar> {
         let beside = if self.stacked { 1 } else { self.series.len() };
         let width = FILLED / beside as f64;
@@ -331,7 +330,6 @@ impl Chart {
     }
 }
 
-/// Where the middle of a bar is.
 fn middle(bar: &Bar) -> f64 {
     (bar[0].0 + bar[1].0) / 2.0
 }

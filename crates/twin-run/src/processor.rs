@@ -31,7 +31,6 @@ const FLAGS: [Flag; 7] = [
 ];
 
 impl Processor {
-    /// This one.
     pub fn this() -> Processor {
         let flags = FLAGS.into_iter().filter(|flag| has(*flag));
         Processor {

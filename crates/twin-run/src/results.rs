@@ -3,7 +3,7 @@
 
 use e1000_sim::experiment::{Against, Alone, Measured, Twice};
 use e1000_sim::measure::profile::Component;
-use e1000_sim::packets::round::Direction;
+use e1000_sim::packets::round::PacketDirection;
 use e1000_sim::paths::PacketPath;
 use e1000_sim::traffic::source::Shape;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,6 @@ pub struct Results {
     pub ratios: Option<Ratios>,
 }
 
-/// By path.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Paths {
     /// dom0 owns the machine.
@@ -86,10 +85,10 @@ pub struct OnPath {
 
 impl OnPath {
     /// One way, with its details.
-    pub fn way(&self, direction: Direction) -> Option<(&Flow, &Detail)> {
+    pub fn way(&self, direction: PacketDirection) -> Option<(&Flow, &Detail)> {
         match direction {
-            Direction::Send => self.tx.as_ref().zip(self.detail.tx.as_ref()),
-            Direction::Receive => self.rx.as_ref().zip(self.detail.rx.as_ref()),
+            PacketDirection::Send => self.tx.as_ref().zip(self.detail.tx.as_ref()),
+            PacketDirection::Receive => self.rx.as_ref().zip(self.detail.rx.as_ref()),
         }
     }
 }
@@ -372,7 +371,7 @@ fn on_path(measured: &[Measured], path: PacketPath, shape: Shape) -> Option<OnPa
     };
     mine().next()?;
     let of = |direction| mine().find(|m| m.direction == direction);
-    let (tx, rx) = (of(Direction::Send), of(Direction::Receive));
+    let (tx, rx) = (of(PacketDirection::Send), of(PacketDirection::Receive));
     let (upcalls, packets) = mine().fold((0, 0), |(upcalls, packets), m| {
         (upcalls + m.upcalls, packets + m.packets)
     });
@@ -450,7 +449,7 @@ fn ratios(measured: &[Measured], shape: Shape) -> Option<Ratios> {
         );
         Some(ratio(twin, native))
     };
-    let (tx, rx) = (way(Direction::Send), way(Direction::Receive));
+    let (tx, rx) = (way(PacketDirection::Send), way(PacketDirection::Receive));
     (tx.is_some() || rx.is_some()).then_some(Ratios { tx, rx })
 }
 

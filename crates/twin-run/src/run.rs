@@ -17,7 +17,7 @@ use command_line::run::{Opts, PathName};
 use e1000_sim::experiment::{self, Load, Setup};
 use e1000_sim::image::files::Files;
 use e1000_sim::measure::profile::cycles;
-use e1000_sim::packets::round::Direction;
+use e1000_sim::packets::round::PacketDirection;
 use e1000_sim::paths::PacketPath;
 use e1000_sim::system::{self, SystemError};
 use e1000_sim::traffic::source::Shape;
@@ -101,7 +101,7 @@ fn setup(opts: &Opts) -> Setup {
         paths: paths(opts),
         loads: vec![Load {
             shape,
-            directions: vec![Direction::Send, Direction::Receive],
+            directions: vec![PacketDirection::Send, PacketDirection::Receive],
         }],
         packets: opts.packets,
         stepped: opts.stepped.min(opts.packets),
@@ -178,7 +178,7 @@ fn unreadable(failure: Failure) -> Failure {
 /// The card's model is an 82540EM, so the driver must be e1000.
 fn refuse_other_modules(input: &Input) -> Result<(), Failure> {
     let object = input.object().map_err(unreadable)?;
-    if modinfo::values(&object, "name").contains(&"e1000") {
+    if modinfo::values_of_key(&object, "name").contains(&"e1000") {
         return Ok(());
     }
     Err(Failure::access(

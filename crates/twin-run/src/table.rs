@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use command_line::text::{count, number};
-use e1000_sim::packets::round::Direction;
+use e1000_sim::packets::round::PacketDirection;
 
 use super::results::{Ratio, Ratios, Results, Stlb};
 
@@ -21,7 +21,7 @@ pub const PAPER_SLOWDOWN: [f64; 2] = [2.31, 2.5];
 /// The table of a run.
 pub fn of(results: &Results) -> String {
     let mut out = header(results);
-    for direction in [Direction::Send, Direction::Receive] {
+    for direction in [PacketDirection::Send, PacketDirection::Receive] {
         out += &way(results, direction);
     }
     out += &twin(results);
@@ -47,7 +47,7 @@ fn header(results: &Results) -> String {
     out
 }
 
-fn way(results: &Results, direction: Direction) -> String {
+fn way(results: &Results, direction: PacketDirection) -> String {
     let paths = results.paths.list();
     let rows: Vec<_> = paths
         .iter()
@@ -59,8 +59,8 @@ fn way(results: &Results, direction: Direction) -> String {
     let mut out = format!(
         "\n{:<8}{:>11}{:>7}{:>6}{:>10}  {:<17}{:>10}{:>9}{:>9}{:>7}\n",
         match direction {
-            Direction::Send => "send",
-            Direction::Receive => "receive",
+            PacketDirection::Send => "send",
+            PacketDirection::Receive => "receive",
         },
         "packets",
         "lost",

@@ -84,7 +84,7 @@ void pools_whole(void)
 	}
 }
 
-void settled(void)
+void nothing_lost(void)
 {
 	driver_clean(TEST_RING);
 	completions();

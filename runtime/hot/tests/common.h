@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Declarations shared by the hot routines' tests. Each test begins with all objects
- * free and ends with a check that none was lost: settled(). All run on the caller's
+ * free and ends with a check that none was lost: nothing_lost(). All run on the caller's
  * CPU, except those that start two.
  */
 #ifndef HOT_COMMON_H
@@ -17,7 +17,7 @@ struct hot_tx_request *request(u32 i);
 u64 counted(enum hot_counter which);
 bool completion(struct hot_tx_done *done);
 u32 completions(void);
-void settled(void);
+void nothing_lost(void);
 void begin(void);
 struct hot_tx_request *linear(u32 i, u32 length);
 void add_fragment(struct hot_tx_request *r, u64 address, u32 length);

@@ -19,7 +19,7 @@ void test_dma(void)
 	CHECK(!is_vmalloc_addr((void *)(TEST_DIRECT_MAP + TEST_RAM - 1)));
 	CHECK(is_vmalloc_addr((void *)(TEST_DIRECT_MAP - 1)));
 	CHECK(is_vmalloc_addr((void *)0xffffc90000000000ul));
-	settled();
+	nothing_lost();
 }
 
 void test_string(void)
@@ -41,7 +41,7 @@ void test_string(void)
 			CHECK(b[3 + i] == 0xee);
 		CHECK(b[2] == 0x55 && b[3 + n] == 0x55);
 	}
-	settled();
+	nothing_lost();
 }
 
 /* RFC 1071 by the book: 16-bit words, carries added at the end. */
@@ -66,5 +66,5 @@ void test_csum_ipv6(void)
 			sum = (sum & 0xffff) + (sum >> 16);
 		CHECK((u16)csum_ipv6_magic(&from, &to, length, protocol, seed) == (u16)~sum);
 	}
-	settled();
+	nothing_lost();
 }

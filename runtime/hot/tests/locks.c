@@ -32,7 +32,7 @@ void test_locks_exclude(void)
 	counter_value = 0;
 	test_two_cpus(count_up);
 	CHECK(counter_value == 400000 && !spin_is_locked(&counter_lock));
-	settled();
+	nothing_lost();
 }
 
 void test_virtual_interrupt_flag(void)
@@ -49,5 +49,5 @@ void test_virtual_interrupt_flag(void)
 	CHECK(this_cpu_read(hot_vif) == 0);
 	spin_unlock_irqrestore(&counter_lock, outer);
 	CHECK(this_cpu_read(hot_vif) == 1 && !spin_is_locked(&counter_lock));
-	settled();
+	nothing_lost();
 }

@@ -100,7 +100,7 @@ void test_malformed(void)
 	CHECK(hot_transmit(&driver->dev, HOT_REQUESTS, 1) == 0);
 	CHECK(hot_transmit(&driver->dev, 1, HOT_REQUESTS) == 0);
 	CHECK(hot_transmit(&driver->dev, ~0u, 2) == 0);
-	settled();
+	nothing_lost();
 }
 
 /* Changes one thing, or many, at random. */
@@ -176,7 +176,7 @@ void test_fuzz(void)
 		CHECK(completions() == sent);
 	}
 	CHECK(accepted > 20000 && refused > 20000);
-	settled();
+	nothing_lost();
 }
 
 /* A guest that changes its request while it is read (double fetch). */
@@ -211,5 +211,5 @@ void test_double_fetch(void)
 	begin();
 	WRITE_ONCE(race_stop, 0);
 	test_two_cpus(race);
-	settled();
+	nothing_lost();
 }

@@ -21,7 +21,7 @@ void test_napi_cycle(void)
 	CHECK(hot_poll(300) == 5);
 	CHECK(driver->polls == 1 && driver->interrupts_enabled == 1);
 	CHECK(n->state == 0 && list_empty(&n->poll_list) && !hot_pending());
-	settled();
+	nothing_lost();
 }
 
 void test_napi_goes_on_until_done(void)
@@ -37,7 +37,7 @@ void test_napi_goes_on_until_done(void)
 	CHECK(hot_poll(64) == 64 && hot_pending() && driver->polls == 1);
 	CHECK(hot_poll(64) == 64 && hot_pending());
 	CHECK(hot_poll(64) == 3 && !hot_pending());
-	settled();
+	nothing_lost();
 }
 
 void test_napi_missed(void)
@@ -49,7 +49,7 @@ void test_napi_missed(void)
 	napi_schedule(&driver->napi);
 	CHECK(hot_poll(300) == 7);
 	CHECK(driver->polls == 2 && driver->interrupts_enabled == 1 && driver->napi.state == 0);
-	settled();
+	nothing_lost();
 }
 
 void test_napi_disable(void)
@@ -68,7 +68,7 @@ void test_napi_disable(void)
 	driver->napi.state = NAPIF_STATE_SCHED | NAPIF_STATE_NPSVC;
 	CHECK(!napi_complete_done(&driver->napi, 0));
 	CHECK(driver->napi.state == (NAPIF_STATE_SCHED | NAPIF_STATE_NPSVC));
-	settled();
+	nothing_lost();
 }
 
 /* A poll that claims no progress, of a driver with a weight of 0, must end. */
@@ -81,7 +81,7 @@ void test_napi_weight_zero_ends(void)
 	CHECK(driver->polls == 300);
 	hot_recover(&driver->dev, 0);
 	CHECK(!hot_pending());
-	settled();
+	nothing_lost();
 }
 
 void test_bottom_halves(void)
@@ -95,7 +95,7 @@ void test_bottom_halves(void)
 	CHECK(driver->polls == 0);
 	local_bh_enable();
 	CHECK(driver->polls == 1 && !hot_pending());
-	settled();
+	nothing_lost();
 }
 
 /* Two CPUs schedule one napi as fast as they can: polled on one at a time. */
@@ -131,5 +131,5 @@ void test_napi_on_two_cpus(void)
 	driver->napi.poll = exclusive_poll;
 	test_two_cpus(schedule_and_poll);
 	CHECK(poll_calls > 0 && driver->napi.state == 0);
-	settled();
+	nothing_lost();
 }

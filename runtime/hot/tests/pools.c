@@ -36,7 +36,7 @@ void test_exhaustion_and_recovery(void)
 	for (i = 0; i < n; i++)
 		dev_kfree_skb_any(many[i]);
 	CHECK(hot_transmit(&driver->dev, 0, 2) == 2);
-	settled();
+	nothing_lost();
 }
 
 void test_exhausted_in_mid_batch(void)
@@ -54,7 +54,7 @@ void test_exhausted_in_mid_batch(void)
 	CHECK(driver->doorbells == 1 && !last_packet()->more);
 	while (n)
 		consume_skb(many[--n]);
-	settled();
+	nothing_lost();
 }
 
 void test_sizes(void)
@@ -79,7 +79,7 @@ void test_sizes(void)
 	CHECK(netdev_alloc_frag(~0u) == NULL);
 	CHECK(napi_alloc_skb(&driver->napi, 1 << 16) == NULL);
 	CHECK(napi_alloc_skb(&driver->napi, ~0u - 32) == NULL);
-	settled();
+	nothing_lost();
 }
 
 /* The paper's rule (4.3): dom0's own free never releases, and loses nothing. */
@@ -110,7 +110,7 @@ void test_reference_rule(void)
 			break;
 	}
 	CHECK(counted(HOT_COUNT_RECLAIMED) - reclaimed == n);
-	settled();
+	nothing_lost();
 }
 
 void test_reclaimed_when_exhausted(void)
@@ -127,7 +127,7 @@ void test_reclaimed_when_exhausted(void)
 	/* those that dom0 freed last have not been reclaimed yet */
 	while (hot_skb_reclaim())
 		;
-	settled();
+	nothing_lost();
 }
 
 void test_bad_frees(void)
@@ -152,7 +152,7 @@ void test_bad_frees(void)
 	consume_skb(skb);
 	CHECK(counted(HOT_COUNT_BAD_FREE) == bad + 4);
 	consume_skb(NULL);
-	settled();
+	nothing_lost();
 }
 
 /* dom0 frees objects that are not the pool's: by upcalls, and only these. */
@@ -189,7 +189,7 @@ void test_foreign(void)
 	      HOT_OBJECT_BUSY);
 	page_frag_free(page);
 	test_upcalls = 0;
-	settled();
+	nothing_lost();
 }
 
 void test_length(void)
@@ -207,7 +207,7 @@ void test_length(void)
 	CHECK(skb->len == 64 && skb_tail_pointer(skb) == skb->data + 64);
 	CHECK(skb_put_padto(skb, 80) == 0 && skb->len == 80);
 	consume_skb(skb);
-	settled();
+	nothing_lost();
 }
 
 void test_trim_fragments(void)
@@ -239,7 +239,7 @@ void test_trim_fragments(void)
 		CHECK(skb_shinfo(skb)->nr_frags == (to <= 60 ? 0 : DIV_ROUND_UP(to - 60, 400)));
 		consume_skb(skb);
 	}
-	settled();
+	nothing_lost();
 }
 
 void test_guest_pages_are_not_pulled(void)
@@ -253,7 +253,7 @@ void test_guest_pages_are_not_pulled(void)
 	CHECK(__skb_pad(skb, 10, false) == -ENOMEM);
 	CHECK(pskb_trim(skb, 100) == 0 && skb->len == 100 && skb_shinfo(skb)->nr_frags == 1);
 	CHECK(pskb_trim(skb, 60) == 0 && skb->len == 60 && skb_shinfo(skb)->nr_frags == 0);
-	settled();
+	nothing_lost();
 }
 
 /* One CPU frees what the other allocates: through two mailboxes. */
@@ -299,7 +299,7 @@ void test_two_cpus_share_pools(void)
 	for (i = 0; i < 128; i++)
 		consume_skb(mailbox[i / 64][i % 64]);
 	memset(mailbox, 0, sizeof(mailbox));
-	settled();
+	nothing_lost();
 }
 
 /* In bursts above a magazine's size, so that both CPUs are at the pool's lock. */
@@ -328,7 +328,7 @@ void test_two_cpus_in_bursts(void)
 {
 	begin();
 	test_two_cpus(hammer_bursts);
-	settled();
+	nothing_lost();
 }
 
 /* Packets of one CPU freed on two at once: each completes once, in one ring. */
@@ -368,7 +368,7 @@ void test_freed_on_two_cpus(void)
 		}
 		CHECK(n == 240);
 	}
-	settled();
+	nothing_lost();
 }
 
 /* One sends, the other frees: completions arrive in the sender's ring. */
@@ -408,5 +408,5 @@ void test_completed_by_another_cpu(void)
 	driver_clean(1000);
 	both_sent -= completions();
 	CHECK(both_sent == 0);
-	settled();
+	nothing_lost();
 }

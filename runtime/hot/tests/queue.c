@@ -99,7 +99,7 @@ void test_dql(void)
 	begin();
 	for (i = 0; i < 500; i++)
 		dql_run(i & 1 ? 0 : 0u - 2000000, 2000);
-	settled();
+	nothing_lost();
 }
 
 void test_dql_bad_completion(void)
@@ -113,5 +113,5 @@ void test_dql_bad_completion(void)
 	dql_completed(&dql, 101);
 	CHECK(counted(HOT_COUNT_BAD_COMPLETION) == bad + 1);
 	CHECK(dql.num_completed == 100);
-	settled();
+	nothing_lost();
 }

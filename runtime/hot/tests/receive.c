@@ -46,7 +46,7 @@ void test_receive(void)
 		host->held = 0;
 		pools_whole();
 	}
-	settled();
+	nothing_lost();
 }
 
 void test_packet_types(void)
@@ -69,7 +69,7 @@ void test_packet_types(void)
 	f[14] = f[15] = 0xff;
 	driver_receive(f, 60, true);
 	CHECK(host->skb->protocol == htons(ETH_P_802_3));
-	settled();
+	nothing_lost();
 }
 
 void test_release_believes_nothing(void)
@@ -92,7 +92,7 @@ void test_release_believes_nothing(void)
 	CHECK(hot_release(release, 6) == 1);
 	CHECK(counted(HOT_COUNT_BAD_FREE) == bad + 5);
 	consume_skb(busy);
-	settled();
+	nothing_lost();
 }
 
 void test_receive_many_held(void)
@@ -111,5 +111,5 @@ void test_receive_many_held(void)
 		test_host[0].held = 0;
 	}
 	CHECK(n == 40 * HOT_RELEASE);
-	settled();
+	nothing_lost();
 }

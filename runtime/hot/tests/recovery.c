@@ -38,7 +38,7 @@ void test_recover(void)
 	CHECK(shared()->tx_sent == shared()->tx_done_produce);
 	CHECK(!memcmp(skb_mac_header(held), f, 200));
 	CHECK(hot_release(test_host[0].queue, 1) == 1);
-	settled();
+	nothing_lost();
 }
 
 /* The napi of a CPU that died, wherever it did, can be disabled and used again. */
@@ -69,5 +69,5 @@ void test_recover_napi(void)
 	hot_recover(&driver->dev, 1);
 	CHECK(driver->napi.state == NAPIF_STATE_SCHED && hot_pending());
 	hot_poll(300);
-	settled();
+	nothing_lost();
 }

@@ -21,7 +21,7 @@ void test_setup(void)
 	      hot_pools[HOT_POOL_LARGE].count);
 	CHECK(hot_features(&driver->dev) == (HOT_CAN_FRAGMENTS | HOT_CAN_CHECKSUM | HOT_CAN_TSO4 |
 					     HOT_CAN_TSO6 | HOT_CAN_VLAN));
-	settled();
+	nothing_lost();
 }
 
 void test_linear(void)
@@ -53,7 +53,7 @@ void test_linear(void)
 		CHECK(completion(&done) && done.cookie == 0x1005 && done.guest == 3);
 		CHECK(!completion(&done));
 	}
-	settled();
+	nothing_lost();
 }
 
 void test_short_is_padded(void)
@@ -72,7 +72,7 @@ void test_short_is_padded(void)
 		CHECK(!memcmp(skb->data, request(0)->header, length));
 		driver_clean(1);
 	}
-	settled();
+	nothing_lost();
 }
 
 void test_fragments(void)
@@ -105,7 +105,7 @@ void test_fragments(void)
 		for (i = 0; i < n; i++)
 			CHECK(page_ref_count(pfn_to_page(GUEST_PAGE(i * 3) >> PAGE_SHIFT)) == 0);
 	}
-	settled();
+	nothing_lost();
 }
 
 void test_checksum(void)
@@ -130,7 +130,7 @@ void test_checksum(void)
 			driver_clean(1);
 		}
 	}
-	settled();
+	nothing_lost();
 }
 
 void test_tso(void)
@@ -156,7 +156,7 @@ void test_tso(void)
 			driver_clean(1);
 		}
 	}
-	settled();
+	nothing_lost();
 }
 
 void test_vlan_tag(void)
@@ -172,7 +172,7 @@ void test_vlan_tag(void)
 	CHECK(skb_vlan_tag_get(last_packet()->skb) == 0x6123);
 	CHECK(last_packet()->skb->vlan_proto == htons(ETH_P_8021Q));
 	CHECK(last_packet()->skb->protocol == htons(0x88b5));
-	settled();
+	nothing_lost();
 }
 
 void test_doorbell_once_a_batch(void)
@@ -193,7 +193,7 @@ void test_doorbell_once_a_batch(void)
 	/* in order */
 	CHECK(!memcmp(driver->packet[29].skb->data, request(30)->header, 60));
 	CHECK(driver->packet[29].skb->len == 90);
-	settled();
+	nothing_lost();
 }
 
 void test_completions_name_their_request(void)
@@ -209,7 +209,7 @@ void test_completions_name_their_request(void)
 	for (i = 0; i < 100; i++)
 		CHECK(completion(&done) && done.cookie == 0x1000 + i && done.guest == i % 8);
 	CHECK(!completion(&done));
-	settled();
+	nothing_lost();
 }
 
 /* A consumer that stops reading stops senders; nothing is overwritten. */
@@ -236,7 +236,7 @@ void test_unread_completions_stop_senders(void)
 		CHECK(completion(&done) && done.cookie == i);
 	linear(0, 60);
 	CHECK(hot_transmit(&driver->dev, 0, 1) == 1);
-	settled();
+	nothing_lost();
 }
 
 void test_busy_queue(void)
@@ -271,7 +271,7 @@ void test_busy_queue(void)
 	/* frozen, as by netif_tx_lock() of dom0 */
 	set_bit(__QUEUE_STATE_FROZEN, &driver->txq.state);
 	CHECK(hot_transmit(&driver->dev, 0, 5) == 0 && request(0)->result == HOT_BUSY);
-	settled();
+	nothing_lost();
 }
 
 void test_down(void)
@@ -283,7 +283,7 @@ void test_down(void)
 	clear_bit(__LINK_STATE_NOCARRIER, &driver->dev.state);
 	clear_bit(__LINK_STATE_START, &driver->dev.state);
 	CHECK(hot_transmit(&driver->dev, 0, 1) == 0 && request(0)->result == HOT_DOWN);
-	settled();
+	nothing_lost();
 }
 
 /* A packet that the driver drops completes like one that it sent. */
@@ -296,7 +296,7 @@ void test_dropped_by_driver(void)
 	driver->drop = true;
 	CHECK(hot_transmit(&driver->dev, 0, 1) == 1);
 	CHECK(completion(&done) && done.cookie == 0x1000);
-	settled();
+	nothing_lost();
 }
 
 void test_byte_limits_stop_and_restart(void)
@@ -317,5 +317,5 @@ void test_byte_limits_stop_and_restart(void)
 	}
 	CHECK(sent >= 2000);
 	CHECK(driver->txq.dql.limit > 0);
-	settled();
+	nothing_lost();
 }

@@ -10,9 +10,10 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use command_line::codes::{AnyCode, Code};
+use command_line::codes::{AnyCode, CommandCode};
 use command_line::failure::Failure;
 use command_line::input::{Input, is_stdin};
+use command_line::options::scheme;
 use command_line::output::{self, Destination, Pending};
 use elf_loader::{Object, Place};
 use svm_rewrite::{Options, Scheme, Site};
@@ -22,6 +23,7 @@ use crate::parallel::guard;
 const EXAMPLES: &str = "\
 Examples:
   twin explain e1000.ko --function e1000_clean
+  twin explain e1000.ko --scheme window32 --function e1000_clean_rx_irq
   twin explain e1000.ko --html -o e1000.html
   twin explain code-reference
   CLICOLOR_FORCE=1 twin explain e1000.ko | less -R
@@ -51,6 +53,10 @@ pub struct Opts {
     /// Explain this function only.
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
+    /// The scheme to rewrite by.
+    #[arg(long, value_name = "SCHEME", default_value = Scheme::Stlb.as_str(),
+          value_parser = scheme())]
+    scheme: Scheme,
     /// Make one page to read in a browser, with nothing to load besides.
     #[arg(long)]
     html: bool,
@@ -85,7 +91,7 @@ impl Opts {
         }
         let options = Options {
             report: true,
-            ..Options::new(Scheme::Stlb)
+            ..Options::new(self.scheme)
         };
         let rewritten = svm_rewrite::rewrite(&original, options).map_err(|refusals| {
             let file = input.name.clone();
@@ -148,7 +154,7 @@ fn known(file: &str, object: &Object<'_>, name: &str) -> Result<(), Failure> {
         ref likes => format!("; did you mean {}?", likes.join(", ")),
     };
     let why = format!("no function `{name}`{hint}");
-    Err(Failure::refused(file, Code::NoFunction, why))
+    Err(Failure::refused(file, CommandCode::NoFunction, why))
 }
 
 /// The names most similar to this one, best first.

@@ -17,7 +17,6 @@ use crate::inputs::{self, identity};
 
 /// One input and where its result goes.
 pub(super) struct Job {
-    /// The input.
     pub input: PathBuf,
     /// Where its result goes.
     pub output: Destination,

@@ -1,7 +1,7 @@
 //! One input, from reading to the finished file.
 
 use command_line::assembler;
-use command_line::codes::Code;
+use command_line::codes::CommandCode;
 use command_line::failure::Failure;
 use command_line::input::Input;
 use command_line::output::{self, Destination, Pending};
@@ -28,7 +28,6 @@ pub(super) struct Work<'o> {
 
 /// The result for an input.
 pub(super) struct Done {
-    /// What was done.
     pub sites: Sites,
     /// Why nothing is proved about it.
     pub unverified: Option<&'static str>,
@@ -220,15 +219,18 @@ fn serialise(file: &str, rewritten: &Rewritten) -> Result<Vec<u8>, Failure> {
 /// the code has become too long; any other violation is a defect of twin.
 fn unproved(file: &str, violations: Violations) -> Failure {
     if let [too_long] = &violations.list[..]
-        && too_long.code == svm_verify::Code::Section
+        && too_long.code == svm_verify::ViolationCode::Section
     {
         let reason = format!("rewritten, it has {}", too_long.reason);
         return Failure::Refused {
             file: file.to_owned(),
-            refusals: vec![Refusal::of_object(svm_rewrite::Code::TooMany, reason)],
+            refusals: vec![Refusal::of_object(
+                svm_rewrite::RefusalCode::TooMany,
+                reason,
+            )],
         };
     }
-    let moves = |v: &&Violation| v.code == svm_verify::Code::StackPointer;
+    let moves = |v: &&Violation| v.code == svm_verify::ViolationCode::StackPointer;
     if violations.total == violations.list.iter().filter(moves).count() {
         let refused = violations.list.iter().map(unfollowed).collect();
         return Failure::Refused {
@@ -238,7 +240,7 @@ fn unproved(file: &str, violations: Violations) -> Failure {
     }
     Failure::Violated {
         file: file.to_owned(),
-        own: true,
+        made_here: true,
         violations,
     }
 }
@@ -251,7 +253,7 @@ fn unfollowed(violation: &Violation) -> Refusal {
         function_offset: violation.function_offset,
         instruction: violation.instruction.clone(),
         ..Refusal::at(
-            svm_rewrite::Code::StackPointer,
+            svm_rewrite::RefusalCode::StackPointer,
             &violation.section,
             violation.offset,
             reason,
@@ -263,7 +265,7 @@ fn unfollowed(violation: &Violation) -> Refusal {
 fn internal(file: &str, error: &dyn std::fmt::Display) -> Failure {
     Failure::refused(
         file,
-        Code::Internal,
+        CommandCode::Internal,
         format!("internal error: the rewritten object is malformed: {error}; please report this"),
     )
 }

@@ -4,7 +4,7 @@ use process_lab::random::{Random, mix};
 use svm_verify::belief::{Before, Belief, Leaves, Operand};
 
 use super::STATES;
-use super::machine::{End, LANDING, Left, Machine};
+use super::machine::{End, Executor, LANDING, Left};
 
 /// CF PF AF ZF SF OF.
 const STATUS: u64 = 0x8d5;
@@ -23,7 +23,7 @@ const RDI: usize = 7;
 
 /// The result for an encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum BeliefVerdict {
     /// It was executed that many times, as believed.
     Good(u64),
     /// It trapped, in every state.
@@ -42,9 +42,14 @@ enum Placement {
 }
 
 /// Executes an encoding from several states.
-pub fn judge(machine: &mut Machine, code: &[u8], belief: &Belief, backward: bool) -> Verdict {
+pub fn judge(
+    machine: &mut Executor,
+    code: &[u8],
+    belief: &Belief,
+    backward: bool,
+) -> BeliefVerdict {
     if belief.leaves == Leaves::Nowhere {
-        return Verdict::Trapped("by itself");
+        return BeliefVerdict::Trapped("by itself");
     }
     let entry = machine.place(&aimed(code, belief));
     let (mut runs, mut trapped) = (0, "");
@@ -72,12 +77,12 @@ pub fn judge(machine: &mut Machine, code: &[u8], belief: &Belief, backward: bool
         };
         let result = result.and(memory(machine, belief, &state));
         if let Err(reason) = result {
-            return Verdict::Wrong(format!("{reason}; {state:x?}"));
+            return BeliefVerdict::Wrong(format!("{reason}; {state:x?}"));
         }
     }
     match runs {
-        0 => Verdict::Trapped(trapped),
-        _ => Verdict::Good(runs),
+        0 => BeliefVerdict::Trapped(trapped),
+        _ => BeliefVerdict::Good(runs),
     }
 }
 
@@ -115,7 +120,7 @@ struct State {
 
 impl State {
     fn new(
-        machine: &Machine,
+        machine: &Executor,
         code: &[u8],
         belief: &Belief,
         (number, backward): (u64, bool),
@@ -195,7 +200,7 @@ fn value(random: &mut Random) -> u64 {
 
 /// Registers, flags and where control went.
 fn compare(
-    machine: &Machine,
+    machine: &Executor,
     (entry, belief): (u64, &Belief),
     state: &State,
     end: End,
@@ -272,7 +277,7 @@ fn flags(belief: &Belief, before: u64, after: u64) -> Result<(), String> {
 }
 
 /// Whether only those bytes changed that may. Memory is as before afterwards.
-fn memory(machine: &Machine, belief: &Belief, state: &State) -> Result<(), String> {
+fn memory(machine: &Executor, belief: &Belief, state: &State) -> Result<(), String> {
     let mut allowed = Vec::new();
     if let Some(operand) = belief.operand.filter(|o| o.written) {
         let at = state.address(&operand);

@@ -217,7 +217,7 @@ impl Piece {
 }
 
 /// Executes instructions. One a process.
-pub struct Machine {
+pub struct Executor {
     /// Two pieces of data, and the stack.
     pub pieces: [Piece; 3],
     writable: *mut u8,
@@ -230,12 +230,9 @@ static CODE: AtomicU64 = AtomicU64::new(0);
 /// The trap that the handler found.
 static TRAP: AtomicU64 = AtomicU64::new(0);
 
-impl Machine {
+impl Executor {
     /// Maps memory and takes the processor's signals.
-    ///
-    /// # Errors
-    /// A system call's.
-    pub fn new() -> Result<Machine, Error> {
+    pub fn new() -> Result<Executor, Error> {
         let pages = PIECES.iter().sum::<u64>() + PIECES.len() as u64 + 1;
         let area = reserve(pages * PAGE)?;
         let mut random = Random::new(0x6265_6c69);
@@ -266,7 +263,7 @@ impl Machine {
         for signal in signals::PROCESSOR {
             signals::handle(signal, on_signal)?;
         }
-        Ok(Machine {
+        Ok(Executor {
             pieces,
             writable,
             executable,

@@ -24,8 +24,8 @@ use std::fmt;
 use iced_x86::{Decoder, DecoderOptions};
 use svm_verify::belief::{self, Belief};
 
-use check::Verdict;
-use machine::Machine;
+use check::BeliefVerdict;
+use machine::Executor;
 use process_lab::error::Error;
 use process_lab::random::mix;
 
@@ -42,6 +42,7 @@ pub struct BeliefReport {
     pub allowed: u64,
     /// Those of them that were executed from one state at least.
     pub executed: u64,
+    /// Executions of all encodings, traps left out.
     pub runs: u64,
     /// The others, by trap and mnemonic: the processor lacks them, or they trap in
     /// every state.
@@ -73,11 +74,8 @@ impl fmt::Display for BeliefReport {
 
 /// Executes one in `share` of all encodings. For a process that does nothing else
 /// meanwhile: it replaces the handlers of the processor's signals.
-///
-/// # Errors
-/// A system call's.
 pub fn run(share: u64) -> Result<BeliefReport, Error> {
-    let mut machine = Machine::new()?;
+    let mut machine = Executor::new()?;
     let mut report = BeliefReport::default();
     let mut number = 0;
     encodings::each(&mut |bytes| {
@@ -104,11 +102,8 @@ pub fn run(share: u64) -> Result<BeliefReport, Error> {
 
 /// Compares beliefs that are wrong in one point each, and gives the points that the
 /// comparison misses. For a process that does nothing else meanwhile.
-///
-/// # Errors
-/// A system call's.
 pub fn wrong_beliefs_that_pass() -> Result<Vec<&'static str>, Error> {
-    let mut machine = Machine::new()?;
+    let mut machine = Executor::new()?;
     let mut passed = Vec::new();
     for (point, code, spoil) in SPOILT {
         let mut bytes = [0x90; 32];
@@ -118,7 +113,10 @@ pub fn wrong_beliefs_that_pass() -> Result<Vec<&'static str>, Error> {
         let good = check::judge(&mut machine, code, &belief, false);
         spoil(&mut belief);
         let spoilt = check::judge(&mut machine, code, &belief, false);
-        if !matches!((good, spoilt), (Verdict::Good(_), Verdict::Wrong(_))) {
+        if !matches!(
+            (good, spoilt),
+            (BeliefVerdict::Good(_), BeliefVerdict::Wrong(_))
+        ) {
             passed.push(*point);
         }
     }
@@ -169,18 +167,18 @@ const SPOILT: &[Spoilt] = &[
 ];
 
 impl BeliefReport {
-    fn note(&mut self, code: &[u8], verdict: Verdict) {
+    fn note(&mut self, code: &[u8], verdict: BeliefVerdict) {
         match verdict {
-            Verdict::Good(runs) => {
+            BeliefVerdict::Good(runs) => {
                 self.executed += 1;
                 self.runs += runs;
             }
-            Verdict::Trapped(trap) => {
+            BeliefVerdict::Trapped(trap) => {
                 let i = Decoder::with_ip(64, code, 0, DecoderOptions::NONE).decode();
                 let what = format!("{trap} {:?}", i.mnemonic());
                 *self.trapped.entry(what).or_default() += 1;
             }
-            Verdict::Wrong(reason) => {
+            BeliefVerdict::Wrong(reason) => {
                 self.wrong += 1;
                 if self.described.len() < DESCRIBED {
                     let i = Decoder::with_ip(64, code, 0, DecoderOptions::NONE).decode();

@@ -10,7 +10,7 @@ use process_lab::stock::Stock;
 
 use crate::differential::features::Instructions;
 use crate::differential::functions::Subject;
-use crate::differential::session::{Session, Verdict};
+use crate::differential::session::{ImageResult, Session};
 use crate::differential::trace::Ending;
 
 /// How much to do.
@@ -32,6 +32,7 @@ const KEPT: usize = 5;
 /// The result for one function.
 #[derive(Clone, Debug)]
 pub struct Row {
+    /// The function, as the module names it.
     pub name: &'static str,
     /// Images run.
     pub images: u64,
@@ -72,7 +73,7 @@ impl Row {
         self.images - self.ended(Ending::TimeBudget)
     }
 
-    fn count(&mut self, verdict: &Verdict) {
+    fn count(&mut self, verdict: &ImageResult) {
         self.images += 1;
         self.endings[Ending::from_number(verdict.native.ending) as usize] += 1;
         self.calls += verdict.native.events;

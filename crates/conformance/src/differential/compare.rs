@@ -10,7 +10,7 @@ use process_lab::imports::IMPORTS;
 use process_lab::program::LinkedCode;
 use process_lab::stock::Stock;
 
-use crate::differential::symbolise::{self, Site};
+use crate::differential::symbolise::{self, OriginalPlace};
 use crate::differential::trace::{Ending, Event, RunOutcome, number};
 use crate::differential::worker::Worker;
 
@@ -145,7 +145,11 @@ impl Pair<'_> {
         }
     }
 
-    fn call_text(&self, event: Option<Event>, place: impl Fn(u64) -> Option<Site>) -> String {
+    fn call_text(
+        &self,
+        event: Option<Event>,
+        place: impl Fn(u64) -> Option<OriginalPlace>,
+    ) -> String {
         let Some(event) = event else {
             return "none".to_owned();
         };
@@ -198,7 +202,7 @@ impl Pair<'_> {
 }
 
 /// An end in words.
-pub fn end_text(outcome: &RunOutcome, site: Option<Site>) -> String {
+pub fn end_text(outcome: &RunOutcome, site: Option<OriginalPlace>) -> String {
     let at = site.map_or_else(|| format!("{:#x}", outcome.rip), |site| site.to_string());
     let address = outcome.address;
     match Ending::from_number(outcome.ending) {

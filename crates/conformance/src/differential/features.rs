@@ -8,7 +8,7 @@ use iced_x86::{
 
 use process_lab::stock::{Function, Stock};
 
-process_lab::listed! {
+twin_abi::listed! {
     /// A kind of instruction that the differential run has to execute.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum Feature {
@@ -43,6 +43,7 @@ process_lab::listed! {
         Indexed,
         /// `ud2`.
         Trap,
+        /// `prefetcht0` or another of its family.
         Prefetch,
     }
 }

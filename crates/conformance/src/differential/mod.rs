@@ -14,16 +14,16 @@
 //! ```
 
 pub mod campaign;
-pub mod compare;
+pub(crate) mod compare;
 pub mod features;
 pub mod functions;
-pub mod image;
-pub mod model;
+pub(crate) mod image;
+pub(crate) mod model;
 pub mod native;
-pub mod objects;
+pub(crate) mod objects;
 mod ports;
 pub mod session;
-pub mod symbolise;
+pub(crate) mod symbolise;
 pub mod trace;
-pub mod twin;
-pub mod worker;
+pub(crate) mod twin;
+pub(crate) mod worker;

@@ -5,7 +5,7 @@
 //! seed, the call's index and the routine. Memory is reached through the shared
 //! file wherever dom0's addresses are, so nothing here depends on the worker.
 
-use process_lab::address_space::{Access, AddressSpace, STACK};
+use process_lab::address_space::{AddressSpace, RegionAccess, STACK};
 use process_lab::imports::{Effect, IMPORTS, Import, Returns};
 use process_lab::random::{Random, seed};
 use process_lab::shared::Shared;
@@ -286,7 +286,7 @@ impl<'w> Recorder<'w> {
             return true;
         }
         match self.space.offset(address, bytes.len() as u64) {
-            Some((offset, Access::Writable)) => {
+            Some((offset, RegionAccess::Writable)) => {
                 self.memory.write(offset, bytes);
                 true
             }

@@ -34,7 +34,7 @@ const TWIN_TIME: u64 = 5_000_000;
 
 /// The result for one image.
 #[derive(Clone, Debug)]
-pub struct Verdict {
+pub struct ImageResult {
     /// The native run's outcome.
     pub native: RunOutcome,
     /// The rewritten runs' outcomes, in the order of the programs; empty if
@@ -44,6 +44,7 @@ pub struct Verdict {
     pub differences: Vec<(usize, Difference)>,
 }
 
+/// One native worker and one for each program, with the file of an image.
 pub struct Session<'s> {
     stock: &'s Stock<'s>,
     programs: &'s [LinkedCode],
@@ -66,9 +67,6 @@ fn memory(stock: &Stock<'_>) -> Result<Shared, Error> {
 
 impl<'s> Session<'s> {
     /// Starts the workers.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn new(stock: &'s Stock<'s>, programs: &'s [LinkedCode]) -> Result<Session<'s>, Error> {
         let native = Worker::start("native", memory(stock)?, channel(stock)?, |m| {
             Native::new(stock, m)
@@ -96,7 +94,7 @@ impl<'s> Session<'s> {
     ///
     /// # Errors
     /// A worker died or hangs.
-    pub fn run(&mut self, subject: &Subject, image: u64, step: bool) -> Result<Verdict, Error> {
+    pub fn run(&mut self, subject: &Subject, image: u64, step: bool) -> Result<ImageResult, Error> {
         let request = self.prepare(subject, image, step)?;
         let broken = |worker: &'static str, how: String| Error::Worker {
             worker,
@@ -108,7 +106,7 @@ impl<'s> Session<'s> {
         self.native.begin(&request);
         let native = self.native.finish().map_err(|how| broken("native", how))?;
         if Ending::from_number(native.ending) == Ending::TimeBudget {
-            return Ok(Verdict {
+            return Ok(ImageResult {
                 native,
                 twins: Vec::new(),
                 differences: Vec::new(),
@@ -123,7 +121,7 @@ impl<'s> Session<'s> {
             load(self.stock, &self.file, twin);
             twin.begin(&request);
         }
-        let mut verdict = Verdict {
+        let mut verdict = ImageResult {
             native,
             twins: Vec::new(),
             differences: Vec::new(),
@@ -183,14 +181,14 @@ impl<'s> Session<'s> {
     }
 
     /// The native end of a verdict in words.
-    pub fn native_end(&self, verdict: &Verdict) -> String {
+    pub fn native_end(&self, verdict: &ImageResult) -> String {
         let outcome = &verdict.native;
         end_text(outcome, symbolise::native(self.stock, outcome.place()))
     }
 
     /// The end of the rewritten run number `i` in words: the abort's report
     /// with function, offset and address.
-    pub fn twin_end(&self, verdict: &Verdict, i: usize) -> String {
+    pub fn twin_end(&self, verdict: &ImageResult, i: usize) -> String {
         let (outcome, program) = (&verdict.twins[i], &self.programs[i]);
         let site = symbolise::rewritten(self.stock, program, outcome.place());
         end_text(outcome, site)

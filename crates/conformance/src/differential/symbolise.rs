@@ -7,7 +7,7 @@ use process_lab::stock::Stock;
 
 /// A place in the original's code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
+pub struct OriginalPlace {
     pub section: String,
     /// Offset in it.
     pub offset: u64,
@@ -15,7 +15,7 @@ pub struct Site {
     pub function: Option<(String, u64)>,
 }
 
-impl fmt::Display for Site {
+impl fmt::Display for OriginalPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.function {
             Some((name, offset)) => write!(
@@ -29,18 +29,18 @@ impl fmt::Display for Site {
 }
 
 /// The place of a dom0 code address.
-pub fn native(stock: &Stock<'_>, address: u64) -> Option<Site> {
+pub fn native(stock: &Stock<'_>, address: u64) -> Option<OriginalPlace> {
     let (section, offset) = stock.place(address)?;
     Some(site(stock, &stock.object.section(section).name, offset))
 }
 
 /// The place that an address of rewritten code stands for.
-pub fn rewritten(stock: &Stock<'_>, program: &LinkedCode, address: u64) -> Option<Site> {
+pub fn rewritten(stock: &Stock<'_>, program: &LinkedCode, address: u64) -> Option<OriginalPlace> {
     let (section, offset) = program.original(address)?;
     Some(site(stock, section, offset))
 }
 
-fn site(stock: &Stock<'_>, section: &str, offset: u64) -> Site {
+fn site(stock: &Stock<'_>, section: &str, offset: u64) -> OriginalPlace {
     let address = stock.section(section).map(|base| base + offset);
     let function = address.and_then(|address| {
         let found = stock
@@ -49,7 +49,7 @@ fn site(stock: &Stock<'_>, section: &str, offset: u64) -> Site {
             .find(|f| address.wrapping_sub(f.address) < f.size)?;
         Some((found.name.clone(), address - found.address))
     });
-    Site {
+    OriginalPlace {
         section: section.to_owned(),
         offset,
         function,

@@ -28,6 +28,7 @@ pub const COVERAGE: usize = EVENTS + MAX_EVENTS * size_of::<Event>();
 pub struct Request {
     /// dom0 address of the function.
     pub function: u64,
+    /// As the psABI passes them, `rdi` first.
     pub arguments: [u64; 6],
     /// Seed of the imports' results.
     pub seed: u64,
@@ -49,7 +50,7 @@ pub struct Request {
     pub fresh: u64,
 }
 
-process_lab::listed! {
+twin_abi::listed! {
     /// How a run ended.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     #[repr(u64)]
@@ -120,6 +121,7 @@ impl RunOutcome {
 
 /// Numbers of events that are not imports.
 pub mod number {
+    /// A `WARN` of the driver; it has no arguments.
     pub const WARN: u64 = 1 << 32;
     /// Port input: port, size.
     pub const PORT_IN: u64 = WARN + 1;
@@ -178,6 +180,7 @@ impl Channel {
         self.0.write(offset, bytes);
     }
 
+    /// The request, as it was last given.
     pub fn request(&self) -> Request {
         self.get(0)
     }
@@ -187,6 +190,7 @@ impl Channel {
         self.put(0, request);
     }
 
+    /// The outcome, as it was last given.
     pub fn outcome(&self) -> RunOutcome {
         self.get(OUTCOME)
     }

@@ -53,9 +53,6 @@ pub struct Twin<'f> {
 
 impl<'f> Twin<'f> {
     /// Loads the rewritten driver. For a process that does nothing else.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn new(
         stock: &'f Stock<'f>,
         program: &'f LinkedCode,
@@ -136,7 +133,7 @@ impl<'f> Twin<'f> {
             let instance = runtime::twin_testbed_instance(testbed);
             for region in self.stock.space.regions() {
                 let writable =
-                    u32::from(region.access == process_lab::address_space::Access::Writable);
+                    u32::from(region.access == process_lab::address_space::RegionAccess::Writable);
                 let (dom0_start, length, file_offset) =
                     (region.start, region.length, region.offset);
                 let region = Region {

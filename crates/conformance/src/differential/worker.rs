@@ -52,9 +52,6 @@ fn pipe() -> Result<(File, File), Error> {
 
 impl Worker {
     /// Starts a worker whose machine `make` makes in the new process.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn start<M: Machine>(
         name: &'static str,
         mut memory: Shared,

@@ -20,7 +20,7 @@ use super::object::{HELPER, object};
 use super::process::{PATIENCE, Share, Work, run_all};
 use super::record::{Ending, Record, Records};
 use super::state::Setting;
-use super::survey::{self, Verdict};
+use super::survey::{self, FormVerdict};
 use super::twin::Twin;
 use super::{Form, known};
 
@@ -37,6 +37,7 @@ pub struct Extent {
     pub one_in: u64,
     /// Only forms of these numbers, unless there are none.
     pub only: Vec<usize>,
+    /// Batches that run at the same time.
     pub jobs: usize,
     /// Whether known defects are run too, to see whether they still exist.
     pub known: bool,
@@ -99,6 +100,7 @@ const fn replayed(scheme: Scheme, copies: Copies) -> Execution {
     }
 }
 
+/// All ways in which rewritten code is executed.
 pub const EXECUTIONS: [Execution; 12] = [
     execution(Scheme::Stlb, false, false),
     execution(Scheme::Stlb, false, true),
@@ -225,7 +227,7 @@ struct Batch {
 /// A system call's, the linker's, or a process that cannot be set up.
 pub fn run(
     forms: &[Form],
-    verdicts: &[Verdict],
+    verdicts: &[FormVerdict],
     plan: &Extent,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<FormsReport, Error> {
@@ -263,7 +265,7 @@ fn is_unobserved(form: &Form) -> bool {
 }
 
 /// Rewritten forms that are not executed, by reason.
-fn left_out(forms: &[Form], verdicts: &[Verdict]) -> FormsReport {
+fn left_out(forms: &[Form], verdicts: &[FormVerdict]) -> FormsReport {
     let mut report = FormsReport::default();
     for (n, form) in forms.iter().enumerate() {
         if !verdicts[n].is_rewritten() {
@@ -285,7 +287,7 @@ fn left_out(forms: &[Form], verdicts: &[Verdict]) -> FormsReport {
     report
 }
 
-fn batches(forms: &[Form], verdicts: &[Verdict], plan: &Extent) -> Vec<Batch> {
+fn batches(forms: &[Form], verdicts: &[FormVerdict], plan: &Extent) -> Vec<Batch> {
     const CASES: usize = 2000;
     const STRING_CASES: usize = 60;
     const PAGES: u64 = 8;
@@ -327,7 +329,7 @@ struct Prepared<'b> {
 }
 
 fn prepare<'b>(batch: &'b Batch, plan: &Extent) -> Result<Prepared<'b>, Error> {
-    let verdicts: Vec<Vec<Verdict>> = VARIANTS
+    let verdicts: Vec<Vec<FormVerdict>> = VARIANTS
         .iter()
         .map(|variant| survey::judge(&batch.cases, *variant))
         .collect();
@@ -338,7 +340,7 @@ fn prepare<'b>(batch: &'b Batch, plan: &Extent) -> Result<Prepared<'b>, Error> {
     let tables: Vec<_> = tables.map(|(_, verdicts)| verdicts).collect();
     for (n, case) in batch.cases.iter().enumerate() {
         let refusal = tables.iter().find_map(|v| match &v[n] {
-            Verdict::Refused(code, _) => Some(format!("{code}, {:?} live", case.live)),
+            FormVerdict::Refused(code, _) => Some(format!("{code}, {:?} live", case.live)),
             _ => None,
         });
         match refusal {
@@ -347,7 +349,7 @@ fn prepare<'b>(batch: &'b Batch, plan: &Extent) -> Result<Prepared<'b>, Error> {
             None => accepted.push((n, case)),
         }
     }
-    let unverified = |n: usize| verdicts.iter().any(|v| v[n] != Verdict::Accepted);
+    let unverified = |n: usize| verdicts.iter().any(|v| v[n] != FormVerdict::Accepted);
     report.unverified = accepted.iter().filter(|(n, _)| unverified(*n)).count();
     let made = object(accepted.iter().copied());
     let original = image::original(&made)?;

@@ -36,9 +36,11 @@ pub struct Case {
     pub mode: AddressingForm,
     /// How it reaches memory.
     pub reach: Reach,
+    /// The instruction, with the address written in that mode.
     pub instruction: Instruction,
     /// What is live after it.
     pub live: Live,
+    /// DF before it; only strings depend on it.
     pub direction: Direction,
     /// Where an address points that is fixed when the function is linked.
     pub address: u64,

@@ -156,9 +156,6 @@ const NAMES: [&str; 16] = [
 ];
 
 /// Says what is different between the two runs of a state.
-///
-/// # Errors
-/// A system call's.
 pub fn describe<N: Machine, T: Machine>(
     case: (usize, &Case),
     number: u64,
@@ -174,9 +171,6 @@ pub fn describe<N: Machine, T: Machine>(
 }
 
 /// The same for any state. `memory` is the number of pages of data, and their seed.
-///
-/// # Errors
-/// A system call's.
 pub fn describe_state<N: Machine, T: Machine>(
     case: (usize, &Case),
     meets: &State,

@@ -75,9 +75,6 @@ static REPLAY: OnceLock<Replay> = OnceLock::new();
 /// Puts breakpoints on the copies in `code`, instructions that are to be at `start`,
 /// and handles them from now on as `copies` says. Once in a process, after all other
 /// handlers of SIGTRAP are installed.
-///
-/// # Errors
-/// A system call's.
 pub fn replay(copies: Copies, start: u64, code: &mut [u8]) -> Result<(), Error> {
     if copies == Copies::Processor {
         return Ok(());

@@ -220,9 +220,6 @@ pub struct Block {
 
 impl Block {
     /// Maps the block.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn new() -> Result<Block, Error> {
         mapping::new_memory(BLOCK, BLOCK_BYTES)
             .map_err(Error::system("mapping the register block"))?;

@@ -5,6 +5,7 @@ use super::cases::Case;
 
 /// A known defect.
 pub struct KnownDefect {
+    /// For messages.
     pub name: &'static str,
     /// Which cases it spoils.
     pub holds: fn(&Case) -> bool,

@@ -131,9 +131,6 @@ pub struct Memory {
 
 impl Memory {
     /// Memory with random contents that depend on `seed`.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn new(pages: u64, seed: u64) -> Result<Memory, Error> {
         let length: u64 = pieces(pages).iter().map(|p| p.length).sum();
         let mut file = Shared::new(length).map_err(Error::system("making dom0's memory"))?;
@@ -210,9 +207,6 @@ impl Memory {
     }
 
     /// Maps the memory at dom0's addresses.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn map_at_dom0(&self) -> Result<(), Error> {
         for piece in pieces(self.pages) {
             let write = if piece.writable { libc::PROT_WRITE } else { 0 };

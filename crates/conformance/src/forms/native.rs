@@ -29,9 +29,6 @@ pub struct Native<'i> {
 impl<'i> Native<'i> {
     /// Maps code, memory and a driver stack. For a process that does nothing
     /// else.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn new(image: &'i Image, memory: &Memory) -> Result<Native<'i>, Error> {
         memory.map_at_dom0()?;
         let (start, end) = image.span();

@@ -3,7 +3,7 @@
 //! Registers differ from those that addresses use (`rdi rsi rbx r12 r13 r15`); a mode
 //! that needs the same register for both sets it itself.
 
-use iced_x86::{Code, Instruction, OpCodeOperandKind as Kind, OpKind, Register};
+use iced_x86::{Code, Instruction, OpCodeOperandKind as OperandKind, OpKind, Register};
 
 /// Base register of plain addresses.
 pub const BASE: Register = Register::RDI;
@@ -41,18 +41,18 @@ pub fn choose_registers(code: Code) -> Option<Instruction> {
 }
 
 /// The register that may stand where memory may.
-fn in_register(kind: Kind) -> Kind {
+fn in_register(kind: OperandKind) -> OperandKind {
     match kind {
-        Kind::r8_or_mem => Kind::r8_reg,
-        Kind::r16_or_mem => Kind::r16_rm,
-        Kind::r32_or_mem | Kind::r32_or_mem_mpx => Kind::r32_rm,
-        Kind::r64_or_mem | Kind::r64_or_mem_mpx => Kind::r64_rm,
-        Kind::mm_or_mem => Kind::mm_rm,
-        Kind::xmm_or_mem => Kind::xmm_rm,
-        Kind::ymm_or_mem => Kind::ymm_rm,
-        Kind::zmm_or_mem => Kind::zmm_rm,
-        Kind::bnd_or_mem_mpx => Kind::bnd_reg,
-        Kind::k_or_mem => Kind::k_rm,
+        OperandKind::r8_or_mem => OperandKind::r8_reg,
+        OperandKind::r16_or_mem => OperandKind::r16_rm,
+        OperandKind::r32_or_mem | OperandKind::r32_or_mem_mpx => OperandKind::r32_rm,
+        OperandKind::r64_or_mem | OperandKind::r64_or_mem_mpx => OperandKind::r64_rm,
+        OperandKind::mm_or_mem => OperandKind::mm_rm,
+        OperandKind::xmm_or_mem => OperandKind::xmm_rm,
+        OperandKind::ymm_or_mem => OperandKind::ymm_rm,
+        OperandKind::zmm_or_mem => OperandKind::zmm_rm,
+        OperandKind::bnd_or_mem_mpx => OperandKind::bnd_reg,
+        OperandKind::k_or_mem => OperandKind::k_rm,
         other => other,
     }
 }
@@ -80,33 +80,33 @@ pub fn has_string_memory(instruction: &Instruction) -> bool {
     })
 }
 
-fn set(i: &mut Instruction, n: u32, kind: Kind) -> Option<()> {
+fn set(i: &mut Instruction, n: u32, kind: OperandKind) -> Option<()> {
     match kind {
-        Kind::None => {}
-        Kind::mem
-        | Kind::mem_mpx
-        | Kind::mem_mib
-        | Kind::sibmem
-        | Kind::r8_or_mem
-        | Kind::r16_or_mem
-        | Kind::r32_or_mem
-        | Kind::r32_or_mem_mpx
-        | Kind::r64_or_mem
-        | Kind::r64_or_mem_mpx
-        | Kind::mm_or_mem
-        | Kind::xmm_or_mem
-        | Kind::ymm_or_mem
-        | Kind::zmm_or_mem
-        | Kind::bnd_or_mem_mpx
-        | Kind::k_or_mem => memory(i, n, Register::None),
-        Kind::mem_offs => absolute(i, n),
-        Kind::mem_vsib32x | Kind::mem_vsib64x => memory(i, n, Register::XMM5),
-        Kind::mem_vsib32y | Kind::mem_vsib64y => memory(i, n, Register::YMM5),
-        Kind::mem_vsib32z | Kind::mem_vsib64z => memory(i, n, Register::ZMM5),
-        Kind::seg_rSI => i.set_op_kind(n, OpKind::MemorySegRSI),
-        Kind::es_rDI => i.set_op_kind(n, OpKind::MemoryESRDI),
-        Kind::seg_rDI => i.set_op_kind(n, OpKind::MemorySegRDI),
-        Kind::seg_rBX_al => xlat(i, n),
+        OperandKind::None => {}
+        OperandKind::mem
+        | OperandKind::mem_mpx
+        | OperandKind::mem_mib
+        | OperandKind::sibmem
+        | OperandKind::r8_or_mem
+        | OperandKind::r16_or_mem
+        | OperandKind::r32_or_mem
+        | OperandKind::r32_or_mem_mpx
+        | OperandKind::r64_or_mem
+        | OperandKind::r64_or_mem_mpx
+        | OperandKind::mm_or_mem
+        | OperandKind::xmm_or_mem
+        | OperandKind::ymm_or_mem
+        | OperandKind::zmm_or_mem
+        | OperandKind::bnd_or_mem_mpx
+        | OperandKind::k_or_mem => memory(i, n, Register::None),
+        OperandKind::mem_offs => absolute(i, n),
+        OperandKind::mem_vsib32x | OperandKind::mem_vsib64x => memory(i, n, Register::XMM5),
+        OperandKind::mem_vsib32y | OperandKind::mem_vsib64y => memory(i, n, Register::YMM5),
+        OperandKind::mem_vsib32z | OperandKind::mem_vsib64z => memory(i, n, Register::ZMM5),
+        OperandKind::seg_rSI => i.set_op_kind(n, OpKind::MemorySegRSI),
+        OperandKind::es_rDI => i.set_op_kind(n, OpKind::MemoryESRDI),
+        OperandKind::seg_rDI => i.set_op_kind(n, OpKind::MemorySegRDI),
+        OperandKind::seg_rBX_al => xlat(i, n),
         _ => {
             return set_register(i, n, kind)
                 .or_else(|| set_immediate(i, n, kind))
@@ -134,47 +134,56 @@ fn xlat(i: &mut Instruction, n: u32) {
     i.set_memory_index(Register::AL);
 }
 
-fn set_register(i: &mut Instruction, n: u32, kind: Kind) -> Option<()> {
+fn set_register(i: &mut Instruction, n: u32, kind: OperandKind) -> Option<()> {
     let register = match kind {
-        Kind::r8_reg | Kind::r8_opcode => Register::DL,
-        Kind::r16_reg | Kind::r16_reg_mem | Kind::r16_rm | Kind::r16_opcode => Register::DX,
-        Kind::r32_reg | Kind::r32_reg_mem | Kind::r32_rm | Kind::r32_opcode => Register::EDX,
-        Kind::r64_reg | Kind::r64_reg_mem | Kind::r64_rm | Kind::r64_opcode => Register::RDX,
-        Kind::r32_vvvv => Register::R8D,
-        Kind::r64_vvvv => Register::R8,
-        Kind::seg_reg => Register::DS,
-        Kind::k_reg | Kind::k_rm => Register::K1,
-        Kind::k_vvvv | Kind::kp1_reg => Register::K2,
-        Kind::mm_reg | Kind::mm_rm => Register::MM1,
-        Kind::xmm_reg | Kind::xmm_rm => Register::XMM1,
-        Kind::xmm_vvvv => Register::XMM2,
-        Kind::xmmp3_vvvv => Register::XMM4,
-        Kind::xmm_is4 | Kind::xmm_is5 => Register::XMM3,
-        Kind::ymm_reg | Kind::ymm_rm => Register::YMM1,
-        Kind::ymm_vvvv => Register::YMM2,
-        Kind::ymm_is4 | Kind::ymm_is5 => Register::YMM3,
-        Kind::zmm_reg | Kind::zmm_rm => Register::ZMM1,
-        Kind::zmm_vvvv => Register::ZMM2,
-        Kind::zmmp3_vvvv => Register::ZMM4,
-        Kind::cr_reg => Register::CR0,
-        Kind::dr_reg => Register::DR0,
-        Kind::bnd_reg => Register::BND1,
-        Kind::tmm_reg | Kind::tmm_rm => Register::TMM1,
-        Kind::tmm_vvvv => Register::TMM2,
-        Kind::es => Register::ES,
-        Kind::cs => Register::CS,
-        Kind::ss => Register::SS,
-        Kind::ds => Register::DS,
-        Kind::fs => Register::FS,
-        Kind::gs => Register::GS,
-        Kind::al => Register::AL,
-        Kind::cl => Register::CL,
-        Kind::ax => Register::AX,
-        Kind::dx => Register::DX,
-        Kind::eax => Register::EAX,
-        Kind::rax => Register::RAX,
-        Kind::st0 => Register::ST0,
-        Kind::sti_opcode => Register::ST1,
+        OperandKind::r8_reg | OperandKind::r8_opcode => Register::DL,
+        OperandKind::r16_reg
+        | OperandKind::r16_reg_mem
+        | OperandKind::r16_rm
+        | OperandKind::r16_opcode => Register::DX,
+        OperandKind::r32_reg
+        | OperandKind::r32_reg_mem
+        | OperandKind::r32_rm
+        | OperandKind::r32_opcode => Register::EDX,
+        OperandKind::r64_reg
+        | OperandKind::r64_reg_mem
+        | OperandKind::r64_rm
+        | OperandKind::r64_opcode => Register::RDX,
+        OperandKind::r32_vvvv => Register::R8D,
+        OperandKind::r64_vvvv => Register::R8,
+        OperandKind::seg_reg => Register::DS,
+        OperandKind::k_reg | OperandKind::k_rm => Register::K1,
+        OperandKind::k_vvvv | OperandKind::kp1_reg => Register::K2,
+        OperandKind::mm_reg | OperandKind::mm_rm => Register::MM1,
+        OperandKind::xmm_reg | OperandKind::xmm_rm => Register::XMM1,
+        OperandKind::xmm_vvvv => Register::XMM2,
+        OperandKind::xmmp3_vvvv => Register::XMM4,
+        OperandKind::xmm_is4 | OperandKind::xmm_is5 => Register::XMM3,
+        OperandKind::ymm_reg | OperandKind::ymm_rm => Register::YMM1,
+        OperandKind::ymm_vvvv => Register::YMM2,
+        OperandKind::ymm_is4 | OperandKind::ymm_is5 => Register::YMM3,
+        OperandKind::zmm_reg | OperandKind::zmm_rm => Register::ZMM1,
+        OperandKind::zmm_vvvv => Register::ZMM2,
+        OperandKind::zmmp3_vvvv => Register::ZMM4,
+        OperandKind::cr_reg => Register::CR0,
+        OperandKind::dr_reg => Register::DR0,
+        OperandKind::bnd_reg => Register::BND1,
+        OperandKind::tmm_reg | OperandKind::tmm_rm => Register::TMM1,
+        OperandKind::tmm_vvvv => Register::TMM2,
+        OperandKind::es => Register::ES,
+        OperandKind::cs => Register::CS,
+        OperandKind::ss => Register::SS,
+        OperandKind::ds => Register::DS,
+        OperandKind::fs => Register::FS,
+        OperandKind::gs => Register::GS,
+        OperandKind::al => Register::AL,
+        OperandKind::cl => Register::CL,
+        OperandKind::ax => Register::AX,
+        OperandKind::dx => Register::DX,
+        OperandKind::eax => Register::EAX,
+        OperandKind::rax => Register::RAX,
+        OperandKind::st0 => Register::ST0,
+        OperandKind::sti_opcode => Register::ST1,
         _ => return None,
     };
     i.set_op_kind(n, OpKind::Register);
@@ -185,18 +194,18 @@ fn set_register(i: &mut Instruction, n: u32, kind: Kind) -> Option<()> {
 /// A small odd constant: no shift count of zero, no bit outside an operand.
 const IMMEDIATE: u8 = 5;
 
-fn set_immediate(i: &mut Instruction, n: u32, kind: Kind) -> Option<()> {
+fn set_immediate(i: &mut Instruction, n: u32, kind: OperandKind) -> Option<()> {
     let (op, value) = match kind {
-        Kind::imm4_m2z => (OpKind::Immediate8, 0),
-        Kind::imm8 => (OpKind::Immediate8, IMMEDIATE),
-        Kind::imm8_const_1 => (OpKind::Immediate8, 1),
-        Kind::imm8sex16 => (OpKind::Immediate8to16, IMMEDIATE),
-        Kind::imm8sex32 => (OpKind::Immediate8to32, IMMEDIATE),
-        Kind::imm8sex64 => (OpKind::Immediate8to64, IMMEDIATE),
-        Kind::imm16 => (OpKind::Immediate16, IMMEDIATE),
-        Kind::imm32 => (OpKind::Immediate32, IMMEDIATE),
-        Kind::imm32sex64 => (OpKind::Immediate32to64, IMMEDIATE),
-        Kind::imm64 => (OpKind::Immediate64, IMMEDIATE),
+        OperandKind::imm4_m2z => (OpKind::Immediate8, 0),
+        OperandKind::imm8 => (OpKind::Immediate8, IMMEDIATE),
+        OperandKind::imm8_const_1 => (OpKind::Immediate8, 1),
+        OperandKind::imm8sex16 => (OpKind::Immediate8to16, IMMEDIATE),
+        OperandKind::imm8sex32 => (OpKind::Immediate8to32, IMMEDIATE),
+        OperandKind::imm8sex64 => (OpKind::Immediate8to64, IMMEDIATE),
+        OperandKind::imm16 => (OpKind::Immediate16, IMMEDIATE),
+        OperandKind::imm32 => (OpKind::Immediate32, IMMEDIATE),
+        OperandKind::imm32sex64 => (OpKind::Immediate32to64, IMMEDIATE),
+        OperandKind::imm64 => (OpKind::Immediate64, IMMEDIATE),
         _ => return None,
     };
     // `enter` has two immediates; the second one is kept apart.
@@ -212,9 +221,12 @@ fn set_immediate(i: &mut Instruction, n: u32, kind: Kind) -> Option<()> {
     Some(())
 }
 
-fn set_branch(i: &mut Instruction, n: u32, kind: Kind) -> Option<()> {
+fn set_branch(i: &mut Instruction, n: u32, kind: OperandKind) -> Option<()> {
     match kind {
-        Kind::br64_1 | Kind::br64_4 | Kind::xbegin_2 | Kind::xbegin_4 => {
+        OperandKind::br64_1
+        | OperandKind::br64_4
+        | OperandKind::xbegin_2
+        | OperandKind::xbegin_4 => {
             i.set_op_kind(n, OpKind::NearBranch64);
             i.set_near_branch64(0);
         }

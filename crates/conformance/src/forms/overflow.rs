@@ -82,9 +82,6 @@ impl<'o> Driver<'o> {
     }
 
     /// Gives the rewritten function a packet.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn receive(&self, packet: &[u8]) -> Result<Received, Error> {
         let execution = Execution {
             variant: self.program.variant,

@@ -68,7 +68,7 @@ pub enum Step {
 
 /// An instruction that uses a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Access {
+struct PortAccess {
     input: bool,
     size: u64,
     string: bool,
@@ -79,7 +79,7 @@ struct Access {
 }
 
 /// Reads the instruction: prefixes of size and repetition, REX, opcode.
-fn decode(bytes: &[u8]) -> Option<Access> {
+fn decode(bytes: &[u8]) -> Option<PortAccess> {
     let prefixes = bytes
         .iter()
         .take_while(|b| matches!(b, 0x66 | 0xf2 | 0xf3 | 0x40..=0x4f));
@@ -93,7 +93,7 @@ fn decode(bytes: &[u8]) -> Option<Access> {
         0xec..=0xef => (false, false),
         _ => return None,
     };
-    Some(Access {
+    Some(PortAccess {
         input: matches!(opcode, 0x6c | 0x6d | 0xe4 | 0xe5 | 0xec | 0xed),
         size: if opcode & 1 == 0 { 1 } else { wide },
         string,
@@ -124,13 +124,13 @@ pub fn step(registers: &mut [i64]) -> Step {
     Step::Done
 }
 
-fn port(access: &Access, registers: &[i64]) -> u16 {
+fn port(access: &PortAccess, registers: &[i64]) -> u16 {
     access
         .number
         .map_or(registers[libc::REG_RDX as usize] as u16, u16::from)
 }
 
-fn single(access: &Access, registers: &mut [i64]) {
+fn single(access: &PortAccess, registers: &mut [i64]) {
     let (port, size) = (port(access, registers), access.size as u32);
     let rax = &mut registers[libc::REG_RAX as usize];
     if !access.input {
@@ -153,7 +153,7 @@ fn single(access: &Access, registers: &mut [i64]) {
 }
 
 /// `ins` or `outs`, all of its elements.
-fn string(access: &Access, registers: &mut [i64]) -> Result<(), Fault> {
+fn string(access: &PortAccess, registers: &mut [i64]) -> Result<(), Fault> {
     const DIRECTION: i64 = 0x400;
     let backward = registers[libc::REG_EFL as usize] & DIRECTION != 0;
     let pointer = if access.input {

@@ -153,9 +153,6 @@ pub fn grant(seconds: u32) {
 
 /// Runs `body` in a child process; gives its wait status. The child has
 /// [`PATIENCE`] seconds, unless it [`grant`]s itself more.
-///
-/// # Errors
-/// A system call's.
 pub fn in_child(body: impl FnOnce() -> Result<(), Error>) -> Result<i32, Error> {
     // SAFETY: the child goes on with copies of what this thread has. Other
     // threads do not exist there; it takes no lock of theirs but the C

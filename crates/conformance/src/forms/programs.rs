@@ -37,13 +37,14 @@ use super::{AddressingForm, Reach, survey};
 
 /// The result for a function.
 #[derive(Debug)]
-pub enum Verdict {
+pub enum ExecutionVerdict {
     /// The rewriter refused it.
     Refused(String),
     /// The verifier refused the rewritten object.
     VerifierRefused(String),
     /// Both did the same in every state; how many ended with a fault.
     Same {
+        /// States that were compared.
         states: usize,
         /// Of these, with a fault in both.
         faults: usize,
@@ -59,7 +60,12 @@ const PAGES: u64 = 8;
 ///
 /// # Errors
 /// A system call's or the linker's.
-pub fn run(body: &[u8], execution: Execution, seed: u64, states: u64) -> Result<Verdict, Error> {
+pub fn run(
+    body: &[u8],
+    execution: Execution,
+    seed: u64,
+    states: u64,
+) -> Result<ExecutionVerdict, Error> {
     run_object(&object(body), execution, seed, states)
 }
 
@@ -73,14 +79,14 @@ pub fn run_object(
     execution: Execution,
     seed: u64,
     states: u64,
-) -> Result<Verdict, Error> {
+) -> Result<ExecutionVerdict, Error> {
     let rewritten = match survey::rewrite(made, execution.variant) {
         Ok(object) => object,
-        Err(refusals) => return Ok(Verdict::Refused(refusals[0].to_string())),
+        Err(refusals) => return Ok(ExecutionVerdict::Refused(refusals[0].to_string())),
     };
     if let Err(violations) = svm_verify::verify(&rewritten, execution.variant.contract()) {
         let list: Vec<String> = violations.list.iter().map(ToString::to_string).collect();
-        return Ok(Verdict::VerifierRefused(list.join("\n")));
+        return Ok(ExecutionVerdict::VerifierRefused(list.join("\n")));
     }
     compare(made, rewritten, execution, seed, states)
 }
@@ -96,7 +102,7 @@ pub fn compare(
     execution: Execution,
     seed: u64,
     states: u64,
-) -> Result<Verdict, Error> {
+) -> Result<ExecutionVerdict, Error> {
     let original = image::original(made)?;
     let program = Rewritten::new(rewritten, execution.variant)?;
     let native = |memory: &Memory| Native::new(&original, memory);
@@ -114,7 +120,7 @@ pub fn compare(
     let Some(n) = different else {
         let faults = a.iter().filter(|r| r.is(Ending::Fault)).count();
         let states = states.len();
-        return Ok(Verdict::Same { states, faults });
+        return Ok(ExecutionVerdict::Same { states, faults });
     };
     let name = Case::symbol(0);
     let mut text = format!("{execution}, seed {seed:#x}, state {n}\n");
@@ -123,7 +129,7 @@ pub fn compare(
     text += &listing(made, &name);
     text += "  rewritten:\n";
     text += &listing(&program.object, &name);
-    Ok(Verdict::Different(text))
+    Ok(ExecutionVerdict::Different(text))
 }
 
 /// Whether both ended at the same instruction, which has several reasons to fault:

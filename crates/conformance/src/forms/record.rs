@@ -10,7 +10,7 @@ use std::fmt;
 use process_lab::error::Error;
 use process_lab::shared::Shared;
 
-process_lab::listed! {
+twin_abi::listed! {
     /// How a run ended.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[repr(u64)]
@@ -110,9 +110,6 @@ pub struct Records(Shared);
 
 impl Records {
     /// Room for `count` of them.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn new(count: usize) -> Result<Records, Error> {
         let length = START + count.max(1) * size_of::<Record>();
         Shared::new(length as u64)

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
 use elf_loader::Object;
-use iced_x86::{Code, Decoder, DecoderOptions, EncodingKind, Mnemonic, OpCodeOperandKind as Kind};
+use iced_x86::{
+    Code, Decoder, DecoderOptions, EncodingKind, Mnemonic, OpCodeOperandKind as OperandKind,
+};
 use process_lab::program::Variant;
 
 use super::cases::{Case, Direction, Live};
@@ -13,7 +15,7 @@ use super::{AddressingForm, Form};
 
 /// The verdict on a form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum FormVerdict {
     /// Rewritten, and the verifier accepts the result.
     Accepted,
     /// Refused by the rewriter: code and reason.
@@ -22,17 +24,17 @@ pub enum Verdict {
     VerifierRefused(String),
 }
 
-impl Verdict {
+impl FormVerdict {
     /// Whether there is rewritten code.
     pub fn is_rewritten(&self) -> bool {
-        !matches!(self, Verdict::Refused(..))
+        !matches!(self, FormVerdict::Refused(..))
     }
 }
 
 /// Rewrites each case as a function of one object. Refused cases are removed until the
 /// rest is accepted, so a verdict is about one case alone.
-pub fn judge(cases: &[Case], variant: Variant) -> Vec<Verdict> {
-    let mut verdicts: Vec<Option<Verdict>> = vec![None; cases.len()];
+pub fn judge(cases: &[Case], variant: Variant) -> Vec<FormVerdict> {
+    let mut verdicts: Vec<Option<FormVerdict>> = vec![None; cases.len()];
     for (n, case) in cases.iter().enumerate().filter(|(_, c)| !decodes(c)) {
         let alone = object([(n, case)]);
         let refusals = rewrite(&alone, variant).err().unwrap_or_default();
@@ -53,9 +55,9 @@ pub fn judge(cases: &[Case], variant: Variant) -> Vec<Verdict> {
         }
     };
     for (n, codes) in violations(&rewritten, variant) {
-        verdicts[n] = Some(Verdict::VerifierRefused(codes));
+        verdicts[n] = Some(FormVerdict::VerifierRefused(codes));
     }
-    let accepted = |v: Option<Verdict>| v.unwrap_or(Verdict::Accepted);
+    let accepted = |v: Option<FormVerdict>| v.unwrap_or(FormVerdict::Accepted);
     verdicts.into_iter().map(accepted).collect()
 }
 
@@ -70,8 +72,8 @@ pub fn rewrite(
     svm_rewrite::rewrite(object, variant.options()).map(|rewritten| rewritten.object)
 }
 
-fn refused(refusal: &svm_rewrite::Refusal) -> Verdict {
-    Verdict::Refused(refusal.code.as_str(), refusal.reason.clone())
+fn refused(refusal: &svm_rewrite::Refusal) -> FormVerdict {
+    FormVerdict::Refused(refusal.code.as_str(), refusal.reason.clone())
 }
 
 /// The verifier's code for an instruction that is not on its list.
@@ -109,7 +111,7 @@ fn decodes(case: &Case) -> bool {
 }
 
 /// The verdict on every form, where little is live.
-pub fn survey(forms: &[Form], variant: Variant) -> Vec<Verdict> {
+pub fn survey(forms: &[Form], variant: Variant) -> Vec<FormVerdict> {
     const BATCH: usize = 8192;
     let case = |(n, form)| Case::new(n, form, Live::Few, Direction::Up, 8);
     let cases: Vec<Case> = forms.iter().enumerate().map(case).collect();
@@ -122,6 +124,7 @@ pub fn survey(forms: &[Form], variant: Variant) -> Vec<Verdict> {
 /// Forms counted by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
+    /// All that were judged.
     pub forms: usize,
     /// Codes among them.
     pub codes: usize,
@@ -134,7 +137,7 @@ pub struct Counts {
 }
 
 /// Counts verdicts.
-pub fn counts(forms: &[Form], verdicts: &[Verdict]) -> Counts {
+pub fn counts(forms: &[Form], verdicts: &[FormVerdict]) -> Counts {
     let codes: BTreeSet<Code> = forms.iter().map(|f| f.code).collect();
     let mut counts = Counts {
         forms: forms.len(),
@@ -143,9 +146,9 @@ pub fn counts(forms: &[Form], verdicts: &[Verdict]) -> Counts {
     };
     for verdict in verdicts {
         match verdict {
-            Verdict::Accepted => counts.accepted += 1,
-            Verdict::Refused(..) => counts.refused += 1,
-            Verdict::VerifierRefused(_) => counts.verifier_refused += 1,
+            FormVerdict::Accepted => counts.accepted += 1,
+            FormVerdict::Refused(..) => counts.refused += 1,
+            FormVerdict::VerifierRefused(_) => counts.verifier_refused += 1,
         }
     }
     counts
@@ -153,8 +156,8 @@ pub fn counts(forms: &[Form], verdicts: &[Verdict]) -> Counts {
 
 /// All forms that are not accepted, for review: for each refusal the instructions; an
 /// extension that is refused as a whole is listed by its name.
-pub fn describe(forms: &[Form], verdicts: &[Verdict], lost: &[Code]) -> String {
-    let mut groups: BTreeMap<&Verdict, Vec<&Form>> = BTreeMap::new();
+pub fn describe(forms: &[Form], verdicts: &[FormVerdict], lost: &[Code]) -> String {
+    let mut groups: BTreeMap<&FormVerdict, Vec<&Form>> = BTreeMap::new();
     let mut totals = Totals::default();
     for (form, verdict) in forms.iter().zip(verdicts) {
         groups.entry(verdict).or_default().push(form);
@@ -163,9 +166,9 @@ pub fn describe(forms: &[Form], verdicts: &[Verdict], lost: &[Code]) -> String {
     let mut out = String::new();
     for (verdict, forms) in groups {
         match verdict {
-            Verdict::Accepted => continue,
-            Verdict::Refused(code, reason) => writeln!(out, "{code}: {reason}"),
-            Verdict::VerifierRefused(codes) => writeln!(out, "rewritten, but {codes}"),
+            FormVerdict::Accepted => continue,
+            FormVerdict::Refused(code, reason) => writeln!(out, "{code}: {reason}"),
+            FormVerdict::VerifierRefused(codes) => writeln!(out, "rewritten, but {codes}"),
         }
         .expect("writing to a string");
         out.push_str(&lines(&totals.names(&forms)));
@@ -242,21 +245,27 @@ fn mnemonic(code: Code) -> String {
 fn extension(code: Code) -> String {
     let encoding = code.op_code().encoding();
     let table = code.op_code();
-    let any = |kinds: &[Kind]| table.op_kinds().iter().any(|kind| kinds.contains(kind));
+    let any = |kinds: &[OperandKind]| table.op_kinds().iter().any(|kind| kinds.contains(kind));
     let scattered = any(&[
-        Kind::mem_vsib32x,
-        Kind::mem_vsib64x,
-        Kind::mem_vsib32y,
-        Kind::mem_vsib64y,
-        Kind::mem_vsib32z,
-        Kind::mem_vsib64z,
+        OperandKind::mem_vsib32x,
+        OperandKind::mem_vsib64x,
+        OperandKind::mem_vsib32y,
+        OperandKind::mem_vsib64y,
+        OperandKind::mem_vsib32z,
+        OperandKind::mem_vsib64z,
     ]);
     match encoding {
         EncodingKind::EVEX if plain_move(code) => return "EVEX moves of 64 bytes".to_owned(),
         EncodingKind::EVEX if scattered => return "EVEX gather and scatter".to_owned(),
         EncodingKind::EVEX => return "EVEX".to_owned(),
-        EncodingKind::Legacy if any(&[Kind::seg_rDI]) => return mnemonic(code),
-        EncodingKind::Legacy if any(&[Kind::mm_reg, Kind::mm_rm, Kind::mm_or_mem]) => {
+        EncodingKind::Legacy if any(&[OperandKind::seg_rDI]) => return mnemonic(code),
+        EncodingKind::Legacy
+            if any(&[
+                OperandKind::mm_reg,
+                OperandKind::mm_rm,
+                OperandKind::mm_or_mem,
+            ]) =>
+        {
             return "mm registers".to_owned();
         }
         _ => {}
@@ -293,7 +302,7 @@ fn plain_move(code: Code) -> bool {
         code.mnemonic(),
         Vmovups | Vmovupd | Vmovaps | Vmovapd | Vmovdqu32 | Vmovdqu64 | Vmovdqa32 | Vmovdqa64
     );
-    moves && code.op_code().op_kinds().contains(&Kind::zmm_or_mem)
+    moves && code.op_code().op_kinds().contains(&OperandKind::zmm_or_mem)
 }
 
 /// Names in lines of some eighty characters.

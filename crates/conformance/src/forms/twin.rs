@@ -45,9 +45,6 @@ pub struct Twin<'r> {
 
 impl<'r> Twin<'r> {
     /// Loads the rewritten code. For a process that does nothing else.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn new(
         program: &'r Rewritten<'r>,
         memory: &Memory,

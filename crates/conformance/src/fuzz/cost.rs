@@ -25,6 +25,7 @@ use crate::counting::{Used, count};
 pub enum Unit {
     /// `je .+2`: a block of two bytes.
     Branch,
+    /// A load through a register.
     Load,
     /// A load and a branch back to it.
     Loop,
@@ -43,6 +44,7 @@ pub enum Unit {
     FrameMove,
     /// A function in a section of its own, and a pointer to it in another.
     Section,
+    /// A function with a name of its own.
     Name,
     /// A call of an undefined routine.
     Import,

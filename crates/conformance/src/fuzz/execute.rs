@@ -2,7 +2,7 @@
 //! the original does.
 
 use crate::forms::campaign::EXECUTIONS;
-use crate::forms::programs::{Verdict, run};
+use crate::forms::programs::{ExecutionVerdict, run};
 
 use super::runnable::body;
 
@@ -32,9 +32,9 @@ pub fn execute(data: &[u8]) -> FuzzOutcome {
     };
     let execution = EXECUTIONS[usize::from(first) % EXECUTIONS.len()];
     match run(&body, execution, u64::from(first), STATES).expect("the machines can be set up") {
-        Verdict::Same { states, faults } => FuzzOutcome::Executed(states, faults),
-        Verdict::Refused(_) | Verdict::VerifierRefused(_) => FuzzOutcome::Refused,
+        ExecutionVerdict::Same { states, faults } => FuzzOutcome::Executed(states, faults),
+        ExecutionVerdict::Refused(_) | ExecutionVerdict::VerifierRefused(_) => FuzzOutcome::Refused,
         // With -fork=1 the fuzzer shows lines with this word only.
-        Verdict::Different(text) => panic!("ERROR: {text}"),
+        ExecutionVerdict::Different(text) => panic!("ERROR: {text}"),
     }
 }

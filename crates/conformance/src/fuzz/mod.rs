@@ -24,7 +24,7 @@ use std::sync::OnceLock;
 use elf_loader::consts::{SHF_ALLOC, SHF_EXECINSTR, STB_GLOBAL, STT_FUNC};
 use elf_loader::{Object, Place, Section, SectionId, Symbol, SymbolId};
 use svm_rewrite::{Options, Scheme};
-use svm_verify::{Code, Contract, Rule, Target, Violation};
+use svm_verify::{Contract, Rule, Target, Violation, ViolationCode};
 
 pub use cost::cost;
 pub use execute::{FuzzOutcome, execute};
@@ -92,7 +92,7 @@ pub fn rewrite_code(code: &[u8]) {
 
 /// Violations that only the verifier detects: of the driver's own stack discipline.
 fn is_the_drivers_own(violation: &Violation) -> bool {
-    use Code as C;
+    use ViolationCode as C;
     let code = violation.code;
     matches!(
         code,

@@ -11,7 +11,7 @@ use iced_x86::{
     Decoder, DecoderOptions, Encoder, FlowControl, Instruction, Mnemonic, OpKind, Register,
 };
 
-use svm_rewrite::{Code, Options, Refusal, Scheme};
+use svm_rewrite::{Options, Refusal, RefusalCode, Scheme};
 
 use super::program::{Choices, one};
 
@@ -90,7 +90,8 @@ fn is_rewritten(i: &Instruction) -> bool {
     let options = Options::new(Scheme::Stlb);
     let rewritten = svm_rewrite::rewrite(&super::object_of(&code), options);
     // A direction is known where the program is, or not, but not here.
-    let unknown = |refusals: &Vec<Refusal>| refusals.iter().all(|r| r.code == Code::Direction);
+    let unknown =
+        |refusals: &Vec<Refusal>| refusals.iter().all(|r| r.code == RefusalCode::Direction);
     rewritten.map_or_else(|refusals| unknown(&refusals), |_| true)
 }
 

@@ -13,7 +13,10 @@ use process_lab::random::Random;
 use process_lab::stock::{self, Stock};
 use svm_rewrite::{Options as Rewriting, Scheme, rewrite};
 
-use super::{Survivor, Systematic, Tally, checks, guards, judge, judge_guards, systematic};
+use super::{
+    Survivor, Systematic, Tally, checks, guards, judge, judge_guards, judge_window, subjects,
+    systematic,
+};
 use crate::differential::campaign;
 use crate::differential::functions::subject;
 use crate::differential::native;
@@ -46,7 +49,7 @@ pub struct MutantsReport {
     /// By name of scheme and object.
     pub tallies: Vec<(String, Tally)>,
     /// The mutants accepted without an argument, with the result of running them.
-    pub accepted: Vec<(Meaning, String)>,
+    pub accepted: Vec<(MutantEffect, String)>,
 }
 
 impl MutantsReport {
@@ -72,7 +75,7 @@ impl MutantsReport {
 
     /// Mutants that should have been rejected.
     pub fn surviving(&self) -> u64 {
-        let survives = |a: &&(Meaning, String)| a.0 != Meaning::Same;
+        let survives = |a: &&(MutantEffect, String)| a.0 != MutantEffect::Same;
         self.accepted.iter().filter(survives).count() as u64
     }
 
@@ -123,12 +126,43 @@ pub fn run(plan: &Extent) -> Result<MutantsReport, Error> {
         let tally = small_tally(variant.scheme, plan);
         for survivor in &tally.survivors {
             let text = survivor.mutant.text.clone();
-            report.accepted.push((Meaning::Unknown, text));
+            report.accepted.push((MutantEffect::Unknown, text));
         }
         let name = format!("small object, scheme {}", variant.name());
         report.tallies.push((name, tally));
     }
+    let tally = window_tally(&stock.object, plan)?;
+    for survivor in &tally.survivors {
+        let text = survivor.mutant.text.clone();
+        report.accepted.push((MutantEffect::Unknown, text));
+    }
+    report
+        .tallies
+        .push((format!("e1000, scheme {}", Scheme::Window32.as_str()), tally));
     Ok(report)
+}
+
+/// The mutants of the stock module with a window: of as many instructions as of checks in
+/// other schemes, times five, since each has fewer.
+fn window_tally(object: &Object<'_>, plan: &Extent) -> Result<Tally, Error> {
+    const FEWER: usize = 5;
+    let rewritten = rewrite(object, Rewriting::new(Scheme::Window32))?.object;
+    let subjects = &subjects(&rewritten);
+    let threads = plan.threads();
+    let count = (FEWER * plan.checks).div_ceil(threads);
+    let mut tally = Tally::default();
+    std::thread::scope(|scope| {
+        let start = |n: usize| {
+            let mut object = rewritten.clone();
+            let seed = plan.seed + n as u64;
+            scope.spawn(move || judge_window(&mut object, subjects, count, seed))
+        };
+        let running: Vec<_> = (0..threads).map(start).collect();
+        for thread in running {
+            tally.add(thread.join().expect("a mutation thread panicked"));
+        }
+    });
+    Ok(tally)
 }
 
 /// The mutants of the small object.
@@ -151,7 +185,7 @@ fn small_tally(scheme: Scheme, plan: &Extent) -> Tally {
 
 /// The result of running a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meaning {
+pub enum MutantEffect {
     /// It did the same in all runs.
     Same,
     /// It did not.
@@ -160,12 +194,12 @@ pub enum Meaning {
     Unknown,
 }
 
-impl std::fmt::Display for Meaning {
+impl std::fmt::Display for MutantEffect {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Meaning::Same => "and the same in all runs",
-            Meaning::Different => "and DIFFERENT when run",
-            Meaning::Unknown => "and its function cannot be run",
+            MutantEffect::Same => "and the same in all runs",
+            MutantEffect::Different => "and DIFFERENT when run",
+            MutantEffect::Unknown => "and its function cannot be run",
         })
     }
 }
@@ -176,13 +210,13 @@ fn means_the_same(
     variant: Variant,
     object: &mut Object<'static>,
     survivor: &Survivor,
-) -> Result<Meaning, Error> {
+) -> Result<MutantEffect, Error> {
     let name = survivor.function.trim_end_matches(".cold");
     let Some(subject) = subject(name) else {
-        return Ok(Meaning::Unknown);
+        return Ok(MutantEffect::Unknown);
     };
     let Some(undo) = survivor.mutant.apply(object) else {
-        return Ok(Meaning::Unknown);
+        return Ok(MutantEffect::Unknown);
     };
     let program = LinkedCode::link(stock, variant, object.clone());
     undo.undo(object);
@@ -194,9 +228,9 @@ fn means_the_same(
     };
     let report = campaign::run(stock, &[program?], &[subject], runs, &|_| {})?;
     Ok(if report.differing() == 0 {
-        Meaning::Same
+        MutantEffect::Same
     } else {
-        Meaning::Different
+        MutantEffect::Different
     })
 }
 

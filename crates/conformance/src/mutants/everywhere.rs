@@ -20,6 +20,7 @@ use crate::forms;
 pub struct Systematic {
     /// The rewritten object.
     pub object: Object<'static>,
+    /// Its checks, in the order of the code.
     pub checks: Vec<Check>,
     /// Its sequences for return addresses.
     pub guards: Vec<Guard>,

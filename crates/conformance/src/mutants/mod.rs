@@ -1,5 +1,6 @@
-//! Mutants of the rewriter's checks and of its sequences for return addresses
-//! (`returned.rs`): the verifier should notice each.
+//! Mutants of the rewriter's checks, of its sequences for return addresses
+//! (`returned.rs`), and of code for a window, which has neither (`window.rs`): the verifier
+//! should notice each.
 //!
 //! Takes a rewritten object and its sites, finds the checks by their
 //! relocations against the translation table, and makes objects that differ
@@ -56,16 +57,18 @@ mod replaced;
 mod returned;
 mod splice;
 mod tally;
+mod window;
 
 pub use check::{Check, checks};
 pub use everywhere::{Systematic, systematic};
 pub use mutant::{Mutant, Undo};
 pub use returned::{Guard, guards, judge_guards};
 pub use tally::{Count, Survivor, Tally, judge};
+pub use window::{Subject, judge_window, subjects};
 
 use check::Piece;
 
-process_lab::listed! {
+twin_abi::listed! {
     /// What was done to a check.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum MutantKind {
@@ -89,5 +92,7 @@ process_lab::listed! {
         Displaced,
         /// A branch is on another condition.
         Condition,
+        /// An operand in a window lacks a prefix, or has another.
+        Prefix,
     }
 }

@@ -60,12 +60,16 @@ impl Mutant {
 pub enum Undo {
     /// Bytes and relocations.
     Part {
+        /// The section that was changed.
         section: SectionId,
-        /// Where in it.
+        /// The bytes of it that were replaced.
         range: Range<u64>,
+        /// Their contents before.
         bytes: Vec<u8>,
+        /// Their relocations before.
         relocations: Vec<Relocation>,
     },
+    /// The object before: bytes were inserted, so that later ones moved.
     Whole(Box<Object<'static>>),
 }
 

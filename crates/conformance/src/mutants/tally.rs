@@ -20,6 +20,7 @@ pub struct Count {
 /// A mutant that was accepted without an argument for it.
 #[derive(Clone, Debug)]
 pub struct Survivor {
+    /// The change that the verifier accepts.
     pub mutant: Mutant,
     /// The function it is in.
     pub function: String,
@@ -90,6 +91,16 @@ pub fn judge(object: &mut Object<'static>, checks: &[Check], all: &[Check], seed
 
 /// Asks the verifier about one mutant.
 pub(super) fn ask(object: &mut Object<'static>, check: &Check, mutant: Mutant, tally: &mut Tally) {
+    ask_in(object, &check.function, mutant, tally);
+}
+
+/// The same about a mutant in a function.
+pub(super) fn ask_in(
+    object: &mut Object<'static>,
+    function: &str,
+    mutant: Mutant,
+    tally: &mut Tally,
+) {
     let Some(undo) = mutant.apply(object) else {
         return;
     };
@@ -103,7 +114,7 @@ pub(super) fn ask(object: &mut Object<'static>, check: &Check, mutant: Mutant, t
         (false, _) => count.rejected += 1,
         (true, true) => count.harmless += 1,
         (true, false) => {
-            let function = check.function.clone();
+            let function = function.to_owned();
             tally.survivors.push(Survivor { mutant, function });
         }
     }

@@ -42,9 +42,6 @@ thread_local! {
 
 /// Watches the calling thread, a CPU of dom0's, for its whole life. A kernel
 /// without a clock is left alone.
-///
-/// # Errors
-/// A system call's.
 pub fn watch(plan: &KernelPlan<'_>) -> Result<(), LiveError> {
     let names = ["jiffies", "kernel_clock_nudge"];
     let [Some(jiffies), Some(nudge)] = names.map(|name| plan.symbol(name)) else {

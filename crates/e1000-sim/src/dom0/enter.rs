@@ -128,9 +128,6 @@ thread_local! {
 
 /// Makes the calling thread dom0's CPU `number`: `%gs`, kernel stack, a stack
 /// for signal handlers. dom0's memory is mapped. For the thread's whole life.
-///
-/// # Errors
-/// A system call's.
 pub fn attach(number: usize) -> Result<(), LiveError> {
     segments::set_gs(memory::percpu(number)).map_err(LiveError::system(segments::SETTING_GS))?;
     signals::alternate_stack().map_err(|_| LiveError::last("making a signal stack"))?;
@@ -164,9 +161,6 @@ fn this_cpu() -> Option<&'static Cpu> {
 /// # Safety
 /// dom0's memory is mapped here, [`super::trap::start`] was called, and the
 /// function is dom0's: it changes dom0's memory only.
-///
-/// # Errors
-/// [`EnterError`].
 pub unsafe fn enter(function: u64, arguments: [u64; 6]) -> Result<u64, EnterError> {
     // SAFETY: the caller's promise.
     unsafe { enter_wide(function, arguments, &[]) }.map(|(rax, _)| rax)
@@ -176,9 +170,6 @@ pub unsafe fn enter(function: u64, arguments: [u64; 6]) -> Result<u64, EnterErro
 ///
 /// # Safety
 /// As for [`enter`].
-///
-/// # Errors
-/// [`EnterError`].
 pub unsafe fn enter_wide(
     function: u64,
     arguments: [u64; 6],

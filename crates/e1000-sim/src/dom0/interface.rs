@@ -19,6 +19,7 @@ pub const KERNEL_NAME: usize = 32;
 /// # Safety
 /// The above.
 pub unsafe trait Plain: Copy {
+    /// The value whose bytes are all zero.
     fn zero() -> Self {
         // SAFETY: any bytes are a value.
         unsafe { std::mem::zeroed() }
@@ -31,6 +32,7 @@ pub unsafe trait Plain: Copy {
         unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() }
     }
 
+    /// Its bytes, as the kernel has them.
     fn bytes(&self) -> &[u8] {
         // SAFETY: integers without padding (the layout test counts it).
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), size_of::<Self>()) }

@@ -14,7 +14,7 @@ use crate::packets::card::OpenCard;
 use crate::packets::outgoing::Outgoing;
 use crate::packets::packet_loop::{Engine, Stop};
 use crate::packets::rings::Rings;
-use crate::packets::round::{Direction, Round, Runner, sources};
+use crate::packets::round::{PacketDirection, Round, Runner, sources};
 use crate::replay;
 use crate::replay::grounds::Native;
 use crate::replay::recorder::{self, Surroundings};
@@ -40,18 +40,22 @@ pub enum LoopKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Look {
+    /// Processor cycles by component.
     Cycles = 0,
     /// Instructions, and what the driver does is recorded; of [`LoopKind::Native`].
     Record = 1,
+    /// Instructions by component, one by one.
     Steps = 2,
 }
 
+/// A round of packets that dom0 is to run. Plain integers: it crosses processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Whose packets.
     pub kind: LoopKind,
     /// The direction; not used for a back end.
-    pub direction: Direction,
+    pub direction: PacketDirection,
+    /// How many to move.
     pub packets: u64,
     /// What they are.
     pub shape: Shape,
@@ -77,8 +81,8 @@ impl Job {
             Shape::Segments(payload) => payload as u64 | SEGMENTS,
         };
         let direction = match self.direction {
-            Direction::Send => 0,
-            Direction::Receive => 1,
+            PacketDirection::Send => 0,
+            PacketDirection::Receive => 1,
         };
         [
             self.kind as u64 | (self.look as u64) << 8,
@@ -109,8 +113,8 @@ impl Job {
                 _ => return None,
             },
             direction: match words[1] {
-                0 => Direction::Send,
-                1 => Direction::Receive,
+                0 => PacketDirection::Send,
+                1 => PacketDirection::Receive,
                 _ => return None,
             },
             packets: words[2],
@@ -205,28 +209,30 @@ type DomRunner = Runner<'static, NativeEngine<Announced>>;
 
 thread_local! {
     /// The runner of the last job: its traffic sources go on counting.
-    static LANE: RefCell<Option<(Job, DomRunner)>> = const { RefCell::new(None) };
+    static RUNNER: RefCell<Option<(Job, DomRunner)>> = const { RefCell::new(None) };
     /// Guests' packets that are being sent; some may stay from one job to the next.
     static OUTGOING: RefCell<Option<Outgoing>> = const { RefCell::new(None) };
 }
 
 /// Where a job runs.
-pub struct Site {
+pub struct JobPlace {
     /// dom0's plan.
     pub plan: &'static KernelPlan<'static>,
+    /// The machine's memory and registers.
     pub machine: &'static Machine,
+    /// What dom0 and supervisor share.
     pub mailbox: &'static Mailbox,
 }
 
 /// Performs a job on dom0's thread 0; the outcome is in the mailbox afterwards.
-pub fn perform(job: &Job, site: &Site) {
-    declare(site.plan);
+pub fn perform(job: &Job, place: &JobPlace) {
+    declare(place.plan);
     let result = match job.kind {
-        LoopKind::Native | LoopKind::OnHypervisor => own_packets(job, site),
-        LoopKind::BackEnd => guests_packets(job, site),
-        LoopKind::Tape => play(site).map(|()| (Round::default(), Steps::default())),
+        LoopKind::Native | LoopKind::OnHypervisor => own_packets(job, place),
+        LoopKind::BackEnd => guests_packets(job, place),
+        LoopKind::Tape => play(place).map(|()| (Round::default(), Steps::default())),
     };
-    site.mailbox.outcome.put(result);
+    place.mailbox.outcome.put(result);
 }
 
 /// Declares the components' code to the profiler, once.
@@ -260,10 +266,10 @@ fn lacking() -> Stop {
     Stop::Driver("kernel.o or hot.o lack an entry point".to_owned())
 }
 
-fn engine(job: &Job, site: &Site) -> Result<NativeEngine<Announced>, Stop> {
+fn engine(job: &Job, place: &JobPlace) -> Result<NativeEngine<Announced>, Stop> {
     let announced = match job.kind {
         LoopKind::OnHypervisor => Announced::ByEvent(ByEvent {
-            event: &site.mailbox.event,
+            event: &place.mailbox.event,
             limits: Limits {
                 spin: 0,
                 ..Limits::default()
@@ -274,8 +280,8 @@ fn engine(job: &Job, site: &Site) -> Result<NativeEngine<Announced>, Stop> {
     };
     let (device, ring) = (job.net_device, job.rx_ring);
     NativeEngine::new(
-        site.plan,
-        site.machine,
+        place.plan,
+        place.machine,
         announced,
         device,
         memory::IRQ,
@@ -293,22 +299,22 @@ fn same_runner(a: &Job, b: &Job) -> bool {
     key(a) == key(b)
 }
 
-fn own_packets(job: &Job, site: &Site) -> Result<(Round, Steps), Stop> {
+fn own_packets(job: &Job, place: &JobPlace) -> Result<(Round, Steps), Stop> {
     set_bar(BarMode::Open)?;
-    let result = LANE.with_borrow_mut(|kept| {
+    let result = RUNNER.with_borrow_mut(|kept| {
         let runner = match kept.take() {
             Some((old, runner)) if same_runner(&old, job) => {
                 runner.packet_loop.card.open()?;
                 runner
             }
-            _ => new_lane(job, site)?,
+            _ => new_runner(job, place)?,
         };
         let (_, runner) = kept.insert((*job, runner));
         let result = match job.look {
             Look::Cycles | Look::Steps => {
                 observe(job.look, || runner.run(job.direction, job.packets))
             }
-            Look::Record => record(job, site, || runner.run(job.direction, job.packets)),
+            Look::Record => record(job, place, || runner.run(job.direction, job.packets)),
         };
         let closed = runner.packet_loop.card.close();
         let (round, steps) = result?;
@@ -319,11 +325,11 @@ fn own_packets(job: &Job, site: &Site) -> Result<(Round, Steps), Stop> {
     result
 }
 
-fn new_lane(job: &Job, site: &Site) -> Result<DomRunner, Stop> {
-    let dma = site.plan.space().dma();
-    let card = OpenCard::new(site.machine, site.mailbox, dma, job.guests as usize)?;
-    let sources = sources(site.machine, job.guests, job.shape);
-    Ok(Runner::new(engine(job, site)?, card, sources, job.shape))
+fn new_runner(job: &Job, place: &JobPlace) -> Result<DomRunner, Stop> {
+    let dma = place.plan.space().dma();
+    let card = OpenCard::new(place.machine, place.mailbox, dma, job.guests as usize)?;
+    let sources = sources(place.machine, job.guests, job.shape);
+    Ok(Runner::new(engine(job, place)?, card, sources, job.shape))
 }
 
 fn untold(why: impl std::fmt::Display) -> Stop {
@@ -333,12 +339,12 @@ fn untold(why: impl std::fmt::Display) -> Stop {
 /// Records what the driver does in `work`, and checks that a play does the same.
 fn record(
     job: &Job,
-    site: &Site,
+    place: &JobPlace,
     work: impl FnOnce() -> Result<Round, Stop>,
 ) -> Result<(Round, Steps), Stop> {
     let around = Surroundings {
-        code: site.plan.code(Module::Driver).ok_or_else(lacking)?,
-        thunks: thunks(site.plan),
+        code: place.plan.code(Module::Driver).ok_or_else(lacking)?,
+        thunks: thunks(place.plan),
         stack: memory::kernel_stack(0),
         gs: memory::percpu(0),
     };
@@ -347,7 +353,7 @@ fn record(
     let round = round?;
     let tape = recorder.tape(job.packets, steps.of(Component::Driver));
     let tape = tape.map_err(|why| untold(format!("no tape: {why}")))?;
-    let mut ground = Native::new(site.plan, site.machine);
+    let mut ground = Native::new(place.plan, place.machine);
     let again = replay::count(&tape, &mut ground, Component::Dom0).map_err(untold)?;
     if again.of(Component::Driver) != tape.instructions {
         return Err(untold(format!(
@@ -356,19 +362,19 @@ fn record(
             tape.instructions
         )));
     }
-    if !site.mailbox.tape.put(&tape) {
+    if !place.mailbox.tape.put(&tape) {
         return Err(untold("the tape is too long"));
     }
     Ok((round, steps))
 }
 
 /// Lets the driver play the last tape often enough.
-fn play(site: &Site) -> Result<(), Stop> {
-    let tape = site.mailbox.tape.get().ok_or_else(|| untold("no tape"))?;
+fn play(place: &JobPlace) -> Result<(), Stop> {
+    let tape = place.mailbox.tape.get().ok_or_else(|| untold("no tape"))?;
     set_bar(BarMode::Open)?;
-    let turn = replay::turn(&tape, &mut Native::new(site.plan, site.machine));
+    let turn = replay::turn(&tape, &mut Native::new(place.plan, place.machine));
     set_bar(BarMode::Trapped)?;
-    site.mailbox.tape.put_turn(turn.map_err(untold)?);
+    place.mailbox.tape.put_turn(turn.map_err(untold)?);
     Ok(())
 }
 
@@ -410,13 +416,13 @@ impl BackEnd for Back {
     }
 }
 
-fn guests_packets(job: &Job, site: &Site) -> Result<(Round, Steps), Stop> {
+fn guests_packets(job: &Job, place: &JobPlace) -> Result<(Round, Steps), Stop> {
     set_bar(BarMode::Open)?;
-    let mut back = Back(engine(job, site)?);
+    let mut back = Back(engine(job, place)?);
     let (round, steps) = observe(job.look, || {
         OUTGOING.with_borrow_mut(|outgoing| {
-            let outgoing = outgoing.get_or_insert_with(|| Outgoing::new(site.machine.frames()));
-            guest::serve(&site.mailbox.net, &mut back, outgoing, job.guests);
+            let outgoing = outgoing.get_or_insert_with(|| Outgoing::new(place.machine.frames()));
+            guest::serve(&place.mailbox.net, &mut back, outgoing, job.guests);
         });
         Ok(Round::default())
     })?;
@@ -437,7 +443,7 @@ mod tests {
         ] {
             let job = Job {
                 kind,
-                direction: Direction::Receive,
+                direction: PacketDirection::Receive,
                 packets: 1 << 40,
                 shape,
                 guests: 8,

@@ -8,14 +8,14 @@
 //! An oops ends the request it happened in; the threads go on with the next. If dom0
 //! hangs or is dead, a wait for it ends with an error.
 
-pub mod clock;
+pub(crate) mod clock;
 pub mod enter;
 pub mod host;
 pub mod interface;
 pub mod job;
-pub mod oops;
-pub mod threads;
-pub mod trap;
+pub(crate) mod oops;
+pub(crate) mod threads;
+pub(crate) mod trap;
 pub mod work;
 
 use process_lab::process::{self, Child};
@@ -56,6 +56,7 @@ pub enum CommandError {
     NoAnswer {
         /// What was asked.
         what: String,
+        /// Whether it ended, or took too long.
         reason: NoAnswer,
         /// How the process ended, if it has.
         fate: Option<String>,
@@ -77,6 +78,7 @@ pub enum CommandError {
     Failed {
         /// What was asked.
         what: String,
+        /// Why it could not.
         failure: Failure,
     },
     /// kernel.o has no such function.
@@ -97,6 +99,7 @@ pub enum CommandError {
     TooLarge {
         /// What was asked.
         what: String,
+        /// Bytes of the data.
         length: u64,
     },
 }
@@ -134,7 +137,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// From the number in an [`Ending`](crate::transport::command::Ending).
+    /// From the number in a [`KernelEnding`](crate::transport::command::KernelEnding).
     pub(crate) fn from_number(number: u64) -> Failure {
         let all = [
             Failure::Nested,
@@ -151,9 +154,6 @@ impl Failure {
 impl<'p, 'f> Dom0<'p, 'f> {
     /// Erases dom0's RAM, loads the images and starts the process. To be called before
     /// other threads exist, and when no earlier dom0 or client of it exists.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn start(
         plan: &'p KernelPlan<'f>,
         machine: &'p Machine,
@@ -164,9 +164,6 @@ impl<'p, 'f> Dom0<'p, 'f> {
     }
 
     /// As [`Dom0::start`], with functions for [`Command::Work`].
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn start_with(
         plan: &'p KernelPlan<'f>,
         machine: &'p Machine,
@@ -192,14 +189,17 @@ impl<'p, 'f> Dom0<'p, 'f> {
         })
     }
 
+    /// The process, for signals and /proc.
     pub fn pid(&self) -> i32 {
         self.child.pid()
     }
 
+    /// The objects in it and their addresses.
     pub fn plan(&self) -> &'p KernelPlan<'f> {
         self.plan
     }
 
+    /// The machine that it runs on.
     pub fn machine(&self) -> &'p Machine {
         self.machine
     }
@@ -209,6 +209,7 @@ impl<'p, 'f> Dom0<'p, 'f> {
         self.plan.view(self.machine)
     }
 
+    /// What it shares with the supervisor.
     pub fn mailbox(&self) -> &'p Mailbox {
         self.mailbox
     }
@@ -229,9 +230,6 @@ impl<'p, 'f> Dom0<'p, 'f> {
     }
 
     /// Asks and waits. `what` is for messages.
-    ///
-    /// # Errors
-    /// [`CommandError`].
     pub fn command(&mut self, what: &str, command: Command) -> Result<Answer, CommandError> {
         let slot = &self.mailbox.command;
         let mark = self.mailbox.console.mark();
@@ -266,9 +264,6 @@ impl<'p, 'f> Dom0<'p, 'f> {
     }
 
     /// Calls a function of any object by its name, as CPU 0.
-    ///
-    /// # Errors
-    /// [`CommandError`].
     pub fn call(&mut self, name: &str, arguments: &[u64]) -> Result<Answer, CommandError> {
         let function = self
             .plan
@@ -284,9 +279,6 @@ impl<'p, 'f> Dom0<'p, 'f> {
     }
 
     /// As [`Dom0::call`], for functions that return a negative error number.
-    ///
-    /// # Errors
-    /// [`CommandError`].
     pub fn check(&mut self, name: &str, arguments: &[u64]) -> Result<Answer, CommandError> {
         let answer = self.call(name, arguments)?;
         let errno = answer.value as i64;

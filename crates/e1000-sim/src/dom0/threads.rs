@@ -5,7 +5,7 @@ use libc::c_int;
 
 use super::enter::{self, EnterError};
 use super::host;
-use super::job::{self, Site};
+use super::job::{self, JobPlace};
 use super::trap::{self, Handler};
 use super::work::{Local, Work};
 use crate::dom0::Failure;
@@ -13,7 +13,7 @@ use crate::dom0::clock;
 use crate::error::LiveError;
 use crate::image::KernelPlan;
 use crate::memory::{self, Machine, driver_stack};
-use crate::transport::command::{Command, Ending, FAILED, OOPS, RETURNED};
+use crate::transport::command::{Command, FAILED, KernelEnding, OOPS, RETURNED};
 use crate::transport::mailbox::{Counter, Mailbox, UpcallSlot};
 use crate::transport::wire::NicPort;
 
@@ -109,7 +109,7 @@ impl Process {
         }
     }
 
-    fn perform(&self, command: &Command) -> Ending {
+    fn perform(&self, command: &Command) -> KernelEnding {
         match *command {
             Command::Call {
                 function,
@@ -125,18 +125,18 @@ impl Process {
             },
             Command::Job(job) => {
                 job::perform(&job, &self.site());
-                Ending::default()
+                KernelEnding::default()
             }
             Command::SetBar(mode) => match memory::set_bar(mode) {
-                Ok(()) => Ending::default(),
+                Ok(()) => KernelEnding::default(),
                 Err(_) => failed(Failure::System),
             },
-            Command::Exit => Ending::default(),
+            Command::Exit => KernelEnding::default(),
         }
     }
 
-    fn site(&self) -> Site {
-        Site {
+    fn site(&self) -> JobPlace {
+        JobPlace {
             plan: self.plan,
             machine: self.machine,
             mailbox: self.mailbox,
@@ -153,26 +153,26 @@ impl Process {
     }
 }
 
-fn failed(failure: Failure) -> Ending {
-    Ending {
+fn failed(failure: Failure) -> KernelEnding {
+    KernelEnding {
         kind: FAILED,
         result: failure as u64,
-        ..Ending::default()
+        ..KernelEnding::default()
     }
 }
 
-fn ending(result: Result<(u64, u64), EnterError>) -> Ending {
+fn ending(result: Result<(u64, u64), EnterError>) -> KernelEnding {
     match result {
-        Ok((result, result_high)) => Ending {
+        Ok((result, result_high)) => KernelEnding {
             kind: RETURNED,
             result,
             result_high,
-            ..Ending::default()
+            ..KernelEnding::default()
         },
-        Err(EnterError::Oops(oops)) => Ending {
+        Err(EnterError::Oops(oops)) => KernelEnding {
             kind: OOPS,
             oops: *oops,
-            ..Ending::default()
+            ..KernelEnding::default()
         },
         Err(EnterError::Nested) => failed(Failure::Nested),
         Err(EnterError::NotAttached) => failed(Failure::NotAttached),
@@ -180,7 +180,7 @@ fn ending(result: Result<(u64, u64), EnterError>) -> Ending {
     }
 }
 
-fn count_oops(mailbox: &Mailbox, ending: &Ending) {
+fn count_oops(mailbox: &Mailbox, ending: &KernelEnding) {
     if ending.kind == OOPS {
         mailbox.counters.add(Counter::Oopses, 1);
     }
@@ -207,7 +207,7 @@ fn serve_upcalls(number: usize, slot: &UpcallSlot, process: &Process) {
 }
 
 /// Runs the requested function, with the driver's stack at the driver's addresses.
-fn upcall(number: usize, slot: &UpcallSlot) -> Ending {
+fn upcall(number: usize, slot: &UpcallSlot) -> KernelEnding {
     // SAFETY: the server's turn, see `Rendezvous`.
     let request = unsafe { *slot.request.get() };
     let stack = driver_stack(number);

@@ -45,9 +45,6 @@ pub trait Handler: Sync {
 static HANDLER: OnceLock<&'static dyn Handler> = OnceLock::new();
 
 /// Installs the handlers. Once in a process, which is dom0 from then on.
-///
-/// # Errors
-/// A system call's.
 pub fn start(handler: &'static dyn Handler) -> Result<(), LiveError> {
     let _ = HANDLER.set(handler);
     for signal in signals::PROCESSOR {

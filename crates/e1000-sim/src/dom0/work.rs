@@ -17,9 +17,11 @@ pub type Work = fn(&Local<'_>, [u64; 5]) -> Result<u64, EnterError>;
 pub struct Local<'p> {
     /// Objects and addresses.
     pub plan: &'p KernelPlan<'p>,
+    /// The machine's memory and registers.
     pub machine: &'p Machine,
     /// What is shared.
     pub mailbox: &'p Mailbox,
+    /// The card, as the processor reaches it.
     pub nic: &'p NicPort<'p>,
 }
 
@@ -29,9 +31,6 @@ impl<'p> Local<'p> {
     /// # Safety
     /// The address is that of a dom0 function, and the arguments are what it
     /// expects.
-    ///
-    /// # Errors
-    /// [`EnterError`].
     pub unsafe fn call(&self, function: u64, arguments: [u64; 6]) -> Result<u64, EnterError> {
         // SAFETY: only dom0 has a `Local`, so its memory is mapped and faults
         // are caught; the rest is the caller's promise.

@@ -8,10 +8,10 @@ use crate::measure::profile::Component;
 use crate::memory::Machine;
 use crate::memory::view::View;
 use crate::packets::packet_loop::{Card, Engine, Stop};
-use crate::packets::rings::{Done, Memory, Request, Rings, Sent};
+use crate::packets::rings::{Dom0Memory, Done, Request, Rings, Sent};
 use crate::traffic::source::TrafficSource;
 
-impl Memory for View<'_> {
+impl Dom0Memory for View<'_> {
     fn dom0(&self, address: u64, length: u64) -> Option<*mut u8> {
         self.pointer(address, length)
     }
@@ -52,7 +52,7 @@ pub struct Delivered {
 
 impl Delivered {
     /// The ring at dom0 address `rx_ring`; `None` if that is not dom0's memory.
-    pub fn new(memory: &dyn Memory, rx_ring: u64) -> Option<Delivered> {
+    pub fn new(memory: &dyn Dom0Memory, rx_ring: u64) -> Option<Delivered> {
         let length = size_of::<RxRing>() + SLOTS as usize * size_of::<Slot>();
         let ring = memory.dom0(rx_ring, length as u64)?.cast::<RxRing>();
         ring.is_aligned().then_some(Delivered { ring })

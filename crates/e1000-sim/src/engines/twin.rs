@@ -86,6 +86,7 @@ impl<'m> VirtualInterrupts<'m> {
 
 /// The engine. One a process.
 pub struct TwinEngine<'a> {
+    /// The rewritten driver.
     pub instance: Instance<'a>,
     rings: Rings,
     outgoing: Outgoing,

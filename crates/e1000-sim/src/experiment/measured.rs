@@ -4,16 +4,19 @@ use super::{Alone, Spent, Spread, Twice};
 use crate::dom0::job::Look;
 use crate::measure::profile::{ByComponent, Component};
 use crate::measure::steps::Steps;
-use crate::packets::round::Direction;
-use crate::paths::{PacketPath, Seen, Work};
+use crate::packets::round::PacketDirection;
+use crate::paths::{PacketPath, RoundResult, Work};
 use crate::traffic::source::Shape;
 
 /// The cost of one path in one direction.
 #[derive(Clone, Debug)]
 pub struct Measured {
+    /// The path that was measured.
     pub path: PacketPath,
+    /// The packets on it.
     pub shape: Shape,
-    pub direction: Direction,
+    /// Whether they were sent or received.
+    pub direction: PacketDirection,
     /// Packets whose cycles were counted; a segment that the card splits counts once.
     pub packets: u64,
     /// Frames that they made on the wire.
@@ -62,7 +65,7 @@ pub struct Missed {
 }
 
 impl Measured {
-    pub(super) fn new(path: PacketPath, shape: Shape, direction: Direction) -> Measured {
+    pub(super) fn new(path: PacketPath, shape: Shape, direction: PacketDirection) -> Measured {
         Measured {
             path,
             shape,
@@ -150,13 +153,13 @@ impl Measured {
     }
 
     /// Adds a round's counts.
-    pub(super) fn add(&mut self, seen: &Seen) {
+    pub(super) fn add(&mut self, seen: &RoundResult) {
         self.lost += seen.round.lost;
         self.corrupted += seen.round.corrupted;
         self.foreign += seen.round.foreign;
     }
 
-    pub(super) fn add_steady(&mut self, seen: &Seen) {
+    pub(super) fn add_steady(&mut self, seen: &RoundResult) {
         self.add(seen);
         self.steady += seen.round.packets;
         self.steady_upcalls += seen.upcalls;
@@ -177,30 +180,32 @@ mod tests {
     use super::*;
     use crate::replay::Turn;
 
-    fn lane(costs: [f64; 3], driver: f64) -> Measured {
-        let mut lane = Measured::new(PacketPath::Twin, Shape::Frames(60), Direction::Send);
+    fn measured(costs: [f64; 3], driver: f64) -> Measured {
+        let mut measured =
+            Measured::new(PacketPath::Twin, Shape::Frames(60), PacketDirection::Send);
         let costs = costs.map(|cost| Spread::of_values([cost].into_iter()));
-        lane.rounds.extend(costs);
-        lane.turns[Component::Hypervisor as usize] = 6000;
-        lane.turns[Component::Guest as usize] = 2000;
-        lane.turns[Component::Card as usize] = 50_000;
+        measured.rounds.extend(costs);
+        measured.turns[Component::Hypervisor as usize] = 6000;
+        measured.turns[Component::Guest as usize] = 2000;
+        measured.turns[Component::Card as usize] = 50_000;
         let turn = Turn {
             cycles: driver,
             player: 5.0,
         };
-        lane.alone = Some(Alone {
+        measured.alone = Some(Alone {
             executed: 1,
             packets: 1,
             halves: [vec![turn], vec![turn]],
         });
-        lane.sum_up();
-        lane
+        measured.sum_up();
+        measured
     }
 
     #[test]
     fn paths_are_compared_round_by_round() {
         // The machine was slower in the second round, for both.
-        let against = lane([200.0, 400.0, 200.0], 90.0).against(&lane([100.0, 200.0, 100.0], 30.0));
+        let against =
+            measured([200.0, 400.0, 200.0], 90.0).against(&measured([100.0, 200.0, 100.0], 30.0));
         assert_eq!((against.cycles.median, against.cycles.high), (2.0, 2.0));
         let driver = against.driver.expect("both were measured");
         assert_eq!(driver.figure(), Some(3.0));
@@ -208,11 +213,11 @@ mod tests {
 
     #[test]
     fn the_driver_is_a_part_of_its_hosts_turns() {
-        let mut lane = lane([800.0; 3], 200.0);
-        let parts = |lane: &Measured| Component::COSTS.map(|cost| lane.cycles_of(cost));
+        let mut measured = measured([800.0; 3], 200.0);
+        let parts = |measured: &Measured| Component::COSTS.map(|cost| measured.cycles_of(cost));
         // Driver, support, hypervisor, dom0, guest.
-        assert_eq!(parts(&lane), [200.0, 0.0, 400.0, 0.0, 200.0]);
-        lane.alone = None;
-        assert_eq!(parts(&lane), [0.0, 0.0, 600.0, 0.0, 200.0]);
+        assert_eq!(parts(&measured), [200.0, 0.0, 400.0, 0.0, 200.0]);
+        measured.alone = None;
+        assert_eq!(parts(&measured), [0.0, 0.0, 600.0, 0.0, 200.0]);
     }
 }

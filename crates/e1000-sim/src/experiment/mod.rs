@@ -40,7 +40,7 @@ use crate::dom0::job::Look;
 use crate::image::files::Files;
 use crate::measure::profile::Component;
 use crate::measure::steps;
-use crate::packets::round::{BATCH, Direction};
+use crate::packets::round::{BATCH, PacketDirection};
 use crate::traffic::source::Shape;
 use crate::transport::mailbox::Mailbox;
 use crate::transport::rendezvous::Limits;
@@ -49,10 +49,11 @@ use crate::transport::rendezvous::Limits;
 pub const ROUNDS: u64 = 20;
 /// Recordings that these are divided among, at most. The cost of a recording's packets
 /// depends on where they lie in rings and pools; that of the rewritten driver, which
-/// needs more of the TLB, depends more on it: single recordings differ by a third.
-const RECORDINGS: u64 = 8;
+/// needs more of the TLB, depends more on it: single recordings differ by a third. So
+/// medians of four disagreed by more than a tenth in one run out of three.
+const RECORDINGS: u64 = 24;
 /// Counted packets for each recording; a small run has two.
-const PER_RECORDING: u64 = 512;
+const PER_RECORDING: u64 = 256;
 /// Packets of a recording, at most: some batches.
 const RECORDED: u64 = 2 * BATCH as u64;
 /// The same, of 64 KiB each.
@@ -69,7 +70,8 @@ const WARM_UP_SEGMENTS: u64 = 256;
 pub struct Load {
     /// What they are.
     pub shape: Shape,
-    pub directions: Vec<Direction>,
+    /// Each is measured by itself.
+    pub directions: Vec<PacketDirection>,
 }
 
 /// What to measure.
@@ -136,9 +138,9 @@ fn measure(
     load: &Load,
     tell: &mut dyn FnMut(u64),
 ) -> Result<Vec<Measured>, SystemError> {
-    let mut lanes: Vec<Measured> = lanes(setup, load);
-    for lane in &mut lanes {
-        warm_up(paths, lane, setup.packets)?;
+    let mut measurements: Vec<Measured> = measurements(setup, load);
+    for measured in &mut measurements {
+        warm_up(paths, measured, setup.packets)?;
     }
     // Everything is warmed up from this point on.
     tell(1);
@@ -146,31 +148,31 @@ fn measure(
     let recordings = recordings(setup.packets);
     let mut recorded = 0;
     for (number, packets) in rounds.iter().enumerate() {
-        for lane in &mut lanes {
-            count_cycles(paths, lane, *packets)?;
+        for measured in &mut measurements {
+            count_cycles(paths, measured, *packets)?;
         }
         // Both halves run over the same time, and over all ages of the pools.
         while recorded < recordings * (number as u64 + 1) / rounds.len() as u64 {
-            play(paths, setup, &mut lanes, recorded as usize % 2)?;
+            play(paths, setup, &mut measurements, recorded as usize % 2)?;
             recorded += 1;
         }
         tell(2 + number as u64);
     }
-    for lane in &mut lanes {
-        lane.sum_up();
-        count_steps(paths, lane, setup.stepped)?;
+    for measured in &mut measurements {
+        measured.sum_up();
+        count_steps(paths, measured, setup.stepped)?;
     }
     tell(ROUNDS + 2);
-    Ok(lanes)
+    Ok(measurements)
 }
 
-fn lanes(setup: &Setup, load: &Load) -> Vec<Measured> {
+fn measurements(setup: &Setup, load: &Load) -> Vec<Measured> {
     let directions = load.directions.iter();
-    let lanes = directions.flat_map(|direction| {
+    let measurements = directions.flat_map(|direction| {
         let paths = setup.paths.iter();
         paths.map(|path| Measured::new(*path, load.shape, *direction))
     });
-    lanes.collect()
+    measurements.collect()
 }
 
 /// A number of packets as rounds of whole batches, except for the last.
@@ -185,36 +187,40 @@ fn recordings(packets: u64) -> u64 {
     (packets / PER_RECORDING).clamp(2, RECORDINGS)
 }
 
-fn warm_up(paths: &mut Paths<'_>, lane: &mut Measured, packets: u64) -> Result<(), SystemError> {
-    let most = match lane.shape {
+fn warm_up(
+    paths: &mut Paths<'_>,
+    measured: &mut Measured,
+    packets: u64,
+) -> Result<(), SystemError> {
+    let most = match measured.shape {
         Shape::Frames(_) => WARM_UP,
         Shape::Segments(_) => WARM_UP_SEGMENTS,
     };
     // A small run is warmed up too, because rings have 256 places.
     let packets = packets.clamp(WARM_UP_SEGMENTS, most);
-    let seen = paths.run(lane.path, lane.work(Look::Cycles, packets))?;
-    lane.add(&seen);
+    let seen = paths.run(measured.path, measured.work(Look::Cycles, packets))?;
+    measured.add(&seen);
     Ok(())
 }
 
 fn count_cycles(
     paths: &mut Paths<'_>,
-    lane: &mut Measured,
+    measured: &mut Measured,
     packets: u64,
 ) -> Result<(), SystemError> {
-    let seen = paths.run(lane.path, lane.work(Look::Cycles, packets))?;
-    lane.add_steady(&seen);
+    let seen = paths.run(measured.path, measured.work(Look::Cycles, packets))?;
+    measured.add_steady(&seen);
     let round = seen.round;
-    lane.upcalls += seen.upcalls;
-    lane.packets += round.packets;
-    lane.frames += round.frames;
-    lane.bytes += round.bytes;
-    lane.rounds.push(Spread {
+    measured.upcalls += seen.upcalls;
+    measured.packets += round.packets;
+    measured.frames += round.frames;
+    measured.bytes += round.bytes;
+    measured.rounds.push(Spread {
         median: round.median,
         low: round.low,
         high: round.high,
     });
-    for (sum, cycles) in lane.turns.iter_mut().zip(round.spent) {
+    for (sum, cycles) in measured.turns.iter_mut().zip(round.spent) {
         *sum += cycles;
     }
     Ok(())
@@ -224,21 +230,23 @@ fn count_cycles(
 fn play(
     paths: &mut Paths<'_>,
     setup: &Setup,
-    lanes: &mut [Measured],
+    measurements: &mut [Measured],
     half: usize,
 ) -> Result<(), SystemError> {
     if setup.turns == 0 || !setup.upcalls.is_empty() {
         return Ok(());
     }
-    for direction in [Direction::Send, Direction::Receive] {
-        let mut lanes: Vec<&mut Measured> = lanes
+    for direction in [PacketDirection::Send, PacketDirection::Receive] {
+        let mut measurements: Vec<&mut Measured> = measurements
             .iter_mut()
-            .filter(|lane| lane.direction == direction)
+            .filter(|measured| measured.direction == direction)
             .collect();
-        let Some(shape) = lanes.first().map(|lane| lane.shape) else {
+        let Some(shape) = measurements.first().map(|measured| measured.shape) else {
             continue;
         };
-        let rewritten = lanes.iter().any(|lane| lane.path == PacketPath::Twin);
+        let rewritten = measurements
+            .iter()
+            .any(|measured| measured.path == PacketPath::Twin);
         let tape = paths.record(direction, recorded_packets(shape, setup.packets))?;
         let mut executed = [tape.instructions; 2];
         if rewritten {
@@ -251,9 +259,9 @@ fn play(
                 drivers[1].push(paths.play_rewritten(&tape)?);
             }
         }
-        for lane in &mut lanes {
-            let driver = usize::from(lane.path == PacketPath::Twin);
-            let alone = lane.alone.get_or_insert_default();
+        for measured in &mut measurements {
+            let driver = usize::from(measured.path == PacketPath::Twin);
+            let alone = measured.alone.get_or_insert_default();
             alone.executed += executed[driver];
             alone.packets += tape.packets;
             alone.halves[half].extend(Turn::undisturbed(&drivers[driver]));
@@ -274,10 +282,10 @@ fn recorded_packets(shape: Shape, packets: u64) -> u64 {
 
 fn count_steps(
     paths: &mut Paths<'_>,
-    lane: &mut Measured,
+    measured: &mut Measured,
     packets: u64,
 ) -> Result<(), SystemError> {
-    let packets = match lane.shape {
+    let packets = match measured.shape {
         Shape::Frames(_) => packets,
         Shape::Segments(_) => packets.min(STEPPED_SEGMENTS),
     };
@@ -286,18 +294,18 @@ fn count_steps(
     }
     let (before, calls) = (paths.statistics(), steps::calls());
     let executed = steps::executed();
-    let seen = paths.run(lane.path, lane.work(Look::Steps, packets))?;
-    lane.add_steady(&seen);
-    lane.stepped += seen.round.packets;
-    lane.steps = lane.steps.plus(&seen.steps);
-    lane.missed = missed(&before, &paths.statistics());
-    if lane.path == PacketPath::Twin {
+    let seen = paths.run(measured.path, measured.work(Look::Steps, packets))?;
+    measured.add_steady(&seen);
+    measured.stepped += seen.round.packets;
+    measured.steps = measured.steps.plus(&seen.steps);
+    measured.missed = missed(&before, &paths.statistics());
+    if measured.path == PacketPath::Twin {
         let names = paths.system.blueprint().routines();
         let counts = steps::calls().into_iter().zip(calls);
         let counts = counts.map(|(now, before)| now - before);
-        lane.calls = names.into_iter().zip(counts).collect();
+        measured.calls = names.into_iter().zip(counts).collect();
         let times = steps::executed_since(&executed);
-        lane.spent = spent::spent(&paths.system.blueprint().payload.driver, &times);
+        measured.spent = spent::spent(&paths.system.blueprint().payload.driver, &times);
     }
     Ok(())
 }
@@ -315,7 +323,7 @@ mod tests {
 
     #[test]
     fn recordings_make_two_halves() {
-        assert_eq!([1, 2000, 10_000].map(recordings), [2, 3, RECORDINGS]);
+        assert_eq!([1, 2000, 10_000].map(recordings), [2, 7, RECORDINGS]);
     }
 
     #[test]

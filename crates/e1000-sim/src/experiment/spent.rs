@@ -9,6 +9,7 @@ use process_lab::program::LinkedCode;
 /// What one function executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
+    /// The function, by its symbol.
     pub function: String,
     /// Instructions, those of checks included.
     pub instructions: u64,

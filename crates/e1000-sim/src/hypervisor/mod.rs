@@ -9,7 +9,7 @@
 //! ```
 
 pub mod instance;
-pub mod payload;
-pub mod stack_mask;
-pub mod time_limit;
+pub(crate) mod payload;
+pub(crate) mod stack_mask;
+pub(crate) mod time_limit;
 pub mod upcall;

@@ -45,9 +45,6 @@ pub struct TimeLimit {
 
 impl TimeLimit {
     /// Starts it for the calling thread, which runs the driver on `cpu`.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn start(cpu: *mut Cpu) -> Result<TimeLimit, LiveError> {
         let signal = libc::SIGRTMIN() + 1;
         CPU.store(cpu, Ordering::SeqCst);
@@ -63,9 +60,6 @@ impl TimeLimit {
     }
 
     /// Another limit, of the thread's processor time.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn set(&self, limit: Duration) -> Result<(), LiveError> {
         let set = self.timer.run(limit / TICKS);
         set.map_err(LiveError::system("setting the driver's timer"))

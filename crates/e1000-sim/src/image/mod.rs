@@ -13,11 +13,11 @@
 //! sections are linked at small addresses ([`PERCPU_LINK`]), one object's after
 //! the other's, and copied to every percpu area.
 
-pub mod bugs;
+pub(crate) mod bugs;
 pub mod files;
-pub mod names;
-pub mod patch;
-pub mod symbols;
+pub(crate) mod names;
+pub(crate) mod patch;
+pub(crate) mod symbols;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -80,6 +80,7 @@ pub enum Missing {
 /// An object with its place.
 #[derive(Debug)]
 pub struct Image<'f> {
+    /// Which of the objects.
     pub module: Module,
     /// As it was read.
     pub object: Object<'f>,

@@ -21,7 +21,7 @@ use process_lab::program::Variant;
 use process_lab::random::{self, Random};
 
 use super::anatomy::Anatomy;
-use super::fault::{Ending, FaultKind, Moment, Struck};
+use super::fault::{FaultEnding, FaultKind, Moment, Struck};
 use super::faulty::Armed;
 use super::guards::Guards;
 use super::recovery::{Mended, Quiet, Recovery};
@@ -57,6 +57,7 @@ const PIECE: Duration = Duration::from_millis(20);
 /// The campaign to run.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// How many to inject.
     pub faults: u64,
     /// Other faults for other seeds.
     pub seed: u64,
@@ -191,7 +192,7 @@ impl<'s> Campaign<'s> {
         }
         self.say(number, kind, struck.as_ref(), &ending);
         let what = struck.as_ref().map_or(String::new(), Struck::to_string);
-        let story = format!("fault {number}, {}, {what}: {ending}", kind.name());
+        let story = format!("fault {number}, {}, {what}: {ending}", kind.as_str());
         self.check(&story, neighbour);
         if struck.is_some() {
             self.tally.ended(kind, &ending);
@@ -225,7 +226,10 @@ impl<'s> Campaign<'s> {
     }
 
     fn arm(&mut self, kind: FaultKind, number: u64) -> Result<Armed<'s>, SystemError> {
-        let mut random = Random::new(random::seed(kind.name(), number ^ self.options.seed << 32));
+        let mut random = Random::new(random::seed(
+            kind.as_str(),
+            number ^ self.options.seed << 32,
+        ));
         let anatomy = self.anatomy()?;
         let moments = kind.moments();
         let moment = moments[random.below(moments.len() as u64) as usize];
@@ -236,7 +240,7 @@ impl<'s> Campaign<'s> {
             moment,
             countdown: random.below(3),
             random,
-            own: self.guards.heap_address(),
+            hypervisor_heap: self.guards.heap_address(),
             struck: None,
         })
     }
@@ -277,23 +281,23 @@ impl<'s> Campaign<'s> {
             })
     }
 
-    fn ending(&mut self, served: Result<Exchanged, Stop>, before: &Faults) -> Ending {
+    fn ending(&mut self, served: Result<Exchanged, Stop>, before: &Faults) -> FaultEnding {
         match self.service.packet_loop.engine.engine.take_stopped() {
             Some(Stopped::Aborted(report)) => return aborted(report),
-            Some(stopped) => return Ending::Detected(stopped.to_string()),
+            Some(stopped) => return FaultEnding::Detected(stopped.to_string()),
             None => {}
         }
         let exchanged = match served {
-            Err(stop) => return Ending::Detected(stop.to_string()),
+            Err(stop) => return FaultEnding::Detected(stop.to_string()),
             Ok(exchanged) => exchanged,
         };
         if let Some(what) = self.card_noticed(before) {
-            return Ending::Detected(what);
+            return FaultEnding::Detected(what);
         }
         if exchanged == Exchanged::default() {
-            Ending::Harmless
+            FaultEnding::Harmless
         } else {
-            Ending::Noticed(format!("{exchanged:?}"))
+            FaultEnding::Noticed(format!("{exchanged:?}"))
         }
     }
 
@@ -311,11 +315,11 @@ impl<'s> Campaign<'s> {
         audited.err().map(|stop| stop.to_string())
     }
 
-    fn unexpected_ending(&self, number: u64, kind: FaultKind, ending: &Ending) {
-        if *ending != Ending::Harmless {
+    fn unexpected_ending(&self, number: u64, kind: FaultKind, ending: &FaultEnding) {
+        if *ending != FaultEnding::Harmless {
             self.violation(&format!(
                 "fault {number}, {}, did not strike, but: {ending}",
-                kind.name()
+                kind.as_str()
             ));
         }
     }
@@ -385,13 +389,16 @@ impl<'s> Campaign<'s> {
         eprintln!("VIOLATION: {what}");
     }
 
-    fn say(&self, number: u64, kind: FaultKind, struck: Option<&Struck>, ending: &Ending) {
+    fn say(&self, number: u64, kind: FaultKind, struck: Option<&Struck>, ending: &FaultEnding) {
         if !self.options.verbose {
             return;
         }
         match struck {
-            Some(struck) => println!("{number:6} {}: {struck}\n           {ending}", kind.name()),
-            None => println!("{number:6} {}: nothing there to strike", kind.name()),
+            Some(struck) => println!(
+                "{number:6} {}: {struck}\n           {ending}",
+                kind.as_str()
+            ),
+            None => println!("{number:6} {}: nothing there to strike", kind.as_str()),
         }
     }
 }
@@ -402,13 +409,13 @@ fn lasting(anatomy: &Anatomy<'_>) -> [Range<u64>; 3] {
     [device, anatomy.tx.structure(), anatomy.rx.structure()]
 }
 
-fn aborted(report: DriverAbort) -> Ending {
+fn aborted(report: DriverAbort) -> FaultEnding {
     let said = report.import.as_deref().unwrap_or_default();
     if report.is_time_limit() {
-        Ending::TimeLimit(report)
+        FaultEnding::TimeLimit(report)
     } else if said.contains("canary") {
-        Ending::Detected(report.to_string())
+        FaultEnding::Detected(report.to_string())
     } else {
-        Ending::Aborted(report)
+        FaultEnding::Aborted(report)
     }
 }

@@ -11,60 +11,46 @@ use crate::hypervisor::payload;
 use crate::memory::view::View;
 use crate::memory::{BAR, DIRECT_MAP, DRIVER, DRIVER_STACK, VMEMMAP};
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident $name:literal)*) => {
-        /// What is broken.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum FaultKind { $($(#[$doc])* $kind),* }
-
-        impl FaultKind {
-            /// All kinds.
-            pub const ALL: &[FaultKind] = &[$(FaultKind::$kind),*];
-
-            /// In words.
-            pub fn name(self) -> &'static str {
-                match self { $(FaultKind::$kind => $name),* }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// A pointer in `e1000_adapter` goes somewhere else.
-    AdapterPointer "adapter: wild pointer"
-    /// A ring's pointer to descriptors or buffers goes somewhere else.
-    RingPointer "ring: wild pointer"
-    /// A pointer in a ring's buffer array goes somewhere else: `next`, skb, page, data.
-    BufferPointer "buffer array: wild pointer"
-    /// A pointer or length of an `sk_buff` is wrong.
-    SkBuff "sk_buff: pointer or length"
-    /// A pointer in `net_device`, its queue or `napi_struct` is wrong.
-    DevicePointer "net_device, napi: pointer"
-    /// A ring's count, `next_to_use` or `next_to_clean` is out of range.
-    RingIndex "ring: index or count"
-    /// The descriptors' bus address or size is wrong, and the card's own.
-    RingAddress "ring: descriptors' address"
-    /// A function pointer goes to an unmapped address.
-    FunctionNowhere "function pointer: nowhere"
-    /// A function pointer goes into the middle of a function.
-    FunctionMiddle "function pointer: mid-function"
-    /// A function pointer goes to the hypervisor's code, to data, or to a kernel
-    /// function of another type.
-    FunctionForbidden "function pointer: forbidden"
-    /// A saved register or a variable on the driver's stack is wrong.
-    StackWord "stack: saved words"
-    /// A return address on the driver's stack is wrong.
-    StackReturn "stack: return address"
-    /// The stack protector's canary is overwritten.
-    StackCanary "stack: canary"
-    /// A buffer's bus address in a descriptor is wrong.
-    DmaAddress "descriptor: DMA address"
-    /// Data shared by hot routines and the hypervisor is wrong: requests, completions.
-    Interface "shared rings: index or entry"
-    /// A lock is held and will never be freed.
-    HeldLock "lock left held"
-    /// One bit is flipped, anywhere in the driver's data.
-    BitFlip "random bit"
+twin_abi::listed! {
+    /// What is broken.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum FaultKind {
+        /// A pointer in `e1000_adapter` goes somewhere else.
+        AdapterPointer => "adapter: wild pointer",
+        /// A ring's pointer to descriptors or buffers goes somewhere else.
+        RingPointer => "ring: wild pointer",
+        /// A pointer in a ring's buffer array goes somewhere else: `next`, skb, page, data.
+        BufferPointer => "buffer array: wild pointer",
+        /// A pointer or length of an `sk_buff` is wrong.
+        SkBuff => "sk_buff: pointer or length",
+        /// A pointer in `net_device`, its queue or `napi_struct` is wrong.
+        DevicePointer => "net_device, napi: pointer",
+        /// A ring's count, `next_to_use` or `next_to_clean` is out of range.
+        RingIndex => "ring: index or count",
+        /// The descriptors' bus address or size is wrong, and the card's own.
+        RingAddress => "ring: descriptors' address",
+        /// A function pointer goes to an unmapped address.
+        FunctionNowhere => "function pointer: nowhere",
+        /// A function pointer goes into the middle of a function.
+        FunctionMiddle => "function pointer: mid-function",
+        /// A function pointer goes to the hypervisor's code, to data, or to a kernel
+        /// function of another type.
+        FunctionForbidden => "function pointer: forbidden",
+        /// A saved register or a variable on the driver's stack is wrong.
+        StackWord => "stack: saved words",
+        /// A return address on the driver's stack is wrong.
+        StackReturn => "stack: return address",
+        /// The stack protector's canary is overwritten.
+        StackCanary => "stack: canary",
+        /// A buffer's bus address in a descriptor is wrong.
+        DmaAddress => "descriptor: DMA address",
+        /// Data shared by hot routines and the hypervisor is wrong: requests, completions.
+        Interface => "shared rings: index or entry",
+        /// A lock is held and will never be freed.
+        HeldLock => "lock left held",
+        /// One bit is flipped, anywhere in the driver's data.
+        BitFlip => "random bit",
+    }
 }
 
 /// When a fault strikes.
@@ -105,9 +91,11 @@ impl FaultKind {
 /// A fault as it struck.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Struck {
+    /// What was changed, in words.
     pub what: String,
     /// dom0 address.
     pub at: u64,
+    /// Bytes that were changed, at most eight.
     pub size: u64,
     /// Its word before.
     pub before: u64,
@@ -150,7 +138,7 @@ impl Struck {
 
 /// The outcome of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum FaultEnding {
     /// The invocation was aborted.
     Aborted(DriverAbort),
     /// It took too long and was aborted.
@@ -164,21 +152,21 @@ pub enum Ending {
     Harmless,
 }
 
-impl fmt::Display for Ending {
+impl fmt::Display for FaultEnding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Ending::Aborted(report) => write!(f, "aborted: {report}"),
-            Ending::TimeLimit(report) => write!(f, "aborted: {report}"),
-            Ending::Detected(what) => write!(f, "detected: {what}"),
-            Ending::Noticed(what) => write!(f, "noticed by the guest: {what}"),
-            Ending::Harmless => f.write_str("harmless"),
+            FaultEnding::Aborted(report) => write!(f, "aborted: {report}"),
+            FaultEnding::TimeLimit(report) => write!(f, "aborted: {report}"),
+            FaultEnding::Detected(what) => write!(f, "detected: {what}"),
+            FaultEnding::Noticed(what) => write!(f, "noticed by the guest: {what}"),
+            FaultEnding::Harmless => f.write_str("harmless"),
         }
     }
 }
 
-/// Addresses that a driver never needs, the hypervisor's own among them; `own` is one
+/// Addresses that a driver never needs, the hypervisor's own among them; `hypervisor_heap` is one
 /// on the hypervisor's heap.
-pub fn wild_address(random: &mut Random, dom0_ram: u64, own: u64) -> u64 {
+pub fn wild_address(random: &mut Random, dom0_ram: u64, hypervisor_heap: u64) -> u64 {
     let odd = random.below(4096);
     let choices = [
         0,
@@ -193,7 +181,7 @@ pub fn wild_address(random: &mut Random, dom0_ram: u64, own: u64) -> u64 {
         STUBS + odd,
         DRIVER_STACK + 0x3000 + odd,
         DRIVER_STACK + 0x7000 + odd,
-        own,
+        hypervisor_heap,
         // Limits of dom0's memory: its last bytes, guests' memory, struct pages, code.
         DIRECT_MAP + dom0_ram - 1 - random.below(16),
         DIRECT_MAP + dom0_ram + (odd << 9),

@@ -31,7 +31,7 @@ pub struct Armed<'a> {
     /// Source of random choices.
     pub random: Random,
     /// An address of the hypervisor's own heap.
-    pub own: u64,
+    pub hypervisor_heap: u64,
     /// The fault as it struck, if it has.
     pub struck: Option<Struck>,
 }
@@ -73,7 +73,7 @@ impl Armed<'_> {
         match self.kind {
             FaultKind::StackWord | FaultKind::StackReturn | FaultKind::StackCanary => {
                 let ram = self.anatomy.plan.space().sizes().dom0;
-                let places = (ram, self.own);
+                let places = (ram, self.hypervisor_heap);
                 self.struck =
                     stack::strike(self.kind, stack, self.payload, &mut self.random, places);
             }
@@ -86,7 +86,7 @@ impl Armed<'_> {
             anatomy: &self.anatomy,
             random: &mut self.random,
             receiving,
-            own: self.own,
+            hypervisor_heap: self.hypervisor_heap,
         };
         self.struck = striker.strike(self.kind);
     }

@@ -38,9 +38,6 @@ pub struct Guards<'m> {
 
 impl<'m> Guards<'m> {
     /// Sets guards up. The instance is loaded; `idle` guests have no packets.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn new(
         machine: &'m Machine,
         blueprint: &'m Blueprint<'m>,

@@ -25,14 +25,14 @@
 //! [`stack`]), that it calls no permitted function with wrong arguments, or that
 //! the packets that it is processing are right.
 
-pub mod anatomy;
+pub(crate) mod anatomy;
 pub mod campaign;
 pub mod fault;
-pub mod faulty;
-pub mod guards;
+pub(crate) mod faulty;
+pub(crate) mod guards;
 pub mod recovery;
 pub mod service;
-pub mod stack;
-pub mod strike;
+pub(crate) mod stack;
+pub(crate) mod strike;
 pub mod tally;
-pub mod translations;
+pub(crate) mod translations;

@@ -60,6 +60,7 @@ impl Quiet {
 
 /// The parts of the system that take part in a recovery.
 pub struct Recovery<'s, 'r> {
+    /// The system that had the fault.
     pub system: &'r mut System<'s>,
     /// The hypervisor instance and its guests.
     pub service: &'r mut Service<'s>,
@@ -124,9 +125,6 @@ impl Recovery<'_, '_> {
     }
 
     /// A new dom0.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn restart(&mut self) -> Result<(), SystemError> {
         self.service.packet_loop.engine.engine.forget_packets();
         self.system.restart_dom0(self.start)?;
@@ -136,14 +134,14 @@ impl Recovery<'_, '_> {
 
     fn renew(&mut self, owed: &[u64]) -> Result<(), SystemError> {
         let rings = self.system.rings(CPU)?;
-        let lane = &mut self.service.packet_loop;
-        let renewed = lane.engine.engine.renew(self.system.driver, rings);
+        let packet_loop = &mut self.service.packet_loop;
+        let renewed = packet_loop.engine.engine.renew(self.system.driver, rings);
         renewed.ok_or_else(|| SystemError::Lacking("the driver's handler".to_owned()))?;
         let mailbox = self.system.mailbox();
         mailbox.set_interrupt_owner(InterruptOwner::Hypervisor);
-        lane.card.open()?;
-        lane.engine.engine.release(owed)?;
-        self.service.settle_accounts();
+        packet_loop.card.open()?;
+        packet_loop.engine.engine.release(owed)?;
+        self.service.drop_in_flight();
         Ok(())
     }
 

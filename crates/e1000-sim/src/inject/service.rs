@@ -26,6 +26,7 @@ pub struct Exchanged {
 }
 
 impl Exchanged {
+    /// The sum of both.
     pub fn and(self, other: Exchanged) -> Exchanged {
         Exchanged {
             lost: self.lost + other.lost,
@@ -34,9 +35,11 @@ impl Exchanged {
     }
 }
 
+/// The guests' traffic through a driver that faults strike.
 pub struct Service<'a> {
     /// The packet loop.
     pub packet_loop: PacketLoop<Faulty<'a>, OpenCard<'a>>,
+    /// One a guest, in the order of their numbers.
     pub sources: Vec<TrafficSource<'a>>,
     peers: Vec<Datagrams>,
     numbers: Vec<u64>,
@@ -50,9 +53,6 @@ struct Seen {
 
 impl<'a> Service<'a> {
     /// Attaches guests to the instance and gives it card and interrupts.
-    ///
-    /// # Errors
-    /// [`SystemError`].
     pub fn start(
         system: &System<'a>,
         mut engine: TwinEngine<'a>,
@@ -94,9 +94,6 @@ impl<'a> Service<'a> {
     }
 
     /// `packets` each way for each of `guests`.
-    ///
-    /// # Errors
-    /// [`Stop`].
     pub fn exchange(&mut self, guests: Range<usize>, packets: u32) -> Result<Exchanged, Stop> {
         let before = self.seen();
         let all = packets * guests.len() as u32;
@@ -132,7 +129,7 @@ impl<'a> Service<'a> {
     }
 
     /// After a reset: no packet is being sent or received.
-    pub fn settle_accounts(&mut self) {
+    pub fn drop_in_flight(&mut self) {
         for _ in 0..TX_DONE {
             if self.packet_loop.engine.completion().is_none() {
                 break;

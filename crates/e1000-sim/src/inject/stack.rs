@@ -54,7 +54,7 @@ pub fn strike(
     stack: &mut [u64],
     payload: &Payload,
     random: &mut Random,
-    (dom0_ram, own): (u64, u64),
+    (dom0_ram, hypervisor_heap): (u64, u64),
 ) -> Option<Struck> {
     let texts = [
         payload.hot.text(),
@@ -77,7 +77,7 @@ pub fn strike(
     }
     let place = places[random.below(places.len() as u64) as usize];
     let before = stack[place];
-    let mut after = wild_address(random, dom0_ram, own);
+    let mut after = wild_address(random, dom0_ram, hypervisor_heap);
     if kind == FaultKind::StackReturn {
         if random.one_in(2) {
             let (start, end) = texts[random.below(texts.len() as u64) as usize];
@@ -88,7 +88,7 @@ pub fn strike(
     }
     stack[place] = after;
     Some(Struck {
-        what: format!("{}, word {place} of {}", kind.name(), stack.len()),
+        what: format!("{}, word {place} of {}", kind.as_str(), stack.len()),
         at: (&raw const stack[place]) as u64,
         size: 8,
         before,

@@ -4,56 +4,44 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::fault::{Ending, FaultKind};
+use super::fault::{FaultEnding, FaultKind};
 use super::recovery::Mended;
 use crate::transport::mailbox::Zeroed;
 
 const KINDS: usize = FaultKind::ALL.len();
 
-/// The counts of each kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub enum Column {
-    /// Faults that struck.
-    Injected,
-    /// The invocation was aborted.
-    Aborted,
-    /// Card, stack protector or packet loop noticed.
-    Detected,
-    /// The guest that was served noticed: packets lost or damaged.
-    Noticed,
-    /// Nothing happened.
-    Harmless,
-    /// Aborted because it took too long.
-    TimeLimit,
-    /// dom0 had to be restarted.
-    Restarts,
-    /// Packets went both ways again.
-    Served,
+twin_abi::listed! {
+    /// The counts of each kind.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(usize)]
+    pub enum Column {
+        /// Faults that struck.
+        Injected => "injected",
+        /// The invocation was aborted.
+        Aborted => "aborted",
+        /// Card, stack protector or packet loop noticed.
+        Detected => "detected",
+        /// The guest that was served noticed: packets lost or damaged.
+        Noticed => "by guest",
+        /// Nothing happened.
+        Harmless => "harmless",
+        /// Aborted because it took too long.
+        TimeLimit => "time limit",
+        /// dom0 had to be restarted.
+        Restarts => "new dom0",
+        /// Packets went both ways again.
+        Served => "served again",
+    }
 }
 
-impl Column {
-    /// All columns with their headings.
-    pub const ALL: [(Column, &str); COLUMNS] = [
-        (Column::Injected, "injected"),
-        (Column::Aborted, "aborted"),
-        (Column::Detected, "detected"),
-        (Column::Noticed, "by guest"),
-        (Column::Harmless, "harmless"),
-        (Column::TimeLimit, "time limit"),
-        (Column::Restarts, "new dom0"),
-        (Column::Served, "served again"),
-    ];
-}
-
-const COLUMNS: usize = 8;
+const COLUMNS: usize = Column::ALL.len();
 
 /// The counts. All zeroes: nothing yet.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Tally {
     counts: [[AtomicU64; COLUMNS]; KINDS],
-    /// Grows with every step: a standstill is a hang.
+    /// Grows with every step: if it stays, the run hangs.
     pub pulse: AtomicU64,
     /// Events that must never happen.
     pub violations: AtomicU64,
@@ -76,14 +64,14 @@ impl Tally {
     }
 
     /// How a fault ended.
-    pub fn ended(&self, kind: FaultKind, ending: &Ending) {
+    pub fn ended(&self, kind: FaultKind, ending: &FaultEnding) {
         self.add(kind, Column::Injected);
         let column = match ending {
-            Ending::Aborted(_) => Column::Aborted,
-            Ending::TimeLimit(_) => Column::TimeLimit,
-            Ending::Detected(_) => Column::Detected,
-            Ending::Noticed(_) => Column::Noticed,
-            Ending::Harmless => Column::Harmless,
+            FaultEnding::Aborted(_) => Column::Aborted,
+            FaultEnding::TimeLimit(_) => Column::TimeLimit,
+            FaultEnding::Detected(_) => Column::Detected,
+            FaultEnding::Noticed(_) => Column::Noticed,
+            FaultEnding::Harmless => Column::Harmless,
         };
         self.add(kind, column);
     }
@@ -117,17 +105,17 @@ impl Tally {
     /// As a table.
     pub fn table(&self) -> String {
         let mut text = format!("{:34}", "fault");
-        for (_, heading) in Column::ALL {
-            let _ = write!(text, "{heading:>13}");
+        for column in Column::ALL {
+            let _ = write!(text, "{:>13}", column.as_str());
         }
         let mut row = |name: &str, count: &dyn Fn(Column) -> u64| {
             let _ = write!(text, "\n{name:34}");
-            for (column, _) in Column::ALL {
+            for column in Column::ALL {
                 let _ = write!(text, "{:>13}", count(column));
             }
         };
         for kind in FaultKind::ALL {
-            row(kind.name(), &|column| self.count(*kind, column));
+            row(kind.as_str(), &|column| self.count(kind, column));
         }
         row("all", &|column| self.total(column));
         text

@@ -1,4 +1,4 @@
 //! The cycles of a packet by component ([`profile`]), and the instructions ([`steps`]).
 
 pub mod profile;
-pub mod steps;
+pub(crate) mod steps;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use libc::{c_int, ucontext_t};
 
-process_lab::listed! {
+twin_abi::listed! {
     /// A component that takes time (paper, figures 7 and 8, and the card, which takes no
     /// processor time on a real machine).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,6 +19,7 @@ process_lab::listed! {
     pub enum Component {
         /// Not in the packet loop.
         Idle = 0,
+        /// The driver, original or rewritten.
         Driver = 1,
         /// The hot routines: in dom0 or in the hypervisor, depending on the path.
         Support = 2,
@@ -26,6 +27,7 @@ process_lab::listed! {
         Hypervisor = 3,
         /// dom0's kernel and its programs.
         Dom0 = 4,
+        /// The guests' own work.
         Guest = 5,
         /// The model of the card, and the check of packets that leave it.
         Card = 6,
@@ -41,17 +43,6 @@ impl Component {
         Component::Dom0,
         Component::Guest,
     ];
-    pub fn name(self) -> &'static str {
-        match self {
-            Component::Idle => "idle",
-            Component::Driver => "driver",
-            Component::Support => "support",
-            Component::Hypervisor => "hypervisor",
-            Component::Dom0 => "dom0",
-            Component::Guest => "guest",
-            Component::Card => "card",
-        }
-    }
 }
 
 /// A number for each component, indexed by the component.

@@ -172,9 +172,6 @@ pub fn mark(marks: Marks) {
 }
 
 /// Runs `work` and counts what this thread executes in it.
-///
-/// # Errors
-/// A system call's.
 pub fn count<T>(work: impl FnOnce() -> T) -> Result<(T, Steps), LiveError> {
     // SAFETY: all zeroes is a valid value.
     let mut old: libc::sigaction = unsafe { std::mem::zeroed() };

@@ -13,6 +13,7 @@ use crate::error::LiveError;
 pub enum Owner {
     /// No owner: no guest may send it.
     Nobody,
+    /// dom0's kernel.
     Dom0,
     /// That guest.
     Guest(u32),
@@ -48,6 +49,7 @@ pub enum NotGiven {
     NotOwned,
 }
 
+/// The owner of each frame of the machine's memory, as the runtime asks for it.
 #[derive(Debug)]
 pub struct Frames {
     /// The words; kept because `table` points to them.
@@ -63,9 +65,6 @@ unsafe impl Sync for Frames {}
 
 impl Frames {
     /// A number of frames without owners.
-    ///
-    /// # Errors
-    /// The system call's.
     pub fn new(count: u64) -> Result<Frames, LiveError> {
         let failed = LiveError::system("making the table of frames");
         let memory = Shared::new(count * size_of::<u32>() as u64).map_err(failed)?;

@@ -35,9 +35,6 @@ fn owned(sizes: Sizes) -> Result<Frames, LiveError> {
 
 impl Machine {
     /// Zeroed memory.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn new(sizes: Sizes) -> Result<Machine, LiveError> {
         let failed = LiveError::system;
         let file = |length| Shared::new(length).map_err(failed("making the machine's memory"));
@@ -89,9 +86,6 @@ impl Machine {
     }
 
     /// Makes dom0's RAM and the NIC's registers zero again. Nothing uses them meanwhile.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn erase_dom0(&self) -> Result<(), LiveError> {
         for (fd, length) in [(self.fd(), self.sizes.dom0), (self.bar_fd(), BAR_SIZE)] {
             let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;

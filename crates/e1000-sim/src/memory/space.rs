@@ -20,6 +20,7 @@ use crate::error::LiveError;
 pub struct Region {
     /// dom0 address.
     pub dom0_start: u64,
+    /// Bytes, a multiple of a page.
     pub length: u64,
     /// Machine address.
     pub file_offset: u64,
@@ -199,9 +200,6 @@ pub enum BarMode {
 
 /// Sets the effect of accesses to the NIC's registers in this process, where
 /// [`Space::map`] was used.
-///
-/// # Errors
-/// A system call's.
 pub fn set_bar(mode: BarMode) -> Result<(), LiveError> {
     let protection = match mode {
         BarMode::Trapped => libc::PROT_NONE,

@@ -1,7 +1,7 @@
 //! Accesses of the driver: registers in BAR 0 and the window in BAR 2 (13.2,
 //! 13.3), and the effect of a write to each register.
 
-use super::registers::{Access, Effect, Place, Table, cause, ctrl};
+use super::registers::{RegisterAccess, RegisterPlace, Table, WriteEffect, cause, ctrl};
 use super::{Nic, Register};
 
 /// Accesses to offsets without a known register.
@@ -41,36 +41,38 @@ impl Nic {
         if self.powered == 0 {
             return u32::MAX;
         }
-        match Place::at(offset) {
-            Some(Place::Register(register)) => self.read_register(register),
-            Some(Place::Table(table, index)) => self.table(table)[index],
+        match RegisterPlace::at(offset) {
+            Some(RegisterPlace::Register(register)) => self.read_register(register),
+            Some(RegisterPlace::Table(table, index)) => self.table(table)[index],
             None => self.unknown.read(offset),
         }
     }
 
     fn read_register(&mut self, register: Register) -> u32 {
         match register.access() {
-            Access::Plain | Access::ReadOnly | Access::CounterLow => self.peek(register),
-            Access::Counter => {
+            RegisterAccess::Plain | RegisterAccess::ReadOnly | RegisterAccess::CounterLow => {
+                self.peek(register)
+            }
+            RegisterAccess::Counter => {
                 let value = self.peek(register);
                 self.poke(register, 0);
                 value
             }
-            Access::CounterHigh => self.read_high_counter(register),
-            Access::WriteOnly(_) => 0,
-            Access::Side(effect) => match effect {
-                Effect::IcrAcknowledge => self.read_icr(),
-                Effect::Eecd => self.read_eecd(),
-                Effect::Control
-                | Effect::Eerd
-                | Effect::ControlExtended
-                | Effect::Mdic
-                | Effect::Ics
-                | Effect::Ims
-                | Effect::Imc
-                | Effect::Itr
-                | Effect::Rdtr
-                | Effect::Pba => self.peek(register),
+            RegisterAccess::CounterHigh => self.read_high_counter(register),
+            RegisterAccess::WriteOnly(_) => 0,
+            RegisterAccess::Side(effect) => match effect {
+                WriteEffect::IcrAcknowledge => self.read_icr(),
+                WriteEffect::Eecd => self.read_eecd(),
+                WriteEffect::Control
+                | WriteEffect::Eerd
+                | WriteEffect::ControlExtended
+                | WriteEffect::Mdic
+                | WriteEffect::Ics
+                | WriteEffect::Ims
+                | WriteEffect::Imc
+                | WriteEffect::Itr
+                | WriteEffect::Rdtr
+                | WriteEffect::Pba => self.peek(register),
             },
         }
     }
@@ -81,9 +83,9 @@ impl Nic {
         if self.powered == 0 {
             return;
         }
-        match Place::at(offset) {
-            Some(Place::Register(register)) => self.write_register(register, value),
-            Some(Place::Table(table, index)) => {
+        match RegisterPlace::at(offset) {
+            Some(RegisterPlace::Register(register)) => self.write_register(register, value),
+            Some(RegisterPlace::Table(table, index)) => {
                 self.table_mut(table)[index] = value & table.mask(index);
             }
             None => self.unknown.write(offset, value),
@@ -93,21 +95,24 @@ impl Nic {
     fn write_register(&mut self, register: Register, value: u32) {
         let masked = value & register.mask();
         match register.access() {
-            Access::Plain => self.poke(register, masked),
-            Access::ReadOnly | Access::Counter | Access::CounterLow | Access::CounterHigh => {}
-            Access::Side(effect) | Access::WriteOnly(effect) => match effect {
-                Effect::Control => self.write_control(masked),
-                Effect::Eecd => self.write_eecd(masked),
-                Effect::Eerd => self.write_eerd(masked),
-                Effect::ControlExtended => self.write_control_extended(masked),
-                Effect::Mdic => self.write_mdic(masked),
-                Effect::IcrAcknowledge => self.acknowledge(masked),
-                Effect::Ics => self.raise(masked),
-                Effect::Ims => self.unmask(masked),
-                Effect::Imc => self.mask(masked),
-                Effect::Itr => self.write_itr(masked),
-                Effect::Rdtr => self.write_rdtr(value),
-                Effect::Pba => {
+            RegisterAccess::Plain => self.poke(register, masked),
+            RegisterAccess::ReadOnly
+            | RegisterAccess::Counter
+            | RegisterAccess::CounterLow
+            | RegisterAccess::CounterHigh => {}
+            RegisterAccess::Side(effect) | RegisterAccess::WriteOnly(effect) => match effect {
+                WriteEffect::Control => self.write_control(masked),
+                WriteEffect::Eecd => self.write_eecd(masked),
+                WriteEffect::Eerd => self.write_eerd(masked),
+                WriteEffect::ControlExtended => self.write_control_extended(masked),
+                WriteEffect::Mdic => self.write_mdic(masked),
+                WriteEffect::IcrAcknowledge => self.acknowledge(masked),
+                WriteEffect::Ics => self.raise(masked),
+                WriteEffect::Ims => self.unmask(masked),
+                WriteEffect::Imc => self.mask(masked),
+                WriteEffect::Itr => self.write_itr(masked),
+                WriteEffect::Rdtr => self.write_rdtr(value),
+                WriteEffect::Pba => {
                     // 64 KiB in all; receive's remainder is transmit's.
                     let receive = masked.min(64);
                     self.poke(Register::Pba, (64 - receive) << 16 | receive);

@@ -32,17 +32,17 @@
 //! caller runs [`Nic::process_transmit`] afterwards.
 
 mod access;
-pub mod checksum;
+pub(crate) mod checksum;
 mod eeprom;
 mod faults;
 mod interrupt;
 mod link;
 mod network;
-pub mod open;
+pub(crate) mod open;
 mod pci;
-pub mod phy;
+pub(crate) mod phy;
 mod receive;
-pub mod registers;
+pub(crate) mod registers;
 mod statistics;
 mod transmit;
 

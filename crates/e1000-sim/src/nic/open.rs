@@ -40,7 +40,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::registers::{Access, Place};
+use super::registers::{RegisterAccess, RegisterPlace};
 use super::{BAR0_BYTES, Nic, Register};
 
 /// How many 32-bit words the view has.
@@ -102,9 +102,9 @@ pub struct Untracked {
 
 impl fmt::Display for Untracked {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let name = match Place::at(self.offset) {
-            Some(Place::Register(register)) => register.name(),
-            Some(Place::Table(..)) => "a table",
+        let name = match RegisterPlace::at(self.offset) {
+            Some(RegisterPlace::Register(register)) => register.name(),
+            Some(RegisterPlace::Table(..)) => "a table",
             None => "no register",
         };
         let why = match self.reason {
@@ -172,9 +172,13 @@ fn role(register: Register) -> Role {
         Register::Ims | Register::Imc | Register::Ics => Role::Bits,
         Register::Icr | Register::Status | Register::Tdh | Register::Rdh => Role::Device,
         other => match other.access() {
-            Access::Counter | Access::CounterLow | Access::CounterHigh => Role::Zero,
-            Access::WriteOnly(_) => Role::Zero,
-            Access::Plain | Access::ReadOnly | Access::Side(_) => Role::Constant,
+            RegisterAccess::Counter | RegisterAccess::CounterLow | RegisterAccess::CounterHigh => {
+                Role::Zero
+            }
+            RegisterAccess::WriteOnly(_) => Role::Zero,
+            RegisterAccess::Plain | RegisterAccess::ReadOnly | RegisterAccess::Side(_) => {
+                Role::Constant
+            }
         },
     }
 }
@@ -260,10 +264,10 @@ impl Nic {
     /// The value that `open` writes at an offset, for registers that `publish` does not
     /// write.
     fn open_value(&self, offset: u32) -> u32 {
-        match Place::at(offset) {
+        match RegisterPlace::at(offset) {
             None => 0,
-            Some(Place::Table(table, index)) => self.table(table)[index],
-            Some(Place::Register(register)) => match role(register) {
+            Some(RegisterPlace::Table(table, index)) => self.table(table)[index],
+            Some(RegisterPlace::Register(register)) => match role(register) {
                 Role::Driver | Role::Device => self.peek(register),
                 Role::Bits | Role::Zero => 0,
                 Role::Constant if register == Register::Eecd => self.read_eecd(),
@@ -383,10 +387,10 @@ impl Nic {
         };
         for (index, cell) in bar.iter().enumerate().take(REGISTERS_END as usize / 4) {
             let offset = index as u32 * 4;
-            let shown = match Place::at(offset) {
+            let shown = match RegisterPlace::at(offset) {
                 None => false,
-                Some(Place::Table(..)) => true,
-                Some(Place::Register(register)) => matches!(role(register), Role::Constant),
+                Some(RegisterPlace::Table(..)) => true,
+                Some(RegisterPlace::Register(register)) => matches!(role(register), Role::Constant),
             };
             if shown {
                 cell.store(self.open_value(offset), Ordering::Release);

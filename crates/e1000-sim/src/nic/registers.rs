@@ -9,7 +9,7 @@ use super::Nic;
 
 /// Effects of a write to a register in addition to storing, one variant for each rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum WriteEffect {
     /// CTRL: device reset, PHY reset, forced link settings (13.4.1).
     Control,
     /// EECD: the microwire pins (13.4.3).
@@ -38,7 +38,7 @@ pub enum Effect {
 
 /// How a register answers accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum RegisterAccess {
     /// Reads what was written.
     Plain,
     /// A write changes nothing.
@@ -50,9 +50,9 @@ pub enum Access {
     /// The high half: a read clears both halves (13.7).
     CounterHigh,
     /// A write has the effect named; reads give the stored value.
-    Side(Effect),
+    Side(WriteEffect),
     /// A write has the effect named; reads give 0.
-    WriteOnly(Effect),
+    WriteOnly(WriteEffect),
 }
 
 macro_rules! registers {
@@ -79,7 +79,7 @@ macro_rules! registers {
             }
 
             /// How it answers accesses.
-            pub const fn access(self) -> Access {
+            pub const fn access(self) -> RegisterAccess {
                 match self { $(Register::$name => $access,)* }
             }
 
@@ -101,26 +101,26 @@ macro_rules! registers {
     };
 }
 
-use Access::{Counter, CounterHigh, CounterLow, Plain, ReadOnly, Side, WriteOnly};
+use RegisterAccess::{Counter, CounterHigh, CounterLow, Plain, ReadOnly, Side, WriteOnly};
 
 registers! {
-    Ctrl     "CTRL"     0x0000 Side(Effect::Control), 0x0000_0a01, 0xffff_ffff, "Device control.";
-    CtrlDup  "CTRL_DUP" 0x0004 Side(Effect::Control), 0x0000_0a01, 0xffff_ffff, "Device control, second address.";
+    Ctrl     "CTRL"     0x0000 Side(WriteEffect::Control), 0x0000_0a01, 0xffff_ffff, "Device control.";
+    CtrlDup  "CTRL_DUP" 0x0004 Side(WriteEffect::Control), 0x0000_0a01, 0xffff_ffff, "Device control, second address.";
     Status   "STATUS"   0x0008 ReadOnly, 0, 0, "Device status.";
-    Eecd     "EECD"     0x0010 Side(Effect::Eecd), 0x0000_0110, 0x0000_0077, "EEPROM pins.";
-    Eerd     "EERD"     0x0014 Side(Effect::Eerd), 0, 0xffff_ffff, "EEPROM read.";
-    CtrlExt  "CTRL_EXT" 0x0018 Side(Effect::ControlExtended), 0, 0xffff_ffff, "Extended device control.";
+    Eecd     "EECD"     0x0010 Side(WriteEffect::Eecd), 0x0000_0110, 0x0000_0077, "EEPROM pins.";
+    Eerd     "EERD"     0x0014 Side(WriteEffect::Eerd), 0, 0xffff_ffff, "EEPROM read.";
+    CtrlExt  "CTRL_EXT" 0x0018 Side(WriteEffect::ControlExtended), 0, 0xffff_ffff, "Extended device control.";
     Fla      "FLA"      0x001c Plain, 0, 0x0000_003f, "Flash access; no flash is fitted.";
-    Mdic     "MDIC"     0x0020 Side(Effect::Mdic), 0x1000_0000, 0xffff_ffff, "PHY access.";
+    Mdic     "MDIC"     0x0020 Side(WriteEffect::Mdic), 0x1000_0000, 0xffff_ffff, "PHY access.";
     Fcal     "FCAL"     0x0028 Plain, 0x00c2_8001, 0xffff_ffff, "Flow control address, low.";
     Fcah     "FCAH"     0x002c Plain, 0x0000_0100, 0x0000_ffff, "Flow control address, high.";
     Fct      "FCT"      0x0030 Plain, 0x0000_8808, 0x0000_ffff, "Flow control EtherType.";
     Vet      "VET"      0x0038 Plain, 0x0000_8100, 0x0000_ffff, "VLAN EtherType.";
-    Icr      "ICR"      0x00c0 Side(Effect::IcrAcknowledge), 0, 0xffff_ffff, "Interrupt causes; a read clears.";
-    Itr      "ITR"      0x00c4 Side(Effect::Itr), 0, 0x0000_ffff, "Interrupt throttling, 256 ns.";
-    Ics      "ICS"      0x00c8 WriteOnly(Effect::Ics), 0, 0xffff_ffff, "Raises causes.";
-    Ims      "IMS"      0x00d0 Side(Effect::Ims), 0, 0xffff_ffff, "Unmasks causes; reads the mask.";
-    Imc      "IMC"      0x00d8 WriteOnly(Effect::Imc), 0, 0xffff_ffff, "Masks causes.";
+    Icr      "ICR"      0x00c0 Side(WriteEffect::IcrAcknowledge), 0, 0xffff_ffff, "Interrupt causes; a read clears.";
+    Itr      "ITR"      0x00c4 Side(WriteEffect::Itr), 0, 0x0000_ffff, "Interrupt throttling, 256 ns.";
+    Ics      "ICS"      0x00c8 WriteOnly(WriteEffect::Ics), 0, 0xffff_ffff, "Raises causes.";
+    Ims      "IMS"      0x00d0 Side(WriteEffect::Ims), 0, 0xffff_ffff, "Unmasks causes; reads the mask.";
+    Imc      "IMC"      0x00d8 WriteOnly(WriteEffect::Imc), 0, 0xffff_ffff, "Masks causes.";
     Rctl     "RCTL"     0x0100 Plain, 0, 0x06df_b3fe, "Receive control.";
     Fcttv    "FCTTV"    0x0170 Plain, 0, 0x0000_ffff, "Pause time.";
     Txcw     "TXCW"     0x0178 Plain, 0, 0xc000_ffff, "Transmit configuration word (fibre).";
@@ -130,7 +130,7 @@ registers! {
     Tbt      "TBT"      0x0448 Plain, 0, 0xffff_ffff, "Transmit burst timer.";
     Ait      "AIT"      0x0458 Plain, 0, 0x0000_ffff, "Adaptive inter-frame spacing.";
     Ledctl   "LEDCTL"   0x0e00 Plain, 0x0706_8302, 0xffff_ffff, "LEDs.";
-    Pba      "PBA"      0x1000 Side(Effect::Pba), 0x0010_0030, 0x0000_007f, "Packet buffer split, KiB.";
+    Pba      "PBA"      0x1000 Side(WriteEffect::Pba), 0x0010_0030, 0x0000_007f, "Packet buffer split, KiB.";
     Fcrtl    "FCRTL"    0x2160 Plain, 0, 0x8000_fff8, "Receive threshold for XON.";
     Fcrth    "FCRTH"    0x2168 Plain, 0, 0x0000_fff8, "Receive threshold for XOFF.";
     Rdfh     "RDFH"     0x2410 Plain, 0, 0x0000_1fff, "Receive FIFO head (diagnostic).";
@@ -143,7 +143,7 @@ registers! {
     Rdlen    "RDLEN"    0x2808 Plain, 0, 0x000f_ff80, "Receive ring length, bytes.";
     Rdh      "RDH"      0x2810 Plain, 0, 0x0000_ffff, "Receive ring head.";
     Rdt      "RDT"      0x2818 Plain, 0, 0x0000_ffff, "Receive ring tail.";
-    Rdtr     "RDTR"     0x2820 Side(Effect::Rdtr), 0, 0x0000_ffff, "Receive delay timer, 1.024 us.";
+    Rdtr     "RDTR"     0x2820 Side(WriteEffect::Rdtr), 0, 0x0000_ffff, "Receive delay timer, 1.024 us.";
     Rxdctl   "RXDCTL"   0x2828 Plain, 0x0101_0000, 0x013f_3f3f, "Receive descriptor control.";
     Radv     "RADV"     0x282c Plain, 0, 0x0000_ffff, "Receive absolute delay, 1.024 us.";
     Rsrpd    "RSRPD"    0x2c00 Plain, 0, 0x0000_0fff, "Small packet size.";
@@ -277,23 +277,23 @@ impl Table {
 
 /// What is at an offset of BAR 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum RegisterPlace {
     /// A single register.
     Register(Register),
     /// Word `.1` of a table.
     Table(Table, usize),
 }
 
-impl Place {
+impl RegisterPlace {
     /// What is at a byte offset; `None` for unknown or unaligned ones.
-    pub fn at(offset: u32) -> Option<Place> {
+    pub fn at(offset: u32) -> Option<RegisterPlace> {
         if let Some(register) = Register::at(offset) {
-            return Some(Place::Register(register));
+            return Some(RegisterPlace::Register(register));
         }
         Table::ALL.into_iter().find_map(|table| {
             let from = offset.checked_sub(table.offset())?;
             let index = (from / 4) as usize;
-            (from % 4 == 0 && index < table.words()).then_some(Place::Table(table, index))
+            (from % 4 == 0 && index < table.words()).then_some(RegisterPlace::Table(table, index))
         })
     }
 }
@@ -306,8 +306,6 @@ pub mod cause {
     pub const TXQE: u32 = 1 << 1;
     /// Link status change.
     pub const LSC: u32 = 1 << 2;
-    /// Receive sequence error.
-    pub const RXSEQ: u32 = 1 << 3;
     /// Receive descriptors are down to the threshold of RCTL.RDMTS.
     pub const RXDMT0: u32 = 1 << 4;
     /// Receiver overrun.
@@ -353,12 +351,6 @@ pub mod status {
     pub const FD: u32 = 1 << 0;
     /// Link up.
     pub const LU: u32 = 1 << 1;
-    /// 1000 Mb/s (bits 7:6 = 10b).
-    pub const SPEED_1000: u32 = 2 << 6;
-    /// 100 Mb/s.
-    pub const SPEED_100: u32 = 1 << 6;
-    /// Auto speed detection found 1000 Mb/s (bits 9:8).
-    pub const ASDV_1000: u32 = 2 << 8;
     /// The bus runs at 66 MHz.
     pub const PCI66: u32 = 1 << 11;
 }

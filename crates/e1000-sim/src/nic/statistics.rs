@@ -148,9 +148,9 @@ mod tests {
         assert_eq!(pair, (0, 0));
         // Both halves of each pair are neighbours.
         for &high in Register::ALL {
-            if high.access() == crate::nic::registers::Access::CounterHigh {
+            if high.access() == crate::nic::registers::RegisterAccess::CounterHigh {
                 let low = Register::at(high.offset() - 4).map(Register::access);
-                assert_eq!(low, Some(crate::nic::registers::Access::CounterLow));
+                assert_eq!(low, Some(crate::nic::registers::RegisterAccess::CounterLow));
             }
         }
     }

@@ -8,8 +8,8 @@
 //! card          the card's cable and registers
 //! ```
 
-pub mod card;
-pub mod outgoing;
+pub(crate) mod card;
+pub(crate) mod outgoing;
 pub mod packet_loop;
 pub mod rings;
 pub mod round;

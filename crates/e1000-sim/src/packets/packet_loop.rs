@@ -8,7 +8,7 @@
 //!          ─> traffic sources take their packets ─> buffers are released
 //! ```
 //!
-//! A [`Meter`] assigns the time of every step to a component. The card's time is no
+//! A [`CycleMeter`] assigns the time of every step to a component. The card's time is no
 //! processor time on a real machine and is left out of a packet's cost.
 
 use std::time::Duration;
@@ -108,16 +108,16 @@ pub trait Card {
 
 /// Cycles by component.
 #[derive(Clone, Copy, Debug)]
-pub struct Meter {
+pub struct CycleMeter {
     at: u64,
     now: Component,
     /// Spent, by component.
     pub spent: ByComponent,
 }
 
-impl Default for Meter {
-    fn default() -> Meter {
-        Meter {
+impl Default for CycleMeter {
+    fn default() -> CycleMeter {
+        CycleMeter {
             at: cycles(),
             now: Component::Idle,
             spent: ByComponent::default(),
@@ -125,7 +125,7 @@ impl Default for Meter {
     }
 }
 
-impl Meter {
+impl CycleMeter {
     /// From here on, time is `component`'s.
     #[inline]
     pub fn switch(&mut self, component: Component) {
@@ -157,7 +157,7 @@ impl Meter {
 /// component again.
 struct Metered<'p, C> {
     card: &'p mut C,
-    meter: &'p mut Meter,
+    meter: &'p mut CycleMeter,
 }
 
 impl<C: Card> Metered<'_, C> {
@@ -209,12 +209,14 @@ const PATIENCE: u32 = 256;
 /// processor time of the waiting thread, which gets no more of it than dom0 does.
 const DOM0_PATIENCE: Duration = Duration::from_secs(2);
 
+/// Gives packets to a driver and takes them back, interrupt by interrupt.
 pub struct PacketLoop<E, C> {
     /// Where the driver runs.
     pub engine: E,
+    /// The card, as the loop reaches it.
     pub card: C,
     /// Cycles by component.
-    pub meter: Meter,
+    pub meter: CycleMeter,
     /// Interrupts that dom0's virtual interrupt flag put off.
     pub deferred: u64,
     /// Packets refused because a frame was not their guest's.
@@ -229,7 +231,7 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
         PacketLoop {
             engine,
             card,
-            meter: Meter::default(),
+            meter: CycleMeter::default(),
             deferred: 0,
             foreign: 0,
             put_off_since: None,
@@ -239,9 +241,6 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
 
     /// Sends `count` packets, traffic sources taking turns, and waits for their
     /// completions. Gives how many were sent: fewer if some were refused.
-    ///
-    /// # Errors
-    /// [`Stop`].
     pub fn send(&mut self, sources: &mut [TrafficSource<'_>], count: u32) -> Result<u32, Stop> {
         let mut sent = 0;
         let mut refused = 0;
@@ -371,9 +370,6 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
     }
 
     /// Lets `frames` arrive, and traffic sources take them.
-    ///
-    /// # Errors
-    /// [`Stop`].
     pub fn receive<'f>(
         &mut self,
         sources: &mut [TrafficSource<'_>],

@@ -44,6 +44,7 @@ pub enum Sent {
     Busy = 1,
     /// No buffers.
     NoBuffer = 2,
+    /// The request is malformed.
     Invalid = 3,
     /// The interface is down.
     Down = 4,
@@ -71,6 +72,7 @@ impl Sent {
 pub struct Fragment {
     /// Machine address.
     pub address: u64,
+    /// Bytes of it.
     pub length: u32,
     zero: u32,
 }
@@ -156,7 +158,9 @@ impl Default for Request {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
+    /// The sender's name for the packet.
     pub cookie: u64,
+    /// The guest that sent it.
     pub guest: u32,
     zero: u32,
 }
@@ -217,7 +221,7 @@ pub const COUNTERS: [&str; 19] = [
 ];
 
 /// Finds dom0's memory in this process.
-pub trait Memory {
+pub trait Dom0Memory {
     /// Where `length` bytes at a dom0 address are, if they are dom0's and
     /// contiguous here. Other processes change them as well.
     fn dom0(&self, address: u64, length: u64) -> Option<*mut u8>;
@@ -237,7 +241,7 @@ pub struct Rings {
 impl Rings {
     /// The rings of `cpu`; `hot_shared` is that symbol's dom0 address. `None` if
     /// they are not set up, or not in dom0's memory.
-    pub fn new(memory: &dyn Memory, hot_shared: u64, cpu: usize) -> Option<Rings> {
+    pub fn new(memory: &dyn Dom0Memory, hot_shared: u64, cpu: usize) -> Option<Rings> {
         let at = hot_shared + cpu as u64 * SHARED_SIZE;
         let shared = memory.dom0(at, SHARED_SIZE)?.cast::<Shared>();
         if !shared.is_aligned() {

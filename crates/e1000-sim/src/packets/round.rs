@@ -13,21 +13,11 @@ pub const BATCH: u32 = 32;
 
 /// The direction of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum PacketDirection {
     /// From traffic sources to the wire.
     Send,
     /// From the wire to traffic sources.
     Receive,
-}
-
-impl Direction {
-    /// `tx` or `rx`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Direction::Send => "tx",
-            Direction::Receive => "rx",
-        }
-    }
 }
 
 /// The result of a round. Plain integers: it crosses processes.
@@ -172,10 +162,7 @@ impl<'m, E: Engine> Runner<'m, E> {
     }
 
     /// Runs a round.
-    ///
-    /// # Errors
-    /// [`Stop`].
-    pub fn run(&mut self, direction: Direction, packets: u64) -> Result<Round, Stop> {
+    pub fn run(&mut self, direction: PacketDirection, packets: u64) -> Result<Round, Stop> {
         let before = self.before(direction);
         let mut batches = Vec::with_capacity((packets / u64::from(BATCH) + 1) as usize);
         let mut done = 0;
@@ -184,8 +171,8 @@ impl<'m, E: Engine> Runner<'m, E> {
             let count = (packets - done).min(u64::from(BATCH)) as u32;
             let spent = self.packet_loop.meter.spent;
             wanted += match direction {
-                Direction::Send => self.send(count)?,
-                Direction::Receive => self.receive(count)?,
+                PacketDirection::Send => self.send(count)?,
+                PacketDirection::Receive => self.receive(count)?,
             };
             batches.push(Batch::new(&spent, &self.packet_loop.meter.spent, count));
             done += u64::from(count);
@@ -224,7 +211,7 @@ impl<'m, E: Engine> Runner<'m, E> {
     }
 
     /// Frames and bytes that arrived where they should, and corrupted ones.
-    fn arrived(&self, direction: Direction) -> ((u64, u64), u64) {
+    fn arrived(&self, direction: PacketDirection) -> ((u64, u64), u64) {
         let total = |sinks: &mut dyn Iterator<Item = &Sink>| {
             sinks.fold(((0, 0), 0), |((frames, bytes), bad), sink| {
                 let sums = (frames + sink.packets(), bytes + sink.bytes());
@@ -232,12 +219,12 @@ impl<'m, E: Engine> Runner<'m, E> {
             })
         };
         match direction {
-            Direction::Send => total(&mut std::iter::once(&self.packet_loop.card.sent)),
-            Direction::Receive => total(&mut self.sources.iter().map(|e| &e.received)),
+            PacketDirection::Send => total(&mut std::iter::once(&self.packet_loop.card.sent)),
+            PacketDirection::Receive => total(&mut self.sources.iter().map(|e| &e.received)),
         }
     }
 
-    fn before(&self, direction: Direction) -> Before {
+    fn before(&self, direction: PacketDirection) -> Before {
         let (arrived, corrupted) = self.arrived(direction);
         Before {
             deferred: self.packet_loop.deferred,
@@ -249,7 +236,7 @@ impl<'m, E: Engine> Runner<'m, E> {
 
     fn summary(
         &self,
-        direction: Direction,
+        direction: PacketDirection,
         packets: u64,
         wanted: u64,
         before: &Before,

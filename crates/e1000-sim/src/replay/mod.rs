@@ -25,10 +25,10 @@
 //! predictors that would slow the driver. So this is the driver's cost with warm
 //! caches; the packet loop measures the cost of all together.
 
-pub mod grounds;
-pub mod player;
-pub mod recorder;
-pub mod tape;
+pub(crate) mod grounds;
+pub(crate) mod player;
+pub(crate) mod recorder;
+pub(crate) mod tape;
 
 pub use tape::{Tape, TapeSlot};
 

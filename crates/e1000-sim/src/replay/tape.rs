@@ -66,13 +66,16 @@ pub struct Event {
     pub stores: Vec<Store>,
 }
 
+/// What the driver did in a round, and what it met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tape {
     /// Packets moved.
     pub packets: u64,
     /// The driver's instructions in it.
     pub instructions: u64,
+    /// Memory that it reads, with the contents at the beginning.
     pub words: Vec<Word>,
+    /// Calls and returns between driver and kernel, in order.
     pub events: Vec<Event>,
 }
 

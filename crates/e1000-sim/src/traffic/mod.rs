@@ -54,7 +54,9 @@ const PROTOCOL_UDP: u8 = 17;
 pub struct Flow {
     /// Its number: the guest's.
     pub number: u32,
+    /// Address of the sender.
     pub source: Mac,
+    /// Address of the receiver.
     pub destination: Mac,
 }
 

@@ -18,6 +18,7 @@ pub struct Sink {
 /// Counts of one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
+    /// Packets that came, each once.
     pub packets: u64,
     /// Bytes of frames, without FCS.
     pub bytes: u64,

@@ -62,6 +62,7 @@ pub struct TrafficSource<'m> {
     pub sent: u64,
     /// Stream bytes described so far.
     pub streamed: u32,
+    /// Packets whose completion was seen.
     pub completed: u64,
     /// Completions of nothing that was outstanding.
     pub bad_completions: u64,

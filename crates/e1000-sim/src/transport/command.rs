@@ -11,10 +11,16 @@ pub enum Command {
     Call {
         /// Its dom0 address ([`crate::image::KernelPlan::symbol`]).
         function: u64,
+        /// As the psABI passes them.
         arguments: [u64; 6],
     },
     /// Run one of the functions that [`crate::dom0::Dom0::start_with`] was given.
-    Work { number: u32, arguments: [u64; 5] },
+    Work {
+        /// Its place in that list.
+        number: u32,
+        /// Numbers that it understands.
+        arguments: [u64; 5],
+    },
     /// Make dom0's accesses to the NIC trap or not.
     SetBar(BarMode),
     /// Run a packet loop; its outcome is in the mailbox.
@@ -86,7 +92,7 @@ impl Command {
 /// How kernel code ended, as it crosses processes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ending {
+pub struct KernelEnding {
     /// [`RETURNED`], [`OOPS`] or [`FAILED`].
     pub kind: u64,
     /// `rax` if it returned; a [`crate::dom0::Failure`] if it failed.
@@ -97,11 +103,11 @@ pub struct Ending {
     pub oops: Oops,
 }
 
-/// [`Ending::kind`] of code that returned.
+/// [`KernelEnding::kind`] of code that returned.
 pub const RETURNED: u64 = 0;
-/// [`Ending::kind`] of code that ended in an oops.
+/// [`KernelEnding::kind`] of code that ended in an oops.
 pub const OOPS: u64 = 1;
-/// [`Ending::kind`] of a request that dom0 could not begin.
+/// [`KernelEnding::kind`] of a request that dom0 could not begin.
 pub const FAILED: u64 = 2;
 
 #[cfg(test)]

@@ -32,13 +32,6 @@ const PATIENCE: u32 = 200_000;
 const SPIN: u32 = 64;
 
 impl SpinLock {
-    /// A free lock.
-    pub const fn new() -> SpinLock {
-        SpinLock {
-            owner: AtomicU64::new(0),
-        }
-    }
-
     /// Takes it. May be used in signal handlers of threads that do not hold it.
     pub fn lock(&self) -> (Guard<'_>, Taken) {
         let me = this_thread();
@@ -119,7 +112,9 @@ mod tests {
 
     #[test]
     fn one_thread_at_a_time() {
-        static LOCK: SpinLock = SpinLock::new();
+        static LOCK: SpinLock = SpinLock {
+            owner: AtomicU64::new(0),
+        };
         static COUNT: AtomicU64 = AtomicU64::new(0);
         std::thread::scope(|scope| {
             for _ in 0..3 {

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use libc::c_void;
 
-use super::command::{self, Ending};
+use super::command::{self, KernelEnding};
 use super::console::Console;
 use super::lock::{Guard, SpinLock, Taken};
 use super::rendezvous::Rendezvous;
@@ -54,9 +54,6 @@ unsafe impl<T: Zeroed> Sync for SharedPages<T> {}
 
 impl<T: Zeroed> SharedPages<T> {
     /// New memory.
-    ///
-    /// # Errors
-    /// The system call's.
     pub fn new() -> Result<SharedPages<T>, LiveError> {
         // SAFETY: a new mapping at an address of the kernel's choice.
         let at = unsafe {
@@ -107,6 +104,7 @@ pub struct Mailbox {
     pub outcome: OutcomeSlot,
     /// The tape of the last loop that was recorded.
     pub tape: TapeSlot,
+    /// What the kernel prints.
     pub console: Console,
     /// Counts of events.
     pub counters: Counters,
@@ -133,9 +131,6 @@ unsafe impl Sync for Mailbox {}
 
 impl Mailbox {
     /// Makes the memory, before any fork.
-    ///
-    /// # Errors
-    /// The system call's.
     pub fn new() -> Result<SharedPages<Mailbox>, LiveError> {
         SharedPages::new()
     }
@@ -208,7 +203,7 @@ pub struct CommandSlot {
     /// Whose turn it is.
     pub meet: Rendezvous,
     pub(crate) request: UnsafeCell<[u64; command::WORDS]>,
-    pub(crate) answer: UnsafeCell<Ending>,
+    pub(crate) answer: UnsafeCell<KernelEnding>,
 }
 
 /// Most arguments of an upcall after the sixth.
@@ -240,7 +235,7 @@ pub struct UpcallSlot {
     /// Whose turn it is.
     pub meet: Rendezvous,
     pub(crate) request: UnsafeCell<UpcallRequest>,
-    pub(crate) answer: UnsafeCell<Ending>,
+    pub(crate) answer: UnsafeCell<KernelEnding>,
     /// Bytes `low..high`, from index 0.
     pub(crate) window: UnsafeCell<[u8; WINDOW]>,
 }
@@ -263,6 +258,7 @@ pub enum Counter {
     Upcalls,
     /// Commands served.
     Commands,
+    /// Faults of kernel code.
     Oopses,
     /// Warnings (WARN).
     Warnings,
@@ -280,6 +276,7 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Adds to a counter; any process may, at any time.
     pub fn add(&self, counter: Counter, count: u64) {
         self.values[counter as usize].fetch_add(count, Ordering::Relaxed);
     }

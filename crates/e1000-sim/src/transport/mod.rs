@@ -11,8 +11,8 @@
 //! ```
 
 pub mod command;
-pub mod console;
-pub mod lock;
+pub(crate) mod console;
+pub(crate) mod lock;
 pub mod mailbox;
 pub mod rendezvous;
 pub mod wire;

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use e1000_sim::dom0::job::Look;
 use e1000_sim::measure::profile::Component;
-use e1000_sim::packets::round::Direction;
-use e1000_sim::paths::{PacketPath, Paths, Seen, Work};
+use e1000_sim::packets::round::PacketDirection;
+use e1000_sim::paths::{PacketPath, Paths, RoundResult, Work};
 use e1000_sim::replay::Turn;
 use e1000_sim::traffic::source::Shape;
 use e1000_sim::transport::rendezvous::Limits;
@@ -45,7 +45,7 @@ pub fn run(scheme: Scheme) {
         paths
             .set_shape(Shape::Frames(1514))
             .unwrap_or_else(|error| panic!("{error}"));
-        for direction in [Direction::Send, Direction::Receive] {
+        for direction in [PacketDirection::Send, PacketDirection::Receive] {
             plays_alone(&mut paths, direction, has_table);
         }
         for (direction, path) in both_ways() {
@@ -65,7 +65,7 @@ pub fn run(scheme: Scheme) {
 
 /// Both drivers can play the recording, and a play has no lasting effect: packets after
 /// it arrive.
-fn plays_alone(paths: &mut Paths<'_>, direction: Direction, has_table: bool) {
+fn plays_alone(paths: &mut Paths<'_>, direction: PacketDirection, has_table: bool) {
     let tape = paths
         .record(direction, RECORDED)
         .unwrap_or_else(|error| panic!("{direction:?}: {error}"));
@@ -98,7 +98,7 @@ fn plays_alone(paths: &mut Paths<'_>, direction: Direction, has_table: bool) {
 
 /// Cycles are assigned to the component that ran, also where one process waits for
 /// another.
-fn check_turns(path: PacketPath, seen: &Seen) {
+fn check_turns(path: PacketPath, seen: &RoundResult) {
     let turns = Component::COSTS.map(|cost| seen.round.spent[cost as usize] > 0);
     // Driver, support: never a turn; hypervisor, dom0, guest.
     let expected = match path {
@@ -110,8 +110,8 @@ fn check_turns(path: PacketPath, seen: &Seen) {
     assert_eq!(turns, expected, "{path:?} {:?}", seen.round);
 }
 
-fn both_ways() -> impl Iterator<Item = (Direction, PacketPath)> {
-    let directions = [Direction::Send, Direction::Receive];
+fn both_ways() -> impl Iterator<Item = (PacketDirection, PacketPath)> {
+    let directions = [PacketDirection::Send, PacketDirection::Receive];
     directions
         .into_iter()
         .flat_map(|direction| PacketPath::ALL.map(|path| (direction, path)))
@@ -120,10 +120,10 @@ fn both_ways() -> impl Iterator<Item = (Direction, PacketPath)> {
 fn moves(
     paths: &mut Paths<'_>,
     path: PacketPath,
-    direction: Direction,
+    direction: PacketDirection,
     look: Look,
     packets: u64,
-) -> Seen {
+) -> RoundResult {
     let work = Work {
         direction,
         packets,
@@ -131,7 +131,10 @@ fn moves(
     };
     let seen = paths.run(path, work).unwrap_or_else(|error| {
         let console = paths.system.mailbox().console.since(0);
-        panic!("{} {direction:?} {look:?}: {error}\n{console}", path.name())
+        panic!(
+            "{} {direction:?} {look:?}: {error}\n{console}",
+            path.as_str()
+        )
     });
     let round = seen.round;
     assert_eq!((round.lost, round.corrupted, seen.upcalls), (0, 0, 0));

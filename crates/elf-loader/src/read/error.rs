@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::machine::{Machine, TAKEN};
+use super::machine::{ElfMachine, TAKEN};
 
 /// Why [`crate::read()`] refused a file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -45,7 +45,7 @@ pub enum ReadError {
     },
     /// Another machine or byte order, or x86-64 with words of 32 bits (x32).
     #[error("this object is for {0}; twin takes objects for {TAKEN} only: compile it for x86-64")]
-    Machine(Machine),
+    Machine(ElfMachine),
     /// A field of the ELF header that cannot be right.
     #[error("the ELF header is damaged: {problem}; build the object again")]
     Header {

@@ -7,7 +7,7 @@ use goblin::elf::header::{self, Header};
 use goblin::elf::section_header::SectionHeader;
 
 use super::error::ReadError;
-use super::machine::{Machine, TAKEN};
+use super::machine::{ElfMachine, TAKEN};
 
 /// Offset of `e_machine`, the same in both classes (gABI chapter 4).
 const E_MACHINE: usize = 18;
@@ -41,8 +41,8 @@ pub(super) fn file_header(bytes: &[u8]) -> Result<Header, ReadError> {
     }
     let machine = [bytes[E_MACHINE], bytes[E_MACHINE + 1]];
     let machine = match bytes[header::EI_DATA] {
-        header::ELFDATA2LSB => Machine::new(u16::from_le_bytes(machine), bits, false),
-        header::ELFDATA2MSB => Machine::new(u16::from_be_bytes(machine), bits, true),
+        header::ELFDATA2LSB => ElfMachine::new(u16::from_le_bytes(machine), bits, false),
+        header::ELFDATA2MSB => ElfMachine::new(u16::from_be_bytes(machine), bits, true),
         other => {
             return Err(damaged(format!(
                 "its byte order is {other}, neither 1 nor 2"

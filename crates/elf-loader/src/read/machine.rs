@@ -6,14 +6,14 @@ use goblin::elf::header;
 
 /// What an object is for: `e_machine` with class and byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub struct ElfMachine {
     number: u16,
     bits: u32,
     big_endian: bool,
 }
 
 /// The one machine that is taken.
-pub(super) const TAKEN: Machine = Machine::new(header::EM_X86_64, 64, false);
+pub(super) const TAKEN: ElfMachine = ElfMachine::new(header::EM_X86_64, 64, false);
 
 /// Machines that Linux runs on, by their names (gABI chapter 4, `e_machine`).
 const NAMES: [(u16, &str); 16] = [
@@ -35,9 +35,9 @@ const NAMES: [(u16, &str); 16] = [
     (258, "LoongArch"),
 ];
 
-impl Machine {
-    pub(super) const fn new(number: u16, bits: u32, big_endian: bool) -> Machine {
-        Machine {
+impl ElfMachine {
+    pub(super) const fn new(number: u16, bits: u32, big_endian: bool) -> ElfMachine {
+        ElfMachine {
             number,
             bits,
             big_endian,
@@ -45,7 +45,7 @@ impl Machine {
     }
 }
 
-impl fmt::Display for Machine {
+impl fmt::Display for ElfMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = NAMES.iter().find(|(number, _)| *number == self.number);
         let name = match name {

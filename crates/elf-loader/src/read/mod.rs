@@ -30,7 +30,7 @@ use crate::model::{MAX_SECTION_SIZE, Object, Relocation, Role, Section, SectionI
 use entry::{relocation, string, symbol};
 pub use error::{ReadError, RelocationProblem, SectionProblem, SymbolProblem};
 use header::{damaged, file_header, part, section_headers};
-pub use machine::Machine;
+pub use machine::ElfMachine;
 
 const SHF_COMPRESSED: u64 = 0x800;
 const SHT_RELR: u32 = 19;

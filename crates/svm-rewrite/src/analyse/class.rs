@@ -112,7 +112,7 @@ pub enum Class {
     Drop,
     /// No path of a hypervisor instance comes here: dropped (`analyse/reach.rs`). The
     /// kind is the one that it had, for statistics.
-    Unreached(Option<Kind>),
+    Unreached(Option<SiteClass>),
     /// One explicit memory operand outside the frame.
     Memory(Space),
     /// `prefetch*`: a hint, which must not become an abort.
@@ -151,7 +151,7 @@ pub enum Class {
     /// `and $-alignment,%rsp`.
     Realign(u8),
     /// Stays as it is, its relocations carried over; counted as that kind.
-    Keep(Option<Kind>),
+    Keep(Option<SiteClass>),
     /// Stays as it is, and its operand is relative to the instruction itself: the place
     /// of this instruction.
     KeepOwnPlace(InstIdx),
@@ -165,61 +165,45 @@ pub enum Class {
 // Each instruction has one.
 const _: () = assert!(size_of::<Class>() <= 8);
 
-/// Classes as reports and statistics name them; scripts rely on these names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Accesses to the driver's own stack frame.
-    Stack,
-    /// Accesses through registers.
-    Heap,
-    /// Accesses at a constant address.
-    Global,
-    /// Accesses relative to `%fs` or `%gs`.
-    Percpu,
-    /// String instructions: `movs`, `stos` and so on.
-    String,
-    /// Bit tests whose offset is in a register.
-    Bitstring,
-    /// `push` and `pop` with an operand in memory.
-    PushPop,
-    /// Indirect call.
-    IndirectCall,
-    /// Indirect jump.
-    IndirectJump,
-    /// Port I/O.
-    PortIo,
-    /// Privileged or sensitive.
-    Sensitive,
-    /// Needs rewriting for another reason (returns, traps, addresses).
-    Other,
+twin_abi::listed! {
+    /// Classes as reports and statistics name them; scripts rely on these names.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SiteClass {
+        /// Accesses to the driver's own stack frame.
+        Stack => "stack",
+        /// Accesses through registers.
+        Heap => "heap",
+        /// Accesses at a constant address.
+        Global => "global",
+        /// Accesses relative to `%fs` or `%gs`.
+        Percpu => "percpu",
+        /// String instructions: `movs`, `stos` and so on.
+        String => "string",
+        /// Bit tests whose offset is in a register.
+        Bitstring => "bitstring",
+        /// `push` and `pop` with an operand in memory.
+        PushPop => "push_pop",
+        /// Indirect call.
+        IndirectCall => "indirect_call",
+        /// Indirect jump.
+        IndirectJump => "indirect_jump",
+        /// Port I/O.
+        PortIo => "port_io",
+        /// Privileged or sensitive.
+        Sensitive => "sensitive",
+        /// Needs rewriting for another reason (returns, traps, addresses).
+        Other => "other",
+    }
 }
 
-impl Kind {
-    /// The name as printed.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Kind::Stack => "stack",
-            Kind::Heap => "heap",
-            Kind::Global => "global",
-            Kind::Percpu => "percpu",
-            Kind::String => "string",
-            Kind::Bitstring => "bitstring",
-            Kind::PushPop => "push_pop",
-            Kind::IndirectCall => "indirect_call",
-            Kind::IndirectJump => "indirect_jump",
-            Kind::PortIo => "port_io",
-            Kind::Sensitive => "sensitive",
-            Kind::Other => "other",
-        }
-    }
-
-    fn of_space(space: Space) -> Kind {
+impl SiteClass {
+    fn of_space(space: Space) -> SiteClass {
         match space {
-            Space::Stack => Kind::Stack,
-            Space::Heap => Kind::Heap,
-            Space::Global => Kind::Global,
-            Space::PerCpu(_) => Kind::Percpu,
+            Space::Stack => SiteClass::Stack,
+            Space::Heap => SiteClass::Heap,
+            Space::Global => SiteClass::Global,
+            Space::PerCpu(_) => SiteClass::Percpu,
         }
     }
 }
@@ -227,7 +211,7 @@ impl Kind {
 impl Class {
     /// The class as statistics count it; `None` for an instruction that reaches no
     /// memory and is copied or dropped.
-    pub fn kind(self) -> Option<Kind> {
+    pub fn site_class(self) -> Option<SiteClass> {
         match self {
             Class::Plain
             | Class::Drop
@@ -235,21 +219,21 @@ impl Class {
             | Class::KeepBranch(_)
             | Class::StaticNop => None,
             Class::Keep(kind) | Class::Unreached(kind) => kind,
-            Class::Stack => Some(Kind::Stack),
-            Class::Memory(space) | Class::Prefetch(space) => Some(Kind::of_space(space)),
-            Class::BitString(_) => Some(Kind::Bitstring),
-            Class::Xlat => Some(Kind::Heap),
-            Class::String(..) => Some(Kind::String),
-            Class::PushMemory(_) | Class::PopMemory(_) => Some(Kind::PushPop),
-            Class::CallIndirect(_) => Some(Kind::IndirectCall),
-            Class::JumpIndirect(_) | Class::Switch(_) => Some(Kind::IndirectJump),
-            Class::Port(_) | Class::PortString(..) => Some(Kind::PortIo),
+            Class::Stack => Some(SiteClass::Stack),
+            Class::Memory(space) | Class::Prefetch(space) => Some(SiteClass::of_space(space)),
+            Class::BitString(_) => Some(SiteClass::Bitstring),
+            Class::Xlat => Some(SiteClass::Heap),
+            Class::String(..) => Some(SiteClass::String),
+            Class::PushMemory(_) | Class::PopMemory(_) => Some(SiteClass::PushPop),
+            Class::CallIndirect(_) => Some(SiteClass::IndirectCall),
+            Class::JumpIndirect(_) | Class::Switch(_) => Some(SiteClass::IndirectJump),
+            Class::Port(_) | Class::PortString(..) => Some(SiteClass::PortIo),
             Class::AddressOf(_)
             | Class::KeepOwnPlace(_)
             | Class::Return
             | Class::Trap(_)
             | Class::FramePointerToStack
-            | Class::Realign(_) => Some(Kind::Other),
+            | Class::Realign(_) => Some(SiteClass::Other),
         }
     }
 }

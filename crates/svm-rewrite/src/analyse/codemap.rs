@@ -14,7 +14,7 @@ use elf_loader::special;
 
 use crate::analyse::switches::Switches;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
-use crate::refusal::{self, Code, Refusal};
+use crate::refusal::{self, Refusal, RefusalCode};
 
 /// Places that indirect calls may reach: section and offset, in order.
 pub type Codemap = BTreeSet<(CodeIdx, u64)>;
@@ -32,7 +32,7 @@ pub fn entries(lifted: &Lifted<'_>, switches: &Switches) -> Result<Codemap, Vec<
         .filter(|f| !f.padding)
         .map(|f| (f.section, f.start))
         .collect();
-    for (_, value) in &lifted.values {
+    for (_, value) in &lifted.relocated_values {
         let place = lifted.code_place(value.symbol, value.addend);
         found.extend(place.filter(|p| starts.contains(p)));
     }
@@ -87,5 +87,5 @@ fn middle(lifted: &Lifted<'_>, data: &str, at: u64, code: CodeIdx, offset: u64) 
     let reason = format!(
         "data refers to {section}+{offset:#x}, which is not the start of a function ({name}): a jump table"
     );
-    Refusal::at(Code::CodeReference, data, at, reason)
+    Refusal::at(RefusalCode::CodeReference, data, at, reason)
 }

@@ -18,7 +18,7 @@ use foldhash::HashMap;
 use liveness::{BlockId, Effect, LocSet};
 
 use crate::lift::{FuncIdx, InstIdx, Lifted};
-use crate::refusal::{self, Code, Refusal};
+use crate::refusal::{self, Refusal, RefusalCode};
 use class::Class;
 use classify::{Kept, Question};
 use flow::effects;
@@ -75,7 +75,7 @@ pub(crate) fn analyse<'a>(
     for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
         judge.function(f, &mut surveyor, &mut judgements);
     }
-    let known = flow::Known {
+    let known = flow::InstFacts {
         exits: &judgements.exits,
         surveys: &judgements.surveys,
         changes_facts: &judgements.changes_facts,
@@ -108,7 +108,7 @@ pub(crate) fn analyse<'a>(
 fn backward(lifted: &Lifted<'_>, flow: &Flow) -> Vec<Refusal> {
     let reason = "the direction flag may be set here; put cld before calls and returns";
     let all = flow.backward.iter();
-    all.map(|i| lifted.refusal(Code::Direction, *i, reason))
+    all.map(|i| lifted.refusal(RefusalCode::Direction, *i, reason))
         .collect()
 }
 

@@ -51,7 +51,7 @@ pub fn leave_out(
     for (i, class) in classes.iter_mut().enumerate() {
         let stops = lifted.insts[i].iced.mnemonic() == Mnemonic::Int3;
         match (reached[i], stops) {
-            (false, false) => *class = Class::Unreached(class.kind()),
+            (false, false) => *class = Class::Unreached(class.site_class()),
             (true, true) => *class = Class::Trap(Trap::Bug),
             (false, true) | (true, false) => {}
         }

@@ -3,15 +3,14 @@
 //! asking again.
 
 use crate::asm::{Field, Referent};
-use crate::lift::{Inst, InstIdx, Lifted, Value, ValueIdx};
-use crate::refusal::{self, Code, Refusal};
+use crate::lift::{Inst, InstIdx, Lifted, RelocatedValue, ValueIdx};
+use crate::refusal::{self, Refusal, RefusalCode};
 
 /// What one relocated field becomes.
 #[derive(Clone, Copy, Debug)]
-pub struct Reference {
+pub struct FieldReference {
     /// Offset of the field in the original instruction, in bytes.
     pub at: u8,
-    /// The field.
     pub field: Field,
     /// What it holds.
     pub referent: Referent,
@@ -20,7 +19,7 @@ pub struct Reference {
 /// The references of an object's code.
 pub struct References {
     /// By value; complete if none is refused.
-    found: Vec<Reference>,
+    found: Vec<FieldReference>,
     /// Those that cannot be carried over.
     pub refusals: Vec<Refusal>,
 }
@@ -30,22 +29,22 @@ impl References {
     /// carried over.
     pub fn find(
         lifted: &Lifted<'_>,
-        carry: impl Fn(InstIdx, Value) -> Result<(Field, Referent), String>,
+        carry: impl Fn(InstIdx, RelocatedValue) -> Result<(Field, Referent), String>,
     ) -> References {
         let mut references = References {
-            found: Vec::with_capacity(lifted.values.len()),
+            found: Vec::with_capacity(lifted.relocated_values.len()),
             refusals: Vec::new(),
         };
-        for &(i, value) in &lifted.values {
+        for &(i, value) in &lifted.relocated_values {
             let at = value.at;
             match carry(i, value) {
-                Ok((field, referent)) => references.found.push(Reference {
+                Ok((field, referent)) => references.found.push(FieldReference {
                     at,
                     field,
                     referent,
                 }),
                 Err(reason) => {
-                    let refused = lifted.refusal(Code::Relocation, i, reason);
+                    let refused = lifted.refusal(RefusalCode::Relocation, i, reason);
                     refusal::add(&mut references.refusals, refused);
                 }
             }
@@ -54,12 +53,12 @@ impl References {
     }
 
     /// That of a value, if none was refused.
-    pub fn get(&self, value: ValueIdx) -> Reference {
+    pub fn get(&self, value: ValueIdx) -> FieldReference {
         self.found[value.index()]
     }
 
     /// Those of an instruction.
-    pub fn of(&self, inst: &Inst) -> impl Iterator<Item = Reference> {
-        inst.values().map(|value| self.get(value))
+    pub fn of(&self, inst: &Inst) -> impl Iterator<Item = FieldReference> {
+        inst.relocated_values().map(|value| self.get(value))
     }
 }

@@ -21,12 +21,12 @@ pub struct Survey {
     /// Those that it may change.
     pub written: LocSet,
     /// What it does to memory, by an operand or without naming it.
-    pub memory: Memory,
+    pub memory: MemoryEffect,
 }
 
 /// What an instruction does to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
+pub enum MemoryEffect {
     /// It reaches none.
     Untouched,
     /// It reads and never writes.
@@ -68,7 +68,6 @@ impl Surveyor {
         }
     }
 
-    /// The survey of this instruction.
     pub fn of(&mut self, iced: &Instruction) -> Survey {
         let asked = anywhere(iced);
         let place = place(&asked, self.known.len());
@@ -133,14 +132,14 @@ fn place(iced: &Instruction, places: usize) -> usize {
     hash::place(mixed, places)
 }
 
-fn memory(info: &InstructionInfo) -> Memory {
+fn memory(info: &InstructionInfo) -> MemoryEffect {
     let used = info.used_memory();
     if used.is_empty() {
-        Memory::Untouched
+        MemoryEffect::Untouched
     } else if used.iter().all(|m| only_reads(m.access())) {
-        Memory::Read
+        MemoryEffect::Read
     } else {
-        Memory::Written
+        MemoryEffect::Written
     }
 }
 
@@ -173,7 +172,7 @@ pub const FOLLOWED: LocSet = LocSet::registers()
 
 /// Whether an instruction may change a fact of [`crate::frame`]. Nearly none does.
 pub fn may_change_facts(iced: &Instruction, survey: &Survey) -> bool {
-    survey.memory == Memory::Written
+    survey.memory == MemoryEffect::Written
         || survey.written.intersects(FOLLOWED)
         || matches!(iced.mnemonic(), Mnemonic::Std | Mnemonic::Cld)
         || matches!(

@@ -71,7 +71,6 @@ impl Field {
 pub struct Reference {
     /// Position of the field: buffer offset and number of items before it.
     at: Position,
-    /// The field.
     pub field: Field,
     /// What it holds.
     pub referent: Referent,
@@ -119,7 +118,6 @@ impl Position {
 pub enum Piece {
     /// Instructions: so many bytes.
     Code(Position, u32),
-    /// A branch to a label.
     Branch(Position, Branch, Label),
     /// Padding up to a multiple.
     Align(u32),
@@ -186,7 +184,6 @@ impl Assembler {
         }
     }
 
-    /// Bytes as they are.
     pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }

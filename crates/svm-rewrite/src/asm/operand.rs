@@ -40,11 +40,8 @@ pub enum Index {
 /// `segment:displacement(%base,%index,scale)`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// Segment.
     pub segment: Option<Segment>,
-    /// Base.
     pub base: Base,
-    /// Index.
     pub index: Index,
     /// Displacement; of an operand relative to `rip`, the address.
     pub displacement: i64,

@@ -6,7 +6,7 @@ use twin_abi::stack;
 
 use super::Emitter;
 use crate::analyse::class::Space;
-use crate::analyse::references::Reference;
+use crate::analyse::references::FieldReference;
 use crate::asm::{Address, Base, Field, Operand, Segment, Shape, ri, rm, rr};
 use crate::lift::{Inst, InstIdx};
 use crate::registers::reg64;
@@ -50,7 +50,7 @@ impl Emitter<'_> {
             ..inst.operand()
         };
         if let Some(value) = inst.displacement {
-            let Reference {
+            let FieldReference {
                 field, referent, ..
             } = self.references.get(value);
             return match field {

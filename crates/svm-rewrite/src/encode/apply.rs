@@ -5,7 +5,6 @@
 
 use std::rc::Rc;
 
-use elf_loader::SectionId;
 use foldhash::HashMap;
 use twin_abi::Scheme;
 
@@ -18,7 +17,7 @@ use crate::frame::facts::FactsBefore;
 use crate::frame::variants::{Variant, Variants};
 use crate::frame::words::StackWords;
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
-use crate::plan::Plan;
+use crate::plan::InstPlan;
 use crate::plan::returns::ReturnWords;
 use crate::schemes::row;
 
@@ -30,7 +29,6 @@ pub struct Applied {
     pub labels: Labels,
     /// The end of each function's instructions, before its out-of-line parts.
     pub ends: Vec<Label>,
-    /// The end of each function.
     pub function_ends: Vec<Label>,
     /// Where the out-of-line parts of first variants begin.
     pub stubs: Vec<StubPlace>,
@@ -44,10 +42,6 @@ pub struct Applied {
     /// Where jumps through thunks are that a switch replaced, with the number of the
     /// section.
     pub thunks: Vec<(u16, InstIdx, Position)>,
-    /// The words of jump tables: section, offset, and the number of the case.
-    pub words: Vec<(SectionId, u64, u32)>,
-    /// Where kept instructions end, by index.
-    pub kept_ends: HashMap<u32, Position>,
     /// Whether an instruction is left out: no path comes to it.
     pub left_out: Vec<bool>,
 }
@@ -73,7 +67,7 @@ pub struct Decisions<'d> {
     /// How addresses are translated.
     pub scheme: Scheme,
     /// How each instruction is treated.
-    pub plans: &'d [Plan],
+    pub plans: &'d [InstPlan],
     /// Stack facts.
     pub facts: &'d FactsBefore,
     /// The variants of functions.
@@ -85,7 +79,6 @@ pub struct Decisions<'d> {
 }
 
 impl<'d> Decisions<'d> {
-    /// An emitter for a section.
     pub fn emitter<'e>(&self, labels: &'e mut Labels, section: u16) -> Emitter<'e>
     where
         'd: 'e,
@@ -149,7 +142,7 @@ pub fn object(decisions: &Decisions<'_>, poison: bool) -> Applied {
     let labels = apply(decisions, poison, &mut written);
     // --- all code is written; the rest collects the results ---
     let assemblers = (0..).zip(written.assemblers);
-    let unreached = |plan: &Plan| matches!(plan.class, Class::Unreached(_));
+    let unreached = |plan: &InstPlan| matches!(plan.class, Class::Unreached(_));
     Applied {
         sections: assemblers.map(|(n, asm)| asm.lay_out(n, &labels)).collect(),
         labels,
@@ -160,8 +153,6 @@ pub fn object(decisions: &Decisions<'_>, poison: bool) -> Applied {
         depths: written.depths,
         locked: written.locked,
         thunks: written.thunks,
-        words: decisions.analysis.switches.words().collect(),
-        kept_ends: written.kept_ends,
         left_out: decisions.plans.iter().map(unreached).collect(),
     }
 }
@@ -177,7 +168,6 @@ struct Written {
     depths: Vec<Vec<Depth>>,
     thunks: Vec<(u16, InstIdx, Position)>,
     locked: Vec<(u16, InstIdx, Position)>,
-    kept_ends: HashMap<u32, Position>,
 }
 
 impl Sink for Written {
@@ -209,7 +199,6 @@ impl Sink for Written {
         self.thunks.extend(thunks.map(|(i, at)| (section, i, at)));
         let locked = emitter.locked.into_iter();
         self.locked.extend(locked.map(|(i, at)| (section, i, at)));
-        self.kept_ends.extend(emitter.kept_ends);
         self.depths.push(emitter.depths);
         self.assemblers.push(emitter.asm);
     }
@@ -227,7 +216,6 @@ fn beginning(
     returns.kept_at(entry).map(|_| labels.fresh())
 }
 
-/// The labels of instructions, for each variant.
 pub struct LabelsByVariant(Vec<InstLabels>);
 
 impl LabelsByVariant {

@@ -9,7 +9,7 @@ use super::Emitter;
 use crate::analyse::class::Space;
 use crate::asm::{Address, Operand, ri, rr};
 use crate::lift::InstIdx;
-use crate::plan::Plan;
+use crate::plan::InstPlan;
 use crate::registers::{gpr, reg16, reg32, reg64};
 
 impl Emitter<'_> {
@@ -28,7 +28,7 @@ impl Emitter<'_> {
     ///     bts   %m, (%v)
     ///     <close>
     /// ```
-    pub fn bit_string(&mut self, i: InstIdx, plan: &Plan, space: Space) {
+    pub fn bit_string(&mut self, i: InstIdx, plan: &InstPlan, space: Space) {
         let iced = self.lifted.inst(i).iced;
         let offset = iced.op1_register();
         let log2_bytes = iced.memory_size().size().trailing_zeros();

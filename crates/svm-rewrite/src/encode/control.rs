@@ -10,7 +10,7 @@ use crate::analyse::routines;
 use crate::asm::import::{Import, Service};
 use crate::asm::{Branch, Jump, Operand, Referent, ShortOnly, m, mr, r, rm};
 use crate::lift::{Destination, InstIdx};
-use crate::plan::Plan;
+use crate::plan::InstPlan;
 use crate::registers::reg64;
 
 /// The register in which `twin_stlb_call` takes the VM address. It is free at a call,
@@ -32,7 +32,7 @@ impl Emitter<'_> {
     /// A direct branch or call. Inside the section it goes to a label, and layout chooses
     /// its length; out of the section it has a relocation, with r10 and r11 spilled if
     /// they are live.
-    pub fn branch(&mut self, i: InstIdx, plan: &Plan, branch: Branch) {
+    pub fn branch(&mut self, i: InstIdx, plan: &InstPlan, branch: Branch) {
         match (branch, self.lifted.destination(i)) {
             (Branch::Jump(jump), Destination::Import(s)) if self.rules.keeps_calls => {
                 self.branch_to_kernel(i, jump, s);
@@ -44,7 +44,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn jump(&mut self, i: InstIdx, plan: &Plan, jump: Jump, destination: Destination) {
+    fn jump(&mut self, i: InstIdx, plan: &InstPlan, jump: Jump, destination: Destination) {
         match destination {
             Destination::Inst(to) if self.is_near(to) => {
                 let label = match jump {
@@ -100,7 +100,7 @@ impl Emitter<'_> {
     ///
     /// A target in memory is loaded through a translation first. Registers that only this
     /// callee keeps are pushed before all of it and popped after the call.
-    pub fn indirect(&mut self, i: InstIdx, plan: &Plan, callee: Callee, jump: Jump) {
+    pub fn indirect(&mut self, i: InstIdx, plan: &InstPlan, callee: Callee, jump: Jump) {
         self.across(plan, |e| {
             match callee {
                 Callee::Register(TARGET) => {}
@@ -116,7 +116,7 @@ impl Emitter<'_> {
     }
 
     /// Keeps the registers over a transfer that only this callee keeps.
-    pub(super) fn across(&mut self, plan: &Plan, transfer: impl FnOnce(&mut Self)) {
+    pub(super) fn across(&mut self, plan: &InstPlan, transfer: impl FnOnce(&mut Self)) {
         let across = [Reg::R10, Reg::R11];
         let across = across.map(|r| Some(r).filter(|r| plan.across.contains(LocSet::reg(*r))));
         for register in across.into_iter().flatten() {
@@ -151,7 +151,7 @@ impl Emitter<'_> {
     ///     mov   %v, -16+pushed(%rsp)
     ///     <close>
     /// ```
-    fn load_target(&mut self, i: InstIdx, plan: &Plan, space: Space) {
+    fn load_target(&mut self, i: InstIdx, plan: &InstPlan, space: Space) {
         let roles = Self::roles(plan);
         let spilled = plan.scratch.spilled().len();
         self.open(plan);

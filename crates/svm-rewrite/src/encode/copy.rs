@@ -5,7 +5,7 @@ use liveness::Reg;
 
 use super::Emitter;
 use crate::analyse::classify::prefix;
-use crate::analyse::references::Reference;
+use crate::analyse::references::FieldReference;
 use crate::asm::import::Import;
 use crate::asm::{Address, LONGEST, Referent};
 use crate::lift::InstIdx;
@@ -31,7 +31,7 @@ impl Emitter<'_> {
 
     /// A copied instruction, its relocations renamed to dom0's names.
     pub fn copy_inst(&mut self, i: InstIdx) {
-        match self.lifted.inst(i).values().next() {
+        match self.lifted.inst(i).relocated_values().next() {
             None => self.copy_plain(i),
             Some(_) => self.carry_over(i, None),
         }
@@ -39,7 +39,7 @@ impl Emitter<'_> {
 
     /// The bytes of an instruction; its relocated fields, and perhaps another one, hold
     /// references.
-    pub(super) fn carry_over(&mut self, i: InstIdx, further: Option<Reference>) {
+    pub(super) fn carry_over(&mut self, i: InstIdx, further: Option<FieldReference>) {
         let inst = self.lifted.inst(i);
         let start = self.asm.here();
         let (mut bytes, original) = ([0; LONGEST], self.lifted.bytes(i));

@@ -8,7 +8,7 @@ use super::apply::{Decisions, LabelsByVariant};
 use crate::analyse::class::Class;
 use crate::asm::{Jump, Label};
 use crate::encode::window::FrameHere;
-use crate::frame::Place;
+use crate::frame::FramePlace;
 use crate::frame::facts::Facts;
 use crate::frame::variants::Variant;
 use crate::frame::words::loads_return_address;
@@ -18,9 +18,7 @@ use crate::lift::{FuncIdx, InstIdx};
 pub struct FunctionWriter<'w, 'a> {
     /// Receives the code.
     pub emitter: &'w mut Emitter<'a>,
-    /// The decisions.
     pub decisions: &'w Decisions<'w>,
-    /// Which variant this is.
     pub variant: Variant,
     /// Whether registers that are dead before a sequence are overwritten there.
     pub poison: bool,
@@ -97,7 +95,7 @@ impl FunctionWriter<'_, '_> {
                 distance: before.and_then(|f| f.stack_move(&e.lifted.inst(i).iced)),
                 direction: before.and_then(Facts::direction),
                 return_address: before.and_then(|f| {
-                    let Place(rsp) = f.stack_pointer()?;
+                    let FramePlace(rsp) = f.stack_pointer()?;
                     loads_return_address(&e.lifted.inst(i).iced, f).then_some(-rsp)
                 }),
             };

@@ -4,7 +4,7 @@
 use elf_loader::SymbolId;
 
 use super::Emitter;
-use crate::analyse::references::Reference;
+use crate::analyse::references::FieldReference;
 use crate::analyse::routines;
 use crate::asm::import::Import;
 use crate::asm::{Field, Jump, Label, Referent};
@@ -24,20 +24,18 @@ impl Emitter<'_> {
             }
             Some(Destination::Inst(_)) | None => self.carry_over(i, None),
         }
-        self.kept_ends.push((i.0, self.asm.here()));
     }
 
     /// The same for `lea 1f(%rip),%reg` without relocation, which gets one: `1` may be
     /// farther now.
     pub fn keep_own_place(&mut self, i: InstIdx, place: InstIdx) {
         let field = Field::Data32 { behind: 0 };
-        let own = Reference {
+        let own = FieldReference {
             at: self.lifted.bytes(i).len() as u8 - field.width() as u8,
             field,
             referent: Referent::Label(Label(place.0)),
         };
         self.carry_over(i, Some(own));
-        self.kept_ends.push((i.0, self.asm.here()));
     }
 
     /// A branch inside the object gets its long form, so that the kernel's replacement
@@ -51,7 +49,6 @@ impl Emitter<'_> {
                     .branch_out(jump, Referent::Import(Import::Routine(s), 0));
             }
         }
-        self.kept_ends.push((i.0, self.asm.here()));
     }
 
     /// A static branch (`struct jump_entry`) is five bytes long: its target may now be

@@ -8,7 +8,7 @@ use super::Emitter;
 use crate::analyse::class::Space;
 use crate::asm::{Address, Operand, mr, rm, rr};
 use crate::lift::InstIdx;
-use crate::plan::Plan;
+use crate::plan::InstPlan;
 use crate::plan::registers::moves_rsp;
 use crate::registers::{reg32, reg64};
 
@@ -24,7 +24,7 @@ impl Emitter<'_> {
     /// ```text
     ///     op    distance(%v)
     /// ```
-    pub fn memory(&mut self, i: InstIdx, plan: &Plan, space: Space) {
+    pub fn memory(&mut self, i: InstIdx, plan: &InstPlan, space: Space) {
         if let Some(reuse) = plan.reuse {
             let operand = Operand::at(reuse.register, reuse.displacement.into());
             return self.access_at(i, &operand);
@@ -58,7 +58,7 @@ impl Emitter<'_> {
     ///     <close>                         <close>
     ///                                     mov   -16(%rsp), %rsp
     /// ```
-    fn move_rsp(&mut self, i: InstIdx, plan: &Plan, v: Reg, t: Reg, pushed: i64) {
+    fn move_rsp(&mut self, i: InstIdx, plan: &InstPlan, v: Reg, t: Reg, pushed: i64) {
         const SLOT: i64 = -16;
         let word = Operand::at(v, 0);
         if self.lifted.inst(i).iced.code() == Code::Mov_rm64_r64 {
@@ -87,7 +87,7 @@ impl Emitter<'_> {
     ///     prefetch (%v)
     /// skip:
     /// ```
-    pub fn prefetch(&mut self, i: InstIdx, plan: &Plan, space: Space) {
+    pub fn prefetch(&mut self, i: InstIdx, plan: &InstPlan, space: Space) {
         let roles = Self::roles(plan);
         self.open(plan);
         let address = self.address(i, space, plan.scratch.spilled().len(), &roles);
@@ -116,7 +116,7 @@ impl Emitter<'_> {
     ///     mov   %v, 8*spills(%rsp)
     ///     <close>
     /// ```
-    pub fn push_memory(&mut self, i: InstIdx, plan: &Plan, space: Space) {
+    pub fn push_memory(&mut self, i: InstIdx, plan: &InstPlan, space: Space) {
         let spills = plan.scratch.spilled().len();
         if spills == 0 {
             return self.memory(i, plan, space);
@@ -155,7 +155,7 @@ impl Emitter<'_> {
     ///     <close>
     ///     lea   8(%rsp), %rsp
     /// ```
-    pub fn pop_memory(&mut self, i: InstIdx, plan: &Plan, space: Space) {
+    pub fn pop_memory(&mut self, i: InstIdx, plan: &InstPlan, space: Space) {
         let spills = plan.scratch.spilled().len();
         let roles = Self::roles(plan);
         let (v, t) = (roles[0], roles[1]);
@@ -184,7 +184,7 @@ impl Emitter<'_> {
     ///     mov   (%v), %al
     ///     <close>
     /// ```
-    pub fn xlat(&mut self, i: InstIdx, plan: &Plan) {
+    pub fn xlat(&mut self, i: InstIdx, plan: &InstPlan) {
         let roles = Self::roles(plan);
         let t = roles[roles.len() - 1];
         self.open(plan);

@@ -34,7 +34,7 @@ use crate::asm::{
 use crate::encode::apply::InstLabels;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::plan::returns::begins_own;
-use crate::plan::{Flags, Plan};
+use crate::plan::{Flags, InstPlan};
 use crate::registers::reg64;
 use crate::schemes::{self, Row, Table};
 
@@ -96,7 +96,6 @@ pub struct Depth {
     pub at: Position,
     /// The instruction whose sequence it is in.
     pub inst: InstIdx,
-    /// Words.
     pub words: i64,
 }
 
@@ -114,7 +113,6 @@ pub struct Emitter<'a> {
     /// All labels of the object; those below the instruction count are the
     /// instructions' own.
     pub labels: &'a mut Labels,
-    /// Number of the section.
     pub section: u16,
     /// Labels of instructions in the current variant of the function.
     pub inst_labels: InstLabels,
@@ -125,8 +123,6 @@ pub struct Emitter<'a> {
     pub depths: Vec<Depth>,
     /// Where accesses with a `lock` prefix are.
     pub locked: Vec<(InstIdx, Position)>,
-    /// Where kept instructions end.
-    pub kept_ends: Vec<(u32, Position)>,
     /// Where jumps through thunks are that a switch replaced.
     pub thunks: Vec<(InstIdx, Position)>,
     /// Whether the code becomes text: names reach further than sections, and objtool
@@ -165,7 +161,6 @@ impl<'a> Emitter<'a> {
             own_beginning: None,
             depths: Vec::new(),
             locked: Vec::new(),
-            kept_ends: Vec::new(),
             thunks: Vec::new(),
             prints: false,
             rules,
@@ -260,7 +255,7 @@ impl<'a> Emitter<'a> {
     ///     push  %spilled ...
     ///     mov   %rax, %h ; lahf ; seto %al ; xchg %rax, %h      (%h not %rax)
     /// ```
-    fn open(&mut self, plan: &Plan) {
+    fn open(&mut self, plan: &InstPlan) {
         if self.skips_red_zone(plan) {
             self.skip_red_zone();
         }
@@ -280,13 +275,13 @@ impl<'a> Emitter<'a> {
     }
 
     /// Whether the sequence pushes where data below `rsp` may be live.
-    fn skips_red_zone(&self, plan: &Plan) -> bool {
+    fn skips_red_zone(&self, plan: &InstPlan) -> bool {
         let pushes = !plan.scratch.spilled().is_empty() || matches!(plan.class, Class::String(..));
         pushes && self.rules.has_red_zone
     }
 
     /// Bytes between the original's `rsp` and what the sequence pushed.
-    fn skipped(&self, plan: &Plan) -> i64 {
+    fn skipped(&self, plan: &InstPlan) -> i64 {
         if self.skips_red_zone(plan) {
             RED_ZONE
         } else {
@@ -314,7 +309,7 @@ impl<'a> Emitter<'a> {
     ///     movabs $0x5eeddead0000000n, %dead ...
     ///     neg   %dead                       if no flag is live
     /// ```
-    pub fn poison(&mut self, plan: &Plan) {
+    pub fn poison(&mut self, plan: &InstPlan) {
         const POISON: u64 = 0x5eed_dead_0000_0000;
         let mut last = None;
         for reg in liveness::dead_registers(plan.live) {
@@ -333,7 +328,7 @@ impl<'a> Emitter<'a> {
     /// ```text
     ///     xchg  %rax, %h ; add $0x7f, %al ; sahf ; mov %h, %rax
     /// ```
-    fn restore_flags(&mut self, plan: &Plan) {
+    fn restore_flags(&mut self, plan: &InstPlan) {
         match plan.flags {
             Flags::Dead => {}
             Flags::Recompute(compare) => self.copy_plain(compare),
@@ -350,7 +345,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn close(&mut self, plan: &Plan) {
+    fn close(&mut self, plan: &InstPlan) {
         for reg in plan.scratch.spilled().iter().rev() {
             self.pop(*reg);
         }
@@ -359,8 +354,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// [`Plan::roles`], for sequences that pick among them.
-    fn roles(plan: &Plan) -> Vec<Reg> {
+    /// [`InstPlan::roles`], for sequences that pick among them.
+    fn roles(plan: &InstPlan) -> Vec<Reg> {
         plan.roles().collect()
     }
 

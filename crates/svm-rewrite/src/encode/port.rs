@@ -8,7 +8,7 @@ use crate::analyse::class::{Direction, Port, Repeat};
 use crate::asm::import::Service;
 use crate::asm::{Address, Jump, Operand, ShortOnly, mr, r, ri, rm};
 use crate::lift::InstIdx;
-use crate::plan::Plan;
+use crate::plan::InstPlan;
 
 fn gate(port: Port) -> Service {
     match port.input {
@@ -67,7 +67,7 @@ impl Emitter<'_> {
     pub fn port_string(
         &mut self,
         i: InstIdx,
-        plan: &Plan,
+        plan: &InstPlan,
         port: Port,
         repeat: Repeat,
         direction: Direction,
@@ -90,7 +90,7 @@ impl Emitter<'_> {
         self.close(plan);
     }
 
-    fn port_element(&mut self, i: InstIdx, plan: &Plan, port: Port, direction: Direction) {
+    fn port_element(&mut self, i: InstIdx, plan: &InstPlan, port: Port, direction: Direction) {
         let pointer = match port.input {
             true => Reg::RDI,
             false => Reg::RSI,
@@ -119,7 +119,7 @@ impl Emitter<'_> {
     }
 
     /// The element in memory: checked, or in the window.
-    fn port_memory(&mut self, i: InstIdx, plan: &Plan, pointer: Reg) -> Operand {
+    fn port_memory(&mut self, i: InstIdx, plan: &InstPlan, pointer: Reg) -> Operand {
         if !self.scheme.has_checks() {
             return Operand::at(pointer, 0).in_window();
         }

@@ -9,7 +9,7 @@ use super::{Emitter, StubPlace};
 use crate::asm::import::Service;
 use crate::asm::{Jump, Operand, cc, mr, rm};
 use crate::lift::InstIdx;
-use crate::plan::returns::{Check, Holder, Remedy};
+use crate::plan::returns::{Holder, Remedy, ReturnCheck};
 use crate::registers::reg64;
 
 /// The operands of the return address and its shadow, given the number of words pushed.
@@ -50,7 +50,7 @@ impl Emitter<'_> {
     ///     pop   %s
     ///     jne   smashed                     after cmp
     /// ```
-    pub fn check_return_word(&mut self, i: InstIdx, check: Check) {
+    pub fn check_return_word(&mut self, i: InstIdx, check: ReturnCheck) {
         let code = match check.remedy {
             Remedy::Compare => Code::Cmp_rm64_r64,
             Remedy::Restore => Code::Mov_rm64_r64,

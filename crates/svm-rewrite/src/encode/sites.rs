@@ -16,14 +16,12 @@ use crate::lift::{FuncIdx, InstIdx};
 
 /// The sequence of one instruction.
 #[derive(Clone, Debug)]
-pub struct Site {
-    /// The instruction.
+pub struct SiteSequence {
     pub inst: InstIdx,
     /// Where it begins in its section's assembler.
     pub from: Position,
     /// Where it ends there.
     pub to: Position,
-    /// Number of the section.
     pub section: u16,
     /// Labels made for it, those of its out-of-line part included.
     pub labels: Range<u32>,
@@ -32,7 +30,6 @@ pub struct Site {
 /// An out-of-line part.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Its label.
     pub label: Label,
     /// Where it begins.
     pub from: Position,
@@ -43,10 +40,9 @@ pub struct Part {
 /// The emitted code of one function.
 #[derive(Clone, Debug)]
 pub struct FunctionCode {
-    /// Number of the section.
     pub section: u16,
     /// In the order of the instructions.
-    pub sites: Vec<Site>,
+    pub sites: Vec<SiteSequence>,
     /// In the order of the sites.
     pub parts: Vec<Part>,
     /// Where the last part ends.
@@ -59,9 +55,7 @@ pub struct FunctionCode {
 pub struct SiteCode {
     /// One a section, not laid out.
     pub assemblers: Vec<Assembler>,
-    /// Where labels are.
     pub labels: Labels,
-    /// By function.
     pub functions: Vec<FunctionCode>,
     /// Calls that do not return, in order, after which control has to be stopped: an
     /// out-of-line part or another function may follow.
@@ -95,7 +89,7 @@ struct Sites<'s> {
     assemblers: Vec<Assembler>,
     functions: Vec<FunctionCode>,
     /// Those of the current function.
-    sites: Vec<Site>,
+    sites: Vec<SiteSequence>,
 }
 
 impl Sink for Sites<'_> {
@@ -109,7 +103,7 @@ impl Sink for Sites<'_> {
             let (from, first) = (writer.emitter.asm.here(), writer.emitter.labels.count());
             writer.emitter.begin(i, Label(i.0));
             writer.instruction(i);
-            self.sites.push(Site {
+            self.sites.push(SiteSequence {
                 inst: i,
                 from,
                 to: writer.emitter.asm.here(),

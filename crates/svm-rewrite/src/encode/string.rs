@@ -9,7 +9,7 @@ use super::Emitter;
 use crate::analyse::class::{Direction, Repeat, StringOp};
 use crate::asm::{Address, Jump, Operand, ShortOnly, cc, r, ri, rr};
 use crate::lift::InstIdx;
-use crate::plan::{Flags, Plan};
+use crate::plan::{Flags, InstPlan};
 use crate::registers::{reg32, reg64};
 
 /// A pointer register, and the register that holds its translation.
@@ -33,7 +33,7 @@ impl Emitter<'_> {
     pub fn string(
         &mut self,
         i: InstIdx,
-        plan: &Plan,
+        plan: &InstPlan,
         op: StringOp,
         log2: u8,
         repeat: Repeat,
@@ -61,7 +61,7 @@ impl Emitter<'_> {
     ///     <rsi = rsi - w + old rsi, same for rdi>
     ///     <flags>
     /// ```
-    fn one_element(&mut self, i: InstIdx, plan: &Plan, roles: &Roles) {
+    fn one_element(&mut self, i: InstIdx, plan: &InstPlan, roles: &Roles) {
         self.translate_pointers(i, roles);
         self.restore_flags(plan);
         self.enter_chunk(roles);
@@ -99,7 +99,7 @@ impl Emitter<'_> {
     fn repeated(
         &mut self,
         i: InstIdx,
-        plan: &Plan,
+        plan: &InstPlan,
         op: StringOp,
         log2: u8,
         repeat: Repeat,

@@ -10,7 +10,7 @@ use crate::analyse::switches::{Case, Switch};
 use crate::asm::import::Import;
 use crate::asm::{Field, Jump, Label, Operand, Referent, rm};
 use crate::lift::{CodeIdx, Destination, InstIdx};
-use crate::plan::Plan;
+use crate::plan::InstPlan;
 use crate::registers::reg64;
 
 /// Most labels that are compared one after the other.
@@ -35,7 +35,7 @@ impl Emitter<'_> {
     /// ```
     ///
     /// Every branch is direct, so nothing has to be proved of the table.
-    pub fn switch(&mut self, i: InstIdx, plan: &Plan, switch: &Switch) {
+    pub fn switch(&mut self, i: InstIdx, plan: &InstPlan, switch: &Switch) {
         let register = match switch.callee {
             Callee::Register(r) => r,
             Callee::Memory(space) => {

@@ -12,7 +12,7 @@ use crate::analyse::class::{Callee, Class, Direction, Repeat, Space, StringOp};
 use crate::asm::import::Import;
 use crate::asm::{Base, Field, Index, Jump, Operand, Referent, Segment, movabs, mr, r, rm, rr};
 use crate::lift::InstIdx;
-use crate::plan::Plan;
+use crate::plan::InstPlan;
 use crate::registers::{gpr, reg32, reg64, register_operands};
 
 /// The register in which `twin_stlb_call` takes an address.
@@ -32,7 +32,7 @@ pub struct FrameHere {
 
 impl Emitter<'_> {
     /// Writes an instruction whose class has a sequence here; whether it has.
-    pub fn through_window(&mut self, i: InstIdx, plan: &Plan, here: &FrameHere) -> bool {
+    pub fn through_window(&mut self, i: InstIdx, plan: &InstPlan, here: &FrameHere) -> bool {
         let known = || here.direction.expect("checked before anything was written");
         match plan.class {
             Class::Plain => self.stack_word(i, here.is_data),
@@ -182,7 +182,7 @@ impl Emitter<'_> {
     ///     op    %gs:d(%et,%ebase)
     ///     <close>
     /// ```
-    fn through_segment(&mut self, i: InstIdx, plan: &Plan) {
+    fn through_segment(&mut self, i: InstIdx, plan: &InstPlan) {
         let t = Self::roles(plan)[0];
         self.open(plan);
         let operand = self.segment_operand(i, t);
@@ -442,7 +442,7 @@ impl Emitter<'_> {
     ///     mov   %gs:(%ebx,%et), %al
     ///     <close>
     /// ```
-    fn xlat_in_window(&mut self, plan: &Plan) {
+    fn xlat_in_window(&mut self, plan: &InstPlan) {
         let t = Self::roles(plan)[0];
         self.open(plan);
         self.emit(&rr(Code::Movzx_r32_rm8, reg32(t), Register::AL));
@@ -455,7 +455,7 @@ impl Emitter<'_> {
     ///     mov   %gs:operand, %r11
     ///     call  twin_stlb_call              jmp for a tail call
     /// ```
-    fn indirect_in_window(&mut self, i: InstIdx, plan: &Plan, space: Space, jump: Jump) {
+    fn indirect_in_window(&mut self, i: InstIdx, plan: &InstPlan, space: Space, jump: Jump) {
         self.across(plan, |e| {
             match space {
                 Space::PerCpu(_) => {
@@ -481,7 +481,7 @@ impl Emitter<'_> {
     fn string_in_window(
         &mut self,
         i: InstIdx,
-        plan: &Plan,
+        plan: &InstPlan,
         op: StringOp,
         log2: u8,
         repeat: Repeat,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analyse::class::Kind;
+use crate::analyse::class::SiteClass;
 use crate::asm::Label;
 use crate::encode::apply::{Applied, Decisions};
 use crate::lift::InstIdx;
@@ -20,7 +20,7 @@ pub struct Site {
     /// The original instruction, AT&T syntax.
     pub instruction: String,
     /// Its class, as statistics count it.
-    pub class: Kind,
+    pub class: SiteClass,
     /// Scheme, if the site translates; `reuse` if an earlier translation serves.
     pub scheme: Option<&'static str>,
     /// Registers the sequence overwrites.
@@ -41,8 +41,8 @@ pub struct Site {
 }
 
 /// Whether an instruction of this kind goes to the window under a scheme that has one.
-fn reaches_memory(kind: Kind) -> bool {
-    use Kind as K;
+fn reaches_memory(kind: SiteClass) -> bool {
+    use SiteClass as K;
     match kind {
         K::Stack | K::Heap | K::Global | K::Percpu | K::String | K::Bitstring | K::PushPop => true,
         K::IndirectCall | K::IndirectJump | K::PortIo | K::Sensitive | K::Other => false,
@@ -67,8 +67,8 @@ pub fn sites(decisions: &Decisions<'_>, applied: &Applied) -> Vec<Site> {
         for i in function.insts.clone() {
             let plan = &decisions.plans[i as usize];
             let return_address = decisions.returns.at(InstIdx(i));
-            let other = (!return_address.is_empty()).then_some(Kind::Other);
-            let Some(class) = plan.class.kind().or(other) else {
+            let other = (!return_address.is_empty()).then_some(SiteClass::Other);
+            let Some(class) = plan.class.site_class().or(other) else {
                 continue;
             };
             let next = if i + 1 == function.insts.end {

@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use crate::analyse::Analysis;
-use crate::analyse::class::{Class, Kind};
+use crate::analyse::class::{Class, SiteClass};
 
 /// Counts of sites by class, in instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[allow(
     missing_docs,
-    reason = "each field is described at the class of its name, in `Kind`"
+    reason = "each field is described at the class of its name, in `SiteClass`"
 )]
 pub struct Sites {
     pub stack: u64,
@@ -85,11 +85,13 @@ pub fn stats(analysis: &Analysis<'_>, classes: impl Iterator<Item = Option<Class
             stats.sites.sensitive += 1;
             continue;
         };
-        let Some(kind) = class.kind() else { continue };
+        let Some(kind) = class.site_class() else {
+            continue;
+        };
         if let Some(counter) = stats.sites.counter(kind) {
             *counter += 1;
         }
-        if kind == Kind::Heap && matches!(class, Class::Memory(_) | Class::Unreached(_)) {
+        if kind == SiteClass::Heap && matches!(class, Class::Memory(_) | Class::Unreached(_)) {
             stats.liveness.count(analysis.live_before[i]);
         }
     }
@@ -102,37 +104,37 @@ impl Sites {
         self.rows().iter().map(|(_, count)| count).sum()
     }
 
-    fn counter(&mut self, kind: Kind) -> Option<&mut u64> {
+    fn counter(&mut self, kind: SiteClass) -> Option<&mut u64> {
         Some(match kind {
-            Kind::Stack => &mut self.stack,
-            Kind::Heap => &mut self.heap,
-            Kind::Global => &mut self.global,
-            Kind::Percpu => &mut self.percpu,
-            Kind::String => &mut self.string,
-            Kind::Bitstring => &mut self.bitstring,
-            Kind::PushPop => &mut self.push_pop,
-            Kind::IndirectCall => &mut self.indirect_call,
-            Kind::IndirectJump => &mut self.indirect_jump,
-            Kind::PortIo => &mut self.port_io,
-            Kind::Sensitive => &mut self.sensitive,
-            Kind::Other => return None,
+            SiteClass::Stack => &mut self.stack,
+            SiteClass::Heap => &mut self.heap,
+            SiteClass::Global => &mut self.global,
+            SiteClass::Percpu => &mut self.percpu,
+            SiteClass::String => &mut self.string,
+            SiteClass::Bitstring => &mut self.bitstring,
+            SiteClass::PushPop => &mut self.push_pop,
+            SiteClass::IndirectCall => &mut self.indirect_call,
+            SiteClass::IndirectJump => &mut self.indirect_jump,
+            SiteClass::PortIo => &mut self.port_io,
+            SiteClass::Sensitive => &mut self.sensitive,
+            SiteClass::Other => return None,
         })
     }
 
     /// Name and count of each class, in the order in which they are printed.
     pub fn rows(&self) -> [(&'static str, u64); 11] {
         let rows = [
-            (Kind::Stack, self.stack),
-            (Kind::Heap, self.heap),
-            (Kind::Global, self.global),
-            (Kind::Percpu, self.percpu),
-            (Kind::String, self.string),
-            (Kind::Bitstring, self.bitstring),
-            (Kind::PushPop, self.push_pop),
-            (Kind::IndirectCall, self.indirect_call),
-            (Kind::IndirectJump, self.indirect_jump),
-            (Kind::PortIo, self.port_io),
-            (Kind::Sensitive, self.sensitive),
+            (SiteClass::Stack, self.stack),
+            (SiteClass::Heap, self.heap),
+            (SiteClass::Global, self.global),
+            (SiteClass::Percpu, self.percpu),
+            (SiteClass::String, self.string),
+            (SiteClass::Bitstring, self.bitstring),
+            (SiteClass::PushPop, self.push_pop),
+            (SiteClass::IndirectCall, self.indirect_call),
+            (SiteClass::IndirectJump, self.indirect_jump),
+            (SiteClass::PortIo, self.port_io),
+            (SiteClass::Sensitive, self.sensitive),
         ];
         rows.map(|(kind, count)| (kind.as_str(), count))
     }

@@ -16,7 +16,7 @@ use crate::registers::{gpr, reg64};
 
 /// A place in the frame, counted from where `rsp` pointed at entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(pub i64);
+pub struct FramePlace(pub i64);
 
 /// No known distance; no frame is so large.
 const UNKNOWN: i32 = i32::MIN;
@@ -59,13 +59,13 @@ impl Frame {
 
     /// The place of a memory operand that has a followed register for its base
     /// and no index.
-    pub fn place(&self, iced: &Instruction) -> Option<Place> {
+    pub fn place(&self, iced: &Instruction) -> Option<FramePlace> {
         let (base, displacement) = Operand::of(iced).simple()?;
-        Some(Place(self.get(reg64(base))? + displacement))
+        Some(FramePlace(self.get(reg64(base))? + displacement))
     }
 
     /// What the word at a place holds.
-    pub fn load(&self, Place(at): Place) -> Option<i64> {
+    pub fn load(&self, FramePlace(at): FramePlace) -> Option<i64> {
         let word = self.words.iter().find(|w| i64::from(w.0) == at)?;
         known(word.1)
     }
@@ -86,7 +86,7 @@ impl Frame {
         if iced.op_count() == 0 || iced.op0_kind() != OpKind::Memory {
             return;
         }
-        let Some(Place(at)) = self.place(iced) else {
+        let Some(FramePlace(at)) = self.place(iced) else {
             return;
         };
         if matches!(
@@ -190,8 +190,8 @@ mod tests {
     #[test]
     fn half_of_a_frame_pointer_is_none() {
         let whole = after_store(Code::Mov_rm64_r64, Register::RBP);
-        assert_eq!(whole.load(Place(-8)), Some(0));
+        assert_eq!(whole.load(FramePlace(-8)), Some(0));
         let half = after_store(Code::Mov_rm32_r32, Register::EBP);
-        assert_eq!(half.load(Place(-8)), None);
+        assert_eq!(half.load(FramePlace(-8)), None);
     }
 }

@@ -8,14 +8,14 @@
 //! Most functions have none of these instructions. Only functions with one are followed,
 //! and functions that jump into one with one ([`Dependents`]).
 
-use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use liveness::{BlockId, Reg};
 use twin_abi::stack;
 
-use super::contents::{Frame, Place};
+use super::contents::{Frame, FramePlace};
 use crate::analyse::class::{Class, Direction, Space};
 use crate::analyse::flow::Flow;
-use crate::analyse::survey::Memory;
+use crate::analyse::survey::MemoryEffect;
 use crate::asm::Operand;
 use crate::frame::variants::{Variant, Variants};
 use crate::lift::{FuncIdx, Inst, InstIdx, Lifted};
@@ -47,9 +47,9 @@ impl Facts {
     /// known; of `leave`, before it pops.
     pub fn stack_move(&self, iced: &Instruction) -> Option<i64> {
         match iced.code() {
-            Op::Leaveq => self.distance_to(Register::RBP),
-            Op::Lea_r64_m => {
-                let Place(to) = self.frame.place(iced)?;
+            Code::Leaveq => self.distance_to(Register::RBP),
+            Code::Lea_r64_m => {
+                let FramePlace(to) = self.frame.place(iced)?;
                 Some(to - self.frame.get(Register::RSP)?)
             }
             _ => self.distance_to(iced.op1_register()),
@@ -69,25 +69,25 @@ impl Facts {
 
     /// Whether an operand `disp(%rsp)` may write the return address or memory above it,
     /// or read above the arguments that every caller provides.
-    pub fn leaves_frame(&self, iced: &Instruction, memory: Memory) -> bool {
+    pub fn leaves_frame(&self, iced: &Instruction, memory: MemoryEffect) -> bool {
         let Some(rsp) = self.frame.get(Register::RSP) else {
             return false;
         };
         let end = rsp + Operand::of(iced).displacement + iced.memory_size().size() as i64;
         let limit = match memory {
-            Memory::Untouched | Memory::Read => RETURN_ADDRESS + stack::INCOMING_ARGS,
-            Memory::Written => 0,
+            MemoryEffect::Untouched | MemoryEffect::Read => RETURN_ADDRESS + stack::INCOMING_ARGS,
+            MemoryEffect::Written => 0,
         };
         end > limit
     }
 
     /// Where `rsp` points, if that is known.
-    pub fn stack_pointer(&self) -> Option<Place> {
-        self.frame.get(Register::RSP).map(Place)
+    pub fn stack_pointer(&self) -> Option<FramePlace> {
+        self.frame.get(Register::RSP).map(FramePlace)
     }
 
     /// The place of a memory operand, if it is known to be in the frame.
-    pub fn place(&self, iced: &Instruction) -> Option<Place> {
+    pub fn place(&self, iced: &Instruction) -> Option<FramePlace> {
         self.frame.place(iced)
     }
 
@@ -129,33 +129,33 @@ impl Facts {
         }
         self.frame.store(iced);
         match iced.code() {
-            Op::Leaveq => {
+            Code::Leaveq => {
                 let saved = self.frame.get(Register::RBP);
                 self.frame.set(Register::RSP, saved);
                 self.pop(Register::RBP);
             }
-            Op::Push_r64 => {
+            Code::Push_r64 => {
                 self.frame.push(Some(iced.op0_register()));
             }
-            Op::Pop_r64 => self.pop(iced.op0_register()),
-            Op::Mov_r64_rm64 | Op::Mov_rm64_r64 if iced.op0_kind() == OpKind::Register => {
+            Code::Pop_r64 => self.pop(iced.op0_register()),
+            Code::Mov_r64_rm64 | Code::Mov_rm64_r64 if iced.op0_kind() == OpKind::Register => {
                 let value = match iced.op1_kind() {
                     OpKind::Register => self.frame.get(iced.op1_register()),
                     _ => self.frame.place(iced).and_then(|at| self.frame.load(at)),
                 };
                 self.frame.set(iced.op0_register(), value);
             }
-            Op::Lea_r64_m => {
-                let value = self.frame.place(iced).map(|Place(at)| at);
+            Code::Lea_r64_m => {
+                let value = self.frame.place(iced).map(|FramePlace(at)| at);
                 self.frame.set(iced.op0_register(), value);
             }
-            Op::Add_rm64_imm8 | Op::Add_rm64_imm32 if iced.op0_register() == Register::RSP => {
+            Code::Add_rm64_imm8 | Code::Add_rm64_imm32 if iced.op0_register() == Register::RSP => {
                 self.move_rsp(|rsp| rsp + iced.immediate(1) as i64);
             }
-            Op::Sub_rm64_imm8 | Op::Sub_rm64_imm32 if iced.op0_register() == Register::RSP => {
+            Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 if iced.op0_register() == Register::RSP => {
                 self.move_rsp(|rsp| rsp - iced.immediate(1) as i64);
             }
-            Op::And_rm64_imm8 | Op::And_rm64_imm32 if iced.op0_register() == Register::RSP => {
+            Code::And_rm64_imm8 | Code::And_rm64_imm32 if iced.op0_register() == Register::RSP => {
                 let alignment = u8::try_from(iced.immediate(1).wrapping_neg());
                 match alignment {
                     Ok(alignment) if alignment.is_power_of_two() => {
@@ -188,7 +188,7 @@ impl Facts {
         let value = self
             .frame
             .get(Register::RSP)
-            .and_then(|rsp| self.frame.load(Place(rsp)));
+            .and_then(|rsp| self.frame.load(FramePlace(rsp)));
         self.move_rsp(|rsp| rsp + 8);
         self.frame.set(to, value);
     }

@@ -9,4 +9,4 @@ pub mod refine;
 pub mod variants;
 pub mod words;
 
-pub use contents::Place;
+pub use contents::FramePlace;

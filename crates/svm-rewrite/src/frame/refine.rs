@@ -2,7 +2,7 @@
 
 use super::facts::{FactsBefore, through_frame_pointer};
 use crate::analyse::Analysis;
-use crate::analyse::class::{Class, Kind, Space};
+use crate::analyse::class::{Class, SiteClass, Space};
 
 /// Operands `disp(%rsp)` that lie in the caller's frame (stack arguments, which a
 /// compiler may write to) are translated like any pointer: the verifier accepts a
@@ -38,7 +38,7 @@ pub fn keep_frame_pointer(analysis: &Analysis<'_>, facts: &FactsBefore, classes:
             Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap)
         );
         if heap && through_frame_pointer(inst) && facts.points_to_frame(&inst.iced) {
-            *class = Class::Keep(Some(Kind::Stack));
+            *class = Class::Keep(Some(SiteClass::Stack));
         }
     }
 }

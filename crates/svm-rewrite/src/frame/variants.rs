@@ -96,7 +96,6 @@ impl Variants {
         self.alignment.get(f.0 as usize).copied().unwrap_or(GRANULE)
     }
 
-    /// The variants of a function.
     pub fn of(&self, f: FuncIdx) -> impl Iterator<Item = Variant> + use<> {
         (0..(self.alignment(f) / GRANULE) as u8).map(Variant)
     }

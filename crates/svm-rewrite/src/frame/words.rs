@@ -18,7 +18,7 @@ use std::ops::Range;
 use foldhash::{HashMap, HashSet};
 use iced_x86::{Code as Op, Instruction, Mnemonic, OpKind, Register};
 
-use super::contents::Place;
+use super::contents::FramePlace;
 use super::facts::{Facts, FactsBefore};
 use super::variants::{Families, Variant, Variants};
 use crate::analyse::Analysis;
@@ -26,7 +26,7 @@ use crate::analyse::class::{Class, Space};
 use crate::analyse::classify::WORD;
 use crate::asm::LONGEST;
 use crate::lift::{InstIdx, Lifted};
-use crate::refusal::{self, Code, Refusal};
+use crate::refusal::{self, Refusal, RefusalCode};
 
 /// The pushes and pops, `leave` included, whose word is on the data stack.
 #[derive(Debug, Default)]
@@ -100,7 +100,7 @@ pub fn find(
                     refusal::add(&mut refusals, lifted.refusal(code, *i, reason));
                 }
             }
-            if let (true, Some(Place(rsp))) = (
+            if let (true, Some(FramePlace(rsp))) = (
                 copies_return_address(iced, class, facts),
                 facts.stack_pointer(),
             ) {
@@ -254,22 +254,22 @@ struct Next {
 }
 
 /// Why an instruction is refused.
-type Refused = (Code, &'static str);
+type Refused = (RefusalCode, &'static str);
 
 const RETURN_ADDRESS: Refused = (
-    Code::StackPointer,
+    RefusalCode::StackPointer,
     "it reaches the return address, which no operand can under this scheme",
 );
 
 /// Whether it loads the function's own return address, which code records.
 pub fn loads_return_address(iced: &Instruction, facts: &Facts) -> bool {
-    iced.code() == Op::Mov_r64_rm64 && facts.place(iced) == Some(Place(0))
+    iced.code() == Op::Mov_r64_rm64 && facts.place(iced) == Some(FramePlace(0))
 }
 
 /// Whether it pushes the function's return address again, as compilers do above a
 /// realigned frame.
 fn copies_return_address(iced: &Instruction, class: Class, facts: &Facts) -> bool {
-    matches!(class, Class::PushMemory(_)) && facts.place(iced) == Some(Place(0))
+    matches!(class, Class::PushMemory(_)) && facts.place(iced) == Some(FramePlace(0))
 }
 
 /// Refuses instructions that two stacks or a window cannot serve, wherever `rsp` points.
@@ -282,7 +282,7 @@ fn fits(lifted: &Lifted<'_>, i: InstIdx, class: Class) -> Result<(), Refused> {
         Class::Drop | Class::Unreached(_) => return Ok(()),
         Class::PushMemory(Space::PerCpu(_)) | Class::PopMemory(Space::PerCpu(_)) => {
             return Err((
-                Code::Unsupported,
+                RefusalCode::Unsupported,
                 "push or pop of per-CPU data has no sequence under this scheme",
             ));
         }
@@ -290,13 +290,13 @@ fn fits(lifted: &Lifted<'_>, i: InstIdx, class: Class) -> Result<(), Refused> {
     }
     if has_memory && iced.mnemonic() != Mnemonic::Lea && lifted.bytes(i).len() + GROWTH > LONGEST {
         return Err((
-            Code::Unsupported,
+            RefusalCode::Unsupported,
             "the instruction leaves no room for the prefixes of the window",
         ));
     }
     match names_rsp(iced) && !is_known_use(iced, class) {
         true => Err((
-            Code::StackPointer,
+            RefusalCode::StackPointer,
             "it uses the stack pointer as a number, and there are two stacks under this scheme",
         )),
         false => Ok(()),
@@ -350,7 +350,7 @@ fn uses_of(
     variant: Variant,
 ) -> Result<Vec<Use>, Refused> {
     let mut uses = Vec::new();
-    if let Some(Place(at)) = facts.place(iced) {
+    if let Some(FramePlace(at)) = facts.place(iced) {
         let address = iced.mnemonic() == Mnemonic::Lea;
         let size = if address {
             1
@@ -370,9 +370,9 @@ fn uses_of(
         }
     }
     let rsp = || {
-        let known = facts.stack_pointer().map(|Place(rsp)| rsp);
+        let known = facts.stack_pointer().map(|FramePlace(rsp)| rsp);
         known.ok_or((
-            Code::StackPointer,
+            RefusalCode::StackPointer,
             "how much is on the stack is not known here",
         ))
     };

@@ -10,9 +10,9 @@ use super::relocation::{Tie, tie};
 use super::starts::Starts;
 use super::{
     CodeIdx, CodeSection, Destination, Inst, InstIdx, Lifter, MOST_INSTRUCTIONS, MOST_STRINGS,
-    Value, ValueIdx, is_direct_branch,
+    RelocatedValue, ValueIdx, is_direct_branch,
 };
-use crate::refusal::Code;
+use crate::refusal::RefusalCode;
 
 /// Marks a call for the linker, fills nothing (psABI, table 4.9).
 pub const R_X86_64_TLSDESC_CALL: u32 = 35;
@@ -36,14 +36,14 @@ impl Lifter<'_> {
         for (id, section) in object.sections().filter(|(_, s)| s.is_code()) {
             if section.flags & SHF_WRITE != 0 {
                 self.refuse(
-                    Code::CodeSection,
+                    RefusalCode::CodeSection,
                     id,
                     0,
                     "the section is writable and executable",
                 );
             } else if !names.insert(section.name.clone()) {
                 self.refuse(
-                    Code::CodeSection,
+                    RefusalCode::CodeSection,
                     id,
                     0,
                     "another code section has the same name",
@@ -67,17 +67,19 @@ impl Lifter<'_> {
         let mut decoder = Decoder::with_ip(64, &section.data, 0, DecoderOptions::NONE);
         let room = (section.data.len() / 4).min(MOST_INSTRUCTIONS);
         self.lifted.insts.reserve(room);
-        self.lifted.values.reserve(section.relocations.len());
+        self.lifted
+            .relocated_values
+            .reserve(section.relocations.len());
         while decoder.can_decode() {
             if self.lifted.insts.len() == MOST_INSTRUCTIONS {
                 let reason = format!("more than {MOST_INSTRUCTIONS} instructions");
-                self.refuse(Code::TooMany, id, decoder.ip(), reason);
+                self.refuse(RefusalCode::TooMany, id, decoder.ip(), reason);
                 break;
             }
             let iced = decoder.decode();
             if iced.is_invalid() {
                 self.refuse(
-                    Code::Undecodable,
+                    RefusalCode::Undecodable,
                     id,
                     iced.ip(),
                     "these bytes are not an instruction",
@@ -87,7 +89,7 @@ impl Lifter<'_> {
             self.strings += usize::from(shows_no_operand(&iced));
             if self.strings > MOST_STRINGS {
                 let reason = format!("more than {MOST_STRINGS} string instructions");
-                self.refuse(Code::TooMany, id, iced.ip(), reason);
+                self.refuse(RefusalCode::TooMany, id, iced.ip(), reason);
                 break;
             }
             let mut inst = Inst {
@@ -106,13 +108,13 @@ impl Lifter<'_> {
                     }
                     Ok(Tie::Immediate(value)) => self.keep(&mut inst.immediate, from, value),
                     Ok(Tie::Branch) => branch = Some(*r),
-                    Err(reason) => self.refuse(Code::Relocation, id, r.offset, reason),
+                    Err(reason) => self.refuse(RefusalCode::Relocation, id, r.offset, reason),
                 }
             }
             if is_direct_branch(&iced) {
                 match self.place_of_branch(id, &iced, branch) {
                     Ok(place) => self.pending.push(PendingBranch { from, place }),
-                    Err(reason) => self.refuse(Code::BranchTarget, id, iced.ip(), reason),
+                    Err(reason) => self.refuse(RefusalCode::BranchTarget, id, iced.ip(), reason),
                 }
             }
             starts.add(iced.ip() as usize, from.0);
@@ -123,8 +125,8 @@ impl Lifter<'_> {
     }
 
     /// Records the value in an operand of an instruction; of several, the last one holds.
-    fn keep(&mut self, operand: &mut Option<ValueIdx>, of: InstIdx, value: Value) {
-        let values = &mut self.lifted.values;
+    fn keep(&mut self, operand: &mut Option<ValueIdx>, of: InstIdx, value: RelocatedValue) {
+        let values = &mut self.lifted.relocated_values;
         match operand {
             Some(known) => values[known.index()].1 = value,
             None => {
@@ -183,7 +185,7 @@ impl Lifter<'_> {
                     self.lifted.sections[inst.section.0 as usize].id,
                 );
                 self.refuse(
-                    Code::BranchTarget,
+                    RefusalCode::BranchTarget,
                     id,
                     offset,
                     "the branch lands on no instruction of this object",

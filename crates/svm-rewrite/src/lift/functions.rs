@@ -5,7 +5,7 @@ use elf_loader::consts::{STB_LOCAL, STT_FUNC};
 
 use super::starts::Start;
 use super::{CodeIdx, Destination, Function, Lifter, is_filler};
-use crate::refusal::Code;
+use crate::refusal::RefusalCode;
 
 /// A function symbol: where it begins, whether it is exported, where it ends, its name.
 type Named = (u64, bool, u64, String);
@@ -111,7 +111,7 @@ impl Lifter<'_> {
         let (Some(first), Some(last)) = (edge(start), edge(end)) else {
             let id = code.id;
             self.refuse(
-                Code::Overlap,
+                RefusalCode::Overlap,
                 id,
                 start,
                 "a function begins or ends inside an instruction",

@@ -21,7 +21,7 @@ use foldhash::HashMap;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 
 use crate::asm::Operand;
-use crate::refusal::{self, Code, Refusal};
+use crate::refusal::{self, Refusal, RefusalCode};
 
 use decode::PendingBranch;
 use starts::{Start, Starts};
@@ -58,7 +58,7 @@ pub enum Destination {
 /// A value that a relocation puts into an operand: symbol plus addend, with the
 /// instruction-relative correction of PC32 already taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Value {
+pub struct RelocatedValue {
     /// The symbol.
     pub symbol: SymbolId,
     /// What is added to it.
@@ -119,7 +119,7 @@ impl Inst {
     }
 
     /// The values in its operands.
-    pub fn values(&self) -> impl Iterator<Item = ValueIdx> + use<> {
+    pub fn relocated_values(&self) -> impl Iterator<Item = ValueIdx> + use<> {
         [self.displacement, self.immediate].into_iter().flatten()
     }
 }
@@ -131,7 +131,6 @@ pub struct CodeSection {
     pub id: SectionId,
     /// Its instructions.
     pub insts: std::ops::Range<u32>,
-    /// Where they start.
     starts: Starts,
 }
 
@@ -167,7 +166,7 @@ pub struct Lifted<'a> {
     pub insts: Vec<Inst>,
     /// The values that relocations put into operands, each with its instruction, in
     /// the same order. The displacement of an instruction comes before its immediate.
-    pub values: Vec<(InstIdx, Value)>,
+    pub relocated_values: Vec<(InstIdx, RelocatedValue)>,
     /// All functions, in the same order; every instruction is in exactly one.
     pub functions: Vec<Function>,
 }
@@ -179,13 +178,13 @@ impl Lifted<'_> {
     }
 
     /// The values in the operands of an instruction.
-    pub fn values_of(&self, inst: &Inst) -> impl Iterator<Item = Value> {
-        inst.values().map(|v| self.value(v))
+    pub fn values_of(&self, inst: &Inst) -> impl Iterator<Item = RelocatedValue> {
+        inst.relocated_values().map(|v| self.value(v))
     }
 
     /// The value in an operand.
-    pub fn value(&self, v: ValueIdx) -> Value {
-        self.values[v.index()].1
+    pub fn value(&self, v: ValueIdx) -> RelocatedValue {
+        self.relocated_values[v.index()].1
     }
 
     /// Where a direct branch goes.
@@ -267,7 +266,7 @@ impl Lifted<'_> {
     }
 
     /// A refusal at an instruction.
-    pub fn refusal(&self, code: Code, i: InstIdx, reason: impl Into<String>) -> Refusal {
+    pub fn refusal(&self, code: RefusalCode, i: InstIdx, reason: impl Into<String>) -> Refusal {
         let inst = self.inst(i);
         let mut refusal = Refusal::at(code, self.section_name(inst.section), inst.offset(), reason);
         // Where lifting failed, functions may not cover all code.
@@ -314,21 +313,21 @@ pub fn lift_for<'a>(
 ) -> Result<Lifted<'a>, Vec<Refusal>> {
     if object.section_named(twin_abi::sections::NOTE).is_some() {
         return Err(vec![Refusal::of_object(
-            Code::AlreadyRewritten,
+            RefusalCode::AlreadyRewritten,
             "the object has a .note.twin section: it was made by twin",
         )]);
     }
     let sections = object.sections().map(|(_, section)| &*section.name);
     if let Some(name) = sections.into_iter().find(|name| is_for_linker(name)) {
         let reason = format!("it has {name}, from which the linker makes other code (-flto)");
-        return Err(vec![Refusal::of_object(Code::LinkTime, reason)]);
+        return Err(vec![Refusal::of_object(RefusalCode::LinkTime, reason)]);
     }
     let mut lifter = Lifter {
         lifted: Lifted {
             object,
             sections: Vec::new(),
             insts: Vec::new(),
-            values: Vec::new(),
+            relocated_values: Vec::new(),
             functions: Vec::new(),
         },
         refusals: Vec::new(),
@@ -358,7 +357,13 @@ struct Lifter<'a> {
 }
 
 impl Lifter<'_> {
-    fn refuse(&mut self, code: Code, section: SectionId, offset: u64, reason: impl Into<String>) {
+    fn refuse(
+        &mut self,
+        code: RefusalCode,
+        section: SectionId,
+        offset: u64,
+        reason: impl Into<String>,
+    ) {
         let name = self.lifted.object.section(section).name.clone();
         let refusal = Refusal::at(code, &name, offset, reason);
         refusal::add(&mut self.refusals, refusal);
@@ -376,7 +381,7 @@ impl Lifter<'_> {
                 (0..16).find_map(|back| lifted.inst_at(s, refusal.offset.checked_sub(back)?))
             });
             match place {
-                Some(i) if refusal.code != Code::Undecodable => Refusal {
+                Some(i) if refusal.code != RefusalCode::Undecodable => Refusal {
                     offset: refusal.offset,
                     ..lifted.refusal(refusal.code, i, refusal.reason.clone())
                 },

@@ -5,14 +5,14 @@ use elf_loader::consts::{R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, 
 use elf_loader::reloc::relocation_type;
 use iced_x86::{Decoder, Instruction};
 
-use super::{Value, is_direct_branch};
+use super::{RelocatedValue, is_direct_branch};
 
 /// What a relocation fills.
 pub enum Tie {
     /// The displacement of the memory operand, with this value.
-    Displacement(Value),
+    Displacement(RelocatedValue),
     /// The immediate.
-    Immediate(Value),
+    Immediate(RelocatedValue),
     /// The distance of a direct branch.
     Branch,
 }
@@ -36,7 +36,7 @@ pub fn tie(
         other => return Err(format!("relocation type {other} is not expected in code")),
     };
     let pc_relative = matches!(r.kind, R_X86_64_PC32 | R_X86_64_PLT32);
-    let value = Value {
+    let value = RelocatedValue {
         symbol: r.symbol,
         addend: r.addend,
         kind: r.kind,
@@ -63,7 +63,7 @@ pub fn tie(
         } else {
             0
         };
-        return Ok(Tie::Displacement(Value {
+        return Ok(Tie::Displacement(RelocatedValue {
             addend: r.addend + correction,
             ..value
         }));

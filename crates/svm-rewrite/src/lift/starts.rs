@@ -15,7 +15,6 @@ pub struct Starts {
 struct Word {
     /// Where instructions start.
     bits: u64,
-    /// The number of the first of them.
     first: u32,
 }
 
@@ -48,7 +47,6 @@ impl Starts {
         word.bits |= 1 << (offset % 64);
     }
 
-    /// What is at an offset.
     pub fn get(&self, offset: u64) -> Start {
         let at = match usize::try_from(offset) {
             Ok(at) if at < self.len => at,

@@ -3,7 +3,7 @@
 use elf_loader::Object;
 use iced_x86::{Formatter, GasFormatter, Instruction};
 
-use crate::lift::{Destination, Inst, InstIdx, Lifted, Value};
+use crate::lift::{Destination, Inst, InstIdx, Lifted, RelocatedValue};
 
 /// A formatter with the project's one style.
 pub fn formatter() -> GasFormatter {
@@ -27,7 +27,7 @@ pub fn plain(iced: &Instruction) -> String {
 }
 
 /// `symbol+addend` of a value; section symbols by the section's name.
-pub fn symbol(object: &Object<'_>, value: Value) -> String {
+pub fn symbol(object: &Object<'_>, value: RelocatedValue) -> String {
     let name = object.symbol_name(value.symbol);
     match value.addend {
         0 => name.to_owned(),

@@ -10,8 +10,7 @@ use crate::plan::reuse::Reuse;
 /// How one instruction is treated. `scratch` has the registers of its sequence; with
 /// `reuse`, it has no sequence.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    /// Its class.
+pub struct InstPlan {
     pub class: Class,
     /// Registers that its sequence may overwrite.
     pub scratch: Scratch,
@@ -26,7 +25,7 @@ pub struct Plan {
     pub across: LocSet,
 }
 
-impl Plan {
+impl InstPlan {
     /// The scratch registers without the one that keeps the flags. The translation is
     /// left in the first.
     pub fn roles(&self) -> impl Iterator<Item = Reg> {
@@ -66,7 +65,6 @@ impl Scratch {
         spilled: 0,
     };
 
-    /// All of them.
     pub fn all(&self) -> &[Reg] {
         &self.regs[..usize::from(self.len)]
     }
@@ -97,7 +95,6 @@ impl Scratch {
         regs[len - 1]
     }
 
-    /// As a set.
     pub(super) fn set(&self) -> LocSet {
         let registers = self.all().iter().map(|r| LocSet::reg(*r));
         registers.fold(LocSet::empty(), LocSet::union)

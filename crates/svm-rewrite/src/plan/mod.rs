@@ -37,7 +37,7 @@ use crate::analyse::class::Class;
 use crate::analyse::flow::Flow;
 use crate::analyse::survey::Survey;
 use crate::lift::{InstIdx, Lifted};
-use crate::refusal::{Code, MOST_REFUSALS, Refusal};
+use crate::refusal::{MOST_REFUSALS, Refusal, RefusalCode};
 use crate::registers::uses_high_byte;
 use crate::schemes::{Row, Table};
 use numbering::Ids;
@@ -47,7 +47,7 @@ use ahead::Lookahead;
 use demand::Demand;
 use joins::Joins;
 
-pub use decision::{Flags, Plan, Scratch};
+pub use decision::{Flags, InstPlan, Scratch};
 
 /// What a target decides about sequences before there are any.
 pub struct Rules {
@@ -114,7 +114,7 @@ impl<'a> Planner<'a> {
     ///
     /// # Errors
     /// Each instruction for which no registers can be freed.
-    pub fn plan_all(mut self) -> Result<Vec<Plan>, Vec<Refusal>> {
+    pub fn plan_all(mut self) -> Result<Vec<InstPlan>, Vec<Refusal>> {
         let mut plans = vec![None; self.classes.len()];
         let mut refusals = Vec::new();
         let functions = self.lifted.functions.iter();
@@ -151,7 +151,7 @@ impl<'a> Planner<'a> {
         Err(refusals.into_iter().map(|(_, refusal)| refusal).collect())
     }
 
-    fn plan(&mut self, i: InstIdx) -> Result<Plan, Refusal> {
+    fn plan(&mut self, i: InstIdx) -> Result<InstPlan, Refusal> {
         let operand = self.shared_operand(i);
         let plan = match operand.and_then(|operand| self.reused(i, &operand)) {
             Some(plan) => plan,
@@ -162,17 +162,17 @@ impl<'a> Planner<'a> {
     }
 
     /// An earlier translation serves it.
-    fn reused(&self, i: InstIdx, operand: &Access) -> Option<Plan> {
+    fn reused(&self, i: InstIdx, operand: &Access) -> Option<InstPlan> {
         let usable = |r: Reg| r.number() < 8 || !uses_high_byte(&self.lifted.inst(i).iced);
         let reuse = self.available.find(operand, usable)?;
-        Some(Plan {
+        Some(InstPlan {
             reuse: Some(reuse),
             ..self.untouched(i)
         })
     }
 
-    fn untouched(&self, i: InstIdx) -> Plan {
-        Plan {
+    fn untouched(&self, i: InstIdx) -> InstPlan {
+        InstPlan {
             class: self.class(i),
             scratch: Scratch::EMPTY,
             flags: Flags::Dead,
@@ -183,7 +183,7 @@ impl<'a> Planner<'a> {
     }
 
     /// It has a sequence of its own, if its class has any.
-    fn translated(&mut self, i: InstIdx, operand: Option<Access>) -> Result<Plan, Refusal> {
+    fn translated(&mut self, i: InstIdx, operand: Option<Access>) -> Result<InstPlan, Refusal> {
         let class = self.class(i);
         let demand = Demand::of(class, self.scheme, self.rules);
         let mut plan = self.untouched(i);
@@ -200,7 +200,7 @@ impl<'a> Planner<'a> {
             self.result_registers(i, &operand)
         });
         loop {
-            let mut chosen = Plan {
+            let mut chosen = InstPlan {
                 live: self.live(i).union(self.available.registers()),
                 ..plan
             };
@@ -228,18 +228,18 @@ impl<'a> Planner<'a> {
     }
 
     /// A switch needs what it loaded after its sequence.
-    fn is_left(&self, i: InstIdx, plan: &Plan) -> Result<(), Refusal> {
+    fn is_left(&self, i: InstIdx, plan: &InstPlan) -> Result<(), Refusal> {
         match plan.class {
             Class::Switch(_) if plan.dead_result().is_none() => {
                 let reason = "no register is dead for what the table holds";
-                Err(self.lifted.refusal(Code::NoScratch, i, reason))
+                Err(self.lifted.refusal(RefusalCode::NoScratch, i, reason))
             }
             _ => Ok(()),
         }
     }
 
     /// What registers hold after the instruction.
-    fn advance(&mut self, i: InstIdx, operand: Option<Access>, plan: &Plan) {
+    fn advance(&mut self, i: InstIdx, operand: Option<Access>, plan: &InstPlan) {
         let Some(&Lookahead {
             motion,
             writes,

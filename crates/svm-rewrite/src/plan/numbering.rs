@@ -13,7 +13,7 @@
 use iced_x86::{Code, Instruction, OpKind};
 use liveness::{LocSet, Reg};
 
-use crate::analyse::survey::{Memory, Survey};
+use crate::analyse::survey::{MemoryEffect, Survey};
 use crate::asm::Operand;
 use crate::lift::Inst;
 use crate::registers::gpr;
@@ -39,40 +39,38 @@ impl Ids {
         first
     }
 
-    fn fresh(&mut self) -> Value {
+    fn fresh(&mut self) -> NumberedValue {
         let id = self.next();
-        Value { id, offset: 0 }
+        NumberedValue { id, offset: 0 }
     }
 }
 
 /// A number that has an id, plus an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Value {
+pub struct NumberedValue {
     /// The number that it counts from.
     pub id: Id,
     /// What is added to it.
     pub offset: i32,
 }
 
-impl Value {
+impl NumberedValue {
     /// The value plus `by`; `None` if the offset does not fit. Offsets in compiled code
     /// do.
-    fn plus(self, by: i32) -> Option<Value> {
+    fn plus(self, by: i32) -> Option<NumberedValue> {
         let offset = self.offset.checked_add(by)?;
-        Some(Value { offset, ..self })
+        Some(NumberedValue { offset, ..self })
     }
 }
 
 /// Words of the frame that are followed at a time.
 const WORDS: usize = 8;
 
-/// A word of the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Word {
+struct FrameWord {
     /// Its address.
-    at: Value,
-    /// What it holds.
-    holds: Value,
+    at: NumberedValue,
+    holds: NumberedValue,
 }
 
 /// What an instruction does to values.
@@ -121,18 +119,17 @@ pub enum Written {
 }
 
 impl Motion {
-    /// What an instruction does.
     pub fn of(inst: &Inst, survey: &Survey) -> Motion {
         let iced = &inst.iced;
         let plain = inst.displacement.is_none() && inst.immediate.is_none();
         let known = plain.then(|| known(iced)).flatten();
         known.unwrap_or_else(|| {
             Motion::Other(match (survey.memory, in_frame(iced)) {
-                (Memory::Untouched | Memory::Read, _) => Written::Nothing,
-                (Memory::Written, Some(at)) if plain && is_simple(iced) => {
+                (MemoryEffect::Untouched | MemoryEffect::Read, _) => Written::Nothing,
+                (MemoryEffect::Written, Some(at)) if plain && is_simple(iced) => {
                     Written::Frame(at, iced.memory_size().size() as u16)
                 }
-                (Memory::Written, _) => Written::Anything,
+                (MemoryEffect::Written, _) => Written::Anything,
             })
         })
     }
@@ -210,8 +207,8 @@ fn is_simple(iced: &Instruction) -> bool {
 /// The values known at a place.
 #[derive(Clone, Debug)]
 pub struct Values {
-    registers: [Value; 16],
-    words: [Option<Word>; WORDS],
+    registers: [NumberedValue; 16],
+    words: [Option<FrameWord>; WORDS],
     /// The word that the next new one replaces.
     next: u8,
 }
@@ -220,7 +217,7 @@ impl Values {
     /// Nothing is known.
     pub fn unknown(ids: &mut Ids) -> Values {
         let first = ids.several(Reg::COUNT.into());
-        let value = |n| Value {
+        let value = |n| NumberedValue {
             id: Id(first + n as u32),
             offset: 0,
         };
@@ -232,7 +229,7 @@ impl Values {
     }
 
     /// What a register holds.
-    pub fn get(&self, r: Reg) -> Value {
+    pub fn get(&self, r: Reg) -> NumberedValue {
         self.registers[usize::from(r.number())]
     }
 
@@ -254,7 +251,7 @@ impl Values {
             || self.words.iter().flatten().any(|word| word.holds.id == id)
     }
 
-    fn set(&mut self, r: Reg, value: Value) {
+    fn set(&mut self, r: Reg, value: NumberedValue) {
         self.registers[usize::from(r.number())] = value;
     }
 
@@ -300,7 +297,7 @@ impl Values {
     }
 
     /// The value of the word at a displacement from `rsp`. An unknown word gets a new id.
-    fn load(&mut self, at: i32, ids: &mut Ids) -> Value {
+    fn load(&mut self, at: i32, ids: &mut Ids) -> NumberedValue {
         let Some(at) = self.get(Reg::RSP).plus(at) else {
             return ids.fresh();
         };
@@ -309,18 +306,18 @@ impl Values {
             return word.holds;
         }
         let holds = ids.fresh();
-        self.remember(Word { at, holds });
+        self.remember(FrameWord { at, holds });
         holds
     }
 
-    fn store(&mut self, at: i32, holds: Value) {
+    fn store(&mut self, at: i32, holds: NumberedValue) {
         self.overwrite(at, 8);
         if let Some(at) = self.get(Reg::RSP).plus(at) {
-            self.remember(Word { at, holds });
+            self.remember(FrameWord { at, holds });
         }
     }
 
-    fn remember(&mut self, word: Word) {
+    fn remember(&mut self, word: FrameWord) {
         let free = self.words.iter().position(Option::is_none);
         let n = free.unwrap_or(usize::from(self.next));
         self.words[n] = Some(word);
@@ -362,7 +359,7 @@ impl Values {
             *slot = slot.and_then(|word| {
                 let same = other.words.iter().flatten().find(|w| w.at == word.at)?;
                 let holds = pairs.join(word.holds, same.holds, ids);
-                Some(Word { holds, ..word })
+                Some(FrameWord { holds, ..word })
             });
         }
         pairs
@@ -385,7 +382,7 @@ struct Pair {
 impl Pairs {
     /// The value that is `mine` on the one path and `theirs` on the other, if some
     /// register or word holds it plus a constant.
-    pub fn find(&self, mine: Value, theirs: Value) -> Option<Value> {
+    pub fn find(&self, mine: NumberedValue, theirs: NumberedValue) -> Option<NumberedValue> {
         if mine == theirs {
             return Some(mine);
         }
@@ -394,10 +391,10 @@ impl Pairs {
         let mut pairs = self.0.iter();
         let pair = pairs.find(|pair| (pair.mine, pair.theirs, pair.distance) == wanted)?;
         let id = pair.both;
-        Some(Value { id, ..mine })
+        Some(NumberedValue { id, ..mine })
     }
 
-    fn join(&mut self, mine: Value, theirs: Value, ids: &mut Ids) -> Value {
+    fn join(&mut self, mine: NumberedValue, theirs: NumberedValue, ids: &mut Ids) -> NumberedValue {
         if let Some(value) = self.find(mine, theirs) {
             return value;
         }
@@ -411,6 +408,6 @@ impl Pairs {
             distance,
             both,
         });
-        Value { id: both, ..mine }
+        NumberedValue { id: both, ..mine }
     }
 }

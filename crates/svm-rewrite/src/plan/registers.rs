@@ -3,7 +3,7 @@
 use iced_x86::{Code, Instruction, OpKind, Register};
 use liveness::{LocSet, Reg};
 
-use super::{Flags, Plan, Planner};
+use super::{Flags, InstPlan, Planner};
 use crate::analyse::class::Class;
 use crate::lift::InstIdx;
 use crate::refusal::{self, Refusal};
@@ -43,7 +43,7 @@ impl Planner<'_> {
         live: LocSet,
         keeps_flags: bool,
         result_registers: LocSet,
-        plan: &mut Plan,
+        plan: &mut InstPlan,
     ) -> Result<(), Refusal> {
         let inst = self.lifted.inst(i);
         let mut taken = self.registers_of(i);
@@ -106,13 +106,13 @@ impl Planner<'_> {
         usable: impl Fn(Reg) -> bool,
         taken: LocSet,
         live: LocSet,
-        plan: &mut Plan,
+        plan: &mut InstPlan,
     ) -> Result<(), Refusal> {
         let inst = self.lifted.inst(i);
         let moves = self.rules.moves_rsp && moves_rsp(&inst.iced);
         if names_rsp_as_data(&inst.iced) && !moves {
             return Err(self.lifted.refusal(
-                refusal::Code::NoScratch,
+                refusal::RefusalCode::NoScratch,
                 i,
                 "too few registers are dead, and spilling would change the rsp that it reads",
             ));
@@ -126,7 +126,7 @@ impl Planner<'_> {
         }
         if plan.scratch.spilled().len() < missing {
             return Err(self.lifted.refusal(
-                refusal::Code::NoScratch,
+                refusal::RefusalCode::NoScratch,
                 i,
                 "too few registers are free or can be spilled",
             ));

@@ -27,10 +27,10 @@ use liveness::{BlockId, LocSet, Reg};
 use crate::analyse::class::{Class, StringOp};
 use crate::analyse::codemap::Codemap;
 use crate::analyse::flow::{Edges, Flow};
-use crate::analyse::survey::{Memory, Survey};
+use crate::analyse::survey::{MemoryEffect, Survey};
 use crate::asm::{Branch, Jump};
 use crate::lift::{Destination, FuncIdx, InstIdx, Lifted};
-use crate::plan::Plan;
+use crate::plan::InstPlan;
 
 /// The register that a sequence uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub enum Remedy {
 
 /// The sequence before a place that leaves the invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Check {
+pub struct ReturnCheck {
     /// What is done.
     pub remedy: Remedy,
     /// By which register.
@@ -63,8 +63,8 @@ pub struct Check {
 #[derive(Debug, Default)]
 pub struct ReturnWords {
     keeps: HashMap<u32, Holder>,
-    checks: HashMap<u32, Check>,
-    falls: HashMap<u32, Check>,
+    checks: HashMap<u32, ReturnCheck>,
+    falls: HashMap<u32, ReturnCheck>,
 }
 
 impl ReturnWords {
@@ -84,12 +84,12 @@ impl ReturnWords {
     }
 
     /// The sequence before an instruction that leaves the invocation, if there is one.
-    pub fn check_before(&self, i: InstIdx) -> Option<Check> {
+    pub fn check_before(&self, i: InstIdx) -> Option<ReturnCheck> {
         self.checks.get(&i.0).copied()
     }
 
     /// The sequence before an entry that control runs into from above, if there is one.
-    pub fn check_above(&self, entry: InstIdx) -> Option<Check> {
+    pub fn check_above(&self, entry: InstIdx) -> Option<ReturnCheck> {
         self.falls.get(&entry.0).copied()
     }
 }
@@ -102,8 +102,7 @@ pub struct Input<'a> {
     pub surveys: &'a [Survey],
     /// Where control goes.
     pub flow: &'a Flow,
-    /// The plan of each instruction.
-    pub plans: &'a [Plan],
+    pub plans: &'a [InstPlan],
     /// Live locations before each.
     pub live_before: &'a [LocSet],
     /// Code addresses that data may hold.
@@ -137,12 +136,12 @@ pub fn plan(input: &Input<'_>) -> ReturnWords {
     words
 }
 
-fn check(live: LocSet) -> Check {
+fn check(live: LocSet) -> ReturnCheck {
     let remedy = match live.intersects(LocSet::flags()) {
         true => Remedy::Restore,
         false => Remedy::Compare,
     };
-    Check {
+    ReturnCheck {
         remedy,
         holder: holder(live),
     }
@@ -209,7 +208,7 @@ impl Input<'_> {
     /// Whether the sequence of an instruction may write through a pointer, or calls code
     /// that may.
     fn may_write(&self, i: u32) -> bool {
-        let written = self.surveys[i as usize].memory == Memory::Written;
+        let written = self.surveys[i as usize].memory == MemoryEffect::Written;
         match self.plans[i as usize].class {
             Class::Plain
             | Class::Stack

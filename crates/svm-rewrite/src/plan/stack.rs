@@ -4,19 +4,19 @@
 use iced_x86::Instruction;
 use liveness::LocSet;
 
-use super::Plan;
+use super::InstPlan;
 use crate::analyse::class::Class;
 use crate::analyse::classify::{PART_OF_A_WORD, Refused, WORD};
 use crate::frame::facts::{Facts, FactsBefore};
 use crate::frame::variants::{Variant, Variants};
 use crate::lift::{FuncIdx, InstIdx, Lifted};
-use crate::refusal::{self, Code, Refusal};
+use crate::refusal::{self, Refusal, RefusalCode};
 
 /// Refuses each instruction whose sequence needs a fact that is not known, and each
 /// function whose entry cannot choose a variant.
 pub fn check(
     lifted: &Lifted<'_>,
-    plans: &[Plan],
+    plans: &[InstPlan],
     facts: &FactsBefore,
     variants: &Variants,
 ) -> Vec<Refusal> {
@@ -40,11 +40,11 @@ pub fn check(
 }
 
 /// The choice among variants is a `test`, so no flag may be live before it.
-fn flags_at_entry(lifted: &Lifted<'_>, plans: &[Plan], f: FuncIdx) -> Option<Refusal> {
+fn flags_at_entry(lifted: &Lifted<'_>, plans: &[InstPlan], f: FuncIdx) -> Option<Refusal> {
     let entry = InstIdx(lifted.function(f).insts.start);
     let live = plans[entry.0 as usize].live.intersects(LocSet::flags());
     let reason = "flags are live at the entry of a function that realigns its stack";
-    live.then(|| lifted.refusal(Code::StackPointer, entry, reason))
+    live.then(|| lifted.refusal(RefusalCode::StackPointer, entry, reason))
 }
 
 fn known<'f>(
@@ -54,22 +54,27 @@ fn known<'f>(
     variant: Variant,
 ) -> Result<(), Refused> {
     match class {
-        Class::String(..) | Class::PortString(..) => facts()
-            .and_then(Facts::direction)
-            .map(|_| ())
-            .ok_or((Code::Direction, "the direction flag is not known here")),
+        Class::String(..) | Class::PortString(..) => {
+            facts().and_then(Facts::direction).map(|_| ()).ok_or((
+                RefusalCode::Direction,
+                "the direction flag is not known here",
+            ))
+        }
         Class::FramePointerToStack => match facts().and_then(|facts| facts.stack_move(iced)) {
             Some(distance) if distance % WORD == 0 => Ok(()),
             Some(_) => Err(PART_OF_A_WORD),
             None => Err((
-                Code::StackPointer,
+                RefusalCode::StackPointer,
                 "the distance from rsp to what it is set to is not known here",
             )),
         },
         Class::Realign(alignment) => facts()
             .and_then(|facts| facts.padding(alignment, variant))
             .map(|_| ())
-            .ok_or((Code::StackPointer, "the frame's size is not known here")),
+            .ok_or((
+                RefusalCode::StackPointer,
+                "the frame's size is not known here",
+            )),
         _ => Ok(()),
     }
 }

@@ -3,11 +3,11 @@
 use iced_x86::FlowControl;
 use liveness::{LocSet, Reg};
 
-use super::{Plan, Planner};
+use super::{InstPlan, Planner};
 use crate::analyse::class::{Callee, Class};
 use crate::analyse::routines::{self, Convention};
 use crate::lift::{Destination, InstIdx};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{Refusal, RefusalCode};
 
 impl Planner<'_> {
     /// Spills r10 and r11 if they are live over a call out of the object. The psABI
@@ -25,7 +25,7 @@ impl Planner<'_> {
         i: InstIdx,
         class: Class,
         live: LocSet,
-        plan: &mut Plan,
+        plan: &mut InstPlan,
     ) -> Result<(), Refusal> {
         let inst = self.lifted.inst(i);
         let import = match inst.target {
@@ -47,7 +47,7 @@ impl Planner<'_> {
             }
             if !assembly || inst.iced.flow_control() != FlowControl::Call {
                 let reason = "r10 or r11 is live over a transfer out of the object, where the psABI leaves them to linkers";
-                return Err(self.lifted.refusal(Code::NoScratch, i, reason));
+                return Err(self.lifted.refusal(RefusalCode::NoScratch, i, reason));
             }
             plan.scratch.push(register, true);
         }

@@ -8,161 +8,95 @@ mod explanations;
 
 use serde::Serialize;
 
-/// The stable code of a refusal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Code {
-    /// The object is for a machine or word size that cannot be rewritten yet.
-    Machine,
-    /// The object was made by the rewriter.
-    AlreadyRewritten,
-    /// Code that the linker is to make (link-time optimisation).
-    LinkTime,
-    /// Bytes in a code section that are no instruction.
-    Undecodable,
-    /// A code section that is writable, or a name used twice.
-    CodeSection,
-    /// A relocation on no operand field, or of an unexpected type.
-    Relocation,
-    /// A branch that leaves the code, or lands inside an instruction.
-    BranchTarget,
-    /// Kernel metadata that is not laid out as expected.
-    Metadata,
-    /// An access that the kernel may replace by other instructions.
-    Patched,
-    /// Data that refers to the middle of a function.
-    CodeReference,
-    /// A function that begins or ends inside an instruction.
-    Overlap,
-    /// An instruction that only the kernel or hypervisor may execute.
-    Privileged,
-    /// An instruction whose memory accesses cannot be translated.
-    Unsupported,
-    /// An instruction of an extension that rewritten code does not use.
-    Extension,
-    /// A prefix without effect on its instruction.
-    Prefix,
-    /// An access below the stack pointer that spills would overwrite.
-    RedZone,
-    /// `rsp` is moved in a way that cannot be followed.
-    StackPointer,
-    /// No set of registers frees what the sequence needs.
-    NoScratch,
-    /// The direction flag is not known at a string instruction.
-    Direction,
-    /// A line of assembly text that cannot be changed or printed.
-    Statement,
-    /// More instructions than any driver has, or more refusals than are listed.
-    TooMany,
+/// Defines [`RefusalCode`], its names and remedies: one entry a code.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $remedy:literal;)*) => {
+        twin_abi::listed! {
+            /// The stable code of a refusal.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+            #[serde(rename_all = "kebab-case")]
+            pub enum RefusalCode { $($(#[$doc])* $name => $text),* }
+        }
+
+        impl RefusalCode {
+            /// What to do about it.
+            pub fn remedy(self) -> &'static str {
+                match self { $(RefusalCode::$name => $remedy,)* }
+            }
+        }
+    };
 }
 
-impl Code {
-    /// Every code.
-    pub const ALL: &'static [Code] = &[
-        Code::Machine,
-        Code::AlreadyRewritten,
-        Code::LinkTime,
-        Code::Undecodable,
-        Code::CodeSection,
-        Code::Relocation,
-        Code::BranchTarget,
-        Code::Metadata,
-        Code::Patched,
-        Code::CodeReference,
-        Code::Overlap,
-        Code::Privileged,
-        Code::Unsupported,
-        Code::Extension,
-        Code::Prefix,
-        Code::RedZone,
-        Code::StackPointer,
-        Code::NoScratch,
-        Code::Direction,
-        Code::Statement,
-        Code::TooMany,
-    ];
+codes! {
+    /// The object is for a machine or word size that cannot be rewritten yet.
+    Machine = "machine",
+        "give an x86-64 relocatable object";
+    /// The object was made by the rewriter.
+    AlreadyRewritten = "already-rewritten",
+        "give the original object, not the rewritten one";
+    /// Code that the linker is to make (link-time optimisation).
+    LinkTime = "link-time",
+        "compile with -fno-lto";
+    /// Bytes in a code section that are no instruction.
+    Undecodable = "undecodable",
+        "keep data out of code sections, or update twin if this is a new instruction";
+    /// A code section that is writable, or a name used twice.
+    CodeSection = "code-section",
+        "link code sections of one name together with `ld -r` and keep them read-only";
+    /// A relocation on no operand field, or of an unexpected type.
+    Relocation = "relocation",
+        "compile for the kernel's code model (-mcmodel=kernel -fno-pic): no GOT and no TLS relocations";
+    /// A branch that leaves the code, or lands inside an instruction.
+    BranchTarget = "branch-target",
+        "make the target a labelled instruction in a code section of this object";
+    /// Kernel metadata that is not laid out as expected.
+    Metadata = "metadata",
+        "give a module of Linux 5.10 to 7.3, whose layouts are known";
+    /// An access that the kernel may replace by other instructions.
+    Patched = "patched",
+        "leave this function in a module that is not rewritten, or build it without the alternative (CONFIG_PARAVIRT_SPINLOCKS and the like)";
+    /// Data that refers to the middle of a function.
+    CodeReference = "code-reference",
+        "compile with -fno-jump-tables, as the kernel does, or make the table const";
+    /// A function that begins or ends inside an instruction.
+    Overlap = "overlap",
+        "give each function its own bytes";
+    /// An instruction that only the kernel or hypervisor may execute.
+    Privileged = "privileged",
+        "keep this function in the VM instance: leave it out of the object, or guard it there";
+    /// An instruction whose memory accesses cannot be translated.
+    Unsupported = "unsupported",
+        "compile this function without that instruction (-mno-sse -mno-avx for kernel code), or leave it to the VM instance";
+    /// An instruction of an extension that rewritten code does not use.
+    Extension = "extension",
+        "compile this function as the kernel compiles (-mno-80387 -mno-mmx -mno-avx512f, no intrinsics), or leave it to the VM instance";
+    /// A prefix without effect on its instruction.
+    Prefix = "prefix",
+        "write the instruction without that prefix";
+    /// An access below the stack pointer that spills would overwrite.
+    RedZone = "red-zone",
+        "compile with -mno-red-zone, as the kernel does";
+    /// `rsp` is moved in a way that cannot be followed.
+    StackPointer = "stack-pointer",
+        "compile this function without alloca, variable-length arrays and stack realignment";
+    /// No set of registers frees what the sequence needs.
+    NoScratch = "no-scratch",
+        "compile with optimisation, or split the instruction";
+    /// The direction flag is not known at a string instruction.
+    Direction = "direction",
+        "set the direction with cld or std on every path to the string instruction, call or return";
+    /// A line of assembly text that cannot be changed or printed.
+    Statement = "statement",
+        "write it as plain AT&T instructions, one a statement, without macros";
+    /// More instructions than any driver has, or more refusals than are listed.
+    TooMany = "too-many",
+        "give the objects one by one, before they are linked";
+}
 
+impl RefusalCode {
     /// What it means, why it cannot be passed through, what to do, an example.
     pub fn explanation(self) -> twin_abi::explanation::Explanation {
         explanations::explanation(self)
-    }
-
-    /// The code as printed, for example `code-reference`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Code::Machine => "machine",
-            Code::AlreadyRewritten => "already-rewritten",
-            Code::LinkTime => "link-time",
-            Code::Undecodable => "undecodable",
-            Code::CodeSection => "code-section",
-            Code::Relocation => "relocation",
-            Code::BranchTarget => "branch-target",
-            Code::Metadata => "metadata",
-            Code::Patched => "patched",
-            Code::CodeReference => "code-reference",
-            Code::Overlap => "overlap",
-            Code::Privileged => "privileged",
-            Code::Unsupported => "unsupported",
-            Code::Extension => "extension",
-            Code::Prefix => "prefix",
-            Code::RedZone => "red-zone",
-            Code::StackPointer => "stack-pointer",
-            Code::NoScratch => "no-scratch",
-            Code::Direction => "direction",
-            Code::Statement => "statement",
-            Code::TooMany => "too-many",
-        }
-    }
-
-    /// What the user can do about it.
-    pub fn remedy(self) -> &'static str {
-        match self {
-            Code::Machine => "give an x86-64 relocatable object",
-            Code::AlreadyRewritten => "give the original object, not the rewritten one",
-            Code::LinkTime => "compile with -fno-lto",
-            Code::Undecodable => {
-                "keep data out of code sections, or update twin if this is a new instruction"
-            }
-            Code::CodeSection => {
-                "link code sections of one name together with `ld -r` and keep them read-only"
-            }
-            Code::Relocation => {
-                "compile for the kernel's code model (-mcmodel=kernel -fno-pic): no GOT and no TLS relocations"
-            }
-            Code::BranchTarget => {
-                "make the target a labelled instruction in a code section of this object"
-            }
-            Code::Metadata => "give a module of Linux 5.10 to 7.3, whose layouts are known",
-            Code::Patched => {
-                "leave this function in a module that is not rewritten, or build it without the alternative (CONFIG_PARAVIRT_SPINLOCKS and the like)"
-            }
-            Code::CodeReference => {
-                "compile with -fno-jump-tables, as the kernel does, or make the table const"
-            }
-            Code::Overlap => "give each function its own bytes",
-            Code::Privileged => {
-                "keep this function in the VM instance: leave it out of the object, or guard it there"
-            }
-            Code::Unsupported => {
-                "compile this function without that instruction (-mno-sse -mno-avx for kernel code), or leave it to the VM instance"
-            }
-            Code::Extension => {
-                "compile this function as the kernel compiles (-mno-80387 -mno-mmx -mno-avx512f, no intrinsics), or leave it to the VM instance"
-            }
-            Code::Prefix => "write the instruction without that prefix",
-            Code::RedZone => "compile with -mno-red-zone, as the kernel does",
-            Code::StackPointer => {
-                "compile this function without alloca, variable-length arrays and stack realignment"
-            }
-            Code::NoScratch => "compile with optimisation, or split the instruction",
-            Code::Direction => {
-                "set the direction with cld or std on every path to the string instruction, call or return"
-            }
-            Code::Statement => {
-                "write it as plain AT&T instructions, one a statement, without macros"
-            }
-            Code::TooMany => "give the objects one by one, before they are linked",
-        }
     }
 }
 
@@ -175,7 +109,7 @@ fn is_zero(line: &u32) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
     /// Stable code.
-    pub code: Code,
+    pub code: RefusalCode,
     /// Line of the assembly text, from 1; 0 for objects.
     #[serde(skip_serializing_if = "is_zero")]
     pub line: u32,
@@ -195,7 +129,7 @@ pub struct Refusal {
 
 impl Refusal {
     /// A refusal of the whole object.
-    pub fn of_object(code: Code, reason: impl Into<String>) -> Refusal {
+    pub fn of_object(code: RefusalCode, reason: impl Into<String>) -> Refusal {
         Refusal {
             code,
             line: 0,
@@ -209,7 +143,7 @@ impl Refusal {
     }
 
     /// A refusal of a place in a section that is in no known function.
-    pub fn at(code: Code, section: &str, offset: u64, reason: impl Into<String>) -> Refusal {
+    pub fn at(code: RefusalCode, section: &str, offset: u64, reason: impl Into<String>) -> Refusal {
         Refusal {
             section: section.to_owned(),
             offset,
@@ -251,7 +185,7 @@ pub fn add(list: &mut Vec<Refusal>, refusal: Refusal) {
     match list.len() + 1 {
         n if n < MOST_REFUSALS => list.push(refusal),
         MOST_REFUSALS => list.push(Refusal::of_object(
-            Code::TooMany,
+            RefusalCode::TooMany,
             "further refusals are not listed",
         )),
         _ => {}

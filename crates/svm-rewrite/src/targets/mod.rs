@@ -22,11 +22,12 @@ use crate::analyse::Analysis;
 use crate::analyse::class::Class;
 use crate::analyse::classify;
 use crate::analyse::codemap::Codemap;
+use crate::analyse::switches::Switches;
 use crate::encode;
 use crate::encode::apply::Applied;
 use crate::frame::facts::FactsBefore;
 use crate::lift::Lifted;
-use crate::plan::{self, Plan};
+use crate::plan::{self, InstPlan};
 use crate::refusal::Refusal;
 
 pub use sections::note_section;
@@ -63,17 +64,16 @@ pub struct Descriptor {
     pub closes_calls: bool,
     /// Makes the rewritten object; an error says why objects are not rewritten for the
     /// target.
-    pub emit: Result<Emit, &'static str>,
+    pub prepare: Result<Prepare, &'static str>,
 }
 
-/// What makes the rewritten object.
-pub struct Emit {
-    /// Refuses what could not be described by the result. The last decision: it comes
-    /// before any code is written.
-    pub check: fn(&Lifted<'_>, &[Plan]) -> Vec<Refusal>,
-    /// Builds the object, and takes the code for it.
-    pub build: fn(&Lifted<'_>, &mut Applied, &Codemap, Scheme) -> Object<'static>,
-}
+/// Refuses what could not be described by the result, and gives what makes the result. The
+/// last decision: it comes before any code is written.
+pub type Prepare =
+    for<'l> fn(&'l Lifted<'l>, &[InstPlan], &Switches) -> Result<Build<'l>, Vec<Refusal>>;
+
+/// Makes the rewritten object, and takes the code for it. It cannot fail.
+pub type Build<'l> = Box<dyn FnOnce(&mut Applied, &Codemap, Scheme) -> Object<'static> + 'l>;
 
 /// The descriptor of a target. The list of all targets is [`Target::ALL`].
 pub fn of(target: Target) -> &'static Descriptor {

@@ -16,7 +16,7 @@ use foldhash::{HashMap, HashSet};
 use iced_x86::{Decoder, DecoderOptions};
 
 use super::number::{digits, push_number};
-use super::statement::{Kind, Statement};
+use super::statement::{Statement, StatementKind};
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 
 /// Index of a statement.
@@ -71,7 +71,7 @@ impl Marks {
         let found: HashSet<u32> = numbers.collect();
         for branch in self.branches.iter().filter(|b| !found.contains(&b.mark)) {
             for statement in &mut statements[branch.first as usize..branch.end as usize] {
-                statement.kind = Kind::Definition;
+                statement.kind = StatementKind::Definition;
             }
         }
         statements
@@ -131,11 +131,11 @@ struct Marker<'t> {
 impl Marker<'_> {
     fn statement(&mut self, k: u32, statement: &Statement) {
         match statement.kind {
-            Kind::Instruction | Kind::Prefix => self.instruction(k, statement),
-            Kind::Label if self.state == State::Inside => self.state = State::Behind,
-            Kind::Label => {}
-            Kind::Directive if makes_nothing(statement.name(self.text)) => {}
-            Kind::Directive => match Conditional::of(statement.name(self.text)) {
+            StatementKind::Instruction | StatementKind::Prefix => self.instruction(k, statement),
+            StatementKind::Label if self.state == State::Inside => self.state = State::Behind,
+            StatementKind::Label => {}
+            StatementKind::Directive if makes_nothing(statement.name(self.text)) => {}
+            StatementKind::Directive => match Conditional::of(statement.name(self.text)) {
                 Some(conditional) => {
                     self.leave_run(statement, true);
                     self.conditional(k, statement, conditional);
@@ -147,11 +147,13 @@ impl Marker<'_> {
                     }
                 }
             },
-            Kind::Opaque => {
+            StatementKind::Opaque => {
                 self.leave_run(statement, false);
                 self.marks.others.push(k);
             }
-            Kind::Assignment | Kind::Definition => self.leave_run(statement, false),
+            StatementKind::Assignment | StatementKind::Definition => {
+                self.leave_run(statement, false)
+            }
         }
     }
 
@@ -193,7 +195,7 @@ impl Marker<'_> {
     }
 
     fn instruction(&mut self, k: u32, statement: &Statement) {
-        let made = u32::from(statement.kind == Kind::Instruction);
+        let made = u32::from(statement.kind == StatementKind::Instruction);
         if self.state == State::Inside {
             let run = self.marks.runs.last_mut().expect("the run it is in");
             run.end = k + 1;
@@ -380,7 +382,7 @@ impl Tie {
         }
         let mut i = first;
         for k in run.first..run.end {
-            if statements[k as usize].kind == Kind::Instruction {
+            if statements[k as usize].kind == StatementKind::Instruction {
                 // A line cannot be replaced if its instruction begins before it.
                 if prefixed && i == first {
                     self.untied.push((i..i + 1, k..k + 1));

@@ -29,13 +29,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use elf_loader::Object;
 
-use crate::analyse::class::Kind;
+use crate::analyse::class::SiteClass;
 use crate::analyse::codemap;
 use crate::analyse::flow::Hints;
 use crate::decide::{Options, decide};
 use crate::encode::sites;
 use crate::explain::stats::Stats;
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{Refusal, RefusalCode};
 use crate::{lift, targets};
 pub use marks::StatementIdx;
 use marks::{Marks, Tie};
@@ -59,7 +59,7 @@ pub struct Printed {
     /// Counts over the original.
     pub stats: Stats,
     /// Instructions that were replaced by sequences, by class.
-    pub rewritten: BTreeMap<Kind, u64>,
+    pub rewritten: BTreeMap<SiteClass, u64>,
     /// Lines of the original.
     pub lines: u32,
 }
@@ -107,7 +107,7 @@ impl<'t> Source<'t> {
                           names of labels";
             vec![self.refusal(&Obstacle {
                 at,
-                code: Code::CodeReference,
+                code: RefusalCode::CodeReference,
                 reason: reason.to_owned(),
             })]
         })?;
@@ -128,8 +128,10 @@ impl<'t> Source<'t> {
         })?;
         let mut rewritten = BTreeMap::new();
         for site in code.functions.iter().flat_map(|f| &f.sites) {
-            let kind = decided.plans[site.inst.0 as usize].class.kind();
-            *rewritten.entry(kind.unwrap_or(Kind::Other)).or_default() += 1;
+            let kind = decided.plans[site.inst.0 as usize].class.site_class();
+            *rewritten
+                .entry(kind.unwrap_or(SiteClass::Other))
+                .or_default() += 1;
         }
         Ok(Printed {
             text,

@@ -9,9 +9,8 @@
 
 use foldhash::HashSet;
 
-/// What a statement is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum StatementKind {
     /// `name:`
     Label,
     /// `name = expression`
@@ -32,8 +31,7 @@ pub enum Kind {
 /// One statement, by its bytes in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// What it is.
-    pub kind: Kind,
+    pub kind: StatementKind,
     /// Its line, from 1.
     pub line: u32,
     /// Offset of its first byte in the text.
@@ -55,7 +53,6 @@ impl Statement {
         text[self.name_end as usize..self.end as usize].trim_ascii_start()
     }
 
-    /// All of it.
     pub fn text<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         &text[self.start as usize..self.end as usize]
     }
@@ -230,14 +227,14 @@ impl<'t> Splitter<'t> {
         let kind = match self.peek(0) {
             b':' if named => {
                 self.at += 1;
-                Kind::Label
+                StatementKind::Label
             }
-            b'=' if named => Kind::Assignment,
-            _ if self.text[start] == b'.' => Kind::Directive,
-            _ => Kind::Instruction,
+            b'=' if named => StatementKind::Assignment,
+            _ if self.text[start] == b'.' => StatementKind::Directive,
+            _ => StatementKind::Instruction,
         };
         let end = match kind {
-            Kind::Label => self.at,
+            StatementKind::Label => self.at,
             _ => self.skip_rest(name_end),
         };
         let statement = Statement {
@@ -276,26 +273,26 @@ impl<'t> Splitter<'t> {
         end
     }
 
-    fn judge(&mut self, statement: &Statement) -> Kind {
+    fn judge(&mut self, statement: &Statement) -> StatementKind {
         match statement.kind {
-            Kind::Directive => self.judge_directive(statement),
+            StatementKind::Directive => self.judge_directive(statement),
             _ if self.opaque > 0 => self.body(),
-            Kind::Instruction => {
+            StatementKind::Instruction => {
                 let name = statement.name(self.text);
                 let alone = statement.end == statement.name_end;
                 if !self.macros.is_empty() && self.macros.contains(name) {
-                    Kind::Opaque
+                    StatementKind::Opaque
                 } else if alone && PREFIXES.contains(&name) {
-                    Kind::Prefix
+                    StatementKind::Prefix
                 } else {
-                    Kind::Instruction
+                    StatementKind::Instruction
                 }
             }
             other => other,
         }
     }
 
-    fn judge_directive(&mut self, statement: &Statement) -> Kind {
+    fn judge_directive(&mut self, statement: &Statement) -> StatementKind {
         let name = statement.name(self.text);
         let kind = self.body();
         match name {
@@ -314,24 +311,24 @@ impl<'t> Splitter<'t> {
             b".endm" | b".endr" => {
                 self.opaque = self.opaque.saturating_sub(1);
                 self.defining &= self.opaque > 0;
-                if kind == Kind::Directive {
-                    Kind::Opaque
+                if kind == StatementKind::Directive {
+                    StatementKind::Opaque
                 } else {
                     kind
                 }
             }
             _ if self.opaque > 0 => kind,
-            _ if !self.macros.is_empty() && self.macros.contains(name) => Kind::Opaque,
-            _ => Kind::Directive,
+            _ if !self.macros.is_empty() && self.macros.contains(name) => StatementKind::Opaque,
+            _ => StatementKind::Directive,
         }
     }
 
     /// What a directive is that is in the body of a macro or repetition, if it is in one.
-    fn body(&self) -> Kind {
+    fn body(&self) -> StatementKind {
         match (self.opaque, self.defining) {
-            (0, _) => Kind::Directive,
-            (_, true) => Kind::Definition,
-            (_, false) => Kind::Opaque,
+            (0, _) => StatementKind::Directive,
+            (_, true) => StatementKind::Definition,
+            (_, false) => StatementKind::Opaque,
         }
     }
 }
@@ -340,7 +337,7 @@ impl<'t> Splitter<'t> {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str) -> Vec<(Kind, u32, String)> {
+    fn kinds(text: &str) -> Vec<(StatementKind, u32, String)> {
         let text = text.as_bytes();
         let show = |s: &Statement| {
             let text = String::from_utf8_lossy(s.text(text)).into_owned();
@@ -381,9 +378,9 @@ mod tests {
 
     #[test]
     fn kinds_of_statements() {
-        use Kind::*;
+        use StatementKind::*;
         let found = kinds("1: .byte 1\nx = 5\nlock\naddl $1,(%rax)\nrep movsb\n{vex} nop");
-        let found: Vec<Kind> = found.into_iter().map(|k| k.0).collect();
+        let found: Vec<StatementKind> = found.into_iter().map(|k| k.0).collect();
         assert_eq!(
             found,
             [
@@ -400,9 +397,9 @@ mod tests {
 
     #[test]
     fn macros_are_opaque() {
-        use Kind::*;
+        use StatementKind::*;
         let found = kinds(".macro m x\n nop\n.endm\n m 5\n.rept 2\nret\n.endr\nret");
-        let found: Vec<Kind> = found.into_iter().map(|k| k.0).collect();
+        let found: Vec<StatementKind> = found.into_iter().map(|k| k.0).collect();
         assert_eq!(
             found,
             [

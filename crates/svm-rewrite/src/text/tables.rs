@@ -7,7 +7,7 @@
 use foldhash::{HashMap, HashSet};
 
 use super::marks::{StatementIdx, Tie};
-use super::statement::{Kind, Statement};
+use super::statement::{Statement, StatementKind};
 use super::taken::{self, Sections};
 use crate::analyse::switches::Switches;
 use crate::lift::InstIdx;
@@ -34,7 +34,7 @@ pub fn find(
     let names = names(text, statements, tie, switches);
     let (mut sections, mut count) = (Sections::default(), 0);
     for (k, statement) in statements.iter().enumerate() {
-        if statement.kind != Kind::Directive {
+        if statement.kind != StatementKind::Directive {
             continue;
         }
         let (name, rest) = (statement.name(text), statement.rest(text));
@@ -72,8 +72,8 @@ fn names<'t>(
     let (mut names, mut waiting, mut twice) = (HashMap::default(), Vec::new(), HashSet::default());
     for (k, statement) in statements.iter().enumerate() {
         match statement.kind {
-            Kind::Label => waiting.push(statement.name(text)),
-            Kind::Instruction if !waiting.is_empty() => {
+            StatementKind::Label => waiting.push(statement.name(text)),
+            StatementKind::Instruction if !waiting.is_empty() => {
                 let case = tie.inst(StatementIdx(k as u32)).and_then(|i| cases.get(&i));
                 for name in waiting.drain(..) {
                     // A numeric label may be there many times.
@@ -84,7 +84,7 @@ fn names<'t>(
                     }
                 }
             }
-            Kind::Directive if taken::switches(statement.name(text)) => waiting.clear(),
+            StatementKind::Directive if taken::switches(statement.name(text)) => waiting.clear(),
             _ => {}
         }
     }

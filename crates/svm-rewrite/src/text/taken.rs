@@ -9,7 +9,7 @@ use elf_loader::Symbol;
 use foldhash::HashSet;
 
 use super::marks::{StatementIdx, Tie};
-use super::statement::{Kind, Statement};
+use super::statement::{Statement, StatementKind};
 use crate::analyse::flow::Hints;
 use crate::lift::Lifted;
 
@@ -43,8 +43,8 @@ pub fn find(
     let mut waiting: Vec<&[u8]> = Vec::new();
     for (k, statement) in statements.iter().enumerate() {
         match statement.kind {
-            Kind::Label => waiting.push(statement.name(text)),
-            Kind::Instruction if !waiting.is_empty() => {
+            StatementKind::Label => waiting.push(statement.name(text)),
+            StatementKind::Instruction if !waiting.is_empty() => {
                 let inst = tie.inst(StatementIdx(k as u32));
                 for name in waiting.drain(..) {
                     reached
@@ -55,7 +55,7 @@ pub fn find(
                         .extend(inst.filter(|_| names.unwound.contains(name)));
                 }
             }
-            Kind::Directive if switches(statement.name(text)) => waiting.clear(),
+            StatementKind::Directive if switches(statement.name(text)) => waiting.clear(),
             _ => {}
         }
     }
@@ -88,7 +88,7 @@ impl<'t> Names<'t> {
         let mut sections = Sections::default();
         for statement in statements {
             match statement.kind {
-                Kind::Directive => {
+                StatementKind::Directive => {
                     let name = statement.name(text);
                     // Most directives are these, which neither switch sections nor make
                     // data.
@@ -100,9 +100,12 @@ impl<'t> Names<'t> {
                         continue;
                     }
                 }
-                Kind::Instruction if is_direct_branch(text, statement) => continue,
-                Kind::Instruction | Kind::Assignment | Kind::Opaque | Kind::Definition => {}
-                Kind::Label | Kind::Prefix => continue,
+                StatementKind::Instruction if is_direct_branch(text, statement) => continue,
+                StatementKind::Instruction
+                | StatementKind::Assignment
+                | StatementKind::Opaque
+                | StatementKind::Definition => {}
+                StatementKind::Label | StatementKind::Prefix => continue,
             }
             let into = match sections.current {
                 Section::Debug => continue,

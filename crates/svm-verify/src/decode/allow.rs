@@ -1,6 +1,6 @@
 //! P3: the instructions that may occur, by encoding.
 //!
-//! An allow-list and nothing else: [`verdict`] allows an encoding only
+//! An allow-list and nothing else: [`admission`] allows an encoding only
 //! if its mnemonic is listed here, its encoding is legacy or VEX, it
 //! belongs to a listed CPU feature, and each of its operands is of a listed
 //! kind (general-purpose, `xmm` and `ymm` registers, plain memory,
@@ -21,9 +21,9 @@ use iced_x86::{Code, CpuidFeature, EncodingKind, Instruction, Mnemonic};
 use crate::decode::operands;
 use crate::targets::Instructions;
 
-/// The list's verdict on an encoding without its prefixes ([`crate::decode::prefix`]).
+/// Whether an encoding may occur, without regard to its prefixes ([`crate::decode::prefix`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Admission {
     /// It may occur.
     Allowed,
     /// A call or jump, near or far, to an address in a register or memory.
@@ -35,26 +35,26 @@ pub enum Verdict {
     Refused,
 }
 
-/// The verdict on an instruction where these may occur.
-pub fn verdict_among(i: &Instruction, listed: Instructions) -> Verdict {
+/// Whether an instruction may occur where these may.
+pub fn admission_among(i: &Instruction, listed: Instructions) -> Admission {
     match listed {
-        Instructions::Unprivileged => verdict(i.code()),
-        Instructions::Kernel => verdict_kernel(i),
+        Instructions::Unprivileged => admission(i.code()),
+        Instructions::Kernel => admission_by_kernel(i),
     }
 }
 
 /// Whether an instruction is allowed for the kernel alone, where these may occur.
 pub fn is_system(i: &Instruction, listed: Instructions) -> bool {
-    listed == Instructions::Kernel && verdict_kernel(i) == Verdict::System
+    listed == Instructions::Kernel && admission_by_kernel(i) == Admission::System
 }
 
-/// The verdict on an instruction of a module for a stock kernel. It may do what the
+/// Whether an instruction may occur in a module for a stock kernel, which may do what the
 /// kernel does, except entering guests, enclaves or user mode.
-fn verdict_kernel(i: &Instruction) -> Verdict {
-    match verdict(i.code()) {
-        Verdict::Refused if system(i.mnemonic()) => Verdict::System,
-        Verdict::Refused if is_cache_hint(i.mnemonic()) => Verdict::Allowed,
-        verdict => verdict,
+fn admission_by_kernel(i: &Instruction) -> Admission {
+    match admission(i.code()) {
+        Admission::Refused if system(i.mnemonic()) => Admission::System,
+        Admission::Refused if is_cache_hint(i.mnemonic()) => Admission::Allowed,
+        admission => admission,
     }
 }
 
@@ -93,19 +93,19 @@ fn system(mnemonic: Mnemonic) -> bool {
     )
 }
 
-/// The verdict on one encoding.
-pub fn verdict(code: Code) -> Verdict {
+/// Whether one encoding may occur.
+pub fn admission(code: Code) -> Admission {
     let transfer = matches!(code.mnemonic(), Mnemonic::Call | Mnemonic::Jmp);
     let direct = matches!(
         code,
         Code::Call_rel32_64 | Code::Jmp_rel32_64 | Code::Jmp_rel8_64
     );
     if transfer && !direct {
-        Verdict::Indirect
+        Admission::Indirect
     } else if wide_move(code) || is_listed(code) && !operands::unlisted(code) {
-        Verdict::Allowed
+        Admission::Allowed
     } else {
-        Verdict::Refused
+        Admission::Refused
     }
 }
 
@@ -355,7 +355,7 @@ mod tests {
     use iced_x86::FlowControl;
 
     fn allowed() -> impl Iterator<Item = Code> {
-        Code::values().filter(|&code| verdict(code) == Verdict::Allowed)
+        Code::values().filter(|&code| admission(code) == Admission::Allowed)
     }
 
     #[test]
@@ -386,10 +386,10 @@ mod tests {
     /// Checks `touches_vectors` against iced's operands of each encoding.
     #[test]
     fn what_names_a_vector_register_touches_vectors() {
-        use iced_x86::OpCodeOperandKind as Kind;
+        use iced_x86::OpCodeOperandKind as OperandKind;
         let names_one = |code: Code| {
             let kinds = code.op_code().op_kinds().to_vec();
-            let general = |kind: &Kind| operands::general(*kind) || operands::branch(*kind);
+            let general = |kind: &OperandKind| operands::general(*kind) || operands::branch(*kind);
             !kinds.iter().all(general)
         };
         let without: Vec<Code> = allowed()

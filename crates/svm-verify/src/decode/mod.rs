@@ -3,7 +3,7 @@
 //! (P3), each relocation is on one operand field ([`crate::decode::relocation`], P2),
 //! each direct branch leads to an instruction (P2).
 //!
-//! Gives the [`Program`] that the rest of the verifier works on.
+//! Gives the [`Disassembly`] that the rest of the verifier works on.
 
 pub mod allow;
 pub mod classify;
@@ -17,13 +17,13 @@ use elf_loader::{Section, SectionId};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use yaxpeax_x86::long_mode::InstDecoder;
 
-use self::allow::Verdict;
+use self::allow::Admission;
 use self::classify::OperandField;
 use self::memo::{Memo, Operands, Remembered};
 use self::relocation::{Destination, Relocated};
-use crate::insn::{BranchTarget, CodeAt, Insn, Op, Program, Routine, Starts};
+use crate::findings::{Findings, ViolationCode};
+use crate::insn::{BranchTarget, CodeAt, Disassembly, Insn, Op, Routine, Starts};
 use crate::object::Image;
-use crate::report::{Code, Report};
 use crate::targets::{IndirectBranches, NamedMemory, Rules};
 
 /// Most instructions of an object. Each takes some 60 bytes of memory until the end.
@@ -35,7 +35,11 @@ const MOST_BRANCHES: usize = 1 << 22;
 
 /// Decodes all code. Reports violations of single instructions; `None` if some bytes are
 /// not an instruction, so that the rest cannot be judged.
-pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) -> Option<Program> {
+pub fn decode<'o>(
+    image: &Image<'o>,
+    remember: bool,
+    findings: &mut Findings<'o>,
+) -> Option<Disassembly> {
     let bytes: u64 = image
         .code
         .iter()
@@ -43,12 +47,12 @@ pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) ->
         .sum();
     if bytes >= 1 << 31 {
         // Instructions are numbered with 32 bits, and not all numbers are used.
-        report.object(Code::Section, "more than 2 GiB of code");
+        findings.object(ViolationCode::Section, "more than 2 GiB of code");
         return None;
     }
     // An instruction is about 4 bytes long.
     let room = (bytes as usize / 4).min(MOST_INSTRUCTIONS);
-    let mut program = Program::with_capacity(room);
+    let mut disassembly = Disassembly::with_capacity(room);
     let mut branches = Vec::new();
     let mut memo = match remember {
         true => Memo::new(bytes as usize),
@@ -58,71 +62,74 @@ pub fn decode<'o>(image: &Image<'o>, remember: bool, report: &mut Report<'o>) ->
     for number in 0..image.code.len() {
         let mut section = SectionDecoder {
             image,
-            report,
+            findings,
             id: image.code[number],
             number: number as u16,
             section: image.section(number as u16),
             next_relocation: 0,
-            program: &mut program,
+            disassembly: &mut disassembly,
             branches: &mut branches,
             memo: &mut memo,
             factory: InstructionInfoFactory::new(),
             second: InstDecoder::default(),
         };
         complete &= section.run();
-        if !complete && program.insns.len() == MOST_INSTRUCTIONS {
+        if !complete && disassembly.insns.len() == MOST_INSTRUCTIONS {
             // The rest has no numbers: no branch to it could be told from a wrong one.
             return None;
         }
     }
     if branches.len() > MOST_BRANCHES {
         let reason = format!("more than {MOST_BRANCHES} direct branches");
-        report.object(Code::Section, reason);
+        findings.object(ViolationCode::Section, reason);
         return None;
     }
     // --- every instruction has its number ---
-    program.branches = branches.iter().map(|(n, _)| *n).collect();
+    disassembly.branches = branches.iter().map(|(n, _)| *n).collect();
     for (n, destination) in branches {
-        resolve(image, &mut program, n, destination, report);
+        resolve(image, &mut disassembly, n, destination, findings);
     }
-    complete.then_some(program)
+    complete.then_some(disassembly)
 }
 
 /// Fills in where branch number `n` goes.
 fn resolve<'o>(
     image: &Image<'o>,
-    program: &mut Program,
+    disassembly: &mut Disassembly,
     n: u32,
     destination: Destination,
-    report: &mut Report<'o>,
+    findings: &mut Findings<'o>,
 ) {
-    let insn = program.insns[n as usize];
+    let insn = disassembly.insns[n as usize];
     let problem = match destination {
         Destination::Bad => None,
         Destination::Routine(routine) if may_reach(insn.op, routine) => {
             set_target(
-                &mut program.insns[n as usize].op,
+                &mut disassembly.insns[n as usize].op,
                 BranchTarget::Routine(routine),
             );
             None
         }
         Destination::Routine(_) => Some((
-            Code::Callee,
+            ViolationCode::Callee,
             "the runtime entry is not reached by this kind of branch",
         )),
-        Destination::Code(place) => match program.at(place) {
+        Destination::Code(place) => match disassembly.at(place) {
             Some(target) => {
                 set_target(
-                    &mut program.insns[n as usize].op,
+                    &mut disassembly.insns[n as usize].op,
                     BranchTarget::Insn(target),
                 );
                 None
             }
-            None => Some((Code::Target, "no instruction starts at the branch's target")),
+            None => Some((
+                ViolationCode::Target,
+                "no instruction starts at the branch's target",
+            )),
         },
     };
     if let Some((code, reason)) = problem {
-        report.at(
+        findings.at(
             image.code[usize::from(insn.section)],
             u64::from(insn.at),
             code,
@@ -155,7 +162,7 @@ fn set_target(op: &mut Op, to: BranchTarget) {
 /// Decodes one section, from its first byte to its last.
 struct SectionDecoder<'a, 'o> {
     image: &'a Image<'o>,
-    report: &'a mut Report<'o>,
+    findings: &'a mut Findings<'o>,
     /// The section: in the object, and among those with code.
     id: SectionId,
     number: u16,
@@ -163,7 +170,7 @@ struct SectionDecoder<'a, 'o> {
     /// Index of the first relocation that no instruction so far had.
     next_relocation: usize,
     /// The result, for all sections.
-    program: &'a mut Program,
+    disassembly: &'a mut Disassembly,
     branches: &'a mut Vec<(u32, Destination)>,
     memo: &'a mut Memo,
     factory: InstructionInfoFactory,
@@ -180,34 +187,39 @@ impl<'o> SectionDecoder<'_, 'o> {
         let mut at = 0;
         while at < bytes.len() {
             let rest = &bytes[at..];
-            let first = self.program.insns.len() as u32;
+            let first = self.disassembly.insns.len() as u32;
             if first as usize == MOST_INSTRUCTIONS {
                 let reason = format!("more than {MOST_INSTRUCTIONS} instructions");
-                self.report.at(self.id, at as u64, Code::Section, reason);
+                self.findings
+                    .at(self.id, at as u64, ViolationCode::Section, reason);
                 break;
             }
             if !self.again(at as u32, rest) {
                 if !decode_at(&mut decoder, at, &mut instruction) {
-                    self.violation(at as u32, Code::Undecodable, "no instruction");
+                    self.violation(at as u32, ViolationCode::Undecodable, "no instruction");
                     break;
                 }
                 self.anew(&decoder, &instruction, at as u32, rest);
             }
             starts.add(at, first);
-            at += usize::from(self.program.insns[first as usize].len);
+            at += usize::from(self.disassembly.insns[first as usize].len);
         }
-        self.program.add_section(starts);
+        self.disassembly.add_section(starts);
         let complete = at == bytes.len();
         if complete && self.next_relocation < self.section.relocations.len() {
             let r = self.section.relocations[self.next_relocation];
-            self.report
-                .at(self.id, r.offset, Code::Relocation, "it is behind the code");
+            self.findings.at(
+                self.id,
+                r.offset,
+                ViolationCode::Relocation,
+                "it is behind the code",
+            );
         }
         complete
     }
 
-    fn violation(&mut self, at: u32, code: Code, reason: &'static str) {
-        self.report.at(self.id, u64::from(at), code, reason);
+    fn violation(&mut self, at: u32, code: ViolationCode, reason: &'static str) {
+        self.findings.at(self.id, u64::from(at), code, reason);
     }
 
     /// Takes the instruction at the start of `rest` from the memo. Returns false and
@@ -240,7 +252,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         if let Err((code, reason)) = allowed {
             self.violation(at, code, reason);
         }
-        self.program.vectors |= allow::touches_vectors(instruction.code());
+        self.disassembly.vectors |= allow::touches_vectors(instruction.code());
         let operands = self.operands(decoder, instruction, at);
         let relocated = self.relocation(at, instruction.len(), operands);
         let (mut insn, good) = self.classified(instruction, relocated.field, at, rest, allowed);
@@ -265,7 +277,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         field: OperandField,
         at: u32,
         rest: &[u8],
-        allowed: Result<(), (Code, &'static str)>,
+        allowed: Result<(), (ViolationCode, &'static str)>,
     ) -> (Insn, bool) {
         let rules = self.image.rules;
         let classified = classify::classify(instruction, field, rules, &mut self.factory);
@@ -279,7 +291,10 @@ impl<'o> SectionDecoder<'_, 'o> {
                     true => second::same_length(&self.second, instruction, rest),
                     false => second::agrees(&self.second, instruction, &insn, rest),
                 };
-                (insn, agrees.map_err(|reason| (Code::Decoders, reason)))
+                (
+                    insn,
+                    agrees.map_err(|reason| (ViolationCode::Decoders, reason)),
+                )
             }
             Err((code, reason, insn)) => (insn, Err((code, reason))),
         };
@@ -289,12 +304,13 @@ impl<'o> SectionDecoder<'_, 'o> {
         (insn, result.is_ok() && field != OperandField::Bad)
     }
 
-    /// Adds an instruction to the program.
+    /// Adds an instruction to the disassembly.
     fn push(&mut self, at: u32, insn: Insn, to: Destination) {
         if let Op::Call(_) | Op::Jump(_) | Op::Branch(..) = insn.op {
-            self.branches.push((self.program.insns.len() as u32, to));
+            self.branches
+                .push((self.disassembly.insns.len() as u32, to));
         }
-        self.program.insns.push(Insn {
+        self.disassembly.insns.push(Insn {
             at,
             section: self.number,
             ..insn
@@ -333,7 +349,8 @@ impl<'o> SectionDecoder<'_, 'o> {
         self.next_relocation += inside;
         judged.unwrap_or_else(|reason| {
             let offset = first.map_or(0, |r| r.offset);
-            self.report.at(self.id, offset, Code::Relocation, reason);
+            self.findings
+                .at(self.id, offset, ViolationCode::Relocation, reason);
             Relocated::operand(OperandField::Bad)
         })
     }
@@ -375,20 +392,21 @@ pub fn allowed(
     instruction: &Instruction,
     raw: &[u8],
     rules: &Rules,
-) -> Result<(), (Code, &'static str)> {
-    match allow::verdict_among(instruction, rules.instructions) {
-        Verdict::Allowed if instruction.has_op_mask() => {
-            Err((Code::Instruction, "with a mask it is not on the allow-list"))
-        }
-        Verdict::Allowed | Verdict::System => prefix::check(instruction, raw, rules),
+) -> Result<(), (ViolationCode, &'static str)> {
+    match allow::admission_among(instruction, rules.instructions) {
+        Admission::Allowed if instruction.has_op_mask() => Err((
+            ViolationCode::Instruction,
+            "with a mask it is not on the allow-list",
+        )),
+        Admission::Allowed | Admission::System => prefix::check(instruction, raw, rules),
         // Thunks and retpolines may lead anywhere as well: left to the kernel's policy.
-        Verdict::Indirect
+        Admission::Indirect
             if rules.indirect_branches == IndirectBranches::Near && is_near(instruction) =>
         {
             prefix::check(instruction, raw, rules)
         }
-        Verdict::Indirect => Err((Code::Indirect, "its target is not known")),
-        Verdict::Refused => Err((Code::Instruction, "it is not on the allow-list")),
+        Admission::Indirect => Err((ViolationCode::Indirect, "its target is not known")),
+        Admission::Refused => Err((ViolationCode::Instruction, "it is not on the allow-list")),
     }
 }
 

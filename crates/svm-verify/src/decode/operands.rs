@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn every_form_has_operands_of_listed_kinds() {
         for code in Code::values().filter(|&code| allow::is_listed(code)) {
-            if allow::verdict(code) == allow::Verdict::Indirect {
+            if allow::admission(code) == allow::Admission::Indirect {
                 // Calls and jumps were judged by name.
                 continue;
             }

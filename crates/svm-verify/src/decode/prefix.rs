@@ -6,9 +6,9 @@
 //! is not the instruction that was verified. So each prefix must have a meaning
 //! on its instruction, except for padding of `nop`.
 
-use iced_x86::{Code as Encoding, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
 
-use crate::report::Code;
+use crate::findings::ViolationCode;
 use crate::targets::{NamedMemory, Rules};
 
 /// How often each prefix occurs before an instruction.
@@ -73,7 +73,7 @@ pub fn check(
     instruction: &Instruction,
     bytes: &[u8],
     rules: &Rules,
-) -> Result<(), (Code, &'static str)> {
+) -> Result<(), (ViolationCode, &'static str)> {
     let rex = matches!(bytes.first(), Some(0x40..=0x4f));
     if plain(bytes) && !(rex && is_transfer(instruction)) {
         return Ok(());
@@ -89,16 +89,28 @@ pub fn check(
     match rules.named_memory {
         NamedMemory::Window if shown && !lea && !nop => in_window(&p, gs)?,
         NamedMemory::Window if p.ignored_segment != 0 && instruction.is_string_instruction() => {
-            return Err((Code::Operand, "a string instruction has no segment prefix"));
+            return Err((
+                ViolationCode::Operand,
+                "a string instruction has no segment prefix",
+            ));
         }
         NamedMemory::None | NamedMemory::Window if p.segment != 0 => {
-            return Err((Code::AddressForm, "%fs and %gs are not dom0's here"));
+            return Err((
+                ViolationCode::AddressForm,
+                "%fs and %gs are not dom0's here",
+            ));
         }
         NamedMemory::SymbolsAndPerCpu if p.segment != 0 && !gs => {
-            return Err((Code::AddressForm, "%fs and %gs are not dom0's here"));
+            return Err((
+                ViolationCode::AddressForm,
+                "%fs and %gs are not dom0's here",
+            ));
         }
         _ if p.addrsize != 0 && !lea => {
-            return Err((Code::AddressForm, "addresses of 32 bits are not dom0's"));
+            return Err((
+                ViolationCode::AddressForm,
+                "addresses of 32 bits are not dom0's",
+            ));
         }
         _ => {}
     }
@@ -110,7 +122,7 @@ pub fn check(
         Some("a REX prefix that another prefix follows has no effect")
     } else if repeated {
         Some("a prefix is repeated, or contradicts another")
-    } else if instruction.code() == Encoding::Pause && bytes.len() != 2 {
+    } else if instruction.code() == Code::Pause && bytes.len() != 2 {
         Some("pause is f3 90 and nothing else")
     } else if (transfer && (p.opsize != 0 || p.rex)) || (p.opsize != 0 && moves_rsp(instruction)) {
         Some("processors disagree about this prefix on a branch, push or pop")
@@ -119,21 +131,21 @@ pub fn check(
     } else {
         repeat(instruction)
     };
-    wrong.map_or(Ok(()), |reason| Err((Code::Prefix, reason)))
+    wrong.map_or(Ok(()), |reason| Err((ViolationCode::Prefix, reason)))
 }
 
 /// The prefixes of an operand that is reached: one 65 and one 67, in either order, and no
 /// other of their groups; or none at all, then `crate::rules` judges the register. The
 /// effect of two prefixes of a group is not defined (SDM volume 2, 2.1.1).
-fn in_window(p: &Prefixes, gs: bool) -> Result<(), (Code, &'static str)> {
+fn in_window(p: &Prefixes, gs: bool) -> Result<(), (ViolationCode, &'static str)> {
     match (p.segment, p.addrsize, p.ignored_segment) {
         (1, 1, 0) if gs => Ok(()),
         (0, 0, 0) => Ok(()),
-        (0, ..) => Err((Code::Operand, "it has no prefix 65")),
-        (_, 0, _) => Err((Code::Operand, "it has no prefix 67")),
-        (1, ..) if !gs => Err((Code::Operand, "its segment is not %gs")),
+        (0, ..) => Err((ViolationCode::Operand, "it has no prefix 65")),
+        (_, 0, _) => Err((ViolationCode::Operand, "it has no prefix 67")),
+        (1, ..) if !gs => Err((ViolationCode::Operand, "its segment is not %gs")),
         _ => Err((
-            Code::Operand,
+            ViolationCode::Operand,
             "it has a segment or address size prefix too many",
         )),
     }

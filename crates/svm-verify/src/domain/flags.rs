@@ -2,7 +2,7 @@
 //! verifier follows depends on it.
 
 use super::Name;
-use crate::insn::{Reg, RegSet};
+use crate::insn::{Gpr, GprSet};
 
 /// The meaning of the status flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum Flags {
     /// `cmp $PAGE_SIZE-1, %v` where `%v` is [`super::Form::Offset`] of the name.
     Window {
         /// `%v`, not written since.
-        register: Reg,
+        register: Gpr,
         /// The address that the check is for.
         address: Name,
     },
@@ -24,9 +24,9 @@ pub enum Flags {
     /// `cmp %right, %left`, both 64 bits wide and not written since.
     Compared {
         /// The minuend.
-        left: Reg,
+        left: Gpr,
         /// The subtrahend.
-        right: Reg,
+        right: Gpr,
     },
 }
 
@@ -35,7 +35,7 @@ impl Flags {
         matches!(self, Flags::Window { address, .. } | Flags::Tag(address) if address == x)
     }
 
-    pub(super) fn speaks_of(self, written: RegSet) -> bool {
+    pub(super) fn speaks_of(self, written: GprSet) -> bool {
         match self {
             Flags::Unknown | Flags::Tag(_) | Flags::ReturnWord => false,
             Flags::Window { register, .. } => written.has(register),

@@ -13,7 +13,7 @@
 use twin_abi::{stack, stlb, window};
 
 use super::{Bound, Direction, Form, Name, State, Value};
-use crate::insn::Reg;
+use crate::insn::Gpr;
 
 /// Names by number, and what they name.
 type Env = [u64; 3];
@@ -273,7 +273,7 @@ fn a_form_by_another_name_of_the_same_number_means_the_same() {
 
 /// Whether all that is known of two registers is true of two numbers.
 fn true_of(state: &State, [a, c]: [u64; 2], env: &Env) -> bool {
-    [(Reg::RAX, a), (Reg::RCX, c)].into_iter().all(|(r, v)| {
+    [(Gpr::RAX, a), (Gpr::RCX, c)].into_iter().all(|(r, v)| {
         let known = state.get(r);
         known.name.is_none_or(|x| value_of(x, env) == v) && holds(known.form, v, env)
     })
@@ -286,12 +286,12 @@ fn states(first: Value, second: Value) -> State {
         // Every name in a state was given once.
         state.rename(x);
     }
-    state.write(Reg::RAX, first);
-    state.write(Reg::RCX, second);
+    state.write(Gpr::RAX, first);
+    state.write(Gpr::RCX, second);
     state
 }
 
-fn values() -> Vec<Value> {
+fn all_values() -> Vec<Value> {
     let names = [None, Some(name(0)), Some(name(1)), Some(name(2))];
     let all = forms().into_iter();
     all.flat_map(|form| names.map(|name| Value { name, form }))
@@ -300,7 +300,7 @@ fn values() -> Vec<Value> {
 
 #[test]
 fn a_name_given_to_a_register_is_true_of_it_and_nothing_false_stays() {
-    let values = values();
+    let values = all_values();
     for env in environments() {
         let numbers = numbers(&env);
         let fits = |value: &Value, v: u64| {
@@ -318,11 +318,11 @@ fn a_name_given_to_a_register_is_true_of_it_and_nothing_false_stays() {
             for &(second, w) in &possible {
                 let mut state = states(first, second);
                 assert!(true_of(&state, [v, w], &env));
-                state.name(Reg::RAX, name(0));
+                state.name(Gpr::RAX, name(0));
                 let mut now = env;
                 now[0] = v;
                 assert!(true_of(&state, [v, w], &now), "{first:?} {second:?}");
-                assert_eq!(state.get(Reg::RAX).name, Some(name(0)));
+                assert_eq!(state.get(Gpr::RAX).name, Some(name(0)));
             }
         }
     }
@@ -331,11 +331,11 @@ fn a_name_given_to_a_register_is_true_of_it_and_nothing_false_stays() {
 #[test]
 fn nothing_is_known_by_a_name_that_was_given_to_another_number() {
     let bystander = Value::of(Form::Low32(name(2)));
-    for value in values() {
+    for value in all_values() {
         for x in (0..3).map(name) {
             let mut state = states(value, bystander);
             state.rename(x);
-            for known in [state.get(Reg::RAX), state.get(Reg::RCX)] {
+            for known in [state.get(Gpr::RAX), state.get(Gpr::RCX)] {
                 assert!(
                     known.name != Some(x) && !known.form.mentions(x),
                     "{value:?}"
@@ -347,13 +347,13 @@ fn nothing_is_known_by_a_name_that_was_given_to_another_number() {
 
 #[test]
 fn states_that_meet_keep_what_both_know() {
-    let values = values();
+    let values = all_values();
     for &mine in &values {
         for &theirs in &values {
             let (mut a, b) = (states(mine, theirs), states(theirs, theirs));
             let (before, changed) = (a.clone(), a.join(&b));
-            assert_eq!(a.get(Reg::RAX), mine.join(theirs));
-            assert_eq!(a.get(Reg::RCX), theirs);
+            assert_eq!(a.get(Gpr::RAX), mine.join(theirs));
+            assert_eq!(a.get(Gpr::RCX), theirs);
             assert_eq!(changed, a != before);
             assert!(!a.join(&b), "{mine:?} {theirs:?}");
         }

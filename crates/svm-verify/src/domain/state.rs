@@ -2,7 +2,7 @@
 
 use super::{Direction, Flags, Form, Name, Returns, Saved, Value};
 use crate::domain::bounds;
-use crate::insn::{Access, Memory, Origin, Reg, RegSet};
+use crate::insn::{Access, Gpr, GprSet, MemoryOperand, Origin};
 
 /// A name whose instruction would give the same number again: it reads only
 /// registers, and none of them was written since.
@@ -11,7 +11,7 @@ pub struct Again {
     /// The name that the instruction gives.
     pub name: Name,
     /// What it reads.
-    pub inputs: RegSet,
+    pub inputs: GprSet,
 }
 
 /// Names that some fact may mention; no fact mentions a name that is not here. One bit
@@ -69,7 +69,7 @@ impl State {
     /// At a function's entry: the stack is empty, DF is clear (psABI 3.2.1).
     pub fn entry() -> State {
         let mut regs = [Value::ANY; 16];
-        regs[usize::from(Reg::RSP.0)] = Value::of(Form::Stack(0));
+        regs[usize::from(Gpr::RSP.0)] = Value::of(Form::Stack(0));
         State {
             regs,
             realigned: None,
@@ -84,13 +84,13 @@ impl State {
     }
 
     /// What register `r` holds.
-    pub fn get(&self, r: Reg) -> Value {
+    pub fn get(&self, r: Gpr) -> Value {
         self.regs[usize::from(r.0 & 15)]
     }
 
     /// `rsp` relative to its value at entry, in bytes; zero or negative.
     pub fn rsp(&self) -> i32 {
-        match self.get(Reg::RSP).form {
+        match self.get(Gpr::RSP).form {
             Form::Stack(at) | Form::Aligned(at) => at,
             // Never: `write` keeps `rsp` out and `set_rsp` sets this form. The
             // answer fits no frame, so that whatever relies on it fails.
@@ -99,9 +99,9 @@ impl State {
     }
 
     /// Register `r`, not `rsp`, is written with `value`.
-    pub fn write(&mut self, r: Reg, value: Value) {
+    pub fn write(&mut self, r: Gpr, value: Value) {
         self.forget(r.set());
-        if r != Reg::RSP {
+        if r != Gpr::RSP {
             self.regs[usize::from(r.0 & 15)] = value;
         }
     }
@@ -113,12 +113,12 @@ impl State {
         if !bounds::in_frame(at) {
             return false;
         }
-        self.forget(Reg::RSP.set());
-        let form = match self.get(Reg::RSP).form {
+        self.forget(Gpr::RSP.set());
+        let form = match self.get(Gpr::RSP).form {
             Form::Aligned(_) => Form::Aligned(at as i32),
             _ => Form::Stack(at as i32),
         };
-        self.regs[usize::from(Reg::RSP.0)] = Value::of(form);
+        self.regs[usize::from(Gpr::RSP.0)] = Value::of(form);
         let realigned = self.realigned;
         self.saved
             .keep(|place| above(form, realigned, place).is_some());
@@ -145,7 +145,7 @@ impl State {
     /// The word is remembered only where no other code writes: at or above `rsp`, and
     /// below the return address.
     pub fn store(&mut self, at: Form, size: u16, form: Form) {
-        let rsp = self.get(Reg::RSP).form;
+        let rsp = self.get(Gpr::RSP).form;
         let own = match (at, self.realigned) {
             (Form::Stack(at), _) => at <= -8,
             // The aligned part begins at or below where `rsp` was before.
@@ -158,13 +158,13 @@ impl State {
     }
 
     /// Where a memory operand lies in the frame, if it does.
-    pub fn frame_place(&self, m: &Memory) -> Option<Form> {
+    pub fn frame_place(&self, m: &MemoryOperand) -> Option<Form> {
         let in_frame = !m.indexed && m.origin == Origin::Registers;
         self.get(m.base).form.moved(m.disp).filter(|_| in_frame)
     }
 
     /// Forgets the words of the frame that an operand writes.
-    pub fn forget_written(&mut self, m: &Memory) {
+    pub fn forget_written(&mut self, m: &MemoryOperand) {
         if let (Access::Write, Some(at)) = (m.access, self.frame_place(m)) {
             self.store(at, m.size, Form::Any);
         }
@@ -173,7 +173,7 @@ impl State {
     /// Bytes from `rsp` up to the return address, at least, and up to the first
     /// saved word.
     pub fn room(&self) -> (i64, i64) {
-        let rsp = self.get(Reg::RSP).form;
+        let rsp = self.get(Gpr::RSP).form;
         let end = above(rsp, self.realigned, Form::Stack(0)).unwrap_or(0);
         let words = self.saved.places();
         let words = words.filter_map(|place| above(rsp, self.realigned, place));
@@ -182,7 +182,7 @@ impl State {
 
     /// A callee writes so many bytes from `rsp` up.
     pub fn forget_arguments(&mut self, bytes: i64) {
-        let (rsp, realigned) = (self.get(Reg::RSP).form, self.realigned);
+        let (rsp, realigned) = (self.get(Gpr::RSP).form, self.realigned);
         self.saved
             .keep(|place| above(rsp, realigned, place).is_some_and(|at| at >= bytes));
     }
@@ -191,20 +191,20 @@ impl State {
     /// none, or out of bounds as with [`State::set_rsp`].
     #[must_use]
     pub fn set_rsp_to(&mut self, form: Form) -> bool {
-        let before = self.get(Reg::RSP);
+        let before = self.get(Gpr::RSP);
         let (Form::Stack(at) | Form::Aligned(at)) = form else {
             return false;
         };
-        self.regs[usize::from(Reg::RSP.0)] = Value::of(form);
+        self.regs[usize::from(Gpr::RSP.0)] = Value::of(form);
         let done = self.set_rsp(i64::from(at));
         if !done {
-            self.regs[usize::from(Reg::RSP.0)] = before;
+            self.regs[usize::from(Gpr::RSP.0)] = before;
         }
         done
     }
 
     /// Drops the facts, other than those of registers, that rely on one of `written`.
-    fn forget(&mut self, written: RegSet) {
+    fn forget(&mut self, written: GprSet) {
         if self.flags.speaks_of(written) {
             self.flags = Flags::Unknown;
         }
@@ -217,9 +217,9 @@ impl State {
     }
 
     /// Forgets the values of `written`, except `rsp`.
-    pub fn clobber(&mut self, written: RegSet) {
+    pub fn clobber(&mut self, written: GprSet) {
         self.forget(written);
-        for r in written.iter().filter(|&r| r != Reg::RSP) {
+        for r in written.iter().filter(|&r| r != Gpr::RSP) {
             self.regs[usize::from(r.0)] = Value::ANY;
         }
     }
@@ -259,7 +259,7 @@ impl State {
     /// Instruction `x` is executed and names the number that register `r` holds. If the
     /// number had another name, the new name replaces it in all facts, as both mean that
     /// number. So names after an instruction do not depend on the path to it.
-    pub fn name(&mut self, r: Reg, x: Name) {
+    pub fn name(&mut self, r: Gpr, x: Name) {
         let old = self.get(r).name;
         if old != Some(x) {
             self.rename(x);
@@ -272,7 +272,7 @@ impl State {
                 value.form = value.form.renamed(old, x);
             }
         }
-        if r != Reg::RSP {
+        if r != Gpr::RSP {
             self.regs[usize::from(r.0 & 15)].name = Some(x);
         }
     }
@@ -280,9 +280,9 @@ impl State {
     /// After a call: only `rsp` is known, that DF is clear, and the facts about the
     /// return address that a callee cannot change.
     pub fn called(&mut self) {
-        let (rsp, returns) = (self.get(Reg::RSP), self.returns);
+        let (rsp, returns) = (self.get(Gpr::RSP), self.returns);
         *self = State::entry();
-        self.regs[usize::from(Reg::RSP.0)] = rsp;
+        self.regs[usize::from(Gpr::RSP.0)] = rsp;
         self.returns = returns;
         self.written_by_pointer();
     }
@@ -303,7 +303,7 @@ impl State {
         self.called();
         self.realigned = before.realigned;
         self.saved = before.saved;
-        for r in [Reg(3), Reg::RBP, Reg(12), Reg(13), Reg(14), Reg(15)] {
+        for r in [Gpr(3), Gpr::RBP, Gpr(12), Gpr(13), Gpr(14), Gpr(15)] {
             if let form @ (Form::Stack(_) | Form::Aligned(_)) = before.get(r).form {
                 self.regs[usize::from(r.0)] = Value::of(form);
             }
@@ -396,7 +396,7 @@ mod tests {
             let mut s = State::entry();
             s.rename(x);
             s.write(
-                Reg::RAX,
+                Gpr::RAX,
                 Value {
                     name: Some(x),
                     form,
@@ -406,7 +406,7 @@ mod tests {
             s.matched = Some(x);
             s.again = Some(Again {
                 name: x,
-                inputs: RegSet::NONE,
+                inputs: GprSet::NONE,
             });
             s.rename(x);
             assert_eq!(s, State::entry(), "{form:?}");
@@ -420,17 +420,17 @@ mod tests {
     #[test]
     fn joins_keep_what_agrees_and_report_what_they_drop() {
         let mut a = State::entry();
-        a.write(Reg::RAX, Value::of(Form::Translated(Some(Name::of(1)))));
+        a.write(Gpr::RAX, Value::of(Form::Translated(Some(Name::of(1)))));
         a.write(
-            Reg::RCX,
+            Gpr::RCX,
             Value::of(Form::Count(bound(1), Some(Name::of(2)))),
         );
         let mut b = State::entry();
-        b.write(Reg::RAX, Value::of(Form::Translated(Some(Name::of(2)))));
-        b.write(Reg::RCX, Value::of(Form::Count(bound(2), None)));
+        b.write(Gpr::RAX, Value::of(Form::Translated(Some(Name::of(2)))));
+        b.write(Gpr::RCX, Value::of(Form::Count(bound(2), None)));
         assert!(a.join(&b));
-        assert_eq!(a.get(Reg::RAX).form, Form::Translated(None));
-        assert_eq!(a.get(Reg::RCX).form, Form::Count(bound(2), None));
+        assert_eq!(a.get(Gpr::RAX).form, Form::Translated(None));
+        assert_eq!(a.get(Gpr::RCX).form, Form::Count(bound(2), None));
         let again = a.clone();
         assert!(!a.join(&again));
         b.direction = Some(Direction::Backward);
@@ -442,8 +442,8 @@ mod tests {
         let mut s = State::entry();
         assert!(!s.set_rsp(8) && !s.set_rsp(-stack::MAX_FRAME - 1));
         assert!(s.set_rsp(-stack::MAX_FRAME));
-        s.clobber(RegSet(0xffff));
-        s.write(Reg::RSP, Value::ANY);
+        s.clobber(GprSet(0xffff));
+        s.write(Gpr::RSP, Value::ANY);
         assert_eq!(i64::from(s.rsp()), -stack::MAX_FRAME);
     }
 
@@ -452,13 +452,13 @@ mod tests {
         let mut s = State::entry();
         s.again = Some(Again {
             name: Name::of(X),
-            inputs: Reg::RDI.set().or(Reg::RSP.set()),
+            inputs: Gpr::RDI.set().or(Gpr::RSP.set()),
         });
         s.flags = Flags::Compared {
-            left: Reg::RAX,
-            right: Reg::RCX,
+            left: Gpr::RAX,
+            right: Gpr::RCX,
         };
-        s.write(Reg::RCX, Value::ANY);
+        s.write(Gpr::RCX, Value::ANY);
         assert_eq!(s.flags, Flags::Unknown);
         assert!(s.again.is_some() && s.set_rsp(-8) && s.again.is_none());
     }

@@ -1,16 +1,16 @@
 //! An instruction as the interpretation needs it: its effect on registers, its memory
 //! operand, where control goes. Compact, because all instructions of an object are kept,
-//! as a [`Program`].
+//! as a [`Disassembly`].
 //!
 //! Only data: [`crate::decode`] fills it in, every later phase reads it.
 
+mod disassembly;
 mod places;
-mod program;
 mod registers;
 
+pub use disassembly::{Disassembly, Starts};
 pub use places::{BranchTarget, CodeAt, Routine};
-pub use program::{Program, Starts};
-pub use registers::{Reg, RegSet};
+pub use registers::{Gpr, GprSet};
 
 /// A decoded instruction.
 #[derive(Clone, Copy, Debug)]
@@ -26,13 +26,12 @@ pub struct Insn {
     /// Number of the code section.
     pub section: u16,
     /// General-purpose registers that it writes, in part or wholly.
-    pub writes: RegSet,
+    pub writes: GprSet,
     /// Those of them whose upper half it certainly clears, where that matters (schemes
     /// with a window).
-    pub low: RegSet,
+    pub low: GprSet,
     /// Its explicit memory operand.
-    pub memory: Memory,
-    /// What it does.
+    pub memory: MemoryOperand,
     pub op: Op,
 }
 
@@ -45,7 +44,7 @@ impl Insn {
 
 /// An explicit memory operand, `disp(%base)` or, if indexed, anything else.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory {
+pub struct MemoryOperand {
     /// What happens there.
     pub access: Access,
     /// Whether an index register is added.
@@ -55,19 +54,19 @@ pub struct Memory {
     /// Size in bytes.
     pub size: u16,
     /// Base register; meaningless unless the address is made of registers.
-    pub base: Reg,
+    pub base: Gpr,
     /// Displacement in bytes.
     pub disp: i32,
 }
 
-impl Memory {
+impl MemoryOperand {
     /// The operand of instructions that have none.
-    pub const NONE: Memory = Memory {
+    pub const NONE: MemoryOperand = MemoryOperand {
         access: Access::None,
         indexed: false,
         origin: Origin::Registers,
         size: 0,
-        base: Reg(0),
+        base: Gpr(0),
         disp: 0,
     };
 }
@@ -122,7 +121,6 @@ pub enum Alu {
 pub struct TableRead {
     /// What is done with it and the register.
     pub op: Alu,
-    /// Which half is read.
     pub half: Half,
 }
 
@@ -169,9 +167,9 @@ pub enum StringKind {
 #[derive(Clone, Copy, Debug)]
 pub enum Sum {
     /// A base and a displacement.
-    Offset(Reg, i32),
+    Offset(Gpr, i32),
     /// Two registers and nothing else.
-    Registers(Reg, Reg),
+    Registers(Gpr, Gpr),
     /// Any other.
     Other,
 }
@@ -182,47 +180,47 @@ pub enum Op {
     /// Nothing that the interpretation follows.
     Plain,
     /// `mov %s, %d` of 64 bits.
-    Copy { d: Reg, s: Reg },
+    Copy { d: Gpr, s: Gpr },
     /// `mov %s, %d` of 32 bits.
-    Copy32 { d: Reg, s: Reg },
+    Copy32 { d: Gpr, s: Gpr },
     /// `mov $constant, %d` of 32 or 64 bits, perhaps relocated.
-    Constant { d: Reg },
+    Constant { d: Gpr },
     /// `movabs $twin_window, %d` (schemes with a window).
-    WindowStart { d: Reg },
+    WindowStart { d: Gpr },
     /// `lea`.
-    Lea { d: Reg, inputs: RegSet, sum: Sum },
+    Lea { d: Gpr, inputs: GprSet, sum: Sum },
     /// Arithmetic on `%d` with an immediate that is not relocated, on 64 bits
     /// if `wide`, else on 32.
     Alu {
         op: Alu,
-        d: Reg,
+        d: Gpr,
         imm: i32,
         wide: bool,
     },
     /// `cmp %right, %left` of 64 bits.
-    Compare { left: Reg, right: Reg },
+    Compare { left: Gpr, right: Gpr },
     /// `cmova %s, %d` of 64 bits.
-    MoveIfAbove { d: Reg, s: Reg },
+    MoveIfAbove { d: Gpr, s: Gpr },
     /// A read of half a table entry; `cmp` writes no register.
-    Table { read: TableRead, r: Reg, index: Reg },
+    Table { read: TableRead, r: Gpr, index: Gpr },
     /// `prefetch (...)`.
     Prefetch,
     /// `bt` and relatives on memory with the bit offset in `%r`.
-    BitAt { r: Reg, bits: u8 },
+    BitAt { r: Gpr, bits: u8 },
     /// `push` of anything.
     Push,
     /// `push %s` (target `linux`).
-    PushRegister { s: Reg },
+    PushRegister { s: Gpr },
     /// `mov memory, %d` of 64 bits.
-    Load { d: Reg },
+    Load { d: Gpr },
     /// `mov %s, memory` of 64 bits.
-    Store { s: Reg },
+    Store { s: Gpr },
     /// `cmp %s, memory` of 64 bits.
-    CompareMemory { s: Reg },
+    CompareMemory { s: Gpr },
     /// `popf` (target `linux`).
     PopFlags,
     /// `pop %d`.
-    Pop { d: Reg },
+    Pop { d: Gpr },
     /// `pop` to memory.
     PopMemory,
     /// `leave`.
@@ -232,9 +230,9 @@ pub enum Op {
     /// `call`.
     Call(BranchTarget),
     /// `call` to an address in that register, or in memory (target `linux`).
-    CallIndirect(Option<Reg>),
+    CallIndirect(Option<Gpr>),
     /// `jmp` there (target `linux`).
-    JumpIndirect(Option<Reg>),
+    JumpIndirect(Option<Gpr>),
     /// `jmp`.
     Jump(BranchTarget),
     /// A conditional branch.

@@ -1,6 +1,6 @@
 //! Where control goes: places in the object's code, and routines outside of it.
 
-use super::Reg;
+use super::Gpr;
 
 /// An entry of the runtime, or an imported routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,9 +10,9 @@ pub enum Routine {
     /// [`twin_abi::names::CALL`]: continues at a codemap entry.
     Indirect,
     /// `twin_slow_<reg>`.
-    Slow(Reg),
+    Slow(Gpr),
     /// `__x86_indirect_thunk_<reg>`: continues at the register's value (target `linux`).
-    Thunk(Reg),
+    Thunk(Gpr),
     /// [`twin_abi::names::PORT_IN`].
     PortIn,
     /// [`twin_abi::names::PORT_OUT`] and [`twin_abi::names::WARN`]: keep everything.

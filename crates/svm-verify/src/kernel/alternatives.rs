@@ -37,8 +37,8 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl};
 
 use super::reader::Reader;
 use super::{Patches, prefixes};
+use crate::findings::{Findings, ViolationCode};
 use crate::insn::{CodeAt, Insn, Op};
-use crate::report::{Code, Report};
 
 /// Most bytes of a site (`MAX_PATCH_LEN`, arch/x86/kernel/alternative.c).
 const LONGEST: u8 = 254;
@@ -68,7 +68,6 @@ enum Use {
     Prefix,
 }
 
-/// All of them.
 #[derive(Default)]
 pub(super) struct Ranges {
     list: Vec<Alternative>,
@@ -138,18 +137,18 @@ impl Ranges {
     }
 
     /// Takes the padding before functions, which the kernel may write over as well.
-    pub(super) fn prefixes(&mut self, reader: &Reader<'_, '_>, report: &mut Report<'_>) {
+    pub(super) fn prefixes(&mut self, reader: &Reader<'_, '_>, findings: &mut Findings<'_>) {
         for (function, nops) in prefixes::before_functions(reader) {
             match nops {
                 Ok(nops) => self.prefixes.push((function, nops)),
-                Err(reason) => report_prefix(reader, report, function, reason),
+                Err(reason) => report_prefix(reader, findings, function, reason),
             }
         }
     }
 
     /// Judges the entries against each other: ranges that are written over or copied do not
     /// overlap, except that a site may have several replacements.
-    pub(super) fn finish(&mut self, reader: &Reader<'_, '_>, report: &mut Report<'_>) {
+    pub(super) fn finish(&mut self, reader: &Reader<'_, '_>, findings: &mut Findings<'_>) {
         let mut all = Vec::new();
         for (n, a) in self.list.iter().enumerate() {
             let (site, copy) = (&a.site, &a.replacement);
@@ -178,9 +177,9 @@ impl Ranges {
             };
             match self.list.get(n) {
                 Some(entry) => {
-                    report.at(entry.table, entry.offset, Code::Metadata, reason);
+                    findings.at(entry.table, entry.offset, ViolationCode::Metadata, reason);
                 }
-                None => report_prefix(reader, report, self.prefixes[n - entries].0, reason),
+                None => report_prefix(reader, findings, self.prefixes[n - entries].0, reason),
             }
         }
         self.sorted = all
@@ -252,18 +251,18 @@ impl Ranges {
 
 fn report_prefix(
     reader: &Reader<'_, '_>,
-    report: &mut Report<'_>,
+    findings: &mut Findings<'_>,
     function: CodeAt,
     reason: &'static str,
 ) {
     let id = reader.image.code[usize::from(function.section)];
-    report.at(id, function.offset as u64, Code::Metadata, reason);
+    findings.at(id, function.offset as u64, ViolationCode::Metadata, reason);
 }
 
 /// Whether instructions do nothing; backwards, there are none.
 fn only_nops(reader: &Reader<'_, '_>, range: Range<u32>) -> bool {
     let nops = reader
-        .program
+        .disassembly
         .insns
         .get(range.start as usize..range.end as usize);
     nops.is_none_or(|nops| nops.iter().all(|insn| matches!(insn.op, Op::Nop)))
@@ -274,7 +273,7 @@ fn only_nops(reader: &Reader<'_, '_>, range: Range<u32>) -> bool {
 // The kernel demands these very bytes, and a replacement of 5 bytes that is a call.
 fn calls_directly(reader: &Reader<'_, '_>, site: Range<u32>, replacement: Range<u32>) -> bool {
     let bytes = |range: Range<u32>| {
-        let mut insns = reader.program.insns[range.start as usize..range.end as usize].iter();
+        let mut insns = reader.disassembly.insns[range.start as usize..range.end as usize].iter();
         let first = insns.next()?;
         insns.next().is_none().then(|| reader.image.bytes(first))?
     };
@@ -286,7 +285,7 @@ fn calls_directly(reader: &Reader<'_, '_>, site: Range<u32>, replacement: Range<
 /// start: `__ex_table` goes by the address.
 fn same_places(reader: &Reader<'_, '_>, a: &Alternative) -> Vec<(u32, u32)> {
     let from = |range: &Range<u32>, n: u32| {
-        let insn = |n| reader.program.get(n).map(|insn| insn.at);
+        let insn = |n| reader.disassembly.get(n).map(|insn| insn.at);
         Some(insn(n)? - insn(range.start)?)
     };
     let copies = a.replacement.clone();
@@ -301,7 +300,7 @@ fn same_places(reader: &Reader<'_, '_>, a: &Alternative) -> Vec<(u32, u32)> {
 
 /// Whether the copy does at the site what the replacement does in its own place.
 fn moves(reader: &Reader<'_, '_>, replacement: Range<u32>) -> bool {
-    let insns = &reader.program.insns[replacement.start as usize..replacement.end as usize];
+    let insns = &reader.disassembly.insns[replacement.start as usize..replacement.end as usize];
     let keeps_target = |insn: &Insn| {
         let bytes = reader.image.bytes(insn);
         matches!(bytes, Some([0xe8 | 0xe9, _, _, _, _]))

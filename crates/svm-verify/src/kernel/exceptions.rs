@@ -6,7 +6,7 @@ use elf_loader::special::{Entry, EntryData, FieldRole, Referent};
 use elf_loader::{Place, SymbolId};
 
 use super::reader::Reader;
-use crate::insn::{Reg, RegSet};
+use crate::insn::{Gpr, GprSet};
 
 /// Where control goes when an instruction faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,11 +14,10 @@ pub struct Fixup {
     /// The instruction where the handler continues, by number.
     pub to: u32,
     /// Callee-saved registers that the handler writes.
-    pub writes: RegSet,
+    pub writes: GprSet,
 }
 
 impl Fixup {
-    /// The fixup of an entry.
     pub(super) fn new(reader: &Reader<'_, '_>, entry: &Entry) -> Result<Fixup, &'static str> {
         let EntryData::Exception(data) = entry.data else {
             return Err("it has no type");
@@ -44,7 +43,7 @@ impl Fixup {
 /// an entry names the routine (arch/x86/mm/extable.c of Linux 5.10). Refused are those that
 /// load a segment (`ex_handler_clear_fs`) or restore vector registers
 /// (`ex_handler_fprestore`), and any that is not known.
-fn routines(reader: &Reader<'_, '_>, symbol: SymbolId) -> Result<RegSet, &'static str> {
+fn routines(reader: &Reader<'_, '_>, symbol: SymbolId) -> Result<GprSet, &'static str> {
     const KNOWN: [&str; 6] = [
         "ex_handler_default",
         "ex_handler_fault",
@@ -56,7 +55,7 @@ fn routines(reader: &Reader<'_, '_>, symbol: SymbolId) -> Result<RegSet, &'stati
     let symbol = reader.image.object.symbol(symbol);
     let imported = symbol.place == Place::Undefined && symbol.binding != STB_WEAK;
     match imported && KNOWN.contains(&&*symbol.name) {
-        true => Ok(RegSet::NONE),
+        true => Ok(GprSet::NONE),
         false => Err("its handler is none that leaves the stack and the fixup alone"),
     }
 }
@@ -69,17 +68,17 @@ fn routines(reader: &Reader<'_, '_>, symbol: SymbolId) -> Result<RegSet, &'stati
 /// (`BPF`), load a segment (`CLEAR_FS`), restore vector registers (`FPU_RESTORE`) or
 /// never return (`NONE`, `WRMSR_IN_MCE`, `RDMSR_IN_MCE`), and any that Linux 5.16 to 7.3 do
 /// not have.
-fn handler(data: u32) -> Result<RegSet, &'static str> {
-    let register = Reg((data >> 8 & 0xf) as u8);
+fn handler(data: u32) -> Result<GprSet, &'static str> {
+    let register = Gpr((data >> 8 & 0xf) as u8);
     match data & 0xff {
         // DEFAULT, FAULT, UACCESS, COPY, and for machine checks
-        1..=4 | 14 | 15 => Ok(RegSet::NONE),
+        1..=4 | 14 | 15 => Ok(GprSet::NONE),
         // WRMSR, RDMSR; FAULT_SGX, UCOPY_LEN
-        8 | 9 | 18 | 19 => Ok(RegSet::NONE),
+        8 | 9 | 18 | 19 => Ok(GprSet::NONE),
         // ZEROPAD: what the instruction itself writes
-        20 => Ok(RegSet::NONE),
+        20 => Ok(GprSet::NONE),
         // WRMSR_SAFE, RDMSR_SAFE, IMM_REG
-        10 | 11 | 17 if register == Reg::RSP => Err("its handler writes %rsp"),
+        10 | 11 | 17 if register == Gpr::RSP => Err("its handler writes %rsp"),
         10 | 11 | 17 => Ok(register.set()),
         _ => Err("its type of handler is none that leaves the stack and the fixup alone"),
     }
@@ -98,7 +97,7 @@ mod tests {
     fn a_handler_writes_its_register_and_never_the_stack_pointer() {
         for kind in [10, 11, 17] {
             for register in 0..16 {
-                let expected = (register != 4).then(|| Reg(register as u8).set());
+                let expected = (register != 4).then(|| Gpr(register as u8).set());
                 assert_eq!(handler(data(kind, register)).ok(), expected, "{kind}");
             }
         }

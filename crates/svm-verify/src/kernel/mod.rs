@@ -29,9 +29,9 @@ use std::collections::{HashMap, HashSet};
 
 use elf_loader::special::{self, Entry, EntryData, SpecialKind};
 
-use crate::insn::{BranchTarget, Insn, Op, Program, Routine};
+use crate::findings::{Findings, ViolationCode};
+use crate::insn::{BranchTarget, Disassembly, Insn, Op, Routine};
 use crate::object::Image;
-use crate::report::{Code, Report};
 use alternatives::Ranges;
 use reader::Reader;
 
@@ -65,9 +65,13 @@ pub struct Patches {
 
 impl Patches {
     /// Reads the tables of a module for a stock kernel.
-    pub fn new<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) -> Patches {
-        tables::judge(image, report);
-        let reader = Reader::new(image, program);
+    pub fn new<'o>(
+        image: &Image<'o>,
+        disassembly: &Disassembly,
+        findings: &mut Findings<'o>,
+    ) -> Patches {
+        tables::judge(image, findings);
+        let reader = Reader::new(image, disassembly);
         let mut patches = Patches {
             leaves: reader.trampolines().collect(),
             ..Patches::default()
@@ -80,7 +84,7 @@ impl Patches {
             let entries = match special::entries(image.object, id) {
                 Ok(entries) => entries,
                 Err(error) => {
-                    report.at(id, 0, Code::Metadata, error.to_string());
+                    findings.at(id, 0, ViolationCode::Metadata, error.to_string());
                     continue;
                 }
             };
@@ -96,16 +100,16 @@ impl Patches {
                     }),
                 };
                 if let Err(reason) = judged {
-                    report.at(id, entry.offset, Code::Metadata, reason);
+                    findings.at(id, entry.offset, ViolationCode::Metadata, reason);
                 }
             }
         }
-        ranges.prefixes(&reader, report);
+        ranges.prefixes(&reader, findings);
         // --- all ranges that the kernel may replace are known ---
-        ranges.finish(&reader, report);
+        ranges.finish(&reader, findings);
         for (id, offset, kind, n) in others {
             if let Err(reason) = ranges.permits(kind, n) {
-                report.at(id, offset, Code::Metadata, reason);
+                findings.at(id, offset, ViolationCode::Metadata, reason);
             }
         }
         ranges.open(&reader, &mut patches);
@@ -113,7 +117,7 @@ impl Patches {
         patches.whole.dedup();
         for (id, entry) in unwinding {
             if let Err(reason) = patches.unwinding(&reader, &entry) {
-                report.at(id, entry.offset, Code::Metadata, reason);
+                findings.at(id, entry.offset, ViolationCode::Metadata, reason);
             }
         }
         patches
@@ -127,7 +131,9 @@ impl Patches {
         if reader.is_runtime(site.0) || site.1 == end || reader.insn(site).is_some() {
             return Ok(());
         }
-        let around = reader.place(site).and_then(|at| reader.program.around(at));
+        let around = reader
+            .place(site)
+            .and_then(|at| reader.disassembly.around(at));
         let replaced = |n: &u32| {
             let after = self.whole.partition_point(|range| range.start <= *n);
             after > 0 && self.whole[after - 1].contains(n)
@@ -304,7 +310,7 @@ impl Patches {
         let mut ways = vec![target];
         let fits = match insn.op {
             Op::Jump(BranchTarget::Insn(to)) if matches!(insn.len, 2 | 5) && to == target => {
-                ways.push(reader.program.next(n).ok_or("nothing follows it")?);
+                ways.push(reader.disassembly.next(n).ok_or("nothing follows it")?);
                 true
             }
             _ if reader.image.bytes(insn) == Some(NOP5) => true,

@@ -28,8 +28,11 @@ const NOP: u8 = 0x90;
 pub(super) fn before_functions(
     reader: &Reader<'_, '_>,
 ) -> Vec<(CodeAt, Result<Range<u32>, &'static str>)> {
-    let program = reader.program;
-    let calls = program.branches.iter().filter_map(|&n| program.get(n));
+    let disassembly = reader.disassembly;
+    let calls = disassembly
+        .branches
+        .iter()
+        .filter_map(|&n| disassembly.get(n));
     let called: BTreeSet<u32> = calls
         .filter_map(|insn| match insn.op {
             Op::Call(BranchTarget::Insn(to)) => Some(to),
@@ -37,7 +40,7 @@ pub(super) fn before_functions(
         })
         .collect();
     let prefixes = called.into_iter().filter_map(|to| {
-        let insn = program.get(to)?;
+        let insn = disassembly.get(to)?;
         let start = CodeAt {
             section: insn.section,
             offset: i64::from(insn.at),
@@ -65,14 +68,14 @@ fn whole(
         offset: start.offset - run,
         ..start
     };
-    let first = reader.program.around(at).ok_or(INSIDE)?;
+    let first = reader.disassembly.around(at).ok_or(INSIDE)?;
     // `nop`, or `xchg %ax, %ax`, whose last byte is the first of the run. A longer one would
     // swallow what the kernel writes.
     let is_short = |bytes: &[u8]| {
         let (last, prefixes) = bytes.split_last().unwrap_or((&0, &[]));
         *last == NOP && prefixes.iter().all(|b| *b == 0x66)
     };
-    let mut insns = reader.program.insns[first as usize..to as usize].iter();
+    let mut insns = reader.disassembly.insns[first as usize..to as usize].iter();
     match insns.all(|insn| reader.image.bytes(insn).is_some_and(is_short)) {
         true => Ok(first..to),
         false => Err(INSIDE),

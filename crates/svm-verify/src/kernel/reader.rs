@@ -8,11 +8,11 @@ use elf_loader::consts::{R_X86_64_32S, R_X86_64_PC32, R_X86_64_PLT32};
 use elf_loader::special::{Entry, EntryData};
 use twin_abi::sections;
 
-use crate::insn::{CodeAt, Insn, Op, Origin, Program};
+use crate::insn::{CodeAt, Disassembly, Insn, Op, Origin};
 use crate::object::{Image, Meaning};
 
 /// A section and an offset in it.
-pub(super) type Site = (SectionId, u64);
+pub(super) type SectionPlace = (SectionId, u64);
 
 /// `ud1 %esp, %ecx`: follows the jump of a static call's trampoline and occurs nowhere
 /// else (`tramp_ud`, arch/x86/kernel/static_call.c). In Linux 5.17 and before nothing follows it:
@@ -22,13 +22,13 @@ const TRAMPOLINE: [u8; 3] = [0x0f, 0xb9, 0xcc];
 /// Finds what the entries of the tables refer to.
 pub(super) struct Reader<'a, 'o> {
     pub(super) image: &'a Image<'o>,
-    pub(super) program: &'a Program,
+    pub(super) disassembly: &'a Disassembly,
     /// Functions that are trampolines by their names.
     named: HashSet<CodeAt>,
 }
 
 impl<'a, 'o> Reader<'a, 'o> {
-    pub(super) fn new(image: &'a Image<'o>, program: &'a Program) -> Reader<'a, 'o> {
+    pub(super) fn new(image: &'a Image<'o>, disassembly: &'a Disassembly) -> Reader<'a, 'o> {
         let symbols = image.object.symbols();
         let named = symbols.filter_map(|(id, symbol)| match image.meaning(id) {
             Meaning::Code(at) if symbol.name.starts_with("__SCT__") => Some(at),
@@ -36,7 +36,7 @@ impl<'a, 'o> Reader<'a, 'o> {
         });
         Reader {
             image,
-            program,
+            disassembly,
             named: named.collect(),
         }
     }
@@ -47,7 +47,7 @@ impl<'a, 'o> Reader<'a, 'o> {
     }
 
     /// Whether the runtime jumps to the return thunk there.
-    pub(super) fn returns(&self, (id, offset): Site) -> bool {
+    pub(super) fn returns(&self, (id, offset): SectionPlace) -> bool {
         let object = self.image.object;
         let field = offset.checked_add(1);
         let found = object.section(id).relocations.iter();
@@ -56,21 +56,21 @@ impl<'a, 'o> Reader<'a, 'o> {
         })
     }
 
-    pub(super) fn place(&self, (id, offset): Site) -> Option<CodeAt> {
+    pub(super) fn place(&self, (id, offset): SectionPlace) -> Option<CodeAt> {
         Some(CodeAt {
             section: self.image.number(id)?,
             offset: i64::try_from(offset).ok()?,
         })
     }
 
-    fn number(&self, site: Site) -> Option<u32> {
-        self.program.at(self.place(site)?)
+    fn number(&self, site: SectionPlace) -> Option<u32> {
+        self.disassembly.at(self.place(site)?)
     }
 
     /// The instruction that starts there, and its number.
-    pub(super) fn insn(&self, site: Site) -> Option<(u32, &'a Insn)> {
+    pub(super) fn insn(&self, site: SectionPlace) -> Option<(u32, &'a Insn)> {
         let n = self.number(site)?;
-        Some((n, self.program.get(n)?))
+        Some((n, self.disassembly.get(n)?))
     }
 
     /// The name in the instruction's relocation; none if it has none.
@@ -81,7 +81,7 @@ impl<'a, 'o> Reader<'a, 'o> {
 
     /// The instruction whose `lock` prefix is there. It must not have another segment
     /// prefix: the kernel puts `ds` in the place of `lock`.
-    pub(super) fn lock(&self, (id, offset): Site) -> Option<u32> {
+    pub(super) fn lock(&self, (id, offset): SectionPlace) -> Option<u32> {
         let data = &self.image.object.section(id).data;
         let at = usize::try_from(offset).ok()?;
         let starts = (0..4).filter_map(|back| at.checked_sub(back));
@@ -98,13 +98,13 @@ impl<'a, 'o> Reader<'a, 'o> {
 
     /// Jumps of static calls' trampolines: a call of the kernel may write there.
     pub(super) fn trampolines(&self) -> impl Iterator<Item = u32> {
-        let branches = self.program.branches.iter().copied();
+        let branches = self.disassembly.branches.iter().copied();
         branches.filter(|&n| self.is_trampoline(n))
     }
 
     /// Whether instruction `n` is the jump of a trampoline.
     pub(super) fn is_trampoline(&self, n: u32) -> bool {
-        let Some(insn) = self.program.get(n) else {
+        let Some(insn) = self.disassembly.get(n) else {
             return false;
         };
         let data = &self.image.section(insn.section).data;
@@ -147,7 +147,7 @@ impl<'a, 'o> Reader<'a, 'o> {
     /// The instructions of a range of bytes: whole ones, none of a check.
     pub(super) fn range(
         &self,
-        (id, start): Site,
+        (id, start): SectionPlace,
         length: u64,
     ) -> Result<std::ops::Range<u32>, &'static str> {
         const LEAVES: &str = "the range leaves its section";
@@ -157,7 +157,7 @@ impl<'a, 'o> Reader<'a, 'o> {
         let end = start.checked_add(length).ok_or(LEAVES)?;
         let (mut n, mut at) = (first, start);
         while at < end {
-            let insn = self.program.get(n).ok_or(LEAVES)?;
+            let insn = self.disassembly.get(n).ok_or(LEAVES)?;
             if u64::from(insn.at) != at {
                 return Err(LEAVES);
             }

@@ -14,10 +14,10 @@ use elf_loader::special::{self, SpecialKind};
 use elf_loader::{Place, Relocation, Role, Section, SectionId};
 
 use crate::domain::bounds;
-use crate::insn::{Access, CodeAt, Insn, Op, Origin, Program, Routine};
+use crate::findings::{Findings, ViolationCode};
+use crate::insn::{Access, CodeAt, Disassembly, Insn, Op, Origin, Routine};
 use crate::object::module::RUNTIME;
 use crate::object::{Image, Meaning};
-use crate::report::{Code, Report};
 
 /// Farthest place after the start of a kernel's symbol that may be named, in bytes: the
 /// object does not have the symbol's size.
@@ -33,8 +33,8 @@ const KERNELS: [(&str, &str); 3] = [
 ];
 
 /// Why an operand may not have the address of a place in code.
-const NO_START: (Code, &str) = (
-    Code::Target,
+const NO_START: (ViolationCode, &str) = (
+    ViolationCode::Target,
     "the address of code that is no instruction's start",
 );
 
@@ -47,11 +47,15 @@ pub struct Found {
 }
 
 /// Judges all references.
-pub fn check<'o>(image: &Image<'o>, program: &Program, report: &mut Report<'o>) -> Found {
+pub fn check<'o>(
+    image: &Image<'o>,
+    disassembly: &Disassembly,
+    findings: &mut Findings<'o>,
+) -> Found {
     let mut references = References {
         image,
-        program,
-        report,
+        disassembly,
+        findings,
         functions: image.globals.iter().chain(&image.locals).copied().collect(),
         warnings: warnings(image),
         found: Found {
@@ -115,8 +119,8 @@ fn is_judged(section: &Section<'_>) -> bool {
 
 struct References<'a, 'o> {
     image: &'a Image<'o>,
-    program: &'a Program,
-    report: &'a mut Report<'o>,
+    disassembly: &'a Disassembly,
+    findings: &'a mut Findings<'o>,
     /// Starts of functions.
     functions: HashSet<CodeAt>,
     /// Entries of warnings with arguments.
@@ -132,7 +136,7 @@ impl<'o> References<'_, 'o> {
             true => self.found.functions.push(at),
             false => _ = self.found.labels.insert(n),
         }
-        self.program.at(at).is_some()
+        self.disassembly.at(at).is_some()
     }
 
     /// References from a section that is not code.
@@ -140,9 +144,10 @@ impl<'o> References<'_, 'o> {
         let loaded = section.flags & SHF_ALLOC != 0;
         for r in &section.relocations {
             let (code, reason) = match self.image.meaning(r.symbol) {
-                Meaning::Code(_) if !loaded => {
-                    (Code::Metadata, "an unknown section that refers to code")
-                }
+                Meaning::Code(_) if !loaded => (
+                    ViolationCode::Metadata,
+                    "an unknown section that refers to code",
+                ),
                 Meaning::Code(at) => {
                     let at = moved(at, r.addend);
                     if self.functions.contains(&at) {
@@ -150,39 +155,40 @@ impl<'o> References<'_, 'o> {
                         continue;
                     }
                     let reason = "data refers to code that is not the start of a function";
-                    (Code::Target, reason)
+                    (ViolationCode::Target, reason)
                 }
                 Meaning::Table | Meaning::Routine(Routine::Slow(_)) => {
-                    (Code::Runtime, "data refers to the runtime")
+                    (ViolationCode::Runtime, "data refers to the runtime")
                 }
                 Meaning::Unusable(_) if self.is_checksum(section, r) => continue,
-                Meaning::Unusable(reason) if loaded => (Code::Relocation, reason),
-                Meaning::Data(to, _) if loaded && self.is_table(to) => {
-                    (Code::Metadata, "data refers to a table of the kernel's")
-                }
+                Meaning::Unusable(reason) if loaded => (ViolationCode::Relocation, reason),
+                Meaning::Data(to, _) if loaded && self.is_table(to) => (
+                    ViolationCode::Metadata,
+                    "data refers to a table of the kernel's",
+                ),
                 _ => continue,
             };
-            self.report.at(id, r.offset, code, reason);
+            self.findings.at(id, r.offset, code, reason);
         }
     }
 
     /// References from relocated operands of a code section; those of branches
     /// are judged with the branches.
     fn relocated_operands(&mut self, number: u16) {
-        let (image, program) = (self.image, self.program);
+        let (image, disassembly) = (self.image, self.disassembly);
         let mut last = None;
         for r in &image.section(number).relocations {
             let here = CodeAt {
                 section: number,
                 offset: r.offset as i64,
             };
-            let Some(n) = program.around(here) else {
+            let Some(n) = disassembly.around(here) else {
                 continue;
             };
             // Of two in one instruction, the first is the memory operand's: the
             // displacement stands before the immediate.
             let first = last.replace(n) != Some(n);
-            let insn = &program.insns[n as usize];
+            let insn = &disassembly.insns[n as usize];
             if matches!(insn.op, Op::Call(_) | Op::Jump(_) | Op::Branch(..)) {
                 continue;
             }
@@ -190,7 +196,7 @@ impl<'o> References<'_, 'o> {
                 first && insn.memory.access != Access::None && insn.memory.origin == Origin::Symbol;
             if let Some((code, reason)) = self.operand(r, n, insn, accessed) {
                 let id = image.code[usize::from(number)];
-                self.report.at(id, u64::from(insn.at), code, reason);
+                self.findings.at(id, u64::from(insn.at), code, reason);
             }
         }
     }
@@ -203,7 +209,7 @@ impl<'o> References<'_, 'o> {
         n: u32,
         insn: &Insn,
         accessed: bool,
-    ) -> Option<(Code, &'static str)> {
+    ) -> Option<(ViolationCode, &'static str)> {
         // S + A - P is relative to the field; the operand to the instruction's end.
         let end = i64::from(insn.at) + i64::from(insn.len);
         let relative = matches!(r.kind, R_X86_64_PC32 | R_X86_64_PLT32);
@@ -212,7 +218,7 @@ impl<'o> References<'_, 'o> {
         let size = i64::from(insn.memory.size);
         match self.image.meaning(r.symbol) {
             Meaning::Code(at) => match self.take(n, moved(at, distance)) {
-                _ if accessed => Some((Code::AddressForm, "it reaches code as data")),
+                _ if accessed => Some((ViolationCode::AddressForm, "it reaches code as data")),
                 false => Some(NO_START),
                 true => None,
             },
@@ -220,15 +226,16 @@ impl<'o> References<'_, 'o> {
                 let section = self.image.object.section(data);
                 let writes = insn.memory.access == Access::Write;
                 let reason = is_inside(section, at.wrapping_add(distance), size, writes).err();
-                reason.map(|reason| (Code::AddressForm, reason))
+                reason.map(|reason| (ViolationCode::AddressForm, reason))
             }
             Meaning::Data(data, at) if self.warns(data, at.wrapping_add(distance)) => None,
-            Meaning::Data(data, _) if self.is_table(data) => {
-                Some((Code::Metadata, "the address of a table of the kernel's"))
-            }
+            Meaning::Data(data, _) if self.is_table(data) => Some((
+                ViolationCode::Metadata,
+                "the address of a table of the kernel's",
+            )),
             Meaning::Routine(_) if accessed => {
                 let inside = (0..KERNEL_SYMBOL).contains(&distance);
-                (!inside).then_some((Code::AddressForm, "a place far from the symbol"))
+                (!inside).then_some((ViolationCode::AddressForm, "a place far from the symbol"))
             }
             _ => None,
         }
@@ -256,8 +263,8 @@ impl<'o> References<'_, 'o> {
     /// `lea` of a place in its own section: the assembler computes the distance and
     /// writes no relocation.
     fn computed_addresses(&mut self, number: u16) {
-        let (image, program) = (self.image, self.program);
-        for (n, insn) in program.of_section(number) {
+        let (image, disassembly) = (self.image, self.disassembly);
+        for (n, insn) in disassembly.of_section(number) {
             if insn.relocated || !matches!(insn.op, Op::Lea { .. }) {
                 continue;
             }
@@ -271,7 +278,7 @@ impl<'o> References<'_, 'o> {
             };
             if !self.take(n, at) {
                 let ((code, reason), id) = (NO_START, image.code[usize::from(number)]);
-                self.report.at(id, u64::from(insn.at), code, reason);
+                self.findings.at(id, u64::from(insn.at), code, reason);
             }
         }
     }

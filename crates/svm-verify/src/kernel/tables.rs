@@ -14,10 +14,10 @@ use elf_loader::special::{self, Entry, FieldRole, Referent, SpecialKind};
 use elf_loader::{Place, Section, SectionId, SymbolId, modinfo};
 use twin_abi::sections;
 
+use crate::findings::{Findings, ViolationCode};
 use crate::kernel::references::KERNEL_SYMBOL;
 use crate::object::Image;
 use crate::object::module::RUNTIME;
-use crate::report::{Code, Report};
 
 /// Tables about code that only kernels of other configurations use: traps of kCFI
 /// (kernel/cfi.c).
@@ -30,15 +30,15 @@ const KERNELS: [(u32, u32); 2] = [(5, 10), (7, 3)];
 const KEY: u64 = 16;
 
 /// Judges the sections that hold tables.
-pub(super) fn judge<'o>(image: &Image<'o>, report: &mut Report<'o>) {
+pub(super) fn judge<'o>(image: &Image<'o>, findings: &mut Findings<'o>) {
     if let Some(release) = modinfo::release(image.object)
         && !is_known(release)
     {
         let reason = format!("it is for Linux {release}, whose changes to code are not known");
-        report.object(Code::Metadata, reason);
+        findings.object(ViolationCode::Metadata, reason);
     }
     if let Err(error) = special::orc::encoding(image.object) {
-        report.object(Code::Metadata, error.to_string());
+        findings.object(ViolationCode::Metadata, error.to_string());
     }
     let mut seen = HashSet::new();
     let mut unwinding = [0, 0];
@@ -46,15 +46,15 @@ pub(super) fn judge<'o>(image: &Image<'o>, report: &mut Report<'o>) {
         let name = &*section.name;
         if OTHERS.contains(&name) && section.size != 0 {
             let reason = "kernels that have this table are not known";
-            report.at(id, 0, Code::Metadata, reason);
+            findings.at(id, 0, ViolationCode::Metadata, reason);
         }
         let Some(kind) = special::kind_of(name) else {
             continue;
         };
         if let Err(reason) = table(kind, section) {
-            report.at(id, 0, Code::Metadata, reason);
+            findings.at(id, 0, ViolationCode::Metadata, reason);
         } else if !seen.insert(name) {
-            report.at(id, 0, Code::Metadata, "a second one of this name");
+            findings.at(id, 0, ViolationCode::Metadata, "a second one of this name");
         }
         match kind {
             SpecialKind::OrcUnwind => unwinding[0] = section.size / 6,
@@ -65,7 +65,7 @@ pub(super) fn judge<'o>(image: &Image<'o>, report: &mut Report<'o>) {
     // Both are sorted by the one (orc_sort_swap, arch/x86/kernel/unwind_orc.c).
     if unwinding[0] != unwinding[1] {
         let reason = "its unwind tables are not of one length";
-        report.object(Code::Metadata, reason);
+        findings.object(ViolationCode::Metadata, reason);
     }
 }
 

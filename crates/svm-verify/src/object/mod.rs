@@ -10,8 +10,8 @@ mod sections;
 mod symbols;
 mod tables;
 
+use crate::findings::{Findings, ViolationCode};
 use crate::insn::{CodeAt, Insn, Routine};
-use crate::report::{Code, Report};
 use crate::schemes::{self, SchemeRules};
 use crate::targets::{Contents, Contract, Rules};
 use elf_loader::{Object, Relocation, Section, SectionId, SymbolId};
@@ -49,7 +49,6 @@ pub struct Image<'o> {
     pub rules: &'static Rules,
     /// The code sections in file order.
     pub code: Vec<SectionId>,
-    /// Meaning of each symbol.
     pub symbols: Vec<Meaning>,
     /// Codemap entries, each with its offset in the codemap.
     pub codemap: Vec<(u64, CodeAt)>,
@@ -66,21 +65,21 @@ impl<'o> Image<'o> {
     pub fn new(
         object: &'o Object<'o>,
         contract: Contract,
-        report: &mut Report<'o>,
+        findings: &mut Findings<'o>,
     ) -> Option<Image<'o>> {
         let (scheme, target) = match note::made_for(object) {
             Ok(made) => made,
             Err(reason) => {
-                report.object(Code::Foreign, reason);
+                findings.object(ViolationCode::Foreign, reason);
                 return None;
             }
         };
         if let Err(reason) = contract.admits(scheme, target) {
-            report.object(Code::Contract, reason);
+            findings.object(ViolationCode::Contract, reason);
             return None;
         }
         let Some(rules) = Rules::of(target, scheme) else {
-            report.object(Code::Contract, "nothing is proved of such objects");
+            findings.object(ViolationCode::Contract, "nothing is proved of such objects");
             return None;
         };
         let mut image = Image {
@@ -95,16 +94,16 @@ impl<'o> Image<'o> {
         };
         match rules.contents {
             Contents::CodeAlone => {
-                image.check_sections(report);
-                image.check_symbols(report);
-                image.check_codemap(report);
+                image.check_sections(findings);
+                image.check_symbols(findings);
+                image.check_codemap(findings);
             }
             Contents::Module => {
-                module::sections(&mut image, report);
-                module::symbols(&mut image, report);
+                module::sections(&mut image, findings);
+                module::symbols(&mut image, findings);
             }
         }
-        image.check_map(report);
+        image.check_map(findings);
         Some(image)
     }
 
@@ -138,7 +137,6 @@ impl<'o> Image<'o> {
         self.code.binary_search(&id).ok().map(|n| n as u16)
     }
 
-    /// What a symbol means.
     pub fn meaning(&self, symbol: SymbolId) -> Meaning {
         let known = self.symbols.get(symbol.0 as usize).copied();
         known.unwrap_or(Meaning::Unusable("there is no such symbol"))

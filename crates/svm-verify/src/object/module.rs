@@ -27,9 +27,9 @@ use elf_loader::{Object, Place, Relocation, Role, Section, SectionId, Symbol};
 use twin_abi::{names, sections};
 use twin_linux_runtime::Returns;
 
+use crate::findings::{Findings, ViolationCode};
 use crate::insn::{CodeAt, Routine};
 use crate::object::{Image, Meaning, slow_register};
-use crate::report::{Code, Report};
 
 /// The sections of the runtime.
 pub const RUNTIME: [&str; 3] = [
@@ -39,7 +39,7 @@ pub const RUNTIME: [&str; 3] = [
 ];
 
 /// Sorts the sections: fills [`Image::code`].
-pub fn sections<'o>(image: &mut Image<'o>, report: &mut Report<'o>) {
+pub fn sections<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
     let (mut own, mut loaded) = (HashSet::new(), 0_u64);
     for (id, section) in image.object.sections() {
         let name = &*section.name;
@@ -47,36 +47,49 @@ pub fn sections<'o>(image: &mut Image<'o>, report: &mut Report<'o>) {
         let twin = RUNTIME.contains(&name) || [sections::NOTE, sections::MAP].contains(&name);
         loaded += (section.flags & SHF_ALLOC) / SHF_ALLOC * (section.size + section.align);
         if let Err(reason) = layout(section) {
-            report.at(id, 0, Code::Section, reason);
+            findings.at(id, 0, ViolationCode::Section, reason);
         }
         if twin && !own.insert(name) {
-            report.at(id, 0, Code::Section, "a second one of this name");
+            findings.at(id, 0, ViolationCode::Section, "a second one of this name");
         } else if name.starts_with(".gnu.lto_") || name == ".llvm.lto" {
             let reason = "the linker would make other code of it (-flto)";
-            report.at(id, 0, Code::Section, reason);
+            findings.at(id, 0, ViolationCode::Section, reason);
         } else if name == sections::CODEMAP {
-            report.at(id, 0, Code::Section, "a module for a stock kernel has none");
+            findings.at(
+                id,
+                0,
+                ViolationCode::Section,
+                "a module for a stock kernel has none",
+            );
         } else if code && section.flags & SHF_WRITE != 0 {
-            report.at(id, 0, Code::Section, "it is writable and executable");
+            findings.at(
+                id,
+                0,
+                ViolationCode::Section,
+                "it is writable and executable",
+            );
         } else if code
             && (section.kind != SHT_PROGBITS || section.data.len() as u64 != section.size)
         {
-            report.at(id, 0, Code::Section, "code without its bytes");
+            findings.at(id, 0, ViolationCode::Section, "code without its bytes");
         } else if code && section.flags & SHF_ALLOC == 0 {
-            report.at(id, 0, Code::Section, "code that is not loaded");
+            findings.at(id, 0, ViolationCode::Section, "code that is not loaded");
         } else if code && !RUNTIME.contains(&name) {
             match image.code.len() < usize::from(u16::MAX) {
                 true => image.code.push(id),
-                false => report.at(id, 0, Code::Section, "too many code sections"),
+                false => findings.at(id, 0, ViolationCode::Section, "too many code sections"),
             }
         }
     }
     if loaded > LARGEST {
-        report.object(Code::Section, "more than a gigabyte would be loaded");
+        findings.object(
+            ViolationCode::Section,
+            "more than a gigabyte would be loaded",
+        );
     }
     for name in RUNTIME {
         if !own.contains(name) {
-            report.object(Code::Runtime, format!("it has no {name}"));
+            findings.object(ViolationCode::Runtime, format!("it has no {name}"));
         }
     }
 }
@@ -142,8 +155,8 @@ fn layout(section: &Section<'_>) -> Result<(), &'static str> {
 
 /// What symbols mean: fills [`Image::symbols`], [`Image::globals`] and
 /// [`Image::locals`].
-pub fn symbols<'o>(image: &mut Image<'o>, report: &mut Report<'o>) {
-    let slow = slow_paths(image, report);
+pub fn symbols<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
+    let slow = slow_paths(image, findings);
     for (id, symbol) in image.object.symbols() {
         let meaning = if id.0 == 0 {
             Meaning::Unusable("it is the null symbol")
@@ -216,7 +229,7 @@ fn undefined(symbol: &Symbol<'_>) -> Meaning {
 
 /// Offsets of the slow paths in the runtime's code, as the runtime itself has
 /// them, if the runtime in the object is that one.
-fn slow_paths<'o>(image: &Image<'o>, report: &mut Report<'o>) -> HashMap<u64, Routine> {
+fn slow_paths<'o>(image: &Image<'o>, findings: &mut Findings<'o>) -> HashMap<u64, Routine> {
     let mut slow = HashMap::new();
     let mut different = String::new();
     let forms = [Returns::Thunk, Returns::Plain].into_iter();
@@ -231,7 +244,7 @@ fn slow_paths<'o>(image: &Image<'o>, report: &mut Report<'o>) -> HashMap<u64, Ro
         None
     });
     let Some(runtime) = found else {
-        report.object(Code::Runtime, different);
+        findings.object(ViolationCode::Runtime, different);
         return slow;
     };
     for copy in copies(image.object, &runtime) {

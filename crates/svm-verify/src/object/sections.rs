@@ -8,34 +8,36 @@ use elf_loader::{Role, Section};
 use twin_abi::sections;
 
 use super::Image;
-use crate::report::{Code, Report};
+use crate::findings::{Findings, ViolationCode};
 
 impl<'o> Image<'o> {
-    pub(super) fn check_sections(&mut self, report: &mut Report<'o>) {
+    pub(super) fn check_sections(&mut self, findings: &mut Findings<'o>) {
         let (mut tables, mut names) = (HashSet::new(), HashSet::new());
         for (id, section) in self.object.sections() {
             match judge_section(section) {
                 // `twin_vm:<name>` and the codemap go by name.
                 Ok(SectionClass::Code) if !names.insert(&section.name) => {
-                    report.at(id, 0, Code::Section, "a second one of this name");
+                    findings.at(id, 0, ViolationCode::Section, "a second one of this name");
                 }
                 Ok(SectionClass::Code) if self.code.len() < usize::from(u16::MAX) => {
                     self.code.push(id)
                 }
-                Ok(SectionClass::Code) => report.at(id, 0, Code::Section, "too many code sections"),
+                Ok(SectionClass::Code) => {
+                    findings.at(id, 0, ViolationCode::Section, "too many code sections")
+                }
                 Ok(SectionClass::Table) if tables.insert(&section.name) => {}
                 Ok(SectionClass::Table) => {
-                    report.at(id, 0, Code::Section, "a second one of this name")
+                    findings.at(id, 0, ViolationCode::Section, "a second one of this name")
                 }
                 Ok(SectionClass::Harmless) => {}
-                Err(reason) => report.at(id, 0, Code::Section, reason),
+                Err(reason) => findings.at(id, 0, ViolationCode::Section, reason),
             }
             let relocatable = section.is_code() || section.name == sections::CODEMAP;
             if let (false, Some(r)) = (relocatable, section.relocations.first()) {
-                report.at(
+                findings.at(
                     id,
                     r.offset,
-                    Code::Relocation,
+                    ViolationCode::Relocation,
                     "nothing here may be relocated",
                 );
             }

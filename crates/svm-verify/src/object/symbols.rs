@@ -9,8 +9,8 @@ use elf_loader::{Place, SectionId, Symbol};
 use twin_abi::names;
 
 use super::{Image, Meaning};
-use crate::insn::{CodeAt, Reg, Routine};
-use crate::report::{Code, Report};
+use crate::findings::{Findings, ViolationCode};
+use crate::insn::{CodeAt, Gpr, Routine};
 use crate::targets::NamedMemory;
 
 /// Whether a loader may enter the code at this symbol, whatever its name: it is a
@@ -23,14 +23,14 @@ pub fn is_entry(symbol: &Symbol<'_>) -> bool {
 }
 
 impl<'o> Image<'o> {
-    pub(super) fn check_symbols(&mut self, report: &mut Report<'o>) {
+    pub(super) fn check_symbols(&mut self, findings: &mut Findings<'o>) {
         let exported: HashSet<&str> = self
             .object
             .symbols()
             .filter(|(_, s)| s.binding != STB_LOCAL && s.place != Place::Undefined)
             .map(|(_, s)| &*s.name)
             .collect();
-        self.check_twice(report);
+        self.check_twice(findings);
         for (id, symbol) in self.object.symbols() {
             let meaning = if id.0 == 0 {
                 Ok(Meaning::Unusable("it is the null symbol"))
@@ -38,39 +38,42 @@ impl<'o> Image<'o> {
                 self.judge_symbol(symbol, &exported)
             };
             let meaning = meaning.unwrap_or_else(|reason| {
-                report.object(Code::Symbol, format!("symbol `{}`: {reason}", symbol.name));
+                findings.object(
+                    ViolationCode::Symbol,
+                    format!("symbol `{}`: {reason}", symbol.name),
+                );
                 Meaning::Unusable(reason)
             });
             self.symbols.push(meaning);
             if let (true, Place::In(section)) = (is_entry(symbol), symbol.place) {
-                self.add_entry(symbol, section, report);
+                self.add_entry(symbol, section, findings);
             }
         }
     }
 
     /// Code is entered at this symbol from outside.
-    fn add_entry(&mut self, symbol: &Symbol<'_>, section: SectionId, report: &mut Report<'o>) {
+    fn add_entry(&mut self, symbol: &Symbol<'_>, section: SectionId, findings: &mut Findings<'o>) {
         match self.number(section) {
             Some(section) => self.globals.push(CodeAt {
                 section,
                 offset: i64::try_from(symbol.value).unwrap_or(-1),
             }),
-            None => report.object(
-                Code::Symbol,
+            None => findings.object(
+                ViolationCode::Symbol,
                 format!("symbol `{}`: a function outside the code", symbol.name),
             ),
         }
     }
 
     /// A visible name is defined once; otherwise the loader would choose a definition.
-    fn check_twice(&self, report: &mut Report<'o>) {
+    fn check_twice(&self, findings: &mut Findings<'o>) {
         let visible = |s: &Symbol<'_>| s.binding != STB_LOCAL && s.place != Place::Undefined;
         let mut seen = HashSet::new();
         for (_, symbol) in self.object.symbols().filter(|(_, s)| visible(s)) {
             if !seen.insert(&*symbol.name) {
                 let name = &symbol.name;
-                report.object(
-                    Code::Symbol,
+                findings.object(
+                    ViolationCode::Symbol,
                     format!("symbol `{name}`: it is defined twice"),
                 );
             }
@@ -202,7 +205,7 @@ fn of_window(name: &str) -> Result<Meaning, &'static str> {
 }
 
 /// The register of `twin_slow_<name>`.
-pub fn slow_register(name: &str) -> Result<Reg, &'static str> {
+pub fn slow_register(name: &str) -> Result<Gpr, &'static str> {
     const ORDER: [&str; 16] = [
         "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
         "r13", "r14", "r15",
@@ -211,6 +214,6 @@ pub fn slow_register(name: &str) -> Result<Reg, &'static str> {
         .iter()
         .position(|&n| n == name && names::SLOW_REGISTERS.contains(&n));
     number
-        .map(|n| Reg(n as u8))
+        .map(|n| Gpr(n as u8))
         .ok_or("there is no slow path for that register")
 }

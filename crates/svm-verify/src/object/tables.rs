@@ -8,28 +8,38 @@ use elf_loader::{SectionId, SymbolId};
 use twin_abi::{names, sections};
 
 use super::{Image, Meaning};
+use crate::findings::{Findings, ViolationCode};
 use crate::insn::CodeAt;
-use crate::report::{Code, Report};
 
 impl<'o> Image<'o> {
-    pub(super) fn check_codemap(&mut self, report: &mut Report<'o>) {
+    pub(super) fn check_codemap(&mut self, findings: &mut Findings<'o>) {
         let Some(id) = self.object.section_named(sections::CODEMAP) else {
             return;
         };
         let section = self.object.section(id);
         if !section.size.is_multiple_of(16) {
-            report.at(id, 0, Code::Codemap, "its size is not a multiple of 16");
+            findings.at(
+                id,
+                0,
+                ViolationCode::Codemap,
+                "its size is not a multiple of 16",
+            );
         }
         if let Some(at) = section.data.iter().position(|&b| b != 0) {
-            report.at(
+            findings.at(
                 id,
                 at as u64,
-                Code::Codemap,
+                ViolationCode::Codemap,
                 "bytes under the relocations are not zero",
             );
         }
         if section.relocations.len() as u64 != section.size / 8 {
-            report.at(id, 0, Code::Codemap, "not two relocations for each entry");
+            findings.at(
+                id,
+                0,
+                ViolationCode::Codemap,
+                "not two relocations for each entry",
+            );
             return;
         }
         let names: HashMap<&str, usize> = self
@@ -54,7 +64,7 @@ impl<'o> Image<'o> {
             match target {
                 Ok(Some(at)) => self.codemap.push((r.offset, at)),
                 Ok(None) => {}
-                Err(reason) => report.at(id, r.offset, Code::Codemap, reason),
+                Err(reason) => findings.at(id, r.offset, ViolationCode::Codemap, reason),
             }
             expected += 8;
         }
@@ -92,14 +102,19 @@ impl<'o> Image<'o> {
         }
     }
 
-    pub(super) fn check_map(&self, report: &mut Report<'o>) {
+    pub(super) fn check_map(&self, findings: &mut Findings<'o>) {
         let Some(id) = self.object.section_named(sections::MAP) else {
             return;
         };
         let section = self.object.section(id);
         let (entries, rest) = section.data.as_chunks::<{ sections::MAP_ENTRY }>();
         if !rest.is_empty() {
-            report.at(id, 0, Code::Map, "its size is not a multiple of 12");
+            findings.at(
+                id,
+                0,
+                ViolationCode::Map,
+                "its size is not a multiple of 12",
+            );
         }
         let word =
             |e: &[u8; 12], at: usize| u32::from_le_bytes([e[at], e[at + 1], e[at + 2], e[at + 3]]);
@@ -120,7 +135,12 @@ impl<'o> Image<'o> {
                     continue;
                 }
             };
-            report.at(id, (n * sections::MAP_ENTRY) as u64, Code::Map, reason);
+            findings.at(
+                id,
+                (n * sections::MAP_ENTRY) as u64,
+                ViolationCode::Map,
+                reason,
+            );
         }
     }
 }

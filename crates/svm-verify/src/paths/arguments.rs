@@ -12,9 +12,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::domain::{Form, State};
-use crate::insn::{Access, BranchTarget, Insn, Op, Program};
+use crate::findings::ViolationCode;
+use crate::insn::{Access, BranchTarget, Disassembly, Insn, Op};
 use crate::kernel::Patches;
-use crate::report::Code;
 use crate::rules::Broken;
 
 /// Bytes of the return address.
@@ -86,20 +86,20 @@ impl Arguments {
             .filter(|(_, call)| most(call).is_some_and(|above| above > call.room));
         let reason = "the callee may write its arguments over the return address";
         short
-            .map(|(&n, _)| (n, (Code::ReturnSlot, reason.into())))
+            .map(|(&n, _)| (n, (ViolationCode::ReturnSlot, reason.into())))
             .collect()
     }
 
     /// The writes of functions. Found backwards from the largest write down, so that each
     /// instruction is visited once.
-    pub fn written(&self, program: &Program, patches: &Patches) -> ArgumentWrites {
+    pub fn written(&self, disassembly: &Disassembly, patches: &Patches) -> ArgumentWrites {
         let mut most = HashMap::new();
         if self.written.is_empty() {
             return most;
         }
         let mut before: HashMap<u32, Vec<u32>> = HashMap::new();
-        for n in 0..program.insns.len() as u32 {
-            for to in ways(program, patches, n) {
+        for n in 0..disassembly.insns.len() as u32 {
+            for to in ways(disassembly, patches, n) {
                 before.entry(to).or_default().push(n);
             }
         }
@@ -120,15 +120,15 @@ impl Arguments {
 
 /// Where control may go from instruction `n` within the same frame, or out of it by
 /// a tail call.
-fn ways(program: &Program, patches: &Patches, n: u32) -> Vec<u32> {
-    let op = program.insns[n as usize].op;
+fn ways(disassembly: &Disassembly, patches: &Patches, n: u32) -> Vec<u32> {
+    let op = disassembly.insns[n as usize].op;
     let mut ways: Vec<u32> = match op {
         Op::Jump(BranchTarget::Insn(to)) | Op::Branch(_, BranchTarget::Insn(to)) => vec![to],
         _ => Vec::new(),
     };
     let stops = matches!(op, Op::Jump(_) | Op::JumpIndirect(_) | Op::Ret | Op::Stop);
     let warns = patches.warns.contains(&n);
-    ways.extend(program.next(n).filter(|_| !stops || warns));
+    ways.extend(disassembly.next(n).filter(|_| !stops || warns));
     let listed = [&patches.before, &patches.instead].map(|list| list.get(&n));
     ways.extend(listed.into_iter().flatten().flatten());
     ways.extend(patches.fixups.get(&n).map(|fixup| fixup.to));

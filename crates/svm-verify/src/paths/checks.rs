@@ -35,10 +35,10 @@ use std::borrow::Cow;
 use elf_loader::Relocation;
 
 use crate::domain::{Name, State};
-use crate::insn::{Access, BranchTarget, Half, Insn, Op, Program, Reg, Routine, TableRead};
+use crate::findings::ViolationCode;
+use crate::insn::{Access, BranchTarget, Disassembly, Gpr, Half, Insn, Op, Routine, TableRead};
 use crate::kernel::references::relative_lea;
 use crate::object::Image;
-use crate::report::Code;
 use crate::rules::Broken;
 
 /// What a check's branch does when the check fails.
@@ -47,7 +47,6 @@ pub enum Miss {
     /// It takes the slow path in these instructions, by number, and comes back with the
     /// translation: this path need not be followed.
     Slow {
-        /// The first of them.
         first: u32,
         /// The last of them, the jump back.
         last: u32,
@@ -57,45 +56,45 @@ pub enum Miss {
 }
 
 fn broken<T>(reason: &'static str) -> Result<T, Broken> {
-    Err((Code::OutOfLine, Cow::Borrowed(reason)))
+    Err((ViolationCode::OutOfLine, Cow::Borrowed(reason)))
 }
 
 /// Judges the branch, instruction number `branch`, of a check for `address` that goes to
 /// `target`. `state` is that before the branch.
 pub fn confirm(
     image: &Image<'_>,
-    program: &Program,
+    disassembly: &Disassembly,
     state: &State,
     branch: u32,
     target: u32,
     address: Name,
 ) -> Result<Miss, Broken> {
-    let Some((translate, v)) = translation(program, branch) else {
+    let Some((translate, v)) = translation(disassembly, branch) else {
         return broken("the check's branch is not followed by the translation");
     };
-    let after = program.next(translate);
-    if skips_prefetch(program, after, v, target) {
+    let after = disassembly.next(translate);
+    if skips_prefetch(disassembly, after, v, target) {
         return Ok(Miss::Skip);
     }
     let holds = state.get(v).name == Some(address);
     let call = if holds {
         Some(target)
     } else {
-        program.next(target)
+        disassembly.next(target)
     };
-    if !holds && !same_address(image, program, state, target, v, address) {
+    if !holds && !same_address(image, disassembly, state, target, v, address) {
         return broken("the out-of-line part does not begin with the address that is checked");
     }
-    let slow = call.and_then(|call| Some((call, program.get(call)?.op)));
+    let slow = call.and_then(|call| Some((call, disassembly.get(call)?.op)));
     let Some((call, Op::Call(BranchTarget::Routine(Routine::Slow(r))))) = slow else {
         return broken("the out-of-line part does not call the slow path");
     };
     if r != v {
         return broken("the slow path is called for another register");
     }
-    let jump = program
+    let jump = disassembly
         .next(call)
-        .and_then(|jump| Some((jump, program.get(jump)?.op)));
+        .and_then(|jump| Some((jump, disassembly.get(jump)?.op)));
     match jump {
         Some((last, Op::Jump(BranchTarget::Insn(back)))) if Some(back) == after => Ok(Miss::Slow {
             first: target,
@@ -106,9 +105,9 @@ pub fn confirm(
 }
 
 /// The instruction after the branch, if it translates, and what register.
-fn translation(program: &Program, branch: u32) -> Option<(u32, Reg)> {
-    let n = program.next(branch)?;
-    match program.get(n)?.op {
+fn translation(disassembly: &Disassembly, branch: u32) -> Option<(u32, Gpr)> {
+    let n = disassembly.next(branch)?;
+    match disassembly.get(n)?.op {
         Op::Table {
             read: TableRead {
                 half: Half::Xlate, ..
@@ -122,26 +121,29 @@ fn translation(program: &Program, branch: u32) -> Option<(u32, Reg)> {
 
 //      prefetch (%v)
 // .Lskip:
-fn skips_prefetch(program: &Program, after: Option<u32>, v: Reg, target: u32) -> bool {
-    let prefetch = after.and_then(|n| Some((n, program.get(n)?)));
+fn skips_prefetch(disassembly: &Disassembly, after: Option<u32>, v: Gpr, target: u32) -> bool {
+    let prefetch = after.and_then(|n| Some((n, disassembly.get(n)?)));
     prefetch.is_some_and(|(n, insn)| {
         matches!(insn.op, Op::Prefetch)
             && insn.memory.access != Access::None
             && insn.memory.base == v
-            && program.next(n) == Some(target)
+            && disassembly.next(n) == Some(target)
     })
 }
 
 /// Whether instruction `copy` gives `v` the value of `address` again.
 fn same_address(
     image: &Image<'_>,
-    program: &Program,
+    disassembly: &Disassembly,
     state: &State,
     copy: u32,
-    v: Reg,
+    v: Gpr,
     address: Name,
 ) -> bool {
-    let (Some(made), Some(again)) = (program.get(address.instruction()), program.get(copy)) else {
+    let (Some(made), Some(again)) = (
+        disassembly.get(address.instruction()),
+        disassembly.get(copy),
+    ) else {
         return false;
     };
     let same_inputs = match made.op {

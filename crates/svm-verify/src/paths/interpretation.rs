@@ -1,6 +1,6 @@
 //! The result of interpreting all paths.
 
-use crate::insn::Program;
+use crate::insn::Disassembly;
 use crate::rules::{Broken, Proved};
 
 /// The findings, from the final facts.
@@ -18,9 +18,9 @@ pub struct Interpretation {
 
 impl Interpretation {
     /// Code that no path reaches: of each run, the first instruction that is not padding.
-    pub fn unreached(&self, program: &Program) -> impl Iterator<Item = u32> {
+    pub fn unreached(&self, disassembly: &Disassembly) -> impl Iterator<Item = u32> {
         let stray =
-            |n: usize| self.proved[n] == Proved::Unreached && !program.insns[n].is_padding();
+            |n: usize| self.proved[n] == Proved::Unreached && !disassembly.insns[n].is_padding();
         (0..self.proved.len())
             .filter(move |&n| stray(n) && (n == 0 || !stray(n - 1)))
             .map(|n| n as u32)

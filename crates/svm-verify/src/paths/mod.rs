@@ -16,10 +16,10 @@ use self::arguments::{ArgumentWrites, Arguments};
 use self::checks::Miss;
 pub use self::interpretation::Interpretation;
 use crate::domain::{Flags, Form, Name, State};
-use crate::insn::{BranchTarget, Op, Program, Reg, Routine};
+use crate::findings::ViolationCode;
+use crate::insn::{BranchTarget, Disassembly, Gpr, Op, Routine};
 use crate::kernel::Patches;
 use crate::object::Image;
-use crate::report::Code;
 use crate::rules::{Broken, Next, Proved, Step, fell_through};
 use crate::targets::Frames;
 
@@ -28,19 +28,19 @@ const NONE: u32 = u32::MAX;
 /// A block's start that was not reached yet.
 const UNREACHED: u32 = u32::MAX - 1;
 
-/// Interprets the whole program.
+/// Interprets the whole object.
 pub fn interpret(
     image: &Image<'_>,
-    program: &Program,
+    disassembly: &Disassembly,
     entries: &[u32],
     rest: &[u32],
     patches: &Patches,
 ) -> Interpretation {
     let run = |known: ArgumentWrites| {
-        let mut flow = Flow::new(image, program, entries, rest, patches);
+        let mut flow = Flow::new(image, disassembly, entries, rest, patches);
         flow.known = known;
         flow.everything(entries, rest);
-        let written = flow.arguments.written(program, patches);
+        let written = flow.arguments.written(disassembly, patches);
         (flow, written)
     };
     let (mut flow, mut written) = run(ArgumentWrites::new());
@@ -54,7 +54,7 @@ pub fn interpret(
 
 struct Flow<'a, 'o> {
     image: &'a Image<'o>,
-    program: &'a Program,
+    disassembly: &'a Disassembly,
     /// The kernel's changes of the code.
     patches: &'a Patches,
     /// Instructions that `patches` says something about; empty if none.
@@ -88,19 +88,19 @@ struct Flow<'a, 'o> {
 impl<'a, 'o> Flow<'a, 'o> {
     fn new(
         image: &'a Image<'o>,
-        program: &'a Program,
+        disassembly: &'a Disassembly,
         entries: &[u32],
         rest: &[u32],
         patches: &'a Patches,
     ) -> Self {
-        let count = program.insns.len();
+        let count = disassembly.insns.len();
         let (mut slot, mut referenced) = (vec![NONE; count], vec![false; count]);
         for &entry in entries.iter().chain(rest) {
             slot[entry as usize] = UNREACHED;
         }
         // All other instructions lead only to the next one.
-        for &n in &program.branches {
-            if let Some(to) = leads_to(program, n) {
+        for &n in &disassembly.branches {
+            if let Some(to) = leads_to(disassembly, n) {
                 slot[to as usize] = UNREACHED;
                 referenced[to as usize] = true;
             }
@@ -116,7 +116,7 @@ impl<'a, 'o> Flow<'a, 'o> {
         }
         Flow {
             image,
-            program,
+            disassembly,
             patches,
             patched,
             states: Vec::with_capacity(slot.iter().filter(|&&slot| slot == UNREACHED).count()),
@@ -162,7 +162,8 @@ impl<'a, 'o> Flow<'a, 'o> {
     fn arrive(&mut self, n: u32, state: &State) {
         if self.patches.copies.contains(&n) {
             let reason = "the kernel copies this code elsewhere, but something leads into it";
-            self.meetings.insert(n, (Code::Metadata, reason.into()));
+            self.meetings
+                .insert(n, (ViolationCode::Metadata, reason.into()));
         }
         self.reach(n, state);
     }
@@ -173,7 +174,8 @@ impl<'a, 'o> Flow<'a, 'o> {
                 // When blocks are found, only the jump at the end of an out-of-line
                 // part is not followed.
                 let reason = "the way back from the slow path is used by something else";
-                self.meetings.insert(n, (Code::OutOfLine, reason.into()));
+                self.meetings
+                    .insert(n, (ViolationCode::OutOfLine, reason.into()));
                 false
             }
             UNREACHED => {
@@ -191,9 +193,9 @@ impl<'a, 'o> Flow<'a, 'o> {
     fn meet(&mut self, n: u32, slot: u32, state: &State) -> bool {
         let known = &mut self.states[slot as usize];
         // If `rsp` is relative to an alignment, it has to be the same one.
-        let rsp = state.get(Reg::RSP).form;
+        let rsp = state.get(Gpr::RSP).form;
         let same = known.realigned == state.realigned || matches!(rsp, Form::Stack(_));
-        if known.get(Reg::RSP).form == rsp && same {
+        if known.get(Gpr::RSP).form == rsp && same {
             return known.join(state);
         }
         let reason = format!(
@@ -203,7 +205,7 @@ impl<'a, 'o> Flow<'a, 'o> {
         );
         self.meetings
             .entry(n)
-            .or_insert((Code::Depth, reason.into()));
+            .or_insert((ViolationCode::Depth, reason.into()));
         false
     }
 
@@ -221,7 +223,7 @@ impl<'a, 'o> Flow<'a, 'o> {
 
     /// Interprets the block that begins at `first`.
     fn block(&mut self, first: u32) -> Vec<(u32, Broken)> {
-        let program = self.program;
+        let disassembly = self.disassembly;
         let mut found = Vec::new();
         let mut state = self.states[self.slot[first as usize] as usize].clone();
         let mut n = first;
@@ -237,9 +239,9 @@ impl<'a, 'o> Flow<'a, 'o> {
                 self.arrive(back, &state);
                 break;
             }
-            let Some(next) = program.next(n) else {
+            let Some(next) = disassembly.next(n) else {
                 let reason = "the code runs past the end of its section";
-                found.push((n, (Code::FallOff, reason.into())));
+                found.push((n, (ViolationCode::FallOff, reason.into())));
                 break;
             };
             n = next;
@@ -263,7 +265,7 @@ impl<'a, 'o> Flow<'a, 'o> {
         if let Some(fixup) = patches.fixups.get(&n) {
             // The effects of the faulting instruction and of the handler are as
             // unknown as those of a callee, in registers and memory.
-            let insn = &self.program.insns[n as usize];
+            let insn = &self.disassembly.insns[n as usize];
             let mut after = state.clone();
             after.called_by_psabi();
             after.clobber(insn.writes.or(fixup.writes));
@@ -275,7 +277,7 @@ impl<'a, 'o> Flow<'a, 'o> {
 
     /// Interprets one instruction. True if the next one may follow.
     fn instruction(&mut self, n: u32, state: &mut State, found: &mut Vec<(u32, Broken)>) -> bool {
-        let insn = &self.program.insns[n as usize];
+        let insn = &self.disassembly.insns[n as usize];
         if let Op::Branch(condition, target) = insn.op
             && let Some(address) = self.image.scheme.checked(condition, state.flags)
         {
@@ -319,7 +321,10 @@ impl<'a, 'o> Flow<'a, 'o> {
             }
             Err(broken) => {
                 self.proved[n as usize] = Proved::Reached;
-                let lost = matches!(broken.0, Code::StackPointer | Code::Frame | Code::Alignment);
+                let lost = matches!(
+                    broken.0,
+                    ViolationCode::StackPointer | ViolationCode::Frame | ViolationCode::Alignment
+                );
                 found.push((n, broken));
                 !lost && !matches!(insn.op, Op::Jump(_) | Op::JumpIndirect(_) | Op::Ret)
             }
@@ -356,11 +361,11 @@ impl<'a, 'o> Flow<'a, 'o> {
         let compared = std::mem::replace(&mut state.flags, Flags::Unknown);
         let result = match target {
             BranchTarget::Insn(to) => {
-                checks::confirm(self.image, self.program, state, n, to, address)
+                checks::confirm(self.image, self.disassembly, state, n, to, address)
                     .map(|miss| self.missed(n, to, miss, state))
             }
             BranchTarget::Routine(_) | BranchTarget::Bad => Err((
-                Code::OutOfLine,
+                ViolationCode::OutOfLine,
                 "the check's branch leaves the object".into(),
             )),
         };
@@ -388,7 +393,7 @@ impl<'a, 'o> Flow<'a, 'o> {
                 }
                 match shared {
                     true => Err((
-                        Code::OutOfLine,
+                        ViolationCode::OutOfLine,
                         "two checks share an out-of-line part".into(),
                     )),
                     false => Ok(()),
@@ -410,12 +415,12 @@ impl<'a, 'o> Flow<'a, 'o> {
         {
             if std::mem::replace(&mut self.proved[part], Proved::Reached) != Proved::Unreached {
                 let reason = "there is another way into the out-of-line part of a check";
-                broken.push((part as u32, (Code::OutOfLine, reason.into())));
+                broken.push((part as u32, (ViolationCode::OutOfLine, reason.into())));
             }
             // The part is recognised, not interpreted, so its other ways would not be.
             if self.patched.get(part) == Some(&true) && self.patches.diverts(part as u32) {
                 let reason = "the kernel may change the out-of-line part of a check";
-                broken.push((part as u32, (Code::Metadata, reason.into())));
+                broken.push((part as u32, (ViolationCode::Metadata, reason.into())));
             }
         }
         for range in &self.patches.whole {
@@ -423,7 +428,7 @@ impl<'a, 'o> Flow<'a, 'o> {
                 let inside = n != range.start && self.slot[n as usize] != NONE;
                 if inside || self.owner[n as usize] != NONE {
                     let reason = "the kernel may replace this range, but something leads into it";
-                    broken.push((n, (Code::Metadata, reason.into())));
+                    broken.push((n, (ViolationCode::Metadata, reason.into())));
                 }
             }
         }
@@ -442,12 +447,12 @@ impl<'a, 'o> Flow<'a, 'o> {
 
 /// Where instruction `n` leads besides the next one. The jump back from a slow path is
 /// left out: it brings the same facts as the check (`checks.rs`), so it begins no block.
-fn leads_to(program: &Program, n: u32) -> Option<u32> {
-    match program.insns[n as usize].op {
+fn leads_to(disassembly: &Disassembly, n: u32) -> Option<u32> {
+    match disassembly.insns[n as usize].op {
         Op::Jump(BranchTarget::Insn(to)) => {
-            let before = n.checked_sub(1).filter(|&p| program.next(p) == Some(n));
+            let before = n.checked_sub(1).filter(|&p| disassembly.next(p) == Some(n));
             let slow = before
-                .and_then(|p| program.get(p))
+                .and_then(|p| disassembly.get(p))
                 .is_some_and(|p| matches!(p.op, Op::Call(BranchTarget::Routine(Routine::Slow(_)))));
             (!slow).then_some(to)
         }

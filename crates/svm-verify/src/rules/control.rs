@@ -2,16 +2,16 @@
 
 use super::{Broken, Next, Step, broken};
 use crate::domain::{Direction, Form};
-use crate::insn::{BranchTarget, Reg, Routine};
-use crate::report::Code;
+use crate::findings::ViolationCode;
+use crate::insn::{BranchTarget, Gpr, Routine};
 use crate::targets::{Breakpoints, Callees};
 
 impl Step<'_> {
     /// Leaves the function for good: `ret` and tail calls.
     pub(super) fn leaves(&self) -> Result<(), Broken> {
-        match self.state.get(Reg::RSP).form {
+        match self.state.get(Gpr::RSP).form {
             Form::Stack(0) => self.direction_clear().and_then(|()| self.returns()),
-            _ => broken(Code::Return, "the frame is not empty"),
+            _ => broken(ViolationCode::Return, "the frame is not empty"),
         }
     }
 
@@ -19,7 +19,7 @@ impl Step<'_> {
         match self.state.direction {
             Some(Direction::Forward) => Ok(()),
             _ => broken(
-                Code::Direction,
+                ViolationCode::Direction,
                 "the direction flag is not known to be clear",
             ),
         }
@@ -34,23 +34,23 @@ impl Step<'_> {
 
     /// Continues at the address in a register, which must not be a place that is
     /// interpreted with other facts.
-    fn reaches_label(&self, r: Option<Reg>) -> Result<(), Broken> {
+    fn reaches_label(&self, r: Option<Gpr>) -> Result<(), Broken> {
         match r.map(|r| self.state.get(r).form) {
             Some(Form::Label) => broken(
-                Code::Target,
+                ViolationCode::Target,
                 "it goes to code of this object that is no function's start",
             ),
             _ => Ok(()),
         }
     }
 
-    pub(super) fn call_indirect(&mut self, r: Option<Reg>) -> Result<Next, Broken> {
+    pub(super) fn call_indirect(&mut self, r: Option<Gpr>) -> Result<Next, Broken> {
         let known = self.reaches_label(r);
         let next = self.call(BranchTarget::Routine(Routine::Imported));
         known.and(next)
     }
 
-    pub(super) fn jump_indirect(&self, r: Option<Reg>) -> Result<Next, Broken> {
+    pub(super) fn jump_indirect(&self, r: Option<Gpr>) -> Result<Next, Broken> {
         self.reaches_label(r)?;
         self.leaves().map(|()| Next::End)
     }
@@ -68,7 +68,7 @@ impl Step<'_> {
                 Next::Fall
             }
             BranchTarget::Routine(Routine::PortIn) => {
-                self.state.clobber(Reg::RAX.set());
+                self.state.clobber(Gpr::RAX.set());
                 Next::Fall
             }
             BranchTarget::Routine(Routine::Keeps) => Next::Fall,
@@ -76,7 +76,7 @@ impl Step<'_> {
             // call twin_slow_<v>: parts of a check are not interpreted here.
             BranchTarget::Routine(Routine::Slow(r)) => {
                 self.state.clobber(r.set());
-                return broken(Code::OutOfLine, "the slow path outside a check");
+                return broken(ViolationCode::OutOfLine, "the slow path outside a check");
             }
         };
         direction.map(|()| next)
@@ -99,7 +99,7 @@ impl Step<'_> {
         match self.rules.breakpoints {
             Breakpoints::EndThread => Ok(Next::End),
             Breakpoints::MayContinue => broken(
-                Code::Instruction,
+                ViolationCode::Instruction,
                 "a breakpoint handler may continue after it; int3 is allowed as padding only",
             ),
         }

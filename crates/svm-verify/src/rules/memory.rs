@@ -5,12 +5,12 @@ use twin_abi::{stack, stlb};
 use super::{Broken, Proved, Step, broken};
 use crate::domain::Form;
 use crate::domain::bounds::{self, MAX_ALIGNMENT};
-use crate::insn::{Access, Memory, Op, Origin, Reg, StringKind};
-use crate::report::Code;
+use crate::findings::ViolationCode;
+use crate::insn::{Access, Gpr, MemoryOperand, Op, Origin, StringKind};
 use crate::targets::{Frames, NamedMemory};
 
 impl Step<'_> {
-    pub(super) fn memory(&self, m: &Memory) -> Result<Proved, Broken> {
+    pub(super) fn memory(&self, m: &MemoryOperand) -> Result<Proved, Broken> {
         if m.access == Access::None {
             return Ok(Proved::Reached);
         }
@@ -42,20 +42,23 @@ impl Step<'_> {
                 .frame(i64::from(at) + disp, m.size, m.access)
                 .map(|()| Proved::Stack),
             Form::Stack(_) => broken(
-                Code::StackBounds,
+                ViolationCode::StackBounds,
                 "an index register is added to a stack address, which may leave the frame",
             ),
             // op disp(%v)
             Form::Translated(_) if m.indexed => broken(
-                Code::Window,
+                ViolationCode::Window,
                 "an index register is added to a translated address",
             ),
             Form::Translated(_) if !bounds::covered(disp, m.size.into()) => {
-                Err((Code::Window, window_reason(m).into()))
+                Err((ViolationCode::Window, window_reason(m).into()))
             }
             Form::Translated(_) => Ok(Proved::Translated),
             Form::ContextTop => segment_base(m),
-            form => Err((Code::Untranslated, untranslated_reason(m.base, form).into())),
+            form => Err((
+                ViolationCode::Untranslated,
+                untranslated_reason(m.base, form).into(),
+            )),
         }
     }
 
@@ -63,18 +66,21 @@ impl Step<'_> {
     //
     /// Judges an operand without the prefixes of the window. What is read is known to be on
     /// the control stack: the word that the caller's `call` pushed, and no other.
-    fn besides_window(&self, m: &Memory, form: Form) -> Result<Proved, Broken> {
+    fn besides_window(&self, m: &MemoryOperand, form: Form) -> Result<Proved, Broken> {
         match form {
             Form::ContextTop => segment_base(m),
             Form::Stack(at)
                 if i64::from(at) + i64::from(m.disp) == 0
                     && !m.indexed
-                    && m.base == Reg::RSP
+                    && m.base == Gpr::RSP
                     && matches!(self.insn.op, Op::Load { .. }) =>
             {
                 Ok(Proved::Stack)
             }
-            _ => broken(Code::Operand, "it has neither prefix 65 nor prefix 67"),
+            _ => broken(
+                ViolationCode::Operand,
+                "it has neither prefix 65 nor prefix 67",
+            ),
         }
     }
 
@@ -92,7 +98,7 @@ impl Step<'_> {
     }
 
     /// The form that a word of the frame holds.
-    pub(super) fn saved_at(&self, m: &Memory) -> Form {
+    pub(super) fn saved_at(&self, m: &MemoryOperand) -> Form {
         let place = self.state.frame_place(m);
         place.map_or(Form::Any, |at| self.state.saved.get(at))
     }
@@ -102,10 +108,10 @@ impl Step<'_> {
     //
     // In a frame as compilers make it: anywhere from 128 bytes below `rsp` up to
     // what the caller passes, but not the return address.
-    fn compiled_frame(&self, m: &Memory) -> Result<(), Broken> {
+    fn compiled_frame(&self, m: &MemoryOperand) -> Result<(), Broken> {
         const ARGUMENTS: i64 = 1024;
         let place = self.state.get(m.base).form.moved(m.disp);
-        let (rsp, size) = (self.state.get(Reg::RSP).form, i64::from(m.size));
+        let (rsp, size) = (self.state.get(Gpr::RSP).form, i64::from(m.size));
         let (at, start, slack) = match (place, self.state.realigned) {
             (Some(Form::Stack(at)), _) => (i64::from(at), i64::from(at), 0),
             // The aligned stack begins at or below where `rsp` was before.
@@ -113,7 +119,7 @@ impl Step<'_> {
                 let start = i64::from(at) + i64::from(from);
                 (i64::from(at), start, MAX_ALIGNMENT)
             }
-            _ => return broken(Code::StackBounds, "a stack address that wraps"),
+            _ => return broken(ViolationCode::StackBounds, "a stack address that wraps"),
         };
         let lowest = match (rsp, place) {
             (Form::Stack(rsp), Some(Form::Stack(_)))
@@ -121,14 +127,14 @@ impl Step<'_> {
             _ => -stack::MAX_FRAME,
         };
         if bounds::below_frame(at, lowest) {
-            return broken(Code::StackBounds, "more than 128 bytes below %rsp");
+            return broken(ViolationCode::StackBounds, "more than 128 bytes below %rsp");
         }
         match m.access {
             Access::Write if bounds::reaches_return(start, size, slack) => {
-                broken(Code::ReturnSlot, "it may write the return address")
+                broken(ViolationCode::ReturnSlot, "it may write the return address")
             }
             _ if bounds::above_arguments(start, size, ARGUMENTS) => broken(
-                Code::StackBounds,
+                ViolationCode::StackBounds,
                 "above the arguments that any caller provides",
             ),
             _ => Ok(()),
@@ -140,15 +146,15 @@ impl Step<'_> {
     fn frame(&self, at: i64, size: u16, access: Access) -> Result<(), Broken> {
         let size = i64::from(size);
         if bounds::below_frame(at, self.state.rsp().into()) {
-            return broken(Code::StackBounds, "more than 128 bytes below %rsp");
+            return broken(ViolationCode::StackBounds, "more than 128 bytes below %rsp");
         }
         match access {
             Access::Write if bounds::reaches_caller(at, size) => broken(
-                Code::ReturnSlot,
+                ViolationCode::ReturnSlot,
                 "it writes the return address or the caller's frame",
             ),
             _ if bounds::above_arguments(at, size, stack::INCOMING_ARGS) => broken(
-                Code::StackBounds,
+                ViolationCode::StackBounds,
                 "above the arguments that any caller provides",
             ),
             _ => Ok(()),
@@ -156,7 +162,7 @@ impl Step<'_> {
     }
 
     //      bts %r, (%v)        # %r at most 63
-    pub(super) fn bit_at(&mut self, r: Reg, bits: u8) -> Result<(), Broken> {
+    pub(super) fn bit_at(&mut self, r: Gpr, bits: u8) -> Result<(), Broken> {
         let offset = self.state.get(r).form;
         self.clobber()?;
         match offset {
@@ -165,7 +171,7 @@ impl Step<'_> {
             _ if matches!(self.insn.memory.origin, Origin::PerCpu | Origin::Window) => Ok(()),
             Form::Below(most) if most < bits => Ok(()),
             _ => broken(
-                Code::BitOffset,
+                ViolationCode::BitOffset,
                 "the bit may lie outside the operand's own bytes",
             ),
         }
@@ -173,16 +179,19 @@ impl Step<'_> {
 }
 
 //      mov GS_BASE_FROM_TOP(%t), %t
-fn segment_base(m: &Memory) -> Result<Proved, Broken> {
+fn segment_base(m: &MemoryOperand) -> Result<Proved, Broken> {
     let bases = [stack::FS_BASE_FROM_TOP, stack::GS_BASE_FROM_TOP];
     let base = bases.contains(&m.disp.into()) && !m.indexed;
     match base && m.size == 8 && m.access == Access::Read {
         true => Ok(Proved::Context),
-        false => broken(Code::Context, "not a read of one of the segment bases"),
+        false => broken(
+            ViolationCode::Context,
+            "not a read of one of the segment bases",
+        ),
     }
 }
 
-fn window_reason(m: &Memory) -> String {
+fn window_reason(m: &MemoryOperand) -> String {
     format!(
         "{} bytes at displacement {} are not all within the {} before and the {} after that a translation covers",
         m.size,
@@ -192,14 +201,14 @@ fn window_reason(m: &Memory) -> String {
     )
 }
 
-fn untranslated_reason(base: Reg, form: Form) -> &'static str {
+fn untranslated_reason(base: Gpr, form: Form) -> &'static str {
     match form {
         Form::Offset(_) => {
             "the base register is an offset in the window, neither checked nor translated"
         }
         Form::Checked(_) => "the base register is a checked offset, not translated yet",
         Form::Index(_) => "an index of the table is not an address",
-        _ if base == Reg::RBP => "%rbp is not proved to point into the frame, nor translated",
+        _ if base == Gpr::RBP => "%rbp is not proved to point into the frame, nor translated",
         _ => "nothing confines the base register",
     }
 }

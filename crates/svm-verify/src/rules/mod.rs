@@ -22,8 +22,8 @@ pub use returns::fell_through;
 use std::borrow::Cow;
 
 use crate::domain::{Direction, Flags, Form, Name, State, Value};
-use crate::insn::{Alu, Insn, Op, Reg, RegSet, TableRead};
-use crate::report::Code;
+use crate::findings::ViolationCode;
+use crate::insn::{Alu, Gpr, GprSet, Insn, Op, TableRead};
 use crate::schemes::SchemeRules;
 use crate::targets::{Frames, Rules};
 
@@ -67,9 +67,9 @@ pub enum Next {
 }
 
 /// A rule that is not met.
-pub type Broken = (Code, Cow<'static, str>);
+pub type Broken = (ViolationCode, Cow<'static, str>);
 
-fn broken<T>(code: Code, reason: &'static str) -> Result<T, Broken> {
+fn broken<T>(code: ViolationCode, reason: &'static str) -> Result<T, Broken> {
     Err((code, Cow::Borrowed(reason)))
 }
 
@@ -95,8 +95,8 @@ pub struct Step<'a> {
 
 impl Step<'_> {
     /// Executes the instruction. After an error the state is that after an instruction
-    /// without a rule, unless `rsp` is lost: then the path ends ([`Code::StackPointer`],
-    /// [`Code::Frame`]).
+    /// without a rule, unless `rsp` is lost: then the path ends ([`ViolationCode::StackPointer`],
+    /// [`ViolationCode::Frame`]).
     pub fn run(mut self) -> Result<(Next, Proved), Broken> {
         let proved = self.memory(&self.insn.memory);
         if self.rules.frames == Frames::Compiled && !matches!(self.insn.op, Op::Store { .. }) {
@@ -127,7 +127,7 @@ impl Step<'_> {
             Op::Plain | Op::Nop | Op::Prefetch => self.clobber().map(fall),
             Op::Copy { d, s } => self.copy(d, s).map(fall),
             Op::Copy32 { d, s } => self.copy32(d, s).map(fall),
-            Op::Constant { d } => self.computed(d, RegSet::NONE, Form::Any).map(fall),
+            Op::Constant { d } => self.computed(d, GprSet::NONE, Form::Any).map(fall),
             Op::WindowStart { d } => self.set(d, Value::of(Form::WindowStart)).map(fall),
             Op::Lea { d, inputs, sum } => self.lea(d, inputs, sum).map(fall),
             Op::Alu { op, d, imm, wide } => self.arithmetic(op, d, imm, wide).map(fall),
@@ -144,7 +144,7 @@ impl Step<'_> {
             Op::PushRegister { s } => {
                 let pushed = self.state.get(s).form;
                 self.push()?;
-                let at = self.state.get(Reg::RSP).form;
+                let at = self.state.get(Gpr::RSP).form;
                 self.state.store(at, 8, pushed);
                 Ok((Next::Fall, Proved::Stack))
             }

@@ -5,14 +5,14 @@
 use super::stages::{context_top, covered_forward, mask, plus, shift};
 use super::{Broken, Step, broken};
 use crate::domain::{Again, Flags, Form, Value};
-use crate::insn::{Alu, Reg, RegSet, Sum};
-use crate::report::Code;
+use crate::findings::ViolationCode;
+use crate::insn::{Alu, Gpr, GprSet, Sum};
 use crate::targets::Frames;
 
 /// `rsp` is set to an unknown value: the path ends.
 fn rsp_lost() -> Result<(), Broken> {
     broken(
-        Code::StackPointer,
+        ViolationCode::StackPointer,
         "%rsp is written with something not constant",
     )
 }
@@ -21,15 +21,15 @@ impl Step<'_> {
     /// Makes the registers that the instruction writes unknown.
     pub(super) fn clobber(&mut self) -> Result<(), Broken> {
         self.state.clobber(self.insn.writes);
-        match self.insn.writes.has(Reg::RSP) {
+        match self.insn.writes.has(Gpr::RSP) {
             true => rsp_lost(),
             false => Ok(()),
         }
     }
 
     /// `%d` gets a value that the instruction is known to give.
-    pub(super) fn set(&mut self, d: Reg, value: Value) -> Result<(), Broken> {
-        if d == Reg::RSP {
+    pub(super) fn set(&mut self, d: Gpr, value: Value) -> Result<(), Broken> {
+        if d == Gpr::RSP {
             return rsp_lost();
         }
         self.state.write(d, value);
@@ -37,8 +37,8 @@ impl Step<'_> {
     }
 
     //      mov %t, %v          # both hold the address that is named here
-    pub(super) fn copy(&mut self, d: Reg, s: Reg) -> Result<(), Broken> {
-        if d == Reg::RSP {
+    pub(super) fn copy(&mut self, d: Gpr, s: Gpr) -> Result<(), Broken> {
+        if d == Gpr::RSP {
             return match self.state.get(s).form {
                 form @ (Form::Stack(_) | Form::Aligned(_)) => self.move_rsp_to(form),
                 _ => self.clobber(),
@@ -56,8 +56,8 @@ impl Step<'_> {
     }
 
     //      mov %vd, %id        # the address's low half
-    pub(super) fn copy32(&mut self, d: Reg, s: Reg) -> Result<(), Broken> {
-        if s == Reg::RSP || d == Reg::RSP {
+    pub(super) fn copy32(&mut self, d: Gpr, s: Gpr) -> Result<(), Broken> {
+        if s == Gpr::RSP || d == Gpr::RSP {
             return self.clobber();
         }
         let name = match self.state.get(s).name {
@@ -71,7 +71,7 @@ impl Step<'_> {
     }
 
     /// `%d` gets a named value that the instruction computed from `inputs`.
-    pub(super) fn computed(&mut self, d: Reg, inputs: RegSet, form: Form) -> Result<(), Broken> {
+    pub(super) fn computed(&mut self, d: Gpr, inputs: GprSet, form: Form) -> Result<(), Broken> {
         self.state.rename(self.name);
         self.set(
             d,
@@ -92,7 +92,7 @@ impl Step<'_> {
     //      lea ADDRESS, %v
     //      lea disp(%rsp), %r
     //      lea (%rdi,%t), %rdi # a window pointer
-    pub(super) fn lea(&mut self, d: Reg, inputs: RegSet, sum: Sum) -> Result<(), Broken> {
+    pub(super) fn lea(&mut self, d: Gpr, inputs: GprSet, sum: Sum) -> Result<(), Broken> {
         let form = |r| self.state.get(r).form;
         let result = match sum {
             Sum::Offset(base, disp) => form(base).moved(disp),
@@ -100,8 +100,8 @@ impl Step<'_> {
             Sum::Other => None,
         };
         match (d, result) {
-            (Reg::RSP, Some(at @ (Form::Stack(_) | Form::Aligned(_)))) => self.move_rsp_to(at),
-            (Reg::RSP, _) => self.clobber(),
+            (Gpr::RSP, Some(at @ (Form::Stack(_) | Form::Aligned(_)))) => self.move_rsp_to(at),
+            (Gpr::RSP, _) => self.clobber(),
             (_, result) => self.computed(d, inputs, result.unwrap_or(Form::Any)),
         }
     }
@@ -119,7 +119,7 @@ impl Step<'_> {
     pub(super) fn arithmetic(
         &mut self,
         op: Alu,
-        d: Reg,
+        d: Gpr,
         imm: i32,
         wide: bool,
     ) -> Result<(), Broken> {
@@ -129,7 +129,7 @@ impl Step<'_> {
             self.state.flags = says.unwrap_or(Flags::Unknown);
             return Ok(());
         }
-        let aligns = d == Reg::RSP && op == Alu::And && wide;
+        let aligns = d == Gpr::RSP && op == Alu::And && wide;
         if aligns && self.rules.frames == Frames::Compiled {
             return self.realign(before.form, imm);
         }
@@ -145,14 +145,14 @@ impl Step<'_> {
             Alu::Cmp => Form::Any,
         };
         match (d, form) {
-            (Reg::RSP, Form::Stack(_) | Form::Aligned(_)) => self.move_rsp_to(form),
+            (Gpr::RSP, Form::Stack(_) | Form::Aligned(_)) => self.move_rsp_to(form),
             _ => self.set(d, Value::of(form)),
         }
     }
 
     //      cmp %m, %n
     //      cmova %m, %n        # n = min(n, m)
-    pub(super) fn move_if_above(&mut self, d: Reg, s: Reg) -> Result<(), Broken> {
+    pub(super) fn move_if_above(&mut self, d: Gpr, s: Gpr) -> Result<(), Broken> {
         let (old, new) = (self.state.get(d).form, self.state.get(s).form);
         let form = match self.state.flags == (Flags::Compared { left: d, right: s }) {
             true => old.minimum(new),

@@ -22,8 +22,8 @@ use twin_abi::stack;
 
 use super::{Broken, Step, broken};
 use crate::domain::{Flags, Form, State};
-use crate::insn::{Condition, Memory, Op, Reg};
-use crate::report::Code;
+use crate::findings::ViolationCode;
+use crate::insn::{Condition, Gpr, MemoryOperand, Op};
 use crate::targets::ReturnWords;
 
 //      jne .Lsmashed
@@ -46,7 +46,7 @@ enum ReturnPlace {
 
 impl Step<'_> {
     /// Which of the two the eight bytes of a memory operand are.
-    fn place_of_return_word(&self, m: &Memory) -> Option<ReturnPlace> {
+    fn place_of_return_word(&self, m: &MemoryOperand) -> Option<ReturnPlace> {
         if self.rules.return_words != ReturnWords::Shadowed || m.size != 8 {
             return None;
         }
@@ -61,13 +61,13 @@ impl Step<'_> {
 
     /// Judges an access to the shadow, and a store of the return address to its own
     /// place. `None`: it is neither, so the rules of P1 judge it.
-    pub(super) fn return_word(&self, m: &Memory) -> Option<Result<(), Broken>> {
+    pub(super) fn return_word(&self, m: &MemoryOperand) -> Option<Result<(), Broken>> {
         let known = |r| self.state.get(r).form == Form::ReturnWord;
         match (self.place_of_return_word(m)?, self.insn.op) {
             (ReturnPlace::Shadow, Op::Load { .. }) if self.state.returns.kept => Some(Ok(())),
             (ReturnPlace::Shadow | ReturnPlace::Word, Op::Store { s }) if known(s) => Some(Ok(())),
             (ReturnPlace::Shadow, _) => Some(broken(
-                Code::ReturnWord,
+                ViolationCode::ReturnWord,
                 "the shadow may only be loaded while it holds the return address, or be written with it",
             )),
             (ReturnPlace::Word, _) => None,
@@ -87,7 +87,7 @@ impl Step<'_> {
 
     //      mov %s, -SHADOW(%rsp)
     //      mov %s, (%rsp)
-    pub(super) fn store_return_word(&mut self, s: Reg) {
+    pub(super) fn store_return_word(&mut self, s: Gpr) {
         if self.state.get(s).form != Form::ReturnWord {
             return;
         }
@@ -99,7 +99,7 @@ impl Step<'_> {
     }
 
     //      cmp %s, (%rsp)
-    pub(super) fn compare_return_word(&mut self, s: Reg) {
+    pub(super) fn compare_return_word(&mut self, s: Gpr) {
         let word = self.place_of_return_word(&self.insn.memory) == Some(ReturnPlace::Word);
         self.state.flags = match word && self.state.get(s).form == Form::ReturnWord {
             true => Flags::ReturnWord,
@@ -111,7 +111,7 @@ impl Step<'_> {
     pub(super) fn returns(&self) -> Result<(), Broken> {
         match self.rules.return_words {
             ReturnWords::Shadowed if !self.state.returns.intact => broken(
-                Code::ReturnWord,
+                ViolationCode::ReturnWord,
                 "the return address may have been overwritten since the function began",
             ),
             ReturnWords::Shadowed | ReturnWords::OutOfReach | ReturnWords::Trusted => Ok(()),

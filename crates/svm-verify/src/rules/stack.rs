@@ -3,8 +3,8 @@
 use super::{Broken, Step, broken};
 use crate::domain::bounds::MAX_ALIGNMENT;
 use crate::domain::{Form, Value};
-use crate::insn::Reg;
-use crate::report::Code;
+use crate::findings::ViolationCode;
+use crate::insn::Gpr;
 use crate::targets::NamedMemory;
 
 /// `rsp` stays at whole words, counted from the entry. So if a function is entered with
@@ -15,7 +15,10 @@ use crate::targets::NamedMemory;
 fn in_words(at: i32) -> Result<(), Broken> {
     match at % 8 {
         0 => Ok(()),
-        _ => broken(Code::Alignment, "%rsp is moved by a part of a word"),
+        _ => broken(
+            ViolationCode::Alignment,
+            "%rsp is moved by a part of a word",
+        ),
     }
 }
 
@@ -23,8 +26,14 @@ impl Step<'_> {
     fn move_rsp(&mut self, at: i64) -> Result<(), Broken> {
         match self.state.set_rsp(at) {
             true => in_words(self.state.rsp()),
-            false if at > 0 => broken(Code::Frame, "%rsp would be above the return address"),
-            false => broken(Code::Frame, "the frame would reach over the guard page"),
+            false if at > 0 => broken(
+                ViolationCode::Frame,
+                "%rsp would be above the return address",
+            ),
+            false => broken(
+                ViolationCode::Frame,
+                "the frame would reach over the guard page",
+            ),
         }
     }
 
@@ -32,7 +41,7 @@ impl Step<'_> {
         match self.state.set_rsp_to(form) {
             true => in_words(self.state.rsp()),
             false => broken(
-                Code::Frame,
+                ViolationCode::Frame,
                 "%rsp would be above its origin, or reach over the guard page",
             ),
         }
@@ -60,8 +69,8 @@ impl Step<'_> {
         self.move_rsp(i64::from(self.state.rsp()) - 8)
     }
 
-    pub(super) fn pop(&mut self, d: Option<Reg>) -> Result<(), Broken> {
-        let popped = self.state.saved.get(self.state.get(Reg::RSP).form);
+    pub(super) fn pop(&mut self, d: Option<Gpr>) -> Result<(), Broken> {
+        let popped = self.state.saved.get(self.state.get(Gpr::RSP).form);
         self.move_rsp(i64::from(self.state.rsp()) + 8)?;
         d.map_or(Ok(()), |d| self.set(d, Value::of(popped)))
     }
@@ -71,8 +80,8 @@ impl Step<'_> {
     pub(super) fn pop_memory(&mut self) -> Result<(), Broken> {
         let m = self.insn.memory;
         self.pop(None)?;
-        match m.base == Reg::RSP {
-            true => broken(Code::StackBounds, "pop to memory through %rsp"),
+        match m.base == Gpr::RSP {
+            true => broken(ViolationCode::StackBounds, "pop to memory through %rsp"),
             false => self.memory(&m).map(|_| ()),
         }
     }
@@ -81,18 +90,18 @@ impl Step<'_> {
         if self.rules.named_memory == NamedMemory::Window {
             self.state.clobber(self.insn.writes);
             return broken(
-                Code::StackPointer,
+                ViolationCode::StackPointer,
                 "leave moves %rsp to where a register says",
             );
         }
-        let frame = self.state.get(Reg::RBP).form;
+        let frame = self.state.get(Gpr::RBP).form;
         let (Form::Stack(_) | Form::Aligned(_)) = frame else {
             return broken(
-                Code::StackPointer,
+                ViolationCode::StackPointer,
                 "leave, but %rbp is not known to be in the frame",
             );
         };
         self.move_rsp_to(frame)?;
-        self.pop(Some(Reg::RBP))
+        self.pop(Some(Gpr::RBP))
     }
 }

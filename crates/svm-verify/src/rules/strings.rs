@@ -3,22 +3,22 @@
 
 use super::{Broken, Next, Proved, Step, broken};
 use crate::domain::{Bound, Direction, Form};
-use crate::insn::{Reg, RegSet, StringKind};
-use crate::report::Code;
+use crate::findings::ViolationCode;
+use crate::insn::{Gpr, GprSet, StringKind};
 use crate::targets::NamedMemory;
 
 impl Step<'_> {
     //      cld; mov %v,%rdi; mov %w,%rsi; mov %n,%rcx; rep movsq
     pub(super) fn string(&mut self, kind: StringKind, shift: u8, rep: bool) -> Result<(), Broken> {
-        let (pointers, written): (&[Reg], RegSet) = match kind {
+        let (pointers, written): (&[Gpr], GprSet) = match kind {
             StringKind::Movs | StringKind::Cmps => {
-                (&[Reg::RDI, Reg::RSI], Reg::RDI.set().or(Reg::RSI.set()))
+                (&[Gpr::RDI, Gpr::RSI], Gpr::RDI.set().or(Gpr::RSI.set()))
             }
-            StringKind::Stos | StringKind::Scas | StringKind::Ins => (&[Reg::RDI], Reg::RDI.set()),
-            StringKind::Outs => (&[Reg::RSI], Reg::RSI.set()),
-            StringKind::Lods => (&[Reg::RSI], Reg::RSI.set().or(Reg::RAX.set())),
+            StringKind::Stos | StringKind::Scas | StringKind::Ins => (&[Gpr::RDI], Gpr::RDI.set()),
+            StringKind::Outs => (&[Gpr::RSI], Gpr::RSI.set()),
+            StringKind::Lods => (&[Gpr::RSI], Gpr::RSI.set().or(Gpr::RAX.set())),
         };
-        let in_frame = |&r: &Reg| {
+        let in_frame = |&r: &Gpr| {
             let form = self.state.get(r).form;
             matches!(form, Form::Stack(_) | Form::Aligned(_))
         };
@@ -30,7 +30,7 @@ impl Step<'_> {
                 self.pointers(pointers, shift, rep)
             }
         };
-        let counter = if rep { Reg::RCX.set() } else { RegSet::NONE };
+        let counter = if rep { Gpr::RCX.set() } else { GprSet::NONE };
         self.state.clobber(self.insn.writes.or(written).or(counter));
         result
     }
@@ -38,25 +38,31 @@ impl Step<'_> {
     //      lea (%rdi,%t),%rdi; rep stosq
     //
     // Any count and direction: it ends at a guard at the latest (`crate::schemes`).
-    fn window_pointers(&self, pointers: &[Reg]) -> Result<(), Broken> {
-        let good = |&r: &Reg| self.state.get(r).form == Form::WindowPointer;
+    fn window_pointers(&self, pointers: &[Gpr]) -> Result<(), Broken> {
+        let good = |&r: &Gpr| self.state.get(r).form == Form::WindowPointer;
         match pointers.iter().all(good) {
             true => Ok(()),
-            false => broken(Code::StringPointer, "a pointer is not a window pointer"),
+            false => broken(
+                ViolationCode::StringPointer,
+                "a pointer is not a window pointer",
+            ),
         }
     }
 
-    fn pointers(&self, pointers: &[Reg], shift: u8, rep: bool) -> Result<(), Broken> {
+    fn pointers(&self, pointers: &[Gpr], shift: u8, rep: bool) -> Result<(), Broken> {
         let Some(direction) = self.state.direction else {
             return broken(
-                Code::StringDirection,
+                ViolationCode::StringDirection,
                 "the direction flag differs between paths",
             );
         };
-        let bounds = self.state.get(Reg::RCX).form.bounds();
+        let bounds = self.state.get(Gpr::RCX).form.bounds();
         for &pointer in pointers {
             let Form::Translated(from) = self.state.get(pointer).form else {
-                return broken(Code::StringPointer, "a pointer is not a translated address");
+                return broken(
+                    ViolationCode::StringPointer,
+                    "a pointer is not a translated address",
+                );
             };
             let wanted = from.map(|from| Bound {
                 from,
@@ -65,7 +71,7 @@ impl Step<'_> {
             });
             if rep && !(wanted.is_some() && bounds.contains(&wanted)) {
                 return broken(
-                    Code::StringCount,
+                    ViolationCode::StringCount,
                     "%rcx is not bounded by what is covered from each pointer",
                 );
             }

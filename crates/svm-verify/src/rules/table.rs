@@ -2,12 +2,12 @@
 
 use super::{Broken, Step, broken};
 use crate::domain::{Flags, Value};
-use crate::insn::{Reg, TableRead};
-use crate::report::Code;
+use crate::findings::ViolationCode;
+use crate::insn::{Gpr, TableRead};
 use crate::schemes::Gives;
 
 impl Step<'_> {
-    pub(super) fn table(&mut self, read: TableRead, r: Reg, index: Reg) -> Result<(), Broken> {
+    pub(super) fn table(&mut self, read: TableRead, r: Gpr, index: Gpr) -> Result<(), Broken> {
         let (value, index) = (self.state.get(r), self.state.get(index).form);
         match self.scheme.read(self.state, read, value, index) {
             Ok(Gives::Register(form)) => self.set(r, Value::of(form)),
@@ -18,7 +18,7 @@ impl Step<'_> {
             Err(reason) => {
                 self.clobber()?;
                 self.state.flags = Flags::Unknown;
-                broken(Code::Table, reason)
+                broken(ViolationCode::Table, reason)
             }
         }
     }

@@ -26,7 +26,7 @@ mod window32;
 use twin_abi::Scheme;
 
 use crate::domain::{Flags, Form, Name, State, Value};
-use crate::insn::{Alu, Condition, Reg, TableRead};
+use crate::insn::{Alu, Condition, Gpr, TableRead};
 
 /// How to recognise the check of a scheme, or the pointers of one that has none. What a
 /// scheme does not have, it leaves as it is here.
@@ -48,7 +48,7 @@ pub trait SchemeRules: Sync {
 
     /// The meaning of the flags after `cmp $imm, %v`; `None` if it is not a comparison of
     /// this scheme.
-    fn compared(&self, _v: Reg, _form: Form, _imm: i32, _wide: bool) -> Option<Flags> {
+    fn compared(&self, _v: Gpr, _form: Form, _imm: i32, _wide: bool) -> Option<Flags> {
         None
     }
 
@@ -98,7 +98,6 @@ const NOT_THIS_SCHEME: &str = "the object's scheme does not read the table like 
 const ALL: [&dyn SchemeRules; Scheme::ALL.len()] =
     [&stlb::Stlb, &paper::Paper, &window32::Window32];
 
-/// The rules of a scheme.
 pub fn of(scheme: Scheme) -> &'static dyn SchemeRules {
     match scheme {
         Scheme::Stlb => &stlb::Stlb,

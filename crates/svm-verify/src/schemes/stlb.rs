@@ -16,7 +16,7 @@ use twin_abi::{Scheme, stlb};
 
 use super::{Gives, NOT_THIS_SCHEME, SchemeRules};
 use crate::domain::{Flags, Form, Name, State, Value};
-use crate::insn::{Alu, Condition, Half, Reg, TableRead};
+use crate::insn::{Alu, Condition, Gpr, Half, TableRead};
 
 /// The scheme `stlb`.
 pub struct Stlb;
@@ -52,7 +52,7 @@ impl SchemeRules for Stlb {
     }
 
     //      cmp $0xfff, %v      # %v = address - tag
-    fn compared(&self, v: Reg, form: Form, imm: i32, wide: bool) -> Option<Flags> {
+    fn compared(&self, v: Gpr, form: Form, imm: i32, wide: bool) -> Option<Flags> {
         match form {
             Form::Offset(address) if wide && i64::from(imm) == stlb::PAGE_SIZE as i64 - 1 => {
                 Some(Flags::Window {

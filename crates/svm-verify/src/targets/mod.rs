@@ -63,7 +63,7 @@ pub enum Patching {
 /// P3: which instructions may occur.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instructions {
-    /// Those that a program may execute.
+    /// Those that any process may execute.
     Unprivileged,
     /// Those of the kernel as well: system instructions and cache hints.
     Kernel,

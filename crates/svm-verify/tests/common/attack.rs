@@ -29,7 +29,6 @@ pub struct Case {
     pub file: String,
     /// The target whose contract is demanded.
     pub target: Target,
-    /// Number of its scheme.
     pub scheme: u32,
     /// The expected result.
     pub expected: Expected,
@@ -129,7 +128,6 @@ impl Case {
         Contract::of(self.target).with(scheme)
     }
 
-    /// The object of the case.
     pub fn object(&self) -> Vec<u8> {
         let code = expand(self.target, self.scheme, &self.code);
         if self.whole {
@@ -163,21 +161,31 @@ fn expand(target: Target, scheme: u32, code: &str) -> String {
     };
     let both = check_register(scheme, "rdi", "rbx", "r10", "r11", 1)
         + &check_register(scheme, "rsi", "rbp", "r10", "r11", 2);
-    let mut text = text
+    let text = text
         .replace("{NOTE}", &note([ABI, scheme, 64, 0]))
         .replace("{ABI}", &ABI.to_string())
         .replace("{T}", "{T:(%rdi)}")
         .replace("{S}", &stlb("(%rdi)", 1))
         .replace("{P}", &paper("(%rdi)", 1))
         .replace("{B}", &both);
+    altered_checks(scheme, checks(scheme, text)) + "\n"
+}
+
+/// Fills in `{T:ADDRESS}`, a check of that address, which leaves the translation in `%rax`,
+/// and `{V:%FROM, %V, %I, %P}`, [`check_register`] with these registers.
+pub fn checks(scheme: u32, mut text: String) -> String {
     let mut n = 0;
-    while let Some(start) = text.find("{T:") {
+    while let Some(start) = text.find("{T:").or_else(|| text.find("{V:")) {
         n += 1;
-        let end = start + text[start..].find('}').expect("{T:ADDRESS} ends");
-        let site = check(scheme, &text[start + 3..end], n);
+        let end = start + text[start..].find('}').expect("the placeholder ends");
+        let fields = &text[start + 3..end];
+        let site = match &fields.replace('%', "").split(", ").collect::<Vec<_>>()[..] {
+            [from, v, i, p] => check_register(scheme, from, v, i, p, n),
+            _ => check(scheme, fields, n),
+        };
         text.replace_range(start..=end, &site);
     }
-    altered_checks(scheme, text) + "\n"
+    text
 }
 
 /// Fills in `{E:...}`, `{R:...}` and `{P:...}`, each of which ends with the case.

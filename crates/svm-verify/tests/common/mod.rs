@@ -85,6 +85,12 @@ pub fn accept(scheme: u32, code: &str) -> Proof {
     verify(&object(scheme, code), USER).unwrap_or_else(|v| panic!("refused:\n{v}\n{code}"))
 }
 
+/// Asserts that the code is accepted in either scheme, with [`attack::checks`] filled in.
+#[track_caller]
+pub fn accept_both(code: &str) -> [Proof; 2] {
+    [STLB, PAPER].map(|scheme| accept(scheme, &attack::checks(scheme, code.to_owned())))
+}
+
 /// The codes that the object is refused with in a hypervisor.
 #[track_caller]
 pub fn codes(bytes: &[u8]) -> Vec<&'static str> {

@@ -9,7 +9,6 @@ use super::{PAPER, STLB, low32};
 
 /// One of them.
 pub struct Sequence {
-    /// What it is.
     pub name: &'static str,
     /// Scheme of its checks.
     pub scheme: u32,

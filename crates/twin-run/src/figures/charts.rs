@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use command_line::text::number;
 use e1000_sim::experiment::{Spread, agree};
-use e1000_sim::packets::round::Direction;
+use e1000_sim::packets::round::PacketDirection;
 
 use super::Runs;
 use crate::plot::{Chart, Scale, Series};
@@ -14,25 +14,25 @@ use crate::table::PAPER_SLOWDOWN;
 const NAMES: [&str; 4] = ["native", "dom0", "guest", "twin"];
 
 pub(super) fn fig5(runs: &Runs) -> Chart {
-    let mut chart = throughput(runs, Direction::Send);
+    let mut chart = throughput(runs, PacketDirection::Send);
     chart.title = "Figure 5: what one core could send".to_owned();
     if let Some(segments) = &runs.segments {
         chart.series.push(Series {
             name: "64 KiB segments, cut by the card".to_owned(),
-            values: rates(segments, Direction::Send),
-            spread: rate_spreads(segments, Direction::Send),
+            values: rates(segments, PacketDirection::Send),
+            spread: rate_spreads(segments, PacketDirection::Send),
         });
     }
     chart
 }
 
 pub(super) fn fig6(runs: &Runs) -> Chart {
-    let mut chart = throughput(runs, Direction::Receive);
+    let mut chart = throughput(runs, PacketDirection::Receive);
     chart.title = "Figure 6: what one core could receive".to_owned();
     chart
 }
 
-fn throughput(runs: &Runs, direction: Direction) -> Chart {
+fn throughput(runs: &Runs, direction: PacketDirection) -> Chart {
     let frames = runs.frames.as_ref();
     Chart {
         title: String::new(),
@@ -55,31 +55,31 @@ fn throughput(runs: &Runs, direction: Direction) -> Chart {
     }
 }
 
-fn rates(results: &Results, direction: Direction) -> Vec<f64> {
+fn rates(results: &Results, direction: PacketDirection) -> Vec<f64> {
     let paths = results.paths.list();
     let ways = paths.iter().filter_map(|(_, path)| path.way(direction));
     ways.map(|(flow, _)| results.gigabits(flow)).collect()
 }
 
-fn rate_spreads(results: &Results, direction: Direction) -> Vec<(f64, f64)> {
+fn rate_spreads(results: &Results, direction: PacketDirection) -> Vec<(f64, f64)> {
     let paths = results.paths.list();
     let ways = paths.iter().filter_map(|(_, path)| path.way(direction));
     ways.map(|way| results.gigabits_spread(way)).collect()
 }
 
 pub(super) fn fig7(runs: &Runs) -> Chart {
-    let mut chart = breakdown(runs, Direction::Send);
+    let mut chart = breakdown(runs, PacketDirection::Send);
     chart.title = "Figure 7: cycles of a sent packet of 1514 bytes".to_owned();
     chart
 }
 
 pub(super) fn fig8(runs: &Runs) -> Chart {
-    let mut chart = breakdown(runs, Direction::Receive);
+    let mut chart = breakdown(runs, PacketDirection::Receive);
     chart.title = "Figure 8: cycles of a received packet of 1514 bytes".to_owned();
     chart
 }
 
-fn breakdown(runs: &Runs, direction: Direction) -> Chart {
+fn breakdown(runs: &Runs, direction: PacketDirection) -> Chart {
     let mut columns = Vec::new();
     if let Some(frames) = &runs.frames {
         columns.extend(frames.paths.list());
@@ -136,16 +136,15 @@ struct Slowdown {
     cycles: Option<Spread>,
     /// The medians of all of them.
     measured: Vec<f64>,
-    /// In instructions.
     instructions: f64,
 }
 
 impl Slowdown {
-    fn new(runs: &Runs, scheme: &str, direction: Direction) -> Slowdown {
+    fn new(runs: &Runs, scheme: &str, direction: PacketDirection) -> Slowdown {
         let ratios = runs.of_scheme(scheme).filter_map(|run| run.ratios.as_ref());
         let ways = ratios.filter_map(|ratios| match direction {
-            Direction::Send => ratios.tx,
-            Direction::Receive => ratios.rx,
+            PacketDirection::Send => ratios.tx,
+            PacketDirection::Receive => ratios.rx,
         });
         let ways: Vec<Ratio> = ways.collect();
         let halves = ways.iter().filter_map(|ratio| ratio.driver_cycles_halves);
@@ -174,7 +173,7 @@ impl Slowdown {
 /// The driver's cycles, rewritten to native, compared with the paper's.
 pub(super) fn slowdown(runs: &Runs) -> Chart {
     let schemes = [("stlb", "stlb"), ("the paper's scheme", "paper")].map(|(name, scheme)| {
-        let ways = [Direction::Send, Direction::Receive];
+        let ways = [PacketDirection::Send, PacketDirection::Receive];
         (name, ways.map(|way| Slowdown::new(runs, scheme, way)))
     });
     let mut series: Vec<Series> = Vec::new();
@@ -226,7 +225,10 @@ pub(super) fn slowdown(runs: &Runs) -> Chart {
 pub(super) fn fig10(runs: &Runs) -> Chart {
     let points = || {
         runs.upcalls.iter().filter_map(|results| {
-            Some((results, results.paths.twin.as_ref()?.way(Direction::Send)?))
+            Some((
+                results,
+                results.paths.twin.as_ref()?.way(PacketDirection::Send)?,
+            ))
         })
     };
     let name = |results: &Results| match results.upcalls.len() {
@@ -277,7 +279,10 @@ pub(super) fn table1(runs: &Runs) -> String {
         twin.and_then(|twin| twin.way(direction))
             .map_or(&none, |w| &w.1.calls)
     };
-    let (tx, rx) = (calls(Direction::Send), calls(Direction::Receive));
+    let (tx, rx) = (
+        calls(PacketDirection::Send),
+        calls(PacketDirection::Receive),
+    );
     let mut names: Vec<&str> = tx.iter().chain(rx).map(|calls| &*calls.routine).collect();
     names.sort_unstable();
     names.dedup();

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use command_line::failure::Failure;
 use command_line::run::Figure;
 use e1000_sim::experiment::{Load, cumulative};
-use e1000_sim::packets::round::Direction;
+use e1000_sim::packets::round::PacketDirection;
 use e1000_sim::paths::PacketPath;
 use e1000_sim::traffic::source::Shape;
 use serde::Serialize;
@@ -88,7 +88,7 @@ pub(super) fn run_all(
     if wanted(Figure::Fig5) {
         job.setup.loads.push(Load {
             shape: Shape::Segments(crate::run::SEGMENT),
-            directions: vec![Direction::Send],
+            directions: vec![PacketDirection::Send],
         });
     }
     let (mut measured, _) = measure(&job)?;

@@ -9,7 +9,7 @@ mod faults;
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use process_lab::address_space::{Access, AddressSpace, PERCPU, STACK, clear_stack};
+use process_lab::address_space::{AddressSpace, PERCPU, RegionAccess, STACK, clear_stack};
 use process_lab::error::Error;
 use process_lab::mapping::{self, Backing};
 use process_lab::segments;
@@ -45,15 +45,12 @@ pub struct Native<'f> {
 impl<'f> Native<'f> {
     /// Maps dom0's memory at its addresses, and a driver stack. For a process
     /// that does nothing else.
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn new(stock: &'f Stock<'f>, memory: &Shared) -> Result<Native<'f>, Error> {
         for region in stock.space.regions() {
             let protection = match region.access {
-                Access::Code => libc::PROT_READ | libc::PROT_EXEC,
-                Access::ReadOnly => libc::PROT_READ,
-                Access::Writable => libc::PROT_READ | libc::PROT_WRITE,
+                RegionAccess::Code => libc::PROT_READ | libc::PROT_EXEC,
+                RegionAccess::ReadOnly => libc::PROT_READ,
+                RegionAccess::Writable => libc::PROT_READ | libc::PROT_WRITE,
             };
             let backing = Backing::File {
                 fd: memory.fd(),

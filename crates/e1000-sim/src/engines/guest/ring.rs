@@ -4,7 +4,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::packets::rings::{Done, Memory, RELEASE, REQUESTS, Request, Rings, TX_DONE};
+use crate::packets::rings::{Dom0Memory, Done, RELEASE, REQUESTS, Request, Rings, TX_DONE};
 use crate::transport::rendezvous::Rendezvous;
 
 /// Packets that wait for guests.
@@ -95,7 +95,7 @@ impl std::fmt::Debug for NetRing {
     }
 }
 
-impl Memory for &NetRing {
+impl Dom0Memory for &NetRing {
     fn dom0(&self, address: u64, length: u64) -> Option<*mut u8> {
         let start = std::ptr::from_ref(*self) as u64;
         let end = start + size_of::<NetRing>() as u64;

@@ -34,6 +34,7 @@ pub type Service = extern "C" fn(*mut Cpu, *mut Frame) -> c_int;
 
 /// The inputs of an instance.
 pub struct Loading<'a> {
+    /// The rewritten code, at its addresses.
     pub payload: &'a Payload,
     /// The addresses of the original in dom0, for reports.
     pub plan: &'a KernelPlan<'a>,
@@ -77,10 +78,6 @@ pub struct Instance<'a> {
 
 impl<'a> Instance<'a> {
     /// Loads it. Once in a process.
-    ///
-    /// # Errors
-    /// A system call's.
-    ///
     /// # Panics
     /// If there is one already.
     pub fn load(loading: Loading<'a>) -> Result<Instance<'a>, LiveError> {
@@ -128,9 +125,6 @@ impl<'a> Instance<'a> {
 
     /// Limits the processor time of an invocation; initially
     /// [`super::time_limit::DEFAULT`].
-    ///
-    /// # Errors
-    /// A system call's.
     pub fn limit_time(&self, limit: std::time::Duration) -> Result<(), LiveError> {
         self.limit.set(limit)
     }

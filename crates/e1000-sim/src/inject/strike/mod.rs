@@ -25,7 +25,7 @@ pub struct Striker<'a, 'r> {
     /// The `sk_buff` that is being received, inside of a poll.
     pub receiving: Option<u64>,
     /// An address of the hypervisor's own heap.
-    pub own: u64,
+    pub hypervisor_heap: u64,
 }
 
 impl Striker<'_, '_> {
@@ -61,7 +61,7 @@ impl Striker<'_, '_> {
 
     fn wild(&mut self) -> u64 {
         let ram = self.anatomy.plan.space().sizes().dom0;
-        wild_address(self.random, ram, self.own)
+        wild_address(self.random, ram, self.hypervisor_heap)
     }
 
     fn put(&self, what: String, at: u64, size: u64, after: u64) -> Option<Struck> {

@@ -144,11 +144,11 @@ fn by_form(code: Code) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use iced_x86::{OpCodeOperandKind as Kind, OpKind};
+    use iced_x86::{OpCodeOperandKind as OperandKind, OpKind};
 
     use super::*;
 
-    fn kinds(code: Code) -> &'static [Kind] {
+    fn kinds(code: Code) -> &'static [OperandKind] {
         code.op_code().op_kinds()
     }
 
@@ -158,9 +158,11 @@ mod tests {
     fn mmx_and_mask_registers_are_named_by_an_operand() {
         for code in Code::values() {
             let kinds = kinds(code);
-            let in_memory = |kind: &&Kind| matches!(kind, Kind::mm_or_mem | Kind::k_or_mem);
-            let named = |kind: &&Kind| {
-                use Kind::*;
+            let in_memory = |kind: &&OperandKind| {
+                matches!(kind, OperandKind::mm_or_mem | OperandKind::k_or_mem)
+            };
+            let named = |kind: &&OperandKind| {
+                use OperandKind::*;
                 matches!(kind, mm_reg | mm_rm | k_reg | kp1_reg | k_rm | k_vvvv)
             };
             let hidden = kinds.iter().any(|k| in_memory(&k)) && !kinds.iter().any(|k| named(&k));
@@ -173,7 +175,7 @@ mod tests {
     fn a_wide_move_is_one_between_zmm_and_memory() {
         let evex = Code::values().filter(|code| code.encoding() == EncodingKind::EVEX);
         for code in evex {
-            let (zmm, memory) = (Kind::zmm_reg, Kind::zmm_or_mem);
+            let (zmm, memory) = (OperandKind::zmm_reg, OperandKind::zmm_or_mem);
             let wide = kinds(code).contains(&zmm);
             if wide && is_wide_move(&named(code)) {
                 assert!(kinds(code).contains(&memory), "{code:?}");
@@ -188,7 +190,10 @@ mod tests {
         iced.set_code(code);
         for (n, kind) in (0..).zip(kinds(code)).take(4) {
             let register = match kind {
-                Kind::zmm_reg | Kind::zmm_or_mem | Kind::zmm_rm | Kind::zmm_vvvv => Register::ZMM1,
+                OperandKind::zmm_reg
+                | OperandKind::zmm_or_mem
+                | OperandKind::zmm_rm
+                | OperandKind::zmm_vvvv => Register::ZMM1,
                 _ => Register::XMM1,
             };
             iced.set_op_kind(n, OpKind::Register);

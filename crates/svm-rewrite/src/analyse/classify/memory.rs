@@ -1,13 +1,13 @@
 //! Instructions with a memory operand: how the operand is addressed, and whether it can
 //! be replaced by `(%reg)`.
 
-use iced_x86::{Code as Op, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
 use liveness::Reg;
 
 use crate::analyse::class::{Class, Space};
 use crate::asm::{Base, Operand, Shape};
 use crate::lift::Inst;
-use crate::refusal::Code;
+use crate::refusal::RefusalCode;
 use crate::registers::gpr;
 
 /// Memory operands of an instruction.
@@ -59,15 +59,19 @@ pub fn memory_operands(iced: &Instruction) -> MemoryOperands {
 ///
 /// # Errors
 /// Why that operand cannot be replaced by `(%reg)`.
-pub fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
+pub fn one_memory_operand(inst: &Inst) -> Result<Class, (RefusalCode, &'static str)> {
     use Mnemonic as M;
     let iced = &inst.iced;
     if iced.mnemonic() == M::Lea {
         return match iced.memory_base() {
-            Register::RIP => gpr(iced.op0_register())
-                .map(Class::AddressOf)
-                .ok_or((Code::Unsupported, "its destination is no general register")),
-            Register::EIP => Err((Code::Unsupported, "a 32-bit instruction-relative address")),
+            Register::RIP => gpr(iced.op0_register()).map(Class::AddressOf).ok_or((
+                RefusalCode::Unsupported,
+                "its destination is no general register",
+            )),
+            Register::EIP => Err((
+                RefusalCode::Unsupported,
+                "a 32-bit instruction-relative address",
+            )),
             _ => Ok(Class::Plain),
         };
     }
@@ -76,19 +80,19 @@ pub fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     }
     if is_masked(iced) {
         return Err((
-            Code::Unsupported,
+            RefusalCode::Unsupported,
             "masked-out elements must not be accessed",
         ));
     }
     if iced.is_vsib() {
         return Err((
-            Code::Unsupported,
+            RefusalCode::Unsupported,
             "gather and scatter reach many places at once",
         ));
     }
     if iced.is_save_restore_instruction() {
         return Err((
-            Code::Unsupported,
+            RefusalCode::Unsupported,
             "it saves or restores a whole register file",
         ));
     }
@@ -101,7 +105,7 @@ pub fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
             // Their destination is an address in a register.
             | M::Movdir64b | M::Enqcmd | M::Enqcmds
     ) {
-        return Err((Code::Unsupported, "it reaches more than its operand"));
+        return Err((RefusalCode::Unsupported, "it reaches more than its operand"));
     }
     let space = space(inst)?;
     if is_prefetch(iced.mnemonic()) {
@@ -114,14 +118,15 @@ pub fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
     let size = iced.memory_size().size();
     if size == 0 || size > 64 {
         return Err((
-            Code::Unsupported,
+            RefusalCode::Unsupported,
             "the size of its memory operand is not between 1 and 64 bytes",
         ));
     }
     match iced.mnemonic() {
-        M::Push | M::Pop if iced.stack_pointer_increment().abs() != 8 => {
-            Err((Code::Unsupported, "a push or pop of other than 8 bytes"))
-        }
+        M::Push | M::Pop if iced.stack_pointer_increment().abs() != 8 => Err((
+            RefusalCode::Unsupported,
+            "a push or pop of other than 8 bytes",
+        )),
         M::Push if space != Space::Stack => Ok(Class::PushMemory(space)),
         // Its address is computed from `rsp` after the pop; the translation
         // computes it explicitly.
@@ -130,7 +135,7 @@ pub fn one_memory_operand(inst: &Inst) -> Result<Class, (Code, &'static str)> {
             if iced.op1_kind() == OpKind::Register && inst.operand().narrow =>
         {
             Err((
-                Code::Unsupported,
+                RefusalCode::Unsupported,
                 "a bit string whose address wraps at 4 GiB",
             ))
         }
@@ -153,7 +158,7 @@ fn is_hint(iced: &Instruction) -> bool {
         | M::Prefetchit1
         | M::Prefetchwt1
         | M::Reservednop => true,
-        M::Prefetchw => iced.code() != Op::Prefetchw_m8,
+        M::Prefetchw => iced.code() != Code::Prefetchw_m8,
         _ => false,
     }
 }
@@ -182,16 +187,19 @@ const RED_ZONE: i64 = twin_abi::stack::BELOW_RSP;
 ///
 /// # Errors
 /// Why that cannot be translated.
-pub fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
+pub fn space(inst: &Inst) -> Result<Space, (RefusalCode, &'static str)> {
     let operand = inst.operand();
     match operand.base {
         Base::Rip if operand.narrow => {
-            return Err((Code::Unsupported, "a 32-bit instruction-relative address"));
+            return Err((
+                RefusalCode::Unsupported,
+                "a 32-bit instruction-relative address",
+            ));
         }
         Base::Rip if !operand.relocated => {
             let reason =
                 "it reads its own code: an instruction-relative address without relocation";
-            return Err((Code::Relocation, reason));
+            return Err((RefusalCode::Relocation, reason));
         }
         _ => {}
     }
@@ -201,7 +209,7 @@ pub fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
     let on_stack = operand.base == Base::Register(Reg::RSP);
     if on_stack && operand.displacement as i32 > i32::MAX - SPILLS {
         return Err((
-            Code::Unsupported,
+            RefusalCode::Unsupported,
             "its displacement from the stack pointer leaves no room for spilled registers",
         ));
     }
@@ -217,7 +225,10 @@ pub fn space(inst: &Inst) -> Result<Space, (Code, &'static str)> {
 
 /// `disp(%rsp)`. Below the stack pointer only instructions that keep the memory there:
 /// `smp_mb()` is `lock addl $0,-4(%rsp)`.
-fn stack_operand(iced: &Instruction, operand: &Operand) -> Result<Space, (Code, &'static str)> {
+fn stack_operand(
+    iced: &Instruction,
+    operand: &Operand,
+) -> Result<Space, (RefusalCode, &'static str)> {
     use Mnemonic as M;
     let keeps = matches!(iced.mnemonic(), M::Add | M::Sub | M::Or | M::Xor)
         && iced.op0_kind() == OpKind::Memory
@@ -225,7 +236,10 @@ fn stack_operand(iced: &Instruction, operand: &Operand) -> Result<Space, (Code, 
     match operand.displacement {
         0.. => Ok(Space::Stack),
         d if d >= -RED_ZONE && keeps => Ok(Space::Stack),
-        _ => Err((Code::RedZone, "it keeps data below the stack pointer")),
+        _ => Err((
+            RefusalCode::RedZone,
+            "it keeps data below the stack pointer",
+        )),
     }
 }
 

@@ -12,16 +12,16 @@ pub mod prefix;
 mod stack_pointer;
 
 use foldhash::HashMap;
-use iced_x86::{Code as Op, FlowControl, Instruction, Mnemonic, OpKind};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind};
 
 use crate::analyse::class::{Callee, Class};
 use crate::analyse::flow::{Conventions, HiddenFlow};
 use crate::analyse::references::References;
 use crate::analyse::routines;
-use crate::analyse::survey::{Memory, Survey};
+use crate::analyse::survey::{MemoryEffect, Survey};
 use crate::asm::Branch;
 use crate::lift::{Destination, Inst, InstIdx, Lifted, is_filler};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{Refusal, RefusalCode};
 use crate::registers::gpr;
 
 pub use implied::{NO_TRANSLATION, string_op, string_repeat, xlat};
@@ -33,7 +33,7 @@ use stack_pointer::stack_pointer;
 pub use stack_pointer::{PART_OF_A_WORD, WORD, in_words};
 
 /// Why an instruction is refused: the code, and the reason in words.
-pub type Refused = (Code, &'static str);
+pub type Refused = (RefusalCode, &'static str);
 
 /// What a target decides about instructions.
 pub struct Rules {
@@ -77,9 +77,7 @@ pub struct Question<'q> {
     pub lifted: &'q Lifted<'q>,
     /// What metadata says of control flow.
     pub hidden: &'q HiddenFlow,
-    /// Its survey.
     pub survey: &'q Survey,
-    /// Its index.
     pub inst: InstIdx,
     /// Why it stays as it is, if metadata requires that.
     pub kept: Option<Kept>,
@@ -107,7 +105,7 @@ fn switch(question: &Question<'_>, class: Class) -> Result<Class, Refused> {
         (None, _) => Ok(class),
         (Some(callee), None) => Ok(Class::Switch(callee)),
         (Some(_), Some(_)) => Err((
-            Code::Patched,
+            RefusalCode::Patched,
             "a jump through a table where the kernel may put another instruction",
         )),
     }
@@ -137,7 +135,7 @@ pub fn of_object(question: &Question<'_>, differences: &Differences) -> Result<C
     let bytes = lifted.bytes(i);
     (differences.refuse)(&inst.iced)?;
     if let Some(reason) = prefix::ambiguous(&inst.iced, bytes) {
-        return Err((Code::Unsupported, reason));
+        return Err((RefusalCode::Unsupported, reason));
     }
     let listed = |class| (differences.refuse_form)(&inst.iced, bytes, class).map(|()| class);
     match inst.iced.flow_control() {
@@ -146,9 +144,9 @@ pub fn of_object(question: &Question<'_>, differences: &Differences) -> Result<C
         FlowControl::UnconditionalBranch | FlowControl::Call => classify_direct(lifted, inst),
         FlowControl::IndirectCall => callee(inst).map(Class::CallIndirect),
         FlowControl::IndirectBranch => callee(inst).map(Class::JumpIndirect),
-        FlowControl::Return if inst.iced.code() == Op::Retnq => Ok(Class::Return),
+        FlowControl::Return if inst.iced.code() == Code::Retnq => Ok(Class::Return),
         FlowControl::Return => Err((
-            Code::Unsupported,
+            RefusalCode::Unsupported,
             "this form of return moves more than a return address",
         )),
         // `ud1` marks the end of a static call's trampoline.
@@ -156,15 +154,16 @@ pub fn of_object(question: &Question<'_>, differences: &Differences) -> Result<C
             Ok(Class::Trap(question.hidden.trap(i)))
         }
         FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => listed(Class::Plain),
-        FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => {
-            Err((Code::Privileged, "this control transfer leaves the driver"))
-        }
+        FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => Err((
+            RefusalCode::Privileged,
+            "this control transfer leaves the driver",
+        )),
     }
 }
 
 fn branch(iced: &Instruction) -> Result<Class, Refused> {
     let known = Branch::of(iced).map(Class::Branch);
-    known.ok_or((Code::Unsupported, "this branch is not known"))
+    known.ok_or((RefusalCode::Unsupported, "this branch is not known"))
 }
 
 fn classify_direct(lifted: &Lifted<'_>, inst: &Inst) -> Result<Class, Refused> {
@@ -192,7 +191,10 @@ pub fn callee(inst: &Inst) -> Result<Callee, Refused> {
             gpr(inst.iced.op0_register()).expect("a general register"),
         )),
         OpKind::Memory if inst.iced.memory_size().size() == 8 => Ok(Callee::Memory(space(inst)?)),
-        _ => Err((Code::Unsupported, "a far or narrow indirect transfer")),
+        _ => Err((
+            RefusalCode::Unsupported,
+            "a far or narrow indirect transfer",
+        )),
     }
 }
 
@@ -236,8 +238,11 @@ fn no_explicit_memory(iced: &Instruction, survey: &Survey) -> Result<Class, Refu
     if iced.mnemonic() == Mnemonic::Endbr32 {
         return Ok(Class::Drop);
     }
-    if survey.memory == Memory::Untouched && !iced.is_stack_instruction() {
+    if survey.memory == MemoryEffect::Untouched && !iced.is_stack_instruction() {
         return Ok(Class::Plain);
     }
-    Err((Code::Unsupported, "it reaches memory without naming it"))
+    Err((
+        RefusalCode::Unsupported,
+        "it reaches memory without naming it",
+    ))
 }

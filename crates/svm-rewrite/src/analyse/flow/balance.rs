@@ -22,12 +22,12 @@
 
 use std::ops::Range;
 
-use iced_x86::{Code as Op, FlowControl, Instruction, Register};
+use iced_x86::{Code, FlowControl, Instruction, Register};
 use liveness::{BlockId, Reg};
 
 use super::Edges;
-use super::invocations::Ending;
-use crate::analyse::survey::{Memory, Survey};
+use super::invocations::BlockEnding;
+use crate::analyse::survey::{MemoryEffect, Survey};
 use crate::asm::Operand;
 use crate::lift::{Inst, InstIdx, Lifted};
 use crate::registers::reg64;
@@ -37,7 +37,7 @@ const RETURN_ADDRESS: i64 = 8;
 
 /// Where a return goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Returns {
+pub enum ReturnsTo {
     /// To the caller of the invocation.
     ToCaller,
     /// Not known.
@@ -75,11 +75,11 @@ impl Depth {
         }
     }
 
-    fn returns(self) -> Returns {
+    fn returns(self) -> ReturnsTo {
         match (self.rsp, self.overwritten) {
-            (Some(0), false) => Returns::ToCaller,
-            (None, false) => Returns::Anywhere,
-            (Some(_), _) | (None, true) => Returns::Elsewhere,
+            (Some(0), false) => ReturnsTo::ToCaller,
+            (None, false) => ReturnsTo::Anywhere,
+            (Some(_), _) | (None, true) => ReturnsTo::Elsewhere,
         }
     }
 
@@ -109,7 +109,7 @@ impl Depth {
     fn pass(&mut self, inst: &Inst, survey: &Survey) {
         let iced = &inst.iced;
         let moved = i64::from(iced.stack_pointer_increment());
-        if survey.memory == Memory::Written {
+        if survey.memory == MemoryEffect::Written {
             self.store(iced, moved);
         }
         // A callee leaves rsp and rbp as they were (psABI 3.2.1).
@@ -118,19 +118,19 @@ impl Depth {
         }
         let op0 = iced.op0_register();
         match iced.code() {
-            Op::Std => self.backward = true,
-            Op::Cld => self.backward = false,
-            Op::Leaveq => {
+            Code::Std => self.backward = true,
+            Code::Cld => self.backward = false,
+            Code::Leaveq => {
                 self.rsp = self.rbp.map(|rbp| rbp + 8);
                 self.rbp = None;
             }
-            Op::Mov_r64_rm64 | Op::Mov_rm64_r64 => self.set(op0, self.get(iced.op1_register())),
-            Op::Lea_r64_m => {
+            Code::Mov_r64_rm64 | Code::Mov_rm64_r64 => self.set(op0, self.get(iced.op1_register())),
+            Code::Lea_r64_m => {
                 let place = self.place(iced).filter(|_| inst.displacement.is_none());
                 self.set(op0, place);
             }
-            Op::Add_rm64_imm8 | Op::Add_rm64_imm32 => self.add(op0, iced.immediate(1) as i64),
-            Op::Sub_rm64_imm8 | Op::Sub_rm64_imm32 => {
+            Code::Add_rm64_imm8 | Code::Add_rm64_imm32 => self.add(op0, iced.immediate(1) as i64),
+            Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 => {
                 self.add(op0, (iced.immediate(1) as i64).wrapping_neg());
             }
             _ => {
@@ -179,8 +179,7 @@ pub struct Input<'i, 'a> {
     pub changes_facts: &'i [bool],
     /// Instructions of each block that has any.
     pub blocks: &'i [Range<u32>],
-    /// How each block ends.
-    pub endings: &'i [Ending],
+    pub endings: &'i [BlockEnding],
     /// Successors of each block, into callees but not back.
     pub successors: &'i Edges,
 }
@@ -188,7 +187,7 @@ pub struct Input<'i, 'a> {
 /// What was found.
 pub struct Balance {
     /// Of each block that ends in a return, where it goes. Of others, nothing is said.
-    pub returns: Vec<Returns>,
+    pub returns: Vec<ReturnsTo>,
     /// Calls and returns where the direction flag may be set.
     pub backward: Vec<InstIdx>,
 }
@@ -203,7 +202,7 @@ pub fn analyse(input: Input<'_, '_>, entries: impl Iterator<Item = BlockId>) -> 
         search.arrive(entry, Depth::ENTRY);
     }
     let mut balance = Balance {
-        returns: vec![Returns::Anywhere; input.endings.len()],
+        returns: vec![ReturnsTo::Anywhere; input.endings.len()],
         backward: Vec::new(),
     };
     while let Some((block, mut depth)) = search.next() {
@@ -214,14 +213,14 @@ pub fn analyse(input: Input<'_, '_>, entries: impl Iterator<Item = BlockId>) -> 
             depth.pass(&input.lifted.insts[i as usize], &input.surveys[i as usize]);
         }
         match input.endings[block.0 as usize] {
-            Ending::Return => balance.returns[block.0 as usize] = depth.returns(),
-            Ending::Call(to, behind) => {
+            BlockEnding::Return => balance.returns[block.0 as usize] = depth.returns(),
+            BlockEnding::Call(to, behind) => {
                 search.arrive(to, Depth::ENTRY);
                 behind
                     .into_iter()
                     .for_each(|next| search.arrive(next, depth));
             }
-            Ending::TailOut | Ending::Other => {
+            BlockEnding::TailOut | BlockEnding::Other => {
                 let next = input.successors.of(block);
                 next.iter().for_each(|next| search.arrive(*next, depth));
             }

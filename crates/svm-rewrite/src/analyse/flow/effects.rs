@@ -5,7 +5,7 @@ use foldhash::HashSet;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 use liveness::{Effect, Flag, LocSet, Reg};
 
-use crate::analyse::flow::balance::Returns;
+use crate::analyse::flow::balance::ReturnsTo;
 use crate::analyse::flow::{Conventions, Exit, Hints};
 use crate::analyse::routines::{self, Convention};
 use crate::lift::{Destination, InstIdx, Lifted};
@@ -48,12 +48,11 @@ pub struct Context<'c> {
     pub conventions: Conventions,
 }
 
-/// The effect of an instruction that continues as `exit` says, given its `own` effect
-/// (that of the instruction by itself).
+/// The effect of an instruction that continues as `exit` says, given its effect `alone`.
 pub fn effect(
     lifted: &Lifted<'_>,
     i: InstIdx,
-    own: Effect,
+    alone: Effect,
     exit: &Exit,
     context: &Context<'_>,
 ) -> Effect {
@@ -62,27 +61,27 @@ pub fn effect(
     let mut effect = match exit {
         Exit::CallOut | Exit::CallStop | Exit::TailOut if conventions == Conventions::Any => {
             Effect {
-                uses: own.uses.union(everything()),
+                uses: alone.uses.union(everything()),
                 kills: LocSet::empty(),
             }
         }
-        Exit::CallOut | Exit::CallStop => call_effect(lifted, inst.target, &inst.iced, own),
+        Exit::CallOut | Exit::CallStop => call_effect(lifted, inst.target, &inst.iced, alone),
         // The callee's own instructions say what a local call reads.
         Exit::CallLocal(_) | Exit::Return => Effect {
             uses: LocSet::reg(Reg::RSP),
             kills: LocSet::empty(),
         },
         Exit::TailOut => Effect {
-            uses: own.uses.union(set(&ARGUMENTS)).union(set(&CALLEE_SAVED)),
-            ..own
+            uses: alone.uses.union(set(&ARGUMENTS)).union(set(&CALLEE_SAVED)),
+            ..alone
         },
         // A trap only passes its address to the runtime.
         Exit::Next | Exit::Stop if is_trap(&inst.iced) => Effect::NONE,
         Exit::Table => Effect {
-            uses: own.uses.union(thunk_register(lifted, inst.target)),
-            ..own
+            uses: alone.uses.union(thunk_register(lifted, inst.target)),
+            ..alone
         },
-        Exit::Next | Exit::Jump { .. } | Exit::Stop => own,
+        Exit::Next | Exit::Jump { .. } | Exit::Stop => alone,
     };
     if let Exit::CallLocal(to) | Exit::Jump { to, .. } = exit
         && context.hints.replaceable.contains(&to.0)
@@ -130,7 +129,7 @@ fn call_effect(
     lifted: &Lifted<'_>,
     target: Option<Destination>,
     iced: &Instruction,
-    own: Effect,
+    alone: Effect,
 ) -> Effect {
     let convention = match target {
         Some(Destination::Import(s)) => routines::convention(lifted.symbol_name(s)),
@@ -153,7 +152,7 @@ fn call_effect(
         // A call through memory may be one of pv_ops, whose callees keep more
         // than the psABI asks for.
         Convention::C if iced.flow_control() == FlowControl::IndirectCall => Effect {
-            uses: own.uses.union(set(&ARGUMENTS)).union(rsp),
+            uses: alone.uses.union(set(&ARGUMENTS)).union(rsp),
             kills: LocSet::empty(),
         },
         Convention::C => Effect {
@@ -165,13 +164,13 @@ fn call_effect(
 
 /// Live at a return: the locations that the caller may read, or the code that a return
 /// elsewhere leads to.
-pub fn live_at_return(last: &Instruction, returns: Returns, conventions: Conventions) -> LocSet {
+pub fn live_at_return(last: &Instruction, returns: ReturnsTo, conventions: Conventions) -> LocSet {
     // Where the psABI holds, a return after an epilogue that is not followed here
     // (`lea -8(%r10),%rsp`) is one all the same: code that makes another stack its own, as a
     // switch of contexts does, resumes after a call. `iret` goes to code that was interrupted.
     let from_call = matches!(last.mnemonic(), Mnemonic::Ret | Mnemonic::Jmp);
     match (returns, conventions) {
-        (Returns::ToCaller | Returns::Anywhere, Conventions::Psabi) if from_call => {
+        (ReturnsTo::ToCaller | ReturnsTo::Anywhere, Conventions::Psabi) if from_call => {
             set(&CALLEE_SAVED)
                 .union(LocSet::reg(Reg::RAX))
                 .union(LocSet::reg(Reg::RDX))

@@ -17,11 +17,11 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{Dfs, Reversed, VisitMap};
 
 use crate::analyse::flow::Edges;
-use crate::analyse::flow::balance::Returns;
+use crate::analyse::flow::balance::ReturnsTo;
 
 /// How a block ends, as far as it matters to invocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum BlockEnding {
     /// Returns to the caller.
     Return,
     /// Leaves the object by a tail call, perhaps conditionally; the callee returns to
@@ -64,11 +64,11 @@ const SEARCHED: usize = 32;
 
 /// Analyses calls, given how each block ends, where returns go, and the successors of
 /// each block in its invocation.
-pub fn analyse(endings: &[Ending], returns: &[Returns], successors: &Edges) -> Callees {
+pub fn analyse(endings: &[BlockEnding], returns: &[ReturnsTo], successors: &Edges) -> Callees {
     let entries: BTreeSet<BlockId> = endings
         .iter()
         .filter_map(|e| match e {
-            Ending::Call(to, _) => Some(*to),
+            BlockEnding::Call(to, _) => Some(*to),
             _ => None,
         })
         .collect();
@@ -99,7 +99,7 @@ pub fn analyse(endings: &[Ending], returns: &[Returns], successors: &Edges) -> C
     }
     let shared = (search.left == 0).then(|| {
         let all = (0..).map(BlockId).zip(endings);
-        let returns = all.filter(|(_, ending)| **ending == Ending::Return);
+        let returns = all.filter(|(_, ending)| **ending == BlockEnding::Return);
         returns.map(|(block, _)| block).collect()
     });
     Callees { each, shared }
@@ -110,8 +110,12 @@ fn node(b: BlockId) -> NodeIndex {
 }
 
 /// Entries of functions that may return elsewhere, by their number.
-fn elsewhere(graph: &DiGraph<(), ()>, endings: &[Ending], returns: &[Returns]) -> HashSet<u32> {
-    let odd = |n: &usize| endings[*n] == Ending::Return && returns[*n] == Returns::Elsewhere;
+fn elsewhere(
+    graph: &DiGraph<(), ()>,
+    endings: &[BlockEnding],
+    returns: &[ReturnsTo],
+) -> HashSet<u32> {
+    let odd = |n: &usize| endings[*n] == BlockEnding::Return && returns[*n] == ReturnsTo::Elsewhere;
     let odd: Vec<usize> = (0..endings.len()).filter(odd).collect();
     if odd.is_empty() {
         return HashSet::default();
@@ -125,13 +129,13 @@ fn elsewhere(graph: &DiGraph<(), ()>, endings: &[Ending], returns: &[Returns]) -
 /// end is reached.
 fn ends(
     graph: &DiGraph<(), ()>,
-    endings: &[Ending],
+    endings: &[BlockEnding],
     elsewhere: &HashSet<u32>,
 ) -> impl VisitMap<NodeIndex> + use<> {
     let last = |n: &usize| match endings[*n] {
-        Ending::Return | Ending::TailOut => true,
-        Ending::Call(to, _) => elsewhere.contains(&to.0),
-        Ending::Other => false,
+        BlockEnding::Return | BlockEnding::TailOut => true,
+        BlockEnding::Call(to, _) => elsewhere.contains(&to.0),
+        BlockEnding::Other => false,
     };
     back(graph, (0..endings.len()).filter(last).collect())
 }
@@ -147,7 +151,7 @@ fn back(graph: &DiGraph<(), ()>, from: Vec<usize>) -> impl VisitMap<NodeIndex> +
 /// Searches from entries, one after the other.
 struct Search<'g> {
     graph: &'g DiGraph<(), ()>,
-    endings: &'g [Ending],
+    endings: &'g [BlockEnding],
     /// The last search that came to a node.
     seen: Vec<u32>,
     searches: u32,
@@ -156,7 +160,7 @@ struct Search<'g> {
 }
 
 impl<'g> Search<'g> {
-    fn new(graph: &'g DiGraph<(), ()>, endings: &'g [Ending], budget: usize) -> Search<'g> {
+    fn new(graph: &'g DiGraph<(), ()>, endings: &'g [BlockEnding], budget: usize) -> Search<'g> {
         Search {
             graph,
             endings,
@@ -174,7 +178,7 @@ impl<'g> Search<'g> {
         let mut stack = vec![node(entry)];
         self.seen[entry.0 as usize] = self.searches;
         while let Some(at) = stack.pop() {
-            if self.endings[at.index()] == Ending::Return {
+            if self.endings[at.index()] == BlockEnding::Return {
                 returns.push(BlockId(at.index() as u32));
             }
             for next in self.graph.neighbors(at) {
@@ -193,7 +197,11 @@ impl<'g> Search<'g> {
 }
 
 /// The edges that an invocation follows.
-fn graph(endings: &[Ending], successors: &Edges, silent: &HashSet<BlockId>) -> DiGraph<(), ()> {
+fn graph(
+    endings: &[BlockEnding],
+    successors: &Edges,
+    silent: &HashSet<BlockId>,
+) -> DiGraph<(), ()> {
     let mut graph = DiGraph::with_capacity(endings.len(), 2 * endings.len());
     for _ in endings {
         graph.add_node(());
@@ -201,14 +209,14 @@ fn graph(endings: &[Ending], successors: &Edges, silent: &HashSet<BlockId>) -> D
     for (b, ending) in endings.iter().enumerate() {
         let from = NodeIndex::new(b);
         match ending {
-            Ending::Return => {}
-            Ending::Call(to, behind) => {
+            BlockEnding::Return => {}
+            BlockEnding::Call(to, behind) => {
                 if let Some(behind) = behind.filter(|_| !silent.contains(to)) {
                     graph.add_edge(from, node(behind), ());
                 }
             }
             // A conditional tail call that is not taken falls through.
-            Ending::TailOut | Ending::Other => {
+            BlockEnding::TailOut | BlockEnding::Other => {
                 for to in successors.of(BlockId(b as u32)) {
                     graph.add_edge(from, node(*to), ());
                 }

@@ -7,7 +7,7 @@ use iced_x86::FlowControl;
 use elf_loader::special::{self, SpecialKind};
 
 use crate::lift::{InstIdx, Lifted};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{Refusal, RefusalCode};
 
 /// Edges that only metadata shows.
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl ExtraEdges {
                 continue;
             };
             let entries = special::entries(object, id)
-                .map_err(|e| Refusal::at(Code::Metadata, &section.name, 0, e.to_string()))?;
+                .map_err(|e| Refusal::at(RefusalCode::Metadata, &section.name, 0, e.to_string()))?;
             for entry in entries {
                 match kind {
                     SpecialKind::JumpTable => {

@@ -24,9 +24,9 @@ use liveness::{BlockId, Effect, FlowGraph, InstId, LocSet};
 use crate::analyse::routines;
 use crate::analyse::survey::Survey;
 use crate::lift::{Destination, FuncIdx, InstIdx, Lifted};
-use balance::Returns;
+use balance::ReturnsTo;
 use exits::Tables;
-use invocations::Ending;
+use invocations::BlockEnding;
 use metadata::ExtraEdges;
 
 pub use edges::Edges;
@@ -134,7 +134,7 @@ impl Flow {
 }
 
 /// What is known of single instructions, by index.
-pub struct Known<'k> {
+pub struct InstFacts<'k> {
     /// How each continues.
     pub exits: &'k [Exit],
     /// What the decoder says of each.
@@ -149,7 +149,7 @@ pub fn analyse(
     lifted: &Lifted<'_>,
     hidden: &HiddenFlow,
     conventions: Conventions,
-    known: &Known<'_>,
+    known: &InstFacts<'_>,
     effects: Vec<Effect>,
 ) -> Flow {
     let HiddenFlow { extra, tables, .. } = hidden;
@@ -170,7 +170,7 @@ pub fn analyse(
     let edges = extra.edges.iter();
     found.extend(edges.map(|(from, to)| (flow.block_of(*from), flow.block_of(*to))));
     flow.connect_tables(tables, &mut found);
-    let endings: Vec<Ending> = (0..flow.at_exit.len())
+    let endings: Vec<BlockEnding> = (0..flow.at_exit.len())
         .map(|b| flow.ending(lifted, exits, b))
         .collect();
     let successors = Edges::sorted(endings.len(), &found);
@@ -185,7 +185,7 @@ pub fn analyse(
     let balance = balance::analyse(balance, flow.entries(lifted, extra).into_iter());
     let returns = &balance.returns;
     for (b, ending) in endings.iter().enumerate() {
-        if *ending == Ending::Return {
+        if *ending == BlockEnding::Return {
             let last = &lifted.insts[flow.blocks[b].end as usize - 1].iced;
             flow.at_exit[b] = effects::live_at_return(last, returns[b], conventions);
         }
@@ -314,15 +314,15 @@ impl Flow {
     /// empty hub block for each callee.
     fn connect_returns(
         &mut self,
-        endings: &[Ending],
-        returns: &[Returns],
+        endings: &[BlockEnding],
+        returns: &[ReturnsTo],
         successors: &Edges,
         mut found: Found,
     ) {
         let callees = invocations::analyse(endings, returns, successors);
         let mut behind: BTreeMap<BlockId, Vec<BlockId>> = BTreeMap::new();
         for (block, ending) in endings.iter().enumerate() {
-            let Ending::Call(to, next) = ending else {
+            let BlockEnding::Call(to, next) = ending else {
                 continue;
             };
             if callees.each[to].comes_back {
@@ -352,26 +352,26 @@ impl Flow {
         found.extend(returns.iter().map(|from| (*from, hub)));
     }
 
-    fn ending(&self, lifted: &Lifted<'_>, exits: &[Exit], block: usize) -> Ending {
+    fn ending(&self, lifted: &Lifted<'_>, exits: &[Exit], block: usize) -> BlockEnding {
         let Some(last) = self.blocks.get(block).map(|b| b.end - 1) else {
-            return Ending::Other;
+            return BlockEnding::Other;
         };
         match exits[last as usize] {
-            Exit::Return => Ending::Return,
-            Exit::TailOut => Ending::TailOut,
+            Exit::Return => BlockEnding::Return,
+            Exit::TailOut => BlockEnding::TailOut,
             Exit::CallLocal(to) => {
                 let next = lifted.insts.get(last as usize + 1);
                 let adjacent =
                     next.is_some_and(|n| n.section == lifted.insts[last as usize].section);
                 let behind = adjacent.then(|| BlockId(self.block_of[last as usize + 1]));
-                Ending::Call(self.block_of(to), behind)
+                BlockEnding::Call(self.block_of(to), behind)
             }
             Exit::Next
             | Exit::Jump { .. }
             | Exit::Table
             | Exit::CallOut
             | Exit::CallStop
-            | Exit::Stop => Ending::Other,
+            | Exit::Stop => BlockEnding::Other,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::analyse::class::Callee;
 use crate::analyse::flow::Hints;
 use crate::analyse::routines;
 use crate::lift::{Destination, InstIdx, Lifted};
-use crate::refusal::{self, Code, Refusal};
+use crate::refusal::{self, Refusal, RefusalCode};
 
 /// Refuses switches where flags are live, and computed jumps that are no switch.
 pub fn refusals(lifted: &Lifted<'_>, hints: &Hints, live_before: &[LocSet]) -> Vec<Refusal> {
@@ -20,7 +20,7 @@ pub fn refusals(lifted: &Lifted<'_>, hints: &Hints, live_before: &[LocSet]) -> V
         if live(jump).intersects(LocSet::flags()) {
             let reason = "flags are read after a jump through a table, and comparing what the \
                           table holds changes them";
-            let refused = lifted.refusal(Code::CodeReference, jump, reason);
+            let refused = lifted.refusal(RefusalCode::CodeReference, jump, reason);
             refusal::add(&mut refusals, refused);
         }
     }
@@ -56,7 +56,7 @@ fn computed(
         }
     }
     let mut named: HashSet<&str> = HashSet::default();
-    for (i, value) in &lifted.values {
+    for (i, value) in &lifted.relocated_values {
         let place = lifted.code_place(value.symbol, value.addend);
         let to = place.and_then(|(code, at)| lifted.inst_at(code, at));
         let inside = |to: &InstIdx| lifted.function(lifted.function_of(*to)).insts.start != to.0;
@@ -91,7 +91,10 @@ fn computed(
         if refused {
             let reason = "an indirect jump in a function whose labels' addresses are in more \
                           than read-only tables for such jumps: a computed goto";
-            refusal::add(refusals, lifted.refusal(Code::CodeReference, i, reason));
+            refusal::add(
+                refusals,
+                lifted.refusal(RefusalCode::CodeReference, i, reason),
+            );
         }
     }
 }

@@ -6,24 +6,24 @@ use elf_loader::consts::{R_X86_64_64, SHF_ALLOC};
 use elf_loader::{Place, Section, SectionId, special};
 use foldhash::{HashMap, HashSet};
 use iced_x86::{
-    Code as Op, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register,
+    Code, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register,
 };
 use liveness::Reg;
 
 use super::{Case, is_table};
 use crate::analyse::class::{Callee, Space};
 use crate::analyse::routines;
-use crate::lift::{Destination, InstIdx, Lifted, Value, ValueIdx};
+use crate::lift::{Destination, InstIdx, Lifted, RelocatedValue, ValueIdx};
 use crate::registers::{gpr, reg64};
 
 /// A word of a table: where it is, and what it holds.
-pub(super) type Word = (SectionId, u64, Case);
+pub(super) type TableWord = (SectionId, u64, Case);
 
 /// A jump through a table.
 pub(super) struct Candidate {
     pub(super) jump: InstIdx,
     pub(super) callee: Callee,
-    pub(super) words: Vec<Word>,
+    pub(super) words: Vec<TableWord>,
     /// Instructions that may refer to the table: they belong to this jump.
     pub(super) uses: Vec<u32>,
 }
@@ -101,7 +101,7 @@ impl<'l, 'a> Finder<'l, 'a> {
                 }
             }
         }
-        for (i, value) in &lifted.values {
+        for (i, value) in &lifted.relocated_values {
             if let Some((id, at)) = place(value.symbol, value.addend) {
                 finder.by_code.insert((id, at, i.0));
             }
@@ -143,7 +143,7 @@ impl<'l, 'a> Finder<'l, 'a> {
         let (mut words, mut uses) = (Vec::new(), Vec::new());
         for load in self.definitions(jump, register)? {
             let iced = &self.lifted.inst(load).iced;
-            if iced.code() != Op::Mov_r64_rm64 || iced.op1_kind() != OpKind::Memory {
+            if iced.code() != Code::Mov_r64_rm64 || iced.op1_kind() != OpKind::Memory {
                 return None;
             }
             uses.push(load.0);
@@ -189,21 +189,21 @@ impl<'l, 'a> Finder<'l, 'a> {
     }
 
     /// A value in an operand of an instruction.
-    fn value(&self, i: InstIdx, wanted: ValueIdx) -> Option<Value> {
+    fn value(&self, i: InstIdx, wanted: ValueIdx) -> Option<RelocatedValue> {
         let inst = self.lifted.inst(i);
-        let mut all = inst.values().zip(self.lifted.values_of(inst));
+        let mut all = inst.relocated_values().zip(self.lifted.values_of(inst));
         all.find_map(|(v, value)| (v == wanted).then_some(value))
     }
 
     /// The address that an instruction puts into a register.
-    fn named(&self, i: InstIdx) -> Option<Value> {
+    fn named(&self, i: InstIdx) -> Option<RelocatedValue> {
         let inst = self.lifted.inst(i);
         let value = match inst.iced.code() {
-            Op::Lea_r64_m if inst.iced.is_ip_rel_memory_operand() => inst.displacement,
-            Op::Lea_r64_m if inst.iced.memory_base() == Register::None => inst
+            Code::Lea_r64_m if inst.iced.is_ip_rel_memory_operand() => inst.displacement,
+            Code::Lea_r64_m if inst.iced.memory_base() == Register::None => inst
                 .displacement
                 .filter(|_| inst.iced.memory_index() == Register::None),
-            Op::Mov_rm64_imm32 | Op::Mov_r64_imm64 => inst.immediate,
+            Code::Mov_rm64_imm32 | Code::Mov_r64_imm64 => inst.immediate,
             _ => None,
         };
         value.and_then(|v| self.value(i, v))
@@ -282,7 +282,7 @@ impl<'l, 'a> Finder<'l, 'a> {
                     // Only compares and stores read it and leave it as it is.
                     Touch::Read if !writes(&mut factory, iced, register) => work.push(before),
                     Touch::Written
-                        if iced.code() == Op::Mov_r64_rm64
+                        if iced.code() == Code::Mov_r64_rm64
                             && iced.op1_kind() == OpKind::Memory
                             && outside(iced) => {}
                     Touch::Read | Touch::Written => return true,
@@ -306,7 +306,7 @@ impl<'l, 'a> Finder<'l, 'a> {
     }
 
     /// The table at a place, for a jump.
-    fn table(&self, jump: InstIdx, (section, start): (SectionId, u64)) -> Option<Vec<Word>> {
+    fn table(&self, jump: InstIdx, (section, start): (SectionId, u64)) -> Option<Vec<TableWord>> {
         let contents = self.lifted.object.section(section);
         if !is_table(contents) {
             return None;

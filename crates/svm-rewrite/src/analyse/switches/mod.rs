@@ -92,7 +92,6 @@ impl Switches {
         all.filter_map(|jump| Some((jump, self.at(jump)?)))
     }
 
-    /// Finds them.
     pub fn find(lifted: &Lifted<'_>) -> Switches {
         if !has_labels(lifted) {
             return Switches::default();

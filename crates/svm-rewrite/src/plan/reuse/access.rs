@@ -6,7 +6,7 @@ use liveness::Reg;
 
 use crate::analyse::class::{Class, Space};
 use crate::lift::Inst;
-use crate::plan::numbering::{Value, Values};
+use crate::plan::numbering::{NumberedValue, Values};
 
 /// An access to `displacement(%base)` ([`crate::asm::Operand::simple`]), and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +37,11 @@ impl Access {
     }
 
     /// Where it is, given what registers hold.
-    pub fn place(&self, values: &Values) -> Option<Place> {
+    pub fn place(&self, values: &Values) -> Option<AccessPlace> {
         let base = values.get(self.base);
         let offset = base.offset.checked_add(self.displacement)?;
-        Some(Place {
-            address: Value { offset, ..base },
+        Some(AccessPlace {
+            address: NumberedValue { offset, ..base },
             size: self.size(),
         })
     }
@@ -49,8 +49,8 @@ impl Access {
 
 /// An access's address and size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    pub(super) address: Value,
+pub struct AccessPlace {
+    pub(super) address: NumberedValue,
     pub(super) size: u16,
 }
 

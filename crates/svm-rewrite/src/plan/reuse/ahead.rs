@@ -2,8 +2,8 @@
 
 use liveness::LocSet;
 
-use super::{Access, Held, Place, covers};
-use crate::plan::numbering::{Motion, Value, Values};
+use super::{Access, AccessPlace, Held, covers};
+use crate::plan::numbering::{Motion, NumberedValue, Values};
 use crate::plan::trace::Trace;
 
 /// How many instructions ahead a next use is searched for. A translation that is held
@@ -36,7 +36,7 @@ pub fn result_registers(
 ) -> LocSet {
     let mut free = LocSet::registers();
     let mut result_registers = LocSet::empty();
-    let Some(Place { address, .. }) = operand.place(values) else {
+    let Some(AccessPlace { address, .. }) = operand.place(values) else {
         return result_registers;
     };
     let mut trace = Trace::of(address.id, values);
@@ -79,7 +79,7 @@ pub fn is_used(held: &Held, values: &Values, steps: impl Iterator<Item = Step>) 
     false
 }
 
-fn serves(translated: Value, step: &Step, trace: &Trace) -> bool {
+fn serves(translated: NumberedValue, step: &Step, trace: &Trace) -> bool {
     step.operand.is_some_and(|operand| {
         let base = trace.offset(operand.base).map(i64::from);
         base.is_some_and(|base| {

@@ -2,14 +2,14 @@
 
 use liveness::{LocSet, Reg};
 
-use super::{Access, Place, Reuse, distance};
-use crate::plan::numbering::{Ids, Motion, Value, Values};
+use super::{Access, AccessPlace, Reuse, distance};
+use crate::plan::numbering::{Ids, Motion, NumberedValue, Values};
 
 /// A translation that a register holds.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
     pub(super) register: Reg,
-    pub(super) address: Value,
+    pub(super) address: NumberedValue,
 }
 
 /// The facts at a point of a block: value numbers, and the translations that registers
@@ -57,7 +57,7 @@ impl Available {
     /// `register` holds the translation of `operand` from here on.
     pub fn hold(&mut self, register: Reg, operand: &Access) {
         self.forget(LocSet::reg(register));
-        if let Some(Place { address, .. }) = operand.place(&self.values) {
+        if let Some(AccessPlace { address, .. }) = operand.place(&self.values) {
             self.held.push(Held { register, address });
         }
     }

@@ -30,9 +30,9 @@ use liveness::Reg;
 use twin_abi::stlb;
 
 use crate::analyse::class::Class;
-use crate::plan::numbering::Value;
+use crate::plan::numbering::NumberedValue;
 
-pub use access::{Access, Place};
+pub use access::{Access, AccessPlace};
 pub use ahead::{REACH, Step, is_used, result_registers};
 pub use available::{Available, Held};
 
@@ -79,7 +79,7 @@ pub fn survives(class: Class) -> bool {
 
 /// The distance from an address to an access, if the address's translation covers the
 /// access.
-fn distance(from: Value, to: &Place) -> Option<i16> {
+fn distance(from: NumberedValue, to: &AccessPlace) -> Option<i16> {
     let distance = i64::from(to.address.offset) - i64::from(from.offset);
     let covered = from.id == to.address.id && covers(distance, to.size);
     covered.then(|| i16::try_from(distance).ok())?

@@ -1,14 +1,14 @@
 //! The class of an instruction of a driver in a hypervisor: no instruction stays that
 //! reaches memory outside the frame, and those that stay must be listed.
 
-use iced_x86::{Code as Op, Instruction};
+use iced_x86::{Code, Instruction};
 
 use super::sensitive::refuse_sensitive;
 use crate::analyse::class::Class;
 use crate::analyse::classify::extension;
 use crate::analyse::classify::prefix;
 use crate::analyse::classify::{Differences, Question, Refused, of_object};
-use crate::refusal::Code;
+use crate::refusal::RefusalCode;
 
 const DIFFERENCES: Differences = Differences {
     refuse: refuse_sensitive,
@@ -27,9 +27,9 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
 /// An instruction that is replaced or dropped may be of any extension; one that is kept
 /// may not.
 fn refuse_unlisted(iced: &Instruction, bytes: &[u8], class: Class) -> Result<(), Refused> {
-    if matches!(class, Class::AddressOf(_)) && iced.code() != Op::Lea_r64_m {
+    if matches!(class, Class::AddressOf(_)) && iced.code() != Code::Lea_r64_m {
         let reason = "dom0's address does not fit the destination of this lea";
-        return Err((Code::Unsupported, reason));
+        return Err((RefusalCode::Unsupported, reason));
     }
     let replaced = matches!(
         class,
@@ -43,7 +43,7 @@ fn refuse_unlisted(iced: &Instruction, bytes: &[u8], class: Class) -> Result<(),
     if replaced {
         return Ok(());
     }
-    let extension = extension::refused(iced).map(|reason| (Code::Extension, reason));
-    let prefix = || prefix::meaningless(iced, bytes).map(|reason| (Code::Prefix, reason));
+    let extension = extension::refused(iced).map(|reason| (RefusalCode::Extension, reason));
+    let prefix = || prefix::meaningless(iced, bytes).map(|reason| (RefusalCode::Prefix, reason));
     extension.or_else(prefix).map_or(Ok(()), Err)
 }

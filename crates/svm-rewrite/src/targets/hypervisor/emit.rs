@@ -12,16 +12,31 @@ use elf_loader::{Object, Place, Relocation, SectionId, Symbol, SymbolId};
 use foldhash::{HashMap, HashSet};
 use twin_abi::{Scheme, Target, sections};
 
+use super::super::Build;
 use super::super::sections::{map_section, note_section, relocation_kind, section};
 use crate::analyse::codemap::Codemap;
 use crate::analyse::reach;
+use crate::analyse::switches::Switches;
 use crate::asm::import::Import;
 use crate::asm::{Label, Laid, Referent};
 use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, FuncIdx, Lifted};
+use crate::plan::InstPlan;
+use crate::refusal::Refusal;
+
+/// Nothing that refers to code stays, so there is nothing to refuse.
+pub fn prepare<'l>(
+    lifted: &'l Lifted<'l>,
+    _: &[InstPlan],
+    _: &Switches,
+) -> Result<Build<'l>, Vec<Refusal>> {
+    let build =
+        |applied: &mut Applied, codemap: &Codemap, scheme| emit(lifted, applied, codemap, scheme);
+    Ok(Box::new(build))
+}
 
 /// Builds the object, and takes the code for it.
-pub fn emit(
+fn emit(
     lifted: &Lifted<'_>,
     applied: &mut Applied,
     codemap: &Codemap,
@@ -47,7 +62,6 @@ struct Builder<'l, 'a> {
     object: Object<'static>,
 }
 
-/// The symbols of imports.
 type Imports = HashMap<Import, SymbolId>;
 
 fn symbol(

@@ -17,7 +17,7 @@ use elf_loader::consts::STB_WEAK;
 use foldhash::HashMap;
 use liveness::LocSet;
 
-use super::{Descriptor, Emit};
+use super::Descriptor;
 use crate::analyse::classify as classes;
 use crate::analyse::flow::Conventions;
 use crate::frame::refine;
@@ -58,8 +58,5 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     },
     refuses_jump_tables: true,
     closes_calls: true,
-    emit: Ok(Emit {
-        check: |_, _| Vec::new(),
-        build: emit::emit,
-    }),
+    prepare: Ok(emit::prepare),
 };

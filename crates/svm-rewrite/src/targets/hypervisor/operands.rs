@@ -13,13 +13,13 @@ use elf_loader::consts::{R_X86_64_32S, R_X86_64_64, R_X86_64_PC32};
 use crate::analyse::references::References;
 use crate::asm::import::Import;
 use crate::asm::{Field, Referent};
-use crate::lift::{Lifted, Value};
+use crate::lift::{Lifted, RelocatedValue};
 
 /// What `value` refers to in emitted code.
 ///
 /// # Errors
 /// Why it cannot be named.
-fn referent(lifted: &Lifted<'_>, value: Value) -> Result<Referent, &'static str> {
+fn referent(lifted: &Lifted<'_>, value: RelocatedValue) -> Result<Referent, &'static str> {
     let object = lifted.object;
     let symbol = object.symbol(value.symbol);
     match symbol.place {

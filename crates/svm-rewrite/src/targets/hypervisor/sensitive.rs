@@ -2,7 +2,7 @@
 
 use iced_x86::{Instruction, Mnemonic};
 
-use crate::refusal::Code;
+use crate::refusal::RefusalCode;
 use crate::registers::names_system_register;
 
 /// Refuses instructions that only the kernel may execute, or that reach state which
@@ -11,7 +11,7 @@ use crate::registers::names_system_register;
 ///
 /// # Errors
 /// The instruction must not be executed by a driver.
-pub fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> {
+pub fn refuse_sensitive(iced: &Instruction) -> Result<(), (RefusalCode, &'static str)> {
     use Mnemonic as M;
     if matches!(
         iced.mnemonic(),
@@ -75,7 +75,7 @@ pub fn refuse_sensitive(iced: &Instruction) -> Result<(), (Code, &'static str)> 
     );
     if iced.is_privileged() || names_system_register(iced) || sensitive {
         return Err((
-            Code::Privileged,
+            RefusalCode::Privileged,
             "only the kernel or the hypervisor may execute this",
         ));
     }

@@ -4,14 +4,14 @@
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::system;
-use crate::analyse::class::{Callee, Class, Kind, Space, StringOp};
+use crate::analyse::class::{Callee, Class, SiteClass, Space, StringOp};
 use crate::analyse::classify::prefix;
 use crate::analyse::classify::{
     Differences, Kept, Question, Refused, in_words, is_cache_hint, of_object,
 };
 use crate::asm::{Branch, Index, Jump, Operand, Segment};
 use crate::lift::{Destination, Inst, is_filler};
-use crate::refusal::Code;
+use crate::refusal::RefusalCode;
 
 const DIFFERENCES: Differences = Differences {
     refuse: system::refuse,
@@ -32,9 +32,9 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
         Some(Kept::Prefix) => Ok(Class::Plain),
         Some(Kept::Unused) => Ok(Class::Keep(None)),
         Some(Kept::Alternative | Kept::Paravirt) => {
-            in_kept_range(question).map(|class| Class::Keep(class.kind()))
+            in_kept_range(question).map(|class| Class::Keep(class.site_class()))
         }
-        Some(Kept::Fixup) => system::refuse(iced).map(|()| Class::Keep(Some(Kind::Other))),
+        Some(Kept::Fixup) => system::refuse(iced).map(|()| Class::Keep(Some(SiteClass::Other))),
         Some(Kept::Section) => system::refuse(iced).and_then(|()| in_kept_section(question)),
     }?;
     match class {
@@ -50,7 +50,10 @@ fn static_branch(inst: &Inst) -> Result<Class, Refused> {
         (Some(Destination::Inst(_)), Some(Branch::Jump(Jump::Always))) => {
             Ok(Class::KeepBranch(Jump::Always))
         }
-        _ => Err((Code::Unsupported, "a static branch is a nop or a jmp")),
+        _ => Err((
+            RefusalCode::Unsupported,
+            "a static branch is a nop or a jmp",
+        )),
     }
 }
 
@@ -71,7 +74,7 @@ fn movable(question: &Question<'_>, class: Class) -> Result<Class, Refused> {
         Some(Destination::Inst(_)) => match Branch::of(&inst.iced) {
             Some(Branch::Jump(jump)) => Ok(Class::KeepBranch(jump)),
             _ => Err((
-                Code::Unsupported,
+                RefusalCode::Unsupported,
                 "a branch of this form cannot stay where the kernel may patch it",
             )),
         },
@@ -81,10 +84,10 @@ fn movable(question: &Question<'_>, class: Class) -> Result<Class, Refused> {
             let reason = "it refers into its own code, but to no instruction";
             place
                 .map(Class::KeepOwnPlace)
-                .ok_or((Code::Relocation, reason))
+                .ok_or((RefusalCode::Relocation, reason))
         }
         None => Err((
-            Code::Relocation,
+            RefusalCode::Relocation,
             "it reads its own code: an instruction-relative address without relocation",
         )),
         Some(Destination::Import(_)) => Ok(class),
@@ -100,16 +103,19 @@ fn by_itself(question: &Question<'_>) -> Result<Class, Refused> {
 
 /// Of operands relative to a segment, only per-CPU variables stay.
 fn refuse_segment(iced: &Instruction, class: Class) -> Result<(), Refused> {
-    if class.kind() != Some(Kind::Percpu) {
+    if class.site_class() != Some(SiteClass::Percpu) {
         return Ok(());
     }
     let operand = Operand::of(iced);
     if operand.segment == Some(Segment::Fs) {
-        return Err((Code::Unsupported, "%fs is user space's in the kernel"));
+        return Err((
+            RefusalCode::Unsupported,
+            "%fs is user space's in the kernel",
+        ));
     }
     if operand.narrow {
         let reason = "a per-CPU variable with an address of 32 bits";
-        return Err((Code::Unsupported, reason));
+        return Err((RefusalCode::Unsupported, reason));
     }
     Ok(())
 }
@@ -123,7 +129,7 @@ fn in_kept_range(question: &Question<'_>) -> Result<Class, Refused> {
         class @ (Class::Keep(_) | Class::Branch(_) | Class::Plain) => Ok(class),
         _ if is_cache_hint(iced) => Ok(Class::Plain),
         _ => Err((
-            Code::Patched,
+            RefusalCode::Patched,
             "it reaches memory through a register where the kernel may put another instruction",
         )),
     }
@@ -133,7 +139,7 @@ fn in_kept_range(question: &Question<'_>) -> Result<Class, Refused> {
 /// register; otherwise it may be any instruction.
 fn in_kept_section(question: &Question<'_>) -> Result<Class, Refused> {
     match in_kept_range(question) {
-        Err(refused @ (Code::Patched, _)) => Err(refused),
+        Err(refused @ (RefusalCode::Patched, _)) => Err(refused),
         _ => Ok(Class::Keep(None)),
     }
 }
@@ -155,7 +161,7 @@ fn refuse_prefixes(iced: &Instruction, bytes: &[u8], class: Class) -> Result<(),
         return Ok(());
     }
     match prefix::meaningless(iced, bytes) {
-        Some(reason) => Err((Code::Prefix, reason)),
+        Some(reason) => Err((RefusalCode::Prefix, reason)),
         None => Ok(()),
     }
 }
@@ -167,7 +173,7 @@ fn saves_flags(iced: &Instruction) -> bool {
 
 /// [`Class::Keep`] for an instruction that stays as it is, else the class.
 fn unless_kept(class: Class, iced: &Instruction) -> Class {
-    let keep = Class::Keep(class.kind());
+    let keep = Class::Keep(class.site_class());
     let direct = Branch::of(iced).map_or(keep, Class::Branch);
     match class {
         // Calls of `__fentry__`, and instructions that stop speculation.

@@ -7,82 +7,118 @@ use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId
 use foldhash::{HashMap, HashSet};
 use twin_abi::{Scheme, Target};
 
+use super::super::Build;
 use super::super::sections::{map_section, note_section, relocation_kind};
-use super::places::Places;
+use super::places::{Offsets, Places};
 use super::runtime::Runtime;
 use super::series::Kernel;
 use super::{orc, tables};
-use crate::analyse::codemap::Codemap;
+use crate::analyse::switches::Switches;
 use crate::asm::import::Import;
 use crate::asm::{Field, Referent};
 use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, Lifted};
-use crate::plan::Plan;
+use crate::plan::InstPlan;
 use crate::refusal::Refusal;
 
-/// Refuses references to code that could not follow it. The same code as in [`emit`] moves
-/// the tables of a copy, to places that it is told will exist.
-pub fn check(lifted: &Lifted<'_>, plans: &[Plan]) -> Vec<Refusal> {
-    let mut object = owned(lifted.object);
-    let section_symbols = section_symbols(&mut object, lifted);
-    let places = Places::planned(lifted, plans);
-    let mut refusals = tables::move_all(&mut object, lifted, &places, &section_symbols);
-    refusals.extend(orc::check(lifted, plans));
-    refusals
+/// The object with all that does not depend on where code will be, and what is left to do.
+struct Prepared<'l> {
+    lifted: &'l Lifted<'l>,
+    object: Object<'static>,
+    section_symbols: HashMap<CodeIdx, SymbolId>,
+    moves: tables::Moves,
+    unwinding: Option<orc::Unwinding>,
+    kernel: Kernel,
 }
 
-/// Builds the object.
+/// Decides how references to code follow it.
 ///
-/// # Panics
-/// If [`check`] refused it.
-pub fn emit(
-    lifted: &Lifted<'_>,
-    applied: &mut Applied,
-    _codemap: &Codemap,
-    scheme: Scheme,
-) -> Object<'static> {
-    let kernel = Kernel::of(lifted.object).expect("series::check refused it before");
-    let mut object = owned(lifted.object);
-    number_cases(&mut object, &applied.words);
+/// # Errors
+/// References that could not.
+pub fn prepare<'l>(
+    lifted: &'l Lifted<'l>,
+    plans: &[InstPlan],
+    switches: &Switches,
+) -> Result<Build<'l>, Vec<Refusal>> {
+    let kernel = Kernel::of(lifted.object).map_err(|refusal| vec![refusal])?;
+    let mut object = owned(lifted);
+    number_cases(&mut object, switches);
     let section_symbols = section_symbols(&mut object, lifted);
-    let places = Places::new(lifted, applied);
-    let refusals = tables::move_all(&mut object, lifted, &places, &section_symbols);
-    assert!(refusals.is_empty(), "refused before: {refusals:?}");
-    let unwinding = orc::remake(&mut object, lifted, applied, &section_symbols);
-    unwinding.expect("orc::check refused it before");
-    // --- the original's own parts have their new places; the rest is added ---
-    let runtime = Runtime::link(&mut object, kernel, scheme);
-    let sections = applied.sections.iter_mut();
-    let code: Vec<Vec<u8>> = sections
-        .map(|laid| std::mem::take(&mut laid.bytes))
-        .collect();
-    let names = Names {
-        lifted,
-        applied,
-        section_symbols,
-        runtime,
+    let places = Places { lifted, plans };
+    let (moves, unwinding) = match (
+        tables::plan(&mut object, &places, &section_symbols),
+        orc::plan(lifted, plans),
+    ) {
+        (Ok(moves), Ok(unwinding)) => (moves, unwinding),
+        (moves, unwinding) => {
+            let refusals = [moves.err(), unwinding.err()];
+            return Err(refusals.into_iter().flatten().flatten().collect());
+        }
     };
-    names.code(&mut object, code);
-    object.sections.push(note_section(scheme, Target::Linux));
-    let id = |code: CodeIdx| lifted.sections[usize::from(code.0)].id;
-    object.sections.push(map_section(lifted, applied, id));
-    object
+    let prepared = Prepared {
+        lifted,
+        object,
+        section_symbols,
+        moves,
+        unwinding,
+        kernel,
+    };
+    Ok(Box::new(|applied, _, scheme| {
+        prepared.emit(applied, scheme)
+    }))
 }
 
-/// The original, on its own.
-fn owned(object: &Object<'_>) -> Object<'static> {
-    let section = |s: &Section<'_>| Section {
-        name: Cow::Owned(s.name.to_string()),
-        data: Cow::Owned(s.data.to_vec()),
-        relocations: s.relocations.clone(),
-        ..*s
+impl Prepared<'_> {
+    /// Completes the object, and takes the code for it.
+    fn emit(self, applied: &mut Applied, scheme: Scheme) -> Object<'static> {
+        let (lifted, mut object) = (self.lifted, self.object);
+        self.moves.apply(&mut object, &Offsets::new(applied));
+        if let Some(unwinding) = &self.unwinding {
+            unwinding.remake(&mut object, lifted, applied, &self.section_symbols);
+        }
+        // --- the original's own parts have their new places; the rest is added ---
+        let runtime = Runtime::link(&mut object, self.kernel, scheme);
+        let sections = applied.sections.iter_mut();
+        let code: Vec<Vec<u8>> = sections
+            .map(|laid| std::mem::take(&mut laid.bytes))
+            .collect();
+        let names = Names {
+            lifted,
+            applied,
+            section_symbols: self.section_symbols,
+            runtime,
+        };
+        names.code(&mut object, code);
+        object.sections.push(note_section(scheme, Target::Linux));
+        let id = |code: CodeIdx| lifted.sections[usize::from(code.0)].id;
+        object.sections.push(map_section(lifted, applied, id));
+        object
+    }
+}
+
+/// The original without its code, on its own.
+fn owned(lifted: &Lifted<'_>) -> Object<'static> {
+    let object = lifted.object;
+    let section = |(id, s): (SectionId, &Section<'_>)| match lifted.code_section(id) {
+        Some(_) => Section {
+            name: Cow::Owned(s.name.to_string()),
+            data: Cow::Borrowed(&[]),
+            relocations: Vec::new(),
+            ..*s
+        },
+        None => Section {
+            name: Cow::Owned(s.name.to_string()),
+            data: Cow::Owned(s.data.to_vec()),
+            relocations: s.relocations.clone(),
+            ..*s
+        },
     };
     let symbol = |s: &Symbol<'_>| Symbol {
         name: Cow::Owned(s.name.to_string()),
         ..*s
     };
     Object {
-        sections: object.sections.iter().map(section).collect(),
+        sections: object.sections().map(section).collect(),
         symbols: object.symbols.iter().map(symbol).collect(),
         ..*object
     }
@@ -90,13 +126,14 @@ fn owned(object: &Object<'_>) -> Object<'static> {
 
 /// Puts numbers into jump tables, in place of addresses of code: rewritten jumps compare
 /// these ([`crate::encode`]).
-fn number_cases(object: &mut Object<'static>, words: &[(SectionId, u64, u32)]) {
-    for &(id, offset, number) in words {
+fn number_cases(object: &mut Object<'static>, switches: &Switches) {
+    let mut words: HashSet<(SectionId, u64)> = HashSet::default();
+    for (id, offset, number) in switches.words() {
         let section = &mut object.sections[id.0 as usize];
         let at = offset as usize;
         section.data.to_mut()[at..at + 8].copy_from_slice(&u64::from(number).to_le_bytes());
+        words.insert((id, offset));
     }
-    let words: HashSet<_> = words.iter().map(|(id, at, _)| (*id, *at)).collect();
     for (n, section) in object.sections.iter_mut().enumerate() {
         let id = SectionId(n as u32);
         let relocations = &mut section.relocations;

@@ -12,7 +12,7 @@ use crate::analyse::classify::Kept;
 use crate::frame::facts::FactsBefore;
 use crate::frame::variants::Variant;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{Refusal, RefusalCode};
 
 /// Sections whose instructions all stay as they are: replacements of alternatives, which
 /// never run in place, and trampolines of static calls, whose bytes the kernel checks.
@@ -62,7 +62,7 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
             | SpecialKind::CfiSites => continue,
         };
         let entries = special::entries(lifted.object, id)
-            .map_err(|e| Refusal::at(Code::Metadata, &section.name, 0, e.to_string()))?;
+            .map_err(|e| Refusal::at(RefusalCode::Metadata, &section.name, 0, e.to_string()))?;
         let used =
             |entry: &&Entry| !(why == Kept::Alternative && unused.entries.contains(&entry.offset));
         for entry in entries.iter().filter(used) {
@@ -116,7 +116,12 @@ impl Finder<'_, '_> {
         let range = self.range(site, len);
         let Some(range) = range else {
             let reason = "its entry names no whole instructions of a code section";
-            return Err(Refusal::at(Code::Metadata, section, entry.offset, reason));
+            return Err(Refusal::at(
+                RefusalCode::Metadata,
+                section,
+                entry.offset,
+                reason,
+            ));
         };
         for i in range {
             // The first reason counts, with one exception: `__ex_table` may name an

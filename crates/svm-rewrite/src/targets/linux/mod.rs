@@ -30,7 +30,7 @@ mod unused;
 use elf_loader::consts::STB_WEAK;
 use liveness::{LocSet, Reg};
 
-use super::{Descriptor, Emit};
+use super::Descriptor;
 use crate::analyse::flow::Conventions;
 use crate::analyse::{classify as classes, survey};
 use crate::frame::refine;
@@ -77,8 +77,5 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     },
     refuses_jump_tables: true,
     closes_calls: true,
-    emit: Ok(Emit {
-        check: emit::check,
-        build: emit::emit,
-    }),
+    prepare: Ok(emit::prepare),
 };

@@ -7,13 +7,13 @@ use elf_loader::consts::{R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, 
 use crate::analyse::references::References;
 use crate::asm::import::Import;
 use crate::asm::{Field, Label, Referent};
-use crate::lift::{Lifted, Value};
+use crate::lift::{Lifted, RelocatedValue};
 
 /// What `value` refers to in emitted code.
 ///
 /// # Errors
 /// Why it cannot be named.
-fn referent(lifted: &Lifted<'_>, value: Value) -> Result<Referent, &'static str> {
+fn referent(lifted: &Lifted<'_>, value: RelocatedValue) -> Result<Referent, &'static str> {
     match lifted.code_place(value.symbol, value.addend) {
         Some((code, offset)) => lifted
             .inst_at(code, offset)
@@ -24,7 +24,7 @@ fn referent(lifted: &Lifted<'_>, value: Value) -> Result<Referent, &'static str>
 }
 
 /// The field that holds a value, in an instruction of that length.
-fn field(value: Value, len: usize) -> Option<Field> {
+fn field(value: RelocatedValue, len: usize) -> Option<Field> {
     match value.kind {
         R_X86_64_32S => Some(Field::Abs32S),
         R_X86_64_32 => Some(Field::Abs32),

@@ -14,173 +14,165 @@ use foldhash::HashMap;
 use crate::analyse::class::Class;
 use crate::encode::apply::Applied;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
-use crate::plan::Plan;
-use crate::refusal::{self, Code, Refusal};
+use crate::plan::InstPlan;
+use crate::refusal::{self, Refusal, RefusalCode};
 use crate::registers::gpr;
 
 type Entry = [u8; 6];
 
-/// Makes the tables for the new code, if the original has them. Entries are sorted by
-/// section and offset.
-pub fn remake(
-    object: &mut Object<'static>,
-    lifted: &Lifted<'_>,
-    applied: &Applied,
-    section_symbols: &HashMap<CodeIdx, SymbolId>,
-) -> Result<(), Vec<Refusal>> {
-    let (Some(ips), Some(entries)) = (
-        object.section_named(SpecialKind::OrcUnwindIp.name()),
-        object.section_named(SpecialKind::OrcUnwind.name()),
-    ) else {
-        return Ok(());
-    };
-    let old = Original::read(lifted, ips, entries).map_err(|refusal| vec![refusal])?;
-    let (mut data, mut relocations) = (Vec::new(), Vec::new());
-    let mut refusals = Vec::new();
-    for section in 0..lifted.sections.len() as u16 {
-        let code = CodeIdx(section);
-        for (offset, entry) in rows(lifted, applied, &old, code, &mut refusals) {
-            relocations.push(Relocation {
-                offset: 4 * relocations.len() as u64,
-                kind: R_X86_64_PC32,
-                symbol: section_symbols[&code],
-                addend: offset as i64,
-            });
-            data.extend(entry);
-        }
-    }
-    let ips = &mut object.sections[ips.0 as usize];
-    ips.data = vec![0; 4 * relocations.len()].into();
-    ips.size = ips.data.len() as u64;
-    ips.relocations = relocations;
-    let entries = &mut object.sections[entries.0 as usize];
-    entries.size = data.len() as u64;
-    entries.data = data.into();
-    if refusals.is_empty() {
-        Ok(())
-    } else {
-        Err(refusals)
-    }
-}
-
 /// Most words that a sequence pushes, and more.
-const MOST_WORDS: i64 = 32;
+const MOST_WORDS: i16 = 32;
 
-/// Refuses tables that cannot be read, and instructions whose sequence pushes words where
-/// no entry can say so.
-pub fn check(lifted: &Lifted<'_>, plans: &[Plan]) -> Vec<Refusal> {
-    let (Some(ips), Some(entries)) = (
-        lifted.object.section_named(SpecialKind::OrcUnwindIp.name()),
-        lifted.object.section_named(SpecialKind::OrcUnwind.name()),
-    ) else {
-        return Vec::new();
-    };
-    let old = match Original::read(lifted, ips, entries) {
-        Ok(old) => old,
-        Err(refusal) => return vec![refusal],
-    };
-    let mut refusals = Vec::new();
-    for (i, plan) in (0..).map(InstIdx).zip(plans) {
-        let pushes = !plan.scratch.spilled().is_empty() || matches!(plan.class, Class::String(..));
-        let inst = lifted.inst(i);
-        if pushes
-            && let Some(entry) = old.at(inst.section, inst.offset())
-            && deeper(lifted, i, old.encoding, entry, MOST_WORDS).is_none()
-        {
-            refusal::add(&mut refusals, beyond(lifted, i));
-        }
-    }
-    refusals
-}
-
-/// The entries of one section, by new offset.
-fn rows(
-    lifted: &Lifted<'_>,
-    applied: &Applied,
-    old: &Original,
-    code: CodeIdx,
-    refusals: &mut Vec<Refusal>,
-) -> Vec<(u64, Entry)> {
-    let laid = &applied.sections[usize::from(code.0)];
-    let mut rows: Vec<(u64, Entry)> = Vec::new();
-    let mut put = |offset: u64, entry: Entry| {
-        // Of several entries at one place the last one counts.
-        if rows.last().is_some_and(|(at, _)| *at == offset) {
-            rows.pop();
-        }
-        if rows.last().is_none_or(|(_, before)| *before != entry) {
-            rows.push((offset, entry));
-        }
-    };
-    for depth in &applied.depths[usize::from(code.0)] {
-        let original = lifted.inst(depth.inst).offset();
-        let Some(entry) = old.at(code, original) else {
-            continue;
-        };
-        match deeper(lifted, depth.inst, old.encoding, entry, depth.words) {
-            Some(entry) => put(laid.offset(depth.at), entry),
-            None => refusal::add(refusals, beyond(lifted, depth.inst)),
-        }
-        if depth.words == 0 {
-            let end = lifted.inst(depth.inst).iced.next_ip();
-            for (at, entry) in old.inside(code, original, end) {
-                put(laid.offset(depth.at) + (at - original), entry);
-            }
-        }
-    }
-    // The entry after the last instruction says that no code follows.
-    let section = lifted.sections[usize::from(code.0)].id;
-    let end = lifted.object.section(section).data.len() as u64;
-    if let Some(entry) = old.starting_at(code, end) {
-        put(laid.bytes.len() as u64, entry);
-    }
-    rows
-}
-
-fn beyond(lifted: &Lifted<'_>, i: InstIdx) -> Refusal {
-    let reason = "registers must be spilled where unwinding counts from neither rsp nor rbp";
-    lifted.refusal(Code::NoScratch, i, reason)
-}
-
-/// The entry with `words` more words on the stack, in the sequence of an instruction.
-fn deeper(
-    lifted: &Lifted<'_>,
-    inst: InstIdx,
-    encoding: Encoding,
-    entry: Entry,
-    words: i64,
-) -> Option<Entry> {
-    if words == 0 {
-        return Some(entry);
-    }
-    match encoding.base(entry) {
-        Base::Sp => {
-            let offset = i16::from_le_bytes([entry[0], entry[1]]);
-            let offset = i16::try_from(i64::from(offset) + 8 * words).ok()?;
-            let [low, high] = offset.to_le_bytes();
-            Some([low, high, entry[2], entry[3], entry[4], entry[5]])
-        }
-        Base::Bp | Base::Undefined => Some(entry),
-        // The base of its operand keeps its value until the instruction itself.
-        Base::Register(number) => {
-            let base = gpr(lifted.inst(inst).iced.memory_base());
-            base.is_some_and(|r| r.number() == number).then_some(entry)
-        }
-        Base::Other => None,
-    }
-}
-
-/// The original's tables.
-struct Original {
+/// The original's tables, for new code of which each entry can say where the frame is.
+pub struct Unwinding {
+    /// `.orc_unwind_ip` and `.orc_unwind`.
+    sections: [SectionId; 2],
     encoding: Encoding,
     /// For each code section offsets and entries, sorted.
     entries: HashMap<CodeIdx, Vec<(u64, Entry)>>,
 }
 
-impl Original {
-    fn read(lifted: &Lifted<'_>, ips: SectionId, entries: SectionId) -> Result<Original, Refusal> {
+/// Reads the tables; `None` if the object has none.
+///
+/// # Errors
+/// Tables that cannot be read, and instructions whose sequence pushes words where no entry
+/// can say so.
+pub fn plan(lifted: &Lifted<'_>, plans: &[InstPlan]) -> Result<Option<Unwinding>, Vec<Refusal>> {
+    let (Some(ips), Some(entries)) = (
+        lifted.object.section_named(SpecialKind::OrcUnwindIp.name()),
+        lifted.object.section_named(SpecialKind::OrcUnwind.name()),
+    ) else {
+        return Ok(None);
+    };
+    let old = Unwinding::read(lifted, [ips, entries]).map_err(|refusal| vec![refusal])?;
+    let mut refusals = Vec::new();
+    for (i, plan) in (0..).map(InstIdx).zip(plans) {
+        let pushes = !plan.scratch.spilled().is_empty()
+            || !plan.across.is_empty()
+            || matches!(plan.class, Class::String(..));
+        let inst = lifted.inst(i);
+        let entry = old.at(inst.section, inst.offset());
+        if pushes && entry.is_some_and(|entry| !can_be_deeper(lifted, i, old.encoding, entry)) {
+            let reason =
+                "registers must be spilled where unwinding counts from neither rsp nor rbp";
+            let refusal = lifted.refusal(RefusalCode::NoScratch, i, reason);
+            refusal::add(&mut refusals, refusal);
+        }
+    }
+    match refusals.is_empty() {
+        true => Ok(Some(old)),
+        false => Err(refusals),
+    }
+}
+
+/// Whether an entry can say that the sequence of an instruction has pushed words.
+fn can_be_deeper(lifted: &Lifted<'_>, inst: InstIdx, encoding: Encoding, entry: Entry) -> bool {
+    match encoding.base(entry) {
+        Base::Sp => sp_offset(entry).checked_add(8 * MOST_WORDS).is_some(),
+        Base::Bp | Base::Undefined => true,
+        // The base of its operand keeps its value until the instruction itself.
+        Base::Register(number) => {
+            let base = gpr(lifted.inst(inst).iced.memory_base());
+            base.is_some_and(|r| r.number() == number)
+        }
+        Base::Other => false,
+    }
+}
+
+fn sp_offset(entry: Entry) -> i16 {
+    i16::from_le_bytes([entry[0], entry[1]])
+}
+
+/// The entry with `words` more words on the stack, at most [`MOST_WORDS`]; see
+/// [`can_be_deeper`].
+fn deeper(encoding: Encoding, entry: Entry, words: i64) -> Entry {
+    match encoding.base(entry) {
+        Base::Sp => {
+            let [low, high] = (sp_offset(entry) + 8 * words as i16).to_le_bytes();
+            [low, high, entry[2], entry[3], entry[4], entry[5]]
+        }
+        Base::Bp | Base::Undefined | Base::Register(_) | Base::Other => entry,
+    }
+}
+
+impl Unwinding {
+    /// Makes the tables for the new code. Entries are sorted by section and offset.
+    pub fn remake(
+        &self,
+        object: &mut Object<'static>,
+        lifted: &Lifted<'_>,
+        applied: &Applied,
+        section_symbols: &HashMap<CodeIdx, SymbolId>,
+    ) {
+        let (mut data, mut relocations) = (Vec::new(), Vec::new());
+        for code in (0..lifted.sections.len() as u16).map(CodeIdx) {
+            for (offset, entry) in self.rows(lifted, applied, code) {
+                relocations.push(Relocation {
+                    offset: 4 * relocations.len() as u64,
+                    kind: R_X86_64_PC32,
+                    symbol: section_symbols[&code],
+                    addend: offset as i64,
+                });
+                data.extend(entry);
+            }
+        }
+        let [ips, entries] = self.sections.map(|id| id.0 as usize);
+        let ips = &mut object.sections[ips];
+        ips.data = vec![0; 4 * relocations.len()].into();
+        ips.size = ips.data.len() as u64;
+        ips.relocations = relocations;
+        let entries = &mut object.sections[entries];
+        entries.size = data.len() as u64;
+        entries.data = data.into();
+    }
+
+    /// The entries of one section, by new offset.
+    fn rows(&self, lifted: &Lifted<'_>, applied: &Applied, code: CodeIdx) -> Vec<(u64, Entry)> {
+        let laid = &applied.sections[usize::from(code.0)];
+        let mut rows: Vec<(u64, Entry)> = Vec::new();
+        let mut put = |offset: u64, entry: Entry| {
+            // Of several entries at one place the last one counts.
+            if rows.last().is_some_and(|(at, _)| *at == offset) {
+                rows.pop();
+            }
+            if rows.last().is_none_or(|(_, before)| *before != entry) {
+                rows.push((offset, entry));
+            }
+        };
+        for depth in &applied.depths[usize::from(code.0)] {
+            let original = lifted.inst(depth.inst).offset();
+            let Some(entry) = self.at(code, original) else {
+                continue;
+            };
+            put(
+                laid.offset(depth.at),
+                deeper(self.encoding, entry, depth.words),
+            );
+            if depth.words == 0 {
+                let end = lifted.inst(depth.inst).iced.next_ip();
+                for (at, entry) in self.beginning_within(code, original, end) {
+                    put(laid.offset(depth.at) + (at - original), entry);
+                }
+            }
+        }
+        // The entry after the last instruction says that no code follows.
+        let section = lifted.sections[usize::from(code.0)].id;
+        let end = lifted.object.section(section).data.len() as u64;
+        if let Some(entry) = self.starting_at(code, end) {
+            put(laid.bytes.len() as u64, entry);
+        }
+        rows
+    }
+
+    fn read(lifted: &Lifted<'_>, sections: [SectionId; 2]) -> Result<Unwinding, Refusal> {
+        let [ips, entries] = sections;
         let refuse = |id: SectionId, reason: String| {
-            Refusal::at(Code::Metadata, &lifted.object.section(id).name, 0, reason)
+            Refusal::at(
+                RefusalCode::Metadata,
+                &lifted.object.section(id).name,
+                0,
+                reason,
+            )
         };
         let read = |id| special::entries(lifted.object, id).map_err(|e| refuse(id, e.to_string()));
         let (places, contents) = (read(ips)?, read(entries)?);
@@ -202,8 +194,9 @@ impl Original {
             list.sort_by_key(|(at, _)| *at);
         }
         let encoding = encoding(lifted.object).map_err(|e| refuse(entries, e.to_string()))?;
-        let encoding = encoding.expect("the object has unwind entries");
-        Ok(Original {
+        let encoding = encoding.ok_or_else(|| refuse(entries, "it has no encoding".into()))?;
+        Ok(Unwinding {
+            sections,
             encoding,
             entries: found,
         })
@@ -219,7 +212,7 @@ impl Original {
     /// The entries that begin inside an instruction. They belong to an alternative that
     /// replaces it: `pushf; pop %rax` for `call *pv_ops+N(%rip)`. These instructions
     /// stay as they are, and so do the entries' places in them.
-    fn inside(
+    fn beginning_within(
         &self,
         code: CodeIdx,
         start: u64,

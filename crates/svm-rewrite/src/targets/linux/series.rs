@@ -12,7 +12,7 @@ use elf_loader::special::orc::{self, Encoding};
 use elf_loader::special::{EntryLayout, SpecialKind, layout_of};
 use elf_loader::{Object, Section, modinfo, special};
 
-use crate::refusal::{Code, Refusal};
+use crate::refusal::{Refusal, RefusalCode};
 
 /// A series of Linux: the first two numbers of a release.
 type Series = (u32, u32);
@@ -48,7 +48,7 @@ impl Kernel {
     pub fn of(object: &Object<'_>) -> Result<Kernel, Refusal> {
         let unknown = |e: special::SpecialError| {
             let table = SpecialKind::OrcUnwind.name();
-            Refusal::at(Code::Metadata, table, 0, e.to_string())
+            Refusal::at(RefusalCode::Metadata, table, 0, e.to_string())
         };
         let own = object
             .section_named(SpecialKind::BugTable.name())
@@ -79,7 +79,7 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
             "it is a module of Linux {release} by its vermagic, and only the tables of Linux {}.{} to {}.{} are known",
             OLDEST.0, OLDEST.1, NEWEST.0, NEWEST.1
         );
-        return Err(Refusal::at(Code::Metadata, ".modinfo", 0, reason));
+        return Err(Refusal::at(RefusalCode::Metadata, ".modinfo", 0, reason));
     }
     let mut seen = HashSet::new();
     for (_, section) in object.sections() {
@@ -92,7 +92,7 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
             None => unloaded(section).map(str::to_owned),
         };
         if let Some(reason) = reason {
-            return Err(Refusal::at(Code::Metadata, name, 0, reason));
+            return Err(Refusal::at(RefusalCode::Metadata, name, 0, reason));
         }
     }
     // Before anything is decided, so that it is the first thing that is said.

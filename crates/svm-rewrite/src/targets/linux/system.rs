@@ -10,16 +10,16 @@ use iced_x86::{EncodingKind, Instruction, Mnemonic, OpKind};
 
 use crate::analyse::classify::extension;
 use crate::analyse::classify::is_cache_hint;
-use crate::refusal::Code;
+use crate::refusal::RefusalCode;
 use crate::registers::names_system_register;
 
 /// Refuses instructions that no module may have.
 ///
 /// # Errors
 /// Which and why.
-pub fn refuse(iced: &Instruction) -> Result<(), (Code, &'static str)> {
+pub fn refuse(iced: &Instruction) -> Result<(), (RefusalCode, &'static str)> {
     if let Some(reason) = other_world(iced.mnemonic()) {
-        return Err((Code::Privileged, reason));
+        return Err((RefusalCode::Privileged, reason));
     }
     if let Some(refusal) = unsound(iced) {
         return Err(refusal);
@@ -29,10 +29,10 @@ pub fn refuse(iced: &Instruction) -> Result<(), (Code, &'static str)> {
     }
     if is_of_the_system(iced) {
         let reason = "a system instruction whose effects are not known here";
-        return Err((Code::Privileged, reason));
+        return Err((RefusalCode::Privileged, reason));
     }
     match extension::refused(iced) {
-        Some(reason) if !is_vector_of_the_kernel(iced) => Err((Code::Extension, reason)),
+        Some(reason) if !is_vector_of_the_kernel(iced) => Err((RefusalCode::Extension, reason)),
         _ => Ok(()),
     }
 }
@@ -94,18 +94,18 @@ fn other_world(mnemonic: Mnemonic) -> Option<&'static str> {
 }
 
 /// Why rewritten code with this instruction could not be relied on.
-fn unsound(iced: &Instruction) -> Option<(Code, &'static str)> {
+fn unsound(iced: &Instruction) -> Option<(RefusalCode, &'static str)> {
     use Mnemonic as M;
     match iced.mnemonic() {
         M::Movdir64b | M::Enqcmd | M::Enqcmds => Some((
-            Code::Unsupported,
+            RefusalCode::Unsupported,
             "its destination is an address in a register that nothing translates",
         )),
         M::Popf | M::Popfd | M::Popfq => Some((
-            Code::Direction,
+            RefusalCode::Direction,
             "it may set the direction flag, which calls, returns and string instructions need known",
         )),
-        _ if loads_segment(iced) => Some((Code::Privileged, "it loads a segment register")),
+        _ if loads_segment(iced) => Some((RefusalCode::Privileged, "it loads a segment register")),
         _ => None,
     }
 }

@@ -1,33 +1,61 @@
-//! Moves references to code from elsewhere: the kernel's tables about code, data that
-//! holds function pointers, and symbols.
+//! References to code from elsewhere: the kernel's tables about code, data that holds
+//! function pointers, and symbols. First each is given its new place, or refused; when the
+//! code is written, the offsets are filled in.
 
 use elf_loader::consts::{SHF_ALLOC, STT_SECTION};
 use elf_loader::special::{self, Entry, EntryData, SpecialKind};
 use elf_loader::{Object, Place, Relocation, Section, SectionId, SymbolId};
 use foldhash::HashMap;
 
-use super::places::Places;
+use super::places::{NewPlace, Offsets, Places};
 use super::unused::Unused;
 use crate::lift::{CodeIdx, Lifted};
-use crate::refusal::{self, Code, Refusal};
+use crate::refusal::{self, Refusal, RefusalCode};
 
-/// Moves all references in `object`, which are still to the original's places. Every
-/// place that cannot be moved is a refusal.
-pub fn move_all(
+/// The new places of all references.
+#[derive(Default)]
+pub struct Moves {
+    /// Section, index of the relocation in it, and what it refers to.
+    relocations: Vec<(SectionId, usize, NewPlace)>,
+    /// Index of a symbol in code, its place, and where it ends if it has a size.
+    symbols: Vec<(usize, NewPlace, Option<NewPlace>)>,
+}
+
+impl Moves {
+    /// Fills in the offsets.
+    pub fn apply(&self, object: &mut Object<'static>, offsets: &Offsets<'_>) {
+        for &(id, n, place) in &self.relocations {
+            let section = &mut object.sections[id.0 as usize];
+            section.relocations[n].addend = offsets.of(place) as i64;
+        }
+        for &(n, place, end) in &self.symbols {
+            let symbol = &mut object.symbols[n];
+            symbol.value = offsets.of(place);
+            symbol.size = end.map_or(0, |end| offsets.of(end) - symbol.value);
+        }
+    }
+}
+
+/// Finds the new places of all references in `object`, which has the original's, and
+/// changes what does not depend on offsets.
+///
+/// # Errors
+/// Every reference that cannot be moved.
+pub fn plan(
     object: &mut Object<'static>,
-    lifted: &Lifted<'_>,
     places: &Places<'_, '_>,
     section_symbols: &HashMap<CodeIdx, SymbolId>,
-) -> Vec<Refusal> {
+) -> Result<Moves, Vec<Refusal>> {
     let mut mover = Mover {
-        lifted,
+        lifted: places.lifted,
         places,
         section_symbols,
+        moves: Moves::default(),
         refusals: Vec::new(),
     };
     for (n, section) in object.sections.iter_mut().enumerate() {
         let id = SectionId(n as u32);
-        if lifted.code_section(id).is_some() {
+        if mover.lifted.code_section(id).is_some() {
             continue;
         }
         if describes_code(&section.name) {
@@ -37,7 +65,10 @@ pub fn move_all(
         }
     }
     mover.symbols(object);
-    mover.refusals
+    match mover.refusals.is_empty() {
+        true => Ok(mover.moves),
+        false => Err(mover.refusals),
+    }
 }
 
 /// Whether a section describes the original's code to debuggers, and would now be wrong;
@@ -53,8 +84,16 @@ pub fn empty(section: &mut Section<'_>) {
     section.relocations.clear();
 }
 
-/// Removes the entries that are left out, of `size` bytes each.
-fn leave_out(section: &mut Section<'static>, size: u64, unused: &Unused) {
+/// A relocation, and the new place that it refers to if that is in code.
+type Moved = (Relocation, Option<NewPlace>);
+
+/// Removes the entries that are left out, of `size` bytes each, with their relocations.
+fn leave_out(
+    section: &mut Section<'static>,
+    relocations: &mut Vec<Moved>,
+    size: u64,
+    unused: &Unused,
+) {
     if unused.entries.is_empty() {
         return;
     }
@@ -71,8 +110,8 @@ fn leave_out(section: &mut Section<'static>, size: u64, unused: &Unused) {
         .filter(|(_, n)| is_used(n * size))
         .flat_map(|(entry, _)| entry.iter().copied())
         .collect();
-    section.relocations.retain(|r| is_used(r.offset));
-    for r in &mut section.relocations {
+    relocations.retain(|(r, _)| is_used(r.offset));
+    for (r, _) in relocations {
         r.offset = numbers[(r.offset / size) as usize] * size + r.offset % size;
     }
     section.size = data.len() as u64;
@@ -83,12 +122,13 @@ struct Mover<'m, 'p, 'a> {
     lifted: &'m Lifted<'a>,
     places: &'m Places<'p, 'a>,
     section_symbols: &'m HashMap<CodeIdx, SymbolId>,
+    moves: Moves,
     refusals: Vec<Refusal>,
 }
 
 impl Mover<'_, '_, '_> {
     fn refuse(&mut self, section: &str, offset: u64, reason: impl Into<String>) {
-        let refusal = Refusal::at(Code::Metadata, section, offset, reason);
+        let refusal = Refusal::at(RefusalCode::Metadata, section, offset, reason);
         refusal::add(&mut self.refusals, refusal);
     }
 
@@ -100,7 +140,9 @@ impl Mover<'_, '_, '_> {
         }
         let name = section.name.to_string();
         let loaded = section.flags & SHF_ALLOC != 0;
-        for r in &mut section.relocations {
+        let relocations = std::mem::take(&mut section.relocations);
+        let mut relocations: Vec<Moved> = relocations.into_iter().map(|r| (r, None)).collect();
+        for (r, moved) in &mut relocations {
             let Some((code, offset)) = self.lifted.code_place(r.symbol, r.addend) else {
                 continue;
             };
@@ -115,7 +157,12 @@ impl Mover<'_, '_, '_> {
                 _ => self.places.place(code, offset),
             };
             match new {
-                Some(new) => self.relocate(r, code, offset, new),
+                // A symbol that named the place by itself moves with it.
+                Some(new) if !self.is_named(r, offset) => {
+                    r.symbol = self.section_symbols[&code];
+                    *moved = Some(new);
+                }
+                Some(_) => {}
                 None => {
                     let reason = "it refers to code where there is no such instruction any more";
                     self.refuse(&name, r.offset, reason);
@@ -131,19 +178,18 @@ impl Mover<'_, '_, '_> {
             self.lengths(id, section, field, &unused);
         }
         if let Some(layout) = layout {
-            leave_out(section, layout.size, &unused);
+            leave_out(section, &mut relocations, layout.size, &unused);
+        }
+        for (n, (r, moved)) in relocations.into_iter().enumerate() {
+            section.relocations.push(r);
+            self.moves.relocations.extend(moved.map(|to| (id, n, to)));
         }
     }
 
-    /// A symbol that named the place by itself moves with it; any other relocation gets
-    /// the section's symbol.
-    fn relocate(&self, r: &mut Relocation, code: CodeIdx, original: u64, new: u64) {
+    /// Whether a symbol of the relocation's own is at the place that it refers to.
+    fn is_named(&self, r: &Relocation, original: u64) -> bool {
         let symbol = self.lifted.object.symbol(r.symbol);
-        let named = symbol.kind != STT_SECTION && r.addend == 0 && symbol.value == original;
-        if !named {
-            r.symbol = self.section_symbols[&code];
-            r.addend = new as i64;
-        }
+        symbol.kind != STT_SECTION && r.addend == 0 && symbol.value == original
     }
 
     /// Stores at `field` of each entry the length of the kept instructions that it
@@ -155,8 +201,11 @@ impl Mover<'_, '_, '_> {
         field: u64,
         unused: &Unused,
     ) {
-        let entries = special::entries(self.lifted.object, id);
-        let entries = entries.expect("they were read before anything was decided");
+        let name = section.name.to_string();
+        let entries = match special::entries(self.lifted.object, id) {
+            Ok(entries) => entries,
+            Err(error) => return self.refuse(&name, 0, error.to_string()),
+        };
         let used = |entry: &Entry| !unused.entries.contains(&entry.offset);
         for entry in entries.into_iter().filter(used) {
             let place = entry.site().and_then(|(id, offset)| {
@@ -176,7 +225,6 @@ impl Mover<'_, '_, '_> {
                 }
                 _ if entry.site_len() == 0 => {}
                 _ => {
-                    let name = section.name.to_string();
                     let reason = "the range that it names has another length now";
                     self.refuse(&name, entry.offset, reason);
                 }
@@ -185,8 +233,8 @@ impl Mover<'_, '_, '_> {
     }
 
     /// Symbols in code: value and size follow it.
-    fn symbols(&mut self, object: &mut Object<'static>) {
-        for symbol in &mut object.symbols {
+    fn symbols(&mut self, object: &Object<'static>) {
+        for (n, symbol) in object.symbols.iter().enumerate() {
             let Place::In(id) = symbol.place else {
                 continue;
             };
@@ -197,15 +245,16 @@ impl Mover<'_, '_, '_> {
                 continue;
             }
             let (start, end) = (symbol.value, symbol.value + symbol.size);
-            let moved = self.places.place(code, start).and_then(|at| {
-                let size = match symbol.size {
-                    0 => 0,
-                    _ => self.places.end(code, start, end)?.checked_sub(at)?,
-                };
-                Some((at, size))
-            });
+            let new_end = || self.places.end(code, start, end);
+            let moved = self
+                .places
+                .place(code, start)
+                .and_then(|at| match symbol.size {
+                    0 => Some((n, at, None)),
+                    _ => new_end().map(|end| (n, at, Some(end))),
+                });
             match moved {
-                Some((at, size)) => (symbol.value, symbol.size) = (at, size),
+                Some(moved) => self.moves.symbols.push(moved),
                 None => {
                     let section = self.lifted.section_name(code);
                     let reason = format!(
@@ -213,7 +262,7 @@ impl Mover<'_, '_, '_> {
                         symbol.name
                     );
                     self.refusals
-                        .push(Refusal::at(Code::Metadata, section, start, reason));
+                        .push(Refusal::at(RefusalCode::Metadata, section, start, reason));
                 }
             }
         }

@@ -27,7 +27,6 @@ const FAST_STRINGS: [u16; 3] = [3 * 32 + 16, 9 * 32 + 9, 18 * 32 + 4];
 pub struct Unused {
     /// Offsets of entries.
     pub entries: HashSet<u64>,
-    /// Instructions.
     pub insts: HashSet<u32>,
 }
 

@@ -2,11 +2,11 @@
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
 
-use crate::analyse::class::{Class, Kind};
+use crate::analyse::class::{Class, SiteClass};
 use crate::analyse::classify::{self, MemoryOperands, Question, Refused};
 use crate::asm::Shape;
 use crate::lift::{Inst, R_X86_64_TLSDESC_CALL, is_filler};
-use crate::refusal::Code;
+use crate::refusal::RefusalCode;
 
 /// Classifies one instruction.
 ///
@@ -25,8 +25,8 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
         FlowControl::IndirectBranch if through_heap(inst) && !by_table => {
             classify::callee(inst).map(Class::JumpIndirect)
         }
-        FlowControl::IndirectCall => Ok(Class::Keep(Some(Kind::IndirectCall))),
-        FlowControl::IndirectBranch => Ok(Class::Keep(Some(Kind::IndirectJump))),
+        FlowControl::IndirectCall => Ok(Class::Keep(Some(SiteClass::IndirectCall))),
+        FlowControl::IndirectBranch => Ok(Class::Keep(Some(SiteClass::IndirectJump))),
         FlowControl::ConditionalBranch
         | FlowControl::UnconditionalBranch
         | FlowControl::Call
@@ -52,7 +52,7 @@ fn straight(inst: &Inst) -> Result<Class, Refused> {
         MemoryOperands::One => match kept_operand(inst) {
             Some(kind) => Ok(Class::Keep(Some(kind))),
             None if iced.has_xacquire_prefix() || iced.has_xrelease_prefix() => Err((
-                Code::Prefix,
+                RefusalCode::Prefix,
                 "lock elision is not supported; processors no longer have it",
             )),
             None => classify::one_memory_operand(inst),
@@ -67,11 +67,11 @@ fn reaches_nothing(iced: &Instruction) -> bool {
 
 /// The kind of an operand that stays as it is. Operands of a frame pointer are found
 /// later, by [`crate::frame::refine::keep_frame_pointer`].
-fn kept_operand(inst: &Inst) -> Option<Kind> {
+fn kept_operand(inst: &Inst) -> Option<SiteClass> {
     match inst.operand().shape() {
-        Shape::Segment(_) => Some(Kind::Percpu),
-        Shape::Stack => Some(Kind::Stack),
-        Shape::Constant => Some(Kind::Global),
+        Shape::Segment(_) => Some(SiteClass::Percpu),
+        Shape::Stack => Some(SiteClass::Stack),
+        Shape::Constant => Some(SiteClass::Global),
         Shape::Pointer => None,
     }
 }

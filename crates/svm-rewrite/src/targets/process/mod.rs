@@ -67,5 +67,5 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     // Nothing is proved of a program.
     refuses_jump_tables: false,
     closes_calls: false,
-    emit: Err("programs are rewritten only as assembly text, which shows their jump tables"),
+    prepare: Err("programs are rewritten only as assembly text, which shows their jump tables"),
 };

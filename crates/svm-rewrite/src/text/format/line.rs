@@ -33,7 +33,6 @@ pub enum Gap {
     Immediate,
 }
 
-/// A line with gaps.
 #[derive(Clone, Debug)]
 pub struct Line {
     /// The text before each gap.
@@ -64,7 +63,6 @@ impl Run {
         Run::Short(bytes, text.len() as u8)
     }
 
-    /// Appends it.
     pub fn append_to(&self, out: &mut Vec<u8>) {
         match self {
             Run::Short(bytes, len) => {

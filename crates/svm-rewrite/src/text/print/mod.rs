@@ -24,12 +24,12 @@ use foldhash::HashSet;
 use super::cfi::{Here, Tracker};
 use super::format::Texts;
 use super::marks::{StatementIdx, Tie};
-use super::statement::{Kind, Statement};
+use super::statement::{Statement, StatementKind};
 use super::tables::Words;
 use crate::asm::{Label, Position};
-use crate::encode::sites::{Site, SiteCode};
+use crate::encode::sites::{SiteCode, SiteSequence};
 use crate::lift::{FuncIdx, InstIdx, Lifted};
-use crate::refusal::Code;
+use crate::refusal::RefusalCode;
 
 /// A line that cannot be printed, and why.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct Obstacle {
     /// The statement that cannot be printed.
     pub at: StatementIdx,
     /// The code of the refusal that it becomes.
-    pub code: Code,
+    pub code: RefusalCode,
     /// Why it cannot be printed.
     pub reason: String,
 }
@@ -135,7 +135,7 @@ struct Printer<'p, 'a> {
     /// Functions whose out-of-line parts follow a statement, the next one last.
     parts_after: Vec<(StatementIdx, FuncIdx)>,
     /// Site of each instruction.
-    sites: Vec<Option<&'p Site>>,
+    sites: Vec<Option<&'p SiteSequence>>,
     /// The state of directives at each branch out of line, by the number of its label.
     at: Vec<Option<At<'p>>>,
     /// Whether a label is that of an out-of-line part, by number.
@@ -207,7 +207,7 @@ impl<'p, 'a> Printer<'p, 'a> {
     fn obstacle(&mut self, at: StatementIdx, reason: &str) {
         self.obstacles.push(Obstacle {
             at,
-            code: Code::Statement,
+            code: RefusalCode::Statement,
             reason: reason.to_owned(),
         });
     }
@@ -215,9 +215,13 @@ impl<'p, 'a> Printer<'p, 'a> {
     fn statement(&mut self, k: StatementIdx) {
         let statement = self.input.statements[k.0 as usize];
         match statement.kind {
-            Kind::Directive => self.directive(k, &statement),
-            Kind::Instruction => self.instruction(k, &statement),
-            Kind::Label | Kind::Assignment | Kind::Prefix | Kind::Opaque | Kind::Definition => {}
+            StatementKind::Directive => self.directive(k, &statement),
+            StatementKind::Instruction => self.instruction(k, &statement),
+            StatementKind::Label
+            | StatementKind::Assignment
+            | StatementKind::Prefix
+            | StatementKind::Opaque
+            | StatementKind::Definition => {}
         }
         while let Some((_, f)) = self.parts_after.pop_if(|(after, _)| *after == k) {
             self.parts(f, k);

@@ -5,7 +5,7 @@ use foldhash::HashSet;
 use twin_abi::names;
 
 use super::super::number::push_number;
-use super::super::statement::{Kind, Statement};
+use super::super::statement::{Statement, StatementKind};
 use crate::asm::import::Import;
 use crate::asm::{Branch, Jump};
 use crate::lift::InstIdx;
@@ -70,7 +70,7 @@ pub fn is_short_only(name: &[u8]) -> bool {
 pub fn branch_target<'t>(text: &'t [u8], statement: &Statement) -> Option<&'t [u8]> {
     let name = statement.name(text);
     let branch = name.starts_with(b"j") || name.starts_with(b"loop") || name == b"call";
-    match statement.kind == Kind::Instruction && branch {
+    match statement.kind == StatementKind::Instruction && branch {
         true => Some(label_of(statement.rest(text))),
         false => None,
     }
@@ -81,7 +81,10 @@ pub fn branch_target<'t>(text: &'t [u8], statement: &Statement) -> Option<&'t [u
 pub fn locked<'t>(text: &'t [u8], statements: &[Statement]) -> HashSet<&'t [u8]> {
     let mut names = HashSet::default();
     let mut inside = false;
-    for statement in statements.iter().filter(|s| s.kind == Kind::Directive) {
+    for statement in statements
+        .iter()
+        .filter(|s| s.kind == StatementKind::Directive)
+    {
         match statement.name(text) {
             b".pushsection" | b".section" => {
                 inside = statement.rest(text).starts_with(b".smp_locks");

@@ -5,7 +5,7 @@
 use super::super::cfi::Here;
 use super::super::marks::StatementIdx;
 use super::super::operand;
-use super::super::statement::Kind;
+use super::super::statement::StatementKind;
 use super::sequence::Walk;
 use super::{At, Loc, Printer, said_is_stmt};
 use crate::asm::Position;
@@ -58,11 +58,11 @@ impl<'p> Printer<'p, '_> {
             let statement = &statements[k as usize];
             let name = statement.name(text);
             match (statement.kind, name) {
-                (Kind::Directive, b".pushsection") => depth += 1,
-                (Kind::Directive, b".popsection") if depth > 0 => depth -= 1,
+                (StatementKind::Directive, b".pushsection") => depth += 1,
+                (StatementKind::Directive, b".popsection") if depth > 0 => depth -= 1,
                 _ if depth > 0 => continue,
-                (Kind::Label, _) if name[0].is_ascii_digit() => {}
-                (Kind::Directive, b".skip" | b".org" | b".byte" | b".long") => {}
+                (StatementKind::Label, _) if name[0].is_ascii_digit() => {}
+                (StatementKind::Directive, b".skip" | b".org" | b".byte" | b".long") => {}
                 _ => break,
             }
             if depth == 0 {

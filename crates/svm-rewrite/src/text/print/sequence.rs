@@ -5,10 +5,10 @@ use super::super::format::{EncodingIdx, Filled, Gap};
 use super::super::marks::StatementIdx;
 use super::super::number::push_signed;
 use super::super::operand;
-use super::super::statement::{Kind, Statement};
+use super::super::statement::{Statement, StatementKind};
 use super::{At, Printer, names};
 use crate::asm::{Assembler, Branch, Label, Piece, Position, Reference, Referent};
-use crate::encode::sites::Site;
+use crate::encode::sites::SiteSequence;
 use crate::lift::InstIdx;
 
 /// The state of printing one sequence.
@@ -31,7 +31,7 @@ pub struct Walk<'w> {
 }
 
 impl<'p> Printer<'p, '_> {
-    pub(super) fn site(&mut self, k: StatementIdx, statement: &Statement, site: &'p Site) {
+    pub(super) fn site(&mut self, k: StatementIdx, statement: &Statement, site: &'p SiteSequence) {
         let first = self.first_of(k);
         let start = self.input.statements[first.0 as usize].start as usize;
         let label = self.lock_label(first, site);
@@ -56,7 +56,7 @@ impl<'p> Printer<'p, '_> {
     /// The first statement of an instruction: its prefixes may be statements.
     pub(super) fn first_of(&self, k: StatementIdx) -> StatementIdx {
         let mut first = k.0;
-        while first > 0 && self.input.statements[first as usize - 1].kind == Kind::Prefix {
+        while first > 0 && self.input.statements[first as usize - 1].kind == StatementKind::Prefix {
             first -= 1;
         }
         StatementIdx(first)
@@ -64,7 +64,7 @@ impl<'p> Printer<'p, '_> {
 
     /// The label before an access with a `lock` prefix that the table of these prefixes
     /// names (`.smp_locks`). It moves with the access, unless branches go there.
-    fn lock_label(&mut self, first: StatementIdx, site: &Site) -> Option<StatementIdx> {
+    fn lock_label(&mut self, first: StatementIdx, site: &SiteSequence) -> Option<StatementIdx> {
         if !self.input.lifted.inst(site.inst).iced.has_lock_prefix() {
             return None;
         }
@@ -82,11 +82,16 @@ impl<'p> Printer<'p, '_> {
             }
             locks
         });
-        (statement.kind == Kind::Label && locks.contains(name)).then_some(k)
+        (statement.kind == StatementKind::Label && locks.contains(name)).then_some(k)
     }
 
     /// One site's code in line.
-    fn sequence(&mut self, statement: &Statement, site: &'p Site, lock_label: Option<&'p [u8]>) {
+    fn sequence(
+        &mut self,
+        statement: &Statement,
+        site: &'p SiteSequence,
+        lock_label: Option<&'p [u8]>,
+    ) {
         let assembler = &self.input.code.assemblers[usize::from(site.section)];
         let mut walk = Walk {
             assembler,
@@ -114,7 +119,7 @@ impl<'p> Printer<'p, '_> {
         // The original's own directives follow, for what the original did to rsp. So
         // only the sequence's own changes are undone here.
         walk.pending = -walk.pushed;
-        self.settle(&mut walk);
+        self.print_frame_adjustment(&mut walk);
         self.labels = walk.labels;
     }
 
@@ -132,7 +137,7 @@ impl<'p> Printer<'p, '_> {
                 Piece::Code(at, len) => self.code(walk, at, len),
                 Piece::Branch(at, branch, to) => {
                     self.labels_at(walk, at);
-                    self.settle(walk);
+                    self.print_frame_adjustment(walk);
                     branches(self, walk, to);
                     self.branch(branch, to);
                 }
@@ -149,7 +154,7 @@ impl<'p> Printer<'p, '_> {
         assembler.references_from(*near)
     }
 
-    fn labels_in(&mut self, site: &Site) -> Vec<(Position, Label)> {
+    fn labels_in(&mut self, site: &SiteSequence) -> Vec<(Position, Label)> {
         let mut labels = std::mem::take(&mut self.labels);
         labels.clear();
         for label in site.labels.clone().map(Label) {
@@ -194,7 +199,7 @@ impl<'p> Printer<'p, '_> {
                 self.labels_at(walk, at);
             }
             if walk.pending != 0 {
-                self.settle(walk);
+                self.print_frame_adjustment(walk);
             }
             // The slice may have bytes after the branch that ends this code; they do no
             // harm.
@@ -267,7 +272,7 @@ impl<'p> Printer<'p, '_> {
     }
 
     /// Prints a directive for what the last instruction did to the frame address.
-    fn settle(&mut self, walk: &mut Walk<'_>) {
+    fn print_frame_adjustment(&mut self, walk: &mut Walk<'_>) {
         let bytes = std::mem::take(&mut walk.pending);
         walk.pushed += bytes;
         if bytes != 0 && walk.counts {

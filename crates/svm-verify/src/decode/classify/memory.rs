@@ -5,8 +5,8 @@ use iced_x86::{Code as Code86, Instruction, Mnemonic, OpKind, Register, UsedMemo
 
 use super::{NOT_IN_WINDOW, OperandField, addressed, gpr32, gpr64, writes};
 use crate::decode::allow;
-use crate::insn::{Access, Insn, Memory, Op, Origin, Reg};
-use crate::report::Code;
+use crate::findings::ViolationCode;
+use crate::insn::{Access, Gpr, Insn, MemoryOperand, Op, Origin};
 use crate::targets::{Instructions, NamedMemory, Rules};
 
 /// Fills in the explicit memory operand and makes sure there is no other.
@@ -16,7 +16,7 @@ pub(super) fn memory(
     rules: &Rules,
     used: &[UsedMemory],
     insn: &mut Insn,
-) -> Result<(), (Code, &'static str)> {
+) -> Result<(), (ViolationCode, &'static str)> {
     let explicit = (0..i.op_count()).find(|&n| i.op_kind(n) == OpKind::Memory);
     let silent = matches!(i.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
     let silent =
@@ -37,7 +37,10 @@ pub(super) fn memory(
     } else if used.iter().any(|m| explicit.is_none() || !is_operand(m, i))
         && !(explicit.is_none() && allow::is_system(i, rules.instructions))
     {
-        return Err((Code::Implicit, "it reaches memory that no operand shows"));
+        return Err((
+            ViolationCode::Implicit,
+            "it reaches memory that no operand shows",
+        ));
     }
     if explicit.is_none() {
         return Ok(());
@@ -49,28 +52,34 @@ pub(super) fn memory(
         Op::BitAt { bits, .. } => (Access::Write, bits / 8),
         _ => accessed(used.iter().filter(|m| is_operand(m, i))),
     };
-    insn.memory = Memory {
+    insn.memory = MemoryOperand {
         access: Access::None,
         indexed: i.memory_index() != Register::None,
         origin,
         size: u16::from(size),
-        base: gpr64(i.memory_base()).unwrap_or(Reg::RAX),
+        base: gpr64(i.memory_base()).unwrap_or(Gpr::RAX),
         disp: i.memory_displacement64() as i32,
     };
     match field {
         OperandField::Tag | OperandField::Xlate => {
-            return Err((Code::Table, "not one of the table reads of a check"));
+            return Err((
+                ViolationCode::Table,
+                "not one of the table reads of a check",
+            ));
         }
         OperandField::Displacement if !silent && registers => {
-            return Err((Code::Untranslated, "its displacement is an address in dom0"));
+            return Err((
+                ViolationCode::Untranslated,
+                "its displacement is an address in dom0",
+            ));
         }
         OperandField::Displacement if origin == Origin::Window && !silent => {
             let reason =
                 "an address of 32 bits is not extended by its sign: R_X86_64_32 is its relocation";
-            return Err((Code::Relocation, reason));
+            return Err((ViolationCode::Relocation, reason));
         }
         OperandField::LowDisplacement if origin != Origin::Window || silent => {
-            return Err((Code::Relocation, NOT_IN_WINDOW));
+            return Err((ViolationCode::Relocation, NOT_IN_WINDOW));
         }
         // Reported already.
         OperandField::Bad => return Ok(()),
@@ -79,7 +88,7 @@ pub(super) fn memory(
     }
     if access == Access::None || insn.memory.size == 0 {
         return Err((
-            Code::Implicit,
+            ViolationCode::Implicit,
             "the size of its memory operand is not known",
         ));
     }
@@ -88,15 +97,20 @@ pub(super) fn memory(
 }
 
 /// Whether the address is made of what its origin asks for.
-fn form(i: &Instruction, origin: Origin, rules: &Rules) -> Result<(), (Code, &'static str)> {
+fn form(
+    i: &Instruction,
+    origin: Origin,
+    rules: &Rules,
+) -> Result<(), (ViolationCode, &'static str)> {
     let base = i.memory_base();
     match (origin, rules.named_memory) {
         (Origin::Window, _) => in_window(i),
-        (Origin::Registers, NamedMemory::Window) if gpr64(base).is_none() => {
-            Err((Code::Operand, "it has neither prefix 65 nor prefix 67"))
-        }
+        (Origin::Registers, NamedMemory::Window) if gpr64(base).is_none() => Err((
+            ViolationCode::Operand,
+            "it has neither prefix 65 nor prefix 67",
+        )),
         (Origin::Registers, _) if gpr64(base).is_none() => Err((
-            Code::AddressForm,
+            ViolationCode::AddressForm,
             "no register holds a translated address here",
         )),
         _ => Ok(()),
@@ -109,12 +123,12 @@ fn form(i: &Instruction, origin: Origin, rules: &Rules) -> Result<(), (Code, &'s
 /// 32 bits and added to the window's start (SDM volume 1, 3.7.5 and 3.3.7). Not relative to
 /// `eip`, whose place in dom0 no one knows; not in an immediate, a form that no compiler
 /// needs (MOV, moffs).
-fn in_window(i: &Instruction) -> Result<(), (Code, &'static str)> {
+fn in_window(i: &Instruction) -> Result<(), (ViolationCode, &'static str)> {
     let narrow = |r: Register| r == Register::None || gpr32(r).is_some();
     match narrow(i.memory_base()) && narrow(i.memory_index()) && !is_moffs(i.code()) {
         true => Ok(()),
         false => Err((
-            Code::Operand,
+            ViolationCode::Operand,
             "its address is not made of registers of 32 bits and a displacement",
         )),
     }

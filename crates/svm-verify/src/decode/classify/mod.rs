@@ -8,10 +8,10 @@
 mod memory;
 mod operation;
 
-use iced_x86::{Code as Code86, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
+use iced_x86::{Code, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 
-use crate::insn::{Alu, Condition, Insn, Memory, Op, Reg, RegSet, TableRead};
-use crate::report::Code;
+use crate::findings::ViolationCode;
+use crate::insn::{Alu, Condition, Gpr, GprSet, Insn, MemoryOperand, Op, TableRead};
 use crate::targets::{Instructions, NamedMemory, Rules};
 use memory::memory;
 use operation::{kernel_operation, low_half, operation};
@@ -41,7 +41,7 @@ pub enum OperandField {
 }
 
 /// A violation, and the instruction as far as it was classified.
-type Refused = (Code, &'static str, Insn);
+type Refused = (ViolationCode, &'static str, Insn);
 
 /// Turns an instruction into an [`Insn`]. The caller fills in its place.
 pub fn classify(
@@ -56,12 +56,12 @@ pub fn classify(
         flags: i.rflags_modified() != 0,
         relocated: false,
         section: 0,
-        writes: RegSet::NONE,
+        writes: GprSet::NONE,
         low: match rules.named_memory {
             NamedMemory::Window => low_half(i),
-            NamedMemory::None | NamedMemory::SymbolsAndPerCpu => RegSet::NONE,
+            NamedMemory::None | NamedMemory::SymbolsAndPerCpu => GprSet::NONE,
         },
-        memory: Memory::NONE,
+        memory: MemoryOperand::NONE,
         op: match rules.instructions {
             Instructions::Unprivileged => operation(i, field),
             Instructions::Kernel => kernel_operation(i, field),
@@ -84,7 +84,7 @@ pub fn classify(
                 None if kernel && !used.register().is_segment_register() => {}
                 None => {
                     return Err((
-                        Code::Instruction,
+                        ViolationCode::Instruction,
                         "it writes a register of the system",
                         insn,
                     ));
@@ -92,7 +92,7 @@ pub fn classify(
             }
         }
     }
-    if kernel && i.code() == Code86::In_EAX_DX {
+    if kernel && i.code() == Code::In_EAX_DX {
         insn.writes = insn.writes.or(BACKDOOR);
     }
     match memory(i, field, rules, info.used_memory(), &mut insn) {
@@ -104,12 +104,12 @@ pub fn classify(
 /// The registers that `in (%dx),%eax` may change if a hypervisor handles it: VMware's
 /// "backdoor" returns results in all registers but `rsp` and `rbp`
 /// (arch/x86/include/asm/vmware.h; drivers/misc/vmw_balloon.c).
-const BACKDOOR: RegSet = RegSet(!(1 << 4 | 1 << 5));
+const BACKDOOR: GprSet = GprSet(!(1 << 4 | 1 << 5));
 
 /// The registers that an instruction writes, for those kinds of [`Op`] that name
 /// them all and reach no memory but a table entry (SDM volume 2, the operation of
 /// each). `None`: only the decoder's tables have them.
-fn known_writes(op: Op) -> Option<RegSet> {
+fn known_writes(op: Op) -> Option<GprSet> {
     match op {
         Op::Copy { d, .. }
         | Op::Copy32 { d, .. }
@@ -122,9 +122,9 @@ fn known_writes(op: Op) -> Option<RegSet> {
             read: TableRead { op: Alu::Cmp, .. },
             ..
         }
-        | Op::Compare { .. } => Some(RegSet::NONE),
+        | Op::Compare { .. } => Some(GprSet::NONE),
         Op::Table { r, .. } => Some(r.set()),
-        Op::Branch(Condition::Above | Condition::NotEqual, _) | Op::Jump(_) => Some(RegSet::NONE),
+        Op::Branch(Condition::Above | Condition::NotEqual, _) | Op::Jump(_) => Some(GprSet::NONE),
         _ => None,
     }
 }
@@ -135,22 +135,25 @@ fn addressed(
     i: &Instruction,
     field: OperandField,
     rules: &Rules,
-) -> Result<(), (Code, &'static str)> {
+) -> Result<(), (ViolationCode, &'static str)> {
     if i.mnemonic() != Mnemonic::Lea {
         return Ok(());
     }
     if matches!(field, OperandField::Tag | OperandField::Xlate) {
-        return Err((Code::Table, "the driver may not have the table's address"));
+        return Err((
+            ViolationCode::Table,
+            "the driver may not have the table's address",
+        ));
     }
     if field == OperandField::LowDisplacement {
-        return Err((Code::Relocation, NOT_IN_WINDOW));
+        return Err((ViolationCode::Relocation, NOT_IN_WINDOW));
     }
     // An address in a module's own code is for `crate::kernel::references` to judge.
     let own = rules.named_memory == NamedMemory::SymbolsAndPerCpu
         && matches!(field, OperandField::Displacement | OperandField::None);
     if i.is_ip_rel_memory_operand() && !own {
         return Err((
-            Code::AddressForm,
+            ViolationCode::AddressForm,
             "code addresses that data may hold are dom0's",
         ));
     }
@@ -166,17 +169,17 @@ fn writes(access: OpAccess) -> bool {
 }
 
 /// The general-purpose register that this is, or is part of.
-fn gpr(r: Register) -> Option<Reg> {
+fn gpr(r: Register) -> Option<Gpr> {
     let full = r.full_register();
-    full.is_gpr64().then(|| Reg(full.number() as u8))
+    full.is_gpr64().then(|| Gpr(full.number() as u8))
 }
 
 /// The 64-bit register that this is.
-fn gpr64(r: Register) -> Option<Reg> {
-    r.is_gpr64().then(|| Reg(r.number() as u8))
+fn gpr64(r: Register) -> Option<Gpr> {
+    r.is_gpr64().then(|| Gpr(r.number() as u8))
 }
 
 /// The register that a 32-bit name is part of.
-fn gpr32(r: Register) -> Option<Reg> {
-    r.is_gpr32().then(|| Reg(r.number() as u8))
+fn gpr32(r: Register) -> Option<Gpr> {
+    r.is_gpr32().then(|| Gpr(r.number() as u8))
 }

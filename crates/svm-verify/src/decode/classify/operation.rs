@@ -5,7 +5,7 @@ use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 use super::{OperandField, gpr, gpr32, gpr64};
 use crate::decode::allow;
 use crate::insn::{
-    Alu, BranchTarget, Condition, Half, Op, Reg, RegSet, StringKind, Sum, TableRead,
+    Alu, BranchTarget, Condition, Gpr, GprSet, Half, Op, StringKind, Sum, TableRead,
 };
 use crate::schemes;
 
@@ -53,7 +53,7 @@ pub(super) fn operation(i: &Instruction, field: OperandField) -> Op {
 }
 
 /// The first operand, if it is a 64-bit register.
-fn first_register(i: &Instruction) -> Option<Reg> {
+fn first_register(i: &Instruction) -> Option<Gpr> {
     (i.op0_kind() == OpKind::Register).then(|| gpr64(i.op0_register()))?
 }
 
@@ -78,7 +78,7 @@ fn branch(i: &Instruction) -> Op {
 }
 
 /// Both operands, if they are 64-bit registers: destination first.
-fn two_registers(i: &Instruction) -> Option<(Reg, Reg)> {
+fn two_registers(i: &Instruction) -> Option<(Gpr, Gpr)> {
     let both = i.op0_kind() == OpKind::Register && i.op1_kind() == OpKind::Register;
     both.then_some(())?;
     Some((gpr64(i.op0_register())?, gpr64(i.op1_register())?))
@@ -135,7 +135,7 @@ fn lea(i: &Instruction, field: OperandField) -> Op {
     };
     let base = i.memory_base();
     let inputs = [base, i.memory_index()].into_iter().filter_map(gpr);
-    let inputs = inputs.fold(RegSet::NONE, |set, r| set.or(r.set()));
+    let inputs = inputs.fold(GprSet::NONE, |set, r| set.or(r.set()));
     let simple = d.is_gpr64() && field == OperandField::None;
     let sum = gpr64(base).filter(|_| simple).and_then(|base| sum(i, base));
     Op::Lea {
@@ -146,7 +146,7 @@ fn lea(i: &Instruction, field: OperandField) -> Op {
 }
 
 /// The sum of `lea`, if it begins with this base.
-fn sum(i: &Instruction, base: Reg) -> Option<Sum> {
+fn sum(i: &Instruction, base: Gpr) -> Option<Sum> {
     let disp = i32::try_from(i.memory_displacement64() as i64).ok()?;
     match (i.memory_index(), i.memory_index_scale(), disp) {
         (Register::None, ..) => Some(Sum::Offset(base, disp)),
@@ -158,14 +158,14 @@ fn sum(i: &Instruction, base: Reg) -> Option<Sum> {
 /// The register whose upper half an instruction certainly clears: its destination, of 32
 /// bits (SDM volume 1, 3.4.1.1). Not of instructions that write it sometimes only, as
 /// `bsf` and `cmpxchg` do, nor of `xchg %eax,%eax`, which is `nop`.
-pub(super) fn low_half(i: &Instruction) -> RegSet {
+pub(super) fn low_half(i: &Instruction) -> GprSet {
     use Mnemonic::*;
     let writes = matches!(
         i.mnemonic(),
         Mov | Movzx | Movsx | Lea | Add | Adc | Sub | Sbb | And | Or | Xor | Not | Neg | Inc | Dec
     );
     let d = (writes && i.op0_kind() == OpKind::Register).then(|| gpr32(i.op0_register()));
-    d.flatten().map_or(RegSet::NONE, Reg::set)
+    d.flatten().map_or(GprSet::NONE, Gpr::set)
 }
 
 fn arithmetic(i: &Instruction, field: OperandField) -> Op {

@@ -4,10 +4,10 @@ use yaxpeax_x86::long_mode::{
     Instruction as Second, Operand, RegSpec, behavior::AccessVisitor, register_class,
 };
 
-use crate::insn::{Condition, Insn, Op, Reg, RegSet};
+use crate::insn::{Condition, Gpr, GprSet, Insn, Op};
 
 /// Collects the general-purpose registers that are written.
-struct Written(RegSet);
+struct Written(GprSet);
 
 impl AccessVisitor for Written {
     fn register_write(&mut self, r: RegSpec) {
@@ -19,7 +19,7 @@ impl AccessVisitor for Written {
             register_class::B => r.num() & 3,
             _ => return,
         };
-        self.0 = self.0.or(Reg(number).set());
+        self.0 = self.0.or(Gpr(number).set());
     }
     fn register_read(&mut self, _: RegSpec) {}
     fn memory_read(&mut self, _: Option<u64>, _: u32) {}
@@ -48,7 +48,7 @@ fn is_known(op: Op) -> bool {
 /// Whether the second decoding's destination is the register, of 32 bits, whose upper half
 /// the interpretation believes cleared; true if there is none.
 pub(super) fn clears(insn: &Insn, second: &Second) -> bool {
-    let is_destination = |r: Reg| {
+    let is_destination = |r: Gpr| {
         let d = second.operand(0);
         matches!(d, Operand::Register { reg } if reg.class() == register_class::D && reg.num() == r.0)
     };
@@ -61,7 +61,7 @@ pub(super) fn writes(insn: &Insn, second: &Second) -> bool {
     if is_known(insn.op) {
         return true;
     }
-    let mut written = Written(RegSet::NONE);
+    let mut written = Written(GprSet::NONE);
     // Strings, `bt` on memory and clocks: the decoder does not say.
     let _ = second.behavior().visit_accesses(&mut written);
     written.0.0 & !insn.writes.0 == 0

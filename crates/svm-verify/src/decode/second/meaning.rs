@@ -5,7 +5,7 @@ use iced_x86::Instruction;
 use yaxpeax_x86::long_mode::{Instruction as Second, Opcode, Operand, RegSpec, register_class};
 
 use super::size;
-use crate::insn::{Alu, Condition, Op, Reg, StringKind};
+use crate::insn::{Alu, Condition, Gpr, Op, StringKind};
 
 /// Whether the second decoding does what the interpretation believes.
 pub(super) fn does(op: Op, i: &Instruction, second: &Second) -> bool {
@@ -151,7 +151,7 @@ fn same_target(i: &Instruction, second: &Second) -> bool {
     immediate(second, 0) == Some(distance as i64)
 }
 
-fn is_register(r: RegSpec, expected: Reg, size: u8) -> bool {
+fn is_register(r: RegSpec, expected: Gpr, size: u8) -> bool {
     let class = match size {
         8 => register_class::Q,
         4 => register_class::D,
@@ -160,11 +160,11 @@ fn is_register(r: RegSpec, expected: Reg, size: u8) -> bool {
     r.class() == class && r.num() == expected.0
 }
 
-fn register(second: &Second, n: u8, expected: Reg, size: u8) -> bool {
+fn register(second: &Second, n: u8, expected: Gpr, size: u8) -> bool {
     matches!(second.operand(n), Operand::Register { reg } if is_register(reg, expected, size))
 }
 
-fn registers(second: &Second, d: Reg, s: Reg, size: u8) -> bool {
+fn registers(second: &Second, d: Gpr, s: Gpr, size: u8) -> bool {
     register(second, 0, d, size) && register(second, 1, s, size)
 }
 

@@ -58,7 +58,7 @@ pub fn agrees(
 }
 
 /// Whether both decoders read as many bytes. This is all that is compared for system
-/// instructions ([`crate::decode::allow::Verdict::System`]).
+/// instructions ([`crate::decode::allow::Admission::System`]).
 pub fn same_length(
     decoder: &InstDecoder,
     i: &Instruction,

@@ -9,7 +9,7 @@ use iced_x86::{
 use twin_abi::Scheme;
 
 use super::*;
-use crate::decode::allow::{self, Verdict};
+use crate::decode::allow::{self, Admission};
 use crate::decode::classify::{self, OperandField};
 use crate::decode::prefix;
 use crate::targets::Rules;
@@ -72,7 +72,7 @@ fn compared(
     factory: &mut InstructionInfoFactory,
 ) -> Option<(Instruction, Result<(), &'static str>)> {
     let i = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE).decode();
-    if allow::verdict(i.code()) != Verdict::Allowed {
+    if allow::admission(i.code()) != Admission::Allowed {
         return None;
     }
     let rules = Rules::hypervisor(scheme);
@@ -158,7 +158,7 @@ fn the_decoders_agree_on_every_operand_in_the_window() {
         )
     };
     let listed = Code::values()
-        .filter(|&code| allow::verdict(code) == Verdict::Allowed)
+        .filter(|&code| allow::admission(code) == Admission::Allowed)
         .filter(|code| !LOST.contains(code) && !allow::wide_move(*code));
     let missing: Vec<Code> = listed
         .filter(has(memory))
@@ -175,7 +175,7 @@ fn the_decoders_agree_on_every_operand_in_the_window() {
 #[test]
 fn the_decoders_agree_on_every_listed_instruction() {
     let seen = agreed(all_heads().filter(|(_, scheme)| *scheme == Scheme::Stlb));
-    let listed = Code::values().filter(|&code| allow::verdict(code) == Verdict::Allowed);
+    let listed = Code::values().filter(|&code| allow::admission(code) == Admission::Allowed);
     let missing: Vec<Code> = listed
         .filter(|code| !seen.contains(code) && !LOST.contains(code))
         // This test writes no EVEX prefix; the fixture `class_avx512` has them.

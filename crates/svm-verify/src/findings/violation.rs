@@ -1,7 +1,7 @@
 //! Violations: what the verifier reports about an object that it refuses.
 //!
 //! A [`Violation`] names the rule, the place, the instruction, why the rule is
-//! not met and what to do. Its [`Code`] is stable: scripts and tests match on
+//! not met and what to do. Its [`ViolationCode`] is stable: scripts and tests match on
 //! the string of it, never on the wording of the reason.
 
 use std::fmt;
@@ -25,30 +25,24 @@ pub enum Rule {
     P5,
 }
 
-/// Defines [`Code`], its strings, rules and remedies: one line a code.
+/// Defines [`ViolationCode`], its names, rules and remedies: one entry a code.
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $rule:ident, $remedy:literal;)*) => {
-        /// Which rule exactly is not met.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Code { $($(#[$doc])* $name,)* }
+        twin_abi::listed! {
+            /// Which rule exactly is not met.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+            pub enum ViolationCode { $($(#[$doc])* $name => $text),* }
+        }
 
-        impl Code {
-            /// Every code, in the order of the rules.
-            pub const ALL: &'static [Code] = &[$(Code::$name,)*];
-
-            /// The stable short name, such as `P1-untranslated`.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Code::$name => $text,)* }
-            }
-
+        impl ViolationCode {
             /// The property it belongs to.
             pub fn rule(self) -> Rule {
-                match self { $(Code::$name => Rule::$rule,)* }
+                match self { $(ViolationCode::$name => Rule::$rule,)* }
             }
 
             /// What to do about it.
             pub fn remedy(self) -> &'static str {
-                match self { $(Code::$name => $remedy,)* }
+                match self { $(ViolationCode::$name => $remedy,)* }
             }
         }
     };
@@ -174,20 +168,20 @@ codes! {
         "read the table only in checks, as docs/spec/sequences.md shows them";
 }
 
-impl Code {
+impl ViolationCode {
     /// What it means, why it cannot be accepted, what to do, an example.
     pub fn explanation(self) -> twin_abi::explanation::Explanation {
         super::explanations::explanation(self)
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for ViolationCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl Serialize for Code {
+impl Serialize for ViolationCode {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }
@@ -199,7 +193,7 @@ pub struct Violation {
     /// The property that is broken.
     pub rule: Rule,
     /// The exact rule.
-    pub code: Code,
+    pub code: ViolationCode,
     /// Name of the section; empty where the whole object is meant.
     pub section: String,
     /// Byte offset in the section.
@@ -264,7 +258,7 @@ mod tests {
     #[test]
     fn codes_are_distinct_and_begin_with_their_rule() {
         let mut seen = std::collections::HashSet::new();
-        for &code in Code::ALL {
+        for code in ViolationCode::ALL {
             assert!(seen.insert(code.as_str()), "{code} twice");
             let prefix = match code.rule() {
                 Rule::Object => "object-".to_string(),

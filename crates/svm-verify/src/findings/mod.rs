@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use elf_loader::{Object, Place, SectionId};
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
 
-pub use violation::{Code, Rule, Violation, Violations};
+pub use violation::{Rule, Violation, ViolationCode, Violations};
 
 /// Collects violations of one object.
-pub struct Report<'o> {
+pub struct Findings<'o> {
     object: &'o Object<'o>,
     limit: usize,
     list: Vec<(SectionId, Violation)>,
@@ -21,10 +21,10 @@ pub struct Report<'o> {
     symbols: Option<Vec<(SectionId, u64, &'o str)>>,
 }
 
-impl<'o> Report<'o> {
+impl<'o> Findings<'o> {
     /// An empty one that keeps at most `limit` violations.
     pub fn new(object: &'o Object<'o>, limit: usize) -> Self {
-        Report {
+        Findings {
             object,
             limit,
             list: Vec::new(),
@@ -39,7 +39,7 @@ impl<'o> Report<'o> {
     }
 
     /// A violation of the object as a whole.
-    pub fn object(&mut self, code: Code, reason: impl Into<Cow<'static, str>>) {
+    pub fn object(&mut self, code: ViolationCode, reason: impl Into<Cow<'static, str>>) {
         self.add(SectionId(0), None, code, reason.into());
     }
 
@@ -48,13 +48,19 @@ impl<'o> Report<'o> {
         &mut self,
         section: SectionId,
         offset: u64,
-        code: Code,
+        code: ViolationCode,
         reason: impl Into<Cow<'static, str>>,
     ) {
         self.add(section, Some(offset), code, reason.into());
     }
 
-    fn add(&mut self, id: SectionId, offset: Option<u64>, code: Code, reason: Cow<'static, str>) {
+    fn add(
+        &mut self,
+        id: SectionId,
+        offset: Option<u64>,
+        code: ViolationCode,
+        reason: Cow<'static, str>,
+    ) {
         self.total += 1;
         if self.list.len() >= self.limit {
             return;

@@ -36,7 +36,7 @@ impl Starts {
 }
 
 /// All instructions of an object.
-pub struct Program {
+pub struct Disassembly {
     /// In the order of sections and offsets.
     pub insns: Vec<Insn>,
     /// Which of them are direct branches: all that have a target, in order.
@@ -47,10 +47,10 @@ pub struct Program {
     starts: Vec<Starts>,
 }
 
-impl Program {
-    /// An empty program with room for this many instructions.
-    pub fn with_capacity(instructions: usize) -> Program {
-        Program {
+impl Disassembly {
+    /// An empty one with room for this many instructions.
+    pub fn with_capacity(instructions: usize) -> Disassembly {
+        Disassembly {
             insns: Vec::with_capacity(instructions),
             branches: Vec::new(),
             vectors: false,

@@ -1,0 +1,244 @@
+//! Mutants of code for a window (`docs/spec/window.md`): the verifier must reject each.
+//!
+//! ```text
+//! operand   65 67 8b 47 08      mov %gs:8(%edi), %eax
+//!           67 8b 47 08         without 65          65 8b 47 08    without 67
+//!           8b 47 08            without both        64 67 8b ...   another segment
+//! stack     push, pop, sub $N,%rsp, lea N(%rsp),%rsp: left out, and N changed
+//! string    movabs $twin_window, %t ; mov %edi, %edi ; lea (%rdi,%t), %rdi:
+//!           each left out; the sum scaled; another constant
+//! ```
+//!
+//! What is left out is filled up with `nop`. A move of `rsp` matters only where the function
+//! is left after it: functions without `ret` keep theirs.
+
+use std::ops::Range;
+
+use elf_loader::{Object, Relocation, SectionId};
+use iced_x86::{Code, Mnemonic, OpKind, Register};
+use process_lab::random::Random;
+use twin_abi::names;
+
+use super::check::decode;
+use super::mutant::Change;
+use super::tally::ask_in;
+use super::{Mutant, MutantKind, Piece, Tally};
+use crate::mutants::reach;
+
+const NOP: u8 = 0x90;
+const GS: u8 = 0x65;
+const FS: u8 = 0x64;
+const ADDRESS_SIZE: u8 = 0x67;
+
+/// An instruction that the confinement depends on, with the mutants of it.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    function: String,
+    mutants: Vec<Mutant>,
+}
+
+/// The instructions of an object with a window that some path reaches, in the order of the
+/// code, as far as a mutant of them can do harm.
+pub fn subjects(object: &Object<'_>) -> Vec<Subject> {
+    let reached = &reach::reached(object);
+    let mut found = Vec::new();
+    for (section, function, range) in functions(object) {
+        let pieces: Vec<Piece> = decode(object, section, range)
+            .into_iter()
+            .filter(|piece| reached.contains((section, piece.at)))
+            .collect();
+        let returns = pieces.iter().any(|p| p.decoded.mnemonic() == Mnemonic::Ret);
+        for (n, piece) in pieces.iter().enumerate() {
+            let place = Place {
+                section,
+                function: &function,
+                piece,
+            };
+            let mut mutants = place.operand();
+            if returns {
+                mutants.extend(place.stack());
+            }
+            if is_window_start(object, piece) {
+                mutants.extend(pointers(section, &function, &pieces[n..]));
+            }
+            if !mutants.is_empty() {
+                let function = function.clone();
+                found.push(Subject { function, mutants });
+            }
+        }
+    }
+    found
+}
+
+/// Shows the verifier the mutants of `count` instructions.
+pub fn judge_window(
+    object: &mut Object<'static>,
+    subjects: &[Subject],
+    count: usize,
+    seed: u64,
+) -> Tally {
+    let mut random = Random::new(seed);
+    let mut tally = Tally::default();
+    for _ in 0..count {
+        let subject = &subjects[random.below(subjects.len() as u64) as usize];
+        tally.checks += 1;
+        for mutant in &subject.mutants {
+            ask_in(object, &subject.function, mutant.clone(), &mut tally);
+        }
+    }
+    tally
+}
+
+/// The functions of an object: section, name and bytes.
+fn functions(object: &Object<'_>) -> Vec<(SectionId, String, Range<u64>)> {
+    let symbols = object.symbols().filter_map(|(_, symbol)| {
+        let elf_loader::Place::In(section) = symbol.place else {
+            return None;
+        };
+        let code = object.section(section).is_code() && symbol.size > 0;
+        let range = symbol.value..symbol.value + symbol.size;
+        code.then(|| (section, symbol.name.to_string(), range))
+    });
+    let mut functions: Vec<_> = symbols.collect();
+    functions.sort_by_key(|(section, _, range)| (section.0, range.start));
+    functions.dedup_by_key(|(section, _, range)| (section.0, range.start));
+    functions
+}
+
+/// One instruction, to be changed.
+struct Place<'p> {
+    section: SectionId,
+    function: &'p str,
+    piece: &'p Piece,
+}
+
+impl Place<'_> {
+    /// The mutant with these bytes in place of the instruction's, filled up.
+    fn mutant(&self, kind: MutantKind, what: &str, bytes: &[u8], moved: u64) -> Mutant {
+        let piece = self.piece;
+        let mut padded = bytes.to_vec();
+        padded.resize(piece.bytes.len(), NOP);
+        let relocations = piece.relocations.iter().map(|r| Relocation {
+            offset: piece.at + r.offset - moved,
+            ..*r
+        });
+        let relocations = match bytes.is_empty() {
+            true => Vec::new(),
+            false => relocations.collect(),
+        };
+        Mutant {
+            kind,
+            harmless: false,
+            text: format!(
+                "{}: {} at {:#x}: {what}",
+                self.function,
+                svm_rewrite::syntax::plain(&piece.decoded),
+                piece.at
+            ),
+            section: self.section,
+            range: piece.at..piece.at + piece.bytes.len() as u64,
+            change: Change::Replace(padded, relocations),
+        }
+    }
+
+    fn deleted(&self) -> Mutant {
+        self.mutant(MutantKind::Deleted, "left out", &[], 0)
+    }
+
+    /// Those of an operand in the window: its prefixes come first.
+    fn operand(&self) -> Vec<Mutant> {
+        let bytes = &self.piece.bytes;
+        let head = bytes.iter().take_while(|b| is_prefix(**b)).count();
+        let (head, rest) = bytes.split_at(head);
+        let reaches = self.piece.decoded.memory_base() != Register::None
+            || self.piece.decoded.memory_displ_size() != 0;
+        if !reaches || !head.contains(&GS) || !head.contains(&ADDRESS_SIZE) {
+            return Vec::new();
+        }
+        let without = |gone: &[u8]| -> Vec<u8> {
+            let kept = head.iter().filter(|b| !gone.contains(b)).copied();
+            kept.chain(rest.iter().copied()).collect()
+        };
+        let other: Vec<u8> = head
+            .iter()
+            .map(|b| if *b == GS { FS } else { *b })
+            .chain(rest.iter().copied())
+            .collect();
+        let made = [
+            ("without 65", without(&[GS]), 1),
+            ("without 67", without(&[ADDRESS_SIZE]), 1),
+            ("without 65 and 67", without(&[GS, ADDRESS_SIZE]), 2),
+            ("64 for 65", other, 0),
+        ];
+        made.into_iter()
+            .map(|(what, bytes, moved)| self.mutant(MutantKind::Prefix, what, &bytes, moved))
+            .collect()
+    }
+
+    /// Those of a move of `rsp`.
+    fn stack(&self) -> Vec<Mutant> {
+        let iced = &self.piece.decoded;
+        let moves = match iced.code() {
+            Code::Push_r64 | Code::Pop_r64 => true,
+            Code::Add_rm64_imm8 | Code::Sub_rm64_imm8 | Code::Lea_r64_m => {
+                iced.op0_kind() == OpKind::Register && iced.op0_register() == Register::RSP
+            }
+            _ => false,
+        };
+        if !moves {
+            return Vec::new();
+        }
+        let mut mutants = vec![self.deleted()];
+        if !matches!(iced.code(), Code::Push_r64 | Code::Pop_r64) {
+            // The constant is the last byte, or the first of four.
+            let size = if iced.memory_displ_size() > 1 { 4 } else { 1 };
+            let at = self.piece.bytes.len() - size;
+            for (what, change) in [("8 more", 8), ("8 less", 0xf8), ("one more", 1)] {
+                let mut bytes = self.piece.bytes.clone();
+                bytes[at] = bytes[at].wrapping_add(change);
+                mutants.push(self.mutant(MutantKind::StackPointer, what, &bytes, 0));
+            }
+        }
+        mutants
+    }
+}
+
+fn is_prefix(byte: u8) -> bool {
+    matches!(
+        byte,
+        0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3
+    )
+}
+
+fn is_window_start(object: &Object<'_>, piece: &Piece) -> bool {
+    let names = |r: &Relocation| object.symbol(r.symbol).name == names::WINDOW;
+    piece.relocations.iter().any(names)
+}
+
+/// Those of the instructions from the window's start up to the string instruction.
+fn pointers(section: SectionId, function: &str, pieces: &[Piece]) -> Vec<Mutant> {
+    let Some(string) = pieces
+        .iter()
+        .take(6)
+        .position(|p| p.decoded.is_string_instruction())
+    else {
+        return Vec::new();
+    };
+    let mut mutants = Vec::new();
+    for piece in &pieces[..string] {
+        let place = Place {
+            section,
+            function,
+            piece,
+        };
+        mutants.push(place.deleted());
+        if piece.decoded.mnemonic() == Mnemonic::Lea {
+            // The scale is in the top bits of the SIB byte, the last.
+            let mut bytes = piece.bytes.clone();
+            let last = bytes.len() - 1;
+            bytes[last] ^= 0x40;
+            mutants.push(place.mutant(MutantKind::Register, "index times 2", &bytes, 0));
+        }
+    }
+    mutants
+}
