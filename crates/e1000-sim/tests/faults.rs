@@ -2,33 +2,33 @@
 
 use e1000_sim::inject::campaign::{self, Options};
 use e1000_sim::inject::fault::FaultKind;
-use e1000_sim::inject::tally::Column;
-use process_lab::program::Variant;
+use e1000_sim::inject::tally::{Column, Tally};
+use e1000_sim::transport::mailbox::SharedPages;
+use process_lab::program::{Scheme, Variant};
 
-#[test]
-fn faults_in_the_drivers_data_stop_the_driver_and_nothing_else() {
+/// A sample of a scheme's faults: nothing but the driver stopped. Gives the counts, and
+/// how many faults there were.
+fn sample(scheme: Scheme) -> (SharedPages<Tally>, u64) {
     let options = Options {
         faults: 5 * FaultKind::ALL.len() as u64,
         seed: 1,
         first: 0,
         verbose: true,
-        variant: Variant::ALL[0],
+        variant: Variant::plain(scheme),
     };
-    let (tally, violations) =
+    let (pages, violations) =
         campaign::supervised(&options).unwrap_or_else(|error| panic!("{error}"));
-    let tally = tally.get();
+    let tally = pages.get();
     println!("{}", tally.table());
     assert!(violations.is_empty(), "{violations:#?}");
-    let injected = tally.total(Column::Injected);
-    assert!(
-        injected >= options.faults * 9 / 10,
-        "only {injected} struck"
-    );
-    assert_eq!(tally.total(Column::Served), injected);
-    // Faults detected by the stack protector, the call table and time limits occur.
+    assert_eq!(tally.total(Column::Served), tally.total(Column::Injected));
+    (pages, options.faults)
+}
+
+/// Faults detected by the stack protector, the call table and time limits occur.
+fn all_endings_occur(tally: &Tally) {
     let ends = |kind, column| tally.count(kind, column) > 0;
     assert!(ends(FaultKind::StackCanary, Column::Detected));
-    assert!(ends(FaultKind::StackReturn, Column::Aborted));
     assert!(ends(FaultKind::FunctionMiddle, Column::Aborted));
     assert!(ends(FaultKind::DmaAddress, Column::Detected));
     for column in [
@@ -39,4 +39,25 @@ fn faults_in_the_drivers_data_stop_the_driver_and_nothing_else() {
     ] {
         assert!(tally.total(column) > 0, "no {column:?}");
     }
+}
+
+#[test]
+fn faults_in_the_drivers_data_stop_the_driver_and_nothing_else() {
+    let (pages, faults) = sample(Scheme::Stlb);
+    let tally = pages.get();
+    let injected = tally.total(Column::Injected);
+    assert!(injected >= faults * 9 / 10, "only {injected} struck");
+    assert!(tally.count(FaultKind::StackReturn, Column::Aborted) > 0);
+    all_endings_occur(tally);
+}
+
+#[test]
+fn nor_do_they_through_a_window() {
+    let (pages, faults) = sample(Scheme::Window32);
+    let tally = pages.get();
+    let injected = tally.total(Column::Injected);
+    assert!(injected >= faults * 8 / 10, "only {injected} struck");
+    // The driver's own stack has none.
+    assert_eq!(tally.count(FaultKind::StackReturn, Column::Injected), 0);
+    all_endings_occur(tally);
 }

@@ -189,20 +189,23 @@ impl<'a> Instance<'a> {
         }
     }
 
-    /// dom0's memory, and with a window the data stack.
+    /// dom0's memory, and with a window the data stack. The runtime finds what was added
+    /// first soonest: the stack at every entry, RAM with every packet.
     fn add_memory(&self, testbed: *mut Testbed) -> Result<(), LiveError> {
-        for region in &self.regions {
-            // SAFETY: the testbed is alive, and the region's file.
-            let added = unsafe { runtime::twin_testbed_add_region(testbed, region) };
-            let range = region.dom0_start..region.dom0_start + region.length;
-            done(testbed, added, range)?;
-        }
         if has_window(self.payload) {
             let DataStack { fd, offset } = self.data_stack;
             // SAFETY: as above; the block is ours.
             let added = unsafe { runtime::twin_testbed_add_stack(testbed, self.cpu, fd, offset) };
             let view = (self.cpu as u64 & !(twin_abi::stack::BLOCK - 1)) + STACK_VIEW;
             done(testbed, added, view..view + twin_abi::stack::BLOCK)?;
+        }
+        let mut regions: Vec<_> = self.regions.iter().collect();
+        regions.sort_by_key(|region| std::cmp::Reverse(region.length));
+        for region in regions {
+            // SAFETY: the testbed is alive, and the region's file.
+            let added = unsafe { runtime::twin_testbed_add_region(testbed, region) };
+            let range = region.dom0_start..region.dom0_start + region.length;
+            done(testbed, added, range)?;
         }
         Ok(())
     }
