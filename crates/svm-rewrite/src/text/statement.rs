@@ -60,30 +60,9 @@ impl Statement {
 
 /// Instruction prefixes that `as` takes as statements of their own.
 const PREFIXES: [&[u8]; 24] = [
-    b"lock",
-    b"rep",
-    b"repe",
-    b"repz",
-    b"repne",
-    b"repnz",
-    b"data16",
-    b"data32",
-    b"addr16",
-    b"addr32",
-    b"rex",
-    b"rex64",
-    b"rex.w",
-    b"rex.wrxb",
-    b"cs",
-    b"ds",
-    b"es",
-    b"fs",
-    b"gs",
-    b"ss",
-    b"notrack",
-    b"bnd",
-    b"xacquire",
-    b"xrelease",
+    b"lock", b"rep", b"repe", b"repz", b"repne", b"repnz", b"data16", b"data32", b"addr16",
+    b"addr32", b"rex", b"rex64", b"rex.w", b"rex.wrxb", b"cs", b"ds", b"es", b"fs", b"gs", b"ss",
+    b"notrack", b"bnd", b"xacquire", b"xrelease",
 ];
 
 const SYMBOL: u8 = 1;
@@ -384,13 +363,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                Label,
-                Directive,
-                Assignment,
-                Prefix,
-                Instruction,
-                Instruction,
-                Instruction
+                Label, Directive, Assignment, Prefix, Instruction, Instruction, Instruction
             ]
         );
     }
@@ -403,14 +376,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                Definition,
-                Definition,
-                Definition,
-                Opaque,
-                Opaque,
-                Opaque,
-                Opaque,
-                Instruction
+                Definition, Definition, Definition, Opaque, Opaque, Opaque, Opaque, Instruction
             ]
         );
     }

@@ -190,28 +190,12 @@ mod tests {
     fn expected(target: Target) -> Option<[&'static str; 10]> {
         match target {
             Target::Hypervisor => Some([
-                "CodeAlone",
-                "Never",
-                "Unprivileged",
-                "None",
-                "Refused",
-                "Shadowed",
-                "MayContinue",
-                "Refused",
-                "Own",
-                "Untrusted",
+                "CodeAlone", "Never", "Unprivileged", "None", "Refused", "Shadowed", "MayContinue",
+                "Refused", "Own", "Untrusted",
             ]),
             Target::Linux => Some([
-                "Module",
-                "ByKernelTables",
-                "Kernel",
-                "SymbolsAndPerCpu",
-                "Near",
-                "Trusted",
-                "EndThread",
-                "Allowed",
-                "Compiled",
-                "KeepByPsabi",
+                "Module", "ByKernelTables", "Kernel", "SymbolsAndPerCpu", "Near", "Trusted",
+                "EndThread", "Allowed", "Compiled", "KeepByPsabi",
             ]),
             Target::Process => None,
         }
