@@ -191,10 +191,7 @@ impl CommandLine {
     /// Whether intermediate files are kept.
     pub fn saves_temporaries(&self) -> bool {
         self.any(&[
-            "-save-temps",
-            "-save-temps=cwd",
-            "-save-temps=obj",
-            "--save-temps",
+            "-save-temps", "-save-temps=cwd", "-save-temps=obj", "--save-temps",
         ])
     }
 

@@ -109,11 +109,7 @@ fn liveness(counts: &LivenessCounts) -> String {
     let all = counts.total();
     let dead = &counts.dead_registers;
     let [flags, none, one, two, more] = [
-        counts.flags_live,
-        dead.none,
-        dead.one,
-        dead.two,
-        dead.three_or_more,
+        counts.flags_live, dead.none, dead.one, dead.two, dead.three_or_more,
     ]
     .map(|n| percent(n, all));
     format!(

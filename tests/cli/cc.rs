@@ -67,12 +67,7 @@ fn with_program() -> Sandbox {
 #[test]
 fn a_program_is_compiled_and_linked_in_one_go() {
     for flags in [
-        "-O0",
-        "-O2",
-        "-O3 -g",
-        "-O2 -fPIC -pie",
-        "-O1 -no-pie",
-        "-pipe -Os",
+        "-O0", "-O2", "-O3 -g", "-O2 -fPIC -pie", "-O1 -no-pie", "-pipe -Os",
     ] {
         let sandbox = with_program();
         done(&cc(&sandbox, &format!("{flags} program.c -o program")));
@@ -197,12 +192,7 @@ fn what_cannot_be_rewritten_is_named_and_leaves_nothing() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");
     for part in [
-        "bad.c",
-        "line ",
-        ".text+",
-        "in f+",
-        "fxsave",
-        "[unsupported]",
+        "bad.c", "line ", ".text+", "in f+", "fxsave", "[unsupported]",
     ] {
         assert!(errors.contains(part), "{part}: {errors}");
     }

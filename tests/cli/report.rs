@@ -80,12 +80,7 @@ fn run(report: &str) -> (Sandbox, Vec<u8>) {
     sandbox.write("text.s", DRIVER.replace("ret", "jmp __x86_return_thunk"));
     sandbox.write("empty.o", "");
     let inputs = [
-        "driver.o",
-        "evil.o",
-        "missing.o",
-        "empty.o",
-        "evil.s",
-        "text.s",
+        "driver.o", "evil.o", "missing.o", "empty.o", "evil.s", "text.s",
     ];
     let options = [
         "rewrite", "--target", "linux", "-d", "out", "--report", report,
@@ -180,13 +175,7 @@ fn a_report_of_nothing_is_a_report() {
     for report in ["r.json", "r.jsonl"] {
         sandbox.write("list", "");
         let options = [
-            "rewrite",
-            "--files-from",
-            "list",
-            "-d",
-            "out",
-            "--report",
-            report,
+            "rewrite", "--files-from", "list", "-d", "out", "--report", report,
         ];
         sandbox.run(&options).ok();
         assert_eq!(json(&sandbox.read(report))["version"], 1);

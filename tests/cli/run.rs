@@ -115,12 +115,7 @@ fn a_signal_is_that_of_twin_run() {
 #[test]
 fn two_paths_as_json() {
     let options = [
-        "--path",
-        "native,twin",
-        "--packets",
-        "8",
-        "--format",
-        "json",
+        "--path", "native,twin", "--packets", "8", "--format", "json",
     ];
     let json = run(&[&["e1000.ko"], &options[..]].concat()).ok().json();
     assert_eq!(names(&json["paths"]), ["native", "twin"]);
@@ -224,11 +219,7 @@ fn all_experiments_leave_figures_whose_parts_add_up() {
     }
     assert_eq!(sandbox.read("out/results.txt"), outcome.text().as_bytes());
     for part in [
-        "Figure 5",
-        "Figure 10",
-        "Slow-down",
-        "Table 1",
-        "eth_type_trans",
+        "Figure 5", "Figure 10", "Slow-down", "Table 1", "eth_type_trans",
     ] {
         assert!(outcome.text().contains(part), "{}", outcome.text());
     }

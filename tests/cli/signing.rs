@@ -42,20 +42,8 @@ fn rewrite(sandbox: &Sandbox, arguments: &[&str]) -> Answer {
 /// A key of RSA with 2048 bits and its certificate, as files of each form.
 fn with_keys(sandbox: &Sandbox) {
     let make = [
-        "req",
-        "-new",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "36500",
-        "-subj",
-        "/O=twin/CN=test",
-        "-keyout",
-        "key.pem",
-        "-out",
-        "cert.pem",
+        "req", "-new", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "36500", "-subj",
+        "/O=twin/CN=test", "-keyout", "key.pem", "-out", "cert.pem",
     ];
     good(sandbox, "openssl", &make);
     good(
@@ -97,12 +85,7 @@ fn modinfo_shows_what_made_a_module() {
         let kept = all.lines().filter(|line| {
             let key = line.split(':').next().unwrap_or_default();
             [
-                "description",
-                "license",
-                "depends",
-                "vermagic",
-                "parm",
-                "alias",
+                "description", "license", "depends", "vermagic", "parm", "alias",
             ]
             .contains(&key)
         });
@@ -144,11 +127,7 @@ fn made_from_this_file_and_from_no_other() {
     other[at] ^= 1;
     sandbox.write("other.ko", other);
     let verify = [
-        "verify",
-        "--target",
-        "linux",
-        "plain.ko",
-        "--check-original",
+        "verify", "--target", "linux", "plain.ko", "--check-original",
     ];
     for original in ["e1000.ko", "e1000.ko.gz"] {
         let outcome = sandbox.run(&[&verify[..], &[original]].concat()).ok();
@@ -255,22 +234,8 @@ fn openssl_verifies_a_signature_and_makes_the_same() {
     sandbox.write("message", message);
     sandbox.write("body", body);
     let verify = [
-        "cms",
-        "-verify",
-        "-binary",
-        "-inform",
-        "DER",
-        "-in",
-        "message",
-        "-certfile",
-        "cert.pem",
-        "-CAfile",
-        "cert.pem",
-        "-purpose",
-        "any",
-        "-out",
-        "/dev/null",
-        "-content",
+        "cms", "-verify", "-binary", "-inform", "DER", "-in", "message", "-certfile", "cert.pem",
+        "-CAfile", "cert.pem", "-purpose", "any", "-out", "/dev/null", "-content",
     ];
     good(&sandbox, "openssl", &[&verify[..], &["body"]].concat());
     // One byte of difference, and it does not verify.
@@ -303,15 +268,7 @@ fn keys_of_every_form_sign_the_same_bytes_at_any_number_of_jobs() {
     std::fs::copy(sandbox.path("e1000.ko"), sandbox.path("copy.ko")).expect("a copy");
     let sign = |key: &str, certificate: &str, jobs: &str| {
         let options = [
-            "--sign",
-            key,
-            certificate,
-            "-j",
-            jobs,
-            "-d",
-            "out",
-            "e1000.ko",
-            "copy.ko",
+            "--sign", key, certificate, "-j", jobs, "-d", "out", "e1000.ko", "copy.ko",
         ];
         rewrite(&sandbox, &options).ok();
         (sandbox.read("out/e1000.ko"), sandbox.read("out/copy.ko"))
@@ -340,27 +297,12 @@ fn keys_that_are_refused() {
     ];
     good(&sandbox, "openssl", &elliptic);
     let locked = [
-        "pkey",
-        "-in",
-        "key.pem",
-        "-aes256",
-        "-passout",
-        "pass:x",
-        "-out",
-        "locked.pem",
+        "pkey", "-in", "key.pem", "-aes256", "-passout", "pass:x", "-out", "locked.pem",
     ];
     good(&sandbox, "openssl", &locked);
     let refused = |target: &str, key: &str, certificate: &str| {
         let args = [
-            "rewrite",
-            "--target",
-            target,
-            "--sign",
-            key,
-            certificate,
-            "e1000.ko",
-            "-o",
-            "out.ko",
+            "rewrite", "--target", target, "--sign", key, certificate, "e1000.ko", "-o", "out.ko",
         ];
         let outcome = sandbox.run(&args);
         assert_eq!(

@@ -82,13 +82,7 @@ fn e1000_statistics_are_complete() {
         .json();
     let file = stats[0].as_object().expect("an object");
     let keys = [
-        "file",
-        "arch",
-        "instructions",
-        "functions",
-        "text_bytes",
-        "sites",
-        "liveness",
+        "file", "arch", "instructions", "functions", "text_bytes", "sites", "liveness",
     ];
     assert!(keys.iter().all(|key| file.contains_key(*key)), "{file:?}");
     let liveness = file["liveness"].as_object().expect("an object");

@@ -67,10 +67,7 @@ fn explain_says_where_nothing_is_to_do() {
 fn explain_takes_codes_in_any_case() {
     let sandbox = Sandbox::new();
     let codes = [
-        "p1-untranslated",
-        "P1-UNTRANSLATED",
-        "elf-empty",
-        "internal",
+        "p1-untranslated", "P1-UNTRANSLATED", "elf-empty", "internal",
     ];
     let texts = codes.map(|code| sandbox.run(&["explain", code]).ok().text().to_owned());
     assert_eq!(texts[0], texts[1]);
@@ -153,13 +150,7 @@ fn manual_pages_for_every_subcommand() {
     let sandbox = Sandbox::new();
     sandbox.run(&["man", "man1"]).ok();
     let pages = [
-        "",
-        "-rewrite",
-        "-verify",
-        "-stats",
-        "-explain",
-        "-completions",
-        "-man",
+        "", "-rewrite", "-verify", "-stats", "-explain", "-completions", "-man",
     ];
     for page in pages {
         let text = sandbox.read(&format!("man1/twin{page}.1"));

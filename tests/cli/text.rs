@@ -120,12 +120,7 @@ fn a_refusal_names_the_line_and_leaves_nothing() {
     let sandbox = Sandbox::new();
     sandbox.write("evil.s", privileged(1).replace("hlt", "vmcall"));
     let outcome = sandbox.run(&[
-        "rewrite",
-        "--target",
-        "linux",
-        "evil.s",
-        "-o",
-        "evil.twin.s",
+        "rewrite", "--target", "linux", "evil.s", "-o", "evil.twin.s",
     ]);
     assert_eq!(outcome.status, 1, "{}", outcome.stderr);
     for part in ["evil.s", "line 5", "in evil+", "vmcall"] {

@@ -23,13 +23,7 @@ fn build() -> PathBuf {
     let status = Command::new(env!("CARGO"))
         // As `make test` builds it, so that nothing is built twice.
         .args([
-            "build",
-            "--quiet",
-            "--workspace",
-            "--bin",
-            "twin",
-            "--bin",
-            "twin-run",
+            "build", "--quiet", "--workspace", "--bin", "twin", "--bin", "twin-run",
         ])
         .args(["--profile", profile])
         .arg("--target-dir")

@@ -82,32 +82,37 @@ fn forms_are_many() {
     assert!(counts.accepted > 25_000, "{counts:?}");
 }
 
-fn execute(plan: Extent) -> FormsReport {
+/// Executes one of so many forms, or those that are named, and prints the report. No state
+/// may differ.
+fn same(
+    (states, string_states): (u64, u64),
+    seed: u64,
+    one_in: u64,
+    only: Vec<usize>,
+) -> FormsReport {
     let surveyed = &*SURVEYED;
-    campaign::run(
-        &surveyed.enumeration.forms,
-        &surveyed.verdicts,
-        &plan,
-        &|_, _| {},
-    )
-    .expect("the campaign runs")
+    let extent = Extent {
+        states,
+        string_states,
+        seeds: (seed, 1),
+        one_in,
+        only,
+        jobs: 2,
+        known: false,
+    };
+    let forms = &surveyed.enumeration.forms;
+    let report = campaign::run(forms, &surveyed.verdicts, &extent, &|_, _| {});
+    let report = report.expect("the campaign runs");
+    println!("{report}");
+    let described: Vec<String> = report.described.iter().map(ToString::to_string).collect();
+    assert!(report.differences == 0, "{}", described.join("\n"));
+    report
 }
 
 /// One form in many, each way: registers, flags, memory and faults agree.
 #[test]
 fn a_sample_of_forms_computes_the_same() {
-    let report = execute(Extent {
-        states: 16,
-        string_states: 60,
-        seeds: (0x7e57, 1),
-        one_in: 60,
-        only: Vec::new(),
-        jobs: 2,
-        known: false,
-    });
-    println!("{report}");
-    let described: Vec<String> = report.described.iter().map(ToString::to_string).collect();
-    assert!(report.differences == 0, "{}", described.join("\n"));
+    let report = same((16, 60), 0x7e57, 60, Vec::new());
     assert!(
         report.states > 100_000 && report.string_states > 30_000,
         "{report}"
@@ -125,18 +130,7 @@ fn port_strings_compute_the_same() {
         let mnemonic = form.code.mnemonic();
         matches!(mnemonic, Insb | Insw | Insd | Outsb | Outsw | Outsd)
     });
-    let report = execute(Extent {
-        states: 8,
-        string_states: 16,
-        seeds: (0x9047, 1),
-        one_in: 1,
-        only: ports.map(|(n, _)| n).collect(),
-        jobs: 2,
-        known: false,
-    });
-    println!("{report}");
-    let described: Vec<String> = report.described.iter().map(ToString::to_string).collect();
-    assert!(report.differences == 0, "{}", described.join("\n"));
+    let report = same((8, 16), 0x9047, 1, ports.map(|(n, _)| n).collect());
     assert!(
         report.string_states > 3_000 && report.faults > 20,
         "{report}"
@@ -171,18 +165,7 @@ fn wide_moves_are_executed_or_said_to_be_skipped() {
     let numbered = pairs.enumerate().filter(|(_, (f, v))| rewritten(f, v));
     let wide: Vec<usize> = numbered.map(|(n, _)| n).collect();
     assert!(wide.len() > 200, "{}", wide.len());
-    let report = execute(Extent {
-        states: 32,
-        string_states: 1,
-        seeds: (0x512, 1),
-        one_in: 1,
-        only: wide.clone(),
-        jobs: 2,
-        known: false,
-    });
-    println!("{report}");
-    let described: Vec<String> = report.described.iter().map(ToString::to_string).collect();
-    assert!(report.differences == 0, "{}", described.join("\n"));
+    let report = same((32, 1), 0x512, 1, wide.clone());
     let skipped = report.skipped.values().flatten();
     let skipped = skipped.filter(|n| wide.contains(n)).count();
     assert_eq!(report.forms.len() + skipped, wide.len(), "{report}");

@@ -252,10 +252,7 @@ impl<'s> System<'s> {
     pub fn card(&self, flows: u32) -> Result<OpenCard<'s>, SystemError> {
         let dma = self.blueprint.plan.space().dma();
         Ok(OpenCard::new(
-            self.machine,
-            self.mailbox,
-            dma,
-            flows as usize,
+            self.machine, self.mailbox, dma, flows as usize,
         )?)
     }
 

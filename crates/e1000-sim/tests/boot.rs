@@ -25,10 +25,7 @@ const MAC: [u8; 6] = [0x52, 0x54, 0, 0x12, 0x34, 0x56];
 const SECOND: u64 = 1_000_000_000;
 
 fn limits() -> Limits {
-    Limits {
-        time: Duration::from_secs(20),
-        ..Limits::default()
-    }
+    Limits::of_seconds(20)
 }
 
 /// All shared memory, before a dom0 starts.

@@ -3,7 +3,6 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::time::Duration;
 
 use e1000_sim::engines::twin::TwinEngine;
 use e1000_sim::memory::{Machine, NotGiven, Owner, PAGE};
@@ -31,10 +30,7 @@ const GUESTS: u32 = 3;
 const SECRET: u8 = 0xa5;
 
 fn limits() -> Limits {
-    Limits {
-        time: Duration::from_secs(30),
-        ..Limits::default()
-    }
+    Limits::of_seconds(30)
 }
 
 /// Frames as they are on the cable.

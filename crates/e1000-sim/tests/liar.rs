@@ -2,7 +2,6 @@
 //! its packets are refused and counted, the loop goes on, the others lose nothing.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use e1000_sim::dom0::job::Look;
 use e1000_sim::packets::round::PacketDirection;
@@ -24,10 +23,7 @@ const FRAME: usize = 1000;
 
 #[test]
 fn a_guest_that_lies_costs_the_others_nothing() {
-    let limits = Limits {
-        time: Duration::from_secs(30),
-        ..Limits::default()
-    };
+    let limits = Limits::of_seconds(30);
     with_system(&HashSet::new(), limits, |system| {
         let shape = Shape::Frames(FRAME);
         let mut paths = Paths::new(system, GUESTS, shape).unwrap_or_else(|error| panic!("{error}"));

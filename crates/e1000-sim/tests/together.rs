@@ -4,7 +4,6 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use e1000_sim::dom0::interface::{Info, ReceiveMode};
 use e1000_sim::dom0::{CommandError, Dom0};
@@ -35,10 +34,7 @@ const NATIVE: u32 = 8;
 const TURN: u32 = 16;
 
 fn limits() -> Limits {
-    Limits {
-        time: Duration::from_secs(30),
-        ..Limits::default()
-    }
+    Limits::of_seconds(30)
 }
 
 /// dom0's work, concurrent with the hypervisor instance.

@@ -15,63 +15,54 @@
 
 use crate::locations::{Loc, LocSet};
 use crate::solve::{BlockId, Effect, FlowGraph, InstId, Liveness, solve};
+use std::fmt;
 use std::ops::Range;
 
-/// A place where the solution and the definition differ.
+/// Where the solution and the definition differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Disagreement {
-    /// The set before an instruction is wrong.
-    #[error("before instruction {} of block {}: solved {solved}, by paths {by_paths}", inst.0, block.0)]
-    Before {
-        /// The block that it is in.
-        block: BlockId,
-        /// The instruction that it is about.
-        inst: InstId,
+    /// A set is wrong.
+    #[error("{place}: solved {solved}, by paths {by_paths}")]
+    Set {
+        /// Which set it is.
+        place: Place,
         /// What the solution says.
         solved: LocSet,
         /// What the definition says.
         by_paths: LocSet,
     },
-    /// The set after an instruction is wrong.
-    #[error("after instruction {} of block {}: solved {solved}, by paths {by_paths}", inst.0, block.0)]
-    After {
-        /// The block that it is in.
-        block: BlockId,
-        /// The instruction that it is about.
-        inst: InstId,
-        /// What the solution says.
-        solved: LocSet,
-        /// What the definition says.
-        by_paths: LocSet,
-    },
-    /// The live-in set of a block is wrong.
-    #[error("live into block {}: solved {solved}, by paths {by_paths}", block.0)]
-    In {
-        /// The block that it is in.
-        block: BlockId,
-        /// What the solution says.
-        solved: LocSet,
-        /// What the definition says.
-        by_paths: LocSet,
-    },
-    /// The live-out set of a block is wrong.
-    #[error("live out of block {}: solved {solved}, by paths {by_paths}", block.0)]
-    Out {
-        /// The block that it is in.
-        block: BlockId,
-        /// What the solution says.
-        solved: LocSet,
-        /// What the definition says.
-        by_paths: LocSet,
-    },
-    /// The instructions of a block were not visited once each, last one first.
-    #[error("block {}: instructions visited out of order, at {}", block.0, inst.0)]
-    Visit {
-        /// The block that it is in.
-        block: BlockId,
-        /// The first instruction out of order, or the one that was left out.
-        inst: InstId,
-    },
+    /// The instructions of a block were not visited once each, last one first. It names the
+    /// first one out of order, or the one that was left out.
+    #[error("block {}: instructions visited out of order, at {}", .0.0, .1.0)]
+    Visit(BlockId, InstId),
+}
+
+/// The sets of a solution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The set before an instruction.
+    Before(BlockId, InstId),
+    /// The set after an instruction.
+    After(BlockId, InstId),
+    /// The live-in set of a block.
+    In(BlockId),
+    /// The live-out set of a block.
+    Out(BlockId),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Before(block, inst) => {
+                write!(f, "before instruction {} of block {}", inst.0, block.0)
+            }
+            Place::After(block, inst) => {
+                write!(f, "after instruction {} of block {}", inst.0, block.0)
+            }
+            Place::In(block) => write!(f, "live into block {}", block.0),
+            Place::Out(block) => write!(f, "live out of block {}", block.0),
+        }
+    }
 }
 
 /// Solves a program and compares every set with the definition. Slow: for small programs.
@@ -95,25 +86,39 @@ fn compare_ends(
     block: BlockId,
 ) -> Result<(), Disagreement> {
     let Range { start, end } = program.instructions(block);
-    let by_paths = live_at(program, Point { block, inst: start });
-    let solved = liveness.live_in(block);
-    if solved != by_paths {
-        return Err(Disagreement::In {
-            block,
-            solved,
-            by_paths,
-        });
+    same(
+        program,
+        block,
+        start,
+        Place::In(block),
+        liveness.live_in(block),
+    )?;
+    same(
+        program,
+        block,
+        end,
+        Place::Out(block),
+        liveness.live_out(block),
+    )
+}
+
+/// Compares a set with what is live before instruction `inst` by the definition.
+fn same(
+    program: &impl FlowGraph,
+    block: BlockId,
+    inst: u32,
+    place: Place,
+    solved: LocSet,
+) -> Result<(), Disagreement> {
+    let by_paths = live_at(program, Point { block, inst });
+    if solved == by_paths {
+        return Ok(());
     }
-    let by_paths = live_at(program, Point { block, inst: end });
-    let solved = liveness.live_out(block);
-    if solved != by_paths {
-        return Err(Disagreement::Out {
-            block,
-            solved,
-            by_paths,
-        });
-    }
-    Ok(())
+    Err(Disagreement::Set {
+        place,
+        solved,
+        by_paths,
+    })
 }
 
 fn compare_instructions(
@@ -127,28 +132,11 @@ fn compare_instructions(
     });
     let expected = program.instructions(block).rev().map(InstId);
     if let Some(inst) = first_difference(expected, visits.iter().map(|visit| visit.0)) {
-        return Err(Disagreement::Visit { block, inst });
+        return Err(Disagreement::Visit(block, inst));
     }
     for (inst, before, after) in visits {
-        let point = |inst| Point { block, inst };
-        let by_paths = live_at(program, point(inst.0));
-        if before != by_paths {
-            return Err(Disagreement::Before {
-                block,
-                inst,
-                solved: before,
-                by_paths,
-            });
-        }
-        let by_paths = live_at(program, point(inst.0 + 1));
-        if after != by_paths {
-            return Err(Disagreement::After {
-                block,
-                inst,
-                solved: after,
-                by_paths,
-            });
-        }
+        same(program, block, inst.0, Place::Before(block, inst), before)?;
+        same(program, block, inst.0 + 1, Place::After(block, inst), after)?;
     }
     Ok(())
 }

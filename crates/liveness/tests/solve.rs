@@ -1,7 +1,7 @@
 //! The solver against the definition over paths, on small graphs; against the plainest possible
 //! iteration, on large ones; and on the graphs that are easily got wrong.
 
-use liveness::check::{Disagreement, Graph, agrees, compare};
+use liveness::check::{Disagreement, Graph, Place, agrees, compare};
 use liveness::{BlockId, Effect, FlowGraph, InstId, LocSet, Reg, solve};
 use proptest::prelude::*;
 
@@ -141,8 +141,8 @@ fn a_wrong_solution_is_noticed() {
     let found = compare(&right, &solve(&wrong));
     assert_eq!(
         found,
-        Err(Disagreement::In {
-            block: BlockId(0),
+        Err(Disagreement::Set {
+            place: Place::In(BlockId(0)),
             solved: RCX.union(RDX),
             by_paths: RAX.union(RCX),
         })

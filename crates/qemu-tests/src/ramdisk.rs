@@ -12,33 +12,9 @@ const LINK: u32 = 0o120_777;
 
 /// The busybox commands that the guest's script uses.
 const APPLETS: [&str; 27] = [
-    "sh",
-    "mount",
-    "insmod",
-    "rmmod",
-    "ip",
-    "ping",
-    "nc",
-    "sha256sum",
-    "poweroff",
-    "dmesg",
-    "cat",
-    "echo",
-    "sleep",
-    "ls",
-    "grep",
-    "sed",
-    "head",
-    "tail",
-    "wc",
-    "mkdir",
-    "seq",
-    "cut",
-    "sort",
-    "uniq",
-    "kill",
-    "awk",
-    "tee",
+    "sh", "mount", "insmod", "rmmod", "ip", "ping", "nc", "sha256sum", "poweroff", "dmesg", "cat",
+    "echo", "sleep", "ls", "grep", "sed", "head", "tail", "wc", "mkdir", "seq", "cut", "sort",
+    "uniq", "kill", "awk", "tee",
 ];
 
 /// An archive that is being written.

@@ -48,13 +48,7 @@ impl Place {
         };
         let built = Command::new(env!("CARGO"))
             .args([
-                "build",
-                "--quiet",
-                "--workspace",
-                "--bin",
-                "twin",
-                "--bin",
-                "twin-run",
+                "build", "--quiet", "--workspace", "--bin", "twin", "--bin", "twin-run",
             ])
             .args(["--profile", profile, "--target-dir"])
             .arg(programs.parent().expect("a directory"))
@@ -85,22 +79,8 @@ impl Place {
         let (key, certificate) = (format!("{name}.pem"), format!("{name}.der"));
         let subject = format!("/CN=twin {name}");
         let make = [
-            "req",
-            "-new",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "36500",
-            "-subj",
-            &subject,
-            "-outform",
-            "DER",
-            "-keyout",
-            &key,
-            "-out",
-            &certificate,
+            "req", "-new", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "36500", "-subj",
+            &subject, "-outform", "DER", "-keyout", &key, "-out", &certificate,
         ];
         self.run(Path::new("openssl"), &make);
     }
@@ -205,11 +185,7 @@ fn a_kernel_that_enforces_signatures_loads_what_was_signed_and_nothing_else() {
     report.assert_good(&["enrol"]);
     let report = place.boot("signatures", disk, "module.sig_enforce=1");
     report.assert_good(&[
-        "enforced",
-        "refused-unsigned",
-        "refused-changed",
-        "refused-foreign",
-        "signed",
+        "enforced", "refused-unsigned", "refused-changed", "refused-foreign", "signed",
         "signed-unload",
     ]);
     // Each for its own reason: the signature of a changed module is by a key that is known,

@@ -274,11 +274,7 @@ fn rtl8139cp_on_one_processor_with_five_levels_of_page_tables() {
         function: "cp_interrupt",
         debug_message: "",
         busy: &[
-            "cp_rx_poll",
-            "cp_start_xmit",
-            "cp_interrupt",
-            "cp_open",
-            "cp_tx",
+            "cp_rx_poll", "cp_start_xmit", "cp_interrupt", "cp_open", "cp_tx",
         ],
     }
     .run();

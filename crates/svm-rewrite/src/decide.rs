@@ -199,12 +199,7 @@ fn refine(
     classes.extend(analysis.classes.iter().flatten());
     if target.leaves_out_unreached {
         reach::leave_out(
-            lifted,
-            &analysis.flow,
-            &analysis.exits,
-            &analysis.switches,
-            codemap,
-            &mut classes,
+            lifted, &analysis.flow, &analysis.exits, &analysis.switches, codemap, &mut classes,
         );
     }
     let variants = Variants::find(lifted, &analysis.flow, &classes);

@@ -73,11 +73,7 @@ impl Worker {
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
             let status = match make(&memory) {
                 Ok(mut machine) => serve(
-                    &mut machine,
-                    &mut memory,
-                    &mut channel,
-                    &mut request_read,
-                    &mut reply_write,
+                    &mut machine, &mut memory, &mut channel, &mut request_read, &mut reply_write,
                 ),
                 Err(error) => {
                     let _ = writeln!(std::io::stderr(), "{name} worker: {error}");

@@ -78,20 +78,9 @@ pub struct Form {
 pub fn sequences() -> elf_loader::Object<'static> {
     use Code::*;
     const ONE_MODE: [Code; 14] = [
-        Mov_rm8_imm8,
-        Add_rm64_r64,
-        Movups_xmm_xmmm128,
-        Cmpxchg16b_m128,
-        Cmovne_r64_rm64,
-        Bts_rm64_r64,
-        Push_rm64,
-        Pop_rm64,
-        Prefetcht0_m8,
-        Movsb_m8_m8,
-        Stosq_m64_RAX,
-        Lodsd_EAX_m32,
-        Cmpsw_m16_m16,
-        Scasb_AL_m8,
+        Mov_rm8_imm8, Add_rm64_r64, Movups_xmm_xmmm128, Cmpxchg16b_m128, Cmovne_r64_rm64,
+        Bts_rm64_r64, Push_rm64, Pop_rm64, Prefetcht0_m8, Movsb_m8_m8, Stosq_m64_RAX,
+        Lodsd_EAX_m32, Cmpsw_m16_m16, Scasb_AL_m8,
     ];
     let wanted = |form: &Form| match form.code {
         Mov_r64_rm64 | Mov_rm32_r32 => true,

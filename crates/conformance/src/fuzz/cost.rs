@@ -86,23 +86,8 @@ impl Unit {
     pub fn all() -> Vec<Unit> {
         use Unit::*;
         let mut all = vec![
-            Branch,
-            Load,
-            Loop,
-            ToTheEnd,
-            Function,
-            Aligned,
-            Entered,
-            Silent,
-            FrameMove,
-            Section,
-            Name,
-            Import,
-            Relocation,
-            Refused,
-            RepeatedString,
-            String,
-            Lookup,
+            Branch, Load, Loop, ToTheEnd, Function, Aligned, Entered, Silent, FrameMove, Section,
+            Name, Import, Relocation, Refused, RepeatedString, String, Lookup,
         ];
         all.extend(TABLES.map(Entry));
         all.extend(TABLES.map(SameEntry));
@@ -203,10 +188,7 @@ pub fn grows(unit: &Unit, target: Target, units: usize) -> [Used; 2] {
     let [(once, ..), (twice, length, strings)] = used;
     for (what, once, twice, free) in [
         (
-            "bytes allocated",
-            once.allocated,
-            twice.allocated,
-            ONCE.allocated,
+            "bytes allocated", once.allocated, twice.allocated, ONCE.allocated,
         ),
         ("steps", once.steps, twice.steps, ONCE.steps),
     ] {

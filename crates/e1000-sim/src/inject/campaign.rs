@@ -131,10 +131,7 @@ fn run(options: &Options, tally: &Tally) -> Result<(), SystemError> {
 
 /// Limits of that many seconds: of dom0's start, of commands to it, and of upcalls.
 fn limits(seconds: u64) -> Limits {
-    Limits {
-        time: Duration::from_secs(seconds),
-        ..Limits::default()
-    }
+    Limits::of_seconds(seconds)
 }
 
 struct Campaign<'s> {

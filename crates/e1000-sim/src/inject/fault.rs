@@ -78,11 +78,7 @@ impl FaultKind {
             FaultKind::SkBuff => &[AfterTransmit, BeforeHandler, Inside],
             FaultKind::DmaAddress => &[BeforeTransmit, AfterTransmit],
             _ => &[
-                BeforeTransmit,
-                AfterTransmit,
-                BeforeHandler,
-                Inside,
-                Meanwhile,
+                BeforeTransmit, AfterTransmit, BeforeHandler, Inside, Meanwhile,
             ],
         }
     }

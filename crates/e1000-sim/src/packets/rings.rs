@@ -199,25 +199,9 @@ pub const SHARED_SIZE: u64 = size_of::<Shared>() as u64;
 
 /// Events that the hot routines count, in the order of `enum hot_counter`.
 pub const COUNTERS: [&str; 19] = [
-    "sent",
-    "busy",
-    "no_buffer",
-    "invalid",
-    "down",
-    "completed",
-    "completion_lost",
-    "received",
-    "held",
-    "released",
-    "skb_exhausted",
-    "buffer_exhausted",
-    "reclaimed",
-    "bad_free",
-    "foreign_free",
-    "bad_completion",
-    "scheduled",
-    "polled",
-    "wake",
+    "sent", "busy", "no_buffer", "invalid", "down", "completed", "completion_lost", "received",
+    "held", "released", "skb_exhausted", "buffer_exhausted", "reclaimed", "bad_free",
+    "foreign_free", "bad_completion", "scheduled", "polled", "wake",
 ];
 
 /// Finds dom0's memory in this process.

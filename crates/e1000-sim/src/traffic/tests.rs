@@ -52,10 +52,7 @@ fn a_sink_counts_gaps_and_late_ones() {
     let arrived = sink.flows[3];
     assert_eq!(
         (
-            arrived.packets,
-            arrived.missing,
-            arrived.reordered,
-            arrived.next
+            arrived.packets, arrived.missing, arrived.reordered, arrived.next
         ),
         (4, 1, 1, 5)
     );

@@ -50,6 +50,16 @@ pub struct Limits {
     pub spin: u32,
 }
 
+impl Limits {
+    /// This many seconds for an answer; the rest as by default.
+    pub fn of_seconds(seconds: u64) -> Limits {
+        Limits {
+            time: Duration::from_secs(seconds),
+            ..Limits::default()
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Limits {
         Limits {

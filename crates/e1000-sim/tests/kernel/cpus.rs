@@ -1,7 +1,5 @@
 //! Upcalls of another CPU, concurrent with dom0's own work.
 
-use std::time::Duration;
-
 use e1000_sim::dom0::CommandError;
 use e1000_sim::hypervisor::upcall::{self, Upcall};
 use e1000_sim::transport::mailbox::Mailbox;
@@ -18,10 +16,7 @@ fn upcall(mailbox: &Mailbox, cpu: usize, function: u64, arguments: [u64; 3]) -> 
         stack: &[],
         window: 0..0,
     };
-    let limits = Limits {
-        time: Duration::from_secs(60),
-        ..Limits::default()
-    };
+    let limits = Limits::of_seconds(60);
     // SAFETY: no window.
     let result = unsafe { upcall::call(&mailbox.upcalls[cpu], &upcall, &limits) };
     result

@@ -1,7 +1,6 @@
 //! A dom0 that runs the shim, with or without the driver, and its memory.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use e1000_sim::dom0::host;
 use e1000_sim::dom0::interface::{Counters, Plain};
@@ -34,10 +33,7 @@ pub fn with_dom0(test: impl FnOnce(&mut Dom0<'_, '_>) -> Tested) {
     let machine = Machine::new(plan.space().sizes()).expect("memory");
     let mailbox = Mailbox::new().expect("memory");
     mailbox.get().power_on(MAC);
-    let limits = Limits {
-        time: Duration::from_secs(60),
-        ..Limits::default()
-    };
+    let limits = Limits::of_seconds(60);
     let mut dom0 = Dom0::start(&plan, &machine, mailbox.get(), limits).expect("dom0");
     if let Err(error) = test(&mut dom0) {
         panic!("{error}\n{}", mailbox.get().console.since(0));

@@ -206,12 +206,7 @@ impl<'a> Planner<'a> {
             };
             let live = chosen.live;
             let done = self.choose(
-                i,
-                demand.registers,
-                live,
-                keeps_flags,
-                result_registers,
-                &mut chosen,
+                i, demand.registers, live, keeps_flags, result_registers, &mut chosen,
             );
             let given_up = match &done {
                 Ok(()) if chosen.scratch.spilled().is_empty() => false,

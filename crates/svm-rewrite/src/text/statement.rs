@@ -78,30 +78,9 @@ impl Statement {
 
 /// Instruction prefixes that `as` takes as statements of their own.
 const PREFIXES: [&[u8]; 24] = [
-    b"lock",
-    b"rep",
-    b"repe",
-    b"repz",
-    b"repne",
-    b"repnz",
-    b"data16",
-    b"data32",
-    b"addr16",
-    b"addr32",
-    b"rex",
-    b"rex64",
-    b"rex.w",
-    b"rex.wrxb",
-    b"cs",
-    b"ds",
-    b"es",
-    b"fs",
-    b"gs",
-    b"ss",
-    b"notrack",
-    b"bnd",
-    b"xacquire",
-    b"xrelease",
+    b"lock", b"rep", b"repe", b"repz", b"repne", b"repnz", b"data16", b"data32", b"addr16",
+    b"addr32", b"rex", b"rex64", b"rex.w", b"rex.wrxb", b"cs", b"ds", b"es", b"fs", b"gs", b"ss",
+    b"notrack", b"bnd", b"xacquire", b"xrelease",
 ];
 
 const SYMBOL: u8 = 1;
@@ -404,14 +383,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                Label,
-                Directive,
-                Assignment,
-                Prefix,
-                Instruction,
-                Instruction,
-                Instruction,
-                Prefix
+                Label, Directive, Assignment, Prefix, Instruction, Instruction, Instruction, Prefix
             ]
         );
     }
@@ -424,14 +396,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                Definition,
-                Definition,
-                Definition,
-                Opaque,
-                Opaque,
-                Opaque,
-                Opaque,
-                Instruction
+                Definition, Definition, Definition, Opaque, Opaque, Opaque, Opaque, Instruction
             ]
         );
     }

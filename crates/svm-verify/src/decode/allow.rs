@@ -367,14 +367,7 @@ mod tests {
             .collect();
         use Code::*;
         let expected = [
-            Push_r64,
-            Pop_r64,
-            Pushq_imm32,
-            Pushq_imm8,
-            Pop_rm64,
-            Retnq,
-            Leaveq,
-            Call_rel32_64,
+            Push_r64, Pop_r64, Pushq_imm32, Pushq_imm8, Pop_rm64, Retnq, Leaveq, Call_rel32_64,
             Push_rm64,
         ];
         assert_eq!(list, expected);

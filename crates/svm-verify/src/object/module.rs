@@ -105,12 +105,7 @@ const SHF_GROUP: u64 = 0x200;
 /// Types of relocations that the kernel applies (`__apply_relocate_add`,
 /// arch/x86/kernel/module.c).
 const APPLIED: [u32; 7] = [
-    R_X86_64_NONE,
-    R_X86_64_64,
-    R_X86_64_32,
-    R_X86_64_32S,
-    R_X86_64_PC32,
-    R_X86_64_PLT32,
+    R_X86_64_NONE, R_X86_64_64, R_X86_64_32, R_X86_64_32S, R_X86_64_PC32, R_X86_64_PLT32,
     R_X86_64_PC64,
 ];
 

@@ -380,14 +380,6 @@ const STOS: Sequence = Sequence {
 
 /// All of them.
 pub const SEQUENCES: [&Sequence; 10] = [
-    &STLB_LOAD,
-    &STLB_COPY,
-    &PAPER_LOAD,
-    &TWO_CHECKS,
-    &SPILLED,
-    &BIT,
-    &PER_CPU,
-    &PREFETCH,
-    &MOVS,
+    &STLB_LOAD, &STLB_COPY, &PAPER_LOAD, &TWO_CHECKS, &SPILLED, &BIT, &PER_CPU, &PREFETCH, &MOVS,
     &STOS,
 ];
