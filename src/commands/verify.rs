@@ -260,16 +260,26 @@ fn print(
 ) -> Result<(), Failure> {
     let Ok(proof) = result else { return Ok(()) };
     let accesses = &proof.accesses;
+    let confined = match svm_verify::Scheme::TABLES.contains(&proof.scheme) {
+        true => [
+            (proof.checks, "check"),
+            (accesses.translated, "translated access"),
+        ]
+        .to_vec(),
+        false => [(accesses.window, "access in the window")].to_vec(),
+    };
     let parts = [
-        (proof.instructions, "instruction"),
-        (proof.functions, "function"),
-        (proof.checks, "check"),
-        (accesses.translated, "translated access"),
-        (accesses.stack, "stack access"),
-        (accesses.string, "string instruction"),
-        (proof.codemap, "entry point"),
+        &[(proof.instructions, "instruction"), (proof.functions, "function")],
+        &confined[..],
+        &[
+            (accesses.stack, "stack access"),
+            (accesses.string, "string instruction"),
+            (proof.codemap, "entry point"),
+        ],
     ];
-    let parts = parts.map(|(n, thing)| count(n as u64, thing)).join(", ");
+    let parts = parts.concat().into_iter();
+    let parts: Vec<String> = parts.map(|(n, thing)| count(n as u64, thing)).collect();
+    let parts = parts.join(", ");
     let made = original.map_or_else(String::new, |o| format!("; made from {}", o.name));
     output::text(format!("{name}: {}: {parts}{made}\n", proved(proof)).as_bytes())
 }

@@ -96,6 +96,10 @@ impl Variant {
     /// For tables and messages: the scheme, or what is special.
     pub fn name(self) -> &'static str {
         match self {
+            Variant {
+                poison: true,
+                scheme: Scheme::Window32,
+            } => "window32, poisoned",
             Variant { poison: true, .. } => "poisoned",
             Variant { scheme, .. } => scheme.as_str(),
         }

@@ -91,7 +91,7 @@ impl Emitter<'_> {
         let inst = self.lifted.inst(i);
         let operand = inst.operand().in_window();
         match inst.displacement.is_some() && inst.immediate.is_some() {
-            true => self.from_symbol(i, operand),
+            true => self.through_symbol(i, operand),
             false => self.access_in_window(i, &operand),
         }
     }
@@ -105,7 +105,7 @@ impl Emitter<'_> {
     ///     movq  $twin_vm:other, %gs:(%et,%eindex,s)
     ///     pop   %t
     /// ```
-    fn from_symbol(&mut self, i: InstIdx, operand: Operand) {
+    fn through_symbol(&mut self, i: InstIdx, operand: Operand) {
         let inst = self.lifted.inst(i);
         let t = self.any_but(i);
         self.push(t);
