@@ -269,7 +269,10 @@ fn print(
         false => [(accesses.window, "access in the window")].to_vec(),
     };
     let parts = [
-        &[(proof.instructions, "instruction"), (proof.functions, "function")],
+        &[
+            (proof.instructions, "instruction"),
+            (proof.functions, "function"),
+        ],
         &confined[..],
         &[
             (accesses.stack, "stack access"),

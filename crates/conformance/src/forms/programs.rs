@@ -114,10 +114,7 @@ pub fn compare(
     );
     let same = |a: &Record, b: &Record| {
         let elsewhere = [a, b].into_iter().any(is_harness_address);
-        agree(a, b)
-            || several_reasons(made, a, b)
-            || elsewhere
-            || is_out_of_reach(a, execution)
+        agree(a, b) || several_reasons(made, a, b) || elsewhere || is_out_of_reach(a, execution)
     };
     let different = (0..states.len()).find(|&n| !same(&a[n], &b[n]));
     let Some(n) = different else {

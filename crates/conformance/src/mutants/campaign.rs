@@ -136,9 +136,10 @@ pub fn run(plan: &Extent) -> Result<MutantsReport, Error> {
         let text = survivor.mutant.text.clone();
         report.accepted.push((MutantEffect::Unknown, text));
     }
-    report
-        .tallies
-        .push((format!("e1000, scheme {}", Scheme::Window32.as_str()), tally));
+    report.tallies.push((
+        format!("e1000, scheme {}", Scheme::Window32.as_str()),
+        tally,
+    ));
     Ok(report)
 }
 
