@@ -262,14 +262,15 @@ pub fn analyse(input: Input<'_, '_>, entries: &[BlockId]) -> Balance {
             BlockEnding::Return => balance.returns[block.0 as usize] = depth.returns(),
             BlockEnding::Call(to, behind) => {
                 search.arrive(to, Depth::ENTRY);
-                let behind = behind.filter(|_| !input.stops.contains(&input.last(block)));
+                let behind = behind.filter(|next| input.goes_on(block, *next));
                 behind
                     .into_iter()
                     .for_each(|next| search.arrive(next, depth));
             }
             BlockEnding::TailOut | BlockEnding::Other => {
-                let next = input.successors.of(block);
-                next.iter().for_each(|next| search.arrive(*next, depth));
+                let next = input.successors.of(block).iter();
+                let next = next.filter(|next| input.goes_on(block, **next));
+                next.for_each(|next| search.arrive(*next, depth));
             }
         }
     }
@@ -294,9 +295,20 @@ fn leaves(inst: &Inst) -> bool {
 }
 
 impl Input<'_, '_> {
-    /// The last instruction of a block that has any.
-    fn last(&self, block: BlockId) -> u32 {
-        self.blocks[block.0 as usize].end - 1
+    /// Whether control may go from a block to one of its successors, as far as calls tell:
+    /// where padding follows a call, the callee does not return.
+    fn goes_on(&self, block: BlockId, next: BlockId) -> bool {
+        let Some(last) = self.blocks.get(block.0 as usize).map(|insts| insts.end - 1) else {
+            return true;
+        };
+        let calls = |i: u32| routines::is_call(&self.lifted.insts[i as usize].iced);
+        let padding = |first: u32| {
+            let f = self.lifted.function_of(InstIdx(first));
+            self.lifted.function(f).padding
+        };
+        let first = self.blocks.get(next.0 as usize).map(|insts| insts.start);
+        let behind = first.is_some_and(|first| first == last + 1 && padding(first));
+        !self.stops.contains(&last) && !(behind && calls(last))
     }
 
     /// The instructions of a block that may change what is known, and its returns.
@@ -359,7 +371,7 @@ impl Search {
                     _ => {}
                 }
             }
-            let last = InstIdx(input.last(block));
+            let last = InstIdx(insts.end - 1);
             found.extend(depth.at_end(input, block, last).map(|why| (last, why)));
         }
         found
