@@ -128,7 +128,12 @@ impl Job<'_> {
         Ok(compiled)
     }
 
-    fn compile(&self, scratch: &ScratchDirectory, source: &OsStr, output: &Path) -> Result<Compiled, Stop> {
+    fn compile(
+        &self,
+        scratch: &ScratchDirectory,
+        source: &OsStr,
+        output: &Path,
+    ) -> Result<Compiled, Stop> {
         // A directory for each: clang leaves files there.
         let own = scratch.directory();
         let own = own.map_err(|e| Failure::access("a temporary directory", e))?;
@@ -221,7 +226,12 @@ impl Job<'_> {
         })
     }
 
-    fn rewrite(&self, scratch: &ScratchDirectory, source: &OsStr, text: &[u8]) -> Result<Printed, Stop> {
+    fn rewrite(
+        &self,
+        scratch: &ScratchDirectory,
+        source: &OsStr,
+        text: &[u8],
+    ) -> Result<Printed, Stop> {
         let name = format!("{} (its assembly)", Path::new(source).display());
         let thunk = self.line.last("-mfunction-return=").as_deref() == Some("thunk-extern");
         let returns = thunk.then_some(Returns::Thunk);

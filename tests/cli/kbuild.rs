@@ -83,7 +83,7 @@ fn a_module_of_one_source_links_and_is_proved() {
 fn has_the_kernels_forms(sandbox: &Sandbox, module: &str) {
     let bytes = sandbox.read(module);
     let object = elf_loader::read(&bytes).expect("an object");
-    let marks = elf_loader::modinfo::values(&object, "twin");
+    let marks = elf_loader::modinfo::values_of_key(&object, "twin");
     assert_eq!(marks, ["0.1.0 scheme=stlb target=linux from=source"]);
     let bugs = object.section_named("__bug_table").expect("it has one");
     let entries = elf_loader::special::entries(&object, bugs).expect("of this kernel");
