@@ -97,13 +97,14 @@ corpus: setup stock ## every module of the stock kernel for linux, the Ethernet 
 boot: setup stock ## rewritten Ethernet modules in a stock kernel under QEMU, on every card that it has (or MODULE=e100, KERNEL=7.3)
 	KERNEL=$(KERNEL) $(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)
 
-programs: setup ## every compiler; zlib, lz4, sqlite and gcc's torture programs through `twin cc`, against the unrewritten builds (an hour)
+programs: setup ## every compiler; programs, DKMS packages and gcc's torture programs through `twin cc`, against the unrewritten builds (two hours)
 	@sh scripts/setup.sh $(foreach c,gcc-11 clang-13 clang-14 clang-15 clang-16 clang-19 clang-22,$(c):$(c))
 	$(CARGO) build --release -p twin
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/compilers.sh all
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/options.sh all
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/snippets.sh
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/programs.sh all
+	TWIN=$(CURDIR)/$(TWIN) sh scripts/suites.sh
 	$(MAKE) stock
 	TWIN=$(CURDIR)/$(TWIN) bash scripts/dkms.sh all
 	$(CARGO) test -p svm-rewrite --test source -- --ignored dkms

@@ -442,29 +442,3 @@ int main(void)
     assert_eq!(run(&sandbox, "program"), (Some(217), String::new()));
     assert_eq!(run(&sandbox, "original"), (Some(217), String::new()));
 }
-
-#[test]
-fn a_refusal_names_the_line_of_a_macro_or_of_data() {
-    for (lines, line) in [
-        ("\tnop\n\t.rept 2\n\tmov (%rdi), %rdi\n\t.endr\n", "line 3"),
-        (
-            ".macro m\n\tmov (%rdi), %rdi\n.endm\n\tnop\n\tm\n",
-            "line 6",
-        ),
-        (
-            "\tnop\n\t.byte 0x48, 0x8b, 0x07\n\tmov (%rsi), %rcx\n",
-            "line 3",
-        ),
-    ] {
-        let sandbox = Sandbox::new();
-        sandbox.write("x.s", format!("f:\n{lines}\tret\n"));
-        let output = Command::new(env!("CARGO_BIN_EXE_twin"))
-            .args(["rewrite", "--target", "process", "x.s", "-o", "out.s"])
-            .current_dir(sandbox.path(""))
-            .output()
-            .expect("twin runs");
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{errors}");
-        assert!(errors.contains(line), "{errors}");
-    }
-}

@@ -229,3 +229,53 @@ fn labels_before_encoded_instructions_are_reached() {
         assert_eq!(code("twin"), code("original"), "{here}");
     }
 }
+
+/// The code between a branch and where it goes becomes longer.
+#[test]
+fn branches_by_distance_are_refused() {
+    let sandbox = Sandbox::new();
+    let refused = [
+        ".byte 0xeb, 4",
+        "jmp .+6",
+        "jmp 1f+2",
+        ".byte 0xeb\n .byte 4",
+    ];
+    let uses = [
+        ".macro over n\n.byte 0xeb, \\n\n.endm\n over 4",
+        ".rept 1\njmp .+6\n.endr",
+    ];
+    let accepted = [
+        "jmp 2f",
+        ".byte 0xe9\n .long 2f - 3f\n3:",
+        ".macro m\njmp 2f\n.endm\n m",
+    ];
+    let lines = [
+        (&refused[..], 3),
+        (&uses[..1], 6),
+        (&uses[1..], 3),
+        (&accepted[..], 0),
+    ];
+    for target in ["process", "linux"] {
+        for (branches, line) in lines {
+            for branch in branches {
+                sandbox.write(
+                    "f.s",
+                    format!(
+                        "\t.text\nf:\n {branch}\n1:\tmovl (%rdi), %eax\n\tnop\n\tnop\n2:\tret\n"
+                    ),
+                );
+                let outcome = sandbox.run(&["rewrite", "--target", target, "f.s", "-o", "out.s"]);
+                assert_eq!(
+                    outcome.status,
+                    i32::from(line != 0),
+                    "{branch}: {}",
+                    outcome.stderr
+                );
+                let place = format!("f.s: line {line}:");
+                let named = line == 0 || outcome.stderr.contains(&place);
+                assert!(named, "{branch}: {}", outcome.stderr);
+                assert!(!outcome.stderr.contains("internal"), "{}", outcome.stderr);
+            }
+        }
+    }
+}

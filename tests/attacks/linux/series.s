@@ -6,6 +6,30 @@
 .long 1b - .
 .popsection
 
+### a slow path that is taken for a call
+# refuse: P2-metadata
+# from: Linux 6.2 arch/x86/kernel/callthunks.c, patch_call: decodes what it finds
+ret
+.pushsection .call_sites,"a"
+.long twin_slow_rax - .
+.popsection
+
+### the operand of a call of the runtime, taken for a call
+# refuse: P2-metadata
+# from: Linux 6.2 arch/x86/kernel/callthunks.c, patch_call: decodes what it finds
+ret
+.pushsection .call_sites,"a"
+.long twin_slow_rax + 2 - .
+.popsection
+
+### the call that a slow path makes
+# accept
+# from: Linux 6.12 tools/objtool/check.c, annotate_call_site: every call of compiled code
+ret
+.pushsection .call_sites,"a"
+.long twin_slow_rax + 1 - .
+.popsection
+
 ### a call inside an instruction
 # refuse: P2-metadata
 # from: Linux 6.2 arch/x86/kernel/callthunks.c, patch_call: decodes what it finds

@@ -25,6 +25,17 @@ pub fn makes_bytes(name: &[u8]) -> bool {
     NAMES.contains(&name)
 }
 
+/// Bytes of each operand of a directive that makes numbers.
+pub fn width(name: &[u8]) -> Option<usize> {
+    match name {
+        b".byte" => Some(1),
+        b".2byte" | b".value" | b".short" | b".hword" | b".word" => Some(2),
+        b".4byte" | b".long" | b".int" => Some(4),
+        b".8byte" | b".quad" => Some(8),
+        _ => None,
+    }
+}
+
 /// Directives whose operands may be addresses of labels.
 pub fn is_data(name: &[u8]) -> bool {
     matches!(

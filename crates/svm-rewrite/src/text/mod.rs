@@ -18,6 +18,7 @@
 mod arguments;
 mod cfi;
 mod directives;
+mod distances;
 mod expand;
 mod format;
 mod marks;
@@ -114,6 +115,10 @@ impl<'t> Source<'t> {
         let statements = self.marks.assembled(&self.statements, object);
         let tie = Tie::find(self.text, &statements, &lifted, &self.marks);
         let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
+        let distances = distances::find(self.text, &statements, &tie, &lifted);
+        if !distances.is_empty() {
+            return Err(distances.iter().map(|o| self.refusal(o)).collect());
+        }
         let mut reached = taken::find(self.text, &statements, &tie, &lifted, target.is_replaceable);
         if target.refuses_jump_tables {
             // As for objects: what jumps may reach is what their tables hold.

@@ -197,6 +197,9 @@ impl Patches {
                 K::ReturnSites if reader.returns(site) => Ok(None),
                 // A BUG. After a WARN the runtime would let the driver go on.
                 K::BugTable if !entry.is_warning() => Ok(None),
+                // objtool makes them where the runtime is a part of compiled texts. The
+                // bytes before the called function are known, and are no padding.
+                K::CallSites if reader.image.runtime_calls.contains(&site.1) => Ok(None),
                 _ => Err("it refers to the runtime"),
             };
         }
@@ -258,11 +261,15 @@ impl Patches {
                 self.whole.push(n..n + 1);
             }
             // patch_call, arch/x86/kernel/callthunks.c; what it writes before the
-            // called function is judged for all calls
+            // called function is judged for all calls. Between slow paths are bytes that are
+            // known, and no padding; before the first one is another section
             K::CallSites => is(
                 matches!(
                     insn.op,
-                    Op::Call(BranchTarget::Insn(_) | BranchTarget::Routine(Routine::Imported))
+                    Op::Call(
+                        BranchTarget::Insn(_)
+                            | BranchTarget::Routine(Routine::Imported | Routine::Slow(_))
+                    )
                 ) && insn.len == 5,
                 "not a call of a function",
             )?,

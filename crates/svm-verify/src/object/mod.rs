@@ -14,6 +14,8 @@ use crate::findings::{Findings, ViolationCode};
 use crate::insn::{CodeAt, Insn, Routine};
 use crate::schemes::{self, SchemeRules};
 use crate::targets::{Contents, Contract, Rules};
+use std::collections::HashSet;
+
 use elf_loader::{Object, Relocation, Section, SectionId, SymbolId};
 
 pub use symbols::{is_entry, slow_register};
@@ -57,6 +59,8 @@ pub struct Image<'o> {
     pub globals: Vec<CodeAt>,
     /// Starts of the other functions (target `linux`).
     pub locals: Vec<CodeAt>,
+    /// Offsets in the runtime's code of the calls that it makes (target `linux`).
+    pub runtime_calls: HashSet<u64>,
 }
 
 impl<'o> Image<'o> {
@@ -91,6 +95,7 @@ impl<'o> Image<'o> {
             codemap: Vec::new(),
             globals: Vec::new(),
             locals: Vec::new(),
+            runtime_calls: HashSet::new(),
         };
         match rules.contents {
             Contents::CodeAlone => {

@@ -149,6 +149,7 @@ fn layout(section: &Section<'_>) -> Result<(), &'static str> {
 /// [`Image::locals`].
 pub fn symbols<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
     let slow = slow_paths(image, findings);
+    image.runtime_calls = runtime_calls(image.object, slow.keys());
     for (id, symbol) in image.object.symbols() {
         let meaning = if id.0 == 0 {
             Meaning::Unusable("it is the null symbol")
@@ -248,6 +249,25 @@ fn slow_paths<'o>(image: &Image<'o>, findings: &mut Findings<'o>) -> HashMap<u64
         }
     }
     slow
+}
+
+/// The calls in the runtime's code, which is compared: each slow path is
+/// `push %reg; call twin_slow; ...`, and nothing else calls.
+fn runtime_calls<'s>(object: &Object<'_>, slow: impl Iterator<Item = &'s u64>) -> HashSet<u64> {
+    const REX_B: u8 = 0x41;
+    const CALL: u8 = 0xe8;
+    let text = object.section_named(sections::LINUX_TEXT);
+    let Some(code) = text.map(|id| &object.section(id).data) else {
+        return HashSet::new();
+    };
+    let byte = |at: u64| {
+        usize::try_from(at)
+            .ok()
+            .and_then(|at| code.get(at))
+            .copied()
+    };
+    let behind_push = slow.map(|entry| entry + 1 + u64::from(byte(*entry) == Some(REX_B)));
+    behind_push.filter(|at| byte(*at) == Some(CALL)).collect()
 }
 
 /// Fills the runtime's code up to its alignment where another copy follows: `int3`.

@@ -1,0 +1,127 @@
+//! Branches that name their destination by a distance: `jmp .+6`, `.byte 0xeb, 4`,
+//! `call 1f+2`. The code that they pass over becomes longer, and they would go elsewhere.
+//!
+//! A branch to code of the same object must name a label, alone. What a macro becomes is
+//! not seen: a branch in one is found here, too, so that the macro is written out.
+
+use super::directives::width;
+use super::marks::StatementIdx;
+use super::print::Obstacle;
+use super::statement::{Statement, StatementKind};
+use super::tie::Tie;
+use crate::lift::{Destination, InstIdx, Lifted};
+use crate::refusal::RefusalCode;
+
+/// Finds such branches.
+pub fn find(
+    text: &[u8],
+    statements: &[Statement],
+    tie: &Tie,
+    lifted: &Lifted<'_>,
+) -> Vec<Obstacle> {
+    let insts = lifted.insts.iter().enumerate();
+    let branches = insts.filter(|(_, inst)| matches!(inst.target, Some(Destination::Inst(_))));
+    let found = branches.filter_map(|(n, inst)| {
+        let i = InstIdx(n as u32);
+        let named = match tie.statement(i) {
+            Some(k) => is_named(&statements[k.0 as usize], text),
+            None => is_made_with_a_name(text, statements, tie.near(i)?, inst.iced.len()),
+        };
+        (!named).then(|| Obstacle {
+            at: tie.near(i).unwrap_or(StatementIdx(0)),
+            code: RefusalCode::Statement,
+            reason: "a branch by a distance, which changes with the code that it passes over; \
+                     name a label"
+                .to_owned(),
+        })
+    });
+    found.collect()
+}
+
+/// Whether a statement names a label and nothing else. `jmp .` goes to itself.
+fn is_named(statement: &Statement, text: &[u8]) -> bool {
+    let operand = statement.rest(text);
+    // Of `jne,pn x` and `bnd jmp x` the last word.
+    let name = operand.rsplit(|b| matches!(b, b' ' | b'\t')).next();
+    let name = name.unwrap_or_default();
+    let name = name.split(|b| *b == b'@').next().unwrap_or_default();
+    let symbol = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$') || *b >= 128;
+    let (local, direction) = name.split_at(name.len().saturating_sub(1));
+    let numeric = matches!(direction, b"b" | b"f")
+        && !local.is_empty()
+        && local.iter().all(u8::is_ascii_digit);
+    let quoted = name.starts_with(b"\"") && name.ends_with(b"\"") && !name.contains(&b'+');
+    statement.kind == StatementKind::Instruction
+        && (numeric
+            || quoted
+            || name.iter().all(symbol) && name.first().is_some_and(|b| !b.is_ascii_digit()))
+}
+
+/// Whether one of the directives that make an instruction of `len` bytes has a name, as
+/// `.byte 0xe9; .long .L5 - 2f; 2:`.
+fn is_made_with_a_name(
+    text: &[u8],
+    statements: &[Statement],
+    first: StatementIdx,
+    len: usize,
+) -> bool {
+    let mut made = 0;
+    for statement in &statements[first.0 as usize..] {
+        match (statement.kind, width(statement.name(text))) {
+            (StatementKind::Label, _) => {}
+            (StatementKind::Directive, Some(_)) if !statement.is_constant(text) => return true,
+            (StatementKind::Directive | StatementKind::Prefix, Some(width)) if made < len => {
+                made += width * statement.rest(text).split(|b| *b == b',').count();
+            }
+            _ => return false,
+        }
+        if made >= len {
+            return false;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::statement::split;
+    use super::*;
+
+    #[test]
+    fn labels_alone_are_names() {
+        let is = |text: &str| is_named(&split(text.as_bytes())[0], text.as_bytes());
+        for good in [
+            "jmp .L5",
+            "jne 1b",
+            "call f@PLT",
+            "jmp .",
+            "jne,pn x",
+            "loop 22f",
+            "bnd jmp f",
+            "jmp \"ab\"",
+        ] {
+            assert!(is(good), "{good}");
+        }
+        for bad in [
+            "jmp .+6",
+            "jmp . + 6",
+            "jmp .-2",
+            "jmp 1f+3",
+            "call f+4",
+            "jmp 5",
+            ".byte 1",
+        ] {
+            assert!(!is(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn directives_with_a_name_make_branches_to_it() {
+        let is = |text: &str| {
+            is_made_with_a_name(text.as_bytes(), &split(text.as_bytes()), StatementIdx(0), 5)
+        };
+        assert!(is(".byte 0xe9\n.long .L5 - 2f\n2:"));
+        assert!(!is(".byte 0xe9\n.long 20\n.long x"));
+        assert!(!is("m 5\n"));
+    }
+}
