@@ -91,25 +91,13 @@ mod tests {
     fn labels_alone_are_names() {
         let is = |text: &str| is_named(&split(text.as_bytes())[0], text.as_bytes());
         for good in [
-            "jmp .L5",
-            "jne 1b",
-            "call f@PLT",
-            "jmp .",
-            "jne,pn x",
-            "loop 22f",
-            "bnd jmp f",
+            "jmp .L5", "jne 1b", "call f@PLT", "jmp .", "jne,pn x", "loop 22f", "bnd jmp f",
             "jmp \"ab\"",
         ] {
             assert!(is(good), "{good}");
         }
         for bad in [
-            "jmp .+6",
-            "jmp . + 6",
-            "jmp .-2",
-            "jmp 1f+3",
-            "call f+4",
-            "jmp 5",
-            ".byte 1",
+            "jmp .+6", "jmp . + 6", "jmp .-2", "jmp 1f+3", "call f+4", "jmp 5", ".byte 1",
         ] {
             assert!(!is(bad), "{bad}");
         }
