@@ -130,4 +130,5 @@ bench: build simulator ## rewriting and verifying speed, beside objdump; the pap
 	$(CARGO) bench -p svm-rewrite --bench source -- $(CURDIR)/target/bench/sqlite-gcc-*.s
 	$(TWIN) run $(STOCK) --path native,twin --scheme stlb --packets 20000
 	$(TWIN) run $(STOCK) --path native,twin --scheme paper --packets 20000
+	$(TWIN) run $(STOCK) --path native,twin --scheme window32 --packets 20000
 	$(TWIN) run $(STOCK) --experiment all --output target/bench

@@ -172,7 +172,12 @@ impl Slowdown {
 
 /// The driver's cycles, rewritten to native, compared with the paper's.
 pub(super) fn slowdown(runs: &Runs) -> Chart {
-    let schemes = [("stlb", "stlb"), ("the paper's scheme", "paper")].map(|(name, scheme)| {
+    let schemes = [
+        ("stlb", "stlb"),
+        ("window32", "window32"),
+        ("the paper's scheme", "paper"),
+    ];
+    let schemes = schemes.map(|(name, scheme)| {
         let ways = [PacketDirection::Send, PacketDirection::Receive];
         (name, ways.map(|way| Slowdown::new(runs, scheme, way)))
     });

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! this process   native, dom0, guest, twin    1514 bytes; 64 KiB segments (5)
-//! `twin run`     native, twin                 both schemes by turns (slow-down; 7, 8)
+//! `twin run`     native, twin                 all schemes by turns  (slow-down; 7, 8)
 //! `twin run`     twin, once for each point    some routines are upcalls (10)
 //! ```
 //!

@@ -48,7 +48,7 @@ pub struct Runs {
     /// Segments on all paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) segments: Option<Results>,
-    /// Frames, rewritten by both schemes by turns.
+    /// Frames, rewritten by all schemes by turns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) schemes: Vec<Results>,
     /// With no upcall, one, two, and so on.
@@ -98,7 +98,7 @@ pub(super) fn run_all(
         ..Runs::default()
     };
     if wanted(Figure::Slowdown) {
-        runs.schemes = by_turns(&["stlb", "paper"], RUNS, again)?;
+        runs.schemes = by_turns(&["stlb", "window32", "paper"], RUNS, again)?;
     } else if any(&[Figure::Fig7, Figure::Fig8]) {
         runs.schemes = by_turns(&["paper"], 1, again)?;
     }
@@ -108,7 +108,7 @@ pub(super) fn run_all(
     Ok(runs)
 }
 
-/// Runs both schemes this many times, each in its own process: the placement of pages
+/// Runs each scheme this many times, each in its own process: the placement of pages
 /// is random in each.
 fn by_turns(schemes: &[&str], turns: usize, again: &Again<'_>) -> Result<Vec<Results>, Failure> {
     let progress = Progress::new("schemes");
