@@ -308,7 +308,7 @@ impl Input<'_, '_> {
         };
         let first = self.blocks.get(next.0 as usize).map(|insts| insts.start);
         let behind = first.is_some_and(|first| first == last + 1 && padding(first));
-        !self.stops.contains(&last) && !(behind && calls(last))
+        !(self.stops.contains(&last) || behind && calls(last))
     }
 
     /// The instructions of a block that may change what is known, and its returns.
