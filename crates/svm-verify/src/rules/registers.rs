@@ -105,7 +105,7 @@ impl Step<'_> {
             Sum::Other => None,
         };
         match (d, result) {
-            (Gpr::RSP, Some(at @ (Form::Stack(_) | Form::Aligned(_)))) => self.move_rsp_to(at),
+            (Gpr::RSP, Some(at)) if at.trusted().in_frame() => self.move_rsp_to(at),
             (Gpr::RSP, _) => self.clobber(),
             (_, result) => self.computed(d, inputs, result.unwrap_or(Form::Any)),
         }
