@@ -70,14 +70,15 @@ impl Variant {
 
     /// Both schemes with a table as they are used.
     pub const PLAIN: [Variant; 2] = [Variant::plain(Scheme::Stlb), Variant::plain(Scheme::Paper)];
-    /// The same and the poisoned default.
-    pub const ALL: [Variant; 3] = [
+    /// The same, the poisoned default, and the scheme with a window.
+    pub const ALL: [Variant; 4] = [
         Variant::PLAIN[0],
         Variant::PLAIN[1],
         Variant {
             scheme: Scheme::Stlb,
             poison: true,
         },
+        Variant::plain(Scheme::Window32),
     ];
 
     /// As the rewriter takes it.

@@ -22,7 +22,9 @@ enum Choice {
     Paper,
     /// Default scheme, dead registers destroyed on purpose.
     Poisoned,
-    /// Both schemes.
+    /// The scheme with a window.
+    Window32,
+    /// Both schemes with a table.
     Both,
     /// All of these.
     All,
@@ -33,7 +35,8 @@ impl Choice {
         match self {
             Choice::Stlb => &Variant::ALL[..1],
             Choice::Paper => &Variant::ALL[1..2],
-            Choice::Poisoned => &Variant::ALL[2..],
+            Choice::Poisoned => &Variant::ALL[2..3],
+            Choice::Window32 => &Variant::ALL[3..],
             Choice::Both => &Variant::PLAIN,
             Choice::All => &Variant::ALL,
         }

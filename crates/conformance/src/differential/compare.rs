@@ -7,7 +7,7 @@
 use std::fmt;
 
 use process_lab::imports::IMPORTS;
-use process_lab::program::LinkedCode;
+use process_lab::program::{LinkedCode, Scheme};
 use process_lab::stock::Stock;
 
 use crate::differential::symbolise::{self, OriginalPlace};
@@ -86,9 +86,21 @@ pub struct Pair<'r> {
 impl Pair<'_> {
     /// The first difference, if there is one.
     pub fn difference(&self) -> Option<Difference> {
+        if self.is_out_of_reach() {
+            return None;
+        }
         self.calls()
             .or_else(|| self.ends())
             .or_else(|| self.memory())
+    }
+
+    /// Whether the native run ended at an address that a window has the low half of only:
+    /// the rewritten one may go on from there, confined.
+    fn is_out_of_reach(&self) -> bool {
+        let native = self.native.1;
+        let cuts = !Scheme::TABLES.contains(&self.program.variant.scheme);
+        let faulted = Ending::from_number(native.ending) == Ending::Fault;
+        cuts && faulted && native.address >= twin_abi::window::SIZE
     }
 
     fn calls(&self) -> Option<Difference> {
