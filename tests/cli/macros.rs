@@ -172,7 +172,7 @@ fn a_refusal_names_the_line_of_the_use() {
         ("n = 2\n.rept n\nmovq (%rdi), %rax\n.endr", 4),
         (".macro m a\nmovq (%rdi), \\a\n.exitm\n.endm\n m %rax", 7),
         // Inside one, once it is written out.
-        (".macro m\nvmcall\n.endm\n nop\n m", 7),
+        (".macro m\nvmlaunch\n.endm\n nop\n m", 7),
         (".byte 0x48, 0x8b, 0x07, 0x48, 0x8b, 0x0f", 3),
         // An instruction that two directives make.
         (" nop\n .byte 0x48, 0x8b\n .byte 0x07", 4),

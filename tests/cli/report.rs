@@ -75,8 +75,8 @@ fn compare(object: &Value, table: &BTreeMap<String, Field>, seen: &mut BTreeMap<
 /// A run with results and refusals of every kind.
 fn run(report: &str) -> (Sandbox, Vec<u8>) {
     let sandbox = Sandbox::with_driver();
-    sandbox.assemble("evil.o", &privileged(2).replace("hlt", "vmcall"));
-    sandbox.write("evil.s", privileged(1).replace("hlt", "vmcall"));
+    sandbox.assemble("evil.o", &privileged(2).replace("hlt", "vmlaunch"));
+    sandbox.write("evil.s", privileged(1).replace("hlt", "vmlaunch"));
     sandbox.write("text.s", DRIVER.replace("ret", "jmp __x86_return_thunk"));
     sandbox.write("empty.o", "");
     let inputs = [

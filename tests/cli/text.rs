@@ -118,12 +118,12 @@ fn text_is_counted_like_the_object_it_becomes() {
 #[test]
 fn a_refusal_names_the_line_and_leaves_nothing() {
     let sandbox = Sandbox::new();
-    sandbox.write("evil.s", privileged(1).replace("hlt", "vmcall"));
+    sandbox.write("evil.s", privileged(1).replace("hlt", "vmlaunch"));
     let outcome = sandbox.run(&[
         "rewrite", "--target", "linux", "evil.s", "-o", "evil.twin.s",
     ]);
     assert_eq!(outcome.status, 1, "{}", outcome.stderr);
-    for part in ["evil.s", "line 5", "in evil+", "vmcall"] {
+    for part in ["evil.s", "line 5", "in evil+", "vmlaunch"] {
         assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
     }
     assert_eq!(sandbox.names(), ["evil.s"]);

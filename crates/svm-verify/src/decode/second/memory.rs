@@ -111,7 +111,8 @@ pub(super) fn reaches(i: &Instruction, insn: &Insn, second: &Second, memory: Opt
 }
 
 /// Whether the second decoding has the segment of the first, and 32-bit addresses where
-/// the interpretation believes in a place in the window and nowhere else. `lea` reaches
+/// the interpretation believes in a place in the window, or in user memory by such an address,
+/// and nowhere else. `lea` reaches
 /// nothing.
 fn same_prefixes(i: &Instruction, insn: &Insn, second: &Second, n: u8) -> bool {
     let segment = match second.segment_override_for_op(n) {
@@ -126,7 +127,8 @@ fn same_prefixes(i: &Instruction, insn: &Insn, second: &Second, n: u8) -> bool {
     };
     let narrow = second.prefixes.address_size();
     let lea = i.mnemonic() == Mnemonic::Lea;
-    segment == first && (lea || narrow == (insn.memory.origin == Origin::Window))
+    let believed = matches!(insn.memory.origin, Origin::Window | Origin::Narrow);
+    segment == first && (lea || narrow == believed)
 }
 
 /// Whether the second decoding reaches no more bytes than the interpretation
