@@ -8,7 +8,7 @@ use conformance::differential::native;
 use conformance::differential::session::Session;
 use conformance::differential::trace::Ending;
 use elf_loader::consts::SHF_EXECINSTR;
-use process_lab::program::{self, LinkedCode, Variant};
+use process_lab::program::{self, LinkedCode, Scheme, Variant};
 use process_lab::stock::{self, Stock};
 
 fn with_stock(test: impl FnOnce(&Stock<'_>)) {
@@ -97,7 +97,9 @@ fn ports_are_as_the_policy_says() {
 #[test]
 fn a_wild_pointer_is_reported_and_the_process_goes_on() {
     with_stock(|stock| {
-        let programs = programs(stock);
+        let mut programs = programs(stock);
+        // In a window a wild pointer has the low 32 bits of its address only.
+        programs.retain(|program| Scheme::TABLES.contains(&program.variant.scheme));
         let mut session = Session::new(stock, &programs).expect("workers");
         let subject = subject("e1000_clean_rx_ring").expect("in the table");
         let (mut faults, mut returned_after) = (0, 0);
