@@ -489,8 +489,8 @@ impl Emitter<'_> {
     ) {
         let t = Self::roles(plan)[0];
         let mut pointers = Vec::with_capacity(2);
-        pointers.extend(op.uses_rdi().then_some(Reg::RDI));
-        pointers.extend(op.reads_rsi().then_some(Reg::RSI));
+        pointers.extend(op.translates_rdi().then_some(Reg::RDI));
+        pointers.extend(op.translates_rsi().then_some(Reg::RSI));
         self.open(plan);
         if op.compares() {
             self.stopping_early(i, t, &pointers);

@@ -57,7 +57,7 @@ impl Demand {
             // The gate's rax is saved separately and holds no translation.
             Class::PortString(..) => translate(check),
             Class::String(op, _, repeat) => {
-                let pointers = usize::from(op.reads_rsi()) + usize::from(op.uses_rdi());
+                let pointers = usize::from(op.translates_rsi()) + usize::from(op.translates_rdi());
                 let count = usize::from(repeat != Repeat::Once);
                 // One register holds each translation; check and count share the rest.
                 let registers = pointers + (check - 1).max(1) + count;
