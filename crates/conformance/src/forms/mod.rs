@@ -26,7 +26,7 @@ mod image;
 pub mod known;
 mod memory;
 mod native;
-mod object;
+pub mod object;
 mod operands;
 pub mod overflow;
 mod ports;
