@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use conformance::forms::campaign::{self, Extent, FormsReport};
+use conformance::forms::campaign::{self, Extent};
+use conformance::forms::report::FormsReport;
 use conformance::forms::survey::{self, FormVerdict};
 use conformance::forms::{self, Enumeration, known};
 use iced_x86::Code;

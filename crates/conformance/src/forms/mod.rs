@@ -34,6 +34,7 @@ mod probe;
 mod process;
 pub mod programs;
 mod record;
+pub mod report;
 mod state;
 mod strings;
 pub mod survey;

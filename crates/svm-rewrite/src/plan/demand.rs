@@ -93,7 +93,7 @@ impl Demand {
 }
 
 impl Demand {
-    /// Of a class under a scheme without checks (`encode/window.rs`): a base of dom0's
+    /// Of a class under a scheme without checks (`encode/window`): a base of dom0's
     /// CPU, what a string's pointer becomes, or what a table holds is in one register.
     fn in_window(class: Class) -> Demand {
         let one = Demand {
