@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock support setup build install uninstall deb test-deb test-bare hashes
+.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock kernel support setup build install uninstall deb test-deb test-bare hashes
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
@@ -18,11 +18,15 @@ setup:
 KERNEL ?=
 STOCK_OF := target/stock$(if $(KERNEL),-$(KERNEL))
 
-stock: setup ## fetch the stock Debian 12 kernel and its headers into target/stock, not installed (or KERNEL=7.3)
-	@$(if $(KERNEL),sh scripts/kernel.sh $(KERNEL),sh scripts/stock.sh && sh scripts/headers.sh)
+stock: setup ## fetch the stock Debian 12 kernel and headers into target/stock, not installed; and those of KERNEL=7.3
+	@sh scripts/stock.sh && sh scripts/headers.sh
+	@$(if $(KERNEL),sh scripts/kernel.sh $(KERNEL) && sh scripts/headers.sh $(KERNEL))
 
-support: stock ## build the testbed's kernel objects, target/support/{kernel,hot}.o
-	@sh scripts/support.sh
+kernel: setup
+	@$(if $(KERNEL),sh scripts/kernel.sh $(KERNEL),sh scripts/stock.sh)
+
+support: stock ## build the testbed's kernel objects, target/support/{kernel,hot}.o, and modules for tests
+	@sh scripts/support.sh $(KERNEL)
 
 build: setup ## build target/release/twin
 	$(CARGO) build --release -p twin
@@ -55,7 +59,7 @@ demo: build simulator ## rewrite, verify and execute the stock e1000 driver, and
 test: setup support ## every check and test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(CARGO) test --workspace
+	KERNEL=$(KERNEL) $(CARGO) test --workspace
 	$(CARGO) build --workspace --bin twin --bin twin-run
 	sh scripts/programs.sh sample
 	sh scripts/compilers.sh sample
@@ -91,10 +95,10 @@ attacks: build ## every attack object of tests/attacks, given to `twin verify`
 hashes: build ## a hash of all that twin makes of the Ethernet modules: to compare two versions of it
 	@sh scripts/hashes.sh $(TWIN)
 
-corpus: setup stock ## every module of the stock kernel for linux, the Ethernet ones for the hypervisor (or KERNEL=7.3)
+corpus: kernel ## every module of the stock kernel for linux, the Ethernet ones for the hypervisor (or KERNEL=7.3)
 	$(CARGO) run --release -p corpus -- --modules $(STOCK_OF)/modules
 
-boot: setup stock ## rewritten Ethernet modules in a stock kernel under QEMU, on every card that it has (or MODULE=e100, KERNEL=7.3)
+boot: kernel ## rewritten Ethernet modules in the stock kernel under QEMU, on every card that it has (or MODULE=e100, KERNEL=7.3)
 	KERNEL=$(KERNEL) $(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)
 
 programs: setup ## every compiler; programs, DKMS packages and gcc's torture programs through `twin cc`, against the unrewritten builds (two hours)
@@ -113,7 +117,7 @@ e1000: stock ## e1000 compiled from Debian's kernel source through `twin cc`, co
 	$(CARGO) build --release -p twin
 	TWIN=$(CURDIR)/$(TWIN) sh examples/e1000/build.sh
 	$(CARGO) test -p svm-rewrite --test source -- --ignored e1000
-	$(CARGO) test -p qemu-tests --test stock_kernel -- --ignored --nocapture
+	KERNEL= $(CARGO) test -p qemu-tests --test stock_kernel -- --ignored --nocapture
 
 differential: setup stock ## 1,000 random images for each e1000 function, native against rewritten
 	$(CARGO) run --release -p conformance --bin differential -- --images 1000 --stepped 10
