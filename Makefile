@@ -14,8 +14,12 @@ help: ## list these commands
 setup:
 	@sh scripts/setup.sh
 
-# The stock kernel, or another series or flavour of Debian's: KERNEL=5.10, 6.1-rt, 7.3.
-KERNEL ?=
+# The kernel that modules are taken from and booted in: this release's own, or another
+# series or flavour of Debian's: KERNEL=5.10, 6.1-rt, 7.3. Empty is the stock kernel, Debian
+# 12's, which the testbed is made for: that one is fetched on every system.
+ifeq ($(origin KERNEL),undefined)
+KERNEL := $(shell . scripts/release.sh && echo $$release_kernel)
+endif
 STOCK_OF := target/stock$(if $(KERNEL),-$(KERNEL))
 
 stock: setup ## fetch the stock Debian 12 kernel and headers into target/stock, not installed; and those of KERNEL=7.3
@@ -52,9 +56,9 @@ deb: build simulator ## a Debian package with manual pages and completions, in t
 test-deb: build simulator ## the same, installed into an empty root, used and removed
 	@sh scripts/deb.sh test
 
-demo: build simulator ## rewrite, verify and execute the stock e1000 driver, and move packets through it
+demo: stock build simulator ## rewrite, verify and execute the stock e1000 driver, and move packets through it
 	$(CARGO) build --release -p conformance
-	@sh scripts/demo.sh target/release $(STOCK) $(DEMO)
+	@sh scripts/demo.sh target/release $(STOCK) $(STOCK_OF) $(DEMO)
 
 test: setup support ## every check and test
 	$(CARGO) fmt --all --check
@@ -96,14 +100,14 @@ attacks: build ## every attack object of tests/attacks, given to `twin verify`
 hashes: build ## a hash of all that twin makes of the Ethernet modules: to compare two versions of it
 	@sh scripts/hashes.sh $(TWIN)
 
-corpus: kernel ## every module of the stock kernel for linux, the Ethernet ones for the hypervisor (or KERNEL=7.3)
+corpus: kernel ## every module of this release's kernel for linux, the Ethernet ones for the hypervisor (or KERNEL=7.3)
 	$(CARGO) run --release -p corpus -- --modules $(STOCK_OF)/modules
 
-boot: kernel ## rewritten Ethernet modules in the stock kernel under QEMU, on every card that it has (or MODULE=e100, KERNEL=7.3)
+boot: kernel ## rewritten Ethernet modules in this release's kernel under QEMU, on every card that it has (or MODULE=e100, KERNEL=7.3)
 	KERNEL=$(KERNEL) $(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)
 
 programs: setup ## every compiler; programs, DKMS packages and gcc's torture programs through `twin cc`, against the unrewritten builds (two hours)
-	@sh scripts/setup.sh $(foreach c,gcc-11 clang-13 clang-14 clang-15 clang-16 clang-19 clang-22,$(c):$(c):optional)
+	@sh scripts/setup.sh $(foreach c,gcc-11 gcc-13 gcc-14 $(patsubst %,clang-%,13 14 15 16 17 18 19 22),$(c):$(c):optional)
 	$(CARGO) build --release -p twin
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/compilers.sh all
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/options.sh all

@@ -12,13 +12,14 @@
 # sums; fails at the first difference.
 #
 #   TWIN        the program (default target/debug/twin)
-#   COMPILERS   default "gcc clang-14", those that are installed
+#   COMPILERS   default gcc and this release's clang, those that are installed
 #   LEVELS      default "-O0 -O2 -O3"
 #   PROGRAMS    default "zlib lz4 sqlite torture"
 #   EACH        every how many of gcc's torture programs are run (default 1: all)
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+. "$root/scripts/release.sh"
 programs=$root/target/programs
 twin=${TWIN:-$root/target/debug/twin}
 mode=${1:-sample}
@@ -169,7 +170,7 @@ all)
     sh "$root/scripts/sources.sh" zlib lz4
     fetch_sqlite
     fetch_torture
-    for compiler in ${COMPILERS:-gcc clang-14}; do
+    for compiler in ${COMPILERS:-gcc $release_clang}; do
         command -v "$compiler" >/dev/null || {
             echo "$compiler is not installed: skipped"
             continue
