@@ -89,8 +89,9 @@ test-html: setup stock ## `twin explain --html` in headless Chromium (installed 
 	@sh scripts/setup.sh chromium:chromium
 	$(CARGO) test -p twin --test cli -- --ignored html::
 
-test-bare: ## first contact: demo and test on a new Debian 12, then offline (needs root, debootstrap; two hours)
-	@sh scripts/bare.sh
+test-bare: ## first contact: demo and test on a new Debian 12 and 13, then offline (needs root, debootstrap; two hours each)
+	@TWIN_BARE_RELEASE=bookworm sh scripts/bare.sh
+	@TWIN_BARE_RELEASE=trixie sh scripts/bare.sh
 
 attacks: build ## every attack object of tests/attacks, given to `twin verify`
 	rm -rf target/attacks
