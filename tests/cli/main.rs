@@ -21,6 +21,7 @@ mod signing;
 #[path = "../simulator/mod.rs"]
 mod simulator;
 mod stock;
+mod stores;
 mod subcommands;
 mod switches;
 mod text;

@@ -10,7 +10,7 @@ use elf_loader::{Object, Place};
 use filetests::{Fixture, Section, Trial, assemble};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use svm_rewrite::text::{Printed, Source};
-use svm_rewrite::{Options, Scheme, Target, syntax};
+use svm_rewrite::{Accesses, Options, Scheme, Target, syntax};
 
 fn main() {
     let mut tests: Vec<Trial> = Vec::new();
@@ -104,9 +104,11 @@ fn agrees_with_its_object(text: &Fixture) {
     let original = text.assemble();
     let original = elf_loader::read(&original).expect("an object");
     let schemes = Scheme::ALL.into_iter();
-    for scheme in schemes.filter(|scheme| scheme.serves(target(text))) {
+    let schemes = schemes.filter(|scheme| scheme.serves(target(text)));
+    for (scheme, accesses) in schemes.flat_map(|s| Accesses::ALL.map(|a| (s, a))) {
         let options = Options {
             report: true,
+            accesses,
             ..Options::of(Target::Linux, scheme)
         };
         let printed = rewrite(text.input.as_bytes(), options);
