@@ -70,6 +70,8 @@ base() {
         echo "deb $mirror-security $1-security main"
         echo "deb $mirror $1-updates main"
     } >"$of/base/etc/apt/sources.list"
+    # A bundle has no branch of its own, which git would remark on.
+    chroot "$of/base" git config --system init.defaultBranch main
     chroot "$of/base" useradd --create-home --shell /bin/sh stranger
     rm -rf "$of/base/var/lib/apt/lists" "$of/base/var/cache/apt/archives"
     tar -C "$of/base" -cf "$of/base.new" .
