@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock support setup build install uninstall deb test-deb test-bare hashes
+.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock kernel support setup build install uninstall deb test-deb test-bare hashes
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
@@ -14,15 +14,23 @@ help: ## list these commands
 setup:
 	@sh scripts/setup.sh
 
-# The stock kernel, or another series or flavour of Debian's: KERNEL=5.10, 6.1-rt, 7.3.
-KERNEL ?=
+# The kernel that modules are taken from and booted in: this release's own, or another
+# series or flavour of Debian's: KERNEL=5.10, 6.1-rt, 7.3. Empty is the stock kernel, Debian
+# 12's, which the testbed is made for: that one is fetched on every system.
+ifeq ($(origin KERNEL),undefined)
+KERNEL := $(shell . scripts/release.sh && echo $$release_kernel)
+endif
 STOCK_OF := target/stock$(if $(KERNEL),-$(KERNEL))
 
-stock: setup ## fetch the stock Debian 12 kernel and its headers into target/stock, not installed (or KERNEL=7.3)
-	@$(if $(KERNEL),sh scripts/kernel.sh $(KERNEL),sh scripts/stock.sh && sh scripts/headers.sh)
+stock: setup ## fetch the stock Debian 12 kernel and headers into target/stock, not installed; and those of KERNEL=7.3
+	@sh scripts/stock.sh && sh scripts/headers.sh
+	@$(if $(KERNEL),sh scripts/kernel.sh $(KERNEL) && sh scripts/headers.sh $(KERNEL))
 
-support: stock ## build the testbed's kernel objects, target/support/{kernel,hot}.o
-	@sh scripts/support.sh
+kernel: setup
+	@$(if $(KERNEL),sh scripts/kernel.sh $(KERNEL),sh scripts/stock.sh)
+
+support: stock ## build the testbed's kernel objects, target/support/{kernel,hot}.o, and modules for tests
+	@sh scripts/support.sh $(KERNEL)
 
 build: setup ## build target/release/twin
 	$(CARGO) build --release -p twin
@@ -48,14 +56,14 @@ deb: build simulator ## a Debian package with manual pages and completions, in t
 test-deb: build simulator ## the same, installed into an empty root, used and removed
 	@sh scripts/deb.sh test
 
-demo: build simulator ## rewrite, verify and execute the stock e1000 driver, and move packets through it
+demo: stock build simulator ## rewrite, verify and execute the stock e1000 driver, and move packets through it
 	$(CARGO) build --release -p conformance
-	@sh scripts/demo.sh target/release $(STOCK) $(DEMO)
+	@sh scripts/demo.sh target/release $(STOCK) $(STOCK_OF) $(DEMO)
 
 test: setup support ## every check and test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	$(CARGO) test --workspace
+	KERNEL=$(KERNEL) $(CARGO) test --workspace
 	$(CARGO) build --workspace --bin twin --bin twin-run
 	sh scripts/programs.sh sample
 	sh scripts/compilers.sh sample
@@ -63,6 +71,7 @@ test: setup support ## every check and test
 	$(MAKE) -C runtime test
 	$(MAKE) -C runtime/hot test HEADERS=$(HEADERS)
 	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
+	@sh scripts/setup.sh left-out
 
 test-exhaustive: setup stock prove cost ## every instruction form executed against its rewritten self, every mutant of the checks rejected (an hour)
 	$(CARGO) run --release -p conformance --bin belief
@@ -80,8 +89,9 @@ test-html: setup stock ## `twin explain --html` in headless Chromium (installed 
 	@sh scripts/setup.sh chromium:chromium
 	$(CARGO) test -p twin --test cli -- --ignored html::
 
-test-bare: ## first contact: demo and test on a new Debian 12, then offline (needs root, debootstrap; two hours)
-	@sh scripts/bare.sh
+test-bare: ## first contact: demo and test on a new Debian 12 and 13, then offline (needs root, debootstrap; two hours each)
+	@TWIN_BARE_RELEASE=bookworm sh scripts/bare.sh
+	@TWIN_BARE_RELEASE=trixie sh scripts/bare.sh
 
 attacks: build ## every attack object of tests/attacks, given to `twin verify`
 	rm -rf target/attacks
@@ -91,14 +101,14 @@ attacks: build ## every attack object of tests/attacks, given to `twin verify`
 hashes: build ## a hash of all that twin makes of the Ethernet modules: to compare two versions of it
 	@sh scripts/hashes.sh $(TWIN)
 
-corpus: setup stock ## every module of the stock kernel for linux, the Ethernet ones for the hypervisor (or KERNEL=7.3)
+corpus: kernel ## every module of this release's kernel for linux, the Ethernet ones for the hypervisor (or KERNEL=7.3)
 	$(CARGO) run --release -p corpus -- --modules $(STOCK_OF)/modules
 
-boot: setup stock ## rewritten Ethernet modules in a stock kernel under QEMU, on every card that it has (or MODULE=e100, KERNEL=7.3)
+boot: kernel ## rewritten Ethernet modules in this release's kernel under QEMU, on every card that it has (or MODULE=e100, KERNEL=7.3)
 	KERNEL=$(KERNEL) $(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)
 
 programs: setup ## every compiler; programs, DKMS packages and gcc's torture programs through `twin cc`, against the unrewritten builds (two hours)
-	@sh scripts/setup.sh $(foreach c,gcc-11 clang-13 clang-14 clang-15 clang-16 clang-19 clang-22,$(c):$(c))
+	@sh scripts/setup.sh $(foreach c,gcc-11 gcc-13 gcc-14 $(patsubst %,clang-%,13 14 15 16 17 18 19 22),$(c):$(c):optional)
 	$(CARGO) build --release -p twin
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/compilers.sh all
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/options.sh all
@@ -113,7 +123,7 @@ e1000: stock ## e1000 compiled from Debian's kernel source through `twin cc`, co
 	$(CARGO) build --release -p twin
 	TWIN=$(CURDIR)/$(TWIN) sh examples/e1000/build.sh
 	$(CARGO) test -p svm-rewrite --test source -- --ignored e1000
-	$(CARGO) test -p qemu-tests --test stock_kernel -- --ignored --nocapture
+	KERNEL= $(CARGO) test -p qemu-tests --test stock_kernel -- --ignored --nocapture
 
 differential: setup stock ## 1,000 random images for each e1000 function, native against rewritten
 	$(CARGO) run --release -p conformance --bin differential -- --images 1000 --stepped 10

@@ -43,6 +43,17 @@ suite_options() {
     printf -- '-o%s ' "Dir::Etc::sourcelist=$apt/sources.list" "Dir::Etc::sourceparts=$apt/no-parts"
 }
 
+# suites_of SERIES: the suites that may have that series of the kernel.
+suites_of() {
+    case $1 in
+        5.10) echo bullseye ;;
+        6.1) echo bookworm ;;
+        6.12) echo trixie ;;
+        6.1[6-9] | 7.*) echo trixie-backports ;;
+        *) echo bullseye bookworm bookworm-backports trixie trixie-backports ;;
+    esac
+}
+
 # has_suite SUITE: whether apt has fetched the index of that suite from the mirror.
 has_suite() {
     for index in "$apt"/lists/*_dists_"$1"_main_binary-amd64_Packages*; do

@@ -1,5 +1,5 @@
 #!/bin/sh
-# First contact: tries the README's commands on a Debian 12 that has only Rust and
+# First contact: tries the README's commands on a Debian 12 or 13 that has only Rust and
 # git. Needs root, debootstrap and ip; installs nothing on this system.
 #
 #   scripts/bare.sh [STEP...]
@@ -13,14 +13,17 @@
 #   online     a new machine, root: make demo, make test
 #   again      that machine, with what was fixed since: make test
 #   offline    that machine again, without a network: make demo, make test
-#   page       (alone) prints the page made of what was recorded; a file `note`
-#              beside the records is what it says of them first
+#   package    (not by default) the package that `make deb` made in that machine,
+#              installed by apt, used and removed on new machines of every release
+#   page       (alone) prints the page made of what was recorded on every release; a
+#              file `note` beside the records is what it says of them first
 #
-# Leaves transcript-STEP and, made of these, first-contact.md; fails if a step
-# does. The toolchain is this system's, mounted read-only at /opt/rust. Mounts and
-# processes are in namespaces of their own and end with this script.
+# Leaves RELEASE/transcript-STEP and, made of those of every release, first-contact.md;
+# fails if a step does. The toolchain is this system's, mounted read-only at /opt/rust.
+# Mounts and processes are in namespaces of their own and end with this script.
 #
-#   TWIN_BARE           where (default target/bare; some 25 GB)
+#   TWIN_BARE_RELEASE   bookworm (Debian 12, the default) or trixie (Debian 13)
+#   TWIN_BARE           where (default target/bare; some 25 GB for each release)
 #   TWIN_BARE_USER      what the unprivileged user makes (default "demo")
 #   TWIN_BARE_OFFLINE   what is made offline (default "demo test")
 #   CARGO_PROFILE_...   handed on, as is everything of cargo's; shown in the record
@@ -28,7 +31,10 @@
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
-bare=${TWIN_BARE:-$root/target/bare}
+release=${TWIN_BARE_RELEASE:-bookworm}
+all=${TWIN_BARE:-$root/target/bare}
+bare=$all/$release
+releases='bookworm trixie'
 mirror=${TWIN_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 by_user=${TWIN_BARE_USER-demo}
 offline=${TWIN_BARE_OFFLINE-demo test}
@@ -38,35 +44,47 @@ die() {
     exit 1
 }
 
-# ---- The machine ---------------------------------------------------------------
-
-# The base system as a tarball, made once.
-base() {
-    [ ! -s "$bare/base.tar" ] || return 0
-    echo "bootstrapping Debian 12 (minbase, git) ..."
-    rm -rf "$bare/base"
-    debootstrap --variant=minbase --include=git,ca-certificates bookworm "$bare/base" "$mirror" \
-        >"$bare/debootstrap.log" 2>&1 || die "debootstrap failed: see $bare/debootstrap.log"
-    # As Debian's installer leaves it.
-    {
-        echo "deb $mirror bookworm main"
-        echo "deb $mirror-security bookworm-security main"
-        echo "deb $mirror bookworm-updates main"
-    } >"$bare/base/etc/apt/sources.list"
-    chroot "$bare/base" useradd --create-home --shell /bin/sh stranger
-    rm -rf "$bare/base/var/lib/apt/lists" "$bare/base/var/cache/apt/archives"
-    tar -C "$bare/base" -cf "$bare/base.new" .
-    rm -rf "$bare/base"
-    mv "$bare/base.new" "$bare/base.tar"
+# number RELEASE: Debian's number.
+number() {
+    case $1 in
+    bookworm) echo 12 ;;
+    trixie) echo 13 ;;
+    *) die "no release $1: bookworm, trixie" ;;
+    esac
 }
 
-# An unused machine, with the repository to clone from.
+# ---- The machine ---------------------------------------------------------------
+
+# base RELEASE: its base system as a tarball, made once.
+base() {
+    of=$all/$1
+    [ ! -s "$of/base.tar" ] || return 0
+    echo "bootstrapping Debian $(number "$1") (minbase, git) ..."
+    mkdir -p "$of"
+    rm -rf "$of/base"
+    debootstrap --variant=minbase --include=git,ca-certificates "$1" "$of/base" "$mirror" \
+        >"$of/debootstrap.log" 2>&1 || die "debootstrap failed: see $of/debootstrap.log"
+    # As Debian's installer leaves it.
+    {
+        echo "deb $mirror $1 main"
+        echo "deb $mirror-security $1-security main"
+        echo "deb $mirror $1-updates main"
+    } >"$of/base/etc/apt/sources.list"
+    # A bundle has no branch of its own, which git would remark on.
+    chroot "$of/base" git config --system init.defaultBranch main
+    chroot "$of/base" useradd --create-home --shell /bin/sh stranger
+    rm -rf "$of/base/var/lib/apt/lists" "$of/base/var/cache/apt/archives"
+    tar -C "$of/base" -cf "$of/base.new" .
+    rm -rf "$of/base"
+    mv "$of/base.new" "$of/base.tar"
+}
+
+# unpack MACHINE RELEASE: an unused machine.
 unpack() {
     rm -rf --one-file-system "$1"
     mkdir -p "$1"
-    tar -C "$1" -xf "$bare/base.tar"
+    tar -C "$1" -xf "$all/$2/base.tar"
     mkdir "$1/opt/rust"
-    bundle "$1"
 }
 
 # The last commit, to clone or pull from.
@@ -122,7 +140,8 @@ END
 # ---- The commands typed there --------------------------------------------------
 
 user() {
-    unpack "$bare/user"
+    unpack "$bare/user" "$release"
+    bundle "$bare/user"
     mounts "$bare/user"
     session user-bare "$bare/user" stranger <<'END'
 type_in git clone -q /srv/twin.git twin
@@ -144,7 +163,8 @@ END
 }
 
 online() {
-    unpack "$bare/root"
+    unpack "$bare/root" "$release"
+    bundle "$bare/root"
     mounts "$bare/root"
     session online "$bare/root" root <<'END'
 type_in '. /etc/os-release; echo $PRETTY_NAME, $(dpkg-query -f. -W | wc -c) packages; cargo --version'
@@ -169,6 +189,40 @@ type_in make test
 END
 }
 
+# The package is made on one release, and tried on each: where apt refuses it, for a library
+# that is newer than the release's, nothing may have changed.
+package() {
+    [ -d "$bare/root/root/twin" ] || die "package comes after online"
+    mounts "$bare/root"
+    session package "$bare/root" root <<'END'
+type_in cd twin
+type_in make test-deb
+type_in dpkg-deb -f target/deb/twin_*.deb Package Version Depends
+END
+    for other in $releases; do
+        machine=$all/$other/package
+        unpack "$machine" "$other"
+        mounts "$machine"
+        cp "$bare"/root/root/twin/target/deb/twin_*.deb "$bare/root/root/twin/target/stock/e1000.ko" "$machine/srv"
+        session "package-on-$other" "$machine" root <<'END'
+type_in '. /etc/os-release; echo $PRETTY_NAME'
+type_in apt-get update -qq
+find / -xdev ! -path '/var/*' ! -path '/tmp/*' | sort >/tmp/before
+if type_in apt-get install -q -y --no-install-recommends /srv/twin_*.deb; then
+    type_in twin -V
+    type_in twin rewrite /srv/e1000.ko -o /tmp/e1000.twin.o
+    type_in twin verify /tmp/e1000.twin.o
+    type_in twin run /srv/e1000.ko --path native,twin --packets 1000
+    type_in apt-get purge -q -y twin
+else
+    echo 'Refused by apt, as above.'
+fi
+find / -xdev ! -path '/var/*' ! -path '/tmp/*' | sort >/tmp/after
+type_in diff /tmp/before /tmp/after
+END
+    done
+}
+
 # No network but the machine itself.
 alone='[ "${1-}" = alone ] || exec unshare --net sh "$0" alone
 ip link set lo up'
@@ -185,51 +239,61 @@ END
 
 # ---- The page ------------------------------------------------------------------
 
-# part TITLE STEP...: a chapter of the page, of the steps that were recorded.
+# part TITLE STEP...: a chapter of the page, of the steps that were recorded on $release.
 part() {
     title=$1
     shift
     for step; do
-        [ -s "$bare/transcript-$step" ] || return 1
+        [ -s "$all/$release/transcript-$step" ] || return 1
     done
-    printf '\n## %s\n' "$title"
+    printf '\n## Debian %s, %s\n' "$(number "$release")" "$title"
     for step; do
         printf '\n```text\n'
-        awk -f "$root/scripts/transcript.awk" "$bare/transcript-$step"
+        awk -f "$root/scripts/transcript.awk" "$all/$release/transcript-$step"
         printf '```\n'
     done
 }
 
-page() {
-    cat <<'END'
-# First contact
-
-What `make demo` and `make test` do on a Debian 12 that has nothing but Rust and
-git, as a terminal recorded it. `make test-bare` makes this page
-(`scripts/bare.sh`): debootstrap's minimal system in a directory, entered by
-chroot; the toolchain mounted at `/opt/rust`; the commit cloned from a bundle;
-commands typed by a script, whose prompts show the time. "Script started" and
-"Script done" are the recorder's.
-
-Left out by rule (`scripts/transcript.awk`), never by hand: what a terminal
-painted over; colours; runs of lines of one kind, of which the number stays (what
-cargo and make compile, what apt-get says of packages, functions in the table of
-`differential`); tests that passed, of which each set is one line.
-END
+chapters() {
     # Notes for the reader of this record, if there are any.
-    [ ! -s "$bare/note" ] || { echo && cat "$bare/note"; }
-    part 'As root' online || true
-    part 'As root, with what was fixed since' again || true
-    part 'Again, without a network' offline || true
-    part 'Not as root' user-bare user || return 0
+    [ ! -s "$all/$release/note" ] || { echo && cat "$all/$release/note"; }
+    part 'as root' online || true
+    part 'as root, with what was fixed since' again || true
+    part 'again, without a network' offline || true
+    # shellcheck disable=SC2046
+    part 'the package, on each release' package $(printf 'package-on-%s ' $releases) || true
+    part 'not as root' user-bare user || return 0
     cat <<'END'
 
 Between the two root pasted the line (what apt-get said to it is left out).
 END
 }
 
+page() {
+    cat <<'END'
+# First contact
+
+What `make demo` and `make test` do on a Debian 12 and on a Debian 13 that have
+nothing but Rust and git, as a terminal recorded it. `make test-bare` makes this page
+(`scripts/bare.sh`): debootstrap's minimal system in a directory, entered by
+chroot; the toolchain mounted at `/opt/rust`; the commit cloned from a bundle;
+commands typed by a script, whose prompts show the time. "Script started" and
+"Script done" are the recorder's. The chapters were not recorded on one day: each
+begins with its date.
+
+Left out by rule (`scripts/transcript.awk`), never by hand: what a terminal
+painted over; colours; runs of lines of one kind, of which the number stays (what
+cargo and make compile, what apt-get says of packages, functions in the table of
+`differential`); tests that passed, of which each set is one line.
+END
+    for release in $releases; do
+        chapters
+    done
+}
+
 # ---- The recipe ----------------------------------------------------------------
 
+number "$release" >/dev/null
 if [ "${1-}" = page ]; then
     page
     exit
@@ -242,7 +306,10 @@ if [ "${TWIN_BARE_INSIDE-}" != yes ]; then
     mkdir -p "$bare"
     exec 9>"$bare/lock"
     flock -n 9 || die "another one is at work in $bare"
-    base
+    base "$release"
+    case " $* " in
+    *' package '*) for other in $releases; do base "$other"; done ;;
+    esac
     export TWIN_BARE_INSIDE=yes
     # Signals do not reach what is inside; SIGKILL for unshare ends everything.
     exec unshare --mount --pid --fork --kill-child --propagation private sh "$0" "$@"
@@ -250,9 +317,9 @@ fi
 [ $# -gt 0 ] || set -- user online offline
 for step; do
     case $step in
-    user | online | again | offline) $step ;;
-    *) die "no step $step: user, online, again, offline" ;;
+    user | online | again | offline | package) $step ;;
+    *) die "no step $step: user, online, again, offline, package" ;;
     esac
 done
-page >"$bare/first-contact.md"
-echo "$(date -u +%H:%M:%S) first contact: done; docs/first-contact.md is $bare/first-contact.md"
+page >"$all/first-contact.md"
+echo "$(date -u +%H:%M:%S) first contact: done; docs/first-contact.md is $all/first-contact.md"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Runs each compiler that Debian 12 packages, at each level, with each set of flags,
+# Runs each compiler that Debian 12 or 13 packages, at each level, with each set of flags,
 # through `twin cc`: user programs are run and compared with their unrewritten builds,
 # kernel objects are linked with the runtime and verified.
 #
-#   scripts/compilers.sh sample    gcc and one clang, the ends of the levels
-#   scripts/compilers.sh all       gcc 11 and 12, clang 13 to 22, those installed
+#   scripts/compilers.sh sample    this release's gcc and clang, the ends of the levels
+#   scripts/compilers.sh all       gcc 11 to 14, clang 13 to 22, those installed
 #
 # Installs nothing; reports a compiler that is not installed as skipped. Ends with the
 # number of builds that were the same or verified; fails at the first that is not.
@@ -26,15 +26,17 @@ die() {
     exit 1
 }
 
-# Debian 12 and its security updates have gcc 11 and 12 and clang 13 to 16, 19 and 22;
-# `make programs` installs them. Other systems may have the others.
+. "$root/scripts/release.sh"
+
+# Debian 12 and its security updates have gcc 11 and 12 and clang 13 to 16, 19 and 22, Debian
+# 13 gcc 12 to 14 and clang 17 to 19; `make programs` installs what there is.
 case ${1:-sample} in
 sample)
-    compilers='gcc-12 clang-14'
+    compilers="$release_gcc $release_clang"
     levels='-O0 -O2'
     ;;
 all)
-    compilers='gcc-11 gcc-12 clang-13 clang-14 clang-15 clang-16 clang-17 clang-18 clang-19
+    compilers='gcc-11 gcc-12 gcc-13 gcc-14 clang-13 clang-14 clang-15 clang-16 clang-17 clang-18 clang-19
         clang-20 clang-21 clang-22'
     levels='-O0 -O1 -O2 -O3 -Os'
     ;;

@@ -1,13 +1,17 @@
 #!/bin/sh
 # Shows what twin does with a real driver: every command is printed before it is run.
 #
-#   scripts/demo.sh BIN_DIR E1000.KO OUT_DIR
+#   scripts/demo.sh BIN_DIR E1000.KO KERNEL_DIR OUT_DIR
+#
+# E1000.KO is the stock kernel's, which the testbed is made for. KERNEL_DIR has the kernel
+# package of this system's release: VERSION, modules/.
 set -eu
 
 bin=$1
 twin=$bin/twin
 module=$2
-out=$3
+kernel=$3
+out=$4
 mkdir -p "$out"
 
 say() {
@@ -35,6 +39,13 @@ printf '%s sites in %s; the first site through the heap in the receive path:\n\n
     "$(grep -c '^{"file"' "$out/e1000.json")" "$out/e1000.json"
 "$twin" explain "$module" --function e1000_clean_rx_irq |
     awk '/^\.text/ { if (shown) exit; shown = / heap / } shown'
+
+own=$kernel/modules/kernel/drivers/net/ethernet/intel/e1000/e1000.ko
+say "For the kernel of this system's release: the module of $(cat "$kernel/VERSION") for it, and for the hypervisor"
+run "$twin" rewrite --target linux "$own" -o "$out/e1000.twin.ko"
+run "$twin" verify --target linux "$out/e1000.twin.ko"
+run "$twin" rewrite "$own" -o "$out/e1000.own.o"
+run "$twin" verify "$out/e1000.own.o"
 
 say 'Executed: functions of the driver, natively and rewritten, on the same random memory'
 images=20

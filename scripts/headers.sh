@@ -1,12 +1,14 @@
 #!/bin/sh
-# Fetches the headers that match the stock kernel, without installing them.
+# Fetches the headers that match the stock kernel, or that of a series, without installing
+# them.
 #
-#   scripts/headers.sh
+#   scripts/headers.sh [SERIES[-FLAVOUR]]
 #
-# Needs target/stock (scripts/stock.sh). Leaves, below target/stock/:
+# Needs target/stock (scripts/stock.sh), or target/stock-SERIES (scripts/kernel.sh). Leaves,
+# below that directory:
 #   headers          -> the prepared header tree: make -C target/stock/headers M=...
-#   headers-tree/    the unpacked packages: linux-headers-X-amd64, its -common
-#                    and the linux-* packages it depends on (kbuild, compiler)
+#   headers-tree/    the unpacked packages: linux-headers-X, its -common and the linux-*
+#                    packages it depends on (kbuild, compiler), but not the kernel
 #   headers-VERSION  package and version that this is
 #
 # The packages are found by dependencies: X is the stock kernel's, the others are those
@@ -17,9 +19,11 @@
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-mkdir -p "$root/target/stock"
-# The real path: target/stock may be a link, and make needs one name for it.
-stock=$(CDPATH='' cd -P -- "$root/target/stock" && pwd -P)
+kernel=${1-}
+directory=target/stock${kernel:+-$kernel}
+mkdir -p "$root/$directory"
+# The real path: it may be a link, and make needs one name for it.
+stock=$(CDPATH='' cd -P -- "$root/$directory" && pwd -P)
 apt=$stock/headers-apt
 
 die() {
@@ -29,8 +33,8 @@ die() {
 
 . "$root/scripts/apt.sh"
 
-# linux-image-X VERSION, the stock kernel.
-[ -s "$stock/VERSION" ] || die "no target/stock/VERSION: run scripts/stock.sh first"
+# linux-image-X VERSION, the kernel.
+[ -s "$stock/VERSION" ] || die "no $directory/VERSION: run make stock${kernel:+ KERNEL=$kernel} first"
 read -r image version <"$stock/VERSION"
 headers=linux-headers-${image#linux-image-}
 
@@ -41,10 +45,12 @@ complete() {
 }
 
 # The packages that $headers of $version needs of the kernel's own, by apt with
-# options "$@": every dependency named linux-*, with versions where they must agree.
+# options "$@": every dependency named linux-* but the image and its scripts, with versions
+# where they must agree.
 wanted() {
     apt-cache "$@" show "$headers=$version" 2>/dev/null |
         sed -n 's/^Depends: //p' | head -n 1 | tr ',' '\n' |
+        sed '/^ *linux-image-/d; /^ *linux-base/d' |
         sed -n 's/^ *\(linux-[^ ]*\) *(= \([^)]*\)).*/\1=\2/p; t
                 s/^ *\(linux-[^ (]*\).*/\1/p'
 }
@@ -69,13 +75,16 @@ fetch() {
     # shellcheck disable=SC2086
     download $plain && return
     echo "asking apt for the headers of $image $version ..."
-    options="$(private_options) $(bookworm_options deb)"
-    # shellcheck disable=SC2086
-    apt-get $options -q update >apt.log 2>&1 || true
-    # shellcheck disable=SC2086
-    download $options && return
+    series=${kernel%%-*}
+    for suite in $(suites_of "${series:-6.1}"); do
+        options="$(private_options) $(suite_options deb "$suite")"
+        # shellcheck disable=SC2086
+        apt-get $options -q update >apt.log 2>&1 || true
+        # shellcheck disable=SC2086
+        ! download $options || return 0
+    done
     tail -n 5 apt.log >&2
-    die "cannot fetch $headers $version (above: apt's last words); the mirror may hold a newer kernel: remove $stock and run make stock again"
+    die "cannot fetch $headers $version (above: apt's last words); the mirror may hold a newer kernel: remove $directory and run make stock${kernel:+ KERNEL=$kernel} again"
 }
 
 # A later build of linux-kbuild than the kernel's would do, but none is asked for.
@@ -97,7 +106,7 @@ unpack() {
 
 main() {
     if complete; then
-        echo "stock headers: $(cat "$stock/headers-VERSION") (target/stock/headers)"
+        echo "stock headers: $(cat "$stock/headers-VERSION") ($directory/headers)"
         return
     fi
     for tool in apt-get apt-cache dpkg-deb sed; do
@@ -109,8 +118,8 @@ main() {
     cd "$work"
     fetch
     unpack
-    complete || die "the packages were fetched, but target/stock/headers is not complete; remove it and try again"
-    echo "stock headers: $(cat "$stock/headers-VERSION") (target/stock/headers)"
+    complete || die "the packages were fetched, but $directory/headers is not complete; remove it and try again"
+    echo "stock headers: $(cat "$stock/headers-VERSION") ($directory/headers)"
 }
 
 main "$@"

@@ -33,17 +33,6 @@ series=${kernel%%-*}
 flavour=
 [ "$series" = "$kernel" ] || flavour=${kernel#*-}-
 
-# The suites that may have the series.
-suites() {
-    case $series in
-        5.10) echo bullseye ;;
-        6.1) echo bookworm ;;
-        6.12) echo trixie ;;
-        6.1[6-9] | 7.*) echo trixie-backports ;;
-        *) echo bullseye bookworm bookworm-backports trixie trixie-backports ;;
-    esac
-}
-
 # The newest image of the series and flavour that apt with options "$@" knows: names are
 # linux-image-6.1.0-56-amd64, linux-image-6.12.95+deb13-cloud-amd64.
 image() {
@@ -94,10 +83,10 @@ fetch_from() {
 
 fetch() {
     case $stock in *[[:space:]]*) die "the path $stock contains blanks, which apt's options cannot" ;; esac
-    for suite in $(suites); do
+    for suite in $(suites_of "$series"); do
         ! fetch_from "$suite" || return 0
     done
-    die "no Linux $kernel for amd64 in: $(suites)"
+    die "no Linux $kernel for amd64 in: $(suites_of "$series")"
 }
 
 unpack() {

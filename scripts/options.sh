@@ -3,7 +3,7 @@
 # whole and with either half rewritten, and compares what it prints with the unrewritten
 # build: callers and callees must agree about registers.
 #
-#   scripts/options.sh sample    the options with a star, with gcc and one clang
+#   scripts/options.sh sample    the options with a star, with this release's gcc and clang
 #   scripts/options.sh all       all options and compilers, those installed
 #
 # Installs nothing. What a compiler cannot do itself is reported as skipped. Ends with the
@@ -23,9 +23,10 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 same=0 refused=0 skipped=0 failed=0
 
+. "$root/scripts/release.sh"
 case ${1:-sample} in
-sample) compilers=${COMPILERS:-gcc clang-14} starred='\*' ;;
-all) compilers=${COMPILERS:-gcc-11 gcc-12 clang-14 clang-16 clang-19} starred='.*' ;;
+sample) compilers=${COMPILERS:-gcc $release_clang} starred='\*' ;;
+all) compilers=${COMPILERS:-gcc-11 gcc-12 gcc-14 clang-14 clang-16 clang-19} starred='.*' ;;
 *)
     echo 'options.sh: say sample or all' >&2
     exit 1

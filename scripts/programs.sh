@@ -12,7 +12,7 @@
 # sums; fails at the first difference.
 #
 #   TWIN        the program (default target/debug/twin)
-#   COMPILERS   default "gcc clang-14", those that are installed
+#   COMPILERS   default gcc and this release's clang, those that are installed
 #   LEVELS      default "-O0 -O2 -O3"
 #   PROGRAMS    default "zlib lz4 sqlite torture"
 #   ACCESSES    which accesses are translated (default all; or stores)
@@ -20,6 +20,7 @@
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+. "$root/scripts/release.sh"
 programs=$root/target/programs
 twin=${TWIN:-$root/target/debug/twin}
 mode=${1:-sample}
@@ -172,7 +173,7 @@ all)
     sh "$root/scripts/sources.sh" zlib lz4
     fetch_sqlite
     fetch_torture
-    for compiler in ${COMPILERS:-gcc clang-14}; do
+    for compiler in ${COMPILERS:-gcc $release_clang}; do
         command -v "$compiler" >/dev/null || {
             echo "$compiler is not installed: skipped"
             continue

@@ -13,11 +13,12 @@
 # rewritten and that both builds do the same; fails at the end if one did not.
 #
 #   TWIN        the program (default target/debug/twin)
-#   COMPILERS   default "gcc clang-14"
+#   COMPILERS   default gcc and this release's clang
 #   LEVEL       default -O2
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+. "$root/scripts/release.sh"
 programs=$root/target/programs
 suites=$root/tests/programs/suites
 twin=${TWIN:-$root/target/debug/twin}
@@ -84,7 +85,7 @@ sh "$root/scripts/sources.sh" $(for p; do (load "$p" && echo "$package"); done)
 mkdir -p "$work"
 different=0
 for program; do
-    for compiler in ${COMPILERS:-gcc clang-14}; do
+    for compiler in ${COMPILERS:-gcc $release_clang}; do
         compared "$program" "$compiler" || different=$((different + 1))
     done
 done

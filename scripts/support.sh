@@ -1,11 +1,13 @@
 #!/bin/sh
-# Builds the testbed's support objects against the stock kernel's headers.
+# Builds the testbed's support objects against the stock kernel's headers, and modules for
+# tests against those of a kernel.
 #
-#   scripts/support.sh
+#   scripts/support.sh [SERIES[-FLAVOUR]]
 #
 # Leaves, below target/support/:
 #   kernel.o   the dom0 kernel shim, from crates/e1000-sim/kernel/
 #   hot.o      the hot routines, from runtime/hot/
+# and there, or below target/support-SERIES/ for that kernel:
 #   wild.ko    a module with a wild pointer, from crates/qemu-tests/guest/
 #   fixup.ko   one whose faults the kernel answers, from the same directory
 # Each file is compiled by the kernel's own build (kbuild, one object a file) in
@@ -15,12 +17,14 @@
 #
 # Then kernel.o and hot.o are checked: together with the stock e1000.ko every import is
 # defined exactly once, except the host's functions, which kernel.h declares.
-# Needs target/stock/headers (scripts/headers.sh).
+# Needs target/stock/headers, and for a series target/stock-SERIES/headers
+# (scripts/headers.sh), and the compilers that they name.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
 support=$root/target/support
 stock=$root/target/stock
+kernel=${1-}
 include=$root/runtime/include
 # Beyond the kernel's own set of warnings. Those taken back fire inside headers.
 warnings='-Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers -Wno-type-limits'
@@ -30,8 +34,16 @@ die() {
     exit 1
 }
 
-[ -e "$stock/headers/Makefile" ] || die "no target/stock/headers: run make stock"
-headers=$(CDPATH='' cd -P -- "$stock/headers" && pwd -P)
+# headers_of KERNEL: where they are, if they and the compiler that they name are there.
+headers_of() {
+    directory=target/stock${1:+-$1}/headers
+    [ -e "$root/$directory/Makefile" ] || die "no $directory: run make stock${1:+ KERNEL=$1}"
+    compiler=$(sed -n 's/^CONFIG_CC_VERSION_TEXT="*\([^ ]*\).*/\1/p' "$root/$directory/include/config/auto.conf")
+    command -v "$compiler" >/dev/null ||
+        die "$directory is for $compiler, which is not installed${1:+; KERNEL=$1 is for a release that has it}"
+    (CDPATH='' cd -P -- "$root/$directory" && pwd -P)
+}
+headers=$(headers_of '')
 
 # True if $1 is newer than the directory $2, what is in it, and what it includes.
 current() {
@@ -100,12 +112,14 @@ combine() {
     echo "support: target/support/$name.o ($# files)"
 }
 
-# guest NAME...: builds target/support/NAME.ko, whole modules for the stock kernel.
+# guest NAME...: builds NAME.ko in target/support[-KERNEL], whole modules for that kernel.
 guest() {
-    sources=$root/crates/qemu-tests/guest build=$support/build/guest
+    made=$support${kernel:+-$kernel}
+    sources=$root/crates/qemu-tests/guest build=$made/build/guest
+    headers=$(headers_of "$kernel")
     stale=
     for name; do
-        current "$support/$name.ko" "$sources" || stale=yes
+        current "$made/$name.ko" "$sources" || stale=yes
     done
     [ -n "$stale" ] || return 0
     refresh "$sources" "$build"
@@ -116,9 +130,9 @@ guest() {
         die "guest modules: kbuild failed (log above, in ${build#"$root"/}/log)"
     }
     for name; do
-        cp "$build/$name.ko" "$support/$name.new"
-        mv "$support/$name.new" "$support/$name.ko"
-        echo "support: target/support/$name.ko"
+        cp "$build/$name.ko" "$made/$name.new"
+        mv "$made/$name.new" "$made/$name.ko"
+        echo "support: ${made#"$root"/}/$name.ko"
     done
 }
 

@@ -5,12 +5,19 @@ use std::process::Command;
 
 use crate::sandbox::Sandbox;
 
-/// The stock kernel's headers.
+/// The kernel's headers.
 fn headers() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let headers = root.join("target/stock/headers");
-    let headers = headers.canonicalize();
-    headers.expect("target/stock/headers is missing: run `make stock`")
+    filetests::kernel("headers")
+}
+
+/// The compiler that the kernel is made with: `gcc-12`.
+fn kernels_compiler() -> String {
+    let file = headers().join("include/config/auto.conf");
+    let configuration = std::fs::read_to_string(file).expect("headers have it");
+    let mut values = configuration.lines();
+    let text = values.find_map(|line| line.strip_prefix("CONFIG_CC_VERSION_TEXT="));
+    let name = text.and_then(|text| text.trim_matches('"').split(' ').next());
+    name.expect("it names its compiler").to_owned()
 }
 
 /// Builds a fixture in a directory of its own; what make said.
@@ -72,7 +79,7 @@ fn symbols(sandbox: &Sandbox, module: &str, name: &str) -> usize {
 
 #[test]
 fn a_module_of_one_source_links_and_is_proved() {
-    let (sandbox, said) = built("single", &twin("gcc-12"));
+    let (sandbox, said) = built("single", &twin(&kernels_compiler()));
     assert_eq!(complaints(&said), [""; 0], "{said}");
     is_checked(&sandbox, "hello.ko");
     has_the_kernels_forms(&sandbox, "hello.ko");
@@ -93,14 +100,16 @@ fn has_the_kernels_forms(sandbox: &Sandbox, module: &str) {
 
 #[test]
 fn a_module_of_several_sources_has_one_table() {
-    let (sandbox, said) = built("several", &twin("gcc-12"));
+    let (sandbox, said) = built("several", &twin(&kernels_compiler()));
     assert_eq!(complaints(&said), [""; 0], "{said}");
     is_checked(&sandbox, "device.ko");
     has_the_kernels_forms(&sandbox, "device.ko");
     for name in ["twin_stlb", "twin_slow_rax"] {
         assert_eq!(symbols(&sandbox, "device.ko", name), 1, "{name}");
     }
-    // objtool has made unwind entries for the slow paths of each object with code.
+    // objtool has made unwind entries for the slow paths of each object with code. In kernels
+    // with IBT it reads the linked module: there the second object's entry points, which
+    // nothing calls any more, have none, and their common parts have.
     let bytes = sandbox.read("device.ko");
     let object = elf_loader::read(&bytes).expect("an object");
     let id = object.section_named(".orc_unwind_ip").expect("it has one");
@@ -112,7 +121,7 @@ fn a_module_of_several_sources_has_one_table() {
     let entries = &object.section(id).relocations;
     let entries: Vec<_> = entries.iter().filter(of_runtime).collect();
     let second = |r: &&&elf_loader::Relocation| r.addend as u64 >= section.size / 2;
-    assert!(entries.iter().filter(second).count() > 20);
+    assert!(entries.iter().filter(second).count() > 10);
     assert!(entries.len() > 40);
 }
 

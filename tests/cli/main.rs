@@ -15,6 +15,7 @@ mod outputs;
 mod report;
 mod run;
 mod sandbox;
+mod setup;
 mod signals;
 mod signing;
 #[path = "../simulator/mod.rs"]

@@ -68,8 +68,11 @@ fn every_case_of_compilers_is_the_same() {
         "gcc -O0",
         "gcc -Os -fcf-protection=none -mindirect-branch=thunk-extern -mindirect-branch-register",
         "gcc -O3 -mfunction-return=thunk-extern",
+        // Debian 12's and 13's.
         "clang-14 -O2 -fno-addrsig",
         "clang-14 -O1 -fno-addrsig -fcf-protection=branch",
+        "clang-19 -O2 -fno-addrsig",
+        "clang-19 -O1 -fno-addrsig -fcf-protection=branch",
     ] {
         let program = compiler.split(' ').next().expect("a name");
         if Command::new(program).arg("--version").output().is_err() {

@@ -16,6 +16,27 @@ use libtest_mimic::Arguments;
 pub use libtest_mimic::{Failed, Trial};
 use similar::TextDiff;
 
+/// The series, and flavour, of the kernel whose package the tests read: `6.12`, `6.1-rt`;
+/// without it, the stock kernel.
+pub const KERNEL: &str = "KERNEL";
+
+/// A file of that kernel's package as `make stock` unpacks it.
+///
+/// # Panics
+///
+/// When it is not there.
+pub fn kernel(below: &str) -> PathBuf {
+    let named = std::env::var(KERNEL).unwrap_or_default();
+    let (directory, argument) = match named.as_str() {
+        "" => ("stock".to_owned(), String::new()),
+        named => (format!("stock-{named}"), format!(" {KERNEL}={named}")),
+    };
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    let path = target.join(directory).join(below);
+    let missing = || panic!("{}: run make stock{argument}", path.display());
+    path.canonicalize().unwrap_or_else(|_| missing())
+}
+
 /// The variable that makes a run write what it found.
 pub const BLESS: &str = "TWIN_BLESS";
 

@@ -62,7 +62,8 @@ fi
 if [ "$(option ring)" = yes ]; then
     ethtool -G eth0 rx 512 tx 1024
     step ring $?
-    [ "$(ethtool -g eth0 | tail -n 9 | grep -c -e '512$' -e '1024$')" = 2 ]
+    ethtool -g eth0 | sed '1,/^Current/d' >/tmp/query
+    [ "$(grep -c -e '^RX:[^0-9]*512$' -e '^TX:[^0-9]*1024$' /tmp/query)" = 2 ]
     step ring-size $?
     carrier
     no_loss ring-ping 2

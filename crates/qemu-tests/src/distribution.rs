@@ -1,6 +1,6 @@
 //! The modules of the stock kernel's package by name, and what each needs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use elf_loader::modinfo;
@@ -8,7 +8,11 @@ use elf_loader::modinfo;
 use super::{Error, io, package};
 
 /// All modules, by name as the kernel has it (`-` is `_`).
-pub struct Distribution(BTreeMap<String, PathBuf>);
+pub struct Distribution {
+    modules: BTreeMap<String, PathBuf>,
+    /// What is part of the kernel itself.
+    builtin: BTreeSet<String>,
+}
 
 /// A module's name as the kernel has it.
 pub fn normal(name: &str) -> String {
@@ -40,23 +44,26 @@ impl Distribution {
                 }
             }
         }
-        Ok(Distribution(found))
+        Ok(Distribution {
+            modules: found,
+            builtin: builtin(),
+        })
     }
 
     /// Where the module of that name is.
     pub fn path(&self, name: &str) -> Option<&Path> {
-        self.0.get(&normal(name)).map(PathBuf::as_path)
+        self.modules.get(&normal(name)).map(PathBuf::as_path)
     }
 
     /// The modules whose path has this in it.
     pub fn below(&self, part: &str) -> Vec<&str> {
         let inside = |(_, path): &(&String, &PathBuf)| path.to_string_lossy().contains(part);
-        let names = self.0.iter().filter(inside);
+        let names = self.modules.iter().filter(inside);
         names.map(|(name, _)| name.as_str()).collect()
     }
 
     /// These modules and all their dependencies, in an order in which they can be
-    /// loaded.
+    /// loaded. What is built into the kernel is there without.
     ///
     /// # Errors
     /// One is not in the package, or cannot be read.
@@ -69,7 +76,7 @@ impl Distribution {
     }
 
     fn add(&self, name: &str, order: &mut Vec<String>) -> Result<(), Error> {
-        if order.iter().any(|known| known == name) {
+        if order.iter().any(|known| known == name) || self.builtin.contains(name) {
             return Ok(());
         }
         let needs = Needs::of(&self.read(name)?);
@@ -99,6 +106,13 @@ impl Distribution {
         })?;
         io(path.display().to_string(), std::fs::read(path))
     }
+}
+
+/// The names in the package's list, `kernel/drivers/virtio/virtio_pci.ko`; none without one.
+fn builtin() -> BTreeSet<String> {
+    let list = std::fs::read_to_string(package("modules/modules.builtin")).unwrap_or_default();
+    let names = list.lines().filter_map(|line| Path::new(line).file_stem());
+    names.map(|name| normal(&name.to_string_lossy())).collect()
 }
 
 /// A module's dependencies, from its `.modinfo`.

@@ -75,12 +75,16 @@ pub const KERNEL: &str = "KERNEL";
 
 /// A place in the unpacked package of the kernel that is booted.
 pub(crate) fn package(below: &str) -> PathBuf {
+    of_kernel("stock").join(below)
+}
+
+/// A directory below `target/` of which each kernel has one.
+pub(crate) fn of_kernel(kind: &str) -> PathBuf {
     let named = std::env::var(KERNEL).unwrap_or_default();
     match named.as_str() {
-        "" => target("stock"),
-        named => target(&format!("stock-{named}")),
+        "" => target(kind),
+        named => target(&format!("{kind}-{named}")),
     }
-    .join(below)
 }
 
 /// A directory below the workspace's `target/`.

@@ -10,7 +10,7 @@ use svm_rewrite::{Accesses, Options, Scheme, Site, Target};
 use svm_verify::Contract;
 use twin_abi::names;
 
-use super::{Error, io, package, target};
+use super::{Error, io, of_kernel, package, target};
 
 /// A rewritten module.
 pub struct Module {
@@ -31,12 +31,12 @@ pub fn stock(path: &str) -> Result<Vec<u8>, Error> {
     read(&package("modules/kernel").join(path))
 }
 
-/// A module that `make support` builds.
+/// A module that `make support` builds for the kernel that is booted.
 ///
 /// # Errors
 /// It is not there.
 pub fn support(name: &str) -> Result<Vec<u8>, Error> {
-    read(&target("support").join(name))
+    read(&of_kernel("support").join(name))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {

@@ -187,10 +187,14 @@ pub fn is_whole(stack: &[String]) -> bool {
     if outermost == "__x86_indirect_thunk_array" {
         return above.is_some_and(is_exception);
     }
-    const ROOTS: [&str; 6] = [
+    // `ret_from_fork_asm` from Linux 6.6 on, `common_startup_64` from 6.9 on
+    // (arch/x86/entry/entry_64.S, arch/x86/kernel/head_64.S).
+    const ROOTS: [&str; 8] = [
         "entry_SYSCALL_64_after_hwframe",
         "ret_from_fork",
+        "ret_from_fork_asm",
         "secondary_startup_64_no_verify",
+        "common_startup_64",
         "start_kernel",
         "x86_64_start_kernel",
         "start_secondary",

@@ -163,7 +163,6 @@ fn is_expected(kind: SpecialKind, role: FieldRole, bytes: &[u8]) -> bool {
 /// Stock modules with all kinds of tables: e1000, and modules with the tables that it
 /// lacks.
 fn tables_of_stock_modules() {
-    let stock = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/stock/modules");
     let modules = [
         "kernel/drivers/net/ethernet/intel/e1000/e1000.ko",
         "kernel/drivers/net/ethernet/intel/ice/ice.ko",
@@ -171,9 +170,7 @@ fn tables_of_stock_modules() {
         "kernel/fs/btrfs/btrfs.ko",
     ];
     for module in modules {
-        let path = stock.join(module);
-        let bytes = std::fs::read(&path)
-            .unwrap_or_else(|e| panic!("{}: {e}; run make stock", path.display()));
+        let bytes = std::fs::read(filetests::kernel("modules").join(module)).expect("a module");
         let original = elf_loader::read(&bytes).expect("a module");
         let rewritten = try_rewrite(&bytes).unwrap_or_else(|r| panic!("{module}: {}", r[0]));
         let object = &rewritten.object;
@@ -211,10 +208,8 @@ fn tables_of_stock_modules() {
 /// A module is loaded by a kernel that has the original's imports: it imports nothing else,
 /// and its checksums are the original's.
 fn nothing_more_is_imported() {
-    let stock = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/stock/modules");
-    let path = stock.join("kernel/drivers/net/ethernet/8390/ne2k-pci.ko");
-    let bytes =
-        std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}; run make stock", path.display()));
+    let path = filetests::kernel("modules/kernel/drivers/net/ethernet/8390/ne2k-pci.ko");
+    let bytes = std::fs::read(path).expect("a module");
     let original = elf_loader::read(&bytes).expect("a module");
     let rewritten = try_rewrite(&bytes).expect("it is accepted").object;
     let imports = |object: &Object<'_>| {

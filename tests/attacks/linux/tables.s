@@ -1031,6 +1031,34 @@ ret
 .quad f
 .popsection
 
+### padding of two sections of code, a table for each
+# accept
+# from: gcc 14, -fpatchable-function-entry=16,16; scripts/module.lds.S of Linux 6.12 joins them
+ret
+.pushsection .init.text,"ax"
+.type g, @function
+g: ret
+.size g, . - g
+.popsection
+.pushsection __patchable_function_entries,"awo",@progbits,f
+.quad f
+.popsection
+.pushsection __patchable_function_entries,"awo",@progbits,g
+.quad g
+.popsection
+
+### two tables of endbr, of which the kernel reads one
+# refuse: P2-metadata
+# from: Linux 6.12 kernel/module/main.c, find_sec: the first of that name
+endbr64
+ret
+.pushsection .ibt_endbr_seal,"a",@progbits,unique,1
+.long f - .
+.popsection
+.pushsection .ibt_endbr_seal,"a",@progbits,unique,2
+.long f - .
+.popsection
+
 ### .altinstructions that is not loaded
 # refuse: P2-metadata
 # from: Linux 6.1 arch/x86/kernel/module.c, module_finalize: any section of that name, unrelocated

@@ -77,10 +77,13 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
     for (_, section) in object.sections() {
         let name = &*section.name;
         let other = OTHERS.iter().find(|(other, _)| *other == name);
+        let kind = special::kind_of(name);
         let reason = match other.filter(|_| section.size != 0) {
             Some((_, kernels)) => Some(format!("a table of {kernels}")),
-            None if special::kind_of(name).is_none() => None,
-            None if !seen.insert(name) => Some("a second table of this name".to_owned()),
+            None if kind.is_none() => None,
+            None if !kind.is_some_and(has_many) && !seen.insert(name) => {
+                Some("a second table of this name".to_owned())
+            }
             None => unloaded(section).map(str::to_owned),
         };
         if let Some(reason) = reason {
@@ -89,6 +92,12 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
     }
     // Before anything is decided, so that it is the first thing that is said.
     Kernel::of(object).map(|_| ())
+}
+
+/// Whether an object may have several tables of this name. Compilers make one for each section
+/// of code (`SHF_LINK_ORDER`), which the module's linker script joins; the kernel reads none.
+fn has_many(kind: SpecialKind) -> bool {
+    kind == SpecialKind::PatchableFunctionEntries
 }
 
 /// Refuses a module of another series by its `vermagic`.
