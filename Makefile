@@ -96,6 +96,7 @@ corpus: setup stock ## every module of the stock kernel for linux, the Ethernet 
 
 boot: setup stock ## rewritten Ethernet modules in a stock kernel under QEMU, on every card that it has (or MODULE=e100, KERNEL=7.3)
 	KERNEL=$(KERNEL) $(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)
+	$(if $(MODULE),,KERNEL=$(KERNEL) $(CARGO) test --release -p qemu-tests --test stock_kernel -- e1000_on rtl8139cp)
 
 programs: setup ## every compiler; programs, DKMS packages and gcc's torture programs through `twin cc`, against the unrewritten builds (two hours)
 	@sh scripts/setup.sh $(foreach c,gcc-11 clang-13 clang-14 clang-15 clang-16 clang-19 clang-22,$(c):$(c))

@@ -101,12 +101,12 @@ impl GuestReport {
         }
     }
 
-    /// Adds a step that the host observed.
-    pub fn judge(&mut self, name: &str, ok: bool) {
+    /// Adds a step that the host observed, with details.
+    pub fn judge(&mut self, name: &str, ok: bool, text: String) {
         self.steps.push(Step {
             name: name.to_owned(),
             ok,
-            text: String::new(),
+            text,
         });
     }
 
@@ -187,10 +187,13 @@ pub fn is_whole(stack: &[String]) -> bool {
     if outermost == "__x86_indirect_thunk_array" {
         return above.is_some_and(is_exception);
     }
-    const ROOTS: [&str; 6] = [
+    // By the series: `ret_from_fork_asm` from 6.6 on, `common_startup_64` from 6.10 on.
+    const ROOTS: [&str; 8] = [
         "entry_SYSCALL_64_after_hwframe",
         "ret_from_fork",
+        "ret_from_fork_asm",
         "secondary_startup_64_no_verify",
+        "common_startup_64",
         "start_kernel",
         "x86_64_start_kernel",
         "start_secondary",
