@@ -7,7 +7,8 @@
 # tests/programs/suites/PROGRAM.sh says how a program is built and tested: functions `build`
 # and `suite`, which are run in a copy of its source, with CC and FLAGS. What `suite` prints
 # is compared; how long something took must not be in it. `package` names Debian's source
-# package, and `needs` what the suite needs (COMMAND:PACKAGE, as for setup.sh).
+# package, `beside` those whose sources are copied into it, and `needs` what the suite needs
+# (COMMAND:PACKAGE, as for setup.sh).
 #
 # Sources are fetched by name into target/programs. Prints for each program what was
 # rewritten and that both builds do the same; fails at the end if one did not.
@@ -27,7 +28,7 @@ level=${LEVEL:--O2}
 
 # A suite's file, for a subshell: the functions and names that it has.
 load() {
-    needs=
+    needs= beside=
     # shellcheck disable=SC1090
     . "$suites/$1.sh"
 }
@@ -39,6 +40,9 @@ one() (
     load "$1"
     rm -rf "$name"
     cp -r "$programs/$package" "$name"
+    for source in $beside; do
+        cp -r "$programs/$source" "$name/$source"
+    done
     CC=$4 FLAGS=$level
     export CC FLAGS
     cd "$name"
@@ -81,7 +85,7 @@ compared() {
 # shellcheck disable=SC2046
 sh "$root/scripts/setup.sh" $(for p; do (load "$p" && echo "$needs"); done)
 # shellcheck disable=SC2046
-sh "$root/scripts/sources.sh" $(for p; do (load "$p" && echo "$package"); done)
+sh "$root/scripts/sources.sh" $(for p; do (load "$p" && echo "$package $beside"); done)
 mkdir -p "$work"
 different=0
 for program; do

@@ -1,53 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Loads the modules that /order names, one after the other, and uses the network
-# card that they drive, if the machine has one: traffic both ways, ethtool,
-# tracing, down and up, unload, and all of it again.
+# Loads the modules that /order names, one after the other, and uses them: as /exercise
+# says, if there is one; and the network card that they drive, if the machine has one: traffic
+# both ways, ethtool, tracing, down and up. Then unload, and all of it again.
 . /common.sh
 . /traffic.sh
+. /loading.sh
 
 modules=$(cat /order)
-
-# Some drivers do not stay loaded without a device.
-load() {
-    loaded=
-    declined=
-    for module in $modules; do
-        if output=$(insmod "/modules/$module.ko" 2>&1); then
-            loaded="$module $loaded"
-        else
-            case $output in
-                *"No such device"*) declined="$declined $module" ;;
-                # Permanent; see unload.
-                *"File exists"*) ;;
-                *)
-                    step "$1-$module" 1 "$output"
-                    return
-                    ;;
-            esac
-        fi
-    done
-    step "$1" 0 "$(echo "$loaded" | wc -w) modules; without a device:$declined"
-}
-
-# In reverse order; then again for those that were still in use.
-unload() {
-    for pass in 1 2 3; do
-        left=
-        for module in $loaded; do
-            rmmod "$module" 2>/dev/null || left="$left $module"
-        done
-        loaded=$left
-        [ -z "$left" ] && break
-        sleep 1
-    done
-    # A module without exit is permanent (phylink), and what it uses stays with it.
-    stuck=$(for module in $left; do
-        awk -v name="$module" '$1 == name && $3 == 0 && !/permanent/ { print $1 }' /proc/modules
-    done)
-    [ -z "$stuck" ]
-    step "$1" $? "stuck: $stuck; permanent, or used by those:$left"
-}
 
 # The card's interface; a bus may take its time to find it.
 found() {
@@ -71,7 +31,92 @@ start() {
     step "$1-carrier" $?
 }
 
+# Places of functions in the tracer's list, which its filter takes for names: those that awk's
+# condition $1 selects, by name and module in $1 and $2.
+select_functions() {
+    awk "BEGIN {
+            while ((getline name <\"/order\") > 0) own[\"[\" name \"]\"]
+            while ((getline name <\"/imports\") > 0) imported[name]
+        }
+        $1 { print NR }" $tracing/available_filter_functions >/tmp/selected
+    cat /tmp/selected >$tracing/set_ftrace_filter
+    step "$2" $? "$(wc -l </tmp/selected) functions"
+}
+
+quiet_tracer() {
+    echo nop >$tracing/current_tracer
+    echo >$tracing/set_ftrace_filter
+    echo >$tracing/trace
+    echo 1 >$tracing/tracing_on
+}
+
+# All functions of the modules: the host reads which were called.
+trace_functions() {
+    select_functions '($2 in own)' ftrace-filter
+    echo function >$tracing/current_tracer
+    no_loss ftrace-ping 2
+    echo 0 >$tracing/tracing_on
+    awk '$NF ~ /^<-/ { print $(NF - 1) }' $tracing/trace | sort -u >/tmp/traced
+    show ftrace /tmp/traced
+    quiet_tracer
+}
+
+# The different stacks of a trace that have a function of the modules in them.
+show_stacks() {
+    awk 'BEGIN {
+            while ((getline name <"/functions") > 0) own[name]
+        }
+        function print_new() {
+            if (through && !(stack in seen)) {
+                seen[stack]
+                printf "%s-\n", stack
+            }
+            stack = ""
+            through = 0
+        }
+        /^ => / {
+            stack = stack $0 "\n"
+            if ($2 in own) through = 1
+            next
+        }
+        { print_new() }
+        END { print_new() }' $tracing/trace >/tmp/stacks
+    show "$1" /tmp/stacks 6000
+    rm -f /tmp/stacks
+}
+
+# Stack traces from each of these functions, and from those of the kernel that they call.
+trace_stacks() {
+    select_functions '($2 in own) || (NF == 1 && $1 in imported)' stacks-filter
+    echo 1 >$tracing/options/func_stack_trace
+    echo function >$tracing/current_tracer
+    ip link set "$interface" down
+    ip link set "$interface" up
+    carrier
+    no_loss stacks-ping 2
+    ethtool -d "$interface" >/tmp/query 2>&1
+    echo 0 >$tracing/tracing_on
+    # A new tracer empties the trace.
+    show_stacks stacks
+    echo nop >$tracing/current_tracer
+    echo 0 >$tracing/options/func_stack_trace
+    quiet_tracer
+}
+
+# Stack traces from the timer's interrupt, wherever the modules are then.
+trace_timer() {
+    timer=$tracing/events/irq_vectors/local_timer_entry
+    echo stacktrace >$timer/trigger
+    download timer-traffic /dev/null
+    nc $host "$up" </tmp/data
+    echo '!stacktrace' >$timer/trigger
+    echo 0 >$tracing/tracing_on
+    show_stacks timer
+    quiet_tracer
+}
+
 load load
+[ ! -e /exercise ] || . /exercise
 if [ "$(option card)" = yes ]; then
     start load
     no_loss ping 3
@@ -91,22 +136,9 @@ if [ "$(option card)" = yes ]; then
     step link-up $?
     carrier
     no_loss link-ping 2
-    # All functions of the modules. The filter takes a module's name that begins with
-    # a digit for a number.
-    for module in $modules; do
-        case $module in
-            [0-9]*) grep "\[$module\]" $tracing/available_filter_functions | cut -d ' ' -f 1 ;;
-            *) echo ":mod:$module" ;;
-        esac >>$tracing/set_ftrace_filter
-    done
-    step ftrace-filter $? "$(wc -l <$tracing/set_ftrace_filter) functions"
-    echo function >$tracing/current_tracer
-    no_loss ftrace-ping 2
-    traced=$(grep -c '<-' $tracing/trace)
-    [ "$traced" -gt 2 ]
-    step ftrace $? "$traced calls"
-    echo nop >$tracing/current_tracer
-    echo >$tracing/set_ftrace_filter
+    trace_functions
+    trace_stacks
+    trace_timer
     ip link set "$interface" down
 fi
 unload unload

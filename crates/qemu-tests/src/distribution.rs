@@ -7,11 +7,12 @@ use elf_loader::modinfo;
 
 use super::{Error, io, package};
 
-/// All modules, by name as the kernel has it (`-` is `_`).
+/// All modules.
 pub struct Distribution {
+    /// Where each is, by name as the kernel has it (`-` is `_`).
     modules: BTreeMap<String, PathBuf>,
-    /// What is part of the kernel itself.
-    builtin: BTreeSet<String>,
+    /// Names of what other series have as modules and this kernel's image has in itself.
+    built_in: BTreeSet<String>,
 }
 
 /// A module's name as the kernel has it.
@@ -25,11 +26,29 @@ impl Distribution {
     /// # Errors
     /// It is not there.
     pub fn stock() -> Result<Distribution, Error> {
-        let mut found = BTreeMap::new();
-        let mut left = vec![package("modules/kernel")];
+        let list = package("modules/modules.builtin");
+        let list = std::fs::read_to_string(&list).map_err(|_| Error::Missing {
+            what: "the stock kernel's list of what it has in itself",
+            path: list,
+        })?;
+        let names = list.lines().filter_map(|line| Path::new(line).file_stem());
+        let mut distribution = Distribution {
+            modules: BTreeMap::new(),
+            built_in: names.map(|name| normal(&name.to_string_lossy())).collect(),
+        };
+        distribution.add_below(package("modules/kernel"))?;
+        Ok(distribution)
+    }
+
+    /// All modules below a directory, too, in place of those of the same names.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn add_below(&mut self, directory: PathBuf) -> Result<(), Error> {
+        let mut left = vec![directory];
         while let Some(directory) = left.pop() {
             let entries = std::fs::read_dir(&directory).map_err(|_| Error::Missing {
-                what: "the stock kernel's modules",
+                what: "a directory of kernel modules",
                 path: directory.clone(),
             })?;
             for entry in entries.flatten() {
@@ -38,16 +57,23 @@ impl Distribution {
                     _ if path.is_dir() => left.push(path),
                     Some(e) if e == "ko" => {
                         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-                        found.insert(normal(&name), path.clone());
+                        self.modules.insert(normal(&name), path.clone());
                     }
                     _ => {}
                 }
             }
         }
-        Ok(Distribution {
-            modules: found,
-            builtin: builtin(),
-        })
+        Ok(())
+    }
+
+    /// Name and version of the package of the kernel image.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn version() -> Result<String, Error> {
+        let path = package("VERSION");
+        let text = io(path.display().to_string(), std::fs::read_to_string(&path))?;
+        Ok(text.trim().to_owned())
     }
 
     /// Where the module of that name is.
@@ -63,7 +89,7 @@ impl Distribution {
     }
 
     /// These modules and all their dependencies, in an order in which they can be
-    /// loaded. What is built into the kernel is there without.
+    /// loaded, without those that the kernel has in itself.
     ///
     /// # Errors
     /// One is not in the package, or cannot be read.
@@ -76,7 +102,8 @@ impl Distribution {
     }
 
     fn add(&self, name: &str, order: &mut Vec<String>) -> Result<(), Error> {
-        if order.iter().any(|known| known == name) || self.builtin.contains(name) {
+        let is_built_in = self.path(name).is_none() && self.built_in.contains(name);
+        if is_built_in || order.iter().any(|known| known == name) {
             return Ok(());
         }
         let needs = Needs::of(&self.read(name)?);
@@ -108,12 +135,6 @@ impl Distribution {
     }
 }
 
-/// The names in the package's list, `kernel/drivers/virtio/virtio_pci.ko`; none without one.
-fn builtin() -> BTreeSet<String> {
-    let list = std::fs::read_to_string(package("modules/modules.builtin")).unwrap_or_default();
-    let names = list.lines().filter_map(|line| Path::new(line).file_stem());
-    names.map(|name| normal(&name.to_string_lossy())).collect()
-}
 
 /// A module's dependencies, from its `.modinfo`.
 struct Needs {

@@ -8,6 +8,7 @@
 //! report    reads the console: steps, results, complaints of the kernel
 //! modules   modules rewritten, verified and written for the guest
 //! distribution   the stock kernel's modules by name, with what they need
+//! traces    what the kernel's tracing shows of the modules
 //! trial     any of them on one of QEMU's cards
 //! ```
 //!
@@ -20,6 +21,7 @@ pub mod modules;
 pub mod ramdisk;
 pub mod report;
 pub mod server;
+pub mod traces;
 pub mod trial;
 
 use std::path::PathBuf;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use elf_loader::consts::STT_FUNC;
-use elf_loader::{Object, Place};
+use elf_loader::{Object, Place, modinfo};
 use iced_x86::{Decoder, DecoderOptions};
 use svm_rewrite::{Accesses, Options, Scheme, Site, Target};
 use svm_verify::Contract;
@@ -56,9 +56,16 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
 /// It is not there, or is refused.
 pub fn built(path: &str) -> Result<Module, Error> {
     let path = target(path);
-    let bytes = read(&path)?;
+    verified(&path, read(&path)?)
+}
+
+/// A module that was rewritten elsewhere, verified.
+///
+/// # Errors
+/// It is refused.
+pub fn verified(name: &Path, bytes: Vec<u8>) -> Result<Module, Error> {
     let fail = |why: String| Error::Module {
-        module: path.clone(),
+        module: name.to_owned(),
         why,
     };
     let object = elf_loader::read(&bytes).map_err(|e| fail(e.to_string()))?;
@@ -125,6 +132,33 @@ pub fn rewrite_accesses(
     })
 }
 
+/// Whether a module says that twin has rewritten it.
+pub fn is_marked(bytes: &[u8]) -> bool {
+    let object = elf_loader::read(bytes).ok();
+    object.is_some_and(|object| !modinfo::values_of_key(&object, "twin").is_empty())
+}
+
+/// A module as it is, to compare with. No sequence spills in it.
+///
+/// # Errors
+/// It is no object.
+pub fn original(name: &str, bytes: Vec<u8>) -> Result<Module, Error> {
+    let functions = match elf_loader::read(&bytes) {
+        Ok(object) => functions(&object),
+        Err(error) => {
+            return Err(Error::Module {
+                module: PathBuf::from(name),
+                why: error.to_string(),
+            });
+        }
+    };
+    Ok(Module {
+        bytes,
+        functions,
+        spills: Vec::new(),
+    })
+}
+
 fn functions(object: &Object<'_>) -> BTreeMap<String, (String, u64)> {
     let functions = object.symbols.iter().filter(|s| s.kind == STT_FUNC);
     let placed = functions.filter_map(|s| match s.place {
@@ -180,6 +214,19 @@ impl Module {
     /// Whether the module has a function of that name.
     pub fn has(&self, name: &str) -> bool {
         self.functions.contains_key(name)
+    }
+
+    /// The names of its functions.
+    pub fn function_names(&self) -> impl Iterator<Item = &str> {
+        self.functions.keys().map(String::as_str)
+    }
+
+    /// The names that it takes from the kernel and from other modules.
+    pub fn imports(&self) -> Vec<String> {
+        let object = elf_loader::read(&self.bytes).ok();
+        let symbols = object.iter().flat_map(|object| &object.symbols);
+        let undefined = symbols.filter(|s| s.place == Place::Undefined);
+        undefined.map(|s| s.name.to_string()).collect()
     }
 
     /// Places at which a sequence has pushed words, as `function` and offset: at

@@ -101,12 +101,12 @@ impl GuestReport {
         }
     }
 
-    /// Adds a step that the host observed.
-    pub fn judge(&mut self, name: &str, ok: bool) {
+    /// Adds a step that the host observed, with details.
+    pub fn judge(&mut self, name: &str, ok: bool, text: String) {
         self.steps.push(Step {
             name: name.to_owned(),
             ok,
-            text: String::new(),
+            text,
         });
     }
 
@@ -187,8 +187,7 @@ pub fn is_whole(stack: &[String]) -> bool {
     if outermost == "__x86_indirect_thunk_array" {
         return above.is_some_and(is_exception);
     }
-    // `ret_from_fork_asm` from Linux 6.6 on, `common_startup_64` from 6.9 on
-    // (arch/x86/entry/entry_64.S, arch/x86/kernel/head_64.S).
+    // By the series: `ret_from_fork_asm` from 6.6 on, `common_startup_64` from 6.10 on.
     const ROOTS: [&str; 8] = [
         "entry_SYSCALL_64_after_hwframe",
         "ret_from_fork",

@@ -1,6 +1,7 @@
 //! Any Ethernet module of the distribution: rewritten with all that it needs,
 //! loaded into the stock kernel, and used on a card of QEMU's if it has one.
 
+use std::path::Path;
 use std::time::Duration;
 
 use svm_rewrite::Scheme;
@@ -12,9 +13,11 @@ use super::modules;
 use super::ramdisk::Ramdisk;
 use super::report::GuestReport;
 use super::server::{Server, noise};
+use super::traces::{self, Traces};
 
 const COMMON: &[u8] = include_bytes!("../guest/common.sh");
 const TRAFFIC: &[u8] = include_bytes!("../guest/traffic.sh");
+const LOADING: &[u8] = include_bytes!("../guest/loading.sh");
 const CARD: &[u8] = include_bytes!("../guest/card.sh");
 
 /// Bytes that go down, and up again.
@@ -105,6 +108,10 @@ pub struct Trial<'t> {
     pub name: String,
     /// The modules to load; their dependencies are loaded too.
     pub modules: Vec<&'t str>,
+    /// What modules are given when they are loaded.
+    pub parameters: &'t [(&'t str, &'t str)],
+    /// A script that uses the modules once they are loaded.
+    pub exercise: Option<&'t [u8]>,
     /// The card, if there is one.
     pub card: Option<&'static Card>,
     /// Translation scheme; `None` leaves the modules as the distribution has them, to
@@ -125,18 +132,19 @@ impl<'t> Trial<'t> {
                 None => normal(driver),
             },
             modules,
+            parameters: &[],
+            exercise: None,
             card,
             scheme: Some(Scheme::Stlb),
             limit: Duration::from_secs(600),
         }
     }
 
-    /// Rewrites all modules, if a scheme is given, boots, and reads the output, with the
-    /// time that it took.
+    /// Rewrites all modules that are not yet, if a scheme is given, boots, and reads the output.
     ///
     /// # Errors
     /// A module is refused or missing, or the guest could not be run.
-    pub fn run(&self, distribution: &Distribution) -> Result<(GuestReport, Duration), Error> {
+    pub fn run(&self, distribution: &Distribution) -> Result<Outcome, Error> {
         let data = noise(BYTES, 6);
         let server = Server::start(data)?;
         let order = distribution.in_order(&self.modules)?;
@@ -144,15 +152,27 @@ impl<'t> Trial<'t> {
         disk.file("init", CARD);
         disk.file("common.sh", COMMON);
         disk.file("traffic.sh", TRAFFIC);
+        disk.file("loading.sh", LOADING);
         disk.file("order", (order.join("\n") + "\n").as_bytes());
-        for module in &order {
-            let original = distribution.read(module)?;
-            let bytes = match self.scheme {
-                Some(scheme) => modules::rewrite(module, &original, scheme)?.bytes,
-                None => original,
+        let mut modules = Vec::new();
+        for name in &order {
+            let original = distribution.read(name)?;
+            let module = match self.scheme {
+                _ if modules::is_marked(&original) => modules::verified(Path::new(name), original)?,
+                Some(scheme) => modules::rewrite(name, &original, scheme)?,
+                None => modules::original(name, original)?,
             };
-            disk.file(&format!("modules/{module}.ko"), &bytes);
+            disk.file(&format!("modules/{name}.ko"), &module.bytes);
+            modules.push(module);
         }
+        for (module, parameters) in self.parameters {
+            disk.file(&format!("parameters/{module}"), parameters.as_bytes());
+        }
+        if let Some(script) = self.exercise {
+            disk.file("exercise", script);
+        }
+        disk.file("functions", traces::functions(&modules).as_bytes());
+        disk.file("imports", traces::imports(&modules).as_bytes());
         let guest = Guest {
             name: &self.name,
             card: self.card.map_or("e1000", |card| card.device),
@@ -169,11 +189,30 @@ impl<'t> Trial<'t> {
             ),
             limit: self.limit,
         };
-        let outcome = guest.run()?;
-        let mut report = GuestReport::read(&outcome)?;
+        let output = guest.run()?;
+        let mut report = GuestReport::read(&output)?;
+        let mut traced = Traces::default();
         if self.card.is_some() {
-            report.judge("arrived", server.received() == [data]);
+            let arrived = server.received();
+            let whole = arrived.iter().all(|bytes| bytes == data);
+            let times = format!("{} times", arrived.len());
+            report.judge("arrived", whole && !arrived.is_empty(), times);
+            traced = traces::judge(&mut report, &modules);
         }
-        Ok((report, outcome.time))
+        Ok(Outcome {
+            report,
+            time: output.time,
+            traced,
+        })
     }
+}
+
+/// What came of a trial.
+pub struct Outcome {
+    /// The guest's steps, and what the host observed.
+    pub report: GuestReport,
+    /// How long the guest ran.
+    pub time: Duration,
+    /// What the kernel's tracing saw of the modules.
+    pub traced: Traces,
 }

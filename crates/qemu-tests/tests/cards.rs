@@ -9,8 +9,13 @@ fn works(driver: &str) {
     assert!(card.is_some(), "QEMU has a card for {driver}");
     let distribution = Distribution::stock().unwrap_or_else(|error| panic!("{error}"));
     let trial = Trial::of(driver, card);
-    let (report, time) = trial.run(&distribution).unwrap_or_else(|e| panic!("{e}"));
-    println!("{driver}: {:.1} s", time.as_secs_f64());
+    let outcome = trial.run(&distribution).unwrap_or_else(|e| panic!("{e}"));
+    println!(
+        "{driver}: {:.1} s, {:?}",
+        outcome.time.as_secs_f64(),
+        outcome.traced
+    );
+    let report = outcome.report;
     let problems = report.problems();
     assert!(problems.is_empty(), "{problems:#?} ({})", report.place);
 }

@@ -1,14 +1,15 @@
 //! `make boot`: Ethernet modules of the distribution, rewritten, in a stock kernel
 //! under QEMU, on the cards that it has; with `--load`, all the others as well.
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use clap::Parser;
 use process_lab::verdict;
 use qemu_tests::Error;
 use qemu_tests::distribution::Distribution;
-use qemu_tests::trial::{CARDS, Card, Trial, WITHOUT_FIRMWARE, card_of};
+use qemu_tests::traces::Traces;
+use qemu_tests::trial::{CARDS, Card, Outcome, Trial, WITHOUT_FIRMWARE, card_of};
 use svm_rewrite::Scheme;
 
 /// Rewrite Ethernet modules of the stock kernel's package with everything that
@@ -21,6 +22,12 @@ use svm_rewrite::Scheme;
   boot e100 --original          is it the rewriting, or the driver itself?
   boot                          every card of QEMU's, a line each
   boot --load                   every Ethernet module: loaded, unloaded, loaded again
+  KERNEL=6.12 boot              another kernel, that scripts/kernel.sh has fetched
+
+On each card: pings, 2 MiB each way, ethtool, link down and up; every function of the
+modules traced; stack traces from them, from the kernel's functions that they call and
+from the timer's interrupt, each of which must reach the start of its stack; unload, load
+again, pings, unload. The kernel must not complain.
 
 Consoles are left below target/qemu/.
 
@@ -71,16 +78,68 @@ fn run(arguments: &Arguments) -> Result<bool, Error> {
         _ => Some(Scheme::Stlb),
     };
     let all = scheme.map_or("as they are", |_| "all rewritten");
-    println!("| card | modules, {all} | works | s |\n|---|---|---|---|");
-    let mut good = true;
+    println!("| card | modules, {all} | works | functions traced | stacks through them | s |");
+    println!("|---|---|---|---|---|---|");
+    let mut sums = Sums::default();
     for trial in trials {
-        good &= one(&Trial { scheme, ..trial }, &distribution);
+        let trial = Trial { scheme, ..trial };
+        sums.cards += 1;
+        if let Some(traced) = one(&trial, &distribution) {
+            sums.good += 1;
+            sums.traced += traced;
+        }
     }
     if arguments.modules.is_empty() && !arguments.load {
         let Card { device, driver, .. } = WITHOUT_FIRMWARE;
-        println!("| {device} | {driver} | left out: wants firmware that is not free | |");
+        println!("| {device} | {driver} | left out: wants firmware that is not free | | | |");
     }
-    Ok(good)
+    if !arguments.load {
+        sums.print()?;
+    }
+    Ok(sums.good == sums.cards)
+}
+
+/// The sums of all trials.
+#[derive(Default)]
+struct Sums {
+    cards: usize,
+    good: usize,
+    traced: Traces,
+}
+
+impl Sums {
+    /// One line for a table of kernels.
+    fn print(&self) -> Result<(), Error> {
+        let kernel = std::env::var(qemu_tests::KERNEL).unwrap_or_default();
+        let kernel = match kernel.as_str() {
+            "" => "(stock)",
+            named => named,
+        };
+        println!(
+            "\n| `KERNEL=` | package | booted on | cards | functions traced | stacks through them |"
+        );
+        println!("|---|---|---|---|---|---|");
+        println!(
+            "| {kernel} | {} | {} | {} of {} | {} | {} |",
+            Distribution::version()?,
+            today()?,
+            self.good,
+            self.cards,
+            self.traced.functions,
+            self.traced.stacks,
+        );
+        Ok(())
+    }
+}
+
+/// The date, by the system's own program.
+fn today() -> Result<String, Error> {
+    let output = Command::new("date").args(["-u", "+%Y-%m-%d"]).output();
+    let output = output.map_err(|source| Error::Io {
+        what: "date".to_owned(),
+        source,
+    })?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 fn chosen(driver: &str, device: Option<&str>) -> Option<&'static Card> {
@@ -93,25 +152,31 @@ fn chosen(driver: &str, device: Option<&str>) -> Option<&'static Card> {
     }
 }
 
-/// Runs one trial and prints its line; gives what went wrong.
-fn one(trial: &Trial<'_>, distribution: &Distribution) -> bool {
+/// Runs one trial and prints its line; what was traced, if all of it works.
+fn one(trial: &Trial<'_>, distribution: &Distribution) -> Option<Traces> {
     let card = trial.card.map_or("none", |card| card.device);
     let modules = match distribution.in_order(&trial.modules) {
         Ok(order) if order.len() > 12 => format!("{} modules", order.len()),
         Ok(order) => order.join(" "),
         Err(_) => trial.modules.join(" "),
     };
-    let (report, time) = match trial.run(distribution) {
-        Ok(done) => done,
+    let Outcome {
+        report,
+        time,
+        traced,
+    } = match trial.run(distribution) {
+        Ok(outcome) => outcome,
         Err(error) => {
-            println!("| {card} | {modules} | no: {error} | |");
-            return false;
+            println!("| {card} | {modules} | no: {error} | | | |");
+            return None;
         }
     };
     let problems = report.problems();
     let works = if problems.is_empty() { "yes" } else { "no" };
     println!(
-        "| {card} | {modules} | {works} | {:.0} |",
+        "| {card} | {modules} | {works} | {} | {} | {:.0} |",
+        traced.functions,
+        traced.stacks,
         time.as_secs_f64()
     );
     for problem in &problems {
@@ -120,5 +185,5 @@ fn one(trial: &Trial<'_>, distribution: &Distribution) -> bool {
     if !problems.is_empty() {
         eprintln!("  {}", report.place);
     }
-    problems.is_empty()
+    problems.is_empty().then_some(traced)
 }
