@@ -47,7 +47,7 @@ files='
 /usr/lib/x86_64-linux-gnu/libelf.so.1:libelf1
 /usr/share/doc/busybox-static/copyright:busybox-static
 /usr/share/doc/kmod/copyright:kmod
-/usr/share/OVMF/OVMF_CODE_4M.fd:ovmf
+/usr/share/OVMF/OVMF_CODE_4M.secboot.fd:ovmf
 '
 
 # ---- What is missing -----------------------------------------------------------

@@ -17,8 +17,9 @@ use qemu_tests::report::GuestReport;
 const COMMON: &[u8] = include_bytes!("../guest/common.sh");
 const SCRIPT: &[u8] = include_bytes!("../guest/signatures.sh");
 
-/// The firmware and its variables without any key, of Debian's package `ovmf`.
-const FIRMWARE: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
+/// The firmware and its variables without any key, of Debian's package `ovmf`. Debian 13's
+/// plain `OVMF_CODE_4M.fd` keeps no authenticated variables (its README.Debian).
+const FIRMWARE: &str = "/usr/share/OVMF/OVMF_CODE_4M.secboot.fd";
 const VARIABLES: &str = "/usr/share/OVMF/OVMF_VARS_4M.fd";
 
 /// How long a guest may take on a slow machine; usually a quarter of a minute.
@@ -112,7 +113,16 @@ impl Place {
         let flash = |more: String| ["-drive".to_owned(), format!("if=pflash,format=raw,{more}")];
         let firmware = flash(format!("readonly=on,file={FIRMWARE}"));
         let variables = flash(format!("file={}", variables.display()));
-        let outcome = good(guest.run_with(&[firmware, variables].concat()));
+        // That firmware keeps its variables by system management mode, which this machine has.
+        let machine = [
+            "-machine",
+            "q35,smm=on",
+            "-global",
+            "driver=cfi.pflash01,property=secure,value=on",
+        ];
+        let machine = machine.map(str::to_owned);
+        let arguments = [&machine[..], &firmware, &variables].concat();
+        let outcome = good(guest.run_with(&arguments));
         good(GuestReport::read(&outcome))
     }
 }
